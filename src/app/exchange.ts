@@ -1,0 +1,60 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { Route } from "../contract/route.ts";
+import type { Principal } from "../domain/tenancy/key.ts";
+
+/** One call as a handler sees it: authenticated, limited, routed, with its body still unread. */
+export type Exchange = {
+  readonly requestId: string;
+  readonly route: Route;
+  /** Decoded path parameters. */
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+  readonly headers: IncomingHttpHeaders;
+  readonly clientAddress: string;
+  readonly receivedAtMs: number;
+  /** Monotonic start, for durations. */
+  readonly startedMs: number;
+  /** Present on routes that need a key. */
+  readonly principal: Principal | undefined;
+  /** Headers that every answer to this call carries (rate limit, ids). */
+  readonly baseHeaders: Record<string, string>;
+  /** Reads the body once, under its limit. */
+  body(): Promise<Buffer>;
+};
+
+/** A whole answer. `json` is serialised by the edge. */
+export type Reply = {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly json?: unknown;
+  readonly bytes?: Buffer | string;
+};
+
+/** The client's side of an answer that is written piece by piece. */
+export type Sink = {
+  readonly started: boolean;
+  /** The client hung up before the answer was whole. */
+  readonly gone: boolean;
+  start(status: number, headers: Readonly<Record<string, string>>): void;
+  /** False: wait for `drained` before writing on. */
+  write(chunk: Buffer | string): boolean;
+  /** Resolves when there is room again or the client has gone. */
+  drained(): Promise<void>;
+  end(chunk?: Buffer | string): void;
+  /** Cuts the connection: the only honest end of an answer that broke and cannot say so. */
+  cut(): void;
+  /** Called once when the client hangs up before the end. */
+  onGone(listener: () => void): void;
+};
+
+export type Handler =
+  | { readonly kind: "whole"; readonly handle: (exchange: Exchange) => Promise<Reply> }
+  | { readonly kind: "streamed"; readonly handle: (exchange: Exchange, sink: Sink) => Promise<void> };
+
+export function whole(handle: (exchange: Exchange) => Promise<Reply>): Handler {
+  return { kind: "whole", handle };
+}
+
+export function streamed(handle: (exchange: Exchange, sink: Sink) => Promise<void>): Handler {
+  return { kind: "streamed", handle };
+}

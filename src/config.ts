@@ -1,0 +1,233 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { z } from "zod";
+import { isCidr } from "./kit/cidr.ts";
+
+export const PROJECT_ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
+
+const onOff = z.enum(["on", "off"], { error: "write on or off" });
+const csv = z.string().transform((text) =>
+  text
+    .split(",")
+    .map((item) => item.trim())
+    .filter((item) => item !== ""),
+);
+const integer = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d+$/, `write a whole number from ${min} to ${max}`)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, `write a whole number from ${min} to ${max}`);
+
+type Setting<T> = {
+  readonly schema: z.ZodType<T>;
+  readonly fallback: T;
+  readonly says: string;
+  readonly secret?: true;
+};
+
+function setting<T>(schema: z.ZodType<T>, fallback: NoInfer<T>, says: string): Setting<T> {
+  return { schema, fallback, says };
+}
+
+function secretSetting(says: string): Setting<string | null> {
+  return { schema: z.string().min(1).nullable(), fallback: null, says, secret: true };
+}
+
+/** Every setting: its shape, its default and what it does. The settings page of the documentation is printed from here. */
+export const SETTINGS = {
+  HOST: setting(z.string().min(1), "127.0.0.1", "Address the gateway listens on."),
+  PORT: setting(integer(0, 65535), 8080, "Port the gateway listens on; 0 picks a free one."),
+  DATA_DIR: setting(
+    z.string().min(1),
+    path.join(PROJECT_ROOT, "data"),
+    "Folder for the embedded store, the journal and generated secrets. A relative path is taken from the project's root.",
+  ),
+  GATEWAY_CATALOGUE_DIR: setting(
+    z.string().min(1).nullable(),
+    null,
+    "Folder that replaces the shipped catalogue; see the catalogue guide.",
+  ),
+  GATEWAY_SANDBOX: setting(
+    onOff.nullable(),
+    null,
+    "Simulated providers. Default: on, and off once DATABASE_URL is set.",
+  ),
+  GATEWAY_ADMIN_TOKEN: secretSetting(
+    "Operator token of the management API. Default: made at first start and kept in DATA_DIR/admin-token.",
+  ),
+  GATEWAY_MASTER_KEY: secretSetting(
+    "Master key for secrets at rest, 32 bytes in base64 or hex. Default: made at first start and kept in DATA_DIR/master-key.",
+  ),
+  GATEWAY_TRUSTED_PROXIES: setting(
+    csv.refine((list) => list.every(isCidr), "write addresses or CIDR blocks, separated by commas"),
+    [],
+    "Proxies whose X-Forwarded-For is believed.",
+  ),
+  GATEWAY_PUBLIC_URL: setting(
+    z.url("write an absolute URL").nullable(),
+    null,
+    "Address under which callers reach the gateway, without /v1.",
+  ),
+  GATEWAY_CORS_ORIGINS: setting(csv, [], "Browser origins that may call /v1; * allows every origin."),
+  GATEWAY_RPM_LIVE: setting(integer(1, 1_000_000), 300, "Requests a minute of a live key without an override."),
+  GATEWAY_RPM_TEST: setting(integer(1, 1_000_000), 30, "Requests a minute of a test key without an override."),
+  GATEWAY_RPM_IP: setting(
+    integer(0, 100_000_000),
+    1200,
+    "Requests a minute from one address (IPv6: one /64); 0 switches the limit off.",
+  ),
+  GATEWAY_BODY_MAX_BYTES: setting(integer(1024, 1_073_741_824), 32 * 1024 * 1024, "Largest JSON body."),
+  GATEWAY_UPLOAD_MAX_BYTES: setting(integer(1024, 1_073_741_824), 25 * 1024 * 1024, "Largest audio upload."),
+  GATEWAY_HOLD_OUTPUT_TOKENS: setting(
+    integer(1, 10_000_000),
+    4096,
+    "Output tokens that are reserved in the wallet when a request states no limit.",
+  ),
+  GATEWAY_CONNECT_TIMEOUT_MS: setting(integer(10, 600_000), 5_000, "How long a connection to a provider may take."),
+  GATEWAY_FIRST_BYTE_TIMEOUT_MS: setting(
+    integer(10, 3_600_000),
+    120_000,
+    "How long a provider may take to begin its answer.",
+  ),
+  GATEWAY_IDLE_TIMEOUT_MS: setting(
+    integer(10, 3_600_000),
+    120_000,
+    "How long a provider may be silent inside an answer.",
+  ),
+  GATEWAY_REQUEST_TIMEOUT_MS: setting(integer(100, 86_400_000), 900_000, "How long a request may take in all."),
+  GATEWAY_ANSWER_MAX_BYTES: setting(
+    integer(1024, 1_073_741_824),
+    64 * 1024 * 1024,
+    "Largest non-streamed answer of a provider.",
+  ),
+  GATEWAY_UPSTREAM_CONNECTIONS: setting(integer(1, 100_000), 1024, "Connections to one provider address."),
+  GATEWAY_JOURNAL_SYNC_MS: setting(
+    integer(0, 60_000),
+    20,
+    "Group fdatasync of the journal: every N milliseconds; 0 syncs every write.",
+  ),
+  GATEWAY_DRAIN_TIMEOUT_MS: setting(
+    integer(0, 3_600_000),
+    60_000,
+    "How long a stopping gateway waits for running requests.",
+  ),
+  LOG_LEVEL: setting(
+    z.enum(["trace", "debug", "info", "warn", "error", "silent"]),
+    "info",
+    "Least level that is logged to stderr.",
+  ),
+} as const;
+
+type Settings = {
+  readonly [Name in keyof typeof SETTINGS]: (typeof SETTINGS)[Name] extends Setting<infer T> ? T : never;
+};
+
+/** A provider setting read from the environment: PROVIDER_<SLUG>_API_KEY, PROVIDER_<SLUG>_BASE_URL and their regional forms. */
+export type ProviderSettings = {
+  readonly apiKeys: ReadonlyMap<string, string>;
+  /** By `SLUG` or `SLUG__REGION`, in the upper-case form of the variable. */
+  readonly baseUrls: ReadonlyMap<string, string>;
+};
+
+export type Config = Settings & {
+  readonly sandbox: boolean;
+  readonly providers: ProviderSettings;
+  readonly warnings: readonly string[];
+};
+
+export class ConfigError extends Error {
+  constructor(problems: readonly string[]) {
+    super(problems.join("\n"));
+    this.name = "ConfigError";
+  }
+}
+
+/** The name a provider or region has inside a variable: upper-cased, `-` as `_`. */
+export function settingName(slug: string): string {
+  return slug.toUpperCase().replaceAll("-", "_");
+}
+
+const NOT_YET = { DATABASE_URL: "PostgreSQL", REDIS_URL: "Redis" } as const;
+
+/** Environment to one frozen, validated Config; every problem names its variable and says what to write. */
+export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
+  const problems: string[] = [];
+  const warnings: string[] = [];
+  const values: Record<string, unknown> = {};
+  for (const [name, { schema, fallback }] of Object.entries<Setting<unknown>>(SETTINGS)) {
+    const raw = readWithFileTwin(env, name, problems);
+    if (raw === undefined || raw === "") {
+      values[name] = fallback;
+      continue;
+    }
+    const parsed = schema.safeParse(raw);
+    if (parsed.success) values[name] = parsed.data;
+    else problems.push(`${name}: ${parsed.error.issues[0]?.message ?? "not valid"}`);
+  }
+  for (const [name, part] of Object.entries(NOT_YET)) {
+    if (env[name] !== undefined && env[name] !== "")
+      problems.push(`${name}: this version runs on the embedded store only and does not speak ${part}; unset it`);
+  }
+  const providers = readProviders(env, problems);
+  const known = new Set([
+    ...Object.keys(SETTINGS),
+    ...Object.keys(SETTINGS).map((name) => `${name}_FILE`),
+    "GATEWAY_URL",
+  ]);
+  for (const name of Object.keys(env)) {
+    if (name.startsWith("GATEWAY_") && !known.has(name))
+      warnings.push(`${name}: this version has no such setting; docs/settings.md lists them all`);
+  }
+  if (problems.length > 0) throw new ConfigError(problems);
+  const settings = values as Settings;
+  return Object.freeze({
+    ...settings,
+    DATA_DIR: path.resolve(PROJECT_ROOT, settings.DATA_DIR),
+    sandbox: (settings.GATEWAY_SANDBOX ?? "on") === "on",
+    providers,
+    warnings,
+  });
+}
+
+function readWithFileTwin(
+  env: Readonly<Record<string, string | undefined>>,
+  name: string,
+  problems: string[],
+): string | undefined {
+  const file = env[`${name}_FILE`];
+  if (file === undefined || file === "") return env[name];
+  if (env[name] !== undefined && env[name] !== "") {
+    problems.push(`${name} and ${name}_FILE are both set: unset one of them`);
+    return undefined;
+  }
+  try {
+    return readFileSync(file, "utf8").trim();
+  } catch {
+    problems.push(`${name}_FILE: cannot read the file ${file}`);
+    return undefined;
+  }
+}
+
+const PROVIDER_VARIABLE = /^PROVIDER_([A-Z0-9_]+?)_(API_KEY|BASE_URL)(_FILE)?$/;
+
+function readProviders(env: Readonly<Record<string, string | undefined>>, problems: string[]): ProviderSettings {
+  const apiKeys = new Map<string, string>();
+  const baseUrls = new Map<string, string>();
+  for (const name of Object.keys(env)) {
+    if (!name.startsWith("PROVIDER_")) continue;
+    const match = PROVIDER_VARIABLE.exec(name);
+    const slug = match?.[1];
+    if (slug === undefined) {
+      problems.push(`${name}: write PROVIDER_<SLUG>_API_KEY or PROVIDER_<SLUG>_BASE_URL`);
+      continue;
+    }
+    const value = readWithFileTwin(env, name.replace(/_FILE$/, ""), problems);
+    if (value === undefined || value === "") continue;
+    if (match?.[2] === "API_KEY") apiKeys.set(slug, value);
+    else if (/^https?:\/\/[^\s/?#]+[^\s?#]*$/.test(value)) baseUrls.set(slug, value.replace(/\/+$/, ""));
+    else problems.push(`${name}: write an absolute http or https address without query`);
+  }
+  return { apiKeys, baseUrls };
+}

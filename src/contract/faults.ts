@@ -1,0 +1,197 @@
+/**
+ * The closed catalogue of everything the gateway refuses with. A code is API: it never changes its meaning.
+ * `says` is the generic sentence of the documentation; the message of a response is written where it is thrown.
+ */
+export type FaultType =
+  | "invalid_request_error"
+  | "authentication_error"
+  | "permission_error"
+  | "not_found_error"
+  | "rate_limit_error"
+  | "billing_error"
+  | "upstream_error"
+  | "api_error";
+
+type Entry = { readonly status: number; readonly type: FaultType; readonly says: string };
+
+export const FAULTS = {
+  unsupported_parameter: {
+    status: 400,
+    type: "invalid_request_error",
+    says: "A field is unknown, or the serving dialect or model does not take it.",
+  },
+  invalid_value: {
+    status: 400,
+    type: "invalid_request_error",
+    says: "A required field is missing, or a value is out of range or shape.",
+  },
+  invalid_json: { status: 400, type: "invalid_request_error", says: "The body is not one well-formed JSON object." },
+  invalid_request: { status: 400, type: "invalid_request_error", says: "The HTTP request itself is malformed." },
+  router_not_supported: {
+    status: 400,
+    type: "invalid_request_error",
+    says: "`auto` and routers work on the chat surfaces only.",
+  },
+  missing_api_key: { status: 401, type: "authentication_error", says: "No key was sent." },
+  invalid_api_key: {
+    status: 401,
+    type: "authentication_error",
+    says: "The key is unknown, revoked or not a key of this service.",
+  },
+  expired_api_key: {
+    status: 401,
+    type: "authentication_error",
+    says: "The key is past its expiry or its rotation grace.",
+  },
+  invalid_admin_token: {
+    status: 401,
+    type: "authentication_error",
+    says: "The management API needs the operator token.",
+  },
+  insufficient_credits: { status: 402, type: "billing_error", says: "The wallet does not cover this request." },
+  spend_limit_reached: { status: 402, type: "billing_error", says: "A spend limit does not cover this request." },
+  insufficient_scope: { status: 403, type: "permission_error", says: "The key lacks the scope of this endpoint." },
+  ip_not_allowed: {
+    status: 403,
+    type: "permission_error",
+    says: "The caller's address is not on the key's allowlist.",
+  },
+  model_not_permitted: { status: 403, type: "permission_error", says: "The workspace does not allow this model." },
+  sovereignty_floor_not_met: {
+    status: 403,
+    type: "permission_error",
+    says: "No endpoint of the model reaches the sovereignty floor.",
+  },
+  compute_country_not_allowed: {
+    status: 403,
+    type: "permission_error",
+    says: "No endpoint of the model computes in an allowed country only.",
+  },
+  zero_data_retention_required: {
+    status: 403,
+    type: "permission_error",
+    says: "No endpoint of the model promises zero data retention.",
+  },
+  no_training_required: {
+    status: 403,
+    type: "permission_error",
+    says: "No endpoint of the model promises not to train on the data.",
+  },
+  provider_blocked: {
+    status: 403,
+    type: "permission_error",
+    says: "Every provider of the model is blocked by the workspace.",
+  },
+  no_eligible_endpoint: {
+    status: 403,
+    type: "permission_error",
+    says: "Several policy rules together leave no endpoint.",
+  },
+  not_allowed: { status: 403, type: "permission_error", says: "The caller may not do this." },
+  not_found: {
+    status: 404,
+    type: "not_found_error",
+    says: "There is nothing at this path, or it belongs to another workspace.",
+  },
+  model_not_found: {
+    status: 404,
+    type: "not_found_error",
+    says: "The model is unknown, or no connected provider serves it.",
+  },
+  router_not_found: { status: 404, type: "not_found_error", says: "The router is unknown in this workspace." },
+  decisions_not_enabled: {
+    status: 404,
+    type: "not_found_error",
+    says: "Decisions are switched off on this deployment.",
+  },
+  audio_not_enabled: {
+    status: 404,
+    type: "not_found_error",
+    says: "Text-to-speech is switched off on this deployment.",
+  },
+  method_not_allowed: {
+    status: 405,
+    type: "invalid_request_error",
+    says: "The path exists, but not with this method.",
+  },
+  request_timeout: { status: 408, type: "invalid_request_error", says: "The request did not arrive in time." },
+  conflict: {
+    status: 409,
+    type: "invalid_request_error",
+    says: "It exists already, or its state does not allow this.",
+  },
+  request_too_large: { status: 413, type: "invalid_request_error", says: "The body is over its limit." },
+  unsupported_media_type: {
+    status: 415,
+    type: "invalid_request_error",
+    says: "The content type is not one this endpoint reads.",
+  },
+  rate_limit_exceeded: {
+    status: 429,
+    type: "rate_limit_error",
+    says: "Too many requests: per key, per address, in the queue or at the provider.",
+  },
+  headers_too_large: { status: 431, type: "invalid_request_error", says: "The request headers are over their limit." },
+  internal_error: { status: 500, type: "api_error", says: "A fault of the gateway itself." },
+  upstream_error: { status: 502, type: "upstream_error", says: "No provider endpoint gave a usable answer." },
+  service_unavailable: { status: 503, type: "api_error", says: "The gateway cannot take the request right now." },
+  upstream_timeout: { status: 504, type: "upstream_error", says: "No provider endpoint answered in time." },
+  provider_error: {
+    status: 400,
+    type: "upstream_error",
+    says: "The provider refused the request; its status and message are passed on.",
+  },
+} as const satisfies Record<string, Entry>;
+
+export type FaultCode = keyof typeof FAULTS;
+
+export type FaultDetail = {
+  /** The public sentence: what is wrong and what to do next. */
+  readonly message: string;
+  readonly param?: string;
+  /** Overrides the catalogue's status: only for `provider_error`. */
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** For the log, never for the caller. */
+  readonly detail?: Readonly<Record<string, unknown>>;
+};
+
+export class Fault extends Error {
+  readonly code: FaultCode;
+  readonly status: number;
+  readonly type: FaultType;
+  readonly param: string | undefined;
+  readonly headers: Readonly<Record<string, string>> | undefined;
+  readonly detail: Readonly<Record<string, unknown>> | undefined;
+
+  constructor(code: FaultCode, said: FaultDetail) {
+    super(said.message);
+    this.name = "Fault";
+    const entry: Entry = FAULTS[code];
+    this.code = code;
+    this.status = said.status ?? entry.status;
+    this.type = entry.type;
+    this.param = said.param;
+    this.headers = said.headers;
+    this.detail = said.detail;
+  }
+}
+
+export function fault(code: FaultCode, said: FaultDetail): Fault {
+  return new Fault(code, said);
+}
+
+export type ErrorEnvelope = {
+  readonly error: {
+    readonly message: string;
+    readonly type: FaultType;
+    readonly code: FaultCode;
+    readonly param?: string;
+    readonly request_id: string;
+  };
+};
+
+export function envelopeOf(problem: Fault, requestId: string): ErrorEnvelope {
+  const { message, type, code, param } = problem;
+  return { error: { message, type, code, ...(param === undefined ? {} : { param }), request_id: requestId } };
+}

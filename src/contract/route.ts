@@ -1,0 +1,38 @@
+import type { z } from "zod";
+import type { FaultCode } from "./faults.ts";
+
+/** Who may call a route: anyone, a holder of an API key, or the operator. */
+export type Access =
+  | { readonly by: "anyone" }
+  | { readonly by: "key"; readonly scope: string | null }
+  | { readonly by: "operator" };
+
+/** What a route takes in: nothing, one JSON object, or a multipart upload. */
+export type Intake = "none" | "json" | "multipart";
+
+export type Route = {
+  /** The operation id of the OpenAPI document and the name a handler is bound to. */
+  readonly id: string;
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** With `{name}` for one segment and `{name+}` for the rest of the path (ids with slashes). */
+  readonly path: string;
+  readonly access: Access;
+  readonly intake: Intake;
+  /** Whether a call counts in the per-key window. */
+  readonly counted: boolean;
+  readonly tag: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly query?: z.ZodObject;
+  readonly body?: z.ZodType;
+  readonly answer: Answer;
+  /** Codes this route adds to the ones every route of its kind can answer. */
+  readonly faults: readonly FaultCode[];
+  readonly example?: { readonly body?: unknown; readonly answer?: unknown };
+};
+
+export type Answer =
+  | { readonly is: "json"; readonly status: 200 | 201 | 202 | 204; readonly schema: z.ZodType }
+  /** JSON, or with `stream: true` server-sent events whose data is `frame`. */
+  | { readonly is: "json_or_events"; readonly schema: z.ZodType; readonly frame: z.ZodType }
+  | { readonly is: "text"; readonly contentType: string };

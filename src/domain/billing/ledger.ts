@@ -1,0 +1,82 @@
+/**
+ * Double entry, append only. Every transaction sums to zero and is known by the gateway's own id, so that writing it a
+ * second time changes nothing. The invariants are in README.md beside this file.
+ */
+export const ACCOUNTS = ["wallet", "revenue", "promotion", "topup_clearing", "refund"] as const;
+export type Account = (typeof ACCOUNTS)[number];
+
+export type Entry = {
+  readonly account: Account;
+  readonly workspaceId: string;
+  readonly currency: string;
+  /** Positive raises the account, negative lowers it. */
+  readonly nanos: bigint;
+};
+
+export type TransactionKind = "charge" | "topup" | "promotion" | "refund" | "adjustment";
+
+export type Transaction = {
+  readonly id: string;
+  readonly kind: TransactionKind;
+  readonly workspaceId: string;
+  readonly createdAtMs: number;
+  readonly note: string | null;
+  readonly entries: readonly Entry[];
+};
+
+export class UnbalancedTransaction extends Error {
+  constructor(id: string, sum: bigint) {
+    super(`ledger transaction ${id} sums to ${sum}, not to zero`);
+    this.name = "UnbalancedTransaction";
+  }
+}
+
+/** The check every posting goes through: entries sum to zero per currency. */
+export function assertBalanced(transaction: Transaction): void {
+  const sums = new Map<string, bigint>();
+  for (const entry of transaction.entries) sums.set(entry.currency, (sums.get(entry.currency) ?? 0n) + entry.nanos);
+  for (const sum of sums.values()) if (sum !== 0n) throw new UnbalancedTransaction(transaction.id, sum);
+}
+
+type Posting = {
+  id: string;
+  workspaceId: string;
+  currency: string;
+  nanos: bigint;
+  createdAtMs: number;
+  note?: string | null;
+};
+
+function between(kind: TransactionKind, from: Account, to: Account, posting: Posting): Transaction {
+  const { id, workspaceId, currency, nanos, createdAtMs, note = null } = posting;
+  return {
+    id,
+    kind,
+    workspaceId,
+    createdAtMs,
+    note,
+    entries: [
+      { account: from, workspaceId, currency, nanos: -nanos },
+      { account: to, workspaceId, currency, nanos },
+    ],
+  };
+}
+
+export const chargeOf = (posting: Posting): Transaction => between("charge", "wallet", "revenue", posting);
+export const topupOf = (posting: Posting): Transaction => between("topup", "topup_clearing", "wallet", posting);
+
+export type WalletRow = { readonly workspaceId: string; readonly currency: string; readonly balanceNanos: bigint };
+
+export type LedgerStore = {
+  /** Writes once: a transaction id that exists already changes nothing and answers false. */
+  post(transaction: Transaction): Promise<boolean>;
+  wallets(): Promise<WalletRow[]>;
+  wallet(workspaceId: string): Promise<WalletRow | undefined>;
+  entries(
+    workspaceId: string,
+    limit: number,
+    cursor: string | null,
+  ): Promise<{ rows: Transaction[]; next: string | null }>;
+  /** What `gateway doctor` asks: broken invariants in words, none when the books balance. */
+  audit(): Promise<string[]>;
+};

@@ -1,0 +1,238 @@
+import type { Decimal } from "../../kit/money.ts";
+import type { Surface } from "../record/record.ts";
+import type { LevelState } from "../tenancy/policy.ts";
+
+/** D1 chat completions, D2 messages, D3 Gemini generateContent, D4 Bedrock Converse. */
+export const DIALECTS = ["D1", "D2", "D3", "D4"] as const;
+export type DialectId = (typeof DIALECTS)[number];
+
+type Known<T extends string> = T | "unknown";
+
+export type Creator = {
+  readonly slug: string;
+  readonly name: string;
+  readonly country: string | null;
+  readonly eea: boolean | null;
+  readonly website: string | null;
+};
+
+export type Family = { readonly slug: string; readonly name: string; readonly creator: string };
+
+export type Model = {
+  /** `creator/name`: what callers send. */
+  readonly id: string;
+  readonly name: string;
+  readonly creator: string;
+  readonly family: string;
+  readonly releaseDate: string | null;
+  readonly knowledgeCutoff: string | null;
+  readonly surfaces: readonly Surface[];
+  readonly modalitiesIn: readonly string[];
+  readonly modalitiesOut: readonly string[];
+  readonly contextTokens: number | null;
+  readonly maxOutputTokens: number | null;
+  readonly openWeights: boolean | null;
+  readonly capabilities: readonly string[];
+  readonly embeddingDimensions: number | null;
+  /** 0 to 1 with where it comes from; null when unknown. */
+  readonly quality: {
+    readonly score: number;
+    readonly source: string;
+    readonly licence: string | null;
+    readonly estimated: boolean;
+  } | null;
+  readonly benchmarks: readonly Benchmark[];
+  /** Simulated: answers are made up. */
+  readonly sandbox: boolean;
+  /** Not shown in any list; exists for demonstrations of failure. */
+  readonly hidden: boolean;
+  readonly note: string | null;
+};
+
+export type Benchmark = {
+  readonly name: string;
+  readonly score: number;
+  readonly metric: string;
+  readonly source: string;
+  readonly date: string | null;
+};
+
+export type Evidence = {
+  readonly claim: string;
+  readonly url: string;
+  readonly kind: "primary" | "secondary";
+  /** ISO date it was read. */
+  readonly read: string;
+  /** Older than 180 days at the time the snapshot was built. */
+  readonly stale: boolean;
+};
+
+export type Region = {
+  readonly id: string;
+  readonly name: string;
+  readonly baseUrl: string | null;
+  readonly countries: readonly string[];
+  readonly countriesKind: "exact" | "upper_bound" | "unknown";
+  readonly locationCommitted: boolean | null;
+  readonly level: LevelState;
+  readonly levelReason: string;
+  readonly note: string | null;
+};
+
+export type Provider = {
+  readonly slug: string;
+  readonly name: string;
+  readonly operator: string;
+  readonly seatCountry: string | null;
+  readonly ownerCountry: string | null;
+  readonly eeaOperated: boolean;
+  readonly ownership: string;
+  readonly certifications: readonly string[];
+  readonly zeroDataRetention: Known<"yes" | "no" | "on_request">;
+  readonly trainsOnData: Known<"yes" | "no">;
+  readonly dataResidency: string;
+  readonly currency: string;
+  readonly docsUrl: string | null;
+  readonly pricingUrl: string | null;
+  readonly levelConfidence: "high" | "medium" | "low";
+  readonly regions: readonly Region[];
+  readonly evidence: readonly Evidence[];
+  /** Small named deviations of an almost-compatible server. */
+  readonly quirks: readonly string[];
+  readonly sandbox: boolean;
+  readonly notes: string | null;
+};
+
+export type PriceTier = {
+  readonly aboveInputTokens: number;
+  readonly inputPer1mTokens: Decimal | null;
+  readonly outputPer1mTokens: Decimal | null;
+  readonly cachedReadPer1mTokens: Decimal | null;
+};
+
+/** One price row of an endpoint. What is not stated is null, and null is never zero. */
+export type Price = {
+  readonly currency: string;
+  /** ISO date from which the row holds; null: from the beginning. */
+  readonly from: string | null;
+  readonly inputPer1mTokens: Decimal | null;
+  readonly outputPer1mTokens: Decimal | null;
+  readonly cachedReadPer1mTokens: Decimal | null;
+  readonly cacheWritePer1mTokens: Decimal | null;
+  readonly audioInputPer1mTokens: Decimal | null;
+  readonly audioOutputPer1mTokens: Decimal | null;
+  readonly per1mCharacters: Decimal | null;
+  readonly perMinuteAudio: Decimal | null;
+  readonly perRequest: Decimal | null;
+  readonly tiers: readonly PriceTier[];
+};
+
+export type EndpointFeatures = {
+  readonly tools: boolean | null;
+  readonly parallelTools: boolean | null;
+  readonly jsonSchema: boolean | null;
+  readonly reasoning: boolean | null;
+  readonly reasoningControl: boolean | null;
+  readonly sampling: boolean | null;
+  readonly imageInput: boolean | null;
+  readonly promptCaching: boolean | null;
+  readonly logprobs: boolean | null;
+};
+
+export type EndpointStatus = "active" | "preview" | "deprecated" | "retired";
+
+/** A model as one provider serves it in one region: the thing a request is sent to. */
+export type Endpoint = {
+  /** `provider:region:model`. */
+  readonly id: string;
+  readonly model: string;
+  readonly provider: string;
+  readonly region: string;
+  readonly upstreamModel: string;
+  /** Null or with a `{placeholder}` when the operator has to supply it. */
+  readonly baseUrl: string | null;
+  /** It speaks the first one. */
+  readonly dialects: readonly DialectId[];
+  readonly responsesApi: boolean;
+  readonly surfaces: readonly Surface[];
+  readonly status: EndpointStatus;
+  readonly sovereignty: Sovereignty;
+  /** Oldest first; `priceAt` picks the row in force. */
+  readonly prices: readonly Price[];
+  readonly limits: {
+    readonly contextTokens: number | null;
+    readonly maxInputTokens: number | null;
+    readonly maxOutputTokens: number | null;
+  };
+  readonly features: EndpointFeatures;
+  /** Parameter names the provider documents; null when it documents none. */
+  readonly supportedParams: readonly string[] | null;
+  readonly decisionsInterface: string | null;
+  readonly sandbox: boolean;
+  readonly note: string | null;
+};
+
+export type Sovereignty = {
+  readonly level: LevelState;
+  readonly reason: string;
+  readonly confidence: "high" | "medium" | "low";
+  readonly countries: readonly string[];
+  readonly countriesKind: "exact" | "upper_bound" | "unknown";
+  readonly zeroDataRetention: Known<"yes" | "no" | "on_request">;
+  readonly trainsOnData: Known<"yes" | "no">;
+  readonly evidence: Omit<Evidence, "claim"> | null;
+};
+
+export type Currency = {
+  readonly code: string;
+  readonly name: string;
+  readonly symbol: string;
+  readonly decimals: number;
+  /** Units of this currency for one euro. */
+  readonly perEur: Decimal;
+  readonly rateDate: string;
+  readonly rateSource: string;
+};
+
+export type Capability = {
+  readonly slug: string;
+  readonly name: string;
+  readonly group: string;
+  readonly description: string;
+};
+
+/** The whole catalogue, checked and frozen. Replaced as a whole, never changed. */
+export type Snapshot = {
+  /** Changes when any content changes: the base of every ETag. */
+  readonly version: string;
+  readonly builtAtMs: number;
+  readonly creators: ReadonlyMap<string, Creator>;
+  readonly families: ReadonlyMap<string, Family>;
+  readonly models: ReadonlyMap<string, Model>;
+  readonly providers: ReadonlyMap<string, Provider>;
+  readonly endpoints: ReadonlyMap<string, Endpoint>;
+  readonly endpointsByModel: ReadonlyMap<string, readonly Endpoint[]>;
+  readonly currencies: ReadonlyMap<string, Currency>;
+  readonly capabilities: ReadonlyMap<string, Capability>;
+};
+
+/** The row in force on a day: the last whose date has come. */
+export function priceAt(endpoint: Endpoint, nowMs: number): Price | undefined {
+  const today =
+    endpoint.prices.length > 1 || endpoint.prices[0]?.from != null ? new Date(nowMs).toISOString().slice(0, 10) : "";
+  let found: Price | undefined;
+  for (const price of endpoint.prices) if (price.from === null || price.from <= today) found = price;
+  return found;
+}
+
+/** How the gateway reaches a provider: which ones have a credential, and where their endpoints really are. */
+export type Connections = {
+  /** Undefined when the provider is not connected. */
+  credential(provider: string): Credential | undefined;
+  /** The address in force for an endpoint, settings applied; undefined when none is known. */
+  baseUrl(endpoint: Endpoint): string | undefined;
+  /** True once any provider that is not simulated is connected. */
+  readonly anyReal: boolean;
+};
+
+export type Credential = { readonly kind: "bearer"; readonly token: string } | { readonly kind: "none" };

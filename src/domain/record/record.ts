@@ -1,0 +1,122 @@
+import type { LevelState } from "../tenancy/policy.ts";
+
+/** The surfaces a call can arrive on. */
+export const SURFACES = [
+  "chat",
+  "messages",
+  "responses",
+  "embeddings",
+  "transcriptions",
+  "speech",
+  "decisions",
+] as const;
+export type Surface = (typeof SURFACES)[number];
+
+/** What one request used. Token figures include their parts: input includes cached and written, output includes reasoning. */
+export type UsageRecord = {
+  readonly inputTokens: number;
+  readonly cachedTokens: number;
+  readonly cacheWriteTokens: number;
+  readonly outputTokens: number;
+  readonly reasoningTokens: number;
+  readonly audioInputTokens: number;
+  readonly audioOutputTokens: number;
+  readonly characters: number | null;
+  readonly seconds: number | null;
+  /** True when the provider reported nothing and the figures are the gateway's own count. */
+  readonly estimated: boolean;
+};
+
+export type AttemptRecord = {
+  readonly endpoint: string;
+  readonly provider: string;
+  readonly startedAtMs: number;
+  readonly durationMs: number;
+  readonly outcome: "served" | "retry" | "next" | "stop" | "cancelled";
+  readonly upstreamStatus: number | null;
+  /** Why it ended as it did, in words without content or secrets. */
+  readonly reason: string;
+  /** True when the request may have been accepted although no answer came. */
+  readonly maybeAccepted: boolean;
+};
+
+export type CandidateRecord = {
+  readonly endpoint: string;
+  readonly model: string;
+  readonly provider: string;
+  readonly level: LevelState;
+  readonly outcome: "planned" | "excluded";
+  /** Which rule let it fall out, or why it stands where it stands. */
+  readonly reason: string;
+  readonly scores: Readonly<Record<string, number>> | null;
+};
+
+export type DecisionRecord = { readonly candidates: readonly CandidateRecord[]; readonly order: readonly string[] };
+
+/** What was charged, with everything needed to compute it again. Amounts are decimal strings of nano-units. */
+export type ChargeRecord = {
+  readonly nanos: string;
+  readonly currency: string;
+  /** The price row in force, as the catalogue has it. */
+  readonly price: Readonly<Record<string, unknown>>;
+  /** Units of the provider's currency per unit of the wallet's, as exact decimals; null when they are the same. */
+  readonly rate: {
+    readonly from: string;
+    readonly to: string;
+    readonly perEurFrom: string;
+    readonly perEurTo: string;
+  } | null;
+};
+
+/** One finished request, without its content: a row of the log and, when charged, the source of its ledger entry. */
+export type RequestRecord = {
+  readonly id: string;
+  readonly createdAtMs: number;
+  readonly workspaceId: string;
+  readonly keyId: string;
+  readonly memberId: string | null;
+  readonly environment: "live" | "test";
+  readonly app: string | null;
+  readonly clientRequestId: string | null;
+  readonly surface: Surface;
+  readonly modelRequested: string | null;
+  readonly model: string | null;
+  readonly provider: string | null;
+  readonly endpoint: string | null;
+  readonly upstreamId: string | null;
+  readonly level: LevelState | null;
+  readonly countries: readonly string[] | null;
+  readonly router: string | null;
+  readonly streaming: boolean;
+  readonly status: number;
+  readonly errorCode: string | null;
+  readonly usage: UsageRecord | null;
+  readonly charge: ChargeRecord | null;
+  readonly ttfbMs: number | null;
+  readonly totalMs: number;
+  readonly overheadMs: number;
+  readonly attempts: readonly AttemptRecord[];
+  readonly decision: DecisionRecord | null;
+};
+
+export type LogFilter = {
+  readonly keyId?: string;
+  readonly model?: string;
+  readonly provider?: string;
+  readonly app?: string;
+  readonly environment?: "live" | "test";
+  readonly status?: number;
+  readonly sinceMs?: number;
+  readonly untilMs?: number;
+};
+
+/** The request log as it is read: newest first, by cursor. */
+export type LogStore = {
+  list(
+    workspaceId: string,
+    filter: LogFilter,
+    limit: number,
+    cursor: string | null,
+  ): Promise<{ rows: RequestRecord[]; next: string | null }>;
+  find(requestId: string): Promise<RequestRecord | undefined>;
+};

@@ -1,0 +1,94 @@
+import { addressList } from "../../kit/cidr.ts";
+import type { ApiKey, Principal } from "./key.ts";
+import type { Member, Workspace } from "./workspace.ts";
+
+/** Everything about tenants that is kept in SQL; the request path reads the Directory instead. */
+export type TenancyStore = {
+  loadAll(): Promise<{ workspaces: Workspace[]; members: Member[]; keys: ApiKey[] }>;
+  saveWorkspace(workspace: Workspace): Promise<void>;
+  saveMember(member: Member): Promise<void>;
+  removeMember(memberId: string): Promise<void>;
+  /** Several keys change in one transaction (a rotation touches two). */
+  saveKeys(keys: readonly ApiKey[]): Promise<void>;
+};
+
+/**
+ * Tenants in memory: what the request path reads. Every management change is written to SQL first and put here before
+ * the change is answered, so that the next request already sees it.
+ */
+export class Directory {
+  readonly #workspaces = new Map<string, Workspace>();
+  readonly #workspaceBySlug = new Map<string, string>();
+  readonly #members = new Map<string, Member>();
+  readonly #keys = new Map<string, ApiKey>();
+  readonly #principals = new Map<string, Principal>();
+
+  load(all: { workspaces: Workspace[]; members: Member[]; keys: ApiKey[] }): void {
+    for (const workspace of all.workspaces) this.putWorkspace(workspace);
+    for (const member of all.members) this.putMember(member);
+    for (const key of all.keys) this.putKey(key);
+  }
+
+  /** The principal behind a key's digest; a key whose member has left has none. */
+  byDigest(digest: string): Principal | undefined {
+    return this.#principals.get(digest);
+  }
+
+  workspaces(): Workspace[] {
+    return [...this.#workspaces.values()];
+  }
+
+  workspace(idOrSlug: string): Workspace | undefined {
+    return this.#workspaces.get(this.#workspaceBySlug.get(idOrSlug) ?? idOrSlug);
+  }
+
+  members(workspaceId: string): Member[] {
+    return [...this.#members.values()].filter((member) => member.workspaceId === workspaceId);
+  }
+
+  member(memberId: string): Member | undefined {
+    return this.#members.get(memberId);
+  }
+
+  keys(workspaceId: string): ApiKey[] {
+    return [...this.#keys.values()].filter((key) => key.workspaceId === workspaceId);
+  }
+
+  key(keyId: string): ApiKey | undefined {
+    return this.#keys.get(keyId);
+  }
+
+  putWorkspace(workspace: Workspace): void {
+    this.#workspaces.set(workspace.id, workspace);
+    this.#workspaceBySlug.set(workspace.slug, workspace.id);
+    for (const key of this.keys(workspace.id)) this.#bind(key);
+  }
+
+  putMember(member: Member): void {
+    this.#members.set(member.id, member);
+    for (const key of this.keys(member.workspaceId)) if (key.memberId === member.id) this.#bind(key);
+  }
+
+  dropMember(memberId: string): void {
+    const member = this.#members.get(memberId);
+    if (member === undefined) return;
+    this.#members.delete(memberId);
+    for (const key of this.keys(member.workspaceId)) if (key.memberId === memberId) this.#bind(key);
+  }
+
+  putKey(key: ApiKey): void {
+    this.#keys.set(key.id, key);
+    this.#bind(key);
+  }
+
+  #bind(key: ApiKey): void {
+    const workspace = this.#workspaces.get(key.workspaceId);
+    const member = key.memberId === null ? undefined : this.#members.get(key.memberId);
+    if (workspace === undefined || (key.memberId !== null && member === undefined)) {
+      this.#principals.delete(key.digest);
+      return;
+    }
+    const allowlist = key.ipAllowlist === null ? undefined : addressList(key.ipAllowlist);
+    this.#principals.set(key.digest, { key, workspace, member, allowlist });
+  }
+}

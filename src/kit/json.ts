@@ -1,0 +1,169 @@
+import { isUtf8 } from "node:buffer";
+
+/** Where one member of the top-level object stands in the bytes. */
+export type MemberSpan = { readonly keyStart: number; readonly valueStart: number; readonly valueEnd: number };
+
+export type JsonObject = { readonly [key: string]: unknown };
+
+export type ParsedBody = {
+  readonly value: JsonObject;
+  /** Top-level members by name, so that a member can be replaced without touching any other byte. */
+  readonly members: ReadonlyMap<string, MemberSpan>;
+  /** Offset of the closing brace. */
+  readonly end: number;
+};
+
+export type JsonProblem = { readonly problem: string };
+
+export const JSON_DEPTH_MAX = 128;
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const COLON = 0x3a;
+const COMMA = 0x2c;
+
+/**
+ * Parses a body that must be one JSON object. Refuses malformed UTF-8, deep nesting, a top-level key given twice
+ * and `__proto__` keys at any depth, because each of them is read differently by different readers.
+ */
+export function parseJsonObject(bytes: Buffer): ParsedBody | JsonProblem {
+  if (!isUtf8(bytes)) return { problem: "the body is not valid UTF-8" };
+  let value: unknown;
+  try {
+    // The depth is checked first: a deeply nested body can block the process for seconds in JSON.parse.
+    const scan = scanObject(bytes);
+    if ("problem" in scan) return scan;
+    value = JSON.parse(bytes.toString("utf8"));
+    if (!isJsonObject(value)) return { problem: "the body must be a JSON object" };
+    return { value, members: scan.members, end: scan.end };
+  } catch (error) {
+    return { problem: error instanceof Error ? withoutExcerpt(error.message) : "the body is not valid JSON" };
+  }
+}
+
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** JSON.parse quotes the text around the fault; that is content of the caller and stays out of messages. */
+function withoutExcerpt(message: string): string {
+  return (
+    message.replace(/,? ?(\.\.\.)?"[\s\S]*?"(\.\.\.)? is not valid JSON$/, "").replace(/'.'/su, "character") ||
+    "the body is not valid JSON"
+  );
+}
+
+/** Index just past the closing quote of the string that opens at `start`, or -1. */
+function stringEnd(bytes: Buffer, start: number): number {
+  let at = bytes.indexOf(QUOTE, start + 1);
+  while (at > 0) {
+    let slashes = 0;
+    while (bytes[at - 1 - slashes] === BACKSLASH) slashes += 1;
+    if (slashes % 2 === 0) return at + 1;
+    at = bytes.indexOf(QUOTE, at + 1);
+  }
+  return -1;
+}
+
+function skipSpace(bytes: Buffer, start: number): number {
+  let at = start;
+  let byte = bytes[at];
+  while (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09) byte = bytes[++at];
+  return at;
+}
+
+type Scan = { members: Map<string, MemberSpan>; end: number };
+
+/** One pass over the structure; strings are skipped natively, so a large image in the body costs little. */
+function scanObject(bytes: Buffer): Scan | JsonProblem {
+  const members = new Map<string, MemberSpan>();
+  let depth = 0;
+  let end = -1;
+  let openKey: string | undefined;
+  let openKeyStart = 0;
+  let openValueStart = 0;
+  const closeMember = (at: number) => {
+    if (openKey === undefined) return;
+    members.set(openKey, { keyStart: openKeyStart, valueStart: openValueStart, valueEnd: trimEnd(bytes, at) });
+    openKey = undefined;
+  };
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = bytes[at];
+    if (byte === QUOTE) {
+      const after = stringEnd(bytes, at);
+      if (after < 0) return { problem: "the body ends inside a string" };
+      const next = skipSpace(bytes, after);
+      if (bytes[next] === COLON) {
+        const key = readKey(bytes, at, after);
+        if (key === "__proto__") return { problem: "the key __proto__ is not allowed" };
+        if (depth === 1) {
+          if (key !== undefined && members.has(key))
+            return { problem: `the top-level key "${key.slice(0, 64)}" is given twice` };
+          openKey = key;
+          openKeyStart = at;
+          openValueStart = skipSpace(bytes, next + 1);
+        }
+      }
+      at = after - 1;
+    } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+      depth += 1;
+      if (depth > JSON_DEPTH_MAX) return { problem: `the body is nested deeper than ${JSON_DEPTH_MAX} levels` };
+    } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
+      if (depth === 1) {
+        closeMember(at);
+        end = at;
+      }
+      depth -= 1;
+    } else if (byte === COMMA && depth === 1) closeMember(at);
+  }
+  return { members, end };
+}
+
+function trimEnd(bytes: Buffer, end: number): number {
+  let at = end;
+  while (at > 0 && (bytes[at - 1] ?? 0) <= 0x20) at -= 1;
+  return at;
+}
+
+function readKey(bytes: Buffer, start: number, after: number): string | undefined {
+  const raw = bytes.toString("utf8", start + 1, after - 1);
+  if (!raw.includes("\\")) return raw;
+  const decoded: unknown = JSON.parse(`"${raw}"`);
+  return typeof decoded === "string" ? decoded : undefined;
+}
+
+/** New bytes for one member of the object; `undefined` as value removes nothing and adds nothing. */
+export type MemberPatch = { readonly key: string; readonly json: string };
+
+/** Replaces or adds top-level members and leaves every other byte as it was. */
+export function patchMembers(
+  bytes: Buffer,
+  body: Pick<ParsedBody, "members" | "end">,
+  patches: readonly MemberPatch[],
+): Buffer {
+  const replaced = patches
+    .map((patch) => ({ patch, span: body.members.get(patch.key) }))
+    .sort((a, b) => (a.span?.valueStart ?? Number.MAX_SAFE_INTEGER) - (b.span?.valueStart ?? Number.MAX_SAFE_INTEGER));
+  const pieces: Buffer[] = [];
+  let from = 0;
+  let filled = body.members.size > 0;
+  for (const { patch, span } of replaced) {
+    if (span !== undefined) {
+      pieces.push(bytes.subarray(from, span.valueStart), Buffer.from(patch.json));
+      from = span.valueEnd;
+    } else {
+      pieces.push(
+        bytes.subarray(from, body.end),
+        Buffer.from(`${filled ? "," : ""}${JSON.stringify(patch.key)}:${patch.json}`),
+      );
+      from = body.end;
+      filled = true;
+    }
+  }
+  pieces.push(bytes.subarray(from));
+  return Buffer.concat(pieces);
+}
