@@ -1,0 +1,74 @@
+/** Runs the tools of `npm run check` and `npm test` on the pinned Node, one after the other, and says what failed. */
+import { spawn } from "node:child_process";
+import path from "node:path";
+import { pinnedNode, ROOT } from "./setup.mjs";
+
+const tool = (file) => path.join("node_modules", file);
+
+/** What can be said about the code without running it. */
+export const CHECKS = [
+  { name: "types", file: tool("typescript/bin/tsc"), args: ["-p", "."] },
+  { name: "lint and format", file: tool("@biomejs/biome/bin/biome"), args: ["check", "--error-on-warnings", "."] },
+  { name: "unused code", file: tool("knip/bin/knip.js"), args: ["--no-progress"] },
+  {
+    name: "OpenAPI",
+    file: tool("@redocly/cli/bin/cli.js"),
+    args: ["lint", "--format=stylish", "docs/openapi.json", "docs/openapi-manage.json"],
+    quiet: true,
+  },
+];
+
+/** The rules that are written as tests: part of every test run, and of the checks. */
+export const RULES = {
+  name: "architecture and documents",
+  file: tool("vitest/vitest.mjs"),
+  args: ["run", "--reporter=dot", "tests/architecture.test.ts", "tests/documents.test.ts"],
+};
+
+export function tests(args) {
+  return { name: "tests", file: tool("vitest/vitest.mjs"), args: ["run", ...args] };
+}
+
+/** Runs every step, also after one failed, and answers the names of those that did. */
+export async function runSteps(steps) {
+  const failed = [];
+  for (const step of steps) {
+    const startedAtMs = Date.now();
+    const { code, output } = await run(step);
+    const tookSeconds = ((Date.now() - startedAtMs) / 1000).toFixed(1);
+    if (code !== 0) {
+      process.stdout.write(output);
+      failed.push(step.name);
+    }
+    process.stdout.write(`${code === 0 ? "ok    " : "FAILED"}  ${step.name} (${tookSeconds} s)\n`);
+  }
+  return failed;
+}
+
+/** Nothing here talks to the outside: no update notices, no telemetry. */
+const QUIET = { REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true", NO_UPDATE_NOTIFIER: "1" };
+
+function run({ file, args, quiet }) {
+  const bin = path.join(ROOT, "node_modules/.bin");
+  const env = { ...process.env, ...QUIET, PATH: `${bin}${path.delimiter}${process.env.PATH ?? ""}` };
+  return new Promise((resolve) => {
+    const stdio = quiet ? ["ignore", "pipe", "pipe"] : ["ignore", "inherit", "inherit"];
+    const child = spawn(pinnedNode(), [file, ...args], { cwd: ROOT, env, stdio });
+    let output = "";
+    const keep = (chunk) => {
+      output += chunk;
+    };
+    child.stdout?.on("data", keep);
+    child.stderr?.on("data", keep);
+    child.on("error", (error) => resolve({ code: 1, output: `${error.message}\n` }));
+    child.on("close", (code) => resolve({ code: code ?? 1, output }));
+  });
+}
+
+export function close(what, failed) {
+  if (failed.length === 0) process.stdout.write(`\n${what}: all passed.\n`);
+  else {
+    process.stdout.write(`\n${what}: FAILED: ${failed.join(", ")}.\n`);
+    process.exitCode = 1;
+  }
+}
