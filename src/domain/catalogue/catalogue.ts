@@ -40,6 +40,10 @@ export type Model = {
     readonly source: string;
     readonly licence: string | null;
     readonly estimated: boolean;
+    /** How the score was made, and which release of the source it is from. */
+    readonly metric?: string | null;
+    readonly release?: string | null;
+    readonly extrapolated?: boolean;
   } | null;
   readonly benchmarks: readonly Benchmark[];
   /** Simulated: answers are made up. */
@@ -47,6 +51,8 @@ export type Model = {
   /** Not shown in any list; exists for demonstrations of failure. */
   readonly hidden: boolean;
   readonly note: string | null;
+  /** Where the facts were read. */
+  readonly sources?: readonly string[];
 };
 
 export type Benchmark = {
@@ -76,6 +82,10 @@ export type Region = {
   readonly locationCommitted: boolean | null;
   readonly level: LevelState;
   readonly levelReason: string;
+  /** The level if Switzerland counted as EEA; null when it would be the same. */
+  readonly levelIfChAccepted?: LevelState | null;
+  /** The level if only evidence read on the provider's own pages counted. */
+  readonly levelPrimaryEvidenceOnly?: LevelState | null;
   readonly note: string | null;
 };
 
@@ -86,6 +96,8 @@ export type Provider = {
   readonly seatCountry: string | null;
   readonly ownerCountry: string | null;
   readonly eeaOperated: boolean;
+  readonly ownerEea?: Known<"yes" | "no">;
+  readonly infrastructureEeaControlled?: Known<"yes" | "no">;
   readonly ownership: string;
   readonly certifications: readonly string[];
   readonly zeroDataRetention: Known<"yes" | "no" | "on_request">;
@@ -110,6 +122,15 @@ export type PriceTier = {
   readonly cachedReadPer1mTokens: Decimal | null;
 };
 
+/** Where a price was read and how far it can be trusted. */
+export type PriceSource = {
+  readonly text: string;
+  readonly date: string | null;
+  readonly kind: "first_party" | "community" | "secondary" | null;
+  readonly basis: "as_listed" | "community_conversion" | "unverified";
+  readonly conflict: string | null;
+};
+
 /** One price row of an endpoint. What is not stated is null, and null is never zero. */
 export type Price = {
   readonly currency: string;
@@ -125,6 +146,7 @@ export type Price = {
   readonly perMinuteAudio: Decimal | null;
   readonly perRequest: Decimal | null;
   readonly tiers: readonly PriceTier[];
+  readonly source?: PriceSource | null;
 };
 
 export type EndpointFeatures = {
@@ -156,6 +178,8 @@ export type Endpoint = {
   readonly responsesApi: boolean;
   readonly surfaces: readonly Surface[];
   readonly status: EndpointStatus;
+  /** `unverified`: the sources did not confirm that the provider serves this model there. */
+  readonly availability?: "listed" | "unverified";
   readonly sovereignty: Sovereignty;
   /** Oldest first; `priceAt` picks the row in force. */
   readonly prices: readonly Price[];
@@ -178,6 +202,7 @@ export type Sovereignty = {
   readonly confidence: "high" | "medium" | "low";
   readonly countries: readonly string[];
   readonly countriesKind: "exact" | "upper_bound" | "unknown";
+  readonly locationCommitted?: boolean | null;
   readonly zeroDataRetention: Known<"yes" | "no" | "on_request">;
   readonly trainsOnData: Known<"yes" | "no">;
   readonly evidence: Omit<Evidence, "claim"> | null;

@@ -1,0 +1,91 @@
+import type { Surface } from "../record/record.ts";
+import { type Connections, type Endpoint, type Price, priceAt, type Snapshot } from "./catalogue.ts";
+
+export type CallContext = {
+  readonly snapshot: Pick<Snapshot, "currencies">;
+  readonly connections: Connections;
+  readonly walletCurrency: string;
+  readonly nowMs: number;
+};
+
+/** The endpoint can be sent to now, at this address and for this price. */
+export type Callable = { readonly is: "callable"; readonly price: Price; readonly baseUrl: string };
+
+export type Obstacle =
+  | "retired"
+  | "surface_not_served"
+  | "no_dialect"
+  | "no_decisions_interface"
+  | "not_connected"
+  | "no_base_url"
+  | "no_price"
+  | "no_exchange_rate";
+
+/** `reason` is a clause for people, without a full stop and without anything secret. */
+export type NotCallable = { readonly is: "not_callable"; readonly why: Obstacle; readonly reason: string };
+
+export type Usability = Callable | NotCallable;
+
+/** Whether an endpoint (or a model) that lists these surfaces answers on one: messages and responses ride on chat. */
+export function servesSurface(surfaces: readonly Surface[], surface: Surface): boolean {
+  return surfaces.includes(isChatLike(surface) ? "chat" : surface) || surfaces.includes(surface);
+}
+
+function isChatLike(surface: Surface): boolean {
+  return surface === "chat" || surface === "messages" || surface === "responses";
+}
+
+/** Callable, or the first thing that stands in the way. */
+export function usability(endpoint: Endpoint, surface: Surface, context: CallContext): Usability {
+  const { id, provider } = endpoint;
+  if (endpoint.status === "retired") return no("retired", `${id} is retired`);
+  if (!servesSurface(endpoint.surfaces, surface)) return no("surface_not_served", `${id} does not serve ${surface}`);
+  if (isChatLike(surface) && endpoint.dialects.length === 0)
+    return no("no_dialect", `${id} speaks no dialect the gateway knows`);
+  if (surface === "decisions" && endpoint.decisionsInterface === null)
+    return no("no_decisions_interface", `${id} has no decisions interface`);
+  if (context.connections.credential(provider) === undefined)
+    return no("not_connected", `provider ${provider} is not connected`);
+  const baseUrl = context.connections.baseUrl(endpoint);
+  if (baseUrl === undefined || baseUrl.includes("{"))
+    return no("no_base_url", `the address of provider ${provider} (${endpoint.region}) is not known`);
+  const price = priceAt(endpoint, context.nowMs);
+  if (price === undefined || !isPricedFor(price, surface))
+    return no("no_price", `the price of ${id} on ${surface} is not known`);
+  if (!hasRate(context, price.currency))
+    return no("no_exchange_rate", `there is no exchange rate from ${price.currency} to ${context.walletCurrency}`);
+  return { is: "callable", price, baseUrl };
+}
+
+function no(why: Obstacle, reason: string): NotCallable {
+  return { is: "not_callable", why, reason };
+}
+
+function hasRate({ snapshot, walletCurrency }: CallContext, currency: string): boolean {
+  return currency === walletCurrency || (snapshot.currencies.has(currency) && snapshot.currencies.has(walletCurrency));
+}
+
+/** A surface is billed in units the gateway can measure; a row that misses one of them would give work away. */
+export function isPricedFor(price: Price, surface: Surface): boolean {
+  const { inputPer1mTokens: input, outputPer1mTokens: output } = price;
+  switch (surface) {
+    case "chat":
+    case "messages":
+    case "responses":
+      return input !== null && output !== null;
+    case "embeddings":
+      return input !== null;
+    case "transcriptions":
+      return (
+        price.perMinuteAudio !== null || ((price.audioInputPer1mTokens !== null || input !== null) && output !== null)
+      );
+    case "speech":
+      return (
+        price.per1mCharacters !== null ||
+        price.perMinuteAudio !== null ||
+        (input !== null && (price.audioOutputPer1mTokens !== null || output !== null))
+      );
+    case "decisions":
+      return input !== null || price.perRequest !== null;
+  }
+}

@@ -1,0 +1,264 @@
+import { z } from "zod";
+import { SURFACES } from "../record/record.ts";
+import { LEVELS } from "../tenancy/policy.ts";
+import { DIALECTS } from "./catalogue.ts";
+
+/**
+ * The files an operator edits. What is absent is unknown, and unknown is never zero: an endpoint without a price is
+ * shown and not called. The JSON Schemas beside the data are printed from here.
+ */
+const text = z.string().trim().min(1, "must not be empty");
+const slug = z.string().regex(/^[a-z0-9][a-z0-9._-]*$/, "must be lower-case letters, digits, '.', '_' or '-'");
+const modelId = z.string().regex(/^[a-z0-9][a-z0-9._-]*\/[a-z0-9][a-z0-9._:-]*$/, "must be creator/name in lower case");
+const country = z.string().regex(/^[A-Z]{2}$/, "must be an ISO 3166-1 alpha-2 country code such as DE");
+const currencyCode = z.string().regex(/^[A-Z]{3}$/, "must be an ISO 4217 currency code such as EUR");
+const day = z.iso.date("must be a date such as 2026-11-15");
+const dayOrMonth = z
+  .string()
+  .regex(/^\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?$/, "must be a date such as 2026-11-15 or 2026-11");
+const webAddress = z.string().regex(/^https?:\/\/\S+$/, "must be an http or https address");
+const level = z.enum([...LEVELS, "UNCLASSIFIED"]);
+const yesNo = z.enum(["yes", "no", "unknown"]);
+const count = z.int("must be a whole number").positive("must be above zero");
+
+/** A number, or a string where more digits are needed than a JSON number keeps. */
+const amount = z.union(
+  [z.number().nonnegative(), z.string().regex(/^\d{1,15}(\.\d{1,18})?$/)],
+  "must be a price: a number or a decimal string, zero or more",
+);
+
+const tier = z.strictObject({
+  above_input_tokens: count.describe("The row holds for a request with more input tokens than this."),
+  input_per_1m_tokens: amount.optional(),
+  output_per_1m_tokens: amount.optional(),
+  cached_read_per_1m_tokens: amount.optional(),
+});
+
+const figures = {
+  input_per_1m_tokens: amount.optional(),
+  output_per_1m_tokens: amount.optional(),
+  cached_read_per_1m_tokens: amount.optional(),
+  cache_write_per_1m_tokens: amount.optional(),
+  audio_input_per_1m_tokens: amount.optional(),
+  audio_output_per_1m_tokens: amount.optional(),
+  per_1m_characters: amount.optional(),
+  per_minute_audio: amount.optional(),
+  per_request: amount.optional(),
+};
+export const PRICE_FIGURES = [
+  "input_per_1m_tokens",
+  "output_per_1m_tokens",
+  "cached_read_per_1m_tokens",
+  "cache_write_per_1m_tokens",
+  "audio_input_per_1m_tokens",
+  "audio_output_per_1m_tokens",
+  "per_1m_characters",
+  "per_minute_audio",
+  "per_request",
+] as const satisfies readonly (keyof typeof figures)[];
+
+const priceRow = z.strictObject({
+  from: day.optional().describe("First day (UTC) on which the row holds. Absent: from the beginning."),
+  currency: currencyCode.describe("A code of currencies.json."),
+  ...figures,
+  tiers: z.array(tier).optional().describe("Dearer or cheaper rows for long requests, smallest threshold first."),
+  source: text.optional().describe("Where the figures were read."),
+  source_date: day.optional(),
+  source_kind: z.enum(["first_party", "community", "secondary"]).optional(),
+  basis: z
+    .enum(["as_listed", "community_conversion", "unverified"])
+    .optional()
+    .describe("How the figures relate to the provider's own list. Absent: as_listed."),
+  conflict: text.optional().describe("What another source says."),
+});
+
+const alternative = z.strictObject({ currency: currencyCode, ...figures, source: text.optional() });
+
+const evidence = z.strictObject({
+  claim: text.describe("What the page says, in a few words."),
+  url: text.describe("The page."),
+  kind: z.enum(["primary", "secondary"]).describe("primary: read on the provider's own page."),
+  read: day.describe("When it was read. After 180 days it is flagged as stale."),
+});
+
+const endpoint = z.strictObject({
+  model: modelId.describe("A model of the creators' files."),
+  region: slug.describe("A region of this provider."),
+  upstream_model: text.describe("The name the provider knows the model by."),
+  surfaces: z.array(z.enum(SURFACES)).min(1, "must name at least one surface"),
+  status: z.enum(["active", "preview", "deprecated", "retired"]).optional().describe("Absent: active."),
+  availability: z.enum(["listed", "unverified"]).optional().describe("Absent: listed."),
+  base_url: webAddress.nullable().optional().describe("Absent: the region's. null: not known for this endpoint."),
+  dialects: z.array(z.enum(DIALECTS)).optional().describe("Absent: the provider's, when the endpoint serves chat."),
+  responses_api: z.boolean().optional().describe("Absent: the provider's, when the endpoint serves chat."),
+  decisions_interface: text.optional().describe("How decisions are asked: logprobs, system_one, openai."),
+  level: level.optional().describe("Only where it differs from the region's; with level_reason."),
+  level_reason: text.optional(),
+  countries: z.array(country).optional().describe("Only where they differ from the region's."),
+  zero_data_retention: z.enum(["yes", "no", "on_request", "unknown"]).optional(),
+  trains_on_data: yesNo.optional(),
+  evidence: evidence.optional().describe("Only where the level rests on another page than the provider's first one."),
+  prices: z.array(priceRow).optional().describe("One row, or several with dates. Absent: not known, so not callable."),
+  price_alternatives: z.array(alternative).optional().describe("The same list in another currency. Never billed."),
+  limits: z
+    .strictObject({
+      context_tokens: count.optional(),
+      max_input_tokens: count.optional(),
+      max_output_tokens: count.optional(),
+      requests_per_minute: count.optional(),
+      tokens_per_minute: count.optional(),
+    })
+    .optional(),
+  features: z
+    .strictObject({
+      tools: z.boolean().optional(),
+      parallel_tools: z.boolean().optional(),
+      json_schema: z.boolean().optional(),
+      reasoning: z.boolean().optional(),
+      reasoning_control: z.boolean().optional(),
+      sampling: z.boolean().optional(),
+      image_input: z.boolean().optional(),
+      prompt_caching: z.boolean().optional(),
+      logprobs: z.boolean().optional(),
+    })
+    .optional(),
+  supported_params: z.array(text).optional().describe("Parameter names the provider documents."),
+  note: text.optional(),
+});
+
+const region = z.strictObject({
+  id: slug,
+  name: text,
+  base_url: webAddress
+    .optional()
+    .describe("With {placeholder} where the operator's own account goes. Absent: not known."),
+  countries: z.array(country).describe("Where requests are computed. Empty: not known."),
+  countries_kind: z
+    .enum(["exact", "upper_bound", "unknown"])
+    .optional()
+    .describe("upper_bound: an area is promised, not single countries. Absent: unknown."),
+  location_committed: z.boolean().optional().describe("The provider documents that it computes nowhere else."),
+  level: level.optional().describe("Absent: UNCLASSIFIED."),
+  level_reason: text.optional().describe("Why this level and not the next one. Needed with a level."),
+  level_if_ch_accepted: level.optional(),
+  level_primary_evidence_only: level.optional(),
+  note: text.optional(),
+});
+
+export const ProviderFile = z.strictObject({
+  $schema: z.string().optional(),
+  slug: slug.describe("Also the file's name. PROVIDER_<SLUG>_API_KEY connects it."),
+  name: text,
+  operator: text.describe("The legal entity that runs it."),
+  seat_country: country.optional(),
+  owner_country: country.optional(),
+  eea_operated: z.boolean().describe("The operator's own seat is in the EEA."),
+  owner_eea: yesNo.optional(),
+  infrastructure_eea_controlled: yesNo.optional(),
+  ownership: text.optional(),
+  certifications: z.array(text).optional(),
+  zero_data_retention: z.enum(["yes", "no", "on_request", "unknown"]).optional(),
+  trains_on_data: yesNo.optional(),
+  data_residency: text.optional(),
+  currency: currencyCode.describe("The currency the provider bills in."),
+  dialects: z
+    .array(z.enum(DIALECTS))
+    .optional()
+    .describe("What its chat endpoints speak, the preferred one first: D1 chat completions, D2 messages, D3, D4."),
+  responses_api: z.boolean().optional().describe("Whether its chat endpoints also serve the responses dialect."),
+  quirks: z.array(slug).optional().describe("Named deviations of an almost-compatible server."),
+  logprobs_note: text.optional(),
+  docs_url: webAddress.optional(),
+  pricing_url: webAddress.optional(),
+  level_confidence: z.enum(["high", "medium", "low"]).optional().describe("Grades the evidence. Absent: low."),
+  sandbox: z.literal(true).optional().describe("Simulated: answers are made up."),
+  notes: text.optional(),
+  regions: z.array(region).min(1, "must name at least one region"),
+  evidence: z.array(evidence).optional().describe("The first entry is the one the levels rest on."),
+  endpoints: z.array(endpoint),
+});
+export type ProviderFile = z.infer<typeof ProviderFile>;
+export type EndpointEntry = ProviderFile["endpoints"][number];
+export type PriceEntry = NonNullable<EndpointEntry["prices"]>[number];
+
+const model = z.strictObject({
+  id: modelId.describe("What callers send."),
+  name: text,
+  release_date: dayOrMonth.optional(),
+  knowledge_cutoff: dayOrMonth.optional(),
+  surfaces: z.array(z.enum(SURFACES)).min(1, "must name at least one surface"),
+  modalities_in: z.array(text),
+  modalities_out: z.array(text),
+  context_tokens: count.optional(),
+  max_output_tokens: count.optional(),
+  open_weights: z.boolean().optional(),
+  capabilities: z.array(slug).describe("Slugs of capabilities.json."),
+  embedding_dimensions: count.optional(),
+  quality: z
+    .strictObject({
+      score: z.number().min(0).max(1),
+      source: text,
+      source_row: text.optional(),
+      source_release: text.optional(),
+      licence: text.optional(),
+      metric: text.optional(),
+      estimated: z.boolean().optional(),
+      extrapolated: z.boolean().optional(),
+    })
+    .optional(),
+  benchmarks: z
+    .array(z.strictObject({ name: text, score: z.number(), metric: text, source: text, date: dayOrMonth.optional() }))
+    .optional(),
+  sandbox: z.literal(true).optional().describe("Simulated: answers are made up."),
+  hidden: z.literal(true).optional().describe("In no list; for demonstrations of failure."),
+  sources: z.array(text).optional(),
+  note: text.optional(),
+});
+
+export const CreatorFile = z.strictObject({
+  $schema: z.string().optional(),
+  slug: slug.describe("Also the file's name."),
+  name: text,
+  country: country.optional(),
+  eea: z.boolean().optional(),
+  website: webAddress.optional(),
+  families: z.array(z.strictObject({ slug, name: text, models: z.array(model) })),
+});
+export type CreatorFile = z.infer<typeof CreatorFile>;
+export type ModelEntry = CreatorFile["families"][number]["models"][number];
+
+export const CurrenciesFile = z.strictObject({
+  $schema: z.string().optional(),
+  currencies: z.array(
+    z.strictObject({
+      code: currencyCode,
+      name: text,
+      symbol: text,
+      decimals: z.int().min(0).max(4),
+      per_eur: amount.describe("Units of this currency for one euro."),
+      rate_date: day,
+      rate_source: text,
+    }),
+  ),
+});
+export type CurrenciesFile = z.infer<typeof CurrenciesFile>;
+
+export const CapabilitiesFile = z.strictObject({
+  $schema: z.string().optional(),
+  capabilities: z.array(z.strictObject({ slug, name: text, group: slug, description: text })),
+});
+export type CapabilitiesFile = z.infer<typeof CapabilitiesFile>;
+
+/** Every file schema by the name its JSON Schema has: `<name>.schema.json`. */
+export const FILE_SCHEMAS = {
+  provider: ProviderFile,
+  creator: CreatorFile,
+  currencies: CurrenciesFile,
+  capabilities: CapabilitiesFile,
+} as const;
+
+/** The text of a JSON Schema file, as committed beside the data. */
+export function printSchema(name: keyof typeof FILE_SCHEMAS): string {
+  const schema = z.toJSONSchema(FILE_SCHEMAS[name], { target: "draft-2020-12", io: "input" });
+  return `${JSON.stringify({ ...schema, title: `Catalogue file: ${name}` }, null, 2)}\n`;
+}
