@@ -65,6 +65,7 @@ function isInstalled(need) {
   if (installed === undefined) return false;
   const wanted = packagesOf(readFileSync(path.join(ROOT, "package-lock.json"), "utf8"));
   const there = packagesOf(installed);
+  if (wanted === undefined || there === undefined) return false;
   return Object.entries(wanted).every(([where, entry]) => {
     if (where === "" || (entry.dev && need === "run") || !isForThisMachine(entry)) return true;
     if (there[where] === undefined) return entry.optional === true && !isPinnedNode(where);
@@ -74,9 +75,9 @@ function isInstalled(need) {
 
 function packagesOf(text) {
   try {
-    return JSON.parse(text).packages ?? {};
+    return JSON.parse(text).packages;
   } catch {
-    return {};
+    return undefined;
   }
 }
 
@@ -163,6 +164,7 @@ function isAlive(pid) {
 /** A folder that cannot be written is fine as long as it is up to date. */
 function writeStamp(text) {
   try {
+    mkdirSync(MODULES, { recursive: true });
     writeFileSync(STAMP, text);
   } catch {
     return;

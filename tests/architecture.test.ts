@@ -1,0 +1,203 @@
+import { describe, expect, test } from "vitest";
+import { type Room, readMap, roomOf } from "./architecture/map.ts";
+import { blank, type Import, importsOf, readSources, type Source } from "./architecture/source.ts";
+
+const LINES_MAX = 500;
+/** Files of the roof: they wire everything and belong to no room. */
+const ROOF = ["src/main.ts", "src/cli.ts", "src/config.ts"];
+const ROOF_FLOOR = 6;
+
+const sources = readSources();
+const rooms = readMap();
+
+function isIn(file: string, ...places: string[]): boolean {
+  return places.some((place) => file === place || file.startsWith(`${place}/`));
+}
+
+function floorOf(file: string): number {
+  return ROOF.includes(file) ? ROOF_FLOOR : (roomOf(file, rooms)?.floor ?? Number.NaN);
+}
+
+/** Why an import is not allowed; undefined when it is. */
+function refusal(from: string, { target, kind }: Pick<Import, "target" | "kind">): string | undefined {
+  const [own, other] = [roomOf(from, rooms), roomOf(target, rooms)];
+  if (own !== undefined && own === other) return undefined;
+  if (isIn(target, "src/sandbox") && floorOf(from) < ROOF_FLOOR) return "only the roof starts the sandbox";
+  if (target === "src/config.ts" && floorOf(from) < ROOF_FLOOR) return "settings are handed in as values";
+  if (floorOf(target) < floorOf(from)) return undefined;
+  if (floorOf(from) === ROOF_FLOOR && floorOf(target) === ROOF_FLOOR) return undefined;
+  const arrow = other === undefined ? undefined : own?.arrows.get(other.folder);
+  if (arrow === "values" || (arrow === "types" && kind === "types")) return undefined;
+  return arrow === "types" ? "only types may be imported from there" : "not a lower floor, and no arrow on the map";
+}
+
+function isOurs(target: string): boolean {
+  return target.startsWith("src/");
+}
+
+describe("the map", () => {
+  test("every file is in a room of ARCHITECTURE.md or on the roof", () => {
+    const lost = sources.filter(({ file }) => Number.isNaN(floorOf(file)));
+    expect(lost.map(({ file }) => file)).toEqual([]);
+  });
+
+  test("every room of ARCHITECTURE.md has code in it", () => {
+    const empty = rooms.filter((room) => !sources.some(({ file }) => roomOf(file, rooms) === room));
+    expect(empty.map(({ folder }) => folder)).toEqual([]);
+  });
+
+  test("an arrow joins two rooms of one floor and is used", () => {
+    const wrong = rooms.flatMap((room) =>
+      [...room.arrows.keys()].filter((to) => rooms.find(({ folder }) => folder === to)?.floor !== room.floor),
+    );
+    expect(wrong).toEqual([]);
+    expect(rooms.flatMap((room) => [...room.arrows.keys()].filter((to) => !isUsed(room, to)))).toEqual([]);
+  });
+
+  function isUsed(room: Room, to: string): boolean {
+    return sources.some(
+      ({ file, imports }) =>
+        roomOf(file, rooms) === room && imports.some(({ target }) => roomOf(target, rooms)?.folder === to),
+    );
+  }
+});
+
+describe("imports", () => {
+  test("go to a lower floor, or along an arrow of the map", () => {
+    const broken = sources.flatMap(({ file, imports }) =>
+      imports
+        .filter(({ target }) => isOurs(target))
+        .flatMap((one) => {
+          const why = refusal(file, one);
+          return why === undefined ? [] : [`${file} imports ${one.target}: ${why}`];
+        }),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  test("stay inside the product: not from tests, scripts or the benchmark", () => {
+    const outside = sources.flatMap(({ file, imports }) =>
+      imports
+        .filter(({ target }) => /^(\.\.|tests\/|scripts\/|bench\/)/.test(target))
+        .map(({ target }) => [file, target]),
+    );
+    expect(outside).toEqual([]);
+  });
+
+  test("make no circle", () => {
+    expect(findCircle(sources)).toBeUndefined();
+  });
+});
+
+/** The files of the first circle of imports, types included: a circle of types is one idea cut in two. */
+function findCircle(all: readonly Source[]): string[] | undefined {
+  const byFile = new Map(all.map((source) => [source.file, source]));
+  const done = new Set<string>();
+  const walk = (file: string, trail: readonly string[]): string[] | undefined => {
+    if (trail.includes(file)) return [...trail.slice(trail.indexOf(file)), file];
+    if (done.has(file)) return undefined;
+    for (const { target } of byFile.get(file)?.imports ?? []) {
+      const circle = walk(target, [...trail, file]);
+      if (circle !== undefined) return circle;
+    }
+    done.add(file);
+    return undefined;
+  };
+  for (const { file } of all) {
+    const circle = walk(file, []);
+    if (circle !== undefined) return circle;
+  }
+  return undefined;
+}
+
+describe("habits", () => {
+  test(`a file has at most ${LINES_MAX} lines`, () => {
+    const long = sources.filter(({ lineCount }) => lineCount > LINES_MAX);
+    expect(long.map(({ file, lineCount }) => `${file}: ${lineCount}`)).toEqual([]);
+  });
+
+  test("a file is named after its idea, in kebab-case", () => {
+    const named = /\/(?!(?:utils?|helpers?|manager|service|misc|common)\.ts$)[a-z0-9]+(?:-[a-z0-9]+)*\.ts$/;
+    expect(sources.map(({ file }) => file).filter((file) => !named.test(file))).toEqual([]);
+  });
+
+  test("nothing is exported as default", () => {
+    expect(sources.filter(({ bare }) => /\bexport\s+default\b/.test(bare)).map(({ file }) => file)).toEqual([]);
+  });
+
+  test("only the roof reads the environment", () => {
+    const readers = sources.filter(({ bare }) => /\bprocess\s*\.\s*env\b/.test(bare)).map(({ file }) => file);
+    expect(readers.filter((file) => !isIn(file, ...ROOF, "src/cli"))).toEqual([]);
+  });
+
+  test("time and chance are handed in: only kit and the roof take them from the system", () => {
+    const taken = /\bDate\s*\.\s*now\b|\bnew\s+Date\s*\(\s*\)|\bMath\s*\.\s*random\b|\bperformance\s*\.\s*now\b/;
+    const takers = sources.filter(({ bare }) => taken.test(bare)).map(({ file }) => file);
+    expect(takers.filter((file) => !isIn(file, "src/kit", "src/cli", ...ROOF))).toEqual([]);
+  });
+});
+
+describe("egress", () => {
+  const OPENERS = ["undici", "node:net", "node:tls", "node:http", "node:https", "node:http2", "node:dgram"];
+  /** Names of those modules that look at addresses and open nothing. */
+  const HARMLESS = ["isIP", "isIPv4", "isIPv6", "BlockList", "SocketAddress", "STATUS_CODES", "METHODS"];
+  const MAY_OPEN = ["src/io/upstream", "src/sandbox", "src/cli", "src/cli.ts"];
+
+  function opens({ target, kind, names }: Import): boolean {
+    const isHarmless = names.length > 0 && names.every((name) => HARMLESS.includes(name));
+    return kind === "values" && !isHarmless && OPENERS.some((one) => target === one || target.startsWith(`${one}/`));
+  }
+
+  test("connections are opened in io/upstream only; the edge listens and never dials", () => {
+    const openers = sources.flatMap(({ file, imports }) =>
+      imports.filter(opens).map(({ target, names }) => ({ file, target, names })),
+    );
+    const strangers = openers.filter(
+      ({ file, target, names }) =>
+        !isIn(file, ...MAY_OPEN) &&
+        !(isIn(file, "src/edge") && target === "node:http" && names.length > 0 && !names.includes("request")),
+    );
+    expect(strangers).toEqual([]);
+  });
+
+  test("nobody else calls fetch or opens a WebSocket", () => {
+    const calls = /(?<![.\w])fetch\s*\(|\bnew\s+(?:WebSocket|EventSource)\b|\bglobalThis\s*\.\s*fetch\b/;
+    const callers = sources.filter(({ bare }) => calls.test(bare)).map(({ file }) => file);
+    expect(callers.filter((file) => !isIn(file, ...MAY_OPEN))).toEqual([]);
+  });
+});
+
+describe("the scanner itself", () => {
+  test("sees imports of every form, and none in comments or strings", () => {
+    const text = [
+      'import { type A, b as c } from "./one.ts";',
+      'import type { D } from "../two.ts";',
+      'import { type E } from "three";',
+      'export * from "./four.ts";',
+      'import "./five.ts";',
+      'const six = await import("./six.ts");',
+      '// import { x } from "./comment.ts";',
+      "const text = 'import(\"./string.ts\")';",
+      "const pattern = /['\"`]/;",
+      'import {\n  g,\n  h,\n} from "node:net";',
+    ].join("\n");
+    const { code, bare } = blank(text);
+    expect(importsOf("src/kit/x.ts", code, bare)).toEqual([
+      { target: "src/kit/one.ts", kind: "values", names: ["A", "b"] },
+      { target: "src/two.ts", kind: "types", names: ["D"] },
+      { target: "three", kind: "types", names: ["E"] },
+      { target: "src/kit/four.ts", kind: "values", names: [] },
+      { target: "node:net", kind: "values", names: ["g", "h"] },
+      { target: "src/kit/five.ts", kind: "values", names: [] },
+      { target: "src/kit/six.ts", kind: "values", names: [] },
+    ]);
+  });
+
+  test("an import to a higher floor, past a types-only arrow, or of the sandbox is refused", () => {
+    const kind = "values";
+    expect(refusal("src/kit/x.ts", { target: "src/edge/server.ts", kind })).toBeDefined();
+    expect(refusal("src/domain/routing/x.ts", { target: "src/domain/admission/admission.ts", kind })).toBeDefined();
+    expect(refusal("src/app/pipeline/x.ts", { target: "src/sandbox/simulated.ts", kind })).toBeDefined();
+    expect(refusal("src/edge/server.ts", { target: "src/kit/clock.ts", kind })).toBeUndefined();
+  });
+});

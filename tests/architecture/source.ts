@@ -1,0 +1,89 @@
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+
+export const ROOT = path.resolve(import.meta.dirname, "../..");
+
+export type Import = {
+  /** A file of the project, relative to its root, or the name of a package. */
+  readonly target: string;
+  readonly kind: "types" | "values";
+  /** Names between the braces; empty for a default, namespace or bare import. */
+  readonly names: readonly string[];
+};
+
+export type Source = {
+  /** Relative to the project's root, with forward slashes. */
+  readonly file: string;
+  readonly lineCount: number;
+  /** The code with comments and the insides of strings and patterns blanked. */
+  readonly bare: string;
+  readonly imports: readonly Import[];
+};
+
+/** Every TypeScript file of the product; tests are not part of it. */
+export function readSources(folder = "src"): Source[] {
+  const names = readdirSync(path.join(ROOT, folder), { recursive: true, encoding: "utf8" });
+  return names
+    .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"))
+    .sort()
+    .map((name) => readSource(path.posix.join(folder, name.split(path.sep).join("/"))));
+}
+
+function readSource(file: string): Source {
+  const text = readFileSync(path.join(ROOT, file), "utf8");
+  const { code, bare } = blank(text);
+  return { file, lineCount: text.split("\n").length - 1, bare, imports: importsOf(file, code, bare) };
+}
+
+const STATIC_IMPORT =
+  /^[ \t]*(?:import|export)\s+(?<type>type\s+)?(?<clause>[\w*{][^;"']*?)\s+from\s+["'](?<from>[^"']+)["']/gm;
+const OTHER_IMPORT = /^[ \t]*import\s+["'](?<bare>[^"']+)["']|\bimport\(\s*["'](?<dynamic>[^"']+)["']/gm;
+
+export function importsOf(file: string, code: string, bare: string): Import[] {
+  const found: Import[] = [];
+  for (const match of code.matchAll(STATIC_IMPORT)) {
+    const { type, clause = "", from = "" } = match.groups ?? {};
+    const inBraces = /\{([^}]*)\}/.exec(clause)?.[1];
+    const names = (inBraces ?? "").split(",").flatMap((name) => (name.trim() === "" ? [] : [name.trim()]));
+    const onlyTypes = type !== undefined || (names.length > 0 && names.every((name) => name.startsWith("type ")));
+    found.push({ target: resolve(file, from), kind: onlyTypes ? "types" : "values", names: names.map(firstName) });
+  }
+  for (const match of code.matchAll(OTHER_IMPORT)) {
+    // Inside a string it is text, not an import: there the word is blanked.
+    if (
+      bare
+        .slice(match.index, match.index + match[0].length)
+        .trimStart()
+        .startsWith("import") === false
+    )
+      continue;
+    found.push({ target: resolve(file, match.groups?.bare ?? match.groups?.dynamic ?? ""), kind: "values", names: [] });
+  }
+  return found;
+}
+
+function firstName(specifier: string): string {
+  return specifier.replace(/^type\s+/, "").replace(/\s+as\s.*$/s, "");
+}
+
+function resolve(file: string, target: string): string {
+  return target.startsWith(".") ? path.posix.normalize(path.posix.join(path.posix.dirname(file), target)) : target;
+}
+
+const TOKEN =
+  /\/\/[^\n]*|\/\*[\s\S]*?\*\/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\[\s\S])*`|(?<=(?:^|[(,=:[!&|?{};+\-*%<>~^]|\breturn|\bcase)\s*)\/(?![/*])(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[dgimsuvy]*/g;
+
+/** `code` keeps strings, `bare` does not. Lines and offsets stay where they are in both. */
+export function blank(text: string): { code: string; bare: string } {
+  const spaces = (token: string) => token.replace(/[^\n]/g, " ");
+  const inside = (token: string) => {
+    if (token.startsWith("/")) return spaces(token);
+    // What a template computes is code; what it says is not.
+    if (token.startsWith("`")) return token.replace(/\$\{[^}]*\}|[^\n]/g, (part) => (part.length > 1 ? part : " "));
+    return `"${spaces(token.slice(1, -1))}"`;
+  };
+  return {
+    code: text.replace(TOKEN, (token) => (/^\/[/*]/.test(token) ? spaces(token) : token)),
+    bare: text.replace(TOKEN, inside),
+  };
+}

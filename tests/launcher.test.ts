@@ -1,0 +1,124 @@
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+const ROOT = path.resolve(import.meta.dirname, "..");
+
+/** Stands where src/cli.ts stands and says how it was run. */
+const CLI = `
+const [command, code]: string[] = process.argv.slice(2);
+process.stdout.write(JSON.stringify({ node: process.execPath, args: process.argv.slice(2), pid: process.pid }) + "\\n");
+if (command === "wait") {
+  process.on("SIGTERM", () => process.exit(7));
+  setInterval(() => {}, 1000);
+} else process.exit(Number(code ?? 0));
+`;
+
+let project: string;
+let launcher: string;
+
+beforeAll(() => {
+  project = mkdtempSync(path.join(tmpdir(), "launcher-"));
+  launcher = path.join(project, "bin/gateway");
+  for (const folder of ["bin", "scripts"])
+    cpSync(path.join(ROOT, folder), path.join(project, folder), { recursive: true });
+  mkdirSync(path.join(project, "src"));
+  writeFileSync(path.join(project, "src/cli.ts"), CLI);
+  writeFileSync(path.join(project, "package.json"), JSON.stringify({ name: "p", version: "1.0.0", type: "module" }));
+  const lock = { name: "p", version: "1.0.0", lockfileVersion: 3, requires: true, packages: {} };
+  writeFileSync(
+    path.join(project, "package-lock.json"),
+    JSON.stringify({ ...lock, packages: { "": { name: "p", version: "1.0.0" } } }),
+  );
+});
+
+afterAll(() => rmSync(project, { recursive: true, force: true }));
+
+type Ended = { readonly code: number; readonly stdout: string; readonly stderr: string };
+
+function run(file: string, args: readonly string[], cwd = "/"): Promise<Ended> {
+  return new Promise((resolve) => {
+    execFile(file, args, { cwd }, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
+    });
+  });
+}
+
+function runsOf(stdout: string): { node: string; args: string[]; pid: number }[] {
+  return stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+}
+
+describe("bin/gateway", () => {
+  test("sets up on the first run, keeps stdout clean, and does not set up again", async () => {
+    const first = await run(process.execPath, [launcher, "one", "0"]);
+    expect(first).toMatchObject({ code: 0, stderr: expect.stringContaining("Setting up") });
+    expect(runsOf(first.stdout)).toMatchObject([{ args: ["one", "0"] }]);
+    const second = await run(process.execPath, [launcher, "two", "0"]);
+    expect(second).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  test("works from any directory and through a link, and ends with the command's code", async () => {
+    const link = path.join(project, "link");
+    symlinkSync(launcher, link);
+    expect(await run(launcher, ["x", "3"], tmpdir())).toMatchObject({ code: 3 });
+    expect(await run(link, ["x", "4"], "/")).toMatchObject({ code: 4 });
+  });
+
+  test("runs on a folder where it cannot leave its stamp, as long as the packages are there", async () => {
+    const modules = path.join(project, "node_modules");
+    // A folder in the stamp's place refuses even root; the list is the one that npm leaves.
+    rmSync(path.join(modules, ".setup-stamp"));
+    mkdirSync(path.join(modules, ".setup-stamp"));
+    writeFileSync(path.join(modules, ".package-lock.json"), JSON.stringify({ packages: {} }));
+    expect(await run(launcher, ["x", "0"])).toMatchObject({ code: 0, stderr: "" });
+    rmSync(path.join(modules, ".setup-stamp"), { recursive: true });
+  });
+
+  test("hands SIGTERM to the command", async () => {
+    const child = spawn(launcher, ["wait"], { stdio: ["ignore", "pipe", "inherit"] });
+    await once(child.stdout, "data");
+    child.kill("SIGTERM");
+    const [code] = await once(child, "exit");
+    expect(code).toBe(7);
+  });
+
+  test("says why when packages cannot be installed, on stderr, and ends with 1", async () => {
+    const lockfile = path.join(project, "package-lock.json");
+    const good = readFileSync(lockfile, "utf8");
+    writeFileSync(lockfile, "{ not json");
+    const ended = await run(launcher, ["x"]);
+    writeFileSync(lockfile, good);
+    expect(ended).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("Set-up failed") });
+  });
+});
+
+describe("package-lock.json", () => {
+  type Entry = { version?: string; resolved?: string; optionalDependencies?: Record<string, string> };
+  const packages: Record<string, Entry> = JSON.parse(
+    readFileSync(path.join(ROOT, "package-lock.json"), "utf8"),
+  ).packages;
+
+  test("names the packages of every platform, or npm ci refuses it (node scripts/lock.mjs adds them)", () => {
+    const missing = Object.entries(packages).flatMap(([where, { optionalDependencies = {} }]) =>
+      Object.keys(optionalDependencies).filter(
+        (name) => !(`node_modules/${name}` in packages) && !(`${where}/node_modules/${name}` in packages),
+      ),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  test("pins exact versions and names no host", () => {
+    const { dependencies, devDependencies, optionalDependencies } = JSON.parse(
+      readFileSync(path.join(ROOT, "package.json"), "utf8"),
+    );
+    const versions: unknown[] = Object.values({ ...dependencies, ...devDependencies, ...optionalDependencies });
+    expect(versions.filter((version) => !/^\d+\.\d+\.\d+$/.test(String(version)))).toEqual([]);
+    expect(Object.entries(packages).filter(([, { resolved }]) => resolved !== undefined)).toEqual([]);
+  });
+});
