@@ -1,0 +1,91 @@
+import type { HoldRequest, HoldVerdict, SharedState, WalletState } from "../../domain/admission/admission.ts";
+import type { Clock } from "../../kit/clock.ts";
+import { RateWindows } from "./rate-window.ts";
+
+/** The state of a single process. Every step is synchronous, so none can be interleaved with another. */
+export function memoryState(clock: Clock): SharedState {
+  const windows = new RateWindows(clock);
+  const wallets = new Wallets(clock);
+  return {
+    window: async (keyId, limit) => windows.count(keyId, limit),
+    hold: async (request) => wallets.hold(request),
+    settle: async (requestId, chargedNanos) => wallets.settle(requestId, chargedNanos),
+    credit: async (workspaceId, nanos) => wallets.credit(workspaceId, nanos),
+    wallet: async (workspaceId) => wallets.state(workspaceId),
+    sweep: async (maxAgeMs) => {
+      windows.dropIdle();
+      return wallets.sweep(maxAgeMs);
+    },
+  };
+}
+
+type Wallet = { balanceNanos: bigint; heldNanos: bigint };
+type Hold = { readonly wallet: Wallet; readonly sinceMs: number; nanos: bigint; swept: "no" | "yes" };
+
+class Wallets {
+  readonly #clock: Clock;
+  readonly #wallets = new Map<string, Wallet>();
+  readonly #holds = new Map<string, Hold>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  hold({ requestId, workspaceId, nanos }: HoldRequest): HoldVerdict {
+    if (nanos < 0n) throw new RangeError(`a hold of ${nanos} would create money`);
+    if (this.#holds.has(requestId)) return { is: "held" };
+    const wallet = this.#wallet(workspaceId);
+    const availableNanos = wallet.balanceNanos - wallet.heldNanos;
+    if (availableNanos < nanos) return { is: "insufficient_credits", availableNanos, neededNanos: nanos };
+    wallet.heldNanos += nanos;
+    this.#holds.set(requestId, { wallet, sinceMs: this.#clock.elapsedMs(), nanos, swept: "no" });
+    return { is: "held" };
+  }
+
+  settle(requestId: string, chargedNanos: bigint): void {
+    if (chargedNanos < 0n) throw new RangeError(`a charge of ${chargedNanos} would create money`);
+    const hold = this.#holds.get(requestId);
+    if (hold === undefined) return;
+    this.#holds.delete(requestId);
+    hold.wallet.heldNanos -= hold.nanos;
+    hold.wallet.balanceNanos -= chargedNanos;
+  }
+
+  credit(workspaceId: string, nanos: bigint): void {
+    this.#wallet(workspaceId).balanceNanos += nanos;
+  }
+
+  state(workspaceId: string): WalletState {
+    return { ...(this.#wallets.get(workspaceId) ?? { balanceNanos: 0n, heldNanos: 0n }) };
+  }
+
+  /**
+   * Gives the money of forgotten requests back. The hold itself stays for as long again, at nothing, because its
+   * request may still end: the ledger will charge it then, and so must the live balance.
+   */
+  sweep(maxAgeMs: number): number {
+    const elapsedMs = this.#clock.elapsedMs();
+    let given = 0;
+    for (const [requestId, hold] of this.#holds) {
+      const ageMs = elapsedMs - hold.sinceMs;
+      // Holds stand in the order they were taken, so the rest is younger.
+      if (ageMs < maxAgeMs) break;
+      if (hold.swept === "no") {
+        hold.wallet.heldNanos -= hold.nanos;
+        hold.nanos = 0n;
+        hold.swept = "yes";
+        given += 1;
+      }
+      if (ageMs >= 2 * maxAgeMs) this.#holds.delete(requestId);
+    }
+    return given;
+  }
+
+  #wallet(workspaceId: string): Wallet {
+    const known = this.#wallets.get(workspaceId);
+    if (known !== undefined) return known;
+    const wallet = { balanceNanos: 0n, heldNanos: 0n };
+    this.#wallets.set(workspaceId, wallet);
+    return wallet;
+  }
+}
