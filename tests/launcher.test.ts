@@ -7,6 +7,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 const ROOT = path.resolve(import.meta.dirname, "..");
 
+/** The project below carries no Node of its own: the one that runs the tests is the first on its PATH. */
+const ENV = { ...process.env, PATH: `${path.dirname(process.execPath)}${path.delimiter}${process.env["PATH"] ?? ""}` };
+
 /** Stands where src/cli.ts stands and says how it was run. */
 const CLI = `
 const [command, code]: string[] = process.argv.slice(2);
@@ -41,7 +44,7 @@ type Ended = { readonly code: number; readonly stdout: string; readonly stderr: 
 
 function run(file: string, args: readonly string[], cwd = "/"): Promise<Ended> {
   return new Promise((resolve) => {
-    execFile(file, args, { cwd }, (error, stdout, stderr) => {
+    execFile(file, args, { cwd, env: ENV }, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
     });
   });
@@ -81,7 +84,7 @@ describe("bin/gateway", () => {
   });
 
   test("hands SIGTERM to the command", async () => {
-    const child = spawn(launcher, ["wait"], { stdio: ["ignore", "pipe", "inherit"] });
+    const child = spawn(launcher, ["wait"], { env: ENV, stdio: ["ignore", "pipe", "inherit"] });
     await once(child.stdout, "data");
     child.kill("SIGTERM");
     const [code] = await once(child, "exit");
