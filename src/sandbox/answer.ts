@@ -1,0 +1,216 @@
+import { type Sampled, sampleOf } from "./sample.ts";
+import { countTokens, cutToTokens } from "./tokens.ts";
+
+/** A request as every wire format means it. The sandbox has a reader of its own so that it can prove the gateway's. */
+export type Prompt = {
+  readonly turns: readonly Turn[];
+  readonly tools: readonly Tool[];
+  readonly toolChoice: ToolChoice;
+  readonly callsMax: number;
+  readonly format: Format;
+  /** How hard to think; null: not at all. */
+  readonly effort: string | null;
+  readonly stop: readonly string[];
+  readonly outputTokensMax: number | null;
+};
+
+export type Turn = {
+  readonly by: "system" | "user" | "assistant" | "tool";
+  readonly text: string;
+  readonly images: number;
+  /** Of a tool's result: which tool gave it. */
+  readonly tool: string | null;
+  /** Of an assistant's turn: the calls it made, as text, because they are paid for again. */
+  readonly calls: string;
+};
+
+export type Tool = { readonly name: string; readonly description: string; readonly schema: unknown };
+
+export type ToolChoice =
+  | { readonly is: "auto" }
+  | { readonly is: "none" }
+  | { readonly is: "required" }
+  | { readonly is: "named"; readonly name: string };
+
+export type Format =
+  | { readonly is: "text" }
+  | { readonly is: "json" }
+  | { readonly is: "schema"; readonly name: string; readonly schema: unknown };
+
+export type Call = { readonly name: string; readonly argumentsJson: string };
+
+export type Content =
+  | { readonly is: "text"; readonly text: string }
+  | { readonly is: "calls"; readonly calls: readonly Call[] };
+
+export type Usage = {
+  readonly inputTokens: number;
+  /** Includes the reasoning. */
+  readonly outputTokens: number;
+  readonly reasoningTokens: number;
+};
+
+export type Answer =
+  | {
+      readonly is: "answer";
+      readonly reasoning: string | null;
+      readonly content: Content;
+      readonly end: "stop" | "length" | "calls";
+      readonly usage: Usage;
+    }
+  /** A schema that cannot be answered; `part` is the function's name, or null for the format of the answer. */
+  | { readonly is: "refused"; readonly part: string | null; readonly problem: string };
+
+/** What an echo repeats at most, so that one request cannot keep the sandbox busy for minutes. */
+const ECHO_MAX = 8_000;
+/** What a message costs beside its text, and an image in all. */
+const MESSAGE_TOKENS = 3;
+const IMAGE_TOKENS = 85;
+/** Far above every answer; keeps a caller's number out of arithmetic on bytes. */
+const OUTPUT_TOKENS_MAX = 1_000_000;
+
+/** The same prompt gets the same answer, whatever wire format it came in. */
+export function answerTo(prompt: Prompt, provider: string): Answer {
+  const wanted = contentFor(prompt, provider);
+  if (wanted.is === "refused") return wanted;
+  const limit = Math.min(prompt.outputTokensMax ?? OUTPUT_TOKENS_MAX, OUTPUT_TOKENS_MAX);
+  const thought = prompt.effort === null ? null : thoughtFor(prompt, prompt.effort);
+  const reasoning = thought === null ? null : cutToTokens(thought, limit);
+  const reasoningTokens = countTokens(reasoning ?? "");
+  const content = cutContent(wanted, prompt.stop, limit - reasoningTokens);
+  const complete = reasoning === thought && content.complete;
+  return {
+    is: "answer",
+    reasoning,
+    content: content.kept,
+    end: complete ? (wanted.is === "calls" ? "calls" : "stop") : "length",
+    usage: {
+      inputTokens: inputTokensOf(prompt),
+      outputTokens: reasoningTokens + contentTokens(content.kept),
+      reasoningTokens,
+    },
+  };
+}
+
+function contentFor(prompt: Prompt, provider: string): Content | Extract<Answer, { is: "refused" }> {
+  const tools = toolsToCall(prompt);
+  if (tools.length > 0) {
+    const calls: Call[] = [];
+    for (const tool of tools) {
+      const sampled = sampleOf(tool.schema);
+      if (sampled.is === "problem") return { is: "refused", part: tool.name, problem: sampled.problem };
+      calls.push({ name: tool.name, argumentsJson: JSON.stringify(sampled.value) });
+    }
+    return { is: "calls", calls };
+  }
+  if (prompt.format.is === "schema") {
+    const sampled: Sampled = sampleOf(prompt.format.schema);
+    if (sampled.is === "problem") return { is: "refused", part: null, problem: sampled.problem };
+    return { is: "text", text: JSON.stringify(sampled.value) };
+  }
+  const spoken = spokenFor(prompt);
+  if (prompt.format.is === "json")
+    return { is: "text", text: JSON.stringify({ simulated_by: provider, text: spoken }) };
+  return { is: "text", text: `[simulated by ${provider}] ${spoken}` };
+}
+
+function spokenFor(prompt: Prompt): string {
+  const results = resultsAtEnd(prompt.turns);
+  if (results.length > 0)
+    return results.map((turn) => `The tool ${turn.tool ?? "asked"} answered: ${shortened(turn.text)}`).join("\n");
+  const last = prompt.turns.findLast((turn) => turn.by === "user");
+  if (last === undefined) return "Nothing was said by a user.";
+  const pictures = last.images === 0 ? "" : ` (with ${last.images} image${last.images === 1 ? "" : "s"})`;
+  return `You said: ${shortened(last.text)}${pictures}`;
+}
+
+function resultsAtEnd(turns: readonly Turn[]): readonly Turn[] {
+  const lastOther = turns.findLastIndex((turn) => turn.by !== "tool");
+  return turns.slice(lastOther + 1);
+}
+
+function shortened(text: string): string {
+  return text.length <= ECHO_MAX ? text : `${[...text.slice(0, ECHO_MAX)].slice(0, -1).join("")}…`;
+}
+
+/** A tool is called when the caller forces it, or when the user asks for it by name; not again once it has answered. */
+function toolsToCall(prompt: Prompt): readonly Tool[] {
+  const { toolChoice, tools } = prompt;
+  if (toolChoice.is === "none" || tools.length === 0) return [];
+  if (toolChoice.is === "named") return tools.filter((tool) => tool.name === toolChoice.name).slice(0, 1);
+  if (toolChoice.is === "auto" && resultsAtEnd(prompt.turns).length > 0) return [];
+  const asked = plain(prompt.turns.findLast((turn) => turn.by === "user")?.text ?? "");
+  const named = tools.filter((tool) => asked.includes(plain(tool.name)));
+  const chosen = named.length === 0 && toolChoice.is === "required" ? tools.slice(0, 1) : named;
+  return chosen.slice(0, prompt.callsMax);
+}
+
+/** `get_weather`, `get-weather` and "Get weather" are the same name; spaces at the ends keep words whole. */
+function plain(text: string): string {
+  return ` ${text
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, " ")
+    .trim()} `;
+}
+
+const THOUGHTS = [
+  "I read the last message.",
+  "I look for a tool or a format that was asked for.",
+  "I weigh what would be useful, which is a repetition.",
+  "I check the result once more.",
+] as const;
+const THOUGHTS_BY_EFFORT: ReadonlyMap<string, number> = new Map([
+  ["minimal", 1],
+  ["low", 1],
+  ["medium", 2],
+  ["high", 3],
+]);
+
+function thoughtFor(prompt: Prompt, effort: string): string {
+  const steps = THOUGHTS.slice(0, THOUGHTS_BY_EFFORT.get(effort) ?? THOUGHTS.length);
+  return `Simulated reasoning, effort ${effort}, ${prompt.turns.length} messages. ${steps.join(" ")}`;
+}
+
+function cutContent(
+  content: Content,
+  stop: readonly string[],
+  tokensMax: number,
+): { readonly kept: Content; readonly complete: boolean } {
+  if (content.is === "text") {
+    const ends = stop
+      .filter((sequence) => sequence !== "")
+      .map((sequence) => content.text.indexOf(sequence))
+      .filter((at) => at >= 0);
+    const stopped = ends.length === 0 ? content.text : content.text.slice(0, Math.min(...ends));
+    const text = cutToTokens(stopped, tokensMax);
+    return { kept: { is: "text", text }, complete: text === stopped };
+  }
+  const calls: Call[] = [];
+  let left = tokensMax;
+  for (const call of content.calls) {
+    left -= countTokens(call.name);
+    if (left <= 0) break;
+    const argumentsJson = cutToTokens(call.argumentsJson, left);
+    left -= countTokens(argumentsJson);
+    calls.push({ name: call.name, argumentsJson });
+    if (argumentsJson !== call.argumentsJson) return { kept: { is: "calls", calls }, complete: false };
+  }
+  if (calls.length === 0) return { kept: { is: "text", text: "" }, complete: false };
+  return { kept: { is: "calls", calls }, complete: calls.length === content.calls.length };
+}
+
+function contentTokens(content: Content): number {
+  if (content.is === "text") return countTokens(content.text);
+  return content.calls.reduce((sum, call) => sum + countTokens(call.name) + countTokens(call.argumentsJson), 0);
+}
+
+/** Every message, tool and schema by its own text, each rounded up; an image is a flat number. */
+function inputTokensOf(prompt: Prompt): number {
+  let tokens = 0;
+  for (const turn of prompt.turns)
+    tokens += MESSAGE_TOKENS + countTokens(turn.text) + countTokens(turn.calls) + turn.images * IMAGE_TOKENS;
+  for (const tool of prompt.tools)
+    tokens += countTokens(`${tool.name}${tool.description}${JSON.stringify(tool.schema)}`);
+  if (prompt.format.is === "schema") tokens += countTokens(JSON.stringify(prompt.format.schema));
+  return tokens;
+}

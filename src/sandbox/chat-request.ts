@@ -1,0 +1,274 @@
+import { z } from "zod";
+import { isJsonObject } from "../kit/json.ts";
+import type { Format, Prompt, Tool, ToolChoice, Turn } from "./answer.ts";
+import { SEEING_MODELS } from "./simulated.ts";
+import { type Refusal, refusal } from "./wire.ts";
+
+/** A request of the chat-completions format as the sandbox read it. */
+export type ChatAsked = {
+  readonly is: "asked";
+  readonly model: string;
+  readonly prompt: Prompt;
+  readonly streaming: "whole" | "frames" | "frames_with_usage";
+  /** Alternatives asked for beside each token; null: no log-probabilities. */
+  readonly logprobs: number | null;
+};
+
+const part = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("text"), text: z.string() }),
+  z.object({ type: z.literal("refusal"), refusal: z.string() }),
+  z.object({ type: z.literal("image_url"), image_url: z.object({ url: z.string().min(1) }) }),
+]);
+const content = z.union([z.string(), z.array(part).min(1)]);
+
+const toolCall = z.object({
+  id: z.string().min(1),
+  type: z.literal("function"),
+  function: z.object({ name: z.string().min(1), arguments: z.string() }),
+});
+
+const message = z.discriminatedUnion("role", [
+  z.object({ role: z.literal(["system", "developer", "user"]), content }),
+  z.object({
+    role: z.literal("assistant"),
+    content: content.nullish(),
+    tool_calls: z.array(toolCall).min(1).nullish(),
+  }),
+  z.object({ role: z.literal("tool"), content, tool_call_id: z.string().min(1) }),
+]);
+
+const toolName = z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/);
+const tool = z.object({
+  type: z.literal("function"),
+  function: z.object({
+    name: toolName,
+    description: z.string().nullish(),
+    parameters: z.looseObject({}).nullish(),
+    strict: z.boolean().nullish(),
+  }),
+});
+const namedTool = z.object({ type: z.literal("function"), function: z.object({ name: toolName }) });
+
+const toolChoice = z.union([
+  z.enum(["auto", "none", "required"]),
+  namedTool,
+  z.object({
+    type: z.literal("allowed_tools"),
+    allowed_tools: z.object({ mode: z.enum(["auto", "required"]), tools: z.array(namedTool).min(1) }),
+  }),
+]);
+
+const responseFormat = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("text") }),
+  z.object({ type: z.literal("json_object") }),
+  z.object({
+    type: z.literal("json_schema"),
+    json_schema: z.object({ name: toolName, schema: z.looseObject({}).nullish(), strict: z.boolean().nullish() }),
+  }),
+]);
+
+const penalty = z.number().min(-2).max(2).nullish();
+const positive = z.int().min(1).nullish();
+
+/** Every field a chat-completions server takes; anything else is refused, as the real one does. */
+const body = z.strictObject({
+  model: z.string().min(1),
+  messages: z.array(message).min(1),
+  stream: z.boolean().nullish(),
+  stream_options: z
+    .object({ include_usage: z.boolean().nullish(), include_obfuscation: z.boolean().nullish() })
+    .nullish(),
+  max_tokens: positive,
+  max_completion_tokens: positive,
+  temperature: z.number().min(0).max(2).nullish(),
+  top_p: z.number().min(0).max(1).nullish(),
+  n: z.int().min(1).max(1).nullish(),
+  stop: z.union([z.string(), z.array(z.string()).max(4)]).nullish(),
+  tools: z.array(tool).max(128).nullish(),
+  tool_choice: toolChoice.nullish(),
+  parallel_tool_calls: z.boolean().nullish(),
+  response_format: responseFormat.nullish(),
+  reasoning_effort: z.enum(["none", "minimal", "low", "medium", "high", "xhigh", "max"]).nullish(),
+  logprobs: z.boolean().nullish(),
+  top_logprobs: z.int().min(0).max(20).nullish(),
+  presence_penalty: penalty,
+  frequency_penalty: penalty,
+  logit_bias: z.record(z.string(), z.number().min(-100).max(100)).nullish(),
+  seed: z.int().nullish(),
+  verbosity: z.enum(["low", "medium", "high"]).nullish(),
+  prediction: z.looseObject({ type: z.literal("content") }).nullish(),
+  prompt_cache_key: z.string().nullish(),
+  safety_identifier: z.string().nullish(),
+  service_tier: z.string().nullish(),
+  user: z.string().nullish(),
+  store: z.boolean().nullish(),
+  metadata: z.record(z.string(), z.string()).nullish(),
+});
+type Body = z.infer<typeof body>;
+type Message = z.infer<typeof message>;
+
+export function readChat(bytes: Buffer): ChatAsked | Refusal {
+  let value: unknown;
+  try {
+    value = JSON.parse(bytes.toString("utf8"));
+  } catch {
+    return refusal(400, "We could not parse the JSON body of your request.");
+  }
+  if (!isJsonObject(value)) return refusal(400, "The JSON body of your request must be an object.");
+  const parsed = body.safeParse(value);
+  if (!parsed.success) return issueRefusal(parsed.error.issues);
+  const asked = parsed.data;
+  return conflictIn(asked) ?? brokenToolTurn(asked.messages) ?? blindTo(asked) ?? understood(asked);
+}
+
+function issueRefusal(issues: readonly z.core.$ZodIssue[]): Refusal {
+  const issue = issues.find((one) => one.path[0] === "model") ?? issues[0];
+  if (issue === undefined) return refusal(400, "Invalid request.");
+  if (issue.code === "unrecognized_keys") {
+    const name = issue.keys[0] ?? "";
+    return refusal(400, `Unrecognized request argument supplied: ${name}`, { param: name, code: "unknown_parameter" });
+  }
+  const param = issue.path.reduce<string>(
+    (path, step) =>
+      typeof step === "number" ? `${path}[${step}]` : path === "" ? String(step) : `${path}.${String(step)}`,
+    "",
+  );
+  if (issue.code === "invalid_type" && issue.path.length === 1 && issue.message.includes("received undefined"))
+    return refusal(400, `Missing required parameter: '${param}'.`, { param, code: "missing_required_parameter" });
+  return refusal(400, `Invalid value for '${param}': ${issue.message}.`, { param, code: "invalid_value" });
+}
+
+function conflictIn(asked: Body): Refusal | undefined {
+  const only = (param: string, needed: string) =>
+    refusal(400, `'${param}' is only allowed when '${needed}' is given.`, { param, code: "invalid_value" });
+  const tools = asked.tools ?? [];
+  if (asked.stream_options != null && asked.stream !== true) return only("stream_options", "stream");
+  if (asked.tool_choice != null && asked.tool_choice !== "none" && tools.length === 0)
+    return only("tool_choice", "tools");
+  if (asked.parallel_tool_calls != null && tools.length === 0) return only("parallel_tool_calls", "tools");
+  if (asked.top_logprobs != null && asked.logprobs !== true) return only("top_logprobs", "logprobs");
+  if (asked.max_tokens != null && asked.max_completion_tokens != null)
+    return refusal(400, "'max_tokens' and 'max_completion_tokens' cannot be given together.", { param: "max_tokens" });
+  const unknown = chosenNames(asked).find((name) => !tools.some((one) => one.function.name === name));
+  if (unknown !== undefined)
+    return refusal(400, `Tool choice '${unknown}' not found in 'tools'.`, {
+      param: "tool_choice",
+      code: "invalid_value",
+    });
+  return undefined;
+}
+
+function chosenNames(asked: Body): string[] {
+  const choice = asked.tool_choice;
+  if (choice == null || typeof choice === "string") return [];
+  if (choice.type === "function") return [choice.function.name];
+  return choice.allowed_tools.tools.map((one) => one.function.name);
+}
+
+/** Calls and results must pair up: a translation that loses one shows here. */
+function brokenToolTurn(messages: readonly Message[]): Refusal | undefined {
+  let open = new Set<string>();
+  for (const [index, one] of messages.entries()) {
+    if (one.role === "tool") {
+      if (!open.delete(one.tool_call_id))
+        return refusal(400, "A message with role 'tool' must answer a call of the assistant message before it.", {
+          param: `messages[${index}].tool_call_id`,
+        });
+      continue;
+    }
+    if (open.size > 0) break;
+    if (one.role === "assistant") open = new Set(one.tool_calls?.map((call) => call.id));
+  }
+  if (open.size === 0) return undefined;
+  return refusal(400, `These tool calls have no result: ${[...open].join(", ")}.`, { param: "messages" });
+}
+
+function blindTo(asked: Body): Refusal | undefined {
+  if (SEEING_MODELS.has(asked.model)) return undefined;
+  const index = asked.messages.findIndex((one) => imagesIn(one) > 0);
+  if (index < 0) return undefined;
+  return refusal(400, `The model ${asked.model} does not take images.`, { param: `messages[${index}].content` });
+}
+
+function understood(asked: Body): ChatAsked {
+  const stops = asked.stop ?? [];
+  const effort = asked.reasoning_effort ?? "none";
+  const withUsage = asked.stream_options?.include_usage === true;
+  return {
+    is: "asked",
+    model: asked.model,
+    streaming: asked.stream !== true ? "whole" : withUsage ? "frames_with_usage" : "frames",
+    logprobs: asked.logprobs === true ? (asked.top_logprobs ?? 0) : null,
+    prompt: {
+      turns: turnsOf(asked.messages),
+      tools: toolsOf(asked),
+      toolChoice: choiceOf(asked),
+      callsMax: asked.parallel_tool_calls === false ? 1 : 8,
+      format: formatOf(asked),
+      effort: effort === "none" ? null : effort,
+      stop: typeof stops === "string" ? [stops] : stops,
+      outputTokensMax: asked.max_completion_tokens ?? asked.max_tokens ?? null,
+    },
+  };
+}
+
+function toolsOf(asked: Body): Tool[] {
+  const tools = (asked.tools ?? []).map((one) => ({
+    name: one.function.name,
+    description: one.function.description ?? "",
+    schema: one.function.parameters ?? { type: "object", properties: {} },
+  }));
+  const choice = asked.tool_choice;
+  if (choice == null || typeof choice === "string" || choice.type === "function") return tools;
+  const allowed = new Set(chosenNames(asked));
+  return tools.filter((one) => allowed.has(one.name));
+}
+
+function choiceOf(asked: Body): ToolChoice {
+  const choice = asked.tool_choice ?? "auto";
+  if (typeof choice === "string") return { is: choice };
+  if (choice.type === "function") return { is: "named", name: choice.function.name };
+  return { is: choice.allowed_tools.mode };
+}
+
+function formatOf(asked: Body): Format {
+  const format = asked.response_format;
+  if (format == null || format.type === "text") return { is: "text" };
+  if (format.type === "json_object") return { is: "json" };
+  return { is: "schema", name: format.json_schema.name, schema: format.json_schema.schema ?? { type: "object" } };
+}
+
+function turnsOf(messages: readonly Message[]): Turn[] {
+  const toolById = new Map<string, string>();
+  return messages.map((one) => {
+    const text = textIn(one.content ?? "");
+    const images = imagesIn(one);
+    if (one.role === "tool")
+      return { by: "tool", text, images, tool: toolById.get(one.tool_call_id) ?? null, calls: "" };
+    if (one.role === "assistant") {
+      const calls = one.tool_calls ?? [];
+      for (const call of calls) toolById.set(call.id, call.function.name);
+      return {
+        by: "assistant",
+        text,
+        images,
+        tool: null,
+        calls: calls.map((call) => call.function.name + call.function.arguments).join(""),
+      };
+    }
+    return { by: one.role === "user" ? "user" : "system", text, images, tool: null, calls: "" };
+  });
+}
+
+function textIn(value: z.infer<typeof content>): string {
+  if (typeof value === "string") return value;
+  return value
+    .map((one) => (one.type === "text" ? one.text : one.type === "refusal" ? one.refusal : ""))
+    .filter((text) => text !== "")
+    .join("\n");
+}
+
+function imagesIn(one: Message): number {
+  if (one.content == null || typeof one.content === "string") return 0;
+  return one.content.filter((piece) => piece.type === "image_url").length;
+}

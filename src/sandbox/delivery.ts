@@ -1,0 +1,75 @@
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Mishap } from "./mishaps.ts";
+import type { Pace } from "./simulated.ts";
+import type { Delivery } from "./wire.ts";
+
+const WEB_PAGE = `<!doctype html>
+<html><head><title>Welcome</title></head><body><h1>It works!</h1><p>A page where an answer should be.</p></body></html>
+`;
+
+type Headers = Readonly<Record<string, string>>;
+
+/** Puts an answer on the wire at a provider's pace, and breaks it where a mishap says so. */
+export async function send(
+  response: ServerResponse,
+  headers: Headers,
+  delivery: Delivery,
+  usualPace: Pace,
+  mishap: Mishap | undefined,
+): Promise<void> {
+  const gone = new AbortController();
+  response.once("close", () => gone.abort());
+  const pace = mishap?.is === "slow" ? mishap.pace : usualPace;
+  const kind = mishap?.is === "cut" ? "half" : "all";
+  try {
+    await sleep(pace.firstTokenMs, undefined, { signal: gone.signal });
+    if (mishap?.is === "garbage") {
+      response.writeHead(200, { ...headers, "content-type": "text/html; charset=utf-8" });
+      response.end(WEB_PAGE);
+    } else if (delivery.is === "whole") await sendWhole(response, headers, delivery, pace, kind, gone.signal);
+    else await sendFrames(response, headers, delivery, pace, kind, gone.signal);
+  } catch (error) {
+    // The caller hung up: there is nobody left to answer.
+    if (!gone.signal.aborted) throw error;
+  }
+}
+
+async function sendWhole(
+  response: ServerResponse,
+  headers: Headers,
+  delivery: Extract<Delivery, { is: "whole" }>,
+  pace: Pace,
+  kind: "all" | "half",
+  gone: AbortSignal,
+): Promise<void> {
+  const body = Buffer.from(delivery.body);
+  await sleep(Math.min(delivery.tokens * pace.betweenTokensMs, pace.wholeMsMax), undefined, { signal: gone });
+  response.writeHead(200, {
+    ...headers,
+    "content-type": delivery.contentType,
+    "content-length": String(body.length),
+  });
+  if (kind === "all") response.end(body);
+  else response.write(body.subarray(0, body.length >> 1), () => response.destroy());
+}
+
+async function sendFrames(
+  response: ServerResponse,
+  headers: Headers,
+  delivery: Extract<Delivery, { is: "frames" }>,
+  pace: Pace,
+  kind: "all" | "half",
+  gone: AbortSignal,
+): Promise<void> {
+  response.writeHead(200, { ...headers, "content-type": delivery.contentType, "cache-control": "no-cache" });
+  const { frames } = delivery;
+  const kept = kind === "all" ? frames : frames.slice(0, Math.max(2, frames.length >> 1));
+  for (const frame of kept) {
+    if (!response.write(frame)) await once(response, "drain", { signal: gone });
+    await sleep(pace.betweenTokensMs, undefined, { signal: gone });
+  }
+  if (kind === "all") response.end();
+  else response.destroy();
+}

@@ -1,0 +1,131 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Clock } from "../kit/clock.ts";
+import type { Ids } from "../kit/ids.ts";
+import { chatFormat, modelsFormat } from "./chat.ts";
+import { send } from "./delivery.ts";
+import { MISHAP_MODELS, mishapOf } from "./mishaps.ts";
+import { type SandboxSlug, SIMULATED } from "./simulated.ts";
+import { type Desk, type Refusal, refusal, type WireFormat } from "./wire.ts";
+
+export type Sandbox = {
+  /** `http://127.0.0.1:port` of each simulated provider, without a path. */
+  readonly origins: Readonly<Record<SandboxSlug, string>>;
+  /** Ends every connection at once. */
+  close(): Promise<void>;
+};
+
+const FORMATS: readonly WireFormat[] = [chatFormat, modelsFormat];
+const BODY_MAX_BYTES = 64 * 1024 * 1024;
+/** Longer than the gateway keeps an idle connection, so that it never picks one that is being closed here. */
+const KEEP_ALIVE_MS = 120_000;
+
+/** Starts one HTTP server per simulated provider on a free port of the loopback interface. */
+export async function startSandbox(given: { readonly clock: Clock; readonly ids: Ids }): Promise<Sandbox> {
+  const us = await startProvider("sandbox-us", given);
+  const de = await startProvider("sandbox-de", given);
+  const fr = await startProvider("sandbox-fr", given);
+  return {
+    origins: { "sandbox-us": us.origin, "sandbox-de": de.origin, "sandbox-fr": fr.origin },
+    async close() {
+      await Promise.all([us.close(), de.close(), fr.close()]);
+    },
+  };
+}
+
+async function startProvider(
+  slug: SandboxSlug,
+  { clock, ids }: { readonly clock: Clock; readonly ids: Ids },
+): Promise<{ origin: string; close(): Promise<void> }> {
+  const desk: Desk = {
+    provider: slug,
+    listedModels: SIMULATED[slug].models,
+    nowSeconds: () => Math.floor(clock.nowMs() / 1000),
+    nextId: (prefix) => ids.next(prefix),
+  };
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
+    answer(desk, slug, request, response).catch(() => response.destroy());
+  });
+  const port = await listen(server);
+  return { origin: `http://127.0.0.1:${port}`, close: () => close(server) };
+}
+
+async function listen(server: Server): Promise<number> {
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", resolve);
+  });
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the sandbox has no port");
+  return address.port;
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}
+
+async function answer(
+  desk: Desk,
+  slug: SandboxSlug,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const path = (request.url ?? "/").split("?", 1)[0] ?? "/";
+  const headers = sharedHeaders(desk);
+  const format = FORMATS.find((one) => one.claims(path)) ?? chatFormat;
+  const refuse = (given: Refusal, more: Record<string, string> = {}) => {
+    const body = format.refusalBody(given);
+    response.writeHead(given.status, { ...headers, ...more, "content-type": "application/json" });
+    response.end(body);
+  };
+  const body = await readBody(request);
+  if (body === undefined) return refuse(refusal(413, "The request is too large."), { connection: "close" });
+  if (!FORMATS.some((one) => one.claims(path))) return refuse(refusal(404, `Invalid URL (${request.method} ${path})`));
+  if (request.method !== format.method)
+    return refuse(refusal(405, `Not allowed to ${request.method} on ${path}.`), { allow: format.method });
+  if (format.tokenOf(request.headers) === undefined)
+    return refuse(refusal(401, "No API key was provided: send it as a Bearer token.", { code: "invalid_api_key" }));
+
+  const opened = format.open({ path, headers: request.headers, body });
+  if (opened.is === "refusal") return refuse(opened);
+  if (opened.model !== "" && !SIMULATED[slug].models.includes(opened.model) && !MISHAP_MODELS.includes(opened.model))
+    return refuse(
+      refusal(404, `The model \`${opened.model}\` does not exist or you do not have access to it.`, {
+        code: "model_not_found",
+      }),
+    );
+  const mishap = mishapOf(slug, opened.model);
+  if (mishap?.is === "status") {
+    const retryAfter = mishap.retryAfterSeconds === null ? {} : { "retry-after": String(mishap.retryAfterSeconds) };
+    return refuse(refusal(mishap.status, mishap.message), retryAfter);
+  }
+  const delivery = opened.deliver(desk);
+  if (delivery.is === "refusal") return refuse(delivery);
+  await send(response, headers, delivery, SIMULATED[slug].pace, mishap);
+}
+
+/** What real providers send along: an id of their own, and limits that are theirs and not the gateway's. */
+function sharedHeaders(desk: Desk): Record<string, string> {
+  return {
+    "x-request-id": desk.nextId("req_sim"),
+    "x-ratelimit-limit-requests": "10000",
+    "x-ratelimit-remaining-requests": "9999",
+    "x-ratelimit-reset-requests": "6ms",
+    "x-simulated": "true",
+  };
+}
+
+async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  // A request that is too large still gets its answer, so the reading must not end the connection.
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+    if (!Buffer.isBuffer(chunk)) continue;
+    size += chunk.length;
+    if (size > BODY_MAX_BYTES) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,29 @@
+/** The simulated providers: what each serves and how fast. The catalogue files beside this one say the same to callers. */
+export const SANDBOX_SLUGS = ["sandbox-us", "sandbox-de", "sandbox-fr"] as const;
+export type SandboxSlug = (typeof SANDBOX_SLUGS)[number];
+
+/** How fast an answer comes. An answer in one piece takes as long as its stream would, up to `wholeMsMax`. */
+export type Pace = { readonly firstTokenMs: number; readonly betweenTokensMs: number; readonly wholeMsMax: number };
+
+type Simulated = {
+  readonly pace: Pace;
+  readonly models: readonly string[];
+};
+
+export const SIMULATED: Readonly<Record<SandboxSlug, Simulated>> = {
+  "sandbox-us": {
+    pace: { firstTokenMs: 5, betweenTokensMs: 2, wholeMsMax: 250 },
+    models: ["sandbox/chat", "sandbox/chat-mini"],
+  },
+  "sandbox-de": {
+    pace: { firstTokenMs: 20, betweenTokensMs: 4, wholeMsMax: 250 },
+    models: ["sandbox/chat", "sandbox/chat-mini"],
+  },
+  "sandbox-fr": {
+    pace: { firstTokenMs: 60, betweenTokensMs: 8, wholeMsMax: 250 },
+    models: ["sandbox/chat", "sandbox/chat-fr"],
+  },
+};
+
+/** Models that look at pictures; the others refuse them, as a real one would. */
+export const SEEING_MODELS: ReadonlySet<string> = new Set(["sandbox/chat"]);

@@ -1,0 +1,38 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { CreatorFile, ProviderFile } from "../src/domain/catalogue/schema.ts";
+import { MISHAP_MODELS } from "../src/sandbox/mishaps.ts";
+import { SANDBOX_SLUGS, SEEING_MODELS, SIMULATED } from "../src/sandbox/simulated.ts";
+
+const folder = new URL("../src/sandbox/catalogue/", import.meta.url);
+const read = (name: string): unknown => JSON.parse(readFileSync(new URL(name, folder), "utf8"));
+const creator = CreatorFile.parse(read("creators/sandbox.json"));
+const models = new Map(creator.families.flatMap((family) => family.models.map((model) => [model.id, model])));
+
+describe("the sandbox's catalogue files", () => {
+  test("there is one file for every simulated provider and no other", () => {
+    const files = readdirSync(new URL("providers/", folder)).sort();
+    expect(files).toEqual(SANDBOX_SLUGS.map((slug) => `${slug}.json`).sort());
+  });
+
+  test.each(SANDBOX_SLUGS)("%s lists exactly what its server answers to, and says that it is simulated", (slug) => {
+    const provider = ProviderFile.parse(read(`providers/${slug}.json`));
+    expect(provider.slug).toBe(slug);
+    expect(provider.sandbox).toBe(true);
+    expect(provider.name).toContain("simulated");
+    expect(provider.notes).toContain("Simulated");
+    expect(provider.evidence?.[0]?.claim).toContain("simulated");
+    const served = [...SIMULATED[slug].models, ...MISHAP_MODELS].sort();
+    expect(provider.endpoints.map((endpoint) => endpoint.upstream_model).sort()).toEqual(served);
+    for (const endpoint of provider.endpoints) {
+      expect(endpoint.upstream_model).toBe(endpoint.model);
+      expect(endpoint.features?.image_input).toBe(SEEING_MODELS.has(endpoint.model));
+      expect(models.get(endpoint.model)?.sandbox).toBe(true);
+    }
+  });
+
+  test("models that fail on purpose are hidden, and only those", () => {
+    const hidden = [...models.values()].filter((model) => model.hidden === true).map((model) => model.id);
+    expect(hidden.sort()).toEqual([...MISHAP_MODELS].sort());
+  });
+});
