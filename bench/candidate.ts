@@ -1,0 +1,34 @@
+import type { ChildProcess } from "node:child_process";
+import type { Children } from "./children.ts";
+import type { Target } from "./load.ts";
+import { requestBody } from "./payload.ts";
+
+export const CANDIDATES = ["direct", "nginx", "bare", "gateway", "portkey"] as const;
+export type CandidateName = (typeof CANDIDATES)[number];
+
+export type Shape = { readonly is: "json" } | { readonly is: "stream"; readonly paceMs: number };
+
+/** What every candidate is given. */
+export type Bench = {
+  readonly children: Children;
+  readonly node: string;
+  readonly root: string;
+  /** Scratch folder of this run. */
+  readonly folder: string;
+  readonly upstream: { readonly json: number; readonly stream: number };
+  /** Replaces `bin/gateway serve`, for profiles. */
+  readonly gatewayCommand?: readonly string[];
+};
+
+/** A candidate made ready: how to start it, and how to call it. */
+export type Prepared = {
+  readonly title: string;
+  readonly version: string;
+  /** Absent: there is nothing in between. */
+  readonly launch?: () => ChildProcess;
+  readonly target: (shape: Shape) => Target;
+};
+
+export function bodyFor(model: string, shape: Shape): string {
+  return requestBody(model, shape.is === "stream" ? shape : undefined);
+}

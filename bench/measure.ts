@@ -1,0 +1,158 @@
+import type { ChildProcess } from "node:child_process";
+import { setTimeout as sleep } from "node:timers/promises";
+import { z } from "zod";
+import { Caller, callOnce } from "./call.ts";
+import type { Shape } from "./candidate.ts";
+import { useOf } from "./children.ts";
+import { runLoad, type Target } from "./load.ts";
+import { percentile } from "./maths.ts";
+import { STREAM_FRAMES } from "./payload.ts";
+import type { ProcUnits, TreeUse } from "./proc.ts";
+import type { LoadRun, Spread } from "./results.ts";
+import type { Source } from "./upstreams.ts";
+
+const answerSchema = z.looseObject({
+  choices: z.array(z.looseObject({ message: z.looseObject({ content: z.string().min(1) }) })).min(1),
+  usage: z.looseObject({ total_tokens: z.number() }),
+});
+
+/** A candidate that answers wrongly must not be measured: being wrong is fast. */
+export async function verify(target: Target, shape: Shape): Promise<void> {
+  const answer = await callOnce(target);
+  if (answer.status !== 200) throw new Error(`it answered ${answer.status}: ${answer.body.slice(0, 500)}`);
+  if (shape.is === "json") {
+    const value: unknown = JSON.parse(answer.body);
+    answerSchema.parse(value);
+    return;
+  }
+  const frames = answer.body.split("\n\n").filter((frame) => frame.startsWith("data: {"));
+  if (frames.length !== STREAM_FRAMES) throw new Error(`it sent ${frames.length} frames, not ${STREAM_FRAMES}`);
+  if (!answer.body.trimEnd().endsWith("data: [DONE]")) throw new Error("its stream has no end marker");
+}
+
+export type LoadPlan = {
+  readonly target: Target;
+  readonly shape: Shape;
+  readonly connections: number;
+  readonly seconds: number;
+  readonly folder: string;
+};
+
+/** One candidate under full load (or, for paced streams, under the same load as all others). */
+export async function measureLoad(
+  plan: LoadPlan,
+  child: ChildProcess | undefined,
+  source: Source,
+  units: ProcUnits,
+): Promise<LoadRun> {
+  const framesBefore = (await source.counts()).framesSent;
+  const before = child === undefined ? undefined : useOf(child, units);
+  const summary = await runLoad(plan.target, plan);
+  const after = child === undefined ? undefined : await quiet(child, units);
+  const framesAfter = (await source.counts()).framesSent;
+  const bad = summary.badStatus + summary.socketErrors + summary.timeouts;
+  const completed = summary.requests - summary.badStatus;
+  if (completed <= 0) throw new Error(`no request was answered (${bad} errors)`);
+  // Streams that were open at the end have cost something too: count frames where streams last long.
+  const paced = plan.shape.is === "stream" && plan.shape.paceMs > 0;
+  const work = paced ? (framesAfter - framesBefore) / (STREAM_FRAMES + 1) : completed;
+  return {
+    perSecond: completed / (summary.durationMicros / 1_000_000),
+    cpuMicros: before && after ? (after.cpuMicros - before.cpuMicros) / work : undefined,
+    bad,
+  };
+}
+
+const QUIET_STEP_MS = 200;
+const QUIET_MS_MAX = 15_000;
+const QUIET_SHARE = 0.06;
+
+/** Work that was put off (a journal, a log) belongs to the requests that caused it: wait until it is done. */
+async function quiet(child: ChildProcess, units: ProcUnits): Promise<TreeUse> {
+  let last = useOf(child, units);
+  for (let waitedMs = 0; waitedMs < QUIET_MS_MAX; waitedMs += QUIET_STEP_MS) {
+    await sleep(QUIET_STEP_MS);
+    const now = useOf(child, units);
+    if (now.cpuMicros - last.cpuMicros <= QUIET_SHARE * QUIET_STEP_MS * 1000) return now;
+    last = now;
+  }
+  return last;
+}
+
+export type PatiencePlan = {
+  readonly target: Target;
+  readonly callers: number;
+  readonly thinkMs: number;
+  readonly seconds: number;
+};
+
+/** Few callers that wait between calls: what one caller feels when the machine is not busy. */
+export async function measureLatency(plan: PatiencePlan, part: "total" | "first byte"): Promise<Spread> {
+  const untilMs = performance.now() + plan.seconds * 1000;
+  const samples: number[] = [];
+  const loop = async () => {
+    const caller = new Caller(plan.target);
+    try {
+      await caller.call();
+      while (performance.now() < untilMs) {
+        await sleep(plan.thinkMs);
+        const call = await caller.call();
+        if (call.status !== 200) throw new Error(`it answered ${call.status} at a low rate`);
+        samples.push(part === "total" ? call.totalMicros : call.firstByteMicros);
+      }
+    } finally {
+      await caller.close();
+    }
+  };
+  await Promise.all(Array.from({ length: plan.callers }, loop));
+  return { p50: percentile(samples, 0.5), p99: percentile(samples, 0.99), samples: samples.length };
+}
+
+const CANCEL_MS_MAX = 1_000;
+
+/** From hanging up to the moment the upstream sees it; undefined when it never does within a second. */
+export async function measureCancel(target: Target, source: Source): Promise<number | undefined> {
+  source.takeCancelled();
+  const caller = new Caller(target);
+  try {
+    const hungUpNs = await caller.hangUp();
+    for (let waitedMs = 0; waitedMs < CANCEL_MS_MAX; waitedMs += 5) {
+      const [seenNs] = source.takeCancelled();
+      if (seenNs !== undefined) return Math.max(0, Number(seenNs - hungUpNs) / 1_000_000);
+      await sleep(5);
+    }
+    return undefined;
+  } finally {
+    await caller.close();
+  }
+}
+
+const OPEN_PACE_MS = 400;
+
+/** Resident memory with many streams open; `streams` says how many really were. */
+export async function measureOpenStreams(
+  target: (shape: Shape) => Target,
+  child: ChildProcess,
+  source: Source,
+  units: ProcUnits,
+  plan: { readonly streams: number; readonly seconds: number; readonly folder: string },
+): Promise<{ readonly rssBytes: number; readonly streams: number }> {
+  const load = runLoad(target({ is: "stream", paceMs: OPEN_PACE_MS }), {
+    connections: plan.streams,
+    seconds: plan.seconds,
+    folder: plan.folder,
+  });
+  let ended = false;
+  const end = () => {
+    ended = true;
+  };
+  load.then(end, end);
+  let most = { rssBytes: 0, streams: 0 };
+  while (!ended) {
+    const [{ openStreams }, use] = [await source.counts(), useOf(child, units)];
+    if (openStreams >= most.streams) most = { rssBytes: Math.max(most.rssBytes, use.rssBytes), streams: openStreams };
+    await sleep(100);
+  }
+  await load;
+  return most;
+}

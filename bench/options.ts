@@ -1,0 +1,72 @@
+import { parseArgs } from "node:util";
+import { CANDIDATES, type CandidateName } from "./candidate.ts";
+
+/** Seconds are whole: wrk takes no others. */
+export type Sizes = {
+  readonly repetitions: number;
+  readonly starts: number;
+  readonly warmSeconds: number;
+  readonly jsonSeconds: number;
+  readonly burstSeconds: number;
+  readonly pacedSeconds: number;
+  readonly latencySeconds: number;
+  readonly openStreams: number;
+  readonly openSeconds: number;
+  readonly cancels: number;
+};
+
+export type Options = {
+  readonly mode: "full" | "quick";
+  readonly only: readonly CandidateName[];
+  readonly profile: boolean;
+  readonly sizes: Sizes;
+};
+
+const FULL: Sizes = {
+  repetitions: 3,
+  starts: 3,
+  warmSeconds: 5,
+  jsonSeconds: 8,
+  burstSeconds: 8,
+  pacedSeconds: 6,
+  latencySeconds: 4,
+  openStreams: 500,
+  openSeconds: 6,
+  cancels: 20,
+};
+
+const QUICK: Sizes = {
+  repetitions: 2,
+  starts: 1,
+  warmSeconds: 2,
+  jsonSeconds: 2,
+  burstSeconds: 2,
+  pacedSeconds: 1,
+  latencySeconds: 0.8,
+  openStreams: 500,
+  openSeconds: 2,
+  cancels: 5,
+};
+
+export const USAGE = `npm run bench -- [--quick] [--only direct,nginx,bare,gateway,portkey] [--profile]
+
+--quick    under two minutes, less exact; docs/benchmarks.md stays as it is
+--only     these candidates alone; docs/benchmarks.md stays as it is
+--profile  the gateway alone under Node's CPU profiler: where its time goes, for whole answers and for streams`;
+
+export function readOptions(args: readonly string[]): Options {
+  const { values } = parseArgs({
+    args: [...args],
+    options: { quick: { type: "boolean" }, only: { type: "string" }, profile: { type: "boolean" } },
+  });
+  const named = values.only?.split(",").filter((name) => name !== "");
+  const unknown = named?.find((name) => !CANDIDATES.some((candidate) => candidate === name));
+  if (unknown !== undefined) throw new Error(`there is no candidate "${unknown}"; there are ${CANDIDATES.join(", ")}`);
+  const mode = values.quick === true ? "quick" : "full";
+  return {
+    mode,
+    only: named === undefined ? CANDIDATES : CANDIDATES.filter((name) => named.includes(name)),
+    profile: values.profile === true,
+    sizes: mode === "quick" ? QUICK : FULL,
+  };
+}

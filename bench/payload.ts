@@ -1,0 +1,95 @@
+/** What goes over the wire, the same for every candidate but for the name of the model. */
+
+export const STREAM_FRAMES = 50;
+
+const CREATED = 1_763_164_800;
+const WORDS =
+  "Sovereign inference keeps prompts inside the region that was asked for , names the host of every answer and bills each of them once ."
+    .split(" ")
+    .map((word) => ` ${word}`);
+
+/** A whole answer, about 600 bytes. Without single quotes and dollar signs: it stands inside nginx's configuration. */
+export const JSON_ANSWER = JSON.stringify({
+  id: "chatcmpl-7d1f0c7e5b0d4f6b9a51c3a0e0d1b2c4",
+  object: "chat.completion",
+  created: CREATED,
+  model: "bench-model",
+  choices: [
+    {
+      index: 0,
+      message: {
+        role: "assistant",
+        content:
+          "A gateway stands between applications and providers: it checks the key, picks an endpoint, passes the answer on and writes down what it cost.",
+        tool_calls: null,
+      },
+      logprobs: null,
+      finish_reason: "stop",
+    },
+  ],
+  usage: {
+    prompt_tokens: 58,
+    completion_tokens: 29,
+    total_tokens: 87,
+    prompt_tokens_details: { cached_tokens: 0 },
+  },
+  system_fingerprint: "fp_bench",
+});
+
+/** Milliseconds between the frames; 0 writes them without a gap. The source reads it from the prompt. */
+export type Pace = number;
+
+export function requestBody(model: string, stream: { readonly paceMs: Pace } | undefined): string {
+  const pace = stream === undefined ? "" : ` pace:${stream.paceMs}`;
+  return JSON.stringify({
+    model,
+    messages: [
+      { role: "system", content: "You are a helpful assistant. Answer in one short paragraph, in plain English." },
+      { role: "user", content: `Explain what an inference gateway does and why a team would run one.${pace}` },
+    ],
+    temperature: 0.2,
+    max_tokens: 256,
+    ...(stream === undefined ? {} : { stream: true, stream_options: { include_usage: true } }),
+  });
+}
+
+export function paceOf(body: string): Pace {
+  return Number(/pace:(\d+)/.exec(body)?.[1] ?? 0);
+}
+
+/** One role frame, the text, the finish and the usage: fifty frames, then the end marker. */
+export function streamFrames(): readonly string[] {
+  const frames = [chunk({ role: "assistant", content: "" }, null)];
+  for (let word = 0; frames.length < STREAM_FRAMES - 2; word++) {
+    frames.push(chunk({ content: WORDS[word % WORDS.length] ?? "" }, null));
+  }
+  frames.push(chunk({}, "stop"));
+  frames.push(
+    frame({
+      ...HEAD,
+      choices: [],
+      usage: {
+        prompt_tokens: 58,
+        completion_tokens: 47,
+        total_tokens: 105,
+        prompt_tokens_details: { cached_tokens: 0 },
+      },
+    }),
+  );
+  return [...frames, "data: [DONE]\n\n"];
+}
+
+const HEAD = {
+  id: "chatcmpl-7d1f0c7e5b0d4f6b9a51c3a0e0d1b2c4",
+  object: "chat.completion.chunk",
+  created: CREATED,
+  model: "bench-model",
+};
+
+function chunk(delta: object, finishReason: string | null): string {
+  return frame({ ...HEAD, choices: [{ index: 0, delta, logprobs: null, finish_reason: finishReason }] });
+}
+
+function frame(value: object): string {
+  return `data: ${JSON.stringify(value)}\n\n`;
+}

@@ -1,0 +1,78 @@
+import { readdirSync, readFileSync } from "node:fs";
+
+/** What the benchmark reads of one line of /proc/<pid>/stat. */
+export type ProcStat = {
+  readonly pid: number;
+  readonly parentPid: number;
+  /** User and system time of all its threads, and of its children that ended and were waited for. */
+  readonly cpuTicks: number;
+  readonly rssPages: number;
+};
+
+export type TreeUse = { readonly cpuMicros: number; readonly rssBytes: number; readonly processes: number };
+
+/** Units of /proc; both are 100 and 4096 on the usual machines, but the system is asked. */
+export type ProcUnits = { readonly ticksPerSecond: number; readonly pageBytes: number };
+
+/** The name of a process may hold spaces and brackets, so the fields are counted from its last bracket. */
+export function parseStat(line: string): ProcStat | undefined {
+  const nameStart = line.indexOf("(");
+  const nameEnd = line.lastIndexOf(")");
+  if (nameStart < 0 || nameEnd < nameStart) return undefined;
+  const fields = line
+    .slice(nameEnd + 2)
+    .split(" ")
+    .map(Number);
+  const pid = Number(line.slice(0, nameStart));
+  // From the state on: ppid is field 1, utime 11, stime 12, cutime 13, cstime 14, rss 21.
+  const [parentPid, user, system, childUser, childSystem, rssPages] = [1, 11, 12, 13, 14, 21].map((at) => fields[at]);
+  if (parentPid === undefined || rssPages === undefined) return undefined;
+  const cpuTicks =
+    (user ?? Number.NaN) + (system ?? Number.NaN) + (childUser ?? Number.NaN) + (childSystem ?? Number.NaN);
+  if (![pid, parentPid, cpuTicks, rssPages].every(Number.isFinite)) return undefined;
+  return { pid, parentPid, cpuTicks, rssPages };
+}
+
+/** A process and everything below it. */
+export function treeOf(rootPid: number, all: readonly ProcStat[]): readonly ProcStat[] {
+  const childrenOf = Map.groupBy(all, (stat) => stat.parentPid);
+  const found = all.filter((stat) => stat.pid === rootPid);
+  for (let next = 0; next < found.length; next++) {
+    const parent = found[next];
+    if (parent !== undefined) found.push(...(childrenOf.get(parent.pid) ?? []));
+  }
+  return found;
+}
+
+export function sumTree(tree: readonly ProcStat[], units: ProcUnits): TreeUse {
+  const ticks = tree.reduce((sum, stat) => sum + stat.cpuTicks, 0);
+  const pages = tree.reduce((sum, stat) => sum + stat.rssPages, 0);
+  return {
+    cpuMicros: (ticks * 1_000_000) / units.ticksPerSecond,
+    rssBytes: pages * units.pageBytes,
+    processes: tree.length,
+  };
+}
+
+export function readTree(rootPid: number): readonly ProcStat[] {
+  return treeOf(rootPid, readAll());
+}
+
+function readAll(): readonly ProcStat[] {
+  const stats: ProcStat[] = [];
+  for (const name of readdirSync("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    const stat = readOne(name);
+    if (stat !== undefined) stats.push(stat);
+  }
+  return stats;
+}
+
+/** A process may end between the listing and the reading. */
+function readOne(pid: string): ProcStat | undefined {
+  try {
+    return parseStat(readFileSync(`/proc/${pid}/stat`, "latin1"));
+  } catch {
+    return undefined;
+  }
+}

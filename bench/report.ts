@@ -1,0 +1,206 @@
+import { added, type Figure, figure, median } from "./maths.ts";
+import { STREAM_FRAMES } from "./payload.ts";
+import type { BenchResult, CandidateResult, LoadRun, Spread } from "./results.ts";
+import { candidate, cpuOf, cpuRatio, type Load, targetsOf } from "./targets.ts";
+
+type Row = readonly string[];
+
+const NONE = "–";
+
+/** The tables alone, for the terminal. */
+export function renderTables(result: BenchResult): string {
+  return [
+    loadTable(result),
+    latencyTable(result),
+    footprintTable(result),
+    ratioTable(result),
+    targetTable(result),
+    ...notes(result),
+  ].join("\n\n");
+}
+
+/** The page docs/benchmarks.md. */
+export function renderPage(result: BenchResult): string {
+  const { machine } = result;
+  const versions = Object.entries(machine.versions).map(([name, version]) => `${name} ${version}`);
+  const candidates = result.candidates.map(({ title, version }) => `- ${title}: ${version}`);
+  return `# Benchmarks
+
+Written by \`npm run bench\`; do not edit by hand. To reproduce: \`npm run bench\` (about ten minutes; as root it installs nginx and wrk when they are missing), or \`npm run bench -- --quick\` for a rough answer in under two minutes. \`npm run bench -- --profile\` shows where the gateway's time goes.
+
+## Machine
+
+${machine.processor}, ${machine.cores} cores, ${Math.round(machine.memoryBytes / 2 ** 30)} GiB, ${machine.system}, ${machine.kernel}.
+${versions.join(", ")}. Run of ${result.startedAt}, ${result.mode}, ${Math.round(result.tookSeconds)} s.
+
+## Method
+
+Everything is on loopback. A fast upstream answers: nginx with a static chat completion of about 600 bytes, and a small source of ${STREAM_FRAMES} frames with usage and end marker, written without gaps or 5 ms apart. ${machine.pinned ? "Each candidate is pinned to one core; load (wrk) and upstream share the other." : "This machine has one core, so nothing is pinned."} The candidates take turns within every repetition, in a different order each time (${result.repetitions} repetitions); a figure is the median, a ratio the median of the ratios of the repetitions.
+
+- CPU is user and system time of the whole process tree from /proc, divided by the answers completed. It is read after the candidate has become quiet, so that work put off (journal, log) counts. It is the figure that noise moves least.
+- Whole answers and gapless streams are measured at full load over 32 connections. Paced streams run at the same load for all, 40 at a time; a stream that was still open at the end counts by its frames.
+- Latency is measured at a low rate: one caller for whole answers and eight for paced streams, waiting between calls. What is shown is the difference to the direct call.
+- Before a candidate is measured, its answers are checked.
+
+${candidates.join("\n")}
+
+## Results
+
+${renderTables(result)}
+`;
+}
+
+function loadTable(result: BenchResult): string {
+  const rows = result.candidates.map((one) => [
+    one.title,
+    cpu(one, "json"),
+    perSecond(one.json),
+    cpu(one, "burst"),
+    perSecond(one.burst),
+    cpu(one, "paced"),
+  ]);
+  return table(
+    ["", "JSON: CPU µs", "requests/s", "stream without gaps: CPU µs", "streams/s", "stream 5 ms apart: CPU µs"],
+    rows,
+  );
+}
+
+function latencyTable(result: BenchResult): string {
+  const direct = candidate(result, "direct");
+  const rows = result.candidates.map((one) => {
+    const isDirect = one.name === "direct";
+    const show = (of: (result: CandidateResult) => readonly Spread[], share: "p50" | "p99") => {
+      const own = of(one).map((spread) => spread[share]);
+      if (isDirect) return microsAsMs(median(own.filter((value) => value !== undefined)), "");
+      if (direct === undefined) return NONE;
+      return microsAsMs(
+        added(
+          own,
+          of(direct).map((spread) => spread[share]),
+        )?.median,
+        "+",
+      );
+    };
+    return [
+      one.title,
+      show((of) => of.latency, "p50"),
+      show((of) => of.latency, "p99"),
+      show((of) => of.firstByte, "p50"),
+      show((of) => of.firstByte, "p99"),
+      isDirect ? NONE : cancel(one.cancelMs),
+    ];
+  });
+  return table(
+    ["at a low rate", "JSON p50", "JSON p99", "first byte p50", "first byte p99", "hang-up reaches upstream (slowest)"],
+    rows,
+  );
+}
+
+function footprintTable(result: BenchResult): string {
+  const rows = result.candidates
+    .filter((one) => one.name !== "direct")
+    .map((one) => [
+      one.title,
+      one.startsMs.length === 0 ? NONE : `${((median(one.startsMs) ?? 0) / 1000).toFixed(2)} s`,
+      megabytes(one.idleBytes),
+      openStreams(one),
+      perStream(one),
+      megabytes(one.afterBytes),
+    ]);
+  return table(
+    ["", "start to first served", "memory idle", "with open streams", "per open stream", "after the load"],
+    rows,
+  );
+}
+
+function ratioTable(result: BenchResult): string {
+  const loads: readonly (readonly [Load, string])[] = [
+    ["json", "JSON"],
+    ["burst", "stream without gaps"],
+    ["paced", "stream 5 ms apart"],
+  ];
+  const rows = loads.map(([load, title]) => [
+    title,
+    times(cpuRatio(result, load, "nginx")),
+    times(cpuRatio(result, load, "bare")),
+    times(cpuRatio(result, load, "portkey")),
+  ]);
+  return table(["CPU of the gateway", "to nginx", "to the bare proxy", "to Portkey"], rows);
+}
+
+function targetTable(result: BenchResult): string {
+  const rows = targetsOf(result).map(({ what, limit, found, met }) => [
+    what,
+    limit,
+    found ?? NONE,
+    met === undefined ? "not measured" : met ? "met" : "**not met**",
+  ]);
+  return table(["target", "limit", "measured", ""], rows);
+}
+
+function notes(result: BenchResult): readonly string[] {
+  const skipped = result.skipped.map(({ name, why }) => `Not measured: ${name} (${why}).`);
+  const failures = result.candidates.flatMap((one) => {
+    const bad = [...one.json, ...one.burst, ...one.paced].reduce((sum, run) => sum + run.bad, 0);
+    return bad === 0 ? [] : [`${one.title}: ${bad} calls failed under load.`];
+  });
+  return [...skipped, ...failures];
+}
+
+function cpu(one: CandidateResult, load: Load): string {
+  const found = figure(cpuOf(one, load).filter((value) => value !== undefined));
+  return found === undefined ? NONE : `${round(found.median)} (${round(found.least)}–${round(found.most)})`;
+}
+
+function perSecond(runs: readonly LoadRun[]): string {
+  const found = median(runs.map((run) => run.perSecond));
+  return found === undefined ? NONE : thousands(found);
+}
+
+function microsAsMs(micros: number | undefined, sign: "+" | ""): string {
+  if (micros === undefined) return NONE;
+  return `${micros >= 0 ? sign : ""}${(micros / 1000).toFixed(2)} ms`;
+}
+
+function cancel(samples: CandidateResult["cancelMs"]): string {
+  if (samples.length === 0) return NONE;
+  const seen = samples.filter((ms) => ms !== undefined);
+  if (seen.length < samples.length) return `${samples.length - seen.length} of ${samples.length} not within 1 s`;
+  return `${Math.max(...seen).toFixed(1)} ms`;
+}
+
+function megabytes(bytes: number | undefined): string {
+  return bytes === undefined ? NONE : `${Math.round(bytes / 1e6)} MB`;
+}
+
+function openStreams(one: CandidateResult): string {
+  return one.openStreams === undefined
+    ? NONE
+    : `${megabytes(one.openStreams.rssBytes)} at ${one.openStreams.streams} streams`;
+}
+
+function perStream(one: CandidateResult): string {
+  if (one.openStreams === undefined || one.idleBytes === undefined || one.openStreams.streams === 0) return NONE;
+  return `${Math.round((one.openStreams.rssBytes - one.idleBytes) / one.openStreams.streams / 1000)} kB`;
+}
+
+function times(found: Figure | undefined): string {
+  return found === undefined
+    ? NONE
+    : `${found.median.toFixed(2)} × (${found.least.toFixed(2)}–${found.most.toFixed(2)})`;
+}
+
+function round(value: number): string {
+  return value < 100 ? value.toFixed(1) : thousands(value);
+}
+
+function thousands(value: number): string {
+  return Math.round(value).toLocaleString("en-US");
+}
+
+/** Columns of one width, so that the source reads as well as the page. */
+function table(head: Row, rows: readonly Row[]): string {
+  const widths = head.map((title, at) => Math.max(3, title.length, ...rows.map((row) => row[at]?.length ?? 0)));
+  const line = (cells: Row) => `| ${cells.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(" | ")} |`;
+  return [line(head), `| ${widths.map((width) => "-".repeat(width)).join(" | ")} |`, ...rows.map(line)].join("\n");
+}

@@ -1,0 +1,67 @@
+import type { CandidateName } from "./candidate.ts";
+
+/** One repetition under load. */
+export type LoadRun = {
+  readonly perSecond: number;
+  /** Absent for the direct call, which has no process in between. */
+  readonly cpuMicros: number | undefined;
+  readonly bad: number;
+};
+
+/** Microseconds. */
+export type Spread = { readonly p50: number | undefined; readonly p99: number | undefined; readonly samples: number };
+
+/** What was measured of one candidate, one entry for each repetition. */
+export type CandidateResult = {
+  readonly name: CandidateName;
+  readonly title: string;
+  readonly version: string;
+  readonly startsMs: number[];
+  idleBytes?: number;
+  openStreams?: { readonly rssBytes: number; readonly streams: number };
+  afterBytes?: number;
+  readonly json: LoadRun[];
+  readonly burst: LoadRun[];
+  readonly paced: LoadRun[];
+  readonly latency: Spread[];
+  readonly firstByte: Spread[];
+  /** Milliseconds; undefined when the upstream was never told. */
+  readonly cancelMs: (number | undefined)[];
+};
+
+export type Skipped = { readonly name: CandidateName; readonly why: string };
+
+export type BenchResult = {
+  readonly mode: "full" | "quick";
+  readonly startedAt: string;
+  readonly tookSeconds: number;
+  readonly machine: Machine;
+  readonly repetitions: number;
+  readonly candidates: readonly CandidateResult[];
+  readonly skipped: readonly Skipped[];
+};
+
+export type Machine = {
+  readonly processor: string;
+  readonly cores: number;
+  readonly memoryBytes: number;
+  readonly system: string;
+  readonly kernel: string;
+  readonly pinned: boolean;
+  readonly versions: Readonly<Record<string, string>>;
+};
+
+export function emptyResult(name: CandidateName, title: string, version: string): CandidateResult {
+  return {
+    name,
+    title,
+    version,
+    startsMs: [],
+    json: [],
+    burst: [],
+    paced: [],
+    latency: [],
+    firstByte: [],
+    cancelMs: [],
+  };
+}

@@ -1,0 +1,220 @@
+/** The benchmark. Started by scripts/bench.mjs, which has installed what it needs and pinned this process to a core. */
+import type { ChildProcess } from "node:child_process";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Bench, CANDIDATES, type CandidateName, type Prepared, type Shape } from "./candidate.ts";
+import { PREPARE, startUntilServed } from "./candidates.ts";
+import { Children, type Core, isRunning, readUnits, useOf } from "./children.ts";
+import { runLoad } from "./load.ts";
+import { readMachine } from "./machine.ts";
+import { measureCancel, measureLatency, measureLoad, measureOpenStreams, verify } from "./measure.ts";
+import { type Options, readOptions, USAGE } from "./options.ts";
+import { runProfile } from "./profile.ts";
+import { renderPage, renderTables } from "./report.ts";
+import { type BenchResult, type CandidateResult, emptyResult, type Skipped } from "./results.ts";
+import { type Source, startUpstreams } from "./upstreams.ts";
+
+type Runner = {
+  readonly bench: Bench;
+  readonly source: Source;
+  readonly options: Options;
+  readonly units: ReturnType<typeof readUnits>;
+};
+
+type Contestant = {
+  readonly prepared: Prepared;
+  readonly child: ChildProcess | undefined;
+  readonly result: CandidateResult;
+};
+
+const JSON_SHAPE: Shape = { is: "json" };
+const BURST: Shape = { is: "stream", paceMs: 0 };
+const PACED: Shape = { is: "stream", paceMs: 5 };
+const CONNECTIONS = 32;
+const PACED_CONNECTIONS = 40;
+const IDLE_WAIT_MS = 1_000;
+const ROOT = path.resolve(import.meta.dirname, "..");
+
+async function main(): Promise<void> {
+  const options = readOptions(process.argv.slice(2));
+  const pinned = os.cpus().length > 1;
+  const cores = new Map<Core, string>([
+    ["candidate", "0"],
+    ["load", "1"],
+  ]);
+  const children = new Children(pinned ? cores : undefined);
+  stopOnSignals(children);
+  try {
+    await runWith(children, options, pinned);
+  } finally {
+    await children.stopAll();
+  }
+}
+
+async function runWith(children: Children, options: Options, pinned: boolean): Promise<void> {
+  const startedAtMs = Date.now();
+  const folder = path.join(ROOT, "bench/.work/run");
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const { ports, source } = await startUpstreams(children, { node: process.execPath, root: ROOT, folder });
+  const bench: Bench = { children, node: process.execPath, root: ROOT, folder, upstream: ports };
+  if (options.profile) return runProfile(bench, options);
+
+  const runner: Runner = { bench, source, options, units: readUnits() };
+  const skipped: Skipped[] = [];
+  const contestants = await startAll(runner, skipped);
+  for (const contestant of contestants) await warm(runner, contestant);
+  for (let repetition = 0; repetition < options.sizes.repetitions; repetition++) {
+    await repeat(runner, rotated(contestants, repetition), repetition);
+  }
+  for (const contestant of contestants) await finish(runner, contestant);
+  const result: BenchResult = {
+    mode: options.mode,
+    startedAt: `${new Date(startedAtMs).toISOString().slice(0, 16).replace("T", " ")} UTC`,
+    tookSeconds: (Date.now() - startedAtMs) / 1000,
+    machine: readMachine(ROOT, pinned),
+    repetitions: options.sizes.repetitions,
+    candidates: contestants.map((contestant) => contestant.result),
+    skipped,
+  };
+  publish(result, options);
+}
+
+async function startAll(runner: Runner, skipped: Skipped[]): Promise<readonly Contestant[]> {
+  const contestants: Contestant[] = [];
+  for (const name of runner.options.only) {
+    say(`starting ${name}`);
+    try {
+      contestants.push(await start(runner, name));
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      say(`  ${name} is left out: ${why}`);
+      skipped.push({ name, why: why.split("\n")[0] ?? "" });
+    }
+  }
+  return contestants;
+}
+
+/** Starts a candidate, checks its answers and looks at its memory while it is fresh. */
+async function start(runner: Runner, name: CandidateName): Promise<Contestant> {
+  const { bench, source, units } = runner;
+  const { sizes } = runner.options;
+  const prepared = await PREPARE[name](bench);
+  const result = emptyResult(name, prepared.title, prepared.version);
+  let child: ChildProcess | undefined;
+  for (let round = 0; prepared.launch !== undefined && round < sizes.starts; round++) {
+    if (child !== undefined) await bench.children.stop(child);
+    const started = await startUntilServed(prepared, prepared.launch);
+    child = started.child;
+    result.startsMs.push(started.startMs);
+  }
+  for (const shape of [JSON_SHAPE, BURST, PACED]) await verify(prepared.target(shape), shape);
+  if (child !== undefined) {
+    await sleep(IDLE_WAIT_MS);
+    result.idleBytes = useOf(child, units).rssBytes;
+    const plan = { streams: sizes.openStreams, seconds: sizes.openSeconds, folder: bench.folder };
+    result.openStreams = await measureOpenStreams(prepared.target, child, source, units, plan);
+  }
+  return { prepared, child, result };
+}
+
+/** The compiler of the runtime needs some thousand calls before it shows its real speed. */
+async function warm({ bench, options }: Runner, { prepared, child }: Contestant): Promise<void> {
+  if (child === undefined) return;
+  for (const shape of [JSON_SHAPE, BURST]) {
+    const load = { connections: CONNECTIONS, seconds: options.sizes.warmSeconds, folder: bench.folder };
+    await runLoad(prepared.target(shape), load);
+  }
+}
+
+/** One repetition: every measurement in turn, every candidate in turn within it. */
+async function repeat(runner: Runner, contestants: readonly Contestant[], repetition: number): Promise<void> {
+  const { sizes } = runner.options;
+  say(`repetition ${repetition + 1} of ${sizes.repetitions}`);
+  for (const one of contestants) {
+    one.result.json.push(await load(runner, one, JSON_SHAPE, { connections: CONNECTIONS, seconds: sizes.jsonSeconds }));
+  }
+  for (const one of contestants) {
+    one.result.burst.push(await load(runner, one, BURST, { connections: CONNECTIONS, seconds: sizes.burstSeconds }));
+  }
+  for (const one of contestants) {
+    const size = { connections: PACED_CONNECTIONS, seconds: sizes.pacedSeconds };
+    one.result.paced.push(await load(runner, one, PACED, size));
+  }
+  for (const { prepared, result } of contestants) {
+    const seconds = sizes.latencySeconds;
+    const json = { target: prepared.target(JSON_SHAPE), callers: 1, thinkMs: 4, seconds };
+    result.latency.push(await measureLatency(json, "total"));
+    const stream = { target: prepared.target(PACED), callers: 8, thinkMs: 10, seconds };
+    result.firstByte.push(await measureLatency(stream, "first byte"));
+  }
+}
+
+async function load(
+  { bench, source, units }: Runner,
+  { prepared, child, result }: Contestant,
+  shape: Shape,
+  size: { readonly connections: number; readonly seconds: number },
+) {
+  const plan = { target: prepared.target(shape), shape, ...size, folder: bench.folder };
+  const run = await measureLoad(plan, child, source, units);
+  if (child !== undefined && !isRunning(child)) throw new Error(`${result.name} ended during the run`);
+  const name = shape.is === "json" ? "json" : shape.paceMs === 0 ? "burst" : "paced";
+  const cpu = run.cpuMicros === undefined ? "" : `, ${run.cpuMicros.toFixed(1)} µs CPU each`;
+  say(
+    `  ${result.name.padEnd(8)} ${name.padEnd(6)} ${run.perSecond.toFixed(0)}/s${cpu}${run.bad > 0 ? `, ${run.bad} failed` : ""}`,
+  );
+  return run;
+}
+
+async function finish({ source, options, units }: Runner, { prepared, child, result }: Contestant): Promise<void> {
+  if (child === undefined) return;
+  for (let round = 0; round < options.sizes.cancels; round++) {
+    result.cancelMs.push(await measureCancel(prepared.target(PACED), source));
+  }
+  result.afterBytes = useOf(child, units).rssBytes;
+}
+
+function publish(result: BenchResult, options: Options): void {
+  const work = path.join(ROOT, "bench/.work");
+  writeFileSync(path.join(work, "results.json"), `${JSON.stringify(result, undefined, 2)}\n`);
+  process.stdout.write(`\n${renderTables(result)}\n`);
+  const isWhole = options.mode === "full" && result.candidates.length === CANDIDATES.length;
+  const page = isWhole ? path.join(ROOT, "docs/benchmarks.md") : path.join(work, "benchmarks.md");
+  writeFileSync(page, renderPage(result));
+  say(
+    `\nwritten: ${path.relative(ROOT, page)}${isWhole ? "" : " (docs/benchmarks.md is written by a full run of all candidates)"}`,
+  );
+}
+
+function rotated<T>(list: readonly T[], by: number): readonly T[] {
+  const at = list.length === 0 ? 0 : by % list.length;
+  return [...list.slice(at), ...list.slice(0, at)];
+}
+
+/** A stopped benchmark leaves no process behind. A terminal and npm both hand a signal on, so it may come twice. */
+function stopOnSignals(children: Children): void {
+  let stopping = false;
+  const stop = () => {
+    if (stopping) return;
+    stopping = true;
+    void children.stopAll().finally(() => process.exit(1));
+  };
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, stop);
+  process.on("exit", () => children.killAll());
+}
+
+function say(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+main().then(
+  () => process.exit(0),
+  (error: unknown) => {
+    say(`The benchmark failed: ${error instanceof Error ? error.message : String(error)}`);
+    if (error instanceof TypeError) say(USAGE);
+    process.exit(1);
+  },
+);

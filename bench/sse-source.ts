@@ -1,0 +1,54 @@
+/** The streaming upstream, a process of its own: fifty frames, without gaps or as far apart as the prompt says. */
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { paceOf, streamFrames } from "./payload.ts";
+
+const FRAMES = streamFrames().map((text) => Buffer.from(text));
+const LAST = FRAMES.length - 1;
+const BODY_BYTES_MAX = 1_000_000;
+let openStreams = 0;
+let framesSent = 0;
+
+const server = createServer((request, response) => {
+  let body = "";
+  request.setEncoding("latin1");
+  request.on("data", (text: string) => {
+    body += text;
+    if (body.length > BODY_BYTES_MAX) request.destroy();
+  });
+  request.on("end", () => answer(request, response, paceOf(body)));
+});
+
+function answer(request: IncomingMessage, response: ServerResponse, paceMs: number): void {
+  openStreams++;
+  let next = 0;
+  response.on("close", () => {
+    openStreams--;
+    clearInterval(timer);
+    // Clocks of two processes agree: both read the machine's monotonic one.
+    if (next <= LAST) process.send?.({ kind: "cancelled", atNs: String(process.hrtime.bigint()) });
+  });
+  response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
+  const timer = setInterval(writeNext, Math.max(1, paceMs));
+  if (paceMs === 0) while (next <= LAST) writeNext();
+  else writeNext();
+
+  function writeNext(): void {
+    send();
+    // The end marker follows the usage at once, as with real servers.
+    if (next === LAST) send();
+    if (next <= LAST) return;
+    clearInterval(timer);
+    response.end();
+  }
+
+  function send(): void {
+    response.write(FRAMES[next++]);
+    framesSent++;
+  }
+  request.socket.setNoDelay(true);
+}
+
+process.on("message", () => process.send?.({ kind: "counts", openStreams, framesSent }));
+process.on("disconnect", () => process.exit(0));
+server.keepAliveTimeout = 600_000;
+server.listen(Number(process.argv[2]), "127.0.0.1", 4096, () => process.send?.({ kind: "listening" }));

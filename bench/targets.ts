@@ -1,0 +1,96 @@
+import { type Figure, ratio } from "./maths.ts";
+import type { BenchResult, CandidateResult, LoadRun } from "./results.ts";
+
+/** A number to reach. `found` is undefined when the run did not measure it. */
+export type Target = {
+  readonly what: string;
+  readonly limit: string;
+  readonly found: string | undefined;
+  readonly met: boolean | undefined;
+};
+
+const JSON_TO_BARE_MAX = 2;
+const JSON_TO_PORTKEY_MAX = 0.25;
+const STREAM_TO_BARE_MAX = 1.6;
+const START_MS_MAX = 2_000;
+const IDLE_BYTES_MAX = 150_000_000;
+const CANCEL_MS_MAX = 100;
+
+export type Load = "json" | "burst" | "paced";
+
+export function cpuOf(result: CandidateResult | undefined, load: Load): readonly (number | undefined)[] {
+  return result === undefined ? [] : result[load].map((run: LoadRun) => run.cpuMicros);
+}
+
+export function candidate(result: BenchResult, name: CandidateResult["name"]): CandidateResult | undefined {
+  return result.candidates.find((found) => found.name === name);
+}
+
+export function cpuRatio(result: BenchResult, load: Load, under: CandidateResult["name"]): Figure | undefined {
+  return ratio(cpuOf(candidate(result, "gateway"), load), cpuOf(candidate(result, under), load));
+}
+
+export function targetsOf(result: BenchResult): readonly Target[] {
+  const gateway = candidate(result, "gateway");
+  const slowestStartMs = gateway === undefined ? undefined : worst(gateway.startsMs);
+  const cancelMs =
+    gateway === undefined ? undefined : worst(gateway.cancelMs.map((ms) => ms ?? Number.POSITIVE_INFINITY));
+  return [
+    ratioTarget("JSON: CPU per request, gateway to bare proxy", cpuRatio(result, "json", "bare"), JSON_TO_BARE_MAX),
+    ratioTarget("JSON: CPU per request, gateway to Portkey", cpuRatio(result, "json", "portkey"), JSON_TO_PORTKEY_MAX),
+    ratioTarget(
+      "Stream of 50 without gaps: CPU, gateway to bare proxy",
+      cpuRatio(result, "burst", "bare"),
+      STREAM_TO_BARE_MAX,
+    ),
+    ratioTarget(
+      "Stream of 50, 5 ms apart: CPU, gateway to bare proxy",
+      cpuRatio(result, "paced", "bare"),
+      STREAM_TO_BARE_MAX,
+    ),
+    limitTarget(
+      "Start to first served request (slowest start)",
+      slowestStartMs,
+      START_MS_MAX,
+      (ms) => `${(ms / 1000).toFixed(2)} s`,
+    ),
+    limitTarget(
+      "Idle memory (resident)",
+      gateway?.idleBytes,
+      IDLE_BYTES_MAX,
+      (bytes) => `${Math.round(bytes / 1e6)} MB`,
+    ),
+    limitTarget(
+      "Client hangs up: upstream cancelled (slowest)",
+      cancelMs,
+      CANCEL_MS_MAX,
+      (ms) => `${ms.toFixed(1)} ms`,
+    ),
+  ];
+}
+
+/** The median decides: one repetition on a shared machine proves nothing. */
+function ratioTarget(what: string, found: Figure | undefined, most: number): Target {
+  return {
+    what,
+    limit: `at most ${most.toFixed(2)} ×`,
+    found:
+      found === undefined
+        ? undefined
+        : `${found.median.toFixed(2)} × (${found.least.toFixed(2)} to ${found.most.toFixed(2)})`,
+    met: found === undefined ? undefined : found.median <= most,
+  };
+}
+
+function limitTarget(what: string, found: number | undefined, below: number, print: (value: number) => string): Target {
+  return {
+    what,
+    limit: `under ${print(below)}`,
+    found: found === undefined ? undefined : print(found),
+    met: found === undefined ? undefined : found < below,
+  };
+}
+
+function worst(samples: readonly number[]): number | undefined {
+  return samples.length === 0 ? undefined : Math.max(...samples);
+}

@@ -1,0 +1,88 @@
+import type { ChildProcess } from "node:child_process";
+import path from "node:path";
+import { z } from "zod";
+import type { Bench } from "./candidate.ts";
+import { type Children, freePort } from "./children.ts";
+import { nginxCommand, upstreamConfig } from "./nginx.ts";
+
+const messageSchema = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("listening") }),
+  z.object({ kind: z.literal("cancelled"), atNs: z.string() }),
+  z.object({ kind: z.literal("counts"), openStreams: z.number(), framesSent: z.number() }),
+]);
+
+export type SourceCounts = { readonly openStreams: number; readonly framesSent: number };
+
+const REPLY_MS_MAX = 5_000;
+
+/** The fast upstreams: nginx for whole answers, the source for streams. */
+export async function startUpstreams(
+  children: Children,
+  bench: Pick<Bench, "node" | "root" | "folder">,
+): Promise<{ readonly ports: Bench["upstream"]; readonly source: Source }> {
+  const json = await freePort();
+  const stream = await freePort();
+  const own = path.join(bench.folder, "nginx-upstream");
+  children.start(nginxCommand(own, upstreamConfig(own, json)), {
+    core: "load",
+    logFile: path.join(bench.folder, "nginx-upstream.log"),
+  });
+  const child = children.start([bench.node, path.join(bench.root, "bench/sse-source.ts"), String(stream)], {
+    core: "load",
+    logFile: path.join(bench.folder, "sse-source.log"),
+    talk: "ipc",
+  });
+  const source = new Source(child);
+  await source.listening();
+  return { ports: { json, stream }, source };
+}
+
+type Told = z.infer<typeof messageSchema>;
+
+/** The parent's side of the streaming upstream. */
+export class Source {
+  readonly #child: ChildProcess;
+  readonly #cancelled: bigint[] = [];
+  readonly #waiting = new Set<(told: Told) => void>();
+
+  constructor(child: ChildProcess) {
+    this.#child = child;
+    child.on("message", (message) => {
+      const told = messageSchema.parse(message);
+      if (told.kind === "cancelled") this.#cancelled.push(BigInt(told.atNs));
+      else for (const waiter of this.#waiting) waiter(told);
+    });
+  }
+
+  async listening(): Promise<void> {
+    await this.#next();
+  }
+
+  async counts(): Promise<SourceCounts> {
+    const reply = this.#next();
+    this.#child.send({ kind: "counts" });
+    const told = await reply;
+    if (told.kind !== "counts") throw new Error("the source answered something else");
+    return told;
+  }
+
+  /** Moments at which streams were cut before their end, since the last call. */
+  takeCancelled(): readonly bigint[] {
+    return this.#cancelled.splice(0);
+  }
+
+  #next(): Promise<Told> {
+    return new Promise((resolve, reject) => {
+      const give = (told: Told) => {
+        clearTimeout(timer);
+        this.#waiting.delete(give);
+        resolve(told);
+      };
+      const timer = setTimeout(() => {
+        this.#waiting.delete(give);
+        reject(new Error("the streaming upstream does not answer"));
+      }, REPLY_MS_MAX);
+      this.#waiting.add(give);
+    });
+  }
+}
