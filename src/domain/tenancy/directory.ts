@@ -29,7 +29,7 @@ export class Directory {
     for (const key of all.keys) this.putKey(key);
   }
 
-  /** The principal behind a key's digest; a key whose member has left has none. */
+  /** The principal behind a key's digest; a key whose member has left, or whose kind is switched off, has none. */
   byDigest(digest: string): Principal | undefined {
     return this.#principals.get(digest);
   }
@@ -84,7 +84,10 @@ export class Directory {
   #bind(key: ApiKey): void {
     const workspace = this.#workspaces.get(key.workspaceId);
     const member = key.memberId === null ? undefined : this.#members.get(key.memberId);
-    if (workspace === undefined || (key.memberId !== null && member === undefined)) {
+    const orphaned = key.memberId !== null && member === undefined;
+    // Personal keys exist only while the workspace's key policy enables them (KEY-07).
+    const disabled = key.kind === "personal" && workspace?.keyPolicy.personalKeys === false;
+    if (workspace === undefined || orphaned || disabled) {
       this.#principals.delete(key.digest);
       return;
     }

@@ -1,0 +1,100 @@
+import type { z } from "zod";
+import { type Fault, fault } from "../contract/faults.ts";
+import { isJsonObject, type ParsedBody, parseJsonObject } from "../kit/json.ts";
+import type { Exchange } from "./exchange.ts";
+
+/** The body as one JSON object, with its bytes kept: a surface may forward them untouched. */
+export async function readJson(exchange: Pick<Exchange, "body">): Promise<ParsedBody & { readonly bytes: Buffer }> {
+  const bytes = await exchange.body();
+  const parsed = parseJsonObject(bytes);
+  if ("problem" in parsed) throw notJson(parsed.problem);
+  return { ...parsed, bytes };
+}
+
+function notJson(problem: string): Fault {
+  return fault("invalid_json", { message: `The body is not one well-formed JSON object: ${problem}.` });
+}
+
+/** A value through its schema; what is wrong with it is said with the name of the field. */
+export function decodeWith<T>(schema: z.ZodType<T>, value: unknown): T {
+  const decoded = schema.safeParse(value);
+  if (decoded.success) return decoded.data;
+  throw faultOf(decoded.error.issues, value);
+}
+
+export async function readBody<T>(exchange: Pick<Exchange, "body">, schema: z.ZodType<T>): Promise<T> {
+  const { value } = await readJson(exchange);
+  return decodeWith(schema, value);
+}
+
+/** For actions whose fields are all optional: no body at all is the same as `{}`. */
+export async function readOptionalBody<T>(exchange: Pick<Exchange, "body">, schema: z.ZodType<T>): Promise<T> {
+  const bytes = await exchange.body();
+  if (bytes.length === 0) return decodeWith(schema, {});
+  const parsed = parseJsonObject(bytes);
+  if ("problem" in parsed) throw notJson(parsed.problem);
+  return decodeWith(schema, parsed.value);
+}
+
+/** The query through its schema; a parameter given twice is read differently by different readers and is refused. */
+export function readQuery<T>(exchange: Pick<Exchange, "query">, schema: z.ZodType<T>): T {
+  const value: Record<string, string> = {};
+  for (const [name, text] of exchange.query) {
+    if (Object.hasOwn(value, name)) throw invalidValue(name, "it is given twice");
+    Object.defineProperty(value, name, { value: text, enumerable: true });
+  }
+  return decodeWith(schema, value);
+}
+
+export function invalidValue(param: string, problem: string): Fault {
+  return fault("invalid_value", { message: `Field "${param}": ${problem}.`, param });
+}
+
+type Issue = z.core.$ZodIssue;
+
+/** An unknown field is named before a missing or bad one (ERR-10). */
+function faultOf(issues: readonly Issue[], value: unknown): Fault {
+  const found = issues.flatMap((issue) => flatten(issue, []));
+  for (const { issue, path } of found) {
+    if (issue.code !== "unrecognized_keys") continue;
+    const param = nameOf([...path, issue.keys[0] ?? ""]);
+    return fault("unsupported_parameter", { message: `Field "${param}" is not known here: remove it.`, param });
+  }
+  const first = found[0];
+  if (first === undefined) return fault("invalid_value", { message: "The request is not valid." });
+  const param = nameOf(first.path);
+  if (param === "") return fault("invalid_value", { message: `The request is not valid: ${said(first.issue)}.` });
+  if (first.issue.code === "invalid_type" && valueAt(value, first.path) === undefined)
+    return invalidValue(param, "it is required");
+  return invalidValue(param, said(first.issue));
+}
+
+type Found = { readonly issue: Issue; readonly path: readonly PropertyKey[] };
+
+/** Of a union's branches, the one that got furthest tells most. */
+function flatten(issue: Issue, above: readonly PropertyKey[]): Found[] {
+  const path = [...above, ...issue.path];
+  if (issue.code !== "invalid_union") return [{ issue, path }];
+  const branches = issue.errors.map((branch) => branch.flatMap((inner) => flatten(inner, path)));
+  const depth = (found: readonly Found[]) => Math.max(0, ...found.map((one) => one.path.length));
+  const deepest = branches.toSorted((a, b) => depth(b) - depth(a))[0];
+  return deepest === undefined || depth(deepest) <= path.length ? [{ issue, path }] : deepest;
+}
+
+function said(issue: Issue): string {
+  return issue.message.replace(/^Invalid (input|option): /, "").replace(/\.$/, "");
+}
+
+function nameOf(path: readonly PropertyKey[]): string {
+  return path.map(String).join(".").slice(0, 200);
+}
+
+function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
+  let at = value;
+  for (const key of path) {
+    if (Array.isArray(at)) at = at[Number(key)];
+    else if (isJsonObject(at) && Object.hasOwn(at, key)) at = at[String(key)];
+    else return undefined;
+  }
+  return at;
+}

@@ -1,0 +1,23 @@
+import type { Handler } from "../exchange.ts";
+import { type ManageDeps, makeTurns, type Room } from "./deps.ts";
+import { keyHandlers } from "./key-handlers.ts";
+import { logHandlers } from "./log.ts";
+import { memberHandlers } from "./members.ts";
+import { operationHandlers } from "./operation.ts";
+import { policyHandlers } from "./policies.ts";
+import { walletHandlers } from "./wallets.ts";
+import { workspaceHandlers } from "./workspaces.ts";
+
+/** Every management route by its id. */
+export function manageHandlers(deps: ManageDeps): Record<string, Handler> {
+  const room: Room = { ...deps, inTurn: makeTurns() };
+  return {
+    ...workspaceHandlers(room),
+    ...memberHandlers(room),
+    ...keyHandlers(room),
+    ...policyHandlers(room),
+    ...walletHandlers(room),
+    ...logHandlers(room),
+    ...operationHandlers(room),
+  };
+}

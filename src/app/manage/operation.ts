@@ -1,0 +1,108 @@
+import { AuditQuery } from "../../contract/schemas/manage-records.ts";
+import type { Connections, Provider, Snapshot } from "../../domain/catalogue/catalogue.ts";
+import { readQuery } from "../body.ts";
+import { type Handler, whole } from "../exchange.ts";
+import { type Check, type CheckResult, findWorkspace, type ManageDeps, type Room } from "./deps.ts";
+import { isoTime } from "./views.ts";
+
+function providerViews(snapshot: Snapshot, connections: Connections) {
+  const models = new Map<string, Set<string>>();
+  const endpoints = new Map<string, number>();
+  for (const { provider, model } of snapshot.endpoints.values()) {
+    endpoints.set(provider, (endpoints.get(provider) ?? 0) + 1);
+    const served = models.get(provider) ?? new Set();
+    models.set(provider, served.add(model));
+  }
+  const views = [...snapshot.providers.values()].map((provider) => ({
+    slug: provider.slug,
+    name: provider.name,
+    operator: provider.operator,
+    connected: connections.credential(provider.slug) !== undefined,
+    sandbox: provider.sandbox,
+    levels: unique(provider.regions.map((region) => region.level)),
+    countries: unique(provider.regions.flatMap((region) => region.countries)),
+    models: models.get(provider.slug)?.size ?? 0,
+    endpoints: endpoints.get(provider.slug) ?? 0,
+    setting: settingOf(provider),
+  }));
+  return views.toSorted((a, b) => Number(b.connected) - Number(a.connected) || (a.slug < b.slug ? -1 : 1));
+}
+
+function unique(values: readonly string[]): string[] {
+  return [...new Set(values)].toSorted();
+}
+
+function settingOf({ slug, sandbox }: Provider): string | null {
+  return sandbox ? null : `PROVIDER_${slug.toUpperCase().replaceAll("-", "_")}_API_KEY`;
+}
+
+/** The checks the use cases can make themselves; the wiring adds the ones of store, journal and settings. */
+function ownChecks(deps: ManageDeps): Check[] {
+  return [
+    {
+      name: "ledger",
+      run: async () => {
+        const broken = await deps.store.ledger.audit();
+        return broken.length === 0
+          ? { ok: true, detail: "the books balance" }
+          : { ok: false, detail: broken.slice(0, 10).join("; ") };
+      },
+    },
+    { name: "catalogue", run: async () => catalogueCheck(deps.snapshot()) },
+    { name: "providers", run: async () => providerCheck(deps.snapshot(), deps.connections) },
+  ];
+}
+
+function catalogueCheck(snapshot: Snapshot): CheckResult {
+  const stale = [...snapshot.providers.values()].flatMap((one) => one.evidence).filter((evidence) => evidence.stale);
+  const size = `${snapshot.models.size} models on ${snapshot.endpoints.size} endpoints`;
+  const advice =
+    stale.length === 0 ? "" : `; ${stale.length} pieces of evidence are older than 180 days: read them again`;
+  return { ok: snapshot.models.size > 0, detail: `${size}${advice}` };
+}
+
+function providerCheck(snapshot: Snapshot, connections: Connections): CheckResult {
+  const connected = [...snapshot.providers.keys()].filter((slug) => connections.credential(slug) !== undefined);
+  if (connected.length === 0)
+    return { ok: true, detail: "none is connected, so no model can be called: set PROVIDER_<SLUG>_API_KEY" };
+  const advice = connections.anyReal ? "" : "; all of them are simulated: set PROVIDER_<SLUG>_API_KEY for a real one";
+  return { ok: true, detail: `connected: ${connected.join(", ")}${advice}` };
+}
+
+async function runCheck({ name, run }: Check) {
+  try {
+    const { ok, detail } = await run();
+    return { name, ok, detail };
+  } catch (error) {
+    return { name, ok: false, detail: error instanceof Error ? error.message : "the check failed" };
+  }
+}
+
+export function operationHandlers(room: Room): Record<string, Handler> {
+  return {
+    manageListProviders: whole(async () => ({
+      status: 200,
+      json: { data: providerViews(room.snapshot(), room.connections), next: null },
+    })),
+    manageListAudit: whole(async (exchange) => {
+      const { workspace, limit, cursor } = readQuery(exchange, AuditQuery);
+      const workspaceId = workspace === undefined ? null : findWorkspace(room, workspace).id;
+      const { rows, next } = await room.store.audit.list(workspaceId, limit, cursor ?? null);
+      const data = rows.map((row) => ({
+        id: row.id,
+        at: isoTime(row.atMs),
+        actor: row.actor,
+        action: row.action,
+        workspace:
+          row.workspaceId === null ? null : (room.directory.workspace(row.workspaceId)?.slug ?? row.workspaceId),
+        target: row.target,
+        detail: row.detail,
+      }));
+      return { status: 200, json: { data, next } };
+    }),
+    manageDoctor: whole(async () => {
+      const checks = await Promise.all([...room.checks, ...ownChecks(room)].map(runCheck));
+      return { status: 200, json: { ok: checks.every((check) => check.ok), checks } };
+    }),
+  };
+}

@@ -1,0 +1,90 @@
+import type { z } from "zod";
+import { PolicyPatch } from "../../contract/schemas/manage-tenancy.ts";
+import type { Snapshot } from "../../domain/catalogue/catalogue.ts";
+import type { Policy } from "../../domain/tenancy/policy.ts";
+import type { Workspace } from "../../domain/tenancy/workspace.ts";
+import { invalidValue, readBody } from "../body.ts";
+import { type Handler, whole } from "../exchange.ts";
+import { findWorkspace, type Room, short, type TenancyDeps, writeAudit } from "./deps.ts";
+import { policyView } from "./views.ts";
+
+type Said = z.infer<typeof PolicyPatch>;
+
+/** Only what was named; `none`, null and the empty list lift a rule. */
+export function policyChange(said: Said, snapshot: Snapshot): Partial<Policy> {
+  const { floor, countries, blocked_providers, allowed_models } = said;
+  return {
+    ...(floor === undefined ? {} : { floor: floor === "none" ? null : floor }),
+    ...(countries === undefined ? {} : { countries: orNull(countriesOf(countries ?? [])) }),
+    ...(said.zero_data_retention === undefined ? {} : { zeroDataRetention: said.zero_data_retention }),
+    ...(said.no_training === undefined ? {} : { noTraining: said.no_training }),
+    ...(blocked_providers === undefined
+      ? {}
+      : { blockedProviders: known("blocked_providers", "provider", blocked_providers ?? [], snapshot.providers) }),
+    ...(allowed_models === undefined
+      ? {}
+      : { allowedModels: orNull(known("allowed_models", "model", allowed_models ?? [], snapshot.models)) }),
+  };
+}
+
+function orNull(list: readonly string[]): readonly string[] | null {
+  return list.length === 0 ? null : list;
+}
+
+function countriesOf(codes: readonly string[]): readonly string[] {
+  const list = codes.map((code) => code.toUpperCase());
+  for (const code of list) {
+    if (!isCountry(code))
+      throw invalidValue("countries", `"${short(code)}" is not an ISO 3166-1 country code such as DE`);
+  }
+  return [...new Set(list)];
+}
+
+const REGION_NAMES = new Intl.DisplayNames("en", { type: "region", fallback: "none" });
+/** Codes that name something, but not a country. */
+const NOT_COUNTRIES = new Set(["AC", "CP", "CQ", "DG", "EA", "EU", "EZ", "IC", "QO", "TA", "UN", "XA", "XB", "ZZ"]);
+
+/** A code that is only an old or common name of another (UK, DD) would match no endpoint: it is refused too. */
+function isCountry(code: string): boolean {
+  if (NOT_COUNTRIES.has(code) || REGION_NAMES.of(code) === undefined) return false;
+  return new Intl.Locale(`und-${code}`).region === code;
+}
+
+function known(
+  param: string,
+  what: string,
+  names: readonly string[],
+  all: ReadonlyMap<string, unknown>,
+): readonly string[] {
+  for (const name of names)
+    if (!all.has(name)) throw invalidValue(param, `the catalogue has no ${what} "${short(name)}"`);
+  return [...new Set(names)];
+}
+
+async function changePolicy(deps: TenancyDeps, workspace: Workspace, change: Partial<Policy>): Promise<Policy> {
+  const changed: Workspace = { ...workspace, policy: { ...workspace.policy, ...change } };
+  await deps.store.tenancy.saveWorkspace(changed);
+  deps.directory.putWorkspace(changed);
+  await writeAudit(deps, {
+    action: "policy.change",
+    workspaceId: workspace.id,
+    target: workspace.id,
+    detail: { before: policyView(workspace.policy), after: policyView(changed.policy) },
+  });
+  return changed.policy;
+}
+
+export function policyHandlers(room: Room): Record<string, Handler> {
+  return {
+    manageShowPolicy: whole(async (exchange) => ({
+      status: 200,
+      json: policyView(findWorkspace(room, exchange.params["workspace"]).policy),
+    })),
+    manageChangePolicy: whole(async (exchange) => {
+      const { id } = findWorkspace(room, exchange.params["workspace"]);
+      const change = policyChange(await readBody(exchange, PolicyPatch), room.snapshot());
+      const policy = await room.inTurn(() => changePolicy(room, findWorkspace(room, id), change));
+      return { status: 200, json: policyView(policy) };
+    }),
+  };
+}

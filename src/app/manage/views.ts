@@ -1,0 +1,163 @@
+import type { Transaction } from "../../domain/billing/ledger.ts";
+import type { AttemptRecord, RequestRecord, UsageRecord } from "../../domain/record/record.ts";
+import type { Directory } from "../../domain/tenancy/directory.ts";
+import { type ApiKey, type KeyState, prefixOf, standingOf } from "../../domain/tenancy/key.ts";
+import type { Policy } from "../../domain/tenancy/policy.ts";
+import type { KeyPolicy, Member, Workspace } from "../../domain/tenancy/workspace.ts";
+import { formatNanos } from "../../kit/money.ts";
+
+export const isoTime = (ms: number): string => new Date(ms).toISOString();
+const isoTimeOrNull = (ms: number | null): string | null => (ms === null ? null : isoTime(ms));
+
+export function policyView(policy: Policy) {
+  return {
+    floor: policy.floor,
+    countries: policy.countries,
+    zero_data_retention: policy.zeroDataRetention,
+    no_training: policy.noTraining,
+    blocked_providers: policy.blockedProviders,
+    allowed_models: policy.allowedModels,
+  };
+}
+
+export function keyPolicyView(keyPolicy: KeyPolicy) {
+  return { personal_keys: keyPolicy.personalKeys, approval: keyPolicy.approval };
+}
+
+export function workspaceView(workspace: Workspace) {
+  return {
+    id: workspace.id,
+    slug: workspace.slug,
+    name: workspace.name,
+    currency: workspace.currency,
+    created_at: isoTime(workspace.createdAtMs),
+    policy: policyView(workspace.policy),
+    key_policy: keyPolicyView(workspace.keyPolicy),
+  };
+}
+
+export function memberView(member: Member) {
+  return { id: member.id, email: member.email, role: member.role, created_at: isoTime(member.createdAtMs) };
+}
+
+/** What a key is at this moment: time moves it to expired without anyone writing that down. */
+export function stateNow(key: ApiKey, nowMs: number): KeyState | "expired" {
+  return standingOf(key, nowMs) === "expired" ? "expired" : key.state;
+}
+
+export function keyView(key: ApiKey, directory: Directory, nowMs: number) {
+  return {
+    id: key.id,
+    workspace: directory.workspace(key.workspaceId)?.slug ?? key.workspaceId,
+    name: key.name,
+    prefix: prefixOf(key),
+    kind: key.kind,
+    member: memberName(directory, key.memberId),
+    environment: key.environment,
+    state: stateNow(key, nowMs),
+    scopes: key.scopes,
+    ip_allowlist: key.ipAllowlist,
+    expires_at: isoTimeOrNull(key.expiresAtMs),
+    grace_until: isoTimeOrNull(key.graceUntilMs),
+    rpm: key.rpm,
+    created_at: isoTime(key.createdAtMs),
+    rotated_from: key.rotatedFrom,
+  };
+}
+
+/** The one answer that carries a key itself. */
+export function issuedView(key: ApiKey, secret: string) {
+  return {
+    id: key.id,
+    key: secret,
+    prefix: prefixOf(key),
+    name: key.name,
+    environment: key.environment,
+    expires_at: isoTimeOrNull(key.expiresAtMs),
+    state: key.state,
+  };
+}
+
+/** A member that has left is still known by id. */
+function memberName(directory: Directory, memberId: string | null): string | null {
+  return memberId === null ? null : (directory.member(memberId)?.email ?? memberId);
+}
+
+export function transactionView(transaction: Transaction, currency: string) {
+  const effect = transaction.entries
+    .filter((entry) => entry.account === "wallet" && entry.workspaceId === transaction.workspaceId)
+    .reduce((sum, entry) => sum + entry.nanos, 0n);
+  return {
+    id: transaction.id,
+    kind: transaction.kind,
+    created_at: isoTime(transaction.createdAtMs),
+    amount: formatNanos(effect),
+    currency,
+    note: transaction.note,
+    entries: transaction.entries.map((entry) => ({
+      account: entry.account,
+      amount: formatNanos(entry.nanos),
+      currency: entry.currency,
+    })),
+  };
+}
+
+function usageView(usage: UsageRecord | null) {
+  return {
+    input_tokens: usage?.inputTokens ?? null,
+    cached_tokens: usage?.cachedTokens ?? null,
+    cache_write_tokens: usage?.cacheWriteTokens ?? null,
+    output_tokens: usage?.outputTokens ?? null,
+    reasoning_tokens: usage?.reasoningTokens ?? null,
+    characters: usage?.characters ?? null,
+    seconds: usage?.seconds ?? null,
+    estimated: usage?.estimated ?? false,
+  };
+}
+
+function attemptView(attempt: AttemptRecord) {
+  return {
+    endpoint: attempt.endpoint,
+    provider: attempt.provider,
+    started_at: isoTime(attempt.startedAtMs),
+    duration_ms: attempt.durationMs,
+    outcome: attempt.outcome,
+    upstream_status: attempt.upstreamStatus,
+    reason: attempt.reason,
+    maybe_accepted: attempt.maybeAccepted,
+  };
+}
+
+export function requestView(record: RequestRecord, directory: Directory) {
+  return {
+    id: record.id,
+    created_at: isoTime(record.createdAtMs),
+    key_id: record.keyId,
+    key_name: directory.key(record.keyId)?.name ?? null,
+    member: memberName(directory, record.memberId),
+    environment: record.environment,
+    app: record.app,
+    surface: record.surface,
+    model_requested: record.modelRequested,
+    model: record.model,
+    provider: record.provider,
+    endpoint: record.endpoint,
+    level: record.level,
+    countries: record.countries,
+    router: record.router,
+    streaming: record.streaming,
+    status: record.status,
+    error_code: record.errorCode,
+    usage: usageView(record.usage),
+    cost: formatNanos(BigInt(record.charge?.nanos ?? "0")),
+    currency: record.charge?.currency ?? directory.workspace(record.workspaceId)?.currency ?? "EUR",
+    ttfb_ms: record.ttfbMs,
+    total_ms: record.totalMs,
+    overhead_ms: record.overheadMs,
+    attempts: record.attempts.map(attemptView),
+  };
+}
+
+export function requestDetail(record: RequestRecord, directory: Directory) {
+  return { ...requestView(record, directory), decision: record.decision };
+}

@@ -1,0 +1,119 @@
+import { fault } from "../../contract/faults.ts";
+import { WalletCredit } from "../../contract/schemas/manage-records.ts";
+import { PAGE_LIMIT_MAX, PageQuery } from "../../contract/schemas/manage-values.ts";
+import { type Transaction, topupOf } from "../../domain/billing/ledger.ts";
+import type { Workspace } from "../../domain/tenancy/workspace.ts";
+import { formatNanos, parseNanos } from "../../kit/money.ts";
+import { invalidValue, readBody, readQuery } from "../body.ts";
+import { type Handler, whole } from "../exchange.ts";
+import { findWorkspace, type Room, type TenancyDeps, writeAudit } from "./deps.ts";
+import { transactionView } from "./views.ts";
+
+/** Largest single credit: far from where the store's 64-bit integers end. */
+const CREDIT_NANOS_MAX = 1_000_000_000n * 1_000_000_000n;
+
+export type Credit = {
+  readonly nanos: bigint;
+  readonly note: string | null;
+  /** The caller's own name for the credit: given twice, it is booked once. */
+  readonly name: string | null;
+};
+
+export type Credited = { readonly transaction: Transaction; readonly repeated: boolean };
+
+export async function creditWallet(deps: TenancyDeps, workspace: Workspace, credit: Credit): Promise<Credited> {
+  const transaction = topupOf({
+    id: credit.name === null ? deps.ids.next("credit_") : `credit:${workspace.id}:${credit.name}`,
+    workspaceId: workspace.id,
+    currency: workspace.currency,
+    nanos: credit.nanos,
+    createdAtMs: deps.clock.nowMs(),
+    note: credit.note,
+  });
+  const isNew = await deps.store.ledger.post(transaction);
+  if (!isNew) return { transaction: await bookedBefore(deps, transaction), repeated: true };
+  await deps.state.credit(workspace.id, credit.nanos);
+  await writeAudit(deps, {
+    action: "wallet.credit",
+    workspaceId: workspace.id,
+    target: transaction.id,
+    detail: { amount: formatNanos(credit.nanos), currency: workspace.currency, note: credit.note },
+  });
+  return { transaction, repeated: false };
+}
+
+/** The same name for another amount is a mistake that must not look like a success. */
+async function bookedBefore(deps: TenancyDeps, transaction: Transaction): Promise<Transaction> {
+  let cursor: string | null = null;
+  do {
+    const page: { rows: Transaction[]; next: string | null } = await deps.store.ledger.entries(
+      transaction.workspaceId,
+      PAGE_LIMIT_MAX,
+      cursor,
+    );
+    const found = page.rows.find((row) => row.id === transaction.id);
+    if (found !== undefined) {
+      if (walletNanos(found) === walletNanos(transaction)) return found;
+      throw fault("conflict", {
+        message: `A credit with this id was booked over ${formatNanos(walletNanos(found))} ${found.entries[0]?.currency ?? ""}: send another id.`,
+        param: "id",
+      });
+    }
+    cursor = page.next;
+  } while (cursor !== null);
+  throw fault("internal_error", { message: "The earlier credit could not be read back." });
+}
+
+function walletNanos(transaction: Transaction): bigint {
+  return transaction.entries.find((entry) => entry.account === "wallet")?.nanos ?? 0n;
+}
+
+/** From the live state, so that a request that has just ended shows at once. */
+async function walletView(deps: Pick<TenancyDeps, "state">, workspace: Workspace) {
+  const { balanceNanos, heldNanos } = await deps.state.wallet(workspace.id);
+  return { balance: formatNanos(balanceNanos), held: formatNanos(heldNanos), currency: workspace.currency };
+}
+
+function amountOf(text: string): bigint {
+  const nanos = parseNanos(text);
+  if (nanos === undefined || nanos <= 0n || nanos > CREDIT_NANOS_MAX)
+    throw invalidValue("amount", "write a decimal above 0 and at most 1000000000, with at most 9 places");
+  return nanos;
+}
+
+export function walletHandlers(room: Room): Record<string, Handler> {
+  return {
+    manageShowWallet: whole(async (exchange) => ({
+      status: 200,
+      json: await walletView(room, findWorkspace(room, exchange.params["workspace"])),
+    })),
+    manageCreditWallet: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const { amount, note, id } = await readBody(exchange, WalletCredit);
+      const nanos = amountOf(amount);
+      const { transaction, repeated } = await room.inTurn(() =>
+        creditWallet(room, workspace, { nanos, note: note ?? null, name: id ?? null }),
+      );
+      const booked = transactionView(transaction, workspace.currency);
+      return {
+        status: 201,
+        json: {
+          id: booked.id,
+          amount: booked.amount,
+          currency: booked.currency,
+          note: booked.note,
+          created_at: booked.created_at,
+          repeated,
+          wallet: await walletView(room, workspace),
+        },
+      };
+    }),
+    manageListWalletEntries: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const { limit, cursor } = readQuery(exchange, PageQuery);
+      await room.caughtUp();
+      const { rows, next } = await room.store.ledger.entries(workspace.id, limit, cursor ?? null);
+      return { status: 200, json: { data: rows.map((row) => transactionView(row, workspace.currency)), next } };
+    }),
+  };
+}

@@ -1,0 +1,22 @@
+import { fault } from "../../contract/faults.ts";
+import { prefixOf } from "../../domain/tenancy/key.ts";
+import { type Handler, whole } from "../exchange.ts";
+
+/** `GET /auth/validate`: who the key belongs to. It costs nothing and needs no scope. */
+export const validateHandler: Handler = whole(async ({ principal }) => {
+  if (principal === undefined) throw fault("internal_error", { message: "The route was called without a key." });
+  const { key, workspace } = principal;
+  return {
+    status: 200,
+    json: {
+      valid: true,
+      team_id: workspace.id,
+      team_name: workspace.name,
+      api_key_id: key.id,
+      api_key_name: key.name,
+      api_key_prefix: prefixOf(key),
+      environment: key.environment === "live" ? "PRODUCTION" : "TEST",
+      scopes: key.scopes,
+    },
+  };
+});

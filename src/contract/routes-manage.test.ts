@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { FAULTS } from "./faults.ts";
+import { MANAGE_ROUTES } from "./routes-manage.ts";
+
+test("every management route needs the operator, has its own id and its own place", () => {
+  for (const route of MANAGE_ROUTES) {
+    expect(route.access, route.id).toEqual({ by: "operator" });
+    expect(route.path.startsWith("/manage/"), route.id).toBe(true);
+    for (const code of route.faults) expect(FAULTS).toHaveProperty(code);
+  }
+  expect(new Set(MANAGE_ROUTES.map((route) => route.id)).size).toBe(MANAGE_ROUTES.length);
+  expect(new Set(MANAGE_ROUTES.map((route) => `${route.method} ${route.path}`)).size).toBe(MANAGE_ROUTES.length);
+});
+
+test.each(MANAGE_ROUTES)("the examples of $id fit their schemas", ({ body, answer, example }) => {
+  expect(example?.answer).toBeDefined();
+  if (answer.is === "json") expect(answer.schema.safeParse(example?.answer).error).toBeUndefined();
+  if (body !== undefined) expect(body.safeParse(example?.body).error).toBeUndefined();
+});
+
+test("a route reads a body exactly when it has a schema for it", () => {
+  for (const route of MANAGE_ROUTES) expect(route.intake, route.id).toBe(route.body === undefined ? "none" : "json");
+});

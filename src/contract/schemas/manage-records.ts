@@ -1,0 +1,168 @@
+import { z } from "zod";
+import { AmountInput, Label, Money, PageQuery, Time, TimeInput } from "./manage-values.ts";
+
+export const WalletView = z
+  .object({
+    balance: Money.meta({ description: "What is in the wallet; holds are not taken off." }),
+    held: Money.meta({ description: "Reserved for requests that are running." }),
+    currency: z.string(),
+  })
+  .meta({ id: "Wallet" });
+
+export const WalletCredit = z
+  .strictObject({
+    amount: AmountInput,
+    note: Label(500).nullish(),
+    id: z
+      .string()
+      .regex(/^[A-Za-z0-9._:-]{1,128}$/, "write 1 to 128 letters, digits, dots, colons, hyphens or underscores")
+      .nullish()
+      .meta({ description: "A name of your own for this credit: sent twice, it is booked once." }),
+  })
+  .meta({ id: "WalletCredit" });
+
+export const WalletCredited = z
+  .object({
+    id: z.string().meta({ description: "Id of the ledger transaction." }),
+    amount: Money,
+    currency: z.string(),
+    note: z.string().nullable(),
+    created_at: Time,
+    repeated: z.boolean().meta({ description: "True when this credit was booked by an earlier call." }),
+    wallet: WalletView,
+  })
+  .meta({ id: "WalletCredited" });
+
+export const WalletEntry = z
+  .object({
+    id: z.string(),
+    kind: z.enum(["charge", "topup", "promotion", "refund", "adjustment"]),
+    created_at: Time,
+    amount: Money.meta({ description: "What it did to the wallet: negative for a charge." }),
+    currency: z.string(),
+    note: z.string().nullable(),
+    entries: z
+      .array(z.object({ account: z.string(), amount: Money, currency: z.string() }))
+      .meta({ description: "The double entry; it sums to zero." }),
+  })
+  .meta({ id: "WalletEntry" });
+
+export const RequestQuery = PageQuery.extend({
+  key: z.string().max(128).optional().meta({ description: "Key id." }),
+  model: z.string().max(200).optional(),
+  provider: z.string().max(200).optional(),
+  app: z.string().max(200).optional().meta({ description: "The caller's X-Title." }),
+  env: z.enum(["live", "test"]).optional(),
+  status: z.coerce.number().int().min(100).max(599).optional().meta({ description: "HTTP status." }),
+  since: TimeInput.optional().meta({ description: "From this time on." }),
+  until: TimeInput.optional().meta({ description: "Before this time." }),
+});
+
+const UsageView = z.object({
+  input_tokens: z.number().nullable(),
+  cached_tokens: z.number().nullable(),
+  cache_write_tokens: z.number().nullable(),
+  output_tokens: z.number().nullable(),
+  reasoning_tokens: z.number().nullable(),
+  characters: z.number().nullable(),
+  seconds: z.number().nullable(),
+  estimated: z.boolean().meta({ description: "True when the provider reported nothing and the gateway counted." }),
+});
+
+const AttemptView = z.object({
+  endpoint: z.string(),
+  provider: z.string(),
+  started_at: Time,
+  duration_ms: z.number(),
+  outcome: z.enum(["served", "retry", "next", "stop", "cancelled"]),
+  upstream_status: z.number().nullable(),
+  reason: z.string(),
+  maybe_accepted: z.boolean().meta({ description: "The provider may have taken the request although no answer came." }),
+});
+
+export const RequestView = z
+  .object({
+    id: z.string(),
+    created_at: Time,
+    key_id: z.string(),
+    key_name: z.string().nullable(),
+    member: z.string().nullable().meta({ description: "E-mail of the member whose personal key was used." }),
+    environment: z.enum(["live", "test"]),
+    app: z.string().nullable(),
+    surface: z.string(),
+    model_requested: z.string().nullable(),
+    model: z.string().nullable(),
+    provider: z.string().nullable(),
+    endpoint: z.string().nullable(),
+    level: z.string().nullable(),
+    countries: z.array(z.string()).nullable(),
+    router: z.string().nullable(),
+    streaming: z.boolean(),
+    status: z.number(),
+    error_code: z.string().nullable(),
+    usage: UsageView.meta({ description: "What is not known is null." }),
+    cost: Money.meta({ description: "What was charged; a failure costs nothing." }),
+    currency: z.string(),
+    ttfb_ms: z.number().nullable(),
+    total_ms: z.number(),
+    overhead_ms: z.number(),
+    attempts: z.array(AttemptView),
+  })
+  .meta({ id: "Request" });
+
+const CandidateView = z.object({
+  endpoint: z.string(),
+  model: z.string(),
+  provider: z.string(),
+  level: z.string(),
+  outcome: z.enum(["planned", "excluded"]),
+  reason: z.string(),
+  scores: z.record(z.string(), z.number()).nullable(),
+});
+
+export const RequestDetail = RequestView.extend({
+  decision: z
+    .object({ candidates: z.array(CandidateView), order: z.array(z.string()) })
+    .nullable()
+    .meta({
+      description: "Every candidate with its outcome and reason; null when the request was refused before a plan.",
+    }),
+}).meta({ id: "RequestDetail" });
+
+export const ProviderView = z
+  .object({
+    slug: z.string(),
+    name: z.string(),
+    operator: z.string(),
+    connected: z.boolean().meta({ description: "The gateway has a credential for it." }),
+    sandbox: z.boolean().meta({ description: "Simulated." }),
+    levels: z.array(z.string()).meta({ description: "Sovereignty levels of its regions." }),
+    countries: z.array(z.string()).meta({ description: "Countries of its regions." }),
+    models: z.number(),
+    endpoints: z.number(),
+    setting: z.string().nullable().meta({ description: "The variable that connects it; null for simulated ones." }),
+  })
+  .meta({ id: "ManagedProvider" });
+
+export const AuditQuery = PageQuery.extend({
+  workspace: z.string().max(128).optional().meta({ description: "Slug or id; absent: everything." }),
+});
+
+export const AuditView = z
+  .object({
+    id: z.string(),
+    at: Time,
+    actor: z.string(),
+    action: z.string(),
+    workspace: z.string().nullable(),
+    target: z.string().nullable(),
+    detail: z.record(z.string(), z.unknown()),
+  })
+  .meta({ id: "AuditEntry" });
+
+export const DoctorView = z
+  .object({
+    ok: z.boolean().meta({ description: "False only for a broken invariant, store, journal or setting." }),
+    checks: z.array(z.object({ name: z.string(), ok: z.boolean(), detail: z.string() })),
+  })
+  .meta({ id: "Doctor" });

@@ -1,0 +1,202 @@
+import { z } from "zod";
+import { Duration, Label, Time, TimeInput } from "./manage-values.ts";
+
+const EnvironmentName = z.enum(["live", "test"]);
+const RoleName = z.enum(["owner", "admin", "member"]);
+const LevelName = z.enum(["L0", "L1", "L2", "L3", "L4"]);
+const ScopeName = z.enum([
+  "inference:chat",
+  "inference:messages",
+  "inference:embeddings",
+  "inference:audio",
+  "inference:models",
+  "inference:decisions",
+]);
+
+export const PolicyView = z
+  .object({
+    floor: LevelName.nullable().meta({ description: "Least sovereignty level; null: no floor." }),
+    countries: z.array(z.string()).nullable().meta({ description: "Allowed compute countries; null: every country." }),
+    zero_data_retention: z.boolean(),
+    no_training: z.boolean(),
+    blocked_providers: z.array(z.string()),
+    allowed_models: z.array(z.string()).nullable().meta({ description: "Allowed model ids; null: every model." }),
+  })
+  .meta({ id: "Policy" });
+
+export const PolicyPatch = z
+  .strictObject({
+    floor: z
+      .enum(["none", "L0", "L1", "L2", "L3", "L4"])
+      .nullable()
+      .optional()
+      .meta({ description: "`none` or null clears the floor." }),
+    countries: z
+      .array(z.string().regex(/^[A-Za-z]{2}$/, "write two-letter ISO 3166-1 country codes such as DE"))
+      .max(300)
+      .nullable()
+      .optional()
+      .meta({ description: "An empty list or null allows every country." }),
+    zero_data_retention: z.boolean().optional(),
+    no_training: z.boolean().optional(),
+    blocked_providers: z
+      .array(z.string().min(1).max(200))
+      .max(1000)
+      .nullable()
+      .optional()
+      .meta({ description: "Provider slugs of the catalogue; an empty list or null blocks none." }),
+    allowed_models: z
+      .array(z.string().min(1).max(200))
+      .max(5000)
+      .nullable()
+      .optional()
+      .meta({ description: "Model ids of the catalogue; an empty list or null allows every model." }),
+  })
+  .meta({ id: "PolicyChange", description: "What is not named stays as it is." });
+
+export const KeyPolicyView = z
+  .object({
+    personal_keys: z.boolean().meta({ description: "Members may have personal keys." }),
+    approval: z.boolean().meta({ description: "A personal key waits until it is approved." }),
+  })
+  .meta({ id: "KeyPolicy" });
+
+export const KeyPolicyPatch = z
+  .strictObject({ personal_keys: z.boolean().optional(), approval: z.boolean().optional() })
+  .meta({ id: "KeyPolicyChange", description: "What is not named stays as it is." });
+
+export const WorkspaceView = z
+  .object({
+    id: z.string(),
+    slug: z.string(),
+    name: z.string(),
+    currency: z.string(),
+    created_at: Time,
+    policy: PolicyView,
+    key_policy: KeyPolicyView,
+  })
+  .meta({ id: "Workspace" });
+
+export const WorkspaceCreate = z
+  .strictObject({
+    slug: z
+      .string()
+      .regex(
+        /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/,
+        "write 1 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends",
+      )
+      .meta({ example: "research" }),
+    name: Label(100).nullish().meta({ description: "Default: the slug." }),
+    currency: z
+      .string()
+      .regex(/^[A-Z]{3}$/, "write a three-letter currency code such as EUR")
+      .nullish()
+      .meta({ description: "Currency of the wallet; default EUR. It cannot be changed later." }),
+  })
+  .meta({ id: "WorkspaceCreate" });
+
+export const MemberView = z
+  .object({ id: z.string(), email: z.string(), role: RoleName, created_at: Time })
+  .meta({ id: "Member" });
+
+export const MemberAdd = z
+  .strictObject({
+    email: z.email("write an e-mail address").max(254),
+    role: RoleName.nullish().meta({ description: "Default: member." }),
+  })
+  .meta({ id: "MemberAdd" });
+
+export const MemberRemoved = z
+  .object({
+    id: z.string(),
+    email: z.string(),
+    removed: z.literal(true),
+    revoked_keys: z.array(z.string()).meta({ description: "Ids of the personal keys that ended with the membership." }),
+  })
+  .meta({ id: "MemberRemoved" });
+
+const keySettings = {
+  name: Label(100),
+  scopes: z
+    .array(ScopeName)
+    .max(16)
+    .nullable()
+    .meta({ description: "What the key may call; an empty list or null: everything." }),
+  ip_allowlist: z
+    .array(z.string().min(1).max(64))
+    .max(1000)
+    .nullable()
+    .meta({ description: "Addresses and CIDR blocks that may use the key; an empty list or null: every address." }),
+  expires_at: TimeInput.nullable().meta({ description: "From then on the key is expired; null: never." }),
+  rpm: z
+    .int("write a whole number from 1 to 1000000")
+    .min(1, "write a whole number from 1 to 1000000")
+    .max(1_000_000, "write a whole number from 1 to 1000000")
+    .nullable()
+    .meta({ description: "Requests a minute; null: the default of the environment." }),
+};
+
+export const KeyCreate = z
+  .strictObject({
+    name: keySettings.name.nullish().meta({ description: "Default: the environment and `key`." }),
+    environment: EnvironmentName.nullish().meta({ description: "Default: live." }),
+    member: z
+      .string()
+      .min(1)
+      .max(254)
+      .nullish()
+      .meta({ description: "E-mail of the member a personal key is for; absent: a workspace key." }),
+    scopes: keySettings.scopes.optional(),
+    ip_allowlist: keySettings.ip_allowlist.optional(),
+    expires_at: keySettings.expires_at.optional(),
+    rpm: keySettings.rpm.optional(),
+  })
+  .meta({ id: "KeyCreate" });
+
+export const KeyPatch = z
+  .strictObject({
+    name: keySettings.name.optional(),
+    scopes: keySettings.scopes.optional(),
+    ip_allowlist: keySettings.ip_allowlist.optional(),
+    expires_at: keySettings.expires_at.optional(),
+    rpm: keySettings.rpm.optional(),
+  })
+  .meta({ id: "KeyChange", description: "What is not named stays as it is." });
+
+export const KeyRotate = z
+  .strictObject({ grace: Duration.nullish().meta({ description: "How long the old key keeps working; default 7d." }) })
+  .meta({ id: "KeyRotate" });
+
+const KeyStateName = z.enum(["pending", "active", "deprecated", "expired", "revoked"]);
+
+export const KeyView = z
+  .object({
+    id: z.string(),
+    workspace: z.string().meta({ description: "Slug of the workspace." }),
+    name: z.string(),
+    prefix: z.string(),
+    kind: z.enum(["workspace", "personal"]),
+    member: z.string().nullable().meta({ description: "E-mail of the owner of a personal key." }),
+    environment: EnvironmentName,
+    state: KeyStateName,
+    scopes: z.array(ScopeName).nullable(),
+    ip_allowlist: z.array(z.string()).nullable(),
+    expires_at: Time.nullable(),
+    grace_until: Time.nullable().meta({ description: "Until when a rotated key keeps working." }),
+    rpm: z.number().nullable(),
+    created_at: Time,
+    rotated_from: z.string().nullable().meta({ description: "Id of the key this one replaced." }),
+  })
+  .meta({ id: "Key" });
+
+export const KeyIssued = z
+  .object({
+    id: z.string(),
+    key: z.string().meta({ description: "The key itself: shown this once and kept nowhere." }),
+    prefix: z.string(),
+    name: z.string(),
+    environment: EnvironmentName,
+    expires_at: Time.nullable(),
+    state: KeyStateName,
+  })
+  .meta({ id: "KeyIssued" });

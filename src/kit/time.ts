@@ -1,0 +1,22 @@
+const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** "2s", "5m", "12h" or "7d" in milliseconds; undefined when it is none of these. */
+export function parseDurationMs(text: string): number | undefined {
+  const match = /^(\d{1,9})([smhd])$/.exec(text);
+  const unitMs = UNIT_MS[match?.[2] ?? ""];
+  return unitMs === undefined ? undefined : Number(match?.[1]) * unitMs;
+}
+
+const ISO_PATTERN = /^(\d{4})-(\d{2})-(\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})?)?$/;
+
+/** An ISO 8601 date or time in milliseconds since the epoch; without a zone it is UTC. */
+export function parseTimeMs(text: string): number | undefined {
+  const match = ISO_PATTERN.exec(text);
+  if (match === null) return undefined;
+  const [, year, month, day, zone] = match;
+  // Date.parse rolls 31 February over into March; a typed date that does not exist is a mistake instead.
+  const date = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day)));
+  if (date.getUTCMonth() !== Number(month) - 1 || date.getUTCDate() !== Number(day)) return undefined;
+  const ms = Date.parse(text.includes("T") && zone === undefined ? `${text}Z` : text);
+  return Number.isFinite(ms) ? ms : undefined;
+}
