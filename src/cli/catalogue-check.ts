@@ -1,0 +1,27 @@
+import path from "node:path";
+import { checkCatalogue } from "../domain/catalogue/load.ts";
+import { sayProblem } from "../domain/catalogue/problems.ts";
+import { catalogueFiles } from "../io/catalogue-files.ts";
+import { systemClock } from "../kit/clock.ts";
+import type { Invocation } from "./command.ts";
+
+const SHIPPED = path.resolve(import.meta.dirname, "../../catalogue");
+
+/** Needs no running gateway: it reads the files themselves. */
+export async function runCatalogueCheck({ args, options, format }: Invocation): Promise<number> {
+  const [said] = args;
+  const folder = typeof said === "string" ? said : process.env["GATEWAY_CATALOGUE_DIR"] || SHIPPED;
+  const found = await checkCatalogue([path.resolve(folder)], systemClock.nowMs(), catalogueFiles);
+  if (format === "json") process.stdout.write(`${JSON.stringify(found, null, 2)}\n`);
+  else {
+    const shown = options["warnings"] === true ? [...found.problems, ...found.warnings] : found.problems;
+    const counts = Object.entries(found.counts).map(([what, count]) => `${count} ${what.replaceAll("_", " ")}`);
+    const lines = [
+      ...shown.map(sayProblem),
+      counts.join(", "),
+      `${found.problems.length} problems, ${found.warnings.length} warnings (--warnings shows them)`,
+    ];
+    process.stdout.write(`${lines.join("\n")}\n`);
+  }
+  return found.ok ? 0 : 1;
+}

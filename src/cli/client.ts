@@ -1,0 +1,116 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { isJsonObject, type JsonObject } from "../kit/json.ts";
+import { CliError } from "./command.ts";
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+const TIMEOUT_MS = 120_000;
+const PROJECT_ROOT = path.resolve(import.meta.dirname, "../..");
+
+/** A running gateway, as the command line talks to it. */
+export type Client = {
+  send(method: string, target: string, body?: JsonObject): Promise<JsonObject>;
+};
+
+export function makeClient(env: Env): Client {
+  const base = baseUrl(env);
+  return {
+    async send(method, target, body) {
+      const response = await reach(`${base}${target}`, method, tokenOf(env), body).catch((error: unknown) => {
+        throw unreachable(base, error);
+      });
+      return answerOf(response, base);
+    },
+  };
+}
+
+async function reach(url: string, method: string, token: string, body: JsonObject | undefined) {
+  const response = await fetch(url, {
+    method,
+    headers: {
+      authorization: `Bearer ${token}`,
+      accept: "application/json",
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    redirect: "error",
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  });
+  return { status: response.status, text: await response.text() };
+}
+
+function answerOf({ status, text }: { status: number; text: string }, base: string): JsonObject {
+  const answer = parse(text);
+  if (answer === undefined) throw new CliError(`${base} does not answer like a gateway (HTTP ${status}).`);
+  if (status < 400) return answer;
+  const error = isJsonObject(answer["error"]) ? answer["error"] : {};
+  const code = typeof error["code"] === "string" ? ` (${error["code"]})` : "";
+  const message = typeof error["message"] === "string" ? error["message"] : `HTTP ${status}`;
+  throw new CliError(`${message}${code}`);
+}
+
+function parse(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function unreachable(base: string, error: unknown): CliError {
+  if (error instanceof CliError) return error;
+  if (error instanceof Error && error.name === "TimeoutError")
+    return new CliError(`The gateway at ${base} did not answer within ${TIMEOUT_MS / 1000} seconds.`);
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  const why = cause instanceof Error ? cause.message || ("code" in cause ? String(cause.code) : cause.name) : "";
+  return new CliError(
+    `Cannot reach the gateway at ${base}${why === "" ? "" : ` (${why})`}. Start it with \`npm start\`, or set GATEWAY_URL to where it runs.`,
+  );
+}
+
+/** A setting or the content of its `_FILE` twin. */
+function settingOf(env: Env, name: string): string | undefined {
+  const file = env[`${name}_FILE`];
+  if (file !== undefined && file !== "") return readText(file) ?? fail(`${name}_FILE: cannot read the file ${file}.`);
+  const value = env[name];
+  return value === "" ? undefined : value;
+}
+
+function fail(message: string): never {
+  throw new CliError(message);
+}
+
+function readText(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8").trim();
+  } catch {
+    return undefined;
+  }
+}
+
+/** GATEWAY_URL, or where a gateway with these settings listens. A base address with /v1 is understood as well. */
+export function baseUrl(env: Env): string {
+  const said = settingOf(env, "GATEWAY_URL");
+  if (said !== undefined) {
+    if (!URL.canParse(said) || !/^https?:$/.test(new URL(said).protocol))
+      throw new CliError("GATEWAY_URL: write an absolute http or https address such as http://127.0.0.1:8080.");
+    return said.replace(/\/+$/, "").replace(/\/v1$/, "");
+  }
+  const host = settingOf(env, "HOST") ?? "127.0.0.1";
+  // A gateway that listens on every address is reached on loopback.
+  const reachable = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
+  return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${settingOf(env, "PORT") ?? "8080"}`;
+}
+
+function tokenOf(env: Env): string {
+  const said = settingOf(env, "GATEWAY_ADMIN_TOKEN");
+  if (said !== undefined) return said;
+  const file = path.resolve(PROJECT_ROOT, settingOf(env, "DATA_DIR") ?? "data", "admin-token");
+  const kept = readText(file);
+  if (kept !== undefined && kept !== "") return kept;
+  throw new CliError(
+    `There is no operator token in ${file}. Start the gateway once with \`npm start\`, or set GATEWAY_ADMIN_TOKEN.`,
+  );
+}

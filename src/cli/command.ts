@@ -1,0 +1,65 @@
+/** One command as data: the command line is a table on top of the management API. */
+export type Flag = {
+  /** As commander writes it: `--rpm <n>`. */
+  readonly flags: string;
+  /** The field of the body or query it fills. */
+  readonly field: string;
+  readonly says: string;
+  readonly read?: (text: string) => unknown;
+};
+
+export type Positional = { readonly name: string; readonly read?: (text: string) => unknown };
+
+export type Column = { readonly title: string; readonly at: string };
+
+/** What a person sees; with `--json` the document itself is printed. */
+export type View =
+  | { readonly is: "record" }
+  | { readonly is: "table"; readonly columns: readonly Column[] }
+  /** A record, followed by tables of its lists. */
+  | { readonly is: "record_with_tables"; readonly tables: readonly { at: string; columns: readonly Column[] }[] };
+
+export type Call = {
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
+  /** `{name}` is filled from the argument of that name; the other arguments go where the flags go. */
+  readonly path: string;
+  readonly sends: "body" | "query" | "nothing";
+};
+
+export type ApiCommand = {
+  /** `key create`. */
+  readonly words: string;
+  readonly says: string;
+  readonly args: readonly Positional[];
+  readonly flags: readonly Flag[];
+  readonly call: Call;
+  /** What to do when no flag is given: send all the same, refuse, or only read. */
+  readonly bare: "send" | "refuse" | "read";
+  /** One page, or all pages put together. */
+  readonly pages: "one" | "all";
+  readonly view: View;
+  /** Said to a person after success. */
+  readonly note?: string;
+  /** Exit 1 when the answer's `ok` is false. */
+  readonly verdict?: "ok";
+};
+
+export type Invocation = {
+  readonly args: readonly unknown[];
+  readonly options: Readonly<Record<string, unknown>>;
+  readonly format: "json" | "text";
+};
+
+/** Something the person who typed the command has to put right: printed without a stack, exit 1. */
+export class CliError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "CliError";
+  }
+}
+
+/** The name commander keeps a flag's value under: `--allow-models <m>` is allowModels. */
+export function optionName(flags: string): string {
+  const long = /--([a-z-]+)/.exec(flags)?.[1] ?? "";
+  return long.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}

@@ -1,0 +1,78 @@
+import { isJsonObject, type JsonObject } from "../kit/json.ts";
+import type { Column, View } from "./command.ts";
+
+/** The value at a dotted path. */
+export function valueAt(value: unknown, at: string): unknown {
+  return at.split(".").reduce<unknown>((found, key) => (isJsonObject(found) ? found[key] : undefined), value);
+}
+
+export function rowsAt(value: unknown, at: string): readonly unknown[] {
+  const found = valueAt(value, at);
+  return Array.isArray(found) ? found : [];
+}
+
+/** One value in one cell: names that callers chose must not draw on the terminal. */
+export function cell(value: unknown): string {
+  if (value === null || value === undefined || value === "") return "-";
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  const isFlat = Array.isArray(value) && value.every((item) => typeof item !== "object");
+  if (isFlat) return value.length === 0 ? "-" : cell(value.join(", "));
+  return (typeof value === "object" ? JSON.stringify(value) : String(value)).replace(/[\p{Cc}\p{Cf}]/gu, "?");
+}
+
+export function asText(answer: JsonObject, view: View): string {
+  switch (view.is) {
+    case "record":
+      return asRecord(answer);
+    case "table":
+      return asTable(rowsAt(answer, "data"), view.columns, answer["next"]);
+    case "record_with_tables": {
+      const tops = new Set(view.tables.map((table) => table.at.split(".")[0]));
+      const rest = Object.fromEntries(Object.entries(answer).filter(([name]) => !tops.has(name)));
+      const tables = view.tables
+        .filter((table) => rowsAt(answer, table.at).length > 0)
+        .map((table) => `\n${table.at}\n${asTable(rowsAt(answer, table.at), table.columns, null)}`);
+      return [asRecord(rest), ...tables].join("\n");
+    }
+  }
+}
+
+function asRecord(record: JsonObject): string {
+  const rows = Object.entries(record).flatMap(([name, value]) => fieldRows(name, value));
+  const width = Math.max(0, ...rows.map(([name]) => name.length));
+  return rows.map(([name, text]) => `${name.padEnd(width)}  ${text}`).join("\n");
+}
+
+function fieldRows(name: string, value: unknown): [string, string][] {
+  if (!isJsonObject(value)) return [[name, cell(value)]];
+  return Object.entries(value).map(([inner, one]) => [`${name}.${inner}`, cell(one)]);
+}
+
+function asTable(rows: readonly unknown[], columns: readonly Column[], next: unknown): string {
+  if (rows.length === 0) return "(none)";
+  const lines = [
+    columns.map((column) => column.title.toUpperCase()),
+    ...rows.map((row) => columns.map((column) => cell(valueAt(row, column.at)))),
+  ];
+  const widths = columns.map((_, index) => Math.max(...lines.map((line) => line[index]?.length ?? 0)));
+  const text = lines.map((line) =>
+    line
+      .map((value, index) => value.padEnd(widths[index] ?? 0))
+      .join("  ")
+      .trimEnd(),
+  );
+  if (typeof next === "string") text.push("", `More: --cursor ${next}`);
+  return text.join("\n");
+}
+
+/** RFC 4180, and a cell that a spreadsheet would run as a formula is kept from it. */
+export function csvLine(values: readonly unknown[]): string {
+  const cells = values.map((value) => {
+    if (value === null || value === undefined) return "";
+    const isNumber = typeof value === "number" || typeof value === "boolean";
+    const plain = typeof value === "object" ? JSON.stringify(value) : String(value);
+    const text = !isNumber && /^[=+\-@\t\r]/.test(plain) ? `'${plain}` : plain;
+    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  });
+  return `${cells.join(",")}\r\n`;
+}

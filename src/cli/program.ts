@@ -1,0 +1,107 @@
+import { Argument, Command, Option } from "commander";
+import { type ApiCommand, CliError, type Flag, type Invocation, optionName } from "./command.ts";
+import { API_COMMANDS, logFilters } from "./table.ts";
+import { oneOf, wholeNumber } from "./values.ts";
+
+const GROUPS: Readonly<Record<string, string>> = {
+  workspace: "workspaces",
+  member: "members of a workspace and their personal keys",
+  key: "API keys",
+  wallet: "money of a workspace",
+  policy: "what a workspace demands of providers",
+  log: "the request log",
+  provider: "inference providers",
+  audit: "who changed what",
+  catalogue: "the files models and prices come from",
+};
+
+type Run = (invocation: Invocation) => Promise<number>;
+
+/** The whole command line. What a command does is loaded when it is called, so that `--help` is quick. */
+export function buildProgram(version: string, done: (exitCode: number) => void): Command {
+  const program = new Command("gateway")
+    .description("Inference gateway: run it, and manage a running one (GATEWAY_URL, default the local one).")
+    .version(version)
+    .option("--json", "print one JSON document")
+    .configureHelp({ showGlobalOptions: true })
+    .showHelpAfterError("Add --help for what it takes.")
+    .exitOverride();
+  const groups = new Map<string, Command>();
+  const place = (words: string): Command => {
+    const [first = "", second] = words.split(" ");
+    if (second === undefined) return program.command(first);
+    const group = groups.get(first) ?? program.command(first).description(GROUPS[first] ?? first);
+    groups.set(first, group);
+    return group.command(second);
+  };
+  const bind = (command: Command, run: Run) =>
+    command.action(async () => {
+      const options: Readonly<Record<string, unknown>> = command.optsWithGlobals();
+      done(await run({ args: command.processedArgs, options, format: options["json"] === true ? "json" : "text" }));
+    });
+  addServe(place, bind);
+  addCatalogue(place, bind);
+  for (const spec of API_COMMANDS) {
+    addApi(place(spec.words), spec, bind);
+    if (spec.words === "log show") addLogExport(place("log export"), bind);
+  }
+  return program;
+}
+
+type Bind = (command: Command, run: Run) => void;
+
+function addServe(place: (words: string) => Command, bind: Bind): void {
+  const command = place("serve")
+    .description("run the gateway")
+    .addOption(optionOf({ flags: "--workers <n>", field: "", says: "processes", read: wholeNumber(1, 1024) }));
+  bind(command, async ({ options }) => {
+    const workers = options["workers"];
+    if (typeof workers === "number" && workers > 1)
+      throw new CliError("--workers: this version runs one process; leave it out or write 1.");
+    const { serve } = await import("../main.ts");
+    await serve(process.env);
+    return 0;
+  });
+}
+
+function addCatalogue(place: (words: string) => Command, bind: Bind): void {
+  const command = place("catalogue check")
+    .description("say what is wrong with the catalogue's files; exit 1 when anything is")
+    .argument("[dir]", "folder to check (default: GATEWAY_CATALOGUE_DIR, else the shipped one)")
+    .option("--warnings", "also list what is allowed but worth a look");
+  bind(command, async (invocation) => (await import("./catalogue-check.ts")).runCatalogueCheck(invocation));
+}
+
+function addLogExport(command: Command, bind: Bind): void {
+  command.description("write the request log to stdout, all pages").argument("<workspace>");
+  const format: Flag = {
+    flags: "--format <csv|jsonl>",
+    field: "",
+    says: "form of the rows",
+    read: oneOf("csv", "jsonl"),
+  };
+  command.addOption(optionOf(format).default("jsonl"));
+  for (const flag of logFilters) command.addOption(optionOf(flag));
+  bind(command, async (invocation) => (await import("./log-export.ts")).runLogExport(invocation));
+}
+
+function addApi(command: Command, spec: ApiCommand, bind: Bind): void {
+  command.description(spec.says);
+  for (const { name, read } of spec.args) {
+    const argument = new Argument(`<${name}>`);
+    command.addArgument(read === undefined ? argument : argument.argParser(read));
+  }
+  for (const flag of spec.flags) command.addOption(optionOf(flag));
+  bind(command, async (invocation) => {
+    const isBare = spec.flags.every((flag) => invocation.options[optionName(flag.flags)] === undefined);
+    if (isBare && spec.bare === "refuse") command.error("error: name at least one setting to change", { exitCode: 2 });
+    return (await import("./run-api.ts")).runApi(spec, invocation);
+  });
+}
+
+function optionOf({ flags, says, read }: Flag): Option {
+  const option = new Option(flags, says);
+  // `--no-training on` takes a value: it is a flag of its own, not the negation of `--training`.
+  option.negate = false;
+  return read === undefined ? option : option.argParser(read);
+}

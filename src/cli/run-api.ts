@@ -1,0 +1,77 @@
+import type { JsonObject } from "../kit/json.ts";
+import { type Client, makeClient } from "./client.ts";
+import { type ApiCommand, CliError, type Flag, type Invocation, optionName, type Positional } from "./command.ts";
+import { asText, rowsAt } from "./print.ts";
+
+/** Most pages a command puts together. */
+const PAGES_MAX = 1000;
+const PAGE_ROWS = 1000;
+
+export async function runApi(command: ApiCommand, invocation: Invocation): Promise<number> {
+  const client = makeClient(process.env);
+  const answer = await ask(client, command, invocation);
+  const text = invocation.format === "json" ? JSON.stringify(answer, null, 2) : asText(answer, command.view);
+  process.stdout.write(`${text}\n`);
+  if (command.note !== undefined && invocation.format === "text") process.stderr.write(`\n${command.note}\n`);
+  return command.verdict === "ok" && answer["ok"] !== true ? 1 : 0;
+}
+
+async function ask(client: Client, command: ApiCommand, { args, options }: Invocation): Promise<JsonObject> {
+  const { method, sends } = command.call;
+  const { path, rest } = fillPath(command.call.path, command.args, args);
+  const flags = fieldsOf(command.flags, options);
+  const isBare = Object.keys(flags).length === 0;
+  if (isBare && command.bare === "read") return client.send("GET", path);
+  const fields = { ...rest, ...flags };
+  if (sends === "body") return client.send(method, path, fields);
+  if (sends === "nothing") return client.send(method, path);
+  if (command.pages === "one") return client.send(method, withQuery(path, fields));
+  return { data: await allRows(client, path, fields), next: null };
+}
+
+export function fillPath(template: string, named: readonly Positional[], args: readonly unknown[]) {
+  const rest: Record<string, unknown> = {};
+  let path = template;
+  for (const [index, { name }] of named.entries()) {
+    const value = args[index];
+    if (!path.includes(`{${name}}`)) rest[name] = value;
+    // An empty segment, `.` or `..` would make another path of it.
+    else if (typeof value !== "string" || /^\.{0,2}$/.test(value)) throw new CliError(`Write the ${name}.`);
+    else path = path.replace(`{${name}}`, encodeURIComponent(value));
+  }
+  return { path, rest };
+}
+
+export function fieldsOf(flags: readonly Flag[], options: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const fields: Record<string, unknown> = {};
+  for (const flag of flags) {
+    const value = options[optionName(flag.flags)];
+    if (value !== undefined) fields[flag.field] = value;
+  }
+  return fields;
+}
+
+export function withQuery(path: string, fields: Readonly<Record<string, unknown>>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(fields)) query.set(name, String(value));
+  return query.size === 0 ? path : `${path}?${query}`;
+}
+
+/** Every page, one after the other: newest first, as the pages come. */
+export async function* eachPage(client: Client, path: string, fields: Readonly<Record<string, unknown>>) {
+  let cursor: unknown = null;
+  for (let count = 0; count < PAGES_MAX; count += 1) {
+    const place = typeof cursor === "string" ? { cursor } : {};
+    const page = await client.send("GET", withQuery(path, { ...fields, limit: PAGE_ROWS, ...place }));
+    yield rowsAt(page, "data");
+    cursor = page["next"];
+    if (typeof cursor !== "string") return;
+  }
+  throw new CliError(`There are more than ${PAGES_MAX * PAGE_ROWS} rows: narrow it with --since and --until.`);
+}
+
+async function allRows(client: Client, path: string, fields: Readonly<Record<string, unknown>>): Promise<unknown[]> {
+  const rows: unknown[] = [];
+  for await (const page of eachPage(client, path, fields)) rows.push(...page);
+  return rows;
+}

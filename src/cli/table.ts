@@ -1,0 +1,325 @@
+import type { ApiCommand, Column, Flag } from "./command.ts";
+import { amount, duration, list, oneOf, onOff, orClear, time, wholeNumber } from "./values.ts";
+
+const columns = (...names: string[]): Column[] => names.map((at) => ({ title: at.replaceAll("_", " "), at }));
+
+const RECORD = { is: "record" } as const;
+const WORKSPACE = { name: "workspace" } as const;
+const READ = { flags: [], bare: "send", pages: "one", view: RECORD } as const;
+
+const page: Flag[] = [
+  { flags: "--limit <n>", field: "limit", says: "rows on the page, up to 1000", read: wholeNumber(1, 1000) },
+  { flags: "--cursor <cursor>", field: "cursor", says: "`next` of the page before" },
+];
+
+export const logFilters: Flag[] = [
+  { flags: "--key <id>", field: "key", says: "only this key" },
+  { flags: "--model <model>", field: "model", says: "only this model" },
+  { flags: "--provider <slug>", field: "provider", says: "only this provider" },
+  { flags: "--app <label>", field: "app", says: "only this application (X-Title)" },
+  { flags: "--env <live|test>", field: "env", says: "only this environment", read: oneOf("live", "test") },
+  { flags: "--status <status>", field: "status", says: "only this HTTP status", read: wholeNumber(100, 599) },
+  { flags: "--since <time>", field: "since", says: "from this time on (ISO 8601)", read: time },
+  { flags: "--until <time>", field: "until", says: "before this time (ISO 8601)", read: time },
+];
+
+const keySettings: Flag[] = [
+  { flags: "--name <name>", field: "name", says: "name of the key" },
+  { flags: "--scopes <scopes>", field: "scopes", says: "what it may call, by commas; empty: everything", read: list },
+  {
+    flags: "--ip <blocks>",
+    field: "ip_allowlist",
+    says: "addresses or CIDR blocks that may use it, by commas; empty: every address",
+    read: list,
+  },
+  {
+    flags: "--expires <time>",
+    field: "expires_at",
+    says: "ISO 8601 time from which it is expired; empty: never",
+    read: orClear(time),
+  },
+  {
+    flags: "--rpm <n>",
+    field: "rpm",
+    says: "requests a minute, 1 to 1000000; empty: the default",
+    read: orClear(wholeNumber(1, 1_000_000)),
+  },
+];
+
+const workspaceCommands: ApiCommand[] = [
+  {
+    words: "workspace create",
+    says: "create a workspace",
+    args: [{ name: "slug" }],
+    flags: [
+      { flags: "--name <name>", field: "name", says: "name that people see" },
+      { flags: "--currency <code>", field: "currency", says: "currency of the wallet (default EUR)" },
+    ],
+    call: { method: "POST", path: "/manage/workspaces", sends: "body" },
+    bare: "send",
+    pages: "one",
+    view: RECORD,
+  },
+  {
+    ...READ,
+    words: "workspace list",
+    says: "list workspaces",
+    args: [],
+    call: { method: "GET", path: "/manage/workspaces", sends: "query" },
+    pages: "all",
+    view: { is: "table", columns: columns("slug", "name", "currency", "created_at", "id") },
+  },
+  {
+    ...READ,
+    words: "workspace show",
+    says: "show a workspace",
+    args: [WORKSPACE],
+    call: { method: "GET", path: "/manage/workspaces/{workspace}", sends: "nothing" },
+  },
+  {
+    words: "member add",
+    says: "add a member",
+    args: [WORKSPACE, { name: "email" }],
+    flags: [
+      {
+        flags: "--role <role>",
+        field: "role",
+        says: "owner, admin or member (default)",
+        read: oneOf("owner", "admin", "member"),
+      },
+    ],
+    call: { method: "POST", path: "/manage/workspaces/{workspace}/members", sends: "body" },
+    bare: "send",
+    pages: "one",
+    view: RECORD,
+  },
+  {
+    ...READ,
+    words: "member list",
+    says: "list members",
+    args: [WORKSPACE],
+    call: { method: "GET", path: "/manage/workspaces/{workspace}/members", sends: "query" },
+    pages: "all",
+    view: { is: "table", columns: columns("email", "role", "created_at", "id") },
+  },
+  {
+    ...READ,
+    words: "member remove",
+    says: "remove a member; their personal keys stop",
+    args: [WORKSPACE, { name: "email" }],
+    call: { method: "DELETE", path: "/manage/workspaces/{workspace}/members/{email}", sends: "nothing" },
+  },
+  {
+    words: "member policy",
+    says: "show or change who may have personal keys",
+    args: [WORKSPACE],
+    flags: [
+      {
+        flags: "--personal-keys <on|off>",
+        field: "personal_keys",
+        says: "members may have personal keys",
+        read: onOff,
+      },
+      { flags: "--approval <on|off>", field: "approval", says: "each waits until it is approved", read: onOff },
+    ],
+    call: { method: "PATCH", path: "/manage/workspaces/{workspace}/key-policy", sends: "body" },
+    bare: "read",
+    pages: "one",
+    view: RECORD,
+  },
+];
+
+const keyCommands: ApiCommand[] = [
+  {
+    words: "key create",
+    says: "create a key; it is shown this once",
+    args: [WORKSPACE],
+    flags: [
+      ...keySettings,
+      { flags: "--env <live|test>", field: "environment", says: "live (default) or test", read: oneOf("live", "test") },
+      { flags: "--personal <email>", field: "member", says: "a personal key of this member" },
+    ],
+    call: { method: "POST", path: "/manage/workspaces/{workspace}/keys", sends: "body" },
+    bare: "send",
+    pages: "one",
+    view: RECORD,
+    note: "Copy the key now: it is not shown again.",
+  },
+  {
+    ...READ,
+    words: "key list",
+    says: "list keys",
+    args: [WORKSPACE],
+    call: { method: "GET", path: "/manage/workspaces/{workspace}/keys", sends: "query" },
+    pages: "all",
+    view: {
+      is: "table",
+      columns: columns("id", "name", "prefix", "state", "member", "scopes", "rpm", "expires_at", "created_at"),
+    },
+  },
+  {
+    ...READ,
+    words: "key show",
+    says: "show a key's settings",
+    args: [{ name: "id" }],
+    call: { method: "GET", path: "/manage/keys/{id}", sends: "nothing" },
+  },
+  {
+    words: "key rotate",
+    says: "issue a successor; the old key works until the grace ends",
+    args: [{ name: "id" }],
+    flags: [{ flags: "--grace <duration>", field: "grace", says: "how long (default 7d)", read: duration }],
+    call: { method: "POST", path: "/manage/keys/{id}/rotate", sends: "body" },
+    bare: "send",
+    pages: "one",
+    view: RECORD,
+    note: "Copy the key now: it is not shown again.",
+  },
+  {
+    ...READ,
+    words: "key revoke",
+    says: "end a key at once",
+    args: [{ name: "id" }],
+    call: { method: "POST", path: "/manage/keys/{id}/revoke", sends: "nothing" },
+  },
+  {
+    ...READ,
+    words: "key approve",
+    says: "approve a personal key that waits",
+    args: [{ name: "id" }],
+    call: { method: "POST", path: "/manage/keys/{id}/approve", sends: "nothing" },
+  },
+  {
+    words: "key set",
+    says: "change a key's settings; what is not named stays",
+    args: [{ name: "id" }],
+    flags: keySettings,
+    call: { method: "PATCH", path: "/manage/keys/{id}", sends: "body" },
+    bare: "refuse",
+    pages: "one",
+    view: RECORD,
+  },
+];
+
+const moneyAndPolicyCommands: ApiCommand[] = [
+  {
+    words: "wallet credit",
+    says: "put money into the wallet",
+    args: [WORKSPACE, { name: "amount", read: amount }],
+    flags: [
+      { flags: "--note <text>", field: "note", says: "what it is for" },
+      { flags: "--id <id>", field: "id", says: "your own name for it: sent twice, it is booked once" },
+    ],
+    call: { method: "POST", path: "/manage/workspaces/{workspace}/wallet/credits", sends: "body" },
+    bare: "send",
+    pages: "one",
+    view: RECORD,
+  },
+  {
+    ...READ,
+    words: "wallet show",
+    says: "show balance and holds",
+    args: [WORKSPACE],
+    call: { method: "GET", path: "/manage/workspaces/{workspace}/wallet", sends: "nothing" },
+  },
+  {
+    ...READ,
+    words: "wallet entries",
+    says: "list ledger entries",
+    args: [WORKSPACE],
+    flags: page,
+    call: { method: "GET", path: "/manage/workspaces/{workspace}/wallet/entries", sends: "query" },
+    view: { is: "table", columns: columns("created_at", "kind", "amount", "currency", "note", "id") },
+  },
+  {
+    ...READ,
+    words: "policy show",
+    says: "show what the workspace demands of providers",
+    args: [WORKSPACE],
+    call: { method: "GET", path: "/manage/workspaces/{workspace}/policy", sends: "nothing" },
+  },
+  {
+    words: "policy set",
+    says: "change the policy; what is not named stays, an empty string clears a list",
+    args: [WORKSPACE],
+    flags: [
+      {
+        flags: "--floor <level>",
+        field: "floor",
+        says: "least sovereignty level: none, L0 to L4",
+        read: oneOf("none", "L0", "L1", "L2", "L3", "L4"),
+      },
+      { flags: "--countries <codes>", field: "countries", says: "allowed compute countries, by commas", read: list },
+      { flags: "--zdr <on|off>", field: "zero_data_retention", says: "demand zero data retention", read: onOff },
+      { flags: "--no-training <on|off>", field: "no_training", says: "demand no training on the data", read: onOff },
+      { flags: "--block <providers>", field: "blocked_providers", says: "blocked providers, by commas", read: list },
+      { flags: "--allow-models <models>", field: "allowed_models", says: "allowed models, by commas", read: list },
+    ],
+    call: { method: "PATCH", path: "/manage/workspaces/{workspace}/policy", sends: "body" },
+    bare: "refuse",
+    pages: "one",
+    view: RECORD,
+  },
+];
+
+const operationCommands: ApiCommand[] = [
+  {
+    ...READ,
+    words: "log list",
+    says: "list requests, newest first",
+    args: [WORKSPACE],
+    flags: [...page, ...logFilters],
+    call: { method: "GET", path: "/manage/workspaces/{workspace}/requests", sends: "query" },
+    view: {
+      is: "table",
+      columns: columns("created_at", "status", "error_code", "model", "provider", "level", "cost", "total_ms", "id"),
+    },
+  },
+  {
+    ...READ,
+    words: "log show",
+    says: "show a request and how it was routed",
+    args: [{ name: "id" }],
+    call: { method: "GET", path: "/manage/requests/{id}", sends: "nothing" },
+    view: {
+      is: "record_with_tables",
+      tables: [
+        { at: "attempts", columns: columns("endpoint", "outcome", "upstream_status", "duration_ms", "reason") },
+        { at: "decision.candidates", columns: columns("endpoint", "level", "outcome", "reason") },
+      ],
+    },
+  },
+  {
+    ...READ,
+    words: "provider list",
+    says: "list providers and whether they are connected",
+    args: [],
+    call: { method: "GET", path: "/manage/providers", sends: "nothing" },
+    view: { is: "table", columns: columns("slug", "connected", "sandbox", "levels", "countries", "models", "setting") },
+  },
+  {
+    ...READ,
+    words: "audit list",
+    says: "list management changes, newest first",
+    args: [],
+    flags: [...page, { flags: "--workspace <workspace>", field: "workspace", says: "only this workspace" }],
+    call: { method: "GET", path: "/manage/audit", sends: "query" },
+    view: { is: "table", columns: columns("at", "actor", "action", "workspace", "target", "detail") },
+  },
+  {
+    ...READ,
+    words: "doctor",
+    says: "check the gateway's invariants; exit 1 when one is broken",
+    args: [],
+    call: { method: "GET", path: "/manage/doctor", sends: "nothing" },
+    view: { is: "record_with_tables", tables: [{ at: "checks", columns: columns("name", "ok", "detail") }] },
+    verdict: "ok",
+  },
+];
+
+export const API_COMMANDS: readonly ApiCommand[] = [
+  ...workspaceCommands,
+  ...keyCommands,
+  ...moneyAndPolicyCommands,
+  ...operationCommands,
+];

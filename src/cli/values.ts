@@ -1,0 +1,59 @@
+import { InvalidArgumentError } from "commander";
+import { parseNanos } from "../kit/money.ts";
+import { parseDurationMs, parseTimeMs } from "../kit/time.ts";
+
+/** Readers of typed values: each answers what the management API takes, or says what to write. */
+
+export function onOff(text: string): boolean {
+  if (text === "on") return true;
+  if (text === "off") return false;
+  throw new InvalidArgumentError("Write on or off.");
+}
+
+/** An empty string is an empty list: it clears. */
+export function list(text: string): string[] {
+  return text
+    .split(",")
+    .map((item) => item.trim())
+    .filter((item) => item !== "");
+}
+
+export function oneOf(...choices: readonly string[]) {
+  return (text: string): string => {
+    const found = choices.find((choice) => choice.toLowerCase() === text.toLowerCase());
+    if (found === undefined) throw new InvalidArgumentError(`Write one of ${choices.join(", ")}.`);
+    return found;
+  };
+}
+
+export function wholeNumber(min: number, max: number) {
+  return (text: string): number => {
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= min && value <= max) return value;
+    throw new InvalidArgumentError(`Write a whole number from ${min} to ${max}.`);
+  };
+}
+
+export function time(text: string): string {
+  if (parseTimeMs(text) === undefined)
+    throw new InvalidArgumentError("Write an ISO 8601 time such as 2027-01-31T12:00:00Z.");
+  return text;
+}
+
+export function duration(text: string): string {
+  if (parseDurationMs(text) === undefined)
+    throw new InvalidArgumentError("Write a duration such as 2s, 5m, 12h or 7d.");
+  return text;
+}
+
+export function amount(text: string): string {
+  const nanos = /^\d+(\.\d+)?$/.test(text) ? parseNanos(text) : undefined;
+  if (nanos === undefined || nanos <= 0n)
+    throw new InvalidArgumentError("Write a positive decimal with at most 9 places, such as 12.50.");
+  return text;
+}
+
+/** An empty string or `none` lifts the setting; anything else is read as usual. */
+export function orClear<T>(read: (text: string) => T) {
+  return (text: string): T | null => (text === "" || text === "none" ? null : read(text));
+}
