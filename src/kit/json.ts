@@ -136,34 +136,58 @@ function readKey(bytes: Buffer, start: number, after: number): string | undefine
   return typeof decoded === "string" ? decoded : undefined;
 }
 
-/** New bytes for one member of the object; `undefined` as value removes nothing and adds nothing. */
-export type MemberPatch = { readonly key: string; readonly json: string };
+/** New JSON text for one member of the object; null takes the member out. */
+export type MemberPatch = { readonly key: string; readonly json: string | null };
 
-/** Replaces or adds top-level members and leaves every other byte as it was. */
+type Edit = { readonly start: number; readonly end: number; readonly text: string };
+
+/** Replaces, adds or takes out top-level members and leaves every other byte as it was. */
 export function patchMembers(
   bytes: Buffer,
   body: Pick<ParsedBody, "members" | "end">,
   patches: readonly MemberPatch[],
 ): Buffer {
-  const replaced = patches
-    .map((patch) => ({ patch, span: body.members.get(patch.key) }))
-    .sort((a, b) => (a.span?.valueStart ?? Number.MAX_SAFE_INTEGER) - (b.span?.valueStart ?? Number.MAX_SAFE_INTEGER));
+  const edits: Edit[] = [];
+  const added: string[] = [];
+  const removed = new Set<string>();
+  for (const { key, json } of patches) {
+    const span = body.members.get(key);
+    if (json === null) {
+      if (span !== undefined) removed.add(key);
+    } else if (span === undefined) added.push(`${JSON.stringify(key)}:${json}`);
+    else edits.push({ start: span.valueStart, end: span.valueEnd, text: json });
+  }
+  if (removed.size > 0) edits.push(...cutsFor(body.members, removed));
+  if (added.length > 0) {
+    const kept = body.members.size - removed.size;
+    edits.push({ start: body.end, end: body.end, text: `${kept > 0 ? "," : ""}${added.join(",")}` });
+  }
+  edits.sort((a, b) => a.start - b.start);
   const pieces: Buffer[] = [];
   let from = 0;
-  let filled = body.members.size > 0;
-  for (const { patch, span } of replaced) {
-    if (span !== undefined) {
-      pieces.push(bytes.subarray(from, span.valueStart), Buffer.from(patch.json));
-      from = span.valueEnd;
-    } else {
-      pieces.push(
-        bytes.subarray(from, body.end),
-        Buffer.from(`${filled ? "," : ""}${JSON.stringify(patch.key)}:${patch.json}`),
-      );
-      from = body.end;
-      filled = true;
-    }
+  for (const { start, end, text } of edits) {
+    pieces.push(bytes.subarray(from, start), Buffer.from(text));
+    from = end;
   }
   pieces.push(bytes.subarray(from));
   return Buffer.concat(pieces);
+}
+
+/** A member goes with the comma behind it; members behind the last kept one go with the comma before them. */
+function cutsFor(members: ReadonlyMap<string, MemberSpan>, removed: ReadonlySet<string>): Edit[] {
+  const ordered = [...members].sort(([, a], [, b]) => a.keyStart - b.keyStart);
+  const lastKept = ordered.findLastIndex(([key]) => !removed.has(key));
+  const cuts: Edit[] = [];
+  for (const [index, [key, span]] of ordered.entries()) {
+    if (index > lastKept) break;
+    const next = ordered[index + 1];
+    if (removed.has(key) && next !== undefined) cuts.push({ start: span.keyStart, end: next[1].keyStart, text: "" });
+  }
+  const tail = ordered.at(-1);
+  const first = ordered[lastKept + 1];
+  if (first !== undefined && tail !== undefined) {
+    const start = ordered[lastKept]?.[1].valueEnd ?? first[1].keyStart;
+    cuts.push({ start, end: tail[1].valueEnd, text: "" });
+  }
+  return cuts;
 }

@@ -1,3 +1,4 @@
+import type { Usage } from "../../language/canon/usage.ts";
 import type { LevelState } from "../tenancy/policy.ts";
 
 /** The surfaces a call can arrive on. */
@@ -12,15 +13,8 @@ export const SURFACES = [
 ] as const;
 export type Surface = (typeof SURFACES)[number];
 
-/** What one request used. Token figures include their parts: input includes cached and written, output includes reasoning. */
-export type UsageRecord = {
-  readonly inputTokens: number;
-  readonly cachedTokens: number;
-  readonly cacheWriteTokens: number;
-  readonly outputTokens: number;
-  readonly reasoningTokens: number;
-  readonly audioInputTokens: number;
-  readonly audioOutputTokens: number;
+/** What one request used: tokens, or the units that speech and transcription are billed by. */
+export type UsageRecord = Usage & {
   readonly characters: number | null;
   readonly seconds: number | null;
   /** True when the provider reported nothing and the figures are the gateway's own count. */

@@ -1,0 +1,49 @@
+import { fault } from "../../contract/faults.ts";
+import { holdFor } from "../../domain/billing/price.ts";
+import type { Plan } from "../../domain/routing/plan.ts";
+import { formatNanos } from "../../kit/money.ts";
+import type { Trail } from "./trail.ts";
+import type { Gateway } from "./world.ts";
+
+/** Token estimates can be low; the hold adds this share and a little more. */
+const MARGIN_SHARE = 0.3;
+const MARGIN_TOKENS = 64;
+
+/** Reserves money for the dearest planned attempt in one atomic step. A refusal costs no upstream call. */
+export async function admit(
+  gateway: Gateway,
+  trail: Trail,
+  plan: Plan,
+  inputTokens: number,
+  maxOutputTokens: number | undefined,
+): Promise<void> {
+  if (gateway.journal.broken) {
+    throw fault("service_unavailable", {
+      message: "The gateway cannot write its journal and takes no paid work until it can. Try again shortly.",
+      headers: { "retry-after": "5" },
+    });
+  }
+  const { workspace, key, member } = trail.principal;
+  const { currencies } = gateway.snapshot();
+  const input = Math.ceil(inputTokens * (1 + MARGIN_SHARE)) + MARGIN_TOKENS;
+  const output = maxOutputTokens ?? gateway.limits.holdOutputTokens;
+  let nanos = 0n;
+  for (const { price } of plan.attempts) {
+    const needed = holdFor(input, output, price, currencies, workspace.currency);
+    if (needed > nanos) nanos = needed;
+  }
+  const verdict = await gateway.state.hold({
+    requestId: trail.requestId,
+    workspaceId: workspace.id,
+    keyId: key.id,
+    memberId: member?.id ?? null,
+    nanos,
+  });
+  if (verdict.is === "held") return;
+  const needed = formatNanos(verdict.neededNanos);
+  const available = formatNanos(verdict.availableNanos);
+  throw fault("insufficient_credits", {
+    message: `This request reserves ${needed} ${workspace.currency}, and the wallet of workspace ${workspace.slug} has ${available} ${workspace.currency} available. Top up the wallet, or ask for fewer tokens with max_tokens.`,
+    headers: { "x-should-retry": "false" },
+  });
+}

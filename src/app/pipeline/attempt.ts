@@ -1,0 +1,203 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { AttemptRecord } from "../../domain/record/record.ts";
+import type { Attempt } from "../../domain/routing/attempt.ts";
+import { excludedByPolicy } from "../../domain/routing/policy.ts";
+import { classifyFailure, classifyMalformed, classifyStatus, type Verdict } from "../../io/upstream/classify.ts";
+import type { Lane } from "../../io/upstream/lanes.ts";
+import type { BodyReader, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
+import type { AnswerStream, WholeAnswer } from "../../language/canon/answer.ts";
+import type { Relay } from "./relay.ts";
+import type { Trail } from "./trail.ts";
+import type { Gateway } from "./world.ts";
+
+/** How one attempt at one endpoint ended. */
+export type Outcome =
+  | { readonly is: "whole"; readonly answer: WholeAnswer; readonly upstreamStatus: number }
+  | { readonly is: "relayed"; readonly stream: AnswerStream; readonly upstreamStatus: number }
+  /** It broke after the client had seen content: nothing may be tried any more. */
+  | { readonly is: "broke"; readonly stream: AnswerStream; readonly why: string; readonly upstreamStatus: number }
+  | { readonly is: "gone"; readonly stream: AnswerStream | undefined }
+  | { readonly is: "failed"; readonly verdict: Verdict; readonly upstreamStatus: number | null };
+
+const PROBLEM_BYTES_MAX = 64 * 1024;
+
+type Try = {
+  readonly gateway: Gateway;
+  readonly trail: Trail;
+  readonly attempt: Attempt;
+  readonly lane: Lane;
+  readonly relay: Relay;
+};
+
+/** One request to one endpoint, written into the trail. */
+export async function tryOnce(one: Try): Promise<Outcome> {
+  const { gateway, trail, attempt } = one;
+  const startedAtMs = gateway.clock.nowMs();
+  const started = gateway.clock.elapsedMs();
+  const outcome = await send(one);
+  const durationMs = Math.round((gateway.clock.elapsedMs() - started) * 10) / 10;
+  trail.attempted({
+    endpoint: attempt.endpoint.id,
+    provider: attempt.endpoint.provider,
+    startedAtMs,
+    durationMs,
+    ...describe(outcome),
+  });
+  return outcome;
+}
+
+function describe(outcome: Outcome): Pick<AttemptRecord, "outcome" | "upstreamStatus" | "reason" | "maybeAccepted"> {
+  switch (outcome.is) {
+    case "whole":
+    case "relayed":
+      return {
+        outcome: "served",
+        upstreamStatus: outcome.upstreamStatus,
+        reason: "answered whole",
+        maybeAccepted: false,
+      };
+    case "broke":
+      return { outcome: "stop", upstreamStatus: outcome.upstreamStatus, reason: outcome.why, maybeAccepted: true };
+    case "gone":
+      return { outcome: "cancelled", upstreamStatus: null, reason: "the client hung up", maybeAccepted: true };
+    case "failed": {
+      const { verdict, upstreamStatus } = outcome;
+      const maybeAccepted = verdict.is === "next" && verdict.maybeAccepted;
+      return { outcome: verdict.is, upstreamStatus, reason: verdict.why, maybeAccepted };
+    }
+  }
+}
+
+function send({ gateway, trail, attempt, lane, relay }: Try): Promise<Outcome> {
+  const { endpoint } = attempt;
+  const policy = gateway.policyOf(trail.principal.workspace.id);
+  const exclusion = policy === undefined ? undefined : excludedByPolicy(endpoint, policy);
+  if (policy === undefined || exclusion !== undefined) {
+    // The policy was tightened since the plan was made: the endpoint falls out before any byte leaves.
+    const verdict = classifyFailure(
+      { kind: "aborted", sent: false, why: exclusion?.reason ?? "the workspace is gone" },
+      endpoint.provider,
+    );
+    return Promise.resolve({ is: "failed", verdict, upstreamStatus: null });
+  }
+  return new Promise((resolve) => {
+    const failed = (failure: UpstreamFailure, upstreamStatus: number | null) =>
+      resolve(
+        relay.gone
+          ? { is: "gone", stream: undefined }
+          : { is: "failed", verdict: classifyFailure(failure, endpoint.provider), upstreamStatus },
+      );
+    const call: UpstreamCall = gateway.transport.send(
+      {
+        url: `${attempt.baseUrl}${lane.path}`,
+        headers: headersFor(attempt, gateway, trail.streaming),
+        body: lane.encode(),
+      },
+      {
+        failed: (failure) => failed(failure, null),
+        answered(status, headers) {
+          if (status !== 200)
+            return problemReader({ status, headers, lane, provider: endpoint.provider, resolve, failed, call });
+          if (headers["content-encoding"] !== undefined && headers["content-encoding"] !== "identity") {
+            call.abort();
+            const verdict = classifyMalformed("compressed although not asked for", endpoint.provider);
+            resolve({ is: "failed", verdict, upstreamStatus: status });
+            return IGNORE;
+          }
+          if (trail.streaming)
+            return relay.reader({ headers, call, stream: lane.openStream(), provider: endpoint.provider, resolve });
+          return wholeReader({ gateway, call, lane, provider: endpoint.provider, resolve, failed });
+        },
+      },
+    );
+    relay.cancelWith(() => call.abort());
+  });
+}
+
+const IGNORE: BodyReader = { data: () => "more", end() {}, failed() {} };
+
+function headersFor(attempt: Attempt, gateway: Gateway, streaming: boolean): Record<string, string> {
+  const credential = gateway.connections.credential(attempt.endpoint.provider);
+  return {
+    "content-type": "application/json",
+    accept: streaming ? "text/event-stream" : "application/json",
+    "accept-encoding": "identity",
+    "user-agent": "inference-gateway",
+    ...(credential?.kind === "bearer" ? { authorization: `Bearer ${credential.token}` } : {}),
+  };
+}
+
+type Reading = {
+  readonly lane: Lane;
+  readonly provider: string;
+  readonly call: UpstreamCall;
+  readonly resolve: (outcome: Outcome) => void;
+  readonly failed: (failure: UpstreamFailure, upstreamStatus: number | null) => void;
+};
+
+/** Collects a whole JSON answer under its cap. */
+function wholeReader({ gateway, call, lane, provider, resolve, failed }: Reading & { gateway: Gateway }): BodyReader {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  return {
+    data(chunk) {
+      bytes += chunk.length;
+      if (bytes > gateway.limits.answerMaxBytes) {
+        call.abort();
+        const verdict = classifyMalformed(`longer than ${gateway.limits.answerMaxBytes} bytes`, provider);
+        resolve({ is: "failed", verdict, upstreamStatus: 200 });
+      } else chunks.push(chunk);
+      return "more";
+    },
+    end() {
+      const [only] = chunks;
+      const answer = lane.decodeWhole(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks));
+      if (answer === undefined)
+        resolve({
+          is: "failed",
+          verdict: classifyMalformed("not an answer of its dialect", provider),
+          upstreamStatus: 200,
+        });
+      else resolve({ is: "whole", answer, upstreamStatus: 200 });
+    },
+    failed: (failure) => failed(failure, 200),
+  };
+}
+
+type ProblemReading = Reading & { readonly status: number; readonly headers: IncomingHttpHeaders };
+
+/** Collects the beginning of an error body and says what follows from it. */
+function problemReader({ status, headers, lane, provider, resolve, failed, call }: ProblemReading): BodyReader {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  const conclude = () => {
+    const verdict = classifyStatus(
+      status,
+      headers,
+      lane.decodeProblem(parseLoosely(Buffer.concat(chunks)), status),
+      provider,
+    );
+    resolve({ is: "failed", verdict, upstreamStatus: status });
+  };
+  return {
+    data(chunk) {
+      bytes += chunk.length;
+      chunks.push(chunk);
+      if (bytes > PROBLEM_BYTES_MAX) {
+        call.abort();
+        conclude();
+      }
+      return "more";
+    },
+    end: conclude,
+    failed: (failure) => failed(failure, status),
+  };
+}
+
+function parseLoosely(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}

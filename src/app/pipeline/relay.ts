@@ -1,0 +1,157 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { classifyFailure, classifyMalformed, classifyStatus, type Verdict } from "../../io/upstream/classify.ts";
+import type { BodyReader, UpstreamCall } from "../../io/upstream/transport.ts";
+import { type SseFrame, SseReader } from "../../kit/sse.ts";
+import type { AnswerStream } from "../../language/canon/answer.ts";
+import type { UpstreamProblem } from "../../language/canon/problem.ts";
+import type { Sink } from "../exchange.ts";
+import type { Outcome } from "./attempt.ts";
+import type { Limits } from "./world.ts";
+
+type Reading = {
+  readonly headers: IncomingHttpHeaders;
+  readonly call: UpstreamCall;
+  readonly stream: AnswerStream;
+  readonly provider: string;
+  readonly resolve: (outcome: Outcome) => void;
+};
+
+/**
+ * Carries a provider's stream to the client. Until the model has said something nothing is sent, so that the request
+ * can still move to another endpoint; from then on it can only finish or end with an error.
+ */
+export class Relay {
+  readonly #sink: Sink;
+  readonly #limits: Limits;
+  readonly #commit: () => void;
+  #committed = false;
+  #cancel: (() => void) | undefined;
+  #keepAlive: NodeJS.Timeout | undefined;
+
+  /** `commit` is called once, right before the first byte: it writes the head and the open record. */
+  constructor(sink: Sink, limits: Limits, commit: () => void) {
+    this.#sink = sink;
+    this.#limits = limits;
+    this.#commit = commit;
+    sink.onGone(() => this.cancel());
+  }
+
+  get gone(): boolean {
+    return this.#sink.gone;
+  }
+
+  get committed(): boolean {
+    return this.#committed;
+  }
+
+  /** What stops the attempt that is running now. */
+  cancelWith(cancel: () => void): void {
+    this.#cancel = cancel;
+    if (this.gone) cancel();
+  }
+
+  cancel(): void {
+    this.#cancel?.();
+  }
+
+  stop(): void {
+    clearTimeout(this.#keepAlive);
+  }
+
+  reader({ headers, call, stream, provider, resolve }: Reading): BodyReader {
+    if (!String(headers["content-type"]).includes("text/event-stream")) {
+      call.abort();
+      resolve({ is: "failed", verdict: classifyMalformed("not an event stream", provider), upstreamStatus: 200 });
+      return { data: () => "more", end() {}, failed() {} };
+    }
+    const events = new SseReader(this.#limits.frameMaxChars);
+    const preamble: string[] = [];
+    let over = false;
+    const finish = (outcome: Outcome) => {
+      over = true;
+      this.stop();
+      resolve(outcome);
+    };
+    /** Before the commit point the next endpoint may be tried; after it the stream can only break. */
+    const fail = (verdict: Verdict) => {
+      if (over) return;
+      call.abort();
+      if (this.gone) finish({ is: "gone", stream });
+      else if (this.#committed) finish({ is: "broke", stream, why: verdict.why, upstreamStatus: 200 });
+      else finish({ is: "failed", verdict, upstreamStatus: 200 });
+    };
+    const take = (frames: readonly SseFrame[]): "more" | "pause" => {
+      let text = "";
+      let ended = false;
+      let failure: Verdict | undefined;
+      for (const frame of frames) {
+        const piece = stream.read(frame);
+        if (piece.is === "content" || (piece.is === "preamble" && this.#committed)) text += piece.text;
+        else if (piece.is === "preamble") preamble.push(piece.text);
+        else if (piece.is === "end") ended = true;
+        else if (piece.is === "problem") failure = verdictOf(piece.problem, provider);
+        else if (piece.is === "garbage") failure = classifyMalformed("a frame that is not of its dialect", provider);
+        if (ended || failure !== undefined) break;
+      }
+      const room = text === "" ? true : this.#send(preamble, text);
+      if (failure !== undefined) fail(failure);
+      else if (ended) this.#ended(stream, provider, finish, preamble);
+      if (room || over) return "more";
+      void this.#sink.drained().then(() => call.resume());
+      return "pause";
+    };
+    return {
+      data: (chunk) => {
+        if (over) return "more";
+        try {
+          return take(events.push(chunk));
+        } catch {
+          fail(classifyMalformed("an event over the size limit", provider));
+          return "more";
+        }
+      },
+      end: () => {
+        if (over) return;
+        take(events.end());
+        if (over) return;
+        // Some servers forget their end marker: the model's own stop is as good.
+        if (stream.finished) this.#ended(stream, provider, finish, preamble);
+        else fail(classifyMalformed("the stream ended without its end marker", provider));
+      },
+      failed: (failure) => fail(classifyFailure(failure, provider)),
+    };
+  }
+
+  #ended(stream: AnswerStream, provider: string, finish: (outcome: Outcome) => void, preamble: string[]): void {
+    if (!this.#committed && !stream.finished && stream.outputChars === 0) {
+      finish({ is: "failed", verdict: classifyMalformed("an empty stream", provider), upstreamStatus: 200 });
+      return;
+    }
+    if (!this.#committed) this.#send(preamble, "");
+    finish({ is: "relayed", stream, upstreamStatus: 200 });
+  }
+
+  #send(preamble: string[], text: string): boolean {
+    if (!this.#committed) {
+      this.#committed = true;
+      this.#commit();
+      this.#startKeepAlive();
+    }
+    const all = preamble.length === 0 ? text : `${preamble.splice(0).join("")}${text}`;
+    this.#keepAlive?.refresh();
+    return all === "" ? true : this.#sink.write(all);
+  }
+
+  #startKeepAlive(): void {
+    this.#keepAlive = setTimeout(() => {
+      this.#sink.write(": keep-alive\n\n");
+      this.#keepAlive?.refresh();
+    }, this.#limits.keepAliveMs);
+    this.#keepAlive.unref();
+  }
+}
+
+/** An error inside a stream is judged as if it had come as a status. */
+function verdictOf(problem: UpstreamProblem, provider: string): Verdict {
+  return classifyStatus(problem.status !== null && problem.status >= 400 ? problem.status : 502, {}, problem, provider);
+}

@@ -1,0 +1,267 @@
+import { envelopeOf, Fault, fault } from "../../contract/faults.ts";
+import { holdFor } from "../../domain/billing/price.ts";
+import type { Surface } from "../../domain/record/record.ts";
+import type { Attempt } from "../../domain/routing/attempt.ts";
+import { type Plan, planAttempts } from "../../domain/routing/plan.ts";
+import type { Principal } from "../../domain/tenancy/key.ts";
+import { type Inbound, isSpoken, type Lane, laneFor, parameterSupport } from "../../io/upstream/lanes.ts";
+import { estimateInputTokens, needsOf } from "../../language/canon/needs.ts";
+import type { Exchange, Sink } from "../exchange.ts";
+import { admit } from "./admit.ts";
+import { type Outcome, tryOnce } from "./attempt.ts";
+import { headersFor } from "./headers.ts";
+import { Relay } from "./relay.ts";
+import { type Metered, settleFree, settleUsed } from "./settle.ts";
+import { Trail } from "./trail.ts";
+import type { Gateway } from "./world.ts";
+
+/** How many tokens an answer is expected to have when endpoints are compared by cost. */
+const EXPECTED_OUTPUT_TOKENS = 512;
+/** The client closed the connection before the answer was whole; only ever seen in the log. */
+const STATUS_CLIENT_GONE = 499;
+
+/** One request, all the way through: decode → plan → admit → attempt → relay → settle. Whatever happens is recorded. */
+export async function run(
+  gateway: Gateway,
+  surface: Surface,
+  exchange: Exchange,
+  sink: Sink,
+  decode: () => Promise<Inbound>,
+): Promise<void> {
+  const trail = new Trail(exchange, principalOf(exchange), surface, gateway.clock);
+  try {
+    const inbound = await decode();
+    trail.modelRequested = inbound.call.model;
+    trail.streaming = inbound.call.stream;
+    const inputTokens = estimateInputTokens(inbound.call, toolsLength(inbound));
+    const plan = planFor(gateway, surface, trail.principal, inbound, inputTokens);
+    trail.plan = plan;
+    await admit(gateway, trail, plan, inputTokens, inbound.call.maxOutputTokens);
+    await new Request(gateway, trail, exchange, sink, inbound, plan, inputTokens).serve();
+  } catch (error) {
+    const problem = error instanceof Fault ? error : internalFault(error);
+    await settleFree(gateway, trail, trail.refuse(problem));
+    throw problem;
+  }
+}
+
+function principalOf(exchange: Exchange): Principal {
+  if (exchange.principal === undefined) throw new Error(`route ${exchange.route.id} runs the pipeline without a key`);
+  return exchange.principal;
+}
+
+function internalFault(error: unknown): Fault {
+  const detail = { cause: error instanceof Error ? (error.stack ?? error.message) : String(error) };
+  return fault("internal_error", {
+    message: "The gateway failed on this request. Try again; if it stays, tell the operator the request id.",
+    detail,
+  });
+}
+
+function toolsLength({ body }: Inbound): number {
+  const span = body.members.get("tools");
+  return span === undefined ? 0 : span.valueEnd - span.valueStart;
+}
+
+function planFor(
+  gateway: Gateway,
+  surface: Surface,
+  principal: Principal,
+  { call }: Inbound,
+  inputTokens: number,
+): Plan {
+  const { workspace } = principal;
+  const snapshot = gateway.snapshot();
+  const expectedOutput = Math.min(call.maxOutputTokens ?? EXPECTED_OUTPUT_TOKENS, EXPECTED_OUTPUT_TOKENS);
+  return planAttempts(
+    {
+      asked: call.model,
+      surface,
+      policy: workspace.policy,
+      walletCurrency: workspace.currency,
+      demand: { needs: needsOf(call), parameters: call.parameters, inputTokens, maxOutputTokens: call.maxOutputTokens },
+    },
+    {
+      snapshot,
+      connections: gateway.connections,
+      health: gateway.health,
+      nowMs: gateway.clock.nowMs(),
+      speaks: isSpoken,
+      support: parameterSupport,
+      expectedNanos: (price) => holdFor(inputTokens, expectedOutput, price, snapshot.currencies, workspace.currency),
+    },
+  );
+}
+
+/** A request that was admitted: from here on money is held and must be settled exactly once. */
+class Request {
+  readonly #gateway: Gateway;
+  readonly #trail: Trail;
+  readonly #exchange: Exchange;
+  readonly #sink: Sink;
+  readonly #inbound: Inbound;
+  readonly #plan: Plan;
+  readonly #inputTokens: number;
+  readonly #relay: Relay;
+  #lane: Lane | undefined;
+
+  constructor(
+    gateway: Gateway,
+    trail: Trail,
+    exchange: Exchange,
+    sink: Sink,
+    inbound: Inbound,
+    plan: Plan,
+    inputTokens: number,
+  ) {
+    this.#gateway = gateway;
+    this.#trail = trail;
+    this.#exchange = exchange;
+    this.#sink = sink;
+    this.#inbound = inbound;
+    this.#plan = plan;
+    this.#inputTokens = inputTokens;
+    this.#relay = new Relay(sink, gateway.limits, () => this.#commit());
+  }
+
+  async serve(): Promise<void> {
+    let expired = false;
+    const deadline = setTimeout(() => {
+      expired = true;
+      this.#relay.cancel();
+    }, this.#gateway.limits.requestTimeoutMs);
+    try {
+      let last: Fault | undefined;
+      for (const attempt of this.#plan.attempts.slice(0, this.#gateway.limits.attemptsMax)) {
+        const outcome = await this.#try(attempt);
+        if (outcome.is !== "failed") {
+          await this.#conclude(attempt, outcome);
+          return;
+        }
+        this.#trail.served = undefined;
+        const { verdict } = outcome;
+        if (verdict.is === "stop") throw verdict.fault;
+        if (expired)
+          throw fault("upstream_timeout", {
+            message: "The request took longer than this gateway allows. Ask for fewer tokens, or stream.",
+          });
+        last = verdict.last;
+      }
+      throw last ?? fault("upstream_error", { message: "No endpoint could be tried. Try again." });
+    } finally {
+      clearTimeout(deadline);
+      this.#relay.stop();
+    }
+  }
+
+  #try(attempt: Attempt): Promise<Outcome> {
+    this.#trail.served = attempt;
+    const lane = laneFor(this.#inbound, attempt.endpoint, this.#trail.requestId);
+    this.#lane = lane;
+    return tryOnce({ gateway: this.#gateway, trail: this.#trail, attempt, lane, relay: this.#relay });
+  }
+
+  /** The commit point of a stream: head and open record, then only this endpoint. */
+  #commit(): void {
+    this.#trail.answering();
+    const { requestId, principal } = this.#trail;
+    const atMs = this.#gateway.clock.nowMs();
+    // The close of the stream waits for the journal; the opening need not.
+    this.#gateway.journal
+      .append({ t: "open", id: requestId, workspaceId: principal.workspace.id, atMs, record: this.#trail.open() })
+      .catch(() => undefined);
+    this.#sink.start(200, {
+      ...this.#headers(),
+      "content-type": "text/event-stream; charset=utf-8",
+      "cache-control": "no-cache",
+    });
+  }
+
+  #headers(): Record<string, string> {
+    return { ...this.#exchange.baseHeaders, ...headersFor(this.#trail, this.#plan, this.#lane, this.#inbound.call) };
+  }
+
+  async #conclude(attempt: Attempt, outcome: Exclude<Outcome, { is: "failed" }>): Promise<void> {
+    switch (outcome.is) {
+      case "whole":
+        return this.#answerWhole(attempt, outcome);
+      case "relayed":
+        return this.#closeStream(attempt, outcome);
+      case "broke":
+        return this.#breakStream(outcome);
+      case "gone":
+        return this.#clientGone(attempt, outcome);
+    }
+  }
+
+  async #settle(attempt: Attempt, metered: Metered, end: { status: number; errorCode: string | null }) {
+    return settleUsed(this.#gateway, this.#trail, attempt, metered, this.#inputTokens, end);
+  }
+
+  async #answerWhole(attempt: Attempt, { answer }: Extract<Outcome, { is: "whole" }>): Promise<void> {
+    this.#trail.upstreamId = answer.upstreamId;
+    if (this.#sink.gone) return settleFree(this.#gateway, this.#trail, this.#goneRecord());
+    this.#trail.answering();
+    const { usage, shown } = await this.#settle(attempt, answer, { status: 200, errorCode: null });
+    this.#measure(attempt);
+    const body = answer.render(usage, shown);
+    this.#sink.start(200, {
+      ...this.#headers(),
+      "content-type": "application/json",
+      "content-length": String(body.length),
+    });
+    this.#sink.end(body);
+  }
+
+  async #closeStream(attempt: Attempt, { stream }: Extract<Outcome, { is: "relayed" }>): Promise<void> {
+    this.#trail.upstreamId = stream.upstreamId;
+    try {
+      const { usage, shown } = await this.#settle(attempt, stream, { status: 200, errorCode: null });
+      this.#measure(attempt);
+      this.#sink.end(stream.close(usage, shown));
+    } catch (error) {
+      this.#sink.end(this.#errorFrame(error instanceof Fault ? error : internalFault(error)));
+    }
+  }
+
+  /** The stream broke after content had gone out: an error frame, no end marker, no charge. */
+  async #breakStream({ stream }: Extract<Outcome, { is: "broke" }>): Promise<void> {
+    this.#trail.upstreamId = stream.upstreamId;
+    const problem = fault("upstream_error", {
+      message: "The provider's stream broke before its end. What was sent so far is incomplete and is not charged.",
+    });
+    await settleFree(
+      this.#gateway,
+      this.#trail,
+      this.#trail.finish({ status: 200, errorCode: problem.code, usage: null, charge: null }),
+    );
+    this.#sink.end(this.#errorFrame(problem));
+  }
+
+  #errorFrame(problem: Fault): string {
+    return `data: ${JSON.stringify(envelopeOf(problem, this.#trail.requestId))}\n\n`;
+  }
+
+  /** Output that was relayed before the client hung up is charged; where nothing was, nothing is. */
+  async #clientGone(attempt: Attempt, { stream }: Extract<Outcome, { is: "gone" }>): Promise<void> {
+    if (stream === undefined || !this.#relay.committed)
+      return settleFree(this.#gateway, this.#trail, this.#goneRecord());
+    this.#trail.upstreamId = stream.upstreamId;
+    await this.#settle(attempt, stream, { status: STATUS_CLIENT_GONE, errorCode: "client_disconnected" });
+  }
+
+  #goneRecord() {
+    return this.#trail.finish({
+      status: STATUS_CLIENT_GONE,
+      errorCode: "client_disconnected",
+      usage: null,
+      charge: null,
+    });
+  }
+
+  #measure(attempt: Attempt): void {
+    const { startedMs } = this.#exchange;
+    const totalMs = this.#gateway.clock.elapsedMs() - startedMs;
+    this.#gateway.health.served(attempt.endpoint.id, { firstByteMs: this.#trail.firstByteMs ?? totalMs, totalMs });
+  }
+}

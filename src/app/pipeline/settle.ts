@@ -1,0 +1,90 @@
+import { fault } from "../../contract/faults.ts";
+import { type Charge, chargeFor, ImpossibleUsage } from "../../domain/billing/price.ts";
+import type { RequestRecord, UsageRecord } from "../../domain/record/record.ts";
+import type { Attempt } from "../../domain/routing/attempt.ts";
+import type { ShownCost } from "../../language/canon/answer.ts";
+import type { Usage } from "../../language/canon/usage.ts";
+import type { Trail } from "./trail.ts";
+import type { Gateway } from "./world.ts";
+
+const CHARS_PER_TOKEN = 4;
+
+/** What the meter saw of an answer, whole or not. */
+export type Metered = { readonly usage: Usage | undefined; readonly outputChars: number };
+
+export type Settled = { readonly usage: UsageRecord; readonly shown: ShownCost };
+
+/** The provider's figures, or the gateway's own count, marked so, where it gave none. */
+function countedUsage(metered: Metered, inputTokensEstimate: number): UsageRecord {
+  if (metered.usage !== undefined) return { ...metered.usage, characters: null, seconds: null, estimated: false };
+  return {
+    inputTokens: inputTokensEstimate,
+    cachedTokens: 0,
+    cacheWriteTokens: 0,
+    outputTokens: Math.ceil(metered.outputChars / CHARS_PER_TOKEN),
+    reasoningTokens: 0,
+    audioInputTokens: 0,
+    audioOutputTokens: 0,
+    characters: null,
+    seconds: null,
+    estimated: true,
+  };
+}
+
+/** Price and usage to a charge; figures nobody may be billed by fall back to the estimate. */
+function charged(
+  gateway: Gateway,
+  trail: Trail,
+  attempt: Attempt,
+  metered: Metered,
+  inputTokensEstimate: number,
+): { usage: UsageRecord; charge: Charge } {
+  const { currencies } = gateway.snapshot();
+  const { currency } = trail.principal.workspace;
+  const usage = countedUsage(metered, inputTokensEstimate);
+  try {
+    return { usage, charge: chargeFor(usage, attempt.price, currencies, currency) };
+  } catch (error) {
+    if (!(error instanceof ImpossibleUsage)) throw error;
+    const estimate = countedUsage({ ...metered, usage: undefined }, inputTokensEstimate);
+    return { usage: estimate, charge: chargeFor(estimate, attempt.price, currencies, currency) };
+  }
+}
+
+/**
+ * The end of a request that used something: charge, journal, hold. The journal's write returns before the caller sends
+ * the last bytes, so an answer that a client received whole is always in the books.
+ */
+export async function settleUsed(
+  gateway: Gateway,
+  trail: Trail,
+  attempt: Attempt,
+  metered: Metered,
+  inputTokensEstimate: number,
+  end: { readonly status: number; readonly errorCode: string | null },
+): Promise<Settled> {
+  const { usage, charge } = charged(gateway, trail, attempt, metered, inputTokensEstimate);
+  const record = trail.finish({ ...end, usage, charge: charge.record });
+  try {
+    await gateway.journal.append({ t: "done", record });
+  } catch (cause) {
+    await gateway.state.settle(trail.requestId, 0n);
+    throw fault("service_unavailable", {
+      message:
+        "The gateway could not write the request into its journal, so it gives no answer and charges nothing. Try again shortly.",
+      headers: { "retry-after": "5" },
+      detail: { cause: String(cause) },
+    });
+  }
+  await gateway.state.settle(trail.requestId, charge.nanos);
+  gateway.finished(record);
+  return { usage, shown: { cost: Number(charge.nanos) / 1e9, currency: charge.record.currency } };
+}
+
+/** The end of a request that is not charged: the hold goes back, the log row says why. */
+export async function settleFree(gateway: Gateway, trail: Trail, record: RequestRecord): Promise<void> {
+  await gateway.state.settle(trail.requestId, 0n);
+  gateway.finished(record);
+  // A refusal is answered whether or not it could be logged.
+  await gateway.journal.append({ t: "done", record }).catch(() => undefined);
+}

@@ -1,0 +1,116 @@
+import type { Fault } from "../../contract/faults.ts";
+import type { AttemptRecord, ChargeRecord, RequestRecord, Surface, UsageRecord } from "../../domain/record/record.ts";
+import type { Attempt } from "../../domain/routing/attempt.ts";
+import type { Plan } from "../../domain/routing/plan.ts";
+import type { Principal } from "../../domain/tenancy/key.ts";
+import type { Clock } from "../../kit/clock.ts";
+import type { Exchange } from "../exchange.ts";
+
+const LABEL_CHARS_MAX = 128;
+
+/** Collects what happened to one request, and becomes its record. It never sees content. */
+export class Trail {
+  readonly requestId: string;
+  readonly principal: Principal;
+  readonly #exchange: Exchange;
+  readonly #surface: Surface;
+  readonly #clock: Clock;
+  readonly #attempts: AttemptRecord[] = [];
+  modelRequested: string | null = null;
+  streaming = false;
+  plan: Plan | undefined;
+  served: Attempt | undefined;
+  upstreamId: string | null = null;
+  #firstByteMs: number | null = null;
+
+  constructor(exchange: Exchange, principal: Principal, surface: Surface, clock: Clock) {
+    this.requestId = exchange.requestId;
+    this.principal = principal;
+    this.#exchange = exchange;
+    this.#surface = surface;
+    this.#clock = clock;
+  }
+
+  get firstByteMs(): number | null {
+    return this.#firstByteMs;
+  }
+
+  get failedAttempts(): number {
+    return this.#attempts.filter(({ outcome }) => outcome !== "served").length;
+  }
+
+  attempted(record: AttemptRecord): void {
+    this.#attempts.push(record);
+  }
+
+  /** The first byte of the answer is on its way to the client. */
+  answering(): void {
+    this.#firstByteMs ??= this.#clock.elapsedMs() - this.#exchange.startedMs;
+  }
+
+  /** The record of a request that is not over: what a restart finds of it. */
+  open(): RequestRecord {
+    return this.#record({ status: 200, errorCode: null, usage: null, charge: null });
+  }
+
+  finish(end: {
+    status: number;
+    errorCode: string | null;
+    usage: UsageRecord | null;
+    charge: ChargeRecord | null;
+  }): RequestRecord {
+    return this.#record(end);
+  }
+
+  refuse(problem: Fault): RequestRecord {
+    return this.#record({ status: problem.status, errorCode: problem.code, usage: null, charge: null });
+  }
+
+  #record(end: Pick<RequestRecord, "status" | "errorCode" | "usage" | "charge">): RequestRecord {
+    const { key, workspace, member } = this.principal;
+    const endpoint = this.served?.endpoint;
+    const totalMs = this.#clock.elapsedMs() - this.#exchange.startedMs;
+    const upstreamMs = this.#attempts.reduce((sum, attempt) => sum + attempt.durationMs, 0);
+    return {
+      id: this.requestId,
+      createdAtMs: this.#exchange.receivedAtMs,
+      workspaceId: workspace.id,
+      keyId: key.id,
+      memberId: member?.id ?? null,
+      environment: key.environment,
+      app: label(this.#exchange.headers["x-title"]),
+      clientRequestId: label(this.#exchange.headers["x-client-request-id"]),
+      surface: this.#surface,
+      modelRequested: this.modelRequested,
+      model: endpoint?.model ?? null,
+      provider: endpoint?.provider ?? null,
+      endpoint: endpoint?.id ?? null,
+      upstreamId: this.upstreamId,
+      level: endpoint?.sovereignty.level ?? null,
+      countries: endpoint?.sovereignty.countries ?? null,
+      router: this.plan?.router ?? null,
+      streaming: this.streaming,
+      ...end,
+      ttfbMs: this.#firstByteMs === null ? null : tenths(this.#firstByteMs),
+      totalMs: tenths(totalMs),
+      overheadMs: tenths(Math.max(0, totalMs - upstreamMs)),
+      attempts: this.#attempts,
+      decision:
+        this.plan === undefined
+          ? null
+          : { candidates: this.plan.candidates, order: this.plan.attempts.map(({ endpoint: { id } }) => id) },
+    };
+  }
+}
+
+const tenths = (ms: number) => Math.round(ms * 10) / 10;
+
+/** A free label of the caller: bounded, control characters stripped. */
+function label(header: string | string[] | undefined): string | null {
+  if (typeof header !== "string") return null;
+  const clean = header
+    .replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "")
+    .trim()
+    .slice(0, LABEL_CHARS_MAX);
+  return clean === "" ? null : clean;
+}

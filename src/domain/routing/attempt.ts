@@ -1,0 +1,13 @@
+import type { Endpoint, Model, Price } from "../catalogue/catalogue.ts";
+
+/** One endpoint that may be tried, with what is needed to try and to bill it. */
+export type Attempt = {
+  readonly endpoint: Endpoint;
+  readonly model: Model;
+  readonly price: Price;
+  readonly baseUrl: string;
+  readonly expectedNanos: bigint;
+};
+
+/** An endpoint in its place, with the figures it was ordered by. */
+export type Ranked = { readonly attempt: Attempt; readonly scores: Readonly<Record<string, number>> | null };

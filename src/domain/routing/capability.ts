@@ -1,0 +1,59 @@
+import type { NeedSource } from "../../language/canon/needs.ts";
+import type { Endpoint, Model } from "../catalogue/catalogue.ts";
+
+/** What a request needs of an endpoint, with the field that asks for it. */
+export type Demand = {
+  readonly needs: readonly NeedSource[];
+  /** Rows of the parameter table that were sent. */
+  readonly parameters: readonly string[];
+  readonly inputTokens: number;
+  readonly maxOutputTokens: number | undefined;
+};
+
+export type Shortcoming = { readonly reason: string; readonly param: string };
+
+/** How the dialect an endpoint speaks treats a parameter; undefined when the dialect cannot be spoken. */
+export type ParameterSupport = (endpoint: Endpoint, parameter: string) => "taken" | "refused";
+
+/** The first thing the endpoint cannot do, or undefined when it can do all of it. */
+export function shortcomingOf(
+  endpoint: Endpoint,
+  model: Model,
+  demand: Demand,
+  support: ParameterSupport,
+): Shortcoming | undefined {
+  for (const parameter of demand.parameters) {
+    if (support(endpoint, parameter) === "refused")
+      return { reason: `does not take the parameter ${parameter}`, param: parameter };
+  }
+  for (const { need, param } of demand.needs) {
+    if (!canDo(endpoint, model, need)) return { reason: `does not offer ${need}`, param };
+  }
+  const context = endpoint.limits.contextTokens ?? model.contextTokens;
+  if (context !== null && demand.inputTokens > context) {
+    return {
+      reason: `takes at most ${context} tokens of context, the request has about ${demand.inputTokens}`,
+      param: "messages",
+    };
+  }
+  const output = endpoint.limits.maxOutputTokens ?? model.maxOutputTokens;
+  if (output !== null && demand.maxOutputTokens !== undefined && demand.maxOutputTokens > output) {
+    return { reason: `writes at most ${output} tokens`, param: "max_tokens" };
+  }
+  return undefined;
+}
+
+/** A stated fact decides. Where none is stated, text features are tried and media needs the model's own word. */
+function canDo(endpoint: Endpoint, model: Model, need: NeedSource["need"]): boolean {
+  switch (need) {
+    case "tools":
+      return endpoint.features.tools ?? true;
+    case "json_schema":
+      return endpoint.features.jsonSchema ?? true;
+    case "image_input":
+      return endpoint.features.imageInput ?? model.capabilities.includes("image_input");
+    case "audio_input":
+    case "pdf_input":
+      return model.capabilities.includes(need);
+  }
+}

@@ -1,0 +1,56 @@
+import type { FaultCode } from "../../contract/faults.ts";
+import type { Endpoint } from "../catalogue/catalogue.ts";
+import { type Policy, rungOf } from "../tenancy/policy.ts";
+
+/** Which rule keeps an endpoint out, and why, in words for the caller. */
+export type Exclusion = { readonly rule: PolicyRule; readonly reason: string };
+
+export type PolicyRule = Extract<
+  FaultCode,
+  | "sovereignty_floor_not_met"
+  | "compute_country_not_allowed"
+  | "zero_data_retention_required"
+  | "no_training_required"
+  | "provider_blocked"
+>;
+
+/**
+ * The one place that decides whether traffic under a policy may reach an endpoint. It is asked when a request is
+ * planned and again right before a connection is used. What is unknown counts as the worst.
+ */
+export function excludedByPolicy(endpoint: Endpoint, policy: Policy): Exclusion | undefined {
+  const { sovereignty } = endpoint;
+  if (policy.floor !== null && rungOf(sovereignty.level) < rungOf(policy.floor)) {
+    return {
+      rule: "sovereignty_floor_not_met",
+      reason: `level ${sovereignty.level} is below the floor ${policy.floor}`,
+    };
+  }
+  if (policy.countries !== null) {
+    const allowed = policy.countries;
+    const outside = sovereignty.countries.filter((country) => !allowed.includes(country));
+    if (sovereignty.countriesKind === "unknown" || sovereignty.countries.length === 0) {
+      return { rule: "compute_country_not_allowed", reason: "its compute countries are not known" };
+    }
+    if (outside.length > 0) {
+      return { rule: "compute_country_not_allowed", reason: `it may compute in ${outside.join(", ")}` };
+    }
+  }
+  if (policy.zeroDataRetention && sovereignty.zeroDataRetention !== "yes") {
+    return {
+      rule: "zero_data_retention_required",
+      reason: `zero data retention is "${sovereignty.zeroDataRetention}"`,
+    };
+  }
+  if (policy.noTraining && sovereignty.trainsOnData !== "no") {
+    return { rule: "no_training_required", reason: `training on data is "${sovereignty.trainsOnData}"` };
+  }
+  if (policy.blockedProviders.includes(endpoint.provider)) {
+    return { rule: "provider_blocked", reason: `provider ${endpoint.provider} is blocked` };
+  }
+  return undefined;
+}
+
+export function permitsModel(modelId: string, policy: Policy): boolean {
+  return policy.allowedModels === null || policy.allowedModels.includes(modelId);
+}

@@ -1,0 +1,84 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { fault } from "../contract/faults.ts";
+import type { Access } from "../contract/route.ts";
+import type { Directory } from "../domain/tenancy/directory.ts";
+import { KEY_PREFIXES, type Principal, standingOf } from "../domain/tenancy/key.ts";
+import { digestOf, sameSecret } from "../kit/secret.ts";
+
+const CHALLENGE = { "www-authenticate": "Bearer" } as const;
+const PREFIXES = Object.values(KEY_PREFIXES).flatMap((kind) => Object.values(kind));
+const KEY_CHARS_MAX = 256;
+/** Stands for credentials of another scheme: sent, and not valid here. */
+const NO_BEARER = "not-a-bearer-token";
+
+/** The token a caller sent, "" when none: `Authorization` wins over `x-api-key`, also when it is bad. */
+function presentedToken(headers: IncomingHttpHeaders): string {
+  const { authorization } = headers;
+  if (authorization === undefined) return String(headers["x-api-key"] ?? "").trim();
+  const [scheme = "", token = ""] = authorization.trim().split(/ +/, 2);
+  if (scheme === "") return "";
+  return scheme.toLowerCase() === "bearer" ? token : NO_BEARER;
+}
+
+/** Key to digest to principal; then address and scope. The key itself is never compared or kept. */
+export function authenticateKey(
+  headers: IncomingHttpHeaders,
+  address: string,
+  access: Extract<Access, { by: "key" }>,
+  directory: Directory,
+  nowMs: number,
+): Principal {
+  const token = presentedToken(headers);
+  if (token === "") {
+    throw fault("missing_api_key", {
+      message: "No API key was sent. Send it as `Authorization: Bearer <key>` or as `x-api-key: <key>`.",
+      headers: CHALLENGE,
+    });
+  }
+  const principal =
+    token.length <= KEY_CHARS_MAX && PREFIXES.some((prefix) => token.startsWith(prefix))
+      ? directory.byDigest(digestOf(token))
+      : undefined;
+  const standing = principal === undefined ? "invalid" : standingOf(principal.key, nowMs);
+  if (principal === undefined || standing === "invalid") {
+    throw fault("invalid_api_key", {
+      message:
+        "The API key is not valid here: it is unknown, revoked, or not a key of this service. Check it, or create a new one.",
+      headers: { ...CHALLENGE, "x-should-retry": "false" },
+    });
+  }
+  if (standing === "expired") {
+    throw fault("expired_api_key", {
+      message: "The API key has expired. Use its successor, or create a new one.",
+      headers: { ...CHALLENGE, "x-should-retry": "false" },
+    });
+  }
+  checkAddress(principal, address);
+  checkScope(principal, access.scope);
+  return principal;
+}
+
+function checkAddress(principal: Principal, address: string): void {
+  if (principal.allowlist === undefined || principal.allowlist.has(address)) return;
+  throw fault("ip_not_allowed", {
+    message: `The address ${address} is not on this key's allowlist. An admin of the workspace can add it.`,
+  });
+}
+
+function checkScope(principal: Principal, scope: string | null): void {
+  const { scopes } = principal.key;
+  if (scope === null || scopes === null || scopes.some((held) => held === scope)) return;
+  throw fault("insufficient_scope", {
+    message: `This key lacks the scope ${scope}; it has ${scopes.length === 0 ? "none" : scopes.join(", ")}. Use another key, or let an admin add the scope.`,
+  });
+}
+
+/** The management API takes the operator's token, in `Authorization` only. */
+export function authenticateOperator(headers: IncomingHttpHeaders, adminToken: string): void {
+  const token = headers.authorization === undefined ? "" : presentedToken({ authorization: headers.authorization });
+  if (token !== "" && sameSecret(token, adminToken)) return;
+  throw fault("invalid_admin_token", {
+    message: "The management API needs the operator token as `Authorization: Bearer <token>`.",
+    headers: CHALLENGE,
+  });
+}

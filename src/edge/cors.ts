@@ -1,0 +1,34 @@
+import type { IncomingMessage } from "node:http";
+
+/** Browser origins that may read answers; empty: none. */
+export type CorsPolicy = { readonly origins: readonly string[] };
+
+const EXPOSED =
+  "x-svc-request-id, x-svc-model, x-svc-provider, x-svc-sovereignty-level, x-svc-compute-countries, x-svc-route-reason, x-svc-router, x-svc-upstream-surface, x-svc-reasoning-effort, x-svc-reasoning-chosen-by, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, retry-after";
+
+export function corsHeaders(request: IncomingMessage, policy: CorsPolicy): Record<string, string> {
+  const { origin } = request.headers;
+  if (origin === undefined || policy.origins.length === 0) return {};
+  const any = policy.origins.includes("*");
+  if (!any && !policy.origins.includes(origin)) return {};
+  const headers: Record<string, string> = {
+    "access-control-allow-origin": any ? "*" : origin,
+    "access-control-expose-headers": EXPOSED,
+    vary: "origin",
+  };
+  if (isPreflight(request)) {
+    headers["access-control-allow-methods"] = "GET, POST, DELETE, OPTIONS";
+    headers["access-control-allow-headers"] =
+      request.headers["access-control-request-headers"] ?? "authorization, content-type";
+    headers["access-control-max-age"] = "600";
+  }
+  return headers;
+}
+
+export function isPreflight(request: IncomingMessage): boolean {
+  return (
+    request.method === "OPTIONS" &&
+    request.headers["access-control-request-method"] !== undefined &&
+    request.headers.origin !== undefined
+  );
+}

@@ -1,0 +1,257 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import type { Exchange, Handler } from "../app/exchange.ts";
+import { envelopeOf, Fault, fault } from "../contract/faults.ts";
+import type { Route } from "../contract/route.ts";
+import type { SharedState } from "../domain/admission/admission.ts";
+import type { Directory } from "../domain/tenancy/directory.ts";
+import type { Principal } from "../domain/tenancy/key.ts";
+import type { AddressList } from "../kit/cidr.ts";
+import type { Clock } from "../kit/clock.ts";
+import type { Ids } from "../kit/ids.ts";
+import { clientAddress } from "./address.ts";
+import { authenticateKey, authenticateOperator } from "./authenticate.ts";
+import { type BodyLimits, readBody } from "./body.ts";
+import { type CorsPolicy, corsHeaders, isPreflight } from "./cors.ts";
+import type { IpLimit } from "./ip-limit.ts";
+import { sendFault, sendReply } from "./respond.ts";
+import { type Match, Router } from "./router.ts";
+import { sinkOver } from "./sink.ts";
+
+export type EdgeDeps = {
+  readonly routes: readonly Route[];
+  readonly handlers: Readonly<Record<string, Handler>>;
+  readonly directory: Directory;
+  readonly state: SharedState;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly ipLimit: IpLimit;
+  readonly trustedProxies: AddressList | undefined;
+  readonly adminToken: string;
+  readonly bodyLimits: BodyLimits;
+  readonly cors: CorsPolicy;
+  readonly rpmDefaults: { readonly live: number; readonly test: number };
+  /** Told of faults that are the gateway's own, with their private detail. */
+  readonly alarmed: (problem: Fault, requestId: string) => void;
+  readonly answered: (routeId: string, status: number, durationMs: number) => void;
+};
+
+const HEADER_BYTES_MAX = 32 * 1024;
+const HEADERS_TIMEOUT_MS = 15_000;
+const BODY_TIMEOUT_MS = 300_000;
+const KEEP_ALIVE_MS = 65_000;
+
+/** HTTP in: id, address, route, key, limits; then the handler of the route. */
+export class Edge {
+  readonly server: Server;
+  readonly #deps: EdgeDeps;
+  readonly #router: Router;
+  #running = 0;
+  #draining = false;
+
+  constructor(deps: EdgeDeps) {
+    this.#deps = deps;
+    this.#router = new Router(deps.routes);
+    this.server = createServer(
+      {
+        maxHeaderSize: HEADER_BYTES_MAX,
+        headersTimeout: HEADERS_TIMEOUT_MS,
+        requestTimeout: BODY_TIMEOUT_MS,
+        keepAliveTimeout: KEEP_ALIVE_MS,
+      },
+      (request, response) => void this.#take(request, response),
+    );
+    this.server.on("clientError", (error, socket) => this.#malformed(error, socket));
+  }
+
+  /** Requests that are not yet answered. */
+  get running(): number {
+    return this.#running;
+  }
+
+  get draining(): boolean {
+    return this.#draining;
+  }
+
+  /** Stops taking connections, lets running requests finish, then cuts what is left. */
+  async drain(timeoutMs: number): Promise<void> {
+    this.#draining = true;
+    this.server.close();
+    const deadline = this.#deps.clock.elapsedMs() + timeoutMs;
+    while (this.#running > 0 && this.#deps.clock.elapsedMs() < deadline) {
+      this.server.closeIdleConnections();
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    this.server.closeAllConnections();
+  }
+
+  async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    this.#running += 1;
+    const startedMs = this.#deps.clock.elapsedMs();
+    const call: Call = { request, response, startedMs, requestId: "", baseHeaders: {}, routeId: "unknown" };
+    response.once("close", () => {
+      this.#running -= 1;
+      this.#deps.answered(call.routeId, response.statusCode, this.#deps.clock.elapsedMs() - startedMs);
+    });
+    try {
+      await this.#answer(call);
+    } catch (error) {
+      this.#refuse(call, error);
+    }
+  }
+
+  async #answer(call: Call): Promise<void> {
+    const { request, response } = call;
+    const url = request.url ?? "/";
+    const mark = url.indexOf("?");
+    const path = mark < 0 ? url : url.slice(0, mark);
+    const lookup = this.#router.find(request.method ?? "GET", path);
+    this.#identify(call, lookup.is === "found" ? lookup.match.route : undefined);
+    const address = clientAddress(request, this.#deps.trustedProxies);
+    const waitSeconds = this.#deps.ipLimit.take(address);
+    if (lookup.is !== "unknown" && isPreflight(request)) {
+      sendReply(request, response, { status: 204 }, call.baseHeaders);
+      return;
+    }
+    if (lookup.is === "unknown") throw unknownPath(request.method ?? "GET", path);
+    if (lookup.is === "wrong_method") throw wrongMethod(request.method ?? "", lookup.allow);
+    if (waitSeconds !== undefined) throw tooManyFromAddress(waitSeconds);
+    await this.#handle(call, lookup.match, mark < 0 ? "" : url.slice(mark + 1), address);
+  }
+
+  #identify(call: Call, route: Route | undefined): void {
+    call.requestId = this.#deps.ids.next(ID_PREFIXES[route?.id ?? ""] ?? "req_");
+    call.routeId = route?.id ?? "unknown";
+    const { baseHeaders, requestId } = call;
+    baseHeaders["x-svc-request-id"] = requestId;
+    baseHeaders["x-request-id"] = requestId;
+    baseHeaders["request-id"] = requestId;
+    if (this.#draining) baseHeaders["connection"] = "close";
+    Object.assign(baseHeaders, corsHeaders(call.request, this.#deps.cors));
+  }
+
+  async #handle(call: Call, { route, params }: Match, query: string, address: string): Promise<void> {
+    const { request, response } = call;
+    const receivedAtMs = this.#deps.clock.nowMs();
+    const principal = this.#authenticate(request, route, address, receivedAtMs);
+    const within = principal !== undefined && route.counted ? this.#window(call, principal) : undefined;
+    // Refused by the window or not: whoever reads the body hears of it first.
+    within?.catch(() => undefined);
+    const exchange: Exchange = {
+      requestId: call.requestId,
+      route,
+      params,
+      query: new URLSearchParams(query),
+      headers: request.headers,
+      clientAddress: address,
+      receivedAtMs,
+      startedMs: call.startedMs,
+      principal,
+      baseHeaders: call.baseHeaders,
+      body: async () => {
+        const reading = readBody(request, route.intake, this.#deps.bodyLimits);
+        reading.catch(() => undefined);
+        await within;
+        return reading;
+      },
+    };
+    if (route.intake === "none") await within;
+    const handler = this.#deps.handlers[route.id];
+    if (handler === undefined) throw new Error(`route ${route.id} has no handler`);
+    if (handler.kind === "streamed") await handler.handle(exchange, sinkOver(response));
+    else sendReply(request, response, await handler.handle(exchange), call.baseHeaders);
+  }
+
+  #authenticate(request: IncomingMessage, route: Route, address: string, nowMs: number): Principal | undefined {
+    const { access } = route;
+    if (access.by === "key") return authenticateKey(request.headers, address, access, this.#deps.directory, nowMs);
+    if (access.by === "operator") authenticateOperator(request.headers, this.#deps.adminToken);
+    return undefined;
+  }
+
+  async #window(call: Call, { key }: Principal): Promise<void> {
+    const limit = key.rpm ?? this.#deps.rpmDefaults[key.environment];
+    const verdict = await this.#deps.state.window(key.id, limit);
+    const { baseHeaders } = call;
+    baseHeaders["x-ratelimit-limit"] = String(verdict.limit);
+    baseHeaders["x-ratelimit-remaining"] = String(verdict.remaining);
+    baseHeaders["x-ratelimit-reset"] = String(Math.ceil(verdict.resetAtMs / 1000));
+    if (verdict.allowed) return;
+    const waitSeconds = Math.max(1, Math.ceil((verdict.resetAtMs - this.#deps.clock.nowMs()) / 1000));
+    throw fault("rate_limit_exceeded", {
+      message: `This key is over its limit of ${verdict.limit} requests a minute. Try again in ${waitSeconds} s.`,
+      headers: { "retry-after": String(waitSeconds) },
+    });
+  }
+
+  #refuse(call: Call, error: unknown): void {
+    const { request, response, requestId, baseHeaders } = call;
+    const problem = error instanceof Fault ? error : internalFault(error);
+    if (problem.status >= 500) this.#deps.alarmed(problem, requestId);
+    if (response.headersSent) response.destroy();
+    else sendFault(request, response, problem, requestId, baseHeaders);
+  }
+
+  /** Not even HTTP: answered by hand on the socket, in the same envelope. */
+  #malformed(error: Error & { code?: string }, socket: Duplex): void {
+    if (error.code === "ECONNRESET" || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    const requestId = this.#deps.ids.next("req_");
+    const problem = malformedFault(error.code);
+    const body = JSON.stringify(envelopeOf(problem, requestId));
+    socket.end(
+      `HTTP/1.1 ${problem.status} ${problem.status === 431 ? "Request Header Fields Too Large" : "Bad Request"}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nx-svc-request-id: ${requestId}\r\nx-request-id: ${requestId}\r\nrequest-id: ${requestId}\r\nconnection: close\r\n\r\n${body}`,
+    );
+  }
+}
+
+type Call = {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly startedMs: number;
+  readonly baseHeaders: Record<string, string>;
+  requestId: string;
+  routeId: string;
+};
+
+/** The id of an answer is the id of its request, in the form the dialect expects. */
+const ID_PREFIXES: Readonly<Record<string, string>> = { createChatCompletion: "chatcmpl-" };
+
+function unknownPath(method: string, path: string): Fault {
+  const hint =
+    method === "POST" ? "POST /v1/chat/completions creates a chat completion" : "GET /docs lists every endpoint";
+  return fault("not_found", { message: `There is nothing at ${method} ${path.slice(0, 200)}. ${hint}.` });
+}
+
+function wrongMethod(method: string, allow: readonly string[]): Fault {
+  const list = allow.join(", ");
+  return fault("method_not_allowed", {
+    message: `${method.slice(0, 20)} is not allowed here; allowed: ${list}.`,
+    headers: { allow: list },
+  });
+}
+
+function tooManyFromAddress(waitSeconds: number): Fault {
+  return fault("rate_limit_exceeded", {
+    message: `Too many requests from this address. Try again in ${waitSeconds} s.`,
+    headers: { "retry-after": String(waitSeconds) },
+  });
+}
+
+function malformedFault(code: string | undefined): Fault {
+  if (code === "HPE_HEADER_OVERFLOW")
+    return fault("headers_too_large", { message: `The request headers are larger than ${HEADER_BYTES_MAX} bytes.` });
+  if (code === "ERR_HTTP_REQUEST_TIMEOUT")
+    return fault("request_timeout", { message: "The request did not arrive in time." });
+  return fault("invalid_request", { message: "The request is not well-formed HTTP." });
+}
+
+function internalFault(error: unknown): Fault {
+  const detail = { cause: error instanceof Error ? (error.stack ?? error.message) : String(error) };
+  return fault("internal_error", {
+    message: "The gateway failed on this request. Try again; if it stays, tell the operator the request id.",
+    detail,
+  });
+}

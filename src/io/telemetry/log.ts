@@ -1,0 +1,24 @@
+import { type Logger, pino } from "pino";
+
+export type { Logger };
+
+const REDACTED = [
+  "authorization",
+  "*.authorization",
+  "token",
+  "*.token",
+  "key",
+  "*.key",
+  "apiKey",
+  "*.apiKey",
+  "secret",
+  "*.secret",
+];
+
+/** Structured lines on stderr; stdout belongs to the banner and to answers of the CLI. */
+export function openLog(level: string): Logger {
+  return pino(
+    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, redact: { paths: REDACTED, censor: "[redacted]" } },
+    pino.destination({ dest: 2, sync: true }),
+  );
+}

@@ -1,0 +1,99 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { type Fault, fault } from "../../contract/faults.ts";
+import type { UpstreamProblem } from "../../language/canon/problem.ts";
+import type { UpstreamFailure } from "./transport.ts";
+
+/** What follows from a failed attempt. `last` is what the caller gets when no other endpoint is left. */
+export type Verdict =
+  | { readonly is: "next"; readonly why: string; readonly maybeAccepted: boolean; readonly last: Fault }
+  | { readonly is: "stop"; readonly why: string; readonly fault: Fault };
+
+/** Refusals of the caller's own request: another endpoint would refuse it too. */
+const CALLERS_FAULT: ReadonlySet<number> = new Set([400, 409, 413, 415, 422]);
+const CONTENT_POLICY = /content[_ -]?(policy|filter)|moderation|safety|policy_violation/i;
+const RETRY_AFTER_SECONDS_MAX = 3600;
+
+/** The endpoint answered with an error status. */
+export function classifyStatus(
+  status: number,
+  headers: IncomingHttpHeaders,
+  problem: UpstreamProblem,
+  provider: string,
+): Verdict {
+  if (CALLERS_FAULT.has(status) && !isBadCredential(problem)) return passedOn(status, problem);
+  if (status === 403 && CONTENT_POLICY.test(`${problem.code ?? ""} ${problem.type ?? ""}`))
+    return passedOn(status, problem);
+  if (status === 429) {
+    const seconds = retryAfterSeconds(headers["retry-after"]);
+    const last = fault("rate_limit_exceeded", {
+      message: `The provider ${provider} is at its rate limit and no other endpoint is left. ${seconds === undefined ? "Try again shortly." : `Try again in ${seconds} s.`}`,
+      ...(seconds === undefined ? {} : { headers: { "retry-after": String(seconds) } }),
+    });
+    return { is: "next", why: "provider at its rate limit (429)", maybeAccepted: false, last };
+  }
+  const timedOut = status === 408 || status === 504;
+  const why = isOperatorsFault(status)
+    ? `provider refused the gateway's own credential or deployment (${status})`
+    : `provider failed (${status})`;
+  return {
+    is: "next",
+    why,
+    maybeAccepted: timedOut || status === 502,
+    last: timedOut ? timeoutFault(provider) : brokenFault(provider),
+  };
+}
+
+/** No usable answer came at all. */
+export function classifyFailure(failure: UpstreamFailure, provider: string): Verdict {
+  const last = failure.kind === "timeout" ? timeoutFault(provider) : brokenFault(provider);
+  return { is: "next", why: `${failure.kind}: ${failure.why}`, maybeAccepted: failure.sent, last };
+}
+
+/** Status 200 with something that is not an answer of the dialect. */
+export function classifyMalformed(what: string, provider: string): Verdict {
+  return { is: "next", why: `malformed answer: ${what}`, maybeAccepted: true, last: brokenFault(provider) };
+}
+
+function passedOn(status: number, problem: UpstreamProblem): Verdict {
+  const message = withoutSecrets(problem.message);
+  return {
+    is: "stop",
+    why: `provider refused the request (${status})`,
+    fault: fault("provider_error", { message, status }),
+  };
+}
+
+/** Some providers answer a bad key of the operator with 400; that is nobody's business but the operator's. */
+function isBadCredential(problem: UpstreamProblem): boolean {
+  return /api[_ -]?key[_ ]?(not valid|invalid)|invalid[_ -]?api[_ -]?key/i.test(
+    `${problem.code ?? ""} ${problem.message}`,
+  );
+}
+
+function isOperatorsFault(status: number): boolean {
+  return status === 401 || status === 402 || status === 403 || status === 404;
+}
+
+const timeoutFault = (provider: string) =>
+  fault("upstream_timeout", {
+    message: `The provider ${provider} did not answer in time and no other endpoint is left. Try again.`,
+  });
+
+const brokenFault = (provider: string) =>
+  fault("upstream_error", {
+    message: `The provider ${provider} gave no usable answer and no other endpoint is left. Try again.`,
+  });
+
+/** Seconds or a date; garbage counts as absent, absurd values are capped. */
+function retryAfterSeconds(header: string | undefined): number | undefined {
+  if (header === undefined || !/^\d{1,12}$/.test(header)) return undefined;
+  return Math.min(Number(header), RETRY_AFTER_SECONDS_MAX);
+}
+
+const SECRET =
+  /\b(?:sk|pk|rk|gsk|xai|AIza|AKIA|ya29)[-_.][\w.-]{6,}|\bAIza[\w-]{10,}|\b[Bb]earer\s+\S+|([?&](?:key|api_key|token)=)[^&\s"']+/g;
+
+/** A provider's message can echo a credential; the caller never sees one. */
+export function withoutSecrets(message: string): string {
+  return message.replace(SECRET, "[redacted]");
+}

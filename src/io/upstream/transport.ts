@@ -1,0 +1,155 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { Agent, type Dispatcher } from "undici";
+
+/** How an upstream call ended before or inside its answer. */
+export type UpstreamFailure = {
+  readonly kind: "connect" | "timeout" | "broken" | "aborted";
+  /** Whether any byte of the request may have reached the provider. */
+  readonly sent: boolean;
+  /** For the log: names the fault, never content. */
+  readonly why: string;
+};
+
+/** Takes the body of an answer piece by piece. Returning "pause" holds the provider back until `resume`. */
+export type BodyReader = {
+  data(chunk: Buffer): "more" | "pause";
+  end(): void;
+  failed(failure: UpstreamFailure): void;
+};
+
+export type UpstreamRequest = {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+};
+
+export type UpstreamListener = {
+  /** Chooses the reader by status and headers; nothing of the body is lost. */
+  answered(status: number, headers: IncomingHttpHeaders): BodyReader;
+  /** No answer began. */
+  failed(failure: UpstreamFailure): void;
+};
+
+export type UpstreamCall = { abort(): void; resume(): void };
+
+export type Transport = {
+  send(request: UpstreamRequest, listener: UpstreamListener): UpstreamCall;
+  close(): Promise<void>;
+};
+
+export type TransportLimits = {
+  readonly connections: number;
+  readonly connectTimeoutMs: number;
+  readonly firstByteTimeoutMs: number;
+  readonly idleTimeoutMs: number;
+};
+
+const HEADER_BYTES_MAX = 64 * 1024;
+
+/** The one place that opens connections to providers. Redirects are never followed, answers never decompressed. */
+export function httpTransport(limits: TransportLimits): Transport {
+  const agent = new Agent({
+    connections: limits.connections,
+    pipelining: 1,
+    headersTimeout: limits.firstByteTimeoutMs,
+    bodyTimeout: limits.idleTimeoutMs,
+    maxHeaderSize: HEADER_BYTES_MAX,
+    keepAliveTimeout: 30_000,
+    connect: { timeout: limits.connectTimeoutMs },
+  });
+  return {
+    send: (request, listener) => new HttpCall(agent, request, listener),
+    close: () => agent.destroy(),
+  };
+}
+
+class HttpCall implements UpstreamCall, Dispatcher.DispatchHandler {
+  readonly #listener: UpstreamListener;
+  #reader: BodyReader | undefined;
+  #controller: Dispatcher.DispatchController | undefined;
+  #sent = false;
+  #over = false;
+  #abortedEarly = false;
+
+  constructor(agent: Agent, request: UpstreamRequest, listener: UpstreamListener) {
+    this.#listener = listener;
+    const url = new URL(request.url);
+    try {
+      agent.dispatch(
+        {
+          origin: url.origin,
+          path: `${url.pathname}${url.search}`,
+          method: "POST",
+          headers: request.headers,
+          body: request.body,
+        },
+        this,
+      );
+    } catch (error) {
+      this.#fail("connect", error);
+    }
+  }
+
+  abort(): void {
+    this.#abortedEarly = true;
+    this.#controller?.abort(new Error("aborted by the gateway"));
+  }
+
+  resume(): void {
+    this.#controller?.resume();
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#abortedEarly) {
+      controller.abort(new Error("aborted by the gateway"));
+      return;
+    }
+    this.#sent = true;
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    if (status < 200) return;
+    this.#reader = this.#listener.answered(status, headers);
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#over || this.#reader === undefined) return;
+    if (this.#reader.data(chunk) === "pause") controller.pause();
+  }
+
+  onResponseEnd(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#reader?.end();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#fail(kindOf(error, this.#sent, this.#abortedEarly), error);
+  }
+
+  #fail(kind: UpstreamFailure["kind"], error: unknown): void {
+    if (this.#over) return;
+    this.#over = true;
+    const failure: UpstreamFailure = { kind, sent: this.#sent, why: whyOf(error) };
+    if (this.#reader === undefined) this.#listener.failed(failure);
+    else this.#reader.failed(failure);
+  }
+}
+
+function kindOf(error: Error, sent: boolean, aborted: boolean): UpstreamFailure["kind"] {
+  if (aborted) return "aborted";
+  const code = codeOf(error);
+  if (code === "UND_ERR_HEADERS_TIMEOUT" || code === "UND_ERR_BODY_TIMEOUT" || code === "UND_ERR_CONNECT_TIMEOUT")
+    return "timeout";
+  return sent ? "broken" : "connect";
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+}
+
+/** Codes and class names only: messages of the network stack can carry addresses and headers. */
+function whyOf(error: unknown): string {
+  return codeOf(error) ?? (error instanceof Error ? error.name : "unknown fault");
+}

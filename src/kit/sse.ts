@@ -1,0 +1,79 @@
+import { StringDecoder } from "node:string_decoder";
+
+/** One server-sent event: its data lines joined, and its name when it has one. */
+export type SseFrame = { readonly event: string | null; readonly data: string };
+
+export class SseOverflow extends Error {
+  constructor(maxChars: number) {
+    super(`an event is longer than ${maxChars} characters`);
+    this.name = "SseOverflow";
+  }
+}
+
+const BYTE_ORDER_MARK = "\uFEFF";
+
+/** Cuts a byte stream into events, wherever the chunks were split. Comments are dropped; the buffer has a cap. */
+export class SseReader {
+  readonly #decoder = new StringDecoder("utf8");
+  readonly #maxChars: number;
+  #text = "";
+  #begun = false;
+  #endedInCarriageReturn = false;
+
+  constructor(maxChars: number) {
+    this.#maxChars = maxChars;
+  }
+
+  push(chunk: Buffer): SseFrame[] {
+    return this.#take(this.#decoder.write(chunk));
+  }
+
+  /** The stream is over; an event that lacks its closing blank line counts all the same. */
+  end(): SseFrame[] {
+    return this.#take(`${this.#decoder.end()}\n\n`);
+  }
+
+  #take(decoded: string): SseFrame[] {
+    let text = decoded;
+    if (!this.#begun && text !== "") {
+      this.#begun = true;
+      if (text.startsWith(BYTE_ORDER_MARK)) text = text.slice(1);
+    }
+    if (this.#endedInCarriageReturn && text !== "") {
+      this.#endedInCarriageReturn = false;
+      if (text.startsWith("\n")) text = text.slice(1);
+    }
+    if (text.includes("\r")) {
+      this.#endedInCarriageReturn = text.endsWith("\r");
+      text = text.replace(/\r\n?/g, "\n");
+    }
+    this.#text += text;
+    const frames: SseFrame[] = [];
+    let from = 0;
+    let at = this.#text.indexOf("\n\n");
+    while (at >= 0) {
+      const frame = readBlock(this.#text.slice(from, at));
+      if (frame !== undefined) frames.push(frame);
+      from = at + 2;
+      at = this.#text.indexOf("\n\n", from);
+    }
+    if (from > 0) this.#text = this.#text.slice(from);
+    if (this.#text.length > this.#maxChars) throw new SseOverflow(this.#maxChars);
+    return frames;
+  }
+}
+
+function readBlock(block: string): SseFrame | undefined {
+  if (block.startsWith("data: ") && !block.includes("\n")) return { event: null, data: block.slice(6) };
+  let event: string | null = null;
+  let data: string | undefined;
+  for (const line of block.split("\n")) {
+    const colon = line.indexOf(":");
+    if (colon === 0) continue;
+    const field = colon < 0 ? line : line.slice(0, colon);
+    const rest = colon < 0 ? "" : line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1);
+    if (field === "data") data = data === undefined ? rest : `${data}\n${rest}`;
+    else if (field === "event") event = rest === "" ? null : rest;
+  }
+  return data === undefined ? undefined : { event, data };
+}

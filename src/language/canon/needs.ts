@@ -1,0 +1,65 @@
+import type { Call } from "./call.ts";
+import type { Part } from "./parts.ts";
+
+/** What a call asks of an endpoint beyond plain text. */
+type Need = "tools" | "json_schema" | "image_input" | "audio_input" | "pdf_input";
+
+/** A need and the field of the request that has it, so that a refusal can name it. */
+export type NeedSource = { readonly need: Need; readonly param: string };
+
+export function needsOf(call: Call): NeedSource[] {
+  const needs: NeedSource[] = [];
+  if (call.tools.length > 0) needs.push({ need: "tools", param: "tools" });
+  if (call.responseFormat === "json_schema") needs.push({ need: "json_schema", param: "response_format" });
+  for (const [turnIndex, turn] of call.turns.entries()) {
+    for (const [partIndex, part] of turn.parts.entries()) {
+      const need = MEDIA_NEEDS[part.is];
+      if (need !== undefined) needs.push({ need, param: `messages.${turnIndex}.content.${partIndex}` });
+    }
+  }
+  return needs;
+}
+
+const MEDIA_NEEDS: Partial<Record<Part["is"], Need>> = {
+  image: "image_input",
+  audio: "audio_input",
+  file: "pdf_input",
+};
+
+const CHARS_PER_TOKEN = 4;
+const TOKENS_PER_TURN = 4;
+/** What a provider may count for one picture or one document page; only used for estimates. */
+const TOKENS_PER_MEDIA = 1600;
+
+/** Tokens of a text by its length: ASCII at four characters a token, anything else at one and a half. */
+export function estimateTextTokens(text: string): number {
+  let wide = 0;
+  for (let at = 0; at < text.length; at += 1) if (text.charCodeAt(at) > 127) wide += 1;
+  return Math.ceil((text.length - wide) / CHARS_PER_TOKEN + wide / 1.5);
+}
+
+/** The input of a call, estimated: for holds, for expected cost, and for billing where a provider reports nothing. */
+export function estimateInputTokens(call: Call, toolsJsonLength: number): number {
+  let tokens = Math.ceil(toolsJsonLength / CHARS_PER_TOKEN);
+  for (const turn of call.turns) {
+    tokens += TOKENS_PER_TURN;
+    for (const part of turn.parts) tokens += estimatePartTokens(part);
+  }
+  return tokens;
+}
+
+function estimatePartTokens(part: Part): number {
+  switch (part.is) {
+    case "text":
+    case "refusal":
+    case "reasoning":
+    case "tool_result":
+      return estimateTextTokens(part.text);
+    case "tool_call":
+      return estimateTextTokens(part.argumentsText) + estimateTextTokens(part.name);
+    case "image":
+    case "audio":
+    case "file":
+      return TOKENS_PER_MEDIA;
+  }
+}

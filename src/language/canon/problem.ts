@@ -1,0 +1,8 @@
+/** What a provider says went wrong, in its own words. */
+export type UpstreamProblem = {
+  readonly message: string;
+  readonly code: string | null;
+  readonly type: string | null;
+  /** A status that stands in the body, for errors inside a stream. */
+  readonly status: number | null;
+};

@@ -1,0 +1,10 @@
+/** What one answer used. Token figures include their parts: input includes cached and written, output includes reasoning. */
+export type Usage = {
+  readonly inputTokens: number;
+  readonly cachedTokens: number;
+  readonly cacheWriteTokens: number;
+  readonly outputTokens: number;
+  readonly reasoningTokens: number;
+  readonly audioInputTokens: number;
+  readonly audioOutputTokens: number;
+};

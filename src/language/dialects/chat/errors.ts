@@ -1,0 +1,36 @@
+import { isJsonObject } from "../../../kit/json.ts";
+import type { UpstreamProblem } from "../../canon/problem.ts";
+
+const MESSAGE_CHARS_MAX = 2000;
+
+/** Reads every error shape that servers of this dialect are known to send; never fails. */
+export function decodeProblem(body: unknown, status: number | null): UpstreamProblem {
+  const first = Array.isArray(body) ? body[0] : body;
+  if (!isJsonObject(first)) return problem(null, null, null, status);
+  const inner = isJsonObject(first["error"]) ? first["error"] : first;
+  const detail = first["detail"];
+  const message = textOf(inner["message"]) ?? textOf(first["error"]) ?? textOf(detail) ?? detailList(detail);
+  const code = textOf(inner["code"]);
+  const stated = typeof inner["code"] === "number" ? inner["code"] : inner["status_code"];
+  return problem(message, code, textOf(inner["type"]), typeof stated === "number" ? stated : status);
+}
+
+function problem(
+  message: string | null,
+  code: string | null,
+  type: string | null,
+  status: number | null,
+): UpstreamProblem {
+  return { message: (message ?? "the provider gave no reason").slice(0, MESSAGE_CHARS_MAX), code, type, status };
+}
+
+function textOf(value: unknown): string | null {
+  return typeof value === "string" && value !== "" ? value : null;
+}
+
+/** Validation errors as a list of places and sentences. */
+function detailList(detail: unknown): string | null {
+  if (!Array.isArray(detail)) return null;
+  const lines = detail.flatMap((item) => (isJsonObject(item) && typeof item["msg"] === "string" ? [item["msg"]] : []));
+  return lines.length === 0 ? null : lines.join("; ");
+}

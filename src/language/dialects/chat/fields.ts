@@ -1,0 +1,52 @@
+/** How a dialect treats a parameter: honoured, refused, accepted and ignored, or meant for the gateway alone. */
+export type Cell = "yes" | "400" | "no-op" | "svc";
+
+/**
+ * The parameter table's rows as the chat-completions dialect (D1) treats them. The same table answers requests and
+ * feeds the test matrix. Fields that are the call itself (model, messages, stream, n) have no row.
+ */
+export const FIELDS: Readonly<Record<string, Cell>> = {
+  temperature: "yes",
+  top_p: "yes",
+  max_tokens: "yes",
+  response_format: "yes",
+  tools: "yes",
+  allowed_tools: "yes",
+  tool_choice: "yes",
+  reasoning_effort: "yes",
+  stop: "yes",
+  top_k: "400",
+  seed: "yes",
+  logprobs: "yes",
+  top_logprobs: "yes",
+  presence_penalty: "yes",
+  frequency_penalty: "yes",
+  logit_bias: "yes",
+  verbosity: "yes",
+  prediction: "yes",
+  prompt_cache_key: "yes",
+  safety_identifier: "yes",
+  service_tier: "yes",
+  user: "yes",
+  parallel_tool_calls: "yes",
+  min_p: "400",
+  repetition_penalty: "400",
+  store: "400",
+  session_id: "svc",
+  cost_tier: "svc",
+  remaining_turns: "svc",
+  metadata: "400",
+  modalities: "400",
+  include_reasoning: "400",
+  chat_template_kwargs: "400",
+};
+
+/** Fields of the wire that are other names of a row. */
+export const ALIASES: Readonly<Record<string, string>> = {
+  max_completion_tokens: "max_tokens",
+  reasoning: "reasoning_effort",
+  thinking: "reasoning_effort",
+};
+
+/** Fields that are the call itself. */
+export const CALL_FIELDS: ReadonlySet<string> = new Set(["model", "messages", "stream", "stream_options", "n"]);

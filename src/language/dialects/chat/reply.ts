@@ -1,0 +1,60 @@
+import { isJsonObject, type JsonObject, parseJsonObject, patchMembers } from "../../../kit/json.ts";
+import type { ShownCost, WholeAnswer } from "../../canon/answer.ts";
+import type { Usage } from "../../canon/usage.ts";
+import { decodeUsage } from "./usage.ts";
+
+/** The provider's bytes with our id, and the cost beside its usage; undefined when they are not an answer of this dialect. */
+export function decodeReply(bytes: Buffer, ownId: string): WholeAnswer | undefined {
+  const body = parseJsonObject(bytes);
+  if ("problem" in body) return undefined;
+  const { choices, id, usage } = body.value;
+  if (!Array.isArray(choices) || choices.length === 0) return undefined;
+  let outputChars = 0;
+  for (const choice of choices) {
+    if (!isJsonObject(choice) || !isJsonObject(choice["message"])) return undefined;
+    outputChars += messageChars(choice["message"]);
+  }
+  return {
+    usage: decodeUsage(usage),
+    upstreamId: typeof id === "string" && id !== "" ? id : null,
+    outputChars,
+    render: (counted, shown) =>
+      patchMembers(bytes, body, [
+        { key: "id", json: JSON.stringify(ownId) },
+        { key: "usage", json: JSON.stringify(encodeUsage(usage, counted, shown)) },
+      ]),
+  };
+}
+
+/** The provider's own usage object with the cost added, or one made from the gateway's count when it sent none. */
+export function encodeUsage(wire: unknown, counted: Usage, shown: ShownCost | undefined): JsonObject {
+  const cost = shown === undefined ? {} : { cost: shown.cost, currency: shown.currency };
+  const base = {
+    prompt_tokens: counted.inputTokens,
+    completion_tokens: counted.outputTokens,
+    total_tokens: counted.inputTokens + counted.outputTokens,
+    prompt_tokens_details: { cached_tokens: counted.cachedTokens },
+    completion_tokens_details: { reasoning_tokens: counted.reasoningTokens },
+  };
+  return isJsonObject(wire) ? { ...base, ...wire, ...cost } : { ...base, ...cost };
+}
+
+/** Characters a message or a delta carries: text, reasoning, refusal and tool arguments. */
+export function messageChars(message: JsonObject): number {
+  let chars = lengthOf(message["content"]) + lengthOf(message["refusal"]);
+  chars += lengthOf(message["reasoning_content"]) + lengthOf(message["reasoning"]);
+  const calls = message["tool_calls"];
+  if (Array.isArray(calls)) {
+    for (const call of calls) {
+      if (!isJsonObject(call) || !isJsonObject(call["function"])) continue;
+      chars += lengthOf(call["function"]["name"]) + lengthOf(call["function"]["arguments"]);
+    }
+  }
+  return chars;
+}
+
+function lengthOf(value: unknown): number {
+  if (typeof value === "string") return value.length;
+  // Some servers stream content as an array of parts.
+  return Array.isArray(value) ? JSON.stringify(value).length : 0;
+}
