@@ -1,0 +1,298 @@
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type Server,
+  type ServerResponse,
+} from "node:http";
+import { createServer as createTcpServer, type Socket } from "node:net";
+import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
+import { gzipSync } from "node:zlib";
+import { isJsonObject } from "../../src/kit/json.ts";
+import { chatFrames, chatJson } from "./chat-bodies.ts";
+
+export { chatFrames, chatJson } from "./chat-bodies.ts";
+
+/** One piece of a body; `afterMs` is the silence before it. */
+export type Frame = string | Buffer | { readonly data: string | Buffer; readonly afterMs: number };
+
+/** Where an answer breaks off: before its headers, right after them, or after so many bytes of its body. */
+export type BreakingPoint = "before_headers" | "after_headers" | number;
+
+/** What a scripted upstream does with one request. Nothing given: 200 with an empty body. */
+export type Script = {
+  readonly status?: number;
+  readonly headers?: OutgoingHttpHeaders;
+  /** The body: one of these three. `frames` is read lazily, so it may be endless. */
+  readonly json?: unknown;
+  readonly body?: string | Buffer;
+  readonly frames?: Iterable<Frame>;
+  /** Bytes put on the socket as they are, in the place of an HTTP answer. */
+  readonly raw?: string | Buffer;
+  readonly beforeHeadersMs?: number;
+  readonly betweenFramesMs?: number;
+  /** Every byte of the body in a write of its own. */
+  readonly slices?: "bytes";
+  readonly encoding?: "gzip";
+  /** How the end of the body is told. Default: length for json and body, chunked for frames. */
+  readonly framing?: "length" | "chunked" | "close";
+  /** Default: the answer is whole. A stalled answer keeps its connection open and says nothing more. */
+  readonly end?:
+    | { readonly is: "cut"; readonly after: BreakingPoint; readonly how?: "fin" | "rst" }
+    | { readonly is: "stall"; readonly after: BreakingPoint };
+  /** Bytes written on the connection once the answer is whole and the connection idle. */
+  readonly idleBytes?: string | Buffer;
+};
+
+/** A script, or one chosen by the request. */
+export type Answering = Script | ((received: Received) => Script);
+
+/** A request as it came in. */
+export type Received = {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly rawHeaders: readonly string[];
+  readonly raw: Buffer;
+  /** The body parsed, undefined when it is not JSON. */
+  readonly json: unknown;
+  /** Which connection it came on, counted from 1. */
+  readonly connection: number;
+  /** True once the caller hung up before the answer was whole. */
+  readonly aborted: boolean;
+  /** How it ended: `broken` when the script broke it off. */
+  readonly over: Promise<"whole" | "aborted" | "broken">;
+};
+
+export type Upstream = {
+  /** `http://127.0.0.1:port`; `baseUrl` is the same with `/v1`. */
+  readonly url: string;
+  readonly baseUrl: string;
+  readonly port: number;
+  readonly requests: readonly Received[];
+  /** Adds the answer to the next request that has none yet. */
+  next(answering: Answering): void;
+  /** Answers every request for which nothing is queued. */
+  always(answering: Answering): void;
+  /** Resolves once so many requests have come in, with the last of them. */
+  arrived(count: number): Promise<Received>;
+  openSockets(): number;
+  connections(): number;
+  close(): Promise<void>;
+};
+
+/** A well-formed chat completion, streamed when the request asks for a stream. */
+export function plainChat(received: Received): Script {
+  const asked = isJsonObject(received.json) ? received.json : {};
+  const model = typeof asked["model"] === "string" ? asked["model"] : "upstream-model";
+  if (asked["stream"] !== true) return { json: chatJson({ model }) };
+  const options = asked["stream_options"];
+  const usage = isJsonObject(options) && options["include_usage"] === true ? "asked" : "not_asked";
+  return { frames: chatFrames(["Hello", " there"], { model, usage }) };
+}
+
+/** A real HTTP server on a free loopback port that keeps every request and answers by script. */
+export async function startUpstream(first: Answering = plainChat): Promise<Upstream> {
+  const requests: Received[] = [];
+  const queue: Answering[] = [];
+  const waiting: { count: number; resolve: (received: Received) => void }[] = [];
+  const sockets = new Map<Socket, number>();
+  let connections = 0;
+  let usual = first;
+  const server = createServer({ keepAliveTimeout: 120_000 }, async (request, response) => {
+    response.on("error", () => undefined);
+    const { received, settle } = await receive(request, response, sockets.get(request.socket) ?? 0);
+    requests.push(received);
+    for (const waiter of waiting) if (waiter.count === requests.length) waiter.resolve(received);
+    const answering = queue.shift() ?? usual;
+    await play(typeof answering === "function" ? answering(received) : answering, response, settle).catch(() =>
+      response.destroy(),
+    );
+  });
+  server.on("connection", (socket) => {
+    connections += 1;
+    sockets.set(socket, connections);
+    socket.on("error", () => undefined);
+    socket.once("close", () => sockets.delete(socket));
+  });
+  const port = await listen(server);
+  return {
+    url: `http://127.0.0.1:${port}`,
+    baseUrl: `http://127.0.0.1:${port}/v1`,
+    port,
+    requests,
+    next: (answering) => queue.push(answering),
+    always(answering) {
+      usual = answering;
+    },
+    arrived(count) {
+      const already = requests[count - 1];
+      if (already !== undefined) return Promise.resolve(already);
+      return new Promise((resolve) => waiting.push({ count, resolve }));
+    },
+    openSockets: () => sockets.size,
+    connections: () => connections,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+        // A raw answer takes its socket out of the server's own list.
+        for (const socket of sockets.keys()) socket.destroy();
+      }),
+  };
+}
+
+/** A port on which nothing listens: connections to it are refused. */
+export async function unusedPort(): Promise<number> {
+  const server = createTcpServer();
+  const port = await listen(server);
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+async function listen(server: Server | ReturnType<typeof createTcpServer>): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the server has no port");
+  return address.port;
+}
+
+type Settle = (how: "broken") => void;
+
+async function receive(
+  request: IncomingMessage,
+  response: ServerResponse,
+  connection: number,
+): Promise<{ received: Received; settle: Settle }> {
+  const { promise: over, resolve } = Promise.withResolvers<"whole" | "aborted" | "broken">();
+  let outcome: "whole" | "aborted" | "broken" | undefined;
+  const settle = (how: "whole" | "aborted" | "broken") => {
+    outcome ??= how;
+    resolve(outcome);
+  };
+  response.once("close", () => settle(response.writableFinished ? "whole" : "aborted"));
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of request) if (Buffer.isBuffer(chunk)) chunks.push(chunk);
+  } catch {
+    settle("aborted");
+  }
+  const raw = Buffer.concat(chunks);
+  const received: Received = {
+    method: request.method ?? "",
+    path: request.url ?? "",
+    headers: request.headers,
+    rawHeaders: request.rawHeaders,
+    raw,
+    json: parsed(raw),
+    connection,
+    get aborted() {
+      return outcome === "aborted";
+    },
+    over,
+  };
+  return { received, settle };
+}
+
+function parsed(raw: Buffer): unknown {
+  try {
+    return JSON.parse(raw.toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+async function play(script: Script, response: ServerResponse, settle: Settle): Promise<void> {
+  const { end, socket } = { end: script.end, socket: response.socket };
+  if (socket === null) return;
+  if (script.beforeHeadersMs !== undefined) await sleep(script.beforeHeadersMs, undefined, { ref: false });
+  const breakOff = async () => {
+    if (end?.is !== "cut") return;
+    settle("broken");
+    // What was written is read first; a reset would throw it away on its way.
+    await sleep(20);
+    if (end.how === "rst") socket.resetAndDestroy();
+    else socket.end(() => socket.destroy());
+  };
+  if (end?.after === "before_headers") return breakOff();
+  if (script.raw !== undefined) {
+    response.detachSocket(socket);
+    await written(socket, Buffer.from(script.raw));
+    if (end !== undefined) await breakOff();
+    return;
+  }
+  writeHead(script, response);
+  if (end?.after === "after_headers") {
+    response.flushHeaders();
+    return breakOff();
+  }
+  const limit = end === undefined ? Number.POSITIVE_INFINITY : Number(end.after);
+  if ((await writeBody(script, response, limit)) === "limit_reached") return breakOff();
+  response.end(() => {
+    if (script.idleBytes !== undefined) setTimeout(() => socket.write(script.idleBytes ?? ""), 5);
+    if (script.framing === "close") socket.end();
+  });
+}
+
+function writeHead(script: Script, response: ServerResponse): void {
+  const body = wholeBody(script);
+  const headers: OutgoingHttpHeaders = {
+    "content-type": script.frames === undefined ? "application/json" : "text/event-stream; charset=utf-8",
+  };
+  if (script.encoding === "gzip") headers["content-encoding"] = "gzip";
+  if (script.framing === "close") {
+    response.useChunkedEncodingByDefault = false;
+    response.shouldKeepAlive = false;
+  } else if (body !== undefined && script.framing !== "chunked") headers["content-length"] = body.length;
+  for (const [name, value] of Object.entries(script.headers ?? {})) headers[name.toLowerCase()] = value;
+  response.writeHead(script.status ?? 200, headers);
+}
+
+/** The body when it is one piece; undefined when it comes in frames. */
+function wholeBody(script: Script): Buffer | undefined {
+  if (script.frames !== undefined && script.encoding === undefined) return undefined;
+  const plain =
+    script.frames !== undefined
+      ? Buffer.concat([...script.frames].map((frame) => Buffer.from(dataOf(frame))))
+      : Buffer.from(script.json === undefined ? (script.body ?? "") : JSON.stringify(script.json));
+  return script.encoding === "gzip" ? gzipSync(plain) : plain;
+}
+
+async function writeBody(script: Script, response: ServerResponse, limit: number): Promise<"all" | "limit_reached"> {
+  const body = wholeBody(script);
+  const frames: Iterable<Frame> = body === undefined ? (script.frames ?? []) : [body];
+  let sent = 0;
+  for (const frame of frames) {
+    const afterMs = typeof frame === "string" || Buffer.isBuffer(frame) ? script.betweenFramesMs : frame.afterMs;
+    if (afterMs !== undefined) await sleep(afterMs, undefined, { ref: false });
+    if (response.destroyed) return "all";
+    const bytes = Buffer.from(dataOf(frame)).subarray(0, limit - sent);
+    if (script.slices === "bytes") {
+      for (let at = 0; at < bytes.length; at += 1) {
+        await written(response, bytes.subarray(at, at + 1));
+        await turn();
+      }
+    } else await written(response, bytes);
+    sent += bytes.length;
+    if (sent >= limit) return "limit_reached";
+  }
+  return "all";
+}
+
+function dataOf(frame: Frame): string | Buffer {
+  return typeof frame === "string" || Buffer.isBuffer(frame) ? frame : frame.data;
+}
+
+/** Resolves when the bytes have been handed to the system, or the other side has gone. */
+function written(to: ServerResponse | Socket, bytes: Buffer): Promise<void> {
+  if (bytes.length === 0) return Promise.resolve();
+  return new Promise((resolve) => {
+    const gone = () => resolve();
+    to.once("close", gone);
+    to.write(bytes, () => {
+      to.removeListener("close", gone);
+      resolve();
+    });
+  });
+}
