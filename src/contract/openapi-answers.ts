@@ -1,0 +1,157 @@
+import { z } from "zod";
+import { FAULTS, type FaultCode } from "./faults.ts";
+import type { Json, SchemaBook } from "./openapi-schemas.ts";
+import type { Route } from "./route.ts";
+import { faultCodes, faultsOf } from "./route-faults.ts";
+
+/** Headers of answers, by the name of their component: [header, meaning, example]. */
+const HEADERS = {
+  RequestId: [
+    "X-Svc-Request-Id",
+    "Unique id of the request; on a completion the id in the body.",
+    "chatcmpl-0198f3c2…",
+  ],
+  Model: ["X-Svc-Model", "Model that served the request.", "sandbox/chat"],
+  Provider: ["X-Svc-Provider", "Provider that served the request.", "sandbox-de"],
+  SovereigntyLevel: ["X-Svc-Sovereignty-Level", "Sovereignty level of the endpoint that served the request.", "L2"],
+  ComputeCountries: [
+    "X-Svc-Compute-Countries",
+    "Every country the input may have been processed in, when known: ISO 3166-1 alpha-2, separated by commas.",
+    "DE",
+  ],
+  RouteReason: ["X-Svc-Route-Reason", "Why this endpoint; prose, not to be parsed.", "cheapest eligible endpoint"],
+  UpstreamSurface: ["X-Svc-Upstream-Surface", "Provider API that served the request.", "chat"],
+  RateLimitLimit: ["X-RateLimit-Limit", "Requests a minute this key may send.", "300"],
+  RateLimitRemaining: ["X-RateLimit-Remaining", "Requests left in the current window.", "299"],
+  RateLimitReset: ["X-RateLimit-Reset", "Unix time in seconds at which the window rolls over.", "1793836860"],
+  RetryAfter: ["Retry-After", "Seconds to wait before the next try.", "12"],
+  WwwAuthenticate: ["WWW-Authenticate", "How to authenticate.", "Bearer"],
+} as const;
+
+type HeaderName = keyof typeof HEADERS;
+
+const RATE_HEADERS = ["RateLimitLimit", "RateLimitRemaining", "RateLimitReset"] as const;
+const INFERENCE_HEADERS = [
+  "Model",
+  "Provider",
+  "SovereigntyLevel",
+  "ComputeCountries",
+  "RouteReason",
+  "UpstreamSurface",
+] as const;
+
+const ErrorEnvelope = z
+  .object({
+    error: z.object({
+      message: z.string().describe("What is wrong and what to do next, for people."),
+      type: z.enum([...new Set(Object.values(FAULTS).map(({ type }) => type))]),
+      code: z.enum(faultCodes()).describe("For programs: a code never changes its meaning."),
+      param: z.string().optional().describe("The field at fault, when one is."),
+      request_id: z.string().describe("The same as X-Svc-Request-Id."),
+    }),
+  })
+  .meta({ id: "Error" });
+
+/** The headers that a part of the document refers to. */
+export function headerComponents(part: Json): Json {
+  const text = JSON.stringify(part);
+  const used = Object.entries(HEADERS).filter(([name]) => text.includes(`"#/components/headers/${name}"`));
+  return Object.fromEntries(
+    used.map(([name, [, description, example]]) => [name, { description, schema: { type: "string" }, example }]),
+  );
+}
+
+function headers(names: readonly HeaderName[]): Json {
+  if (names.length === 0) return {};
+  const refer = (name: HeaderName) => [HEADERS[name][0], { $ref: `#/components/headers/${name}` }];
+  return { headers: Object.fromEntries(names.map(refer)) };
+}
+
+/** Refusals that several routes share, kept once and referred to. */
+export type RefusalBook = {
+  refer(status: number, refusal: Json): Json;
+  named(): Json;
+};
+
+export function makeRefusalBook(): RefusalBook {
+  const kept = new Map<string, { name: string; status: number; refusal: Json }>();
+  return {
+    refer(status, refusal) {
+      const text = JSON.stringify(refusal);
+      const alike = [...kept.values()].filter((one) => one.status === status).length;
+      const name = kept.get(text)?.name ?? `Refused${status}${alike === 0 ? "" : `-${alike + 1}`}`;
+      kept.set(text, { name, status, refusal });
+      return { $ref: `#/components/responses/${name}` };
+    },
+    named: () => Object.fromEntries([...kept.values()].map(({ name, refusal }) => [name, refusal])),
+  };
+}
+
+/** Every answer of a route by status: the good one, then each error status with its codes. */
+export function answersOf(route: Route, book: SchemaBook, refusals: RefusalBook): Json {
+  const errors = new Map<number, FaultCode[]>();
+  for (const code of faultsOf(route)) {
+    const { status } = FAULTS[code];
+    errors.set(status, [...(errors.get(status) ?? []), code]);
+  }
+  const refused = [...errors].map(([status, codes]) => [status, refusals.refer(status, refusal(route, codes, book))]);
+  return Object.fromEntries([[goodStatus(route), goodAnswer(route, book)], ...refused]);
+}
+
+function goodStatus({ answer }: Route): number {
+  return answer.is === "json" ? answer.status : 200;
+}
+
+function goodAnswer(route: Route, book: SchemaBook): Json {
+  const { answer, access, counted } = route;
+  const names: HeaderName[] = [];
+  if (access.by !== "anyone") names.push("RequestId");
+  if (answer.is === "json_or_events") names.push(...INFERENCE_HEADERS);
+  if (counted) names.push(...RATE_HEADERS);
+  const described = { description: goodWords(route), ...headers(names) };
+  if (answer.is === "json" && answer.status === 204) return described;
+  return { ...described, content: goodContent(route, book) };
+}
+
+function goodWords({ answer }: Route): string {
+  switch (answer.is) {
+    case "json":
+      return answer.status === 201 ? "Created." : "Done.";
+    case "json_or_events":
+      return "JSON; or, with `stream: true`, server-sent events. The data of each event is one chunk, and `data: [DONE]` is the last. An error after the first byte comes as an event with the error envelope as its data.";
+    case "text":
+      return "Done.";
+  }
+}
+
+function goodContent({ answer, example }: Route, book: SchemaBook): Json {
+  const shown = example?.answer === undefined ? {} : { example: example.answer };
+  switch (answer.is) {
+    case "json":
+      return { "application/json": { schema: book.of(answer.schema), ...shown } };
+    case "json_or_events":
+      return {
+        "application/json": { schema: book.of(answer.schema), ...shown },
+        "text/event-stream": { schema: book.of(answer.frame) },
+      };
+    case "text":
+      return {
+        [answer.contentType]: { schema: { type: answer.contentType === "application/json" ? "object" : "string" } },
+      };
+  }
+}
+
+function refusal(route: Route, codes: readonly FaultCode[], book: SchemaBook): Json {
+  const [first = "internal_error"] = codes;
+  const { status, type, says } = FAULTS[first];
+  const names: HeaderName[] = ["RequestId"];
+  if (status === 401) names.push("WwwAuthenticate");
+  if (status === 429 || status === 503) names.push("RetryAfter");
+  if (status === 429 && route.counted) names.push(...RATE_HEADERS);
+  const example = { error: { message: says, type, code: first, request_id: "req_0198f3c2a7b47d1e8f00a1b2c3d4e5f6" } };
+  return {
+    description: codes.map((code) => `- \`${code}\`: ${FAULTS[code].says}`).join("\n"),
+    ...headers(names),
+    content: { "application/json": { schema: book.of(ErrorEnvelope), example } },
+  };
+}

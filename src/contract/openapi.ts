@@ -1,0 +1,162 @@
+import { answersOf, headerComponents, makeRefusalBook, type RefusalBook } from "./openapi-answers.ts";
+import { type Json, makeSchemaBook, type SchemaBook } from "./openapi-schemas.ts";
+import type { Route } from "./route.ts";
+import { PAGES_TAG } from "./routes-operations.ts";
+
+export type DocumentKind = "api" | "manage";
+
+export type DocumentOrder = {
+  readonly kind: DocumentKind;
+  readonly routes: readonly Route[];
+  readonly title: string;
+  readonly version: string;
+  /** Where the gateway is reached, without a path. */
+  readonly serverUrl: string;
+};
+
+const API_PREFIX = "/v1";
+const MANAGE_PREFIX = "/manage";
+
+const ABOUT: Readonly<Record<DocumentKind, string>> = {
+  api: [
+    "One base address for many models and providers. Clients of the chat-completions dialect work by changing only the base address.",
+    "Send the key as `Authorization: Bearer <key>` or as `x-api-key: <key>`; when both are there, `Authorization` counts.",
+    "Every answer says who served it: model, provider, sovereignty level and countries are in its `X-Svc-*` headers.",
+    "Every refusal is `{ error: { message, type, code, param?, request_id } }`.",
+  ].join("\n\n"),
+  manage: [
+    "What an operator can do: workspaces, members, keys, policy, wallet and the request log. The commands of `bin/gateway` are made of it.",
+    "Send the operator token as `Authorization: Bearer <token>`.",
+    'A list is `{ "data": [...], "next": cursor or null }`, newest first; money is a decimal string with its currency beside it; times are ISO 8601 in UTC.',
+  ].join("\n\n"),
+};
+
+const TAGS: Readonly<Record<string, string>> = {
+  Chat: "Chat completions on every model of the catalogue.",
+  Models: "Models that the key may use.",
+  Keys: "API keys.",
+  Catalogue: "The public catalogue: models, families, creators, providers, prices and sovereignty. No key needed.",
+  Documents: "The API described: for programs and for people.",
+  Operation: "How the gateway is doing.",
+  Workspaces: "Workspaces: whoever has keys, a policy and a wallet.",
+  Members: "People in a workspace, and whether they may have keys of their own.",
+  Policy: "Which endpoints may serve a workspace.",
+  Wallet: "Money: balance, credits and the ledger.",
+  "Request log": "What was asked, who served it and what it cost. Never what was said.",
+};
+
+/** The OpenAPI 3.1 document of the routes of one kind; the same routes give the same document. */
+export function openApiDocument({ kind, routes, title, version, serverUrl }: DocumentOrder): Json {
+  const shown = routes.filter((route) => isShown(route, kind));
+  const book = makeSchemaBook();
+  const refusals = makeRefusalBook();
+  const paths = pathsOf(shown, { kind, serverUrl, book, refusals });
+  const responses = refusals.named();
+  return {
+    openapi: "3.1.0",
+    info: {
+      title,
+      version,
+      description: ABOUT[kind],
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    servers: [{ url: kind === "api" ? `${serverUrl}${API_PREFIX}` : serverUrl }],
+    tags: [...new Set(shown.map(({ tag }) => tag))].map((name) => ({ name, description: TAGS[name] ?? "" })),
+    paths,
+    components: {
+      securitySchemes: securitySchemes(kind),
+      headers: headerComponents({ paths, responses }),
+      responses,
+      schemas: book.named(),
+    },
+  };
+}
+
+function isShown({ path, tag }: Route, kind: DocumentKind): boolean {
+  return tag !== PAGES_TAG && path.startsWith(MANAGE_PREFIX) === (kind === "manage");
+}
+
+type Desk = Pick<DocumentOrder, "kind" | "serverUrl"> & { readonly book: SchemaBook; readonly refusals: RefusalBook };
+
+function pathsOf(routes: readonly Route[], desk: Desk): Json {
+  const { kind, serverUrl } = desk;
+  const paths = new Map<string, Record<string, unknown>>();
+  for (const route of routes) {
+    const isUnderBase = kind === "manage" || route.path.startsWith(`${API_PREFIX}/`);
+    const path = (kind === "api" && isUnderBase ? route.path.slice(API_PREFIX.length) : route.path).replaceAll(
+      "+}",
+      "}",
+    );
+    const item = paths.get(path) ?? (isUnderBase ? {} : { servers: [{ url: serverUrl }] });
+    item[route.method.toLowerCase()] = operation(route, desk);
+    paths.set(path, item);
+  }
+  return Object.fromEntries(paths);
+}
+
+function operation(route: Route, { book, refusals }: Desk): Json {
+  const { id, tag, summary, description } = route;
+  const parameters = [...pathParameters(route.path), ...queryParameters(route, book)];
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    ...(description === undefined ? {} : { description }),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...requestBody(route, book),
+    responses: answersOf(route, book, refusals),
+    security: securityOf(route),
+  };
+}
+
+function pathParameters(path: string): Json[] {
+  return [...path.matchAll(/\{(\w+)(\+?)\}/g)].map(([, name, rest]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+    ...(rest === "+" ? { description: "May contain slashes, written as they are." } : {}),
+  }));
+}
+
+function queryParameters({ query }: Route, book: SchemaBook): Json[] {
+  if (query === undefined) return [];
+  const required = new Set(Object.keys(query.shape).filter((name) => !query.shape[name]?.safeParse(undefined).success));
+  return Object.entries(query.shape).map(([name, field]) => {
+    const { description, ...schema } = book.of(field);
+    return {
+      name,
+      in: "query",
+      ...(description === undefined ? {} : { description }),
+      ...(required.has(name) ? { required: true } : {}),
+      schema,
+    };
+  });
+}
+
+function requestBody({ body, intake, example }: Route, book: SchemaBook): Json {
+  if (body === undefined) return {};
+  const shown = example?.body === undefined ? {} : { example: example.body };
+  const contentType = intake === "multipart" ? "multipart/form-data" : "application/json";
+  return { requestBody: { required: true, content: { [contentType]: { schema: book.of(body), ...shown } } } };
+}
+
+function securitySchemes(kind: DocumentKind): Json {
+  if (kind === "manage")
+    return { operator: { type: "http", scheme: "bearer", description: "The operator token of the gateway." } };
+  return {
+    bearer: { type: "http", scheme: "bearer", description: "An API key, `sk_svc_…`." },
+    apiKey: { type: "apiKey", in: "header", name: "x-api-key", description: "The same key in its own header." },
+  };
+}
+
+function securityOf({ access }: Route): Json[] {
+  switch (access.by) {
+    case "anyone":
+      return [];
+    case "operator":
+      return [{ operator: [] }];
+    case "key":
+      return [{ bearer: [] }, { apiKey: [] }];
+  }
+}

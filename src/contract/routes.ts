@@ -1,0 +1,7 @@
+import type { Route } from "./route.ts";
+import { INFERENCE_ROUTES } from "./routes-inference.ts";
+import { MANAGE_ROUTES } from "./routes-manage.ts";
+import { OPERATION_ROUTES } from "./routes-operations.ts";
+
+/** The one route table: the edge serves it, the OpenAPI documents describe it, the tests knock at every door of it. */
+export const ROUTES: readonly Route[] = [...INFERENCE_ROUTES, ...MANAGE_ROUTES, ...OPERATION_ROUTES];
