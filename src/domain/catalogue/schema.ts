@@ -1,61 +1,32 @@
 import { z } from "zod";
 import { SURFACES } from "../record/record.ts";
-import { LEVELS } from "../tenancy/policy.ts";
 import { DIALECTS } from "./catalogue.ts";
+import {
+  amount,
+  count,
+  country,
+  currencyCode,
+  day,
+  dayOrMonth,
+  figures,
+  level,
+  modelId,
+  slug,
+  text,
+  webAddress,
+  yesNo,
+} from "./fields.ts";
 
 /**
  * The files an operator edits. What is absent is unknown, and unknown is never zero: an endpoint without a price is
  * shown and not called. The JSON Schemas beside the data are printed from here.
  */
-const text = z.string().trim().min(1, "must not be empty");
-const slug = z.string().regex(/^[a-z0-9][a-z0-9._-]*$/, "must be lower-case letters, digits, '.', '_' or '-'");
-const modelId = z.string().regex(/^[a-z0-9][a-z0-9._-]*\/[a-z0-9][a-z0-9._:-]*$/, "must be creator/name in lower case");
-const country = z.string().regex(/^[A-Z]{2}$/, "must be an ISO 3166-1 alpha-2 country code such as DE");
-const currencyCode = z.string().regex(/^[A-Z]{3}$/, "must be an ISO 4217 currency code such as EUR");
-const day = z.iso.date("must be a date such as 2026-11-15");
-const dayOrMonth = z
-  .string()
-  .regex(/^\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?$/, "must be a date such as 2026-11-15 or 2026-11");
-const webAddress = z.string().regex(/^https?:\/\/\S+$/, "must be an http or https address");
-const level = z.enum([...LEVELS, "UNCLASSIFIED"]);
-const yesNo = z.enum(["yes", "no", "unknown"]);
-const count = z.int("must be a whole number").positive("must be above zero");
-
-/** A number, or a string where more digits are needed than a JSON number keeps. */
-const amount = z.union(
-  [z.number().nonnegative(), z.string().regex(/^\d{1,15}(\.\d{1,18})?$/)],
-  "must be a price: a number or a decimal string, zero or more",
-);
-
 const tier = z.strictObject({
   above_input_tokens: count.describe("The row holds for a request with more input tokens than this."),
   input_per_1m_tokens: amount.optional(),
   output_per_1m_tokens: amount.optional(),
   cached_read_per_1m_tokens: amount.optional(),
 });
-
-const figures = {
-  input_per_1m_tokens: amount.optional(),
-  output_per_1m_tokens: amount.optional(),
-  cached_read_per_1m_tokens: amount.optional(),
-  cache_write_per_1m_tokens: amount.optional(),
-  audio_input_per_1m_tokens: amount.optional(),
-  audio_output_per_1m_tokens: amount.optional(),
-  per_1m_characters: amount.optional(),
-  per_minute_audio: amount.optional(),
-  per_request: amount.optional(),
-};
-export const PRICE_FIGURES = [
-  "input_per_1m_tokens",
-  "output_per_1m_tokens",
-  "cached_read_per_1m_tokens",
-  "cache_write_per_1m_tokens",
-  "audio_input_per_1m_tokens",
-  "audio_output_per_1m_tokens",
-  "per_1m_characters",
-  "per_minute_audio",
-  "per_request",
-] as const satisfies readonly (keyof typeof figures)[];
 
 const priceRow = z.strictObject({
   from: day.optional().describe("First day (UTC) on which the row holds. Absent: from the beginning."),
@@ -95,6 +66,7 @@ const endpoint = z.strictObject({
   level: level.optional().describe("Only where it differs from the region's; with level_reason."),
   level_reason: text.optional(),
   countries: z.array(country).optional().describe("Only where they differ from the region's."),
+  countries_kind: z.enum(["exact", "upper_bound", "unknown"]).optional(),
   zero_data_retention: z.enum(["yes", "no", "on_request", "unknown"]).optional(),
   trains_on_data: yesNo.optional(),
   evidence: evidence.optional().describe("Only where the level rests on another page than the provider's first one."),
@@ -250,15 +222,17 @@ export const CapabilitiesFile = z.strictObject({
 export type CapabilitiesFile = z.infer<typeof CapabilitiesFile>;
 
 /** Every file schema by the name its JSON Schema has: `<name>.schema.json`. */
-export const FILE_SCHEMAS = {
+const FILE_SCHEMAS = {
   provider: ProviderFile,
   creator: CreatorFile,
   currencies: CurrenciesFile,
   capabilities: CapabilitiesFile,
 } as const;
 
+export const FILE_SCHEMA_NAMES = ["provider", "creator", "currencies", "capabilities"] as const;
+
 /** The text of a JSON Schema file, as committed beside the data. */
-export function printSchema(name: keyof typeof FILE_SCHEMAS): string {
+export function printSchema(name: (typeof FILE_SCHEMA_NAMES)[number]): string {
   const schema = z.toJSONSchema(FILE_SCHEMAS[name], { target: "draft-2020-12", io: "input" });
   return `${JSON.stringify({ ...schema, title: `Catalogue file: ${name}` }, null, 2)}\n`;
 }

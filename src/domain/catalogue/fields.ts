@@ -1,0 +1,48 @@
+import { z } from "zod";
+import { LEVELS } from "../tenancy/policy.ts";
+
+/** The smallest pieces that both file forms are made of; each error says what to write. */
+export const text = z.string().trim().min(1, "must not be empty");
+export const slug = z.string().regex(/^[a-z0-9][a-z0-9._-]*$/, "must be lower-case letters, digits, '.', '_' or '-'");
+export const modelId = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9._-]*\/[a-z0-9][a-z0-9._:-]*$/, "must be creator/name in lower case");
+export const country = z.string().regex(/^[A-Z]{2}$/, "must be an ISO 3166-1 alpha-2 country code such as DE");
+export const currencyCode = z.string().regex(/^[A-Z]{3}$/, "must be an ISO 4217 currency code such as EUR");
+export const day = z.iso.date("must be a date such as 2026-11-15");
+export const dayOrMonth = z
+  .string()
+  .regex(/^\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?$/, "must be a date such as 2026-11-15 or 2026-11");
+export const webAddress = z.string().regex(/^https?:\/\/\S+$/, "must be an http or https address");
+export const level = z.enum([...LEVELS, "UNCLASSIFIED"]);
+export const yesNo = z.enum(["yes", "no", "unknown"]);
+export const count = z.int("must be a whole number").positive("must be above zero");
+
+/** A number, or a string where more digits are needed than a JSON number keeps. */
+export const amount = z.union(
+  [z.number().nonnegative(), z.string().regex(/^\d{1,15}(\.\d{1,18})?$/)],
+  "must be a price: a number or a decimal string, zero or more",
+);
+
+export const figures = {
+  input_per_1m_tokens: amount.optional(),
+  output_per_1m_tokens: amount.optional(),
+  cached_read_per_1m_tokens: amount.optional(),
+  cache_write_per_1m_tokens: amount.optional(),
+  audio_input_per_1m_tokens: amount.optional(),
+  audio_output_per_1m_tokens: amount.optional(),
+  per_1m_characters: amount.optional(),
+  per_minute_audio: amount.optional(),
+  per_request: amount.optional(),
+};
+export const PRICE_FIGURES = [
+  "input_per_1m_tokens",
+  "output_per_1m_tokens",
+  "cached_read_per_1m_tokens",
+  "cache_write_per_1m_tokens",
+  "audio_input_per_1m_tokens",
+  "audio_output_per_1m_tokens",
+  "per_1m_characters",
+  "per_minute_audio",
+  "per_request",
+] as const satisfies readonly (keyof typeof figures)[];

@@ -1,0 +1,28 @@
+/** A map that cannot be changed once it is built: `Object.freeze` does not reach what a map holds. */
+export class FrozenMap<K, V> extends Map<K, V> {
+  constructor(entries: Iterable<readonly [K, V]>) {
+    super();
+    for (const [key, value] of entries) super.set(key, value);
+    Object.freeze(this);
+  }
+
+  override set(): this {
+    throw new TypeError("the catalogue snapshot is immutable");
+  }
+
+  override delete(): boolean {
+    throw new TypeError("the catalogue snapshot is immutable");
+  }
+
+  override clear(): void {
+    throw new TypeError("the catalogue snapshot is immutable");
+  }
+}
+
+/** Freezes plain objects and arrays all the way down. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  Object.freeze(value);
+  for (const inner of Object.values(value)) deepFreeze(inner);
+  return value;
+}

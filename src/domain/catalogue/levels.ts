@@ -1,0 +1,67 @@
+import type { LevelState } from "../tenancy/policy.ts";
+
+/** The European Economic Area: the Union, Iceland, Liechtenstein and Norway. Switzerland is not in it. */
+export const EEA: ReadonlySet<string> = new Set(
+  "AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IS IT LI LT LU LV MT NL NO PL PT RO SE SI SK".split(" "),
+);
+
+export type LevelMeaning = {
+  readonly level: LevelState;
+  readonly name: string;
+  readonly meaning: string;
+  /** What has to be shown before an endpoint gets the level; each rung needs the ones below it. */
+  readonly needs: string;
+};
+
+/** The ladder, lowest rung first, then the state that is no rung. */
+export const LEVEL_MEANINGS: readonly LevelMeaning[] = [
+  {
+    level: "L0",
+    name: "Foreign jurisdiction",
+    meaning: "Served under third-country law, outside EU/EEA guarantees",
+    needs:
+      "Nothing: the operator sits in or is controlled from a third country and no EEA-only location is documented.",
+  },
+  {
+    level: "L1",
+    name: "EU/EEA location",
+    meaning: "Inference runs on EU/EEA soil",
+    needs: "The provider documents that this deployment infers only in the listed countries, all of them in the EEA.",
+  },
+  {
+    level: "L2",
+    name: "EU/EEA operation plus certification",
+    meaning: "EU/EEA operation plus certification",
+    needs: "L1, the operator's own legal seat in the EEA, and at least one named certificate.",
+  },
+  {
+    level: "L3",
+    name: "EU/EEA ownership and control",
+    meaning: "EU/EEA ownership and control of the serving operator",
+    needs: "L2, ultimate ownership in the EEA, and EEA control of the computers in the inference path.",
+  },
+  {
+    level: "L4",
+    name: "Full sovereignty",
+    meaning: "Full sovereignty, no exceptions",
+    needs: "L3 without any exception. It is never derived from other facts.",
+  },
+  {
+    level: "UNCLASSIFIED",
+    name: "Not yet assessed",
+    meaning: "Not yet assessed (a data-quality state, not a rung)",
+    needs: "It satisfies no floor, L0 included.",
+  },
+];
+
+export const EVIDENCE_DAYS_MAX = 180;
+const DAY_MS = 86_400_000;
+
+/** Evidence is stale when it was read more than 180 days before today. */
+export function isStale(read: string, nowMs: number): boolean {
+  return Date.parse(dayOf(nowMs)) - Date.parse(read) > EVIDENCE_DAYS_MAX * DAY_MS;
+}
+
+export function dayOf(nowMs: number): string {
+  return new Date(nowMs).toISOString().slice(0, 10);
+}

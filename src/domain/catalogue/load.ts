@@ -1,0 +1,116 @@
+import type { Snapshot } from "./catalogue.ts";
+import { compile } from "./compile.ts";
+import { dayOf, isStale } from "./levels.ts";
+import { endpointId, type Parsed } from "./parsed.ts";
+import { type CatalogueProblem, inside, problemAt } from "./problems.ts";
+import { type CatalogueFiles, readFolders } from "./read.ts";
+import { checkReferences } from "./references.ts";
+
+export type Loaded = { readonly snapshot: Snapshot } | { readonly problems: readonly CatalogueProblem[] };
+
+/** A clock that stands before this program was written is wrong, and no judge of which dates lie in the future. */
+const WRITTEN = "2026-11-15";
+
+/** Reads, checks and compiles the folders: a snapshot, or everything that is wrong with its file and field. */
+export async function loadCatalogue(folders: readonly string[], nowMs: number, files: CatalogueFiles): Promise<Loaded> {
+  const { parsed, texts } = await readFolders(folders, files);
+  const problems = problemsIn(parsed, nowMs);
+  return problems.length > 0 ? { problems } : { snapshot: compile(parsed, texts, nowMs) };
+}
+
+function problemsIn(parsed: Parsed, nowMs: number): readonly CatalogueProblem[] {
+  // Files that could not be read would be missed by everything that names them: their own problems come first, alone.
+  if (parsed.problems.length > 0) return parsed.problems;
+  const today = dayOf(nowMs);
+  return checkReferences(parsed, today > WRITTEN ? today : WRITTEN);
+}
+
+export type CatalogueCheck = {
+  readonly ok: boolean;
+  /** What keeps the gateway from starting. */
+  readonly problems: readonly CatalogueProblem[];
+  /** What is allowed and worth a look: old evidence, endpoints that cannot be called as they are. */
+  readonly warnings: readonly CatalogueProblem[];
+  readonly counts: Readonly<Record<CountedRecord, number>>;
+};
+
+export type CountedRecord =
+  | "providers"
+  | "regions"
+  | "endpoints"
+  | "endpoints_priced"
+  | "endpoints_retired"
+  | "creators"
+  | "families"
+  | "models"
+  | "currencies"
+  | "capabilities";
+
+/** The whole truth about a catalogue for `gateway catalogue check`. */
+export async function checkCatalogue(
+  folders: readonly string[],
+  nowMs: number,
+  files: CatalogueFiles,
+): Promise<CatalogueCheck> {
+  const { parsed } = await readFolders(folders, files);
+  const problems = problemsIn(parsed, nowMs);
+  return { ok: problems.length === 0, problems, warnings: warningsIn(parsed, nowMs), counts: countsOf(parsed) };
+}
+
+function countsOf(parsed: Parsed): CatalogueCheck["counts"] {
+  return {
+    providers: parsed.providers.length,
+    regions: parsed.providers.reduce((sum, { value }) => sum + value.regions.length, 0),
+    endpoints: parsed.endpoints.length,
+    endpoints_priced: parsed.endpoints.filter(({ value }) => (value.prices ?? []).length > 0).length,
+    endpoints_retired: parsed.endpoints.filter(({ value }) => value.status === "retired").length,
+    creators: parsed.creators.length,
+    families: parsed.families.length,
+    models: parsed.models.length,
+    currencies: parsed.currencies.length,
+    capabilities: parsed.capabilities.length,
+  };
+}
+
+function warningsIn(parsed: Parsed, nowMs: number): CatalogueProblem[] {
+  const providers = new Map(parsed.providers.map(({ value }) => [value.slug, value]));
+  const served = new Set(parsed.endpoints.map(({ value }) => value.model));
+  return [
+    ...parsed.providers.flatMap(({ at, value }) =>
+      (value.evidence ?? []).flatMap(({ read }, index) =>
+        isStale(read, nowMs) ? [problemAt(inside(at, "evidence", index, "read"), staleWords(read))] : [],
+      ),
+    ),
+    ...parsed.endpoints.flatMap(({ at, value, provider: slug }) => {
+      const id = endpointId(slug, value);
+      if (value.status === "retired") return [];
+      const provider = providers.get(slug);
+      const region = provider?.regions.find((candidate) => candidate.id === value.region);
+      const address = value.base_url === undefined ? region?.base_url : value.base_url;
+      const dialects = value.dialects ?? provider?.dialects ?? [];
+      const read = value.evidence?.read;
+      return [
+        ...((value.prices ?? []).length === 0 ? [problemAt(at, `${id} has no price, so it is not callable`)] : []),
+        ...(address == null || address.includes("{")
+          ? [problemAt(at, `${id} needs PROVIDER_<SLUG>_BASE_URL: its address is not known or has a placeholder`)]
+          : []),
+        ...(value.surfaces.includes("chat") && dialects.length === 0
+          ? [problemAt(at, `${id} serves chat but names no dialect, so it is not callable`)]
+          : []),
+        ...(read !== undefined && isStale(read, nowMs)
+          ? [problemAt(inside(at, "evidence", "read"), staleWords(read))]
+          : []),
+      ];
+    }),
+    ...parsed.currencies.flatMap(({ at, value }) =>
+      isStale(value.rate_date, nowMs) ? [problemAt(inside(at, "rate_date"), staleWords(value.rate_date))] : [],
+    ),
+    ...parsed.models.flatMap(({ at, value }) =>
+      served.has(value.id) ? [] : [problemAt(at, `${value.id} has no endpoint at any provider`)],
+    ),
+  ];
+}
+
+function staleWords(read: string): string {
+  return `${read} is more than 180 days ago: read it again`;
+}

@@ -1,0 +1,109 @@
+import { PRICE_FIGURES } from "./fields.ts";
+import type { ProviderFacts } from "./parsed.ts";
+import type { EndpointEntry, ModelEntry, PriceEntry } from "./schema.ts";
+import type { SeedEndpoint, SeedModel, SeedProvider } from "./seed-schema.ts";
+
+export function providerFromSeed(seed: SeedProvider): ProviderFacts {
+  const { dialects, responses_api, certifications, ...rest } = seed;
+  return {
+    ...rest,
+    certifications: unlessEmpty(certifications),
+    dialects: unlessEmpty(dialects),
+    responses_api: responses_api ? true : undefined,
+    regions: seed.regions,
+    evidence: unlessEmpty(seed.evidence),
+  };
+}
+
+/** An endpoint states only what differs from its provider and region: facts that live once cannot drift apart. */
+export function endpointFromSeed(seed: SeedEndpoint, provider: SeedProvider | undefined): EndpointEntry {
+  const chats = seed.surfaces.includes("chat");
+  const region = provider?.regions.find(({ id }) => id === seed.region);
+  const prices = priceFromSeed(seed);
+  return {
+    model: seed.model,
+    region: seed.region,
+    upstream_model: seed.upstream_model_id,
+    surfaces: seed.surfaces,
+    status: seed.status === "active" ? undefined : seed.status,
+    availability: seed.availability === "listed" ? undefined : seed.availability,
+    base_url: seed.base_url === region?.base_url ? undefined : (seed.base_url ?? null),
+    dialects: differing(seed.dialects, chats ? (provider?.dialects ?? []) : []),
+    responses_api: differing(seed.responses_api, chats && (provider?.responses_api ?? false)),
+    decisions_interface: seed.decisions_interface,
+    ...sovereigntyFromSeed(seed, provider, region),
+    prices: prices === undefined ? undefined : [prices],
+    price_alternatives: unlessEmpty(seed.price_alternatives),
+    limits: unlessBare(seed.limits),
+    features: unlessBare(seed.features),
+    supported_params: seed.supported_params,
+    note: noteFromSeed(seed, prices),
+  };
+}
+
+function sovereigntyFromSeed(
+  { sovereignty: said }: SeedEndpoint,
+  provider: SeedProvider | undefined,
+  region: SeedProvider["regions"][number] | undefined,
+): Partial<EndpointEntry> {
+  const first = provider?.evidence[0];
+  const sameEvidence =
+    first?.url === said.evidence_url && first.kind === said.evidence_kind && first.read === said.evidence_date;
+  const sameLevel = region?.level === said.level && region.level_reason === said.level_reason;
+  return {
+    level: sameLevel ? undefined : said.level,
+    level_reason: sameLevel ? undefined : said.level_reason,
+    countries: differing(said.compute_countries, region?.countries),
+    countries_kind: differing(said.compute_countries_kind, region?.countries_kind),
+    zero_data_retention: differing(said.zero_data_retention, provider?.zero_data_retention),
+    trains_on_data: differing(said.trains_on_data, provider?.trains_on_data),
+    evidence: sameEvidence
+      ? undefined
+      : { claim: "the level", url: said.evidence_url, kind: said.evidence_kind, read: said.evidence_date },
+  };
+}
+
+/** A row without a single figure is no price: unknown stays unknown. */
+function priceFromSeed(seed: SeedEndpoint): PriceEntry | undefined {
+  const { tiers, ...figures } = seed.price;
+  if (PRICE_FIGURES.every((name) => figures[name] === undefined)) return undefined;
+  return {
+    ...figures,
+    tiers: unlessEmpty(tiers),
+    source: seed.price_source,
+    source_date: seed.price_source_date,
+    source_kind: seed.price_source_kind === "none" ? undefined : seed.price_source_kind,
+    basis: seed.price_basis === "as_listed" ? undefined : seed.price_basis,
+    conflict: seed.price_conflict,
+  };
+}
+
+function noteFromSeed(seed: SeedEndpoint, price: PriceEntry | undefined): string | undefined {
+  if (price !== undefined || seed.price_source === undefined) return seed.note;
+  const unpriced = `no price found (${seed.price_source})`;
+  return seed.note === undefined ? unpriced : `${seed.note}; ${unpriced}`;
+}
+
+export function modelFromSeed(seed: SeedModel): ModelEntry {
+  const { slug, creator: _creator, family: _family, quality, ...rest } = seed;
+  const { score, source, ...about } = quality;
+  return {
+    id: slug,
+    ...rest,
+    quality: score === undefined || source === undefined ? undefined : { score, source, ...about },
+    benchmarks: unlessEmpty(seed.benchmarks),
+    sources: seed.sources === undefined ? undefined : unlessEmpty(seed.sources),
+  };
+}
+
+function differing<T>(said: T, inherited: T | undefined): T | undefined {
+  return JSON.stringify(said) === JSON.stringify(inherited) ? undefined : said;
+}
+
+function unlessEmpty<T>(list: T[]): T[] | undefined {
+  return list.length === 0 ? undefined : list;
+}
+
+function unlessBare<T extends object>(value: T): T | undefined {
+  return Object.values(value).every((inner) => inner === undefined) ? undefined : value;
+}
