@@ -35,4 +35,26 @@ describe("the sandbox's catalogue files", () => {
     const hidden = [...models.values()].filter((model) => model.hidden === true).map((model) => model.id);
     expect(hidden.sort()).toEqual([...MISHAP_MODELS].sort());
   });
+
+  test("the guide's tables say what the files and the pace table say", () => {
+    const guide = readFileSync(new URL("../docs/guides/sandbox.md", import.meta.url), "utf8");
+    const providers = SANDBOX_SLUGS.map((slug) => ProviderFile.parse(read(`providers/${slug}.json`)));
+    for (const { slug, regions, ...facts } of providers) {
+      const pace = SIMULATED[SANDBOX_SLUGS.find((one) => one === slug) ?? "sandbox-us"].pace;
+      const { zero_data_retention: retention, trains_on_data: trains } = facts;
+      expect(guide).toContain(
+        `| \`${slug}\` | ${regions[0]?.level} | ${regions[0]?.countries[0]} | ${retention} | ${trains} | ${pace.firstTokenMs} ms | ${pace.betweenTokensMs} ms |`,
+      );
+    }
+    for (const model of models.values()) {
+      const cells = providers.map(({ endpoints }) => {
+        const price = endpoints.find((endpoint) => endpoint.model === model.id)?.prices?.[0];
+        return price === undefined
+          ? "–"
+          : `${price.input_per_1m_tokens} / ${price.output_per_1m_tokens} ${price.currency}`;
+      });
+      const row = `| \`${model.id}\` | ${cells.join(" | ")} | ${SEEING_MODELS.has(model.id) ? "yes" : "no"} |`;
+      expect(guide).toContain(model.hidden === true ? `| \`${model.id}\` |` : row);
+    }
+  });
 });
