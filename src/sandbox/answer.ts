@@ -39,7 +39,7 @@ export type Format =
 
 export type Call = { readonly name: string; readonly argumentsJson: string };
 
-export type Content =
+type Content =
   | { readonly is: "text"; readonly text: string }
   | { readonly is: "calls"; readonly calls: readonly Call[] };
 

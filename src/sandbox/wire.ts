@@ -23,10 +23,10 @@ export type Desk = {
   readonly nextId: (prefix: string) => string;
 };
 
-export type Incoming = { readonly path: string; readonly headers: IncomingHttpHeaders; readonly body: Buffer };
+type Incoming = { readonly path: string; readonly headers: IncomingHttpHeaders; readonly body: Buffer };
 
 /** A request that was understood: the model decides first whether a mishap is scripted, then the answer is made. */
-export type Opened = {
+type Opened = {
   readonly is: "opened";
   readonly model: string;
   readonly deliver: (desk: Desk) => Delivery | Refusal;

@@ -3,7 +3,17 @@ import { connect } from "node:net";
 import OpenAI from "openai";
 import { afterEach, describe, expect, test } from "vitest";
 import { FIXTURES_ABSENT, fixturesPresent, loadBytes, loadChunks, loadExchange, scriptOf } from "./replay.ts";
-import { type Answering, chatFrames, chatJson, startUpstream, type Upstream, unusedPort } from "./upstream.ts";
+import {
+  type Answering,
+  chatFrames,
+  chatJson,
+  sse,
+  startUpstream,
+  UPSTREAM_ID,
+  UPSTREAM_USAGE,
+  type Upstream,
+  unusedPort,
+} from "./upstream.ts";
 
 const open: Upstream[] = [];
 afterEach(async () => {
@@ -67,7 +77,8 @@ describe("startUpstream", () => {
       .stream({ ...body, stream_options: { include_usage: true } })
       .finalChatCompletion();
     expect(streamed.choices[0]?.message.content).toBe(whole.choices[0]?.message.content);
-    expect(streamed.usage).toEqual(whole.usage);
+    expect([whole.id, streamed.id]).toEqual([UPSTREAM_ID, UPSTREAM_ID]);
+    expect([whole.usage, streamed.usage]).toEqual([UPSTREAM_USAGE, UPSTREAM_USAGE]);
   });
 
   test("a caller that hangs up is seen, and its socket is gone", async () => {
@@ -108,6 +119,8 @@ describe("startUpstream", () => {
     const packed = await post(upstream);
     expect(packed.headers.get("content-encoding")).toBe("gzip");
     expect(await packed.json()).toEqual({ a: 1 });
+    upstream.next({ frames: [sse({ a: 1 }), { data: sse("[DONE]"), afterMs: 1 }] });
+    expect(await (await post(upstream)).text()).toBe('data: {"a":1}\n\ndata: [DONE]\n\n');
     upstream.next({ body: "rest", framing: "close" });
     const closing = await talk(upstream.port, () => false);
     expect(closing).toMatch(/\r\n\r\nrest$/);

@@ -12,13 +12,13 @@ import { gzipSync } from "node:zlib";
 import { isJsonObject } from "../../src/kit/json.ts";
 import { chatFrames, chatJson } from "./chat-bodies.ts";
 
-export { chatFrames, chatJson } from "./chat-bodies.ts";
+export { chatFrames, chatJson, sse, UPSTREAM_ID, UPSTREAM_USAGE } from "./chat-bodies.ts";
 
 /** One piece of a body; `afterMs` is the silence before it. */
-export type Frame = string | Buffer | { readonly data: string | Buffer; readonly afterMs: number };
+type Frame = string | Buffer | { readonly data: string | Buffer; readonly afterMs: number };
 
 /** Where an answer breaks off: before its headers, right after them, or after so many bytes of its body. */
-export type BreakingPoint = "before_headers" | "after_headers" | number;
+type BreakingPoint = "before_headers" | "after_headers" | number;
 
 /** What a scripted upstream does with one request. Nothing given: 200 with an empty body. */
 export type Script = {
@@ -49,7 +49,7 @@ export type Script = {
 export type Answering = Script | ((received: Received) => Script);
 
 /** A request as it came in. */
-export type Received = {
+type Received = {
   readonly method: string;
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
@@ -83,7 +83,7 @@ export type Upstream = {
 };
 
 /** A well-formed chat completion, streamed when the request asks for a stream. */
-export function plainChat(received: Received): Script {
+function plainChat(received: Received): Script {
   const asked = isJsonObject(received.json) ? received.json : {};
   const model = typeof asked["model"] === "string" ? asked["model"] : "upstream-model";
   if (asked["stream"] !== true) return { json: chatJson({ model }) };
