@@ -144,10 +144,6 @@ export class ConfigError extends Error {
   }
 }
 
-/** The name a provider or region has inside a variable: upper-cased, `-` as `_`. */
-export function settingName(slug: string): string {
-  return slug.toUpperCase().replaceAll("-", "_");
-}
 
 const NOT_YET = { DATABASE_URL: "PostgreSQL", REDIS_URL: "Redis" } as const;
 

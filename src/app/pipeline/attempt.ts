@@ -12,12 +12,16 @@ import type { Gateway } from "./world.ts";
 
 /** How one attempt at one endpoint ended. */
 export type Outcome =
+  | Ended
+  | { readonly is: "failed"; readonly verdict: Verdict; readonly upstreamStatus: number | null };
+
+/** Ends that leave nothing to try. */
+export type Ended =
   | { readonly is: "whole"; readonly answer: WholeAnswer; readonly upstreamStatus: number }
   | { readonly is: "relayed"; readonly stream: AnswerStream; readonly upstreamStatus: number }
   /** It broke after the client had seen content: nothing may be tried any more. */
   | { readonly is: "broke"; readonly stream: AnswerStream; readonly why: string; readonly upstreamStatus: number }
-  | { readonly is: "gone"; readonly stream: AnswerStream | undefined }
-  | { readonly is: "failed"; readonly verdict: Verdict; readonly upstreamStatus: number | null };
+  | { readonly is: "gone"; readonly stream: AnswerStream | undefined };
 
 const PROBLEM_BYTES_MAX = 64 * 1024;
 

@@ -8,7 +8,7 @@ import { type Inbound, isSpoken, type Lane, laneFor, parameterSupport } from "..
 import { estimateInputTokens, needsOf } from "../../language/canon/needs.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { admit } from "./admit.ts";
-import { type Outcome, tryOnce } from "./attempt.ts";
+import { type Ended, type Outcome, tryOnce } from "./attempt.ts";
 import { headersFor } from "./headers.ts";
 import { Relay } from "./relay.ts";
 import { type Metered, settleFree, settleUsed } from "./settle.ts";
@@ -181,7 +181,7 @@ class Request {
     return { ...this.#exchange.baseHeaders, ...headersFor(this.#trail, this.#plan, this.#lane, this.#inbound.call) };
   }
 
-  async #conclude(attempt: Attempt, outcome: Exclude<Outcome, { is: "failed" }>): Promise<void> {
+  async #conclude(attempt: Attempt, outcome: Ended): Promise<void> {
     switch (outcome.is) {
       case "whole":
         return this.#answerWhole(attempt, outcome);
@@ -198,7 +198,7 @@ class Request {
     return settleUsed(this.#gateway, this.#trail, attempt, metered, this.#inputTokens, end);
   }
 
-  async #answerWhole(attempt: Attempt, { answer }: Extract<Outcome, { is: "whole" }>): Promise<void> {
+  async #answerWhole(attempt: Attempt, { answer }: Extract<Ended, { is: "whole" }>): Promise<void> {
     this.#trail.upstreamId = answer.upstreamId;
     if (this.#sink.gone) return settleFree(this.#gateway, this.#trail, this.#goneRecord());
     this.#trail.answering();
@@ -213,7 +213,7 @@ class Request {
     this.#sink.end(body);
   }
 
-  async #closeStream(attempt: Attempt, { stream }: Extract<Outcome, { is: "relayed" }>): Promise<void> {
+  async #closeStream(attempt: Attempt, { stream }: Extract<Ended, { is: "relayed" }>): Promise<void> {
     this.#trail.upstreamId = stream.upstreamId;
     try {
       const { usage, shown } = await this.#settle(attempt, stream, { status: 200, errorCode: null });
@@ -225,7 +225,7 @@ class Request {
   }
 
   /** The stream broke after content had gone out: an error frame, no end marker, no charge. */
-  async #breakStream({ stream }: Extract<Outcome, { is: "broke" }>): Promise<void> {
+  async #breakStream({ stream }: Extract<Ended, { is: "broke" }>): Promise<void> {
     this.#trail.upstreamId = stream.upstreamId;
     const problem = fault("upstream_error", {
       message: "The provider's stream broke before its end. What was sent so far is incomplete and is not charged.",
@@ -243,7 +243,7 @@ class Request {
   }
 
   /** Output that was relayed before the client hung up is charged; where nothing was, nothing is. */
-  async #clientGone(attempt: Attempt, { stream }: Extract<Outcome, { is: "gone" }>): Promise<void> {
+  async #clientGone(attempt: Attempt, { stream }: Extract<Ended, { is: "gone" }>): Promise<void> {
     if (stream === undefined || !this.#relay.committed)
       return settleFree(this.#gateway, this.#trail, this.#goneRecord());
     this.#trail.upstreamId = stream.upstreamId;

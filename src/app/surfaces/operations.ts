@@ -1,0 +1,35 @@
+import { fault } from "../../contract/faults.ts";
+import { type Handler, whole } from "../exchange.ts";
+
+export type OperationsDeps = {
+  /** Undefined when requests may come; else why not. */
+  readonly unready: () => Promise<string | undefined>;
+  readonly metricsText: () => Promise<{ readonly contentType: string; readonly body: string }>;
+  readonly isOperator: (authorization: string | undefined) => boolean;
+};
+
+const PLAIN = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" };
+
+/** What an operator's machinery asks: alive, ready, metrics. */
+export function operationsHandlers(deps: OperationsDeps): Record<string, Handler> {
+  return {
+    getHealth: whole(async () => ({ status: 200, headers: PLAIN, bytes: "ok\n" })),
+    getReadiness: whole(async () => {
+      const why = await deps.unready();
+      if (why === undefined) return { status: 200, headers: PLAIN, bytes: "ready\n" };
+      throw fault("service_unavailable", { message: `Not ready: ${why}.`, headers: { "retry-after": "1" } });
+    }),
+    getMetrics: whole(async (exchange) => {
+      const local = exchange.clientAddress === "127.0.0.1" || exchange.clientAddress === "::1";
+      if (!local && !deps.isOperator(exchange.headers.authorization)) {
+        throw fault("invalid_admin_token", {
+          message:
+            "Metrics are shown on the machine itself, or with the operator token as `Authorization: Bearer <token>`.",
+          headers: { "www-authenticate": "Bearer" },
+        });
+      }
+      const { contentType, body } = await deps.metricsText();
+      return { status: 200, headers: { "content-type": contentType }, bytes: body };
+    }),
+  };
+}

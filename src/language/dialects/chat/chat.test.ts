@@ -1,0 +1,321 @@
+import { expect, test } from "vitest";
+import { ChatRequest } from "../../../contract/schemas/chat.ts";
+import { parseJsonObject, patchMembers } from "../../../kit/json.ts";
+import { SseReader } from "../../../kit/sse.ts";
+import type { Usage } from "../../canon/usage.ts";
+import { decodeProblem } from "./errors.ts";
+import { ALIASES, CALL_FIELDS, FIELDS } from "./fields.ts";
+import { decodeReply } from "./reply.ts";
+import { decodeCall, directPatches } from "./request.ts";
+import { DirectStream } from "./stream.ts";
+import { decodeUsage } from "./usage.ts";
+
+const MINIMAL = { model: "m", messages: [{ role: "user", content: "hi" }] };
+
+function sentUpstream(text: string): { text: string; value: Record<string, unknown> } {
+  const bytes = Buffer.from(text);
+  const body = parseJsonObject(bytes);
+  if ("problem" in body) throw new Error(body.problem);
+  const request = ChatRequest.parse(body.value);
+  const out = patchMembers(bytes, body, directPatches(request, decodeCall(request), "up/model")).toString();
+  return { text: out, value: JSON.parse(out) };
+}
+
+test("no silence: every field of the request has a row, is an alias of one, or is the call itself", () => {
+  for (const field of Object.keys(ChatRequest.shape)) {
+    const known = CALL_FIELDS.has(field) || FIELDS[ALIASES[field] ?? field] !== undefined;
+    expect(known, field).toBe(true);
+  }
+});
+
+test("straight road: only the model changes in a plain request, to the byte", () => {
+  const text =
+    '{ "model" : "m" , "messages":[ {"role":"user","content":"h\\u00efé", "unknown_inside": 1e3} ],"temperature":0.70 }';
+  expect(sentUpstream(text).text).toBe(text.replace('"m"', '"up/model"'));
+});
+
+test("a stream always asks the provider for usage and keeps the client's other options", () => {
+  const { value } = sentUpstream(
+    JSON.stringify({ ...MINIMAL, stream: true, stream_options: { include_obfuscation: false } }),
+  );
+  expect(value["stream_options"]).toEqual({ include_obfuscation: false, include_usage: true });
+});
+
+test("fields of the router never leave, aliases become the dialect's own field", () => {
+  const { value } = sentUpstream(
+    JSON.stringify({
+      ...MINIMAL,
+      session_id: "s",
+      cost_tier: "low",
+      remaining_turns: 3,
+      thinking: { type: "enabled", budget_tokens: 1024 },
+    }),
+  );
+  expect(Object.keys(value).sort()).toEqual(["messages", "model", "reasoning_effort"]);
+  expect(value["reasoning_effort"]).toBe("low");
+  expect(sentUpstream(JSON.stringify({ ...MINIMAL, reasoning: { effort: "high" } })).value["reasoning_effort"]).toBe(
+    "high",
+  );
+  expect(sentUpstream(JSON.stringify({ ...MINIMAL, thinking: { type: "disabled" } })).value["reasoning_effort"]).toBe(
+    "none",
+  );
+});
+
+test("allowed tools become the dialect's tool choice", () => {
+  const tools = [{ type: "function", function: { name: "a" } }];
+  const { value } = sentUpstream(JSON.stringify({ ...MINIMAL, tools, allowed_tools: ["a"], tool_choice: "required" }));
+  expect(value["tool_choice"]).toEqual({
+    type: "allowed_tools",
+    allowed_tools: { mode: "required", tools: [{ type: "function", function: { name: "a" } }] },
+  });
+  expect(value["allowed_tools"]).toBeUndefined();
+});
+
+test("an explicit null is the same as absent", () => {
+  const call = decodeCall(ChatRequest.parse({ ...MINIMAL, temperature: null, tools: null, top_k: null }));
+  expect(call.parameters).toEqual([]);
+});
+
+test("every kind of turn and part is decoded in its order", () => {
+  const call = decodeCall(
+    ChatRequest.parse({
+      model: "m",
+      messages: [
+        { role: "system", content: [{ type: "text", text: "s" }] },
+        {
+          role: "user",
+          content: [
+            { type: "text", text: "look" },
+            { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } },
+            { type: "image_url", image_url: { url: "https://example.invalid/a.png" } },
+            { type: "input_audio", input_audio: { data: "BBBB", format: "wav" } },
+            { type: "file", file: { file_id: "file-1" } },
+          ],
+        },
+        {
+          role: "assistant",
+          content: null,
+          reasoning_content: "r",
+          tool_calls: [{ id: "c1", type: "function", function: { name: "f", arguments: "{}" } }],
+        },
+        { role: "tool", tool_call_id: "c1", content: "42" },
+      ],
+    }),
+  );
+  expect(call.turns.map((turn) => turn.parts.map((part) => part.is))).toEqual([
+    ["text"],
+    ["text", "image", "image", "audio", "file"],
+    ["reasoning", "tool_call"],
+    ["tool_result"],
+  ]);
+  expect(call.turns[1]?.parts[1]).toEqual({
+    is: "image",
+    source: { is: "inline", mediaType: "image/png", base64: "AAAA" },
+  });
+});
+
+const USAGE: Usage = {
+  inputTokens: 10,
+  cachedTokens: 4,
+  cacheWriteTokens: 0,
+  outputTokens: 5,
+  reasoningTokens: 2,
+  audioInputTokens: 0,
+  audioOutputTokens: 0,
+};
+
+test.each([
+  [
+    "plain",
+    {
+      prompt_tokens: 10,
+      completion_tokens: 5,
+      total_tokens: 15,
+      prompt_tokens_details: { cached_tokens: 4 },
+      completion_tokens_details: { reasoning_tokens: 2 },
+    },
+    USAGE,
+  ],
+  [
+    "reasoning left out of completion, known by the total",
+    {
+      prompt_tokens: 10,
+      completion_tokens: 3,
+      total_tokens: 15,
+      prompt_tokens_details: { cached_tokens: 4 },
+      completion_tokens_details: { reasoning_tokens: 2 },
+    },
+    USAGE,
+  ],
+  [
+    "cache hits under another name",
+    {
+      prompt_tokens: 10,
+      completion_tokens: 5,
+      total_tokens: 15,
+      prompt_cache_hit_tokens: 4,
+      completion_tokens_details: { reasoning_tokens: 2 },
+    },
+    USAGE,
+  ],
+  [
+    "zero is zero",
+    { prompt_tokens: 0, completion_tokens: 0 },
+    { ...USAGE, inputTokens: 0, cachedTokens: 0, outputTokens: 0, reasoningTokens: 0 },
+  ],
+  ["nothing", {}, undefined],
+  ["negative", { prompt_tokens: -1, completion_tokens: 5 }, undefined],
+  [
+    "more cached than sent",
+    { prompt_tokens: 3, completion_tokens: 5, prompt_tokens_details: { cached_tokens: 4 } },
+    undefined,
+  ],
+  ["absurd", { prompt_tokens: 1e15, completion_tokens: 5 }, undefined],
+  ["a fraction", { prompt_tokens: 1.5, completion_tokens: 5 }, undefined],
+  ["text", { prompt_tokens: "10", completion_tokens: 5 }, undefined],
+  ["null", null, undefined],
+])("usage: %s", (_name, wire, expected) => {
+  expect(decodeUsage(wire)).toEqual(expected);
+});
+
+const frame = (value: unknown) => ({ event: null, data: typeof value === "string" ? value : JSON.stringify(value) });
+const chunk = (delta: unknown, more: object = {}) => ({
+  id: "up-1",
+  object: "chat.completion.chunk",
+  created: 1,
+  model: "m",
+  choices: [{ index: 0, delta, finish_reason: null }],
+  ...more,
+});
+const finishing = {
+  id: "up-1",
+  object: "chat.completion.chunk",
+  created: 1,
+  model: "m",
+  choices: [{ index: 0, delta: {}, finish_reason: "stop" }],
+};
+const figures = {
+  id: "up-1",
+  object: "chat.completion.chunk",
+  created: 1,
+  model: "m",
+  choices: [],
+  usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
+};
+
+test("only the top-level id of a frame changes, never a tool call's", () => {
+  const stream = new DirectStream("chatcmpl-ours", false);
+  const wire = {
+    id: "up-1",
+    object: "chat.completion.chunk",
+    created: 1,
+    model: "m",
+    choices: [
+      {
+        index: 0,
+        delta: { tool_calls: [{ index: 0, id: "up-1", function: { name: "f", arguments: "" } }] },
+        finish_reason: null,
+      },
+    ],
+  };
+  const piece = stream.read(frame(wire));
+  expect(piece).toEqual({
+    is: "content",
+    text: `data: ${JSON.stringify(wire).replace('"up-1"', '"chatcmpl-ours"')}\n\n`,
+  });
+  expect(stream.upstreamId).toBe("up-1");
+});
+
+test("an id that is not first, is empty or is missing is set all the same", () => {
+  for (const wire of [
+    '{"object":"x","id":"up","choices":[]}',
+    '{"id":"","choices":[]}',
+    '{"choices":[]}',
+    '{ "id" : "u\\"p", "choices": []}',
+  ]) {
+    const piece = new DirectStream("ours", false).read(frame(wire));
+    if (piece.is !== "preamble") throw new Error(piece.is);
+    expect(JSON.parse(piece.text.slice(6))).toMatchObject({ id: "ours", choices: [] });
+  }
+});
+
+test("a role, a comment or figures are no content yet", () => {
+  const stream = new DirectStream("ours", true);
+  expect(stream.read(frame(chunk({ role: "assistant", content: "" }))).is).toBe("preamble");
+  expect(stream.read(frame(chunk({ content: "a" }))).is).toBe("content");
+  expect(stream.read(frame(chunk({ reasoning_content: "a" }))).is).toBe("content");
+  expect(stream.read(frame(finishing)).is).toBe("content");
+  expect(stream.read(frame(figures)).is).toBe("figures");
+  expect(stream.read(frame("[DONE]")).is).toBe("end");
+  expect(stream.usage?.outputTokens).toBe(5);
+});
+
+test("CHAT-06 usage goes to the client only if it asked, with its cost", () => {
+  const asked = new DirectStream("ours", true);
+  const silent = new DirectStream("ours", false);
+  for (const stream of [asked, silent]) stream.read(frame(figures));
+  expect(silent.close(USAGE, { cost: 0.5, currency: "EUR" })).toBe("data: [DONE]\n\n");
+  const [usageFrame, end] = new SseReader(10_000).push(Buffer.from(asked.close(USAGE, { cost: 0.5, currency: "EUR" })));
+  expect(JSON.parse(usageFrame?.data ?? "")).toMatchObject({
+    id: "ours",
+    choices: [],
+    usage: { prompt_tokens: 10, total_tokens: 15, cost: 0.5, currency: "EUR" },
+  });
+  expect(end?.data).toBe("[DONE]");
+});
+
+test("figures beside content are cut out of it and come once, at the end; the last ones win", () => {
+  const stream = new DirectStream("ours", true);
+  const first = stream.read(frame(chunk({ content: "a" }, { usage: { prompt_tokens: 10, completion_tokens: 1 } })));
+  const second = stream.read(frame({ ...finishing, usage: { prompt_tokens: 10, completion_tokens: 2 } }));
+  for (const piece of [first, second]) expect(piece.is === "content" && piece.text.includes("usage")).toBe(false);
+  expect(stream.usage?.outputTokens).toBe(2);
+  expect(stream.close(USAGE, undefined)).toContain('"completion_tokens":2');
+});
+
+test("errors inside a stream and garbage are told apart", () => {
+  const stream = new DirectStream("ours", false);
+  expect(stream.read(frame({ error: { message: "boom", code: 503 } }))).toMatchObject({
+    is: "problem",
+    problem: { message: "boom", status: 503 },
+  });
+  expect(stream.read(frame("<html>")).is).toBe("garbage");
+  expect(stream.read(frame({ hello: 1 })).is).toBe("garbage");
+});
+
+test("a whole answer keeps its bytes but for id and usage", () => {
+  const wire =
+    '{\n "id": "up-1", "object":"chat.completion", "choices":[{"index":0,"message":{"role":"assistant","content":"h\\u00ef"},"finish_reason":"stop"}], "usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}, "x":1.50 }';
+  const answer = decodeReply(Buffer.from(wire), "chatcmpl-ours");
+  const text = answer?.render(USAGE, { cost: 0.25, currency: "EUR" }).toString() ?? "";
+  expect(
+    text.startsWith(
+      '{\n "id": "chatcmpl-ours", "object":"chat.completion", "choices":[{"index":0,"message":{"role":"assistant","content":"h\\u00ef"}',
+    ),
+  ).toBe(true);
+  expect(text.endsWith('"x":1.50 }')).toBe(true);
+  expect(JSON.parse(text)["usage"]).toMatchObject({ prompt_tokens: 10, cost: 0.25, currency: "EUR" });
+  expect(answer?.outputChars).toBe(2);
+});
+
+test.each(["", "<html>", "[]", "{}", '{"choices":[]}', '{"choices":[1]}', '{"error":{}}', '{"choices":{}}'])(
+  "not an answer: %s",
+  (text) => {
+    expect(decodeReply(Buffer.from(text), "ours")).toBeUndefined();
+  },
+);
+
+test.each([
+  [{ error: { message: "no", type: "t", code: "c" } }, { message: "no", type: "t", code: "c" }],
+  [{ detail: "Invalid API Key" }, { message: "Invalid API Key" }],
+  [{ detail: [{ loc: [], msg: "bad", type: "x" }] }, { message: "bad" }],
+  [[{ error: { message: "listed", code: 429 } }], { message: "listed", status: 429 }],
+  [
+    { object: "error", message: "flat", type: "t", code: "3" },
+    { message: "flat", code: "3" },
+  ],
+  [{ error: "just text" }, { message: "just text" }],
+  [undefined, { message: "the provider gave no reason" }],
+])("error shape %j", (body, expected) => {
+  expect(decodeProblem(body, 400)).toMatchObject(expected);
+});
