@@ -1,0 +1,130 @@
+import { hash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { promisify } from "node:util";
+import { brotliCompress, gzip, constants as zlib } from "node:zlib";
+import { fault } from "../../contract/faults.ts";
+import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
+import { DOCS_SCRIPT, docsPage, type Page, startPage } from "./documents-pages.ts";
+
+export type DocumentDeps = {
+  /** Each is asked once, when somebody first wants to read it. */
+  readonly apiDocument: () => string;
+  readonly manageDocument: () => string;
+  readonly llmsText: () => string;
+  /** Where callers reach the gateway, without a path. */
+  readonly publicUrl: string;
+};
+
+/** Handlers of /, /docs, /llms.txt and the OpenAPI documents, by the id of their route. */
+export function documentHandlers(deps: DocumentDeps): Readonly<Record<string, Handler>> {
+  const assets = makeAssets();
+  return {
+    getStartPage: page(startPage(deps.publicUrl)),
+    getDocsPage: page(docsPage(assets.files)),
+    getDocsAsset: whole((exchange) => assets.reply(exchange)),
+    getApiDocument: text("application/json", deps.apiDocument),
+    getManageDocument: text("application/json", deps.manageDocument),
+    getLlmsText: text("text/plain; charset=utf-8", deps.llmsText),
+  };
+}
+
+function page({ html, contentSecurityPolicy }: Page): Handler {
+  const headers = {
+    "content-type": "text/html; charset=utf-8",
+    "content-security-policy": contentSecurityPolicy,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+  };
+  return whole(async (exchange) => unlessKnown(exchange, headers, html));
+}
+
+function text(contentType: string, make: () => string): Handler {
+  let made: string | undefined;
+  const headers = { "content-type": contentType };
+  return whole(async (exchange) => {
+    made ??= make();
+    return unlessKnown(exchange, headers, made);
+  });
+}
+
+/** 304 for a caller that has these very bytes already. */
+function unlessKnown(
+  { headers }: Pick<Exchange, "headers">,
+  own: Readonly<Record<string, string>>,
+  body: string,
+): Reply {
+  const etag = `"${hash("sha256", body, "base64url").slice(0, 22)}"`;
+  const known = headers["if-none-match"]?.split(",").some((one) => one.trim().replace(/^W\//, "") === etag);
+  const answered = { ...own, etag, "cache-control": "no-cache" };
+  return known ? { status: 304, headers: answered } : { status: 200, headers: answered, bytes: body };
+}
+
+type Encoding = "br" | "gzip" | "identity";
+
+const REFERENCE = path.dirname(createRequire(import.meta.url).resolve("@scalar/api-reference"));
+
+/** Scripts of the reference. Their names carry a digest or a version, so browsers may keep them. */
+function makeAssets() {
+  const start = `start-${hash("sha256", DOCS_SCRIPT, "hex").slice(0, 12)}.js`;
+  const sources = new Map<string, () => Promise<Buffer>>([
+    [`reference-${referenceVersion()}.js`, () => readFile(path.join(REFERENCE, "browser/standalone.js"))],
+    [start, async () => Buffer.from(DOCS_SCRIPT)],
+  ]);
+  const made = new Map<string, Promise<Buffer>>();
+  const encoded = (file: string, encoding: Encoding, read: () => Promise<Buffer>): Promise<Buffer> => {
+    const key = `${encoding} ${file}`;
+    const found = made.get(key) ?? read().then((bytes) => compress(bytes, encoding));
+    made.set(key, found);
+    found.catch(() => made.delete(key));
+    return found;
+  };
+  return {
+    files: [...sources.keys()],
+    async reply({ params, headers }: Pick<Exchange, "params" | "headers">): Promise<Reply> {
+      const file = params["file"] ?? "";
+      const read = sources.get(file);
+      if (read === undefined) throw fault("not_found", { message: "There is no such file." });
+      const encoding = encodingFor(headers["accept-encoding"]);
+      return {
+        status: 200,
+        headers: {
+          "content-type": "text/javascript; charset=utf-8",
+          "cache-control": "public, max-age=31536000, immutable",
+          vary: "accept-encoding",
+          "x-content-type-options": "nosniff",
+          ...(encoding === "identity" ? {} : { "content-encoding": encoding }),
+        },
+        bytes: await encoded(file, encoding, read),
+      };
+    },
+  };
+}
+
+function referenceVersion(): string {
+  const { version } = JSON.parse(readFileSync(path.join(REFERENCE, "../package.json"), "utf8"));
+  return String(version);
+}
+
+function encodingFor(accepted: string | string[] | undefined): Encoding {
+  const names = String(accepted ?? "")
+    .split(",")
+    .filter((one) => !/;\s*q=0(\.0*)?\s*$/.test(one))
+    .map((one) => one.split(";")[0]?.trim());
+  if (names.includes("br")) return "br";
+  return names.includes("gzip") ? "gzip" : "identity";
+}
+
+/** Once for each encoding, on a thread of the pool: a middle quality that takes a moment and not seconds. */
+async function compress(bytes: Buffer, encoding: Encoding): Promise<Buffer> {
+  switch (encoding) {
+    case "br":
+      return promisify(brotliCompress)(bytes, { params: { [zlib.BROTLI_PARAM_QUALITY]: 5 } });
+    case "gzip":
+      return promisify(gzip)(bytes);
+    case "identity":
+      return bytes;
+  }
+}
