@@ -1,3 +1,5 @@
+import type { RequestRecord } from "../record/record.ts";
+
 /**
  * Double entry, append only. Every transaction sums to zero and is known by the gateway's own id, so that writing it a
  * second time changes nothing. The invariants are in README.md beside this file.
@@ -21,6 +23,8 @@ export type Transaction = {
   readonly workspaceId: string;
   readonly createdAtMs: number;
   readonly note: string | null;
+  /** What the amount was computed from: price row and exchange rate of a charge. */
+  readonly detail?: Readonly<Record<string, unknown>> | null;
   readonly entries: readonly Entry[];
 };
 
@@ -45,16 +49,18 @@ type Posting = {
   nanos: bigint;
   createdAtMs: number;
   note?: string | null;
+  detail?: Readonly<Record<string, unknown>> | null;
 };
 
 function between(kind: TransactionKind, from: Account, to: Account, posting: Posting): Transaction {
-  const { id, workspaceId, currency, nanos, createdAtMs, note = null } = posting;
+  const { id, workspaceId, currency, nanos, createdAtMs, note = null, detail = null } = posting;
   return {
     id,
     kind,
     workspaceId,
     createdAtMs,
     note,
+    detail,
     entries: [
       { account: from, workspaceId, currency, nanos: -nanos },
       { account: to, workspaceId, currency, nanos },
@@ -64,6 +70,22 @@ function between(kind: TransactionKind, from: Account, to: Account, posting: Pos
 
 export const chargeOf = (posting: Posting): Transaction => between("charge", "wallet", "revenue", posting);
 export const topupOf = (posting: Posting): Transaction => between("topup", "topup_clearing", "wallet", posting);
+
+/** The transaction of a finished request, known by the request's id; undefined when nothing was charged. */
+export function chargeOfRecord(record: RequestRecord): Transaction | undefined {
+  if (record.charge === null) return undefined;
+  const nanos = BigInt(record.charge.nanos);
+  if (nanos < 0n) throw new RangeError(`request ${record.id} has a negative charge`);
+  if (nanos === 0n) return undefined;
+  return chargeOf({
+    id: `charge:${record.id}`,
+    workspaceId: record.workspaceId,
+    currency: record.charge.currency,
+    nanos,
+    createdAtMs: record.createdAtMs,
+    detail: { price: record.charge.price, rate: record.charge.rate },
+  });
+}
 
 export type WalletRow = { readonly workspaceId: string; readonly currency: string; readonly balanceNanos: bigint };
 

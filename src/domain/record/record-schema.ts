@@ -1,0 +1,95 @@
+import { z } from "zod";
+import type { LevelState } from "../tenancy/policy.ts";
+import {
+  type AttemptRecord,
+  type CandidateRecord,
+  type ChargeRecord,
+  type RequestRecord,
+  SURFACES,
+  type UsageRecord,
+} from "./record.ts";
+
+// Records come back from files and from SQL; this is where their text becomes a type again.
+const level = z.enum({
+  L0: "L0",
+  L1: "L1",
+  L2: "L2",
+  L3: "L3",
+  L4: "L4",
+  UNCLASSIFIED: "UNCLASSIFIED",
+} satisfies { [Name in LevelState]: Name });
+
+const usage: z.ZodType<UsageRecord> = z.object({
+  inputTokens: z.number(),
+  cachedTokens: z.number(),
+  cacheWriteTokens: z.number(),
+  outputTokens: z.number(),
+  reasoningTokens: z.number(),
+  audioInputTokens: z.number(),
+  audioOutputTokens: z.number(),
+  characters: z.number().nullable(),
+  seconds: z.number().nullable(),
+  estimated: z.boolean(),
+});
+
+const attempt: z.ZodType<AttemptRecord> = z.object({
+  endpoint: z.string(),
+  provider: z.string(),
+  startedAtMs: z.number(),
+  durationMs: z.number(),
+  outcome: z.enum(["served", "retry", "next", "stop", "cancelled"]),
+  upstreamStatus: z.number().nullable(),
+  reason: z.string(),
+  maybeAccepted: z.boolean(),
+});
+
+const candidate: z.ZodType<CandidateRecord> = z.object({
+  endpoint: z.string(),
+  model: z.string(),
+  provider: z.string(),
+  level,
+  outcome: z.enum(["planned", "excluded"]),
+  reason: z.string(),
+  scores: z.record(z.string(), z.number()).nullable(),
+});
+
+const charge: z.ZodType<ChargeRecord> = z.object({
+  nanos: z.string().regex(/^\d{1,19}$/),
+  currency: z.string(),
+  price: z.record(z.string(), z.unknown()),
+  rate: z.object({ from: z.string(), to: z.string(), perEurFrom: z.string(), perEurTo: z.string() }).nullable(),
+});
+
+export const requestRecordSchema: z.ZodType<RequestRecord> = z.object({
+  id: z.string().min(1),
+  createdAtMs: z.number(),
+  workspaceId: z.string(),
+  keyId: z.string(),
+  memberId: z.string().nullable(),
+  environment: z.enum(["live", "test"]),
+  app: z.string().nullable(),
+  clientRequestId: z.string().nullable(),
+  surface: z.enum(SURFACES),
+  modelRequested: z.string().nullable(),
+  model: z.string().nullable(),
+  provider: z.string().nullable(),
+  endpoint: z.string().nullable(),
+  upstreamId: z.string().nullable(),
+  level: level.nullable(),
+  countries: z.array(z.string()).nullable(),
+  router: z.string().nullable(),
+  streaming: z.boolean(),
+  status: z.number(),
+  errorCode: z.string().nullable(),
+  usage: usage.nullable(),
+  charge: charge.nullable(),
+  ttfbMs: z.number().nullable(),
+  totalMs: z.number(),
+  overheadMs: z.number(),
+  attempts: z.array(attempt),
+  decision: z.object({ candidates: z.array(candidate), order: z.array(z.string()) }).nullable(),
+});
+
+export function parseRecord(json: string): RequestRecord {
+  return requestRecordSchema.parse(JSON.parse(json));
+}

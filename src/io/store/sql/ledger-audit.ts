@@ -1,0 +1,57 @@
+import { type Kysely, sql } from "kysely";
+import type { Database } from "./schema.ts";
+
+/** How many broken rows of one kind are named: enough to begin with. */
+const NAMED_MAX = 20;
+
+/** The invariants of the books, asked of the data itself. Each sentence is one that does not hold. */
+export async function auditLedger(db: Kysely<Database>): Promise<string[]> {
+  const found = await Promise.all([wholeSums(db), transactionSums(db), walletSums(db), requestsWithoutCharge(db)]);
+  return found.flat();
+}
+
+async function wholeSums(db: Kysely<Database>): Promise<string[]> {
+  const { rows } = await sql<{ currency: string; sum_nanos: bigint }>`
+    select currency, sum(amount_nanos) as sum_nanos from ledger_entries
+    group by currency having sum(amount_nanos) <> 0`.execute(db);
+  return rows.map((row) => `all ledger entries in ${row.currency} sum to ${row.sum_nanos}, not to zero`);
+}
+
+async function transactionSums(db: Kysely<Database>): Promise<string[]> {
+  const { rows } = await sql<{ transaction_id: string; sum_nanos: bigint }>`
+    select transaction_id, sum(amount_nanos) as sum_nanos from ledger_entries
+    group by transaction_id, currency having sum(amount_nanos) <> 0 limit ${sql.lit(NAMED_MAX)}`.execute(db);
+  return rows.map((row) => `ledger transaction ${row.transaction_id} sums to ${row.sum_nanos}, not to zero`);
+}
+
+async function walletSums(db: Kysely<Database>): Promise<string[]> {
+  const { rows } = await sql<{ workspace_id: string; balance_nanos: bigint; sum_nanos: bigint }>`
+    with sums as (
+      select workspace_id, currency, sum(amount_nanos) as sum_nanos from ledger_entries
+      where account = 'wallet' group by workspace_id, currency
+    )
+    select wallets.workspace_id, wallets.balance_nanos, coalesce(sums.sum_nanos, 0) as sum_nanos
+    from wallets left join sums on sums.workspace_id = wallets.workspace_id and sums.currency = wallets.currency
+    where wallets.balance_nanos <> coalesce(sums.sum_nanos, 0)
+    union all
+    select sums.workspace_id, 0 as balance_nanos, sums.sum_nanos
+    from sums left join wallets on sums.workspace_id = wallets.workspace_id and sums.currency = wallets.currency
+    where wallets.workspace_id is null and sums.sum_nanos <> 0
+    limit ${sql.lit(NAMED_MAX)}`.execute(db);
+  return rows.map(
+    (row) => `the wallet of ${row.workspace_id} says ${row.balance_nanos}, its ledger entries say ${row.sum_nanos}`,
+  );
+}
+
+async function requestsWithoutCharge(db: Kysely<Database>): Promise<string[]> {
+  const { rows } = await sql<{ id: string; charge_nanos: bigint; posted_nanos: bigint | null }>`
+    select requests.id, requests.charge_nanos, ledger_entries.amount_nanos as posted_nanos
+    from requests left join ledger_entries
+      on ledger_entries.transaction_id = 'charge:' || requests.id and ledger_entries.account = 'wallet'
+    where requests.charge_nanos <> 0 and (ledger_entries.amount_nanos is null
+      or ledger_entries.amount_nanos <> -requests.charge_nanos)
+    limit ${sql.lit(NAMED_MAX)}`.execute(db);
+  return rows.map(
+    (row) => `request ${row.id} cost ${row.charge_nanos}, the ledger has ${row.posted_nanos ?? "nothing"}`,
+  );
+}

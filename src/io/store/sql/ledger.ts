@@ -1,0 +1,147 @@
+import { type Kysely, type Transaction as SqlTransaction, sql } from "kysely";
+import { z } from "zod";
+import {
+  ACCOUNTS,
+  assertBalanced,
+  type Entry,
+  type LedgerStore,
+  type Transaction,
+  type WalletRow,
+} from "../../../domain/billing/ledger.ts";
+import { auditLedger } from "./ledger-audit.ts";
+import { cutPage, decodeCursor, pageSize } from "./page.ts";
+import type { Database } from "./schema.ts";
+import { StoreError } from "./store-error.ts";
+
+export function ledgerStore(db: Kysely<Database>): LedgerStore {
+  return {
+    async post(transaction) {
+      assertBalanced(transaction);
+      return db.transaction().execute((session) => postIn(session, transaction));
+    },
+
+    async wallets() {
+      const rows = await db.selectFrom("wallets").selectAll().orderBy("workspace_id").execute();
+      return rows.map(toWallet);
+    },
+
+    async wallet(workspaceId) {
+      const row = await db.selectFrom("wallets").selectAll().where("workspace_id", "=", workspaceId).executeTakeFirst();
+      return row === undefined ? undefined : toWallet(row);
+    },
+
+    async entries(workspaceId, limit, cursor) {
+      const size = pageSize(limit);
+      const place = cursor === null ? undefined : decodeCursor(cursor);
+      const rows = await db
+        .selectFrom("ledger_transactions")
+        .selectAll()
+        .where("workspace_id", "=", workspaceId)
+        .$if(place !== undefined, (query) =>
+          query.where(({ eb, refTuple, tuple }) =>
+            eb(refTuple("created_at_ms", "id"), "<", tuple(place?.atMs ?? 0, place?.id ?? "")),
+          ),
+        )
+        .orderBy("created_at_ms", "desc")
+        .orderBy("id", "desc")
+        .limit(size + 1)
+        .execute();
+      const { page, next } = cutPage(rows, size, (row) => ({ atMs: row.created_at_ms, id: row.id }));
+      const entries = await entriesOf(
+        db,
+        page.map(({ id }) => id),
+      );
+      return { rows: page.map((row) => toTransaction(row, entries.get(row.id) ?? [])), next };
+    },
+
+    audit: () => auditLedger(db),
+  };
+}
+
+async function postIn(session: SqlTransaction<Database>, transaction: Transaction): Promise<boolean> {
+  const { id, kind, workspaceId, createdAtMs, note, detail } = transaction;
+  const inserted = await session
+    .insertInto("ledger_transactions")
+    .values({
+      id,
+      kind,
+      workspace_id: workspaceId,
+      created_at_ms: createdAtMs,
+      note,
+      detail: detail ? JSON.stringify(detail) : null,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst();
+  if (inserted.numInsertedOrUpdatedRows === 0n) return false;
+  const rows = transaction.entries.map((entry, place) => ({
+    transaction_id: id,
+    place,
+    account: entry.account,
+    workspace_id: entry.workspaceId,
+    currency: entry.currency,
+    amount_nanos: entry.nanos,
+  }));
+  if (rows.length > 0) await session.insertInto("ledger_entries").values(rows).execute();
+  for (const entry of transaction.entries) if (entry.account === "wallet") await moveWallet(session, entry);
+  return true;
+}
+
+/** Wallets change here and in the engines' ingest, always together with the entries they are the sum of. */
+async function moveWallet(session: SqlTransaction<Database>, { workspaceId, currency, nanos }: Entry): Promise<void> {
+  const moved = await session
+    .insertInto("wallets")
+    .values({ workspace_id: workspaceId, currency, balance_nanos: nanos })
+    .onConflict((conflict) =>
+      conflict
+        .column("workspace_id")
+        .doUpdateSet({ balance_nanos: sql`wallets.balance_nanos + excluded.balance_nanos` })
+        .whereRef("wallets.currency", "=", "excluded.currency"),
+    )
+    .executeTakeFirst();
+  if (moved.numInsertedOrUpdatedRows === 0n)
+    throw new StoreError("rejected", `the wallet of ${workspaceId} is not in ${currency}`);
+}
+
+const account = z.enum(ACCOUNTS);
+const kind = z.enum(["charge", "topup", "promotion", "refund", "adjustment"]);
+const detailObject = z.record(z.string(), z.unknown());
+
+async function entriesOf(db: Kysely<Database>, ids: readonly string[]): Promise<Map<string, Entry[]>> {
+  const found = new Map<string, Entry[]>();
+  if (ids.length === 0) return found;
+  const rows = await db
+    .selectFrom("ledger_entries")
+    .selectAll()
+    .where("transaction_id", "in", ids)
+    .orderBy("transaction_id")
+    .orderBy("place")
+    .execute();
+  for (const row of rows) {
+    const entry: Entry = {
+      account: account.parse(row.account),
+      workspaceId: row.workspace_id,
+      currency: row.currency,
+      nanos: row.amount_nanos,
+    };
+    const known = found.get(row.transaction_id);
+    if (known === undefined) found.set(row.transaction_id, [entry]);
+    else known.push(entry);
+  }
+  return found;
+}
+
+function toTransaction(row: Database["ledger_transactions"], entries: readonly Entry[]): Transaction {
+  return {
+    id: row.id,
+    kind: kind.parse(row.kind),
+    workspaceId: row.workspace_id,
+    createdAtMs: row.created_at_ms,
+    note: row.note,
+    detail: row.detail === null ? null : detailObject.parse(JSON.parse(row.detail)),
+    entries,
+  };
+}
+
+function toWallet(row: Database["wallets"]): WalletRow {
+  return { workspaceId: row.workspace_id, currency: row.currency, balanceNanos: row.balance_nanos };
+}

@@ -1,0 +1,61 @@
+import { sql } from "kysely";
+import type { Clock } from "../../../kit/clock.ts";
+import { digestOf } from "../../../kit/secret.ts";
+import type { Engine } from "./engine.ts";
+import type { Migration } from "./migrations/all.ts";
+
+/** The store and this program do not fit together; the message says what to do. */
+export class MigrationError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "MigrationError";
+  }
+}
+
+/** Brings the store forward to the last migration. There is no way back: restore a backup instead. */
+export async function migrate(engine: Engine, migrations: readonly Migration[], clock: Clock): Promise<void> {
+  const { db, ddl } = engine;
+  await sql
+    .raw(
+      `create table if not exists schema_migrations (
+        number ${ddl.integer} not null primary key,
+        name text not null,
+        checksum text not null,
+        applied_at_ms ${ddl.integer} not null
+      ) ${ddl.plain}`,
+    )
+    .execute(db);
+  const applied = await db.selectFrom("schema_migrations").selectAll().orderBy("number").execute();
+  for (const row of applied) {
+    const known = migrations.find(({ number }) => number === row.number);
+    if (known === undefined)
+      throw new MigrationError(
+        `the store has migration ${row.number} (${row.name}), which this version does not know: run the version that made it, or a newer one`,
+      );
+    if (checksumOf(known.statements(ddl)) !== row.checksum)
+      throw new MigrationError(
+        `migration ${row.number} (${row.name}) is not the one this store was made with: a released migration was changed`,
+      );
+  }
+  const done = new Set(applied.map(({ number }) => number));
+  for (const migration of migrations) {
+    if (done.has(migration.number)) continue;
+    const statements = migration.statements(ddl);
+    await db.transaction().execute(async (transaction) => {
+      for (const statement of statements) await sql.raw(statement).execute(transaction);
+      await transaction
+        .insertInto("schema_migrations")
+        .values({
+          number: migration.number,
+          name: migration.name,
+          checksum: checksumOf(statements),
+          applied_at_ms: Math.trunc(clock.nowMs()),
+        })
+        .execute();
+    });
+  }
+}
+
+function checksumOf(statements: readonly string[]): string {
+  return digestOf(statements.join(";\n"));
+}

@@ -1,0 +1,114 @@
+import type { Ddl } from "../engine.ts";
+
+/** Tenants, money, the request log and the audit log. */
+export function foundation({ integer, keyed, plain, appendOnly }: Ddl): string[] {
+  return [
+    `create table workspaces (
+      id text not null primary key,
+      slug text not null unique,
+      name text not null,
+      currency text not null,
+      created_at_ms ${integer} not null,
+      policy text not null,
+      key_policy text not null
+    ) ${plain}`,
+    `create table members (
+      id text not null primary key,
+      workspace_id text not null references workspaces (id),
+      email text not null,
+      role text not null,
+      created_at_ms ${integer} not null,
+      unique (workspace_id, email)
+    ) ${plain}`,
+    // A personal key outlives its member as a row of the log, so member_id refers to nothing.
+    `create table api_keys (
+      id text not null primary key,
+      workspace_id text not null references workspaces (id),
+      member_id text,
+      name text not null,
+      kind text not null,
+      environment text not null,
+      digest text not null unique,
+      state text not null,
+      scopes text,
+      ip_allowlist text,
+      expires_at_ms ${integer},
+      grace_until_ms ${integer},
+      rpm ${integer},
+      version ${integer} not null,
+      created_at_ms ${integer} not null,
+      rotated_from text
+    ) ${plain}`,
+    `create table wallets (
+      workspace_id text not null primary key,
+      currency text not null,
+      balance_nanos ${integer} not null
+    ) ${keyed}`,
+    `create table ledger_transactions (
+      id text not null primary key,
+      kind text not null,
+      workspace_id text not null,
+      created_at_ms ${integer} not null,
+      note text,
+      detail text
+    ) ${keyed}`,
+    "create index ledger_transactions_by_time on ledger_transactions (workspace_id, created_at_ms, id)",
+    `create table ledger_entries (
+      transaction_id text not null references ledger_transactions (id),
+      place ${integer} not null,
+      account text not null,
+      workspace_id text not null,
+      currency text not null,
+      amount_nanos ${integer} not null,
+      primary key (transaction_id, place)
+    ) ${keyed}`,
+    `create table requests (
+      id text not null primary key,
+      workspace_id text not null,
+      created_at_ms ${integer} not null,
+      key_id text not null,
+      environment text not null,
+      app text,
+      model_requested text,
+      model text,
+      provider text,
+      status ${integer} not null,
+      charge_nanos ${integer} not null,
+      record text not null
+    ) ${plain}`,
+    "create index requests_by_time on requests (workspace_id, created_at_ms, id)",
+    `create table requests_daily (
+      workspace_id text not null,
+      day text not null,
+      key_id text not null,
+      model text not null,
+      provider text not null,
+      environment text not null,
+      requests ${integer} not null,
+      errors ${integer} not null,
+      input_tokens ${integer} not null,
+      cached_tokens ${integer} not null,
+      cache_write_tokens ${integer} not null,
+      output_tokens ${integer} not null,
+      reasoning_tokens ${integer} not null,
+      characters ${integer} not null,
+      audio_ms ${integer} not null,
+      cost_nanos ${integer} not null,
+      primary key (workspace_id, day, key_id, model, provider, environment)
+    ) ${keyed}`,
+    `create table audit_log (
+      id text not null primary key,
+      at_ms ${integer} not null,
+      actor text not null,
+      action text not null,
+      workspace_id text,
+      target text,
+      detail text not null
+    ) ${plain}`,
+    "create index audit_log_by_time on audit_log (at_ms, id)",
+    `create table meta (name text not null primary key, value text not null) ${keyed}`,
+    ...appendOnly("ledger_transactions"),
+    ...appendOnly("ledger_entries"),
+    ...appendOnly("audit_log"),
+  ];
+}

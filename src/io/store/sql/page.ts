@@ -1,0 +1,33 @@
+import { fault } from "../../../contract/faults.ts";
+
+export const PAGE_MAX = 1000;
+
+/** The last row a caller has seen: its time and its id, which together are unique. */
+export type Place = { readonly atMs: number; readonly id: string };
+
+export function pageSize(limit: number): number {
+  return Math.min(Math.max(1, Math.trunc(limit)), PAGE_MAX);
+}
+
+export function encodeCursor({ atMs, id }: Place): string {
+  return Buffer.from(`${atMs}.${id}`).toString("base64url");
+}
+
+export function decodeCursor(cursor: string): Place {
+  const match = /^(\d{1,15})\.(.+)$/s.exec(Buffer.from(cursor, "base64url").toString("utf8"));
+  const [, atMs, id] = match ?? [];
+  if (atMs === undefined || id === undefined)
+    throw fault("invalid_value", {
+      message:
+        "The cursor is not one this list gave out. Begin without a cursor, and use `next` of each answer as it is.",
+      param: "cursor",
+    });
+  return { atMs: Number(atMs), id };
+}
+
+/** Cuts the one row too many that was asked for to know whether there is a next page. */
+export function cutPage<Row>(rows: readonly Row[], size: number, placeOf: (row: Row) => Place) {
+  const page = rows.slice(0, size);
+  const last = page.at(-1);
+  return { page, next: rows.length > size && last !== undefined ? encodeCursor(placeOf(last)) : null };
+}

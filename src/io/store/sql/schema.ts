@@ -1,0 +1,95 @@
+/**
+ * The tables as Kysely sees them, on every engine. Money columns end in `_nanos` and are `bigint`; every other whole
+ * number is a `number`, times are milliseconds since the Unix epoch, and structured values are JSON text.
+ */
+export type Database = {
+  workspaces: {
+    id: string;
+    slug: string;
+    name: string;
+    currency: string;
+    created_at_ms: number;
+    policy: string;
+    key_policy: string;
+  };
+  members: { id: string; workspace_id: string; email: string; role: string; created_at_ms: number };
+  api_keys: {
+    id: string;
+    workspace_id: string;
+    member_id: string | null;
+    name: string;
+    kind: string;
+    environment: string;
+    digest: string;
+    state: string;
+    scopes: string | null;
+    ip_allowlist: string | null;
+    expires_at_ms: number | null;
+    grace_until_ms: number | null;
+    rpm: number | null;
+    version: number;
+    created_at_ms: number;
+    rotated_from: string | null;
+  };
+  wallets: { workspace_id: string; currency: string; balance_nanos: bigint };
+  ledger_transactions: {
+    id: string;
+    kind: string;
+    workspace_id: string;
+    created_at_ms: number;
+    note: string | null;
+    detail: string | null;
+  };
+  ledger_entries: {
+    transaction_id: string;
+    place: number;
+    account: string;
+    workspace_id: string;
+    currency: string;
+    amount_nanos: bigint;
+  };
+  requests: {
+    id: string;
+    workspace_id: string;
+    created_at_ms: number;
+    key_id: string;
+    environment: string;
+    app: string | null;
+    model_requested: string | null;
+    model: string | null;
+    provider: string | null;
+    status: number;
+    charge_nanos: bigint;
+    /** The whole record. */
+    record: string;
+  };
+  requests_daily: {
+    workspace_id: string;
+    day: string;
+    key_id: string;
+    model: string;
+    provider: string;
+    environment: string;
+    requests: number;
+    errors: number;
+    input_tokens: number;
+    cached_tokens: number;
+    cache_write_tokens: number;
+    output_tokens: number;
+    reasoning_tokens: number;
+    characters: number;
+    audio_ms: number;
+    cost_nanos: bigint;
+  };
+  audit_log: {
+    id: string;
+    at_ms: number;
+    actor: string;
+    action: string;
+    workspace_id: string | null;
+    target: string | null;
+    detail: string;
+  };
+  meta: { name: string; value: string };
+  schema_migrations: { number: number; name: string; checksum: string; applied_at_ms: number };
+};

@@ -1,0 +1,46 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
+
+/** Another process has this data directory open. */
+export class DataDirInUse extends Error {
+  constructor(dataDir: string, holder: string) {
+    super(
+      `the data directory ${dataDir} is in use by another gateway${holder}: stop it first, or set DATA_DIR to another folder`,
+    );
+    this.name = "DataDirInUse";
+  }
+}
+
+export type DataLock = { release(): void };
+
+/**
+ * Takes the data directory for this process. The lock is an open exclusive transaction on an empty database file: the
+ * kernel lets go of it when the process ends, however it ends, so that a killed gateway leaves nothing stale behind
+ * and no process id has to be believed (ids repeat, and mean nothing across containers).
+ */
+export function lockDataDir(dataDir: string): DataLock {
+  const pidFile = path.join(dataDir, "gateway.pid");
+  const db = new DatabaseSync(path.join(dataDir, "gateway.lock"), { timeout: 0 });
+  try {
+    db.exec("begin exclusive");
+  } catch {
+    db.close();
+    throw new DataDirInUse(dataDir, holderIn(pidFile));
+  }
+  writeFileSync(pidFile, `${process.pid}\n`);
+  return {
+    release: () => {
+      if (db.isOpen) db.close();
+    },
+  };
+}
+
+/** Only for the message. */
+function holderIn(pidFile: string): string {
+  try {
+    return ` (process ${readFileSync(pidFile, "utf8").trim()})`;
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,13 @@
+import type { Ddl } from "../engine.ts";
+
+// STRICT: a text can never end up in a money column. WITHOUT ROWID: one tree instead of two where rows are small.
+export const sqliteDdl: Ddl = {
+  integer: "integer",
+  keyed: "strict, without rowid",
+  plain: "strict",
+  appendOnly: (table) =>
+    ["update", "delete"].map(
+      (change) => `create trigger ${table}_no_${change} before ${change} on ${table}
+        begin select raise(abort, '${table} is append only'); end`,
+    ),
+};

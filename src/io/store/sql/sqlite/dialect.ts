@@ -1,0 +1,58 @@
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  type Driver,
+  type QueryResult,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from "kysely";
+import { StoreError } from "../store-error.ts";
+import type { SqlValue } from "./protocol.ts";
+import type { Turnstile } from "./turnstile.ts";
+import type { WorkerClient } from "./worker-client.ts";
+
+/** Kysely on a SQLite that lives in a worker: one connection, handed to one query or transaction at a time. */
+export function workerDialect(client: WorkerClient, turnstile: Turnstile): Dialect {
+  return {
+    createAdapter: () => new SqliteAdapter(),
+    createDriver: () => workerDriver(client, turnstile),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+  };
+}
+
+function workerDriver(client: WorkerClient, turnstile: Turnstile): Driver {
+  const connection: DatabaseConnection = {
+    async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
+      const { rows, changes } = await client.ask({ is: "query", sql, parameters: parameters.map(toSqlValue) });
+      return { rows, numAffectedRows: changes };
+    },
+    streamQuery() {
+      throw new StoreError("rejected", "results are read page by page, not streamed");
+    },
+  };
+  const run = async (statement: string) => {
+    await connection.executeQuery(CompiledQuery.raw(statement));
+  };
+  return {
+    init: async () => {},
+    acquireConnection: async () => {
+      await turnstile.enter();
+      return connection;
+    },
+    releaseConnection: async () => turnstile.leave(),
+    beginTransaction: () => run("begin immediate"),
+    commitTransaction: () => run("commit"),
+    rollbackTransaction: () => run("rollback"),
+    destroy: () => client.close(),
+  };
+}
+
+function toSqlValue(value: unknown): SqlValue {
+  if (value === null || typeof value === "string" || typeof value === "number" || typeof value === "bigint")
+    return value;
+  if (value instanceof Uint8Array) return value;
+  throw new StoreError("rejected", `a value of type ${typeof value} cannot be stored`);
+}

@@ -1,0 +1,55 @@
+import { mkdirSync } from "node:fs";
+import path from "node:path";
+import { Kysely } from "kysely";
+import type { Clock } from "../../../../kit/clock.ts";
+import type { Engine } from "../engine.ts";
+import { migrate } from "../migrate.ts";
+import { MIGRATIONS } from "../migrations/all.ts";
+import type { Database } from "../schema.ts";
+import { type Store, sqlStore } from "../store.ts";
+import { wholeNumbers } from "../whole-numbers.ts";
+import { lockDataDir } from "./data-lock.ts";
+import { sqliteDdl } from "./ddl.ts";
+import { workerDialect } from "./dialect.ts";
+import { Turnstile } from "./turnstile.ts";
+import { WorkerClient } from "./worker-client.ts";
+
+export const DATABASE_FILE = "gateway.sqlite";
+
+/** Opens the embedded store, takes the data directory for this process and brings the tables up to date. */
+export async function openSqlite(dataDir: string, clock: Clock): Promise<Store> {
+  mkdirSync(dataDir, { recursive: true });
+  const lock = lockDataDir(dataDir);
+  const engine = sqliteEngine(path.join(dataDir, DATABASE_FILE));
+  try {
+    await migrate(engine, MIGRATIONS, clock);
+  } catch (error) {
+    await engine.close().catch(() => {});
+    lock.release();
+    throw error;
+  }
+  const store = sqlStore(engine);
+  return {
+    ...store,
+    async close() {
+      await store.close();
+      lock.release();
+    },
+  };
+}
+
+function sqliteEngine(file: string): Engine {
+  const client = new WorkerClient({ file });
+  const turnstile = new Turnstile();
+  const db = new Kysely<Database>({ dialect: workerDialect(client, turnstile), plugins: [wholeNumbers] });
+  return {
+    db,
+    ddl: sqliteDdl,
+    // Through the turnstile like every query: a batch must not slip into a transaction that is open.
+    ingest: (records) =>
+      turnstile.pass(async () => {
+        await client.ask({ is: "ingest", records });
+      }),
+    close: () => turnstile.pass(() => client.close()),
+  };
+}

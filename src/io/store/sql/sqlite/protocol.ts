@@ -1,0 +1,18 @@
+import type { StoreFailure } from "../store-error.ts";
+
+export type SqlValue = string | number | bigint | null | Uint8Array;
+
+/** What the main thread asks of the SQLite worker. They are answered in order. */
+export type Ask =
+  | { readonly is: "query"; readonly sql: string; readonly parameters: readonly SqlValue[] }
+  | { readonly is: "ingest"; readonly records: readonly string[] }
+  | { readonly is: "close" };
+
+export type Question = { readonly number: number; readonly ask: Ask };
+
+export type Answer =
+  // The rows are typed by the query that asked for them.
+  | { readonly number: number; readonly is: "done"; readonly rows: never[]; readonly changes: bigint }
+  | { readonly number: number; readonly is: "failed"; readonly failure: StoreFailure; readonly message: string };
+
+export type WorkerData = { readonly file: string };

@@ -1,0 +1,84 @@
+import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { parentPort, workerData } from "node:worker_threads";
+import { UnbalancedTransaction } from "../../../../domain/billing/ledger.ts";
+import { BoundedMap } from "../../../../kit/bounded.ts";
+import { StoreError, type StoreFailure } from "../store-error.ts";
+import { prepareIngest } from "./ingest.ts";
+import type { Answer, Ask, Question, SqlValue, WorkerData } from "./protocol.ts";
+
+// SQLite blocks while it works, so it lives in a thread of its own and the request path never waits for it.
+const { file }: WorkerData = workerData;
+const db = new DatabaseSync(file);
+// FULL, not NORMAL: a journal segment is deleted once its records are committed here, so a commit must be on the disk
+// when it returns. A commit covers a whole batch, which makes that one sync for hundreds of requests.
+db.exec(`
+  pragma journal_mode = wal;
+  pragma synchronous = full;
+  pragma foreign_keys = on;
+  pragma recursive_triggers = on;
+  pragma trusted_schema = off;
+  pragma busy_timeout = 5000;
+  pragma journal_size_limit = 67108864;
+`);
+
+const STATEMENTS_MAX = 200;
+const statements = new BoundedMap<string, StatementSync>(STATEMENTS_MAX);
+let ingest: ReturnType<typeof prepareIngest> | undefined;
+
+function statementFor(sql: string): StatementSync {
+  const known = statements.get(sql);
+  if (known !== undefined) return known;
+  const statement = db.prepare(sql);
+  statement.setReadBigInts(true);
+  statements.set(sql, statement);
+  return statement;
+}
+
+function query(sql: string, parameters: readonly SqlValue[]) {
+  const statement = statementFor(sql);
+  if (statement.columns().length > 0) return { rows: statement.all(...parameters), changes: 0n };
+  return { rows: [], changes: BigInt(statement.run(...parameters).changes) };
+}
+
+function carryOut(ask: Ask) {
+  switch (ask.is) {
+    case "query":
+      return query(ask.sql, ask.parameters);
+    case "ingest":
+      // Prepared at first use, because the tables come with the migrations.
+      ingest ??= prepareIngest(db);
+      ingest(ask.records);
+      return { rows: [], changes: 0n };
+    case "close":
+      db.close();
+      return { rows: [], changes: 0n };
+  }
+}
+
+const PRIMARY_CODE = 0xff;
+const CONSTRAINT = 19;
+const MISMATCH = 20;
+const CONSTRAINT_PRIMARY_KEY = 1555;
+const CONSTRAINT_UNIQUE = 2067;
+
+function failureOf(error: unknown): StoreFailure {
+  if (error instanceof StoreError) return error.failure;
+  if (error instanceof UnbalancedTransaction) return "rejected";
+  // What JavaScript refused before SQLite saw it (a number out of range, a text that is no JSON) will not improve.
+  if (error instanceof RangeError || error instanceof SyntaxError || error instanceof TypeError) return "rejected";
+  const code = error instanceof Error && "errcode" in error ? Number(error.errcode) : 0;
+  if (code === CONSTRAINT_PRIMARY_KEY || code === CONSTRAINT_UNIQUE) return "conflict";
+  return (code & PRIMARY_CODE) === CONSTRAINT || (code & PRIMARY_CODE) === MISMATCH ? "rejected" : "unavailable";
+}
+
+parentPort?.on("message", ({ number, ask }: Question) => {
+  try {
+    const answer = { number, is: "done", ...carryOut(ask) };
+    parentPort?.postMessage(answer);
+    if (ask.is === "close") parentPort?.close();
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    const answer: Answer = { number, is: "failed", failure: failureOf(error), message };
+    parentPort?.postMessage(answer);
+  }
+});

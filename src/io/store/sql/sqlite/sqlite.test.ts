@@ -1,0 +1,150 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, describe, expect, test } from "vitest";
+import { chargedRecord } from "../../../../../tests/support/records.ts";
+import { storeSuite } from "../../../../../tests/support/store-suite.ts";
+import { topupOf } from "../../../../domain/billing/ledger.ts";
+import { systemClock } from "../../../../kit/clock.ts";
+import { DataDirInUse } from "./data-lock.ts";
+import { DATABASE_FILE, openSqlite } from "./open.ts";
+
+const folders: string[] = [];
+function freshFolder(): string {
+  const folder = mkdtempSync(path.join(tmpdir(), "gateway-store-"));
+  folders.push(folder);
+  return folder;
+}
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+storeSuite("SQLite", async () => {
+  const folder = freshFolder();
+  const store = await openSqlite(folder, systemClock);
+  return {
+    store,
+    async reopen() {
+      await store.close();
+      return openSqlite(folder, systemClock);
+    },
+  };
+});
+
+/** The database file, opened past the store. */
+function onFile<T>(folder: string, work: (db: DatabaseSync) => T): T {
+  const db = new DatabaseSync(path.join(folder, DATABASE_FILE));
+  try {
+    return work(db);
+  } finally {
+    db.close();
+  }
+}
+
+async function filledFolder(): Promise<string> {
+  const folder = freshFolder();
+  const store = await openSqlite(folder, systemClock);
+  await store.ledger.post(topupOf({ id: "t1", workspaceId: "ws_1", currency: "EUR", nanos: 100n, createdAtMs: 1 }));
+  await store.audit.append({
+    id: "a1",
+    atMs: 1,
+    actor: "operator",
+    action: "x.y",
+    workspaceId: null,
+    target: null,
+    detail: {},
+  });
+  await store.ingest([chargedRecord("r1", 30n)]);
+  await store.close();
+  return folder;
+}
+
+describe("the file itself", () => {
+  test("BILL-01 ledger and audit rows cannot be changed or removed, not even by REPLACE", async () => {
+    const folder = await filledFolder();
+    onFile(folder, (db) => {
+      db.exec("pragma recursive_triggers = on");
+      for (const table of ["ledger_transactions", "ledger_entries", "audit_log"]) {
+        expect(() => db.exec(`update ${table} set workspace_id = 'other'`), table).toThrow("append only");
+        expect(() => db.exec(`delete from ${table}`), table).toThrow("append only");
+        expect(() => db.exec(`replace into ${table} select * from ${table}`), table).toThrow("append only");
+      }
+    });
+  });
+
+  test("BILL-01 the audit names what was broken behind the store's back", async () => {
+    const folder = await filledFolder();
+    onFile(folder, (db) => {
+      db.exec("update wallets set balance_nanos = balance_nanos + 1");
+      db.exec("insert into ledger_transactions values ('bad', 'charge', 'ws_1', 1, null, null)");
+      db.exec("insert into ledger_entries values ('bad', 0, 'revenue', 'ws_1', 'EUR', 5)");
+      db.exec("update requests set charge_nanos = 31");
+    });
+    const store = await openSqlite(folder, systemClock);
+    expect(await store.ledger.audit()).toEqual([
+      "all ledger entries in EUR sum to 5, not to zero",
+      "ledger transaction bad sums to 5, not to zero",
+      "the wallet of ws_1 says 71, its ledger entries say 70",
+      "request r1 cost 31, the ledger has -30",
+    ]);
+    await store.close();
+  });
+
+  test("KEY-01 a key is kept as its digest only: there is no column for it", async () => {
+    const folder = await filledFolder();
+    const columns = onFile(folder, (db) => db.prepare("select name from pragma_table_info('api_keys')").all());
+    expect(columns.map(({ name }) => name)).not.toContain("key");
+  });
+
+  test("a changed migration and a store from the future are refused with a reason", async () => {
+    const folder = await filledFolder();
+    onFile(folder, (db) => db.exec("update schema_migrations set checksum = 'x'"));
+    await expect(openSqlite(folder, systemClock)).rejects.toThrow("a released migration was changed");
+    const newer = await filledFolder();
+    onFile(newer, (db) => db.exec("insert into schema_migrations values (999, 'later', 'x', 1)"));
+    await expect(openSqlite(newer, systemClock)).rejects.toThrow("migration 999 (later)");
+    // The refusal lets go of the folder again.
+    onFile(newer, (db) => db.exec("delete from schema_migrations where number = 999"));
+    await (await openSqlite(newer, systemClock)).close();
+  });
+});
+
+describe("one process for a data directory", () => {
+  const holder = `
+    import { openSqlite } from ${JSON.stringify(path.join(import.meta.dirname, "open.ts"))};
+    import { systemClock } from ${JSON.stringify(path.join(import.meta.dirname, "../../../../kit/clock.ts"))};
+    const store = await openSqlite(process.argv[1], systemClock);
+    await store.meta.set("from", "child");
+    console.log("open");
+    setInterval(() => {}, 1000);
+  `;
+
+  test("a second one is refused by name, and a killed one blocks nobody", async () => {
+    const folder = freshFolder();
+    const child = spawn(process.execPath, ["--input-type=module-typescript", "-e", holder, folder], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    await once(child.stdout, "data");
+    const refused = await openSqlite(folder, systemClock).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(DataDirInUse);
+    expect(String(refused)).toContain(`process ${child.pid}`);
+    const exited = once(child, "exit");
+    child.kill("SIGKILL");
+    await exited;
+    const store = await openSqlite(folder, systemClock);
+    expect(await store.meta.get("from")).toBe("child");
+    await store.close();
+  });
+
+  test("a second one in the same process is refused too", async () => {
+    const folder = freshFolder();
+    const store = await openSqlite(folder, systemClock);
+    await expect(openSqlite(folder, systemClock)).rejects.toThrow(DataDirInUse);
+    await store.close();
+    await store.close();
+    await expect(store.ping()).rejects.toMatchObject({ failure: "unavailable" });
+  });
+});

@@ -1,0 +1,55 @@
+import { Worker } from "node:worker_threads";
+import { StoreError } from "../store-error.ts";
+import type { Answer, Ask, Question, WorkerData } from "./protocol.ts";
+
+type Waiting = { resolve(answer: Extract<Answer, { is: "done" }>): void; reject(error: Error): void };
+
+/** The main thread's side of the SQLite worker: questions out, answers back in the same order. */
+export class WorkerClient {
+  readonly #worker: Worker;
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #exited: Promise<void>;
+  #next = 1;
+  #gone: StoreError | undefined;
+
+  constructor(data: WorkerData) {
+    // The flags of the main thread (test runners set some) are not meant for the worker.
+    this.#worker = new Worker(new URL("./sqlite-worker.ts", import.meta.url), { workerData: data, execArgv: [] });
+    this.#worker.on("message", (answer: Answer) => this.#take(answer));
+    this.#worker.on("error", (error) => this.#fail(`the SQLite worker stopped: ${String(error)}`));
+    this.#exited = new Promise((resolve) => {
+      this.#worker.on("exit", () => {
+        this.#fail("the store is closed");
+        resolve();
+      });
+    });
+  }
+
+  ask(ask: Ask): Promise<Extract<Answer, { is: "done" }>> {
+    if (this.#gone !== undefined) return Promise.reject(this.#gone);
+    const question: Question = { number: this.#next++, ask };
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(question.number, { resolve, reject });
+      this.#worker.postMessage(question);
+    });
+  }
+
+  /** Closes the database and waits until the thread has ended. */
+  async close(): Promise<void> {
+    if (this.#gone === undefined) await this.ask({ is: "close" });
+    await this.#exited;
+  }
+
+  #take(answer: Answer): void {
+    const waiting = this.#waiting.get(answer.number);
+    this.#waiting.delete(answer.number);
+    if (answer.is === "done") waiting?.resolve(answer);
+    else waiting?.reject(new StoreError(answer.failure, answer.message));
+  }
+
+  #fail(why: string): void {
+    this.#gone ??= new StoreError("unavailable", why);
+    for (const { reject } of this.#waiting.values()) reject(this.#gone);
+    this.#waiting.clear();
+  }
+}

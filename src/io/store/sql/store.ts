@@ -1,0 +1,78 @@
+import { type Kysely, sql } from "kysely";
+import type { LedgerStore } from "../../../domain/billing/ledger.ts";
+import type { AuditStore } from "../../../domain/record/audit.ts";
+import { RecordRejected, type RecordSink } from "../../../domain/record/ingest.ts";
+import type { LogStore, RequestRecord } from "../../../domain/record/record.ts";
+import type { RollupStore } from "../../../domain/record/rollup.ts";
+import type { TenancyStore } from "../../../domain/tenancy/directory.ts";
+import { auditStore } from "./audit.ts";
+import type { Engine } from "./engine.ts";
+import { ledgerStore } from "./ledger.ts";
+import { logStore } from "./log.ts";
+import { rollupStore } from "./rollups.ts";
+import type { Database } from "./schema.ts";
+import { StoreError } from "./store-error.ts";
+import { tenancyStore } from "./tenancy.ts";
+
+/** Small facts about the deployment itself, such as `first_start_done`. */
+export type MetaStore = {
+  get(name: string): Promise<string | undefined>;
+  set(name: string, value: string): Promise<void>;
+};
+
+/** Everything that is kept in SQL, whatever the engine. */
+export type Store = RecordSink & {
+  readonly tenancy: TenancyStore;
+  readonly ledger: LedgerStore;
+  readonly log: LogStore;
+  readonly rollups: RollupStore;
+  readonly audit: AuditStore;
+  readonly meta: MetaStore;
+  /** Log row, ledger transaction, wallet and roll-ups of finished requests, in one transaction; twice changes nothing. */
+  ingest(records: readonly RequestRecord[]): Promise<void>;
+  ping(): Promise<void>;
+  close(): Promise<void>;
+};
+
+export function sqlStore(engine: Engine): Store {
+  const { db } = engine;
+  const ingestJson = async (records: readonly string[]) => {
+    try {
+      if (records.length > 0) await engine.ingest(records);
+    } catch (error) {
+      // A record that breaks a rule of the store breaks it at every try; only the rest is worth waiting for.
+      if (error instanceof StoreError && error.failure !== "unavailable") throw new RecordRejected(error.message);
+      throw error;
+    }
+  };
+  return {
+    tenancy: tenancyStore(db),
+    ledger: ledgerStore(db),
+    log: logStore(db),
+    rollups: rollupStore(db),
+    audit: auditStore(db),
+    meta: metaStore(db),
+    ingest: (records) => ingestJson(records.map((record) => JSON.stringify(record))),
+    ingestJson,
+    ping: async () => {
+      await sql`select 1`.execute(db);
+    },
+    close: () => engine.close(),
+  };
+}
+
+function metaStore(db: Kysely<Database>): MetaStore {
+  return {
+    async get(name) {
+      const row = await db.selectFrom("meta").select("value").where("name", "=", name).executeTakeFirst();
+      return row?.value;
+    },
+    async set(name, value) {
+      await db
+        .insertInto("meta")
+        .values({ name, value })
+        .onConflict((conflict) => conflict.column("name").doUpdateSet({ value }))
+        .execute();
+    },
+  };
+}

@@ -1,0 +1,166 @@
+import type { Kysely, Selectable } from "kysely";
+import { z } from "zod";
+import type { TenancyStore } from "../../../domain/tenancy/directory.ts";
+import { type ApiKey, ENVIRONMENTS, KEY_STATES, SCOPES } from "../../../domain/tenancy/key.ts";
+import { LEVELS, type Policy } from "../../../domain/tenancy/policy.ts";
+import { type KeyPolicy, type Member, ROLES, type Workspace } from "../../../domain/tenancy/workspace.ts";
+import type { Database } from "./schema.ts";
+import { StoreError } from "./store-error.ts";
+
+export function tenancyStore(db: Kysely<Database>): TenancyStore {
+  return {
+    async loadAll() {
+      const [workspaces, members, keys] = await Promise.all([
+        db.selectFrom("workspaces").selectAll().orderBy("created_at_ms").orderBy("id").execute(),
+        db.selectFrom("members").selectAll().orderBy("created_at_ms").orderBy("id").execute(),
+        db.selectFrom("api_keys").selectAll().orderBy("created_at_ms").orderBy("id").execute(),
+      ]);
+      return { workspaces: workspaces.map(toWorkspace), members: members.map(toMember), keys: keys.map(toKey) };
+    },
+
+    async saveWorkspace(workspace) {
+      const { id, currency } = workspace;
+      const row = fromWorkspace(workspace);
+      await db.transaction().execute(async (transaction) => {
+        const { id: _, ...changes } = row;
+        await transaction
+          .insertInto("workspaces")
+          .values(row)
+          .onConflict((conflict) => conflict.column("id").doUpdateSet(changes))
+          .execute();
+        await transaction
+          .insertInto("wallets")
+          .values({ workspace_id: id, currency, balance_nanos: 0n })
+          .onConflict((conflict) => conflict.doNothing())
+          .execute();
+        const wallet = await transaction
+          .selectFrom("wallets")
+          .select("currency")
+          .where("workspace_id", "=", id)
+          .executeTakeFirst();
+        if (wallet?.currency !== currency)
+          throw new StoreError("conflict", `the wallet of ${id} is in ${wallet?.currency} and stays in it`);
+      });
+    },
+
+    async saveMember(member) {
+      const row = fromMember(member);
+      const { id: _, ...changes } = row;
+      await db
+        .insertInto("members")
+        .values(row)
+        .onConflict((conflict) => conflict.column("id").doUpdateSet(changes))
+        .execute();
+    },
+
+    async removeMember(memberId) {
+      await db.deleteFrom("members").where("id", "=", memberId).execute();
+    },
+
+    async saveKeys(keys) {
+      await db.transaction().execute(async (transaction) => {
+        for (const key of keys) {
+          const row = fromKey(key);
+          const { id: _, ...changes } = row;
+          await transaction
+            .insertInto("api_keys")
+            .values(row)
+            .onConflict((conflict) => conflict.column("id").doUpdateSet(changes))
+            .execute();
+        }
+      });
+    },
+  };
+}
+
+const policy: z.ZodType<Policy> = z.object({
+  floor: z.enum(LEVELS).nullable(),
+  countries: z.array(z.string()).nullable(),
+  zeroDataRetention: z.boolean(),
+  noTraining: z.boolean(),
+  blockedProviders: z.array(z.string()),
+  allowedModels: z.array(z.string()).nullable(),
+});
+const keyPolicy: z.ZodType<KeyPolicy> = z.object({ personalKeys: z.boolean(), approval: z.boolean() });
+const scopes = z.array(z.enum(SCOPES));
+const strings = z.array(z.string());
+const environment = z.enum(ENVIRONMENTS);
+const keyState = z.enum(KEY_STATES);
+const keyKind = z.enum(["workspace", "personal"]);
+const role = z.enum(ROLES);
+
+function fromWorkspace(workspace: Workspace): Selectable<Database["workspaces"]> {
+  return {
+    id: workspace.id,
+    slug: workspace.slug,
+    name: workspace.name,
+    currency: workspace.currency,
+    created_at_ms: workspace.createdAtMs,
+    policy: JSON.stringify(workspace.policy),
+    key_policy: JSON.stringify(workspace.keyPolicy),
+  };
+}
+
+function toWorkspace(row: Selectable<Database["workspaces"]>): Workspace {
+  return {
+    id: row.id,
+    slug: row.slug,
+    name: row.name,
+    currency: row.currency,
+    createdAtMs: row.created_at_ms,
+    policy: policy.parse(JSON.parse(row.policy)),
+    keyPolicy: keyPolicy.parse(JSON.parse(row.key_policy)),
+  };
+}
+
+function fromMember(member: Member): Selectable<Database["members"]> {
+  const { id, workspaceId, email, createdAtMs } = member;
+  return { id, workspace_id: workspaceId, email, role: member.role, created_at_ms: createdAtMs };
+}
+
+function toMember(row: Selectable<Database["members"]>): Member {
+  const { id, workspace_id: workspaceId, email, created_at_ms: createdAtMs } = row;
+  return { id, workspaceId, email, role: role.parse(row.role), createdAtMs };
+}
+
+function fromKey(key: ApiKey): Selectable<Database["api_keys"]> {
+  return {
+    id: key.id,
+    workspace_id: key.workspaceId,
+    member_id: key.memberId,
+    name: key.name,
+    kind: key.kind,
+    environment: key.environment,
+    digest: key.digest,
+    state: key.state,
+    scopes: key.scopes === null ? null : JSON.stringify(key.scopes),
+    ip_allowlist: key.ipAllowlist === null ? null : JSON.stringify(key.ipAllowlist),
+    expires_at_ms: key.expiresAtMs,
+    grace_until_ms: key.graceUntilMs,
+    rpm: key.rpm,
+    version: key.version,
+    created_at_ms: key.createdAtMs,
+    rotated_from: key.rotatedFrom,
+  };
+}
+
+function toKey(row: Selectable<Database["api_keys"]>): ApiKey {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    memberId: row.member_id,
+    name: row.name,
+    kind: keyKind.parse(row.kind),
+    environment: environment.parse(row.environment),
+    digest: row.digest,
+    state: keyState.parse(row.state),
+    scopes: row.scopes === null ? null : scopes.parse(JSON.parse(row.scopes)),
+    ipAllowlist: row.ip_allowlist === null ? null : strings.parse(JSON.parse(row.ip_allowlist)),
+    expiresAtMs: row.expires_at_ms,
+    graceUntilMs: row.grace_until_ms,
+    rpm: row.rpm,
+    version: row.version,
+    createdAtMs: row.created_at_ms,
+    rotatedFrom: row.rotated_from,
+  };
+}
