@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+import { asText, cell, csvLine } from "./print.ts";
+
+const COLUMNS = [
+  { title: "id", at: "id" },
+  { title: "tokens", at: "usage.input_tokens" },
+];
+
+test("a table is aligned, says where to go on, and says when it is empty", () => {
+  const rows = [
+    { id: "a", usage: { input_tokens: 7 } },
+    { id: "longer", usage: { input_tokens: null } },
+  ];
+  const text = asText({ data: rows, next: "c1" }, { is: "table", columns: COLUMNS });
+  expect(text.split("\n")).toEqual(["ID      TOKENS", "a       7", "longer  -", "", "More: --cursor c1"]);
+  expect(asText({ data: [], next: null }, { is: "table", columns: COLUMNS })).toBe("(none)");
+});
+
+test("a record lays objects flat and shows its lists as tables", () => {
+  const text = asText(
+    { ok: true, wallet: { held: "0.00" }, list: [{ id: "a" }] },
+    { is: "record_with_tables", tables: [{ at: "list", columns: COLUMNS.slice(0, 1) }] },
+  );
+  expect(text).toBe("ok           yes\nwallet.held  0.00\n\nlist\nID\na");
+});
+
+test("a name cannot draw on the terminal", () => {
+  expect(cell("a\u001b[31mred\u202e")).toBe("a?[31mred?");
+  expect(cell(["x", "y"])).toBe("x, y");
+  expect(cell({ a: 1 })).toBe('{"a":1}');
+});
+
+test("CSV cells are quoted, and none runs as a formula", () => {
+  expect(csvLine(['say "hi"', "a,b", "line\nbreak", null, 5, true])).toBe(
+    '"say ""hi""","a,b","line\nbreak",,5,true\r\n',
+  );
+  expect(csvLine(["=HYPERLINK(1)", "+1", "-1", "@x", -1])).toBe("'=HYPERLINK(1),'+1,'-1,'@x,-1\r\n");
+});

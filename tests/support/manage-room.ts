@@ -1,0 +1,96 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import type { Reply } from "../../src/app/exchange.ts";
+import type { Check } from "../../src/app/manage/deps.ts";
+import { manageHandlers } from "../../src/app/manage/handlers.ts";
+import { Fault } from "../../src/contract/faults.ts";
+import { MANAGE_ROUTES } from "../../src/contract/routes-manage.ts";
+import { loadCatalogue } from "../../src/domain/catalogue/load.ts";
+import { Directory } from "../../src/domain/tenancy/directory.ts";
+import { catalogueFiles } from "../../src/io/catalogue-files.ts";
+import { memoryState } from "../../src/io/state/memory.ts";
+import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
+import { makeIds } from "../../src/kit/ids.ts";
+import { isJsonObject, type JsonObject } from "../../src/kit/json.ts";
+
+const ROOT = path.resolve(import.meta.dirname, "../..");
+const CATALOGUE = [path.join(ROOT, "catalogue"), path.join(ROOT, "src/sandbox/catalogue")];
+
+export type Said = { params?: Record<string, string>; query?: string; body?: unknown };
+
+/** The management use cases on a real store in a folder of their own, with a clock that is set by hand. */
+export async function openRoom(checks: readonly Check[] = []) {
+  const dataDir = mkdtempSync(path.join(tmpdir(), "gateway-manage-"));
+  let nowMs = Date.UTC(2026, 10, 15, 12);
+  const clock = { nowMs: () => nowMs, elapsedMs: () => nowMs };
+  const store = await openSqlite(dataDir, clock);
+  const directory = new Directory();
+  const state = memoryState(clock);
+  const loaded = await loadCatalogue(CATALOGUE, nowMs, catalogueFiles);
+  if ("problems" in loaded) throw new Error(JSON.stringify(loaded.problems));
+  const handlers = manageHandlers({
+    store,
+    directory,
+    state,
+    clock,
+    ids: makeIds(clock.nowMs),
+    snapshot: () => loaded.snapshot,
+    connections: { credential: () => undefined, baseUrl: () => undefined, anyReal: false },
+    checks,
+    caughtUp: async () => {},
+  });
+
+  const call = async (id: string, said: Said = {}): Promise<Reply> => {
+    const route = MANAGE_ROUTES.find((one) => one.id === id);
+    const handler = handlers[id];
+    if (route === undefined || handler?.kind !== "whole") throw new Error(`no handler ${id}`);
+    return handler.handle({
+      requestId: "req_test",
+      route,
+      params: said.params ?? {},
+      query: new URLSearchParams(said.query ?? ""),
+      headers: {},
+      clientAddress: "127.0.0.1",
+      receivedAtMs: nowMs,
+      startedMs: nowMs,
+      principal: undefined,
+      baseHeaders: {},
+      body: async () => Buffer.from(said.body === undefined ? "" : JSON.stringify(said.body)),
+    });
+  };
+
+  return {
+    store,
+    directory,
+    state,
+    dataDir,
+    snapshot: loaded.snapshot,
+    handlers,
+    /** The JSON of an answer. */
+    ask: async (id: string, said: Said = {}): Promise<JsonObject> => {
+      const { json } = await call(id, said);
+      if (!isJsonObject(json)) throw new Error(`${id} answered no object`);
+      return json;
+    },
+    /** The fault a call is refused with. */
+    refusal: async (id: string, said: Said = {}): Promise<Fault> => {
+      const problem: unknown = await call(id, said).then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+      if (problem instanceof Fault) return problem;
+      throw new Error(`${id} was not refused`);
+    },
+    wait: (ms: number) => {
+      nowMs += ms;
+    },
+    nowMs: () => nowMs,
+    close: async () => {
+      await store.close();
+      rmSync(dataDir, { recursive: true });
+    },
+  };
+}
+
+export type ManageRoom = Awaited<ReturnType<typeof openRoom>>;
