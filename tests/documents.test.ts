@@ -1,0 +1,142 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { describe, expect, test } from "vitest";
+import { generatedDocuments } from "../scripts/documents.ts";
+import { SETTINGS } from "../src/config.ts";
+import { apiDocumentText, llmsText, manageDocumentText } from "../src/contract/documents.ts";
+import { FAULTS } from "../src/contract/faults.ts";
+import { faultsOf } from "../src/contract/route-faults.ts";
+import { ROUTES } from "../src/contract/routes.ts";
+import { PAGES_TAG } from "../src/contract/routes-operations.ts";
+
+const ROOT = path.resolve(import.meta.dirname, "..");
+const read = (file: string) => readFileSync(path.join(ROOT, file), "utf8");
+const place = { version: "0.0.0", serverUrl: "https://gateway.example.eu" };
+
+describe("generated documents", () => {
+  test.each([...generatedDocuments()])("GEN-02, OPS-05 %s is what `npm run docs` prints", (file, text) => {
+    expect(existsSync(path.join(ROOT, file)), `${file} is missing: run npm run docs`).toBe(true);
+    expect(read(file) === text, `${file} is out of date: run npm run docs`).toBe(true);
+  });
+
+  test("OPS-05 every setting and its _FILE twin are documented", () => {
+    const page = read("docs/settings.md");
+    expect(Object.keys(SETTINGS).filter((name) => !page.includes(`| \`${name}\` |`))).toEqual([]);
+    expect(page).toContain("_FILE");
+  });
+
+  test("every error code is documented", () => {
+    const page = read("docs/errors.md");
+    expect(Object.keys(FAULTS).filter((code) => !page.includes(`\`${code}\``))).toEqual([]);
+  });
+});
+
+type Operation = {
+  operationId: string;
+  security: unknown[];
+  parameters?: { name: string; in: string }[];
+  requestBody?: { content: Record<string, { schema: object; example?: unknown }> };
+  responses: Record<string, { $ref?: string; content?: Record<string, { schema: object; example?: unknown }> }>;
+};
+type Document = {
+  openapi: string;
+  servers: { url: string }[];
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, object>; responses: Record<string, Operation["responses"][string]> };
+};
+
+describe.each([
+  ["api", apiDocumentText(place)],
+  ["manage", manageDocumentText(place)],
+] as const)("the OpenAPI document: %s", (kind, text) => {
+  const document: Document = JSON.parse(text);
+  const operations = Object.entries(document.paths).flatMap(([at, item]) =>
+    Object.entries(item)
+      .filter(([method]) => method !== "servers")
+      .map(([method, operation]) => ({ at, method, operation })),
+  );
+  const shown = ROUTES.filter(
+    ({ path: at, tag }) => tag !== PAGES_TAG && at.startsWith("/manage") === (kind === "manage"),
+  );
+
+  test("GEN-02 has every route of its kind, once, with its security", () => {
+    expect(document.openapi).toBe("3.1.0");
+    expect(operations.map(({ operation }) => operation.operationId)).toEqual(shown.map(({ id }) => id));
+    for (const { operation } of operations) {
+      const by = shown.find(({ id }) => id === operation.operationId)?.access.by;
+      expect(operation.security.length > 0, operation.operationId).toBe(by !== "anyone");
+    }
+  });
+
+  test("GEN-02 has every path parameter, and every error status that its route can answer", () => {
+    for (const { at, operation } of operations) {
+      const named = (operation.parameters ?? []).filter((one) => one.in === "path").map(({ name }) => name);
+      expect(named).toEqual([...at.matchAll(/\{(\w+)\}/g)].map(([, name]) => name));
+      const route = shown.find(({ id }) => id === operation.operationId);
+      const statuses = route === undefined ? [] : faultsOf(route).map((code) => String(FAULTS[code].status));
+      expect(Object.keys(operation.responses)).toEqual(expect.arrayContaining(statuses));
+    }
+  });
+
+  test("GEN-02 every reference leads somewhere", () => {
+    const refs = [...text.matchAll(/"\$ref": "#\/([^"]+)"/g)].map(([, to = ""]) => to);
+    const find = (to: string) => to.split("/").reduce<unknown>((at, name) => Reflect.get(Object(at), name), document);
+    expect([...new Set(refs)].filter((to) => find(to) === undefined)).toEqual([]);
+  });
+
+  test("GEN-02 every example fits its schema", () => {
+    const ajv = new Ajv2020({ strict: false, validateFormats: false });
+    ajv.addSchema({ $id: "doc", components: document.components });
+    const examples = operations.flatMap(({ operation }) => [
+      ...Object.values(operation.requestBody?.content ?? {}),
+      ...Object.values(operation.responses).flatMap(({ content = {} }) => Object.values(content)),
+    ]);
+    const shared = Object.values(document.components.responses).flatMap(({ content = {} }) => Object.values(content));
+    for (const { schema, example } of [...examples, ...shared]) {
+      const here = JSON.parse(JSON.stringify(schema).replaceAll('"#/components', '"doc#/components'));
+      const validate = ajv.compile(here);
+      if (example !== undefined) expect(validate(example), JSON.stringify(validate.errors)).toBe(true);
+    }
+  });
+
+  test("GEN-02 every operation that takes a body shows one", () => {
+    const bare = operations.filter(({ operation }) =>
+      Object.values(operation.requestBody?.content ?? {}).some(({ example }) => example === undefined),
+    );
+    expect(bare.map(({ operation }) => operation.operationId)).toEqual([]);
+  });
+});
+
+describe("llms.txt", () => {
+  test("GEN-03 names the base address, the key and every endpoint of the API", () => {
+    const text = llmsText(place);
+    expect(text).toContain("https://gateway.example.eu/v1");
+    expect(text).toContain("Authorization: Bearer");
+    const api = ROUTES.filter(({ path: at }) => at.startsWith("/v1/"));
+    expect(api.filter(({ method, path: at }) => !text.includes(`${method} ${at.replaceAll("+}", "}")}`))).toEqual([]);
+  });
+});
+
+describe("documents by hand", () => {
+  const pages = [
+    ...["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md"],
+    ...readdirSync(path.join(ROOT, "docs"), { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".md"))
+      .map((name) => `docs/${name}`),
+  ];
+
+  test.each(pages)("%s: its links lead to files that exist", (page) => {
+    const targets = [...read(page).matchAll(/(?:\]\(|src=")([^)#"\s]+)/g)].map(([, to = ""]) => to);
+    const broken = targets.filter(
+      (to) => !/^[a-z]+:/.test(to) && !existsSync(path.join(ROOT, path.dirname(page), decodeURIComponent(to))),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  test.each(pages)("%s: the npm scripts it names exist", (page) => {
+    const { scripts } = JSON.parse(read("package.json"));
+    const named = [...read(page).matchAll(/npm run ([a-z:-]+)/g)].map(([, name = ""]) => name);
+    expect(named.filter((name) => !(name in scripts))).toEqual([]);
+  });
+});
