@@ -35,10 +35,10 @@ ${versions.join(", ")}. Run of ${result.startedAt}, ${result.mode}, ${Math.round
 
 ## Method
 
-Everything is on loopback. A fast upstream answers: nginx with a static chat completion of about 600 bytes, and a small source of ${STREAM_FRAMES} frames with usage and end marker, written without gaps or 5 ms apart. ${machine.pinned ? "Each candidate is pinned to one core; load (wrk) and upstream share the other." : "This machine has one core, so nothing is pinned."} The candidates take turns within every repetition, in a different order each time (${result.repetitions} repetitions); a figure is the median, a ratio the median of the ratios of the repetitions.
+Everything is on loopback. A fast upstream answers: nginx with a static chat completion of about 600 bytes, and a small source of ${STREAM_FRAMES} frames with usage and end marker, each a write of its own, without gaps or 5 ms apart. ${machine.pinned ? "Each candidate is pinned to one core; load (wrk) and upstream share the other." : "This machine has one core, so nothing is pinned."} The candidates take turns within every repetition, in a different order each time (${result.repetitions} repetitions); a figure is the median, a ratio the median of the ratios of the repetitions.
 
 - CPU is user and system time of the whole process tree from /proc, divided by the answers completed. It is read after the candidate has become quiet, so that work put off (journal, log) counts. It is the figure that noise moves least.
-- Whole answers and gapless streams are measured at full load over 32 connections. Paced streams run at the same load for all, 40 at a time; a stream that was still open at the end counts by its frames.
+- Whole answers are measured at full load over 32 connections, gapless streams over 4 (a candidate that drowns is handed many frames in one read, and looks better for it). Paced streams run at the same load for all, 40 at a time; a stream that was still open at the end counts by its frames.
 - Latency is measured at a low rate: one caller for whole answers and eight for paced streams, waiting between calls. What is shown is the difference to the direct call.
 - Before a candidate is measured, its answers are checked.
 

@@ -33,8 +33,12 @@ const JSON_SHAPE: Shape = { is: "json" };
 const BURST: Shape = { is: "stream", paceMs: 0 };
 const PACED: Shape = { is: "stream", paceMs: 5 };
 const CONNECTIONS = 32;
+/** Few, because a candidate that drowns is handed many frames in one read, and the figure would say how many. */
+const BURST_CONNECTIONS = 4;
 const PACED_CONNECTIONS = 40;
 const IDLE_WAIT_MS = 1_000;
+/** Every step has a limit of its own; this is for all of them together. */
+const RUN_MS_MAX = 30 * 60_000;
 const ROOT = path.resolve(import.meta.dirname, "..");
 
 async function main(): Promise<void> {
@@ -46,9 +50,14 @@ async function main(): Promise<void> {
   ]);
   const children = new Children(pinned ? cores : undefined);
   stopOnSignals(children);
+  const late = setTimeout(() => {
+    say("The benchmark takes far too long; it is stopped.");
+    process.exit(1);
+  }, RUN_MS_MAX);
   try {
     await runWith(children, options, pinned);
   } finally {
+    clearTimeout(late);
     await children.stopAll();
   }
 }
@@ -137,7 +146,9 @@ async function repeat(runner: Runner, contestants: readonly Contestant[], repeti
     one.result.json.push(await load(runner, one, JSON_SHAPE, { connections: CONNECTIONS, seconds: sizes.jsonSeconds }));
   }
   for (const one of contestants) {
-    one.result.burst.push(await load(runner, one, BURST, { connections: CONNECTIONS, seconds: sizes.burstSeconds }));
+    one.result.burst.push(
+      await load(runner, one, BURST, { connections: BURST_CONNECTIONS, seconds: sizes.burstSeconds }),
+    );
   }
   for (const one of contestants) {
     const size = { connections: PACED_CONNECTIONS, seconds: sizes.pacedSeconds };

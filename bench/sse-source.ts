@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { paceOf, streamFrames } from "./payload.ts";
 
-const FRAMES = streamFrames().map((text) => Buffer.from(text));
+const FRAMES = streamFrames().map((text) => Buffer.from(`${text.length.toString(16)}\r\n${text}\r\n`));
 const LAST = FRAMES.length - 1;
 const BODY_BYTES_MAX = 1_000_000;
 let openStreams = 0;
@@ -19,6 +19,7 @@ const server = createServer((request, response) => {
 });
 
 function answer(request: IncomingMessage, response: ServerResponse, paceMs: number): void {
+  request.socket.setNoDelay(true);
   openStreams++;
   let next = 0;
   response.on("close", () => {
@@ -28,6 +29,7 @@ function answer(request: IncomingMessage, response: ServerResponse, paceMs: numb
     if (next <= LAST) process.send?.({ kind: "cancelled", atNs: String(process.hrtime.bigint()) });
   });
   response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
+  response.flushHeaders();
   const timer = setInterval(writeNext, Math.max(1, paceMs));
   if (paceMs === 0) while (next <= LAST) writeNext();
   else writeNext();
@@ -41,11 +43,11 @@ function answer(request: IncomingMessage, response: ServerResponse, paceMs: numb
     response.end();
   }
 
+  // Past node:http, which would gather the frames of one turn into one write: a frame is a packet of its own.
   function send(): void {
-    response.write(FRAMES[next++]);
+    response.socket?.write(FRAMES[next++] ?? "");
     framesSent++;
   }
-  request.socket.setNoDelay(true);
 }
 
 process.on("message", () => process.send?.({ kind: "counts", openStreams, framesSent }));

@@ -1,0 +1,161 @@
+import { describe, expect, test } from "vitest";
+import { CANDIDATES } from "../bench/candidate.ts";
+import { added, figure, median, percentile, ratio } from "../bench/maths.ts";
+import { readOptions } from "../bench/options.ts";
+import { JSON_ANSWER, paceOf, requestBody, STREAM_FRAMES, streamFrames } from "../bench/payload.ts";
+import { parseStat, readTree, sumTree, treeOf } from "../bench/proc.ts";
+import { selfTimes } from "../bench/profile.ts";
+import { renderPage } from "../bench/report.ts";
+import { type BenchResult, type CandidateResult, emptyResult } from "../bench/results.ts";
+import { targetsOf } from "../bench/targets.ts";
+
+const statLine = (pid: number, name: string, parentPid: number, ticks: readonly number[], rssPages: number) =>
+  `${pid} (${name}) S ${parentPid} ${pid} ${pid} 0 -1 4194304 900 0 0 0 ${ticks.join(" ")} 20 0 7 0 12345 700000000 ${rssPages} 18446744073709551615 1 1\n`;
+
+describe("/proc", () => {
+  test("a stat line gives parent, processor time with that of ended children, and resident pages", () => {
+    expect(parseStat(statLine(42, "node", 7, [100, 20, 3, 4], 25_000))).toEqual({
+      pid: 42,
+      parentPid: 7,
+      cpuTicks: 127,
+      rssPages: 25_000,
+    });
+  });
+
+  test("a process name with spaces and brackets does not shift the fields", () => {
+    expect(parseStat(statLine(42, "tmux: a) (b", 7, [1, 2, 0, 0], 9))?.cpuTicks).toBe(3);
+  });
+
+  test("a line that is cut is no reading", () => {
+    expect(parseStat("42 (node) S 7 1 1")).toBeUndefined();
+    expect(parseStat("")).toBeUndefined();
+  });
+
+  test("a tree is the process and everything below it, and nothing else", () => {
+    const all = [
+      { pid: 1, parentPid: 0, cpuTicks: 1000, rssPages: 1000 },
+      { pid: 10, parentPid: 1, cpuTicks: 5, rssPages: 10 },
+      { pid: 12, parentPid: 11, cpuTicks: 30, rssPages: 40 },
+      { pid: 11, parentPid: 10, cpuTicks: 10, rssPages: 20 },
+      { pid: 20, parentPid: 1, cpuTicks: 700, rssPages: 700 },
+    ];
+    expect(treeOf(10, all).map((stat) => stat.pid)).toEqual([10, 11, 12]);
+    expect(sumTree(treeOf(10, all), { ticksPerSecond: 100, pageBytes: 4096 })).toEqual({
+      cpuMicros: 450_000,
+      rssBytes: 70 * 4096,
+      processes: 3,
+    });
+  });
+
+  test.skipIf(process.platform !== "linux")("the running machine is read as it is", () => {
+    expect(readTree(process.pid)[0]).toMatchObject({ pid: process.pid, parentPid: process.ppid });
+  });
+});
+
+describe("maths", () => {
+  test("median and percentile do not depend on the order", () => {
+    expect(median([3, 1, 2])).toBe(2);
+    expect(median([4, 1, 2, 3])).toBe(2.5);
+    expect(percentile([5, 1, 4, 2, 3], 0.5)).toBe(3);
+    expect(percentile([5, 1, 4, 2, 3], 0.99)).toBe(5);
+    expect([median([]), percentile([], 0.5), figure([])]).toEqual([undefined, undefined, undefined]);
+  });
+
+  test("a ratio is taken within each repetition, so a machine that slows down does not change it", () => {
+    expect(ratio([20, 40, 80], [10, 20, 40])).toEqual({ median: 2, least: 2, most: 2 });
+    expect(ratio([20, undefined, 90], [10, 20, 30])).toEqual({ median: 2.5, least: 2, most: 3 });
+    expect(ratio([20], [0])).toBeUndefined();
+  });
+
+  test("what a candidate adds is the difference to the direct call of the same repetition", () => {
+    expect(added([15, 110, 30], [10, 100, undefined])).toEqual({ median: 7.5, least: 5, most: 10 });
+  });
+});
+
+describe("payload", () => {
+  test("a stream is fifty frames and the end marker, and its last frame has the usage", () => {
+    const frames = streamFrames();
+    expect(frames).toHaveLength(STREAM_FRAMES + 1);
+    expect(frames.at(-1)).toBe("data: [DONE]\n\n");
+    expect(frames.at(-2)).toContain('"total_tokens":');
+  });
+
+  test("the whole answer can stand in nginx's configuration", () => {
+    expect(JSON_ANSWER).not.toMatch(/['$]/);
+    expect(JSON_ANSWER.length).toBeGreaterThan(500);
+  });
+
+  test("the source reads the pace that the request asks for", () => {
+    expect(paceOf(requestBody("m", { paceMs: 5 }))).toBe(5);
+    expect(paceOf(requestBody("m", undefined))).toBe(0);
+  });
+});
+
+describe("report", () => {
+  const measured = (name: CandidateResult["name"], cpuMicros: number): CandidateResult => ({
+    ...emptyResult(name, name, ""),
+    startsMs: [700, 900],
+    idleBytes: 120e6,
+    openStreams: { rssBytes: 145e6, streams: 500 },
+    json: [{ perSecond: 1000, cpuMicros, bad: 0 }],
+    burst: [{ perSecond: 100, cpuMicros: cpuMicros * 2, bad: 0 }],
+    paced: [{ perSecond: 100, cpuMicros: cpuMicros * 10, bad: 0 }],
+    cancelMs: [3, 4],
+  });
+  const resultOf = (candidates: readonly CandidateResult[]): BenchResult => ({
+    mode: "full",
+    startedAt: "2026-11-15 04:00 UTC",
+    tookSeconds: 500,
+    machine: { processor: "P", cores: 2, memoryBytes: 2 ** 33, system: "S", kernel: "K", pinned: true, versions: {} },
+    repetitions: 1,
+    candidates,
+    skipped: [{ name: "portkey", why: "it is not installed" }],
+  });
+
+  test("a target is met, not met or not measured", () => {
+    const targets = targetsOf(resultOf([measured("bare", 50), measured("gateway", 90)]));
+    expect(targets.map(({ met }) => met)).toEqual([true, undefined, false, false, true, true, true]);
+    expect(targets[0]?.found).toBe("1.80 × (1.80 to 1.80)");
+  });
+
+  test("an upstream that is never told of a hang-up does not meet its target", () => {
+    const gateway = { ...measured("gateway", 90), cancelMs: [3, undefined] };
+    expect(targetsOf(resultOf([gateway])).at(-1)?.met).toBe(false);
+  });
+
+  test("the page shows figures, memory for each stream, and what was left out", () => {
+    const page = renderPage(resultOf([measured("bare", 50), measured("gateway", 90)]));
+    expect(page).toContain("90.0 (90.0–90.0)");
+    expect(page).toContain("145 MB at 500 streams");
+    expect(page).toContain("50 kB");
+    expect(page).toContain("Not measured: portkey (it is not installed).");
+  });
+
+  test("self times are shares of the busy time", () => {
+    const frame = (functionName: string) => ({ functionName, url: "file:///r/src/a.ts", lineNumber: 4 });
+    const profile = {
+      nodes: [
+        { id: 1, callFrame: frame("f") },
+        { id: 2, callFrame: { functionName: "(idle)", url: "", lineNumber: -1 } },
+        { id: 3, callFrame: frame("g") },
+      ],
+      samples: [1, 2, 3, 1],
+      timeDeltas: [10, 1000, 30, 20],
+    };
+    expect(selfTimes(profile, "/r")).toEqual([
+      { where: "f src/a.ts:5", share: 0.5 },
+      { where: "g src/a.ts:5", share: 0.5 },
+    ]);
+  });
+});
+
+describe("options", () => {
+  test("all candidates unless some are named, and an unknown one is refused by its name", () => {
+    expect(readOptions([]).only).toEqual(CANDIDATES);
+    expect(readOptions(["--quick", "--only", "gateway,bare"])).toMatchObject({
+      mode: "quick",
+      only: ["bare", "gateway"],
+    });
+    expect(() => readOptions(["--only", "caddy"])).toThrow('"caddy"');
+  });
+});
