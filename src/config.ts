@@ -66,7 +66,10 @@ export const SETTINGS = {
     "Proxies whose X-Forwarded-For is believed.",
   ),
   GATEWAY_PUBLIC_URL: setting(
-    z.url("write an absolute URL").nullable(),
+    z
+      .url("write an absolute URL")
+      .transform((url) => url.replace(/\/+$/, ""))
+      .nullable(),
     null,
     "Address under which callers reach the gateway, without /v1.",
   ),
