@@ -31,5 +31,6 @@ const program = buildProgram(version, (exitCode) => {
 try {
   await program.parseAsync(process.argv);
 } catch (error) {
-  process.exitCode = exitCodeOf(error);
+  // At once: a gateway that failed half-way through its start still holds a socket and a worker.
+  process.exit(exitCodeOf(error));
 }

@@ -1,0 +1,250 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { isJsonObject, type JsonObject } from "../src/kit/json.ts";
+import { type CliResult, runCli, startGateway, type TestGateway } from "./support/gateway.ts";
+
+let gateway: TestGateway;
+let env: Record<string, string>;
+
+beforeAll(async () => {
+  gateway = await startGateway();
+  env = { GATEWAY_URL: gateway.url, DATA_DIR: gateway.dataDir };
+});
+afterAll(() => gateway.close());
+
+/** As an operator on the same machine runs it: the token comes from the data folder. */
+const run = (args: readonly string[], over: Record<string, string> = {}): Promise<CliResult> =>
+  runCli(args, { ...env, ...over });
+
+/** The one JSON document of a command that succeeds. */
+async function json(...args: string[]): Promise<JsonObject> {
+  const { code, stdout, stderr } = await run([...args, "--json"]);
+  expect([code, stderr]).toEqual([0, ""]);
+  const document: unknown = JSON.parse(stdout);
+  if (!isJsonObject(document)) throw new Error("no object");
+  return document;
+}
+
+async function chat(key: unknown, title: string) {
+  const body = { model: "sandbox/chat", messages: [{ role: "user", content: "hello" }] };
+  const answer = await gateway.call(String(key), "/v1/chat/completions", { body, headers: { "x-title": title } });
+  return { status: answer.status, id: answer.headers.get("x-svc-request-id") ?? "" };
+}
+
+describe("the life of a workspace, as an operator types it", () => {
+  test("workspaces, members, wallet and policy", async () => {
+    expect(await json("workspace", "create", "shop", "--name", "Shop", "--currency", "EUR")).toMatchObject({
+      slug: "shop",
+      name: "Shop",
+      currency: "EUR",
+    });
+    expect(await json("workspace", "list")).toMatchObject({ next: null, data: [{ slug: "shop" }, { slug: "demo" }] });
+    expect(await json("workspace", "show", "shop")).toMatchObject({ slug: "shop" });
+    expect(await json("member", "add", "shop", "ada@example.eu", "--role", "admin")).toMatchObject({ role: "admin" });
+    expect(await json("member", "list", "shop")).toMatchObject({ data: [{ email: "ada@example.eu" }], next: null });
+    expect(await json("member", "policy", "shop")).toEqual({ personal_keys: false, approval: false });
+    const policy = await json("member", "policy", "shop", "--personal-keys", "on", "--approval", "on");
+    expect(policy).toEqual({ personal_keys: true, approval: true });
+    expect(await json("wallet", "show", "shop")).toEqual({ balance: "0.00", held: "0.00", currency: "EUR" });
+    await json("wallet", "credit", "shop", "10", "--note", "start", "--id", "one");
+    await json("wallet", "credit", "shop", "10.00", "--id", "one");
+    expect(await json("wallet", "show", "shop")).toEqual({ balance: "10.00", held: "0.00", currency: "EUR" });
+    expect(await json("wallet", "entries", "shop")).toMatchObject({ data: [{ amount: "10.00", note: "start" }] });
+    const set = ["policy", "set", "shop"];
+    await json(...set, "--floor", "L1", "--countries", "DE,FR", "--zdr", "on", "--no-training", "on");
+    await json(...set, "--block", "sandbox-us", "--allow-models", "sandbox/chat");
+    expect(await json("policy", "show", "shop")).toEqual({
+      floor: "L1",
+      countries: ["DE", "FR"],
+      zero_data_retention: true,
+      no_training: true,
+      blocked_providers: ["sandbox-us"],
+      allowed_models: ["sandbox/chat"],
+    });
+    const off = ["--zdr", "off", "--no-training", "off", "--block", "", "--allow-models", ""];
+    expect(await json(...set, "--floor", "none", "--countries", "", ...off)).toEqual({
+      floor: null,
+      countries: null,
+      zero_data_retention: false,
+      no_training: false,
+      blocked_providers: [],
+      allowed_models: null,
+    });
+  });
+
+  test("KEY-06 keys: create with every flag, set, rotate, revoke, approve", async () => {
+    const flags = ["--name", "job", "--env", "test", "--scopes", "inference:chat,inference:models"];
+    const more = ["--ip", "10.0.0.0/8,2001:db8::/32", "--expires", "2020-01-01T00:00:00Z", "--rpm", "1000000"];
+    const made = await json("key", "create", "shop", ...flags, ...more);
+    expect(made).toMatchObject({
+      prefix: "sk_svc_test_",
+      name: "job",
+      environment: "test",
+      expires_at: "2020-01-01T00:00:00.000Z",
+    });
+    const id = String(made["id"]);
+    expect(await json("key", "show", id)).toMatchObject({
+      scopes: ["inference:chat", "inference:models"],
+      ip_allowlist: ["10.0.0.0/8", "2001:db8::/32"],
+      rpm: 1_000_000,
+      state: "expired",
+    });
+    const cleared = await json(
+      "key",
+      "set",
+      id,
+      "--scopes",
+      "",
+      "--ip",
+      "",
+      "--expires",
+      "",
+      "--rpm",
+      "",
+      "--name",
+      "x",
+    );
+    expect(cleared).toMatchObject({ scopes: null, ip_allowlist: null, expires_at: null, rpm: null, name: "x" });
+    const rotated = await json("key", "rotate", id, "--grace", "12h");
+    expect(rotated).toMatchObject({ name: "x", environment: "test", prefix: "sk_svc_test_" });
+    expect(rotated["key"]).not.toBe(made["key"]);
+    expect(await json("key", "revoke", id)).toMatchObject({ state: "revoked" });
+    const waiting = await json("key", "create", "shop", "--personal", "ada@example.eu");
+    expect(waiting).toMatchObject({ state: "pending", prefix: "sk_svc_user_live_", environment: "live" });
+    expect(await json("key", "approve", String(waiting["id"]))).toMatchObject({ state: "active" });
+    expect(await json("member", "remove", "shop", "ada@example.eu")).toMatchObject({ revoked_keys: [waiting["id"]] });
+    const { data } = await json("key", "list", "shop");
+    expect(Array.isArray(data) && data.length).toBe(3);
+  });
+
+  test("LOG-02 the log is listed, filtered, shown and exported as JSON lines and CSV", async () => {
+    const { key, id: keyId } = await json("key", "create", "shop", "--name", "logged");
+    const first = await chat(key, "=1+1");
+    const second = await chat(key, 'say "hi", you');
+    expect([first.status, second.status]).toEqual([200, 200]);
+    const listed = await json("log", "list", "shop", "--limit", "1", "--key", String(keyId), "--status", "200");
+    expect(listed).toMatchObject({ data: [{ id: second.id, key_name: "logged" }], next: expect.any(String) });
+    expect(await json("log", "list", "shop", "--cursor", String(listed["next"]))).toMatchObject({
+      data: [{ id: first.id }],
+    });
+    expect(await json("log", "show", first.id)).toMatchObject({ id: first.id, decision: { order: expect.any(Array) } });
+    const lines = (await run(["log", "export", "shop", "--format", "jsonl"])).stdout.trimEnd().split("\n");
+    expect(lines.map((line) => JSON.parse(line).id)).toEqual([second.id, first.id]);
+    const csv = (await run(["log", "export", "shop", "--format", "csv", "--env", "live"])).stdout.split("\r\n");
+    expect(csv[0]).toMatch(/^id,created_at,key_id,key_name,member,environment,app,surface,/);
+    expect(csv[1]).toContain('"say ""hi"", you"');
+    expect(csv[2]).toContain(",'=1+1,");
+    expect(csv.length).toBe(4);
+    expect(await json("log", "export", "shop", "--until", "2020-01-01")).toEqual({ data: [], next: null });
+  });
+
+  test("providers and the audit log are listed, and doctor finds the gateway sound", async () => {
+    const { data } = await json("provider", "list");
+    expect(data).toContainEqual(expect.objectContaining({ slug: "sandbox-de", connected: true, sandbox: true }));
+    expect(await json("audit", "list", "--workspace", "shop", "--limit", "1")).toMatchObject({
+      data: [{ workspace: "shop" }],
+    });
+    expect(await json("doctor")).toMatchObject({ ok: true, checks: expect.any(Array) });
+  });
+});
+
+describe("without --json", () => {
+  test("lists are tables and things are records", async () => {
+    const list = await run(["workspace", "list"]);
+    expect(list.stdout).toMatch(/^SLUG +NAME +CURRENCY +CREATED AT +ID\n/);
+    const show = await run(["wallet", "show", "demo"]);
+    expect(show.stdout).toMatch(/^balance {3}\d+\.\d+\nheld {6}0\.00\ncurrency {2}EUR\n$/);
+  });
+
+  test("a new key comes with the advice to copy it, on stderr", async () => {
+    const { stdout, stderr } = await run(["key", "create", "demo", "--env", "test"]);
+    expect(stdout).toMatch(/^key {10}sk_svc_test_[\w-]{43}$/m);
+    expect(stderr).toContain("not shown again");
+  });
+});
+
+describe("what goes wrong", () => {
+  test.each([
+    [["workspace", "create", "demo"], "exists already"],
+    [["workspace", "create", "Not A Slug"], "lower-case"],
+    [["key", "list", "nowhere"], "nowhere"],
+    [["key", "rotate", "key_none"], "key_none"],
+    [["key", "create", "demo", "--scopes", "inference:all"], "scopes"],
+    [["policy", "set", "demo", "--block", "no-such-provider"], "no-such-provider"],
+    [["log", "show", "chatcmpl-none"], "chatcmpl-none"],
+  ])("%j is refused: exit 1, said on stderr, nothing on stdout", async (args, named) => {
+    const { code, stdout, stderr } = await run([...args, "--json"]);
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toContain(named);
+    expect(stderr.trimEnd().split("\n")).toHaveLength(1);
+  });
+
+  test.each([
+    [],
+    ["key"],
+    ["nonsense"],
+    ["key", "create"],
+    ["key", "create", "demo", "--rpm", "0"],
+    ["key", "create", "demo", "--rpm", "1000001"],
+    ["key", "create", "demo", "--env", "prod"],
+    ["key", "create", "demo", "--expires", "tomorrow"],
+    ["key", "create", "demo", "--nonsense"],
+    ["key", "create", "demo", "surplus"],
+    ["key", "set", "key_x"],
+    ["key", "rotate", "key_x", "--grace", "1w"],
+    ["member", "policy", "demo", "--approval", "yes"],
+    ["policy", "set", "demo"],
+    ["policy", "set", "demo", "--floor", "L5"],
+    ["wallet", "credit", "demo", "-5"],
+    ["wallet", "credit", "demo", "0"],
+    ["wallet", "credit", "demo", "1.0000000001"],
+    ["log", "list", "demo", "--limit", "1001"],
+    ["log", "export", "demo", "--format", "xml"],
+  ])("typed wrongly: %s %s %s %s %s exits 2", async (...args: string[]) => {
+    const { code, stdout, stderr } = await run(args);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).not.toBe("");
+  });
+
+  test("no gateway: exit 1 with how to start one", async () => {
+    const { code, stderr } = await run(["workspace", "list"], { GATEWAY_URL: "", PORT: "1029" });
+    expect(code).toBe(1);
+    expect(stderr).toContain("npm start");
+  });
+
+  test("a wrong token is said plainly", async () => {
+    const { code, stderr } = await run(["workspace", "list"], { GATEWAY_ADMIN_TOKEN: "wrong" });
+    expect(code).toBe(1);
+    expect(stderr).toContain("operator token");
+  });
+});
+
+describe("without a running gateway", () => {
+  test("help and version are answered", async () => {
+    const help = await run(["--help"]);
+    expect(help.code).toBe(0);
+    for (const word of ["serve", "workspace", "key", "wallet", "policy", "log", "doctor", "catalogue"])
+      expect(help.stdout).toContain(word);
+    expect((await run(["--version"])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+    expect((await run(["key", "create", "--help"])).stdout).toContain("--personal <email>");
+  });
+
+  test("catalogue check passes the shipped catalogue, and names file and field of a broken one", async () => {
+    expect((await run(["catalogue", "check"])).code).toBe(0);
+    const folder = mkdtempSync(path.join(tmpdir(), "gateway-catalogue-"));
+    writeFileSync(path.join(folder, "currencies.json"), '{"currencies":[{"code":5}]}');
+    const { code, stdout } = await run(["catalogue", "check", folder, "--json"]);
+    expect(code).toBe(1);
+    const { ok, problems } = JSON.parse(stdout);
+    expect(ok).toBe(false);
+    expect(problems[0]).toMatchObject({ file: expect.stringContaining("currencies.json"), field: expect.any(String) });
+  });
+
+  test("serve refuses a number of workers it cannot run", async () => {
+    const { code, stderr } = await run(["serve", "--workers", "4"]);
+    expect(code).toBe(1);
+    expect(stderr).toContain("--workers");
+  });
+});
