@@ -1,0 +1,121 @@
+import type { ModelSort } from "../../contract/schemas/catalogue-values.ts";
+import { rateBetween } from "../../domain/billing/rate.ts";
+import { servesSurface } from "../../domain/catalogue/callable.ts";
+import { type Endpoint, type Model, type Price, priceAt, type Snapshot } from "../../domain/catalogue/catalogue.ts";
+import { divideHalfUp } from "../../kit/money.ts";
+import type { Selection } from "./catalogue-query.ts";
+
+/** A model with the endpoints that are shown of it. */
+export type Offer = { readonly model: Model; readonly endpoints: readonly Endpoint[] };
+
+/** Every model that may be shown to anyone, with its endpoints that still serve. */
+export function publicOffers(snapshot: Snapshot): Offer[] {
+  return [...snapshot.models.values()]
+    .filter((model) => !model.hidden)
+    .map((model) => ({
+      model,
+      endpoints: (snapshot.endpointsByModel.get(model.id) ?? []).filter(({ status }) => status !== "retired"),
+    }));
+}
+
+/**
+ * Filters on providers, levels, countries and surfaces pick endpoints: a model stays when one endpoint satisfies all
+ * of them together, and only those endpoints are shown.
+ */
+export function select(offers: readonly Offer[], selection: Selection, snapshot: Snapshot): Offer[] {
+  const { provider, level, country, surface } = selection;
+  const picksEndpoints = [provider, level, country, surface].some((filter) => filter !== undefined);
+  return offers
+    .filter(({ model }) => matchesModel(model, selection, snapshot))
+    .map(({ model, endpoints }) => ({
+      model,
+      endpoints: endpoints.filter((endpoint) => matchesEndpoint(endpoint, selection)),
+    }))
+    .filter(({ endpoints }) => !picksEndpoints || endpoints.length > 0);
+}
+
+function matchesModel(model: Model, { creator, family, capability, words }: Selection, snapshot: Snapshot): boolean {
+  if (creator !== undefined && !creator.has(model.creator)) return false;
+  if (family !== undefined && !family.has(model.family)) return false;
+  if (capability !== undefined && ![...capability].every((slug) => model.capabilities.includes(slug))) return false;
+  if (words === undefined) return true;
+  const names = [snapshot.creators.get(model.creator)?.name, snapshot.families.get(model.family)?.name];
+  return containsWords([model.id, model.name, model.family, ...names], words);
+}
+
+export function containsWords(texts: readonly (string | null | undefined)[], words: readonly string[]): boolean {
+  const text = texts.join("\n").toLowerCase();
+  return words.every((word) => text.includes(word));
+}
+
+function matchesEndpoint(endpoint: Endpoint, { provider, level, country, surface }: Selection): boolean {
+  if (provider !== undefined && !provider.has(endpoint.provider)) return false;
+  if (level !== undefined && !level.has(endpoint.sovereignty.level)) return false;
+  if (country !== undefined && !endpoint.sovereignty.countries.some((code) => country.has(code))) return false;
+  return surface === undefined || surface.some((name) => servesSurface(endpoint.surfaces, name));
+}
+
+export type Cheapest = { readonly endpoint: Endpoint; readonly price: Price; readonly nanosEur: bigint };
+
+/** The endpoint with the lowest input plus output price; undefined when none is priced by tokens. */
+export function cheapest(endpoints: readonly Endpoint[], snapshot: Snapshot, nowMs: number): Cheapest | undefined {
+  let found: Cheapest | undefined;
+  for (const endpoint of endpoints) {
+    const price = priceAt(endpoint, nowMs);
+    const nanosEur = price === undefined ? undefined : tokenNanosEur(price, snapshot);
+    if (price === undefined || nanosEur === undefined) continue;
+    if (found === undefined || nanosEur < found.nanosEur) found = { endpoint, price, nanosEur };
+  }
+  return found;
+}
+
+/** Input plus output per million tokens in nano-euro: one scale, so that prices in several currencies compare. */
+function tokenNanosEur(price: Price, snapshot: Snapshot): bigint | undefined {
+  const rate = rateBetween(snapshot.currencies, price.currency, "EUR");
+  if (rate === undefined || price.inputPer1mTokens === null) return undefined;
+  const figures = [price.inputPer1mTokens, price.outputPer1mTokens].filter((figure) => figure !== null);
+  return figures.reduce(
+    (sum, { digits, scale }) =>
+      sum + divideHalfUp(digits * rate.numerator * 10n ** 9n, rate.denominator * 10n ** BigInt(scale)),
+    0n,
+  );
+}
+
+type Rank = string | number | bigint | null;
+
+/** Unknown comes last in both directions; equals stand in the order of their ids. */
+export function sortOffers(offers: readonly Offer[], sort: ModelSort, snapshot: Snapshot, nowMs: number): Offer[] {
+  const descends = sort.startsWith("-");
+  const ranks = new Map<Offer, Rank>(offers.map((offer) => [offer, rankOf(offer, sort, snapshot, nowMs)]));
+  return offers.toSorted((a, b) => {
+    const left = ranks.get(a) ?? null;
+    const right = ranks.get(b) ?? null;
+    if (left === right) return a.model.id < b.model.id ? -1 : 1;
+    if (left === null) return 1;
+    if (right === null) return -1;
+    return left < right === descends ? 1 : -1;
+  });
+}
+
+function rankOf({ model, endpoints }: Offer, sort: ModelSort, snapshot: Snapshot, nowMs: number): Rank {
+  switch (sort) {
+    case "id":
+    case "-id":
+      return model.id;
+    case "name":
+    case "-name":
+      return model.name.toLowerCase();
+    case "created":
+    case "-created":
+      return model.releaseDate;
+    case "price":
+    case "-price":
+      return cheapest(endpoints, snapshot, nowMs)?.nanosEur ?? null;
+    case "quality":
+    case "-quality":
+      return model.quality?.score ?? null;
+    case "context":
+    case "-context":
+      return model.contextTokens;
+  }
+}

@@ -1,0 +1,234 @@
+import type { z } from "zod";
+import type {
+  EvidenceView,
+  PublicCapability,
+  PublicCreator,
+  PublicCurrency,
+  PublicEndpoint,
+  PublicFamily,
+  PublicLevel,
+  PublicModel,
+  PublicPrice,
+  PublicProvider,
+} from "../../contract/schemas/catalogue.ts";
+import {
+  type Capability,
+  type Creator,
+  type Currency,
+  type Endpoint,
+  type Evidence,
+  type Family,
+  type Price,
+  type Provider,
+  priceAt,
+} from "../../domain/catalogue/catalogue.ts";
+import { dayOf, isStale, LEVEL_MEANINGS } from "../../domain/catalogue/levels.ts";
+import { LEVELS, type LevelState } from "../../domain/tenancy/policy.ts";
+import { formatDecimal } from "../../kit/money.ts";
+import { cheapest, type Offer } from "./catalogue-select.ts";
+import { type PriceContext, priceView } from "./price-view.ts";
+
+export type ViewContext = PriceContext & { readonly nowMs: number };
+
+/** Everything that is shown is a fact of the catalogue: nothing here knows which providers are connected. */
+export function modelView({ model, endpoints }: Offer, context: ViewContext): PublicModel {
+  const lowest = cheapest(endpoints, context.snapshot, context.nowMs);
+  return {
+    id: model.id,
+    slug: model.id,
+    name: model.name,
+    creator: model.creator,
+    family: model.family,
+    release_date: model.releaseDate,
+    knowledge_cutoff: model.knowledgeCutoff,
+    surfaces: [...model.surfaces],
+    modalities_in: [...model.modalitiesIn],
+    modalities_out: [...model.modalitiesOut],
+    context_tokens: model.contextTokens,
+    max_output_tokens: model.maxOutputTokens,
+    open_weights: model.openWeights,
+    capabilities: [...model.capabilities],
+    embedding_dimensions: model.embeddingDimensions,
+    quality: qualityView(model.quality),
+    benchmarks: model.benchmarks.map((row) => ({ ...row })),
+    levels: levelsOf(endpoints.map(({ sovereignty }) => sovereignty.level)),
+    countries: unique(endpoints.flatMap(({ sovereignty }) => sovereignty.countries)),
+    providers: unique(endpoints.map(({ provider }) => provider)),
+    lowest_price: lowest === undefined ? null : { ...priceView(lowest.price, context), endpoint: lowest.endpoint.id },
+    endpoint_count: endpoints.length,
+    endpoints: endpoints.map((endpoint) => endpointView(endpoint, context)),
+    sandbox: model.sandbox,
+    note: model.note,
+    sources: [...(model.sources ?? [])],
+  };
+}
+
+function qualityView(quality: Offer["model"]["quality"]): PublicModel["quality"] {
+  if (quality === null) return null;
+  const { score, source, licence, estimated, metric = null, release = null, extrapolated = false } = quality;
+  return { score, source, release, metric, licence, estimated, extrapolated };
+}
+
+export function endpointView(endpoint: Endpoint, context: ViewContext): PublicEndpoint {
+  const { sovereignty, limits, features, status } = endpoint;
+  const price = priceAt(endpoint, context.nowMs);
+  const today = dayOf(context.nowMs);
+  return {
+    id: endpoint.id,
+    model: endpoint.model,
+    provider: endpoint.provider,
+    region: endpoint.region,
+    surfaces: [...endpoint.surfaces],
+    // Retired endpoints are never shown; the type does not know it.
+    status: status === "retired" ? "deprecated" : status,
+    availability: endpoint.availability ?? "listed",
+    level: sovereignty.level,
+    level_reason: sovereignty.reason,
+    level_confidence: sovereignty.confidence,
+    countries: [...sovereignty.countries],
+    countries_kind: sovereignty.countriesKind,
+    location_committed: sovereignty.locationCommitted ?? null,
+    zero_data_retention: sovereignty.zeroDataRetention,
+    trains_on_data: sovereignty.trainsOnData,
+    evidence: sovereignty.evidence === null ? [] : [evidenceView(sovereignty.evidence, context.nowMs)],
+    dialects: [...endpoint.dialects],
+    responses_api: endpoint.responsesApi,
+    context_tokens: limits.contextTokens,
+    max_input_tokens: limits.maxInputTokens,
+    max_output_tokens: limits.maxOutputTokens,
+    features: {
+      tools: features.tools,
+      parallel_tools: features.parallelTools,
+      json_schema: features.jsonSchema,
+      reasoning: features.reasoning,
+      reasoning_control: features.reasoningControl,
+      sampling: features.sampling,
+      image_input: features.imageInput,
+      prompt_caching: features.promptCaching,
+      logprobs: features.logprobs,
+    },
+    price: price === undefined ? null : publicPrice(price, context),
+    upcoming_prices: endpoint.prices
+      .filter(({ from }) => from !== null && from > today)
+      .map((row) => publicPrice(row, context)),
+    sandbox: endpoint.sandbox,
+    note: endpoint.note,
+  };
+}
+
+function publicPrice(price: Price, context: ViewContext): z.infer<typeof PublicPrice> {
+  const { source } = price;
+  return { ...priceView(price, context), source: source == null ? null : { ...source } };
+}
+
+type Readable = Pick<Evidence, "url" | "kind" | "read"> & { readonly claim?: string };
+
+/** Staleness is told by today, not by the day the gateway was started. */
+function evidenceView({ claim, url, kind, read }: Readable, nowMs: number): z.infer<typeof EvidenceView> {
+  return { claim: claim ?? null, url, kind, read, stale: isStale(read, nowMs) };
+}
+
+export function providerView(provider: Provider, endpoints: readonly Endpoint[], nowMs: number): PublicProvider {
+  return {
+    slug: provider.slug,
+    name: provider.name,
+    operator: provider.operator,
+    seat_country: provider.seatCountry,
+    owner_country: provider.ownerCountry,
+    eea_operated: provider.eeaOperated,
+    owner_eea: provider.ownerEea ?? "unknown",
+    infrastructure_eea_controlled: provider.infrastructureEeaControlled ?? "unknown",
+    ownership: known(provider.ownership),
+    certifications: [...provider.certifications],
+    zero_data_retention: provider.zeroDataRetention,
+    trains_on_data: provider.trainsOnData,
+    data_residency: known(provider.dataResidency),
+    currency: provider.currency,
+    docs_url: provider.docsUrl,
+    pricing_url: provider.pricingUrl,
+    levels: levelsOf(provider.regions.map(({ level }) => level)),
+    level_confidence: provider.levelConfidence,
+    countries: unique(provider.regions.flatMap(({ countries }) => countries)),
+    regions: provider.regions.map((region) => ({
+      id: region.id,
+      name: region.name,
+      countries: [...region.countries],
+      countries_kind: region.countriesKind,
+      location_committed: region.locationCommitted,
+      level: region.level,
+      level_reason: region.levelReason,
+      level_if_ch_accepted: region.levelIfChAccepted ?? null,
+      level_primary_evidence_only: region.levelPrimaryEvidenceOnly ?? null,
+      note: region.note,
+    })),
+    evidence: provider.evidence.map((entry) => evidenceView(entry, nowMs)),
+    model_count: new Set(endpoints.map(({ model }) => model)).size,
+    endpoint_count: endpoints.length,
+    sandbox: provider.sandbox,
+    notes: provider.notes,
+  };
+}
+
+function known(text: string): string | null {
+  return text === "" ? null : text;
+}
+
+export function familyView({ slug, name, creator }: Family, offers: readonly Offer[]): PublicFamily {
+  const models = offers.filter(({ model }) => model.family === slug).map(({ model }) => model.id);
+  return { slug, name, creator, model_count: models.length, models };
+}
+
+export function creatorView(creator: Creator, families: readonly Family[], offers: readonly Offer[]): PublicCreator {
+  const { slug, name, country, eea, website } = creator;
+  return {
+    slug,
+    name,
+    country,
+    eea,
+    website,
+    families: families.filter((family) => family.creator === slug).map((family) => family.slug),
+    model_count: offers.filter(({ model }) => model.creator === slug).length,
+  };
+}
+
+export function currencyView({ code, name, symbol, decimals, perEur, rateDate, rateSource }: Currency): PublicCurrency {
+  return {
+    code,
+    name,
+    symbol,
+    decimals,
+    per_eur: formatDecimal(perEur),
+    rate_date: rateDate,
+    rate_source: rateSource,
+  };
+}
+
+export function levelViews(endpoints: readonly Endpoint[]): PublicLevel[] {
+  return LEVEL_MEANINGS.map(({ level, name, meaning, needs }) => ({
+    level,
+    name,
+    meaning,
+    needs,
+    rank: level === "UNCLASSIFIED" ? null : LEVELS.indexOf(level),
+    endpoint_count: endpoints.filter(({ sovereignty }) => sovereignty.level === level).length,
+  }));
+}
+
+export function capabilityView(
+  { slug, name, group, description }: Capability,
+  offers: readonly Offer[],
+): PublicCapability {
+  const count = offers.filter(({ model }) => model.capabilities.includes(slug)).length;
+  return { slug, name, group, description, model_count: count };
+}
+
+/** Highest rung first, the unassessed last. */
+export function levelsOf(levels: readonly LevelState[]): LevelState[] {
+  const found = new Set(levels);
+  const ladder: readonly LevelState[] = [...LEVELS].toReversed();
+  return [...ladder, "UNCLASSIFIED" as const].filter((level) => found.has(level));
+}
+
+export function unique(values: readonly string[]): string[] {
+  return [...new Set(values)].toSorted();
+}

@@ -1,0 +1,129 @@
+import { fault } from "../../contract/faults.ts";
+import { type ModelList, ModelListQuery } from "../../contract/schemas/models.ts";
+import { servesSurface, usability } from "../../domain/catalogue/callable.ts";
+import type { Connections, Endpoint, Model, Snapshot } from "../../domain/catalogue/catalogue.ts";
+import type { Surface } from "../../domain/record/record.ts";
+import type { Principal } from "../../domain/tenancy/key.ts";
+import type { Policy } from "../../domain/tenancy/policy.ts";
+import { invalidValue } from "../body.ts";
+import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
+import { listKey, pageOf } from "./catalogue-page.ts";
+import { readLenientQuery, readSelection } from "./catalogue-query.ts";
+import { select, sortOffers } from "./catalogue-select.ts";
+import { agentModel, type KeyOffer, type ModelContext, modelObject } from "./model-views.ts";
+import { answerTagged, tagOf } from "./tagged.ts";
+
+export type ModelDeps = {
+  snapshot(): Snapshot;
+  nowMs(): number;
+  readonly connections: Connections;
+  /** Whether the workspace's policy lets traffic reach an endpoint. */
+  allows(endpoint: Endpoint, policy: Policy): boolean;
+  /** Whether the workspace may use a model at all. */
+  permits(modelId: string, policy: Policy): boolean;
+  /** Surfaces that this gateway serves; a model is listed only where it can be called. */
+  readonly servedSurfaces: readonly Surface[];
+};
+
+/** The models a key may use: callable here, allowed by its workspace. Three kinds of readers share one body. */
+export function modelHandlers(deps: ModelDeps): Record<string, Handler> {
+  return {
+    listModels: whole(async (exchange) => tagged(exchange, modelList(deps, exchange))),
+    getModel: whole(async (exchange) => tagged(exchange, oneModel(deps, exchange))),
+  };
+}
+
+/** What a key may use depends on the key, so nothing in between may keep it, and its holder asks each time. */
+const CACHE = { "cache-control": "private, no-cache", vary: "Authorization, X-Api-Key" };
+
+function tagged(exchange: Exchange, body: unknown): Reply {
+  const text = JSON.stringify(body);
+  return answerTagged(exchange, tagOf(text), CACHE, () => ({
+    bytes: text,
+    headers: { "content-type": "application/json" },
+  }));
+}
+
+function principalOf({ principal }: Exchange): Principal {
+  if (principal === undefined) throw fault("internal_error", { message: "The route was called without a key." });
+  return principal;
+}
+
+function modelList(deps: ModelDeps, exchange: Exchange): ModelList {
+  const { workspace } = principalOf(exchange);
+  const context = { snapshot: deps.snapshot(), nowMs: deps.nowMs(), currency: workspace.currency };
+  const { snapshot, nowMs } = context;
+  const { limit, cursor, after_id, sort, ...filters } = readLenientQuery(exchange, ModelListQuery);
+  const offers = [...snapshot.models.values()].flatMap((model) => {
+    const offer = model.hidden ? undefined : offerFor(model, deps, context, workspace.policy);
+    return offer === undefined ? [] : [offer];
+  });
+  const byModel = new Map(offers.map((offer) => [offer.model.id, offer]));
+  const chosen = sortOffers(select(offers, readSelection(filters, snapshot), snapshot), sort, snapshot, nowMs).map(
+    ({ model, endpoints }): KeyOffer => ({ model, endpoints, surfaces: byModel.get(model.id)?.surfaces ?? [] }),
+  );
+  const rest = after_id === undefined ? chosen : after(chosen, after_id);
+  const page = { list: listKey(exchange), limit: limit ?? Math.max(1, rest.length), cursor };
+  const { data, next } = pageOf(rest, ({ model }) => model.id, page);
+  return {
+    object: "list",
+    data: data.map((offer) => modelObject(offer, context)),
+    models: data
+      .filter(({ surfaces }) => servesSurface(surfaces, "responses"))
+      .map((offer, index) => agentModel(offer, index, context)),
+    next,
+    has_more: next !== null,
+    first_id: data[0]?.model.id ?? null,
+    last_id: data.at(-1)?.model.id ?? null,
+  };
+}
+
+function after(offers: readonly KeyOffer[], id: string): readonly KeyOffer[] {
+  const place = offers.findIndex(({ model }) => model.id === id);
+  if (place < 0) throw invalidValue("after_id", "send `last_id` of the page before");
+  return offers.slice(place + 1);
+}
+
+/** Undefined when the key cannot use the model anywhere. */
+function offerFor(model: Model, deps: ModelDeps, context: ModelContext, policy: Policy): KeyOffer | undefined {
+  if (!deps.permits(model.id, policy)) return undefined;
+  const callable = callableEndpoints(model, deps, context).filter(({ endpoint }) => deps.allows(endpoint, policy));
+  if (callable.length === 0) return undefined;
+  return {
+    model,
+    endpoints: callable.map(({ endpoint }) => endpoint),
+    surfaces: deps.servedSurfaces.filter((surface) => callable.some(({ surfaces }) => surfaces.includes(surface))),
+  };
+}
+
+function callableEndpoints(model: Model, deps: ModelDeps, { snapshot, nowMs, currency }: ModelContext) {
+  const call = { snapshot, connections: deps.connections, walletCurrency: currency, nowMs };
+  return (snapshot.endpointsByModel.get(model.id) ?? [])
+    .map((endpoint) => ({
+      endpoint,
+      surfaces: deps.servedSurfaces.filter((surface) => usability(endpoint, surface, call).is === "callable"),
+    }))
+    .filter(({ surfaces }) => surfaces.length > 0);
+}
+
+function oneModel(deps: ModelDeps, exchange: Exchange) {
+  const { workspace } = principalOf(exchange);
+  const context = { snapshot: deps.snapshot(), nowMs: deps.nowMs(), currency: workspace.currency };
+  const id = exchange.params["id"] ?? "";
+  const model = context.snapshot.models.get(id);
+  const shown = id.replace(/\p{Cc}/gu, "?").slice(0, 128);
+  if (model === undefined) throw noModel(`There is no model "${shown}". GET /v1/models lists the models of this key.`);
+  if (callableEndpoints(model, deps, context).length === 0)
+    throw noModel(`The model ${model.id} is in the catalogue, but no connected provider serves it here.`);
+  if (!deps.permits(model.id, workspace.policy))
+    throw fault("model_not_permitted", {
+      message: `The workspace does not allow the model ${model.id}. An admin can add it to the allowed models.`,
+    });
+  const offer = offerFor(model, deps, context, workspace.policy);
+  if (offer === undefined) throw noModel(`The workspace's policy allows no endpoint of the model ${model.id}.`);
+  return modelObject(offer, context);
+}
+
+function noModel(message: string) {
+  return fault("model_not_found", { message });
+}
