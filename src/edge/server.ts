@@ -20,7 +20,6 @@ import { sinkOver } from "./sink.ts";
 
 export type EdgeDeps = {
   readonly routes: readonly Route[];
-  readonly handlers: Readonly<Record<string, Handler>>;
   readonly directory: Directory;
   readonly state: SharedState;
   readonly clock: Clock;
@@ -46,6 +45,7 @@ export class Edge {
   readonly server: Server;
   readonly #deps: EdgeDeps;
   readonly #router: Router;
+  #handlers: Readonly<Record<string, Handler>> | undefined;
   #running = 0;
   #draining = false;
 
@@ -71,6 +71,25 @@ export class Edge {
 
   get draining(): boolean {
     return this.#draining;
+  }
+
+  /** Takes the port. Until `open` every call is told to come back. */
+  listen(host: string, port: number): Promise<string> {
+    return new Promise((resolve, reject) => {
+      this.server.once("error", reject);
+      this.server.listen(port, host, () => {
+        this.server.off("error", reject);
+        const address = this.server.address();
+        const bound = typeof address === "object" && address !== null ? address.port : port;
+        resolve(`http://${host.includes(":") ? `[${host}]` : host}:${bound}`);
+      });
+    });
+  }
+
+  open(handlers: Readonly<Record<string, Handler>>): void {
+    const missing = this.#deps.routes.filter(({ id }) => handlers[id] === undefined).map(({ id }) => id);
+    if (missing.length > 0) throw new Error(`routes without a handler: ${missing.join(", ")}`);
+    this.#handlers = handlers;
   }
 
   /** Stops taking connections, lets running requests finish, then cuts what is left. */
@@ -131,6 +150,7 @@ export class Edge {
   }
 
   async #handle(call: Call, { route, params }: Match, query: string, address: string): Promise<void> {
+    if (this.#handlers === undefined) throw starting();
     const { request, response } = call;
     const receivedAtMs = this.#deps.clock.nowMs();
     const principal = this.#authenticate(request, route, address, receivedAtMs);
@@ -156,8 +176,8 @@ export class Edge {
       },
     };
     if (route.intake === "none") await within;
-    const handler = this.#deps.handlers[route.id];
-    if (handler === undefined) throw new Error(`route ${route.id} has no handler`);
+    const handler = this.#handlers?.[route.id];
+    if (handler === undefined) throw starting();
     if (handler.kind === "streamed") await handler.handle(exchange, sinkOver(response));
     else sendReply(request, response, await handler.handle(exchange), call.baseHeaders);
   }
@@ -230,6 +250,13 @@ function wrongMethod(method: string, allow: readonly string[]): Fault {
   return fault("method_not_allowed", {
     message: `${method.slice(0, 20)} is not allowed here; allowed: ${list}.`,
     headers: { allow: list },
+  });
+}
+
+function starting(): Fault {
+  return fault("service_unavailable", {
+    message: "The gateway is starting. Try again in a second.",
+    headers: { "retry-after": "1" },
   });
 }
 

@@ -20,7 +20,7 @@ export class Metrics {
   readonly #overhead: Histogram;
   readonly #attempts: Counter<"provider" | "outcome">;
 
-  constructor(gauges: Gauges) {
+  constructor() {
     const registers = [this.#registry];
     this.#http = new Counter({
       name: "gateway_http_requests_total",
@@ -66,6 +66,10 @@ export class Metrics {
       labelNames: ["provider", "outcome"],
       registers,
     });
+  }
+
+  /** Figures that are read when somebody asks. */
+  watch(gauges: Gauges): void {
     gauge("gateway_running_requests", "HTTP requests being answered now.", gauges.running, this.#registry);
     gauge("gateway_draining", "1 while the gateway is stopping.", gauges.draining, this.#registry);
     gauge(

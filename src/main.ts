@@ -1,0 +1,313 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import type { Handler } from "./app/exchange.ts";
+import type { Check, TenancyDeps } from "./app/manage/deps.ts";
+import { firstStart } from "./app/manage/first-start.ts";
+import { manageHandlers } from "./app/manage/handlers.ts";
+import type { Gateway } from "./app/pipeline/world.ts";
+import { catalogueHandlers } from "./app/surfaces/catalogue.ts";
+import { chatHandlers } from "./app/surfaces/chat.ts";
+import { documentHandlers } from "./app/surfaces/documents.ts";
+import { modelHandlers } from "./app/surfaces/models.ts";
+import { operationsHandlers } from "./app/surfaces/operations.ts";
+import { validateHandler } from "./app/surfaces/validate.ts";
+import { type Config, ConfigError, PROJECT_ROOT, readConfig } from "./config.ts";
+import { apiDocumentText, llmsText, manageDocumentText } from "./contract/documents.ts";
+import { ROUTES } from "./contract/routes.ts";
+import type { Snapshot } from "./domain/catalogue/catalogue.ts";
+import { loadCatalogue } from "./domain/catalogue/load.ts";
+import { Health } from "./domain/routing/health.ts";
+import { excludedByPolicy, permitsModel } from "./domain/routing/policy.ts";
+import { Directory } from "./domain/tenancy/directory.ts";
+import { IpLimit } from "./edge/ip-limit.ts";
+import { Edge, type EdgeDeps } from "./edge/server.ts";
+import { catalogueFiles } from "./io/catalogue-files.ts";
+import { Ingester } from "./io/journal/ingester.ts";
+import { type JournalFile, openJournal } from "./io/journal/journal.ts";
+import { keptSecret, makeMasterKey, readMasterKey } from "./io/secret-files.ts";
+import { memoryState } from "./io/state/memory.ts";
+import { openSqlite } from "./io/store/sql/sqlite/open.ts";
+import type { Store } from "./io/store/sql/store.ts";
+import { type Logger, openLog } from "./io/telemetry/log.ts";
+import { Metrics } from "./io/telemetry/metrics.ts";
+import { connectionsFrom, unknownProviderSettings } from "./io/upstream/connections.ts";
+import { isSpoken } from "./io/upstream/lanes.ts";
+import { httpTransport, type Transport } from "./io/upstream/transport.ts";
+import { addressList } from "./kit/cidr.ts";
+import { systemClock } from "./kit/clock.ts";
+import { makeIds } from "./kit/ids.ts";
+import { randomToken, sameSecret } from "./kit/secret.ts";
+import { startSandbox } from "./sandbox/server.ts";
+
+/** A gateway that runs: where it is reached, and how it is stopped. */
+export type Running = {
+  readonly origin: string;
+  readonly adminToken: string;
+  /** The key of a first start, shown once; undefined at later starts. */
+  readonly firstKey: string | undefined;
+  /** Opens the doors of /readyz: called once the banner is out. */
+  ready(): void;
+  stop(): Promise<void>;
+};
+
+/** Frames longer than this are no frames of a chat. */
+const FRAME_CHARS_MAX = 16 * 1024 * 1024;
+const KEEP_ALIVE_MS = 15_000;
+const ATTEMPTS_MAX = 5;
+const SWEEP_EVERY_MS = 60_000;
+/** A hold that outlives every request by this much was lost. */
+const HOLD_GRACE_MS = 60_000;
+
+const FIRST_START = "first_start";
+
+const VERSION = readVersion();
+
+function readVersion(): string {
+  const found: unknown = JSON.parse(readFileSync(path.join(PROJECT_ROOT, "package.json"), "utf8"));
+  return typeof found === "object" && found !== null && "version" in found ? String(found.version) : "unknown";
+}
+
+async function openCatalogue(config: Config): Promise<Snapshot> {
+  const folders = [config.GATEWAY_CATALOGUE_DIR ?? path.join(PROJECT_ROOT, "catalogue")];
+  if (config.sandbox) folders.push(path.join(PROJECT_ROOT, "src/sandbox/catalogue"));
+  const loaded = await loadCatalogue(folders, systemClock.nowMs(), catalogueFiles);
+  if ("snapshot" in loaded) return loaded.snapshot;
+  const lines = loaded.problems
+    .slice(0, 20)
+    .map(({ file, field, message }) => `${file}${field === "" ? "" : ` ${field}`}: ${message}`);
+  throw new ConfigError([
+    `the catalogue has ${loaded.problems.length} problems`,
+    ...lines,
+    "`gateway catalogue check` shows them all",
+  ]);
+}
+
+function openSecrets(config: Config): { adminToken: string } {
+  const adminToken = keptSecret(config.DATA_DIR, "admin-token", config.GATEWAY_ADMIN_TOKEN, () => randomToken(32));
+  const masterKey = readMasterKey(keptSecret(config.DATA_DIR, "master-key", config.GATEWAY_MASTER_KEY, makeMasterKey));
+  if (masterKey === undefined) throw new ConfigError(["GATEWAY_MASTER_KEY: write 32 bytes in base64 or hex"]);
+  return { adminToken };
+}
+
+/** Builds everything, brings it up, and answers with what a caller needs. Nothing else in the code wires parts. */
+export async function start(config: Config): Promise<Running> {
+  const log = openLog(config.LOG_LEVEL);
+  for (const warning of config.warnings) log.warn({ setting: warning }, "a setting that is not known");
+  const clock = systemClock;
+  const ids = makeIds(() => clock.nowMs());
+  const snapshot = await openCatalogue(config);
+  const { adminToken } = openSecrets(config);
+  const directory = new Directory();
+  const state = memoryState(clock);
+  const metrics = new Metrics();
+  const edge = openEdge({ config, log, clock, ids, directory, state, metrics, adminToken });
+  const origin = await edge.listen(config.HOST, config.PORT);
+
+  const sandbox = config.sandbox ? await startSandbox({ clock, ids }) : undefined;
+  const connections = connectionsFrom(config.providers, () => snapshot, sandbox?.origins ?? {});
+  const unknown = unknownProviderSettings(config.providers, snapshot);
+  if (unknown.length > 0) log.warn({ providers: unknown }, "settings name providers that the catalogue does not have");
+
+  const store = await openSqlite(config.DATA_DIR, clock);
+  const journal = await openJournal({
+    dir: path.join(config.DATA_DIR, "journal"),
+    clock,
+    syncEveryMs: config.GATEWAY_JOURNAL_SYNC_MS,
+    log,
+  });
+  const ingester = new Ingester({ journal, sink: store, clock, log });
+  ingester.start();
+  directory.load(await store.tenancy.loadAll());
+  for (const { workspaceId, balanceNanos } of await store.ledger.wallets())
+    await state.credit(workspaceId, balanceNanos);
+  const transport = openTransport(config);
+  metrics.watch({
+    running: () => edge.running,
+    draining: () => (edge.draining ? 1 : 0),
+    journalPending: () => journal.pending,
+  });
+
+  const gateway: Gateway = {
+    clock,
+    snapshot: () => snapshot,
+    connections,
+    health: new Health(),
+    state,
+    journal,
+    transport,
+    policyOf: (workspaceId) => directory.workspace(workspaceId)?.policy,
+    limits: limitsOf(config),
+    finished: (record) => metrics.finished(record),
+  };
+  const tenancy: TenancyDeps = { store, directory, state, clock, ids, snapshot: () => snapshot };
+  const standing = { ready: false };
+  const place = { version: VERSION, serverUrl: config.GATEWAY_PUBLIC_URL ?? origin };
+  const manage = {
+    ...tenancy,
+    store,
+    connections,
+    checks: checksOf(config, store, journal),
+    caughtUp: () => ingester.flush(),
+  };
+  edge.open({
+    ...surfaceHandlers(gateway),
+    ...manageHandlers(manage),
+    ...documentHandlers({
+      apiDocument: () => apiDocumentText(place),
+      manageDocument: () => manageDocumentText(place),
+      llmsText: () => llmsText(place),
+      publicUrl: place.serverUrl,
+    }),
+    ...operationsHandlers({
+      unready: async () => (edge.draining ? "it is draining" : standing.ready ? undefined : "it is starting"),
+      metricsText: () => metrics.text(),
+      isOperator: (authorization) => authorization !== undefined && sameSecret(authorization, `Bearer ${adminToken}`),
+    }),
+  });
+  const firstKey = (await store.meta.get(FIRST_START)) === undefined ? await firstStart(tenancy) : undefined;
+  if (firstKey !== undefined) await store.meta.set(FIRST_START, "done");
+  const sweeper = setInterval(
+    () => void state.sweep(config.GATEWAY_REQUEST_TIMEOUT_MS + HOLD_GRACE_MS),
+    SWEEP_EVERY_MS,
+  );
+
+  return {
+    origin,
+    adminToken,
+    firstKey,
+    ready: () => {
+      standing.ready = true;
+    },
+    async stop() {
+      clearInterval(sweeper);
+      await edge.drain(config.GATEWAY_DRAIN_TIMEOUT_MS);
+      await transport.close();
+      await ingester.stop();
+      await journal.close();
+      await store.close();
+      await sandbox?.close();
+    },
+  };
+}
+
+/** What callers with a key, and anyone who reads the catalogue, can ask. */
+function surfaceHandlers(gateway: Gateway): Record<string, Handler> {
+  const { snapshot, connections, clock } = gateway;
+  const nowMs = () => clock.nowMs();
+  return {
+    ...chatHandlers(gateway),
+    ...catalogueHandlers({ snapshot, nowMs }),
+    ...modelHandlers({
+      snapshot,
+      connections,
+      nowMs,
+      allows: (endpoint, policy) => isSpoken(endpoint) && excludedByPolicy(endpoint, policy) === undefined,
+      permits: permitsModel,
+      servedSurfaces: ["chat"],
+    }),
+    validateKey: validateHandler,
+  };
+}
+
+function checksOf(config: Config, store: Store, journal: JournalFile): Check[] {
+  return [
+    {
+      name: "store",
+      run: async () => {
+        await store.ping();
+        return { ok: true, detail: `embedded store in ${config.DATA_DIR}` };
+      },
+    },
+    {
+      name: "journal",
+      run: async () => {
+        const detail = `${journal.pending} records wait for the store`;
+        return journal.broken ? { ok: false, detail: `it cannot be written; ${detail}` } : { ok: true, detail };
+      },
+    },
+    {
+      name: "settings",
+      run: async () => ({ ok: true, detail: config.warnings.length === 0 ? "all known" : config.warnings.join("; ") }),
+    },
+  ];
+}
+
+function limitsOf(config: Config): Gateway["limits"] {
+  return {
+    holdOutputTokens: config.GATEWAY_HOLD_OUTPUT_TOKENS,
+    requestTimeoutMs: config.GATEWAY_REQUEST_TIMEOUT_MS,
+    answerMaxBytes: config.GATEWAY_ANSWER_MAX_BYTES,
+    frameMaxChars: FRAME_CHARS_MAX,
+    keepAliveMs: KEEP_ALIVE_MS,
+    attemptsMax: ATTEMPTS_MAX,
+  };
+}
+
+function openTransport(config: Config): Transport {
+  return httpTransport({
+    connections: config.GATEWAY_UPSTREAM_CONNECTIONS,
+    connectTimeoutMs: config.GATEWAY_CONNECT_TIMEOUT_MS,
+    firstByteTimeoutMs: config.GATEWAY_FIRST_BYTE_TIMEOUT_MS,
+    idleTimeoutMs: config.GATEWAY_IDLE_TIMEOUT_MS,
+  });
+}
+
+type EdgeParts = Pick<EdgeDeps, "clock" | "ids" | "directory" | "state" | "adminToken"> & {
+  config: Config;
+  log: Logger;
+  metrics: Metrics;
+};
+
+function openEdge({ config, log, metrics, ...parts }: EdgeParts): Edge {
+  const proxies = config.GATEWAY_TRUSTED_PROXIES;
+  return new Edge({
+    ...parts,
+    routes: ROUTES,
+    ipLimit: new IpLimit(config.GATEWAY_RPM_IP, parts.clock),
+    trustedProxies: proxies.length === 0 ? undefined : addressList(proxies),
+    bodyLimits: { jsonMaxBytes: config.GATEWAY_BODY_MAX_BYTES, uploadMaxBytes: config.GATEWAY_UPLOAD_MAX_BYTES },
+    cors: { origins: config.GATEWAY_CORS_ORIGINS },
+    rpmDefaults: { live: config.GATEWAY_RPM_LIVE, test: config.GATEWAY_RPM_TEST },
+    alarmed: (problem, requestId) =>
+      log.error({ requestId, code: problem.code, status: problem.status, detail: problem.detail }, problem.message),
+    answered: (route, status, durationMs) => metrics.answered(route, status, durationMs),
+  });
+}
+
+/** Prints where things are and how to make the first call. The key is shown this once. */
+function banner({ origin, firstKey }: Running, publicUrl: string | null): string {
+  const base = publicUrl ?? origin;
+  const lines = [`API      ${base}/v1`, `Portal   ${base}/`];
+  if (firstKey !== undefined) {
+    const body = JSON.stringify({ model: "sandbox/chat", messages: [{ role: "user", content: "Hello!" }] });
+    lines.push(`Key      ${firstKey}`);
+    lines.push(
+      `curl ${base}/v1/chat/completions -H 'Authorization: Bearer ${firstKey}' -H 'Content-Type: application/json' -d '${body}'`,
+    );
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+const SAME_SIGNAL_MS = 1000;
+
+/** Runs until it is told to stop. The first signal drains; a later second one exits at once. */
+export async function serve(env: NodeJS.ProcessEnv): Promise<void> {
+  const config = readConfig(env);
+  const running = await start(config);
+  process.stdout.write(banner(running, config.GATEWAY_PUBLIC_URL));
+  running.ready();
+  await new Promise<void>((resolve) => {
+    let firstMs: number | undefined;
+    const stop = () => {
+      // A launcher forwards what the terminal sends to the whole group: signals close together are one.
+      if (firstMs !== undefined && systemClock.elapsedMs() - firstMs > SAME_SIGNAL_MS) process.exit(1);
+      if (firstMs !== undefined) return;
+      firstMs = systemClock.elapsedMs();
+      running.stop().then(resolve, (error: unknown) => {
+        process.stderr.write(`error: ${error instanceof Error ? error.message : "the gateway did not stop cleanly"}\n`);
+        process.exit(1);
+      });
+    };
+    for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"]) process.on(signal, stop);
+  });
+}

@@ -1,0 +1,141 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import os from "node:os";
+import path from "node:path";
+import { onTestFinished } from "vitest";
+import { PROJECT_ROOT, readConfig } from "../../src/config.ts";
+import { start } from "../../src/main.ts";
+
+export type CliResult = {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly json: unknown;
+};
+
+export type Tenant = { readonly slug: string; readonly key: string; readonly keyId: string };
+
+export type TestGateway = {
+  /** `http://127.0.0.1:port`. */
+  readonly url: string;
+  readonly adminToken: string;
+  /** The test key of the demo workspace. */
+  readonly key: string;
+  readonly dataDir: string;
+  /** Calls the management API; throws unless the status is 2xx. */
+  manage(method: string, path: string, body?: unknown): Promise<Record<string, never> & Json>;
+  /** A call with a key, for JSON routes. */
+  call(key: string, path: string, init?: CallInit): Promise<Called>;
+  /** A workspace of its own with credit and a live key. */
+  tenant(options?: { credit?: string; currency?: string; key?: Record<string, unknown> }): Promise<Tenant>;
+  cli(...args: string[]): Promise<CliResult>;
+  close(): Promise<void>;
+};
+
+// biome-ignore lint/suspicious/noExplicitAny: bodies of answers are asserted field by field in tests
+export type Json = any;
+
+export type CallInit = {
+  readonly method?: string;
+  readonly body?: unknown;
+  readonly headers?: Record<string, string>;
+  readonly signal?: AbortSignal;
+};
+export type Called = { readonly status: number; readonly headers: Headers; readonly body: Json; readonly text: string };
+
+let tenants = 0;
+
+/** A whole gateway in this process, on a free port and a data directory of its own; it stops with the test. */
+export async function startGateway(
+  options: { env?: Record<string, string>; dataDir?: string; keep?: boolean } = {},
+): Promise<TestGateway> {
+  const dataDir = options.dataDir ?? (await mkdtemp(path.join(os.tmpdir(), "gateway-test-")));
+  const env = { PORT: "0", DATA_DIR: dataDir, LOG_LEVEL: "silent", ...options.env };
+  const running = await start(readConfig(env));
+  running.ready();
+  let closed = false;
+  const close = async () => {
+    if (closed) return;
+    closed = true;
+    await running.stop();
+    if (options.dataDir === undefined) await rm(dataDir, { recursive: true, force: true });
+  };
+  const url = running.origin;
+  const call = async (key: string, where: string, init: CallInit = {}): Promise<Called> => {
+    const body =
+      init.body === undefined ? undefined : typeof init.body === "string" ? init.body : JSON.stringify(init.body);
+    const response = await fetch(`${url}${where}`, {
+      method: init.method ?? (body === undefined ? "GET" : "POST"),
+      headers: {
+        ...(key === "" ? {} : { authorization: `Bearer ${key}` }),
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...init.headers,
+      },
+      ...(body === undefined ? {} : { body }),
+      ...(init.signal === undefined ? {} : { signal: init.signal }),
+    });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text, body: parsed(text) };
+  };
+  const manage: TestGateway["manage"] = async (method, where, body) => {
+    const answer = await call(running.adminToken, `/manage${where}`, {
+      method,
+      ...(body === undefined ? {} : { body }),
+    });
+    if (answer.status >= 300) throw new Error(`${method} /manage${where}: ${answer.status} ${answer.text}`);
+    return answer.body;
+  };
+  return {
+    url,
+    adminToken: running.adminToken,
+    key: running.firstKey ?? "",
+    dataDir,
+    call,
+    manage,
+    async tenant({ credit = "100", currency = "EUR", key = {} } = {}) {
+      tenants += 1;
+      const slug = `team-${tenants}`;
+      await manage("POST", "/workspaces", { slug, currency });
+      if (credit !== "0") await manage("POST", `/workspaces/${slug}/wallet/credits`, { amount: credit });
+      const made = await manage("POST", `/workspaces/${slug}/keys`, { name: "key", environment: "live", ...key });
+      return { slug, key: made.key, keyId: made.id };
+    },
+    cli: (...args) => runCli(args, { GATEWAY_URL: url, GATEWAY_ADMIN_TOKEN: running.adminToken }),
+    close,
+  };
+}
+
+/** As `startGateway`, and it stops when the running test is over. */
+export async function gatewayForTest(options: Parameters<typeof startGateway>[0] = {}): Promise<TestGateway> {
+  const gateway = await startGateway(options);
+  onTestFinished(() => gateway.close());
+  return gateway;
+}
+
+function parsed(text: string): Json {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+export function runCli(args: readonly string[], env: Record<string, string>): Promise<CliResult> {
+  return new Promise((resolve) => {
+    const options = {
+      env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...env },
+      cwd: os.tmpdir(),
+      maxBuffer: 64 * 1024 * 1024,
+    };
+    const child = execFile(
+      process.execPath,
+      [path.join(PROJECT_ROOT, "src/cli.ts"), ...args],
+      options,
+      (error, stdout, stderr) => {
+        const code = error === null ? 0 : typeof error.code === "number" ? error.code : 1;
+        resolve({ code, stdout, stderr, json: parsed(stdout) });
+      },
+    );
+    child.stdin?.end();
+  });
+}
