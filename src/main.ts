@@ -22,8 +22,7 @@ import { Directory } from "./domain/tenancy/directory.ts";
 import { IpLimit } from "./edge/ip-limit.ts";
 import { Edge, type EdgeDeps } from "./edge/server.ts";
 import { catalogueFiles } from "./io/catalogue-files.ts";
-import { Ingester } from "./io/journal/ingester.ts";
-import { type JournalFile, openJournal } from "./io/journal/journal.ts";
+import { type Books, openBooks } from "./io/journal/open.ts";
 import { keptSecret, makeMasterKey, readMasterKey } from "./io/secret-files.ts";
 import { memoryState } from "./io/state/memory.ts";
 import { openSqlite } from "./io/store/sql/sqlite/open.ts";
@@ -109,14 +108,8 @@ export async function start(config: Config): Promise<Running> {
   if (unknown.length > 0) log.warn({ providers: unknown }, "settings name providers that the catalogue does not have");
 
   const store = await openSqlite(config.DATA_DIR, clock);
-  const journal = await openJournal({
-    dir: path.join(config.DATA_DIR, "journal"),
-    clock,
-    syncEveryMs: config.GATEWAY_JOURNAL_SYNC_MS,
-    log,
-  });
-  const ingester = new Ingester({ journal, sink: store, clock, log });
-  ingester.start();
+  const { DATA_DIR: dataDir, GATEWAY_JOURNAL_SYNC_MS: syncEveryMs } = config;
+  const books = await openBooks({ dataDir, store, clock, syncEveryMs, log });
   directory.load(await store.tenancy.loadAll());
   for (const { workspaceId, balanceNanos } of await store.ledger.wallets())
     await state.credit(workspaceId, balanceNanos);
@@ -124,7 +117,7 @@ export async function start(config: Config): Promise<Running> {
   metrics.watch({
     running: () => edge.running,
     draining: () => (edge.draining ? 1 : 0),
-    journalPending: () => journal.pending,
+    journalPending: () => books.pending(),
   });
 
   const gateway: Gateway = {
@@ -133,7 +126,7 @@ export async function start(config: Config): Promise<Running> {
     connections,
     health: new Health(),
     state,
-    journal,
+    journal: books.journal,
     transport,
     policyOf: (workspaceId) => directory.workspace(workspaceId)?.policy,
     limits: limitsOf(config),
@@ -146,8 +139,8 @@ export async function start(config: Config): Promise<Running> {
     ...tenancy,
     store,
     connections,
-    checks: checksOf(config, store, journal),
-    caughtUp: () => ingester.flush(),
+    checks: checksOf(config, store, books),
+    caughtUp: () => books.flush(),
   };
   edge.open({
     ...surfaceHandlers(gateway),
@@ -182,8 +175,7 @@ export async function start(config: Config): Promise<Running> {
       clearInterval(sweeper);
       await edge.drain(config.GATEWAY_DRAIN_TIMEOUT_MS);
       await transport.close();
-      await ingester.stop();
-      await journal.close();
+      await books.close();
       await store.close();
       await sandbox?.close();
     },
@@ -209,7 +201,7 @@ function surfaceHandlers(gateway: Gateway): Record<string, Handler> {
   };
 }
 
-function checksOf(config: Config, store: Store, journal: JournalFile): Check[] {
+function checksOf(config: Config, store: Store, books: Books): Check[] {
   return [
     {
       name: "store",
@@ -221,8 +213,8 @@ function checksOf(config: Config, store: Store, journal: JournalFile): Check[] {
     {
       name: "journal",
       run: async () => {
-        const detail = `${journal.pending} records wait for the store`;
-        return journal.broken ? { ok: false, detail: `it cannot be written; ${detail}` } : { ok: true, detail };
+        const detail = `${books.pending()} records wait for the store`;
+        return books.journal.broken ? { ok: false, detail: `it cannot be written; ${detail}` } : { ok: true, detail };
       },
     },
     {

@@ -1,0 +1,59 @@
+import path from "node:path";
+import type { RecordSink } from "../../domain/record/ingest.ts";
+import type { Clock } from "../../kit/clock.ts";
+import { type Disk, realDisk } from "./disk.ts";
+import { Ingester, type IngesterSettings } from "./ingester.ts";
+import { type JournalSettings, openJournal } from "./journal.ts";
+import { Mover } from "./mover.ts";
+import { type ReplayReport, replay } from "./replay.ts";
+import type { Journal, JournalLog } from "./types.ts";
+
+/** The journal with everything that moves it into SQL. */
+export type Books = {
+  readonly journal: Journal;
+  readonly replayed: ReplayReport;
+  /** Finished records that are not in SQL yet. */
+  pending(): number;
+  /** Resolves when everything finished before the call is in SQL; rejects when SQL does not take it now. */
+  flush(): Promise<void>;
+  /** Moves what SQL takes, keeps the rest for the next start, and closes. */
+  close(): Promise<void>;
+};
+
+export type BooksSettings = {
+  readonly dataDir: string;
+  readonly store: RecordSink;
+  readonly clock: Clock;
+  readonly syncEveryMs: number;
+  readonly log: JournalLog;
+  readonly disk?: Disk;
+  /** For tests: smaller segments, shorter waits. */
+  readonly tuning?: Partial<
+    Pick<JournalSettings, "segmentMaxBytes" | "segmentMaxAgeMs" | "maxBytes" | "handoverMax" | "probeEveryMs"> &
+      Pick<IngesterSettings, "batchMax" | "everyMs" | "backoffFirstMs" | "backoffMaxMs">
+  >;
+};
+
+/**
+ * Opens the journal, replays what an earlier process left, and begins to move finished requests into SQL. When this
+ * resolves, balances in SQL include every charge made before, so shared state can be filled from them.
+ */
+export async function openBooks(settings: BooksSettings): Promise<Books> {
+  const { dataDir, store, clock, syncEveryMs, log, disk = realDisk, tuning = {} } = settings;
+  const dir = path.join(dataDir, "journal");
+  const journal = await openJournal({ ...tuning, dir, clock, syncEveryMs, log, disk });
+  const mover = new Mover(store, dir, disk, log);
+  const replayed = await replay(journal.leftovers, disk, mover, log);
+  const ingester = new Ingester({ ...tuning, journal, mover, clock, log });
+  ingester.start();
+  return {
+    journal,
+    replayed,
+    pending: () => journal.pending,
+    flush: () => ingester.flush(),
+    async close() {
+      await ingester.stop();
+      await journal.close();
+    },
+  };
+}

@@ -1,0 +1,184 @@
+import path from "node:path";
+import type { Clock } from "../../kit/clock.ts";
+import type { Disk } from "./disk.ts";
+import type { Segment, SegmentBook } from "./segment-book.ts";
+
+type WriterSettings = {
+  readonly dir: string;
+  readonly disk: Disk;
+  readonly book: SegmentBook;
+  readonly clock: Clock;
+  readonly syncEveryMs: number;
+  readonly segmentMaxBytes: number;
+  readonly segmentMaxAgeMs: number;
+  readonly firstNumber: number;
+  readonly onSyncFailed: (error: unknown) => void;
+};
+
+type Waiting = { readonly resolve: () => void; readonly reject: (error: unknown) => void };
+
+/** Puts bytes at the end of the active segment, whole or not at all, begins new segments, and syncs in groups. */
+export class SegmentWriter {
+  readonly #settings: WriterSettings;
+  #number: number;
+  #fd = -1;
+  #segment: Segment | undefined;
+  #unsynced: "nothing" | "bytes" | "bytes and name" = "nothing";
+  #timer: NodeJS.Timeout | undefined;
+  #waiting: Waiting[] = [];
+  #syncing: Promise<void> | undefined;
+  /** Of the active segment: what a sync has covered. */
+  #syncedBytes = 0;
+  /** Syncs of segments that were ended. */
+  readonly #ending = new Set<Promise<void>>();
+
+  constructor(settings: WriterSettings) {
+    this.#settings = settings;
+    this.#number = settings.firstNumber;
+  }
+
+  get segment(): Segment | undefined {
+    return this.#segment;
+  }
+
+  /** Begins the first segment, so that a folder that cannot be written is known at the start. */
+  async open(): Promise<void> {
+    this.#begin();
+    await this.#settings.disk.syncFolder(this.#settings.dir);
+  }
+
+  /** Writes all of the bytes or throws and leaves none of them behind. */
+  write(bytes: Buffer): Segment {
+    const segment = this.#segmentFor(bytes.length);
+    const { disk } = this.#settings;
+    let taken = 0;
+    try {
+      while (taken < bytes.length) {
+        const count = disk.write(this.#fd, bytes.subarray(taken), segment.bytes + taken);
+        if (count <= 0) throw new Error("the disk took no bytes");
+        taken += count;
+      }
+    } catch (error) {
+      this.#cutBack(segment, segment.bytes);
+      throw error;
+    }
+    segment.bytes += bytes.length;
+    if (this.#unsynced === "nothing") this.#unsynced = "bytes";
+    return segment;
+  }
+
+  /** Calls `resolve` when what was written is as safe as the settings ask for. */
+  whenSafe(resolve: () => void, reject: (error: unknown) => void): void {
+    if (this.#settings.syncEveryMs > 0) {
+      resolve();
+      this.#timer ??= setTimeout(() => this.#syncByTimer(), this.#settings.syncEveryMs).unref();
+      return;
+    }
+    this.#waiting.push({ resolve, reject });
+    this.#syncing ??= this.#syncWaiting();
+  }
+
+  /** Ends the active segment; the next write begins another. */
+  rotate(): void {
+    const segment = this.#segment;
+    if (segment === undefined) return;
+    this.#segment = undefined;
+    this.#end(this.#fd).catch(this.#settings.onSyncFailed);
+    this.#settings.book.close(segment);
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    await this.#syncing;
+    this.rotate();
+    await Promise.allSettled(this.#ending);
+  }
+
+  /** Later segments do not wait for an ended one, but nothing counts as synced before it. */
+  #end(fd: number): Promise<void> {
+    const { disk } = this.#settings;
+    const ended = disk.sync(fd).finally(() => {
+      disk.close(fd);
+      this.#ending.delete(ended);
+    });
+    this.#ending.add(ended);
+    return ended;
+  }
+
+  #segmentFor(more: number): Segment {
+    const active = this.#segment;
+    if (active === undefined) return this.#begin();
+    const { segmentMaxBytes, segmentMaxAgeMs, clock } = this.#settings;
+    const isFull = active.bytes + more > segmentMaxBytes || clock.elapsedMs() - active.openedMs > segmentMaxAgeMs;
+    if (!isFull || active.bytes === 0) return active;
+    this.rotate();
+    return this.#begin();
+  }
+
+  #begin(): Segment {
+    const { dir, disk, book, clock } = this.#settings;
+    const file = path.join(dir, `segment-${String(this.#number).padStart(12, "0")}.journal`);
+    this.#fd = disk.create(file);
+    this.#segment = book.begin(this.#number, file, clock.elapsedMs());
+    this.#number += 1;
+    this.#unsynced = "bytes and name";
+    this.#syncedBytes = 0;
+    return this.#segment;
+  }
+
+  /** A frame cut short would hide every later one from the replay. */
+  #cutBack(segment: Segment, bytes: number): void {
+    try {
+      this.#settings.disk.truncate(this.#fd, bytes);
+      segment.bytes = bytes;
+    } catch {
+      // Then nothing is added behind it: the next write goes to a new segment.
+      this.rotate();
+    }
+  }
+
+  async #syncAll(): Promise<void> {
+    const { disk, dir } = this.#settings;
+    const segment = this.#segment;
+    const what = this.#unsynced;
+    const bytes = segment?.bytes ?? 0;
+    this.#unsynced = "nothing";
+    try {
+      await Promise.all(this.#ending);
+      if (what === "nothing" || segment === undefined) return;
+      await disk.sync(this.#fd);
+      if (what === "bytes and name") await disk.syncFolder(dir);
+      if (segment === this.#segment) this.#syncedBytes = bytes;
+    } catch (error) {
+      this.#unsynced = what;
+      throw error;
+    }
+  }
+
+  #syncByTimer(): void {
+    this.#timer = undefined;
+    this.#syncing ??= this.#syncAll()
+      .catch((error) => this.#settings.onSyncFailed(error))
+      .finally(() => {
+        this.#syncing = undefined;
+      });
+  }
+
+  async #syncWaiting(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const group = this.#waiting;
+      this.#waiting = [];
+      try {
+        await this.#syncAll();
+        for (const { resolve } of group) resolve();
+      } catch (error) {
+        this.#settings.onSyncFailed(error);
+        // What nobody is told to be safe must not be found by a replay either.
+        if (this.#segment !== undefined) this.#cutBack(this.#segment, this.#syncedBytes);
+        for (const { reject } of [...group, ...this.#waiting]) reject(error);
+        this.#waiting = [];
+      }
+    }
+    this.#syncing = undefined;
+  }
+}
