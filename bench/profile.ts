@@ -11,16 +11,30 @@ const profileSchema = z.object({
     z.object({
       id: z.number(),
       callFrame: z.object({ functionName: z.string(), url: z.string(), lineNumber: z.number() }),
+      children: z.array(z.number()).optional(),
     }),
   ),
   samples: z.array(z.number()),
+  /** Microseconds since the sample before. */
   timeDeltas: z.array(z.number()),
 });
 
-export type SelfTime = { readonly where: string; readonly share: number };
+type Profile = z.infer<typeof profileSchema>;
 
-const ROWS = 45;
+export type Share = { readonly where: string; readonly share: number };
+
+/** What a profile says: time in a function itself, time below our own functions, time by package or room. */
+export type Summary = {
+  readonly self: readonly Share[];
+  readonly below: readonly Share[];
+  readonly by: readonly Share[];
+};
+
+const ROWS = 40;
 const CONNECTIONS = 32;
+/** The share of the load that counts: the end of it. */
+const WARM_PART = 0.6;
+const MICROS_PER_SECOND = 1_000_000;
 const SHAPES: readonly (readonly [string, Shape])[] = [
   ["JSON", { is: "json" }],
   ["stream without gaps", { is: "stream", paceMs: 0 }],
@@ -45,35 +59,72 @@ export async function runProfile(bench: Bench, options: Options): Promise<void> 
     process.stdout.write(`\n## ${title}: ${summary.requests} calls\n`);
     for (const file of readdirSync(folder).filter((name) => name.endsWith(".cpuprofile"))) {
       const profile: unknown = JSON.parse(readFileSync(path.join(folder, file), "utf8"));
-      process.stdout.write(`\n${file}\n${printSelfTimes(selfTimes(profile, bench.root))}\n`);
+      const found = summarise(profile, bench.root, seconds * WARM_PART * MICROS_PER_SECOND);
+      process.stdout.write(`\n${file}\n\nby room or package\n${print(found.by)}\n`);
+      process.stdout.write(`\nin the function itself\n${print(found.self)}\n`);
+      process.stdout.write(`\nin our functions with all they call\n${print(found.below)}\n`);
     }
   }
 }
 
-/** Share of the busy time that each function spent in itself. */
-export function selfTimes(profile: unknown, root: string): readonly SelfTime[] {
-  const { nodes, samples, timeDeltas } = profileSchema.parse(profile);
-  const names = new Map<number, string>();
-  for (const { id, callFrame } of nodes) {
-    const file = callFrame.url.replace(/^file:\/\//, "").replace(`${root}/`, "");
-    const place = file === "" ? "" : ` ${file}:${callFrame.lineNumber + 1}`;
-    names.set(id, `${callFrame.functionName || "(anonymous)"}${place}`);
+/** The last part of the samples only, because start and first compilation are not what is asked about. */
+export function summarise(profile: unknown, root: string, lastMicros: number): Summary {
+  const read = profileSchema.parse(profile);
+  const { spent, busy } = selfMicros(read, lastMicros);
+  const self = new Map<string, number>();
+  const below = new Map<string, number>();
+  const by = new Map<string, number>();
+  const parents = new Map(read.nodes.flatMap(({ id, children }) => (children ?? []).map((child) => [child, id])));
+  const frames = new Map(read.nodes.map(({ id, callFrame }) => [id, placeOf(callFrame, root)]));
+  for (const [id, micros] of spent) {
+    const place = frames.get(id);
+    if (place === undefined) continue;
+    add(self, place.name, micros);
+    add(by, place.room, micros);
+    const above = new Set<string>();
+    for (let at: number | undefined = id; at !== undefined; at = parents.get(at)) {
+      const caller = frames.get(at);
+      if (caller?.room.startsWith("src/")) above.add(caller.name);
+    }
+    for (const name of above) add(below, name, micros);
   }
-  const spent = new Map<string, number>();
+  return { self: shares(self, busy), below: shares(below, busy), by: shares(by, busy) };
+}
+
+function selfMicros({ nodes, samples, timeDeltas }: Profile, lastMicros: number) {
+  const idle = new Set(nodes.filter(({ callFrame }) => callFrame.functionName === "(idle)").map(({ id }) => id));
+  const spent = new Map<number, number>();
   let busy = 0;
-  for (const [at, id] of samples.entries()) {
-    const name = names.get(id) ?? "(unknown)";
-    if (name === "(idle)") continue;
+  let seen = 0;
+  for (let at = samples.length - 1; at >= 0 && seen < lastMicros; at--) {
+    const id = samples[at] ?? 0;
     const micros = timeDeltas[at] ?? 0;
-    spent.set(name, (spent.get(name) ?? 0) + micros);
+    seen += micros;
+    if (idle.has(id)) continue;
+    spent.set(id, (spent.get(id) ?? 0) + micros);
     busy += micros;
   }
-  return [...spent]
+  return { spent, busy };
+}
+
+function placeOf(frame: Profile["nodes"][number]["callFrame"], root: string) {
+  const file = frame.url.replace(/^file:\/\//, "").replace(`${root}/`, "");
+  const name = `${frame.functionName || "(anonymous)"}${file === "" ? "" : ` ${file}:${frame.lineNumber + 1}`}`;
+  const room = /^(node_modules\/(?:@[^/]+\/)?[^/]+|src\/[^/]+\/[^/]+|node:(?:internal\/)?[^/:]+)/.exec(file)?.[1];
+  return { name, room: room ?? (file === "" ? frame.functionName || "(native)" : file) };
+}
+
+function add(sums: Map<string, number>, name: string, micros: number): void {
+  sums.set(name, (sums.get(name) ?? 0) + micros);
+}
+
+function shares(sums: ReadonlyMap<string, number>, busy: number): readonly Share[] {
+  return [...sums]
     .map(([where, micros]) => ({ where, share: busy === 0 ? 0 : micros / busy }))
     .sort((a, b) => b.share - a.share);
 }
 
-function printSelfTimes(rows: readonly SelfTime[]): string {
+function print(rows: readonly Share[]): string {
   return rows
     .slice(0, ROWS)
     .map(({ where, share }) => `${(share * 100).toFixed(1).padStart(5)} %  ${where}`)

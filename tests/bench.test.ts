@@ -4,7 +4,7 @@ import { added, figure, median, percentile, ratio } from "../bench/maths.ts";
 import { readOptions } from "../bench/options.ts";
 import { JSON_ANSWER, paceOf, requestBody, STREAM_FRAMES, streamFrames } from "../bench/payload.ts";
 import { parseStat, readTree, sumTree, treeOf } from "../bench/proc.ts";
-import { selfTimes } from "../bench/profile.ts";
+import { summarise } from "../bench/profile.ts";
 import { renderPage } from "../bench/report.ts";
 import { type BenchResult, type CandidateResult, emptyResult } from "../bench/results.ts";
 import { targetsOf } from "../bench/targets.ts";
@@ -131,21 +131,29 @@ describe("report", () => {
     expect(page).toContain("Not measured: portkey (it is not installed).");
   });
 
-  test("self times are shares of the busy time", () => {
-    const frame = (functionName: string) => ({ functionName, url: "file:///r/src/a.ts", lineNumber: 4 });
+  test("a profile is read as shares of the busy time at its end", () => {
+    const frame = (functionName: string, url: string) => ({ functionName, url, lineNumber: 4 });
     const profile = {
       nodes: [
-        { id: 1, callFrame: frame("f") },
+        { id: 1, callFrame: frame("f", "file:///r/src/kit/a.ts"), children: [3, 4] },
         { id: 2, callFrame: { functionName: "(idle)", url: "", lineNumber: -1 } },
-        { id: 3, callFrame: frame("g") },
+        { id: 3, callFrame: frame("g", "file:///r/src/app/b.ts") },
+        { id: 4, callFrame: frame("h", "file:///r/node_modules/zod/c.js") },
       ],
-      samples: [1, 2, 3, 1],
-      timeDeltas: [10, 1000, 30, 20],
+      samples: [3, 1, 2, 3, 4],
+      timeDeltas: [9999, 10, 1000, 30, 60],
     };
-    expect(selfTimes(profile, "/r")).toEqual([
-      { where: "f src/a.ts:5", share: 0.5 },
-      { where: "g src/a.ts:5", share: 0.5 },
+    const summary = summarise(profile, "/r", 1100);
+    expect(summary.self).toEqual([
+      { where: "h node_modules/zod/c.js:5", share: 0.6 },
+      { where: "g src/app/b.ts:5", share: 0.3 },
+      { where: "f src/kit/a.ts:5", share: 0.1 },
     ]);
+    expect(summary.below).toEqual([
+      { where: "f src/kit/a.ts:5", share: 1 },
+      { where: "g src/app/b.ts:5", share: 0.3 },
+    ]);
+    expect(summary.by.map(({ where }) => where)).toEqual(["node_modules/zod", "src/app/b.ts", "src/kit/a.ts"]);
   });
 });
 
