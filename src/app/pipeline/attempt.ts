@@ -2,26 +2,13 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { AttemptRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import { excludedByPolicy } from "../../domain/routing/policy.ts";
-import { classifyFailure, classifyMalformed, classifyStatus, type Verdict } from "../../io/upstream/classify.ts";
+import { classifyFailure, classifyMalformed, classifyStatus } from "../../io/upstream/classify.ts";
 import type { Lane } from "../../io/upstream/lanes.ts";
 import type { BodyReader, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
-import type { AnswerStream, WholeAnswer } from "../../language/canon/answer.ts";
+import type { Outcome } from "./outcome.ts";
 import type { Relay } from "./relay.ts";
 import type { Trail } from "./trail.ts";
 import type { Gateway } from "./world.ts";
-
-/** How one attempt at one endpoint ended. */
-export type Outcome =
-  | Ended
-  | { readonly is: "failed"; readonly verdict: Verdict; readonly upstreamStatus: number | null };
-
-/** Ends that leave nothing to try. */
-export type Ended =
-  | { readonly is: "whole"; readonly answer: WholeAnswer; readonly upstreamStatus: number }
-  | { readonly is: "relayed"; readonly stream: AnswerStream; readonly upstreamStatus: number }
-  /** It broke after the client had seen content: nothing may be tried any more. */
-  | { readonly is: "broke"; readonly stream: AnswerStream; readonly why: string; readonly upstreamStatus: number }
-  | { readonly is: "gone"; readonly stream: AnswerStream | undefined };
 
 const PROBLEM_BYTES_MAX = 64 * 1024;
 

@@ -5,7 +5,7 @@ import { type SseFrame, SseReader } from "../../kit/sse.ts";
 import type { AnswerStream } from "../../language/canon/answer.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
 import type { Sink } from "../exchange.ts";
-import type { Outcome } from "./attempt.ts";
+import type { Outcome } from "./outcome.ts";
 import type { Limits } from "./world.ts";
 
 type Reading = {

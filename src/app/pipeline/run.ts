@@ -8,8 +8,9 @@ import { type Inbound, isSpoken, type Lane, laneFor, parameterSupport } from "..
 import { estimateInputTokens, needsOf } from "../../language/canon/needs.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { admit } from "./admit.ts";
-import { type Ended, type Outcome, tryOnce } from "./attempt.ts";
+import { tryOnce } from "./attempt.ts";
 import { headersFor } from "./headers.ts";
+import type { Ended, Outcome } from "./outcome.ts";
 import { Relay } from "./relay.ts";
 import { type Metered, settleFree, settleUsed } from "./settle.ts";
 import { Trail } from "./trail.ts";
