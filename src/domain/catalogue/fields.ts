@@ -4,6 +4,8 @@ import { LEVELS } from "../tenancy/policy.ts";
 /** The smallest pieces that both file forms are made of; each error says what to write. */
 export const text = z.string().trim().min(1, "must not be empty");
 export const slug = z.string().regex(/^[a-z0-9][a-z0-9._-]*$/, "must be lower-case letters, digits, '.', '_' or '-'");
+/** Part of the name of a setting, so nothing but letters, digits and hyphens. */
+export const settingSlug = z.string().regex(/^[a-z0-9][a-z0-9-]*$/, "must be lower-case letters, digits or '-'");
 export const modelId = z
   .string()
   .regex(/^[a-z0-9][a-z0-9._-]*\/[a-z0-9][a-z0-9._:-]*$/, "must be creator/name in lower case");
@@ -18,10 +20,11 @@ export const level = z.enum([...LEVELS, "UNCLASSIFIED"]);
 export const yesNo = z.enum(["yes", "no", "unknown"]);
 export const count = z.int("must be a whole number").positive("must be above zero");
 
+const priceWords = "must be a price: a number or a decimal string, zero or more";
 /** A number, or a string where more digits are needed than a JSON number keeps. */
 export const amount = z.union(
-  [z.number().nonnegative(), z.string().regex(/^\d{1,15}(\.\d{1,18})?$/)],
-  "must be a price: a number or a decimal string, zero or more",
+  [z.number().nonnegative(priceWords), z.string().regex(/^\d{1,15}(\.\d{1,18})?$/, priceWords)],
+  priceWords,
 );
 
 export const figures = {

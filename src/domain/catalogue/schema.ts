@@ -11,6 +11,7 @@ import {
   figures,
   level,
   modelId,
+  settingSlug,
   slug,
   text,
   webAddress,
@@ -99,7 +100,7 @@ const endpoint = z.strictObject({
 });
 
 const region = z.strictObject({
-  id: slug,
+  id: settingSlug,
   name: text,
   base_url: webAddress
     .optional()
@@ -119,7 +120,7 @@ const region = z.strictObject({
 
 export const ProviderFile = z.strictObject({
   $schema: z.string().optional(),
-  slug: slug.describe("Also the file's name. PROVIDER_<SLUG>_API_KEY connects it."),
+  slug: settingSlug.describe("Also the file's name. PROVIDER_<SLUG>_API_KEY connects it."),
   name: text,
   operator: text.describe("The legal entity that runs it."),
   seat_country: country.optional(),

@@ -10,6 +10,7 @@ import {
   dayOrMonth,
   level,
   modelId,
+  settingSlug,
   slug,
   text,
   webAddress,
@@ -62,7 +63,7 @@ const yesNo = z.enum(["yes", "no", "unknown"]);
 const confidence = z.enum(["high", "medium", "low"]);
 
 export const SeedProvider = z.object({
-  slug,
+  slug: settingSlug,
   name: text,
   operator: text,
   seat_country: maybe(country),
@@ -83,7 +84,7 @@ export const SeedProvider = z.object({
   pricing_url: maybe(webAddress),
   regions: z.array(
     z.object({
-      id: slug,
+      id: settingSlug,
       name: text,
       base_url: maybe(webAddress),
       countries: z.array(country),

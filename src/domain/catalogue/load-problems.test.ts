@@ -1,0 +1,247 @@
+import { describe, expect, test } from "vitest";
+import {
+  changedProvider,
+  firstEndpoint,
+  firstModel,
+  firstRegion,
+  memoryFiles,
+  NOON_MS,
+  priceRow,
+  sampleCreator,
+  sampleFiles,
+  sampleProvider,
+} from "../../../tests/support/small-catalogue.ts";
+import { loadCatalogue } from "./load.ts";
+import { type CatalogueProblem, sayProblem } from "./problems.ts";
+
+async function problemsOf(files: Record<string, unknown>): Promise<readonly CatalogueProblem[]> {
+  const loaded = await loadCatalogue(["cat"], NOON_MS, memoryFiles("cat", files));
+  return "problems" in loaded ? loaded.problems : [];
+}
+
+const ENDPOINT = "cat/providers/acme.json endpoints[0]";
+const MODEL = "cat/creators/lab.json families[0].models[0]";
+
+/** What was done, where the problem must point, what it must say. */
+const BROKEN: readonly [string, Record<string, unknown>, string, RegExp][] = [
+  ["no JSON", { ...sampleFiles(), "providers/acme.json": "{ oops" }, "cat/providers/acme.json", /not valid JSON/],
+  [
+    "an unknown field",
+    changedProvider((file) => Object.assign(file, { colour: 1 })),
+    "cat/providers/acme.json colour",
+    /not a field/,
+  ],
+  [
+    "a missing field",
+    changedProvider((file) => Object.assign(file, { operator: undefined })),
+    "cat/providers/acme.json operator",
+    /missing/,
+  ],
+  [
+    "a wrong type",
+    changedProvider((file) => Object.assign(file, { eea_operated: "yes" })),
+    "cat/providers/acme.json eea_operated",
+    /boolean/,
+  ],
+  [
+    "a file name that is not the slug",
+    { ...sampleFiles(), "providers/other.json": sampleProvider() },
+    "cat/providers/other.json slug",
+    /must be named acme\.json/,
+  ],
+  [
+    "an unknown dialect",
+    changedProvider((file) => Object.assign(file, { dialects: ["D9"] })),
+    "cat/providers/acme.json dialects[0]",
+    /one of D1, D2, D3, D4/,
+  ],
+  ["an unknown surface", firstEndpoint({ surfaces: ["video"] }), `${ENDPOINT}.surfaces[0]`, /one of chat/],
+  [
+    "a surface the model does not list",
+    firstEndpoint({ surfaces: ["speech"] }),
+    `${ENDPOINT}.surfaces[0]`,
+    /does not list the surface speech/,
+  ],
+  ["an unknown model", firstEndpoint({ model: "lab/nobody" }), `${ENDPOINT}.model`, /no model "lab\/nobody"/],
+  ["an unknown region", firstEndpoint({ region: "mars" }), `${ENDPOINT}.region`, /no region "mars": fr, us/],
+  [
+    "an unknown currency of a price",
+    priceRow({ currency: "XXX", input_per_1m_tokens: 1 }),
+    `${ENDPOINT}.prices[0].currency`,
+    /no currency "XXX"/,
+  ],
+  [
+    "an unknown currency of a provider",
+    changedProvider((file) => Object.assign(file, { currency: "XXX" })),
+    "cat/providers/acme.json currency",
+    /no currency "XXX"/,
+  ],
+  [
+    "a negative price",
+    priceRow({ currency: "EUR", input_per_1m_tokens: -1 }),
+    `${ENDPOINT}.prices[0].input_per_1m_tokens`,
+    /zero or more/,
+  ],
+  [
+    "a price that is no number",
+    priceRow({ currency: "EUR", input_per_1m_tokens: "NaN" }),
+    `${ENDPOINT}.prices[0].input_per_1m_tokens`,
+    /must be a price/,
+  ],
+  [
+    "an absurd price",
+    priceRow({ currency: "EUR", input_per_1m_tokens: 300000 }),
+    `${ENDPOINT}.prices[0].input_per_1m_tokens`,
+    /absurd/,
+  ],
+  [
+    "an absurd tier",
+    priceRow({ currency: "EUR", input_per_1m_tokens: 1, tiers: [{ above_input_tokens: 9, input_per_1m_tokens: 3e7 }] }),
+    `${ENDPOINT}.prices[0].tiers[0].input_per_1m_tokens`,
+    /absurd/,
+  ],
+  ["a price without a figure", priceRow({ currency: "EUR" }), `${ENDPOINT}.prices[0]`, /no figure/],
+  [
+    "prices out of order",
+    firstEndpoint({
+      prices: [
+        { currency: "EUR", per_request: 1, from: "2026-02-01" },
+        { currency: "EUR", per_request: 1, from: "2026-01-01" },
+      ],
+    }),
+    `${ENDPOINT}.prices[1].from`,
+    /oldest first/,
+  ],
+  [
+    "two prices from the beginning",
+    firstEndpoint({
+      prices: [
+        { currency: "EUR", per_request: 1 },
+        { currency: "EUR", per_request: 2 },
+      ],
+    }),
+    `${ENDPOINT}.prices[1].from`,
+    /missing/,
+  ],
+  [
+    "a date that does not exist",
+    priceRow({ currency: "EUR", per_request: 1, from: "2026-02-31" }),
+    `${ENDPOINT}.prices[0].from`,
+    /date/,
+  ],
+  [
+    "evidence from the future",
+    changedProvider((file) =>
+      Object.assign(file, { evidence: [{ claim: "x", url: "y", kind: "primary", read: "2026-11-16" }] }),
+    ),
+    "cat/providers/acme.json evidence[0].read",
+    /future/,
+  ],
+  [
+    "a level without evidence",
+    changedProvider((file) => Object.assign(file, { evidence: undefined })),
+    "cat/providers/acme.json regions[0].level",
+    /needs at least one entry/,
+  ],
+  [
+    "a level with a country outside the EEA",
+    firstRegion({ countries: ["FR", "CH"] }),
+    "cat/providers/acme.json regions[0].countries",
+    /CH is outside/,
+  ],
+  [
+    "a level without countries",
+    firstRegion({ countries: [] }),
+    "cat/providers/acme.json regions[0].countries",
+    /needs the countries/,
+  ],
+  [
+    "a level without a reason",
+    firstRegion({ level_reason: undefined }),
+    "cat/providers/acme.json regions[0].level_reason",
+    /say why/,
+  ],
+  ["an endpoint's own level without a reason", firstEndpoint({ level: "L1" }), `${ENDPOINT}.level_reason`, /say why/],
+  [
+    "the same endpoint twice",
+    changedProvider((file) => {
+      const [first] = file.endpoints;
+      if (first !== undefined) file.endpoints.push(first);
+    }),
+    "cat/providers/acme.json endpoints[2].model",
+    /acme:fr:lab\/writer" is defined twice/,
+  ],
+  [
+    "the same region twice",
+    changedProvider((file) => {
+      const [first] = file.regions;
+      if (first !== undefined) file.regions.push(first);
+    }),
+    "cat/providers/acme.json regions[2].id",
+    /defined twice/,
+  ],
+  [
+    "an unknown capability",
+    firstModel({ capabilities: ["flying"] }),
+    `${MODEL}.capabilities[0]`,
+    /no capability "flying"/,
+  ],
+  ["a model id of another creator", firstModel({ id: "other/writer" }), `${MODEL}.id`, /must begin with its creator/],
+  ["a simulated model that does not say so", firstModel({ sandbox: true }), `${MODEL}.name`, /simulated/],
+  [
+    "a simulated model at a real provider",
+    firstModel({ sandbox: true, name: "Writer (simulated)" }),
+    `${ENDPOINT}.model`,
+    /simulated provider/,
+  ],
+  [
+    "a rate of zero",
+    { ...sampleFiles(), "currencies.json": currencies({ per_eur: 0 }) },
+    "cat/currencies.json currencies[1].per_eur",
+    /above zero/,
+  ],
+  [
+    "no euro",
+    { ...sampleFiles(), "currencies.json": { currencies: currencies({}).currencies.slice(1) } },
+    "cat/currencies.json currencies[0]",
+    /must list EUR/,
+  ],
+  ["a stray file", { ...sampleFiles(), "prices.json": {} }, "cat/prices.json", /no catalogue file/],
+];
+
+function currencies(dollar: Record<string, unknown>) {
+  const rate = { symbol: "¤", decimals: 2, rate_date: "2026-11-14", rate_source: "tests" };
+  return {
+    currencies: [
+      { code: "EUR", name: "Euro", per_eur: 1, ...rate },
+      { code: "USD", name: "Dollar", per_eur: 1.25, ...rate, ...dollar },
+    ],
+  };
+}
+
+describe("a broken catalogue", () => {
+  test.each(BROKEN)("%s is named by file and field", async (_what, files, place, words) => {
+    const problems = await problemsOf(files);
+    const found = problems.find(({ file, field }) => `${file}${field === "" ? "" : ` ${field}`}` === place);
+    expect(found?.message ?? problems.map(sayProblem)).toMatch(words);
+  });
+
+  test("a folder that is not there is named", async () => {
+    const loaded = await loadCatalogue(["nowhere"], NOON_MS, memoryFiles("cat", sampleFiles()));
+    expect(loaded).toEqual({ problems: [{ file: "nowhere", field: "", message: expect.stringContaining("folder") }] });
+  });
+
+  test("the same slug in two folders is refused, and both places are named", async () => {
+    const both = memoryFiles("all", {
+      ...prefixed("a", sampleFiles()),
+      ...prefixed("b", { "creators/lab.json": sampleCreator() }),
+    });
+    const loaded = await loadCatalogue(["all/a", "all/b"], NOON_MS, both);
+    const said = "problems" in loaded ? loaded.problems.map(sayProblem) : [];
+    expect(said).toContainEqual(expect.stringMatching(/^all\/b\/creators\/lab\.json: slug: "lab".*all\/a\/creators/));
+  });
+});
+
+function prefixed(folder: string, files: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(files).map(([name, content]) => [`${folder}/${name}`, content]));
+}

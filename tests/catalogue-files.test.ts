@@ -1,0 +1,132 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { describe, expect, test } from "vitest";
+import type { Endpoint, Model, Snapshot } from "../src/domain/catalogue/catalogue.ts";
+import { checkCatalogue, loadCatalogue } from "../src/domain/catalogue/load.ts";
+import { sayProblem } from "../src/domain/catalogue/problems.ts";
+import { FILE_SCHEMA_NAMES, printSchema } from "../src/domain/catalogue/schema.ts";
+import { catalogueFiles } from "../src/io/catalogue-files.ts";
+
+const ROOT = path.resolve(import.meta.dirname, "..");
+const SHIPPED = path.join(ROOT, "catalogue");
+const SANDBOX = path.join(ROOT, "src/sandbox/catalogue");
+const SEED = path.resolve(ROOT, "../shared/catalogue");
+const READ_ON_MS = Date.parse("2026-11-15T12:00:00Z");
+
+async function load(...folders: string[]): Promise<Snapshot> {
+  const loaded = await loadCatalogue(folders, READ_ON_MS, catalogueFiles);
+  if ("problems" in loaded) throw new Error(loaded.problems.map(sayProblem).join("\n"));
+  return loaded.snapshot;
+}
+
+function dataFiles(): { name: string; schema: (typeof FILE_SCHEMA_NAMES)[number]; content: Record<string, unknown> }[] {
+  const read = (name: string) => JSON.parse(readFileSync(path.join(SHIPPED, name), "utf8"));
+  const room = (folder: string) => readdirSync(path.join(SHIPPED, folder)).map((name) => `${folder}/${name}`);
+  return [
+    ...room("providers").map((name) => ({ name, schema: "provider" as const, content: read(name) })),
+    ...room("creators").map((name) => ({ name, schema: "creator" as const, content: read(name) })),
+    { name: "currencies.json", schema: "currencies", content: read("currencies.json") },
+    { name: "capabilities.json", schema: "capabilities", content: read("capabilities.json") },
+  ];
+}
+
+describe("the shipped catalogue", () => {
+  test("has no problem, alone and together with the simulated providers", async () => {
+    expect((await checkCatalogue([SHIPPED], READ_ON_MS, catalogueFiles)).problems).toEqual([]);
+    const both = await load(SHIPPED, SANDBOX);
+    expect(both.models.get("sandbox/chat")).toMatchObject({ sandbox: true });
+    expect(both.endpoints.size).toBeGreaterThan((await load(SHIPPED)).endpoints.size);
+  });
+
+  test.each(FILE_SCHEMA_NAMES)("%s.schema.json is what the validating schema prints", (name) => {
+    expect(readFileSync(path.join(SHIPPED, `${name}.schema.json`), "utf8")).toBe(printSchema(name));
+  });
+
+  test("every file names its JSON Schema and satisfies it", () => {
+    const ajv = new Ajv2020({ strict: false, formats: { date: /^\d{4}-\d{2}-\d{2}$/ } });
+    const validators = Object.fromEntries(
+      FILE_SCHEMA_NAMES.map((name) => [name, ajv.compile(JSON.parse(printSchema(name)))]),
+    );
+    for (const { name, schema, content } of dataFiles()) {
+      const named = path.resolve(SHIPPED, path.dirname(name), String(content["$schema"]));
+      expect(named, name).toBe(path.join(SHIPPED, `${schema}.schema.json`));
+      const validate = validators[schema];
+      expect(validate?.(content), `${name} ${JSON.stringify(validate?.errors)}`).toBe(true);
+    }
+  });
+
+  test("no file carries a null that says nothing: absent is unknown", () => {
+    for (const { name, content } of dataFiles()) {
+      const nulls = JSON.stringify(content).match(/"[a-z_0-9]+":null/g) ?? [];
+      expect(
+        nulls.filter((found) => found !== '"base_url":null'),
+        name,
+      ).toEqual([]);
+    }
+  });
+
+  test("a promotion that ends has the row that follows it", async () => {
+    const rows = (await load(SHIPPED)).endpoints.get("google-ai-studio:global:google/gemini-4-argon")?.prices;
+    expect(rows?.map(({ from }) => from)).toEqual([null, "2026-12-01"]);
+    expect(rows?.map(({ inputPer1mTokens }) => inputPer1mTokens)).toEqual([
+      { digits: 2n, scale: 0 },
+      { digits: 4n, scale: 0 },
+    ]);
+  });
+});
+
+/** Free text may be reworded on import; everything that decides anything must be the same. */
+function decisive({ note: _note, prices, baseUrl: _baseUrl, ...rest }: Endpoint) {
+  const [first] = prices;
+  if (first === undefined) return { ...rest, price: null };
+  const { source: _source, ...price } = first;
+  return { ...rest, price };
+}
+
+function withoutWords({ note: _note, sources: _sources, benchmarks: _benchmarks, ...rest }: Model) {
+  return rest;
+}
+
+const seedIsThere = existsSync(SEED);
+if (!seedIsThere) process.stderr.write("skipped: ../shared/catalogue is absent, the seven-file form is not compared\n");
+
+describe.skipIf(!seedIsThere)("the seven-file form", () => {
+  test("gives the same models, endpoints and prices as the product's own files", async () => {
+    const [seed, shipped] = [await load(SEED), await load(SHIPPED)];
+    expect([...shipped.models.values()].map(withoutWords)).toEqual([...seed.models.values()].map(withoutWords));
+    expect([...shipped.endpoints.values()].map(decisive)).toEqual([...seed.endpoints.values()].map(decisive));
+    expect([...shipped.creators]).toEqual([...seed.creators]);
+    expect([...shipped.families]).toEqual([...seed.families]);
+    expect([...shipped.currencies]).toEqual([...seed.currencies]);
+    expect([...shipped.capabilities]).toEqual([...seed.capabilities]);
+  });
+
+  test("differs in addresses only where the import corrects them", async () => {
+    const [seed, shipped] = [await load(SEED), await load(SHIPPED)];
+    const moved = [...shipped.endpoints.values()].filter(
+      ({ id, baseUrl }) => seed.endpoints.get(id)?.baseUrl !== baseUrl,
+    );
+    const places = new Set(moved.map(({ provider, region }) => `${provider}:${region}`));
+    expect([...places].toSorted()).toEqual([
+      "aws-bedrock:eu-north-1",
+      "aws-bedrock:eu-west-1",
+      "cohere:global",
+      "infercom:de-muc",
+      "privatemode:eu",
+    ]);
+  });
+
+  test("is checked with the same care: a problem names its file and row", async () => {
+    const broken = {
+      ...catalogueFiles,
+      read: async (file: string) => {
+        const text = await catalogueFiles.read(file);
+        return file.endsWith("endpoints.json") ? text.replace('"D1"', '"D7"') : text;
+      },
+    };
+    const loaded = await loadCatalogue([SEED], READ_ON_MS, broken);
+    const said = "problems" in loaded ? loaded.problems.map(sayProblem) : [];
+    expect(said).toEqual([expect.stringMatching(/endpoints\.json: \[0\]\.dialects\[0\]: must be one of D1/)]);
+  });
+});
