@@ -43,7 +43,10 @@ export async function openBooks(settings: BooksSettings): Promise<Books> {
   const dir = path.join(dataDir, "journal");
   const journal = await openJournal({ ...tuning, dir, clock, syncEveryMs, log, disk });
   const mover = new Mover(store, dir, disk, log);
-  const replayed = await replay(journal.leftovers, disk, mover, log);
+  const replayed = await replay(journal.leftovers, disk, mover, log).catch(async (error: unknown) => {
+    await journal.close();
+    throw error;
+  });
   const ingester = new Ingester({ ...tuning, journal, mover, clock, log });
   ingester.start();
   return {

@@ -1,0 +1,40 @@
+import { openSync, writeSync } from "node:fs";
+import path from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { openBooks } from "../../src/io/journal/open.ts";
+import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
+import { systemClock } from "../../src/kit/clock.ts";
+import { chargedRecord } from "../support/records.ts";
+
+/**
+ * Ends requests as fast as it can until somebody kills it, and notes the id of each one in a file once its append has
+ * resolved: from then on a client could have the whole answer. Every fifth request begins and never ends.
+ */
+const [dataDir = "", round = ""] = process.argv.slice(2);
+const acknowledged = openSync(path.join(dataDir, "acknowledged"), "a");
+const quiet = { info() {}, warn() {}, error() {} };
+const store = await openSqlite(dataDir, systemClock);
+const { journal } = await openBooks({
+  dataDir,
+  store,
+  clock: systemClock,
+  syncEveryMs: 5,
+  log: quiet,
+  // Small segments and short waits, so that kills also hit rotation, ingest and deletion.
+  tuning: { segmentMaxBytes: 64 * 1024, everyMs: 2, batchMax: 40, handoverMax: 60 },
+});
+
+async function serve(number: number): Promise<void> {
+  const record = chargedRecord(`r${round}-${number}`, BigInt(number + 1));
+  const { id, workspaceId, createdAtMs: atMs } = record;
+  await journal.append({ t: "open", id, workspaceId, atMs, record: { ...record, charge: null, usage: null } });
+  if (number % 5 === 4) return;
+  await journal.append({ t: "done", record });
+  writeSync(acknowledged, `${id}\n`);
+}
+
+process.stdout.write("ready\n");
+for (let number = 0; ; number += 10) {
+  await Promise.all(Array.from({ length: 10 }, (_, n) => serve(number + n)));
+  await nextTurn();
+}

@@ -1,0 +1,70 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { RecordRejected, type RecordSink } from "../../src/domain/record/ingest.ts";
+import { type Disk, realDisk } from "../../src/io/journal/disk.ts";
+import type { JournalLog } from "../../src/io/journal/types.ts";
+
+/** A folder that is gone when its test is over. */
+export function tempFolder(prefix: string): { readonly path: string; remove(): void } {
+  const folder = mkdtempSync(path.join(tmpdir(), prefix));
+  return { path: folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
+}
+
+/** Keeps the lines, to be asked about. */
+export function listeningLog(): JournalLog & { readonly lines: { level: string; detail: object; message: string }[] } {
+  const lines: { level: string; detail: object; message: string }[] = [];
+  const at = (level: string) => (detail: object, message: string) => {
+    lines.push({ level, detail, message });
+  };
+  return { lines, info: at("info"), warn: at("warn"), error: at("error") };
+}
+
+export type SinkMood = { is: "takes" } | { is: "away" } | { is: "rejects"; ids: readonly string[] };
+
+/** The place records go to, in memory: idempotent like a store, and away or choosy on demand. */
+export function memorySink(): RecordSink & {
+  mood: SinkMood;
+  readonly calls: number[];
+  readonly records: Map<string, { id: string; errorCode: string | null; charge: unknown }>;
+} {
+  return {
+    mood: { is: "takes" },
+    calls: [],
+    records: new Map(),
+    async ingestJson(texts) {
+      this.calls.push(texts.length);
+      const { mood } = this;
+      if (mood.is === "away") throw new Error("SQL is away");
+      const parsed = texts.map((text) => JSON.parse(text));
+      if (mood.is === "rejects" && parsed.some(({ id }) => mood.ids.includes(id)))
+        throw new RecordRejected("a bad record");
+      for (const record of parsed) if (!this.records.has(record.id)) this.records.set(record.id, record);
+    },
+  };
+}
+
+/** A real disk whose writes and syncs can be made to fail, or to take only a part. */
+export function moodyDisk(): Disk & {
+  writes: "whole" | "full" | number;
+  syncs: "work" | "fail";
+  readonly sizes: number[];
+} {
+  return {
+    ...realDisk,
+    writes: "whole",
+    syncs: "work",
+    sizes: [],
+    write(fd, bytes, position) {
+      if (this.writes === "full") throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
+      // A number is the room that is left: the write takes that much, and the next one nothing.
+      const room = typeof this.writes === "number" ? Math.min(this.writes, bytes.length) : bytes.length;
+      if (typeof this.writes === "number") this.writes = "full";
+      this.sizes.push(room);
+      return realDisk.write(fd, bytes.subarray(0, room), position);
+    },
+    sync(fd) {
+      return this.syncs === "work" ? realDisk.sync(fd) : Promise.reject(new Error("the disk failed"));
+    },
+  };
+}
