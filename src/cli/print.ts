@@ -1,6 +1,8 @@
 import { isJsonObject, type JsonObject } from "../kit/json.ts";
 import type { Column, View } from "./command.ts";
 
+const CELL_CHARS_MAX = 80;
+
 /** The value at a dotted path. */
 export function valueAt(value: unknown, at: string): unknown {
   return at.split(".").reduce<unknown>((found, key) => (isJsonObject(found) ? found[key] : undefined), value);
@@ -52,7 +54,7 @@ function asTable(rows: readonly unknown[], columns: readonly Column[], next: unk
   if (rows.length === 0) return "(none)";
   const lines = [
     columns.map((column) => column.title.toUpperCase()),
-    ...rows.map((row) => columns.map((column) => cell(valueAt(row, column.at)))),
+    ...rows.map((row) => columns.map((column) => cut(cell(valueAt(row, column.at))))),
   ];
   const widths = columns.map((_, index) => Math.max(...lines.map((line) => line[index]?.length ?? 0)));
   const text = lines.map((line) =>
@@ -63,6 +65,11 @@ function asTable(rows: readonly unknown[], columns: readonly Column[], next: unk
   );
   if (typeof next === "string") text.push("", `More: --cursor ${next}`);
   return text.join("\n");
+}
+
+/** A table stays readable; `--json` has the whole value. */
+function cut(text: string): string {
+  return text.length > CELL_CHARS_MAX ? `${text.slice(0, CELL_CHARS_MAX - 1)}…` : text;
 }
 
 /** RFC 4180, and a cell that a spreadsheet would run as a formula is kept from it. */

@@ -2,6 +2,7 @@ import type { JsonObject } from "../kit/json.ts";
 import { type Client, makeClient } from "./client.ts";
 import { type ApiCommand, CliError, type Flag, type Invocation, optionName, type Positional } from "./command.ts";
 import { asText, rowsAt } from "./print.ts";
+import { LIFTED } from "./values.ts";
 
 /** Most pages a command puts together. */
 const PAGES_MAX = 1000;
@@ -46,7 +47,7 @@ export function fieldsOf(flags: readonly Flag[], options: Readonly<Record<string
   const fields: Record<string, unknown> = {};
   for (const flag of flags) {
     const value = options[optionName(flag.flags)];
-    if (value !== undefined) fields[flag.field] = value;
+    if (value !== undefined) fields[flag.field] = value === LIFTED ? null : value;
   }
   return fields;
 }

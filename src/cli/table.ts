@@ -1,5 +1,5 @@
 import type { ApiCommand, Column, Flag } from "./command.ts";
-import { amount, duration, list, oneOf, onOff, orClear, time, wholeNumber } from "./values.ts";
+import { amount, duration, list, oneOf, onOff, orLift, time, wholeNumber } from "./values.ts";
 
 const columns = (...names: string[]): Column[] => names.map((at) => ({ title: at.replaceAll("_", " "), at }));
 
@@ -36,13 +36,13 @@ const keySettings: Flag[] = [
     flags: "--expires <time>",
     field: "expires_at",
     says: "ISO 8601 time from which it is expired; empty: never",
-    read: orClear(time),
+    read: orLift(time),
   },
   {
     flags: "--rpm <n>",
     field: "rpm",
     says: "requests a minute, 1 to 1000000; empty: the default",
-    read: orClear(wholeNumber(1, 1_000_000)),
+    read: orLift(wholeNumber(1, 1_000_000)),
   },
 ];
 

@@ -53,7 +53,10 @@ export function amount(text: string): string {
   return text;
 }
 
+/** Stands for null, which commander does not hand on. */
+export const LIFTED = Symbol("lifted");
+
 /** An empty string or `none` lifts the setting; anything else is read as usual. */
-export function orClear<T>(read: (text: string) => T) {
-  return (text: string): T | null => (text === "" || text === "none" ? null : read(text));
+export function orLift<T>(read: (text: string) => T) {
+  return (text: string): T | typeof LIFTED => (text === "" || text === "none" ? LIFTED : read(text));
 }

@@ -1,0 +1,75 @@
+import { CommanderError } from "commander";
+import { describe, expect, test } from "vitest";
+import { MANAGE_ROUTES } from "../contract/routes-manage.ts";
+import { optionName } from "./command.ts";
+import { buildProgram } from "./program.ts";
+import { API_COMMANDS } from "./table.ts";
+
+/** What commander says when it refuses; nothing has been sent then. */
+async function refusal(args: readonly string[]): Promise<{ error: unknown; said: string }> {
+  let said = "";
+  const program = buildProgram("1.2.3", () => {});
+  for (const command of [program, ...program.commands.flatMap((group) => [group, ...group.commands])])
+    command.configureOutput({
+      writeErr: (text) => {
+        said += text;
+      },
+      writeOut: () => {},
+    });
+  const error: unknown = await program.parseAsync(args, { from: "user" }).then(
+    () => undefined,
+    (problem: unknown) => problem,
+  );
+  return { error, said };
+}
+
+describe("typed wrongly", () => {
+  test.each([
+    [["key", "create", "demo", "--rpm", "1000001"], "1 to 1000000"],
+    [["key", "create", "demo", "--env", "prod"], "live, test"],
+    [["key", "create", "demo", "--expires", "tomorrow"], "ISO 8601"],
+    [["key", "create", "demo", "--nonsense"], "--nonsense"],
+    [["key", "create", "demo", "surplus"], "too many arguments"],
+    [["key", "set", "key_x"], "at least one"],
+    [["key", "rotate", "key_x", "--grace", "1w"], "7d"],
+    [["member", "add", "demo", "a@b.eu", "--role", "king"], "owner, admin, member"],
+    [["member", "policy", "demo", "--approval", "yes"], "on or off"],
+    [["policy", "set", "demo"], "at least one"],
+    [["policy", "set", "demo", "--floor", "L5"], "L4"],
+    [["policy", "set", "demo", "--no-training"], "--no-training"],
+    [["wallet", "credit", "demo", "-5"], "positive"],
+    [["wallet", "credit", "demo", "0"], "positive"],
+    [["wallet", "credit", "demo", "1.0000000001"], "9 places"],
+    [["log", "list", "demo", "--limit", "1001"], "1 to 1000"],
+    [["log", "list", "demo", "--status", "ok"], "100 to 599"],
+    [["log", "export", "demo", "--format", "xml"], "csv, jsonl"],
+    [["serve", "--workers", "0"], "1 to 1024"],
+  ])("%j is refused before anything is sent, and says what to write", async (args, named) => {
+    const { error, said } = await refusal(args);
+    expect(error instanceof CommanderError && error.exitCode > 0).toBe(true);
+    expect(said).toContain(named);
+  });
+});
+
+test("every command calls a route of the management API, with fields that the route takes", () => {
+  for (const command of API_COMMANDS) {
+    const { method, path, sends } = command.call;
+    const route = MANAGE_ROUTES.find((one) => one.method === method && shape(one.path) === shape(path));
+    expect(route, command.words).toBeDefined();
+    if (sends === "nothing") continue;
+    const fields = command.flags.map((flag) => flag.field);
+    const taken = sends === "query" ? route?.query : route?.body;
+    expect(taken, command.words).toBeDefined();
+    for (const field of fields) expect(taken, `${command.words} ${field}`).toHaveProperty(["shape", field]);
+  }
+});
+
+function shape(path: string): string {
+  return path.replace(/\{\w+\}/g, "{}");
+}
+
+test("a flag's value is found under commander's name for it", () => {
+  expect(optionName("--allow-models <models>")).toBe("allowModels");
+  expect(optionName("--no-training <on|off>")).toBe("noTraining");
+  expect(optionName("--rpm <n>")).toBe("rpm");
+});
