@@ -1,0 +1,345 @@
+import path from "node:path";
+import { beforeAll, describe, expect, test } from "vitest";
+import { type Answer, ask, refusal } from "../../../tests/support/handled.ts";
+import { firstEndpoint, memoryFiles, NOON_MS } from "../../../tests/support/small-catalogue.ts";
+import { CATALOGUE_ROUTES } from "../../contract/routes-catalogue.ts";
+import { LevelValue, SurfaceValue } from "../../contract/schemas/catalogue-values.ts";
+import type { Snapshot } from "../../domain/catalogue/catalogue.ts";
+import { loadCatalogue } from "../../domain/catalogue/load.ts";
+import { SURFACES } from "../../domain/record/record.ts";
+import { LEVELS } from "../../domain/tenancy/policy.ts";
+import { catalogueFiles } from "../../io/catalogue-files.ts";
+import type { Handler } from "../exchange.ts";
+import { catalogueHandlers } from "./catalogue.ts";
+
+const ROOT = path.resolve(import.meta.dirname, "../../..");
+let snapshot: Snapshot;
+let handlers: Record<string, Handler>;
+
+async function load(folders: string[], files = catalogueFiles): Promise<Snapshot> {
+  const loaded = await loadCatalogue(folders, NOON_MS, files);
+  if ("problems" in loaded) throw new Error(JSON.stringify(loaded.problems));
+  return loaded.snapshot;
+}
+
+beforeAll(async () => {
+  snapshot = await load([path.join(ROOT, "catalogue"), path.join(ROOT, "src/sandbox/catalogue")]);
+  handlers = catalogueHandlers({ snapshot: () => snapshot, nowMs: () => NOON_MS });
+});
+
+const list = (query: string, id = "listPublicModels") => ask(handlers, { id, query });
+const ids = (answer: Answer): string[] => answer.body.data.map((row: { id: string }) => row.id);
+
+describe("every route of the catalogue", () => {
+  const PARAMS: Record<string, string> = {
+    getPublicModel: "mistral/mistral-small-2506",
+    getPublicFamily: "mistral-small",
+    listPublicFamilyModels: "mistral-small",
+    getPublicModelCreator: "mistral",
+    getPublicProvider: "scaleway",
+  };
+  const open = CATALOGUE_ROUTES.filter(({ access }) => access.by === "anyone");
+
+  test("there are twelve of them", () => {
+    expect(open).toHaveLength(12);
+  });
+
+  test.each(open.map((route) => ({ id: route.id, route })))(
+    "$id answers what its schema says, and so does its example",
+    async ({ id, route }) => {
+      const answer = await ask(handlers, { id, params: { slug: PARAMS[id] ?? "" } });
+      if (route.answer.is !== "json") throw new Error("not JSON");
+      expect(answer.status).toBe(200);
+      expect(route.answer.schema.parse(answer.body)).toEqual(answer.body);
+      expect(route.answer.schema.parse(route.example?.answer)).toEqual(route.example?.answer);
+      expect(answer.headers).toMatchObject({
+        etag: expect.stringMatching(/^"\w+"$/),
+        "cache-control": expect.any(String),
+      });
+    },
+  );
+
+  test.each(open.map(({ id }) => id))("%s refuses a parameter it does not know and names those it does", async (id) => {
+    const found = await refusal(handlers, { id, params: { slug: PARAMS[id] ?? "" }, query: "colour=red" });
+    expect(found).toMatchObject({ code: "unsupported_parameter", param: "colour" });
+  });
+
+  test.each([
+    "getPublicModel",
+    "getPublicFamily",
+    "listPublicFamilyModels",
+    "getPublicModelCreator",
+    "getPublicProvider",
+  ])("%s of something that is not there is 404", async (id) => {
+    expect(await refusal(handlers, { id, params: { slug: "nobody" } })).toMatchObject({
+      status: 404,
+      code: "not_found",
+    });
+  });
+
+  test("the contract's levels and surfaces are the domain's", () => {
+    expect(LevelValue.options).toEqual([...LEVELS, "UNCLASSIFIED"]);
+    expect(SurfaceValue.options).toEqual([...SURFACES]);
+  });
+});
+
+describe("paging", () => {
+  test("pages follow each other without a gap or a double, in the asked order", async () => {
+    const whole = ids(await list("limit=1000&sort=-context"));
+    const seen: string[] = [];
+    let cursor: string | null = "";
+    while (cursor !== null) {
+      const answer: Answer = await list(`limit=37&sort=-context${cursor === "" ? "" : `&cursor=${cursor}`}`);
+      seen.push(...ids(answer));
+      cursor = answer.body.next;
+    }
+    expect(whole.length).toBeGreaterThan(150);
+    expect(seen).toEqual(whole);
+  });
+
+  test("a hundred rows are the default", async () => {
+    expect((await list("")).body.data).toHaveLength(100);
+  });
+
+  test("a cursor of another list, another order or no cursor at all is refused", async () => {
+    const { next } = (await list("limit=1&sort=name")).body;
+    for (const query of [`limit=1&sort=-name&cursor=${next}`, `cursor=${next}`, "cursor=abc"])
+      expect(await refusal(handlers, { id: "listPublicModels", query })).toMatchObject({
+        code: "invalid_value",
+        param: "cursor",
+      });
+    expect(await refusal(handlers, { id: "listPublicProviders", query: `cursor=${next}` })).toMatchObject({
+      param: "cursor",
+    });
+  });
+
+  test.each(["0", "1001", "ten", "1.5", "-1", ""])("limit=%s is refused", async (limit) => {
+    expect(await refusal(handlers, { id: "listPublicModels", query: `limit=${limit}` })).toMatchObject({
+      code: "invalid_value",
+      param: "limit",
+    });
+  });
+});
+
+describe("filters", () => {
+  test("those on endpoints hold together on one endpoint, and only such endpoints are shown", async () => {
+    const { body } = await list("provider=scaleway,mistral&level=L3&country=FR&surface=chat&limit=1000");
+    expect(body.data.length).toBeGreaterThan(5);
+    for (const model of body.data) {
+      expect(model.endpoints.length).toBeGreaterThan(0);
+      expect(model.endpoint_count).toBe(model.endpoints.length);
+      expect(model.levels).toEqual(["L3"]);
+      for (const endpoint of model.endpoints)
+        expect(endpoint).toMatchObject({ provider: "scaleway", level: "L3", countries: ["FR"] });
+    }
+  });
+
+  test("capabilities must all be there, creators any", async () => {
+    const { body } = await list("capability=tools,image_input&creator=mistral,openai&limit=1000");
+    expect(body.data.length).toBeGreaterThan(5);
+    for (const model of body.data) {
+      expect(model.capabilities).toEqual(expect.arrayContaining(["tools", "image_input"]));
+      expect(["mistral", "openai"]).toContain(model.creator);
+    }
+    expect(new Set(body.data.map((model: { creator: string }) => model.creator)).size).toBe(2);
+  });
+
+  test("words must all occur", async () => {
+    const { body } = await list("q=Mistral+SMALL&limit=1000");
+    expect(body.data.length).toBeGreaterThan(0);
+    for (const model of body.data) expect(`${model.id} ${model.name} ${model.family}`.toLowerCase()).toContain("small");
+  });
+
+  test("messages and responses are served by chat models", async () => {
+    expect(ids(await list("surface=messages&limit=1000"))).toEqual(ids(await list("surface=chat&limit=1000")));
+    expect(ids(await list("surface=speech&limit=1000"))).not.toContain("openai/gpt-5");
+  });
+
+  test.each(["creator", "family", "provider", "capability", "surface", "level", "country"])(
+    "%s=nobody is refused with what is allowed",
+    async (name) => {
+      const found = await refusal(handlers, { id: "listPublicModels", query: `${name}=nobody` });
+      expect(found).toMatchObject({ code: "invalid_value", param: name });
+      expect(found.message).toMatch(/is none of \S+/);
+    },
+  );
+
+  test("families, creators and providers are kept when something of theirs passes", async () => {
+    const slugs = async (id: string, query: string) =>
+      (await ask(handlers, { id, query })).body.data.map((row: { slug: string }) => row.slug);
+    expect(await slugs("listPublicProviders", "country=FR&level=L3&limit=1000")).toContain("scaleway");
+    expect(await slugs("listPublicProviders", "country=FR&level=L3&limit=1000")).not.toContain("openai");
+    expect(await slugs("listPublicFamilies", "creator=mistral")).toContain("voxtral");
+    expect(await slugs("listPublicFamilies", "creator=mistral")).not.toContain("gpt");
+    expect(await slugs("listPublicModelCreators", "surface=decisions&provider=perplexity")).toEqual(["perplexity"]);
+    expect(await slugs("listPublicProviders", "q=bedrock")).toEqual(["aws-bedrock"]);
+    expect(await slugs("listPublicProviders", "sort=-name&q=sandbox")).toEqual([
+      "sandbox-us",
+      "sandbox-fr",
+      "sandbox-de",
+    ]);
+  });
+
+  test("the models of a family are those of the family", async () => {
+    const answer = await ask(handlers, { id: "listPublicFamilyModels", params: { slug: "gpt" }, query: "limit=1000" });
+    const family = await ask(handlers, { id: "getPublicFamily", params: { slug: "gpt" } });
+    expect(ids(answer)).toEqual(family.body.models);
+    expect(ids(answer).length).toBe(family.body.model_count);
+  });
+});
+
+type Lowest = { readonly input_per_1m_tokens: string; readonly output_per_1m_tokens: string };
+
+describe("order", () => {
+  const SORTS = { created: "release_date", quality: "quality", context: "context_tokens", name: "name" } as const;
+
+  test.each(Object.entries(SORTS))(
+    "sort=%s goes up by %s and down with a minus, and unknown comes last both ways",
+    async (sort, field) => {
+      for (const sign of ["", "-"]) {
+        const rows = (await list(`sort=${sign}${sort}&limit=1000`)).body.data;
+        const values = rows.map((row: Record<string, unknown>) => {
+          const value = row[field];
+          return typeof value === "object" && value !== null && "score" in value ? value.score : value;
+        });
+        const known = values.filter((value: unknown) => value !== null);
+        expect(values.slice(known.length).every((value: unknown) => value === null)).toBe(true);
+        const lower = known.map((value: unknown) => (typeof value === "string" ? value.toLowerCase() : value));
+        const up = lower.toSorted((a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0));
+        expect(lower).toEqual(sign === "" ? up : up.toReversed());
+      }
+    },
+  );
+
+  test("sort=price compares prices of several currencies at the cheapest endpoint", async () => {
+    const rows = (await list("sort=price&currency=EUR&surface=chat&limit=1000")).body.data;
+    const nanos = (text: string) => Math.round(Number(text) * 1e9);
+    const sums = rows
+      .map((row: { lowest_price: Lowest | null }) => row.lowest_price)
+      .filter((price: Lowest | null) => price !== null)
+      .map((price: Lowest) => nanos(price.input_per_1m_tokens) + nanos(price.output_per_1m_tokens));
+    expect(sums.length).toBeGreaterThan(100);
+    expect(sums).toEqual(sums.toSorted((a: number, b: number) => a - b));
+  });
+
+  test("an order that does not exist is refused with those that do", async () => {
+    const found = await refusal(handlers, { id: "listPublicModels", query: "sort=size" });
+    expect(found).toMatchObject({ code: "invalid_value", param: "sort" });
+    expect(found.message).toContain("-price");
+  });
+});
+
+describe("prices", () => {
+  test("are shown as listed, or converted exactly and rounded once", async () => {
+    const files = memoryFiles(
+      "cat",
+      firstEndpoint({ prices: [{ currency: "USD", input_per_1m_tokens: "0.1", output_per_1m_tokens: "0.000000001" }] }),
+    );
+    const small = await load(["cat"], files);
+    const shown = catalogueHandlers({ snapshot: () => small, nowMs: () => NOON_MS });
+    const price = async (query: string) =>
+      (await ask(shown, { id: "getPublicModel", params: { slug: "lab/writer" }, query })).body.endpoints[0].price;
+    expect(await price("")).toMatchObject({ currency: "USD", input_per_1m_tokens: "0.1", converted: null });
+    // 1.25 dollars are a euro
+    expect(await price("currency=EUR")).toMatchObject({
+      currency: "EUR",
+      input_per_1m_tokens: "0.08",
+      output_per_1m_tokens: "0.000000001",
+      cached_read_per_1m_tokens: null,
+      converted: { from: "USD", rate: "0.8", rate_date: "2026-11-14" },
+    });
+    expect(
+      await refusal(shown, { id: "getPublicModel", params: { slug: "lab/writer" }, query: "currency=GBP" }),
+    ).toMatchObject({
+      code: "invalid_value",
+      param: "currency",
+      message: expect.stringContaining("EUR, USD"),
+    });
+  });
+
+  test("the row in force is shown, and the rows to come beside it; the tag turns with the day", async () => {
+    const rows = [
+      { currency: "EUR", input_per_1m_tokens: 1, output_per_1m_tokens: 1 },
+      { from: "2026-11-16", currency: "EUR", input_per_1m_tokens: 2, output_per_1m_tokens: 2 },
+    ];
+    const small = await load(["cat"], memoryFiles("cat", firstEndpoint({ prices: rows })));
+    const at = (time: string) =>
+      ask(catalogueHandlers({ snapshot: () => small, nowMs: () => Date.parse(time) }), {
+        id: "getPublicModel",
+        params: { slug: "lab/writer" },
+      });
+    const [before, after] = [await at("2026-11-15T23:59:59Z"), await at("2026-11-16T00:00:00Z")];
+    expect(before.body.endpoints[0]).toMatchObject({
+      price: { input_per_1m_tokens: "1" },
+      upcoming_prices: [{ from: "2026-11-16" }],
+    });
+    expect(after.body.endpoints[0]).toMatchObject({
+      price: { input_per_1m_tokens: "2", from: "2026-11-16" },
+      upcoming_prices: [],
+    });
+    expect(after.headers["etag"]).not.toBe(before.headers["etag"]);
+  });
+
+  test("an unknown price is null", async () => {
+    const { body } = await ask(handlers, { id: "getPublicProvider", params: { slug: "privatemode" } });
+    expect(body.endpoints.length).toBeGreaterThan(0);
+    for (const endpoint of body.endpoints) expect(endpoint.price).toBeNull();
+  });
+});
+
+describe("what is shown", () => {
+  test("retired endpoints and hidden models are not, simulated ones say so", async () => {
+    const { body } = await list("limit=1000");
+    const all = body.data.flatMap((model: { endpoints: { id: string }[] }) => model.endpoints.map(({ id }) => id));
+    expect(snapshot.endpoints.get("groq:global:meta/llama-3.3-70b-instruct")?.status).toBe("retired");
+    expect(all).not.toContain("groq:global:meta/llama-3.3-70b-instruct");
+    expect(snapshot.models.get("sandbox/fail-500")?.hidden).toBe(true);
+    expect(ids({ status: 200, headers: {}, body })).not.toContain("sandbox/fail-500");
+    expect(await refusal(handlers, { id: "getPublicModel", params: { slug: "sandbox/fail-500" } })).toMatchObject({
+      status: 404,
+    });
+    const sandbox = body.data.find((model: { id: string }) => model.id === "sandbox/chat");
+    expect(sandbox).toMatchObject({ sandbox: true, name: expect.stringContaining("simulated") });
+    const provider = await ask(handlers, { id: "getPublicProvider", params: { slug: "sandbox-de" } });
+    expect(provider.body.endpoints.map((endpoint: { model: string }) => endpoint.model)).not.toContain(
+      "sandbox/fail-500",
+    );
+  });
+
+  test("evidence is flagged as stale by today, not by the day the gateway was started", async () => {
+    const later = catalogueHandlers({ snapshot: () => snapshot, nowMs: () => Date.parse("2027-05-15T00:00:00Z") });
+    const said = async (who: Record<string, Handler>) =>
+      (await ask(who, { id: "getPublicProvider", params: { slug: "scaleway" } })).body;
+    const [now, then] = [await said(handlers), await said(later)];
+    expect(now.evidence[0].stale).toBe(false);
+    expect(now.endpoints[0].evidence[0]).toMatchObject({
+      stale: false,
+      claim: expect.any(String),
+      url: expect.any(String),
+    });
+    expect(then.evidence[0].stale).toBe(true);
+    expect(then.endpoints[0].evidence[0].stale).toBe(true);
+  });
+
+  test("not modified is answered without a body, to any form of the tag", async () => {
+    const first = await list("limit=1");
+    const tag = first.headers["etag"];
+    for (const sent of [tag, `W/${tag}`, `"other", ${tag}`, "*"]) {
+      const answer = await ask(handlers, {
+        id: "listPublicModels",
+        query: "limit=1",
+        headers: { "if-none-match": sent ?? "" },
+      });
+      expect(answer).toMatchObject({ status: 304, body: undefined, headers: { etag: tag } });
+    }
+    const other = await ask(handlers, {
+      id: "listPublicModels",
+      query: "limit=2",
+      headers: { "if-none-match": tag ?? "" },
+    });
+    expect(other.status).toBe(200);
+    expect(
+      await refusal(handlers, { id: "listPublicModels", query: "limit=0", headers: { "if-none-match": "*" } }),
+    ).toMatchObject({ status: 400 });
+  });
+});

@@ -1,0 +1,204 @@
+import path from "node:path";
+import { beforeAll, describe, expect, test } from "vitest";
+import { type Ask, ask, principalWith, refusal } from "../../../tests/support/handled.ts";
+import { NOON_MS } from "../../../tests/support/small-catalogue.ts";
+import { CATALOGUE_ROUTES } from "../../contract/routes-catalogue.ts";
+import { AgentModel, ModelList, ModelObject } from "../../contract/schemas/models.ts";
+import type { Connections, Snapshot } from "../../domain/catalogue/catalogue.ts";
+import { loadCatalogue } from "../../domain/catalogue/load.ts";
+import { excludedByPolicy, permitsModel } from "../../domain/routing/policy.ts";
+import { catalogueFiles } from "../../io/catalogue-files.ts";
+import { type ModelDeps, modelHandlers } from "./models.ts";
+
+const ROOT = path.resolve(import.meta.dirname, "../../..");
+let snapshot: Snapshot;
+
+beforeAll(async () => {
+  const folders = [path.join(ROOT, "catalogue"), path.join(ROOT, "src/sandbox/catalogue")];
+  const loaded = await loadCatalogue(folders, NOON_MS, catalogueFiles);
+  if ("problems" in loaded) throw new Error(JSON.stringify(loaded.problems));
+  snapshot = loaded.snapshot;
+});
+
+function connectedTo(...providers: string[]): Connections {
+  return {
+    anyReal: true,
+    credential: (provider) => (providers.includes(provider) ? { kind: "bearer", token: "t" } : undefined),
+    baseUrl: (endpoint) => endpoint.baseUrl ?? undefined,
+  };
+}
+
+function handlersWith(connections: Connections, more: Partial<ModelDeps> = {}) {
+  return modelHandlers({
+    snapshot: () => snapshot,
+    nowMs: () => NOON_MS,
+    connections,
+    allows: (endpoint, policy) => excludedByPolicy(endpoint, policy) === undefined,
+    permits: permitsModel,
+    servedSurfaces: ["chat"],
+    ...more,
+  });
+}
+
+const french = () => handlersWith(connectedTo("scaleway", "openai", "privatemode", "azure", "groq"));
+
+async function listed(said: Omit<Ask, "id">, handlers = french()) {
+  const { body } = await ask(handlers, { id: "listModels", principal: principalWith(), ...said });
+  return { body, ids: body.data.map(({ id }: { id: string }) => id) };
+}
+
+describe("the list of models", () => {
+  test("holds what can be called: provider connected, price and address known, not retired, surface served", async () => {
+    const { ids } = await listed({});
+    expect(ids).toContain("mistral/mistral-small-2506");
+    expect(ids).toContain("openai/gpt-5");
+    // connected, but its only price there is not known / its address has a placeholder / it is retired
+    expect((await listed({}, handlersWith(connectedTo("privatemode")))).ids).toEqual([]);
+    expect((await listed({}, handlersWith(connectedTo("azure")))).ids).toEqual([]);
+    expect((await listed({}, handlersWith(connectedTo("groq")))).ids).not.toContain("meta/llama-3.3-70b-instruct");
+    expect(ids).not.toContain("anthropic/claude-opus-5-5");
+    expect(ids).not.toContain("openai/text-embedding-3-small");
+  });
+
+  test("adds models with the surfaces that are served, and names the surfaces", async () => {
+    const handlers = handlersWith(connectedTo("openai"), { servedSurfaces: ["chat", "messages", "embeddings"] });
+    const { body } = await listed({}, handlers);
+    const surfaces = new Map(
+      body.data.map((row: { id: string; svc_surfaces: string[] }) => [row.id, row.svc_surfaces]),
+    );
+    expect(surfaces.get("openai/gpt-5")).toEqual(["chat", "messages"]);
+    expect(surfaces.get("openai/text-embedding-3-small")).toEqual(["embeddings"]);
+  });
+
+  test("leaves out what the workspace's policy excludes, and counts only what it allows", async () => {
+    const under = async (policy: Parameters<typeof principalWith>[0]) => listed({ principal: principalWith(policy) });
+    expect((await under({ floor: "L3" })).ids).not.toContain("openai/gpt-5");
+    const { body } = await under({ floor: "L3" });
+    for (const model of body.data)
+      expect(model).toMatchObject({ svc_levels: ["L3"], svc_providers: ["scaleway"], svc_countries: ["FR"] });
+    expect((await under({ blockedProviders: ["openai"] })).ids).not.toContain("openai/gpt-5");
+    expect((await under({ countries: ["DE"] })).ids).toEqual([]);
+    expect((await under({ allowedModels: ["openai/gpt-5"] })).ids).toEqual(["openai/gpt-5"]);
+  });
+
+  test("leaves out hidden models", async () => {
+    const { ids } = await listed({}, handlersWith(connectedTo("sandbox-us", "sandbox-de", "sandbox-fr")));
+    expect(ids).toContain("sandbox/chat");
+    expect(ids).not.toContain("sandbox/fail-500");
+  });
+
+  test("is one body for three kinds of readers, as its schema says", async () => {
+    const { body, ids } = await listed({});
+    expect(ModelList.parse(body)).toEqual(body);
+    expect(body.object).toBe("list");
+    for (const model of body.data)
+      expect(model).toMatchObject({
+        object: "model",
+        type: "model",
+        created: expect.any(Number),
+        owned_by: expect.any(String),
+        display_name: expect.any(String),
+      });
+    expect(body).toMatchObject({ has_more: false, first_id: ids[0], last_id: ids.at(-1) });
+    expect(body.models.map(({ slug }: { slug: string }) => slug)).toEqual(ids);
+    for (const model of body.models) {
+      expect(AgentModel.parse(model)).toEqual(model);
+      expect(model.base_instructions).not.toBe("");
+    }
+  });
+
+  test("says prices in the workspace's currency", async () => {
+    const price = async (currency: string) => {
+      const { body } = await listed({ principal: principalWith({}, currency) });
+      return body.data.find(({ id }: { id: string }) => id === "mistral/mistral-small-2506").pricing;
+    };
+    expect(await price("EUR")).toMatchObject({ currency: "EUR", input_per_1m_tokens: "0.15", converted: null });
+    expect(await price("USD")).toMatchObject({ currency: "USD", converted: { from: "EUR" } });
+    expect((await listed({ principal: principalWith({}, "XTS") })).ids).toEqual([]);
+  });
+
+  test("gives everything at once, or pages by cursor or by the last id", async () => {
+    const { ids } = await listed({});
+    expect(ids.length).toBeGreaterThan(20);
+    const first = await listed({ query: "limit=10" });
+    expect(first.body.has_more).toBe(true);
+    const byCursor = await listed({ query: `limit=10&cursor=${first.body.next}` });
+    const byId = await listed({ query: `limit=10&after_id=${first.body.last_id}` });
+    expect(first.ids).toEqual(ids.slice(0, 10));
+    expect(byCursor.ids).toEqual(ids.slice(10, 20));
+    expect(byId.ids).toEqual(ids.slice(10, 20));
+  });
+
+  test("passes over parameters of model pickers, and refuses bad values of its own", async () => {
+    expect((await listed({ query: "client_version=0.166.0&limit=1000&beta=true" })).ids).toEqual(
+      (await listed({})).ids,
+    );
+    const bad = { id: "listModels", principal: principalWith(), query: "level=L9" };
+    expect(await refusal(french(), bad)).toMatchObject({ code: "invalid_value", param: "level" });
+  });
+
+  test("filters within what the key may use", async () => {
+    const { body } = await listed({ query: "provider=scaleway&capability=tools" });
+    expect(body.data.length).toBeGreaterThan(2);
+    for (const model of body.data) {
+      expect(model.svc_providers).toEqual(["scaleway"]);
+      expect(model.svc_capabilities).toContain("tools");
+    }
+  });
+
+  test("is not modified while what the key may use is the same, and is kept by its holder only", async () => {
+    const call = (said: Partial<Ask>) => ask(french(), { id: "listModels", principal: principalWith(), ...said });
+    const first = await call({});
+    expect(first.headers).toMatchObject({ "cache-control": "private, no-cache", "content-type": "application/json" });
+    const headers = { "if-none-match": first.headers["etag"] ?? "" };
+    expect((await call({ headers })).status).toBe(304);
+    expect((await call({ headers, principal: principalWith({ floor: "L3" }) })).status).toBe(200);
+  });
+});
+
+describe("one model", () => {
+  const get = (id: string, policy = {}) => ({ id: "getModel", params: { id }, principal: principalWith(policy) });
+
+  test("is the same object as in the list", async () => {
+    const { body } = await listed({});
+    const one = await ask(french(), get("mistral/mistral-small-2506"));
+    expect(ModelObject.parse(one.body)).toEqual(one.body);
+    expect(one.body).toEqual(body.data.find(({ id }: { id: string }) => id === "mistral/mistral-small-2506"));
+  });
+
+  test("that is unknown, or that nothing connected serves, is 404 and says which", async () => {
+    const unknown = await refusal(french(), get("nobody/nothing"));
+    expect(unknown).toMatchObject({
+      status: 404,
+      code: "model_not_found",
+      message: expect.stringContaining("nobody/nothing"),
+    });
+    const away = await refusal(french(), get("anthropic/claude-opus-5-5"));
+    expect(away).toMatchObject({
+      status: 404,
+      code: "model_not_found",
+      message: expect.stringContaining("no connected provider"),
+    });
+  });
+
+  test("that the workspace does not allow is 403; one without an endpoint under its policy is 404", async () => {
+    expect(
+      await refusal(french(), get("openai/gpt-5", { allowedModels: ["mistral/mistral-small-2506"] })),
+    ).toMatchObject({
+      status: 403,
+      code: "model_not_permitted",
+    });
+    expect(await refusal(french(), get("openai/gpt-5", { floor: "L3" }))).toMatchObject({
+      status: 404,
+      message: expect.stringContaining("policy"),
+    });
+  });
+});
+
+test.each(CATALOGUE_ROUTES.filter(({ access }) => access.by === "key").map((route) => ({ id: route.id, route })))(
+  "the example of $id fits its schema",
+  ({ route }) => {
+    if (route.answer.is !== "json") throw new Error("not JSON");
+    expect(route.answer.schema.parse(route.example?.answer)).toEqual(route.example?.answer);
+  },
+);
