@@ -19,6 +19,7 @@ export class SseReader {
   #text = "";
   #begun = false;
   #endedInCarriageReturn = false;
+  #endedInNewline = false;
 
   constructor(maxChars: number) {
     this.#maxChars = maxChars;
@@ -47,8 +48,13 @@ export class SseReader {
       this.#endedInCarriageReturn = text.endsWith("\r");
       text = text.replace(/\r\n?/g, "\n");
     }
+    // Only what is new can close an event. Searching all of a long one again with every chunk would cost its square.
+    const closes = text.includes("\n\n") || (this.#endedInNewline && text.startsWith("\n"));
+    if (text !== "") this.#endedInNewline = text.endsWith("\n");
     this.#text += text;
+    if (this.#text.length > this.#maxChars && !closes) throw new SseOverflow(this.#maxChars);
     const frames: SseFrame[] = [];
+    if (!closes) return frames;
     let from = 0;
     let at = this.#text.indexOf("\n\n");
     while (at >= 0) {
