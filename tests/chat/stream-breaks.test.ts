@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Called, Tenant } from "../support/gateway.ts";
+import { eventsOf, openScene, type Scene } from "../support/scene.ts";
+import { chatFrames, type Script, sse } from "../support/upstream.ts";
+
+let scene: Scene;
+let tenant: Tenant;
+
+beforeAll(async () => {
+  // The idle limit is small for the one test that waits for it.
+  scene = await openScene(["deepinfra", "ovhcloud"], { GATEWAY_IDLE_TIMEOUT_MS: "400" });
+  tenant = await scene.gateway.tenant();
+});
+afterAll(() => scene.close());
+
+/** A stream that has said "begun" and then breaks in the given way. */
+const begun = chatFrames(["begun"]).slice(0, 2);
+const begunBytes = Buffer.byteLength(begun.join(""));
+
+async function brokenBy(script: Script): Promise<Called> {
+  scene.at("deepinfra").next(script);
+  return scene.chat(tenant.key, { stream: true, stream_options: { include_usage: true } });
+}
+
+async function expectHonestEnd(answer: Called): Promise<void> {
+  const id = answer.headers.get("x-svc-request-id");
+  expect(answer.status).toBe(200);
+  const events = eventsOf(answer.text);
+  expect(answer.text).toContain("begun");
+  expect(events).not.toContain("[DONE]");
+  expect(JSON.parse(events.at(-1) ?? "")).toEqual({
+    error: {
+      message: expect.stringMatching(/not charged/),
+      type: "upstream_error",
+      code: "upstream_error",
+      request_id: id,
+    },
+  });
+  expect(answer.text).not.toContain('"finish_reason":"stop"');
+  const row = await scene.row(String(id));
+  expect(row).toMatchObject({ status: 200, error_code: "upstream_error", cost: "0.00", streaming: true });
+  expect(row.attempts).toMatchObject([{ provider: "deepinfra", outcome: "stop" }]);
+  expect((await scene.charges(tenant)).map((charge) => charge.id)).not.toContain(`charge:${id}`);
+  expect((await scene.wallet(tenant)).held).toBe("0.00");
+}
+
+describe("a stream that breaks after the model has spoken", () => {
+  const oversized = "x".repeat(17 * 1024 * 1024);
+  const CASES: readonly (readonly [string, Script])[] = [
+    [
+      "the connection is closed",
+      { frames: [...begun, "data: "], end: { is: "cut", after: begunBytes + 6, how: "fin" } },
+    ],
+    [
+      "the connection is reset",
+      { frames: [...begun, "data: "], end: { is: "cut", after: begunBytes + 6, how: "rst" } },
+    ],
+    ["it ends in the middle of a frame", { frames: [...begun, 'data: {"id":"c","cho'] }],
+    ["it ends without an end marker and without a reason to stop", { frames: begun }],
+    ["the same, and the length is told by closing", { frames: begun, framing: "close" }],
+    [
+      "an error object comes",
+      {
+        frames: [
+          ...begun,
+          sse({ error: { message: "server on fire", type: "server_error", code: null } }),
+          "data: [DONE]\n\n",
+        ],
+      },
+    ],
+    [
+      "an error event comes",
+      { frames: [...begun, `event: error\n${sse({ message: "overloaded", status_code: 529 })}`] },
+    ],
+    ["a frame is garbage", { frames: [...begun, sse("{not json")] }],
+    ["a frame is JSON of another kind", { frames: [...begun, sse({ hello: "world" })] }],
+    ["a frame is an array", { frames: [...begun, sse([1, 2])] }],
+    ["a frame is over the size limit", { frames: [...begun, `data: "${oversized}`, "more"] }],
+    ["it falls silent", { frames: [...begun, "data: "], end: { is: "stall", after: begunBytes } }],
+  ];
+
+  test.each(CASES)(
+    "ERR-02 BILL-02 %s: an error frame with the request's id, no [DONE], no charge",
+    async (_, script) => {
+      const before = scene.at("ovhcloud").requests.length;
+      const answer = await brokenBy(script);
+      await expectHonestEnd(answer);
+      // ROUTE-04: nothing is tried once the client has seen content.
+      expect(scene.at("ovhcloud").requests.length).toBe(before);
+    },
+  );
+
+  test("ERR-02 what the provider said went wrong is not shown: it may hold secrets of the operator", async () => {
+    const answer = await brokenBy({
+      frames: [...begun, sse({ error: { message: "key sk-canary-123456789 of org-77 is out of quota", code: 402 } })],
+    });
+    expect(answer.text).not.toMatch(/canary|org-77/);
+    await expectHonestEnd(answer);
+  });
+
+  test("ERR-02 the connection to a provider that falls silent or sends garbage is given up", async () => {
+    const upstream = scene.at("deepinfra");
+    upstream.next({ frames: [...begun, "data: "], end: { is: "stall", after: begunBytes } });
+    const count = upstream.requests.length;
+    await scene.chat(tenant.key, { stream: true });
+    const received = await upstream.arrived(count + 1);
+    expect(await received.over).toBe("aborted");
+    upstream.next({ frames: [...begun, sse("garbage"), { data: sse("more"), afterMs: 60_000 }] });
+    await scene.chat(tenant.key, { stream: true });
+    expect(await (await upstream.arrived(count + 2)).over).toBe("aborted");
+  });
+});

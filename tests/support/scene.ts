@@ -1,0 +1,248 @@
+import { readFileSync } from "node:fs";
+import { type ClientRequest, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
+import path from "node:path";
+import { vi } from "vitest";
+import { PROJECT_ROOT } from "../../src/config.ts";
+import { type Called, type Json, startGateway, type Tenant, type TestGateway } from "./gateway.ts";
+import { startUpstream, type Upstream } from "./upstream.ts";
+
+/** A model of the shipped catalogue that four connected providers serve. */
+export const MODEL = "openai/gpt-oss-120b";
+
+/** Its providers, cheapest first: one in the US at L0, then three European ones at L3. */
+export type Provider = "deepinfra" | "ovhcloud" | "scaleway" | "ionos" | "nebius";
+
+/** What the operator set as a provider's credential. No caller may ever see it. */
+export const credentialOf = (provider: string) => `operator-canary-${provider}-5d41402abc4b2a76`;
+
+export type Scene = {
+  readonly gateway: TestGateway;
+  /** The scripted upstream of a provider of this scene. */
+  at(provider: Provider): Upstream;
+  /** POST /v1/chat/completions, answered whole or read to the end of its stream. */
+  chat(key: string, body?: Record<string, unknown> | string, headers?: Record<string, string>): Promise<Called>;
+  /** The same, read piece by piece. */
+  open(key: string, body: Record<string, unknown>): Promise<OpenChat>;
+  wallet(tenant: Tenant): Promise<{ balance: string; held: string; currency: string }>;
+  /** A row of the request log with its decision. */
+  row(requestId: string): Promise<Json>;
+  rows(tenant: Tenant): Promise<Json[]>;
+  /** Rows of the log once there are so many: a client that hung up does not see when its request is over. */
+  rowsOnce(tenant: Tenant, count: number): Promise<Json[]>;
+  charges(tenant: Tenant): Promise<{ id: string; nanos: bigint }[]>;
+  close(): Promise<void>;
+};
+
+/** A gateway in this process with scripted upstreams in the place of real providers. */
+export async function openScene(providers: readonly Provider[], env: Record<string, string> = {}): Promise<Scene> {
+  const upstreams = new Map<Provider, Upstream>();
+  for (const provider of providers) upstreams.set(provider, await startUpstream());
+  const gateway = await startGateway({ env: { ...connectedTo(upstreams), ...QUIET, ...env } });
+  const at = (provider: Provider) => {
+    const upstream = upstreams.get(provider);
+    if (upstream === undefined) throw new Error(`${provider} is not in this scene`);
+    return upstream;
+  };
+  const rows = async (tenant: Tenant): Promise<Json[]> =>
+    (await gateway.manage("GET", `/workspaces/${tenant.slug}/requests?limit=1000`)).data;
+  return {
+    gateway,
+    at,
+    chat: (key, body = {}, headers = {}) =>
+      gateway.call(key, "/v1/chat/completions", {
+        body: typeof body === "string" ? body : chatBody(body),
+        headers,
+      }),
+    open: (key, body) => openChat(gateway.url, key, chatBody(body)),
+    wallet: (tenant) => gateway.manage("GET", `/workspaces/${tenant.slug}/wallet`),
+    row: (requestId) => gateway.manage("GET", `/requests/${requestId}`),
+    rows,
+    rowsOnce: (tenant, count) =>
+      vi.waitFor(
+        async () => {
+          const found = await rows(tenant);
+          if (found.length < count) throw new Error(`${found.length} of ${count} rows`);
+          return found;
+        },
+        { timeout: 10_000, interval: 25 },
+      ),
+    charges: (tenant) => chargesOf(gateway, tenant),
+    async close() {
+      await Promise.all([...upstreams.values()].map((upstream) => upstream.close()));
+      await gateway.close();
+    },
+  };
+}
+
+const QUIET = {
+  GATEWAY_SANDBOX: "off",
+  GATEWAY_RPM_LIVE: "1000000",
+  GATEWAY_RPM_IP: "0",
+  GATEWAY_DRAIN_TIMEOUT_MS: "1000",
+};
+
+/** Settings that put upstreams in the place of catalogue providers. */
+export function connectedTo(upstreams: ReadonlyMap<string, Pick<Upstream, "baseUrl">>): Record<string, string> {
+  const env: Record<string, string> = {};
+  for (const [provider, { baseUrl }] of upstreams) {
+    env[`PROVIDER_${provider.toUpperCase()}_API_KEY`] = credentialOf(provider);
+    env[`PROVIDER_${provider.toUpperCase()}_BASE_URL`] = baseUrl;
+  }
+  return env;
+}
+
+export function chatBody(more: Record<string, unknown> = {}): Record<string, unknown> {
+  return { model: MODEL, messages: [{ role: "user", content: "Say hello." }], ...more };
+}
+
+/** The data of the events of a stream, in order, comments left out. */
+export function eventsOf(text: string): string[] {
+  return text
+    .split("\n\n")
+    .filter((block) => block.startsWith("data: "))
+    .map((block) => block.slice("data: ".length));
+}
+
+/** The JSON events of a stream, without its end marker. */
+export function chunksOf(text: string): Json[] {
+  return eventsOf(text)
+    .filter((data) => data !== "[DONE]")
+    .map((data) => JSON.parse(data));
+}
+
+/** What the model said in a stream. */
+export function saidIn(text: string): string {
+  return chunksOf(text)
+    .map((chunk) => chunk.choices?.[0]?.delta?.content ?? "")
+    .join("");
+}
+
+export type OpenChat = {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** Everything read so far. */
+  readonly text: string;
+  /** Resolves once the text read so far holds this; rejects when the answer ends before. */
+  until(part: string): Promise<void>;
+  /** Resolves when the answer is over: `whole`, or `cut` when the connection broke. */
+  readonly over: Promise<"whole" | "cut">;
+  /** The answer as it comes; nothing is read from it until someone asks. */
+  readonly response: IncomingMessage;
+  hangUp(): void;
+};
+
+/** A call whose answer is read piece by piece; with `unread` nobody reads it until told. */
+export function openChat(
+  origin: string,
+  key: string,
+  body: unknown,
+  reading: "read" | "unread" = "read",
+): Promise<OpenChat> {
+  const { promise, resolve, reject } = Promise.withResolvers<OpenChat>();
+  const request = startChat(origin, key, body);
+  request.on("error", reject);
+  request.on("response", (response) => resolve(follow(request, response, reading)));
+  return promise;
+}
+
+/** Sends a call and gives the request itself, for callers that leave before any answer. */
+export function startChat(origin: string, key: string, body: unknown): ClientRequest {
+  const request = httpRequest(`${origin}/v1/chat/completions`, {
+    method: "POST",
+    agent: false,
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+  });
+  request.on("error", () => undefined);
+  request.end(JSON.stringify(body));
+  return request;
+}
+
+function follow(request: ClientRequest, response: IncomingMessage, reading: "read" | "unread"): OpenChat {
+  let text = "";
+  const watchers = new Set<() => void>();
+  const { promise: over, resolve } = Promise.withResolvers<"whole" | "cut">();
+  if (reading === "read") response.setEncoding("utf8");
+  response.on("error", () => undefined);
+  response.on("close", () => {
+    resolve(response.complete ? "whole" : "cut");
+    for (const watcher of watchers) watcher();
+  });
+  if (reading === "read")
+    response.on("data", (chunk: string) => {
+      text += chunk;
+      for (const watcher of watchers) watcher();
+    });
+  return {
+    status: response.statusCode ?? 0,
+    headers: response.headers,
+    get text() {
+      return text;
+    },
+    until: (part) =>
+      new Promise((found, lost) => {
+        const look = () => {
+          if (text.includes(part)) {
+            watchers.delete(look);
+            found();
+          } else if (response.closed) lost(new Error(`the answer ended without ${JSON.stringify(part)}`));
+        };
+        watchers.add(look);
+        look();
+      }),
+    over,
+    response,
+    hangUp: () => void request.destroy(),
+  };
+}
+
+async function chargesOf(gateway: TestGateway, tenant: Tenant): Promise<{ id: string; nanos: bigint }[]> {
+  const { data } = await gateway.manage("GET", `/workspaces/${tenant.slug}/wallet/entries?limit=1000`);
+  return data
+    .filter((entry: Json) => entry.kind === "charge")
+    .map((entry: Json) => ({ id: entry.id, nanos: -nanosOf(entry.amount) }));
+}
+
+/** A decimal string of the management API in nano-units. */
+export function nanosOf(amount: string): bigint {
+  const [whole = "0", fraction = ""] = amount.replace("-", "").split(".");
+  const nanos = BigInt(whole) * 1_000_000_000n + BigInt(fraction.padEnd(9, "0"));
+  return amount.startsWith("-") ? -nanos : nanos;
+}
+
+export type Used = {
+  readonly input: number;
+  readonly cached?: number;
+  readonly written?: number;
+  readonly output: number;
+};
+
+const MICRO = 1_000_000n;
+
+/** What a request costs by the catalogue's files, computed apart from the gateway's own code. */
+export function costNanos(provider: Provider, used: Used, currency = "EUR", model = MODEL): bigint {
+  const price = readCatalogue(`providers/${provider}.json`).endpoints.find((one: Json) => one.model === model)
+    .prices[0];
+  const { cached = 0, written = 0 } = used;
+  const input = micro(price.input_per_1m_tokens);
+  const perMillion =
+    BigInt(used.input - cached - written) * input +
+    BigInt(cached) * (price.cached_read_per_1m_tokens === undefined ? input : micro(price.cached_read_per_1m_tokens)) +
+    BigInt(written) * (price.cache_write_per_1m_tokens === undefined ? input : micro(price.cache_write_per_1m_tokens)) +
+    BigInt(used.output) * micro(price.output_per_1m_tokens);
+  const numerator = perMillion * 1_000_000_000n * perEur(currency);
+  const denominator = MICRO * MICRO * perEur(price.currency);
+  return (2n * numerator + denominator) / (2n * denominator);
+}
+
+function perEur(currency: string): bigint {
+  if (currency === "EUR") return MICRO;
+  return micro(readCatalogue("currencies.json").currencies.find((one: Json) => one.code === currency).per_eur);
+}
+
+function micro(value: number): bigint {
+  return BigInt(Math.round(value * 1e6));
+}
+
+function readCatalogue(file: string): Json {
+  return JSON.parse(readFileSync(path.join(PROJECT_ROOT, "catalogue", file), "utf8"));
+}
