@@ -27,6 +27,8 @@ export type Prepared = {
   /** Absent: there is nothing in between. */
   readonly launch?: () => ChildProcess;
   readonly target: (shape: Shape) => Target;
+  /** After the run: what must be true for its figures to count. Says what is wrong. */
+  readonly check?: () => Promise<string | undefined>;
 };
 
 export function bodyFor(model: string, shape: Shape): string {

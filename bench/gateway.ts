@@ -18,7 +18,11 @@ const UPSTREAMS = {
 const WORKSPACE = "bench";
 const READY_MS_MAX = 60_000;
 const CLI_MS_MAX = 30_000;
+const LOG_AGE_MS_MAX = 60_000;
+const CREDIT = 1_000_000;
 const keySchema = z.object({ key: z.string() });
+const walletSchema = z.object({ balance: z.string() });
+const logSchema = z.object({ data: z.array(z.object({ created_at: z.string() })) });
 
 /** Everything on: live key with its limit, a policy that filters, a wallet with credit, journal and request log. */
 export async function prepareGateway(bench: Bench): Promise<Prepared> {
@@ -41,12 +45,14 @@ export async function prepareGateway(bench: Bench): Promise<Prepared> {
 
   const first = launchWith([bin, "serve"])();
   await untilReady(first, port);
-  const key = await openWorkspace(bin, { ...process.env, GATEWAY_URL: `http://127.0.0.1:${port}`, ...env });
+  const cli = cliOf(bin, { ...process.env, GATEWAY_URL: `http://127.0.0.1:${port}`, ...env });
+  const key = await openWorkspace(cli);
   await bench.children.stop(first);
   return {
     title: "**gateway**",
     version: "this repository: key, limits, policy, wallet hold, journal and request log on",
     launch: launchWith(bench.gatewayCommand ?? [bin, "serve"]),
+    check: () => checkBooks(cli),
     target: (shape: Shape) => ({
       url: `http://127.0.0.1:${port}/v1/chat/completions`,
       headers: { authorization: `Bearer ${key}` },
@@ -64,17 +70,30 @@ function providerSettings(upstream: Bench["upstream"]): Record<string, string> {
   };
 }
 
-async function openWorkspace(bin: string, env: NodeJS.ProcessEnv): Promise<string> {
+type Cli = (...args: readonly string[]) => Promise<unknown>;
+
+function cliOf(bin: string, env: NodeJS.ProcessEnv): Cli {
   const run = promisify(execFile);
-  const cli = async (...args: readonly string[]) => {
+  return async (...args) => {
     const { stdout } = await run(bin, [...args, "--json"], { env, timeout: CLI_MS_MAX });
-    return stdout;
+    return JSON.parse(stdout);
   };
+}
+
+async function openWorkspace(cli: Cli): Promise<string> {
   await cli("workspace", "create", WORKSPACE, "--currency", "EUR");
-  await cli("wallet", "credit", WORKSPACE, "1000000", "--note", "benchmark");
+  await cli("wallet", "credit", WORKSPACE, String(CREDIT), "--note", "benchmark");
   await cli("policy", "set", WORKSPACE, "--floor", "L2", "--countries", "FR,DE");
-  const made: unknown = JSON.parse(await cli("key", "create", WORKSPACE, "--env", "live", "--rpm", "1000000"));
-  return keySchema.parse(made).key;
+  return keySchema.parse(await cli("key", "create", WORKSPACE, "--env", "live", "--rpm", "1000000")).key;
+}
+
+/** A gateway that forgot to write things down would be fast. */
+async function checkBooks(cli: Cli): Promise<string | undefined> {
+  const { balance } = walletSchema.parse(await cli("wallet", "show", WORKSPACE));
+  if (!(Number(balance) < CREDIT)) return "nothing was charged";
+  const [newest] = logSchema.parse(await cli("log", "list", WORKSPACE, "--limit", "1")).data;
+  const ageMs = Date.now() - Date.parse(newest?.created_at ?? "");
+  return ageMs < LOG_AGE_MS_MAX ? undefined : "the last requests are not in the log";
 }
 
 async function untilReady(child: ChildProcess, port: number): Promise<void> {

@@ -40,7 +40,7 @@ Everything is on loopback. A fast upstream answers: nginx with a static chat com
 - CPU is user and system time of the whole process tree from /proc, divided by the answers completed. It is read after the candidate has become quiet, so that work put off (journal, log) counts. It is the figure that noise moves least.
 - Whole answers are measured at full load over 32 connections, gapless streams over 4 (a candidate that drowns is handed many frames in one read, and looks better for it). Paced streams run at the same load for all, 40 at a time; a stream that was still open at the end counts by its frames.
 - Latency is measured at a low rate: one caller for whole answers and eight for paced streams, waiting between calls. What is shown is the difference to the direct call.
-- Before a candidate is measured, its answers are checked.
+- Before a candidate is measured, its answers are checked; after the run, that the gateway has logged and charged the requests.
 
 ${candidates.join("\n")}
 
@@ -142,7 +142,10 @@ function notes(result: BenchResult): readonly string[] {
   const skipped = result.skipped.map(({ name, why }) => `Not measured: ${name} (${why}).`);
   const failures = result.candidates.flatMap((one) => {
     const bad = [...one.json, ...one.burst, ...one.paced].reduce((sum, run) => sum + run.bad, 0);
-    return bad === 0 ? [] : [`${one.title}: ${bad} calls failed under load.`];
+    return [
+      ...(bad === 0 ? [] : [`${one.title}: ${bad} calls failed under load.`]),
+      ...(one.invalid === undefined ? [] : [`The figures of ${one.title} do not count: ${one.invalid}.`]),
+    ];
   });
   return [...skipped, ...failures];
 }

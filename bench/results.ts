@@ -20,6 +20,8 @@ export type CandidateResult = {
   idleBytes?: number;
   openStreams?: { readonly rssBytes: number; readonly streams: number };
   afterBytes?: number;
+  /** Why its figures do not count. */
+  invalid?: string;
   readonly json: LoadRun[];
   readonly burst: LoadRun[];
   readonly paced: LoadRun[];

@@ -186,6 +186,8 @@ async function finish({ source, options, units }: Runner, { prepared, child, res
     result.cancelMs.push(await measureCancel(prepared.target(PACED), source));
   }
   result.afterBytes = useOf(child, units).rssBytes;
+  const problem = await prepared.check?.();
+  if (problem !== undefined) result.invalid = problem;
 }
 
 function publish(result: BenchResult, options: Options): void {

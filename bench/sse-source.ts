@@ -31,8 +31,10 @@ function answer(request: IncomingMessage, response: ServerResponse, paceMs: numb
   response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
   response.flushHeaders();
   const timer = setInterval(writeNext, Math.max(1, paceMs));
+  // Servers send the role when they have the first word: the two come together.
+  writeNext();
+  writeNext();
   if (paceMs === 0) while (next <= LAST) writeNext();
-  else writeNext();
 
   function writeNext(): void {
     send();
