@@ -19,6 +19,7 @@ import { loadCatalogue } from "./domain/catalogue/load.ts";
 import { Health } from "./domain/routing/health.ts";
 import { excludedByPolicy, permitsModel } from "./domain/routing/policy.ts";
 import { Directory } from "./domain/tenancy/directory.ts";
+import { isOperator } from "./edge/authenticate.ts";
 import { IpLimit } from "./edge/ip-limit.ts";
 import { Edge, type EdgeDeps } from "./edge/server.ts";
 import { catalogueFiles } from "./io/catalogue-files.ts";
@@ -35,7 +36,7 @@ import { httpTransport, type Transport } from "./io/upstream/transport.ts";
 import { addressList } from "./kit/cidr.ts";
 import { systemClock } from "./kit/clock.ts";
 import { makeIds } from "./kit/ids.ts";
-import { randomToken, sameSecret } from "./kit/secret.ts";
+import { randomToken } from "./kit/secret.ts";
 import { startSandbox } from "./sandbox/server.ts";
 
 /** A gateway that runs: where it is reached, and how it is stopped. */
@@ -154,7 +155,7 @@ export async function start(config: Config): Promise<Running> {
     ...operationsHandlers({
       unready: async () => (edge.draining ? "it is draining" : standing.ready ? undefined : "it is starting"),
       metricsText: () => metrics.text(),
-      isOperator: (authorization) => authorization !== undefined && sameSecret(authorization, `Bearer ${adminToken}`),
+      isOperator: (authorization) => isOperator(authorization, adminToken),
     }),
   });
   const firstKey = (await store.meta.get(FIRST_START)) === undefined ? await firstStart(tenancy) : undefined;

@@ -15,9 +15,9 @@ const NO_BEARER = "not-a-bearer-token";
 function presentedToken(headers: IncomingHttpHeaders): string {
   const { authorization } = headers;
   if (authorization === undefined) return String(headers["x-api-key"] ?? "").trim();
-  const [scheme = "", token = ""] = authorization.trim().split(/ +/, 2);
-  if (scheme === "") return "";
-  return scheme.toLowerCase() === "bearer" ? token : NO_BEARER;
+  const bearer = /^bearer(?:[ \t]+(\S.*))?$/i.exec(authorization.trim());
+  if (bearer !== null) return bearer[1] ?? "";
+  return authorization.trim() === "" ? "" : NO_BEARER;
 }
 
 /** Key to digest to principal; then address and scope. The key itself is never compared or kept. */
@@ -73,10 +73,15 @@ function checkScope(principal: Principal, scope: string | null): void {
   });
 }
 
+/** Whether an `Authorization` header carries the operator's token. */
+export function isOperator(authorization: string | undefined, adminToken: string): boolean {
+  const token = authorization === undefined ? "" : presentedToken({ authorization });
+  return token !== "" && sameSecret(token, adminToken);
+}
+
 /** The management API takes the operator's token, in `Authorization` only. */
 export function authenticateOperator(headers: IncomingHttpHeaders, adminToken: string): void {
-  const token = headers.authorization === undefined ? "" : presentedToken({ authorization: headers.authorization });
-  if (token !== "" && sameSecret(token, adminToken)) return;
+  if (isOperator(headers.authorization, adminToken)) return;
   throw fault("invalid_admin_token", {
     message: "The management API needs the operator token as `Authorization: Bearer <token>`.",
     headers: CHALLENGE,

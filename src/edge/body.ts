@@ -6,11 +6,25 @@ export type BodyLimits = { readonly jsonMaxBytes: number; readonly uploadMaxByte
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 
-/** Reads the body under its cap; a length that is announced too large is refused before a byte is read. */
-export async function readBody(request: IncomingMessage, intake: Intake, limits: BodyLimits): Promise<Buffer> {
+/** The client waits for a word before it sends its body. */
+export function awaitsContinue(request: IncomingMessage): boolean {
+  return request.headers.expect?.toLowerCase() === "100-continue";
+}
+
+/**
+ * Reads the body under its cap; a length that is announced too large is refused before a byte is read. `wanted` is
+ * called once the body is about to be read.
+ */
+export async function readBody(
+  request: IncomingMessage,
+  intake: Intake,
+  limits: BodyLimits,
+  wanted: () => void,
+): Promise<Buffer> {
   const maxBytes = intake === "multipart" ? limits.uploadMaxBytes : limits.jsonMaxBytes;
   const announced = Number(request.headers["content-length"] ?? 0);
   if (announced > maxBytes) throw tooLarge(maxBytes);
+  wanted();
   const bytes = await collect(request, maxBytes);
   checkType(request, intake, bytes.length);
   return bytes;
@@ -20,14 +34,18 @@ function collect(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
-    request.on("data", (chunk: Buffer) => {
+    const take = (chunk: Buffer) => {
       bytes += chunk.length;
-      if (bytes <= maxBytes) chunks.push(chunk);
-      else {
-        request.pause();
-        reject(tooLarge(maxBytes));
+      if (bytes <= maxBytes) {
+        chunks.push(chunk);
+        return;
       }
-    });
+      request.off("data", take);
+      request.pause();
+      chunks.length = 0;
+      reject(tooLarge(maxBytes));
+    };
+    request.on("data", take);
     request.on("end", () => {
       const [only] = chunks;
       resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks));
@@ -44,6 +62,11 @@ function collect(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
 
 /** Clients that send JSON without saying so are believed; clients that say something else are not. */
 function checkType(request: IncomingMessage, intake: Intake, bytes: number): void {
+  const coding = request.headers["content-encoding"] ?? "identity";
+  if (bytes > 0 && coding.toLowerCase() !== "identity")
+    throw fault("unsupported_media_type", {
+      message: "Compressed bodies are not read here. Send the body without `Content-Encoding`.",
+    });
   const type = request.headers["content-type"];
   if (intake !== "json" || type === undefined || bytes === 0 || JSON_TYPE.test(type)) return;
   throw fault("unsupported_media_type", {

@@ -1,9 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Reply } from "../app/exchange.ts";
 import { envelopeOf, type Fault } from "../contract/faults.ts";
+import { awaitsContinue } from "./body.ts";
 
 /** Bodies larger than this are not waited for when the request is refused: the connection is closed instead. */
 const UNREAD_BYTES_MAX = 64 * 1024;
+/** How much, and how long, is still read from a client that is sending while it has its refusal already. */
+const LINGER_BYTES_MAX = 64 * 1024 * 1024;
+const LINGER_MS = 10_000;
 
 export function sendReply(
   request: IncomingMessage,
@@ -44,11 +48,44 @@ function send(
   body: Buffer | string,
 ): void {
   if (response.headersSent || response.destroyed) return;
-  const unread =
-    !request.complete &&
-    (request.headers["transfer-encoding"] !== undefined ||
-      Number(request.headers["content-length"] ?? 0) > UNREAD_BYTES_MAX);
-  if (unread) headers["connection"] = "close";
+  const payload = request.method === "HEAD" ? "" : body;
+  if (!isSending(request)) {
+    response.writeHead(status, headers);
+    response.end(payload);
+    return;
+  }
+  headers["connection"] = "close";
   response.writeHead(status, headers);
-  response.end(request.method === "HEAD" ? undefined : body);
+  if (payload.length === 0) response.flushHeaders();
+  else response.write(payload);
+  linger(request, () => response.end());
+}
+
+function isSending(request: IncomingMessage): boolean {
+  if (request.complete) return false;
+  const { headers } = request;
+  return (
+    headers["transfer-encoding"] !== undefined ||
+    Number(headers["content-length"] ?? 0) > UNREAD_BYTES_MAX ||
+    awaitsContinue(request)
+  );
+}
+
+/** A connection that is closed with bytes unread is reset, and the client may never see why: so they are read away. */
+function linger(request: IncomingMessage, done: () => void): void {
+  let bytes = 0;
+  const finish = () => {
+    clearTimeout(timer);
+    request.off("data", discard);
+    for (const event of ["end", "close", "error"]) request.off(event, finish);
+    done();
+  };
+  const discard = (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > LINGER_BYTES_MAX) finish();
+  };
+  const timer = setTimeout(finish, LINGER_MS);
+  for (const event of ["end", "close", "error"]) request.on(event, finish);
+  request.on("data", discard);
+  request.resume();
 }

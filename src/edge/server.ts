@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Exchange, Handler } from "../app/exchange.ts";
-import { envelopeOf, Fault, fault } from "../contract/faults.ts";
+import { Fault, fault } from "../contract/faults.ts";
 import type { Route } from "../contract/route.ts";
 import type { SharedState } from "../domain/admission/admission.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
@@ -11,9 +11,11 @@ import type { Clock } from "../kit/clock.ts";
 import type { Ids } from "../kit/ids.ts";
 import { clientAddress } from "./address.ts";
 import { authenticateKey, authenticateOperator } from "./authenticate.ts";
-import { type BodyLimits, readBody } from "./body.ts";
+import { awaitsContinue, type BodyLimits, readBody } from "./body.ts";
+import { answerByHand, HEADER_BYTES_MAX, malformedFault, noTunnel } from "./by-hand.ts";
 import { type CorsPolicy, corsHeaders, isPreflight } from "./cors.ts";
 import type { IpLimit } from "./ip-limit.ts";
+import { internalFault, noHost, starting, tooManyFromAddress, unknownPath, wrongMethod } from "./refusals.ts";
 import { sendFault, sendReply } from "./respond.ts";
 import { type Match, Router } from "./router.ts";
 import { sinkOver } from "./sink.ts";
@@ -35,7 +37,6 @@ export type EdgeDeps = {
   readonly answered: (routeId: string, status: number, durationMs: number) => void;
 };
 
-const HEADER_BYTES_MAX = 32 * 1024;
 const HEADERS_TIMEOUT_MS = 15_000;
 const BODY_TIMEOUT_MS = 300_000;
 const KEEP_ALIVE_MS = 65_000;
@@ -45,6 +46,8 @@ export class Edge {
   readonly server: Server;
   readonly #deps: EdgeDeps;
   readonly #router: Router;
+  /** The answers each connection still owes: more than one when requests are pipelined. */
+  readonly #answers = new WeakMap<Duplex, Set<ServerResponse>>();
   #handlers: Readonly<Record<string, Handler>> | undefined;
   #running = 0;
   #draining = false;
@@ -58,9 +61,15 @@ export class Edge {
         headersTimeout: HEADERS_TIMEOUT_MS,
         requestTimeout: BODY_TIMEOUT_MS,
         keepAliveTimeout: KEEP_ALIVE_MS,
+        // Node would answer a missing Host with an empty 400; ours says what is wrong.
+        requireHostHeader: false,
       },
       (request, response) => void this.#take(request, response),
     );
+    // "100 Continue" is sent when the body is wanted, so that a refusal saves the upload. Other expectations are ignored.
+    this.server.on("checkContinue", (request, response) => void this.#take(request, response));
+    this.server.on("checkExpectation", (request, response) => void this.#take(request, response));
+    this.server.on("connect", (_request, socket) => answerByHand(socket, noTunnel(), this.#deps.ids.next("req_")));
     this.server.on("clientError", (error, socket) => this.#malformed(error, socket));
   }
 
@@ -108,8 +117,11 @@ export class Edge {
     this.#running += 1;
     const startedMs = this.#deps.clock.elapsedMs();
     const call: Call = { request, response, startedMs, requestId: "", baseHeaders: {}, routeId: "unknown" };
+    const answers = this.#answers.get(request.socket) ?? new Set();
+    this.#answers.set(request.socket, answers.add(response));
     response.once("close", () => {
       this.#running -= 1;
+      answers.delete(response);
       this.#deps.answered(call.routeId, response.statusCode, this.#deps.clock.elapsedMs() - startedMs);
     });
     try {
@@ -121,13 +133,14 @@ export class Edge {
 
   async #answer(call: Call): Promise<void> {
     const { request, response } = call;
-    const url = request.url ?? "/";
+    const url = originForm(request.url ?? "/");
     const mark = url.indexOf("?");
     const path = mark < 0 ? url : url.slice(0, mark);
     const lookup = this.#router.find(request.method ?? "GET", path);
     this.#identify(call, lookup.is === "found" ? lookup.match.route : undefined);
     const address = clientAddress(request, this.#deps.trustedProxies);
     const waitSeconds = this.#deps.ipLimit.take(address);
+    if (request.headers.host === undefined && request.httpVersion === "1.1") throw noHost();
     if (lookup.is !== "unknown" && isPreflight(request)) {
       sendReply(request, response, { status: 204 }, call.baseHeaders);
       return;
@@ -154,7 +167,7 @@ export class Edge {
     const { request, response } = call;
     const receivedAtMs = this.#deps.clock.nowMs();
     const principal = this.#authenticate(request, route, address, receivedAtMs);
-    const within = principal !== undefined && route.counted ? this.#window(call, principal) : undefined;
+    const within = principal === undefined ? undefined : this.#window(call, principal, route);
     // Refused by the window or not: whoever reads the body hears of it first.
     within?.catch(() => undefined);
     const exchange: Exchange = {
@@ -169,7 +182,10 @@ export class Edge {
       principal,
       baseHeaders: call.baseHeaders,
       body: async () => {
-        const reading = readBody(request, route.intake, this.#deps.bodyLimits);
+        if (awaitsContinue(request)) await within;
+        const reading = readBody(request, route.intake, this.#deps.bodyLimits, () => {
+          if (awaitsContinue(request)) response.writeContinue();
+        });
         reading.catch(() => undefined);
         await within;
         return reading;
@@ -189,41 +205,40 @@ export class Edge {
     return undefined;
   }
 
-  async #window(call: Call, { key }: Principal): Promise<void> {
+  /** Counts the call where its route counts; says in any case how the window stands. */
+  async #window(call: Call, { key }: Principal, { counted }: Route): Promise<void> {
     const limit = key.rpm ?? this.#deps.rpmDefaults[key.environment];
-    const verdict = await this.#deps.state.window(key.id, limit);
-    const { baseHeaders } = call;
-    baseHeaders["x-ratelimit-limit"] = String(verdict.limit);
-    baseHeaders["x-ratelimit-remaining"] = String(verdict.remaining);
-    baseHeaders["x-ratelimit-reset"] = String(Math.ceil(verdict.resetAtMs / 1000));
-    if (verdict.allowed) return;
+    const { state } = this.#deps;
+    const verdict = await (counted ? state.window(key.id, limit) : state.look(key.id, limit));
+    const headers = {
+      "x-ratelimit-limit": String(verdict.limit),
+      "x-ratelimit-remaining": String(verdict.remaining),
+      "x-ratelimit-reset": String(Math.ceil(verdict.resetAtMs / 1000)),
+    };
+    Object.assign(call.baseHeaders, headers);
+    if (verdict.allowed || !counted) return;
     const waitSeconds = Math.max(1, Math.ceil((verdict.resetAtMs - this.#deps.clock.nowMs()) / 1000));
     throw fault("rate_limit_exceeded", {
       message: `This key is over its limit of ${verdict.limit} requests a minute. Try again in ${waitSeconds} s.`,
-      headers: { "retry-after": String(waitSeconds) },
+      headers: { ...headers, "retry-after": String(waitSeconds) },
     });
   }
 
   #refuse(call: Call, error: unknown): void {
     const { request, response, requestId, baseHeaders } = call;
     const problem = error instanceof Fault ? error : internalFault(error);
+    // By these headers a caller tells the limit of its key from every other 429, which comes without them.
+    if (problem.status === 429) for (const name of RATE_HEADERS) delete baseHeaders[name];
     if (problem.status >= 500) this.#deps.alarmed(problem, requestId);
     if (response.headersSent) response.destroy();
     else sendFault(request, response, problem, requestId, baseHeaders);
   }
 
-  /** Not even HTTP: answered by hand on the socket, in the same envelope. */
+  /** Not even HTTP: answered by hand on the socket, unless another answer is already on its way there. */
   #malformed(error: Error & { code?: string }, socket: Duplex): void {
-    if (error.code === "ECONNRESET" || !socket.writable) {
-      socket.destroy();
-      return;
-    }
-    const requestId = this.#deps.ids.next("req_");
-    const problem = malformedFault(error.code);
-    const body = JSON.stringify(envelopeOf(problem, requestId));
-    socket.end(
-      `HTTP/1.1 ${problem.status} ${problem.status === 431 ? "Request Header Fields Too Large" : "Bad Request"}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nx-svc-request-id: ${requestId}\r\nx-request-id: ${requestId}\r\nrequest-id: ${requestId}\r\nconnection: close\r\n\r\n${body}`,
-    );
+    const begun = [...(this.#answers.get(socket) ?? [])].some((response) => response.headersSent);
+    if (error.code === "ECONNRESET" || begun) socket.destroy();
+    else answerByHand(socket, malformedFault(error.code), this.#deps.ids.next("req_"));
   }
 }
 
@@ -236,49 +251,12 @@ type Call = {
   routeId: string;
 };
 
+const RATE_HEADERS = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"] as const;
+
 /** The id of an answer is the id of its request, in the form the dialect expects. */
 const ID_PREFIXES: Readonly<Record<string, string>> = { createChatCompletion: "chatcmpl-" };
 
-function unknownPath(method: string, path: string): Fault {
-  const hint =
-    method === "POST" ? "POST /v1/chat/completions creates a chat completion" : "GET /docs lists every endpoint";
-  return fault("not_found", { message: `There is nothing at ${method} ${path.slice(0, 200)}. ${hint}.` });
-}
-
-function wrongMethod(method: string, allow: readonly string[]): Fault {
-  const list = allow.join(", ");
-  return fault("method_not_allowed", {
-    message: `${method.slice(0, 20)} is not allowed here; allowed: ${list}.`,
-    headers: { allow: list },
-  });
-}
-
-function starting(): Fault {
-  return fault("service_unavailable", {
-    message: "The gateway is starting. Try again in a second.",
-    headers: { "retry-after": "1" },
-  });
-}
-
-function tooManyFromAddress(waitSeconds: number): Fault {
-  return fault("rate_limit_exceeded", {
-    message: `Too many requests from this address. Try again in ${waitSeconds} s.`,
-    headers: { "retry-after": String(waitSeconds) },
-  });
-}
-
-function malformedFault(code: string | undefined): Fault {
-  if (code === "HPE_HEADER_OVERFLOW")
-    return fault("headers_too_large", { message: `The request headers are larger than ${HEADER_BYTES_MAX} bytes.` });
-  if (code === "ERR_HTTP_REQUEST_TIMEOUT")
-    return fault("request_timeout", { message: "The request did not arrive in time." });
-  return fault("invalid_request", { message: "The request is not well-formed HTTP." });
-}
-
-function internalFault(error: unknown): Fault {
-  const detail = { cause: error instanceof Error ? (error.stack ?? error.message) : String(error) };
-  return fault("internal_error", {
-    message: "The gateway failed on this request. Try again; if it stays, tell the operator the request id.",
-    detail,
-  });
+/** A proxy may send the whole address; only path and query say what is asked. */
+function originForm(url: string): string {
+  return url.startsWith("/") ? url : url.replace(/^https?:\/\/[^/?#]*/i, "") || "/";
 }

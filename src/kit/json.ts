@@ -49,12 +49,9 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** JSON.parse quotes the text around the fault; that is content of the caller and stays out of messages. */
+/** Some messages of JSON.parse quote the text around the fault; that is content of the caller and stays out of ours. */
 function withoutExcerpt(message: string): string {
-  return (
-    message.replace(/,? ?(\.\.\.)?"[\s\S]*?"(\.\.\.)? is not valid JSON$/, "").replace(/'.'/su, "character") ||
-    "the body is not valid JSON"
-  );
+  return message.startsWith("Unexpected token") ? "it has a character that JSON does not allow in its place" : message;
 }
 
 /** Index just past the closing quote of the string that opens at `start`, or -1. */

@@ -1,5 +1,5 @@
 import { fault } from "../../contract/faults.ts";
-import { type Handler, whole } from "../exchange.ts";
+import { type Exchange, type Handler, whole } from "../exchange.ts";
 
 export type OperationsDeps = {
   /** Undefined when requests may come; else why not. */
@@ -20,8 +20,7 @@ export function operationsHandlers(deps: OperationsDeps): Record<string, Handler
       throw fault("service_unavailable", { message: `Not ready: ${why}.`, headers: { "retry-after": "1" } });
     }),
     getMetrics: whole(async (exchange) => {
-      const local = exchange.clientAddress === "127.0.0.1" || exchange.clientAddress === "::1";
-      if (!local && !deps.isOperator(exchange.headers.authorization)) {
+      if (!isLocal(exchange) && !deps.isOperator(exchange.headers.authorization)) {
         throw fault("invalid_admin_token", {
           message:
             "Metrics are shown on the machine itself, or with the operator token as `Authorization: Bearer <token>`.",
@@ -32,4 +31,12 @@ export function operationsHandlers(deps: OperationsDeps): Record<string, Handler
       return { status: 200, headers: { "content-type": contentType }, bytes: body };
     }),
   };
+}
+
+const FORWARDED = ["x-forwarded-for", "x-real-ip", "forwarded", "via"];
+
+/** A call that a proxy on this machine passed on comes from elsewhere, whether or not that proxy is a trusted one. */
+function isLocal({ clientAddress, headers }: Exchange): boolean {
+  const loopback = clientAddress === "::1" || clientAddress.startsWith("127.");
+  return loopback && FORWARDED.every((name) => headers[name] === undefined);
 }

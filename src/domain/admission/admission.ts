@@ -25,6 +25,8 @@ export type WalletState = { readonly balanceNanos: bigint; readonly heldNanos: b
 export type SharedState = {
   /** Counts the call and says whether it fits into the sliding 60-second window. A refused call is not counted. */
   window(keyId: string, limit: number): Promise<WindowVerdict>;
+  /** How the window stands, without counting anything. */
+  look(keyId: string, limit: number): Promise<WindowVerdict>;
   /** Reserves money before any byte goes upstream. */
   hold(request: HoldRequest): Promise<HoldVerdict>;
   /** Ends a hold with what was really used; a second call for the same request changes nothing. */

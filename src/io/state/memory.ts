@@ -8,6 +8,7 @@ export function memoryState(clock: Clock): SharedState {
   const wallets = new Wallets(clock);
   return {
     window: async (keyId, limit) => windows.count(keyId, limit),
+    look: async (keyId, limit) => windows.look(keyId, limit),
     hold: async (request) => wallets.hold(request),
     settle: async (requestId, chargedNanos) => wallets.settle(requestId, chargedNanos),
     credit: async (workspaceId, nanos) => wallets.credit(workspaceId, nanos),

@@ -82,6 +82,18 @@ export class RateWindows {
     return { allowed: true, limit, remaining: limit - counted - 1, resetAtMs };
   }
 
+  /** As `count`, for a call that does not count: with an empty window the reset is now. */
+  look(keyId: string, limit: number): WindowVerdict {
+    const elapsedMs = this.#clock.elapsedMs();
+    const toEpochMs = this.#clock.nowMs() - elapsedMs;
+    const window = this.#windows.get(keyId);
+    const counted = window?.countAt(elapsedMs) ?? 0;
+    const place = Math.max(0, counted - limit);
+    const leavesAtMs = window === undefined || counted === 0 ? elapsedMs : window.leavesAtMs(place);
+    const resetAtMs = Math.ceil(toEpochMs + leavesAtMs);
+    return { allowed: counted < limit, limit, remaining: Math.max(0, limit - counted), resetAtMs };
+  }
+
   /** Only keys that called within the last minute keep a window, so the map is bounded by them. */
   dropIdle(): void {
     const elapsedMs = this.#clock.elapsedMs();

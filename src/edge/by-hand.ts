@@ -1,0 +1,49 @@
+import type { Duplex } from "node:stream";
+import { envelopeOf, type Fault, fault } from "../contract/faults.ts";
+
+export const HEADER_BYTES_MAX = 32 * 1024;
+
+const REASONS: Readonly<Record<number, string>> = {
+  400: "Bad Request",
+  405: "Method Not Allowed",
+  408: "Request Timeout",
+  431: "Request Header Fields Too Large",
+};
+
+/** Where there is no request to answer, the socket itself is: in the same envelope, and then closed. */
+export function answerByHand(socket: Duplex, problem: Fault, requestId: string): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const body = JSON.stringify(envelopeOf(problem, requestId));
+  const lines = [
+    `HTTP/1.1 ${problem.status} ${REASONS[problem.status] ?? "Bad Request"}`,
+    ...Object.entries(problem.headers ?? {}).map(([name, value]) => `${name}: ${value}`),
+    "content-type: application/json",
+    `content-length: ${Buffer.byteLength(body)}`,
+    `x-svc-request-id: ${requestId}`,
+    `x-request-id: ${requestId}`,
+    `request-id: ${requestId}`,
+    "connection: close",
+  ];
+  socket.on("error", () => undefined);
+  socket.end(`${lines.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
+}
+
+/** What the HTTP parser found, by its code. */
+export function malformedFault(code: string | undefined): Fault {
+  if (code === "HPE_HEADER_OVERFLOW")
+    return fault("headers_too_large", { message: `The request headers are larger than ${HEADER_BYTES_MAX} bytes.` });
+  if (code === "ERR_HTTP_REQUEST_TIMEOUT")
+    return fault("request_timeout", { message: "The request did not arrive in time." });
+  return fault("invalid_request", { message: "The request is not well-formed HTTP." });
+}
+
+/** CONNECT asks for a tunnel, and this is no proxy. */
+export function noTunnel(): Fault {
+  return fault("method_not_allowed", {
+    message: "CONNECT is not allowed here: the gateway is no forward proxy. POST /v1/chat/completions instead.",
+    headers: { allow: "GET, POST" },
+  });
+}
