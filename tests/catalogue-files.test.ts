@@ -76,6 +76,43 @@ describe("the shipped catalogue", () => {
   });
 });
 
+describe("the guide", () => {
+  const guide = readFileSync(path.join(ROOT, "docs/guides/catalogue.md"), "utf8");
+
+  test("explains every field of every file", () => {
+    const fields = FILE_SCHEMA_NAMES.flatMap((name) => propertiesOf(JSON.parse(printSchema(name))));
+    expect(fields.length).toBeGreaterThan(100);
+    expect(fields.filter((field) => !guide.includes(`\`${field}\``))).toEqual([]);
+  });
+
+  test("has an example that works as it stands beside the shipped files", async () => {
+    const [creator = "", provider = ""] = [...guide.matchAll(/```json\n([\s\S]*?)```/g)].map((match) => match[1]);
+    const added = new Map([
+      [path.join(SHIPPED, "creators", "lab.json"), creator],
+      [path.join(SHIPPED, "providers", "acme.json"), provider],
+    ]);
+    const files = {
+      list: async (folder: string) => {
+        const more = [...added.keys()]
+          .filter((file) => path.dirname(file) === folder)
+          .map((file) => path.basename(file));
+        return [...((await catalogueFiles.list(folder)) ?? []), ...more];
+      },
+      read: async (file: string) => added.get(file) ?? catalogueFiles.read(file),
+    };
+    const loaded = await loadCatalogue([SHIPPED], READ_ON_MS, files);
+    expect("problems" in loaded ? loaded.problems : []).toEqual([]);
+    expect("snapshot" in loaded && loaded.snapshot.endpoints.get("acme:fr:lab/writer-2")?.prices).toHaveLength(2);
+  });
+});
+
+function propertiesOf(schema: unknown): string[] {
+  if (typeof schema !== "object" || schema === null) return [];
+  const own =
+    "properties" in schema && typeof schema.properties === "object" ? Object.keys(schema.properties ?? {}) : [];
+  return [...own, ...Object.values(schema).flatMap(propertiesOf)];
+}
+
 /** Free text may be reworded on import; everything that decides anything must be the same. */
 function decisive({ note: _note, prices, baseUrl: _baseUrl, ...rest }: Endpoint) {
   const [first] = prices;

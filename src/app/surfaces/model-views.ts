@@ -80,9 +80,8 @@ const INSTRUCTIONS = [
 
 const TRUNCATION_BYTES = 10_000;
 
-export function agentModel(offer: KeyOffer, priority: number, context: ModelContext): AgentModel {
-  const { model, endpoints } = offer;
-  const { display_name, description, context_length } = modelObject(offer, context);
+export function agentModel({ model, endpoints }: KeyOffer, object: ModelObject, priority: number): AgentModel {
+  const { display_name, description, context_length } = object;
   const reasons = model.capabilities.includes("reasoning_control");
   return {
     slug: model.id,

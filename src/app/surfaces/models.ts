@@ -65,12 +65,13 @@ function modelList(deps: ModelDeps, exchange: Exchange): ModelList {
   const rest = after_id === undefined ? chosen : after(chosen, after_id);
   const page = { list: listKey(exchange), limit: limit ?? Math.max(1, rest.length), cursor };
   const { data, next } = pageOf(rest, ({ model }) => model.id, page);
+  const shown = data.map((offer) => ({ offer, object: modelObject(offer, context) }));
   return {
     object: "list",
-    data: data.map((offer) => modelObject(offer, context)),
-    models: data
-      .filter(({ surfaces }) => servesSurface(surfaces, "responses"))
-      .map((offer, index) => agentModel(offer, index, context)),
+    data: shown.map(({ object }) => object),
+    models: shown
+      .filter(({ offer }) => servesSurface(offer.surfaces, "responses"))
+      .map(({ offer, object }, priority) => agentModel(offer, object, priority)),
     next,
     has_more: next !== null,
     first_id: data[0]?.model.id ?? null,
