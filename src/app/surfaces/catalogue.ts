@@ -55,7 +55,7 @@ export function catalogueHandlers(deps: CatalogueDeps): Record<string, Handler> 
 }
 
 /** Minutes, because prices and evidence change by the day and a new catalogue by a restart. */
-const CACHE = { "cache-control": "public, max-age=300" };
+const CACHE = { "cache-control": "public, max-age=300", vary: "Origin" };
 
 function reply(desk: Desk, build: (desk: Desk) => unknown): Reply {
   const { snapshot, nowMs, exchange } = desk;

@@ -34,7 +34,7 @@ export function modelHandlers(deps: ModelDeps): Record<string, Handler> {
 }
 
 /** What a key may use depends on the key, so nothing in between may keep it, and its holder asks each time. */
-const CACHE = { "cache-control": "private, no-cache", vary: "Authorization, X-Api-Key" };
+const CACHE = { "cache-control": "private, no-cache", vary: "Authorization, X-Api-Key, Origin" };
 
 function tagged(exchange: Exchange, body: unknown): Reply {
   const text = JSON.stringify(body);
