@@ -1,13 +1,11 @@
 import { z } from "zod";
 
 /** Values that both the public catalogue and the model list speak. The domain has the same lists; a test compares them. */
-export const LevelValue = z
-  .enum(["L0", "L1", "L2", "L3", "L4", "UNCLASSIFIED"])
-  .meta({
-    id: "SovereigntyLevelName",
-    description: "`UNCLASSIFIED` is a state of the data, not a rung.",
-    example: "L3",
-  });
+export const LevelValue = z.enum(["L0", "L1", "L2", "L3", "L4", "UNCLASSIFIED"]).meta({
+  id: "SovereigntyLevelName",
+  description: "`UNCLASSIFIED` is a state of the data, not a rung.",
+  example: "L3",
+});
 
 export const SurfaceValue = z
   .enum(["chat", "messages", "responses", "embeddings", "transcriptions", "speech", "decisions"])
