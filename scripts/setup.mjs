@@ -2,16 +2,18 @@
  * Set-up: installs packages when they are missing or stale, and finds the Node that runs the gateway. Plain JavaScript
  * without packages, because it runs on whatever Node the machine has. All output goes to stderr.
  */
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
 export const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 
 const MODULES = path.join(ROOT, "node_modules");
+/** Where Node keeps compiled code between runs: a start from there is quicker and takes less memory. */
+export const COMPILE_CACHE = path.join(MODULES, ".cache/compile");
 const STAMP = path.join(MODULES, ".setup-stamp");
 const LOCK = path.join(ROOT, ".cache/setup.lock");
 const LOCK_WAIT_MS_MAX = 10 * 60_000;
@@ -103,7 +105,16 @@ async function install(need) {
   const hasTools = existsSync(path.join(MODULES, "vitest"));
   const stamp = stampOf(readFileSync(path.join(ROOT, "package-lock.json")));
   writeStamp(`${stamp} ${hasTools ? "develop" : "run"}`);
+  prime();
   process.stderr.write(`Set up in ${((Date.now() - startedAtMs) / 1000).toFixed(1)} s.\n`);
+}
+
+/** Compiles the gateway once, so that already its first start finds the cache. Not vital: a failure here says nothing. */
+function prime() {
+  const main = pathToFileURL(path.join(ROOT, "src/main.ts")).href;
+  const args = ["--disable-warning=ExperimentalWarning", "--input-type=module", "--eval", `await import("${main}")`];
+  const env = { ...process.env, NODE_COMPILE_CACHE: COMPILE_CACHE };
+  spawnSync(pinnedNode(), args, { cwd: ROOT, env, stdio: "ignore", timeout: 30_000 });
 }
 
 /** Without our own node_modules on the PATH: npm must not run on the Node that it is about to replace. */

@@ -13,11 +13,12 @@ const ENV = { ...process.env, PATH: `${path.dirname(process.execPath)}${path.del
 /** Stands where src/cli.ts stands and says how it was run. */
 const CLI = `
 const [command, code]: string[] = process.argv.slice(2);
-process.stdout.write(JSON.stringify({ node: process.execPath, args: process.argv.slice(2), pid: process.pid }) + "\\n");
 if (command === "wait") {
   process.on("SIGTERM", () => process.exit(7));
   setInterval(() => {}, 1000);
-} else process.exit(Number(code ?? 0));
+}
+process.stdout.write(JSON.stringify({ args: process.argv.slice(2), pid: process.pid }) + "\\n");
+if (command !== "wait") process.exit(Number(code ?? 0));
 `;
 
 let project: string;
@@ -50,7 +51,7 @@ function run(file: string, args: readonly string[], cwd = "/"): Promise<Ended> {
   });
 }
 
-function runsOf(stdout: string): { node: string; args: string[]; pid: number }[] {
+function runsOf(stdout: string): { args: string[]; pid: number }[] {
   return stdout
     .trim()
     .split("\n")
@@ -83,13 +84,40 @@ describe("bin/gateway", () => {
     rmSync(path.join(modules, ".setup-stamp"), { recursive: true });
   });
 
-  test("hands SIGTERM to the command", async () => {
-    const child = spawn(launcher, ["wait"], { env: ENV, stdio: ["ignore", "pipe", "inherit"] });
-    await once(child.stdout, "data");
+  test("becomes the command: a signal to the process that was started reaches it", async () => {
+    const { child, pid } = await waiting(launcher, ["wait"]);
+    expect(pid).toBe(child.pid);
     child.kill("SIGTERM");
-    const [code] = await once(child, "exit");
-    expect(code).toBe(7);
+    expect(await once(child, "exit")).toEqual([7, null]);
   });
+
+  test("on a Node that cannot become another program, hands signals and the exit code through", async () => {
+    expect(await run(process.execPath, [...withoutExecve(), launcher, "x", "5"])).toMatchObject({ code: 5 });
+    const { child, pid } = await waiting(process.execPath, [...withoutExecve(), launcher, "wait"]);
+    expect(pid).not.toBe(child.pid);
+    child.kill("SIGTERM");
+    expect(await once(child, "exit")).toEqual([7, null]);
+  });
+
+  test("and a launcher that is killed there leaves no gateway behind", async () => {
+    const { child } = await waiting(process.execPath, [...withoutExecve(), launcher, "wait"]);
+    child.kill("SIGKILL");
+    // The output closes only when the last process that holds it, the gateway, has ended.
+    expect(await once(child, "close")).toEqual([null, "SIGKILL"]);
+  });
+
+  async function waiting(file: string, args: readonly string[]) {
+    const child = spawn(file, args, { env: ENV, stdio: ["ignore", "pipe", "inherit"] });
+    const [line] = await once(child.stdout, "data");
+    return { child, pid: runsOf(String(line))[0]?.pid ?? 0 };
+  }
+
+  /** What Node 20 is like. */
+  function withoutExecve(): string[] {
+    const file = path.join(project, "without-execve.cjs");
+    writeFileSync(file, "process.execve = undefined;");
+    return ["--require", file];
+  }
 
   test("says why when packages cannot be installed, on stderr, and ends with 1", async () => {
     const lockfile = path.join(project, "package-lock.json");
