@@ -87,6 +87,7 @@ class SegmentedJournal implements JournalFile {
   #failed = false;
   #closed = false;
   #probe: NodeJS.Timeout | undefined;
+  #probing = false;
   #listener: (waiting: number) => void = () => {};
 
   constructor(settings: JournalSettings, disk: Disk, leftovers: readonly string[], firstNumber: number) {
@@ -200,7 +201,6 @@ class SegmentedJournal implements JournalFile {
       const segment = this.#writer.write(this.#frames.view());
       this.#writer.whenSafe(
         () => {
-          this.#recover();
           this.#note(entries, segment);
           written.resolve();
         },
@@ -230,31 +230,26 @@ class SegmentedJournal implements JournalFile {
   #fail(error: unknown): void {
     if (!this.#failed) this.#settings.log.error({ err: error }, "the journal cannot be written: paid work is refused");
     this.#failed = true;
-    this.#probe ??= setInterval(() => this.#tryAgain(), this.#settings.probeEveryMs).unref();
+    this.#probe ??= setInterval(() => void this.#tryAgain(), this.#settings.probeEveryMs).unref();
   }
 
   /** Paid work is refused meanwhile, so no request will come and try: the journal does it itself. */
-  #tryAgain(): void {
+  async #tryAgain(): Promise<void> {
+    if (this.#probing) return;
+    this.#probing = true;
     try {
-      this.#frames.add(FILLER);
-      this.#writer.write(this.#frames.view());
-      this.#writer.whenSafe(
-        () => this.#recover(),
-        () => {},
-      );
+      const filler = new FrameBuffer();
+      filler.add(FILLER);
+      await this.#writer.prove(filler.view());
+      this.#failed = false;
+      clearInterval(this.#probe);
+      this.#probe = undefined;
+      this.#settings.log.info({}, "the journal can be written again");
     } catch {
-      // Still no room: the next try comes.
+      // Still not well: the next try comes.
     } finally {
-      this.#frames.clear();
+      this.#probing = false;
     }
-  }
-
-  #recover(): void {
-    if (!this.#failed) return;
-    this.#failed = false;
-    clearInterval(this.#probe);
-    this.#probe = undefined;
-    this.#settings.log.info({}, "the journal can be written again");
   }
 
   #discard(segment: Segment): void {

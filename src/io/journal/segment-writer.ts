@@ -78,6 +78,14 @@ export class SegmentWriter {
     this.#syncing ??= this.#syncWaiting();
   }
 
+  /** Resolves when the disk has shown that it takes these bytes and keeps them. */
+  async prove(bytes: Buffer): Promise<void> {
+    const { disk, dir } = this.#settings;
+    this.write(bytes);
+    await disk.sync(this.#fd);
+    await disk.syncFolder(dir);
+  }
+
   /** Ends the active segment; the next write begins another. */
   rotate(): void {
     const segment = this.#segment;

@@ -14,7 +14,7 @@ export type JournalEntry =
 export type Journal = {
   /** Resolves when the write has returned (it survives kill -9); rejects when the disk does not take it. */
   append(entry: JournalEntry): Promise<void>;
-  /** True while the last write failed: paid work is refused until one succeeds. */
+  /** True from a failed write or sync until the disk has proven itself again: paid work is refused meanwhile. */
   readonly broken: boolean;
   /** Flushes and closes. */
   close(): Promise<void>;
