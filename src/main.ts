@@ -54,6 +54,7 @@ export type Running = {
 const FRAME_CHARS_MAX = 16 * 1024 * 1024;
 const KEEP_ALIVE_MS = 15_000;
 const ATTEMPTS_MAX = 5;
+const PATIENCE = { headersMs: 15_000, requestMs: 300_000, checkEveryMs: 5_000 };
 const SWEEP_EVERY_MS = 60_000;
 /** A hold that outlives every request by this much was lost. */
 const HOLD_GRACE_MS = 60_000;
@@ -260,6 +261,7 @@ function openEdge({ config, log, metrics, ...parts }: EdgeParts): Edge {
     trustedProxies: proxies.length === 0 ? undefined : addressList(proxies),
     bodyLimits: { jsonMaxBytes: config.GATEWAY_BODY_MAX_BYTES, uploadMaxBytes: config.GATEWAY_UPLOAD_MAX_BYTES },
     cors: { origins: config.GATEWAY_CORS_ORIGINS },
+    patience: PATIENCE,
     rpmDefaults: { live: config.GATEWAY_RPM_LIVE, test: config.GATEWAY_RPM_TEST },
     alarmed: (problem, requestId) =>
       log.error({ requestId, code: problem.code, status: problem.status, detail: problem.detail }, problem.message),

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { fault } from "../contract/faults.ts";
-import type { Access } from "../contract/route.ts";
+import { type Fault, fault } from "../contract/faults.ts";
+import type { Route } from "../contract/route.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
 import { KEY_PREFIXES, type Principal, standingOf } from "../domain/tenancy/key.ts";
 import { digestOf, sameSecret } from "../kit/secret.ts";
@@ -20,11 +20,10 @@ function presentedToken(headers: IncomingHttpHeaders): string {
   return authorization.trim() === "" ? "" : NO_BEARER;
 }
 
-/** Key to digest to principal; then address and scope. The key itself is never compared or kept. */
+/** Key to digest to principal; then the address. The key itself is never compared or kept. */
 export function authenticateKey(
   headers: IncomingHttpHeaders,
   address: string,
-  access: Extract<Access, { by: "key" }>,
   directory: Directory,
   nowMs: number,
 ): Principal {
@@ -54,7 +53,6 @@ export function authenticateKey(
     });
   }
   checkAddress(principal, address);
-  checkScope(principal, access.scope);
   return principal;
 }
 
@@ -65,10 +63,12 @@ function checkAddress(principal: Principal, address: string): void {
   });
 }
 
-function checkScope(principal: Principal, scope: string | null): void {
-  const { scopes } = principal.key;
-  if (scope === null || scopes === null || scopes.some((held) => held === scope)) return;
-  throw fault("insufficient_scope", {
+/** What is wrong when the key's scopes do not open the route. */
+export function scopeFault({ key: { scopes } }: Principal, { access }: Route): Fault | undefined {
+  if (access.by !== "key" || access.scope === null || scopes === null) return undefined;
+  const { scope } = access;
+  if (scopes.some((held) => held === scope)) return undefined;
+  return fault("insufficient_scope", {
     message: `This key lacks the scope ${scope}; it has ${scopes.length === 0 ? "none" : scopes.join(", ")}. Use another key, or let an admin add the scope.`,
   });
 }

@@ -10,7 +10,7 @@ import type { AddressList } from "../kit/cidr.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { Ids } from "../kit/ids.ts";
 import { clientAddress } from "./address.ts";
-import { authenticateKey, authenticateOperator } from "./authenticate.ts";
+import { authenticateKey, authenticateOperator, scopeFault } from "./authenticate.ts";
 import { awaitsContinue, type BodyLimits, readBody } from "./body.ts";
 import { answerByHand, HEADER_BYTES_MAX, malformedFault, noTunnel } from "./by-hand.ts";
 import { type CorsPolicy, corsHeaders, isPreflight } from "./cors.ts";
@@ -31,14 +31,14 @@ export type EdgeDeps = {
   readonly adminToken: string;
   readonly bodyLimits: BodyLimits;
   readonly cors: CorsPolicy;
+  /** How long a client may take to send its headers and its whole request; looked at every `checkEveryMs`. */
+  readonly patience: { readonly headersMs: number; readonly requestMs: number; readonly checkEveryMs: number };
   readonly rpmDefaults: { readonly live: number; readonly test: number };
   /** Told of faults that are the gateway's own, with their private detail. */
   readonly alarmed: (problem: Fault, requestId: string) => void;
   readonly answered: (routeId: string, status: number, durationMs: number) => void;
 };
 
-const HEADERS_TIMEOUT_MS = 15_000;
-const BODY_TIMEOUT_MS = 300_000;
 const KEEP_ALIVE_MS = 65_000;
 
 /** HTTP in: id, address, route, key, limits; then the handler of the route. */
@@ -58,8 +58,9 @@ export class Edge {
     this.server = createServer(
       {
         maxHeaderSize: HEADER_BYTES_MAX,
-        headersTimeout: HEADERS_TIMEOUT_MS,
-        requestTimeout: BODY_TIMEOUT_MS,
+        headersTimeout: deps.patience.headersMs,
+        requestTimeout: deps.patience.requestMs,
+        connectionsCheckingInterval: deps.patience.checkEveryMs,
         keepAliveTimeout: KEEP_ALIVE_MS,
         // Node would answer a missing Host with an empty 400; ours says what is wrong.
         requireHostHeader: false,
@@ -170,6 +171,12 @@ export class Edge {
     const within = principal === undefined ? undefined : this.#window(call, principal, route);
     // Refused by the window or not: whoever reads the body hears of it first.
     within?.catch(() => undefined);
+    const outside = principal === undefined ? undefined : scopeFault(principal, route);
+    if (outside !== undefined) {
+      // A refused call counts like any other; the scope answers first, whatever the window says.
+      await within?.catch(() => undefined);
+      throw outside;
+    }
     const exchange: Exchange = {
       requestId: call.requestId,
       route,
@@ -200,7 +207,7 @@ export class Edge {
 
   #authenticate(request: IncomingMessage, route: Route, address: string, nowMs: number): Principal | undefined {
     const { access } = route;
-    if (access.by === "key") return authenticateKey(request.headers, address, access, this.#deps.directory, nowMs);
+    if (access.by === "key") return authenticateKey(request.headers, address, this.#deps.directory, nowMs);
     if (access.by === "operator") authenticateOperator(request.headers, this.#deps.adminToken);
     return undefined;
   }

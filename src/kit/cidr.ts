@@ -34,25 +34,40 @@ export function limitBucket(address: string): string {
   return `${full.slice(0, 4).join(":")}::/64`;
 }
 
-/** True when the text is an address or a CIDR block. */
+/** True when the text is an address or a CIDR block; a zone belongs to one machine's wires and to no list. */
 export function isCidr(text: string): boolean {
   const [address = "", bits, ...rest] = text.split("/");
   const family = isIP(address);
-  if (family === 0 || rest.length > 0) return false;
+  if (family === 0 || rest.length > 0 || address.includes("%")) return false;
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128));
 }
 
+/** One list for each family: a shared one would match every IPv4 address by `::/0`, through its mapped form. */
 export function addressList(entries: readonly string[]): AddressList {
-  const blocks = new BlockList();
+  const lists = { ipv4: new BlockList(), ipv6: new BlockList() };
   for (const entry of entries) {
-    const [address = "", bits] = entry.split("/");
-    const family = isIP(address) === 4 ? "ipv4" : "ipv6";
-    blocks.addSubnet(address, bits === undefined ? (family === "ipv4" ? 32 : 128) : Number(bits), family);
+    const { address, bits, family } = blockOf(entry);
+    lists[family].addSubnet(address, bits, family);
   }
   return {
     has(address) {
-      const family = isIP(address);
-      return family !== 0 && blocks.check(address, family === 4 ? "ipv4" : "ipv6");
+      const version = isIP(address);
+      if (version === 0) return false;
+      const family = version === 4 ? "ipv4" : "ipv6";
+      return lists[family].check(address, family);
     },
   };
+}
+
+const MAPPED_BITS = 96;
+
+/** A block of mapped addresses is the IPv4 block it maps, because callers are compared in that form. */
+function blockOf(entry: string): { address: string; bits: number; family: "ipv4" | "ipv6" } {
+  const [address = "", text] = entry.split("/");
+  if (isIP(address) === 4) return { address, bits: Number(text ?? 32), family: "ipv4" };
+  const bits = Number(text ?? 128);
+  const canonical = canonicalAddress(address) ?? address;
+  if (isIP(canonical) === 4 && bits >= MAPPED_BITS)
+    return { address: canonical, bits: bits - MAPPED_BITS, family: "ipv4" };
+  return { address, bits, family: "ipv6" };
 }

@@ -1,0 +1,316 @@
+import { request as httpRequest } from "node:http";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { digestOf } from "../../src/kit/secret.ts";
+import { type Called, startGateway, type TestGateway } from "../support/gateway.ts";
+import { CHAT, exchange, expectRefusal, expectWireEnvelope, HELLO, only } from "./wire.ts";
+
+const VALIDATE = "/v1/auth/validate";
+/** Networks whose X-Forwarded-For is believed; the tests themselves come from the first. */
+const PROXIES = "127.0.0.1/32, 10.0.0.0/8, 2001:db8:ffff::/48";
+
+let gateway: TestGateway;
+let plain: TestGateway;
+let live: { key: string; id: string };
+let bad: Record<"unknown" | "revoked" | "expired" | "rotated", string>;
+
+async function issue(at: TestGateway, body: Record<string, unknown> = {}): Promise<{ key: string; id: string }> {
+  return at.manage("POST", "/workspaces/demo/keys", { name: "k", rpm: 100_000, ...body });
+}
+
+beforeAll(async () => {
+  gateway = await startGateway({ env: { GATEWAY_RPM_IP: "0", GATEWAY_TRUSTED_PROXIES: PROXIES } });
+  plain = await startGateway({ env: { GATEWAY_RPM_IP: "0" } });
+  live = await issue(gateway);
+  const revoked = await issue(gateway);
+  await gateway.manage("POST", `/keys/${revoked.id}/revoke`);
+  const rotated = await issue(gateway);
+  await gateway.manage("POST", `/keys/${rotated.id}/rotate`, { grace: "0s" });
+  const expired = await issue(gateway, { expires_at: "2020-01-01T00:00:00Z" });
+  bad = {
+    unknown: `sk_svc_live_${"A".repeat(43)}`,
+    revoked: revoked.key,
+    expired: expired.key,
+    rotated: rotated.key,
+  };
+});
+afterAll(async () => {
+  await gateway.close();
+  await plain.close();
+});
+
+function validate(headers: Record<string, string>, at = gateway): Promise<Called> {
+  return at.call("", VALIDATE, { headers });
+}
+
+describe("carriers", () => {
+  test("AUTH-01 Authorization: Bearer authenticates, whatever the case of its scheme", async () => {
+    for (const scheme of ["Bearer", "bearer", "BEARER"])
+      expect((await validate({ authorization: `${scheme} ${live.key}` })).status).toBe(200);
+    expect((await validate({ authorization: `Bearer   ${live.key}` })).status).toBe(200);
+  });
+
+  test("AUTH-02 x-api-key authenticates", async () => {
+    expect((await validate({ "x-api-key": live.key })).status).toBe(200);
+  });
+
+  test("AUTH-02 when both are sent, Authorization wins, also when it is bad", async () => {
+    const other = await issue(gateway);
+    const both = await validate({ authorization: `Bearer ${other.key}`, "x-api-key": live.key });
+    expect(both.body.api_key_id).toBe(other.id);
+    expect((await validate({ authorization: `Bearer ${live.key}`, "x-api-key": bad.unknown })).status).toBe(200);
+    for (const [token, code] of [
+      [`Bearer ${bad.unknown}`, "invalid_api_key"],
+      [`Bearer ${bad.expired}`, "expired_api_key"],
+      ["Bearer", "missing_api_key"],
+      ["Basic dXNlcjpwYXNz", "invalid_api_key"],
+    ] as const)
+      expectRefusal(await validate({ authorization: token, "x-api-key": live.key }), 401, code);
+  });
+
+  test.each([
+    ["no header", []],
+    ["an empty Authorization", ["Authorization: "]],
+    ["a scheme without a token", ["Authorization: Bearer"]],
+    ["a scheme and spaces", ["Authorization: Bearer   "]],
+    ["an empty x-api-key", ["x-api-key: "]],
+    ["two empty headers", ["x-api-key:", "Authorization:"]],
+  ])("AUTH-03 AUTH-06 %s: 401 missing_api_key", async (_, lines) => {
+    const head = [`GET ${VALIDATE} HTTP/1.1`, "Host: a", "Connection: close", ...lines, "", ""].join("\r\n");
+    const answer = only(await exchange(gateway.url, [head]));
+    expect(expectWireEnvelope(answer)).toMatchObject({ code: "missing_api_key", type: "authentication_error" });
+    expect(answer.status).toBe(401);
+    expect(answer.headers.get("www-authenticate")).toBe("Bearer");
+  });
+});
+
+describe("keys that do not open", () => {
+  test("AUTH-04 AUTH-06 unknown, revoked, legacy and foreign keys: 401 invalid_api_key", async () => {
+    const { key } = live;
+    for (const token of [
+      bad.unknown,
+      bad.revoked,
+      `hm_${"a".repeat(40)}`,
+      "sk-proj-abcdefghijklmnopqrstuvwxyz",
+      "sk_svc_live_",
+      "sk_svc_",
+      digestOf(key),
+      key.slice(0, -1),
+      `${key}A`,
+      `${key} ${key}`,
+      `${key},`,
+      key.toUpperCase(),
+      key.replace("sk_svc_live_", "sk_svc_test_"),
+      key.replace("sk_svc_live_", "sk_svc_user_live_"),
+      `sk_svc_live_${"x".repeat(20_000)}`,
+      "__proto__",
+      "constructor",
+    ]) {
+      for (const headers of [{ authorization: `Bearer ${token}` }, { "x-api-key": token }]) {
+        const answer = await validate(headers);
+        expectRefusal(answer, 401, "invalid_api_key");
+        expect(answer.headers.get("www-authenticate")).toBe("Bearer");
+        expect(answer.text).not.toContain(token.slice(0, 60));
+      }
+    }
+  });
+
+  test("AUTH-05 AUTH-06 past expires_at, or rotated and past its grace: 401 expired_api_key", async () => {
+    for (const token of [bad.expired, bad.rotated]) {
+      const answer = await validate({ authorization: `Bearer ${token}` });
+      expectRefusal(answer, 401, "expired_api_key");
+      expect(answer.headers.get("www-authenticate")).toBe("Bearer");
+    }
+  });
+
+  test("AUTH-05 a key that expires tomorrow works, and a rotated one within its grace too", async () => {
+    const later = await issue(gateway, { expires_at: new Date(Date.now() + 86_400_000).toISOString() });
+    expect((await validate({ "x-api-key": later.key })).status).toBe(200);
+    await gateway.manage("POST", `/keys/${later.id}/rotate`, {});
+    expect((await validate({ "x-api-key": later.key })).status).toBe(200);
+  });
+});
+
+/** The address the gateway counts the caller by: a key that allows nobody says it in its refusal. */
+async function seenFrom(at: TestGateway, key: string, forwarded: readonly string[]): Promise<string> {
+  const headers = ["x-api-key", key, ...forwarded.flatMap((line) => ["X-Forwarded-For", line])];
+  const text = await new Promise<string>((resolve, reject) => {
+    const sent = httpRequest(
+      `${at.url}${VALIDATE}`,
+      { headers: ["Host", new URL(at.url).host, ...headers] },
+      (answer) => {
+        const chunks: Buffer[] = [];
+        answer.on("data", (chunk) => chunks.push(chunk));
+        answer.on("end", () => resolve(Buffer.concat(chunks).toString()));
+      },
+    );
+    sent.on("error", reject);
+    sent.end();
+  });
+  expect(text).toContain('"ip_not_allowed"');
+  return /The address (\S+) is not/.exec(text)?.[1] ?? text;
+}
+
+describe("allowlist", () => {
+  test.each([
+    ["nothing forwarded", [], "127.0.0.1"],
+    ["one address", ["203.0.113.7"], "203.0.113.7"],
+    ["forged on the left", ["198.51.100.1, 203.0.113.7"], "203.0.113.7"],
+    ["a forged loopback on the left", ["127.0.0.1, 203.0.113.7"], "203.0.113.7"],
+    ["forged on the left, through two proxies", ["198.51.100.1, 203.0.113.7, 10.1.2.3"], "203.0.113.7"],
+    ["a proxy's address that a caller put on the left", ["10.9.9.9, 203.0.113.7"], "203.0.113.7"],
+    ["several headers", ["198.51.100.1", "203.0.113.7", "10.1.2.3"], "203.0.113.7"],
+    ["several headers, the caller in the first", ["203.0.113.7", "10.1.2.3"], "203.0.113.7"],
+    ["proxies only", ["10.1.2.3, 10.4.5.6"], "10.1.2.3"],
+    ["IPv6", ["2001:DB8:0:0::1"], "2001:db8::1"],
+    ["IPv6 in brackets, and a proxy", ["[2001:db8::1], 2001:db8:ffff::9"], "2001:db8::1"],
+    ["a mapped address", ["::ffff:203.0.113.7"], "203.0.113.7"],
+    ["a mapped address in hex", ["::ffff:cb00:7107"], "203.0.113.7"],
+    ["a mapped proxy", ["203.0.113.7, ::ffff:10.1.2.3"], "203.0.113.7"],
+    ["a zone", ["fe80::1%eth0"], "fe80::1"],
+    ["an unreadable address", ["unknown"], "127.0.0.1"],
+    ["an unreadable address on the right", ["203.0.113.7, unknown"], "127.0.0.1"],
+    ["an unreadable address behind a proxy", ["203.0.113.7, unknown, 10.1.2.3"], "10.1.2.3"],
+    ["an empty place", ["203.0.113.7, , 10.1.2.3"], "10.1.2.3"],
+    ["nothing but a comma", [","], "127.0.0.1"],
+    ["octal-looking octets", ["010.0.0.1"], "127.0.0.1"],
+    ["too many octets", ["203.0.113.7.8"], "127.0.0.1"],
+  ])("AUTH-07 behind a trusted proxy: %s", async (_, forwarded, seen) => {
+    const { key } = await issue(gateway, { ip_allowlist: ["192.0.2.255"] });
+    expect(await seenFrom(gateway, key, forwarded)).toBe(seen);
+  });
+
+  test("AUTH-07 without a trusted proxy X-Forwarded-For counts for nothing", async () => {
+    const { key } = await issue(plain, { ip_allowlist: ["203.0.113.7"] });
+    for (const forwarded of [["203.0.113.7"], ["203.0.113.7, 127.0.0.1"], ["203.0.113.7", "203.0.113.7"]])
+      expect(await seenFrom(plain, key, forwarded)).toBe("127.0.0.1");
+    const local = await issue(plain, { ip_allowlist: ["127.0.0.0/8"] });
+    expect((await validate({ "x-api-key": local.key, "x-forwarded-for": "203.0.113.7" }, plain)).status).toBe(200);
+  });
+
+  test.each([
+    [["203.0.113.0/24"], "203.0.113.255", "203.0.114.1"],
+    [["203.0.113.7"], "203.0.113.7", "203.0.113.8"],
+    [["2001:db8:1::/48"], "2001:db8:1:ffff::1", "2001:db8:2::1"],
+    [["2001:db8::1"], "2001:0db8:0000::0001", "2001:db8::2"],
+    [["203.0.113.0/25"], "::ffff:203.0.113.9", "::ffff:203.0.113.129"],
+    [["198.51.100.0/24", "2001:db8:1::/48"], "2001:db8:1::5", "203.0.113.1"],
+    [["::/0"], "2001:db8::1", "203.0.113.1"],
+    [["0.0.0.0/0"], "203.0.113.1", "2001:db8::1"],
+  ])("AUTH-07 the list %j lets %s in and keeps %s out", async (list, inside, outside) => {
+    const { key } = await issue(gateway, { ip_allowlist: list });
+    expect((await validate({ "x-api-key": key, "x-forwarded-for": inside })).status).toBe(200);
+    const refused = await validate({ "x-api-key": key, "x-forwarded-for": outside });
+    expect(expectRefusal(refused, 403, "ip_not_allowed")["type"]).toBe("permission_error");
+  });
+
+  test("AUTH-07 over IPv6 and over a mapped socket the caller is known by its plain address", async () => {
+    const dual = await startGateway({ env: { HOST: "::", GATEWAY_RPM_IP: "0" } });
+    try {
+      const { port } = new URL(dual.url);
+      const { key } = await issue(dual, { ip_allowlist: ["127.0.0.1", "::1"] });
+      const nobody = await issue(dual, { ip_allowlist: ["192.0.2.255"] });
+      for (const [host, seen] of [
+        ["127.0.0.1", "127.0.0.1"],
+        ["[::1]", "::1"],
+      ] as const) {
+        const at = `http://${host}:${port}${VALIDATE}`;
+        expect((await fetch(at, { headers: { "x-api-key": key } })).status).toBe(200);
+        const refused = await fetch(at, { headers: { "x-api-key": nobody.key } });
+        expect(await refused.text()).toContain(`The address ${seen} is not`);
+      }
+    } finally {
+      await dual.close();
+    }
+  });
+});
+
+describe("what a key may use and what it says", () => {
+  test("AUTH-09 a model that the workspace does not allow: 403 model_not_permitted, on the list, by its id and in a chat", async () => {
+    const { slug, key } = await plain.tenant({ key: { rpm: 1000 } });
+    await plain.manage("PATCH", `/workspaces/${slug}/policy`, { allowed_models: ["sandbox/chat-mini"] });
+    expect((await plain.call(key, CHAT, { body: HELLO })).status).toBe(200);
+    const refused = await plain.call(key, CHAT, { body: { ...HELLO, model: "sandbox/chat" } });
+    expect(expectRefusal(refused, 403, "model_not_permitted")).toMatchObject({
+      type: "permission_error",
+      param: "model",
+    });
+    expectRefusal(await plain.call(key, "/v1/models/sandbox/chat"), 403, "model_not_permitted");
+    const { data } = (await plain.call(key, "/v1/models")).body;
+    expect(data.map(({ id }: { id: string }) => id)).toEqual(["sandbox/chat-mini"]);
+    await plain.manage("PATCH", `/workspaces/${slug}/policy`, { allowed_models: null });
+    expect((await plain.call(key, CHAT, { body: { ...HELLO, model: "sandbox/chat" } })).status).toBe(200);
+  });
+
+  test.each([
+    ["workspace, live", {}, "sk_svc_live_", "PRODUCTION", null],
+    [
+      "workspace, test",
+      { environment: "test", scopes: ["inference:chat"] },
+      "sk_svc_test_",
+      "TEST",
+      ["inference:chat"],
+    ],
+    ["personal, live", { member: "ada@example.eu" }, "sk_svc_user_live_", "PRODUCTION", null],
+    ["personal, test", { member: "ada@example.eu", environment: "test" }, "sk_svc_user_test_", "TEST", null],
+  ])(
+    "AUTH-10 KEY-01 %s: exactly the eight fields, and it costs nothing",
+    async (_, body, prefix, environment, scopes) => {
+      const { slug } = await plain.tenant();
+      await plain.manage("POST", `/workspaces/${slug}/members`, { email: "ada@example.eu" });
+      await plain.manage("PATCH", `/workspaces/${slug}/key-policy`, { personal_keys: true });
+      const made = await plain.manage("POST", `/workspaces/${slug}/keys`, { name: "my key", ...body });
+      const { id } = await plain.manage("GET", `/workspaces/${slug}`);
+      const before = await plain.manage("GET", `/workspaces/${slug}/wallet`);
+      expect(made.key.startsWith(prefix)).toBe(true);
+      expect(made.key.slice(prefix.length)).toMatch(/^[\w-]{43}$/);
+      const answer = await plain.call(made.key, VALIDATE);
+      expect(JSON.parse(answer.text)).toEqual({
+        valid: true,
+        team_id: id,
+        team_name: slug,
+        api_key_id: made.id,
+        api_key_name: "my key",
+        api_key_prefix: prefix,
+        environment,
+        scopes,
+      });
+      expect(await plain.manage("GET", `/workspaces/${slug}/wallet`)).toEqual(before);
+    },
+  );
+
+  test("AUTH-11 a key is found by its digest alone: one wrong character anywhere is as unknown as a wrong key", async () => {
+    const { key } = live;
+    const answers = new Set<string>();
+    for (const at of [12, 20, 30, 40, key.length - 1]) {
+      const other = key[at] === "A" ? "B" : "A";
+      const answer = await validate({ "x-api-key": `${key.slice(0, at)}${other}${key.slice(at + 1)}` });
+      answers.add(answer.text.replace(/req_\w+/, ""));
+    }
+    answers.add((await validate({ "x-api-key": bad.unknown })).text.replace(/req_\w+/, ""));
+    expect(answers.size).toBe(1);
+  });
+
+  test("KEY-02 no management answer gives a key back once it was shown, nor its digest", async () => {
+    const { slug, key, keyId } = await plain.tenant();
+    const rotated = await plain.manage("POST", `/keys/${keyId}/rotate`, { grace: "1h" });
+    await plain.call(key, CHAT, { body: HELLO });
+    for (const where of [
+      `/keys/${keyId}`,
+      `/keys/${rotated.id}`,
+      `/workspaces/${slug}`,
+      `/workspaces/${slug}/keys`,
+      `/workspaces/${slug}/requests`,
+      `/workspaces/${slug}/wallet/entries`,
+      "/workspaces",
+      "/audit",
+      "/doctor",
+      "/providers",
+    ]) {
+      const text = JSON.stringify(await plain.manage("GET", where));
+      for (const secret of [key, rotated.key]) {
+        expect(text).not.toContain(secret.slice("sk_svc_live_".length));
+        expect(text).not.toContain(digestOf(secret));
+      }
+    }
+  });
+});

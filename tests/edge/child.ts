@@ -1,0 +1,105 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { PROJECT_ROOT } from "../../src/config.ts";
+
+export type GatewayProcess = {
+  readonly child: ChildProcess;
+  readonly dataDir: string;
+  readonly stdout: () => string;
+  readonly stderr: () => string;
+  /** Code or signal, once it has ended. */
+  readonly exited: Promise<number | string>;
+  /** Resolves when /readyz answers 200, with the origin of the banner. */
+  readonly ready: () => Promise<string>;
+  readonly stop: () => Promise<number | string>;
+};
+
+const READY_MS_MAX = 25_000;
+const running = new Set<GatewayProcess>();
+
+/** `gateway serve` as a process of its own, as an operator starts it. */
+export function spawnGateway(env: Record<string, string> = {}): GatewayProcess {
+  const dataDir = env["DATA_DIR"] ?? temporaryFolder();
+  const child = spawn(process.execPath, [path.join(PROJECT_ROOT, "src/cli.ts"), "serve"], {
+    cwd: os.tmpdir(),
+    env: { PATH: process.env["PATH"] ?? "", PORT: "0", DATA_DIR: dataDir, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const said = { stdout: "", stderr: "" };
+  child.stdout.on("data", (chunk) => {
+    said.stdout += chunk;
+  });
+  child.stderr.on("data", (chunk) => {
+    said.stderr += chunk;
+  });
+  const exited = once(child, "close").then(([code, signal]): number | string => code ?? signal);
+  const gateway: GatewayProcess = {
+    child,
+    dataDir,
+    stdout: () => said.stdout,
+    stderr: () => said.stderr,
+    exited,
+    async ready() {
+      const deadline = performance.now() + READY_MS_MAX;
+      while (performance.now() < deadline) {
+        const origin = /^API {6}(\S+)\/v1$/m.exec(said.stdout)?.[1];
+        if (origin !== undefined && (await isReady(origin))) return origin;
+        if (child.exitCode !== null) break;
+        await sleep(25);
+      }
+      throw new Error(`the gateway did not get ready: ${said.stderr}${said.stdout}`);
+    },
+    async stop() {
+      if (child.exitCode === null) child.kill("SIGTERM");
+      const how = await exited;
+      running.delete(gateway);
+      return how;
+    },
+  };
+  running.add(gateway);
+  return gateway;
+}
+
+async function isReady(origin: string): Promise<boolean> {
+  try {
+    const answer = await fetch(`${origin}/readyz`, { headers: { connection: "close" } });
+    await answer.text();
+    return answer.status === 200;
+  } catch {
+    return false;
+  }
+}
+
+const folders: string[] = [];
+
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(path.join(os.tmpdir(), "gateway-edge-"));
+  folders.push(folder);
+  return folder;
+}
+
+/** Ends what a test file left running and takes its folders away. */
+export async function cleanUp(): Promise<void> {
+  for (const gateway of running) {
+    gateway.child.kill("SIGKILL");
+    await gateway.exited;
+  }
+  running.clear();
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+}
+
+/** Files below a folder that hold any of the texts, with the text: whatever the file is, it is searched as bytes. */
+export function filesWith(folder: string, texts: readonly string[]): string[] {
+  const found: string[] = [];
+  for (const entry of readdirSync(folder, { withFileTypes: true, recursive: true })) {
+    if (!entry.isFile()) continue;
+    const file = path.join(entry.parentPath, entry.name);
+    const bytes = readFileSync(file);
+    for (const text of texts) if (bytes.includes(text)) found.push(`${path.relative(folder, file)}: ${text}`);
+  }
+  return found;
+}

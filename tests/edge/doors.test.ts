@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startGateway, type TestGateway } from "../support/gateway.ts";
+import { DOORS, doorsBy } from "./doors.ts";
+import { CHAT, exchange, expectRefusal, expectWireEnvelope, HELLO, only } from "./wire.ts";
+
+let gateway: TestGateway;
+let key: string;
+
+beforeAll(async () => {
+  gateway = await startGateway({ env: { GATEWAY_RPM_IP: "0" } });
+  ({ key } = await gateway.tenant({ key: { rpm: 100_000 } }));
+});
+afterAll(() => gateway.close());
+
+describe("paths", () => {
+  test("GEN-01 every path that takes a key, and the public catalogue, live under /v1", () => {
+    const outside = DOORS.filter(({ route }) => route.access.by === "key" || route.path.includes("/public/")).filter(
+      ({ path }) => !path.startsWith("/v1/"),
+    );
+    expect(outside).toEqual([]);
+  });
+
+  test.each([
+    ["/chat/completions", HELLO],
+    ["/models", undefined],
+    ["/models/sandbox/chat", undefined],
+    ["/models/nothing/here", undefined],
+    ["/messages", {}],
+    ["/messages/count_tokens", {}],
+    ["/responses", {}],
+    ["/responses/resp_1", undefined],
+  ])("GEN-01 %s answers without /v1 as with it, with a slash at its end and with a query", async (bare, body) => {
+    const asked = async (where: string) => {
+      const answer = await gateway.call(key, where, body === undefined ? {} : { body });
+      const { id: _, created: __, error, ...rest } = answer.body;
+      return { status: answer.status, code: error?.code, rest, surface: answer.headers.get("x-svc-upstream-surface") };
+    };
+    const wanted = await asked(`/v1${bare}`);
+    for (const where of [bare, `${bare}/`, `/v1${bare}/`, `/v1${bare}?beta=true`, `${bare}?beta=true`, `/v1${bare}?`])
+      expect(await asked(where), where).toEqual(wanted);
+  });
+
+  test("GEN-01 other paths do not lose their version", async () => {
+    for (const where of ["/auth/validate", "/public/models", "/embeddings"])
+      expectRefusal(await gateway.call(key, where), 404, "not_found");
+  });
+
+  test("GEN-01 an address in absolute form is read by its path, as a proxy sends it", async () => {
+    const head = `Host: elsewhere.example\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n\r\n`;
+    const answer = only(await exchange(gateway.url, [`GET http://elsewhere.example/v1/models HTTP/1.1\r\n${head}`]));
+    expect(answer.status).toBe(200);
+    expect(only(await exchange(gateway.url, [`GET http://elsewhere.example HTTP/1.1\r\n${head}`])).status).toBe(200);
+  });
+
+  test.each([
+    "/v1",
+    "/v1/",
+    "/v2/models",
+    "/v1/nothing",
+    "/v1/chat",
+    "/v1/chat/completions/extra",
+    "/V1/models",
+    "/v1//models",
+    "/v1/../healthz",
+    "/v1/%2e%2e/healthz",
+    "/v1/models/%zz",
+    "/v1/models/%ff",
+    "/manage",
+    "/.env",
+    "/docs/assets/../../../package.json",
+    "/__proto__",
+    "/constructor",
+  ])("GEN-04 nothing is at %s: 404 not_found, whoever asks", async (path) => {
+    for (const method of ["GET", "POST", "DELETE", "OPTIONS"]) {
+      const head = `${method} ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`;
+      const answer = only(await exchange(gateway.url, [head]));
+      expect(answer.status).toBe(404);
+      expect(expectWireEnvelope(answer)).toMatchObject({ code: "not_found", type: "not_found_error" });
+    }
+  });
+
+  test.each(["..%2f..%2fpackage.json", "%2e%2e%2fpackage.json", "..%5cpackage.json", "%00", "."])(
+    "GEN-04 no file outside its folder is served as /docs/assets/%s",
+    async (name) => {
+      const head = `GET /docs/assets/${name} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`;
+      const answer = only(await exchange(gateway.url, [head]));
+      expect(answer.status).toBe(404);
+      expect(expectWireEnvelope(answer)).toMatchObject({ code: "not_found" });
+    },
+  );
+});
+
+describe("every door", () => {
+  const withoutBody = (method: string) => method === "GET" || method === "HEAD";
+
+  test.each(DOORS.map(({ title, path }) => [title, path] as const))(
+    "GEN-04 %s: every other method is 405 with Allow",
+    async (_, path) => {
+      const methods = DOORS.filter((door) => door.path === path).map(({ route }) => route.method);
+      const allowed: string[] = [...new Set(methods)];
+      if (allowed.includes("GET")) allowed.push("HEAD");
+      for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"]) {
+        if (allowed.includes(method)) continue;
+        const length = withoutBody(method) ? "" : "Content-Length: 0\r\n";
+        const head = `${method} ${path} HTTP/1.1\r\nHost: a\r\n${length}Connection: close\r\n\r\n`;
+        const answer = only(await exchange(gateway.url, [head]));
+        expect(answer.status).toBe(405);
+        expect(expectWireEnvelope(answer)).toMatchObject({ code: "method_not_allowed", type: "invalid_request_error" });
+        expect(answer.headers.get("allow")?.split(", ").toSorted()).toEqual(allowed.toSorted());
+      }
+    },
+  );
+
+  test.each(doorsBy("key").map(({ title, path, route }) => [title, route.method, path] as const))(
+    "AUTH-08 AUTH-03 AUTH-06 %s without a key is 401 missing_api_key",
+    async (_, method, path) => {
+      const answer = await gateway.call("", path, { method, ...(withoutBody(method) ? {} : { body: HELLO }) });
+      expect(expectRefusal(answer, 401, "missing_api_key")["type"]).toBe("authentication_error");
+      expect(answer.headers.get("www-authenticate")).toBe("Bearer");
+      expect([...answer.headers.keys()].filter((name) => name.startsWith("x-ratelimit"))).toEqual([]);
+    },
+  );
+
+  test.each(doorsBy("operator").map(({ title, path, route }) => [title, route.method, path] as const))(
+    "AUTH-08 AUTH-06 %s needs the operator token: a key, the token in x-api-key and nothing are 401",
+    async (_, method, path) => {
+      const body = withoutBody(method) ? {} : { body: {} };
+      for (const [sent, headers] of [
+        ["", {}],
+        [key, {}],
+        [gateway.key, {}],
+        ["", { "x-api-key": gateway.adminToken }],
+        [gateway.adminToken.slice(0, -1), {}],
+        [`${gateway.adminToken}x`, {}],
+      ] as const) {
+        const answer = await gateway.call(sent, path, { method, headers, ...body });
+        expectRefusal(answer, 401, "invalid_admin_token");
+        expect(answer.headers.get("www-authenticate")).toBe("Bearer");
+      }
+    },
+  );
+
+  test("AUTH-08 only the public catalogue, the documents, the pages and the operations need no key", () => {
+    const open = doorsBy("anyone").map(({ route }) => route.path);
+    expect(
+      open.filter((path) => !/^\/v1\/public\/|^\/docs|^\/(?:llms\.txt|healthz|readyz|metrics)?$/.test(path)),
+    ).toEqual([]);
+  });
+
+  test.each(
+    doorsBy("anyone")
+      .filter(({ path }) => !path.includes("nothing"))
+      .map(({ title, path }) => [title, path] as const),
+  )("AUTH-08 %s answers anyone, a bad key too, and HEAD without a body", async (_, path) => {
+    for (const sent of ["", "sk_svc_live_nobody"]) expect((await gateway.call(sent, path)).status).toBe(200);
+    const head = await gateway.call("", path, { method: "HEAD" });
+    expect(head).toMatchObject({ status: 200, text: "" });
+    expect(head.headers.get("x-svc-request-id")).toMatch(/^req_/);
+  });
+
+  test("AUTH-08 the operator token opens no door of the keys", async () => {
+    expectRefusal(await gateway.call(gateway.adminToken, CHAT, { body: HELLO }), 401, "invalid_api_key");
+  });
+});

@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { SCOPES } from "../../src/domain/tenancy/key.ts";
+import { type Called, startGateway, type TestGateway } from "../support/gateway.ts";
+import { doorsBy } from "./doors.ts";
+import { CHAT, expectRefusal, HELLO } from "./wire.ts";
+
+let gateway: TestGateway;
+const keys = new Map<string, string>();
+
+beforeAll(async () => {
+  gateway = await startGateway({ env: { GATEWAY_RPM_IP: "0" } });
+  const make = async (name: string, scopes: readonly string[] | null) => {
+    const made = await gateway.manage("POST", "/workspaces/demo/keys", { name, scopes, rpm: 100_000 });
+    keys.set(name, made.key);
+  };
+  for (const scope of SCOPES) await make(scope, [scope]);
+  await make("unrestricted", null);
+  await make("two", ["inference:chat", "inference:models"]);
+});
+afterAll(() => gateway.close());
+
+/** The specification's table, written down a second time: a route that it does not know fails here. */
+const TABLE: Readonly<Record<string, string | null>> = {
+  "POST /v1/chat/completions": "inference:chat",
+  "POST /v1/responses": "inference:chat",
+  "GET /v1/responses/{id}": "inference:chat",
+  "DELETE /v1/responses/{id}": "inference:chat",
+  "POST /v1/responses/{id}/cancel": "inference:chat",
+  "GET /v1/responses/{id}/input_items": "inference:chat",
+  "POST /v1/messages": "inference:messages",
+  "POST /v1/messages/count_tokens": "inference:messages",
+  "POST /v1/embeddings": "inference:embeddings",
+  "POST /v1/audio/transcriptions": "inference:audio",
+  "POST /v1/audio/speech": "inference:audio",
+  "GET /v1/models": "inference:models",
+  "GET /v1/models/{id+}": "inference:models",
+  "POST /v1/decisions": "inference:decisions",
+  "GET /v1/auth/validate": null,
+};
+
+const CARRIERS = {
+  Authorization: (key: string) => ({ authorization: `Bearer ${key}` }),
+  "x-api-key": (key: string) => ({ "x-api-key": key }),
+} as const;
+
+function knock(key: string, carrier: keyof typeof CARRIERS, method: string, path: string): Promise<Called> {
+  const body = method === "GET" || method === "DELETE" ? {} : { body: HELLO };
+  return gateway.call("", path, { method, headers: CARRIERS[carrier](key), ...body });
+}
+
+const keyOf = (name: string): string => keys.get(name) ?? "";
+
+describe.each(["Authorization", "x-api-key"] as const)("key in %s", (carrier) => {
+  test.each(doorsBy("key").map(({ title, route, path }) => [title, route.method, path] as const))(
+    "SCOPE-01 SCOPE-03 %s opens with its scope and with no other",
+    async (title, method, path) => {
+      expect(Object.keys(TABLE)).toContain(title);
+      const wanted = TABLE[title];
+      for (const scope of SCOPES) {
+        const answer = await knock(keyOf(scope), carrier, method, path);
+        if (wanted === null || wanted === scope) {
+          expect(answer.status, `${scope}: ${answer.text}`).toBe(200);
+          continue;
+        }
+        const error = expectRefusal(answer, 403, "insufficient_scope");
+        expect(error).toMatchObject({ type: "permission_error" });
+        expect(error["message"]).toContain(wanted);
+      }
+    },
+  );
+
+  test.each(doorsBy("key").map(({ title, route, path }) => [title, route.method, path] as const))(
+    "SCOPE-02 %s opens for a key without scopes",
+    async (_, method, path) => {
+      expect((await knock(keyOf("unrestricted"), carrier, method, path)).status).toBe(200);
+    },
+  );
+});
+
+test("SCOPE-04 a key with only inference:chat completes chats and gets 403 on the model list", async () => {
+  const key = keyOf("inference:chat");
+  expect((await gateway.call(key, CHAT, { body: HELLO })).status).toBe(200);
+  for (const path of ["/v1/models", "/models", "/v1/models/sandbox/chat"])
+    expectRefusal(await gateway.call(key, path), 403, "insufficient_scope");
+});
+
+test("SCOPE-03 several scopes open several doors, and a change holds from the next request on", async () => {
+  const key = keyOf("two");
+  expect((await gateway.call(key, CHAT, { body: HELLO })).status).toBe(200);
+  expect((await gateway.call(key, "/v1/models")).status).toBe(200);
+  const { api_key_id } = (await gateway.call(key, "/v1/auth/validate")).body;
+  await gateway.manage("PATCH", `/keys/${api_key_id}`, { scopes: ["inference:embeddings"] });
+  expectRefusal(await gateway.call(key, "/v1/models"), 403, "insufficient_scope");
+  await gateway.manage("PATCH", `/keys/${api_key_id}`, { scopes: [] });
+  expect((await gateway.call(key, "/v1/models")).status).toBe(200);
+});
