@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 
 const ROOT = path.resolve(import.meta.dirname, "..");
 
@@ -109,7 +109,18 @@ describe("bin/gateway", () => {
   async function waiting(file: string, args: readonly string[]) {
     const child = spawn(file, args, { env: ENV, stdio: ["ignore", "pipe", "inherit"] });
     const [line] = await once(child.stdout, "data");
-    return { child, pid: runsOf(String(line))[0]?.pid ?? 0 };
+    const pid = runsOf(String(line))[0]?.pid ?? 0;
+    onTestFinished(() => end(pid));
+    return { child, pid };
+  }
+
+  /** Also after a test that failed nothing is left running. */
+  function end(pid: number): void {
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch (error) {
+      expect(error).toMatchObject({ code: "ESRCH" });
+    }
   }
 
   /** What Node 20 is like. */
