@@ -160,3 +160,5 @@ export function expectRefusal(answer: Called, status: number, code: FaultCode): 
 
 export const CHAT = "/v1/chat/completions";
 export const HELLO = { model: "sandbox/chat-mini", messages: [{ role: "user", content: "Hello!" }] };
+/** A model of the shipped catalogue that Scaleway serves and, connected alone, nobody else. */
+export const SCALEWAY_MODEL = "meta/llama-3.3-70b-instruct";

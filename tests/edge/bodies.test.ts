@@ -1,0 +1,274 @@
+import { request as httpRequest } from "node:http";
+import { gzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Called, startGateway, type TestGateway } from "../support/gateway.ts";
+import { startUpstream, type Upstream } from "../support/upstream.ts";
+import { CHAT, exchange, expectRefusal, expectWireEnvelope, HELLO, only, SCALEWAY_MODEL } from "./wire.ts";
+
+const BODY_MAX = 4096;
+
+let gateway: TestGateway;
+let upstream: Upstream;
+let key: string;
+
+beforeAll(async () => {
+  upstream = await startUpstream();
+  gateway = await startGateway({
+    env: {
+      GATEWAY_RPM_IP: "0",
+      GATEWAY_BODY_MAX_BYTES: String(BODY_MAX),
+      PROVIDER_SCALEWAY_API_KEY: "k",
+      PROVIDER_SCALEWAY_BASE_URL: upstream.baseUrl,
+    },
+  });
+  ({ key } = await gateway.tenant({ key: { rpm: 100_000 } }));
+});
+afterAll(async () => {
+  await gateway.close();
+  await upstream.close();
+});
+
+const ASKED = { model: SCALEWAY_MODEL, messages: [{ role: "user", content: "Hello!" }] };
+
+/** Bytes as a body, sent by a client of its own so that nothing is repaired on the way. */
+function post(body: string | Buffer, headers: Record<string, string | number> = {}, path = CHAT): Promise<Called> {
+  return new Promise((resolve, reject) => {
+    const all = { authorization: `Bearer ${key}`, "content-type": "application/json", ...headers };
+    const sent = httpRequest(`${gateway.url}${path}`, { method: "POST", headers: all, agent: false }, (answer) => {
+      const chunks: Buffer[] = [];
+      answer.on("data", (chunk) => chunks.push(chunk));
+      answer.on("end", () => {
+        const text = Buffer.concat(chunks).toString();
+        const kept = new Headers(Object.entries(answer.headers).map(([name, value]) => [name, String(value)]));
+        resolve({ status: answer.statusCode ?? 0, headers: kept, text, body: JSON.parse(text) });
+      });
+    });
+    sent.on("error", reject);
+    sent.end(body);
+  });
+}
+
+function padded(bytes: number): string {
+  const bare = JSON.stringify(ASKED);
+  return bare + " ".repeat(bytes - bare.length);
+}
+
+describe("what is not JSON", () => {
+  test.each([
+    ["nothing", ""],
+    ["spaces", "   "],
+    ["text", "hello"],
+    ["half an object", '{"model":"sandbox/chat"'],
+    ["half a string", '{"model":"sandb'],
+    ["two objects", "{} {}"],
+    ["a trailing comma", '{"model":"sandbox/chat",}'],
+    ["single quotes", "{'model':'sandbox/chat'}"],
+    ["a comment", '{"model":"sandbox/chat" /* x */}'],
+    ["NaN", '{"temperature":NaN}'],
+    ["a byte order mark", `\uFEFF${JSON.stringify(HELLO)}`],
+    ["a raw line break in a string", '{"model":"a\nb"}'],
+    ["a raw NUL", '{"model":"a\0b"}'],
+    ["a bad escape", '{"model":"\\x41"}'],
+    ["half a Unicode escape", '{"model":"\\u12"}'],
+    ["an array", "[]"],
+    ["a string", '"model"'],
+    ["null", "null"],
+    ["a number", "1"],
+    ["form data", "model=sandbox%2Fchat"],
+  ])("GEN-05 %s: 400 invalid_json, without a word of the body", async (_, body) => {
+    const error = expectRefusal(await post(body), 400, "invalid_json");
+    expect(error["type"]).toBe("invalid_request_error");
+    expect(error["message"]).not.toContain("sandb");
+  });
+
+  test("GEN-05 the message never quotes the body", async () => {
+    for (const body of [
+      '{"a":PLANTED}',
+      "PLANTED",
+      '{"a":"PLANTED" "b"}',
+      '{"a":[PLANTED',
+      '{"PLANTED" 1}',
+      "{}PLANTED",
+    ])
+      expect((await post(body)).text).not.toContain("PLANTED");
+  });
+
+  test("GEN-05 the management API refuses the same way", async () => {
+    const headers = { authorization: `Bearer ${gateway.adminToken}` };
+    expectRefusal(await post("{", headers, "/manage/workspaces"), 400, "invalid_json");
+    expectRefusal(
+      await post("x", { ...headers, "content-type": "text/plain" }, "/manage/workspaces"),
+      415,
+      "unsupported_media_type",
+    );
+    expectRefusal(await post(padded(BODY_MAX + 1), headers, "/manage/workspaces"), 413, "request_too_large");
+  });
+});
+
+describe("content types", () => {
+  test.each([
+    "text/plain",
+    "text/plain;charset=UTF-8",
+    "application/x-www-form-urlencoded",
+    "multipart/form-data; boundary=x",
+    "application/xml",
+    "application/jsonp",
+    "json",
+    "*/*",
+    "application/json-seq",
+  ])("GEN-05 %s: 415 unsupported_media_type", async (type) => {
+    expectRefusal(await post(JSON.stringify(ASKED), { "content-type": type }), 415, "unsupported_media_type");
+  });
+
+  test.each([
+    "application/json",
+    "application/json; charset=utf-8",
+    "application/json;charset=UTF-8",
+    "APPLICATION/JSON",
+    "application/vnd.api+json",
+  ])("GEN-05 %s is read", async (type) => {
+    expect((await post(JSON.stringify(ASKED), { "content-type": type })).status).toBe(200);
+  });
+
+  test("GEN-05 JSON without a content type is believed", async () => {
+    const body = JSON.stringify(ASKED);
+    const head = `POST ${CHAT} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\nContent-Length: ${body.length}\r\n`;
+    expect(only(await exchange(gateway.url, [`${head}Connection: close\r\n\r\n${body}`])).status).toBe(200);
+  });
+
+  test("GEN-05 a compressed body: 415, with what to do", async () => {
+    for (const coding of ["gzip", "br", "deflate"]) {
+      const answer = await post(gzipSync(JSON.stringify(ASKED)), { "content-encoding": coding });
+      expect(expectRefusal(answer, 415, "unsupported_media_type")["message"]).toContain("Content-Encoding");
+    }
+    expect((await post(JSON.stringify(ASKED), { "content-encoding": "identity" })).status).toBe(200);
+  });
+});
+
+describe("sizes", () => {
+  test("GEN-05 a body of exactly the limit passes, one byte more is 413 and the limit is named", async () => {
+    expect((await post(padded(BODY_MAX))).status).toBe(200);
+    for (const headers of [{}, { "transfer-encoding": "chunked" }]) {
+      const answer = await post(padded(BODY_MAX + 1), headers);
+      expect(expectRefusal(answer, 413, "request_too_large")["message"]).toContain(String(BODY_MAX));
+    }
+  });
+
+  test("GEN-05 an announced length over the limit is refused before a byte of it is sent", async () => {
+    const head = `POST ${CHAT} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\nContent-Length: 99999999\r\n\r\n`;
+    const answer = await exchange(gateway.url, [head], { patienceMs: 1000 });
+    expect(only(answer).status).toBe(413);
+    expect(only(answer).headers.get("connection")).toBe("close");
+  });
+
+  test("GEN-05 a client that sends all of it before it listens still hears why, over the limit and without a key", async () => {
+    const large = Buffer.alloc(24 * 1024 * 1024, 0x20);
+    for (const headers of [{}, { "transfer-encoding": "chunked" }])
+      expectRefusal(await post(large, headers), 413, "request_too_large");
+    expectRefusal(await post(large, { authorization: "" }), 401, "missing_api_key");
+    expectRefusal(await post(large, {}, "/v1/nothing"), 404, "not_found");
+  });
+
+  test("GEN-05 the default is 32 MiB, and 25 MiB for audio", async () => {
+    const { SETTINGS } = await import("../../src/config.ts");
+    expect(SETTINGS.GATEWAY_BODY_MAX_BYTES.fallback).toBe(33_554_432);
+    expect(SETTINGS.GATEWAY_UPLOAD_MAX_BYTES.fallback).toBe(26_214_400);
+  });
+
+  test("GEN-05 Expect: 100-continue is answered when the body is wanted, and a refusal saves the upload", async () => {
+    const body = JSON.stringify(ASKED);
+    const head = (length: number, token: string) =>
+      `POST ${CHAT} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nContent-Length: ${length}\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n`;
+    const wanted = await exchange(gateway.url, [head(body.length, key), body], { gapMs: 100 });
+    expect(wanted.text).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK/);
+    for (const [length, token, status] of [
+      [BODY_MAX + 1, key, 413],
+      [body.length, "sk_svc_live_nobody", 401],
+    ] as const) {
+      const refused = await exchange(gateway.url, [head(length, token)], { half: "closed" });
+      expect(refused.text).not.toContain("100 Continue");
+      expect(only(refused).status).toBe(status);
+      expectWireEnvelope(only(refused));
+    }
+  });
+});
+
+describe("JSON that readers disagree about", () => {
+  const nested = (depth: number) => {
+    const inner = depth - 1;
+    return `{"model":${JSON.stringify(SCALEWAY_MODEL)},"messages":[{"role":"user","content":"x"}],"logit_bias":null,"tools":[{"type":"function","function":{"name":"f","parameters":${'{"a":'.repeat(inner - 4)}{}${"}".repeat(inner - 4)}}}]}`;
+  };
+
+  test.each([
+    ["malformed UTF-8", Buffer.from([...Buffer.from('{"model":"'), 0xc3, 0x28, ...Buffer.from('"}')])],
+    ["a lone continuation byte", Buffer.from([...Buffer.from('{"model":"'), 0x80, ...Buffer.from('"}')])],
+    ["an overlong slash", Buffer.from([...Buffer.from('{"model":"'), 0xc0, 0xaf, ...Buffer.from('"}')])],
+    ["a surrogate as UTF-8", Buffer.from([...Buffer.from('{"model":"'), 0xed, 0xa0, 0x80, ...Buffer.from('"}')])],
+    ["UTF-16", Buffer.from(JSON.stringify(ASKED), "utf16le")],
+    ["a top-level key twice", '{"model":"a","model":"b","messages":[]}'],
+    ["a top-level key twice, once escaped", '{"model":"a","m\\u006fdel":"b","messages":[]}'],
+    ["a __proto__ key", '{"__proto__":{"model":"x"},"model":"a"}'],
+    [
+      "a __proto__ key inside",
+      '{"model":"a","messages":[{"role":"user","content":"x","__proto__":{"role":"system"}}]}',
+    ],
+    ["an escaped __proto__ key", '{"model":"a","metadata":{"\\u005f_proto__":1}}'],
+    ["a __proto__ key with space behind", '{"model":"a","metadata":{"__proto__" \n : 1}}'],
+    ["a nesting of 129", nested(129)],
+    ["a nesting of thousands", `{"model":"a","messages":${"[".repeat(1500)}${"]".repeat(1500)}}`],
+    ["a nesting that never closes", `{"model":${"[".repeat(3000)}`],
+  ])("GEN-06 %s: 400 invalid_json, and no provider hears of it", async (_, body) => {
+    const before = upstream.requests.length;
+    expectRefusal(await post(body), 400, "invalid_json");
+    expect(upstream.requests.length).toBe(before);
+  });
+
+  test("GEN-06 a nesting of 128 passes and reaches the provider as it was", async () => {
+    const body = nested(128);
+    expect((await post(body)).status).toBe(200);
+    expect(upstream.requests.at(-1)?.raw.toString()).toContain('{"a":'.repeat(120));
+  });
+
+  test("GEN-06 no object's prototype changed, whatever was sent", async () => {
+    for (const body of [
+      '{"__proto__":{"polluted":1}}',
+      '{"constructor":{"prototype":{"polluted":1}}}',
+      '{"model":"a","messages":[],"metadata":{"constructor":{"prototype":{"polluted":1}}}}',
+    ])
+      expect((await post(body)).status).toBe(400);
+    expect(Object.keys(Object.getOwnPropertyDescriptors({}))).toEqual([]);
+    const empty: Record<string, unknown> = {};
+    expect(empty["polluted"]).toBeUndefined();
+  });
+
+  test("GEN-06 a property named constructor in a tool's schema is data and passes unharmed", async () => {
+    const properties = {
+      constructor: { type: "string" },
+      toString: { type: "string" },
+      hasOwnProperty: { type: "number" },
+    };
+    const tools = [
+      {
+        type: "function",
+        function: { name: "f", parameters: { type: "object", properties, required: ["constructor"] } },
+      },
+    ];
+    expect((await post(JSON.stringify({ ...ASKED, tools }))).status).toBe(200);
+    expect(upstream.requests.at(-1)?.json).toMatchObject({ tools });
+  });
+
+  test("GEN-06 a field named like something of Object is as unknown as any other", async () => {
+    for (const field of ["constructor", "toString", "hasOwnProperty", "valueOf", "prototype"]) {
+      const error = expectRefusal(await post(JSON.stringify({ ...ASKED, [field]: 1 })), 400, "unsupported_parameter");
+      expect(error["param"]).toBe(field);
+    }
+  });
+
+  test("GEN-06 lone surrogates, NUL as an escape and numbers beyond 2^53 are data of the caller", async () => {
+    const body = `{"model":${JSON.stringify(SCALEWAY_MODEL)},"messages":[{"role":"user","content":"\\ud800 \\u0000 x","score":90071992547409931}]}`;
+    expect((await post(body)).status).toBe(200);
+    const sent = upstream.requests.at(-1)?.raw.toString() ?? "";
+    expect(sent).toContain("\\ud800 \\u0000 x");
+    expect(sent).toContain("90071992547409931");
+  });
+});
