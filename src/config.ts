@@ -147,7 +147,6 @@ export class ConfigError extends Error {
   }
 }
 
-
 const NOT_YET = { DATABASE_URL: "PostgreSQL", REDIS_URL: "Redis" } as const;
 
 /** Environment to one frozen, validated Config; every problem names its variable and says what to write. */
