@@ -262,6 +262,7 @@ function openEdge({ config, log, metrics, ...parts }: EdgeParts): Edge {
     bodyLimits: { jsonMaxBytes: config.GATEWAY_BODY_MAX_BYTES, uploadMaxBytes: config.GATEWAY_UPLOAD_MAX_BYTES },
     cors: { origins: config.GATEWAY_CORS_ORIGINS },
     patience: PATIENCE,
+    credentials: [...config.providers.apiKeys.values()],
     rpmDefaults: { live: config.GATEWAY_RPM_LIVE, test: config.GATEWAY_RPM_TEST },
     alarmed: (problem, requestId) =>
       log.error({ requestId, code: problem.code, status: problem.status, detail: problem.detail }, problem.message),

@@ -9,6 +9,7 @@ import type { Principal } from "../domain/tenancy/key.ts";
 import type { AddressList } from "../kit/cidr.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { Ids } from "../kit/ids.ts";
+import { redacted } from "../kit/secret.ts";
 import { clientAddress } from "./address.ts";
 import { authenticateKey, authenticateOperator, scopeFault } from "./authenticate.ts";
 import { awaitsContinue, type BodyLimits, readBody } from "./body.ts";
@@ -29,6 +30,8 @@ export type EdgeDeps = {
   readonly ipLimit: IpLimit;
   readonly trustedProxies: AddressList | undefined;
   readonly adminToken: string;
+  /** Credentials of the platform at providers: no refusal leaves with one in it, whoever wrote its message. */
+  readonly credentials: readonly string[];
   readonly bodyLimits: BodyLimits;
   readonly cors: CorsPolicy;
   /** How long a client may take to send its headers and its whole request; looked at every `checkEveryMs`. */
@@ -233,12 +236,25 @@ export class Edge {
 
   #refuse(call: Call, error: unknown): void {
     const { request, response, requestId, baseHeaders } = call;
-    const problem = error instanceof Fault ? error : internalFault(error);
+    const problem = this.#discreet(error instanceof Fault ? error : internalFault(error));
     // By these headers a caller tells the limit of its key from every other 429, which comes without them.
     if (problem.status === 429) for (const name of RATE_HEADERS) delete baseHeaders[name];
     if (problem.status >= 500) this.#deps.alarmed(problem, requestId);
     if (response.headersSent) response.destroy();
     else sendFault(request, response, problem, requestId, baseHeaders);
+  }
+
+  #discreet(problem: Fault): Fault {
+    const message = redacted(problem.message, this.#deps.credentials);
+    if (message === problem.message) return problem;
+    const { code, status, param, headers, detail } = problem;
+    return fault(code, {
+      message,
+      status,
+      ...(param === undefined ? {} : { param }),
+      ...(headers === undefined ? {} : { headers }),
+      ...(detail === undefined ? {} : { detail }),
+    });
   }
 
   /** Not even HTTP: answered by hand on the socket, unless another answer is already on its way there. */

@@ -15,3 +15,13 @@ export function sameSecret(a: string, b: string): boolean {
   const right = createHash("sha256").update(b).digest();
   return timingSafeEqual(left, right);
 }
+
+/** Shorter values are parts of ordinary words, and taking them out would only spoil a text. */
+const REDACTED_CHARS_MIN = 8;
+
+/** A text without the given secrets, wherever they stand in it. */
+export function redacted(text: string, secrets: readonly string[]): string {
+  return secrets
+    .filter((secret) => secret.length >= REDACTED_CHARS_MIN)
+    .reduce((clean, secret) => clean.replaceAll(secret, "[redacted]"), text);
+}
