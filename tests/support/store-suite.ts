@@ -316,6 +316,13 @@ function logTests(current: () => Store): void {
     expect(seen).toEqual(ids.toReversed());
   });
 
+  test("LOG-02 a page has at most 1000 rows, and at least one", async () => {
+    const { ingest, log } = current();
+    await ingest(Array.from({ length: 1001 }, (_, n) => finishedRecord(`r${n}`)));
+    expect((await log.list("ws_1", {}, 5000, null)).rows).toHaveLength(1000);
+    expect((await log.list("ws_1", {}, 0, null)).rows).toHaveLength(1);
+  });
+
   test("LOG-02 a full last page has no next one", async () => {
     const { ingest, log } = current();
     await ingest(["a", "b"].map((id) => finishedRecord(id)));

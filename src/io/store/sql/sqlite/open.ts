@@ -18,7 +18,7 @@ export const DATABASE_FILE = "gateway.sqlite";
 
 /** Opens the embedded store, takes the data directory for this process and brings the tables up to date. */
 export async function openSqlite(dataDir: string, clock: Clock): Promise<Store> {
-  mkdirSync(dataDir, { recursive: true });
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const lock = lockDataDir(dataDir);
   const engine = sqliteEngine(path.join(dataDir, DATABASE_FILE));
   try {

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -97,6 +97,15 @@ describe("the file itself", () => {
     const folder = await filledFolder();
     const columns = onFile(folder, (db) => db.prepare("select name from pragma_table_info('api_keys')").all());
     expect(columns.map(({ name }) => name)).not.toContain("key");
+  });
+
+  test("a file that is no database is refused with a reason, and the folder is free again", async () => {
+    const folder = freshFolder();
+    const file = path.join(folder, DATABASE_FILE);
+    writeFileSync(file, "no database ".repeat(1000));
+    await expect(openSqlite(folder, systemClock)).rejects.toThrow("file is not a database");
+    rmSync(file);
+    await (await openSqlite(folder, systemClock)).close();
   });
 
   test("a changed migration and a store from the future are refused with a reason", async () => {

@@ -1,0 +1,63 @@
+import { globSync, readFileSync } from "node:fs";
+import path from "node:path";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { chargedRecord, finishedRecord } from "../../../tests/support/records.ts";
+import {
+  assertBalanced,
+  chargeOf,
+  chargeOfRecord,
+  type Transaction,
+  topupOf,
+  UnbalancedTransaction,
+} from "./ledger.ts";
+
+const posting = { id: "t1", workspaceId: "ws_1", currency: "EUR", createdAtMs: 1 };
+
+describe("transactions", () => {
+  test("BILL-01 every transaction that can be made sums to zero, in each currency", () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: 0n, max: 2n ** 63n - 1n }), (nanos) => {
+        for (const make of [chargeOf, topupOf]) expect(() => assertBalanced(make({ ...posting, nanos }))).not.toThrow();
+      }),
+    );
+    const { entries, ...rest } = topupOf({ ...posting, nanos: 5n });
+    const [from, to] = entries;
+    const broken: Transaction[] = [
+      { ...rest, entries: entries.slice(1) },
+      { ...rest, entries: from && to ? [from, { ...to, nanos: 4n }] : [] },
+      // Zero in sum, but only across currencies.
+      { ...rest, entries: from && to ? [from, { ...to, currency: "USD" }] : [] },
+    ];
+    for (const transaction of broken) expect(() => assertBalanced(transaction)).toThrow(UnbalancedTransaction);
+  });
+
+  test("BILL-01 a charge lowers the wallet, a top-up raises it", () => {
+    const moves = (transaction: Transaction) => transaction.entries.map(({ account, nanos }) => [account, nanos]);
+    expect(moves(chargeOf({ ...posting, nanos: 5n }))).toEqual([
+      ["wallet", -5n],
+      ["revenue", 5n],
+    ]);
+    expect(moves(topupOf({ ...posting, nanos: 5n }))).toEqual([
+      ["topup_clearing", -5n],
+      ["wallet", 5n],
+    ]);
+  });
+
+  test("BILL-02 a request has one transaction, known by its id, and none when nothing was charged", () => {
+    expect(chargeOfRecord(chargedRecord("r1", 7n))?.id).toBe("charge:r1");
+    expect(chargeOfRecord(chargedRecord("r1", 0n))).toBeUndefined();
+    expect(chargeOfRecord(finishedRecord("r1", { charge: null }))).toBeUndefined();
+    expect(() => chargeOfRecord(chargedRecord("r1", -7n))).toThrow(RangeError);
+  });
+});
+
+test("BILL-01 every invariant of the README names a test that exists", () => {
+  const root = path.resolve(import.meta.dirname, "../../..");
+  const readme = readFileSync(path.join(import.meta.dirname, "README.md"), "utf8");
+  const named = [...readme.matchAll(/\| `(BILL-[^`]+)` \|/g)].map((match) => match[1] ?? "");
+  const files = globSync(["src/**/*.test.ts", "tests/support/*-suite.ts", "tests/money/*.test.ts"], { cwd: root });
+  const tests = files.map((file) => readFileSync(path.join(root, file), "utf8")).join("\n");
+  expect(named.length).toBeGreaterThan(10);
+  expect(named.filter((title) => !tests.includes(`"${title}"`))).toEqual([]);
+});
