@@ -31,6 +31,8 @@ export type Script = {
   /** Bytes put on the socket as they are, in the place of an HTTP answer. */
   readonly raw?: string | Buffer;
   readonly beforeHeadersMs?: number;
+  /** The answer waits for this before it begins. */
+  readonly gate?: Promise<void>;
   readonly betweenFramesMs?: number;
   /** Every byte of the body in a write of its own. */
   readonly slices?: "bytes";
@@ -207,6 +209,7 @@ async function play(script: Script, response: ServerResponse, settle: Settle): P
   const { end, socket } = { end: script.end, socket: response.socket };
   if (socket === null) return;
   if (script.beforeHeadersMs !== undefined) await sleep(script.beforeHeadersMs, undefined, { ref: false });
+  await script.gate;
   const breakOff = async () => {
     if (end?.is !== "cut") return;
     settle("broken");
@@ -273,7 +276,11 @@ async function writeBody(script: Script, response: ServerResponse, limit: number
         await written(response, bytes.subarray(at, at + 1));
         await turn();
       }
-    } else await written(response, bytes);
+    } else {
+      await written(response, bytes);
+      // An endless body must leave the rest of the process its turn.
+      await turn();
+    }
     sent += bytes.length;
     if (sent >= limit) return "limit_reached";
   }
