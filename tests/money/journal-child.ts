@@ -1,6 +1,6 @@
 import { openSync, writeSync } from "node:fs";
 import path from "node:path";
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { openBooks } from "../../src/io/journal/open.ts";
 import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
 import { systemClock } from "../../src/kit/clock.ts";
@@ -36,5 +36,5 @@ async function serve(number: number): Promise<void> {
 process.stdout.write("ready\n");
 for (let number = 0; ; number += 10) {
   await Promise.all(Array.from({ length: 10 }, (_, n) => serve(number + n)));
-  await nextTurn();
+  await sleep(1);
 }
