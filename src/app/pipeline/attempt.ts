@@ -90,9 +90,9 @@ function send({ gateway, trail, attempt, lane, relay }: Try): Promise<Outcome> {
           if (status !== 200)
             return problemReader({ status, headers, lane, provider: endpoint.provider, resolve, failed, call });
           if (headers["content-encoding"] !== undefined && headers["content-encoding"] !== "identity") {
-            call.abort();
             const verdict = classifyMalformed("compressed although not asked for", endpoint.provider);
             resolve({ is: "failed", verdict, upstreamStatus: status });
+            call.abort();
             return IGNORE;
           }
           if (trail.streaming)
@@ -134,9 +134,9 @@ function wholeReader({ gateway, call, lane, provider, resolve, failed }: Reading
     data(chunk) {
       bytes += chunk.length;
       if (bytes > gateway.limits.answerMaxBytes) {
-        call.abort();
         const verdict = classifyMalformed(`longer than ${gateway.limits.answerMaxBytes} bytes`, provider);
         resolve({ is: "failed", verdict, upstreamStatus: 200 });
+        call.abort();
       } else chunks.push(chunk);
       return "more";
     },
@@ -175,8 +175,9 @@ function problemReader({ status, headers, lane, provider, resolve, failed, call 
       bytes += chunk.length;
       chunks.push(chunk);
       if (bytes > PROBLEM_BYTES_MAX) {
-        call.abort();
+        // The verdict first: an abort is heard as a failure of its own.
         conclude();
+        call.abort();
       }
       return "more";
     },

@@ -60,8 +60,8 @@ export class Relay {
 
   reader({ headers, call, stream, provider, resolve }: Reading): BodyReader {
     if (!String(headers["content-type"]).includes("text/event-stream")) {
-      call.abort();
       resolve({ is: "failed", verdict: classifyMalformed("not an event stream", provider), upstreamStatus: 200 });
+      call.abort();
       return { data: () => "more", end() {}, failed() {} };
     }
     const events = new SseReader(this.#limits.frameMaxChars);
@@ -75,10 +75,11 @@ export class Relay {
     /** Before the commit point the next endpoint may be tried; after it the stream can only break. */
     const fail = (verdict: Verdict) => {
       if (over) return;
-      call.abort();
       if (this.gone) finish({ is: "gone", stream });
       else if (this.#committed) finish({ is: "broke", stream, why: verdict.why, upstreamStatus: 200 });
       else finish({ is: "failed", verdict, upstreamStatus: 200 });
+      // Last, because an abort is heard here as a failure of its own.
+      call.abort();
     };
     const take = (frames: readonly SseFrame[]): "more" | "pause" => {
       let text = "";
@@ -102,7 +103,11 @@ export class Relay {
     };
     return {
       data: (chunk) => {
-        if (over) return "more";
+        if (over) {
+          // Who talks on after the end is not listened to: the connection is given up, not read to nobody's use.
+          call.abort();
+          return "more";
+        }
         try {
           return take(events.push(chunk));
         } catch {
