@@ -24,7 +24,7 @@ export function classifyStatus(
   if (status === 403 && CONTENT_POLICY.test(`${problem.code ?? ""} ${problem.type ?? ""}`))
     return passedOn(status, problem);
   if (status === 429) {
-    const seconds = retryAfterSeconds(headers["retry-after"]);
+    const seconds = retryAfterSeconds(headers["retry-after"], headers.date);
     const last = fault("rate_limit_exceeded", {
       message: `The provider ${provider} is at its rate limit and no other endpoint is left. ${seconds === undefined ? "Try again shortly." : `Try again in ${seconds} s.`}`,
       ...(seconds === undefined ? {} : { headers: { "retry-after": String(seconds) } }),
@@ -84,14 +84,19 @@ const brokenFault = (provider: string) =>
     message: `The provider ${provider} gave no usable answer and no other endpoint is left. Try again.`,
   });
 
-/** Seconds or a date; garbage counts as absent, absurd values are capped. */
-function retryAfterSeconds(header: string | undefined): number | undefined {
-  if (header === undefined || !/^\d{1,12}$/.test(header)) return undefined;
-  return Math.min(Number(header), RETRY_AFTER_SECONDS_MAX);
+const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
+
+/** Seconds, or a date by the provider's own clock; garbage counts as absent, absurd values are capped. */
+function retryAfterSeconds(header: string | undefined, sentAt: string | undefined): number | undefined {
+  if (header === undefined) return undefined;
+  if (/^\d{1,12}$/.test(header)) return Math.min(Number(header), RETRY_AFTER_SECONDS_MAX);
+  if (!HTTP_DATE.test(header) || sentAt === undefined) return undefined;
+  const seconds = Math.ceil((Date.parse(header) - Date.parse(sentAt)) / 1000);
+  return Number.isNaN(seconds) ? undefined : Math.min(Math.max(seconds, 0), RETRY_AFTER_SECONDS_MAX);
 }
 
 const SECRET =
-  /\b(?:sk|pk|rk|gsk|xai|AIza|AKIA|ya29)[-_.][\w.-]{6,}|\bAIza[\w-]{10,}|\b[Bb]earer\s+\S+|([?&](?:key|api_key|token)=)[^&\s"']+/g;
+  /\b(?:sk|pk|rk|gsk|xai|AIza|AKIA|ya29)[-_.][\w.-]{6,}|\bAIza[\w-]{10,}|\b[Bb]earer\s+\S+|\b(?:x-)?api-key["']?\s*[:=]\s*["']?[^\s"',]+|([?&](?:(?:api_?|access_)?key|(?:access_|auth_)?token|sig(?:nature)?)=)[^&\s"']+/gi;
 
 /** A provider's message can echo a credential; the caller never sees one. */
 export function withoutSecrets(message: string): string {
