@@ -22,7 +22,7 @@ async function brokenBy(script: Script): Promise<Called> {
   return scene.chat(tenant.key, { stream: true, stream_options: { include_usage: true } });
 }
 
-async function expectHonestEnd(answer: Called): Promise<void> {
+async function expectHonestEnd(answer: Called, why: RegExp): Promise<void> {
   const id = answer.headers.get("x-svc-request-id");
   expect(answer.status).toBe(200);
   const events = eventsOf(answer.text);
@@ -39,52 +39,41 @@ async function expectHonestEnd(answer: Called): Promise<void> {
   expect(answer.text).not.toContain('"finish_reason":"stop"');
   const row = await scene.row(String(id));
   expect(row).toMatchObject({ status: 200, error_code: "upstream_error", cost: "0.00", streaming: true });
-  expect(row.attempts).toMatchObject([{ provider: "deepinfra", outcome: "stop" }]);
+  expect(row.attempts).toMatchObject([
+    { provider: "deepinfra", outcome: "stop", upstream_status: 200, reason: expect.stringMatching(why) },
+  ]);
   expect((await scene.charges(tenant)).map((charge) => charge.id)).not.toContain(`charge:${id}`);
   expect((await scene.wallet(tenant)).held).toBe("0.00");
 }
 
 describe("a stream that breaks after the model has spoken", () => {
+  const cutAfter = (how: "fin" | "rst") => ({ is: "cut", after: begunBytes + 6, how }) as const;
   const oversized = "x".repeat(17 * 1024 * 1024);
-  const CASES: readonly (readonly [string, Script])[] = [
-    [
-      "the connection is closed",
-      { frames: [...begun, "data: "], end: { is: "cut", after: begunBytes + 6, how: "fin" } },
-    ],
-    [
-      "the connection is reset",
-      { frames: [...begun, "data: "], end: { is: "cut", after: begunBytes + 6, how: "rst" } },
-    ],
-    ["it ends in the middle of a frame", { frames: [...begun, 'data: {"id":"c","cho'] }],
-    ["it ends without an end marker and without a reason to stop", { frames: begun }],
-    ["the same, and the length is told by closing", { frames: begun, framing: "close" }],
+  const CASES: readonly (readonly [string, RegExp, Script])[] = [
+    ["the connection is closed", /^broken/, { frames: [...begun, "data: "], end: cutAfter("fin") }],
+    ["the connection is reset", /^broken/, { frames: [...begun, "data: "], end: cutAfter("rst") }],
+    ["it ends in the middle of a frame", /frame/, { frames: [...begun, 'data: {"id":"c","cho'] }],
+    ["it ends without an end marker and without a reason to stop", /end marker/, { frames: begun }],
+    ["the same, and the length is told by closing", /end marker/, { frames: begun, framing: "close" }],
     [
       "an error object comes",
-      {
-        frames: [
-          ...begun,
-          sse({ error: { message: "server on fire", type: "server_error", code: null } }),
-          "data: [DONE]\n\n",
-        ],
-      },
+      /502/,
+      { frames: [...begun, sse({ error: { message: "on fire" } }), "data: [DONE]\n\n"] },
     ],
-    [
-      "an error event comes",
-      { frames: [...begun, `event: error\n${sse({ message: "overloaded", status_code: 529 })}`] },
-    ],
-    ["a frame is garbage", { frames: [...begun, sse("{not json")] }],
-    ["a frame is JSON of another kind", { frames: [...begun, sse({ hello: "world" })] }],
-    ["a frame is an array", { frames: [...begun, sse([1, 2])] }],
-    ["a frame is over the size limit", { frames: [...begun, `data: "${oversized}`, "more"] }],
-    ["it falls silent", { frames: [...begun, "data: "], end: { is: "stall", after: begunBytes } }],
+    ["an error event comes", /529/, { frames: [...begun, `event: error\n${sse({ status_code: 529 })}`] }],
+    ["a frame is garbage", /frame/, { frames: [...begun, sse("{not json")] }],
+    ["a frame is JSON of another kind", /frame/, { frames: [...begun, sse({ hello: "world" })] }],
+    ["a frame is an array", /frame/, { frames: [...begun, sse([1, 2])] }],
+    ["a frame is over the size limit", /size limit/, { frames: [...begun, `data: "${oversized}`, "more"] }],
+    ["it falls silent", /^timeout/, { frames: [...begun, "data: "], end: { is: "stall", after: begunBytes } }],
   ];
 
   test.each(CASES)(
     "ERR-02 BILL-02 %s: an error frame with the request's id, no [DONE], no charge",
-    async (_, script) => {
+    async (_, why, script) => {
       const before = scene.at("ovhcloud").requests.length;
       const answer = await brokenBy(script);
-      await expectHonestEnd(answer);
+      await expectHonestEnd(answer, why);
       // ROUTE-04: nothing is tried once the client has seen content.
       expect(scene.at("ovhcloud").requests.length).toBe(before);
     },
@@ -95,7 +84,7 @@ describe("a stream that breaks after the model has spoken", () => {
       frames: [...begun, sse({ error: { message: "key sk-canary-123456789 of org-77 is out of quota", code: 402 } })],
     });
     expect(answer.text).not.toMatch(/canary|org-77/);
-    await expectHonestEnd(answer);
+    await expectHonestEnd(answer, /402/);
   });
 
   test("ERR-02 the connection to a provider that falls silent or sends garbage is given up", async () => {
@@ -109,4 +98,18 @@ describe("a stream that breaks after the model has spoken", () => {
     await scene.chat(tenant.key, { stream: true });
     expect(await (await upstream.arrived(count + 2)).over).toBe("aborted");
   });
+
+  test("ERR-02 a provider that talks on after its end marker is cut off, and the answer stays whole", async () => {
+    const upstream = scene.at("deepinfra");
+    const count = upstream.requests.length;
+    upstream.next({ frames: talkingOn() });
+    const { text } = await scene.chat(tenant.key, { stream: true });
+    expect(eventsOf(text).at(-1)).toBe("[DONE]");
+    expect(await (await upstream.arrived(count + 1)).over).toBe("aborted");
+  });
 });
+
+function* talkingOn(): Generator<string> {
+  yield* chatFrames(["whole"]);
+  for (;;) yield sse({ choices: [], more: "x".repeat(4096) });
+}
