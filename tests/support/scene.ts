@@ -146,14 +146,20 @@ export function openChat(
 }
 
 /** Sends a call and gives the request itself, for callers that leave before any answer. */
-export function startChat(origin: string, key: string, body: unknown): ClientRequest {
+export function startChat(
+  origin: string,
+  key: string,
+  body: unknown,
+  end: "finished" | "unfinished" = "finished",
+): ClientRequest {
   const request = httpRequest(`${origin}/v1/chat/completions`, {
     method: "POST",
     agent: false,
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
   });
   request.on("error", () => undefined);
-  request.end(JSON.stringify(body));
+  if (end === "finished") request.end(JSON.stringify(body));
+  else request.write(JSON.stringify(body));
   return request;
 }
 

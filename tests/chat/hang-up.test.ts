@@ -1,0 +1,167 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Json, Tenant } from "../support/gateway.ts";
+import { chatBody, costNanos, nanosOf, openScene, type Scene, startChat } from "../support/scene.ts";
+import { chatFrames, chatJson, type Script, sse } from "../support/upstream.ts";
+
+let scene: Scene;
+let tenant: Tenant;
+
+beforeAll(async () => {
+  scene = await openScene(["deepinfra", "ovhcloud"]);
+});
+afterAll(() => scene.close());
+beforeEach(async () => {
+  tenant = await scene.gateway.tenant({ credit: "10" });
+});
+
+const WORDS = ["These", " words", " were", " sent."];
+const spoken = chatFrames(WORDS).slice(0, WORDS.length + 1);
+const bytesOf = (frames: readonly string[]) => Buffer.byteLength(frames.join(""));
+/** Says some words and waits for more time than any test has. */
+const waiting: Script = { frames: spoken, end: { is: "stall", after: bytesOf(spoken) } };
+
+/** The next request that the cheapest provider gets, and whether its caller left. */
+function nextAt(provider: "deepinfra" | "ovhcloud") {
+  return scene.at(provider).arrived(scene.at(provider).requests.length + 1);
+}
+
+async function expectFree(row: Json): Promise<void> {
+  expect(row).toMatchObject({ status: 499, error_code: "client_disconnected", cost: "0.00" });
+  expect(row.usage.output_tokens).toBe(null);
+  expect(await scene.charges(tenant)).toEqual([]);
+  expect(await scene.wallet(tenant)).toEqual({ balance: "10.00", held: "0.00", currency: "EUR" });
+}
+
+describe("a client that hangs up inside a stream", () => {
+  test.each([
+    ["closes", "close"],
+    ["resets", "reset"],
+  ])(
+    "CHAT-09 BILL-02 %s its connection: the provider's call is cancelled, what was relayed is billed by the gateway's count, once",
+    async (_, how) => {
+      scene.at("deepinfra").next(waiting);
+      const reached = nextAt("deepinfra");
+      const open = await scene.open(tenant.key, { stream: true });
+      await open.until(" sent.");
+      const received = await reached;
+      expect(received.aborted).toBe(false);
+      if (how === "reset") open.response.socket.resetAndDestroy();
+      else open.hangUp();
+      expect(await received.over).toBe("aborted");
+      const [row] = await scene.rowsOnce(tenant, 1);
+      expect(row).toMatchObject({
+        status: 499,
+        error_code: "client_disconnected",
+        streaming: true,
+        provider: "deepinfra",
+      });
+      expect(row.attempts).toMatchObject([{ outcome: "cancelled", reason: "the client hung up" }]);
+      const output = Math.ceil(WORDS.join("").length / 4);
+      expect(row.usage).toMatchObject({ output_tokens: output, estimated: true });
+      const nanos = costNanos("deepinfra", { input: row.usage.input_tokens, output });
+      expect(nanosOf(row.cost)).toBe(nanos);
+      expect(await scene.charges(tenant)).toEqual([{ id: `charge:${open.headers["x-svc-request-id"]}`, nanos }]);
+      expect(await scene.wallet(tenant)).toMatchObject({ held: "0.00" });
+      expect(nanosOf((await scene.wallet(tenant)).balance)).toBe(10_000_000_000n - nanos);
+    },
+  );
+
+  test("CHAT-09 figures that the provider had given until then are the ones that are billed", async () => {
+    const figured = spoken.map((frame, at) =>
+      sse({
+        ...JSON.parse(frame.slice("data: ".length)),
+        usage: { prompt_tokens: 90, completion_tokens: at, total_tokens: 90 + at },
+      }),
+    );
+    scene.at("deepinfra").next({ frames: figured, end: { is: "stall", after: bytesOf(figured) } });
+    const open = await scene.open(tenant.key, { stream: true });
+    await open.until(" sent.");
+    open.hangUp();
+    const [row] = await scene.rowsOnce(tenant, 1);
+    expect(row.usage).toMatchObject({ input_tokens: 90, output_tokens: WORDS.length, estimated: false });
+    expect(nanosOf(row.cost)).toBe(costNanos("deepinfra", { input: 90, output: WORDS.length }));
+  });
+
+  test("CHAT-09 a provider that talks on is not listened to: its next words find the connection closed", async () => {
+    scene.at("deepinfra").next({ frames: forever(), betweenFramesMs: 5 });
+    const reached = nextAt("deepinfra");
+    const open = await scene.open(tenant.key, { stream: true });
+    await open.until("on and on");
+    open.hangUp();
+    expect(await (await reached).over).toBe("aborted");
+    const [row] = await scene.rowsOnce(tenant, 1);
+    expect(row).toMatchObject({ status: 499 });
+    expect(await scene.charges(tenant)).toHaveLength(1);
+  });
+
+  test("CHAT-09 a client that stopped reading and then leaves: the provider is let go all the same", async () => {
+    scene.at("deepinfra").next({ frames: forever("x".repeat(16_384)) });
+    const reached = nextAt("deepinfra");
+    const request = startChat(scene.gateway.url, tenant.key, chatBody({ stream: true }));
+    const received = await reached;
+    await new Promise((resolve) => request.once("response", resolve));
+    request.destroy();
+    expect(await received.over).toBe("aborted");
+    await scene.rowsOnce(tenant, 1);
+    expect(await scene.wallet(tenant)).toMatchObject({ held: "0.00" });
+  });
+});
+
+describe("a client that hangs up before anything was said to it", () => {
+  const BEFORE: readonly (readonly [string, boolean, Script])[] = [
+    ["before the provider's headers, streamed", true, { end: { is: "stall", after: "before_headers" } }],
+    ["before the provider's headers, whole", false, { end: { is: "stall", after: "before_headers" } }],
+    ["in the middle of a whole answer", false, { json: chatJson(), end: { is: "stall", after: 50 } }],
+    [
+      "after the preamble of a stream",
+      true,
+      { frames: spoken, end: { is: "stall", after: bytesOf(spoken.slice(0, 1)) } },
+    ],
+    ["in the middle of an error", false, { status: 500, json: { error: {} }, end: { is: "stall", after: 3 } }],
+  ];
+  test.each(BEFORE)(
+    "CHAT-09 BILL-02 %s: the provider's call is cancelled, nobody else is asked, and it is free",
+    async (_, stream, script) => {
+      const others = scene.at("ovhcloud").requests.length;
+      scene.at("deepinfra").next(script);
+      const reached = nextAt("deepinfra");
+      const request = startChat(scene.gateway.url, tenant.key, chatBody({ stream }));
+      const received = await reached;
+      request.destroy();
+      expect(await received.over).toBe("aborted");
+      const [row] = await scene.rowsOnce(tenant, 1);
+      await expectFree(row);
+      expect(row).toMatchObject({ streaming: stream });
+      expect(scene.at("ovhcloud").requests.length).toBe(others);
+    },
+  );
+
+  test("CHAT-09 leaving while the second provider is tried cancels that one", async () => {
+    scene.at("deepinfra").next({ status: 503, json: {} });
+    scene.at("ovhcloud").next({ end: { is: "stall", after: "before_headers" } });
+    const reached = nextAt("ovhcloud");
+    const request = startChat(scene.gateway.url, tenant.key, chatBody());
+    const received = await reached;
+    request.destroy();
+    expect(await received.over).toBe("aborted");
+    const [row] = await scene.rowsOnce(tenant, 1);
+    await expectFree(row);
+    expect(row.attempts.map(({ outcome }: Json) => outcome)).toEqual(["next", "cancelled"]);
+  });
+
+  test("CHAT-09 leaving in the middle of one's own body calls no provider", async () => {
+    const before = scene.at("deepinfra").requests.length;
+    const request = startChat(scene.gateway.url, tenant.key, chatBody({ user: "x".repeat(1000) }), "unfinished");
+    await new Promise((resolve) => request.once("socket", (socket) => socket.once("connect", resolve)));
+    request.destroy();
+    const { status } = await scene.chat(tenant.key);
+    expect(status).toBe(200);
+    expect(scene.at("deepinfra").requests.length).toBe(before + 1);
+  });
+});
+
+function* forever(word = "on and on"): Generator<string> {
+  const [role = "", more = ""] = chatFrames([word]);
+  yield role;
+  for (;;) yield more;
+}
