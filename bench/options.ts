@@ -25,7 +25,7 @@ export type Options = {
 const FULL: Sizes = {
   repetitions: 3,
   starts: 3,
-  warmSeconds: 5,
+  warmSeconds: 12,
   jsonSeconds: 8,
   burstSeconds: 8,
   pacedSeconds: 6,
@@ -38,7 +38,7 @@ const FULL: Sizes = {
 const QUICK: Sizes = {
   repetitions: 2,
   starts: 1,
-  warmSeconds: 2,
+  warmSeconds: 3,
   jsonSeconds: 2,
   burstSeconds: 2,
   pacedSeconds: 1,
