@@ -20,6 +20,8 @@ const integer = (min: number, max: number) =>
     .transform(Number)
     .refine((value) => value >= min && value <= max, `write a whole number from ${min} to ${max}`);
 
+const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] as const;
+
 type Setting<T> = {
   readonly schema: z.ZodType<T>;
   readonly fallback: T;
@@ -67,7 +69,7 @@ export const SETTINGS = {
   ),
   GATEWAY_PUBLIC_URL: setting(
     z
-      .url("write an absolute URL")
+      .url({ protocol: /^https?$/, error: "write an absolute http or https address" })
       .transform((url) => url.replace(/\/+$/, ""))
       .nullable(),
     null,
@@ -117,7 +119,7 @@ export const SETTINGS = {
     "How long a stopping gateway waits for running requests.",
   ),
   LOG_LEVEL: setting(
-    z.enum(["trace", "debug", "info", "warn", "error", "silent"]),
+    z.enum(LOG_LEVELS, { error: `write one of ${LOG_LEVELS.join(", ")}` }),
     "info",
     "Least level that is logged to stderr.",
   ),
@@ -165,7 +167,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     else problems.push(`${name}: ${parsed.error.issues[0]?.message ?? "not valid"}`);
   }
   for (const [name, part] of Object.entries(NOT_YET)) {
-    if (env[name] !== undefined && env[name] !== "")
+    if ((readWithFileTwin(env, name, problems) ?? "") !== "")
       problems.push(`${name}: this version runs on the embedded store only and does not speak ${part}; unset it`);
   }
   const providers = readProviders(env, problems);
@@ -208,20 +210,20 @@ function readWithFileTwin(
   }
 }
 
-const PROVIDER_VARIABLE = /^PROVIDER_([A-Z0-9_]+?)_(API_KEY|BASE_URL)(_FILE)?$/;
+const PROVIDER_VARIABLE = /^PROVIDER_([A-Z0-9_]+?)_(API_KEY|BASE_URL)$/;
 
 function readProviders(env: Readonly<Record<string, string | undefined>>, problems: string[]): ProviderSettings {
   const apiKeys = new Map<string, string>();
   const baseUrls = new Map<string, string>();
-  for (const name of Object.keys(env)) {
-    if (!name.startsWith("PROVIDER_")) continue;
+  const names = Object.keys(env).filter((name) => name.startsWith("PROVIDER_"));
+  for (const name of new Set(names.map((found) => found.replace(/_FILE$/, "")))) {
     const match = PROVIDER_VARIABLE.exec(name);
     const slug = match?.[1];
     if (slug === undefined) {
       problems.push(`${name}: write PROVIDER_<SLUG>_API_KEY or PROVIDER_<SLUG>_BASE_URL`);
       continue;
     }
-    const value = readWithFileTwin(env, name.replace(/_FILE$/, ""), problems);
+    const value = readWithFileTwin(env, name, problems);
     if (value === undefined || value === "") continue;
     if (match?.[2] === "API_KEY") apiKeys.set(slug, value);
     else if (/^https?:\/\/[^\s/?#]+[^\s?#]*$/.test(value)) baseUrls.set(slug, value.replace(/\/+$/, ""));

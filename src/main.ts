@@ -23,6 +23,7 @@ import { isOperator } from "./edge/authenticate.ts";
 import { IpLimit } from "./edge/ip-limit.ts";
 import { Edge, type EdgeDeps } from "./edge/server.ts";
 import { catalogueFiles } from "./io/catalogue-files.ts";
+import { openDataDir } from "./io/data-dir.ts";
 import { type Books, openBooks } from "./io/journal/open.ts";
 import { keptSecret, makeMasterKey, readMasterKey } from "./io/secret-files.ts";
 import { memoryState } from "./io/state/memory.ts";
@@ -84,6 +85,11 @@ async function openCatalogue(config: Config): Promise<Snapshot> {
 }
 
 function openSecrets(config: Config): { adminToken: string } {
+  const unusable = openDataDir(config.DATA_DIR);
+  if (unusable !== undefined)
+    throw new ConfigError([
+      `DATA_DIR: ${config.DATA_DIR} cannot be used (${unusable}); write a folder that can be written`,
+    ]);
   const adminToken = keptSecret(config.DATA_DIR, "admin-token", config.GATEWAY_ADMIN_TOKEN, () => randomToken(32));
   const masterKey = readMasterKey(keptSecret(config.DATA_DIR, "master-key", config.GATEWAY_MASTER_KEY, makeMasterKey));
   if (masterKey === undefined) throw new ConfigError(["GATEWAY_MASTER_KEY: write 32 bytes in base64 or hex"]);
@@ -102,7 +108,9 @@ export async function start(config: Config): Promise<Running> {
   const state = memoryState(clock);
   const metrics = new Metrics();
   const edge = openEdge({ config, log, clock, ids, directory, state, metrics, adminToken });
-  const origin = await edge.listen(config.HOST, config.PORT);
+  const origin = await edge.listen(config.HOST, config.PORT).catch((error: unknown) => {
+    throw cannotListen(error, config);
+  });
 
   const sandbox = config.sandbox ? await startSandbox({ clock, ids }) : undefined;
   const connections = connectionsFrom(config.providers, () => snapshot, sandbox?.origins ?? {});
@@ -226,6 +234,17 @@ function checksOf(config: Config, store: Store, books: Books): Check[] {
   ];
 }
 
+/** What to write instead, in place of the system's word for it. */
+function cannotListen(error: unknown, { HOST, PORT }: Config): unknown {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  if (code === "EADDRINUSE")
+    return new ConfigError([`PORT: ${PORT} on ${HOST} is in use by another program; stop it, or write another port`]);
+  if (code === "EACCES") return new ConfigError([`PORT: this user may not open port ${PORT}; write one from 1024 on`]);
+  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND" || code === "EAI_AGAIN")
+    return new ConfigError([`HOST: this machine has no address ${HOST}; write one of its own, such as 127.0.0.1`]);
+  return error;
+}
+
 function limitsOf(config: Config): Gateway["limits"] {
   return {
     holdOutputTokens: config.GATEWAY_HOLD_OUTPUT_TOKENS,
@@ -271,14 +290,18 @@ function openEdge({ config, log, metrics, ...parts }: EdgeParts): Edge {
 }
 
 /** Prints where things are and how to make the first call. The key is shown this once. */
-function banner({ origin, firstKey }: Running, publicUrl: string | null): string {
-  const base = publicUrl ?? origin;
+function banner({ origin, firstKey }: Running, { GATEWAY_PUBLIC_URL, sandbox }: Config): string {
+  const base = GATEWAY_PUBLIC_URL ?? origin;
   const lines = [`API      ${base}/v1`, `Portal   ${base}/`];
   if (firstKey !== undefined) {
     const body = JSON.stringify({ model: "sandbox/chat", messages: [{ role: "user", content: "Hello!" }] });
+    const auth = `-H 'Authorization: Bearer ${firstKey}'`;
     lines.push(`Key      ${firstKey}`);
+    // Without the simulated providers there may be no model to call yet, but there is always a list of them.
     lines.push(
-      `curl ${base}/v1/chat/completions -H 'Authorization: Bearer ${firstKey}' -H 'Content-Type: application/json' -d '${body}'`,
+      sandbox
+        ? `curl ${base}/v1/chat/completions ${auth} -H 'Content-Type: application/json' -d '${body}'`
+        : `curl ${base}/v1/models ${auth}`,
     );
   }
   return `${lines.join("\n")}\n`;
@@ -290,7 +313,7 @@ const SAME_SIGNAL_MS = 1000;
 export async function serve(env: NodeJS.ProcessEnv): Promise<void> {
   const config = readConfig(env);
   const running = await start(config);
-  process.stdout.write(banner(running, config.GATEWAY_PUBLIC_URL));
+  process.stdout.write(banner(running, config));
   running.ready();
   await new Promise<void>((resolve) => {
     let firstMs: number | undefined;

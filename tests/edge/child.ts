@@ -18,6 +18,8 @@ export type GatewayProcess = {
   readonly stop: () => Promise<number | string>;
 };
 
+/** Where the launcher keeps compiled code too: a start takes half as long with it. */
+const COMPILED = path.join(PROJECT_ROOT, "node_modules/.cache/compile");
 const READY_MS_MAX = 25_000;
 const running = new Set<GatewayProcess>();
 
@@ -26,7 +28,7 @@ export function spawnGateway(env: Record<string, string> = {}): GatewayProcess {
   const dataDir = env["DATA_DIR"] ?? temporaryFolder();
   const child = spawn(process.execPath, [path.join(PROJECT_ROOT, "src/cli.ts"), "serve"], {
     cwd: os.tmpdir(),
-    env: { PATH: process.env["PATH"] ?? "", PORT: "0", DATA_DIR: dataDir, ...env },
+    env: { PATH: process.env["PATH"] ?? "", NODE_COMPILE_CACHE: COMPILED, PORT: "0", DATA_DIR: dataDir, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const said = { stdout: "", stderr: "" };

@@ -1,0 +1,245 @@
+import { execFile } from "node:child_process";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ConfigError, readConfig } from "../../src/config.ts";
+import { unusedPort } from "../support/upstream.ts";
+import { cleanUp, type GatewayProcess, spawnGateway, temporaryFolder } from "./child.ts";
+import { CHAT, HELLO } from "./wire.ts";
+
+const run = promisify(execFile);
+
+let port: number;
+let origin: string;
+let dataDir: string;
+let first: GatewayProcess;
+/** What /readyz answered from the moment the process began, 0 for a refused connection, and stdout at the first 200. */
+const statuses: number[] = [];
+let stdoutWhenReady: string;
+
+beforeAll(async () => {
+  port = await unusedPort();
+  dataDir = path.join(temporaryFolder(), "made", "by", "the", "start");
+  first = spawnGateway({ PORT: String(port), DATA_DIR: dataDir });
+  while (statuses.at(-1) !== 200 && first.child.exitCode === null) {
+    statuses.push(
+      await fetch(`http://127.0.0.1:${port}/readyz`).then(
+        ({ status }) => status,
+        () => 0,
+      ),
+    );
+    await sleep(10);
+  }
+  stdoutWhenReady = first.stdout();
+  origin = await first.ready();
+});
+afterAll(cleanUp);
+
+const keyOf = (stdout: string) => /^Key {6}(\S+)$/m.exec(stdout)?.[1] ?? "";
+
+async function chatWith(key: string): Promise<number> {
+  const answer = await fetch(`${origin}${CHAT}`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify(HELLO),
+  });
+  await answer.text();
+  return answer.status;
+}
+
+describe("the first start", () => {
+  test("OPS-01 prints four lines on stdout to the letter: API, Portal, Key, curl", () => {
+    const lines = first.stdout().split("\n");
+    expect(lines.slice(0, 3)).toEqual([
+      `API      http://127.0.0.1:${port}/v1`,
+      `Portal   http://127.0.0.1:${port}/`,
+      expect.stringMatching(/^Key {6}sk_svc_test_[\w-]{43}$/),
+    ]);
+    expect(lines[3]).toMatch(/^curl http:\/\/127\.0\.0\.1:\d+\/v1\/chat\/completions /);
+    expect(lines.slice(4)).toEqual([""]);
+  });
+
+  test("OPS-01 the banner is out before /readyz answers 200; until then it answers 503 or not at all", () => {
+    expect(statuses.at(-1)).toBe(200);
+    expect(statuses.slice(0, -1).every((status) => status === 0 || status === 503)).toBe(true);
+    expect(stdoutWhenReady).toBe(first.stdout());
+  });
+
+  test("OPS-01 the curl line works when it is pasted into a shell", async () => {
+    const line = first.stdout().split("\n")[3] ?? "";
+    const { stdout } = await run("bash", ["-c", `${line} -s --fail-with-body`]);
+    expect(JSON.parse(stdout)).toMatchObject({ object: "chat.completion", model: "sandbox/chat" });
+  });
+
+  test("OPS-01 the key belongs to the workspace demo, with credit to spend", async () => {
+    const headers = { authorization: `Bearer ${keyOf(first.stdout())}` };
+    const validated = await (await fetch(`${origin}/v1/auth/validate`, { headers })).json();
+    expect(validated).toMatchObject({ valid: true, environment: "TEST", api_key_prefix: "sk_svc_test_" });
+    const token = readFileSync(path.join(dataDir, "admin-token"), "utf8").trim();
+    const wallet = await fetch(`${origin}/manage/workspaces/demo/wallet`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    const { balance, currency } = JSON.parse(await wallet.text());
+    expect(Number(balance)).toBeGreaterThan(1);
+    expect(currency).toBe("EUR");
+  });
+
+  test("OPS-01 the secrets it makes are readable by their owner alone, and the folder too", () => {
+    for (const name of ["admin-token", "master-key"])
+      expect(statSync(path.join(dataDir, name)).mode & 0o777, name).toBe(0o600);
+    expect(statSync(dataDir).mode & 0o777).toBe(0o700);
+  });
+
+  test("OPS-01 / answers 200 HTML, never a redirect, and leads to the documents", async () => {
+    const answer = await fetch(`${origin}/`, { redirect: "manual" });
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("content-type")).toMatch(/^text\/html/);
+    expect(await answer.text()).toMatch(/^<!doctype html>[\s\S]*href="\/docs"/i);
+  });
+
+  test("OPS-05 a port in use: exit 1, PORT is named, nothing on stdout", async () => {
+    const second = spawnGateway({ PORT: String(port) });
+    expect(await second.exited).toBe(1);
+    expect(second.stderr()).toMatch(new RegExp(`^error: PORT: ${port} on 127\\.0\\.0\\.1 is in use`, "m"));
+    expect(second.stdout()).toBe("");
+  });
+
+  test("OPS-05 a data folder in use: exit 1, DATA_DIR is named, and the running gateway goes on", async () => {
+    const second = spawnGateway({ DATA_DIR: dataDir });
+    expect(await second.exited).toBe(1);
+    expect(second.stderr()).toMatch(/^error: .*in use by another gateway.*DATA_DIR/m);
+    expect(second.stderr()).not.toMatch(/ {4}at /);
+    expect(second.stdout()).toBe("");
+    expect(await chatWith(keyOf(first.stdout()))).toBe(200);
+  });
+});
+
+describe("the second start", () => {
+  test("OPS-01 keeps the data and the secrets, and prints no key", async () => {
+    const key = keyOf(first.stdout());
+    const before = readFileSync(path.join(dataDir, "admin-token"), "utf8");
+    const headers = { authorization: `Bearer ${before.trim()}` };
+    const balance = async () => (await fetch(`${origin}/manage/workspaces/demo/wallet`, { headers })).text();
+    const spent = await balance();
+    expect(await first.stop()).toBe(0);
+    expect(
+      first
+        .stderr()
+        .split("\n")
+        .filter((line) => line.includes("error")),
+    ).toEqual([]);
+
+    const second = spawnGateway({ PORT: String(port), DATA_DIR: dataDir });
+    expect(await second.ready()).toBe(origin);
+    expect(second.stdout()).toBe(`API      ${origin}/v1\nPortal   ${origin}/\n`);
+    expect(readFileSync(path.join(dataDir, "admin-token"), "utf8")).toBe(before);
+    expect(await balance()).toBe(spent);
+    expect(await chatWith(key)).toBe(200);
+    expect(await second.stop()).toBe(0);
+  });
+});
+
+describe("wrong settings", () => {
+  const file = () => {
+    const made = path.join(temporaryFolder(), "value");
+    writeFileSync(made, "7\n");
+    return made;
+  };
+
+  const problemsOf = (env: Record<string, string>): string => {
+    try {
+      readConfig(env);
+      return "";
+    } catch (error) {
+      if (error instanceof ConfigError) return error.message;
+      throw error;
+    }
+  };
+
+  test.each([
+    ["PORT", "0x50", /^PORT: write a whole number from 0 to 65535$/],
+    ["PORT", "65536", /^PORT: write a whole number/],
+    ["PORT", "-1", /^PORT: write a whole number/],
+    ["PORT", "8080 ", /^PORT: write a whole number/],
+    ["GATEWAY_SANDBOX", "yes", /^GATEWAY_SANDBOX: write on or off$/],
+    ["GATEWAY_TRUSTED_PROXIES", "10.0.0.0/33", /^GATEWAY_TRUSTED_PROXIES: write addresses or CIDR blocks/],
+    ["GATEWAY_TRUSTED_PROXIES", "proxy.example", /^GATEWAY_TRUSTED_PROXIES: write addresses/],
+    ["GATEWAY_PUBLIC_URL", "gateway.example", /^GATEWAY_PUBLIC_URL: write an absolute http or https address$/],
+    ["GATEWAY_PUBLIC_URL", "ftp://gateway.example", /^GATEWAY_PUBLIC_URL: write an absolute http/],
+    ["GATEWAY_RPM_LIVE", "0", /^GATEWAY_RPM_LIVE: write a whole number from 1 /],
+    ["GATEWAY_RPM_TEST", "many", /^GATEWAY_RPM_TEST: write a whole number/],
+    ["GATEWAY_RPM_IP", "-1", /^GATEWAY_RPM_IP: write a whole number from 0 /],
+    ["GATEWAY_BODY_MAX_BYTES", "32MiB", /^GATEWAY_BODY_MAX_BYTES: write a whole number/],
+    ["GATEWAY_HOLD_OUTPUT_TOKENS", "1e3", /^GATEWAY_HOLD_OUTPUT_TOKENS: write a whole number/],
+    ["GATEWAY_DRAIN_TIMEOUT_MS", "1.5", /^GATEWAY_DRAIN_TIMEOUT_MS: write a whole number/],
+    ["LOG_LEVEL", "verbose", /^LOG_LEVEL: write one of trace, debug, info/],
+    ["DATABASE_URL", "postgres://x", /^DATABASE_URL: .*unset it$/],
+    ["REDIS_URL", "redis://x", /^REDIS_URL: .*unset it$/],
+    ["PROVIDER_SCALEWAY", "x", /^PROVIDER_SCALEWAY: write PROVIDER_<SLUG>_API_KEY/],
+    ["PROVIDER_SCALEWAY_BASE_URL", "api.scaleway.ai", /^PROVIDER_SCALEWAY_BASE_URL: write an absolute http/],
+  ])("OPS-05 %s=%s is refused by name, with what to write", (name, value, message) => {
+    expect(problemsOf({ [name]: value })).toMatch(message);
+    expect(problemsOf({})).toBe("");
+  });
+
+  test("OPS-05 a _FILE twin gives the value; both, or a file that cannot be read, are refused by name", () => {
+    expect(readConfig({ GATEWAY_RPM_TEST_FILE: file() }).GATEWAY_RPM_TEST).toBe(7);
+    expect(readConfig({ PROVIDER_SCALEWAY_API_KEY_FILE: file() }).providers.apiKeys.get("SCALEWAY")).toBe("7");
+    for (const name of ["GATEWAY_RPM_TEST", "GATEWAY_ADMIN_TOKEN", "PROVIDER_SCALEWAY_API_KEY"]) {
+      const both = problemsOf({ [name]: "7", [`${name}_FILE`]: file() });
+      expect(both).toBe(`${name} and ${name}_FILE are both set: unset one of them`);
+      expect(problemsOf({ [`${name}_FILE`]: "/no/such/file" })).toBe(
+        `${name}_FILE: cannot read the file /no/such/file`,
+      );
+    }
+    expect(problemsOf({ DATABASE_URL_FILE: file() })).toMatch(/^DATABASE_URL: /);
+  });
+
+  test("OPS-05 the start stops with every wrong setting on stderr, exit 1, nothing on stdout and no folder made", async () => {
+    const folder = path.join(temporaryFolder(), "untouched");
+    const gateway = spawnGateway({
+      DATA_DIR: folder,
+      PORT: "http",
+      LOG_LEVEL: "loud",
+      GATEWAY_SANDBOX: "perhaps",
+      GATEWAY_ADMIN_TOKEN: "PLANTED-token",
+      GATEWAY_ADMIN_TOKEN_FILE: file(),
+      HOST_FILE: "/no/such/file",
+      PROVIDER_SCALEWAY_BASE_URL: "nowhere",
+    });
+    expect(await gateway.exited).toBe(1);
+    const lines = gateway.stderr().trim().split("\n");
+    for (const name of [
+      "PORT:",
+      "LOG_LEVEL:",
+      "GATEWAY_SANDBOX:",
+      "GATEWAY_ADMIN_TOKEN and",
+      "HOST_FILE:",
+      "PROVIDER_SCALEWAY_BASE_URL:",
+    ])
+      expect(
+        lines.some((line) => line.replace(/^error: /, "").startsWith(name)),
+        name,
+      ).toBe(true);
+    expect(lines).toHaveLength(6);
+    expect(gateway.stderr()).not.toContain("PLANTED");
+    expect(gateway.stdout()).toBe("");
+    expect(existsSync(folder)).toBe(false);
+  });
+
+  test("OPS-05 a setting that only the machine can judge is refused the same way", async () => {
+    const cases = [
+      { env: { DATA_DIR: "/proc/nothing/here" }, message: /^error: DATA_DIR: \/proc\/nothing\/here cannot be used/ },
+      { env: { HOST: "192.0.2.1" }, message: /^error: HOST: this machine has no address 192\.0\.2\.1/ },
+      { env: { GATEWAY_MASTER_KEY: "short" }, message: /^error: GATEWAY_MASTER_KEY: write 32 bytes/ },
+    ].map(({ env, message }) => ({ gateway: spawnGateway({ ...env }), message }));
+    for (const { gateway, message } of cases) {
+      expect(await gateway.exited).toBe(1);
+      expect(gateway.stderr()).toMatch(message);
+      expect(gateway.stderr().trim().split("\n")).toHaveLength(1);
+      expect(gateway.stdout()).toBe("");
+    }
+  });
+});
