@@ -18,6 +18,7 @@ import type { Snapshot } from "./domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "./domain/catalogue/load.ts";
 import { Health } from "./domain/routing/health.ts";
 import { excludedByPolicy, permitsModel } from "./domain/routing/policy.ts";
+import { Reach } from "./domain/routing/reach.ts";
 import { Directory } from "./domain/tenancy/directory.ts";
 import { isOperator } from "./edge/authenticate.ts";
 import { IpLimit } from "./edge/ip-limit.ts";
@@ -134,6 +135,7 @@ export async function start(config: Config): Promise<Running> {
     clock,
     snapshot: () => snapshot,
     connections,
+    reach: new Reach(snapshot, connections, isSpoken),
     health: new Health(),
     state,
     journal: books.journal,
@@ -283,8 +285,11 @@ function openEdge({ config, log, metrics, ...parts }: EdgeParts): Edge {
     patience: PATIENCE,
     credentials: [...config.providers.apiKeys.values()],
     rpmDefaults: { live: config.GATEWAY_RPM_LIVE, test: config.GATEWAY_RPM_TEST },
-    alarmed: (problem, requestId) =>
-      log.error({ requestId, code: problem.code, status: problem.status, detail: problem.detail }, problem.message),
+    alarmed: ({ code, status, detail, message }, requestId) => {
+      // Only a fault of the gateway itself is an error of its operator; the rest passes, or is a provider's.
+      const level = code === "internal_error" ? "error" : "warn";
+      log[level]({ requestId, code, status, detail }, message);
+    },
     answered: (route, status, durationMs) => metrics.answered(route, status, durationMs),
   });
 }

@@ -58,7 +58,7 @@ async function sendPieces(socket: Socket, pieces: readonly (string | Buffer)[], 
 }
 
 /** Every answer in the bytes, interim ones (100) left out. */
-function answersIn(bytes: Buffer): WireAnswer[] {
+export function answersIn(bytes: Buffer): WireAnswer[] {
   const answers: WireAnswer[] = [];
   let at = 0;
   while (at < bytes.length) {
