@@ -17,6 +17,9 @@ export type JsonProblem = { readonly problem: string };
 
 export const JSON_DEPTH_MAX = 128;
 
+/** `"__proto__"` with its quotes; escapes only make it longer. */
+const PROTO_BYTES = 11;
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const OPEN_BRACE = 0x7b;
@@ -95,7 +98,8 @@ function scanObject(bytes: Buffer): Scan | JsonProblem {
       if (after < 0) return { problem: "the body ends inside a string" };
       const next = skipSpace(bytes, after);
       if (bytes[next] === COLON) {
-        const key = readKey(bytes, at, after);
+        // Below the top only one key matters, and it cannot be shorter than this.
+        const key = depth === 1 || after - at >= PROTO_BYTES ? readKey(bytes, at, after) : undefined;
         if (key === "__proto__") return { problem: "the key __proto__ is not allowed" };
         if (depth === 1) {
           if (key !== undefined && members.has(key))

@@ -39,7 +39,10 @@ export async function admit(
     memberId: member?.id ?? null,
     nanos,
   });
-  if (verdict.is === "held") return;
+  if (verdict.is === "held") {
+    trail.heldNanos = nanos;
+    return;
+  }
   const needed = formatNanos(verdict.neededNanos);
   const available = formatNanos(verdict.availableNanos);
   throw fault("insufficient_credits", {

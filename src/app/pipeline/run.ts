@@ -4,7 +4,7 @@ import type { Surface } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import { type Plan, planAttempts } from "../../domain/routing/plan.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
-import { type Inbound, isSpoken, type Lane, laneFor, parameterSupport } from "../../io/upstream/lanes.ts";
+import { type Inbound, type Lane, laneFor, parameterSupport } from "../../io/upstream/lanes.ts";
 import { estimateInputTokens, needsOf } from "../../language/canon/needs.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { admit } from "./admit.ts";
@@ -73,6 +73,7 @@ function planFor(
 ): Plan {
   const { workspace } = principal;
   const snapshot = gateway.snapshot();
+  const nowMs = gateway.clock.nowMs();
   const expectedOutput = Math.min(call.maxOutputTokens ?? EXPECTED_OUTPUT_TOKENS, EXPECTED_OUTPUT_TOKENS);
   return planAttempts(
     {
@@ -84,10 +85,9 @@ function planFor(
     },
     {
       snapshot,
-      connections: gateway.connections,
+      anyReal: gateway.connections.anyReal,
+      reach: (modelId) => gateway.reach.of(modelId, surface, workspace.currency, nowMs),
       health: gateway.health,
-      nowMs: gateway.clock.nowMs(),
-      speaks: isSpoken,
       support: parameterSupport,
       expectedNanos: (price) => holdFor(inputTokens, expectedOutput, price, snapshot.currencies, workspace.currency),
     },

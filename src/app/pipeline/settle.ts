@@ -31,6 +31,14 @@ function countedUsage(metered: Metered, inputTokensEstimate: number): UsageRecor
   };
 }
 
+/** Figures beyond this many times what the model can hold at once are a provider's mistake. */
+const CONTEXTS_MAX = 4;
+
+function isBeyondReason(usage: Usage, { endpoint, model }: Attempt): boolean {
+  const context = endpoint.limits.contextTokens ?? model.contextTokens;
+  return context !== null && usage.inputTokens + usage.outputTokens > CONTEXTS_MAX * context;
+}
+
 /** Price and usage to a charge; figures nobody may be billed by fall back to the estimate. */
 function charged(
   gateway: Gateway,
@@ -41,14 +49,21 @@ function charged(
 ): { usage: UsageRecord; charge: Charge } {
   const { currencies } = gateway.snapshot();
   const { currency } = trail.principal.workspace;
-  const usage = countedUsage(metered, inputTokensEstimate);
+  const believed = metered.usage !== undefined && !isBeyondReason(metered.usage, attempt);
+  const usage = countedUsage(believed ? metered : { ...metered, usage: undefined }, inputTokensEstimate);
   try {
-    return { usage, charge: chargeFor(usage, attempt.price, currencies, currency) };
+    const charge = chargeFor(usage, attempt.price, currencies, currency);
+    return { usage, charge: usage.estimated ? bounded(charge, trail.heldNanos) : charge };
   } catch (error) {
-    if (!(error instanceof ImpossibleUsage)) throw error;
-    const estimate = countedUsage({ ...metered, usage: undefined }, inputTokensEstimate);
-    return { usage: estimate, charge: chargeFor(estimate, attempt.price, currencies, currency) };
+    if (!(error instanceof ImpossibleUsage) || !believed) throw error;
+    return charged(gateway, trail, attempt, { ...metered, usage: undefined }, inputTokensEstimate);
   }
+}
+
+/** An estimate is the gateway's own guess: it never takes more than the caller was told would be reserved. */
+function bounded(charge: Charge, mostNanos: bigint): Charge {
+  if (charge.nanos <= mostNanos) return charge;
+  return { nanos: mostNanos, record: { ...charge.record, nanos: mostNanos.toString() } };
 }
 
 /**

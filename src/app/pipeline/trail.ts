@@ -21,6 +21,8 @@ export class Trail {
   plan: Plan | undefined;
   served: Attempt | undefined;
   upstreamId: string | null = null;
+  /** What was reserved for it: no estimate is ever charged beyond. */
+  heldNanos = 0n;
   #firstByteMs: number | null = null;
 
   constructor(exchange: Exchange, principal: Principal, surface: Surface, clock: Clock) {

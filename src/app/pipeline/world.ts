@@ -2,6 +2,7 @@ import type { SharedState } from "../../domain/admission/admission.ts";
 import type { Connections, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import type { Health } from "../../domain/routing/health.ts";
+import type { Reach } from "../../domain/routing/reach.ts";
 import type { Policy } from "../../domain/tenancy/policy.ts";
 import type { Journal } from "../../io/journal/types.ts";
 import type { Transport } from "../../io/upstream/transport.ts";
@@ -12,6 +13,7 @@ export type Gateway = {
   readonly clock: Clock;
   readonly snapshot: () => Snapshot;
   readonly connections: Connections;
+  readonly reach: Reach;
   readonly health: Health;
   readonly state: SharedState;
   readonly journal: Journal;

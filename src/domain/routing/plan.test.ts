@@ -7,6 +7,7 @@ import { LEVELS, type LevelState, OPEN_POLICY, type Policy } from "../tenancy/po
 import { Health } from "./health.ts";
 import { type PlanRequest, planAttempts, type World } from "./plan.ts";
 import { excludedByPolicy } from "./policy.ts";
+import { Reach } from "./reach.ts";
 
 const money = (text: string) => {
   const value = parseDecimal(text);
@@ -109,10 +110,16 @@ function modelOf(id: string, more: Partial<Model> = {}): Model {
   };
 }
 
+function reachOf(snapshot: Snapshot, connected: "connected" | "not connected"): Reach {
+  const credential = () => (connected === "connected" ? ({ kind: "none" } as const) : undefined);
+  return new Reach(snapshot, { credential, baseUrl: ({ baseUrl }) => baseUrl ?? undefined, anyReal: true }, () => true);
+}
+
 function worldOf(
   endpoints: readonly Endpoint[],
   models: readonly Model[] = [modelOf("acme/one")],
   anyReal = true,
+  connected: "connected" | "not connected" = "connected",
 ): World & { health: Health } {
   const snapshot: Snapshot = {
     version: "1",
@@ -128,10 +135,9 @@ function worldOf(
   };
   return {
     snapshot,
-    connections: { credential: () => ({ kind: "none" }), baseUrl: ({ baseUrl }) => baseUrl ?? undefined, anyReal },
+    anyReal,
+    reach: (model) => reachOf(snapshot, connected).of(model, "chat", "EUR", 0),
     health: new Health(),
-    nowMs: 0,
-    speaks: () => true,
     support: (_endpoint, parameter) => (parameter === "top_k" ? "refused" : "taken"),
     expectedNanos: ({ inputPer1mTokens }) => inputPer1mTokens?.digits ?? 0n,
   };
@@ -177,7 +183,7 @@ test("an unknown model, an unknown router and a model without a connected provid
   const world = worldOf([endpointOf({ provider: "a" })]);
   expect(refusal(() => planAttempts(requestOf({ asked: "acme/none" }), world)).code).toBe("model_not_found");
   expect(refusal(() => planAttempts(requestOf({ asked: "@team/fast" }), world)).code).toBe("router_not_found");
-  const unconnected = { ...world, connections: { ...world.connections, credential: () => undefined } };
+  const unconnected = worldOf([endpointOf({ provider: "a" })], undefined, true, "not connected");
   const problem = refusal(() => planAttempts(requestOf(), unconnected));
   expect(problem.code).toBe("model_not_found");
   expect(problem.message).toContain("provider a is not connected");

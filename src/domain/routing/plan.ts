@@ -1,12 +1,12 @@
 import { type FaultCode, fault } from "../../contract/faults.ts";
-import { type Callable, type Usability, usability } from "../catalogue/callable.ts";
-import type { Connections, Endpoint, Model, Price, Snapshot } from "../catalogue/catalogue.ts";
+import type { Endpoint, Model, Price, Snapshot } from "../catalogue/catalogue.ts";
 import type { CandidateRecord, Surface } from "../record/record.ts";
 import type { Policy } from "../tenancy/policy.ts";
 import type { Attempt, Ranked } from "./attempt.ts";
 import { type Demand, type ParameterSupport, type Shortcoming, shortcomingOf } from "./capability.ts";
 import type { Health } from "./health.ts";
 import { type Exclusion, excludedByPolicy, permitsModel } from "./policy.ts";
+import type { Reached } from "./reach.ts";
 import { byScore } from "./score.ts";
 
 export type PlanRequest = {
@@ -21,11 +21,10 @@ export type PlanRequest = {
 /** Everything a plan is made from; the same world gives the same plan. */
 export type World = {
   readonly snapshot: Snapshot;
-  readonly connections: Connections;
+  /** True once any provider that is not simulated is connected. */
+  readonly anyReal: boolean;
+  readonly reach: (modelId: string) => Reached;
   readonly health: Health;
-  readonly nowMs: number;
-  /** Whether the gateway speaks the dialect of an endpoint. */
-  readonly speaks: (endpoint: Endpoint) => boolean;
   readonly support: ParameterSupport;
   /** What this request is expected to cost on an endpoint, in nano-units of the wallet. */
   readonly expectedNanos: (price: Price) => bigint;
@@ -90,10 +89,7 @@ function poolFor(request: PlanRequest, world: World): Pool {
       param: "model",
     });
   }
-  const callable = (world.snapshot.endpointsByModel.get(asked) ?? []).some(
-    (endpoint) => callableHere(endpoint, request, world).is === "callable",
-  );
-  if (callable && !permitsModel(asked, policy)) {
+  if (world.reach(asked).endpoints.length > 0 && !permitsModel(asked, policy)) {
     throw fault("model_not_permitted", {
       message: `The workspace does not allow the model ${asked}. An admin can add it to the allowed models.`,
       param: "model",
@@ -104,26 +100,16 @@ function poolFor(request: PlanRequest, world: World): Pool {
 
 /** Simulated models leave the pool once a real provider is connected; hidden ones are never chosen. */
 function isChoosable(model: Model, request: PlanRequest, world: World): boolean {
-  if (model.hidden || (model.sandbox && world.connections.anyReal)) return false;
+  if (model.hidden || (model.sandbox && world.anyReal)) return false;
   return model.surfaces.includes(request.surface) && permitsModel(model.id, request.policy);
-}
-
-function callableHere(endpoint: Endpoint, request: PlanRequest, world: World): Usability {
-  if (!world.speaks(endpoint))
-    return { is: "not_callable", why: "no_dialect", reason: `${endpoint.id} speaks a dialect the gateway does not` };
-  const { snapshot, connections, nowMs } = world;
-  return usability(endpoint, request.surface, { snapshot, connections, walletCurrency: request.walletCurrency, nowMs });
 }
 
 function passing(model: Model, sieve: Sieve): Attempt[] {
   const { request, world } = sieve;
   const attempts: Attempt[] = [];
-  for (const endpoint of world.snapshot.endpointsByModel.get(model.id) ?? []) {
-    const usable = callableHere(endpoint, request, world);
-    if (usable.is !== "callable") {
-      sieve.uncallable.push(usable.reason);
-      continue;
-    }
+  const { endpoints, obstacles } = world.reach(model.id);
+  if (endpoints.length === 0) sieve.uncallable.push(...obstacles);
+  for (const { endpoint, price, baseUrl } of endpoints) {
     const shortcoming = shortcomingOf(endpoint, model, request.demand, world.support);
     if (shortcoming !== undefined) {
       sieve.shortcomings.push({ ...shortcoming, endpoint: endpoint.id });
@@ -136,14 +122,9 @@ function passing(model: Model, sieve: Sieve): Attempt[] {
       sieve.candidates.push(excludedCandidate(endpoint, `${exclusion.rule}: ${exclusion.reason}`));
       continue;
     }
-    attempts.push(attemptAt(endpoint, model, usable, world));
+    attempts.push({ endpoint, model, price, baseUrl, expectedNanos: world.expectedNanos(price) });
   }
   return attempts;
-}
-
-function attemptAt(endpoint: Endpoint, model: Model, usable: Callable, world: World): Attempt {
-  const { price, baseUrl } = usable;
-  return { endpoint, model, price, baseUrl, expectedNanos: world.expectedNanos(price) };
 }
 
 function excludedCandidate(endpoint: Endpoint, reason: string): CandidateRecord {

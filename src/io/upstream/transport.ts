@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { Agent, type Dispatcher } from "undici";
+import { type Dispatcher, Pool } from "undici";
 
 /** How an upstream call ended before or inside its answer. */
 export type UpstreamFailure = {
@@ -48,7 +48,7 @@ const HEADER_BYTES_MAX = 64 * 1024;
 
 /** The one place that opens connections to providers. Redirects are never followed, answers never decompressed. */
 export function httpTransport(limits: TransportLimits): Transport {
-  const agent = new Agent({
+  const options: Pool.Options = {
     connections: limits.connections,
     pipelining: 1,
     headersTimeout: limits.firstByteTimeoutMs,
@@ -56,12 +56,29 @@ export function httpTransport(limits: TransportLimits): Transport {
     maxHeaderSize: HEADER_BYTES_MAX,
     keepAliveTimeout: 30_000,
     connect: { timeout: limits.connectTimeoutMs },
-  });
+  };
+  // One pool per origin; origins come from the catalogue and the operator's settings, so there are few.
+  const pools = new Map<string, Pool>();
+  const targets = new Map<string, Target>();
+  const targetOf = (url: string): Target => {
+    const known = targets.get(url);
+    if (known !== undefined) return known;
+    const { origin, pathname, search } = new URL(url);
+    const pool = pools.get(origin) ?? new Pool(origin, options);
+    pools.set(origin, pool);
+    const target = { pool, origin, path: `${pathname}${search}` };
+    targets.set(url, target);
+    return target;
+  };
   return {
-    send: (request, listener) => new HttpCall(agent, request, listener),
-    close: () => agent.destroy(),
+    send: (request, listener) => new HttpCall(targetOf(request.url), request, listener),
+    close: async () => {
+      await Promise.all([...pools.values()].map((pool) => pool.destroy()));
+    },
   };
 }
+
+type Target = { readonly pool: Pool; readonly origin: string; readonly path: string };
 
 class HttpCall implements UpstreamCall, Dispatcher.DispatchHandler {
   readonly #listener: UpstreamListener;
@@ -71,20 +88,10 @@ class HttpCall implements UpstreamCall, Dispatcher.DispatchHandler {
   #over = false;
   #abortedEarly = false;
 
-  constructor(agent: Agent, request: UpstreamRequest, listener: UpstreamListener) {
+  constructor({ pool, origin, path }: Target, { headers, body }: UpstreamRequest, listener: UpstreamListener) {
     this.#listener = listener;
-    const url = new URL(request.url);
     try {
-      agent.dispatch(
-        {
-          origin: url.origin,
-          path: `${url.pathname}${url.search}`,
-          method: "POST",
-          headers: request.headers,
-          body: request.body,
-        },
-        this,
-      );
+      pool.dispatch({ origin, path, method: "POST", headers, body }, this);
     } catch (error) {
       this.#fail("connect", error);
     }

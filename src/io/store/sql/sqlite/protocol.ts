@@ -5,7 +5,8 @@ export type SqlValue = string | number | bigint | null | Uint8Array;
 /** What the main thread asks of the SQLite worker. They are answered in order. */
 export type Ask =
   | { readonly is: "query"; readonly sql: string; readonly parameters: readonly SqlValue[] }
-  | { readonly is: "ingest"; readonly records: readonly string[] }
+  /** Records as JSON, one a line: one long text crosses to the worker far cheaper than many short ones. */
+  | { readonly is: "ingest"; readonly lines: string }
   | { readonly is: "close" };
 
 export type Question = { readonly number: number; readonly ask: Ask };
