@@ -49,14 +49,15 @@ function charged(
 ): { usage: UsageRecord; charge: Charge } {
   const { currencies } = gateway.snapshot();
   const { currency } = trail.principal.workspace;
+  const unmetered: Metered = { usage: undefined, outputChars: metered.outputChars };
   const believed = metered.usage !== undefined && !isBeyondReason(metered.usage, attempt);
-  const usage = countedUsage(believed ? metered : { ...metered, usage: undefined }, inputTokensEstimate);
+  const usage = countedUsage(believed ? metered : unmetered, inputTokensEstimate);
   try {
     const charge = chargeFor(usage, attempt.price, currencies, currency);
     return { usage, charge: usage.estimated ? bounded(charge, trail.heldNanos) : charge };
   } catch (error) {
     if (!(error instanceof ImpossibleUsage) || !believed) throw error;
-    return charged(gateway, trail, attempt, { ...metered, usage: undefined }, inputTokensEstimate);
+    return charged(gateway, trail, attempt, unmetered, inputTokensEstimate);
   }
 }
 

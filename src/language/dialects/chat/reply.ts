@@ -26,7 +26,7 @@ export function decodeReply(bytes: Buffer, ownId: string): WholeAnswer | undefin
   };
 }
 
-/** The provider's own usage object with the cost added, or one made from the gateway's count when it sent none. */
+/** The provider's own usage object with the cost added; where the gateway counted otherwise, what was counted. */
 export function encodeUsage(wire: unknown, counted: Usage, shown: ShownCost | undefined): JsonObject {
   const cost = shown === undefined ? {} : { cost: shown.cost, currency: shown.currency };
   const base = {
@@ -36,7 +36,9 @@ export function encodeUsage(wire: unknown, counted: Usage, shown: ShownCost | un
     prompt_tokens_details: { cached_tokens: counted.cachedTokens },
     completion_tokens_details: { reasoning_tokens: counted.reasoningTokens },
   };
-  return isJsonObject(wire) ? { ...base, ...wire, ...cost } : { ...base, ...cost };
+  if (!isJsonObject(wire)) return { ...base, ...cost };
+  const agreed = wire["prompt_tokens"] === base.prompt_tokens && wire["completion_tokens"] === base.completion_tokens;
+  return agreed ? { ...base, ...wire, ...cost } : { ...wire, ...base, ...cost };
 }
 
 /** Characters a message or a delta carries: text, reasoning, refusal and tool arguments. */

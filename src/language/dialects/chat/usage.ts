@@ -3,16 +3,16 @@ import { WireUsage } from "./wire.ts";
 
 /**
  * Usage of the chat-completions dialect: prompt_tokens includes cached and written ones. Servers that leave reasoning
- * out of completion_tokens are known by their total. Undefined when there are no figures, or impossible ones.
+ * out of completion_tokens are known by their total. Undefined when a figure is missing, which is not zero, or impossible.
  */
 export function decodeUsage(value: unknown): Usage | undefined {
   const parsed = WireUsage.safeParse(value);
   if (!parsed.success) return undefined;
   const wire = parsed.data;
-  if (wire.prompt_tokens == null && wire.completion_tokens == null) return undefined;
-  const inputTokens = wire.prompt_tokens ?? 0;
+  if (wire.prompt_tokens == null || wire.completion_tokens == null) return undefined;
+  const inputTokens = wire.prompt_tokens;
   const reasoningTokens = wire.completion_tokens_details?.reasoning_tokens ?? 0;
-  const stated = wire.completion_tokens ?? 0;
+  const stated = wire.completion_tokens;
   const usage: Usage = {
     inputTokens,
     cachedTokens: wire.prompt_tokens_details?.cached_tokens ?? wire.prompt_cache_hit_tokens ?? 0,
