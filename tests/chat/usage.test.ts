@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Tenant } from "../support/gateway.ts";
+import { chunksOf, costNanos, nanosOf, openScene, type Scene } from "../support/scene.ts";
+import { chatFrames, chatJson, sse } from "../support/upstream.ts";
+
+let scene: Scene;
+let tenant: Tenant;
+
+beforeAll(async () => {
+  scene = await openScene(["deepinfra"]);
+});
+afterAll(() => scene.close());
+beforeEach(async () => {
+  tenant = await scene.gateway.tenant();
+});
+
+const TEXT = "w".repeat(80);
+const COUNTED = 20;
+
+/** One answer with these figures, whole or streamed: what the client saw, the row, and what the ledger took. */
+async function answeredWith(usage: unknown, stream: boolean, content = TEXT) {
+  scene
+    .at("deepinfra")
+    .next(
+      stream
+        ? {
+            frames: [
+              ...chatFrames([content], { done: "missing" }),
+              sse({ id: "c", choices: [], usage }),
+              "data: [DONE]\n\n",
+            ],
+          }
+        : { json: chatJson({ content, usage }) },
+    );
+  const body = { stream, max_tokens: 100, ...(stream ? { stream_options: { include_usage: true } } : {}) };
+  const answer = await scene.chat(tenant.key, body);
+  expect(answer.status).toBe(200);
+  const [row] = await scene.rows(tenant);
+  const [charge] = await scene.charges(tenant);
+  const shown = stream ? chunksOf(answer.text).at(-1).usage : answer.body.usage;
+  return { shown, row, nanos: charge?.nanos ?? 0n };
+}
+
+describe.each([
+  ["whole", false],
+  ["streamed", true],
+])("figures of a provider, %s", (_, stream) => {
+  test("BILL-02 zero is zero: kept, shown, and free", async () => {
+    const { shown, row, nanos } = await answeredWith(
+      { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
+      stream,
+    );
+    expect(row.usage).toMatchObject({ input_tokens: 0, output_tokens: 0, estimated: false });
+    expect(shown).toMatchObject({ prompt_tokens: 0, completion_tokens: 0, cost: 0 });
+    expect(nanos).toBe(0n);
+    expect(await scene.charges(tenant)).toEqual([]);
+  });
+
+  test.each([
+    ["missing", undefined],
+    ["null", null],
+    ["empty", {}],
+    ["text", "12"],
+    ["of the wrong kind", { prompt_tokens: "12", completion_tokens: 5 }],
+    ["only half there", { prompt_tokens: 12 }],
+    ["only half there, the other half", { completion_tokens: 12, total_tokens: 24 }],
+    ["negative", { prompt_tokens: -12, completion_tokens: 5, total_tokens: -7 }],
+    ["negative where it counts", { prompt_tokens: 12, completion_tokens: -5, total_tokens: 7 }],
+    ["broken", { prompt_tokens: 12.5, completion_tokens: 5, total_tokens: 17.5 }],
+    ["beyond every number", { prompt_tokens: 1e300, completion_tokens: 5, total_tokens: 1e300 }],
+    ["beyond the model", { prompt_tokens: 12, completion_tokens: 500_000_000, total_tokens: 500_000_012 }],
+    ["beyond the model in the prompt", { prompt_tokens: 900_000_000, completion_tokens: 5, total_tokens: 900_000_005 }],
+    [
+      "more cached than sent",
+      { prompt_tokens: 12, completion_tokens: 5, prompt_tokens_details: { cached_tokens: 13 } },
+    ],
+    ["a negative cache", { prompt_tokens: 12, completion_tokens: 5, prompt_tokens_details: { cached_tokens: -900 } }],
+    [
+      "more reasoning than output",
+      { prompt_tokens: 12, completion_tokens: 5, completion_tokens_details: { reasoning_tokens: 6 } },
+    ],
+  ])(
+    "BILL-02 CHAT-07 %s: the gateway counts, says so, shows it, and charges no more than it held",
+    async (_, usage) => {
+      const { shown, row, nanos } = await answeredWith(usage, stream);
+      expect(row.usage).toMatchObject({ output_tokens: COUNTED, estimated: true });
+      expect(shown).toMatchObject({
+        prompt_tokens: row.usage.input_tokens,
+        completion_tokens: COUNTED,
+        total_tokens: row.usage.input_tokens + COUNTED,
+        prompt_tokens_details: { cached_tokens: 0 },
+        completion_tokens_details: { reasoning_tokens: 0 },
+        currency: "EUR",
+      });
+      expect(nanos).toBe(costNanos("deepinfra", { input: row.usage.input_tokens, output: COUNTED }));
+      expect(shown.cost).toBe(Number(nanos) / 1e9);
+      expect(nanosOf(row.cost)).toBe(nanos);
+    },
+  );
+
+  test("BILL-03 a count of the gateway's own never charges beyond the hold", async () => {
+    // A provider that was told to stop at 100 tokens and sends a hundred times as much, without figures.
+    const { nanos, row } = await answeredWith(undefined, stream, "w".repeat(40_000));
+    expect(row.usage).toMatchObject({ output_tokens: 10_000, estimated: true });
+    const stated = costNanos("deepinfra", { input: 0, output: 100 });
+    expect(nanos).toBeGreaterThan(stated);
+    expect(nanos).toBeLessThan(2n * stated);
+  });
+
+  test("BILL-03 figures of the provider are charged as they are, beyond the hold too", async () => {
+    const { nanos } = await answeredWith({ prompt_tokens: 1000, completion_tokens: 5000, total_tokens: 6000 }, stream);
+    expect(nanos).toBe(costNanos("deepinfra", { input: 1000, output: 5000 }));
+  });
+
+  test("CHAT-07 a server that leaves reasoning out of its output tokens: it is counted, shown and charged", async () => {
+    const wire = {
+      prompt_tokens: 291,
+      completion_tokens: 26,
+      total_tokens: 513,
+      prompt_tokens_details: { cached_tokens: 100 },
+      completion_tokens_details: { reasoning_tokens: 196 },
+      num_sources_used: 3,
+    };
+    const { shown, row, nanos } = await answeredWith(wire, stream);
+    expect(row.usage).toMatchObject({ input_tokens: 291, output_tokens: 222, reasoning_tokens: 196, estimated: false });
+    expect(shown).toMatchObject({ completion_tokens: 222, total_tokens: 513, num_sources_used: 3 });
+    expect(nanos).toBe(costNanos("deepinfra", { input: 291, output: 222 }));
+  });
+});
+
+describe("figures that come more than once", () => {
+  const figured = (figures: readonly (object | null | undefined)[]) =>
+    figures.map((usage, at) =>
+      sse({
+        id: "c",
+        object: "chat.completion.chunk",
+        choices: [{ index: 0, delta: { content: "word" }, finish_reason: at === figures.length - 1 ? "stop" : null }],
+        ...(usage === undefined ? {} : { usage }),
+      }),
+    );
+  const output = (tokens: number) => ({ prompt_tokens: 50, completion_tokens: tokens, total_tokens: 50 + tokens });
+
+  test.each([
+    ["cumulative", [output(1), output(2), output(3)], 3],
+    ["decreasing", [output(9), output(5), output(4)], 4],
+    ["repeated", [output(7), output(7), output(7)], 7],
+    ["followed by null", [output(6), null, null], 6],
+    ["followed by nothing", [output(6), undefined], 6],
+    ["followed by garbage", [output(8), { prompt_tokens: -1, completion_tokens: -1 }], 8],
+  ])("BILL-02 %s: the last good ones count, once", async (_, figures, tokens) => {
+    scene.at("deepinfra").next({ frames: [...figured(figures), "data: [DONE]\n\n"] });
+    const { text } = await scene.chat(tenant.key, { stream: true, stream_options: { include_usage: true } });
+    const [row] = await scene.rows(tenant);
+    expect(row.usage).toMatchObject({ input_tokens: 50, output_tokens: tokens, estimated: false });
+    const nanos = costNanos("deepinfra", { input: 50, output: tokens });
+    expect(await scene.charges(tenant)).toEqual([{ id: `charge:${row.id}`, nanos }]);
+    const chunks = chunksOf(text).filter(({ usage }) => usage != null);
+    expect(chunks).toHaveLength(1);
+    expect(chunks[0].usage).toMatchObject({ completion_tokens: tokens, cost: Number(nanos) / 1e9 });
+  });
+});
