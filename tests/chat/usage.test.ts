@@ -19,19 +19,17 @@ const COUNTED = 20;
 
 /** One answer with these figures, whole or streamed: what the client saw, the row, and what the ledger took. */
 async function answeredWith(usage: unknown, stream: boolean, content = TEXT) {
-  scene
-    .at("deepinfra")
-    .next(
-      stream
-        ? {
-            frames: [
-              ...chatFrames([content], { done: "missing" }),
-              sse({ id: "c", choices: [], usage }),
-              "data: [DONE]\n\n",
-            ],
-          }
-        : { json: chatJson({ content, usage }) },
-    );
+  scene.at("deepinfra").next(
+    stream
+      ? {
+          frames: [
+            ...chatFrames([content], { done: "missing" }),
+            sse({ id: "c", choices: [], usage }),
+            "data: [DONE]\n\n",
+          ],
+        }
+      : { json: chatJson({ content, usage }) },
+  );
   const body = { stream, max_tokens: 100, ...(stream ? { stream_options: { include_usage: true } } : {}) };
   const answer = await scene.chat(tenant.key, body);
   expect(answer.status).toBe(200);
