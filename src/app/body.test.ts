@@ -59,7 +59,7 @@ test("a body that is not one JSON object is invalid_json", async () => {
 
 test("the bytes of the body are kept beside its value", async () => {
   const read = await readJson(bodyOf('{ "name" : "x" }'));
-  expect(read.bytes.toString()).toBe('{ "name" : "x" }');
+  expect(read.text).toBe('{ "name" : "x" }');
   expect(read.value).toEqual({ name: "x" });
   expect(await readBody(bodyOf('{"name":"x"}'), Shape)).toEqual({ name: "x" });
 });

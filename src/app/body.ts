@@ -3,12 +3,11 @@ import { type Fault, fault } from "../contract/faults.ts";
 import { isJsonObject, type ParsedBody, parseJsonObject } from "../kit/json.ts";
 import type { Exchange } from "./exchange.ts";
 
-/** The body as one JSON object, with its bytes kept: a surface may forward them untouched. */
-export async function readJson(exchange: Pick<Exchange, "body">): Promise<ParsedBody & { readonly bytes: Buffer }> {
-  const bytes = await exchange.body();
-  const parsed = parseJsonObject(bytes);
+/** The body as one JSON object, with its text kept: a surface may forward it untouched. */
+export async function readJson(exchange: Pick<Exchange, "body">): Promise<ParsedBody> {
+  const parsed = parseJsonObject(await exchange.body());
   if ("problem" in parsed) throw notJson(parsed.problem);
-  return { ...parsed, bytes };
+  return parsed;
 }
 
 function notJson(problem: string): Fault {

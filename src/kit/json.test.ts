@@ -69,10 +69,9 @@ test("a deep or long body costs little: no recursion, no quadratic scan", () => 
 
 test("patches replace, add and take out members and leave every other byte", () => {
   const text = '{ "a" : 1,\n  "b":{"x":[1, 2]} , "c":"ü\\"," }';
-  const bytes = Buffer.from(text);
   const body = parse(text);
   if ("problem" in body) throw new Error(body.problem);
-  const patched = (patches: Parameters<typeof patchMembers>[2]) => patchMembers(bytes, body, patches).toString();
+  const patched = (patches: Parameters<typeof patchMembers>[1]) => patchMembers(body, patches);
   expect(patched([{ key: "a", json: "42" }])).toBe('{ "a" : 42,\n  "b":{"x":[1, 2]} , "c":"ü\\"," }');
   expect(patched([{ key: "d", json: "true" }])).toBe('{ "a" : 1,\n  "b":{"x":[1, 2]} , "c":"ü\\"," ,"d":true}');
   expect(patched([{ key: "c", json: null }])).toBe('{ "a" : 1,\n  "b":{"x":[1, 2]} }');
@@ -99,7 +98,7 @@ test("any set of patches gives the object one would expect", () => {
           if (json === null) delete expected[key];
           else expected[key] = JSON.parse(json);
         }
-        expect(JSON.parse(patchMembers(Buffer.from(text), body, patches).toString())).toEqual(expected);
+        expect(JSON.parse(patchMembers(body, patches))).toEqual(expected);
       },
     ),
   );

@@ -1,13 +1,15 @@
 import { isUtf8 } from "node:buffer";
 
-/** Where one member of the top-level object stands in the bytes. */
+/** Where one member of the top-level object stands in the text. */
 export type MemberSpan = { readonly keyStart: number; readonly valueStart: number; readonly valueEnd: number };
 
 export type JsonObject = { readonly [key: string]: unknown };
 
+/** One JSON object, parsed, with its text kept: a member can be replaced without touching any other character. */
 export type ParsedBody = {
   readonly value: JsonObject;
-  /** Top-level members by name, so that a member can be replaced without touching any other byte. */
+  readonly text: string;
+  /** Top-level members by name. */
   readonly members: ReadonlyMap<string, MemberSpan>;
   /** Offset of the closing brace. */
   readonly end: number;
@@ -18,7 +20,7 @@ export type JsonProblem = { readonly problem: string };
 export const JSON_DEPTH_MAX = 128;
 
 /** `"__proto__"` with its quotes; escapes only make it longer. */
-const PROTO_BYTES = 11;
+const PROTO_CHARS = 11;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -34,15 +36,17 @@ const COMMA = 0x2c;
  * and `__proto__` keys at any depth, because each of them is read differently by different readers.
  */
 export function parseJsonObject(bytes: Buffer): ParsedBody | JsonProblem {
-  if (!isUtf8(bytes)) return { problem: "the body is not valid UTF-8" };
-  let value: unknown;
+  return isUtf8(bytes) ? parseJsonText(bytes.toString("utf8")) : { problem: "the body is not valid UTF-8" };
+}
+
+export function parseJsonText(text: string): ParsedBody | JsonProblem {
   try {
     // The depth is checked first: a deeply nested body can block the process for seconds in JSON.parse.
-    const scan = scanObject(bytes);
+    const scan = scanObject(text);
     if ("problem" in scan) return scan;
-    value = JSON.parse(bytes.toString("utf8"));
+    const value: unknown = JSON.parse(text);
     if (!isJsonObject(value)) return { problem: "the body must be a JSON object" };
-    return { value, members: scan.members, end: scan.end };
+    return { value, text, members: scan.members, end: scan.end };
   } catch (error) {
     return { problem: error instanceof Error ? withoutExcerpt(error.message) : "the body is not valid JSON" };
   }
@@ -58,80 +62,77 @@ function withoutExcerpt(message: string): string {
 }
 
 /** Index just past the closing quote of the string that opens at `start`, or -1. */
-function stringEnd(bytes: Buffer, start: number): number {
-  let at = bytes.indexOf(QUOTE, start + 1);
+function stringEnd(text: string, start: number): number {
+  let at = text.indexOf('"', start + 1);
   while (at > 0) {
     let slashes = 0;
-    while (bytes[at - 1 - slashes] === BACKSLASH) slashes += 1;
+    while (text.charCodeAt(at - 1 - slashes) === BACKSLASH) slashes += 1;
     if (slashes % 2 === 0) return at + 1;
-    at = bytes.indexOf(QUOTE, at + 1);
+    at = text.indexOf('"', at + 1);
   }
   return -1;
 }
 
-function skipSpace(bytes: Buffer, start: number): number {
+const isSpace = (code: number) => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
+
+function skipSpace(text: string, start: number): number {
   let at = start;
-  let byte = bytes[at];
-  while (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09) byte = bytes[++at];
+  while (isSpace(text.charCodeAt(at))) at += 1;
   return at;
 }
 
 type Scan = { members: Map<string, MemberSpan>; end: number };
 
 /** One pass over the structure; strings are skipped natively, so a large image in the body costs little. */
-function scanObject(bytes: Buffer): Scan | JsonProblem {
+function scanObject(text: string): Scan | JsonProblem {
   const members = new Map<string, MemberSpan>();
   let depth = 0;
   let end = -1;
   let openKey: string | undefined;
-  let openKeyStart = 0;
-  let openValueStart = 0;
-  const closeMember = (at: number) => {
-    if (openKey === undefined) return;
-    members.set(openKey, { keyStart: openKeyStart, valueStart: openValueStart, valueEnd: trimEnd(bytes, at) });
-    openKey = undefined;
-  };
-  for (let at = 0; at < bytes.length; at += 1) {
-    const byte = bytes[at];
-    if (byte === QUOTE) {
-      const after = stringEnd(bytes, at);
+  let keyStart = 0;
+  let valueStart = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) {
+      const after = stringEnd(text, at);
       if (after < 0) return { problem: "the body ends inside a string" };
-      const next = skipSpace(bytes, after);
-      if (bytes[next] === COLON) {
+      const next = skipSpace(text, after);
+      if (text.charCodeAt(next) === COLON) {
         // Below the top only one key matters, and it cannot be shorter than this.
-        const key = depth === 1 || after - at >= PROTO_BYTES ? readKey(bytes, at, after) : undefined;
+        const key = depth === 1 || after - at >= PROTO_CHARS ? readKey(text, at, after) : undefined;
         if (key === "__proto__") return { problem: "the key __proto__ is not allowed" };
-        if (depth === 1) {
-          if (key !== undefined && members.has(key))
-            return { problem: `the top-level key "${key.slice(0, 64)}" is given twice` };
+        if (depth === 1 && key !== undefined) {
+          if (members.has(key)) return { problem: `the top-level key "${key.slice(0, 64)}" is given twice` };
           openKey = key;
-          openKeyStart = at;
-          openValueStart = skipSpace(bytes, next + 1);
+          keyStart = at;
+          valueStart = skipSpace(text, next + 1);
         }
       }
       at = after - 1;
-    } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+    } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
       depth += 1;
       if (depth > JSON_DEPTH_MAX) return { problem: `the body is nested deeper than ${JSON_DEPTH_MAX} levels` };
-    } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
-      if (depth === 1) {
-        closeMember(at);
-        end = at;
+    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET || (code === COMMA && depth === 1)) {
+      if (depth === 1 && openKey !== undefined) {
+        members.set(openKey, { keyStart, valueStart, valueEnd: trimEnd(text, at) });
+        openKey = undefined;
       }
+      if (code === COMMA) continue;
+      if (depth === 1) end = at;
       depth -= 1;
-    } else if (byte === COMMA && depth === 1) closeMember(at);
+    }
   }
   return { members, end };
 }
 
-function trimEnd(bytes: Buffer, end: number): number {
+function trimEnd(text: string, end: number): number {
   let at = end;
-  while (at > 0 && (bytes[at - 1] ?? 0) <= 0x20) at -= 1;
+  while (at > 0 && isSpace(text.charCodeAt(at - 1))) at -= 1;
   return at;
 }
 
-function readKey(bytes: Buffer, start: number, after: number): string | undefined {
-  const raw = bytes.toString("utf8", start + 1, after - 1);
+function readKey(text: string, start: number, after: number): string | undefined {
+  const raw = text.slice(start + 1, after - 1);
   if (!raw.includes("\\")) return raw;
   const decoded: unknown = JSON.parse(`"${raw}"`);
   return typeof decoded === "string" ? decoded : undefined;
@@ -142,36 +143,31 @@ export type MemberPatch = { readonly key: string; readonly json: string | null }
 
 type Edit = { readonly start: number; readonly end: number; readonly text: string };
 
-/** Replaces, adds or takes out top-level members and leaves every other byte as it was. */
-export function patchMembers(
-  bytes: Buffer,
-  body: Pick<ParsedBody, "members" | "end">,
-  patches: readonly MemberPatch[],
-): Buffer {
+/** Replaces, adds or takes out top-level members and leaves every other character as it was. */
+export function patchMembers(body: Omit<ParsedBody, "value">, patches: readonly MemberPatch[]): string {
   const edits: Edit[] = [];
-  const added: string[] = [];
-  const removed = new Set<string>();
+  let added = "";
+  let removed: Set<string> | undefined;
   for (const { key, json } of patches) {
     const span = body.members.get(key);
     if (json === null) {
-      if (span !== undefined) removed.add(key);
-    } else if (span === undefined) added.push(`${JSON.stringify(key)}:${json}`);
+      if (span !== undefined) removed = (removed ?? new Set()).add(key);
+    } else if (span === undefined) added += `${added === "" ? "" : ","}${JSON.stringify(key)}:${json}`;
     else edits.push({ start: span.valueStart, end: span.valueEnd, text: json });
   }
-  if (removed.size > 0) edits.push(...cutsFor(body.members, removed));
-  if (added.length > 0) {
-    const kept = body.members.size - removed.size;
-    edits.push({ start: body.end, end: body.end, text: `${kept > 0 ? "," : ""}${added.join(",")}` });
+  if (removed !== undefined) edits.push(...cutsFor(body.members, removed));
+  if (added !== "") {
+    const kept = body.members.size - (removed?.size ?? 0);
+    edits.push({ start: body.end, end: body.end, text: kept > 0 ? `,${added}` : added });
   }
-  edits.sort((a, b) => a.start - b.start);
-  const pieces: Buffer[] = [];
+  if (edits.length > 1) edits.sort((a, b) => a.start - b.start);
+  let text = "";
   let from = 0;
-  for (const { start, end, text } of edits) {
-    pieces.push(bytes.subarray(from, start), Buffer.from(text));
-    from = end;
+  for (const edit of edits) {
+    text += body.text.slice(from, edit.start) + edit.text;
+    from = edit.end;
   }
-  pieces.push(bytes.subarray(from));
-  return Buffer.concat(pieces);
+  return text + body.text.slice(from);
 }
 
 /** A member goes with the comma behind it; members behind the last kept one go with the comma before them. */

@@ -4,8 +4,13 @@ import type { Call } from "../../language/canon/call.ts";
 import type { Trail } from "./trail.ts";
 
 /** What every inference answer says of who served it. */
-export function headersFor(trail: Trail, plan: Plan, lane: Lane | undefined, call: Call): Record<string, string> {
-  const headers: Record<string, string> = {};
+export function addHeaders(
+  headers: Record<string, string>,
+  trail: Trail,
+  plan: Plan,
+  lane: Lane | undefined,
+  call: Call,
+): void {
   const endpoint = trail.served?.endpoint;
   if (endpoint !== undefined) {
     headers["x-svc-model"] = endpoint.model;
@@ -22,7 +27,6 @@ export function headersFor(trail: Trail, plan: Plan, lane: Lane | undefined, cal
     headers["x-svc-reasoning-effort"] = call.reasoning.effort;
     headers["x-svc-reasoning-chosen-by"] = "caller";
   }
-  return headers;
 }
 
 /** The plan's reason, and what came of it when the first choice failed. ASCII only: it travels in a header. */

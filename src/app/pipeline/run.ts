@@ -9,7 +9,7 @@ import { estimateInputTokens, needsOf } from "../../language/canon/needs.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { admit } from "./admit.ts";
 import { tryOnce } from "./attempt.ts";
-import { headersFor } from "./headers.ts";
+import { addHeaders } from "./headers.ts";
 import type { Ended, Outcome } from "./outcome.ts";
 import { Relay } from "./relay.ts";
 import { type Metered, settleFree, settleUsed } from "./settle.ts";
@@ -171,15 +171,17 @@ class Request {
     this.#gateway.journal
       .append({ t: "open", id: requestId, workspaceId: principal.workspace.id, atMs, record: this.#trail.open() })
       .catch(() => undefined);
-    this.#sink.start(200, {
-      ...this.#headers(),
-      "content-type": "text/event-stream; charset=utf-8",
-      "cache-control": "no-cache",
-    });
+    const headers = this.#headers();
+    headers["content-type"] = "text/event-stream; charset=utf-8";
+    headers["cache-control"] = "no-cache";
+    this.#sink.start(200, headers);
   }
 
+  /** The call's own headers with what every inference answer says; each request has one set of its own. */
   #headers(): Record<string, string> {
-    return { ...this.#exchange.baseHeaders, ...headersFor(this.#trail, this.#plan, this.#lane, this.#inbound.call) };
+    const { baseHeaders } = this.#exchange;
+    addHeaders(baseHeaders, this.#trail, this.#plan, this.#lane, this.#inbound.call);
+    return baseHeaders;
   }
 
   async #conclude(attempt: Attempt, outcome: Ended): Promise<void> {
@@ -206,11 +208,10 @@ class Request {
     const { usage, shown } = await this.#settle(attempt, answer, { status: 200, errorCode: null });
     this.#measure(attempt);
     const body = answer.render(usage, shown);
-    this.#sink.start(200, {
-      ...this.#headers(),
-      "content-type": "application/json",
-      "content-length": String(body.length),
-    });
+    const headers = this.#headers();
+    headers["content-type"] = "application/json";
+    headers["content-length"] = String(Buffer.byteLength(body));
+    this.#sink.start(200, headers);
     this.#sink.end(body);
   }
 

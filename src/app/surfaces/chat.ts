@@ -18,5 +18,5 @@ export function chatHandlers(gateway: Gateway): Record<string, Handler> {
 async function decodeChat(exchange: Exchange): Promise<Inbound> {
   const body = await readJson(exchange);
   const request = decodeWith(ChatRequest, body.value);
-  return { dialect: "chat", call: decodeCall(request), request, bytes: body.bytes, body };
+  return { dialect: "chat", call: decodeCall(request), request, body };
 }

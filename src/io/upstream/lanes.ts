@@ -10,12 +10,11 @@ import { decodeReply } from "../../language/dialects/chat/reply.ts";
 import { directPatches } from "../../language/dialects/chat/request.ts";
 import { DirectStream } from "../../language/dialects/chat/stream.ts";
 
-/** A request as it came in: decoded once, its bytes kept. */
+/** A request as it came in: decoded once, its text kept. */
 export type Inbound = {
   readonly dialect: "chat";
   readonly call: Call;
   readonly request: ChatRequest;
-  readonly bytes: Buffer;
   readonly body: ParsedBody;
 };
 
@@ -24,7 +23,7 @@ export type Lane = {
   /** Which of the provider's APIs is called: the value of X-Svc-Upstream-Surface. */
   readonly surface: "chat" | "responses" | "messages";
   readonly path: string;
-  encode(): Buffer;
+  encode(): string;
   decodeWhole(bytes: Buffer): WholeAnswer | undefined;
   openStream(): AnswerStream;
   decodeProblem(body: unknown, status: number): UpstreamProblem;
@@ -45,11 +44,11 @@ export function parameterSupport(_endpoint: Endpoint, parameter: string): "taken
 
 /** Same dialect on both sides: the client's bytes with named patches, the provider's bytes with named patches. */
 export function laneFor(inbound: Inbound, endpoint: Endpoint, ownId: string): Lane {
-  const { request, call, bytes, body } = inbound;
+  const { request, call, body } = inbound;
   return {
     surface: "chat",
     path: "/chat/completions",
-    encode: () => patchMembers(bytes, body, directPatches(request, call, endpoint.upstreamModel)),
+    encode: () => patchMembers(body, directPatches(request, call, endpoint.upstreamModel)),
     decodeWhole: (answer) => decodeReply(answer, ownId),
     openStream: () => new DirectStream(ownId, call.includeUsage),
     decodeProblem,

@@ -20,7 +20,7 @@ export type BodyReader = {
 export type UpstreamRequest = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: Buffer;
+  readonly body: string;
 };
 
 export type UpstreamListener = {

@@ -12,7 +12,7 @@ export type WholeAnswer = {
   readonly upstreamId: string | null;
   /** Characters of everything the model wrote: what an estimate counts. */
   readonly outputChars: number;
-  render(counted: Usage, shown: ShownCost | undefined): Buffer;
+  render(counted: Usage, shown: ShownCost | undefined): string;
 };
 
 /** What one frame of a provider's stream means for the relay; `text` is what the client gets of it. */

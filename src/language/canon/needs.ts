@@ -11,10 +11,11 @@ export function needsOf(call: Call): NeedSource[] {
   const needs: NeedSource[] = [];
   if (call.tools.length > 0) needs.push({ need: "tools", param: "tools" });
   if (call.responseFormat === "json_schema") needs.push({ need: "json_schema", param: "response_format" });
-  for (const [turnIndex, turn] of call.turns.entries()) {
-    for (const [partIndex, part] of turn.parts.entries()) {
-      const need = MEDIA_NEEDS[part.is];
-      if (need !== undefined) needs.push({ need, param: `messages.${turnIndex}.content.${partIndex}` });
+  for (let turn = 0; turn < call.turns.length; turn += 1) {
+    const parts = call.turns[turn]?.parts ?? [];
+    for (let part = 0; part < parts.length; part += 1) {
+      const need = MEDIA_NEEDS[parts[part]?.is ?? "text"];
+      if (need !== undefined) needs.push({ need, param: `messages.${turn}.content.${part}` });
     }
   }
   return needs;

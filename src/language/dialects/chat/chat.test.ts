@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ChatRequest } from "../../../contract/schemas/chat.ts";
-import { parseJsonObject, patchMembers } from "../../../kit/json.ts";
+import { parseJsonText, patchMembers } from "../../../kit/json.ts";
 import { SseReader } from "../../../kit/sse.ts";
 import type { Usage } from "../../canon/usage.ts";
 import { decodeProblem } from "./errors.ts";
@@ -13,11 +13,10 @@ import { decodeUsage } from "./usage.ts";
 const MINIMAL = { model: "m", messages: [{ role: "user", content: "hi" }] };
 
 function sentUpstream(text: string): { text: string; value: Record<string, unknown> } {
-  const bytes = Buffer.from(text);
-  const body = parseJsonObject(bytes);
+  const body = parseJsonText(text);
   if ("problem" in body) throw new Error(body.problem);
   const request = ChatRequest.parse(body.value);
-  const out = patchMembers(bytes, body, directPatches(request, decodeCall(request), "up/model")).toString();
+  const out = patchMembers(body, directPatches(request, decodeCall(request), "up/model"));
   return { text: out, value: JSON.parse(out) };
 }
 
@@ -289,7 +288,7 @@ test("a whole answer keeps its bytes but for id and usage", () => {
   const wire =
     '{\n "id": "up-1", "object":"chat.completion", "choices":[{"index":0,"message":{"role":"assistant","content":"h\\u00ef"},"finish_reason":"stop"}], "usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}, "x":1.50 }';
   const answer = decodeReply(Buffer.from(wire), "chatcmpl-ours");
-  const text = answer?.render(USAGE, { cost: 0.25, currency: "EUR" }).toString() ?? "";
+  const text = answer?.render(USAGE, { cost: 0.25, currency: "EUR" }) ?? "";
   expect(
     text.startsWith(
       '{\n "id": "chatcmpl-ours", "object":"chat.completion", "choices":[{"index":0,"message":{"role":"assistant","content":"h\\u00ef"}',

@@ -19,7 +19,7 @@ export function decodeReply(bytes: Buffer, ownId: string): WholeAnswer | undefin
     upstreamId: typeof id === "string" && id !== "" ? id : null,
     outputChars,
     render: (counted, shown) =>
-      patchMembers(bytes, body, [
+      patchMembers(body, [
         { key: "id", json: JSON.stringify(ownId) },
         { key: "usage", json: JSON.stringify(encodeUsage(usage, counted, shown)) },
       ]),

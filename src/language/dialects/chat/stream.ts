@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, parseJsonObject, patchMembers } from "../../../kit/json.ts";
+import { isJsonObject, type JsonObject, parseJsonText, patchMembers } from "../../../kit/json.ts";
 import type { SseFrame } from "../../../kit/sse.ts";
 import type { AnswerStream, Piece, ShownCost } from "../../canon/answer.ts";
 import type { Usage } from "../../canon/usage.ts";
@@ -120,7 +120,6 @@ function withoutUsage(data: string, chunk: JsonObject, ownId: string): string {
 }
 
 function patched(data: string, key: string, json: string | null): string {
-  const bytes = Buffer.from(data);
-  const body = parseJsonObject(bytes);
-  return "problem" in body ? data : patchMembers(bytes, body, [{ key, json }]).toString();
+  const body = parseJsonText(data);
+  return "problem" in body ? data : patchMembers(body, [{ key, json }]);
 }

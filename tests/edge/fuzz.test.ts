@@ -1,0 +1,427 @@
+import fc from "fast-check";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { ChatRequest } from "../../src/contract/schemas/chat.ts";
+import { cleanUp, type GatewayProcess, spawnGateway } from "./child.ts";
+import { CHAT, type Exchanged, exchange, expectEnvelope, expectWireEnvelope, HELLO } from "./wire.ts";
+
+const SEED = 20_261_115;
+const BODY_MAX = 256 * 1024;
+const MEMORY_GROWTH_MAX = 256 * 1024 * 1024;
+
+let gateway: GatewayProcess;
+let url: string;
+let key: string;
+let memoryAtFirst: number;
+
+beforeAll(async () => {
+  gateway = spawnGateway({
+    GATEWAY_RPM_IP: "0",
+    GATEWAY_RPM_TEST: "1000000",
+    GATEWAY_BODY_MAX_BYTES: String(BODY_MAX),
+  });
+  url = await gateway.ready();
+  key = /^Key {6}(\S+)$/m.exec(gateway.stdout())?.[1] ?? "";
+  await normalCall();
+  memoryAtFirst = await memory();
+});
+afterAll(cleanUp);
+
+/** Whatever was done to it, the gateway lives, serves and has not failed inside. */
+afterEach(async () => {
+  expect(gateway.child.exitCode).toBeNull();
+  await normalCall();
+  expect(gateway.stderr()).not.toMatch(/internal_error|"level":(?:50|60)| {4}at /);
+});
+
+async function normalCall(): Promise<void> {
+  const answer = await post(JSON.stringify(HELLO));
+  expect(answer.status, answer.text).toBe(200);
+}
+
+async function post(body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) {
+  const answer = await fetch(`${url}${CHAT}`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...headers },
+    body,
+    signal: AbortSignal.timeout(10_000),
+  });
+  return { status: answer.status, headers: answer.headers, text: await answer.text() };
+}
+
+async function memory(): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  return Number(/^gateway_resident_memory_bytes (\S+)$/m.exec(text)?.[1]);
+}
+
+/** Every answer is a success or a whole envelope of a client's fault, and the gateway ended it by itself. */
+function expectSober({ answers, ended, text }: Exchanged): void {
+  expect(ended, text.slice(0, 300)).toBe("closed");
+  for (const answer of answers) {
+    expect(answer.status, answer.body).toBeLessThan(500);
+    if (answer.status >= 400 && answer.body !== "") expectWireEnvelope(answer);
+  }
+  if (text !== "") expect(answers.length, text.slice(0, 300)).toBeGreaterThan(0);
+}
+
+const BODY = JSON.stringify(HELLO);
+const head = (...lines: readonly string[]) => `${lines.join("\r\n")}\r\n\r\n`;
+const postHead = (...lines: readonly string[]) =>
+  head(`POST ${CHAT} HTTP/1.1`, "Host: a", `Authorization: Bearer ${key}`, "Content-Type: application/json", ...lines);
+const chunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
+
+describe("malformed HTTP", () => {
+  /** Name, the bytes, the status of the first answer; null where closing without a word is right. */
+  const CORPUS: readonly (readonly [string, () => string | Buffer, number | null])[] = [
+    ["nothing", () => "", null],
+    ["line breaks", () => "\r\n\r\n\r\n", null],
+    ["a made-up method", () => head("FOO / HTTP/1.1", "Host: a"), 400],
+    ["a method in lower case", () => head("get /healthz HTTP/1.1", "Host: a"), 400],
+    ["a very long method", () => head(`${"A".repeat(50_000)} / HTTP/1.1`, "Host: a"), 400],
+    ["a tunnel", () => head("CONNECT a:443 HTTP/1.1", "Host: a"), 405],
+    ["HTTP/2 by prior knowledge", () => "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400],
+    ["a TLS hello", () => Buffer.from("16030100c8010000c40303aabbcc", "hex"), 400],
+    ["SSH", () => "SSH-2.0-OpenSSH_9.9\r\n", 400],
+    ["a later version", () => head("GET /healthz HTTP/1.2", "Host: a"), 400],
+    ["no version", () => head("GET /healthz"), 200],
+    ["HTTP/1.0 without Host", () => head("GET /healthz HTTP/1.0"), 200],
+    ["HTTP/1.1 without Host", () => head("GET /healthz HTTP/1.1"), 400],
+    ["OPTIONS of everything", () => head("OPTIONS * HTTP/1.1", "Host: a", "Connection: close"), 404],
+    ["length and chunks", () => `${postHead("Content-Length: 5", "Transfer-Encoding: chunked")}0\r\n\r\n`, 400],
+    ["chunks and length", () => `${postHead("Transfer-Encoding: chunked", "Content-Length: 5")}0\r\n\r\n`, 400],
+    ["two lengths", () => `${postHead("Content-Length: 5", "Content-Length: 6")}hello!`, 400],
+    ["one length twice", () => `${postHead("Content-Length: 5", "Content-Length: 5")}hello`, 400],
+    ["a list of lengths", () => `${postHead("Content-Length: 5, 5")}hello`, 400],
+    ["a negative length", () => `${postHead("Content-Length: -1")}hello`, 400],
+    ["a length with a sign", () => `${postHead("Content-Length: +5")}hello`, 400],
+    ["a length in hex", () => `${postHead("Content-Length: 0x5")}hello`, 400],
+    ["a length beyond 2^64", () => postHead("Content-Length: 99999999999999999999999"), 400],
+    ["a length beyond 2^53", () => postHead("Content-Length: 9007199254740993"), 413],
+    ["a length with letters", () => postHead("Content-Length: 5x"), 400],
+    ["an empty length", () => postHead("Content-Length:"), 400],
+    ["a body shorter than its length", () => `${postHead("Content-Length: 500")}{"model":`, 400],
+    ["identity coding", () => `${postHead("Transfer-Encoding: identity")}hello`, 400],
+    ["an unknown coding", () => `${postHead("Transfer-Encoding: xchunked")}5\r\nhello\r\n0\r\n\r\n`, 400],
+    ["chunked not last", () => `${postHead("Transfer-Encoding: chunked, gzip")}5\r\nhello\r\n0\r\n\r\n`, 400],
+    ["two codings", () => `${postHead("Transfer-Encoding: chunked", "Transfer-Encoding: identity")}0\r\n\r\n`, 400],
+    ["a bad chunk size", () => `${postHead("Transfer-Encoding: chunked")}zz\r\nhello\r\n0\r\n\r\n`, 400],
+    ["a negative chunk size", () => `${postHead("Transfer-Encoding: chunked")}-5\r\nhello\r\n0\r\n\r\n`, 400],
+    ["a huge chunk size", () => `${postHead("Transfer-Encoding: chunked")}ffffffffffffffffff\r\nhello`, 400],
+    ["a chunk size in spaces", () => `${postHead("Transfer-Encoding: chunked")}  5\r\nhello\r\n0\r\n\r\n`, 400],
+    ["a chunk longer than its size", () => `${postHead("Transfer-Encoding: chunked")}2\r\nhello\r\n0\r\n\r\n`, 400],
+    ["chunks that end early", () => `${postHead("Transfer-Encoding: chunked")}5\r\nhel`, 400],
+    ["chunks without the last", () => `${postHead("Transfer-Encoding: chunked")}${chunk(BODY)}`, 400],
+    ["a giant chunk extension", () => `${postHead("Transfer-Encoding: chunked")}5;${"a".repeat(40_000)}\r\nhello`, 400],
+    ["a folded header", () => head("GET /healthz HTTP/1.1", "Host: a", "X-A: b", " c"), 400],
+    ["a space before the colon", () => head("GET /healthz HTTP/1.1", "Host : a"), 400],
+    ["a header without a colon", () => head("GET /healthz HTTP/1.1", "Host: a", "nonsense"), 400],
+    ["a header without a name", () => head("GET /healthz HTTP/1.1", "Host: a", ": b"), 400],
+    ["bare line feeds", () => "GET /healthz HTTP/1.1\nHost: a\n\n", 400],
+    ["bare carriage returns", () => "GET /healthz HTTP/1.1\rHost: a\r\r", 400],
+    ["NUL in a header", () => head("GET /healthz HTTP/1.1", "Host: a", "X-A: b\0c"), 400],
+    ["NUL in the path", () => head("GET /heal\0thz HTTP/1.1", "Host: a"), 400],
+    ["a space in the path", () => head("GET /a b HTTP/1.1", "Host: a"), 400],
+    ["UTF-8 in the path", () => Buffer.from(head("GET /v1/modèles HTTP/1.1", "Host: a", "Connection: close")), null],
+    ["a header over the limit", () => head("GET /healthz HTTP/1.1", "Host: a", `X-A: ${"a".repeat(40_000)}`), 431],
+    [
+      "headers over the limit",
+      () => head("GET / HTTP/1.1", ...Array.from({ length: 4000 }, (_, n) => `x${n}: aa`)),
+      431,
+    ],
+    ["a path over the limit", () => head(`GET /${"a".repeat(40_000)} HTTP/1.1`, "Host: a"), 431],
+    [
+      "an unknown expectation",
+      () => `${postHead("Expect: miracles", `Content-Length: ${BODY.length}`, "Connection: close")}${BODY}`,
+      200,
+    ],
+    ["an expectation without a body", () => postHead("Expect: 100-continue", "Content-Length: 50"), 400],
+    ["garbage behind a request", () => `${head("GET /healthz HTTP/1.1", "Host: a")}GARBAGE\r\n\r\n`, null],
+    [
+      "trailers that repeat a header",
+      () =>
+        `${postHead("Transfer-Encoding: chunked", "Connection: close")}${chunk(BODY)}0\r\nAuthorization: Bearer x\r\n\r\n`,
+      200,
+    ],
+    [
+      "an upgrade",
+      () => head("GET /healthz HTTP/1.1", "Host: a", "Connection: Upgrade, close", "Upgrade: websocket"),
+      200,
+    ],
+    [
+      "an upgrade to h2c",
+      () =>
+        head(
+          "GET /healthz HTTP/1.1",
+          "Host: a",
+          "Connection: Upgrade, HTTP2-Settings, close",
+          "Upgrade: h2c",
+          "HTTP2-Settings: AAMAAABk",
+        ),
+      200,
+    ],
+  ];
+
+  test.each(CORPUS)("ERR-01 %s", async (_, bytes, status) => {
+    // A client that ends its side is taken to have hung up, so those that are to be served leave it open.
+    const done = await exchange(url, [bytes()], status === 200 ? {} : { half: "closed" });
+    expectSober(done);
+    if (status !== null) expect(done.answers[0]?.status, done.text.slice(0, 300)).toBe(status);
+  });
+
+  test("ERR-01 garbage behind a request whose stream has begun cuts the connection and writes nothing into the stream", async () => {
+    const body = JSON.stringify({
+      ...HELLO,
+      stream: true,
+      messages: [{ role: "user", content: "many words ".repeat(40) }],
+    });
+    const done = await exchange(url, [`${postHead(`Content-Length: ${body.length}`)}${body}`, "GARBAGE\r\n\r\n"], {
+      gapMs: 60,
+    });
+    expect(done.ended).toBe("closed");
+    expect(done.text).toMatch(/^HTTP\/1\.1 200 OK/);
+    expect(done.text.match(/HTTP\/1\.1/g)).toHaveLength(1);
+  });
+
+  test("ERR-01 requests that are pipelined are answered in their order", async () => {
+    const three = ["/healthz", "/nowhere", "/v1/public/currencies"].map((path, at) =>
+      head(`GET ${path} HTTP/1.1`, "Host: a", ...(at === 2 ? ["Connection: close"] : [])),
+    );
+    const done = await exchange(url, [three.join("")]);
+    expect(done.answers.map(({ status }) => status)).toEqual([200, 404, 200]);
+  });
+});
+
+describe("random HTTP", () => {
+  const runs = { seed: SEED, endOnFailure: true };
+  const byte = fc.integer({ min: 0, max: 255 });
+  const token = fc.string({ unit: fc.constantFrom(..."abcXYZ019-_!#$%&'*+.^`|~"), minLength: 1, maxLength: 12 });
+
+  test("ERR-01 a good request with any of its bytes changed, added or taken out", async () => {
+    const good = Buffer.from(`${postHead(`Content-Length: ${BODY.length}`, "Connection: close")}${BODY}`);
+    const edit = fc.tuple(fc.nat(good.length - 1), fc.constantFrom("set", "add", "cut" as const), byte);
+    const edited = (edits: readonly (readonly [number, string, number])[]) => {
+      const bytes = [...good];
+      for (const [at, how, value] of edits) bytes.splice(at, how === "add" ? 0 : 1, ...(how === "cut" ? [] : [value]));
+      return Buffer.from(bytes);
+    };
+    await fc.assert(
+      fc.asyncProperty(fc.array(edit, { minLength: 1, maxLength: 4 }), async (edits) => {
+        expectSober(await exchange(url, [edited(edits)], { half: "closed" }));
+      }),
+      { ...runs, numRuns: 250 },
+    );
+  });
+
+  test("ERR-01 random methods, paths and headers", async () => {
+    const value = fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes).toString("latin1"));
+    const known = fc.constantFrom(
+      "content-length",
+      "transfer-encoding",
+      "host",
+      "expect",
+      "connection",
+      "authorization",
+      "x-api-key",
+      "content-type",
+      "content-encoding",
+      "x-forwarded-for",
+      "origin",
+      "access-control-request-method",
+      "range",
+      "if-none-match",
+      "x-title",
+      "te",
+      "upgrade",
+      "cookie",
+      "idempotency-key",
+    );
+    const words = fc.constantFrom(
+      "chunked",
+      "close",
+      "keep-alive",
+      "100-continue",
+      "bytes=0-",
+      "*",
+      "-1",
+      "0",
+      "Bearer",
+      "upgrade",
+      "websocket",
+      "",
+    );
+    const header = fc.tuple(fc.oneof(known, token), fc.oneof(words, value));
+    const path = fc.oneof(
+      fc.constantFrom(
+        CHAT,
+        "/v1/models",
+        "/v1/models/%00",
+        "/manage/workspaces",
+        "/metrics",
+        "/",
+        "/v1/public/models?limit=1&limit=2",
+      ),
+      fc.webPath(),
+    );
+    const request = fc.record({
+      method: fc.constantFrom("GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH"),
+      path,
+      headers: fc.array(header, { maxLength: 12 }),
+      body: value,
+    });
+    await fc.assert(
+      fc.asyncProperty(request, async ({ method, path: at, headers, body }) => {
+        const lines = headers.map(([name, text]) => `${name}: ${text.replace(/[\r\n]/g, " ")}`);
+        const bytes = Buffer.from(`${head(`${method} ${at} HTTP/1.1`, "Host: a", ...lines)}${body}`, "latin1");
+        const done = await exchange(url, [bytes], { half: "closed" });
+        expect(done.ended, done.text.slice(0, 300)).toBe("closed");
+        for (const { status } of done.answers) expect(status).toBeLessThan(500);
+      }),
+      { ...runs, numRuns: 250 },
+    );
+  });
+
+  test("ERR-01 three hundred broken connections at once keep nobody out", async () => {
+    const broken = Array.from({ length: 300 }, (_, n) =>
+      exchange(url, [n % 3 === 0 ? "GARBAGE\r\n\r\n" : n % 3 === 1 ? postHead("Content-Length: 400") : "GET / HT"], {
+        half: "closed",
+        patienceMs: 15_000,
+      }),
+    );
+    await normalCall();
+    for (const done of await Promise.all(broken)) expectSober(done);
+  });
+});
+
+describe("random JSON", () => {
+  /** JSON texts, because some values exist only as text. */
+  const ODD = [
+    "true",
+    "0",
+    "-1",
+    "1.5",
+    "1e308",
+    "1e999",
+    "9007199254740993",
+    "-0",
+    '""',
+    '"x"',
+    '"\\ud800"',
+    '"\\u0000"',
+    `"${"é".repeat(5000)}"`,
+    "[]",
+    "[[]]",
+    "[null]",
+    "[1,2]",
+    "{}",
+    '{"a":1}',
+    '{"constructor":{}}',
+    '{"type":"x"}',
+    '{"type":"function"}',
+    `${"[".repeat(100)}${"]".repeat(100)}`,
+  ];
+
+  function sober({ status, text, headers }: Awaited<ReturnType<typeof post>>, what: string): void {
+    expect(status, `${what}: ${text}`).toBeLessThan(500);
+    if (status !== 200) expectEnvelope({ status, text, header: (name) => headers.get(name) });
+  }
+
+  test("GEN-06 PARAM-02 every field of the chat request with a wrong value: an answer or a clear refusal, never a failure", async () => {
+    for (const field of Object.keys(ChatRequest.shape)) {
+      const others = Object.entries(HELLO).filter(([name]) => name !== field);
+      const members = JSON.stringify(Object.fromEntries(others)).slice(1, -1);
+      await Promise.all(
+        ODD.map(async (value) =>
+          sober(await post(`{${members}${members === "" ? "" : ","}"${field}":${value}}`), `${field}=${value}`),
+        ),
+      );
+    }
+  });
+
+  test("GEN-06 every place inside a message with a wrong value", async () => {
+    const messages = (text: string) => `{"model":"${HELLO.model}","messages":${text}}`;
+    for (const value of ODD) {
+      await Promise.all(
+        [
+          `[${value}]`,
+          `[{"role":${value},"content":"x"}]`,
+          `[{"role":"user","content":${value}}]`,
+          `[{"role":"user","content":[${value}]}]`,
+          `[{"role":"user","content":[{"type":"text","text":${value}}]}]`,
+          `[{"role":"user","content":[{"type":"image_url","image_url":${value}}]}]`,
+          `[{"role":"assistant","tool_calls":${value}}]`,
+          `[{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":${value}}]}]`,
+          `[{"role":"tool","tool_call_id":${value},"content":"x"}]`,
+        ].map(async (text) => sober(await post(messages(text)), text)),
+      );
+    }
+  });
+
+  test("GEN-06 mutated text of a good body", async () => {
+    const good = JSON.stringify({
+      ...HELLO,
+      tools: [
+        {
+          type: "function",
+          function: { name: "f", parameters: { type: "object", properties: { a: { enum: ["x"] } } } },
+        },
+      ],
+      stop: ["a", "b"],
+      logit_bias: { "1": 5 },
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+    const piece = fc.constantFrom(
+      '"',
+      "\\",
+      "{",
+      "}",
+      "[",
+      "]",
+      ",",
+      ":",
+      "null",
+      "\\u0000",
+      '"__proto__":1,',
+      "\u0000",
+      "1e9",
+      "\ud83d",
+      "ÿ",
+      "  ",
+    );
+    const edit = fc.tuple(fc.nat(good.length), fc.nat(6), piece);
+    await fc.assert(
+      fc.asyncProperty(fc.array(edit, { minLength: 1, maxLength: 5 }), async (edits) => {
+        let text = good;
+        for (const [at, cut, put] of edits) text = text.slice(0, at) + put + text.slice(at + cut);
+        sober(await post(text), text);
+      }),
+      { seed: SEED, numRuns: 250, endOnFailure: true },
+    );
+  });
+
+  test("GEN-06 any bytes and any JSON as a body", async () => {
+    const any = fc.oneof(
+      fc.uint8Array({ maxLength: 200 }).map((bytes) => new Uint8Array(bytes)),
+      fc.json({ maxDepth: 6 }).map((text) => new Uint8Array(Buffer.from(text))),
+      fc.nat(300).map((depth) => new Uint8Array(Buffer.from(`{"a":${"[".repeat(depth)}${"]".repeat(depth)}}`))),
+    );
+    await fc.assert(
+      fc.asyncProperty(any, async (body) => {
+        const answer = await post(body);
+        expect(answer.status).toBe(400);
+        sober(answer, Buffer.from(body).toString("hex"));
+      }),
+      { seed: SEED, numRuns: 150, endOnFailure: true },
+    );
+  });
+
+  test("GEN-05 GEN-06 large bodies at once are bounded: nothing over the limit is kept", async () => {
+    const large = `{"model":"${HELLO.model}","messages":[{"role":"user","content":"${"x".repeat(4 * BODY_MAX)}"}]}`;
+    const answers = await Promise.all(Array.from({ length: 40 }, () => post(large)));
+    for (const answer of answers) expect(answer.status).toBe(413);
+    const wide = `{${Array.from({ length: 15_000 }, (_, n) => `"k${n}":1`).join(",")}}`;
+    sober(await post(wide), "many members");
+    sober(await post(`{"model":"${"\\\\".repeat(60_000)}"}`), "many escapes");
+    sober(await post(`{"model":"${'\\"'.repeat(60_000)}"}`), "many quotes");
+    expect((await memory()) - memoryAtFirst).toBeLessThan(MEMORY_GROWTH_MAX);
+  });
+});
