@@ -1,0 +1,245 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { cleanUp, filesWith, spawnGateway } from "../edge/child.ts";
+import type { Json, Tenant } from "../support/gateway.ts";
+import { chatBody, connectedTo, MODEL, openChat, openScene, type Scene } from "../support/scene.ts";
+import { chatFrames, chatJson, type Script, sse, startUpstream, type Upstream } from "../support/upstream.ts";
+
+describe("a row of the log", () => {
+  let scene: Scene;
+  let tenant: Tenant;
+  beforeAll(async () => {
+    scene = await openScene(["deepinfra", "ovhcloud"]);
+    tenant = await scene.gateway.tenant({ key: { name: "billing robot" } });
+  });
+  afterAll(() => scene.close());
+
+  test("LOG-01 every field of a streamed success, in the list and by its id", async () => {
+    const before = Date.now();
+    scene.at("deepinfra").next({ status: 503, json: {} });
+    const { headers } = await scene.chat(
+      tenant.key,
+      { stream: true },
+      { "x-title": "Support\u00ad desk", "x-client-request-id": "theirs-1" },
+    );
+    const id = headers.get("x-svc-request-id");
+    const row = await scene.row(String(id));
+    expect(row).toEqual({
+      id,
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      key_id: tenant.keyId,
+      key_name: "billing robot",
+      member: null,
+      environment: "live",
+      app: "Support desk",
+      surface: "chat",
+      model_requested: MODEL,
+      model: MODEL,
+      provider: "ovhcloud",
+      endpoint: expect.stringMatching(/^ovhcloud:/),
+      level: "L3",
+      countries: ["FR"],
+      router: null,
+      streaming: true,
+      status: 200,
+      error_code: null,
+      usage: {
+        input_tokens: 11,
+        cached_tokens: 0,
+        cache_write_tokens: 0,
+        output_tokens: 7,
+        reasoning_tokens: 0,
+        characters: null,
+        seconds: null,
+        estimated: false,
+      },
+      cost: expect.stringMatching(/^0\.0000\d+$/),
+      currency: "EUR",
+      ttfb_ms: expect.any(Number),
+      total_ms: expect.any(Number),
+      overhead_ms: expect.any(Number),
+      attempts: [
+        {
+          endpoint: expect.stringMatching(/^deepinfra:/),
+          provider: "deepinfra",
+          started_at: expect.stringMatching(/Z$/),
+          duration_ms: expect.any(Number),
+          outcome: "next",
+          upstream_status: 503,
+          reason: "provider failed (503)",
+          maybe_accepted: false,
+        },
+        expect.objectContaining({ provider: "ovhcloud", outcome: "served", upstream_status: 200 }),
+      ],
+      decision: { candidates: expect.any(Array), order: expect.any(Array) },
+    });
+    expect(Date.parse(row.created_at)).toBeGreaterThanOrEqual(before - 1);
+    expect(Date.parse(row.created_at)).toBeLessThanOrEqual(Date.now());
+    expect(row.ttfb_ms).toBeLessThanOrEqual(row.total_ms);
+    expect(row.overhead_ms).toBeLessThanOrEqual(row.total_ms);
+    const { decision: _, ...listed } = row;
+    expect((await scene.rows(tenant))[0]).toEqual(listed);
+  });
+
+  test("HDR-07 the app label is bounded and has no control characters; without one there is none", async () => {
+    const titled = await scene.chat(tenant.key, {}, { "x-title": `\t${"long \u0085".repeat(100)}` });
+    const { app } = await scene.row(titled.body.id);
+    expect(app.startsWith("long long")).toBe(true);
+    expect(app.length).toBeLessThanOrEqual(128);
+    expect(app).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+    const bare = await scene.chat(tenant.key, {});
+    expect((await scene.row(bare.body.id)).app).toBe(null);
+  });
+
+  test("LOG-01 a router's choice is written with the model asked for and the one that served", async () => {
+    const { headers } = await scene.chat(tenant.key, { model: "auto" });
+    const row = await scene.row(String(headers.get("x-svc-request-id")));
+    expect(row).toMatchObject({ model_requested: "auto", router: "auto", model: headers.get("x-svc-model") });
+    expect(row.decision.candidates[0].scores).toEqual(expect.any(Object));
+  });
+
+  test("LOG-01 every call has its row: refused ones too, with status and code", async () => {
+    const caller = await scene.gateway.tenant({ credit: "0" });
+    const calls: [Record<string, unknown> | string, number, string][] = [
+      [{ temperature: 9 }, 400, "invalid_value"],
+      [{ not_a_field: 1 }, 400, "unsupported_parameter"],
+      ["{", 400, "invalid_json"],
+      [{ model: "no/such-model" }, 404, "model_not_found"],
+      [{ model: "@nobody/none" }, 404, "router_not_found"],
+      [{ top_k: 5 }, 400, "unsupported_parameter"],
+      [{}, 402, "insufficient_credits"],
+    ];
+    for (const [body, status, code] of calls) {
+      const answer = await scene.chat(caller.key, body);
+      expect([answer.status, answer.body.error.code]).toEqual([status, code]);
+    }
+    const rows = await scene.rows(caller);
+    expect(rows.map((row: Json) => [row.status, row.error_code])).toEqual(
+      calls.map(([, status, code]) => [status, code]).toReversed(),
+    );
+    for (const row of rows) {
+      expect(row).toMatchObject({ key_id: caller.keyId, surface: "chat", cost: "0.00", attempts: [], provider: null });
+      expect(row.usage).toMatchObject({ input_tokens: null, output_tokens: null });
+    }
+  });
+});
+
+describe("content and the log", () => {
+  let upstream: Upstream;
+  beforeAll(async () => {
+    upstream = await startUpstream();
+  });
+  afterAll(async () => {
+    await cleanUp();
+    await upstream.close();
+  });
+
+  test("LOG-03 no word of a prompt, an answer, a tool's arguments or a provider's error is in any file or log line", {
+    timeout: 60_000,
+  }, async () => {
+    const gateway = spawnGateway({
+      ...connectedTo(new Map([["deepinfra", upstream]])),
+      GATEWAY_SANDBOX: "off",
+      LOG_LEVEL: "trace",
+      GATEWAY_REQUEST_TIMEOUT_MS: "2000",
+    });
+    const origin = await gateway.ready();
+    const key = /^Key {6}(\S+)$/m.exec(gateway.stdout())?.[1] ?? "";
+    const marks: string[] = [];
+    const mark = (where: string) => {
+      const text = `PLANTED-${where}-${marks.length}-c0ffee`;
+      marks.push(text);
+      return text;
+    };
+    const body = (more: Record<string, unknown> = {}) =>
+      chatBody({
+        messages: [
+          { role: "system", content: mark("system") },
+          { role: "user", content: [{ type: "text", text: mark("user") }] },
+          {
+            role: "assistant",
+            content: null,
+            reasoning_content: mark("thoughts"),
+            tool_calls: [
+              { id: "call_1", type: "function", function: { name: "f", arguments: `{"a":"${mark("args")}"}` } },
+            ],
+          },
+          { role: "tool", tool_call_id: "call_1", content: mark("result"), extra: mark("unknown-field") },
+        ],
+        tools: [
+          { type: "function", function: { name: "f", description: mark("tool"), parameters: { type: "object" } } },
+        ],
+        user: mark("end-user"),
+        stop: [mark("stop")],
+        session_id: mark("session"),
+        ...more,
+      });
+    const answer = () => ({
+      role: "assistant",
+      content: mark("answer"),
+      reasoning_content: mark("answer-thoughts"),
+      tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: mark("answer-args") } }],
+    });
+    const pieces = () => [
+      { content: mark("piece") },
+      { tool_calls: [{ index: 0, id: "c", function: { name: "f", arguments: mark("piece-args") } }] },
+    ];
+    const fault = (where: string) => ({
+      error: { message: mark(where), code: mark(`${where}-code`), type: mark(`${where}-type`) },
+    });
+    const begun = () => chatFrames([mark("cut")]).slice(0, 2);
+    const scripts: [Script, Record<string, unknown>?][] = [
+      [{ json: chatJson({ message: answer() }) }],
+      [{ frames: chatFrames(pieces(), { usage: "asked" }) }, { stream: true }],
+      [{ status: 400, json: fault("refused") }],
+      [{ status: 500, json: fault("failed") }],
+      [{ status: 401, body: mark("html-error") }],
+      [{ body: mark("not-json") }],
+      [{ json: { odd: mark("odd-json") } }],
+      [{ frames: [...begun(), sse(fault("in-stream"))] }, { stream: true }],
+      [{ frames: [...begun(), sse(`{${mark("garbage-frame")}`)] }, { stream: true }],
+      [{ frames: begun(), end: { is: "cut", after: 10_000, how: "rst" } }, { stream: true }],
+      [{ end: { is: "cut", after: "before_headers", how: "rst" } }],
+    ];
+    for (const [script, more] of scripts) {
+      upstream.next(script);
+      await post(origin, key, body(more));
+    }
+    const whole = begun();
+    upstream.next({ frames: whole, end: { is: "stall", after: Buffer.byteLength(whole.join("")) } });
+    const open = await openChat(origin, key, body({ stream: true }));
+    open.hangUp();
+    // Refused before any provider: what the caller wrote is content too.
+    await post(origin, key, `{"messages": "${mark("bad-json")}`);
+    await post(origin, key, body({ temperature: mark("bad-value") }));
+    await post(origin, key, body({ messages: [{ role: mark("bad-role"), content: mark("bad-content") }] }));
+    await post(origin, key, body({ [mark("bad-field")]: 1 }));
+    expect(upstream.requests.length).toBe(scripts.length + 1);
+
+    // While it runs there is a journal; after it has stopped everything is in the store.
+    expect(filesWith(gateway.dataDir, ["PLANTED"])).toEqual([]);
+    const token = readFileSync(path.join(gateway.dataDir, "admin-token"), "utf8").trim();
+    const listed = await fetch(`${origin}/manage/workspaces/demo/requests?limit=1000`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    const text = await listed.text();
+    expect(JSON.parse(text).data.length).toBeGreaterThanOrEqual(scripts.length + 4);
+    expect(text).not.toContain("PLANTED");
+    expect(await gateway.stop()).toBe(0);
+    expect(filesWith(gateway.dataDir, ["PLANTED"])).toEqual([]);
+    expect(gateway.stderr() + gateway.stdout()).not.toContain("PLANTED");
+    // The search finds what is there.
+    expect(filesWith(gateway.dataDir, [MODEL])).not.toEqual([]);
+    expect(marks.length).toBeGreaterThan(100);
+  });
+});
+
+async function post(origin: string, key: string, body: unknown): Promise<void> {
+  const answer = await fetch(`${origin}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json", "x-title": "an app" },
+    body: typeof body === "string" ? body : JSON.stringify(body),
+  });
+  await answer.text();
+}
