@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { ChatRequest } from "../../src/contract/schemas/chat.ts";
 import { cleanUp, type GatewayProcess, spawnGateway } from "./child.ts";
+import { BODY, framingCases, HEAD_CASES, head, postHead } from "./corpus.ts";
 import { CHAT, type Exchanged, exchange, expectEnvelope, expectWireEnvelope, HELLO } from "./wire.ts";
 
 const SEED = 20_261_115;
@@ -63,104 +64,10 @@ function expectSober({ answers, ended, text }: Exchanged): void {
   if (text !== "") expect(answers.length, text.slice(0, 300)).toBeGreaterThan(0);
 }
 
-const BODY = JSON.stringify(HELLO);
-const head = (...lines: readonly string[]) => `${lines.join("\r\n")}\r\n\r\n`;
-const postHead = (...lines: readonly string[]) =>
-  head(`POST ${CHAT} HTTP/1.1`, "Host: a", `Authorization: Bearer ${key}`, "Content-Type: application/json", ...lines);
-const chunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
+const framed = (...lines: readonly string[]) => postHead(key, ...lines);
 
 describe("malformed HTTP", () => {
-  /** Name, the bytes, the status of the first answer; null where closing without a word is right. */
-  const CORPUS: readonly (readonly [string, () => string | Buffer, number | null])[] = [
-    ["nothing", () => "", null],
-    ["line breaks", () => "\r\n\r\n\r\n", null],
-    ["a made-up method", () => head("FOO / HTTP/1.1", "Host: a"), 400],
-    ["a method in lower case", () => head("get /healthz HTTP/1.1", "Host: a"), 400],
-    ["a very long method", () => head(`${"A".repeat(50_000)} / HTTP/1.1`, "Host: a"), 400],
-    ["a tunnel", () => head("CONNECT a:443 HTTP/1.1", "Host: a"), 405],
-    ["HTTP/2 by prior knowledge", () => "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400],
-    ["a TLS hello", () => Buffer.from("16030100c8010000c40303aabbcc", "hex"), 400],
-    ["SSH", () => "SSH-2.0-OpenSSH_9.9\r\n", 400],
-    ["a later version", () => head("GET /healthz HTTP/1.2", "Host: a"), 400],
-    ["no version", () => head("GET /healthz"), 200],
-    ["HTTP/1.0 without Host", () => head("GET /healthz HTTP/1.0"), 200],
-    ["HTTP/1.1 without Host", () => head("GET /healthz HTTP/1.1"), 400],
-    ["OPTIONS of everything", () => head("OPTIONS * HTTP/1.1", "Host: a", "Connection: close"), 404],
-    ["length and chunks", () => `${postHead("Content-Length: 5", "Transfer-Encoding: chunked")}0\r\n\r\n`, 400],
-    ["chunks and length", () => `${postHead("Transfer-Encoding: chunked", "Content-Length: 5")}0\r\n\r\n`, 400],
-    ["two lengths", () => `${postHead("Content-Length: 5", "Content-Length: 6")}hello!`, 400],
-    ["one length twice", () => `${postHead("Content-Length: 5", "Content-Length: 5")}hello`, 400],
-    ["a list of lengths", () => `${postHead("Content-Length: 5, 5")}hello`, 400],
-    ["a negative length", () => `${postHead("Content-Length: -1")}hello`, 400],
-    ["a length with a sign", () => `${postHead("Content-Length: +5")}hello`, 400],
-    ["a length in hex", () => `${postHead("Content-Length: 0x5")}hello`, 400],
-    ["a length beyond 2^64", () => postHead("Content-Length: 99999999999999999999999"), 400],
-    ["a length beyond 2^53", () => postHead("Content-Length: 9007199254740993"), 413],
-    ["a length with letters", () => postHead("Content-Length: 5x"), 400],
-    ["an empty length", () => postHead("Content-Length:"), 400],
-    ["a body shorter than its length", () => `${postHead("Content-Length: 500")}{"model":`, 400],
-    ["identity coding", () => `${postHead("Transfer-Encoding: identity")}hello`, 400],
-    ["an unknown coding", () => `${postHead("Transfer-Encoding: xchunked")}5\r\nhello\r\n0\r\n\r\n`, 400],
-    ["chunked not last", () => `${postHead("Transfer-Encoding: chunked, gzip")}5\r\nhello\r\n0\r\n\r\n`, 400],
-    ["two codings", () => `${postHead("Transfer-Encoding: chunked", "Transfer-Encoding: identity")}0\r\n\r\n`, 400],
-    ["a bad chunk size", () => `${postHead("Transfer-Encoding: chunked")}zz\r\nhello\r\n0\r\n\r\n`, 400],
-    ["a negative chunk size", () => `${postHead("Transfer-Encoding: chunked")}-5\r\nhello\r\n0\r\n\r\n`, 400],
-    ["a huge chunk size", () => `${postHead("Transfer-Encoding: chunked")}ffffffffffffffffff\r\nhello`, 400],
-    ["a chunk size in spaces", () => `${postHead("Transfer-Encoding: chunked")}  5\r\nhello\r\n0\r\n\r\n`, 400],
-    ["a chunk longer than its size", () => `${postHead("Transfer-Encoding: chunked")}2\r\nhello\r\n0\r\n\r\n`, 400],
-    ["chunks that end early", () => `${postHead("Transfer-Encoding: chunked")}5\r\nhel`, 400],
-    ["chunks without the last", () => `${postHead("Transfer-Encoding: chunked")}${chunk(BODY)}`, 400],
-    ["a giant chunk extension", () => `${postHead("Transfer-Encoding: chunked")}5;${"a".repeat(40_000)}\r\nhello`, 400],
-    ["a folded header", () => head("GET /healthz HTTP/1.1", "Host: a", "X-A: b", " c"), 400],
-    ["a space before the colon", () => head("GET /healthz HTTP/1.1", "Host : a"), 400],
-    ["a header without a colon", () => head("GET /healthz HTTP/1.1", "Host: a", "nonsense"), 400],
-    ["a header without a name", () => head("GET /healthz HTTP/1.1", "Host: a", ": b"), 400],
-    ["bare line feeds", () => "GET /healthz HTTP/1.1\nHost: a\n\n", 400],
-    ["bare carriage returns", () => "GET /healthz HTTP/1.1\rHost: a\r\r", 400],
-    ["NUL in a header", () => head("GET /healthz HTTP/1.1", "Host: a", "X-A: b\0c"), 400],
-    ["NUL in the path", () => head("GET /heal\0thz HTTP/1.1", "Host: a"), 400],
-    ["a space in the path", () => head("GET /a b HTTP/1.1", "Host: a"), 400],
-    ["UTF-8 in the path", () => Buffer.from(head("GET /v1/modèles HTTP/1.1", "Host: a", "Connection: close")), null],
-    ["a header over the limit", () => head("GET /healthz HTTP/1.1", "Host: a", `X-A: ${"a".repeat(40_000)}`), 431],
-    [
-      "headers over the limit",
-      () => head("GET / HTTP/1.1", ...Array.from({ length: 4000 }, (_, n) => `x${n}: aa`)),
-      431,
-    ],
-    ["a path over the limit", () => head(`GET /${"a".repeat(40_000)} HTTP/1.1`, "Host: a"), 431],
-    [
-      "an unknown expectation",
-      () => `${postHead("Expect: miracles", `Content-Length: ${BODY.length}`, "Connection: close")}${BODY}`,
-      200,
-    ],
-    ["an expectation without a body", () => postHead("Expect: 100-continue", "Content-Length: 50"), 400],
-    ["garbage behind a request", () => `${head("GET /healthz HTTP/1.1", "Host: a")}GARBAGE\r\n\r\n`, null],
-    [
-      "trailers that repeat a header",
-      () =>
-        `${postHead("Transfer-Encoding: chunked", "Connection: close")}${chunk(BODY)}0\r\nAuthorization: Bearer x\r\n\r\n`,
-      200,
-    ],
-    [
-      "an upgrade",
-      () => head("GET /healthz HTTP/1.1", "Host: a", "Connection: Upgrade, close", "Upgrade: websocket"),
-      200,
-    ],
-    [
-      "an upgrade to h2c",
-      () =>
-        head(
-          "GET /healthz HTTP/1.1",
-          "Host: a",
-          "Connection: Upgrade, HTTP2-Settings, close",
-          "Upgrade: h2c",
-          "HTTP2-Settings: AAMAAABk",
-        ),
-      200,
-    ],
-  ];
-
-  test.each(CORPUS)("ERR-01 %s", async (_, bytes, status) => {
+  test.each([...HEAD_CASES, ...framingCases(() => key)])("ERR-01 %s", async (_, bytes, status) => {
     // A client that ends its side is taken to have hung up, so those that are to be served leave it open.
     const done = await exchange(url, [bytes()], status === 200 ? {} : { half: "closed" });
     expectSober(done);
@@ -173,7 +80,7 @@ describe("malformed HTTP", () => {
       stream: true,
       messages: [{ role: "user", content: "many words ".repeat(40) }],
     });
-    const done = await exchange(url, [`${postHead(`Content-Length: ${body.length}`)}${body}`, "GARBAGE\r\n\r\n"], {
+    const done = await exchange(url, [`${framed(`Content-Length: ${body.length}`)}${body}`, "GARBAGE\r\n\r\n"], {
       gapMs: 60,
     });
     expect(done.ended).toBe("closed");
@@ -196,7 +103,7 @@ describe("random HTTP", () => {
   const token = fc.string({ unit: fc.constantFrom(..."abcXYZ019-_!#$%&'*+.^`|~"), minLength: 1, maxLength: 12 });
 
   test("ERR-01 a good request with any of its bytes changed, added or taken out", async () => {
-    const good = Buffer.from(`${postHead(`Content-Length: ${BODY.length}`, "Connection: close")}${BODY}`);
+    const good = Buffer.from(`${framed(`Content-Length: ${BODY.length}`, "Connection: close")}${BODY}`);
     const edit = fc.tuple(fc.nat(good.length - 1), fc.constantFrom("set", "add", "cut" as const), byte);
     const edited = (edits: readonly (readonly [number, string, number])[]) => {
       const bytes = [...good];
@@ -281,7 +188,7 @@ describe("random HTTP", () => {
 
   test("ERR-01 three hundred broken connections at once keep nobody out", async () => {
     const broken = Array.from({ length: 300 }, (_, n) =>
-      exchange(url, [n % 3 === 0 ? "GARBAGE\r\n\r\n" : n % 3 === 1 ? postHead("Content-Length: 400") : "GET / HT"], {
+      exchange(url, [n % 3 === 0 ? "GARBAGE\r\n\r\n" : n % 3 === 1 ? framed("Content-Length: 400") : "GET / HT"], {
         half: "closed",
         patienceMs: 15_000,
       }),

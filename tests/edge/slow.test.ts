@@ -1,0 +1,109 @@
+import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readJson } from "../../src/app/body.ts";
+import { type Handler, whole } from "../../src/app/exchange.ts";
+import { ROUTES } from "../../src/contract/routes.ts";
+import { Directory } from "../../src/domain/tenancy/directory.ts";
+import { IpLimit } from "../../src/edge/ip-limit.ts";
+import { Edge } from "../../src/edge/server.ts";
+import { memoryState } from "../../src/io/state/memory.ts";
+import { systemClock } from "../../src/kit/clock.ts";
+import { makeIds } from "../../src/kit/ids.ts";
+import { answersIn, expectWireEnvelope, type WireAnswer } from "./wire.ts";
+
+const TOKEN = "operator-token";
+const PATIENCE = { headersMs: 300, requestMs: 600, checkEveryMs: 50 };
+
+let edge: Edge;
+let url: string;
+
+/** The edge as it is, with little patience: its handlers only read the body. */
+beforeAll(async () => {
+  edge = new Edge({
+    routes: ROUTES,
+    directory: new Directory(),
+    state: memoryState(systemClock),
+    clock: systemClock,
+    ids: makeIds(() => systemClock.nowMs()),
+    ipLimit: new IpLimit(0, systemClock),
+    trustedProxies: undefined,
+    adminToken: TOKEN,
+    credentials: [],
+    bodyLimits: { jsonMaxBytes: 1_000_000, uploadMaxBytes: 1_000_000 },
+    cors: { origins: [] },
+    patience: PATIENCE,
+    rpmDefaults: { live: 300, test: 30 },
+    alarmed: () => undefined,
+    answered: () => undefined,
+  });
+  const reading = whole(async (exchange) =>
+    exchange.route.intake === "none" ? { status: 200 } : { status: 200, json: (await readJson(exchange)).value },
+  );
+  const handlers: Record<string, Handler> = Object.fromEntries(ROUTES.map(({ id }) => [id, reading]));
+  url = await edge.listen("127.0.0.1", 0);
+  edge.open(handlers);
+});
+afterAll(() => edge.drain(0));
+
+/** Sends a first piece, then a byte now and then, for as long as it is listened to. */
+async function trickle(first: string, drop: string): Promise<{ answers: WireAnswer[]; lastedMs: number }> {
+  const socket = connect({ host: "127.0.0.1", port: Number(new URL(url).port) });
+  const chunks: Buffer[] = [];
+  const startedMs = performance.now();
+  let open = true;
+  socket.on("data", (chunk) => chunks.push(Buffer.from(chunk)));
+  socket.on("error", () => undefined);
+  socket.on("close", () => {
+    open = false;
+  });
+  socket.write(first);
+  while (open && performance.now() - startedMs < 20_000) {
+    await sleep(20);
+    if (open && chunks.length === 0) socket.write(drop);
+  }
+  socket.destroy();
+  return { answers: answersIn(Buffer.concat(chunks)), lastedMs: performance.now() - startedMs };
+}
+
+async function post(): Promise<number> {
+  const answer = await fetch(`${url}/manage/workspaces`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
+    body: "{}",
+  });
+  await answer.text();
+  return answer.status;
+}
+
+const HEAD = `POST /manage/workspaces HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${TOKEN}\r\n`;
+
+describe("clients that never finish", () => {
+  test.each([
+    ["a head, line by line", "GET /healthz HTTP/1.1\r\nHost: a\r\n", "x-a: b\r\n", PATIENCE.headersMs],
+    ["a head, byte by byte", "GET /healthz HTTP/1.1\r\nX-A: ", "a", PATIENCE.headersMs],
+    ["a body, byte by byte", `${HEAD}Content-Length: 900000\r\n\r\n`, " ", PATIENCE.requestMs],
+    ["a body in chunks of one", `${HEAD}Transfer-Encoding: chunked\r\n\r\n`, "1\r\n \r\n", PATIENCE.requestMs],
+  ])(
+    "ERR-01 %s: 408 in the envelope once patience ends, and others are served meanwhile",
+    async (_, first, drop, leastMs) => {
+      const slow = Array.from({ length: 20 }, () => trickle(first, drop));
+      for (let call = 0; call < 20; call += 1) expect(await post()).toBe(200);
+      for (const { answers, lastedMs } of await Promise.all(slow)) {
+        expect(answers).toHaveLength(1);
+        const [answer] = answers;
+        if (answer === undefined) continue;
+        expect(answer.status).toBe(408);
+        expect(expectWireEnvelope(answer)).toMatchObject({ code: "request_timeout", type: "invalid_request_error" });
+        expect(answer.headers.get("connection")).toBe("close");
+        // Patience was shown: nobody is cut off early.
+        expect(lastedMs).toBeGreaterThan(leastMs * 0.9);
+      }
+    },
+  );
+
+  test("ERR-01 no request stays behind once its client was cut off", async () => {
+    for (let waits = 0; edge.running > 0 && waits < 200; waits += 1) await sleep(10);
+    expect(edge.running).toBe(0);
+  });
+});
