@@ -37,8 +37,13 @@ export function encodeUsage(wire: unknown, counted: Usage, shown: ShownCost | un
     completion_tokens_details: { reasoning_tokens: counted.reasoningTokens },
   };
   if (!isJsonObject(wire)) return { ...base, ...cost };
-  const agreed = wire["prompt_tokens"] === base.prompt_tokens && wire["completion_tokens"] === base.completion_tokens;
-  return agreed ? { ...base, ...wire, ...cost } : { ...wire, ...base, ...cost };
+  const { prompt_tokens, completion_tokens } = base;
+  if (wire["prompt_tokens"] === prompt_tokens && wire["completion_tokens"] === completion_tokens)
+    return { ...base, ...wire, ...cost };
+  // Read in another way than it was written, such as reasoning that a server leaves out of its output; or not believed.
+  const read = decodeUsage(wire);
+  const isBasis = read?.inputTokens === prompt_tokens && read.outputTokens === completion_tokens;
+  return isBasis ? { ...base, ...wire, completion_tokens, ...cost } : { ...base, ...cost };
 }
 
 /** Characters a message or a delta carries: text, reasoning, refusal and tool arguments. */
