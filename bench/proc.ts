@@ -54,6 +54,35 @@ export function sumTree(tree: readonly ProcStat[], units: ProcUnits): TreeUse {
   };
 }
 
+/** Busy ticks of the whole machine, from the first line of /proc/stat: everything but idle, waiting and stolen time. */
+export function parseBusyTicks(text: string): number | undefined {
+  const fields = /^cpu +(.*)$/m.exec(text)?.[1]?.split(" ").map(Number);
+  const [user, nice, system, , , interrupt, softInterrupt] = fields ?? [];
+  const busy = [user, nice, system, interrupt, softInterrupt].reduce<number>(
+    (sum, ticks) => sum + (ticks ?? Number.NaN),
+    0,
+  );
+  return Number.isFinite(busy) ? busy : undefined;
+}
+
+export type Moment = { readonly atMs: number; readonly busyTicks: number; readonly ownTicks: number };
+
+/** How busy the machine is, and how much of it is this process and everything it started. */
+export function readMoment(atMs: number): Moment {
+  return {
+    atMs,
+    busyTicks: parseBusyTicks(readFileSync("/proc/stat", "latin1")) ?? 0,
+    ownTicks: readTree(process.pid).reduce((sum, stat) => sum + stat.cpuTicks, 0),
+  };
+}
+
+/** Share of the machine that others used between two moments: what makes a run worth less. */
+export function foreignShare(from: Moment, to: Moment, cores: number, units: ProcUnits): number {
+  const ticks = to.busyTicks - from.busyTicks - (to.ownTicks - from.ownTicks);
+  const available = ((to.atMs - from.atMs) / 1000) * units.ticksPerSecond * cores;
+  return available <= 0 ? 0 : Math.max(0, ticks / available);
+}
+
 export function readTree(rootPid: number): readonly ProcStat[] {
   return treeOf(rootPid, readAll());
 }

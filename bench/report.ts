@@ -6,6 +6,8 @@ import { candidate, cpuOf, cpuRatio, type Load, targetsOf } from "./targets.ts";
 type Row = readonly string[];
 
 const NONE = "–";
+/** From here on the figures say more about the neighbours than about the candidates. */
+const FOREIGN_SHARE_MAX = 0.05;
 
 /** The tables alone, for the terminal. */
 export function renderTables(result: BenchResult): string {
@@ -147,7 +149,12 @@ function notes(result: BenchResult): readonly string[] {
       ...(one.invalid === undefined ? [] : [`The figures of ${one.title} do not count: ${one.invalid}.`]),
     ];
   });
-  return [...skipped, ...failures];
+  const share = `${Math.round(result.foreignShare * 100)} %`;
+  const foreign =
+    result.foreignShare < FOREIGN_SHARE_MAX
+      ? `Other work took ${share} of the machine during the run.`
+      : `**The machine was busy with other work (${share} of it) during the run: run it again on a quiet one before the figures are believed.**`;
+  return [foreign, ...skipped, ...failures];
 }
 
 function cpu(one: CandidateResult, load: Load): string {

@@ -39,6 +39,8 @@ export type BenchResult = {
   readonly tookSeconds: number;
   readonly machine: Machine;
   readonly repetitions: number;
+  /** Share of the machine that was used by others during the repetitions. */
+  readonly foreignShare: number;
   readonly candidates: readonly CandidateResult[];
   readonly skipped: readonly Skipped[];
 };

@@ -11,6 +11,7 @@ import { runLoad } from "./load.ts";
 import { readMachine } from "./machine.ts";
 import { measureCancel, measureLatency, measureLoad, measureOpenStreams, verify } from "./measure.ts";
 import { type Options, readOptions, USAGE } from "./options.ts";
+import { foreignShare, readMoment } from "./proc.ts";
 import { runProfile } from "./profile.ts";
 import { renderPage, renderTables } from "./report.ts";
 import { type BenchResult, type CandidateResult, emptyResult, type Skipped } from "./results.ts";
@@ -75,9 +76,11 @@ async function runWith(children: Children, options: Options, pinned: boolean): P
   const skipped: Skipped[] = [];
   const contestants = await startAll(runner, skipped);
   for (const contestant of contestants) await warm(runner, contestant);
+  const before = readMoment(performance.now());
   for (let repetition = 0; repetition < options.sizes.repetitions; repetition++) {
     await repeat(runner, rotated(contestants, repetition), repetition);
   }
+  const after = readMoment(performance.now());
   for (const contestant of contestants) await finish(runner, contestant);
   const result: BenchResult = {
     mode: options.mode,
@@ -85,6 +88,7 @@ async function runWith(children: Children, options: Options, pinned: boolean): P
     tookSeconds: (Date.now() - startedAtMs) / 1000,
     machine: readMachine(ROOT, pinned),
     repetitions: options.sizes.repetitions,
+    foreignShare: foreignShare(before, after, os.cpus().length, runner.units),
     candidates: contestants.map((contestant) => contestant.result),
     skipped,
   };

@@ -3,7 +3,7 @@ import { CANDIDATES } from "../bench/candidate.ts";
 import { added, figure, median, percentile, ratio } from "../bench/maths.ts";
 import { readOptions } from "../bench/options.ts";
 import { JSON_ANSWER, paceOf, requestBody, STREAM_FRAMES, streamFrames } from "../bench/payload.ts";
-import { parseStat, readTree, sumTree, treeOf } from "../bench/proc.ts";
+import { foreignShare, parseBusyTicks, parseStat, readTree, sumTree, treeOf } from "../bench/proc.ts";
 import { summarise } from "../bench/profile.ts";
 import { renderPage } from "../bench/report.ts";
 import { type BenchResult, type CandidateResult, emptyResult } from "../bench/results.ts";
@@ -45,6 +45,15 @@ describe("/proc", () => {
       rssBytes: 70 * 4096,
       processes: 3,
     });
+  });
+
+  test("work of others is the machine's busy time without that of the benchmark", () => {
+    const before = parseBusyTicks("cpu  100 0 50 9999 7 3 2 88 0 0\ncpu0 1 1 1\n");
+    expect(before).toBe(155);
+    expect(parseBusyTicks("intr 1")).toBeUndefined();
+    const from = { atMs: 0, busyTicks: 155, ownTicks: 10 };
+    const to = { atMs: 10_000, busyTicks: 155 + 900, ownTicks: 10 + 400 };
+    expect(foreignShare(from, to, 2, { ticksPerSecond: 100, pageBytes: 4096 })).toBe(0.25);
   });
 
   test.skipIf(process.platform !== "linux")("the running machine is read as it is", () => {
@@ -108,6 +117,7 @@ describe("report", () => {
     tookSeconds: 500,
     machine: { processor: "P", cores: 2, memoryBytes: 2 ** 33, system: "S", kernel: "K", pinned: true, versions: {} },
     repetitions: 1,
+    foreignShare: 0.3,
     candidates,
     skipped: [{ name: "portkey", why: "it is not installed" }],
   });
@@ -128,6 +138,7 @@ describe("report", () => {
     expect(page).toContain("90.0 (90.0–90.0)");
     expect(page).toContain("145 MB at 500 streams");
     expect(page).toContain("50 kB");
+    expect(page).toContain("busy with other work (30 % of it)");
     expect(page).toContain("Not measured: portkey (it is not installed).");
   });
 
