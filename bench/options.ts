@@ -38,11 +38,11 @@ const FULL: Sizes = {
 const QUICK: Sizes = {
   repetitions: 2,
   starts: 1,
-  warmSeconds: 3,
+  warmSeconds: 2,
   jsonSeconds: 2,
   burstSeconds: 2,
   pacedSeconds: 1,
-  latencySeconds: 0.8,
+  latencySeconds: 0.5,
   openStreams: 500,
   openSeconds: 2,
   cancels: 5,
