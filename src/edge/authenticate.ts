@@ -8,8 +8,8 @@ import { digestOf, sameSecret } from "../kit/secret.ts";
 const CHALLENGE = { "www-authenticate": "Bearer" } as const;
 const PREFIXES = Object.values(KEY_PREFIXES).flatMap((kind) => Object.values(kind));
 const KEY_CHARS_MAX = 256;
-/** Stands for credentials of another scheme: sent, and not valid here. */
-const NO_BEARER = "not-a-bearer-token";
+/** Stands for credentials of another scheme: sent, and not valid here. No header and no setting can spell it. */
+const NO_BEARER = "\0";
 
 /** The token a caller sent, "" when none: `Authorization` wins over `x-api-key`, also when it is bad. */
 function presentedToken(headers: IncomingHttpHeaders): string {

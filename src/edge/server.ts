@@ -50,7 +50,9 @@ export class Edge {
   readonly #deps: EdgeDeps;
   readonly #router: Router;
   /** The answers each connection still owes: more than one when requests are pipelined. */
-  readonly #answers = new WeakMap<Duplex, Set<ServerResponse>>();
+  // Lists, not sets: a set that is filled and emptied for every request leaves a chain of dead tables behind, which
+  // keeps each answer alive until the next full collection.
+  readonly #answers = new WeakMap<Duplex, ServerResponse[]>();
   #handlers: Readonly<Record<string, Handler>> | undefined;
   #running = 0;
   #draining = false;
@@ -121,11 +123,11 @@ export class Edge {
     this.#running += 1;
     const startedMs = this.#deps.clock.elapsedMs();
     const call: Call = { request, response, startedMs, requestId: "", baseHeaders: {}, routeId: "unknown" };
-    const answers = this.#answers.get(request.socket) ?? new Set();
-    this.#answers.set(request.socket, answers.add(response));
+    const answers = this.#answers.get(request.socket) ?? [];
+    if (answers.push(response) === 1) this.#answers.set(request.socket, answers);
     response.once("close", () => {
       this.#running -= 1;
-      answers.delete(response);
+      answers.splice(answers.indexOf(response), 1);
       this.#deps.answered(call.routeId, response.statusCode, this.#deps.clock.elapsedMs() - startedMs);
     });
     try {
@@ -259,7 +261,7 @@ export class Edge {
 
   /** Not even HTTP: answered by hand on the socket, unless another answer is already on its way there. */
   #malformed(error: Error & { code?: string }, socket: Duplex): void {
-    const begun = [...(this.#answers.get(socket) ?? [])].some((response) => response.headersSent);
+    const begun = (this.#answers.get(socket) ?? []).some((response) => response.headersSent);
     if (error.code === "ECONNRESET" || begun) socket.destroy();
     else answerByHand(socket, malformedFault(error.code), this.#deps.ids.next("req_"));
   }

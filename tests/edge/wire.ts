@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { expect } from "vitest";
 import type { FaultCode } from "../../src/contract/faults.ts";
@@ -55,6 +56,25 @@ async function sendPieces(socket: Socket, pieces: readonly (string | Buffer)[], 
     socket.write(piece);
   }
   if (how.half === "closed") socket.end();
+}
+
+/** A client that reads nothing until all it had to say is sent, and for which a write that fails is the end. */
+export async function sendThenListen(url: string, pieces: readonly (string | Buffer)[]): Promise<WireAnswer> {
+  const socket = connect({ host: new URL(url).hostname, port: Number(new URL(url).port) });
+  const ended = once(socket, "close");
+  try {
+    for (const piece of pieces)
+      await new Promise<void>((resolve, reject) => {
+        socket.once("error", reject);
+        socket.write(piece, (error) => (error ? reject(error) : resolve()));
+      });
+    const chunks: Buffer[] = [];
+    socket.on("data", (chunk) => chunks.push(Buffer.from(chunk)));
+    await ended;
+    return only({ answers: answersIn(Buffer.concat(chunks)), ended: "closed", text: Buffer.concat(chunks).toString() });
+  } finally {
+    socket.destroy();
+  }
 }
 
 /** Every answer in the bytes, interim ones (100) left out. */

@@ -69,6 +69,26 @@ describe("window", () => {
     expect(await state.window("k", 2)).toMatchObject({ allowed: false, resetAtMs: startedMs + 3000 + WINDOW_MS });
   });
 
+  test("RATE-03 looking at a window says how it stands and counts nothing", async () => {
+    const clock = handClock();
+    const state = memoryState(clock);
+    const startedMs = clock.nowMs();
+    expect(await state.look("k", 2)).toEqual({ allowed: true, limit: 2, remaining: 2, resetAtMs: startedMs });
+    await state.window("k", 2);
+    clock.pass(1000);
+    for (let look = 0; look < 5; look += 1)
+      expect(await state.look("k", 2)).toMatchObject({ remaining: 1, resetAtMs: startedMs + WINDOW_MS });
+    await state.window("k", 2);
+    expect(await state.look("k", 2)).toEqual({
+      allowed: false,
+      limit: 2,
+      remaining: 0,
+      resetAtMs: startedMs + WINDOW_MS,
+    });
+    clock.pass(WINDOW_MS);
+    expect(await state.look("k", 2)).toMatchObject({ allowed: true, remaining: 2, resetAtMs: clock.nowMs() });
+  });
+
   test("RATE-01 no key sees another's calls", async () => {
     const state = memoryState(handClock());
     expect((await state.window("a", 1)).allowed).toBe(true);
