@@ -1,0 +1,158 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { isJsonObject } from "../../src/kit/json.ts";
+import { cleanUp, type GatewayProcess, spawnGateway, temporaryFolder } from "../edge/child.ts";
+import type { Json } from "../support/gateway.ts";
+import { chatBody, chunksOf, connectedTo, eventsOf, nanosOf, openChat } from "../support/scene.ts";
+import { type Answering, chatFrames, chatJson, startUpstream, type Upstream } from "../support/upstream.ts";
+
+const KILLS = 10;
+const CALLERS = 8;
+const CREDIT = "1000.00";
+
+let upstream: Upstream;
+beforeAll(async () => {
+  upstream = await startUpstream();
+});
+afterAll(async () => {
+  await cleanUp();
+  await upstream.close();
+});
+
+/** Each answer says how many tokens it used, so that every charge can be told from the others. */
+let answers = 0;
+const answering: Answering = ({ json }) => {
+  answers += 1;
+  const usage = { prompt_tokens: 10, completion_tokens: answers, total_tokens: 10 + answers };
+  if (!isJsonObject(json) || json["stream"] !== true)
+    return { json: chatJson({ usage }), beforeHeadersMs: answers % 4 };
+  return { frames: chatFrames(["some", " words", " more"], { usage }), betweenFramesMs: answers % 3 };
+};
+
+/** An answer that a client received to its last byte, with the cost it was told. */
+type Received = { readonly id: string; readonly cost: number; readonly output: number };
+
+/** Calls until the gateway is gone, and notes what came back whole. */
+async function callUntilDead(origin: string, key: string, received: Received[], dead: () => boolean): Promise<void> {
+  for (let turn = 0; !dead(); turn += 1) {
+    const stream = turn % 2 === 0;
+    try {
+      const answer = await fetch(`${origin}/v1/chat/completions`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+        body: JSON.stringify(chatBody(stream ? { stream, stream_options: { include_usage: true } } : {})),
+      });
+      const text = await answer.text();
+      if (answer.status !== 200 || (stream && eventsOf(text).at(-1) !== "[DONE]")) continue;
+      const last = stream ? chunksOf(text).at(-1) : JSON.parse(text);
+      received.push({ id: last.id, cost: last.usage.cost, output: last.usage.completion_tokens });
+    } catch {
+      await sleep(1);
+    }
+  }
+}
+
+/** A stream that has begun and does not go on; its id. */
+async function openStalled(origin: string, key: string): Promise<string> {
+  const frames = chatFrames(["begun"]).slice(0, 2);
+  upstream.next({ frames, end: { is: "stall", after: Buffer.byteLength(frames.join("")) } });
+  const open = await openChat(origin, key, chatBody({ stream: true }));
+  await open.until("begun");
+  return String(open.headers["x-svc-request-id"]);
+}
+
+function operatorAt(origin: string, dataDir: string) {
+  const token = readFileSync(path.join(dataDir, "admin-token"), "utf8").trim();
+  return async (method: string, target: string, body?: unknown): Promise<Json> => {
+    const answer = await fetch(`${origin}/manage${target}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return answer.json();
+  };
+}
+
+async function allOf(manage: ReturnType<typeof operatorAt>, target: string): Promise<Json[]> {
+  const rows: Json[] = [];
+  let cursor: string | null = null;
+  do {
+    const page: Json = await manage("GET", `${target}?limit=1000${cursor === null ? "" : `&cursor=${cursor}`}`);
+    rows.push(...page.data);
+    cursor = page.next;
+  } while (cursor !== null);
+  return rows;
+}
+
+test("BILL-07 kill -9 under load, again and again: every answer received whole has one log row and one charge, nothing is charged twice, the books balance", {
+  timeout: 120_000,
+}, async () => {
+  upstream.always(answering);
+  const dataDir = temporaryFolder();
+  const start = (): GatewayProcess =>
+    spawnGateway({
+      ...connectedTo(new Map([["deepinfra", upstream]])),
+      DATA_DIR: dataDir,
+      GATEWAY_SANDBOX: "off",
+      GATEWAY_RPM_LIVE: "1000000",
+      GATEWAY_RPM_IP: "0",
+      LOG_LEVEL: "warn",
+    });
+  const received: Received[] = [];
+  let key = "";
+  let unfinished = "";
+  for (let kill = 0; kill < KILLS; kill += 1) {
+    const gateway = start();
+    const origin = await gateway.ready();
+    if (key === "") {
+      const manage = operatorAt(origin, dataDir);
+      await manage("POST", "/workspaces", { slug: "load" });
+      await manage("POST", "/workspaces/load/wallet/credits", { amount: CREDIT });
+      key = (await manage("POST", "/workspaces/load/keys", { name: "load", environment: "live" })).key;
+    }
+    if (kill === 0) unfinished = await openStalled(origin, key);
+    let dead = false;
+    const callers = Array.from({ length: CALLERS }, () => callUntilDead(origin, key, received, () => dead));
+    await sleep(80 + Math.random() * 400);
+    gateway.child.kill("SIGKILL");
+    dead = true;
+    expect(await gateway.exited).toBe("SIGKILL");
+    await Promise.all(callers);
+  }
+  expect(received.length).toBeGreaterThan(KILLS * CALLERS);
+
+  const last = start();
+  const manage = operatorAt(await last.ready(), dataDir);
+  const rows = await allOf(manage, "/workspaces/load/requests");
+  const charges = (await allOf(manage, "/workspaces/load/wallet/entries")).filter(({ kind }) => kind === "charge");
+  const rowOf = new Map(rows.map((row) => [row.id, row]));
+  const chargeOf = new Map(charges.map((charge) => [charge.id, -nanosOf(charge.amount)]));
+  expect(rowOf.size).toBe(rows.length);
+  expect(chargeOf.size).toBe(charges.length);
+
+  for (const { id, cost, output } of received) {
+    const row = rowOf.get(id);
+    expect(row, id).toMatchObject({ status: 200, error_code: null });
+    expect(row.usage.output_tokens).toBe(output);
+    expect(Number(chargeOf.get(`charge:${id}`) ?? -1n) / 1e9).toBe(cost);
+  }
+  let sum = 0n;
+  for (const [id, nanos] of chargeOf) {
+    const row = rowOf.get(id.replace("charge:", ""));
+    expect(nanosOf(row.cost), id).toBe(nanos);
+    sum += nanos;
+  }
+  // One answer of the provider is never two charges: each told another number of tokens.
+  const outputs = rows.filter(({ cost }) => cost !== "0.00").map(({ usage }) => usage.output_tokens);
+  expect(new Set(outputs).size).toBe(outputs.length);
+  for (const row of rows) if (row.error_code === "interrupted") expect(row.cost).toBe("0.00");
+  // A stream that was under way when its gateway died: in the log, said to be interrupted, and free.
+  expect(rowOf.get(unfinished)).toMatchObject({ error_code: "interrupted", streaming: true, provider: "deepinfra" });
+  expect(chargeOf.has(`charge:${unfinished}`)).toBe(false);
+  const wallet = await manage("GET", "/workspaces/load/wallet");
+  expect([nanosOf(wallet.balance), wallet.held]).toEqual([nanosOf(CREDIT) - sum, "0.00"]);
+  expect(await manage("GET", "/doctor")).toMatchObject({ ok: true });
+  expect(await last.stop()).toBe(0);
+});
