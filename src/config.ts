@@ -108,6 +108,11 @@ export const SETTINGS = {
     "Largest non-streamed answer of a provider.",
   ),
   GATEWAY_UPSTREAM_CONNECTIONS: setting(integer(1, 100_000), 1024, "Connections to one provider address."),
+  GATEWAY_CLIENT_STALL_MS: setting(
+    integer(100, 3_600_000),
+    60_000,
+    "How long a client may take nothing of an answer before its connection is closed.",
+  ),
   GATEWAY_JOURNAL_SYNC_MS: setting(
     integer(0, 60_000),
     20,

@@ -282,7 +282,7 @@ function openEdge({ config, log, metrics, ...parts }: EdgeParts): Edge {
     trustedProxies: proxies.length === 0 ? undefined : addressList(proxies),
     bodyLimits: { jsonMaxBytes: config.GATEWAY_BODY_MAX_BYTES, uploadMaxBytes: config.GATEWAY_UPLOAD_MAX_BYTES },
     cors: { origins: config.GATEWAY_CORS_ORIGINS },
-    patience: PATIENCE,
+    patience: { ...PATIENCE, stallMs: config.GATEWAY_CLIENT_STALL_MS },
     credentials: [...config.providers.apiKeys.values()],
     rpmDefaults: { live: config.GATEWAY_RPM_LIVE, test: config.GATEWAY_RPM_TEST },
     alarmed: ({ code, status, detail, message }, requestId) => {

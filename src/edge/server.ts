@@ -19,7 +19,7 @@ import type { IpLimit } from "./ip-limit.ts";
 import { internalFault, noHost, starting, tooManyFromAddress, unknownPath, wrongMethod } from "./refusals.ts";
 import { sendFault, sendReply } from "./respond.ts";
 import { type Match, Router } from "./router.ts";
-import { sinkOver } from "./sink.ts";
+import { ResponseSink } from "./sink.ts";
 
 export type EdgeDeps = {
   readonly routes: readonly Route[];
@@ -35,7 +35,13 @@ export type EdgeDeps = {
   readonly bodyLimits: BodyLimits;
   readonly cors: CorsPolicy;
   /** How long a client may take to send its headers and its whole request; looked at every `checkEveryMs`. */
-  readonly patience: { readonly headersMs: number; readonly requestMs: number; readonly checkEveryMs: number };
+  readonly patience: {
+    readonly headersMs: number;
+    readonly requestMs: number;
+    readonly checkEveryMs: number;
+    /** How long a client may take nothing of an answer that waits for it. */
+    readonly stallMs: number;
+  };
   readonly rpmDefaults: { readonly live: number; readonly test: number };
   /** Told of faults that are the gateway's own, with their private detail. */
   readonly alarmed: (problem: Fault, requestId: string) => void;
@@ -76,6 +82,11 @@ export class Edge {
     this.server.on("checkContinue", (request, response) => void this.#take(request, response));
     this.server.on("checkExpectation", (request, response) => void this.#take(request, response));
     this.server.on("connect", (_request, socket) => answerByHand(socket, noTunnel(), this.#deps.ids.next("req_")));
+    // One timer per connection, kept alive by whatever moves on it: a connection that is merely waiting for a provider
+    // is left alone, one whose client takes nothing of what was sent is closed.
+    this.server.setTimeout(deps.patience.stallMs, (socket) => {
+      if (socket.writableLength > 0) socket.destroy();
+    });
     this.server.on("clientError", (error, socket) => this.#malformed(error, socket));
   }
 
@@ -206,7 +217,7 @@ export class Edge {
     if (route.intake === "none") await within;
     const handler = this.#handlers?.[route.id];
     if (handler === undefined) throw starting();
-    if (handler.kind === "streamed") await handler.handle(exchange, sinkOver(response));
+    if (handler.kind === "streamed") await handler.handle(exchange, new ResponseSink(response));
     else sendReply(request, response, await handler.handle(exchange), call.baseHeaders);
   }
 

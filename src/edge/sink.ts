@@ -1,56 +1,61 @@
 import type { ServerResponse } from "node:http";
 import type { Sink } from "../app/exchange.ts";
 
-/** A client that takes nothing of what was sent for this long is as good as gone. */
-const STALL_MS = 60_000;
-
 /** The client's side of a streamed answer over node:http. */
-export function sinkOver(response: ServerResponse, stallMs = STALL_MS): Sink {
-  let gone = false;
-  const listeners: (() => void)[] = [];
-  response.on("close", () => {
-    if (response.writableFinished) return;
-    gone = true;
-    for (const listener of listeners) listener();
-  });
-  // Node closes a connection whose time is up, and counts what the client takes meanwhile as life.
-  const patience = (ms: number) => void response.socket?.setTimeout(ms);
-  return {
-    get started() {
-      return response.headersSent;
-    },
-    get gone() {
-      return gone;
-    },
-    start: (status, headers) => {
-      if (!gone) response.writeHead(status, headers);
-    },
-    write: (chunk) => {
-      const room = gone || response.write(chunk);
-      if (!room) patience(stallMs);
-      return room;
-    },
-    drained: () =>
-      new Promise((resolve) => {
-        if (gone) return resolve();
-        const done = () => {
-          response.off("drain", done);
-          response.off("close", done);
-          patience(0);
-          resolve();
-        };
-        response.on("drain", done);
-        response.on("close", done);
-      }),
-    end: (chunk) => {
-      if (gone) return;
-      response.end(chunk);
-      if (!response.writableFinished && (response.socket?.writableLength ?? 0) > 0) patience(stallMs);
-    },
-    cut: () => response.destroy(),
-    onGone: (listener) => {
-      if (gone) listener();
-      else listeners.push(listener);
-    },
-  };
+export class ResponseSink implements Sink {
+  readonly #response: ServerResponse;
+  #gone = false;
+  #listener: (() => void) | undefined;
+
+  constructor(response: ServerResponse) {
+    this.#response = response;
+    response.on("close", () => {
+      if (response.writableFinished) return;
+      this.#gone = true;
+      this.#listener?.();
+    });
+  }
+
+  get started(): boolean {
+    return this.#response.headersSent;
+  }
+
+  get gone(): boolean {
+    return this.#gone;
+  }
+
+  start(status: number, headers: Readonly<Record<string, string>>): void {
+    if (!this.#gone) this.#response.writeHead(status, headers);
+  }
+
+  write(chunk: Buffer | string): boolean {
+    return this.#gone || this.#response.write(chunk);
+  }
+
+  drained(): Promise<void> {
+    const response = this.#response;
+    return new Promise((resolve) => {
+      if (this.#gone) return resolve();
+      const done = () => {
+        response.off("drain", done);
+        response.off("close", done);
+        resolve();
+      };
+      response.on("drain", done);
+      response.on("close", done);
+    });
+  }
+
+  end(chunk?: Buffer | string): void {
+    if (!this.#gone) this.#response.end(chunk);
+  }
+
+  cut(): void {
+    this.#response.destroy();
+  }
+
+  onGone(listener: () => void): void {
+    if (this.#gone) listener();
+    else this.#listener = listener;
+  }
 }

@@ -1,9 +1,5 @@
-import { createServer } from "node:http";
-import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import type { Sink } from "../../src/app/exchange.ts";
-import { sinkOver } from "../../src/edge/sink.ts";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { Tenant } from "../support/gateway.ts";
 import { chatBody, openChat, openScene, type Scene } from "../support/scene.ts";
 import { chatFrames } from "../support/upstream.ts";
@@ -78,50 +74,5 @@ describe("a client that does not read", () => {
     } finally {
       await brief.close();
     }
-  });
-
-  /** A server that streams to one client, which is as patient with it as the test says. */
-  async function serving(write: (sink: Sink) => void): Promise<{ client: Socket; gone: Promise<void> }> {
-    const { promise: gone, resolve } = Promise.withResolvers<void>();
-    const server = createServer((_request, response) => {
-      const sink = sinkOver(response, 200);
-      response.once("close", resolve);
-      sink.start(200, { "content-type": "text/event-stream" });
-      write(sink);
-    });
-    await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-    onTestFinished(() => void server.close());
-    const address = server.address();
-    const client = connect(typeof address === "object" ? (address?.port ?? 0) : 0, "127.0.0.1");
-    onTestFinished(() => void client.destroy());
-    client.on("error", () => undefined);
-    client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
-    return { client, gone };
-  }
-
-  test.each(["in the middle of an answer", "at the end of an answer"])(
-    "its connection is closed when it takes nothing for too long, %s",
-    async (where) => {
-      const { gone } = await serving((sink) => {
-        const much = "x".repeat(32 * MIB);
-        if (where.startsWith("at the end")) sink.end(much);
-        else sink.write(much);
-      });
-      await gone;
-    },
-  );
-
-  test("a client that has caught up is not closed while nothing is sent", async () => {
-    const { client, gone } = await serving((sink) => {
-      sink.write("x".repeat(8 * MIB));
-      void sink.drained().then(() => setTimeout(() => sink.end("the end"), 600));
-    });
-    let text = "";
-    client.setEncoding("latin1");
-    client.on("data", (chunk: string) => {
-      text = (text + chunk).slice(-100);
-    });
-    await gone;
-    await vi.waitFor(() => expect(text).toContain("the end"));
   });
 });
