@@ -197,7 +197,7 @@ export class Edge {
       requestId: call.requestId,
       route,
       params,
-      query: new URLSearchParams(query),
+      query: query === "" ? NO_QUERY : new URLSearchParams(query),
       headers: request.headers,
       clientAddress: address,
       receivedAtMs,
@@ -286,6 +286,9 @@ type Call = {
   requestId: string;
   routeId: string;
 };
+
+/** Handlers only read it. */
+const NO_QUERY = new URLSearchParams();
 
 const RATE_HEADERS = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"] as const;
 

@@ -19,11 +19,9 @@ export type JsonProblem = { readonly problem: string };
 
 export const JSON_DEPTH_MAX = 128;
 
-/** `"__proto__"` with its quotes; escapes only make it longer. */
-const PROTO_CHARS = 11;
-
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
+const UNDERSCORE = 0x5f;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
@@ -73,6 +71,8 @@ function stringEnd(text: string, start: number): number {
   return -1;
 }
 
+const mayBeProto = (first: number) => first === UNDERSCORE || first === BACKSLASH;
+
 const isSpace = (code: number) => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 
 function skipSpace(text: string, start: number): number {
@@ -98,8 +98,8 @@ function scanObject(text: string): Scan | JsonProblem {
       if (after < 0) return { problem: "the body ends inside a string" };
       const next = skipSpace(text, after);
       if (text.charCodeAt(next) === COLON) {
-        // Below the top only one key matters, and it cannot be shorter than this.
-        const key = depth === 1 || after - at >= PROTO_CHARS ? readKey(text, at, after) : undefined;
+        // Below the top only one key matters, and it begins with an underscore, plain or escaped.
+        const key = depth === 1 || mayBeProto(text.charCodeAt(at + 1)) ? readKey(text, at, after) : undefined;
         if (key === "__proto__") return { problem: "the key __proto__ is not allowed" };
         if (depth === 1 && key !== undefined) {
           if (members.has(key)) return { problem: `the top-level key "${key.slice(0, 64)}" is given twice` };

@@ -89,7 +89,8 @@ export class Trail {
       endpoint: endpoint?.id ?? null,
       upstreamId: this.upstreamId,
       level: endpoint?.sovereignty.level ?? null,
-      countries: endpoint?.sovereignty.countries ?? null,
+      // A copy: a frozen list takes JSON.stringify off its fast path for the whole record.
+      countries: endpoint === undefined ? null : [...endpoint.sovereignty.countries],
       router: this.plan?.router ?? null,
       streaming: this.streaming,
       ...end,

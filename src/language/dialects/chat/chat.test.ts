@@ -320,3 +320,31 @@ test.each([
 ])("error shape %j", (body, expected) => {
   expect(decodeProblem(body, 400)).toMatchObject(expected);
 });
+
+test("frames like the one before are read the same as if each stood alone", () => {
+  const words = [
+    "plain",
+    " ü🌧 ",
+    'q"uote',
+    "back\\slash",
+    "new\nline",
+    "",
+    "usage",
+    '"}],"usage":{"prompt_tokens":1}}',
+  ];
+  const frames = words.flatMap((word) => [
+    chunk({ content: word }),
+    chunk({ reasoning_content: word }),
+    chunk({ content: word }),
+  ]);
+  const whole = new DirectStream("chatcmpl-ours", false);
+  let chars = 0;
+  for (const one of frames) {
+    const alone = new DirectStream("chatcmpl-ours", false);
+    expect(whole.read(frame(one))).toEqual(alone.read(frame(one)));
+    chars += alone.outputChars;
+  }
+  expect(whole.outputChars).toBe(chars);
+  expect(whole.read(frame(finishing)).is).toBe("content");
+  expect(whole.finished).toBe(true);
+});

@@ -19,6 +19,7 @@ export class DirectStream implements AnswerStream {
   #upstreamId: string | null = null;
   #finished = false;
   #head: JsonObject | undefined;
+  #template: Template | undefined;
 
   constructor(ownId: string, includeUsage: boolean) {
     this.#ownId = ownId;
@@ -44,6 +45,8 @@ export class DirectStream implements AnswerStream {
 
   read(frame: SseFrame): Piece {
     if (frame.data === "[DONE]") return { is: "end" };
+    const quick = this.#template === undefined ? undefined : this.#like(this.#template, frame);
+    if (quick !== undefined) return quick;
     const chunk = parseChunk(frame.data);
     if (chunk === undefined) return { is: "garbage" };
     if (isJsonObject(chunk["error"]) || frame.event === "error")
@@ -56,8 +59,21 @@ export class DirectStream implements AnswerStream {
     this.#outputChars += chars;
     if (finishes) this.#finished = true;
     if (chunk["usage"] != null) return this.#readUsage(chunk, frame.data, chars, finishes);
+    if (chars > 0 && !finishes && frame.event === null)
+      this.#template = templateOf(frame.data, chunk, chars, this.#ownId);
     const text = `data: ${withId(frame.data, chunk, this.#ownId)}\n\n`;
     return { is: chars > 0 || finishes ? "content" : "preamble", text };
+  }
+
+  /** Most frames differ from the one before in a few letters of text: those are not parsed again. */
+  #like({ start, end, ownStart, ownEnd }: Template, { data, event }: SseFrame): Piece | undefined {
+    const from = start.length;
+    const to = data.length - end.length;
+    if (event !== null || to <= from || data.slice(0, from) !== start || data.slice(to) !== end) return undefined;
+    const words = data.slice(from, to);
+    if (NOT_PLAIN.test(words)) return undefined;
+    this.#outputChars += words.length;
+    return { is: "content", text: ownStart + words + ownEnd };
   }
 
   #readChoices(choices: readonly unknown[]): { chars: number; finishes: boolean } {
@@ -99,6 +115,42 @@ export class DirectStream implements AnswerStream {
   }
 }
 
+type Template = { readonly start: string; readonly end: string; readonly ownStart: string; readonly ownEnd: string };
+
+/** A quote, a backslash or a control character. */
+const NOT_PLAIN = /[^ !#-[\]-\uffff]/;
+
+/** Where the text of a frame stands, when all its text is one plain string; undefined when it is not that simple. */
+function templateOf(data: string, chunk: JsonObject, chars: number, ownId: string): Template | undefined {
+  const choices = chunk["choices"];
+  const choice: unknown = Array.isArray(choices) && choices.length === 1 ? choices[0] : undefined;
+  const delta = isJsonObject(choice) ? choice["delta"] : undefined;
+  if (!isJsonObject(delta)) return undefined;
+  for (const key of ["content", "reasoning_content", "reasoning"]) {
+    const words = delta[key];
+    if (typeof words !== "string" || words.length !== chars || NOT_PLAIN.test(words)) continue;
+    const member = `"${key}":"${words}"`;
+    const at = data.indexOf(member);
+    if (at < 0 || data.indexOf(member, at + 1) >= 0) return undefined;
+    const from = at + key.length + 4;
+    const own = withId(data, chunk, ownId);
+    const ownAt = own.indexOf(member);
+    const ownFrom = ownAt + key.length + 4;
+    return {
+      start: flat(data.slice(0, from)),
+      end: flat(data.slice(from + words.length)),
+      ownStart: flat(`data: ${own.slice(0, ownFrom)}`),
+      ownEnd: flat(`${own.slice(ownFrom + words.length)}\n\n`),
+    };
+  }
+  return undefined;
+}
+
+/** One piece of memory instead of a view of, or a knot of, others. */
+function flat(text: string): string {
+  return Buffer.from(text).toString();
+}
+
 function parseChunk(data: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(data);
@@ -111,7 +163,8 @@ function parseChunk(data: string): JsonObject | undefined {
 /** Servers write the id first, nearly always; only where they do not is the frame searched for it. */
 function withId(data: string, chunk: JsonObject, ownId: string): string {
   const start = `{"id":"${String(chunk["id"])}"`;
-  if (data.startsWith(start) && !start.includes("\\")) return `{"id":"${ownId}"${data.slice(start.length)}`;
+  if (data.slice(0, start.length) === start && !start.includes("\\"))
+    return `{"id":"${ownId}"${data.slice(start.length)}`;
   return patched(data, "id", JSON.stringify(ownId));
 }
 
