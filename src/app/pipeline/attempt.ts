@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { AttemptRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import { excludedByPolicy } from "../../domain/routing/policy.ts";
+import { authorize } from "../../io/upstream/authorize.ts";
 import { classifyFailure, classifyMalformed, classifyStatus } from "../../io/upstream/classify.ts";
 import type { Lane } from "../../io/upstream/lanes.ts";
 import type { BodyReader, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
@@ -81,7 +82,7 @@ function send({ gateway, trail, attempt, lane, relay }: Try): Promise<Outcome> {
     const call: UpstreamCall = gateway.transport.send(
       {
         url: `${attempt.baseUrl}${lane.path}`,
-        headers: headersFor(attempt, gateway, trail.streaming),
+        headers: headersFor(attempt, lane, gateway, trail.streaming),
         body: lane.encode(),
       },
       {
@@ -95,8 +96,7 @@ function send({ gateway, trail, attempt, lane, relay }: Try): Promise<Outcome> {
             resolve({ is: "failed", verdict, upstreamStatus: status });
             return IGNORE;
           }
-          if (trail.streaming)
-            return relay.reader({ headers, call, stream: lane.openStream(), provider: endpoint.provider, resolve });
+          if (trail.streaming) return relay.reader({ headers, call, lane, provider: endpoint.provider, resolve });
           return wholeReader({ gateway, call, lane, provider: endpoint.provider, resolve, failed });
         },
       },
@@ -107,14 +107,14 @@ function send({ gateway, trail, attempt, lane, relay }: Try): Promise<Outcome> {
 
 const IGNORE: BodyReader = { data: () => "more", end() {}, failed() {} };
 
-function headersFor(attempt: Attempt, gateway: Gateway, streaming: boolean): Record<string, string> {
-  const credential = gateway.connections.credential(attempt.endpoint.provider);
+function headersFor(attempt: Attempt, lane: Lane, gateway: Gateway, streaming: boolean): Record<string, string> {
   return {
     "content-type": "application/json",
-    accept: streaming ? "text/event-stream" : "application/json",
+    accept: streaming ? lane.streamType : "application/json",
     "accept-encoding": "identity",
     "user-agent": "inference-gateway",
-    ...(credential?.kind === "bearer" ? { authorization: `Bearer ${credential.token}` } : {}),
+    ...lane.headers,
+    ...authorize(gateway.connections.credential(attempt.endpoint.provider), lane.auth),
   };
 }
 
@@ -165,7 +165,7 @@ function problemReader({ status, headers, lane, provider, resolve, failed, call 
     const verdict = classifyStatus(
       status,
       headers,
-      lane.decodeProblem(parseLoosely(Buffer.concat(chunks)), status),
+      lane.decodeProblem(parseLoosely(Buffer.concat(chunks)), status, headers),
       provider,
     );
     resolve({ is: "failed", verdict, upstreamStatus: status });

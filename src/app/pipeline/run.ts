@@ -4,7 +4,7 @@ import type { Surface } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import { type Plan, planAttempts } from "../../domain/routing/plan.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
-import { type Inbound, isSpoken, type Lane, laneFor, parameterSupport } from "../../io/upstream/lanes.ts";
+import { dialectSupport, type Inbound, isSpoken, type Lane, laneFor } from "../../io/upstream/lanes.ts";
 import { estimateInputTokens, needsOf } from "../../language/canon/needs.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { admit } from "./admit.ts";
@@ -88,7 +88,7 @@ function planFor(
       health: gateway.health,
       nowMs: gateway.clock.nowMs(),
       speaks: isSpoken,
-      support: parameterSupport,
+      support: dialectSupport,
       expectedNanos: (price) => holdFor(inputTokens, expectedOutput, price, snapshot.currencies, workspace.currency),
     },
   );
@@ -157,7 +157,13 @@ class Request {
 
   #try(attempt: Attempt): Promise<Outcome> {
     this.#trail.served = attempt;
-    const lane = laneFor(this.#inbound, attempt.endpoint, this.#trail.requestId);
+    const lane = laneFor(
+      this.#inbound,
+      attempt.endpoint,
+      attempt.model,
+      this.#trail.requestId,
+      this.#gateway.clock.nowMs(),
+    );
     this.#lane = lane;
     return tryOnce({ gateway: this.#gateway, trail: this.#trail, attempt, lane, relay: this.#relay });
   }

@@ -132,7 +132,7 @@ function worldOf(
     health: new Health(),
     nowMs: 0,
     speaks: () => true,
-    support: (_endpoint, parameter) => (parameter === "top_k" ? "refused" : "taken"),
+    support: { takesParameter: (_endpoint, parameter) => parameter !== "top_k", takesNeed: () => true },
     expectedNanos: ({ inputPer1mTokens }) => inputPer1mTokens?.digits ?? 0n,
   };
 }

@@ -4,7 +4,7 @@ import type { Connections, Endpoint, Model, Price, Snapshot } from "../catalogue
 import type { CandidateRecord, Surface } from "../record/record.ts";
 import type { Policy } from "../tenancy/policy.ts";
 import type { Attempt, Ranked } from "./attempt.ts";
-import { type Demand, type ParameterSupport, type Shortcoming, shortcomingOf } from "./capability.ts";
+import { type Demand, type DialectSupport, type Shortcoming, shortcomingOf } from "./capability.ts";
 import type { Health } from "./health.ts";
 import { type Exclusion, excludedByPolicy, permitsModel } from "./policy.ts";
 import { byScore } from "./score.ts";
@@ -26,7 +26,7 @@ export type World = {
   readonly nowMs: number;
   /** Whether the gateway speaks the dialect of an endpoint. */
   readonly speaks: (endpoint: Endpoint) => boolean;
-  readonly support: ParameterSupport;
+  readonly support: DialectSupport;
   /** What this request is expected to cost on an endpoint, in nano-units of the wallet. */
   readonly expectedNanos: (price: Price) => bigint;
 };

@@ -2,7 +2,7 @@ import type { Call } from "./call.ts";
 import type { Part } from "./parts.ts";
 
 /** What a call asks of an endpoint beyond plain text. */
-type Need = "tools" | "json_schema" | "image_input" | "audio_input" | "pdf_input";
+type Need = "tools" | "json_schema" | "image_input" | "audio_input" | "pdf_input" | "remote_url" | "uploaded_file";
 
 /** A need and the field of the request that has it, so that a refusal can name it. */
 export type NeedSource = { readonly need: Need; readonly param: string };
@@ -10,11 +10,15 @@ export type NeedSource = { readonly need: Need; readonly param: string };
 export function needsOf(call: Call): NeedSource[] {
   const needs: NeedSource[] = [];
   if (call.tools.length > 0) needs.push({ need: "tools", param: "tools" });
-  if (call.responseFormat === "json_schema") needs.push({ need: "json_schema", param: "response_format" });
+  if (call.responseFormat.is === "json_schema") needs.push({ need: "json_schema", param: "response_format" });
   for (const [turnIndex, turn] of call.turns.entries()) {
     for (const [partIndex, part] of turn.parts.entries()) {
       const need = MEDIA_NEEDS[part.is];
-      if (need !== undefined) needs.push({ need, param: `messages.${turnIndex}.content.${partIndex}` });
+      if (need === undefined) continue;
+      const param = `messages.${turnIndex}.content.${partIndex}`;
+      needs.push({ need, param });
+      if ("source" in part && part.source.is === "url") needs.push({ need: "remote_url", param });
+      if ("source" in part && part.source.is === "uploaded") needs.push({ need: "uploaded_file", param });
     }
   }
   return needs;
@@ -52,9 +56,11 @@ function estimatePartTokens(part: Part): number {
   switch (part.is) {
     case "text":
     case "refusal":
-    case "reasoning":
-    case "tool_result":
       return estimateTextTokens(part.text);
+    case "reasoning":
+      return part.detail.is === "open" ? estimateTextTokens(part.detail.text) : 0;
+    case "tool_result":
+      return part.content.reduce((sum, inner) => sum + estimatePartTokens(inner), 0);
     case "tool_call":
       return estimateTextTokens(part.argumentsText) + estimateTextTokens(part.name);
     case "image":

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, parseJsonObject, patchMembers } from "../../../kit/json.ts";
-import type { SseFrame } from "../../../kit/sse.ts";
 import type { AnswerStream, Piece, ShownCost } from "../../canon/answer.ts";
 import type { Usage } from "../../canon/usage.ts";
+import type { Frame } from "../dialect.ts";
 import { decodeProblem } from "./errors.ts";
 import { encodeUsage, messageChars } from "./reply.ts";
 import { decodeUsage } from "./usage.ts";
@@ -42,8 +42,8 @@ export class DirectStream implements AnswerStream {
     return this.#finished;
   }
 
-  read(frame: SseFrame): Piece {
-    if (frame.data === "[DONE]") return { is: "end" };
+  read(frame: Frame): Piece {
+    if (frame.data === "[DONE]") return { is: "end", text: "" };
     const chunk = parseChunk(frame.data);
     if (chunk === undefined) return { is: "garbage" };
     if (isJsonObject(chunk["error"]) || frame.event === "error")
