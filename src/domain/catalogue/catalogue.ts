@@ -189,6 +189,10 @@ export type Endpoint = {
     readonly maxOutputTokens: number | null;
   };
   readonly features: EndpointFeatures;
+  /** How the model is told to think; null: the dialect's usual way. */
+  readonly thinking?: string | null;
+  /** How the endpoint is held to a JSON schema; null: by the dialect's own field. */
+  readonly structuredOutput?: "native" | "tool" | null;
   /** Parameter names the provider documents; null when it documents none. */
   readonly supportedParams: readonly string[] | null;
   readonly decisionsInterface: string | null;

@@ -205,6 +205,8 @@ function endpointOf(
       promptCaching: features.prompt_caching ?? null,
       logprobs: features.logprobs ?? null,
     },
+    thinking: entry.thinking ?? null,
+    structuredOutput: entry.structured_output ?? null,
     supportedParams: entry.supported_params ?? null,
     decisionsInterface: entry.decisions_interface ?? null,
     sandbox: provider.sandbox,

@@ -95,6 +95,11 @@ const endpoint = z.strictObject({
       logprobs: z.boolean().optional(),
     })
     .optional(),
+  thinking: slug.optional().describe("How the model is told to think. Absent: the dialect's usual way."),
+  structured_output: z
+    .enum(["native", "tool"])
+    .optional()
+    .describe("How the endpoint is held to a JSON schema: by its own field, or by a forced tool. Absent: native."),
   supported_params: z.array(text).optional().describe("Parameter names the provider documents."),
   note: text.optional(),
 });
