@@ -60,18 +60,30 @@ function describe(outcome: Outcome): Pick<AttemptRecord, "outcome" | "upstreamSt
   }
 }
 
-function send({ gateway, trail, attempt, lane, relay }: Try): Promise<Outcome> {
+async function send({ gateway, trail, attempt, lane, relay }: Try): Promise<Outcome> {
   const { endpoint } = attempt;
+  let call: UpstreamCall | undefined;
+  let cancelled = false;
+  relay.cancelWith(() => {
+    cancelled = true;
+    call?.abort();
+  });
+  const unsent = (why: string, kind: "connect" | "aborted" = "aborted"): Outcome =>
+    relay.gone
+      ? { is: "gone", stream: undefined }
+      : {
+          is: "failed",
+          verdict: classifyFailure({ kind, sent: false, why }, endpoint.provider),
+          upstreamStatus: null,
+        };
+  const body = lane.encode();
+  const headers = await headersFor(attempt, lane, gateway, trail.streaming).catch(() => undefined);
+  if (headers === undefined) return unsent("the provider's authority gave no token", "connect");
+  if (cancelled) return unsent("cancelled before it was sent");
   const policy = gateway.policyOf(trail.principal.workspace.id);
   const exclusion = policy === undefined ? undefined : excludedByPolicy(endpoint, policy);
-  if (policy === undefined || exclusion !== undefined) {
-    // The policy was tightened since the plan was made: the endpoint falls out before any byte leaves.
-    const verdict = classifyFailure(
-      { kind: "aborted", sent: false, why: exclusion?.reason ?? "the workspace is gone" },
-      endpoint.provider,
-    );
-    return Promise.resolve({ is: "failed", verdict, upstreamStatus: null });
-  }
+  // The policy was tightened since the plan was made: the endpoint falls out before any byte leaves.
+  if (policy === undefined || exclusion !== undefined) return unsent(exclusion?.reason ?? "the workspace is gone");
   return new Promise((resolve) => {
     const failed = (failure: UpstreamFailure, upstreamStatus: number | null) =>
       resolve(
@@ -79,42 +91,43 @@ function send({ gateway, trail, attempt, lane, relay }: Try): Promise<Outcome> {
           ? { is: "gone", stream: undefined }
           : { is: "failed", verdict: classifyFailure(failure, endpoint.provider), upstreamStatus },
       );
-    const call: UpstreamCall = gateway.transport.send(
-      {
-        url: `${attempt.baseUrl}${lane.path}`,
-        headers: headersFor(attempt, lane, gateway, trail.streaming),
-        body: lane.encode(),
-      },
+    const sent = gateway.transport.send(
+      { url: `${attempt.baseUrl}${lane.path}`, headers, body },
       {
         failed: (failure) => failed(failure, null),
         answered(status, headers) {
           if (status !== 200)
-            return problemReader({ status, headers, lane, provider: endpoint.provider, resolve, failed, call });
+            return problemReader({ status, headers, lane, provider: endpoint.provider, resolve, failed, call: sent });
           if (headers["content-encoding"] !== undefined && headers["content-encoding"] !== "identity") {
-            call.abort();
+            sent.abort();
             const verdict = classifyMalformed("compressed although not asked for", endpoint.provider);
             resolve({ is: "failed", verdict, upstreamStatus: status });
             return IGNORE;
           }
-          if (trail.streaming) return relay.reader({ headers, call, lane, provider: endpoint.provider, resolve });
-          return wholeReader({ gateway, call, lane, provider: endpoint.provider, resolve, failed });
+          if (trail.streaming) return relay.reader({ headers, call: sent, lane, provider: endpoint.provider, resolve });
+          return wholeReader({ gateway, call: sent, lane, provider: endpoint.provider, resolve, failed });
         },
       },
     );
-    relay.cancelWith(() => call.abort());
+    call = sent;
   });
 }
 
 const IGNORE: BodyReader = { data: () => "more", end() {}, failed() {} };
 
-function headersFor(attempt: Attempt, lane: Lane, gateway: Gateway, streaming: boolean): Record<string, string> {
+async function headersFor(
+  attempt: Attempt,
+  lane: Lane,
+  gateway: Gateway,
+  streaming: boolean,
+): Promise<Record<string, string>> {
   return {
     "content-type": "application/json",
     accept: streaming ? lane.streamType : "application/json",
     "accept-encoding": "identity",
     "user-agent": "inference-gateway",
     ...lane.headers,
-    ...authorize(gateway.connections.credential(attempt.endpoint.provider), lane.auth),
+    ...(await authorize(gateway.connections.credential(attempt.endpoint.provider), lane.auth)),
   };
 }
 

@@ -264,4 +264,8 @@ export type Connections = {
   readonly anyReal: boolean;
 };
 
-export type Credential = { readonly kind: "bearer"; readonly token: string } | { readonly kind: "none" };
+export type Credential =
+  | { readonly kind: "bearer"; readonly token: string }
+  /** A short-lived token that the provider's authority gives out for the account of a project. */
+  | { readonly kind: "minted"; readonly project: string; readonly token: () => Promise<string> }
+  | { readonly kind: "none" };

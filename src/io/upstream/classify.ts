@@ -24,7 +24,7 @@ export function classifyStatus(
   if (status === 403 && CONTENT_POLICY.test(`${problem.code ?? ""} ${problem.type ?? ""}`))
     return passedOn(status, problem);
   if (status === 429) {
-    const seconds = retryAfterSeconds(headers["retry-after"]);
+    const seconds = retryAfterSeconds(headers["retry-after"]) ?? statedDelay(problem);
     const last = fault("rate_limit_exceeded", {
       message: `The provider ${provider} is at its rate limit and no other endpoint is left. ${seconds === undefined ? "Try again shortly." : `Try again in ${seconds} s.`}`,
       ...(seconds === undefined ? {} : { headers: { "retry-after": String(seconds) } }),
@@ -88,6 +88,10 @@ const brokenFault = (provider: string) =>
 function retryAfterSeconds(header: string | undefined): number | undefined {
   if (header === undefined || !/^\d{1,12}$/.test(header)) return undefined;
   return Math.min(Number(header), RETRY_AFTER_SECONDS_MAX);
+}
+
+function statedDelay({ retryAfterSeconds: seconds }: UpstreamProblem): number | undefined {
+  return seconds === undefined ? undefined : Math.min(seconds, RETRY_AFTER_SECONDS_MAX);
 }
 
 const SECRET =
