@@ -77,7 +77,7 @@ async function send({ gateway, trail, attempt, lane, relay }: Try): Promise<Outc
           upstreamStatus: null,
         };
   const body = lane.encode();
-  const headers = await headersFor(attempt, lane, gateway, trail.streaming).catch(() => undefined);
+  const headers = await headersFor(attempt, lane, gateway, trail.streaming, body).catch(() => undefined);
   if (headers === undefined) return unsent("the provider's authority gave no token", "connect");
   if (cancelled) return unsent("cancelled before it was sent");
   const policy = gateway.policyOf(trail.principal.workspace.id);
@@ -120,15 +120,19 @@ async function headersFor(
   lane: Lane,
   gateway: Gateway,
   streaming: boolean,
+  body: Buffer,
 ): Promise<Record<string, string>> {
-  return {
+  const headers = {
     "content-type": "application/json",
     accept: streaming ? lane.streamType : "application/json",
     "accept-encoding": "identity",
     "user-agent": "inference-gateway",
     ...lane.headers,
-    ...(await authorize(gateway.connections.credential(attempt.endpoint.provider), lane.auth)),
   };
+  const { endpoint, baseUrl } = attempt;
+  const outgoing = { url: `${baseUrl}${lane.path}`, headers, body, endpoint, nowMs: gateway.clock.nowMs() };
+  const credential = gateway.connections.credential(endpoint.provider);
+  return { ...headers, ...(await authorize(credential, lane.auth, outgoing)) };
 }
 
 type Reading = {

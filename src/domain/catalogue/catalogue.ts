@@ -268,4 +268,13 @@ export type Credential =
   | { readonly kind: "bearer"; readonly token: string }
   /** A short-lived token that the provider's authority gives out for the account of a project. */
   | { readonly kind: "minted"; readonly project: string; readonly token: () => Promise<string> }
+  /** A key pair that signs every request. */
+  | {
+      readonly kind: "aws";
+      readonly keys: {
+        readonly accessKeyId: string;
+        readonly secretAccessKey: string;
+        readonly sessionToken: string | null;
+      };
+    }
   | { readonly kind: "none" };

@@ -14,13 +14,14 @@ export type Outgoing = {
 };
 
 /** The headers that carry the operator's credential. They are made right before the request leaves and kept nowhere. */
-export function authorize(
+export async function authorize(
   credential: Credential | undefined,
   style: AuthStyle,
   outgoing: Outgoing,
-): Record<string, string> {
+): Promise<Record<string, string>> {
   if (credential === undefined || credential.kind === "none") return {};
   if (credential.kind === "aws") return signed(credential.keys, outgoing);
+  if (credential.kind === "minted") return { authorization: `Bearer ${await credential.token()}` };
   return style === "bearer" ? { authorization: `Bearer ${credential.token}` } : { [style]: credential.token };
 }
 
