@@ -121,8 +121,10 @@ function decisive({
   // The seven-file form has no place for how a request is worded.
   thinking: _thinking,
   structuredOutput: _structuredOutput,
-  ...rest
+  features: { forcedTools: _forcedTools, ...features },
+  ...others
 }: Endpoint) {
+  const rest = { ...others, features };
   const [first] = prices;
   if (first === undefined) return { ...rest, price: null };
   const { source: _source, ...price } = first;

@@ -159,6 +159,8 @@ export type EndpointFeatures = {
   readonly imageInput: boolean | null;
   readonly promptCaching: boolean | null;
   readonly logprobs: boolean | null;
+  /** False: the model cannot be made to call a tool, only be offered some. */
+  readonly forcedTools?: boolean | null;
 };
 
 export type EndpointStatus = "active" | "preview" | "deprecated" | "retired";

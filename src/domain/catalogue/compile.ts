@@ -204,6 +204,7 @@ function endpointOf(
       imageInput: features.image_input ?? null,
       promptCaching: features.prompt_caching ?? null,
       logprobs: features.logprobs ?? null,
+      forcedTools: features.forced_tools ?? null,
     },
     thinking: entry.thinking ?? null,
     structuredOutput: entry.structured_output ?? null,

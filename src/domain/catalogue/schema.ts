@@ -93,6 +93,7 @@ const endpoint = z.strictObject({
       image_input: z.boolean().optional(),
       prompt_caching: z.boolean().optional(),
       logprobs: z.boolean().optional(),
+      forced_tools: z.boolean().optional().describe("false: tool_choice can be auto or none only."),
     })
     .optional(),
   thinking: slug.optional().describe("How the model is told to think. Absent: the dialect's usual way."),

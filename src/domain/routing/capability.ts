@@ -53,6 +53,10 @@ function canDo(endpoint: Endpoint, model: Model, need: NeedSource["need"]): bool
   switch (need) {
     case "tools":
       return endpoint.features.tools ?? true;
+    case "forced_tools":
+      return endpoint.features.forcedTools ?? true;
+    case "reasoning_off":
+      return endpoint.thinking !== "always";
     case "json_schema":
       return endpoint.features.jsonSchema ?? true;
     case "image_input":

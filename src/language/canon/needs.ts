@@ -2,7 +2,16 @@ import type { Call } from "./call.ts";
 import type { Part } from "./parts.ts";
 
 /** What a call asks of an endpoint beyond plain text. */
-type Need = "tools" | "json_schema" | "image_input" | "audio_input" | "pdf_input" | "remote_url" | "uploaded_file";
+type Need =
+  | "tools"
+  | "forced_tools"
+  | "json_schema"
+  | "reasoning_off"
+  | "image_input"
+  | "audio_input"
+  | "pdf_input"
+  | "remote_url"
+  | "uploaded_file";
 
 /** A need and the field of the request that has it, so that a refusal can name it. */
 export type NeedSource = { readonly need: Need; readonly param: string };
@@ -10,6 +19,9 @@ export type NeedSource = { readonly need: Need; readonly param: string };
 export function needsOf(call: Call): NeedSource[] {
   const needs: NeedSource[] = [];
   if (call.tools.length > 0) needs.push({ need: "tools", param: "tools" });
+  if (call.toolChoice?.is === "required" || call.toolChoice?.is === "named")
+    needs.push({ need: "forced_tools", param: "tool_choice" });
+  if (call.reasoning?.effort === "none") needs.push({ need: "reasoning_off", param: "reasoning_effort" });
   if (call.responseFormat.is === "json_schema") needs.push({ need: "json_schema", param: "response_format" });
   for (const [turnIndex, turn] of call.turns.entries()) {
     for (const [partIndex, part] of turn.parts.entries()) {
