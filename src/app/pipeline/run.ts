@@ -254,7 +254,9 @@ class Request {
     if (stream === undefined || !this.#relay.committed)
       return settleFree(this.#gateway, this.#trail, this.#goneRecord());
     this.#trail.upstreamId = stream.upstreamId;
-    await this.#settle(attempt, stream, { status: STATUS_CLIENT_GONE, errorCode: "client_disconnected" });
+    const { usage, outputChars } = stream;
+    const end = { status: STATUS_CLIENT_GONE, errorCode: "client_disconnected" };
+    await this.#settle(attempt, { usage, outputChars, cutShort: true }, end);
   }
 
   #goneRecord() {

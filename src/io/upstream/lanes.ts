@@ -4,8 +4,9 @@ import type { DialectSupport } from "../../domain/routing/capability.ts";
 import { type ParsedBody, patchMembers } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { AnswerStream, WholeAnswer } from "../../language/canon/answer.ts";
-import type { Call } from "../../language/canon/call.ts";
+import type { Call, Effort } from "../../language/canon/call.ts";
 import type { NeedSource } from "../../language/canon/needs.ts";
+import type { Parameter } from "../../language/canon/parameters.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
 import { type AnswerHead, TranslatedStream, translatedReply } from "../../language/dialects/chat/answer.ts";
 import { decodeProblem } from "../../language/dialects/chat/errors.ts";
@@ -37,6 +38,8 @@ export type Lane = {
   readonly headers: Readonly<Record<string, string>>;
   /** What the answer's content type must contain for a stream. */
   readonly streamType: string;
+  /** How hard the provider was told to think, where that is not the caller's own word. */
+  readonly effort: Effort | undefined;
   encode(): Buffer;
   decodeWhole(bytes: Buffer): WholeAnswer | undefined;
   openFrames(frameMaxChars: number): FrameReader;
@@ -72,9 +75,15 @@ const NEEDED_MEDIA: Partial<Record<NeedSource["need"], Media>> = {
   uploaded_file: "uploaded_file",
 };
 
+/** Models that choose their words by themselves refuse these, whatever dialect they are spoken to in. */
+const SAMPLING: ReadonlySet<Parameter> = new Set(["temperature", "top_p", "top_k"]);
+
 /** What the endpoint's dialect can carry: the planner asks before anyone is called. */
 export const dialectSupport: DialectSupport = {
-  takesParameter: (endpoint, parameter) => (translationFor(endpoint)?.fields ?? FIELDS)[parameter] !== "400",
+  takesParameter(endpoint, parameter) {
+    if (endpoint.features.sampling === false && SAMPLING.has(parameter)) return false;
+    return (translationFor(endpoint)?.fields ?? FIELDS)[parameter] !== "400";
+  },
   takesNeed(endpoint, need) {
     const media = NEEDED_MEDIA[need];
     return media === undefined || (translationFor(endpoint)?.media.has(media) ?? true);
@@ -100,6 +109,7 @@ function directLane({ request, call, bytes, body }: Inbound, endpoint: Endpoint,
     auth: "bearer",
     headers: {},
     streamType: "text/event-stream",
+    effort: undefined,
     encode: () => patchMembers(bytes, body, directPatches(request, call, endpoint.upstreamModel)),
     decodeWhole: (answer) => decodeReply(answer, ownId),
     openFrames: (frameMaxChars) => new SseReader(frameMaxChars),
@@ -113,7 +123,7 @@ function factsOf(endpoint: Endpoint, model: Model): ModelFacts {
     upstreamModel: endpoint.upstreamModel,
     maxOutputTokens: endpoint.limits.maxOutputTokens ?? model.maxOutputTokens,
     sampling: endpoint.features.sampling,
-    thinking: null,
+    thinking: endpoint.thinking ?? null,
     quirks: [],
   };
 }
@@ -125,6 +135,7 @@ function translatedLane({ call }: Inbound, dialect: UpstreamDialect, facts: Mode
     auth: dialect.auth,
     headers: dialect.headers,
     streamType: dialect.framing === "sse" ? "text/event-stream" : "application/vnd.amazon.eventstream",
+    effort: dialect.effort?.(call, facts),
     encode: () => Buffer.from(dialect.encode(call, facts)),
     decodeWhole(bytes) {
       const events = dialect.decodeReply(bytes);

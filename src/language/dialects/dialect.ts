@@ -1,4 +1,4 @@
-import type { Call } from "../canon/call.ts";
+import type { Call, Effort } from "../canon/call.ts";
 import type { AnswerEvent } from "../canon/events.ts";
 import type { Parameter } from "../canon/parameters.ts";
 import type { UpstreamProblem } from "../canon/problem.ts";
@@ -41,6 +41,8 @@ export type UpstreamDialect = {
   readonly framing: "sse" | "event-stream";
   /** The path behind the provider's base address. */
   path(call: Call, facts: ModelFacts): string;
+  /** The level of reasoning the provider is told, where the dialect has no word for the one asked for. */
+  effort?(call: Call, facts: ModelFacts): Effort | undefined;
   /** The body, as JSON text. Throws a Fault that names the field when the call cannot be said in this dialect. */
   encode(call: Call, facts: ModelFacts): string;
   /** A whole answer as the events it consists of; undefined when it is not an answer of this dialect. */
