@@ -121,6 +121,7 @@ function decisive({
   // The seven-file form has no place for how a request is worded.
   thinking: _thinking,
   structuredOutput: _structuredOutput,
+  quirks: _quirks,
   features: { forcedTools: _forcedTools, ...features },
   ...others
 }: Endpoint) {

@@ -195,6 +195,8 @@ export type Endpoint = {
   readonly thinking?: string | null;
   /** How the endpoint is held to a JSON schema; null: by the dialect's own field. */
   readonly structuredOutput?: "native" | "tool" | null;
+  /** Small named deviations of the model and of the server it runs on. */
+  readonly quirks?: readonly string[];
   /** Parameter names the provider documents; null when it documents none. */
   readonly supportedParams: readonly string[] | null;
   readonly decisionsInterface: string | null;

@@ -208,6 +208,7 @@ function endpointOf(
     },
     thinking: entry.thinking ?? null,
     structuredOutput: entry.structured_output ?? null,
+    quirks: [...provider.quirks, ...(entry.quirks ?? [])],
     supportedParams: entry.supported_params ?? null,
     decisionsInterface: entry.decisions_interface ?? null,
     sandbox: provider.sandbox,

@@ -101,6 +101,7 @@ const endpoint = z.strictObject({
     .enum(["native", "tool"])
     .optional()
     .describe("How the endpoint is held to a JSON schema: by its own field, or by a forced tool. Absent: native."),
+  quirks: z.array(slug).optional().describe("Named deviations of the model, beside the provider's."),
   supported_params: z.array(text).optional().describe("Parameter names the provider documents."),
   note: text.optional(),
 });

@@ -56,7 +56,9 @@ function canDo(endpoint: Endpoint, model: Model, need: NeedSource["need"]): bool
     case "forced_tools":
       return endpoint.features.forcedTools ?? true;
     case "reasoning_off":
-      return endpoint.thinking !== "always";
+      return endpoint.thinking !== "always" && !endpoint.quirks?.includes("thinks-always");
+    case "json_with_tools":
+      return !endpoint.quirks?.includes("json-or-tools");
     case "json_schema":
       return endpoint.features.jsonSchema ?? true;
     case "image_input":

@@ -6,6 +6,7 @@ type Need =
   | "tools"
   | "forced_tools"
   | "json_schema"
+  | "json_with_tools"
   | "reasoning_off"
   | "image_input"
   | "audio_input"
@@ -21,6 +22,8 @@ export function needsOf(call: Call): NeedSource[] {
   if (call.tools.length > 0) needs.push({ need: "tools", param: "tools" });
   if (call.toolChoice?.is === "required" || call.toolChoice?.is === "named")
     needs.push({ need: "forced_tools", param: "tool_choice" });
+  if (call.tools.length > 0 && call.responseFormat.is !== "text" && call.toolChoice?.is !== "none")
+    needs.push({ need: "json_with_tools", param: "response_format" });
   if (call.reasoning?.effort === "none") needs.push({ need: "reasoning_off", param: "reasoning_effort" });
   if (call.responseFormat.is === "json_schema") needs.push({ need: "json_schema", param: "response_format" });
   for (const [turnIndex, turn] of call.turns.entries()) {
