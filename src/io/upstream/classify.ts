@@ -20,10 +20,10 @@ export function classifyStatus(
   problem: UpstreamProblem,
   provider: string,
 ): Verdict {
-  if (CALLERS_FAULT.has(status) && !isBadCredential(problem)) return passedOn(status, problem);
+  if (CALLERS_FAULT.has(status) && !isBadCredential(problem) && !isSpent(problem)) return passedOn(status, problem);
   if (status === 403 && CONTENT_POLICY.test(`${problem.code ?? ""} ${problem.type ?? ""}`))
     return passedOn(status, problem);
-  if (status === 429) {
+  if (status === 429 && !isSpent(problem)) {
     const seconds = retryAfterSeconds(headers["retry-after"]) ?? statedDelay(problem);
     const last = fault("rate_limit_exceeded", {
       message: `The provider ${provider} is at its rate limit and no other endpoint is left. ${seconds === undefined ? "Try again shortly." : `Try again in ${seconds} s.`}`,
@@ -32,9 +32,10 @@ export function classifyStatus(
     return { is: "next", why: "provider at its rate limit (429)", maybeAccepted: false, last };
   }
   const timedOut = status === 408 || status === 504;
-  const why = isOperatorsFault(status)
-    ? `provider refused the gateway's own credential or deployment (${status})`
-    : `provider failed (${status})`;
+  const why =
+    isOperatorsFault(status) || isSpent(problem)
+      ? `provider refused the gateway's own credential or deployment (${status})`
+      : `provider failed (${status})`;
   return {
     is: "next",
     why,
@@ -68,6 +69,13 @@ function isBadCredential(problem: UpstreamProblem): boolean {
   return /api[_ -]?key[_ ]?(not valid|invalid)|invalid[_ -]?api[_ -]?key/i.test(
     `${problem.code ?? ""} ${problem.message}`,
   );
+}
+
+/** The operator's account is used up: told as a rate limit by some, but waiting does not help. */
+const SPENT: ReadonlySet<string | null> = new Set(["insufficient_quota", "enforced_spend_limit_reached"]);
+
+function isSpent({ code }: UpstreamProblem): boolean {
+  return SPENT.has(code);
 }
 
 function isOperatorsFault(status: number): boolean {

@@ -15,6 +15,7 @@ import { decodeReply } from "../../language/dialects/chat/reply.ts";
 import { directPatches } from "../../language/dialects/chat/request.ts";
 import { DirectStream } from "../../language/dialects/chat/stream.ts";
 import type { Frame, Media, ModelFacts, UpstreamDialect } from "../../language/dialects/dialect.ts";
+import { messagesDialect } from "../../language/dialects/messages/dialect.ts";
 import type { AuthStyle } from "./authorize.ts";
 
 /** A request as it came in: decoded once, its bytes kept. */
@@ -52,7 +53,7 @@ export type Lane = {
 };
 
 /** Dialects that are reached by translation; D1 is the dialect of the surface itself. */
-const TRANSLATED: Partial<Record<DialectId, UpstreamDialect>> = {};
+const TRANSLATED: Partial<Record<DialectId, UpstreamDialect>> = { D2: messagesDialect };
 
 const dialectOf = ({ dialects: [first] }: Endpoint): DialectId | undefined => first;
 
