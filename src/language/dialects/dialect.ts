@@ -19,11 +19,18 @@ export type ModelFacts = {
   readonly sampling: boolean | null;
   /** How the model is told to think; null: the dialect's usual way. */
   readonly thinking: string | null;
+  /** How the endpoint is held to a JSON schema; absent or null: by the dialect's own field. */
+  readonly structuredOutput?: "native" | "tool" | null;
+  /** Whether marks for the prompt cache are understood; absent or null: not known. */
+  readonly promptCaching?: boolean | null;
   readonly quirks: readonly string[];
 };
 
 /** What a dialect's requests can carry besides text. */
 export type Media = "image" | "audio" | "file" | "remote_url" | "uploaded_file";
+
+/** What an answer answers, for dialects whose answers cannot be read without it. */
+export type Asked = { readonly call: Call; readonly facts: ModelFacts };
 
 /** Reads the frames of one stream, in order. A frame it cannot read at all gives undefined. */
 export type EventReader = { read(frame: Frame): readonly AnswerEvent[] | undefined };
@@ -46,8 +53,8 @@ export type UpstreamDialect = {
   /** The body, as JSON text. Throws a Fault that names the field when the call cannot be said in this dialect. */
   encode(call: Call, facts: ModelFacts): string;
   /** A whole answer as the events it consists of; undefined when it is not an answer of this dialect. */
-  decodeReply(bytes: Buffer): readonly AnswerEvent[] | undefined;
-  openReader(): EventReader;
+  decodeReply(bytes: Buffer, asked?: Asked): readonly AnswerEvent[] | undefined;
+  openReader(asked?: Asked): EventReader;
   decodeProblem(
     body: unknown,
     status: number | null,
