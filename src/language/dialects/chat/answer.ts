@@ -90,7 +90,8 @@ export class TranslatedStream implements AnswerStream {
   #usage: Usage | undefined;
   #outputChars = 0;
   #upstreamId: string | null = null;
-  #finished = false;
+  /** Kept back until the end: some servers state a reason on every frame, and only the last one is true. */
+  #finish: Extract<AnswerEvent, { is: "finish" }> | undefined;
 
   constructor(reader: EventReader, head: AnswerHead, includeUsage: boolean) {
     this.#reader = reader;
@@ -112,7 +113,7 @@ export class TranslatedStream implements AnswerStream {
   }
 
   get finished(): boolean {
-    return this.#finished;
+    return this.#finish !== undefined;
   }
 
   read(frame: Frame): Piece {
@@ -124,26 +125,30 @@ export class TranslatedStream implements AnswerStream {
       if (event.is === "problem") return { is: "problem", problem: event.problem };
       if (event.is === "end") ended = true;
       this.#meter(event);
-      const written = this.#writer.write(event);
-      if (written !== "" && !this.#begun) {
-        this.#begun = true;
-        text += this.#writer.role();
-      }
-      text += written;
+      if (event.is !== "finish") text += this.#write(event);
     }
     if (ended) return { is: "end", text };
     return text === "" ? { is: "figures" } : { is: "content", text };
+  }
+
+  /** The role comes first, right before the first thing that is shown. */
+  #write(event: AnswerEvent): string {
+    const written = this.#writer.write(event);
+    if (written === "" || this.#begun) return written;
+    this.#begun = true;
+    return this.#writer.role() + written;
   }
 
   #meter(event: AnswerEvent): void {
     this.#outputChars += charsOf(event);
     if (event.is === "figures") this.#usage = event.usage;
     else if (event.is === "begin") this.#upstreamId = event.upstreamId;
-    else if (event.is === "finish") this.#finished = true;
+    else if (event.is === "finish") this.#finish = event;
   }
 
   close(counted: Usage, shown: ShownCost | undefined): string {
-    if (!this.#includeUsage) return "data: [DONE]\n\n";
+    const finish = this.#finish === undefined ? "" : this.#write(this.#finish);
+    if (!this.#includeUsage) return `${finish}data: [DONE]\n\n`;
     const { id, createdSeconds, model } = this.#head;
     const usage = encodeUsage(undefined, counted, shown);
     const chunk = JSON.stringify({
@@ -154,7 +159,7 @@ export class TranslatedStream implements AnswerStream {
       choices: [],
       usage,
     });
-    return `data: ${chunk}\n\ndata: [DONE]\n\n`;
+    return `${finish}data: ${chunk}\n\ndata: [DONE]\n\n`;
   }
 }
 
