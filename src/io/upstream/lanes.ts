@@ -14,7 +14,10 @@ import { FIELDS } from "../../language/dialects/chat/fields.ts";
 import { decodeReply } from "../../language/dialects/chat/reply.ts";
 import { directPatches } from "../../language/dialects/chat/request.ts";
 import { DirectStream } from "../../language/dialects/chat/stream.ts";
+import { converseDialect } from "../../language/dialects/converse/dialect.ts";
+import { ConverseFrames } from "../../language/dialects/converse/frames.ts";
 import type { Frame, Media, ModelFacts, UpstreamDialect } from "../../language/dialects/dialect.ts";
+import { geminiDialect } from "../../language/dialects/gemini/dialect.ts";
 import { messagesDialect } from "../../language/dialects/messages/dialect.ts";
 import type { AuthStyle } from "./authorize.ts";
 
@@ -53,7 +56,11 @@ export type Lane = {
 };
 
 /** Dialects that are reached by translation; D1 is the dialect of the surface itself. */
-const TRANSLATED: Partial<Record<DialectId, UpstreamDialect>> = { D2: messagesDialect };
+const TRANSLATED: Partial<Record<DialectId, UpstreamDialect>> = {
+  D2: messagesDialect,
+  D3: geminiDialect,
+  D4: converseDialect,
+};
 
 const dialectOf = ({ dialects: [first] }: Endpoint): DialectId | undefined => first;
 
@@ -83,6 +90,7 @@ const SAMPLING: ReadonlySet<Parameter> = new Set(["temperature", "top_p", "top_k
 export const dialectSupport: DialectSupport = {
   takesParameter(endpoint, parameter) {
     if (endpoint.features.sampling === false && SAMPLING.has(parameter)) return false;
+    if (endpoint.thinking === "fixed" && parameter === "reasoning_effort") return false;
     return (translationFor(endpoint)?.fields ?? FIELDS)[parameter] !== "400";
   },
   takesNeed(endpoint, need) {
@@ -125,7 +133,9 @@ function factsOf(endpoint: Endpoint, model: Model): ModelFacts {
     maxOutputTokens: endpoint.limits.maxOutputTokens ?? model.maxOutputTokens,
     sampling: endpoint.features.sampling,
     thinking: endpoint.thinking ?? null,
-    quirks: [],
+    structuredOutput: endpoint.structuredOutput ?? null,
+    promptCaching: endpoint.features.promptCaching,
+    quirks: endpoint.quirks ?? [],
   };
 }
 
@@ -139,11 +149,13 @@ function translatedLane({ call }: Inbound, dialect: UpstreamDialect, facts: Mode
     effort: dialect.effort?.(call, facts),
     encode: () => Buffer.from(dialect.encode(call, facts)),
     decodeWhole(bytes) {
-      const events = dialect.decodeReply(bytes);
-      return events === undefined ? undefined : translatedReply(events, head);
+      const events = dialect.decodeReply(bytes, { call, facts });
+      // An answer in which the model reports its own failure is no answer.
+      if (events === undefined || events.some(({ is }) => is === "problem")) return undefined;
+      return translatedReply(events, head);
     },
-    openFrames: (frameMaxChars) => new SseReader(frameMaxChars),
-    openStream: () => new TranslatedStream(dialect.openReader(), head, call.includeUsage),
+    openFrames: (frameMax) => (dialect.framing === "sse" ? new SseReader(frameMax) : new ConverseFrames(frameMax)),
+    openStream: () => new TranslatedStream(dialect.openReader({ call, facts }), head, call.includeUsage),
     decodeProblem: dialect.decodeProblem,
   };
 }
