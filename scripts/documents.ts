@@ -62,6 +62,10 @@ ${table(
       "Replaces the catalogue's base address of the provider exactly, for all its regions. A loopback address is allowed.",
     ],
     ["`PROVIDER_<SLUG>__<REGION>_BASE_URL`", "The same for one region (two underscores)."],
+    [
+      "`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`",
+      "A key pair that signs requests to Amazon Bedrock, and so connects it, where `PROVIDER_AWS_BEDROCK_API_KEY` (a bearer key) is not set. The region is the endpoint's. Secret.",
+    ],
   ],
 )}
 

@@ -4,6 +4,8 @@ import type { Connections, Credential, Endpoint, Snapshot } from "../../domain/c
 export type ProviderSettings = {
   readonly apiKeys: ReadonlyMap<string, string>;
   readonly baseUrls: ReadonlyMap<string, string>;
+  /** A key pair that signs for providers of AWS without a key of their own. */
+  readonly aws: Extract<Credential, { kind: "aws" }>["keys"] | null;
 };
 
 /** The name a provider or region has inside a variable: upper-cased, `-` as `_`. */
@@ -20,11 +22,16 @@ export function connectionsFrom(
   sandboxOrigins: Readonly<Record<string, string>>,
 ): Connections {
   const credentials = new Map<string, Credential>();
+  const signed = new Set(
+    [...snapshot().endpoints.values()].filter(({ dialects }) => dialects[0] === "D4").map(({ provider }) => provider),
+  );
   for (const provider of snapshot().providers.values()) {
     const token = settings.apiKeys.get(settingName(provider.slug));
     if (provider.sandbox) {
       if (sandboxOrigins[provider.slug] !== undefined) credentials.set(provider.slug, SANDBOX_TOKEN);
     } else if (token !== undefined) credentials.set(provider.slug, { kind: "bearer", token });
+    else if (settings.aws !== null && signed.has(provider.slug))
+      credentials.set(provider.slug, { kind: "aws", keys: settings.aws });
   }
   const addresses = new Map<Endpoint, string | undefined>();
   const addressOf = ({ provider, region, baseUrl }: Endpoint): string | undefined => {
