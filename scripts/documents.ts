@@ -58,6 +58,10 @@ ${table(
       "Key of the gateway's account at the provider. Without it the provider's endpoints are not callable. Secret.",
     ],
     [
+      "`PROVIDER_<SLUG>_CREDENTIALS_FILE`",
+      "Key file (JSON) of a service account, in the place of a key: for Google Vertex AI, `PROVIDER_GOOGLE_VERTEX_CREDENTIALS_FILE`. The project in it is the one that is used; its tokens are fetched and renewed by the gateway. Secret.",
+    ],
+    [
       "`PROVIDER_<SLUG>_BASE_URL`",
       "Replaces the catalogue's base address of the provider exactly, for all its regions. A loopback address is allowed.",
     ],
