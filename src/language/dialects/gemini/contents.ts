@@ -1,4 +1,5 @@
 import { fault } from "../../../contract/faults.ts";
+import { parseExactly } from "../../../kit/exact-json.ts";
 import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
 import type { Call } from "../../canon/call.ts";
 import type { MediaSource, Part, ToolCallPart, ToolResultPart, Turn } from "../../canon/parts.ts";
@@ -154,14 +155,16 @@ function sealedTexts(parts: readonly Part[]): JsonObject[] {
 
 function argumentsOf(text: string, param: string): JsonObject {
   if (text.trim() === "") return {};
-  const value = parsed(text);
+  const value = structIn(text);
   if (isJsonObject(value)) return value;
   throw fault("invalid_value", { message: `${param}: must be a JSON object, written as text.`, param });
 }
 
-function parsed(text: string): unknown {
+/** The object or list that a text is, its numbers as they were written; undefined when it is neither. */
+function structIn(text: string): unknown {
+  if (!/^\s*[{[]/.test(text)) return undefined;
   try {
-    return JSON.parse(text);
+    return parseExactly(text);
   } catch {
     return undefined;
   }
@@ -175,8 +178,7 @@ function structOf(text: string): JsonObject {
 
 /** Objects and lists as such; everything else stays the text that it is. */
 function valueIn(text: string): unknown {
-  const value = /^\s*[{[]/.test(text) ? parsed(text) : undefined;
-  return value ?? text;
+  return structIn(text) ?? text;
 }
 
 function inlineData(source: MediaSource, param: string): JsonObject {
