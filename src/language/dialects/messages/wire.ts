@@ -41,8 +41,8 @@ export const WireStop = z.looseObject({
 export const WireMessage = z.looseObject({
   id: word,
   content: z.array(z.looseObject({ type: z.string() })),
-  usage: z.unknown(),
+  usage: z.unknown().optional(),
 });
 
 /** The head of an answer in a stream. */
-export const WireStart = z.looseObject({ id: word, usage: z.unknown() });
+export const WireStart = z.looseObject({ id: word, usage: z.unknown().optional() });
