@@ -1,3 +1,4 @@
+import { parseExactly } from "../../../kit/exact-json.ts";
 import { isJsonObject } from "../../../kit/json.ts";
 import type { AnswerEvent } from "../../canon/events.ts";
 import type { Asked } from "../dialect.ts";
@@ -18,9 +19,11 @@ export function decodeReply(bytes: Buffer, asked?: Asked): readonly AnswerEvent[
   return events.some(({ is }) => is === "problem") ? undefined : events;
 }
 
+/** Numbers inside a call's arguments go to the client as the model wrote them, as they do in a stream. */
 function parse(bytes: Buffer): unknown {
+  const text = bytes.toString("utf8");
   try {
-    return JSON.parse(bytes.toString("utf8"));
+    return text.includes('"toolUse"') ? parseExactly(text) : JSON.parse(text);
   } catch {
     return undefined;
   }

@@ -78,12 +78,18 @@ describe("turns", () => {
     expect(body).toEqual({ messages: [{ role: "user", content: [{ text: "a" }, { text: "b" }] }] });
   });
 
-  test.each([
-    ["only a system prompt", [{ role: "system", content: "x" }]],
-    ["an assistant first", [{ role: "assistant", content: "x" }, user("y")]],
-    ["nothing but blanks", [user("  ")]],
-  ])("CHAT-02 a conversation that the provider would refuse is refused by name: %s", (_what, messages) => {
-    expect(refusalOf({ messages })).toEqual({ code: "invalid_value", param: "messages" });
+  test("CHAT-02 a user speaks first, also where the caller's conversation begins otherwise", () => {
+    const alone = bodyOf({
+      messages: [
+        { role: "system", content: "a" },
+        { role: "system", content: "b" },
+      ],
+    });
+    expect(alone).toEqual({ system: [{ text: "a" }], messages: [{ role: "user", content: [{ text: "b" }] }] });
+    const { messages } = bodyOf({ messages: [{ role: "assistant", content: "x" }, user("y")] });
+    expect(messages.map(({ role }: { role: string }) => role)).toEqual(["user", "assistant", "user"]);
+    expect(messages[0].content).toEqual([{ text: expect.stringMatching(/\S/) }]);
+    expect(refusalOf({ messages: [user("  ")] })).toEqual({ code: "invalid_value", param: "messages" });
   });
 
   test("a refusal in the history is something the assistant said", () => {

@@ -26,8 +26,7 @@ type Message = { readonly role: "user" | "assistant"; readonly units: readonly U
  * and assistants take strict turns, beginning with the user. A later word to the model stays where it was said.
  */
 export function encodeConversation(turns: readonly Turn[], support: TurnSupport): Conversation {
-  const first = turns.findIndex(({ role }) => role !== "system" && role !== "developer");
-  if (first < 0) throw beginsWrong("must have a message of the user");
+  const first = leading(turns);
   const context: Context = { support, documents: new Documents() };
   const system = turns.slice(0, first).flatMap(({ parts }) => parts.flatMap((part) => textUnits(part)));
   const messages: Message[] = [];
@@ -39,7 +38,9 @@ export function encodeConversation(turns: readonly Turn[], support: TurnSupport)
     if (last?.role === role) messages.splice(-1, 1, { role, units: [...last.units, ...units] });
     else messages.push({ role, units });
   }
-  if (messages[0]?.role !== "user") throw beginsWrong("must begin with a message of the user that is not blank");
+  if (messages.length === 0)
+    throw fault("invalid_value", { message: "messages must have a text that is not blank.", param: "messages" });
+  if (messages[0]?.role === "assistant") messages.unshift(OPENING);
   refuseBrokenPairs(turns);
   return {
     system: blocksOf(system, support),
@@ -49,8 +50,16 @@ export function encodeConversation(turns: readonly Turn[], support: TurnSupport)
 
 type Context = { readonly support: TurnSupport; readonly documents: Documents };
 
-function beginsWrong(what: string) {
-  return fault("invalid_value", { message: `messages ${what}: the provider's API demands it.`, param: "messages" });
+/** A user must speak first; this stands where a conversation begins with the assistant. */
+const OPENING: Message = {
+  role: "user",
+  units: [{ block: { text: "(The conversation begins here.)" }, cache: undefined }],
+};
+
+/** How many turns in front are the system prompt. Where there is nothing else, the last of them is what is asked. */
+function leading(turns: readonly Turn[]): number {
+  const first = turns.findIndex(({ role }) => role !== "system" && role !== "developer");
+  return first < 0 ? turns.length - 1 : first;
 }
 
 function blocksOf(units: readonly Unit[], { cacheMarks }: TurnSupport): JsonObject[] {
