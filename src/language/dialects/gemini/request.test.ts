@@ -420,7 +420,7 @@ describe("thinking", () => {
     expect(sent({}, NEW)).not.toHaveProperty("generationConfig");
   });
 
-  test("HDR-02 the effort that is reported is the one that was sent", () => {
+  test("HDR-06 the effort that is reported is the one that was sent", () => {
     const told = (effort: string, facts: ModelFacts) =>
       geminiDialect.effort?.(callOf({ reasoning_effort: effort }), facts);
     expect(told("none", NEW)).toBe("minimal");

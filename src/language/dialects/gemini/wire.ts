@@ -27,7 +27,7 @@ const partialArg = z.looseObject({
   stringValue: text,
   numberValue: count,
   boolValue: z.boolean().nullish(),
-  nullValue: z.unknown(),
+  nullValue: z.unknown().optional(),
   willContinue: z.boolean().nullish(),
 });
 export type WirePartialArg = z.output<typeof partialArg>;
@@ -79,7 +79,7 @@ export type WireCandidate = z.output<typeof candidate>;
 export const WireAnswer = z.looseObject({
   candidates: z.array(candidate).nullish(),
   promptFeedback: z.looseObject({ blockReason: text, blockReasonMessage: text }).nullish(),
-  usageMetadata: z.unknown(),
+  usageMetadata: z.unknown().optional(),
   responseId: text,
 });
 export type WireAnswer = z.output<typeof WireAnswer>;
