@@ -3,6 +3,7 @@ import type { Clock } from "../kit/clock.ts";
 import type { Ids } from "../kit/ids.ts";
 import { chatFormat, modelsFormat } from "./chat.ts";
 import { send } from "./delivery.ts";
+import { messagesFormat } from "./messages.ts";
 import { MISHAP_MODELS, mishapOf } from "./mishaps.ts";
 import { type SandboxSlug, SIMULATED } from "./simulated.ts";
 import { type Desk, type Refusal, refusal, type WireFormat } from "./wire.ts";
@@ -14,7 +15,7 @@ export type Sandbox = {
   close(): Promise<void>;
 };
 
-const FORMATS: readonly WireFormat[] = [chatFormat, modelsFormat];
+const FORMATS: readonly WireFormat[] = [chatFormat, messagesFormat, modelsFormat];
 const BODY_MAX_BYTES = 64 * 1024 * 1024;
 /** Longer than the gateway keeps an idle connection, so that it never picks one that is being closed here. */
 const KEEP_ALIVE_MS = 120_000;
