@@ -171,7 +171,7 @@ describe("the end", () => {
   });
 
   test.each(["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"])(
-    "ERR-02 %s is a problem of the provider, which another try may not have",
+    "ERR-07 %s is a problem of the provider, which another try may not have",
     (stated) => {
       const problem = { message: "Malformed call: x", code: "malformed_answer", type: null, status: 502 };
       const body = chunk([], { finish: stated, usage: USAGE, candidate: { finishMessage: "Malformed call: x" } });
