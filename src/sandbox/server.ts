@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Clock } from "../kit/clock.ts";
 import type { Ids } from "../kit/ids.ts";
 import { chatFormat, modelsFormat } from "./chat.ts";
+import { converseFormat } from "./converse.ts";
 import { send } from "./delivery.ts";
 import { messagesFormat } from "./messages.ts";
 import { MISHAP_MODELS, mishapOf } from "./mishaps.ts";
@@ -15,7 +16,7 @@ export type Sandbox = {
   close(): Promise<void>;
 };
 
-const FORMATS: readonly WireFormat[] = [chatFormat, messagesFormat, modelsFormat];
+const FORMATS: readonly WireFormat[] = [chatFormat, converseFormat, messagesFormat, modelsFormat];
 const BODY_MAX_BYTES = 64 * 1024 * 1024;
 /** Longer than the gateway keeps an idle connection, so that it never picks one that is being closed here. */
 const KEEP_ALIVE_MS = 120_000;
@@ -78,7 +79,8 @@ async function answer(
   const format = FORMATS.find((one) => one.claims(path)) ?? chatFormat;
   const refuse = (given: Refusal, more: Record<string, string> = {}) => {
     const body = format.refusalBody(given);
-    response.writeHead(given.status, { ...headers, ...more, "content-type": "application/json" });
+    const own = format.refusalHeaders?.(given) ?? {};
+    response.writeHead(given.status, { ...headers, ...own, ...more, "content-type": "application/json" });
     response.end(body);
   };
   const body = await readBody(request);

@@ -41,6 +41,8 @@ export type WireFormat = {
   open(incoming: Incoming): Opened | Refusal;
   /** The body of an error, in this format's shape. */
   refusalBody(refusal: Refusal): string;
+  /** Headers that go with it, where the format has some. */
+  refusalHeaders?(refusal: Refusal): Record<string, string>;
 };
 
 export function refusal(
