@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { cutInto, eventsIn, folded } from "../../../../tests/support/events.ts";
+import { messageEvent, messageJson, messageStream } from "../../../../tests/support/messages.ts";
 import {
   FIXTURES_ABSENT,
   fixturesPresent,
@@ -14,86 +15,12 @@ import { messagesDialect } from "./dialect.ts";
 
 const { decodeReply, decodeProblem, openReader } = messagesDialect;
 
-function message(content: readonly JsonObject[], more: JsonObject = {}): JsonObject {
-  return {
-    id: "msg_1",
-    type: "message",
-    role: "assistant",
-    model: "claude-test",
-    content,
-    stop_reason: "end_turn",
-    stop_sequence: null,
-    usage: { input_tokens: 10, output_tokens: 7 },
-    ...more,
-  };
-}
-
 function whole(body: unknown): readonly AnswerEvent[] | undefined {
   return decodeReply(Buffer.from(JSON.stringify(body)));
 }
 
-const event = (data: JsonObject, padding = "") =>
-  `event: ${String(data["type"])}\ndata: ${JSON.stringify(data).slice(0, -1)}${padding}}\n\n`;
-
-/** The same answer as a stream: every text in pieces of the given size, pings and padding between them. */
-function streamOf({ content, stop_reason, stop_details, usage, ...head }: JsonObject, size: number): Buffer {
-  const events: string[] = [
-    event({ type: "message_start", message: { ...head, content: [], usage: startUsage(usage) } }),
-  ];
-  for (const [index, block] of (Array.isArray(content) ? content : []).entries()) {
-    const { open, deltas } = opened(block, size);
-    events.push(
-      event({ type: "content_block_start", index, content_block: open }, "   "),
-      'event: ping\ndata: {"type": "ping"}\n\n',
-    );
-    for (const delta of deltas)
-      events.push(event({ type: "content_block_delta", index, delta }, " ".repeat(deltas.length % 9)));
-    events.push(event({ type: "content_block_stop", index }));
-  }
-  const delta = { stop_reason, stop_details, stop_sequence: null };
-  events.push(event({ type: "message_delta", delta, usage }), event({ type: "message_stop" }, "     "));
-  return Buffer.from(events.join(""));
-}
-
-/** The head of a stream knows the input and next to nothing of the output. */
-function startUsage(usage: unknown): JsonObject {
-  return { ...(typeof usage === "object" ? usage : {}), output_tokens: 1, output_tokens_details: null };
-}
-
-function pieces(text: string, size: number): string[] {
-  return text.match(new RegExp(`[\\s\\S]{1,${size}}`, "gu")) ?? [];
-}
-
-function opened(block: JsonObject, size: number): { open: JsonObject; deltas: JsonObject[] } {
-  switch (block["type"]) {
-    case "text": {
-      const texts = pieces(String(block["text"]), size).map((text) => ({ type: "text_delta", text }));
-      const citations = Array.isArray(block["citations"]) ? block["citations"] : [];
-      return {
-        open: { type: "text", text: "" },
-        deltas: [...citations.map((citation) => ({ type: "citations_delta", citation })), ...texts],
-      };
-    }
-    case "thinking":
-      return {
-        open: { type: "thinking", thinking: "", signature: "" },
-        deltas: [
-          ...pieces(String(block["thinking"]), size).map((thinking) => ({ type: "thinking_delta", thinking })),
-          { type: "signature_delta", signature: block["signature"] },
-        ],
-      };
-    case "tool_use": {
-      const text = JSON.stringify(block["input"]) === "{}" ? "" : JSON.stringify(block["input"]);
-      const parts = pieces(text, size).map((partial_json) => ({ type: "input_json_delta", partial_json }));
-      return { open: { ...block, input: {} }, deltas: [{ type: "input_json_delta", partial_json: "" }, ...parts] };
-    }
-    default:
-      return { open: block, deltas: [] };
-  }
-}
-
 const CITED = { type: "web_search_result_location", url: "https://a.example/", title: "A", cited_text: "…" };
-const EVERY_KIND = message(
+const EVERY_KIND = messageJson(
   [
     { type: "thinking", thinking: "Let me think.\n", signature: "sig+/=" },
     { type: "redacted_thinking", data: "blob" },
@@ -158,7 +85,7 @@ describe("a whole answer", () => {
   });
 
   test("CHAT-08 every reason to stop", () => {
-    const reason = (stop_reason: unknown) => whole(message([], { stop_reason }))?.find(({ is }) => is === "finish");
+    const reason = (stop_reason: unknown) => whole(messageJson([], { stop_reason }))?.find(({ is }) => is === "finish");
     const known = {
       end_turn: "stop",
       stop_sequence: "stop",
@@ -176,17 +103,17 @@ describe("a whole answer", () => {
 
   test("CHAT-08 why the provider refused is told as the refusal", () => {
     const stop_details = { type: "refusal", category: "cyber", explanation: "Not that." };
-    expect(whole(message([], { stop_reason: "refusal", stop_details }))).toContainEqual({
+    expect(whole(messageJson([], { stop_reason: "refusal", stop_details }))).toContainEqual({
       is: "refusal",
       text: "Not that.",
     });
-    expect(whole(message([], { stop_reason: "end_turn", stop_details }))?.some(({ is }) => is === "refusal")).toBe(
+    expect(whole(messageJson([], { stop_reason: "end_turn", stop_details }))?.some(({ is }) => is === "refusal")).toBe(
       false,
     );
   });
 
   test("CHAT-03 numbers in arguments reach the client as the model wrote them", () => {
-    const text = JSON.stringify(message([{ type: "tool_use", id: "t", name: "f", input: { n: "N" } }]));
+    const text = JSON.stringify(messageJson([{ type: "tool_use", id: "t", name: "f", input: { n: "N" } }]));
     const events = decodeReply(Buffer.from(text.replace('"N"', "9007199254740993")));
     expect(events).toContainEqual({ is: "tool_arguments", index: 0, text: '{"n":9007199254740993}' });
   });
@@ -266,7 +193,7 @@ describe("a stream", () => {
   test("stream = reply: the same answer gives the same events, however it is cut", () => {
     const expected = folded(whole(EVERY_KIND) ?? []);
     for (const size of [1, 2, 3, 7, 1000]) {
-      const bytes = streamOf(EVERY_KIND, size);
+      const bytes = messageStream(EVERY_KIND, size);
       expect(folded(eventsIn([bytes], openReader()))).toEqual(expected);
     }
   });
@@ -286,14 +213,14 @@ describe("a stream", () => {
     );
     fc.assert(
       fc.property(fc.array(block, { maxLength: 5 }), fc.integer({ min: 1, max: 9 }), (content, size) => {
-        const body = message(content);
-        expect(folded(eventsIn([streamOf(body, size)], openReader()))).toEqual(folded(whole(body) ?? []));
+        const body = messageJson(content);
+        expect(folded(eventsIn([messageStream(body, size)], openReader()))).toEqual(folded(whole(body) ?? []));
       }),
     );
   });
 
   test("any cut: split at every byte it gives the same events", () => {
-    const bytes = streamOf(EVERY_KIND, 4);
+    const bytes = messageStream(EVERY_KIND, 4);
     const expected = eventsIn([bytes], openReader());
     expect(eventsIn(cutInto(bytes, 1), openReader())).toEqual(expected);
     for (let at = 1; at < bytes.length; at += 7)
@@ -317,19 +244,23 @@ describe("a stream", () => {
   test("CHAT-03 the arguments of the provider's own tools go nowhere, and do not count as calls", () => {
     const bytes = Buffer.from(
       [
-        event({
+        messageEvent({
           type: "content_block_start",
           index: 0,
           content_block: { type: "server_tool_use", id: "s", name: "w", input: {} },
         }),
-        event({ type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: '{"q":1}' } }),
-        event({ type: "content_block_stop", index: 0 }),
-        event({
+        messageEvent({
+          type: "content_block_delta",
+          index: 0,
+          delta: { type: "input_json_delta", partial_json: '{"q":1}' },
+        }),
+        messageEvent({ type: "content_block_stop", index: 0 }),
+        messageEvent({
           type: "content_block_start",
           index: 1,
           content_block: { type: "tool_use", id: "t", name: "f", input: {} },
         }),
-        event({ type: "content_block_stop", index: 1 }),
+        messageEvent({ type: "content_block_stop", index: 1 }),
       ].join(""),
     );
     expect(eventsIn([bytes], openReader())).toEqual([
@@ -365,19 +296,19 @@ describe("a stream", () => {
   });
 
   test("ERR-02 it is not finished before its end marker", () => {
-    const events = eventsIn([streamOf(EVERY_KIND, 9)], openReader());
+    const events = eventsIn([messageStream(EVERY_KIND, 9)], openReader());
     expect(events.slice(-2)).toEqual([{ is: "finish", reason: "tool_calls" }, { is: "end" }]);
-    const cut = streamOf(EVERY_KIND, 9).toString().split("event: message_stop")[0] ?? "";
+    const cut = messageStream(EVERY_KIND, 9).toString().split("event: message_stop")[0] ?? "";
     expect(eventsIn([Buffer.from(cut)], openReader()).some(({ is }) => is === "finish" || is === "end")).toBe(false);
   });
 
   test("CHAT-05 thoughts that are not shown keep their seal, and a block without one is only text", () => {
-    const hidden = message([{ type: "thinking", thinking: "", signature: "s" }]);
-    expect(folded(eventsIn([streamOf(hidden, 3)], openReader()))).toContainEqual({
+    const hidden = messageJson([{ type: "thinking", thinking: "", signature: "s" }]);
+    expect(folded(eventsIn([messageStream(hidden, 3)], openReader()))).toContainEqual({
       is: "reasoning_detail",
       detail: { is: "open", text: "", seal: { family: "anthropic", data: "s" } },
     });
-    const bare = whole(message([{ type: "thinking", thinking: "t" }]));
+    const bare = whole(messageJson([{ type: "thinking", thinking: "t" }]));
     expect(bare).toContainEqual({ is: "reasoning_detail", detail: { is: "open", text: "t", seal: null } });
   });
 });
