@@ -324,7 +324,7 @@ describe("errors", () => {
     }
   });
 
-  test("the delay in a 429's details is the Retry-After of the answer", async () => {
+  test("RATE-07 the delay in a 429's details is the Retry-After of the answer", async () => {
     const details = [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "48s" }];
     const limited = error(429, "RESOURCE_EXHAUSTED", { details });
     for (const answer of [limited, { ...limited, json: [limited.json] }]) {
