@@ -1,10 +1,6 @@
 /** What the engine has and the compiler's library does not list yet. */
 declare global {
   interface JSON {
-    parse(
-      text: string,
-      reviver: (this: unknown, key: string, value: unknown, context: { readonly source?: string }) => unknown,
-    ): unknown;
     rawJSON(text: string): unknown;
   }
 }
@@ -14,7 +10,8 @@ declare global {
  * hold keep their digits. Such numbers are opaque inside the program. Throws as JSON.parse does.
  */
 export function parseExactly(text: string): unknown {
-  return JSON.parse(text, (_key, value, { source }) =>
-    typeof value === "number" && source !== undefined && String(value) !== source ? JSON.rawJSON(source) : value,
-  );
+  return JSON.parse(text, (_key, value: unknown, ...[context]: { readonly source?: string }[]) => {
+    const source = context?.source;
+    return typeof value === "number" && source !== undefined && String(value) !== source ? JSON.rawJSON(source) : value;
+  });
 }
