@@ -3,8 +3,10 @@ import type { DialectId } from "../../src/domain/catalogue/catalogue.ts";
 import type { JsonObject } from "../../src/kit/json.ts";
 import { PARAMETERS, type Parameter } from "../../src/language/canon/parameters.ts";
 import { FIELDS as D1_FIELDS } from "../../src/language/dialects/chat/fields.ts";
+import { FIELDS as D4_FIELDS } from "../../src/language/dialects/converse/fields.ts";
 import type { Fields } from "../../src/language/dialects/dialect.ts";
 import { FIELDS as D2_FIELDS } from "../../src/language/dialects/messages/fields.ts";
+import { replyOf } from "../support/converse.ts";
 import type { Tenant } from "../support/gateway.ts";
 import { messageJson } from "../support/messages.ts";
 import { openScene, type Provider, type Scene } from "../support/scene.ts";
@@ -26,6 +28,18 @@ const COLUMNS: Partial<Record<DialectId, Column>> = {
     model: "anthropic/claude-sonnet-4-6",
     answer: { json: messageJson([{ type: "text", text: "Hello." }]) },
   },
+  D4: {
+    fields: D4_FIELDS,
+    provider: "aws-bedrock",
+    model: "anthropic/claude-sonnet-4-6",
+    answer: {
+      json: replyOf({
+        content: [{ text: "Hello." }],
+        stopReason: "end_turn",
+        usage: { inputTokens: 1, outputTokens: 1, totalTokens: 2 },
+      }),
+    },
+  },
 };
 
 type Row = {
@@ -39,30 +53,57 @@ type Row = {
 
 const TOOL = { type: "function", function: { name: "f", parameters: { type: "object", properties: {} } } };
 const SCHEMA = { type: "object", properties: { a: { type: "string" } }, required: ["a"], additionalProperties: false };
+/** The schema travels as text. */
+const D4_FORMAT = {
+  outputConfig: {
+    textFormat: { type: "json_schema", structure: { jsonSchema: { name: "n", schema: JSON.stringify(SCHEMA) } } },
+  },
+};
+/** There is no word for none: the tools stay away. */
+const D4_NO_TOOLS: JsonObject = expect.not.objectContaining({ toolConfig: expect.anything() });
+const d4Thinking = (additionalModelRequestFields: JsonObject) => ({ additionalModelRequestFields });
 const D2_THINKING = { type: "adaptive", display: "summarized" };
 
 /** Every row of the parameter table; a name behind it is another way to send the same. */
 const ROWS: Readonly<Record<Parameter, Readonly<Record<string, Row>>>> = {
-  temperature: { plain: { sent: { temperature: 0.3 }, seen: { D2: { temperature: 0.3 } } } },
-  top_p: { plain: { sent: { top_p: 0.4 }, seen: { D2: { top_p: 0.4 } } } },
+  temperature: {
+    plain: {
+      sent: { temperature: 0.3 },
+      seen: { D2: { temperature: 0.3 }, D4: { inferenceConfig: { temperature: 0.3 } } },
+    },
+  },
+  top_p: { plain: { sent: { top_p: 0.4 }, seen: { D2: { top_p: 0.4 }, D4: { inferenceConfig: { topP: 0.4 } } } } },
   max_tokens: {
-    plain: { sent: { max_tokens: 77 }, seen: { D2: { max_tokens: 77 } } },
-    max_completion_tokens: { sent: { max_completion_tokens: 78 }, seen: { D2: { max_tokens: 78 } } },
+    plain: { sent: { max_tokens: 77 }, seen: { D2: { max_tokens: 77 }, D4: { inferenceConfig: { maxTokens: 77 } } } },
+    max_completion_tokens: {
+      sent: { max_completion_tokens: 78 },
+      seen: { D2: { max_tokens: 78 }, D4: { inferenceConfig: { maxTokens: 78 } } },
+    },
   },
   response_format: {
     json_schema: {
       sent: { response_format: { type: "json_schema", json_schema: { name: "n", strict: true, schema: SCHEMA } } },
-      seen: { D2: { output_config: { format: { type: "json_schema", schema: SCHEMA } } } },
+      seen: { D2: { output_config: { format: { type: "json_schema", schema: SCHEMA } } }, D4: D4_FORMAT },
     },
     json_object: {
       sent: { response_format: { type: "json_object" } },
-      seen: { D2: { system: [{ type: "text", text: expect.stringContaining("JSON object") }] } },
+      seen: {
+        D2: { system: [{ type: "text", text: expect.stringContaining("JSON object") }] },
+        D4: { system: [{ text: expect.stringContaining("JSON object") }] },
+      },
     },
   },
   tools: {
     plain: {
       sent: { tools: [TOOL] },
-      seen: { D2: { tools: [{ name: "f", input_schema: { type: "object", properties: {} } }] } },
+      seen: {
+        D2: { tools: [{ name: "f", input_schema: { type: "object", properties: {} } }] },
+        D4: {
+          toolConfig: {
+            tools: [{ toolSpec: { name: "f", inputSchema: { json: { type: "object", properties: {} } } } }],
+          },
+        },
+      },
     },
   },
   allowed_tools: {
@@ -73,37 +114,68 @@ const ROWS: Readonly<Record<Parameter, Readonly<Record<string, Row>>>> = {
     },
   },
   tool_choice: {
-    none: { sent: { tool_choice: "none" }, beside: { tools: [TOOL] }, seen: { D2: { tool_choice: { type: "none" } } } },
-    auto: { sent: { tool_choice: "auto" }, beside: { tools: [TOOL] }, seen: { D2: { tool_choice: { type: "auto" } } } },
+    none: {
+      sent: { tool_choice: "none" },
+      beside: { tools: [TOOL] },
+      seen: { D2: { tool_choice: { type: "none" } }, D4: D4_NO_TOOLS },
+    },
+    auto: {
+      sent: { tool_choice: "auto" },
+      beside: { tools: [TOOL] },
+      seen: { D2: { tool_choice: { type: "auto" } }, D4: { toolConfig: { toolChoice: { auto: {} } } } },
+    },
     required: {
       sent: { tool_choice: "required" },
       beside: { tools: [TOOL] },
-      seen: { D2: { tool_choice: { type: "any" } } },
+      seen: { D2: { tool_choice: { type: "any" } }, D4: { toolConfig: { toolChoice: { any: {} } } } },
     },
     named: {
       sent: { tool_choice: { type: "function", function: { name: "f" } } },
       beside: { tools: [TOOL] },
-      seen: { D2: { tool_choice: { type: "tool", name: "f" } } },
+      seen: {
+        D2: { tool_choice: { type: "tool", name: "f" } },
+        D4: { toolConfig: { toolChoice: { tool: { name: "f" } } } },
+      },
     },
   },
   reasoning_effort: {
     plain: {
       sent: { reasoning_effort: "high" },
-      seen: { D2: { thinking: D2_THINKING, output_config: { effort: "high" } } },
+      seen: {
+        D2: { thinking: D2_THINKING, output_config: { effort: "high" } },
+        D4: d4Thinking({ thinking: D2_THINKING, output_config: { effort: "high" } }),
+      },
     },
-    none: { sent: { reasoning_effort: "none" }, seen: { D2: { thinking: { type: "disabled" } } } },
+    none: {
+      sent: { reasoning_effort: "none" },
+      seen: { D2: { thinking: { type: "disabled" } }, D4: d4Thinking({ thinking: { type: "disabled" } }) },
+    },
     reasoning: {
       sent: { reasoning: { effort: "low" } },
-      seen: { D1: { reasoning_effort: "low" }, D2: { thinking: D2_THINKING, output_config: { effort: "low" } } },
+      seen: {
+        D1: { reasoning_effort: "low" },
+        D2: { thinking: D2_THINKING, output_config: { effort: "low" } },
+        D4: d4Thinking({ thinking: D2_THINKING, output_config: { effort: "low" } }),
+      },
     },
     thinking: {
       sent: { thinking: { type: "enabled", budget_tokens: 8000 } },
-      seen: { D1: { reasoning_effort: "medium" }, D2: { thinking: D2_THINKING, output_config: { effort: "medium" } } },
+      seen: {
+        D1: { reasoning_effort: "medium" },
+        D2: { thinking: D2_THINKING, output_config: { effort: "medium" } },
+        D4: d4Thinking({ thinking: D2_THINKING, output_config: { effort: "medium" } }),
+      },
     },
   },
   stop: {
-    plain: { sent: { stop: ["END", "FIN"] }, seen: { D2: { stop_sequences: ["END", "FIN"] } } },
-    text: { sent: { stop: "END" }, seen: { D2: { stop_sequences: ["END"] } } },
+    plain: {
+      sent: { stop: ["END", "FIN"] },
+      seen: { D2: { stop_sequences: ["END", "FIN"] }, D4: { inferenceConfig: { stopSequences: ["END", "FIN"] } } },
+    },
+    text: {
+      sent: { stop: "END" },
+      seen: { D2: { stop_sequences: ["END"] }, D4: { inferenceConfig: { stopSequences: ["END"] } } },
+    },
   },
   top_k: { plain: { sent: { top_k: 40 }, seen: { D2: { top_k: 40 } } } },
   seed: { plain: { sent: { seed: 7 }, seen: {} } },

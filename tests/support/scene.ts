@@ -10,7 +10,15 @@ import { startUpstream, type Upstream } from "./upstream.ts";
 export const MODEL = "openai/gpt-oss-120b";
 
 /** Its providers, cheapest first: one in the US at L0, then three European ones at L3. */
-export type Provider = "deepinfra" | "ovhcloud" | "scaleway" | "ionos" | "nebius" | "google-ai-studio" | "anthropic";
+export type Provider =
+  | "deepinfra"
+  | "ovhcloud"
+  | "scaleway"
+  | "ionos"
+  | "nebius"
+  | "google-ai-studio"
+  | "anthropic"
+  | "aws-bedrock";
 
 /** What the operator set as a provider's credential. No caller may ever see it. */
 export const credentialOf = (provider: string) => `operator-canary-${provider}-5d41402abc4b2a76`;

@@ -72,7 +72,11 @@ function isBadCredential(problem: UpstreamProblem): boolean {
 }
 
 /** The operator's account is used up: told as a rate limit by some, but waiting does not help. */
-const SPENT: ReadonlySet<string | null> = new Set(["insufficient_quota", "enforced_spend_limit_reached"]);
+const SPENT: ReadonlySet<string | null> = new Set([
+  "insufficient_quota",
+  "enforced_spend_limit_reached",
+  "ServiceQuotaExceededException",
+]);
 
 function isSpent({ code }: UpstreamProblem): boolean {
   return SPENT.has(code);
