@@ -23,7 +23,13 @@ export type Desk = {
   readonly nextId: (prefix: string) => string;
 };
 
-type Incoming = { readonly path: string; readonly headers: IncomingHttpHeaders; readonly body: Buffer };
+type Incoming = {
+  readonly path: string;
+  /** What stands behind the question mark, "" when nothing does. */
+  readonly query: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+};
 
 /** A request that was understood: the model decides first whether a mishap is scripted, then the answer is made. */
 type Opened = {
