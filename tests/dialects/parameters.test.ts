@@ -5,9 +5,11 @@ import { PARAMETERS, type Parameter } from "../../src/language/canon/parameters.
 import { FIELDS as D1_FIELDS } from "../../src/language/dialects/chat/fields.ts";
 import { FIELDS as D4_FIELDS } from "../../src/language/dialects/converse/fields.ts";
 import type { Fields } from "../../src/language/dialects/dialect.ts";
+import { FIELDS as D3_FIELDS } from "../../src/language/dialects/gemini/fields.ts";
 import { FIELDS as D2_FIELDS } from "../../src/language/dialects/messages/fields.ts";
 import { replyOf } from "../support/converse.ts";
 import type { Tenant } from "../support/gateway.ts";
+import { whole } from "../support/gemini.ts";
 import { messageJson } from "../support/messages.ts";
 import { openScene, type Provider, type Scene } from "../support/scene.ts";
 import { type Answering, chatJson } from "../support/upstream.ts";
@@ -27,6 +29,12 @@ const COLUMNS: Partial<Record<DialectId, Column>> = {
     provider: "anthropic",
     model: "anthropic/claude-sonnet-4-6",
     answer: { json: messageJson([{ type: "text", text: "Hello." }]) },
+  },
+  D3: {
+    fields: D3_FIELDS,
+    provider: "google-ai-studio",
+    model: "google/gemini-2.5-flash",
+    answer: { json: whole([{ text: "Hello." }]) },
   },
   D4: {
     fields: D4_FIELDS,
@@ -62,6 +70,9 @@ const D4_FORMAT = {
 /** There is no word for none: the tools stay away. */
 const D4_NO_TOOLS: JsonObject = expect.not.objectContaining({ toolConfig: expect.anything() });
 const d4Thinking = (additionalModelRequestFields: JsonObject) => ({ additionalModelRequestFields });
+const d3 = (generationConfig: JsonObject) => ({ generationConfig });
+const d3Thinking = (thinkingConfig: JsonObject) => d3({ thinkingConfig });
+const d3Choice = (functionCallingConfig: JsonObject) => ({ toolConfig: { functionCallingConfig } });
 const D2_THINKING = { type: "adaptive", display: "summarized" };
 
 /** Every row of the parameter table; a name behind it is another way to send the same. */
@@ -69,26 +80,39 @@ const ROWS: Readonly<Record<Parameter, Readonly<Record<string, Row>>>> = {
   temperature: {
     plain: {
       sent: { temperature: 0.3 },
-      seen: { D2: { temperature: 0.3 }, D4: { inferenceConfig: { temperature: 0.3 } } },
+      seen: { D2: { temperature: 0.3 }, D3: d3({ temperature: 0.3 }), D4: { inferenceConfig: { temperature: 0.3 } } },
     },
   },
-  top_p: { plain: { sent: { top_p: 0.4 }, seen: { D2: { top_p: 0.4 }, D4: { inferenceConfig: { topP: 0.4 } } } } },
+  top_p: {
+    plain: {
+      sent: { top_p: 0.4 },
+      seen: { D2: { top_p: 0.4 }, D3: d3({ topP: 0.4 }), D4: { inferenceConfig: { topP: 0.4 } } },
+    },
+  },
   max_tokens: {
-    plain: { sent: { max_tokens: 77 }, seen: { D2: { max_tokens: 77 }, D4: { inferenceConfig: { maxTokens: 77 } } } },
+    plain: {
+      sent: { max_tokens: 77 },
+      seen: { D2: { max_tokens: 77 }, D3: d3({ maxOutputTokens: 77 }), D4: { inferenceConfig: { maxTokens: 77 } } },
+    },
     max_completion_tokens: {
       sent: { max_completion_tokens: 78 },
-      seen: { D2: { max_tokens: 78 }, D4: { inferenceConfig: { maxTokens: 78 } } },
+      seen: { D2: { max_tokens: 78 }, D3: d3({ maxOutputTokens: 78 }), D4: { inferenceConfig: { maxTokens: 78 } } },
     },
   },
   response_format: {
     json_schema: {
       sent: { response_format: { type: "json_schema", json_schema: { name: "n", strict: true, schema: SCHEMA } } },
-      seen: { D2: { output_config: { format: { type: "json_schema", schema: SCHEMA } } }, D4: D4_FORMAT },
+      seen: {
+        D2: { output_config: { format: { type: "json_schema", schema: SCHEMA } } },
+        D3: d3({ responseMimeType: "application/json", responseJsonSchema: SCHEMA }),
+        D4: D4_FORMAT,
+      },
     },
     json_object: {
       sent: { response_format: { type: "json_object" } },
       seen: {
         D2: { system: [{ type: "text", text: expect.stringContaining("JSON object") }] },
+        D3: d3({ responseMimeType: "application/json" }),
         D4: { system: [{ text: expect.stringContaining("JSON object") }] },
       },
     },
@@ -98,6 +122,7 @@ const ROWS: Readonly<Record<Parameter, Readonly<Record<string, Row>>>> = {
       sent: { tools: [TOOL] },
       seen: {
         D2: { tools: [{ name: "f", input_schema: { type: "object", properties: {} } }] },
+        D3: { tools: [{ functionDeclarations: [{ name: "f" }] }] },
         D4: {
           toolConfig: {
             tools: [{ toolSpec: { name: "f", inputSchema: { json: { type: "object", properties: {} } } } }],
@@ -117,23 +142,32 @@ const ROWS: Readonly<Record<Parameter, Readonly<Record<string, Row>>>> = {
     none: {
       sent: { tool_choice: "none" },
       beside: { tools: [TOOL] },
-      seen: { D2: { tool_choice: { type: "none" } }, D4: D4_NO_TOOLS },
+      seen: { D2: { tool_choice: { type: "none" } }, D3: d3Choice({ mode: "NONE" }), D4: D4_NO_TOOLS },
     },
     auto: {
       sent: { tool_choice: "auto" },
       beside: { tools: [TOOL] },
-      seen: { D2: { tool_choice: { type: "auto" } }, D4: { toolConfig: { toolChoice: { auto: {} } } } },
+      seen: {
+        D2: { tool_choice: { type: "auto" } },
+        D3: d3Choice({ mode: "AUTO" }),
+        D4: { toolConfig: { toolChoice: { auto: {} } } },
+      },
     },
     required: {
       sent: { tool_choice: "required" },
       beside: { tools: [TOOL] },
-      seen: { D2: { tool_choice: { type: "any" } }, D4: { toolConfig: { toolChoice: { any: {} } } } },
+      seen: {
+        D2: { tool_choice: { type: "any" } },
+        D3: d3Choice({ mode: "ANY" }),
+        D4: { toolConfig: { toolChoice: { any: {} } } },
+      },
     },
     named: {
       sent: { tool_choice: { type: "function", function: { name: "f" } } },
       beside: { tools: [TOOL] },
       seen: {
         D2: { tool_choice: { type: "tool", name: "f" } },
+        D3: d3Choice({ mode: "ANY", allowedFunctionNames: ["f"] }),
         D4: { toolConfig: { toolChoice: { tool: { name: "f" } } } },
       },
     },
@@ -143,18 +177,24 @@ const ROWS: Readonly<Record<Parameter, Readonly<Record<string, Row>>>> = {
       sent: { reasoning_effort: "high" },
       seen: {
         D2: { thinking: D2_THINKING, output_config: { effort: "high" } },
+        D3: d3Thinking({ thinkingBudget: 24_576, includeThoughts: true }),
         D4: d4Thinking({ thinking: D2_THINKING, output_config: { effort: "high" } }),
       },
     },
     none: {
       sent: { reasoning_effort: "none" },
-      seen: { D2: { thinking: { type: "disabled" } }, D4: d4Thinking({ thinking: { type: "disabled" } }) },
+      seen: {
+        D2: { thinking: { type: "disabled" } },
+        D3: d3Thinking({ thinkingBudget: 0 }),
+        D4: d4Thinking({ thinking: { type: "disabled" } }),
+      },
     },
     reasoning: {
       sent: { reasoning: { effort: "low" } },
       seen: {
         D1: { reasoning_effort: "low" },
         D2: { thinking: D2_THINKING, output_config: { effort: "low" } },
+        D3: d3Thinking({ thinkingBudget: 1024, includeThoughts: true }),
         D4: d4Thinking({ thinking: D2_THINKING, output_config: { effort: "low" } }),
       },
     },
@@ -163,6 +203,7 @@ const ROWS: Readonly<Record<Parameter, Readonly<Record<string, Row>>>> = {
       seen: {
         D1: { reasoning_effort: "medium" },
         D2: { thinking: D2_THINKING, output_config: { effort: "medium" } },
+        D3: d3Thinking({ thinkingBudget: 8000, includeThoughts: true }),
         D4: d4Thinking({ thinking: D2_THINKING, output_config: { effort: "medium" } }),
       },
     },
@@ -170,14 +211,22 @@ const ROWS: Readonly<Record<Parameter, Readonly<Record<string, Row>>>> = {
   stop: {
     plain: {
       sent: { stop: ["END", "FIN"] },
-      seen: { D2: { stop_sequences: ["END", "FIN"] }, D4: { inferenceConfig: { stopSequences: ["END", "FIN"] } } },
+      seen: {
+        D2: { stop_sequences: ["END", "FIN"] },
+        D3: d3({ stopSequences: ["END", "FIN"] }),
+        D4: { inferenceConfig: { stopSequences: ["END", "FIN"] } },
+      },
     },
     text: {
       sent: { stop: "END" },
-      seen: { D2: { stop_sequences: ["END"] }, D4: { inferenceConfig: { stopSequences: ["END"] } } },
+      seen: {
+        D2: { stop_sequences: ["END"] },
+        D3: d3({ stopSequences: ["END"] }),
+        D4: { inferenceConfig: { stopSequences: ["END"] } },
+      },
     },
   },
-  top_k: { plain: { sent: { top_k: 40 }, seen: { D2: { top_k: 40 } } } },
+  top_k: { plain: { sent: { top_k: 40 }, seen: { D2: { top_k: 40 }, D3: d3({ topK: 40 }) } } },
   seed: { plain: { sent: { seed: 7 }, seen: {} } },
   logprobs: { plain: { sent: { logprobs: true }, seen: {} } },
   top_logprobs: { plain: { sent: { top_logprobs: 2 }, beside: {}, seen: {} } },
