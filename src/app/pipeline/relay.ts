@@ -77,6 +77,8 @@ export class Relay {
     /** Before the commit point the next endpoint may be tried; after it the stream can only break. */
     const fail = (verdict: Verdict) => {
       if (over) return;
+      // Aborting makes the transport report a failure of its own at once; the first reason is the true one.
+      over = true;
       call.abort();
       if (this.gone) finish({ is: "gone", stream });
       else if (this.#committed) finish({ is: "broke", stream, why: verdict.why, upstreamStatus: 200 });
