@@ -174,6 +174,15 @@ describe("a whole answer", () => {
     expect((await ask({ json: whole([{ text: "{}" }]) }, { ...both, model: NEW })).status).toBe(200);
   });
 
+  test("PARAM-01 allowed_tools is refused by name in the form of a tool choice too", async () => {
+    const allowed_tools = { mode: "auto", tools: [{ type: "function", function: { name: "a" } }] };
+    const { status, body } = await refused({
+      tools: [{ type: "function", function: { name: "a" } }],
+      tool_choice: { type: "allowed_tools", allowed_tools },
+    });
+    expect([status, body.error.code, body.error.param]).toEqual([400, "unsupported_parameter", "allowed_tools"]);
+  });
+
   test("CHAT-02 an image by its address is refused by name, an image inside the request is not", async () => {
     const image = (url: string) => ({
       messages: [
@@ -317,7 +326,11 @@ describe("errors", () => {
 
   test("ERR-06 a bad key of the operator, told as 400, is no fault of the caller", async () => {
     const details = [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "API_KEY_INVALID" }];
-    for (const answer of [error(400, "INVALID_ARGUMENT", { details }), error(403, "PERMISSION_DENIED")]) {
+    for (const answer of [
+      error(400, "INVALID_ARGUMENT", { details }),
+      error(400, "FAILED_PRECONDITION"),
+      error(403, "PERMISSION_DENIED"),
+    ]) {
       const { status, text, body } = await ask(answer);
       expect([status, body.error.code]).toEqual([502, "upstream_error"]);
       expect(text).not.toContain("Google says");

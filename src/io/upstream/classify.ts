@@ -64,8 +64,10 @@ function passedOn(status: number, problem: UpstreamProblem): Verdict {
   };
 }
 
-/** Some providers answer a bad key of the operator with 400; that is nobody's business but the operator's. */
+/** Some providers answer a bad key or account of the operator with 400; that is nobody's business but the operator's. */
 function isBadCredential(problem: UpstreamProblem): boolean {
+  // Google's word for an account without billing, or in a country that is not served.
+  if (problem.code === "FAILED_PRECONDITION") return true;
   return /api[_ -]?key[_ ]?(not valid|invalid)|invalid[_ -]?api[_ -]?key/i.test(
     `${problem.code ?? ""} ${problem.message}`,
   );

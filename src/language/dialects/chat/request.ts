@@ -61,6 +61,9 @@ function parametersOf(request: ChatRequest): Parameter[] {
     const row = ALIASES[field] ?? field;
     if (isParameter(row)) rows.add(row);
   }
+  // The wire's own form of a list of allowed tools is the same wish.
+  const choice = request.tool_choice;
+  if (choice && typeof choice === "object" && choice.type === "allowed_tools") rows.add("allowed_tools");
   return [...rows];
 }
 
