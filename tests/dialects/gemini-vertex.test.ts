@@ -7,7 +7,7 @@ import { ConfigError } from "../../src/config.ts";
 import { mintedCredential, readGoogleAccount } from "../../src/io/upstream/google-credentials.ts";
 import { httpTransport } from "../../src/io/upstream/transport.ts";
 import { gatewayForTest, type Json, startGateway, type TestGateway } from "../support/gateway.ts";
-import { frames, whole } from "../support/gemini.ts";
+import { chunk, frame, frames, whole } from "../support/gemini.ts";
 import { saidIn } from "../support/scene.ts";
 import { startUpstream, type Upstream } from "../support/upstream.ts";
 
@@ -144,6 +144,31 @@ describe("Vertex AI", () => {
     expect([status, body.error.code]).toEqual([502, "upstream_error"]);
     expect(text).not.toContain(EMAIL);
     expect(silent.requests).toHaveLength(0);
+  });
+
+  test("ROUTE-04 a model that fails to call a tool is asked again at the next endpoint, whole and in a stream", async () => {
+    const studio = await startUpstream();
+    onTestFinished(() => studio.close());
+    const both = await gatewayForTest({
+      env: {
+        GATEWAY_SANDBOX: "off",
+        PROVIDER_GOOGLE_AI_STUDIO_API_KEY: "key",
+        PROVIDER_GOOGLE_AI_STUDIO_BASE_URL: studio.url,
+        PROVIDER_GOOGLE_VERTEX_CREDENTIALS_FILE: account,
+        PROVIDER_GOOGLE_VERTEX_BASE_URL: vertex.url,
+      },
+    });
+    const tenant = await both.tenant();
+    const failure = chunk([], { finish: "MALFORMED_FUNCTION_CALL" });
+    for (const stream of [false, true]) {
+      studio.next(stream ? { frames: [frame(failure)] } : { json: failure });
+      if (stream) vertex.next({ frames: frames([{ text: "Hello" }]) });
+      const { status, headers } = await both.call(tenant.key, "/v1/chat/completions", {
+        body: { model: MODEL, messages: [{ role: "user", content: "Hi" }], stream },
+      });
+      expect([status, headers.get("x-svc-provider")]).toEqual([200, "google-vertex"]);
+    }
+    expect(studio.requests).toHaveLength(2);
   });
 
   test("a key file that is none stops the start, and the message does not show it", async () => {
