@@ -138,7 +138,7 @@ export type ProviderSettings = {
   readonly aws: AwsKeys | null;
 };
 
-export type AwsKeys = {
+type AwsKeys = {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken: string | null;

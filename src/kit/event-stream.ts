@@ -4,7 +4,7 @@ import { crc32 } from "node:zlib";
  * The binary event stream of AWS services: length-prefixed messages with named headers and two checksums.
  *   u32 total length | u32 headers length | u32 CRC of these eight bytes | headers | payload | u32 CRC of all before
  */
-export type EventMessage = { readonly headers: ReadonlyMap<string, string>; readonly payload: Buffer };
+type EventMessage = { readonly headers: ReadonlyMap<string, string>; readonly payload: Buffer };
 
 /** A message, or the news that the stream is damaged: nothing after it can be trusted or read. */
 export type EventPiece = ({ readonly is: "message" } & EventMessage) | { readonly is: "damaged"; readonly why: string };

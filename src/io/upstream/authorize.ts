@@ -1,5 +1,5 @@
 import type { Credential, Endpoint } from "../../domain/catalogue/catalogue.ts";
-import { awsRegion, signAws } from "./sigv4.ts";
+import { type AwsKeys, awsRegion, signAws } from "./sigv4.ts";
 
 /** How a dialect's servers are shown who is calling. */
 export type AuthStyle = "bearer" | "x-api-key" | "x-goog-api-key";
@@ -26,10 +26,7 @@ export async function authorize(
 }
 
 /** Headers that a proxy on the way may touch stay out of the signature. */
-function signed(
-  keys: Parameters<typeof signAws>[1],
-  { url, headers, body, endpoint, nowMs }: Outgoing,
-): Record<string, string> {
+function signed(keys: AwsKeys, { url, headers, body, endpoint, nowMs }: Outgoing): Record<string, string> {
   const region = awsRegion(url, endpoint.baseUrl, endpoint.region);
   if (region === undefined) throw new Error(`no AWS region is known for the endpoint's region ${endpoint.region}`);
   const { "content-type": contentType } = headers;

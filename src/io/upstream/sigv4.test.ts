@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { awsRegion, encodeStrictly, signAws } from "./sigv4.ts";
+import { encodeStrictly } from "../../kit/percent.ts";
+import { awsRegion, signAws } from "./sigv4.ts";
 
 /** Key, date, region and service of AWS's published test suite of Signature Version 4. */
 const KEYS = {

@@ -1,4 +1,5 @@
 import { createHash, createHmac } from "node:crypto";
+import { encodeStrictly } from "../../kit/percent.ts";
 
 /** An AWS key pair; the token only where the pair is a temporary one. */
 export type AwsKeys = {
@@ -7,7 +8,7 @@ export type AwsKeys = {
   readonly sessionToken: string | null;
 };
 
-export type Signable = {
+type Signable = {
   readonly method: string;
   readonly url: string;
   /** Headers to sign beside host and date; names in lower case. */
@@ -15,7 +16,7 @@ export type Signable = {
   readonly body: Buffer | string;
 };
 
-export type SigningScope = { readonly region: string; readonly service: string; readonly nowMs: number };
+type SigningScope = { readonly region: string; readonly service: string; readonly nowMs: number };
 
 const ALGORITHM = "AWS4-HMAC-SHA256";
 
@@ -59,11 +60,6 @@ export function signAws(request: Signable, keys: AwsKeys, scope: SigningScope): 
 function stampOf(nowMs: number): { date: string; time: string } {
   const time = `${new Date(nowMs).toISOString().slice(0, 19).replace(/[-:]/g, "")}Z`;
   return { date: time.slice(0, 8), time };
-}
-
-/** Everything but letters, digits, `-`, `.`, `_` and `~` as percent and two capitals. */
-export function encodeStrictly(text: string): string {
-  return encodeURIComponent(text).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
 function canonicalPath(path: string): string {

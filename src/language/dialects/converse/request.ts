@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../../kit/json.ts";
+import { encodeStrictly } from "../../../kit/percent.ts";
 import type { Call, ResponseFormat } from "../../canon/call.ts";
 import type { ModelFacts } from "../dialect.ts";
 import { strictSchema } from "../messages/schema.ts";
@@ -8,11 +9,7 @@ import { encodeConversation } from "./turns.ts";
 
 /** The model's name is one segment of the path, whatever it contains: an ARN has slashes and colons. */
 export function pathOf(call: Call, { upstreamModel }: ModelFacts): string {
-  const name = encodeURIComponent(upstreamModel).replace(
-    /[!'()*]/g,
-    (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
-  );
-  return `/model/${name}/${call.stream ? "converse-stream" : "converse"}`;
+  return `/model/${encodeStrictly(upstreamModel)}/${call.stream ? "converse-stream" : "converse"}`;
 }
 
 const JSON_ONLY = "Answer with one JSON object and nothing else: no words around it, no code fence.";
