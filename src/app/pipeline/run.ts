@@ -156,7 +156,6 @@ class Request {
   }
 
   #try(attempt: Attempt): Promise<Outcome> {
-    this.#trail.served = attempt;
     const lane = laneFor(
       this.#inbound,
       attempt.endpoint,
@@ -165,7 +164,13 @@ class Request {
       this.#gateway.clock.nowMs(),
     );
     this.#lane = lane;
-    return tryOnce({ gateway: this.#gateway, trail: this.#trail, attempt, lane, relay: this.#relay });
+    const trail = this.#trail;
+    trail.served = attempt;
+    return tryOnce({ gateway: this.#gateway, trail, attempt, lane, relay: this.#relay }).catch((error: unknown) => {
+      // The call cannot be said in the endpoint's dialect: nobody was asked, so nobody served it.
+      trail.served = undefined;
+      throw error;
+    });
   }
 
   /** The commit point of a stream: head and open record, then only this endpoint. */
