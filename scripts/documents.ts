@@ -58,10 +58,18 @@ ${table(
       "Key of the gateway's account at the provider. Without it the provider's endpoints are not callable. Secret.",
     ],
     [
+      "`PROVIDER_<SLUG>_CREDENTIALS_FILE`",
+      "Key file (JSON) of a service account, in the place of a key: for Google Vertex AI, `PROVIDER_GOOGLE_VERTEX_CREDENTIALS_FILE`. The project in it is the one that is used; its tokens are fetched and renewed by the gateway. Secret.",
+    ],
+    [
       "`PROVIDER_<SLUG>_BASE_URL`",
       "Replaces the catalogue's base address of the provider exactly, for all its regions. A loopback address is allowed.",
     ],
     ["`PROVIDER_<SLUG>__<REGION>_BASE_URL`", "The same for one region (two underscores)."],
+    [
+      "`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`",
+      "A key pair that signs requests to Amazon Bedrock, and so connects it, where `PROVIDER_AWS_BEDROCK_API_KEY` (a bearer key) is not set. The region is the endpoint's. Secret.",
+    ],
   ],
 )}
 

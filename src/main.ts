@@ -33,6 +33,7 @@ import type { Store } from "./io/store/sql/store.ts";
 import { type Logger, openLog } from "./io/telemetry/log.ts";
 import { Metrics } from "./io/telemetry/metrics.ts";
 import { connectionsFrom, unknownProviderSettings } from "./io/upstream/connections.ts";
+import { type MintedCredential, mintedCredential, readGoogleAccount } from "./io/upstream/google-credentials.ts";
 import { isSpoken } from "./io/upstream/lanes.ts";
 import { httpTransport, type Transport } from "./io/upstream/transport.ts";
 import { addressList } from "./kit/cidr.ts";
@@ -105,6 +106,8 @@ export async function start(config: Config): Promise<Running> {
   const ids = makeIds(() => clock.nowMs());
   const snapshot = await openCatalogue(config);
   const { adminToken } = openSecrets(config);
+  const transport = openTransport(config);
+  const accounts = mintedFrom(config, transport);
   const directory = new Directory();
   const state = memoryState(clock);
   const metrics = new Metrics();
@@ -114,7 +117,7 @@ export async function start(config: Config): Promise<Running> {
   });
 
   const sandbox = config.sandbox ? await startSandbox({ clock, ids }) : undefined;
-  const connections = connectionsFrom(config.providers, () => snapshot, sandbox?.origins ?? {});
+  const connections = connectionsFrom(config.providers, () => snapshot, sandbox?.origins ?? {}, accounts);
   const unknown = unknownProviderSettings(config.providers, snapshot);
   if (unknown.length > 0) log.warn({ providers: unknown }, "settings name providers that the catalogue does not have");
 
@@ -124,7 +127,6 @@ export async function start(config: Config): Promise<Running> {
   directory.load(await store.tenancy.loadAll());
   for (const { workspaceId, balanceNanos } of await store.ledger.wallets())
     await state.credit(workspaceId, balanceNanos);
-  const transport = openTransport(config);
   metrics.watch({
     running: () => edge.running,
     draining: () => (edge.draining ? 1 : 0),
@@ -265,6 +267,17 @@ function openTransport(config: Config): Transport {
     firstByteTimeoutMs: config.GATEWAY_FIRST_BYTE_TIMEOUT_MS,
     idleTimeoutMs: config.GATEWAY_IDLE_TIMEOUT_MS,
   });
+}
+
+/** Service accounts by the provider's name in its variable. */
+function mintedFrom(config: Config, transport: Transport): Map<string, MintedCredential> {
+  const minted = new Map<string, MintedCredential>();
+  for (const [name, text] of config.providers.credentials) {
+    const account = readGoogleAccount(text);
+    if ("problem" in account) throw new ConfigError([`PROVIDER_${name}_CREDENTIALS: ${account.problem}`]);
+    minted.set(name, mintedCredential(account, transport, systemClock));
+  }
+  return minted;
 }
 
 type EdgeParts = Pick<EdgeDeps, "clock" | "ids" | "directory" | "state" | "adminToken"> & {

@@ -114,7 +114,18 @@ function propertiesOf(schema: unknown): string[] {
 }
 
 /** Free text may be reworded on import; everything that decides anything must be the same. */
-function decisive({ note: _note, prices, baseUrl: _baseUrl, ...rest }: Endpoint) {
+function decisive({
+  note: _note,
+  prices,
+  baseUrl: _baseUrl,
+  // The seven-file form has no place for how a request is worded.
+  thinking: _thinking,
+  structuredOutput: _structuredOutput,
+  quirks: _quirks,
+  features: { forcedTools: _forcedTools, ...features },
+  ...others
+}: Endpoint) {
+  const rest = { ...others, features };
   const [first] = prices;
   if (first === undefined) return { ...rest, price: null };
   const { source: _source, ...price } = first;

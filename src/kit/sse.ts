@@ -71,6 +71,17 @@ export class SseReader {
 
 function readBlock(block: string): SseFrame | undefined {
   if (block.startsWith("data: ") && !block.includes("\n")) return { event: null, data: block.slice(6) };
+  return namedBlock(block) ?? anyBlock(block);
+}
+
+/** The usual form of a named event: two lines, in this order. */
+function namedBlock(block: string): SseFrame | undefined {
+  const end = block.indexOf("\n");
+  if (end <= 7 || !block.startsWith("event: ") || !block.startsWith("data: ", end + 1)) return undefined;
+  return block.includes("\n", end + 1) ? undefined : { event: block.slice(7, end), data: block.slice(end + 7) };
+}
+
+function anyBlock(block: string): SseFrame | undefined {
   let event: string | null = null;
   let data: string | undefined;
   for (const line of block.split("\n")) {

@@ -2,7 +2,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Clock } from "../kit/clock.ts";
 import type { Ids } from "../kit/ids.ts";
 import { chatFormat, modelsFormat } from "./chat.ts";
+import { converseFormat } from "./converse.ts";
 import { send } from "./delivery.ts";
+import { geminiFormat } from "./gemini.ts";
+import { messagesFormat } from "./messages.ts";
 import { MISHAP_MODELS, mishapOf } from "./mishaps.ts";
 import { type SandboxSlug, SIMULATED } from "./simulated.ts";
 import { type Desk, type Refusal, refusal, type WireFormat } from "./wire.ts";
@@ -14,7 +17,7 @@ export type Sandbox = {
   close(): Promise<void>;
 };
 
-const FORMATS: readonly WireFormat[] = [chatFormat, modelsFormat];
+const FORMATS: readonly WireFormat[] = [chatFormat, converseFormat, geminiFormat, messagesFormat, modelsFormat];
 const BODY_MAX_BYTES = 64 * 1024 * 1024;
 /** Longer than the gateway keeps an idle connection, so that it never picks one that is being closed here. */
 const KEEP_ALIVE_MS = 120_000;
@@ -72,12 +75,13 @@ async function answer(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const path = (request.url ?? "/").split("?", 1)[0] ?? "/";
+  const [path = "/", query = ""] = (request.url ?? "/").split("?", 2);
   const headers = sharedHeaders(desk);
   const format = FORMATS.find((one) => one.claims(path)) ?? chatFormat;
   const refuse = (given: Refusal, more: Record<string, string> = {}) => {
     const body = format.refusalBody(given);
-    response.writeHead(given.status, { ...headers, ...more, "content-type": "application/json" });
+    const own = format.refusalHeaders?.(given) ?? {};
+    response.writeHead(given.status, { ...headers, ...own, ...more, "content-type": "application/json" });
     response.end(body);
   };
   const body = await readBody(request);
@@ -88,7 +92,7 @@ async function answer(
   if (format.tokenOf(request.headers) === undefined)
     return refuse(refusal(401, "No API key was provided: send it as a Bearer token.", { code: "invalid_api_key" }));
 
-  const opened = format.open({ path, headers: request.headers, body });
+  const opened = format.open({ path, query, headers: request.headers, body });
   if (opened.is === "refusal") return refuse(opened);
   if (opened.model !== "" && !SIMULATED[slug].models.includes(opened.model) && !MISHAP_MODELS.includes(opened.model))
     return refuse(

@@ -13,11 +13,11 @@ type Simulated = {
 export const SIMULATED: Readonly<Record<SandboxSlug, Simulated>> = {
   "sandbox-us": {
     pace: { firstTokenMs: 5, betweenTokensMs: 2, wholeMsMax: 250 },
-    models: ["sandbox/chat", "sandbox/chat-mini"],
+    models: ["sandbox/chat", "sandbox/chat-mini", "sandbox/claude", "sandbox/gemini"],
   },
   "sandbox-de": {
     pace: { firstTokenMs: 20, betweenTokensMs: 4, wholeMsMax: 250 },
-    models: ["sandbox/chat", "sandbox/chat-mini"],
+    models: ["sandbox/chat", "sandbox/chat-mini", "sandbox/claude", "sandbox/nova"],
   },
   "sandbox-fr": {
     pace: { firstTokenMs: 60, betweenTokensMs: 8, wholeMsMax: 250 },
@@ -26,4 +26,9 @@ export const SIMULATED: Readonly<Record<SandboxSlug, Simulated>> = {
 };
 
 /** Models that look at pictures; the others refuse them, as a real one would. */
-export const SEEING_MODELS: ReadonlySet<string> = new Set(["sandbox/chat"]);
+export const SEEING_MODELS: ReadonlySet<string> = new Set([
+  "sandbox/chat",
+  "sandbox/claude",
+  "sandbox/gemini",
+  "sandbox/nova",
+]);

@@ -23,7 +23,13 @@ export type Desk = {
   readonly nextId: (prefix: string) => string;
 };
 
-type Incoming = { readonly path: string; readonly headers: IncomingHttpHeaders; readonly body: Buffer };
+type Incoming = {
+  readonly path: string;
+  /** What stands behind the question mark, "" when nothing does. */
+  readonly query: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+};
 
 /** A request that was understood: the model decides first whether a mishap is scripted, then the answer is made. */
 type Opened = {
@@ -41,6 +47,8 @@ export type WireFormat = {
   open(incoming: Incoming): Opened | Refusal;
   /** The body of an error, in this format's shape. */
   refusalBody(refusal: Refusal): string;
+  /** Headers that go with it, where the format has some. */
+  refusalHeaders?(refusal: Refusal): Record<string, string>;
 };
 
 export function refusal(

@@ -107,7 +107,7 @@ describe.skipIf(!fixturesPresent)("recorded traffic of real providers", () => {
       const cost = await expectBooked(body.id, recording.used);
       const answer = JSON.parse(interaction.response.body.toString());
       const details = {
-        prompt_tokens_details: { cached_tokens: recording.used.cached ?? 0 },
+        prompt_tokens_details: { cached_tokens: recording.used.cached ?? 0, cache_write_tokens: 0 },
         completion_tokens_details: { reasoning_tokens: recording.used.reasoning ?? 0 },
       };
       expect(body).toEqual({ ...answer, id: body.id, usage: { ...details, ...answer.usage, cost, currency: "EUR" } });

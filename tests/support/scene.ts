@@ -10,7 +10,15 @@ import { startUpstream, type Upstream } from "./upstream.ts";
 export const MODEL = "openai/gpt-oss-120b";
 
 /** Its providers, cheapest first: one in the US at L0, then three European ones at L3. */
-export type Provider = "deepinfra" | "ovhcloud" | "scaleway" | "ionos" | "nebius";
+export type Provider =
+  | "deepinfra"
+  | "ovhcloud"
+  | "scaleway"
+  | "ionos"
+  | "nebius"
+  | "google-ai-studio"
+  | "anthropic"
+  | "aws-bedrock";
 
 /** What the operator set as a provider's credential. No caller may ever see it. */
 export const credentialOf = (provider: string) => `operator-canary-${provider}-5d41402abc4b2a76`;
@@ -85,8 +93,9 @@ const QUIET = {
 export function connectedTo(upstreams: ReadonlyMap<string, Pick<Upstream, "baseUrl">>): Record<string, string> {
   const env: Record<string, string> = {};
   for (const [provider, { baseUrl }] of upstreams) {
-    env[`PROVIDER_${provider.toUpperCase()}_API_KEY`] = credentialOf(provider);
-    env[`PROVIDER_${provider.toUpperCase()}_BASE_URL`] = baseUrl;
+    const name = provider.toUpperCase().replaceAll("-", "_");
+    env[`PROVIDER_${name}_API_KEY`] = credentialOf(provider);
+    env[`PROVIDER_${name}_BASE_URL`] = baseUrl;
   }
   return env;
 }

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { AttemptRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import { excludedByPolicy } from "../../domain/routing/policy.ts";
+import { authorize } from "../../io/upstream/authorize.ts";
 import { classifyFailure, classifyMalformed, classifyStatus } from "../../io/upstream/classify.ts";
 import type { Lane } from "../../io/upstream/lanes.ts";
 import type { BodyReader, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
@@ -59,18 +60,30 @@ function describe(outcome: Outcome): Pick<AttemptRecord, "outcome" | "upstreamSt
   }
 }
 
-function send({ gateway, trail, attempt, lane, relay }: Try): Promise<Outcome> {
+async function send({ gateway, trail, attempt, lane, relay }: Try): Promise<Outcome> {
   const { endpoint } = attempt;
+  let call: UpstreamCall | undefined;
+  let cancelled = false;
+  relay.cancelWith(() => {
+    cancelled = true;
+    call?.abort();
+  });
+  const unsent = (why: string, kind: "connect" | "aborted" = "aborted"): Outcome =>
+    relay.gone
+      ? { is: "gone", stream: undefined }
+      : {
+          is: "failed",
+          verdict: classifyFailure({ kind, sent: false, why }, endpoint.provider),
+          upstreamStatus: null,
+        };
+  const body = lane.encode();
+  const headers = await headersFor(attempt, lane, gateway, trail.streaming, body).catch(() => undefined);
+  if (headers === undefined) return unsent("the provider's authority gave no token", "connect");
+  if (cancelled) return unsent("cancelled before it was sent");
   const policy = gateway.policyOf(trail.principal.workspace.id);
   const exclusion = policy === undefined ? undefined : excludedByPolicy(endpoint, policy);
-  if (policy === undefined || exclusion !== undefined) {
-    // The policy was tightened since the plan was made: the endpoint falls out before any byte leaves.
-    const verdict = classifyFailure(
-      { kind: "aborted", sent: false, why: exclusion?.reason ?? "the workspace is gone" },
-      endpoint.provider,
-    );
-    return Promise.resolve({ is: "failed", verdict, upstreamStatus: null });
-  }
+  // The policy was tightened since the plan was made: the endpoint falls out before any byte leaves.
+  if (policy === undefined || exclusion !== undefined) return unsent(exclusion?.reason ?? "the workspace is gone");
   return new Promise((resolve) => {
     const failed = (failure: UpstreamFailure, upstreamStatus: number | null) =>
       resolve(
@@ -78,44 +91,48 @@ function send({ gateway, trail, attempt, lane, relay }: Try): Promise<Outcome> {
           ? { is: "gone", stream: undefined }
           : { is: "failed", verdict: classifyFailure(failure, endpoint.provider), upstreamStatus },
       );
-    const call: UpstreamCall = gateway.transport.send(
-      {
-        url: `${attempt.baseUrl}${lane.path}`,
-        headers: headersFor(attempt, gateway, trail.streaming),
-        body: lane.encode(),
-      },
+    const sent = gateway.transport.send(
+      { url: `${attempt.baseUrl}${lane.path}`, headers, body },
       {
         failed: (failure) => failed(failure, null),
         answered(status, headers) {
           if (status !== 200)
-            return problemReader({ status, headers, lane, provider: endpoint.provider, resolve, failed, call });
+            return problemReader({ status, headers, lane, provider: endpoint.provider, resolve, failed, call: sent });
           if (headers["content-encoding"] !== undefined && headers["content-encoding"] !== "identity") {
             const verdict = classifyMalformed("compressed although not asked for", endpoint.provider);
             resolve({ is: "failed", verdict, upstreamStatus: status });
-            call.abort();
+            sent.abort();
             return IGNORE;
           }
-          if (trail.streaming)
-            return relay.reader({ headers, call, stream: lane.openStream(), provider: endpoint.provider, resolve });
-          return wholeReader({ gateway, call, lane, provider: endpoint.provider, resolve, failed });
+          if (trail.streaming) return relay.reader({ headers, call: sent, lane, provider: endpoint.provider, resolve });
+          return wholeReader({ gateway, call: sent, lane, provider: endpoint.provider, resolve, failed });
         },
       },
     );
-    relay.cancelWith(() => call.abort());
+    call = sent;
   });
 }
 
 const IGNORE: BodyReader = { data: () => "more", end() {}, failed() {} };
 
-function headersFor(attempt: Attempt, gateway: Gateway, streaming: boolean): Record<string, string> {
-  const credential = gateway.connections.credential(attempt.endpoint.provider);
-  return {
+async function headersFor(
+  attempt: Attempt,
+  lane: Lane,
+  gateway: Gateway,
+  streaming: boolean,
+  body: string,
+): Promise<Record<string, string>> {
+  const headers = {
     "content-type": "application/json",
-    accept: streaming ? "text/event-stream" : "application/json",
+    accept: streaming ? lane.streamType : "application/json",
     "accept-encoding": "identity",
     "user-agent": "inference-gateway",
-    ...(credential?.kind === "bearer" ? { authorization: `Bearer ${credential.token}` } : {}),
+    ...lane.headers,
   };
+  const { endpoint, baseUrl } = attempt;
+  const outgoing = { url: `${baseUrl}${lane.path}`, headers, body, endpoint, nowMs: gateway.clock.nowMs() };
+  const credential = gateway.connections.credential(endpoint.provider);
+  return { ...headers, ...(await authorize(credential, lane.auth, outgoing)) };
 }
 
 type Reading = {
@@ -165,7 +182,7 @@ function problemReader({ status, headers, lane, provider, resolve, failed, call 
     const verdict = classifyStatus(
       status,
       headers,
-      lane.decodeProblem(parseLoosely(Buffer.concat(chunks)), status),
+      lane.decodeProblem(parseLoosely(Buffer.concat(chunks)), status, headers),
       provider,
     );
     resolve({ is: "failed", verdict, upstreamStatus: status });

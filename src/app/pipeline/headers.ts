@@ -24,7 +24,7 @@ export function addHeaders(
   headers["x-svc-route-reason"] = routeReason(trail, plan);
   if (plan.router !== null) headers["x-svc-router"] = plan.router;
   if (call.reasoning !== undefined) {
-    headers["x-svc-reasoning-effort"] = call.reasoning.effort;
+    headers["x-svc-reasoning-effort"] = lane?.effort ?? call.reasoning.effort;
     headers["x-svc-reasoning-chosen-by"] = "caller";
   }
 }

@@ -1,9 +1,10 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { classifyFailure, classifyMalformed, classifyStatus, type Verdict } from "../../io/upstream/classify.ts";
+import type { Lane } from "../../io/upstream/lanes.ts";
 import type { BodyReader, UpstreamCall } from "../../io/upstream/transport.ts";
-import { type SseFrame, SseReader } from "../../kit/sse.ts";
 import type { AnswerStream } from "../../language/canon/answer.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
+import type { Frame } from "../../language/dialects/dialect.ts";
 import type { Sink } from "../exchange.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Limits } from "./world.ts";
@@ -11,7 +12,7 @@ import type { Limits } from "./world.ts";
 type Reading = {
   readonly headers: IncomingHttpHeaders;
   readonly call: UpstreamCall;
-  readonly stream: AnswerStream;
+  readonly lane: Lane;
   readonly provider: string;
   readonly resolve: (outcome: Outcome) => void;
 };
@@ -58,13 +59,14 @@ export class Relay {
     clearTimeout(this.#keepAlive);
   }
 
-  reader({ headers, call, stream, provider, resolve }: Reading): BodyReader {
-    if (!String(headers["content-type"]).includes("text/event-stream")) {
+  reader({ headers, call, lane, provider, resolve }: Reading): BodyReader {
+    if (!String(headers["content-type"]).includes(lane.streamType)) {
       resolve({ is: "failed", verdict: classifyMalformed("not an event stream", provider), upstreamStatus: 200 });
       call.abort();
       return { data: () => "more", end() {}, failed() {} };
     }
-    const events = new SseReader(this.#limits.frameMaxChars);
+    const stream = lane.openStream();
+    const events = lane.openFrames(this.#limits.frameMaxChars);
     const preamble: string[] = [];
     let over = false;
     const finish = (outcome: Outcome) => {
@@ -81,7 +83,7 @@ export class Relay {
       // Last, because an abort is heard here as a failure of its own.
       call.abort();
     };
-    const take = (frames: readonly SseFrame[]): "more" | "pause" => {
+    const take = (frames: readonly Frame[]): "more" | "pause" => {
       let text = "";
       let ended = false;
       let failure: Verdict | undefined;
@@ -89,8 +91,10 @@ export class Relay {
         const piece = stream.read(frame);
         if (piece.is === "content" || (piece.is === "preamble" && this.#committed)) text += piece.text;
         else if (piece.is === "preamble") preamble.push(piece.text);
-        else if (piece.is === "end") ended = true;
-        else if (piece.is === "problem") failure = verdictOf(piece.problem, provider);
+        else if (piece.is === "end") {
+          ended = true;
+          text += piece.text;
+        } else if (piece.is === "problem") failure = verdictOf(piece.problem, provider);
         else if (piece.is === "garbage") failure = classifyMalformed("a frame that is not of its dialect", provider);
         if (ended || failure !== undefined) break;
       }

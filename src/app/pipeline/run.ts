@@ -4,7 +4,7 @@ import type { Surface } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import { type Plan, planAttempts } from "../../domain/routing/plan.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
-import { type Inbound, type Lane, laneFor, parameterSupport } from "../../io/upstream/lanes.ts";
+import { dialectSupport, type Inbound, type Lane, laneFor } from "../../io/upstream/lanes.ts";
 import { estimateInputTokens, needsOf } from "../../language/canon/needs.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { admit } from "./admit.ts";
@@ -88,7 +88,7 @@ function planFor(
       anyReal: gateway.connections.anyReal,
       reach: (modelId) => gateway.reach.of(modelId, surface, workspace.currency, nowMs),
       health: gateway.health,
-      support: parameterSupport,
+      support: dialectSupport,
       expectedNanos: (price) => holdFor(inputTokens, expectedOutput, price, snapshot.currencies, workspace.currency),
     },
   );
@@ -156,10 +156,21 @@ class Request {
   }
 
   #try(attempt: Attempt): Promise<Outcome> {
-    this.#trail.served = attempt;
-    const lane = laneFor(this.#inbound, attempt.endpoint, this.#trail.requestId);
+    const lane = laneFor(
+      this.#inbound,
+      attempt.endpoint,
+      attempt.model,
+      this.#trail.requestId,
+      this.#gateway.clock.nowMs(),
+    );
     this.#lane = lane;
-    return tryOnce({ gateway: this.#gateway, trail: this.#trail, attempt, lane, relay: this.#relay });
+    const trail = this.#trail;
+    trail.served = attempt;
+    return tryOnce({ gateway: this.#gateway, trail, attempt, lane, relay: this.#relay }).catch((error: unknown) => {
+      // The call cannot be said in the endpoint's dialect: nobody was asked, so nobody served it.
+      trail.served = undefined;
+      throw error;
+    });
   }
 
   /** The commit point of a stream: head and open record, then only this endpoint. */
@@ -249,7 +260,9 @@ class Request {
     if (stream === undefined || !this.#relay.committed)
       return settleFree(this.#gateway, this.#trail, this.#goneRecord());
     this.#trail.upstreamId = stream.upstreamId;
-    await this.#settle(attempt, stream, { status: STATUS_CLIENT_GONE, errorCode: "client_disconnected" });
+    const { usage, outputChars } = stream;
+    const end = { status: STATUS_CLIENT_GONE, errorCode: "client_disconnected" };
+    await this.#settle(attempt, { usage, outputChars, cutShort: true }, end);
   }
 
   #goneRecord() {

@@ -10,18 +10,29 @@ import type { Gateway } from "./world.ts";
 const CHARS_PER_TOKEN = 4;
 
 /** What the meter saw of an answer, whole or not. */
-export type Metered = { readonly usage: Usage | undefined; readonly outputChars: number };
+export type Metered = {
+  readonly usage: Usage | undefined;
+  readonly outputChars: number;
+  /** The answer was cut short, so its figures may be older than what was sent of it. */
+  readonly cutShort?: true;
+};
 
 export type Settled = { readonly usage: UsageRecord; readonly shown: ShownCost };
 
 /** The provider's figures, or the gateway's own count, marked so, where it gave none. */
 function countedUsage(metered: Metered, inputTokensEstimate: number): UsageRecord {
-  if (metered.usage !== undefined) return { ...metered.usage, characters: null, seconds: null, estimated: false };
+  const outputTokens = Math.ceil(metered.outputChars / CHARS_PER_TOKEN);
+  if (metered.usage !== undefined) {
+    // Figures from before the model spoke say next to nothing of the output; those that lag a little are the truth.
+    const stale = metered.cutShort === true && 2 * metered.usage.outputTokens < outputTokens;
+    const counted = stale ? { ...metered.usage, outputTokens } : metered.usage;
+    return { ...counted, characters: null, seconds: null, estimated: stale };
+  }
   return {
     inputTokens: inputTokensEstimate,
     cachedTokens: 0,
     cacheWriteTokens: 0,
-    outputTokens: Math.ceil(metered.outputChars / CHARS_PER_TOKEN),
+    outputTokens,
     reasoningTokens: 0,
     audioInputTokens: 0,
     audioOutputTokens: 0,

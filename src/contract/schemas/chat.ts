@@ -3,10 +3,14 @@ import { z } from "zod";
 /** An explicit null is the same as absent (PARAM-04). */
 const optional = <T extends z.ZodType>(schema: T) => schema.nullish();
 
-const textPart = z.looseObject({ type: z.literal("text"), text: z.string() });
+/** A mark of the messages dialect that callers also send here: this prefix is worth caching. */
+const cacheControl = z.looseObject({ type: z.literal("ephemeral"), ttl: optional(z.enum(["5m", "1h"])) });
+
+const textPart = z.looseObject({ type: z.literal("text"), text: z.string(), cache_control: optional(cacheControl) });
 const imagePart = z.looseObject({
   type: z.literal("image_url"),
   image_url: z.looseObject({ url: z.string().min(1), detail: optional(z.string()) }),
+  cache_control: optional(cacheControl),
 });
 const audioPart = z.looseObject({
   type: z.literal("input_audio"),
@@ -19,6 +23,7 @@ const filePart = z.looseObject({
     file_id: optional(z.string()),
     filename: optional(z.string()),
   }),
+  cache_control: optional(cacheControl),
 });
 const refusalPart = z.looseObject({ type: z.literal("refusal"), refusal: z.string() });
 
@@ -31,10 +36,25 @@ const userContent = z.union([
 ]);
 const assistantContent = z.union([z.string(), z.array(z.discriminatedUnion("type", [textPart, refusalPart]))]);
 
+/** A block of reasoning with its provider's seal. The form is shared with other gateways, so clients know it. */
+export const ReasoningDetailWire = z.looseObject({
+  type: z.enum(["reasoning.text", "reasoning.summary", "reasoning.encrypted"]),
+  text: optional(z.string()),
+  summary: optional(z.string()),
+  data: optional(z.string()),
+  signature: optional(z.string()),
+  format: optional(z.string()),
+  id: optional(z.string()),
+});
+export type ReasoningDetailWire = z.output<typeof ReasoningDetailWire>;
+
 const toolCall = z.looseObject({
   id: z.string(),
   type: z.literal("function"),
   function: z.looseObject({ name: z.string().min(1), arguments: z.string() }),
+  extra_content: optional(
+    z.looseObject({ google: optional(z.looseObject({ thought_signature: optional(z.string()) })) }),
+  ),
 });
 
 const message = z.discriminatedUnion("role", [
@@ -46,9 +66,17 @@ const message = z.discriminatedUnion("role", [
     content: optional(assistantContent),
     refusal: optional(z.string()),
     reasoning_content: optional(z.string()),
+    reasoning_details: optional(z.array(ReasoningDetailWire)).describe(
+      "Send back what an earlier answer carried, unchanged.",
+    ),
     tool_calls: optional(z.array(toolCall)),
   }),
-  z.looseObject({ role: z.literal("tool"), tool_call_id: z.string(), content: textContent }),
+  z.looseObject({
+    role: z.literal("tool"),
+    tool_call_id: z.string(),
+    content: textContent,
+    cache_control: optional(cacheControl),
+  }),
 ]);
 
 const tool = z.looseObject({
@@ -59,6 +87,7 @@ const tool = z.looseObject({
     parameters: optional(z.record(z.string(), z.unknown())),
     strict: optional(z.boolean()),
   }),
+  cache_control: optional(cacheControl),
 });
 
 const toolChoice = z.union([
@@ -74,6 +103,7 @@ const responseFormat = z.discriminatedUnion("type", [
     type: z.literal("json_schema"),
     json_schema: z.looseObject({
       name: z.string().min(1),
+      description: optional(z.string()),
       schema: optional(z.record(z.string(), z.unknown())),
       strict: optional(z.boolean()),
     }),
@@ -138,6 +168,7 @@ export const ChatRequest = z
   .meta({ id: "ChatRequest" });
 export type ChatRequest = z.output<typeof ChatRequest>;
 export type ChatMessage = z.output<typeof message>;
+export type ChatTool = z.output<typeof tool>;
 
 const usage = z
   .looseObject({

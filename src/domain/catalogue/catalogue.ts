@@ -159,6 +159,8 @@ export type EndpointFeatures = {
   readonly imageInput: boolean | null;
   readonly promptCaching: boolean | null;
   readonly logprobs: boolean | null;
+  /** False: the model cannot be made to call a tool, only be offered some. */
+  readonly forcedTools?: boolean | null;
 };
 
 export type EndpointStatus = "active" | "preview" | "deprecated" | "retired";
@@ -189,6 +191,12 @@ export type Endpoint = {
     readonly maxOutputTokens: number | null;
   };
   readonly features: EndpointFeatures;
+  /** How the model is told to think; null: the dialect's usual way. */
+  readonly thinking?: string | null;
+  /** How the endpoint is held to a JSON schema; null: by the dialect's own field. */
+  readonly structuredOutput?: "native" | "tool" | null;
+  /** Small named deviations of the model and of the server it runs on. */
+  readonly quirks?: readonly string[];
   /** Parameter names the provider documents; null when it documents none. */
   readonly supportedParams: readonly string[] | null;
   readonly decisionsInterface: string | null;
@@ -260,4 +268,17 @@ export type Connections = {
   readonly anyReal: boolean;
 };
 
-export type Credential = { readonly kind: "bearer"; readonly token: string } | { readonly kind: "none" };
+export type Credential =
+  | { readonly kind: "bearer"; readonly token: string }
+  /** A short-lived token that the provider's authority gives out for the account of a project. */
+  | { readonly kind: "minted"; readonly project: string; readonly token: () => Promise<string> }
+  /** A key pair that signs every request. */
+  | {
+      readonly kind: "aws";
+      readonly keys: {
+        readonly accessKeyId: string;
+        readonly secretAccessKey: string;
+        readonly sessionToken: string | null;
+      };
+    }
+  | { readonly kind: "none" };

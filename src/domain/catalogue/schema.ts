@@ -93,8 +93,15 @@ const endpoint = z.strictObject({
       image_input: z.boolean().optional(),
       prompt_caching: z.boolean().optional(),
       logprobs: z.boolean().optional(),
+      forced_tools: z.boolean().optional().describe("false: tool_choice can be auto or none only."),
     })
     .optional(),
+  thinking: slug.optional().describe("How the model is told to think. Absent: the dialect's usual way."),
+  structured_output: z
+    .enum(["native", "tool"])
+    .optional()
+    .describe("How the endpoint is held to a JSON schema: by its own field, or by a forced tool. Absent: native."),
+  quirks: z.array(slug).optional().describe("Named deviations of the model, beside the provider's."),
   supported_params: z.array(text).optional().describe("Parameter names the provider documents."),
   note: text.optional(),
 });

@@ -1,33 +1,38 @@
 import type { NeedSource } from "../../language/canon/needs.ts";
+import type { Parameter } from "../../language/canon/parameters.ts";
 import type { Endpoint, Model } from "../catalogue/catalogue.ts";
 
 /** What a request needs of an endpoint, with the field that asks for it. */
 export type Demand = {
   readonly needs: readonly NeedSource[];
   /** Rows of the parameter table that were sent. */
-  readonly parameters: readonly string[];
+  readonly parameters: readonly Parameter[];
   readonly inputTokens: number;
   readonly maxOutputTokens: number | undefined;
 };
 
 export type Shortcoming = { readonly reason: string; readonly param: string };
 
-/** How the dialect an endpoint speaks treats a parameter; undefined when the dialect cannot be spoken. */
-export type ParameterSupport = (endpoint: Endpoint, parameter: string) => "taken" | "refused";
+/** What the dialect that an endpoint speaks can carry. */
+export type DialectSupport = {
+  takesParameter(endpoint: Endpoint, parameter: Parameter): boolean;
+  takesNeed(endpoint: Endpoint, need: NeedSource["need"]): boolean;
+};
 
 /** The first thing the endpoint cannot do, or undefined when it can do all of it. */
 export function shortcomingOf(
   endpoint: Endpoint,
   model: Model,
   demand: Demand,
-  support: ParameterSupport,
+  support: DialectSupport,
 ): Shortcoming | undefined {
   for (const parameter of demand.parameters) {
-    if (support(endpoint, parameter) === "refused")
+    if (!support.takesParameter(endpoint, parameter))
       return { reason: `does not take the parameter ${parameter}`, param: parameter };
   }
   for (const { need, param } of demand.needs) {
-    if (!canDo(endpoint, model, need)) return { reason: `does not offer ${need}`, param };
+    if (!support.takesNeed(endpoint, need) || !canDo(endpoint, model, need))
+      return { reason: `does not offer ${need}`, param };
   }
   const context = endpoint.limits.contextTokens ?? model.contextTokens;
   if (context !== null && demand.inputTokens > context) {
@@ -48,6 +53,12 @@ function canDo(endpoint: Endpoint, model: Model, need: NeedSource["need"]): bool
   switch (need) {
     case "tools":
       return endpoint.features.tools ?? true;
+    case "forced_tools":
+      return endpoint.features.forcedTools ?? true;
+    case "reasoning_off":
+      return endpoint.thinking !== "always" && !endpoint.quirks?.includes("thinks-always");
+    case "json_with_tools":
+      return !endpoint.quirks?.includes("json-or-tools");
     case "json_schema":
       return endpoint.features.jsonSchema ?? true;
     case "image_input":
@@ -55,5 +66,8 @@ function canDo(endpoint: Endpoint, model: Model, need: NeedSource["need"]): bool
     case "audio_input":
     case "pdf_input":
       return model.capabilities.includes(need);
+    case "remote_url":
+    case "uploaded_file":
+      return true;
   }
 }

@@ -3,7 +3,7 @@ import type { Endpoint, Model, Price, Snapshot } from "../catalogue/catalogue.ts
 import type { CandidateRecord, Surface } from "../record/record.ts";
 import type { Policy } from "../tenancy/policy.ts";
 import type { Attempt, Ranked } from "./attempt.ts";
-import { type Demand, type ParameterSupport, type Shortcoming, shortcomingOf } from "./capability.ts";
+import { type Demand, type DialectSupport, type Shortcoming, shortcomingOf } from "./capability.ts";
 import type { Health } from "./health.ts";
 import { type Exclusion, excludedByPolicy, permitsModel } from "./policy.ts";
 import type { Reached } from "./reach.ts";
@@ -25,7 +25,7 @@ export type World = {
   readonly anyReal: boolean;
   readonly reach: (modelId: string) => Reached;
   readonly health: Health;
-  readonly support: ParameterSupport;
+  readonly support: DialectSupport;
   /** What this request is expected to cost on an endpoint, in nano-units of the wallet. */
   readonly expectedNanos: (price: Price) => bigint;
 };

@@ -20,11 +20,11 @@ export function classifyStatus(
   problem: UpstreamProblem,
   provider: string,
 ): Verdict {
-  if (CALLERS_FAULT.has(status) && !isBadCredential(problem)) return passedOn(status, problem);
+  if (CALLERS_FAULT.has(status) && !isBadCredential(problem) && !isSpent(problem)) return passedOn(status, problem);
   if (status === 403 && CONTENT_POLICY.test(`${problem.code ?? ""} ${problem.type ?? ""}`))
     return passedOn(status, problem);
-  if (status === 429) {
-    const seconds = retryAfterSeconds(headers["retry-after"], headers.date);
+  if (status === 429 && !isSpent(problem)) {
+    const seconds = retryAfterSeconds(headers["retry-after"], headers.date) ?? statedDelay(problem);
     const last = fault("rate_limit_exceeded", {
       message: `The provider ${provider} is at its rate limit and no other endpoint is left. ${seconds === undefined ? "Try again shortly." : `Try again in ${seconds} s.`}`,
       ...(seconds === undefined ? {} : { headers: { "retry-after": String(seconds) } }),
@@ -32,9 +32,10 @@ export function classifyStatus(
     return { is: "next", why: "provider at its rate limit (429)", maybeAccepted: false, last };
   }
   const timedOut = status === 408 || status === 504;
-  const why = isOperatorsFault(status)
-    ? `provider refused the gateway's own credential or deployment (${status})`
-    : `provider failed (${status})`;
+  const why =
+    isOperatorsFault(status) || isSpent(problem)
+      ? `provider refused the gateway's own credential or deployment (${status})`
+      : `provider failed (${status})`;
   return {
     is: "next",
     why,
@@ -63,11 +64,24 @@ function passedOn(status: number, problem: UpstreamProblem): Verdict {
   };
 }
 
-/** Some providers answer a bad key of the operator with 400; that is nobody's business but the operator's. */
+/** Some providers answer a bad key or account of the operator with 400; that is nobody's business but the operator's. */
 function isBadCredential(problem: UpstreamProblem): boolean {
+  // Google's word for an account without billing, or in a country that is not served.
+  if (problem.code === "FAILED_PRECONDITION") return true;
   return /api[_ -]?key[_ ]?(not valid|invalid)|invalid[_ -]?api[_ -]?key/i.test(
     `${problem.code ?? ""} ${problem.message}`,
   );
+}
+
+/** The operator's account is used up: told as a rate limit by some, but waiting does not help. */
+const SPENT: ReadonlySet<string | null> = new Set([
+  "insufficient_quota",
+  "enforced_spend_limit_reached",
+  "ServiceQuotaExceededException",
+]);
+
+function isSpent({ code }: UpstreamProblem): boolean {
+  return SPENT.has(code);
 }
 
 function isOperatorsFault(status: number): boolean {
@@ -93,6 +107,10 @@ function retryAfterSeconds(header: string | undefined, sentAt: string | undefine
   if (!HTTP_DATE.test(header) || sentAt === undefined) return undefined;
   const seconds = Math.ceil((Date.parse(header) - Date.parse(sentAt)) / 1000);
   return Number.isNaN(seconds) ? undefined : Math.min(Math.max(seconds, 0), RETRY_AFTER_SECONDS_MAX);
+}
+
+function statedDelay({ retryAfterSeconds: seconds }: UpstreamProblem): number | undefined {
+  return seconds === undefined ? undefined : Math.min(seconds, RETRY_AFTER_SECONDS_MAX);
 }
 
 const SECRET =

@@ -3,7 +3,10 @@ import type { Connections, Credential, Endpoint, Snapshot } from "../../domain/c
 /** What the operator set for providers, by the upper-case form of their slugs: keys, and addresses also by region. */
 export type ProviderSettings = {
   readonly apiKeys: ReadonlyMap<string, string>;
+  readonly credentials: ReadonlyMap<string, string>;
   readonly baseUrls: ReadonlyMap<string, string>;
+  /** A key pair that signs for providers of AWS without a key of their own. */
+  readonly aws: Extract<Credential, { kind: "aws" }>["keys"] | null;
 };
 
 /** The name a provider or region has inside a variable: upper-cased, `-` as `_`. */
@@ -13,27 +16,46 @@ function settingName(slug: string): string {
 
 const SANDBOX_TOKEN: Credential = { kind: "bearer", token: "sandbox" };
 
+type Minted = Extract<Credential, { kind: "minted" }>;
+
+/** Where a cloud keeps the models of a project; undefined for models that are asked in a way the gateway does not know. */
+function placeInProject({ dialects: [dialect], region }: Endpoint, project: string): string | undefined {
+  if (dialect !== "D3") return undefined;
+  return `/v1/projects/${encodeURIComponent(project)}/locations/${region}/publishers/google`;
+}
+
 /** Which providers are connected, by the operator's settings; simulated ones always are, at the origins they run on. */
 export function connectionsFrom(
   settings: ProviderSettings,
   snapshot: () => Snapshot,
   sandboxOrigins: Readonly<Record<string, string>>,
+  minted: ReadonlyMap<string, Minted> = new Map(),
 ): Connections {
   const credentials = new Map<string, Credential>();
+  const signed = new Set(
+    [...snapshot().endpoints.values()].filter(({ dialects }) => dialects[0] === "D4").map(({ provider }) => provider),
+  );
   for (const provider of snapshot().providers.values()) {
     const token = settings.apiKeys.get(settingName(provider.slug));
+    const account = minted.get(settingName(provider.slug));
     if (provider.sandbox) {
       if (sandboxOrigins[provider.slug] !== undefined) credentials.set(provider.slug, SANDBOX_TOKEN);
-    } else if (token !== undefined) credentials.set(provider.slug, { kind: "bearer", token });
+    } else if (account !== undefined) credentials.set(provider.slug, account);
+    else if (token !== undefined) credentials.set(provider.slug, { kind: "bearer", token });
+    else if (settings.aws !== null && signed.has(provider.slug))
+      credentials.set(provider.slug, { kind: "aws", keys: settings.aws });
   }
   const addresses = new Map<Endpoint, string | undefined>();
-  const addressOf = ({ provider, region, baseUrl }: Endpoint): string | undefined => {
+  const addressOf = (endpoint: Endpoint): string | undefined => {
+    const { provider, region, baseUrl } = endpoint;
     const sandbox = sandboxOrigins[provider];
     if (sandbox !== undefined) return `${sandbox}/v1`;
     const name = settingName(provider);
-    return (
-      settings.baseUrls.get(`${name}__${settingName(region)}`) ?? settings.baseUrls.get(name) ?? baseUrl ?? undefined
-    );
+    const base = settings.baseUrls.get(`${name}__${settingName(region)}`) ?? settings.baseUrls.get(name) ?? baseUrl;
+    const credential = credentials.get(provider);
+    if (base === null || credential?.kind !== "minted") return base ?? undefined;
+    const within = placeInProject(endpoint, credential.project);
+    return within === undefined ? undefined : `${base}${within}`;
   };
   return {
     credential: (provider) => credentials.get(provider),
@@ -52,5 +74,7 @@ export function unknownProviderSettings(settings: ProviderSettings, snapshot: Sn
     known.add(settingName(provider.slug));
     for (const region of provider.regions) known.add(`${settingName(provider.slug)}__${settingName(region.id)}`);
   }
-  return [...new Set([...settings.apiKeys.keys(), ...settings.baseUrls.keys()])].filter((name) => !known.has(name));
+  const { apiKeys, credentials, baseUrls } = settings;
+  const named = new Set([...apiKeys.keys(), ...credentials.keys(), ...baseUrls.keys()]);
+  return [...named].filter((name) => !known.has(name));
 }

@@ -1,4 +1,3 @@
-import type { SseFrame } from "../../kit/sse.ts";
 import type { UpstreamProblem } from "./problem.ts";
 import type { Usage } from "./usage.ts";
 
@@ -23,12 +22,13 @@ export type Piece =
   /** Figures without content; the client gets them at the close, when the charge is known. */
   | { readonly is: "figures" }
   | { readonly is: "problem"; readonly problem: UpstreamProblem }
-  | { readonly is: "end" }
+  /** The dialect's end marker, with what the client still gets before the close. */
+  | { readonly is: "end"; readonly text: string }
   | { readonly is: "garbage" };
 
 /** Reads a provider's stream for two readers at once: the client and the meter. */
 export type AnswerStream = {
-  read(frame: SseFrame): Piece;
+  read(frame: { readonly event: string | null; readonly data: string }): Piece;
   readonly usage: Usage | undefined;
   readonly outputChars: number;
   readonly upstreamId: string | null;

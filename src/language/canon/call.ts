@@ -1,22 +1,55 @@
-import type { Turn } from "./parts.ts";
+import type { JsonObject } from "../../kit/json.ts";
+import type { Parameter } from "./parameters.ts";
+import type { CacheMark, Turn } from "./parts.ts";
 
 /** One chat call, whatever dialect it came in. */
 export type Call = {
   readonly model: string;
   readonly turns: readonly Turn[];
   readonly tools: readonly ToolDefinition[];
+  readonly toolChoice: ToolChoice | undefined;
   readonly responseFormat: ResponseFormat;
   readonly reasoning: ReasoningWish | undefined;
   readonly maxOutputTokens: number | undefined;
+  readonly temperature: number | undefined;
+  readonly topP: number | undefined;
+  readonly topK: number | undefined;
+  readonly stop: readonly string[];
   readonly stream: boolean;
   /** Whether the client wants usage in the stream; it is metered either way. */
   readonly includeUsage: boolean;
   /** Parameters that were sent, by the name of their row in the parameter table. */
-  readonly parameters: readonly string[];
+  readonly parameters: readonly Parameter[];
 };
 
-export type ToolDefinition = { readonly name: string };
+export type ToolDefinition = {
+  readonly name: string;
+  readonly description: string | null;
+  /** JSON Schema of the arguments; null: the tool takes none. */
+  readonly schema: JsonObject | null;
+  readonly strict: boolean | null;
+  readonly cache?: CacheMark;
+};
 
-export type ResponseFormat = "text" | "json_object" | "json_schema";
+export type ToolChoice =
+  | { readonly is: "auto" }
+  | { readonly is: "none" }
+  | { readonly is: "required" }
+  | { readonly is: "named"; readonly name: string };
 
-export type ReasoningWish = { readonly effort: string };
+export type ResponseFormat =
+  | { readonly is: "text" }
+  | { readonly is: "json_object" }
+  | {
+      readonly is: "json_schema";
+      readonly name: string;
+      readonly description: string | null;
+      readonly schema: JsonObject;
+      readonly strict: boolean | null;
+    };
+
+export const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
+export type Effort = (typeof EFFORTS)[number];
+
+/** How hard the model should think; `budgetTokens` only where the caller gave a budget instead of a word. */
+export type ReasoningWish = { readonly effort: Effort; readonly budgetTokens: number | null };

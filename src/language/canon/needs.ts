@@ -2,7 +2,17 @@ import type { Call } from "./call.ts";
 import type { Part } from "./parts.ts";
 
 /** What a call asks of an endpoint beyond plain text. */
-type Need = "tools" | "json_schema" | "image_input" | "audio_input" | "pdf_input";
+type Need =
+  | "tools"
+  | "forced_tools"
+  | "json_schema"
+  | "json_with_tools"
+  | "reasoning_off"
+  | "image_input"
+  | "audio_input"
+  | "pdf_input"
+  | "remote_url"
+  | "uploaded_file";
 
 /** A need and the field of the request that has it, so that a refusal can name it. */
 export type NeedSource = { readonly need: Need; readonly param: string };
@@ -10,12 +20,22 @@ export type NeedSource = { readonly need: Need; readonly param: string };
 export function needsOf(call: Call): NeedSource[] {
   const needs: NeedSource[] = [];
   if (call.tools.length > 0) needs.push({ need: "tools", param: "tools" });
-  if (call.responseFormat === "json_schema") needs.push({ need: "json_schema", param: "response_format" });
+  if (call.toolChoice?.is === "required" || call.toolChoice?.is === "named")
+    needs.push({ need: "forced_tools", param: "tool_choice" });
+  if (call.tools.length > 0 && call.responseFormat.is !== "text" && call.toolChoice?.is !== "none")
+    needs.push({ need: "json_with_tools", param: "response_format" });
+  if (call.reasoning?.effort === "none") needs.push({ need: "reasoning_off", param: "reasoning_effort" });
+  if (call.responseFormat.is === "json_schema") needs.push({ need: "json_schema", param: "response_format" });
   for (let turn = 0; turn < call.turns.length; turn += 1) {
     const parts = call.turns[turn]?.parts ?? [];
-    for (let part = 0; part < parts.length; part += 1) {
-      const need = MEDIA_NEEDS[parts[part]?.is ?? "text"];
-      if (need !== undefined) needs.push({ need, param: `messages.${turn}.content.${part}` });
+    for (let at = 0; at < parts.length; at += 1) {
+      const part = parts[at];
+      const need = part === undefined ? undefined : MEDIA_NEEDS[part.is];
+      if (part === undefined || need === undefined) continue;
+      const param = `messages.${turn}.content.${at}`;
+      needs.push({ need, param });
+      if ("source" in part && part.source.is === "url") needs.push({ need: "remote_url", param });
+      if ("source" in part && part.source.is === "uploaded") needs.push({ need: "uploaded_file", param });
     }
   }
   return needs;
@@ -53,9 +73,11 @@ function estimatePartTokens(part: Part): number {
   switch (part.is) {
     case "text":
     case "refusal":
-    case "reasoning":
-    case "tool_result":
       return estimateTextTokens(part.text);
+    case "reasoning":
+      return part.detail.is === "open" ? estimateTextTokens(part.detail.text) : 0;
+    case "tool_result":
+      return part.content.reduce((sum, inner) => sum + estimatePartTokens(inner), 0);
     case "tool_call":
       return estimateTextTokens(part.argumentsText) + estimateTextTokens(part.name);
     case "image":

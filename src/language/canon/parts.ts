@@ -1,18 +1,50 @@
 /** Ordered content of a turn. What a provider needs back unchanged (signatures, blobs) travels with its part. */
 export type Part =
-  | { readonly is: "text"; readonly text: string }
+  | { readonly is: "text"; readonly text: string; readonly cache?: CacheMark }
   | { readonly is: "refusal"; readonly text: string }
-  | { readonly is: "image"; readonly source: MediaSource }
-  | { readonly is: "audio"; readonly source: MediaSource }
-  | { readonly is: "file"; readonly source: MediaSource; readonly filename: string | null }
-  | { readonly is: "reasoning"; readonly text: string }
-  | { readonly is: "tool_call"; readonly id: string; readonly name: string; readonly argumentsText: string }
-  | { readonly is: "tool_result"; readonly callId: string; readonly text: string };
+  | { readonly is: "image"; readonly source: MediaSource; readonly cache?: CacheMark }
+  | { readonly is: "audio"; readonly source: MediaSource; readonly cache?: CacheMark }
+  | { readonly is: "file"; readonly source: MediaSource; readonly filename: string | null; readonly cache?: CacheMark }
+  | { readonly is: "reasoning"; readonly detail: ReasoningDetail }
+  | ToolCallPart
+  | ToolResultPart;
+
+export type ToolCallPart = {
+  readonly is: "tool_call";
+  readonly id: string;
+  readonly name: string;
+  /** JSON text as the model wrote it; may be empty for a call without arguments. */
+  readonly argumentsText: string;
+  /** A provider's signature that stands on the call itself. */
+  readonly signature?: ReasoningSeal;
+};
+
+export type ToolResultPart = {
+  readonly is: "tool_result";
+  readonly callId: string;
+  readonly content: readonly Extract<Part, { is: "text" } | { is: "image" }>[];
+  readonly failed: boolean;
+  readonly cache?: CacheMark;
+};
+
+/** The caller marked a prefix worth caching; `ttl` only where it was said. */
+export type CacheMark = { readonly ttl: "5m" | "1h" | null };
 
 export type MediaSource =
   | { readonly is: "url"; readonly url: string }
   | { readonly is: "inline"; readonly mediaType: string; readonly base64: string }
   | { readonly is: "uploaded"; readonly id: string };
+
+/** Whose seal it is: a signature only opens at the family of endpoints that made it. */
+export type SealFamily = "anthropic" | "google" | "openai";
+export type ReasoningSeal = { readonly family: SealFamily; readonly data: string };
+
+/** One block of reasoning, readable or opaque, as it must be sent back. */
+export type ReasoningDetail =
+  /** Readable text, with the seal of the provider when it gave one. */
+  | { readonly is: "open"; readonly text: string; readonly seal: ReasoningSeal | null }
+  /** Nothing readable: only the seal. */
+  | { readonly is: "sealed"; readonly seal: ReasoningSeal };
 
 export type Turn = {
   readonly role: "system" | "developer" | "user" | "assistant" | "tool";

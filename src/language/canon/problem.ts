@@ -5,4 +5,6 @@ export type UpstreamProblem = {
   readonly type: string | null;
   /** A status that stands in the body, for errors inside a stream. */
   readonly status: number | null;
+  /** Where the body says when to come back; a header wins. */
+  readonly retryAfterSeconds?: number;
 };

@@ -1,11 +1,8 @@
-/** How a dialect treats a parameter: honoured, refused, accepted and ignored, or meant for the gateway alone. */
-export type Cell = "yes" | "400" | "no-op" | "svc";
+import type { Parameter } from "../../canon/parameters.ts";
+import type { Fields } from "../dialect.ts";
 
-/**
- * The parameter table's rows as the chat-completions dialect (D1) treats them. The same table answers requests and
- * feeds the test matrix. Fields that are the call itself (model, messages, stream, n) have no row.
- */
-export const FIELDS: Readonly<Record<string, Cell>> = {
+/** The parameter table as the chat-completions dialect (D1) treats it. */
+export const FIELDS: Fields = {
   temperature: "yes",
   top_p: "yes",
   max_tokens: "yes",
@@ -42,7 +39,7 @@ export const FIELDS: Readonly<Record<string, Cell>> = {
 };
 
 /** Fields of the wire that are other names of a row. */
-export const ALIASES: Readonly<Record<string, string>> = {
+export const ALIASES: Readonly<Record<string, Parameter>> = {
   max_completion_tokens: "max_tokens",
   reasoning: "reasoning_effort",
   thinking: "reasoning_effort",

@@ -33,7 +33,7 @@ export function encodeUsage(wire: unknown, counted: Usage, shown: ShownCost | un
     prompt_tokens: counted.inputTokens,
     completion_tokens: counted.outputTokens,
     total_tokens: counted.inputTokens + counted.outputTokens,
-    prompt_tokens_details: { cached_tokens: counted.cachedTokens },
+    prompt_tokens_details: { cached_tokens: counted.cachedTokens, cache_write_tokens: counted.cacheWriteTokens },
     completion_tokens_details: { reasoning_tokens: counted.reasoningTokens },
   };
   if (!isJsonObject(wire)) return { ...base, ...cost };

@@ -1,7 +1,9 @@
-import type { ChatMessage, ChatRequest } from "../../../contract/schemas/chat.ts";
+import type { ChatMessage, ChatRequest, ChatTool } from "../../../contract/schemas/chat.ts";
 import type { MemberPatch } from "../../../kit/json.ts";
-import type { Call, ReasoningWish } from "../../canon/call.ts";
-import type { MediaSource, Part, Turn } from "../../canon/parts.ts";
+import type { Call, Effort, ReasoningWish, ResponseFormat, ToolChoice, ToolDefinition } from "../../canon/call.ts";
+import { isParameter, type Parameter } from "../../canon/parameters.ts";
+import type { CacheMark, MediaSource, Part, Turn } from "../../canon/parts.ts";
+import { decodeDetail } from "./details.ts";
 import { ALIASES, CALL_FIELDS, FIELDS } from "./fields.ts";
 
 /** The canonical call behind a chat-completions request. */
@@ -9,48 +11,81 @@ export function decodeCall(request: ChatRequest): Call {
   return {
     model: request.model,
     turns: request.messages.map(decodeTurn),
-    tools: (request.tools ?? []).map((tool) => ({ name: tool.function.name })),
-    responseFormat: request.response_format?.type ?? "text",
+    tools: (request.tools ?? []).map(decodeTool),
+    toolChoice: decodeToolChoice(request),
+    responseFormat: decodeFormat(request),
     reasoning: decodeReasoning(request),
     maxOutputTokens: request.max_completion_tokens ?? request.max_tokens ?? undefined,
+    temperature: request.temperature ?? undefined,
+    topP: request.top_p ?? undefined,
+    topK: request.top_k ?? undefined,
+    stop: typeof request.stop === "string" ? [request.stop] : (request.stop ?? []),
     stream: request.stream === true,
     includeUsage: request.stream_options?.include_usage === true,
     parameters: parametersOf(request),
   };
 }
 
-function parametersOf(request: ChatRequest): string[] {
-  const rows: string[] = [];
+function decodeTool({ function: { name, description, parameters, strict }, cache_control }: ChatTool): ToolDefinition {
+  return {
+    name,
+    description: description ?? null,
+    schema: parameters ?? null,
+    strict: strict ?? null,
+    ...cacheMark(cache_control),
+  };
+}
+
+function decodeToolChoice({ tool_choice }: ChatRequest): ToolChoice | undefined {
+  if (!tool_choice) return undefined;
+  if (typeof tool_choice === "string") return { is: tool_choice };
+  return tool_choice.type === "function" ? { is: "named", name: tool_choice.function.name } : { is: "auto" };
+}
+
+function decodeFormat({ response_format }: ChatRequest): ResponseFormat {
+  if (response_format?.type !== "json_schema") return { is: response_format?.type ?? "text" };
+  const { name, description, schema, strict } = response_format.json_schema;
+  return { is: "json_schema", name, description: description ?? null, schema: schema ?? {}, strict: strict ?? null };
+}
+
+type CacheControl = { readonly ttl?: "5m" | "1h" | null | undefined } | null | undefined;
+
+function cacheMark(control: CacheControl): { cache?: CacheMark } {
+  return control ? { cache: { ttl: control.ttl ?? null } } : {};
+}
+
+function parametersOf(request: ChatRequest): Parameter[] {
+  const rows = new Set<Parameter>();
   for (const [field, value] of Object.entries(request)) {
     if (value === null || value === undefined || CALL_FIELDS.has(field)) continue;
     const row = ALIASES[field] ?? field;
-    if (!rows.includes(row)) rows.push(row);
+    if (isParameter(row)) rows.add(row);
   }
-  return rows;
+  // The wire's own form of a list of allowed tools is the same wish.
+  const choice = request.tool_choice;
+  if (choice && typeof choice === "object" && choice.type === "allowed_tools") rows.add("allowed_tools");
+  return [...rows];
 }
 
-const EFFORT_BUDGETS = [
+const EFFORT_BUDGETS: readonly { readonly upToTokens: number; readonly effort: Effort }[] = [
   { upToTokens: 2048, effort: "low" },
   { upToTokens: 8192, effort: "medium" },
-  { upToTokens: Number.POSITIVE_INFINITY, effort: "high" },
-] as const;
+];
 
-function effortOfBudget(tokens: number): string {
-  return EFFORT_BUDGETS.find((step) => tokens <= step.upToTokens)?.effort ?? "high";
+function ofBudget(tokens: number | null | undefined): ReasoningWish {
+  if (!tokens) return { effort: "medium", budgetTokens: null };
+  return { effort: EFFORT_BUDGETS.find((step) => tokens <= step.upToTokens)?.effort ?? "high", budgetTokens: tokens };
 }
 
 /** The aliases say the same thing in other words; the plain field wins where several are sent. */
-function decodeReasoning(request: ChatRequest): ReasoningWish | undefined {
-  if (request.reasoning_effort) return { effort: request.reasoning_effort };
-  const { reasoning, thinking } = request;
+function decodeReasoning({ reasoning_effort, reasoning, thinking }: ChatRequest): ReasoningWish | undefined {
+  if (reasoning_effort) return { effort: reasoning_effort, budgetTokens: null };
   if (reasoning) {
-    if (reasoning.enabled === false) return { effort: "none" };
-    if (reasoning.effort) return { effort: reasoning.effort };
-    return { effort: reasoning.max_tokens ? effortOfBudget(reasoning.max_tokens) : "medium" };
+    if (reasoning.enabled === false) return { effort: "none", budgetTokens: null };
+    return reasoning.effort ? { effort: reasoning.effort, budgetTokens: null } : ofBudget(reasoning.max_tokens);
   }
   if (!thinking) return undefined;
-  if (thinking.type === "disabled") return { effort: "none" };
-  return { effort: thinking.budget_tokens ? effortOfBudget(thinking.budget_tokens) : "medium" };
+  return thinking.type === "disabled" ? { effort: "none", budgetTokens: null } : ofBudget(thinking.budget_tokens);
 }
 
 function decodeTurn(message: ChatMessage): Turn {
@@ -63,40 +98,59 @@ function decodeTurn(message: ChatMessage): Turn {
         role: "user",
         parts: typeof message.content === "string" ? textParts(message.content) : message.content.map(decodeUserPart),
       };
-    case "tool":
+    case "tool": {
+      const content = textParts(message.content);
       return {
         role: "tool",
-        parts: [{ is: "tool_result", callId: message.tool_call_id, text: joinedText(message.content) }],
+        parts: [
+          {
+            is: "tool_result",
+            callId: message.tool_call_id,
+            content,
+            failed: false,
+            ...cacheMark(message.cache_control),
+          },
+        ],
       };
+    }
     case "assistant":
       return { role: "assistant", parts: decodeAssistantParts(message) };
   }
 }
 
-type TextContent = string | readonly { readonly text: string }[];
+type TextContent = string | readonly { readonly text: string; readonly cache_control?: CacheControl }[];
+type TextPart = Extract<Part, { is: "text" }>;
 
-function textParts(content: TextContent): Part[] {
-  return typeof content === "string"
-    ? [{ is: "text", text: content }]
-    : content.map(({ text }) => ({ is: "text", text }));
+function textParts(content: TextContent): TextPart[] {
+  if (typeof content === "string") return [{ is: "text", text: content }];
+  return content.map(({ text, cache_control }) => ({ is: "text", text, ...cacheMark(cache_control) }));
 }
 
-function joinedText(content: TextContent): string {
-  return typeof content === "string" ? content : content.map(({ text }) => text).join("");
-}
-
+/** Reasoning comes before what it led to; sealed blocks win over the plain text they contain. */
 function decodeAssistantParts(message: Extract<ChatMessage, { role: "assistant" }>): Part[] {
   const parts: Part[] = [];
-  if (message.reasoning_content) parts.push({ is: "reasoning", text: message.reasoning_content });
+  const details = (message.reasoning_details ?? []).flatMap((wire) => decodeDetail(wire) ?? []);
+  for (const detail of details) parts.push({ is: "reasoning", detail });
+  if (details.length === 0 && message.reasoning_content) {
+    parts.push({ is: "reasoning", detail: { is: "open", text: message.reasoning_content, seal: null } });
+  }
   if (typeof message.content === "string") parts.push({ is: "text", text: message.content });
   else {
     for (const part of message.content ?? []) {
-      parts.push(part.type === "text" ? { is: "text", text: part.text } : { is: "refusal", text: part.refusal });
+      if (part.type === "text") parts.push({ is: "text", text: part.text, ...cacheMark(part.cache_control) });
+      else parts.push({ is: "refusal", text: part.refusal });
     }
   }
   if (message.refusal) parts.push({ is: "refusal", text: message.refusal });
-  for (const call of message.tool_calls ?? []) {
-    parts.push({ is: "tool_call", id: call.id, name: call.function.name, argumentsText: call.function.arguments });
+  for (const { id, function: called, extra_content } of message.tool_calls ?? []) {
+    const signature = extra_content?.google?.thought_signature;
+    parts.push({
+      is: "tool_call",
+      id,
+      name: called.name,
+      argumentsText: called.arguments,
+      ...(signature ? { signature: { family: "google", data: signature } } : {}),
+    });
   }
   return parts;
 }
@@ -106,9 +160,9 @@ type UserPart = Exclude<Extract<ChatMessage, { role: "user" }>["content"], strin
 function decodeUserPart(part: UserPart): Part {
   switch (part.type) {
     case "text":
-      return { is: "text", text: part.text };
+      return { is: "text", text: part.text, ...cacheMark(part.cache_control) };
     case "image_url":
-      return { is: "image", source: mediaSource(part.image_url.url) };
+      return { is: "image", source: mediaSource(part.image_url.url), ...cacheMark(part.cache_control) };
     case "input_audio":
       return {
         is: "audio",
@@ -117,7 +171,7 @@ function decodeUserPart(part: UserPart): Part {
     case "file": {
       const { file_data, file_id, filename } = part.file;
       const source: MediaSource = file_id ? { is: "uploaded", id: file_id } : mediaSource(file_data ?? "");
-      return { is: "file", source, filename: filename ?? null };
+      return { is: "file", source, filename: filename ?? null, ...cacheMark(part.cache_control) };
     }
   }
 }
@@ -130,10 +184,13 @@ function mediaSource(url: string): MediaSource {
   return { is: "inline", mediaType: match[1] ?? "", base64: url.slice(match[0].length) };
 }
 
+/** Fields that are meant for the gateway and go to no provider. */
+const GATEWAY_FIELDS = Object.entries(FIELDS).flatMap(([field, cell]) => (cell === "svc" ? [field] : []));
+
 /** The named patches of the direct lane: everything else goes to the provider as the client wrote it. */
 export function directPatches(request: ChatRequest, call: Call, upstreamModel: string): MemberPatch[] {
   const patches: MemberPatch[] = [{ key: "model", json: JSON.stringify(upstreamModel) }];
-  for (const field of Object.keys(request)) if (FIELDS[field] === "svc") patches.push({ key: field, json: null });
+  for (const field of GATEWAY_FIELDS) if (field in request) patches.push({ key: field, json: null });
   if (call.stream) {
     const options = { ...request.stream_options, include_usage: true };
     patches.push({ key: "stream_options", json: JSON.stringify(options) });

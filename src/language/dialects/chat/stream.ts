@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, parseJsonText, patchMembers } from "../../../kit/json.ts";
-import type { SseFrame } from "../../../kit/sse.ts";
 import type { AnswerStream, Piece, ShownCost } from "../../canon/answer.ts";
 import type { Usage } from "../../canon/usage.ts";
+import type { Frame } from "../dialect.ts";
 import { decodeProblem } from "./errors.ts";
 import { encodeUsage, messageChars } from "./reply.ts";
 import { decodeUsage } from "./usage.ts";
@@ -43,8 +43,8 @@ export class DirectStream implements AnswerStream {
     return this.#finished;
   }
 
-  read(frame: SseFrame): Piece {
-    if (frame.data === "[DONE]") return { is: "end" };
+  read(frame: Frame): Piece {
+    if (frame.data === "[DONE]") return { is: "end", text: "" };
     const quick = this.#template === undefined ? undefined : this.#like(this.#template, frame);
     if (quick !== undefined) return quick;
     const chunk = parseChunk(frame.data);
@@ -66,7 +66,7 @@ export class DirectStream implements AnswerStream {
   }
 
   /** Most frames differ from the one before in a few letters of text: those are not parsed again. */
-  #like({ start, end, ownStart, ownEnd }: Template, { data, event }: SseFrame): Piece | undefined {
+  #like({ start, end, ownStart, ownEnd }: Template, { data, event }: Frame): Piece | undefined {
     const from = start.length;
     const to = data.length - end.length;
     if (event !== null || to <= from || data.slice(0, from) !== start || data.slice(to) !== end) return undefined;

@@ -1,0 +1,35 @@
+import type { Credential, Endpoint } from "../../domain/catalogue/catalogue.ts";
+import { type AwsKeys, awsRegion, signAws } from "./sigv4.ts";
+
+/** How a dialect's servers are shown who is calling. */
+export type AuthStyle = "bearer" | "x-api-key" | "x-goog-api-key";
+
+/** A request that is about to leave: what a signature covers. */
+export type Outgoing = {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly endpoint: Pick<Endpoint, "region" | "baseUrl">;
+  readonly nowMs: number;
+};
+
+/** The headers that carry the operator's credential. They are made right before the request leaves and kept nowhere. */
+export async function authorize(
+  credential: Credential | undefined,
+  style: AuthStyle,
+  outgoing: Outgoing,
+): Promise<Record<string, string>> {
+  if (credential === undefined || credential.kind === "none") return {};
+  if (credential.kind === "aws") return signed(credential.keys, outgoing);
+  if (credential.kind === "minted") return { authorization: `Bearer ${await credential.token()}` };
+  return style === "bearer" ? { authorization: `Bearer ${credential.token}` } : { [style]: credential.token };
+}
+
+/** Headers that a proxy on the way may touch stay out of the signature. */
+function signed(keys: AwsKeys, { url, headers, body, endpoint, nowMs }: Outgoing): Record<string, string> {
+  const region = awsRegion(url, endpoint.baseUrl, endpoint.region);
+  if (region === undefined) throw new Error(`no AWS region is known for the endpoint's region ${endpoint.region}`);
+  const { "content-type": contentType } = headers;
+  const covered = contentType === undefined ? {} : { "content-type": contentType };
+  return signAws({ method: "POST", url, headers: covered, body }, keys, { region, service: "bedrock", nowMs });
+}

@@ -1,0 +1,172 @@
+import { createPrivateKey, type KeyObject, sign } from "node:crypto";
+import { z } from "zod";
+import type { Credential } from "../../domain/catalogue/catalogue.ts";
+import type { Clock } from "../../kit/clock.ts";
+import type { Transport } from "./transport.ts";
+
+/** The parts of a service account's key file that are used. */
+const KeyFile = z.looseObject({
+  type: z.literal("service_account"),
+  project_id: z.string().min(1),
+  private_key_id: z.string().optional(),
+  private_key: z.string().min(1),
+  client_email: z.string().min(1),
+  token_uri: z.url({ protocol: /^https?$/ }),
+});
+
+/** A service account of Google's cloud, ready to ask for tokens. */
+export type GoogleAccount = {
+  readonly project: string;
+  readonly email: string;
+  readonly keyId: string | undefined;
+  readonly key: KeyObject;
+  readonly tokenUri: string;
+};
+
+/** The account of a key file; a sentence about what is wrong when it is none. Neither ever shows the key. */
+export function readGoogleAccount(text: string): GoogleAccount | { readonly problem: string } {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return { problem: "it is not JSON" };
+  }
+  const parsed = KeyFile.safeParse(value);
+  if (!parsed.success) {
+    const field = parsed.error.issues[0]?.path.join(".") ?? "";
+    return { problem: `it is not the key file of a service account: ${field === "" ? "no object" : `see ${field}`}` };
+  }
+  const file = parsed.data;
+  const key = privateKey(file.private_key);
+  if (key === undefined) return { problem: "its private_key is not an RSA key in PEM form" };
+  return {
+    project: file.project_id,
+    email: file.client_email,
+    keyId: file.private_key_id,
+    key,
+    tokenUri: file.token_uri,
+  };
+}
+
+function privateKey(pem: string): KeyObject | undefined {
+  try {
+    const key = createPrivateKey(pem);
+    return key.asymmetricKeyType === "rsa" ? key : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export type MintedCredential = Extract<Credential, { kind: "minted" }>;
+
+const SCOPE = "https://www.googleapis.com/auth/cloud-platform";
+const GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+const ASSERTION_SECONDS = 3600;
+const TOKEN_TIMEOUT_MS = 10_000;
+/** A token is not used in its last minute: a request that leaves with it must still be let in. */
+const SPARE_MS = 60_000;
+const ANSWER_BYTES_MAX = 64 * 1024;
+
+/** The account as a credential: its tokens are fetched when needed, shared by all requests, and renewed before they end. */
+export function mintedCredential(account: GoogleAccount, transport: Transport, clock: Clock): MintedCredential {
+  let held: { readonly token: string; readonly untilMs: number } | undefined;
+  let fetching: Promise<string> | undefined;
+  const fetchOne = async (): Promise<string> => {
+    const askedAtMs = clock.nowMs();
+    const { token, lifeSeconds } = await fetchToken(account, transport, askedAtMs);
+    held = { token, untilMs: askedAtMs + lifeSeconds * 1000 - SPARE_MS };
+    return token;
+  };
+  return {
+    kind: "minted",
+    project: account.project,
+    async token() {
+      if (held !== undefined && clock.nowMs() < held.untilMs) return held.token;
+      // Many requests may wait for one token, but only one asks for it.
+      fetching ??= fetchOne().finally(() => {
+        fetching = undefined;
+      });
+      return fetching;
+    },
+  };
+}
+
+const TokenAnswer = z.looseObject({ access_token: z.string().min(1), expires_in: z.number().positive() });
+
+async function fetchToken(
+  account: GoogleAccount,
+  transport: Transport,
+  nowMs: number,
+): Promise<{ token: string; lifeSeconds: number }> {
+  const body = new URLSearchParams({ grant_type: GRANT, assertion: assertionOf(account, nowMs) }).toString();
+  const answer = await post(transport, account.tokenUri, body);
+  const parsed = TokenAnswer.safeParse(answer);
+  if (!parsed.success) throw new Error("the token endpoint gave no token");
+  return { token: parsed.data.access_token, lifeSeconds: parsed.data.expires_in };
+}
+
+/** A signed statement of who asks for what: the service account vouches for itself. */
+function assertionOf({ email, keyId, key, tokenUri }: GoogleAccount, nowMs: number): string {
+  const issuedAt = Math.floor(nowMs / 1000);
+  const header = { alg: "RS256", typ: "JWT", ...(keyId === undefined ? {} : { kid: keyId }) };
+  const claims = { iss: email, scope: SCOPE, aud: tokenUri, iat: issuedAt, exp: issuedAt + ASSERTION_SECONDS };
+  const signed = `${base64url(header)}.${base64url(claims)}`;
+  return `${signed}.${sign("RSA-SHA256", Buffer.from(signed), key).toString("base64url")}`;
+}
+
+function base64url(value: unknown): string {
+  return Buffer.from(JSON.stringify(value)).toString("base64url");
+}
+
+/** One small form, one small JSON answer, within a time of its own. */
+function post(transport: Transport, url: string, body: string): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const fail = (why: string) => {
+      clearTimeout(deadline);
+      reject(new Error(why));
+    };
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const headers = {
+      "content-type": "application/x-www-form-urlencoded",
+      accept: "application/json",
+      "accept-encoding": "identity",
+      "user-agent": "inference-gateway",
+    };
+    const call = transport.send(
+      { url, headers, body },
+      {
+        failed: ({ why }) => fail(`the token endpoint was not reached: ${why}`),
+        answered: (status) => ({
+          data(chunk) {
+            bytes += chunk.length;
+            if (bytes <= ANSWER_BYTES_MAX) chunks.push(chunk);
+            else {
+              call.abort();
+              fail("the token endpoint's answer is too long");
+            }
+            return "more";
+          },
+          end() {
+            if (status !== 200) return fail(`the token endpoint refused with ${status}`);
+            clearTimeout(deadline);
+            resolve(parsedJson(Buffer.concat(chunks)));
+          },
+          failed: ({ why }) => fail(`the token endpoint's answer broke: ${why}`),
+        }),
+      },
+    );
+    const deadline = setTimeout(() => {
+      call.abort();
+      fail("the token endpoint took too long");
+    }, TOKEN_TIMEOUT_MS);
+  });
+}
+
+function parsedJson(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}

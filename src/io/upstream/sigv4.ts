@@ -1,0 +1,93 @@
+import { createHash, createHmac } from "node:crypto";
+import { encodeStrictly } from "../../kit/percent.ts";
+
+/** An AWS key pair; the token only where the pair is a temporary one. */
+export type AwsKeys = {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken: string | null;
+};
+
+type Signable = {
+  readonly method: string;
+  readonly url: string;
+  /** Headers to sign beside host and date; names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer | string;
+};
+
+type SigningScope = { readonly region: string; readonly service: string; readonly nowMs: number };
+
+const ALGORITHM = "AWS4-HMAC-SHA256";
+
+/**
+ * The headers that make a request one of the key's owner (AWS Signature Version 4). The signed path is the path as it
+ * goes over the wire, encoded once more: every service but S3 reads it so.
+ */
+export function signAws(request: Signable, keys: AwsKeys, scope: SigningScope): Record<string, string> {
+  const { date, time } = stampOf(scope.nowMs);
+  const url = new URL(request.url);
+  const added: Record<string, string> = {
+    "x-amz-date": time,
+    ...(keys.sessionToken === null ? {} : { "x-amz-security-token": keys.sessionToken }),
+  };
+  const signed = Object.entries({ ...request.headers, ...added, host: url.host })
+    .map(([name, value]) => [name, value.trim().replace(/ +/g, " ")] as const)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const names = signed.map(([name]) => name).join(";");
+  const canonical = [
+    request.method,
+    canonicalPath(url.pathname),
+    canonicalQuery(url.searchParams),
+    ...signed.map(([name, value]) => `${name}:${value}`),
+    "",
+    names,
+    sha256(request.body),
+  ].join("\n");
+  const credential = `${date}/${scope.region}/${scope.service}/aws4_request`;
+  const toSign = [ALGORITHM, time, credential, sha256(canonical)].join("\n");
+  const key = [date, scope.region, scope.service, "aws4_request"].reduce<Buffer>(
+    (step, part) => hmac(step, part),
+    Buffer.from(`AWS4${keys.secretAccessKey}`),
+  );
+  const signature = hmac(key, toSign).toString("hex");
+  return {
+    ...added,
+    authorization: `${ALGORITHM} Credential=${keys.accessKeyId}/${credential}, SignedHeaders=${names}, Signature=${signature}`,
+  };
+}
+
+function stampOf(nowMs: number): { date: string; time: string } {
+  const time = `${new Date(nowMs).toISOString().slice(0, 19).replace(/[-:]/g, "")}Z`;
+  return { date: time.slice(0, 8), time };
+}
+
+function canonicalPath(path: string): string {
+  return path.split("/").map(encodeStrictly).join("/") || "/";
+}
+
+function canonicalQuery(params: URLSearchParams): string {
+  return [...params]
+    .map(([name, value]) => `${encodeStrictly(name)}=${encodeStrictly(value)}`)
+    .toSorted()
+    .join("&");
+}
+
+function sha256(data: Buffer | string): string {
+  return createHash("sha256").update(data).digest("hex");
+}
+
+function hmac(key: Buffer, data: string): Buffer {
+  return createHmac("sha256", key).update(data).digest();
+}
+
+const AWS_REGION = /^[a-z]{2}(?:-[a-z]+)+-\d+$/;
+
+/** The region a request is signed for: it stands in the name of the host, else in the first of the hints that is one. */
+export function awsRegion(url: string, ...hints: readonly (string | null)[]): string | undefined {
+  const places = [url, ...hints].flatMap((place) => {
+    if (place === null) return [];
+    return URL.canParse(place) ? new URL(place).hostname.split(".") : [place];
+  });
+  return places.find((place) => AWS_REGION.test(place));
+}

@@ -1,0 +1,23 @@
+import type { UpstreamDialect } from "../dialect.ts";
+import { decodeProblem } from "./errors.ts";
+import { FIELDS } from "./fields.ts";
+import { decodeReply } from "./reply.ts";
+import { encodeCall, pathOf } from "./request.ts";
+import { ConverseReader } from "./stream.ts";
+import { planThinking } from "./thinking.ts";
+
+/** Bedrock's Converse and ConverseStream (D4). */
+export const converseDialect: UpstreamDialect = {
+  fields: FIELDS,
+  surface: "chat",
+  media: new Set(["image", "audio", "file"]),
+  auth: "bearer",
+  headers: {},
+  framing: "event-stream",
+  path: pathOf,
+  effort: (call, facts) => planThinking(call, facts).received,
+  encode: encodeCall,
+  decodeReply,
+  openReader: (asked) => new ConverseReader(asked),
+  decodeProblem,
+};

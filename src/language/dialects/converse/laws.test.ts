@@ -1,0 +1,306 @@
+import { describe, expect, test } from "vitest";
+import {
+  callOf,
+  converseEvents,
+  eventBytes,
+  exceptionBytes,
+  FACTS,
+  NOVA,
+  replyOf,
+  streamOf,
+  type Whole,
+} from "../../../../tests/support/converse.ts";
+import { cutInto, folded } from "../../../../tests/support/events.ts";
+import { FIXTURES_ABSENT, fixturesPresent, loadExchange } from "../../../../tests/support/replay.ts";
+import { encodeEventMessage } from "../../../kit/event-stream.ts";
+import type { AnswerEvent } from "../../canon/events.ts";
+import type { Asked } from "../dialect.ts";
+import { messagesDialect } from "../messages/dialect.ts";
+import { ANSWER_TOOL } from "./assembly.ts";
+import { decodeReply } from "./reply.ts";
+import { encodeCall } from "./request.ts";
+
+const USAGE = { inputTokens: 11, outputTokens: 7, totalTokens: 18 };
+const tool = (toolUseId: string, name: string, input: object) => ({ toolUse: { toolUseId, name, input } });
+const REDACTED = Buffer.from("EtkECkgIBxAB+/==").toString("base64");
+
+const TEXT: Whole = { content: [{ text: "Grüße, 世界" }], stopReason: "end_turn", usage: USAGE };
+const CALLS: Whole = {
+  content: [
+    { text: "I look." },
+    tool("tooluse_a", "weather", { city: "Köln", deep: { n: [1, 2.5] } }),
+    tool("tooluse_b", "now", {}),
+  ],
+  stopReason: "tool_use",
+  usage: { ...USAGE, cacheReadInputTokens: 5, cacheWriteInputTokens: 3, totalTokens: 26 },
+};
+const THOUGHT: Whole = {
+  content: [
+    { reasoningContent: { reasoningText: { text: "Let me think.", signature: "sig+/==" } } },
+    tool("tooluse_a", "weather", { city: "Paris" }),
+  ],
+  stopReason: "tool_use",
+  usage: USAGE,
+};
+const HIDDEN: Whole = {
+  content: [{ reasoningContent: { redactedContent: REDACTED } }, { text: "Hello." }],
+  stopReason: "end_turn",
+  usage: USAGE,
+};
+const UNSIGNED: Whole = {
+  content: [{ text: "" }, { reasoningContent: { reasoningText: { text: "A greeting." } } }, { text: "Hi!" }],
+  stopReason: "max_tokens",
+  usage: USAGE,
+};
+const ANSWERS: [string, Whole][] = [
+  ["text", TEXT],
+  ["text and two calls, one without arguments", CALLS],
+  ["signed reasoning before a call", THOUGHT],
+  ["redacted reasoning", HIDDEN],
+  ["an empty text, unsigned reasoning, then text", UNSIGNED],
+  ["nothing at all", { content: [], stopReason: "content_filtered", usage: USAGE }],
+];
+
+const wholeOf = (answer: Whole, asked?: Asked) => decodeReply(Buffer.from(JSON.stringify(replyOf(answer))), asked);
+const said = (events: readonly (AnswerEvent | "garbage")[]) =>
+  folded(events.flatMap((event) => (event === "garbage" ? [] : [event])));
+
+describe("stream = reply", () => {
+  test.each(ANSWERS)("%s", (_what, answer) => {
+    const events = wholeOf(answer);
+    expect(events).toBeDefined();
+    expect(said(converseEvents(streamOf(answer)))).toEqual(folded(events ?? []));
+  });
+
+  test("what an answer is made of", () => {
+    expect(folded(wholeOf(CALLS) ?? [])).toEqual([
+      { is: "begin", upstreamId: null },
+      { is: "text", text: "I look." },
+      { is: "tool_call", index: 0, id: "tooluse_a", name: "weather", signature: null },
+      { is: "tool_arguments", index: 0, text: '{"city":"Köln","deep":{"n":[1,2.5]}}' },
+      { is: "tool_call", index: 1, id: "tooluse_b", name: "now", signature: null },
+      { is: "tool_arguments", index: 1, text: "{}" },
+      {
+        is: "figures",
+        usage: {
+          inputTokens: 19,
+          cachedTokens: 5,
+          cacheWriteTokens: 3,
+          outputTokens: 7,
+          reasoningTokens: 0,
+          audioInputTokens: 0,
+          audioOutputTokens: 0,
+        },
+      },
+      { is: "finish", reason: "tool_calls" },
+      { is: "end" },
+    ]);
+    expect(said(converseEvents(streamOf(THOUGHT))).slice(1, 3)).toEqual([
+      { is: "reasoning", text: "Let me think." },
+      {
+        is: "reasoning_detail",
+        detail: { is: "open", text: "Let me think.", seal: { family: "anthropic", data: "sig+/==" } },
+      },
+    ]);
+  });
+
+  test("CHAT-05 a seal holds the maker's own text, so that the messages dialect and this one can exchange it", () => {
+    const details = [...(wholeOf(HIDDEN) ?? [])];
+    const found = details.find(({ is }) => is === "reasoning_detail");
+    expect(found).toMatchObject({ detail: { is: "sealed", seal: { family: "anthropic", data: "EtkECkgIBxAB+/==" } } });
+    const reasoning_details = [
+      { type: "reasoning.encrypted", data: "EtkECkgIBxAB+/==", format: "anthropic-claude-v1" },
+      { type: "reasoning.text", text: "hm", signature: "sig==", format: "anthropic-claude-v1" },
+    ];
+    const call = callOf({
+      messages: [
+        { role: "user", content: "a" },
+        { role: "assistant", content: "b", reasoning_details },
+        { role: "user", content: "c" },
+      ],
+    });
+    expect(JSON.parse(encodeCall(call, FACTS)).messages[1].content.slice(0, 2)).toEqual([
+      { reasoningContent: { redactedContent: REDACTED } },
+      { reasoningContent: { reasoningText: { text: "hm", signature: "sig==" } } },
+    ]);
+    expect(JSON.parse(messagesDialect.encode(call, FACTS)).messages[1].content.slice(0, 2)).toEqual([
+      { type: "redacted_thinking", data: "EtkECkgIBxAB+/==" },
+      { type: "thinking", thinking: "hm", signature: "sig==" },
+    ]);
+  });
+});
+
+describe("any cut", () => {
+  test.each(ANSWERS)("%s: at every byte", (_what, answer) => {
+    const bytes = Buffer.concat(streamOf(answer));
+    const whole = converseEvents([bytes]);
+    for (let at = 1; at < bytes.length; at += 1)
+      expect(converseEvents([bytes.subarray(0, at), bytes.subarray(at)])).toEqual(whole);
+    expect(converseEvents(cutInto(bytes, 1))).toEqual(whole);
+  });
+});
+
+describe("an answer asked for as a tool", () => {
+  const format = { type: "json_schema", json_schema: { name: "N", schema: { type: "object" } } };
+  const asked: Asked = { call: callOf({ response_format: format }), facts: NOVA };
+  const answered: Whole = {
+    content: [{ text: "<thinking>" }, tool("tooluse_x", ANSWER_TOOL, { n: 1 })],
+    stopReason: "tool_use",
+    usage: USAGE,
+  };
+
+  test("CHAT-04 is the answer's text, without words around it, and no call", () => {
+    const events = folded(wholeOf(answered, asked) ?? []);
+    expect(events.filter(({ is }) => is === "text")).toEqual([{ is: "text", text: '{"n":1}' }]);
+    expect(events.some(({ is }) => is === "tool_call")).toBe(false);
+    expect(events).toContainEqual({ is: "finish", reason: "stop" });
+    expect(said(converseEvents(streamOf(answered), asked))).toEqual(events);
+  });
+
+  test("CHAT-04 a call of the caller's own tool stays one; words that are the only answer are the answer", () => {
+    const called = { ...answered, content: [{ text: "hm" }, tool("tooluse_y", "weather", {})] };
+    expect(wholeOf(called, asked)).toContainEqual({ is: "finish", reason: "tool_calls" });
+    const spoken = { content: [{ text: "I cannot." }], stopReason: "end_turn", usage: USAGE };
+    const events = folded(wholeOf(spoken, asked) ?? []);
+    expect(events).toContainEqual({ is: "text", text: "I cannot." });
+    expect(said(converseEvents(streamOf(spoken), asked))).toEqual(events);
+  });
+
+  test("a tool of that name that nobody asked for is a tool", () => {
+    expect(wholeOf(answered)).toContainEqual(expect.objectContaining({ is: "tool_call", name: ANSWER_TOOL }));
+  });
+});
+
+describe("how an answer ends", () => {
+  test.each([
+    ["end_turn", "stop"],
+    ["stop_sequence", "stop"],
+    ["max_tokens", "length"],
+    ["model_context_window_exceeded", "length"],
+    ["guardrail_intervened", "content_filter"],
+    ["content_filtered", "content_filter"],
+    ["a_reason_of_tomorrow", "stop"],
+  ])("CHAT-08 %s is %s", (stopReason, reason) => {
+    const answer = { content: [{ text: "x" }], stopReason, usage: USAGE };
+    expect(wholeOf(answer)).toContainEqual({ is: "finish", reason });
+    expect(converseEvents(streamOf(answer))).toContainEqual({ is: "finish", reason });
+  });
+
+  test.each(["tool_use", "end_turn"])(
+    "CHAT-08 calls make it tool_calls, also where the provider says %s",
+    (stopReason) => {
+      const answer = { content: [tool("a", "f", {})], stopReason, usage: USAGE };
+      expect(wholeOf(answer)).toContainEqual({ is: "finish", reason: "tool_calls" });
+    },
+  );
+
+  test.each(["malformed_model_output", "malformed_tool_use"])(
+    "CHAT-08 %s is a failure, not an answer",
+    (stopReason) => {
+      const answer = { content: [{ text: "x" }], stopReason, usage: USAGE };
+      expect(wholeOf(answer)).toBeUndefined();
+      expect(converseEvents(streamOf(answer))).toContainEqual({
+        is: "problem",
+        problem: expect.objectContaining({ code: stopReason, status: 502 }),
+      });
+    },
+  );
+
+  test("the stop reason is not the end: the figures are", () => {
+    const frames = streamOf(TEXT);
+    const before = converseEvents(frames.slice(0, -1));
+    expect(before.at(-1)).toEqual({ is: "finish", reason: "stop" });
+    expect(
+      converseEvents(frames)
+        .slice(-2)
+        .map((event) => (event === "garbage" ? event : event.is)),
+    ).toEqual(["figures", "end"]);
+    expect(converseEvents(frames.slice(0, -2))).not.toContainEqual(expect.objectContaining({ is: "finish" }));
+  });
+
+  test("blocks that nobody closed are closed by the stop", () => {
+    const frames = streamOf(THOUGHT);
+    const open = frames.filter((bytes) => !bytes.includes("contentBlockStop"));
+    expect(converseEvents(open)).toContainEqual(expect.objectContaining({ is: "reasoning_detail" }));
+  });
+});
+
+describe("what goes wrong in a stream", () => {
+  const begun = [
+    eventBytes("messageStart", { role: "assistant" }),
+    eventBytes("contentBlockDelta", { contentBlockIndex: 0, delta: { text: "Hel" } }),
+  ];
+
+  test.each([
+    ["throttlingException", 429],
+    ["validationException", 400],
+    ["modelStreamErrorException", 424],
+    ["modelTimeoutException", 408],
+    ["internalServerException", 500],
+    ["serviceUnavailableException", 503],
+    ["anExceptionOfTomorrow", 500],
+  ])("%s is a problem with status %i", (name, status) => {
+    const events = converseEvents([...begun, exceptionBytes(name, { message: "Too many requests" })]);
+    expect(events.at(-1)).toEqual({
+      is: "problem",
+      problem: { message: "Too many requests", code: name, type: null, status },
+    });
+  });
+
+  test("an error that the service does not model has its words in headers", () => {
+    const headers = { ":message-type": "error", ":error-code": "InternalError", ":error-message": "internal" };
+    expect(converseEvents([...begun, encodeEventMessage(headers, "")]).at(-1)).toEqual({
+      is: "problem",
+      problem: { message: "internal", code: "InternalError", type: null, status: 500 },
+    });
+  });
+
+  test("damage, a message without a type, and payloads that are none are garbage", () => {
+    const [first = Buffer.alloc(0), second = Buffer.alloc(0)] = begun;
+    const broken = Buffer.from(second);
+    broken[broken.length - 1] = (broken.at(-1) ?? 0) ^ 1;
+    const event = (name: string, payload: string) =>
+      encodeEventMessage({ ":message-type": "event", ":event-type": name }, payload);
+    for (const bytes of [
+      broken,
+      second.subarray(0, -3),
+      encodeEventMessage({}, "{}"),
+      encodeEventMessage({ ":message-type": "event" }, "{}"),
+      event("contentBlockDelta", "{"),
+      event("contentBlockDelta", '{"contentBlockIndex":-1,"delta":{"text":"x"}}'),
+      event("contentBlockStart", '{"contentBlockIndex":0,"start":{"toolUse":{"name":"f"}}}'),
+      event("messageStop", "{}"),
+    ])
+      expect(converseEvents([first, bytes])).toEqual([{ is: "begin", upstreamId: null }, "garbage"]);
+  });
+
+  test("events and blocks of tomorrow are stepped over", () => {
+    const events = converseEvents([
+      ...begun,
+      eventBytes("somethingNew", { a: 1 }),
+      eventBytes("contentBlockStart", { contentBlockIndex: 1, start: { image: { format: "png" } } }),
+      eventBytes("contentBlockDelta", { contentBlockIndex: 1, delta: { image: {} } }),
+      eventBytes("contentBlockDelta", { contentBlockIndex: 2, delta: { toolUse: { input: "{}" } } }),
+    ]);
+    expect(events).toHaveLength(2);
+  });
+});
+
+describe.skipIf(!fixturesPresent)("recorded streams", () => {
+  const names = ["stream-cache", "stream-claude-thinking", "stream-gpt-oss-reasoning", "stream-nova-text"];
+  const all = [...names, "stream-nova-tools-multiturn", "stream-redacted"];
+
+  test.each(all)("%s is read to its end, the same at any cut", (name) => {
+    for (const { response } of loadExchange(`d4-bedrock-converse/${name}`).interactions) {
+      const whole = converseEvents([response.body]);
+      expect(whole).not.toContain("garbage");
+      expect(whole.at(-1)).toEqual({ is: "end" });
+      for (const size of [1, 7, 61, 1000]) expect(converseEvents(cutInto(response.body, size))).toEqual(whole);
+      const bytes = response.body.subarray(0, 1200);
+      const beginning = converseEvents([bytes]);
+      for (let at = 1; at < bytes.length; at += 1)
+        expect(converseEvents([bytes.subarray(0, at), bytes.subarray(at)])).toEqual(beginning);
+    }
+  });
+});
+if (!fixturesPresent) process.stderr.write(`${FIXTURES_ABSENT}\n`);

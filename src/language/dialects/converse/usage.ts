@@ -1,0 +1,37 @@
+import type { Usage } from "../../canon/usage.ts";
+import { WireUsage } from "./wire.ts";
+
+/**
+ * Usage of the Converse dialect: inputTokens leaves out what was read from and written to the cache, outputTokens
+ * includes reasoning and does not say how much. Undefined when there are no figures, or impossible ones.
+ */
+export function decodeUsage(value: unknown): Usage | undefined {
+  const parsed = WireUsage.safeParse(value);
+  if (!parsed.success) return undefined;
+  const wire = parsed.data;
+  if (wire.inputTokens == null && wire.outputTokens == null) return undefined;
+  const cachedTokens = wire.cacheReadInputTokens ?? wire.cacheReadInputTokenCount ?? 0;
+  const cacheWriteTokens = wire.cacheWriteInputTokens ?? wire.cacheWriteInputTokenCount ?? writtenByTtl(wire);
+  const usage: Usage = {
+    inputTokens: (wire.inputTokens ?? 0) + cachedTokens + cacheWriteTokens,
+    cachedTokens,
+    cacheWriteTokens,
+    outputTokens: wire.outputTokens ?? 0,
+    reasoningTokens: 0,
+    audioInputTokens: 0,
+    audioOutputTokens: 0,
+  };
+  return isPossible(usage) ? usage : undefined;
+}
+
+function writtenByTtl({ cacheDetails }: WireUsage): number {
+  return (cacheDetails ?? []).reduce((sum, { inputTokens }) => sum + (inputTokens ?? 0), 0);
+}
+
+const TOKENS_MAX = 1_000_000_000;
+
+function isPossible(usage: Usage): boolean {
+  const { inputTokens, cachedTokens, cacheWriteTokens } = usage;
+  if (inputTokens < cachedTokens + cacheWriteTokens) return false;
+  return Object.values(usage).every((figure) => Number.isInteger(figure) && figure >= 0 && figure <= TOKENS_MAX);
+}

@@ -1,0 +1,63 @@
+import type { Call, Effort } from "../canon/call.ts";
+import type { AnswerEvent } from "../canon/events.ts";
+import type { Parameter } from "../canon/parameters.ts";
+import type { UpstreamProblem } from "../canon/problem.ts";
+
+/** How a dialect treats a parameter: honoured, refused, accepted and ignored, or meant for the gateway alone. */
+export type Cell = "yes" | "400" | "no-op" | "svc";
+
+export type Fields = Readonly<Record<Parameter, Cell>>;
+
+/** One frame of a provider's stream, whatever carries it: an SSE event, or a message of a binary event stream. */
+export type Frame = { readonly event: string | null; readonly data: string };
+
+/** What the catalogue knows of the model as this endpoint serves it: facts, so that no code names a model. */
+export type ModelFacts = {
+  readonly upstreamModel: string;
+  readonly maxOutputTokens: number | null;
+  /** False: the model refuses temperature, top_p and top_k. */
+  readonly sampling: boolean | null;
+  /** How the model is told to think; null: the dialect's usual way. */
+  readonly thinking: string | null;
+  /** How the endpoint is held to a JSON schema; absent or null: by the dialect's own field. */
+  readonly structuredOutput?: "native" | "tool" | null;
+  /** Whether marks for the prompt cache are understood; absent or null: not known. */
+  readonly promptCaching?: boolean | null;
+  readonly quirks: readonly string[];
+};
+
+/** What a dialect's requests can carry besides text. */
+export type Media = "image" | "audio" | "file" | "remote_url" | "uploaded_file";
+
+/** What an answer answers, for dialects whose answers cannot be read without it. */
+export type Asked = { readonly call: Call; readonly facts: ModelFacts };
+
+/** Reads the frames of one stream, in order. A frame it cannot read at all gives undefined. */
+export type EventReader = { read(frame: Frame): readonly AnswerEvent[] | undefined };
+
+/** A way to speak to providers: pure translation from the canonical call and back to canonical events. */
+export type UpstreamDialect = {
+  readonly fields: Fields;
+  /** Which API of the provider it is, for X-Svc-Upstream-Surface. */
+  readonly surface: "chat" | "messages";
+  readonly media: ReadonlySet<Media>;
+  /** How the provider is shown the operator's credential. */
+  readonly auth: "bearer" | "x-api-key" | "x-goog-api-key";
+  /** Headers that every request of the dialect carries. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly framing: "sse" | "event-stream";
+  /** The path behind the provider's base address. */
+  path(call: Call, facts: ModelFacts): string;
+  /** The level of reasoning the provider is told, where the dialect has no word for the one asked for. */
+  effort?(call: Call, facts: ModelFacts): Effort | undefined;
+  /** The body, as JSON text. Throws a Fault that names the field when the call cannot be said in this dialect. */
+  encode(call: Call, facts: ModelFacts): string;
+  /** A whole answer as the events it consists of; undefined when it is not an answer of this dialect. */
+  decodeReply(bytes: Buffer, asked?: Asked): readonly AnswerEvent[] | undefined;
+  openReader(asked?: Asked): EventReader;
+  decodeProblem(
+    body: unknown,
+    status: number | null,
+    headers: Readonly<Record<string, string | string[] | undefined>>,
+  ): UpstreamProblem;
+};

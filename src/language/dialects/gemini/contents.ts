@@ -1,0 +1,190 @@
+import { fault } from "../../../contract/faults.ts";
+import { parseExactly } from "../../../kit/exact-json.ts";
+import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
+import type { Call } from "../../canon/call.ts";
+import type { MediaSource, Part, ToolCallPart, ToolResultPart, Turn } from "../../canon/parts.ts";
+
+type Content = { readonly role: "user" | "model"; readonly parts: JsonObject[] };
+
+/** How the model wants tool calls back: older ones by name and order, newer ones with ids and a signature. */
+export type CallForm = "plain" | "signed";
+
+/** Documented stand-in for calls in the history that this model did not make, or whose signature the client lost. */
+const NO_SIGNATURE = "skip_thought_signature_validator";
+
+/** The conversation in this dialect's two roles, and what stands above it. */
+export function encodeContents(
+  turns: Call["turns"],
+  form: CallForm,
+): { readonly system: readonly JsonObject[]; readonly contents: readonly Content[] } {
+  const spoken = turns.findIndex(({ role }) => role !== "system" && role !== "developer");
+  const writer = new ContentWriter(form);
+  // With nothing below them, instructions are the conversation.
+  const leading = spoken < 0 ? [] : turns.slice(0, spoken);
+  for (const [index, turn] of turns.entries()) if (index >= leading.length) writer.turn(turn, index);
+  return { system: leading.flatMap(({ parts }) => parts.flatMap(textPart)), contents: writer.finish() };
+}
+
+function textPart(part: Part): JsonObject[] {
+  return (part.is === "text" || part.is === "refusal") && part.text !== "" ? [{ text: part.text }] : [];
+}
+
+type Result = { readonly order: number; readonly parts: readonly JsonObject[] };
+
+class ContentWriter {
+  readonly #form: CallForm;
+  readonly #contents: Content[] = [];
+  /** Calls made so far, by id: results only name the id, and this dialect wants the name. */
+  readonly #calls = new Map<string, { readonly name: string; readonly order: number }>();
+  #order = 0;
+  #results: Result[] = [];
+
+  constructor(form: CallForm) {
+    this.#form = form;
+  }
+
+  turn(turn: Turn, index: number): void {
+    if (turn.role === "assistant") {
+      this.#flushResults();
+      this.#push("model", this.#modelParts(turn, index));
+      return;
+    }
+    for (const [at, part] of turn.parts.entries()) {
+      if (part.is === "tool_result") this.#results.push(this.#result(part, `messages.${index}.tool_call_id`));
+      else this.#userPart(part, `messages.${index}.content.${at}`);
+    }
+  }
+
+  finish(): readonly Content[] {
+    this.#flushResults();
+    return this.#contents;
+  }
+
+  /** Consecutive turns of one role are one turn; the parts in it stay apart, signed or not. */
+  #push(role: Content["role"], parts: readonly JsonObject[]): void {
+    if (parts.length === 0) return;
+    const last = this.#contents.at(-1);
+    if (last?.role === role) last.parts.push(...parts);
+    else this.#contents.push({ role, parts: [...parts] });
+  }
+
+  #userPart(part: Part, param: string): void {
+    this.#flushResults();
+    switch (part.is) {
+      case "text":
+      case "refusal":
+        this.#push("user", [{ text: part.text }]);
+        return;
+      case "image":
+      case "audio":
+      case "file":
+        this.#push("user", [inlineData(part.source, param)]);
+        return;
+      case "reasoning":
+      case "tool_call":
+      case "tool_result":
+        return;
+    }
+  }
+
+  /** Results of parallel calls are one turn, in the order of the calls. */
+  #flushResults(): void {
+    const sorted = this.#results.toSorted((a, b) => a.order - b.order);
+    this.#results = [];
+    this.#push(
+      "user",
+      sorted.flatMap(({ parts }) => parts),
+    );
+  }
+
+  #result(part: ToolResultPart, param: string): Result {
+    const called = this.#calls.get(part.callId);
+    if (called === undefined) {
+      throw fault("invalid_value", {
+        message: `${param}: no tool call with the id "${part.callId.slice(0, 64)}" comes before it.`,
+        param,
+      });
+    }
+    const text = part.content.map((inner) => (inner.is === "text" ? inner.text : "")).join("");
+    const response = part.failed ? { error: valueIn(text) } : structOf(text);
+    const pictures = part.content.flatMap((inner) => (inner.is === "image" ? [inlineData(inner.source, param)] : []));
+    return {
+      order: called.order,
+      parts: [{ functionResponse: { ...this.#id(part.callId), name: called.name, response } }, ...pictures],
+    };
+  }
+
+  #id(callId: string): JsonObject {
+    return this.#form === "signed" ? { id: callId } : {};
+  }
+
+  #modelParts({ parts }: Turn, index: number): JsonObject[] {
+    const calls = parts.filter((part) => part.is === "tool_call");
+    return [
+      ...sealedTexts(parts),
+      ...calls.map((call, at) => this.#call(call, at, `messages.${index}.tool_calls.${at}.function.arguments`)),
+    ];
+  }
+
+  #call(call: ToolCallPart, at: number, param: string): JsonObject {
+    this.#calls.set(call.id, { name: call.name, order: this.#order });
+    this.#order += 1;
+    const own = call.signature?.family === "google" ? call.signature.data : undefined;
+    // Of parallel calls only the first one is signed.
+    const signature = own ?? (this.#form === "signed" && at === 0 ? NO_SIGNATURE : undefined);
+    return {
+      functionCall: { ...this.#id(call.id), name: call.name, args: argumentsOf(call.argumentsText, param) },
+      ...(signature === undefined ? {} : { thoughtSignature: signature }),
+    };
+  }
+}
+
+/** A seal belongs to the text it came with: the last one; further ones stand on parts of their own. */
+function sealedTexts(parts: readonly Part[]): JsonObject[] {
+  const texts = parts.flatMap(textPart);
+  const seals = parts.flatMap((part) => {
+    const seal = part.is === "reasoning" ? part.detail.seal : null;
+    return seal?.family === "google" ? [seal.data] : [];
+  });
+  const last = texts.pop() ?? (seals.length > 0 ? { text: "" } : undefined);
+  if (last === undefined) return [];
+  const own = seals.pop();
+  const others = seals.map((data) => ({ text: "", thoughtSignature: data }));
+  return [...texts, ...others, own === undefined ? last : { ...last, thoughtSignature: own }];
+}
+
+function argumentsOf(text: string, param: string): JsonObject {
+  if (text.trim() === "") return {};
+  const value = structIn(text);
+  if (isJsonObject(value)) return value;
+  throw fault("invalid_value", { message: `${param}: must be a JSON object, written as text.`, param });
+}
+
+/** The object or list that a text is, its numbers as they were written; undefined when it is neither. */
+function structIn(text: string): unknown {
+  if (!/^\s*[{[]/.test(text)) return undefined;
+  try {
+    return parseExactly(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A result must be an object here: anything else is put into one. */
+function structOf(text: string): JsonObject {
+  const value = valueIn(text);
+  return isJsonObject(value) ? value : { result: value };
+}
+
+/** Objects and lists as such; everything else stays the text that it is. */
+function valueIn(text: string): unknown {
+  return structIn(text) ?? text;
+}
+
+function inlineData(source: MediaSource, param: string): JsonObject {
+  if (source.is === "inline") return { inlineData: { mimeType: source.mediaType, data: source.base64 } };
+  throw fault("invalid_value", {
+    message: `${param}: this model takes media inside the request only. Send it as a data URL.`,
+    param,
+  });
+}

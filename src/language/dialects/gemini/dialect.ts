@@ -1,0 +1,24 @@
+import type { UpstreamDialect } from "../dialect.ts";
+import { decodeProblem } from "./errors.ts";
+import { FIELDS } from "./fields.ts";
+import { decodeReply } from "./reply.ts";
+import { encodePath, encodeRequest } from "./request.ts";
+import { ChunkReader } from "./stream.ts";
+import { effectiveEffort } from "./thinking.ts";
+
+/** D3: Gemini's generateContent and its event stream. */
+export const geminiDialect: UpstreamDialect = {
+  fields: FIELDS,
+  surface: "chat",
+  // An address of media is not taken: whoever follows it must be the provider, and this one does not.
+  media: new Set(["image", "audio", "file"]),
+  auth: "x-goog-api-key",
+  headers: {},
+  framing: "sse",
+  path: encodePath,
+  effort: ({ reasoning }, facts) => (reasoning === undefined ? undefined : effectiveEffort(reasoning.effort, facts)),
+  encode: encodeRequest,
+  decodeReply,
+  openReader: () => new ChunkReader(),
+  decodeProblem,
+};

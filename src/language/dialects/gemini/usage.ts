@@ -1,0 +1,62 @@
+import type { Usage } from "../../canon/usage.ts";
+import { WireUsage } from "./wire.ts";
+
+/**
+ * Usage of the Gemini dialect: promptTokenCount includes what was read from a cache, what tools put into the prompt
+ * comes on top, and candidatesTokenCount leaves thoughts out. Undefined when there are no figures, or impossible ones.
+ */
+export function decodeUsage(value: unknown): Usage | undefined {
+  const parsed = WireUsage.safeParse(value);
+  if (!parsed.success) return undefined;
+  const wire = parsed.data;
+  if (wire.promptTokenCount == null && wire.candidatesTokenCount == null && wire.totalTokenCount == null)
+    return undefined;
+  const inputTokens = (wire.promptTokenCount ?? 0) + (wire.toolUsePromptTokenCount ?? 0);
+  const reasoningTokens = wire.thoughtsTokenCount ?? 0;
+  const written = wire.candidatesTokenCount ?? 0;
+  const usage: Usage = {
+    inputTokens,
+    cachedTokens: wire.cachedContentTokenCount ?? 0,
+    cacheWriteTokens: 0,
+    outputTokens: thoughtsAreWithin(wire, inputTokens) ? written : written + reasoningTokens,
+    reasoningTokens,
+    audioInputTokens: audioIn(wire.promptTokensDetails) + audioIn(wire.toolUsePromptTokensDetails),
+    audioOutputTokens: audioIn(wire.candidatesTokensDetails),
+  };
+  return isPossible(usage) ? usage : undefined;
+}
+
+/** Some servers count thoughts among what was written; they are known by their total. */
+function thoughtsAreWithin(wire: WireUsage, inputTokens: number): boolean {
+  const { thoughtsTokenCount: thoughts, candidatesTokenCount: written, totalTokenCount: total } = wire;
+  return !!thoughts && total != null && written != null && written >= thoughts && total === inputTokens + written;
+}
+
+function audioIn(details: WireUsage["promptTokensDetails"]): number {
+  let tokens = 0;
+  for (const { modality, tokenCount } of details ?? []) if (modality === "AUDIO") tokens += tokenCount ?? 0;
+  return tokens;
+}
+
+const TOKENS_MAX = 1_000_000_000;
+
+function isPossible(usage: Usage): boolean {
+  const figures = Object.values(usage);
+  if (!figures.every((figure) => Number.isInteger(figure) && figure >= 0 && figure <= TOKENS_MAX)) return false;
+  return (
+    usage.cachedTokens <= usage.inputTokens &&
+    usage.audioInputTokens <= usage.inputTokens &&
+    usage.audioOutputTokens <= usage.outputTokens
+  );
+}
+
+/** A prompt that was blocked before any model saw it: the figures of such an answer are absent because they are zero. */
+export const NOTHING_USED: Usage = {
+  inputTokens: 0,
+  cachedTokens: 0,
+  cacheWriteTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
+  audioInputTokens: 0,
+  audioOutputTokens: 0,
+};

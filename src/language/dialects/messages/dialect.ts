@@ -1,0 +1,23 @@
+import type { UpstreamDialect } from "../dialect.ts";
+import { decodeProblem } from "./errors.ts";
+import { FIELDS } from "./fields.ts";
+import { decodeReply } from "./reply.ts";
+import { encodeRequest } from "./request.ts";
+import { MessageReader } from "./stream.ts";
+import { planThinking } from "./thinking.ts";
+
+/** D2: the messages API. */
+export const messagesDialect: UpstreamDialect = {
+  fields: FIELDS,
+  surface: "messages",
+  media: new Set(["image", "file", "remote_url"]),
+  auth: "x-api-key",
+  headers: { "anthropic-version": "2023-06-01" },
+  framing: "sse",
+  path: () => "/messages",
+  effort: (call, facts) => planThinking(call, facts).received,
+  encode: encodeRequest,
+  decodeReply,
+  openReader: () => new MessageReader(),
+  decodeProblem,
+};

@@ -1,0 +1,48 @@
+import { z } from "zod";
+
+/** The parts of a provider's answer that the gateway reads. Everything else is left out, and new things break nothing. */
+const count = z.number().nullish();
+const word = z.string().nullish();
+
+export const WireUsage = z.looseObject({
+  input_tokens: count,
+  output_tokens: count,
+  cache_read_input_tokens: count,
+  cache_creation_input_tokens: count,
+  cache_creation: z.looseObject({ ephemeral_5m_input_tokens: count, ephemeral_1h_input_tokens: count }).nullish(),
+  output_tokens_details: z.looseObject({ thinking_tokens: count }).nullish(),
+});
+export type WireUsage = z.output<typeof WireUsage>;
+
+/** Where a sentence comes from: a page of the web, a result of a search, or a document of the request. */
+export const WireCitation = z.looseObject({ url: word, source: word, title: word, document_title: word });
+export type WireCitation = z.output<typeof WireCitation>;
+
+/** A block as it opens in a stream, or whole in an answer. */
+export const WireBlock = z.discriminatedUnion("type", [
+  z.looseObject({ type: z.literal("text"), text: word, citations: z.array(WireCitation).nullish() }),
+  z.looseObject({ type: z.literal("thinking"), thinking: word, signature: word }),
+  z.looseObject({ type: z.literal("redacted_thinking"), data: z.string() }),
+  z.looseObject({
+    type: z.literal("tool_use"),
+    id: z.string(),
+    name: z.string(),
+    input: z.record(z.string(), z.unknown()).nullish(),
+  }),
+]);
+export type WireBlock = z.output<typeof WireBlock>;
+
+/** Why the model stopped: at the end of a stream in an event of its own, in a whole answer beside the content. */
+export const WireStop = z.looseObject({
+  stop_reason: word,
+  stop_details: z.looseObject({ explanation: word }).nullish(),
+});
+
+export const WireMessage = z.looseObject({
+  id: word,
+  content: z.array(z.looseObject({ type: z.string() })),
+  usage: z.unknown().optional(),
+});
+
+/** The head of an answer in a stream. */
+export const WireStart = z.looseObject({ id: word, usage: z.unknown().optional() });

@@ -1,0 +1,230 @@
+import { z } from "zod";
+import { isJsonObject } from "../kit/json.ts";
+import type { Format, Prompt, Tool, ToolChoice, Turn } from "./answer.ts";
+import { SEEING_MODELS } from "./simulated.ts";
+import { type Refusal, refusal } from "./wire.ts";
+
+/** Text that is only blanks is refused, as the real service does. */
+const words = z.string().regex(/\S/, "The text field is blank");
+const cachePoint = z.strictObject({
+  cachePoint: z.strictObject({ type: z.literal("default"), ttl: z.enum(["5m", "1h"]).optional() }),
+});
+const text = z.strictObject({ text: words });
+const base64 = z.base64().min(1);
+const image = z.strictObject({
+  image: z.strictObject({
+    format: z.enum(["png", "jpeg", "gif", "webp"]),
+    source: z.strictObject({ bytes: base64 }),
+  }),
+});
+const toolUseId = z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/);
+const toolName = z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/);
+
+const userBlock = z.union([
+  text,
+  image,
+  cachePoint,
+  z.strictObject({
+    toolResult: z.strictObject({
+      toolUseId,
+      content: z.array(z.union([text, image, z.strictObject({ json: z.looseObject({}) })])).min(1),
+      status: z.enum(["success", "error"]).optional(),
+    }),
+  }),
+]);
+const assistantBlock = z.union([
+  text,
+  cachePoint,
+  z.strictObject({ toolUse: z.strictObject({ toolUseId, name: toolName, input: z.looseObject({}) }) }),
+  z.strictObject({
+    reasoningContent: z.union([
+      z.strictObject({ reasoningText: z.strictObject({ text: z.string(), signature: z.string().optional() }) }),
+      z.strictObject({ redactedContent: base64 }),
+    ]),
+  }),
+]);
+const message = z.discriminatedUnion("role", [
+  z.strictObject({ role: z.literal("user"), content: z.array(userBlock).min(1) }),
+  z.strictObject({ role: z.literal("assistant"), content: z.array(assistantBlock).min(1) }),
+]);
+
+const toolSpec = z.strictObject({
+  toolSpec: z.strictObject({
+    name: toolName,
+    description: z.string().min(1).optional(),
+    inputSchema: z.strictObject({ json: z.looseObject({ type: z.literal("object") }) }),
+    strict: z.boolean().optional(),
+  }),
+});
+
+/** Every field the service takes; anything else is refused. */
+const body = z.strictObject({
+  messages: z.array(message).min(1),
+  system: z.array(z.union([text, cachePoint])).optional(),
+  inferenceConfig: z
+    .strictObject({
+      maxTokens: z.int().min(1).optional(),
+      temperature: z.number().min(0).max(1).optional(),
+      topP: z.number().min(0).max(1).optional(),
+      stopSequences: z.array(z.string().min(1)).optional(),
+    })
+    .optional(),
+  toolConfig: z
+    .strictObject({
+      tools: z.array(z.union([toolSpec, cachePoint])).min(1),
+      toolChoice: z
+        .union([
+          z.strictObject({ auto: z.strictObject({}) }),
+          z.strictObject({ any: z.strictObject({}) }),
+          z.strictObject({ tool: z.strictObject({ name: toolName }) }),
+        ])
+        .optional(),
+    })
+    .optional(),
+  additionalModelRequestFields: z
+    .strictObject({
+      reasoningConfig: z.strictObject({
+        type: z.literal("enabled"),
+        maxReasoningEffort: z.enum(["low", "medium", "high"]),
+      }),
+    })
+    .optional(),
+  outputConfig: z
+    .strictObject({
+      textFormat: z.strictObject({
+        type: z.literal("json_schema"),
+        structure: z.strictObject({
+          jsonSchema: z.strictObject({ name: z.string(), description: z.string().optional(), schema: z.string() }),
+        }),
+      }),
+    })
+    .optional(),
+});
+type Body = z.infer<typeof body>;
+type Message = Body["messages"][number];
+type Block = Message["content"][number];
+
+export function readConverse(bytes: Buffer, model: string): Prompt | Refusal {
+  let value: unknown;
+  try {
+    value = JSON.parse(bytes.toString("utf8"));
+  } catch {
+    return refusal(400, "The request body is not valid JSON.");
+  }
+  if (!isJsonObject(value)) return refusal(400, "The request body must be an object.");
+  const parsed = body.safeParse(value);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    return refusal(400, `Malformed input request at ${issue?.path.join(".")}: ${issue?.message}.`);
+  }
+  const asked = parsed.data;
+  const problem = brokenTurns(asked) ?? brokenTools(asked) ?? blindTo(asked, model);
+  return problem === undefined ? understood(asked) : refusal(400, problem);
+}
+
+/** Turns alternate strictly and begin with the user. */
+function brokenTurns({ messages, system = [], toolConfig }: Body): string | undefined {
+  if (messages[0]?.role !== "user") return "A conversation must start with a user message.";
+  const twice = messages.findIndex(({ role }, index) => role === messages[index - 1]?.role);
+  if (twice > 0) return `messages.${twice}: roles must alternate between "user" and "assistant".`;
+  const lists: readonly (readonly object[])[] = [
+    system,
+    toolConfig?.tools ?? [],
+    ...messages.map((one) => one.content),
+  ];
+  const marks = lists.flat().filter((block) => "cachePoint" in block);
+  return marks.length > 4 ? "A request can have at most 4 cache points." : undefined;
+}
+
+const usesIn = (one: Message | undefined) =>
+  (one?.content ?? []).flatMap((block) => ("toolUse" in block ? [block.toolUse] : []));
+const resultsIn = (one: Message | undefined) =>
+  (one?.content ?? []).flatMap((block) => ("toolResult" in block ? [block.toolResult] : []));
+
+/** Every call is answered in the very next message, and every answer has its call. */
+function brokenTools({ messages, toolConfig }: Body): string | undefined {
+  for (const [index, one] of messages.entries()) {
+    const results = resultsIn(one);
+    const calls = usesIn(messages[index - 1]);
+    if (toolConfig === undefined && (results.length > 0 || usesIn(one).length > 0))
+      return "The toolConfig field must be defined when using toolUse and toolResult content blocks.";
+    const ids = new Set(results.map((result) => result.toolUseId));
+    if (ids.size !== results.length || results.length !== calls.length)
+      return `messages.${index}: The number of toolResult blocks differs from the toolUse blocks of the previous turn.`;
+    if (calls.some((call) => !ids.has(call.toolUseId))) return `messages.${index}: a toolUse has no toolResult.`;
+  }
+  return undefined;
+}
+
+function blindTo({ messages }: Body, model: string): string | undefined {
+  const sees = SEEING_MODELS.has(model) || messages.every((one) => imagesIn(one) === 0);
+  return sees ? undefined : "This model doesn't support the image content block that you provided.";
+}
+
+function imagesIn({ content }: Message): number {
+  return content.filter((block) => "image" in block).length;
+}
+
+function understood(asked: Body): Prompt {
+  const { inferenceConfig = {}, additionalModelRequestFields: extra, system = [] } = asked;
+  return {
+    turns: [...systemTurns(system), ...turnsOf(asked.messages)],
+    tools: toolsOf(asked),
+    toolChoice: choiceOf(asked),
+    callsMax: 8,
+    format: formatOf(asked),
+    effort: extra?.reasoningConfig.maxReasoningEffort ?? null,
+    stop: inferenceConfig.stopSequences ?? [],
+    outputTokensMax: inferenceConfig.maxTokens ?? null,
+  };
+}
+
+function toolsOf({ toolConfig }: Body): Tool[] {
+  return (toolConfig?.tools ?? []).flatMap((one) =>
+    "toolSpec" in one
+      ? [
+          {
+            name: one.toolSpec.name,
+            description: one.toolSpec.description ?? "",
+            schema: one.toolSpec.inputSchema.json,
+          },
+        ]
+      : [],
+  );
+}
+
+function choiceOf({ toolConfig }: Body): ToolChoice {
+  const choice = toolConfig?.toolChoice ?? { auto: {} };
+  if ("tool" in choice) return { is: "named", name: choice.tool.name };
+  return { is: "any" in choice ? "required" : "auto" };
+}
+
+function formatOf({ outputConfig }: Body): Format {
+  if (outputConfig === undefined) return { is: "text" };
+  const { name, schema } = outputConfig.textFormat.structure.jsonSchema;
+  const parsed: unknown = JSON.parse(schema);
+  return { is: "schema", name, schema: parsed };
+}
+
+function systemTurns(blocks: NonNullable<Body["system"]>): Turn[] {
+  const said = blocks.flatMap((block) => ("text" in block ? [block.text] : []));
+  return said.map((words) => ({ by: "system", text: words, images: 0, tool: null, calls: "" }));
+}
+
+/** Results of tools are turns of their own to the one who answers. */
+function turnsOf(messages: readonly Message[]): Turn[] {
+  const names = new Map(messages.flatMap(usesIn).map((call) => [call.toolUseId, call.name]));
+  return messages.flatMap((one): Turn[] => {
+    const calls = usesIn(one).map((call) => call.name + JSON.stringify(call.input));
+    const results = resultsIn(one).map((result): Turn => {
+      const said = result.content.map((block) =>
+        "text" in block ? block.text : "json" in block ? JSON.stringify(block.json) : "",
+      );
+      return { by: "tool", text: said.join("\n"), images: 0, tool: names.get(result.toolUseId) ?? null, calls: "" };
+    });
+    const said = one.content.flatMap((block: Block) => ("text" in block ? [block.text] : []));
+    const images = imagesIn(one);
+    if (said.length === 0 && images === 0 && calls.length === 0) return results;
+    return [...results, { by: one.role, text: said.join("\n"), images, tool: null, calls: calls.join("") }];
+  });
+}

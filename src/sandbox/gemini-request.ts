@@ -1,0 +1,228 @@
+import { z } from "zod";
+import { isJsonObject } from "../kit/json.ts";
+import { digestOf } from "../kit/secret.ts";
+import type { Format, Prompt, ToolChoice, Turn } from "./answer.ts";
+import { type Refusal, refusal } from "./wire.ts";
+
+/** A request of the Gemini format as the sandbox read it. */
+export type GeminiAsked = {
+  readonly is: "asked";
+  readonly prompt: Prompt;
+};
+
+/** What stands on a part, so that one that was changed on its way back is noticed. */
+export function sealOf(part: SealedPart): string {
+  const content = "text" in part ? part.text : part.functionCall.name + JSON.stringify(part.functionCall.args);
+  return Buffer.from(`sim ${digestOf(content)}`).toString("base64");
+}
+type SealedPart =
+  | { readonly text: string }
+  | { readonly functionCall: { readonly name: string; readonly args: unknown } };
+
+/** The documented stand-in for a signature that was lost. */
+const STAND_IN = "skip_thought_signature_validator";
+
+const thoughtSignature = z.string().min(1).optional();
+const struct = z.record(z.string(), z.unknown());
+const text = z.strictObject({ text: z.string(), thought: z.literal(false).optional(), thoughtSignature });
+const inlineData = z.strictObject({
+  inlineData: z.strictObject({
+    mimeType: z.string().regex(/^(image|audio|video|application|text)\/[\w.+-]+$/),
+    data: z.base64(),
+  }),
+});
+const functionCall = z.strictObject({
+  functionCall: z.strictObject({ id: z.string().min(1), name: z.string().min(1), args: struct }),
+  thoughtSignature,
+});
+const functionResponse = z.strictObject({
+  functionResponse: z.strictObject({ id: z.string().min(1), name: z.string().min(1), response: struct }),
+});
+
+const content = z.discriminatedUnion("role", [
+  z.strictObject({ role: z.literal("user"), parts: z.array(z.union([text, inlineData, functionResponse])).min(1) }),
+  z.strictObject({ role: z.literal("model"), parts: z.array(z.union([text, functionCall])).min(1) }),
+]);
+
+const declaration = z.strictObject({
+  name: z.string().regex(/^[a-zA-Z_][a-zA-Z0-9_.-]{0,63}$/),
+  description: z.string().optional(),
+  parametersJsonSchema: z.looseObject({}).optional(),
+});
+
+const generationConfig = z.strictObject({
+  temperature: z.number().min(0).max(2).optional(),
+  topP: z.number().min(0).max(1).optional(),
+  topK: z.int().min(1).optional(),
+  maxOutputTokens: z.int().min(1).optional(),
+  stopSequences: z.array(z.string().min(1)).max(5).optional(),
+  responseMimeType: z.enum(["text/plain", "application/json"]).optional(),
+  responseJsonSchema: z.looseObject({}).optional(),
+  thinkingConfig: z
+    .strictObject({
+      thinkingLevel: z.enum(["minimal", "low", "medium", "high"]).optional(),
+      thinkingBudget: z.int().min(-1).optional(),
+      includeThoughts: z.boolean().optional(),
+    })
+    .optional(),
+});
+
+/** Every field that is taken here; anything else is refused, as the real server does. */
+const body = z.strictObject({
+  contents: z.array(content).min(1),
+  systemInstruction: z.strictObject({ parts: z.array(z.strictObject({ text: z.string() })).min(1) }).optional(),
+  tools: z
+    .array(z.strictObject({ functionDeclarations: z.array(declaration).min(1) }))
+    .max(1, "all functions belong into one tool")
+    .optional(),
+  toolConfig: z
+    .strictObject({
+      functionCallingConfig: z.strictObject({
+        mode: z.enum(["AUTO", "ANY", "NONE"]),
+        allowedFunctionNames: z.array(z.string()).min(1).optional(),
+      }),
+    })
+    .optional(),
+  generationConfig: generationConfig.optional(),
+});
+type Body = z.infer<typeof body>;
+type Content = z.infer<typeof content>;
+
+export function readGemini(bytes: Buffer): GeminiAsked | Refusal {
+  let value: unknown;
+  try {
+    value = JSON.parse(bytes.toString("utf8"));
+  } catch {
+    return refusal(400, "Invalid JSON payload received.");
+  }
+  if (!isJsonObject(value)) return refusal(400, "Invalid JSON payload received.");
+  const parsed = body.safeParse(value);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    const unknown = issue?.code === "unrecognized_keys" ? `Unknown name "${issue.keys[0]}"` : issue?.message;
+    return refusal(400, `Invalid value at '${issue?.path.map(String).join(".") ?? ""}': ${unknown ?? "invalid"}`);
+  }
+  const wrong = conflictIn(parsed.data) ?? brokenTurns(parsed.data.contents);
+  return wrong === undefined ? { is: "asked", prompt: promptOf(parsed.data) } : refusal(400, wrong);
+}
+
+function declarationsIn({ tools }: Body) {
+  return tools?.[0]?.functionDeclarations ?? [];
+}
+
+function conflictIn(asked: Body): string | undefined {
+  const { thinkingConfig: thinking, responseJsonSchema, responseMimeType } = asked.generationConfig ?? {};
+  if (thinking?.thinkingLevel !== undefined && thinking.thinkingBudget !== undefined)
+    return "You can only set only one of thinking budget and thinking level.";
+  if (responseJsonSchema !== undefined && responseMimeType !== "application/json")
+    return "A response schema needs the response mime type application/json.";
+  const calling = asked.toolConfig?.functionCallingConfig;
+  const names = new Set(declarationsIn(asked).map(({ name }) => name));
+  if (calling !== undefined && names.size === 0) return "Function calling config is set without function_declarations.";
+  if (calling?.allowedFunctionNames?.some((name) => !names.has(name)) === true)
+    return "allowed_function_names should be a subset of the declared functions.";
+  if (calling?.allowedFunctionNames !== undefined && calling.mode !== "ANY")
+    return "allowed_function_names is only allowed with the mode ANY.";
+  return undefined;
+}
+
+/** Turns alternate, calls and answers pair up in order, and what was signed comes back signed. */
+function brokenTurns(contents: readonly Content[]): string | undefined {
+  let open: readonly { readonly id: string; readonly name: string }[] = [];
+  for (const [at, turn] of contents.entries()) {
+    if (at > 0 && contents[at - 1]?.role === turn.role)
+      return "Please ensure that turns alternate between user and model.";
+    if (turn.role === "model") {
+      const unsealed = brokenSeal(turn);
+      if (unsealed !== undefined) return unsealed;
+      open = turn.parts.flatMap((part) => ("functionCall" in part ? [part.functionCall] : []));
+      continue;
+    }
+    const answers = turn.parts.flatMap((part) => ("functionResponse" in part ? [part.functionResponse] : []));
+    if (answers.length !== open.length)
+      return "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.";
+    if (answers.some(({ id, name }, index) => id !== open[index]?.id || name !== open[index]?.name))
+      return "Please ensure that function responses have the ids and names of their calls.";
+    open = [];
+  }
+  return open.length === 0
+    ? undefined
+    : "Please ensure that a function call turn is followed by its function responses.";
+}
+
+function brokenSeal({ parts }: Extract<Content, { role: "model" }>): string | undefined {
+  let calls = 0;
+  for (const part of parts) {
+    const { thoughtSignature: seal } = part;
+    if ("functionCall" in part) {
+      calls += 1;
+      if (calls === 1 && seal === undefined)
+        return `Function call is missing a thought_signature in functionCall parts: ${part.functionCall.name}.`;
+    }
+    if (seal !== undefined && seal !== STAND_IN && seal !== sealOf(part)) return "Corrupted thought signature.";
+  }
+  return undefined;
+}
+
+function promptOf(asked: Body): Prompt {
+  const config = asked.generationConfig ?? {};
+  const { thinkingLevel, includeThoughts } = config.thinkingConfig ?? {};
+  return {
+    turns: turnsOf(asked),
+    tools: declarationsIn(asked).map(({ name, description, parametersJsonSchema }) => ({
+      name,
+      description: description ?? "",
+      schema: parametersJsonSchema ?? { type: "object", properties: {} },
+    })),
+    toolChoice: choiceOf(asked),
+    callsMax: 8,
+    format: formatOf(config),
+    effort: includeThoughts === true ? (thinkingLevel ?? "medium") : null,
+    stop: config.stopSequences ?? [],
+    outputTokensMax: config.maxOutputTokens ?? null,
+  };
+}
+
+function choiceOf({ toolConfig }: Body): ToolChoice {
+  const { mode, allowedFunctionNames } = toolConfig?.functionCallingConfig ?? { mode: "AUTO" };
+  if (mode !== "ANY") return { is: mode === "AUTO" ? "auto" : "none" };
+  const [name] = allowedFunctionNames ?? [];
+  return name === undefined ? { is: "required" } : { is: "named", name };
+}
+
+function formatOf({ responseMimeType, responseJsonSchema }: z.infer<typeof generationConfig>): Format {
+  if (responseMimeType !== "application/json") return { is: "text" };
+  return responseJsonSchema === undefined
+    ? { is: "json" }
+    : { is: "schema", name: "response", schema: responseJsonSchema };
+}
+
+function turnsOf({ systemInstruction, contents }: Body): Turn[] {
+  const system = systemInstruction?.parts.map((part) => part.text).join("\n");
+  const turns: Turn[] = system === undefined ? [] : [{ by: "system", text: system, images: 0, tool: null, calls: "" }];
+  for (const turn of contents) {
+    const said = turn.parts.flatMap((part) => ("text" in part && part.text !== "" ? [part.text] : [])).join("\n");
+    if (turn.role === "model") {
+      const calls = turn.parts.flatMap((part) =>
+        "functionCall" in part ? [part.functionCall.name + JSON.stringify(part.functionCall.args)] : [],
+      );
+      turns.push({ by: "assistant", text: said, images: 0, tool: null, calls: calls.join("") });
+      continue;
+    }
+    for (const part of turn.parts) {
+      if (!("functionResponse" in part)) continue;
+      const { name, response } = part.functionResponse;
+      turns.push({ by: "tool", text: resultIn(response), images: 0, tool: name, calls: "" });
+    }
+    const images = turn.parts.filter((part) => "inlineData" in part && part.inlineData.mimeType.startsWith("image/"));
+    if (said !== "" || images.length > 0)
+      turns.push({ by: "user", text: said, images: images.length, tool: null, calls: "" });
+  }
+  return turns;
+}
+
+/** A text that had to be put into an object is the text again. */
+function resultIn(response: Readonly<Record<string, unknown>>): string {
+  const { result, ...others } = response;
+  return typeof result === "string" && Object.keys(others).length === 0 ? result : JSON.stringify(response);
+}

@@ -1,0 +1,277 @@
+import { z } from "zod";
+import { isJsonObject } from "../kit/json.ts";
+import { digestOf } from "../kit/secret.ts";
+import type { Format, Prompt, ToolChoice, Turn } from "./answer.ts";
+import { SEEING_MODELS } from "./simulated.ts";
+import { type Refusal, refusal } from "./wire.ts";
+
+/** A request of the messages format as the sandbox read it. */
+export type MessagesAsked = {
+  readonly is: "asked";
+  readonly model: string;
+  readonly prompt: Prompt;
+  readonly streaming: "whole" | "frames";
+};
+
+/** What stands under a thought, so that one that was changed on its way back is noticed. */
+export function signatureOf(thought: string): string {
+  return `sim.${digestOf(thought)}`;
+}
+
+const cache_control = z.strictObject({ type: z.literal("ephemeral"), ttl: z.enum(["5m", "1h"]).optional() }).nullish();
+const address = z.string().regex(/^https?:\/\//, "must be a URL");
+const visible = z.string().regex(/\S/, "text content blocks must contain non-whitespace text");
+
+const text = z.strictObject({ type: z.literal("text"), text: visible, cache_control });
+const image = z.strictObject({
+  type: z.literal("image"),
+  source: z.discriminatedUnion("type", [
+    z.strictObject({
+      type: z.literal("base64"),
+      media_type: z.enum(["image/jpeg", "image/png", "image/gif", "image/webp"]),
+      data: z.string().min(1),
+    }),
+    z.strictObject({ type: z.literal("url"), url: address }),
+  ]),
+  cache_control,
+});
+const document = z.strictObject({
+  type: z.literal("document"),
+  source: z.discriminatedUnion("type", [
+    z.strictObject({ type: z.literal("base64"), media_type: z.literal("application/pdf"), data: z.string().min(1) }),
+    z.strictObject({ type: z.literal("text"), media_type: z.literal("text/plain"), data: z.string().min(1) }),
+    z.strictObject({ type: z.literal("url"), url: address }),
+  ]),
+  title: z.string().nullish(),
+  cache_control,
+});
+const toolId = z.string().regex(/^[a-zA-Z0-9_-]+$/);
+const toolName = z.string().regex(/^[a-zA-Z0-9_-]{1,128}$/);
+const toolUse = z.strictObject({
+  type: z.literal("tool_use"),
+  id: toolId,
+  name: toolName,
+  input: z.record(z.string(), z.unknown()),
+  cache_control,
+});
+const toolResult = z.strictObject({
+  type: z.literal("tool_result"),
+  tool_use_id: toolId,
+  content: z.union([z.string(), z.array(z.discriminatedUnion("type", [text, image]))]).nullish(),
+  is_error: z.boolean().optional(),
+  cache_control,
+});
+const thinking = z.strictObject({ type: z.literal("thinking"), thinking: z.string(), signature: z.string() });
+const redacted = z.strictObject({ type: z.literal("redacted_thinking"), data: z.string() });
+
+const message = z.discriminatedUnion("role", [
+  z.strictObject({
+    role: z.literal("user"),
+    content: z.union([visible, z.array(z.discriminatedUnion("type", [text, image, document, toolResult])).min(1)]),
+  }),
+  z.strictObject({
+    role: z.literal("assistant"),
+    content: z.union([visible, z.array(z.discriminatedUnion("type", [text, thinking, redacted, toolUse])).min(1)]),
+  }),
+]);
+
+const tool = z.strictObject({
+  name: toolName,
+  description: z.string().optional(),
+  input_schema: z.looseObject({ type: z.literal("object") }),
+  strict: z.boolean().optional(),
+  cache_control,
+});
+
+/** Every field a messages server takes; anything else is refused, as the real one does. */
+const body = z.strictObject({
+  model: z.string().min(1),
+  max_tokens: z.int().min(1),
+  messages: z.array(message).min(1),
+  system: z.union([z.string(), z.array(text)]).nullish(),
+  stream: z.boolean().nullish(),
+  temperature: z.number().min(0).max(1).nullish(),
+  top_p: z.number().min(0).max(1).nullish(),
+  top_k: z.int().min(0).nullish(),
+  stop_sequences: z.array(visible).nullish(),
+  tools: z.array(tool).nullish(),
+  tool_choice: z
+    .discriminatedUnion("type", [
+      z.strictObject({ type: z.literal(["auto", "any"]), disable_parallel_tool_use: z.boolean().optional() }),
+      z.strictObject({ type: z.literal("tool"), name: toolName, disable_parallel_tool_use: z.boolean().optional() }),
+      z.strictObject({ type: z.literal("none") }),
+    ])
+    .nullish(),
+  thinking: z
+    .discriminatedUnion("type", [
+      z.strictObject({ type: z.literal("enabled"), budget_tokens: z.int().min(1024), display: z.string().optional() }),
+      z.strictObject({ type: z.literal("adaptive"), display: z.enum(["summarized", "omitted"]).optional() }),
+      z.strictObject({ type: z.literal("disabled") }),
+    ])
+    .nullish(),
+  output_config: z
+    .strictObject({
+      effort: z.enum(["low", "medium", "high", "xhigh", "max"]).optional(),
+      format: z.strictObject({ type: z.literal("json_schema"), schema: z.looseObject({}) }).optional(),
+    })
+    .nullish(),
+  metadata: z.strictObject({ user_id: z.string().nullish() }).nullish(),
+});
+type Body = z.infer<typeof body>;
+type Message = z.infer<typeof message>;
+type Block = Exclude<Message["content"], string>[number];
+
+export function readMessages(bytes: Buffer, version: string | undefined): MessagesAsked | Refusal {
+  if (version === undefined) return refusal(400, "anthropic-version: header is required");
+  let value: unknown;
+  try {
+    value = JSON.parse(bytes.toString("utf8"));
+  } catch {
+    return refusal(400, "The request body is not valid JSON.");
+  }
+  if (!isJsonObject(value)) return refusal(400, "The request body must be a JSON object.");
+  const parsed = body.safeParse(value);
+  if (!parsed.success) {
+    const issue = parsed.error.issues.find((one) => one.path[0] === "model") ?? parsed.error.issues[0];
+    const at = issue?.code === "unrecognized_keys" ? [...issue.path, issue.keys[0]] : (issue?.path ?? []);
+    const why = issue?.code === "unrecognized_keys" ? "Extra inputs are not permitted" : (issue?.message ?? "invalid");
+    return refusal(400, `${at.map(String).join(".")}: ${why}`);
+  }
+  const asked = parsed.data;
+  const wrong = brokenTurn(asked) ?? conflictIn(asked);
+  return wrong === undefined ? understood(asked) : refusal(400, wrong);
+}
+
+function blocksOf({ content }: Message): readonly Block[] {
+  return typeof content === "string" ? [{ type: "text", text: content }] : content;
+}
+
+/** Calls and results must pair up, in the right places and signed as they were: a careless translation shows here. */
+function brokenTurn(asked: Body): string | undefined {
+  if (asked.messages[0]?.role !== "user") return "messages: first message must use the `user` role";
+  let open = new Set<string>();
+  for (const [index, one] of asked.messages.entries()) {
+    const blocks = blocksOf(one);
+    const results = blocks.filter((block) => block.type === "tool_result");
+    for (const { tool_use_id } of results)
+      if (!open.delete(tool_use_id)) return `messages.${index}: unexpected \`tool_use_id\`: ${tool_use_id}`;
+    if (open.size > 0)
+      return `messages.${index}: \`tool_use\` without \`tool_result\` right after: ${[...open].join()}`;
+    if (blocks.slice(0, results.length).some((block) => block.type !== "tool_result"))
+      return `messages.${index}: \`tool_result\` blocks must come first`;
+    for (const block of blocks)
+      if (block.type === "thinking" && block.signature !== signatureOf(block.thinking))
+        return `messages.${index}: Invalid \`signature\` in \`thinking\` block`;
+    open = new Set(blocks.flatMap((block) => (block.type === "tool_use" ? [block.id] : [])));
+  }
+  if (open.size > 0) return `messages: \`tool_use\` without \`tool_result\`: ${[...open].join()}`;
+  return undefined;
+}
+
+const CACHE_MARKS_MAX = 4;
+
+function conflictIn(asked: Body): string | undefined {
+  const { tool_choice: choice, messages, max_tokens } = asked;
+  const tools = asked.tools ?? [];
+  const blocks = messages.flatMap(blocksOf);
+  if (choice != null && tools.length === 0) return "tool_choice: may only be specified while providing tools";
+  if (choice?.type === "tool" && !tools.some(({ name }) => name === choice.name))
+    return `tool_choice: Tool '${choice.name}' not found in provided tools`;
+  if (tools.length === 0 && blocks.some(({ type }) => type === "tool_use"))
+    return "Requests which include `tool_use` or `tool_result` blocks must define tools";
+  const system = typeof asked.system === "string" ? [] : (asked.system ?? []);
+  const marks = [...system, ...tools, ...blocks].filter((one) => "cache_control" in one && one.cache_control != null);
+  if (marks.length > CACHE_MARKS_MAX)
+    return `A maximum of ${CACHE_MARKS_MAX} blocks with cache_control may be provided. Found ${marks.length}.`;
+  if (blocks.some(({ type }) => type === "image") && !SEEING_MODELS.has(asked.model))
+    return `The model ${asked.model} does not take images.`;
+  const thinks = asked.thinking != null && asked.thinking.type !== "disabled";
+  if (thinks && (choice?.type === "any" || choice?.type === "tool"))
+    return "Thinking may not be enabled when tool_choice forces tool use.";
+  if (thinks && asked.temperature != null && asked.temperature !== 1)
+    return "`temperature` may only be set to 1 when thinking is enabled.";
+  if (asked.thinking?.type === "enabled" && asked.thinking.budget_tokens >= max_tokens)
+    return "`max_tokens` must be greater than `thinking.budget_tokens`.";
+  return undefined;
+}
+
+function understood(asked: Body): MessagesAsked {
+  const choice = asked.tool_choice;
+  const onlyOne = choice != null && choice.type !== "none" && choice.disable_parallel_tool_use === true;
+  return {
+    is: "asked",
+    model: asked.model,
+    streaming: asked.stream === true ? "frames" : "whole",
+    prompt: {
+      turns: turnsOf(asked),
+      tools: (asked.tools ?? []).map(({ name, description = "", input_schema }) => ({
+        name,
+        description,
+        schema: input_schema,
+      })),
+      toolChoice: choiceOf(choice),
+      callsMax: onlyOne ? 1 : 8,
+      format: formatOf(asked),
+      effort: effortOf(asked),
+      stop: asked.stop_sequences ?? [],
+      outputTokensMax: asked.max_tokens,
+    },
+  };
+}
+
+function choiceOf(choice: Body["tool_choice"]): ToolChoice {
+  if (choice == null) return { is: "auto" };
+  if (choice.type === "tool") return { is: "named", name: choice.name };
+  return { is: choice.type === "any" ? "required" : choice.type };
+}
+
+function systemText({ system }: Body): string {
+  return typeof system === "string" ? system : (system ?? []).map((block) => block.text).join("\n");
+}
+
+/** The format has no field for "any JSON object": a model is told so in words, and this one obeys. */
+function formatOf(asked: Body): Format {
+  const schema = asked.output_config?.format?.schema;
+  if (schema !== undefined) return { is: "schema", name: "output", schema };
+  return /\bone valid JSON object\b/i.test(systemText(asked)) ? { is: "json" } : { is: "text" };
+}
+
+const LOW_BUDGET = 2048;
+const MEDIUM_BUDGET = 8192;
+
+function effortOf({ thinking: wish, output_config }: Body): string | null {
+  if (wish == null || wish.type === "disabled") return null;
+  if (wish.type === "adaptive") return output_config?.effort ?? "high";
+  if (wish.budget_tokens <= LOW_BUDGET) return "low";
+  return wish.budget_tokens <= MEDIUM_BUDGET ? "medium" : "high";
+}
+
+/** A user's message with results in it is several turns: each result, and then what the user says. */
+function turnsOf(asked: Body): Turn[] {
+  const system = systemText(asked);
+  const toolById = new Map<string, string>();
+  const turns: Turn[] = system === "" ? [] : [{ by: "system", text: system, images: 0, tool: null, calls: "" }];
+  for (const one of asked.messages) {
+    const blocks = blocksOf(one);
+    const said = blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+    const images = blocks.filter(({ type }) => type === "image").length;
+    let calls = "";
+    for (const block of blocks) {
+      if (block.type === "tool_use") {
+        toolById.set(block.id, block.name);
+        calls += block.name + JSON.stringify(block.input);
+      } else if (block.type === "tool_result") {
+        const tool = toolById.get(block.tool_use_id) ?? null;
+        turns.push({ by: "tool", text: resultText(block.content), images: 0, tool, calls: "" });
+      }
+    }
+    if (one.role === "assistant" || said !== "" || images > 0)
+      turns.push({ by: one.role, text: said, images, tool: null, calls });
+  }
+  return turns;
+}
+
+function resultText(content: z.infer<typeof toolResult>["content"]): string {
+  if (content == null || typeof content === "string") return content ?? "";
+  return content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+}

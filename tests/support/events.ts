@@ -1,0 +1,56 @@
+import { SseReader } from "../../src/kit/sse.ts";
+import type { AnswerEvent } from "../../src/language/canon/events.ts";
+import type { EventReader } from "../../src/language/dialects/dialect.ts";
+
+/**
+ * Events without the accidents of how they came: adjacent pieces of one text are joined, and of the figures only the last
+ * ones are kept, right before the end. Two answers that say the same are equal in this form.
+ */
+export function folded(events: readonly AnswerEvent[]): AnswerEvent[] {
+  const list: AnswerEvent[] = [];
+  let figures: AnswerEvent | undefined;
+  for (const event of events) {
+    if (event.is === "figures") {
+      figures = event;
+      continue;
+    }
+    const last = list.at(-1);
+    const joined = last === undefined ? undefined : join(last, event);
+    if (joined === undefined) list.push(event);
+    else list[list.length - 1] = joined;
+  }
+  if (figures === undefined) return list;
+  const end = list.findIndex(({ is }) => is === "finish" || is === "end" || is === "problem");
+  list.splice(end < 0 ? list.length : end, 0, figures);
+  return list;
+}
+
+function join(last: AnswerEvent, next: AnswerEvent): AnswerEvent | undefined {
+  if (last.is === "text" && next.is === "text") return { is: "text", text: last.text + next.text };
+  if (last.is === "refusal" && next.is === "refusal") return { is: "refusal", text: last.text + next.text };
+  if (last.is === "reasoning" && next.is === "reasoning") return { is: "reasoning", text: last.text + next.text };
+  if (last.is === "tool_arguments" && next.is === "tool_arguments" && last.index === next.index)
+    return { ...last, text: last.text + next.text };
+  return undefined;
+}
+
+/** Everything a reader says of a stream of server-sent events that arrives in these pieces; fails where it cannot read on. */
+export function eventsIn(chunks: Iterable<Buffer>, reader: EventReader): AnswerEvent[] {
+  const frames = new SseReader(1 << 24);
+  const events: AnswerEvent[] = [];
+  const take = (list: ReturnType<SseReader["push"]>) => {
+    for (const frame of list) {
+      const read = reader.read(frame);
+      if (read === undefined) throw new Error(`not a frame of the dialect: ${frame.data.slice(0, 200)}`);
+      events.push(...read);
+    }
+  };
+  for (const chunk of chunks) take(frames.push(chunk));
+  take(frames.end());
+  return events;
+}
+
+/** The same bytes cut into pieces of one size. */
+export function* cutInto(bytes: Buffer, size: number): Iterable<Buffer> {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+}
