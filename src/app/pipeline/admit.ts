@@ -28,7 +28,8 @@ export async function admit(
   const input = Math.ceil(inputTokens * (1 + MARGIN_SHARE)) + MARGIN_TOKENS;
   const output = maxOutputTokens ?? gateway.limits.holdOutputTokens;
   let nanos = 0n;
-  for (const { price } of plan.attempts) {
+  // Only what may really be tried: `auto` can have a long tail of dear models that nobody will be sent to.
+  for (const { price } of plan.attempts.slice(0, gateway.limits.attemptsMax)) {
     const needed = holdFor(input, output, price, currencies, workspace.currency);
     if (needed > nanos) nanos = needed;
   }
