@@ -9,6 +9,11 @@ import { FAULTS } from "../src/contract/faults.ts";
 import { faultsOf } from "../src/contract/route-faults.ts";
 import { ROUTES } from "../src/contract/routes.ts";
 import { PAGES_TAG } from "../src/contract/routes-operations.ts";
+import { PARAMETERS } from "../src/language/canon/parameters.ts";
+import { ALIASES, FIELDS as CHAT_FIELDS } from "../src/language/dialects/chat/fields.ts";
+import { FIELDS as CONVERSE_FIELDS } from "../src/language/dialects/converse/fields.ts";
+import { FIELDS as GEMINI_FIELDS } from "../src/language/dialects/gemini/fields.ts";
+import { FIELDS as MESSAGES_FIELDS } from "../src/language/dialects/messages/fields.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "..");
 const read = (file: string) => readFileSync(path.join(ROOT, file), "utf8");
@@ -29,6 +34,46 @@ describe("generated documents", () => {
   test("every error code is documented", () => {
     const page = read("docs/errors.md");
     expect(Object.keys(FAULTS).filter((code) => !page.includes(`\`${code}\``))).toEqual([]);
+  });
+});
+
+describe("the parameter table", () => {
+  /** Rows of the page's or the specification's table: the parameter's names, then its four cells. */
+  const rowsOf = (text: string) =>
+    [...text.matchAll(/^\| `?([a-z_]+)`?(?: \(([^|]*)\))? \| (?!D1)(\S+) \| (\S+) \| (\S+) \| (\S+) \|$/gm)].map(
+      ([, name = "", aliases = "", ...cells]) => ({ name, aliases: aliases.match(/[a-z]+_?[a-z_]*/g) ?? [], cells }),
+    );
+  const printed = rowsOf(read("docs/parameters.md"));
+
+  test("PARAM-01 the page has every row once, with the cell that answers requests in each dialect", () => {
+    expect(printed.map(({ name }) => name)).toEqual(PARAMETERS);
+    const columns = [CHAT_FIELDS, MESSAGES_FIELDS, GEMINI_FIELDS, CONVERSE_FIELDS];
+    expect(printed.map(({ cells }) => cells)).toEqual(PARAMETERS.map((row) => columns.map((fields) => fields[row])));
+    for (const [alias, row] of Object.entries(ALIASES)) {
+      expect(printed.find(({ name }) => name === row)?.aliases, row).toContain(alias);
+    }
+  });
+
+  const specification = path.join(ROOT, "../shared/spec.md");
+  const hasSpecification = existsSync(specification);
+  if (!hasSpecification)
+    process.stderr.write("skipped: ../shared/spec.md is absent, the parameter table is not compared\n");
+
+  test.skipIf(!hasSpecification)("PARAM-01 the page is the specification's table, cell by cell", () => {
+    const [, section = ""] = readFileSync(specification, "utf8").split("### Chat-surface request parameters");
+    const specified = rowsOf(section.split("\n### ")[0] ?? "");
+    expect(specified.length).toBeGreaterThan(0);
+    expect(printed.map(({ name, cells }) => [name, ...cells])).toEqual(
+      specified.map(({ name, cells }) => [name, ...cells]),
+    );
+    for (const { name, aliases } of specified) {
+      const named = aliases.filter((word) => word !== "aliases");
+      expect(printed.find((row) => row.name === name)?.aliases, name).toEqual(expect.arrayContaining(named));
+    }
+  });
+
+  test("the README leads to it", () => {
+    expect(read("README.md")).toContain("(docs/parameters.md)");
   });
 });
 
