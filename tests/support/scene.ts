@@ -12,10 +12,12 @@ export const MODEL = "openai/gpt-oss-120b";
 /** Its providers, cheapest first: one in the US at L0, then three European ones at L3. */
 export type Provider =
   | "deepinfra"
+  | "openai"
   | "ovhcloud"
   | "scaleway"
   | "ionos"
   | "nebius"
+  | "openai"
   | "google-ai-studio"
   | "anthropic"
   | "aws-bedrock";

@@ -1,5 +1,5 @@
 import type { ChatRequest } from "../../contract/schemas/chat.ts";
-import type { DialectId, Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
+import type { DialectId, Endpoint, EndpointFeatures, Model } from "../../domain/catalogue/catalogue.ts";
 import type { DialectSupport } from "../../domain/routing/capability.ts";
 import { type ParsedBody, patchMembers } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
@@ -12,7 +12,12 @@ import { type AnswerHead, TranslatedStream, translatedReply } from "../../langua
 import { decodeProblem } from "../../language/dialects/chat/errors.ts";
 import { FIELDS } from "../../language/dialects/chat/fields.ts";
 import { decodeReply } from "../../language/dialects/chat/reply.ts";
-import { directPatches } from "../../language/dialects/chat/request.ts";
+import {
+  type DirectFacts,
+  directPatches,
+  OUTPUT_LIMITS,
+  type OutputLimit,
+} from "../../language/dialects/chat/request.ts";
 import { DirectStream } from "../../language/dialects/chat/stream.ts";
 import { converseDialect } from "../../language/dialects/converse/dialect.ts";
 import { ConverseFrames } from "../../language/dialects/converse/frames.ts";
@@ -85,12 +90,42 @@ const NEEDED_MEDIA: Partial<Record<NeedSource["need"], Media>> = {
 /** Models that choose their words by themselves refuse these, whatever dialect they are spoken to in. */
 const SAMPLING: ReadonlySet<Parameter> = new Set(["temperature", "top_p", "top_k"]);
 
+/** Names under which the direct lane sends a parameter, where they are not its own. */
+const SENT_AS: Partial<Record<Parameter, readonly string[]>> = {
+  max_tokens: OUTPUT_LIMITS,
+  reasoning_effort: ["reasoning_effort", "reasoning", "thinking"],
+  allowed_tools: ["tool_choice"],
+};
+
+/** A feature that the catalogue states says as much as a name in the list. */
+const STATED_BY: Partial<Record<Parameter, keyof EndpointFeatures>> = {
+  tools: "tools",
+  tool_choice: "tools",
+  allowed_tools: "tools",
+  parallel_tool_calls: "parallelTools",
+  response_format: "jsonSchema",
+  reasoning_effort: "reasoningControl",
+  logprobs: "logprobs",
+  top_logprobs: "logprobs",
+};
+
+/** A provider that lists its parameters takes those and no others; one that lists none is asked. */
+function isDocumented({ supportedParams, features }: Endpoint, parameter: Parameter): boolean {
+  if (supportedParams === null) return true;
+  const feature = STATED_BY[parameter];
+  if (feature !== undefined && features[feature] === true) return true;
+  return (SENT_AS[parameter] ?? [parameter]).some((name) => supportedParams.includes(name));
+}
+
 /** What the endpoint's dialect can carry: the planner asks before anyone is called. */
 export const dialectSupport: DialectSupport = {
   takesParameter(endpoint, parameter) {
     if (endpoint.features.sampling === false && SAMPLING.has(parameter)) return false;
     if (endpoint.thinking === "fixed" && parameter === "reasoning_effort") return false;
-    return (translationFor(endpoint)?.fields ?? FIELDS)[parameter] !== "400";
+    const translation = translationFor(endpoint);
+    const cell = (translation?.fields ?? FIELDS)[parameter];
+    if (cell === "yes" && translation === undefined && !isDocumented(endpoint, parameter)) return false;
+    return cell !== "400";
   },
   takesNeed(endpoint, need) {
     const media = NEEDED_MEDIA[need];
@@ -110,6 +145,19 @@ export function laneFor(inbound: Inbound, endpoint: Endpoint, model: Model, ownI
       });
 }
 
+function directFactsOf(endpoint: Endpoint): DirectFacts {
+  return { upstreamModel: endpoint.upstreamModel, outputLimit: outputLimitOf(endpoint) };
+}
+
+/** A quirk decides; where there is none, a list of parameters that has only one of the two names. */
+function outputLimitOf({ quirks, supportedParams }: Endpoint): OutputLimit | null {
+  if (quirks?.includes("max-completion-tokens")) return "max_completion_tokens";
+  if (quirks?.includes("max-tokens")) return "max_tokens";
+  if (supportedParams === null) return null;
+  const known = OUTPUT_LIMITS.filter((name) => supportedParams.includes(name));
+  return known.length === 1 ? (known[0] ?? null) : null;
+}
+
 function directLane({ request, call, body }: Inbound, endpoint: Endpoint, ownId: string): Lane {
   return {
     surface: "chat",
@@ -118,7 +166,7 @@ function directLane({ request, call, body }: Inbound, endpoint: Endpoint, ownId:
     headers: {},
     streamType: "text/event-stream",
     effort: undefined,
-    encode: () => patchMembers(body, directPatches(request, call, endpoint.upstreamModel)),
+    encode: () => patchMembers(body, directPatches(request, call, directFactsOf(endpoint))),
     decodeWhole: (answer) => decodeReply(answer, ownId),
     openFrames: (frameMaxChars) => new SseReader(frameMaxChars),
     openStream: () => new DirectStream(ownId, call.includeUsage),

@@ -17,7 +17,10 @@ function sentUpstream(text: string): { text: string; value: Record<string, unkno
   const body = parseJsonText(text);
   if ("problem" in body) throw new Error(body.problem);
   const request = ChatRequest.parse(body.value);
-  const out = patchMembers(body, directPatches(request, decodeCall(request), "up/model"));
+  const out = patchMembers(
+    body,
+    directPatches(request, decodeCall(request), { upstreamModel: "up/model", outputLimit: null }),
+  );
   return { text: out, value: JSON.parse(out) };
 }
 
@@ -348,4 +351,19 @@ test("frames like the one before are read the same as if each stood alone", () =
   expect(whole.outputChars).toBe(chars);
   expect(whole.read(frame(finishing)).is).toBe("content");
   expect(whole.finished).toBe(true);
+});
+
+test("CHAT-06 who did not ask for usage sees no empty place for it, in frames read slowly and quickly alike", () => {
+  const empty = (delta: Record<string, unknown>) => ({ ...chunk(delta), usage: null });
+  const wanted = new DirectStream("ours", true);
+  const silent = new DirectStream("ours", false);
+  for (const word of ["one", "two", 'th"ree', "four"]) {
+    const shown = wanted.read(frame(empty({ content: word })));
+    const hidden = silent.read(frame(empty({ content: word })));
+    if (shown.is !== "content" || hidden.is !== "content") throw new Error("no content");
+    expect(JSON.parse(shown.text.slice(6))).toEqual({ ...empty({ content: word }), id: "ours" });
+    expect(JSON.parse(hidden.text.slice(6))).toEqual({ ...chunk({ content: word }), id: "ours" });
+  }
+  const begun = silent.read(frame({ usage: null, ...chunk({ role: "assistant", content: "" }) }));
+  expect(begun.is === "preamble" && begun.text.includes("usage")).toBe(false);
 });

@@ -1,3 +1,4 @@
+import { fault } from "../../../contract/faults.ts";
 import type { ChatMessage, ChatRequest, ChatTool } from "../../../contract/schemas/chat.ts";
 import type { MemberPatch } from "../../../kit/json.ts";
 import type { Call, Effort, ReasoningWish, ResponseFormat, ToolChoice, ToolDefinition } from "../../canon/call.ts";
@@ -8,6 +9,13 @@ import { ALIASES, CALL_FIELDS, FIELDS } from "./fields.ts";
 
 /** The canonical call behind a chat-completions request. */
 export function decodeCall(request: ChatRequest): Call {
+  const { max_tokens, max_completion_tokens } = request;
+  if (max_tokens && max_completion_tokens && max_tokens !== max_completion_tokens) {
+    throw fault("invalid_value", {
+      message: `Fields "max_tokens" and "max_completion_tokens": they mean the same and differ (${max_tokens} and ${max_completion_tokens}). Send one of them.`,
+      param: "max_tokens",
+    });
+  }
   return {
     model: request.model,
     turns: request.messages.map(decodeTurn),
@@ -15,7 +23,7 @@ export function decodeCall(request: ChatRequest): Call {
     toolChoice: decodeToolChoice(request),
     responseFormat: decodeFormat(request),
     reasoning: decodeReasoning(request),
-    maxOutputTokens: request.max_completion_tokens ?? request.max_tokens ?? undefined,
+    maxOutputTokens: max_completion_tokens ?? max_tokens ?? undefined,
     temperature: request.temperature ?? undefined,
     topP: request.top_p ?? undefined,
     topK: request.top_k ?? undefined,
@@ -188,7 +196,11 @@ function mediaSource(url: string): MediaSource {
 const GATEWAY_FIELDS = Object.entries(FIELDS).flatMap(([field, cell]) => (cell === "svc" ? [field] : []));
 
 /** The named patches of the direct lane: everything else goes to the provider as the client wrote it. */
-export function directPatches(request: ChatRequest, call: Call, upstreamModel: string): MemberPatch[] {
+export function directPatches(
+  request: ChatRequest,
+  call: Call,
+  { upstreamModel, outputLimit }: DirectFacts,
+): MemberPatch[] {
   const patches: MemberPatch[] = [{ key: "model", json: JSON.stringify(upstreamModel) }];
   for (const field of GATEWAY_FIELDS) if (field in request) patches.push({ key: field, json: null });
   if (call.stream) {
@@ -201,7 +213,36 @@ export function directPatches(request: ChatRequest, call: Call, upstreamModel: s
   if (request.reasoning !== undefined) patches.push({ key: "reasoning", json: null });
   if (request.thinking !== undefined) patches.push({ key: "thinking", json: null });
   if (request.allowed_tools) patches.push(...allowedToolsPatches(request, request.allowed_tools));
+  if (outputLimit !== null && call.maxOutputTokens !== undefined) patches.push(...renamedLimit(request, outputLimit));
+  addNullCuts(patches, request);
   return patches;
+}
+
+/** The two names of one limit: servers that know only one of them refuse or overlook the other. */
+export const OUTPUT_LIMITS = ["max_tokens", "max_completion_tokens"] as const;
+export type OutputLimit = (typeof OUTPUT_LIMITS)[number];
+
+/** What the catalogue says of the server behind the direct lane. */
+export type DirectFacts = {
+  readonly upstreamModel: string;
+  /** Null: the client's own name is left as it is. */
+  readonly outputLimit: OutputLimit | null;
+};
+
+function renamedLimit(request: ChatRequest, wanted: OutputLimit): MemberPatch[] {
+  const other = wanted === "max_tokens" ? "max_completion_tokens" : "max_tokens";
+  if (!request[other]) return [];
+  return [
+    { key: wanted, json: String(request[other]) },
+    { key: other, json: null },
+  ];
+}
+
+/** A null is the same as absent, and some servers refuse it: it stays with us, unless its place is taken already. */
+function addNullCuts(patches: MemberPatch[], request: ChatRequest): void {
+  for (const [key, value] of Object.entries(request)) {
+    if (value === null && !patches.some((patch) => patch.key === key)) patches.push({ key, json: null });
+  }
 }
 
 /** The dialect's own form of a list of allowed tools is a kind of tool choice. */

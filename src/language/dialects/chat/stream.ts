@@ -59,9 +59,11 @@ export class DirectStream implements AnswerStream {
     this.#outputChars += chars;
     if (finishes) this.#finished = true;
     if (chunk["usage"] != null) return this.#readUsage(chunk, frame.data, chars, finishes);
-    if (chars > 0 && !finishes && frame.event === null)
-      this.#template = templateOf(frame.data, chunk, chars, this.#ownId);
-    const text = `data: ${withId(frame.data, chunk, this.#ownId)}\n\n`;
+    // Who did not ask for usage does not see the empty place that the provider leaves for it.
+    const hidden = !this.#includeUsage && chunk["usage"] === null;
+    const own = (hidden ? withoutUsage : withId)(frame.data, chunk, this.#ownId);
+    if (chars > 0 && !finishes && frame.event === null) this.#template = templateOf(frame.data, chunk, chars, own);
+    const text = `data: ${own}\n\n`;
     return { is: chars > 0 || finishes ? "content" : "preamble", text };
   }
 
@@ -121,7 +123,7 @@ type Template = { readonly start: string; readonly end: string; readonly ownStar
 const NOT_PLAIN = /[^ !#-[\]-\uffff]/;
 
 /** Where the text of a frame stands, when all its text is one plain string; undefined when it is not that simple. */
-function templateOf(data: string, chunk: JsonObject, chars: number, ownId: string): Template | undefined {
+function templateOf(data: string, chunk: JsonObject, chars: number, own: string): Template | undefined {
   const choices = chunk["choices"];
   const choice: unknown = Array.isArray(choices) && choices.length === 1 ? choices[0] : undefined;
   const delta = isJsonObject(choice) ? choice["delta"] : undefined;
@@ -133,7 +135,6 @@ function templateOf(data: string, chunk: JsonObject, chars: number, ownId: strin
     const at = data.indexOf(member);
     if (at < 0 || data.indexOf(member, at + 1) >= 0) return undefined;
     const from = at + key.length + 4;
-    const own = withId(data, chunk, ownId);
     const ownAt = own.indexOf(member);
     const ownFrom = ownAt + key.length + 4;
     return {
