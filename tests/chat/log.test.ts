@@ -92,6 +92,17 @@ describe("a row of the log", () => {
     expect((await scene.row(bare.body.id)).app).toBe(null);
   });
 
+  test("HDR-07 a label in UTF-8 is read as such, one in Latin-1 as that, and none is cut inside a character", async () => {
+    const labelled = async (bytes: Buffer) => {
+      const { body } = await scene.chat(tenant.key, {}, { "x-title": bytes.toString("latin1") });
+      return (await scene.row(body.id)).app;
+    };
+    expect(await labelled(Buffer.from("Büro für Öffentlichkeit 東京 🌧"))).toBe("Büro für Öffentlichkeit 東京 🌧");
+    expect(await labelled(Buffer.from("Büro", "latin1"))).toBe("Büro");
+    const cut = await labelled(Buffer.from(`a${"🌧".repeat(100)}`));
+    expect(cut).toBe(`a${"🌧".repeat(63)}`);
+  });
+
   test("LOG-01 a router's choice is written with the model asked for and the one that served", async () => {
     const { headers } = await scene.chat(tenant.key, { model: "auto" });
     const row = await scene.row(String(headers.get("x-svc-request-id")));

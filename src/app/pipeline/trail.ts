@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import type { Fault } from "../../contract/faults.ts";
 import type { AttemptRecord, ChargeRecord, RequestRecord, Surface, UsageRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
@@ -111,9 +112,17 @@ const tenths = (ms: number) => Math.round(ms * 10) / 10;
 /** A free label of the caller: bounded, control characters stripped. */
 function label(header: string | string[] | undefined): string | null {
   if (typeof header !== "string") return null;
-  const clean = header
+  const clean = asUtf8(header)
     .replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "")
     .trim()
-    .slice(0, LABEL_CHARS_MAX);
+    .slice(0, LABEL_CHARS_MAX)
+    .replace(/[\ud800-\udbff]$/, "");
   return clean === "" ? null : clean;
+}
+
+/** Header bytes arrive as Latin-1; clients write UTF-8. What is not valid UTF-8 was meant as it is. */
+function asUtf8(header: string): string {
+  if (/^[\0-\x7f]*$/.test(header)) return header;
+  const bytes = Buffer.from(header, "latin1");
+  return isUtf8(bytes) ? bytes.toString("utf8") : header;
 }
