@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { makePrivate } from "./private-file.ts";
 
 /** Another process has this data directory open. */
 export class DataDirInUse extends Error {
@@ -21,14 +22,17 @@ export type DataLock = { release(): void };
  */
 export function lockDataDir(dataDir: string): DataLock {
   const pidFile = path.join(dataDir, "gateway.pid");
-  const db = new DatabaseSync(path.join(dataDir, "gateway.lock"), { timeout: 0 });
+  const lockFile = path.join(dataDir, "gateway.lock");
+  // Whoever can read the file can hold a lock on it that keeps the gateway out.
+  makePrivate(lockFile);
+  const db = new DatabaseSync(lockFile, { timeout: 0 });
   try {
     db.exec("begin exclusive");
   } catch {
     db.close();
     throw new DataDirInUse(dataDir, holderIn(pidFile));
   }
-  writeFileSync(pidFile, `${process.pid}\n`);
+  writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 });
   return {
     release: () => {
       if (db.isOpen) db.close();

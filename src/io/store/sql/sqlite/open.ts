@@ -11,6 +11,7 @@ import { wholeNumbers } from "../whole-numbers.ts";
 import { lockDataDir } from "./data-lock.ts";
 import { sqliteDdl } from "./ddl.ts";
 import { workerDialect } from "./dialect.ts";
+import { makePrivate } from "./private-file.ts";
 import { Turnstile } from "./turnstile.ts";
 import { WorkerClient } from "./worker-client.ts";
 
@@ -19,8 +20,10 @@ export const DATABASE_FILE = "gateway.sqlite";
 /** Opens the embedded store, takes the data directory for this process and brings the tables up to date. */
 export async function openSqlite(dataDir: string, clock: Clock): Promise<Store> {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const file = path.join(dataDir, DATABASE_FILE);
   const lock = lockDataDir(dataDir);
-  const engine = sqliteEngine(path.join(dataDir, DATABASE_FILE));
+  makePrivate(file);
+  const engine = sqliteEngine(file);
   try {
     await migrate(engine, MIGRATIONS, clock);
   } catch (error) {

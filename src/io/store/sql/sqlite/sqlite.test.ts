@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -145,6 +145,17 @@ describe("one process for a data directory", () => {
     await exited;
     const store = await openSqlite(folder, systemClock);
     expect(await store.meta.get("from")).toBe("child");
+    await store.close();
+  });
+
+  test("OPS-04 in a folder that everyone may read, no file of the store can be read by others", async () => {
+    const folder = freshFolder();
+    chmodSync(folder, 0o755);
+    const store = await openSqlite(folder, systemClock);
+    await store.meta.set("written", "yes");
+    const files = readdirSync(folder);
+    expect(files).toEqual(expect.arrayContaining([DATABASE_FILE, `${DATABASE_FILE}-wal`, "gateway.lock"]));
+    for (const file of files) expect([file, statSync(path.join(folder, file)).mode & 0o077]).toEqual([file, 0]);
     await store.close();
   });
 
