@@ -125,7 +125,9 @@ function decisive({
   features: { forcedTools: _forcedTools, ...features },
   ...others
 }: Endpoint) {
-  const rest = { ...others, features };
+  // The import did not know who of IONOS calls tools; its own guide says so.
+  const { tools, ...unstated } = features;
+  const rest = { ...others, features: others.provider === "ionos" ? unstated : { ...unstated, tools } };
   const [first] = prices;
   if (first === undefined) return { ...rest, price: null };
   const { source: _source, ...price } = first;
