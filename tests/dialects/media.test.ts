@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { JsonObject } from "../../src/kit/json.ts";
+import { COLUMNS } from "../support/columns.ts";
+import type { Json, Tenant } from "../support/gateway.ts";
+import { openScene, type Provider, type Scene } from "../support/scene.ts";
+
+const PNG = "iVBORw0KGgoAAAANSUhEUg==";
+const PDF = "JVBERi0xLjcK";
+const WAV = "UklGRiQAAABXQVZF";
+
+/** Everything a caller can put beside text, by its name in the table below. */
+const PARTS = {
+  "image inside": { type: "image_url", image_url: { url: `data:image/png;base64,${PNG}` } },
+  "image by address": { type: "image_url", image_url: { url: "https://media.example/a.png" } },
+  audio: { type: "input_audio", input_audio: { data: WAV, format: "wav" } },
+  file: { type: "file", file: { filename: "a.pdf", file_data: `data:application/pdf;base64,${PDF}` } },
+  "uploaded file": { type: "file", file: { file_id: "file-1" } },
+} as const;
+type PartName = keyof typeof PARTS;
+
+type Case = {
+  readonly dialect: keyof typeof COLUMNS;
+  readonly provider: Provider;
+  readonly model: string;
+  /** What the provider receives in the place of the part; a part that is not here is refused. */
+  readonly taken: Partial<Record<PartName, JsonObject>>;
+};
+
+const asSent = (...names: PartName[]) => Object.fromEntries(names.map((name) => [name, PARTS[name]]));
+const inline = (mimeType: string, data: string) => ({ inlineData: { mimeType, data } });
+
+const CASES: readonly Case[] = [
+  { dialect: "D1", provider: "deepinfra", model: "openai/gpt-oss-120b", taken: {} },
+  {
+    dialect: "D1",
+    provider: "deepinfra",
+    model: "alibaba/qwen3.5-397b-a17b",
+    taken: asSent("image inside", "image by address", "audio"),
+  },
+  {
+    dialect: "D1",
+    provider: "openai",
+    model: "openai/gpt-4.1",
+    taken: asSent("image inside", "image by address", "file", "uploaded file"),
+  },
+  {
+    dialect: "D2",
+    provider: "anthropic",
+    model: "anthropic/claude-sonnet-4-6",
+    taken: {
+      "image inside": { type: "image", source: { type: "base64", media_type: "image/png", data: PNG } },
+      "image by address": { type: "image", source: { type: "url", url: "https://media.example/a.png" } },
+      file: {
+        type: "document",
+        source: { type: "base64", media_type: "application/pdf", data: PDF },
+        title: "a.pdf",
+      },
+    },
+  },
+  {
+    dialect: "D3",
+    provider: "google-ai-studio",
+    model: "google/gemini-2.5-flash",
+    taken: {
+      "image inside": inline("image/png", PNG),
+      audio: inline("audio/wav", WAV),
+      file: inline("application/pdf", PDF),
+    },
+  },
+  {
+    dialect: "D3",
+    provider: "google-ai-studio",
+    model: "google/gemini-4-argon",
+    taken: { "image inside": inline("image/png", PNG), file: inline("application/pdf", PDF) },
+  },
+  {
+    dialect: "D4",
+    provider: "aws-bedrock",
+    model: "amazon/nova-2-lite",
+    taken: {
+      "image inside": { image: { format: "png", source: { bytes: PNG } } },
+      file: { document: { format: "pdf", name: "a", source: { bytes: PDF } } },
+    },
+  },
+  { dialect: "D4", provider: "aws-bedrock", model: "amazon/nova-micro", taken: {} },
+];
+
+const PROVIDERS: readonly Provider[] = ["deepinfra", "openai", "anthropic", "google-ai-studio", "aws-bedrock"];
+let scene: Scene;
+let tenant: Tenant;
+beforeAll(async () => {
+  scene = await openScene(PROVIDERS);
+  tenant = await scene.gateway.tenant();
+});
+afterAll(() => scene.close());
+
+const callsOf = () => PROVIDERS.map((provider) => scene.at(provider).requests.length);
+
+const rows = CASES.flatMap((one) =>
+  Object.entries(PARTS).map(([name, part]) => {
+    const [, seen] = Object.entries(one.taken).find(([taken]) => taken === name) ?? [];
+    return { ...one, name, part, seen, outcome: seen === undefined ? "is refused by its place" : "reaches it" };
+  }),
+);
+
+describe("parts beside text", () => {
+  test.each(rows)("CHAT-02 $dialect $model: $name $outcome", async ({ dialect, provider, model, name, part, seen }) => {
+    await only(provider);
+    scene.at(provider).always(COLUMNS[dialect].whole({ text: "Seen." }));
+    const before = callsOf();
+    const content = [{ type: "text", text: "Look." }, part];
+    const { status, body } = await scene.chat(tenant.key, { model, messages: [{ role: "user", content }] });
+    if (seen === undefined) {
+      expect(status, name).toBe(400);
+      expect(body.error).toMatchObject({ code: "unsupported_parameter", param: "messages.0.content.1" });
+      expect(body.error.message).toContain(model);
+      expect(callsOf()).toEqual(before);
+      return;
+    }
+    expect(status, JSON.stringify(body)).toBe(200);
+    const received: Json = scene.at(provider).requests.at(-1)?.json;
+    expect(partsIn(received)).toContainEqual(seen);
+  });
+
+  test.each(["google/gemini-2.5-flash", "amazon/nova-2-lite"])(
+    "CHAT-02 %s: a file by its address is refused by its place, and nobody fetches it",
+    async (model) => {
+      await only(model.startsWith("google") ? "google-ai-studio" : "aws-bedrock");
+      const before = callsOf();
+      const part = { type: "file", file: { filename: "a.pdf", file_data: "https://media.example/a.pdf" } };
+      const { status, body } = await scene.chat(tenant.key, { model, messages: [{ role: "user", content: [part] }] });
+      expect([status, body.error.param]).toEqual([400, "messages.0.content.0"]);
+      expect(callsOf()).toEqual(before);
+    },
+  );
+});
+
+/** A model of several of these providers is asked at one. */
+async function only(provider: Provider): Promise<void> {
+  const blocked_providers = PROVIDERS.filter((other) => other !== provider);
+  await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { blocked_providers });
+}
+
+/** The parts of the one user turn, in whatever dialect it is. */
+function partsIn(body: Json): Json[] {
+  return body.messages === undefined ? body.contents[0].parts : body.messages[0].content;
+}
