@@ -78,6 +78,8 @@ export function httpTransport(limits: TransportLimits): Transport {
   };
 }
 
+const ABORTED = new Error("aborted by the gateway");
+
 type Target = { readonly pool: Pool; readonly origin: string; readonly path: string };
 
 class HttpCall implements UpstreamCall, Dispatcher.DispatchHandler {
@@ -86,7 +88,7 @@ class HttpCall implements UpstreamCall, Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined;
   #sent = false;
   #over = false;
-  #abortedEarly = false;
+  #aborted = false;
 
   constructor({ pool, origin, path }: Target, { headers, body }: UpstreamRequest, listener: UpstreamListener) {
     this.#listener = listener;
@@ -97,9 +99,11 @@ class HttpCall implements UpstreamCall, Dispatcher.DispatchHandler {
     }
   }
 
+  /** Heard at once, also by a call that still waits for a connection: nobody waits for its turn to end it. */
   abort(): void {
-    this.#abortedEarly = true;
-    this.#controller?.abort(new Error("aborted by the gateway"));
+    this.#aborted = true;
+    if (this.#controller === undefined) this.#fail("aborted", ABORTED);
+    else this.#controller.abort(ABORTED);
   }
 
   resume(): void {
@@ -108,8 +112,8 @@ class HttpCall implements UpstreamCall, Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    if (this.#abortedEarly) {
-      controller.abort(new Error("aborted by the gateway"));
+    if (this.#aborted) {
+      controller.abort(ABORTED);
       return;
     }
     this.#sent = true;
@@ -128,11 +132,16 @@ class HttpCall implements UpstreamCall, Dispatcher.DispatchHandler {
   onResponseEnd(): void {
     if (this.#over) return;
     this.#over = true;
-    this.#reader?.end();
+    try {
+      this.#reader?.end();
+    } catch (error) {
+      // A reader that chokes on an answer has not said how it ended: its request must not wait for ever.
+      this.#reader?.failed({ kind: "broken", sent: true, why: whyOf(error) });
+    }
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.#fail(kindOf(error, this.#sent, this.#abortedEarly), error);
+    this.#fail(kindOf(error, this.#sent, this.#aborted), error);
   }
 
   #fail(kind: UpstreamFailure["kind"], error: unknown): void {
