@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { JsonObject } from "../../src/kit/json.ts";
+import { PARAMETERS } from "../../src/language/canon/parameters.ts";
+import { ALIASES } from "../../src/language/dialects/chat/fields.ts";
+import { COLUMNS } from "../support/columns.ts";
+import type { Json, Tenant } from "../support/gateway.ts";
+import { openScene, type Provider, type Scene } from "../support/scene.ts";
+
+const PROVIDERS = Object.values(COLUMNS).map(({ provider }) => provider);
+const TOOLS = ["one", "two"].map((name) => ({ type: "function", function: { name } }));
+
+let scene: Scene;
+let tenant: Tenant;
+beforeAll(async () => {
+  scene = await openScene(PROVIDERS);
+  tenant = await scene.gateway.tenant();
+  for (const { provider, whole } of Object.values(COLUMNS)) scene.at(provider).always(whole({ text: "Hello." }));
+});
+afterAll(() => scene.close());
+
+const callsOf = () => PROVIDERS.map((provider) => scene.at(provider).requests.length);
+const received = (provider: Provider): Json => scene.at(provider).requests.at(-1)?.json;
+const { provider: CHAT, model: CHAT_MODEL } = COLUMNS.D1;
+
+/** A model of several providers is asked at one. */
+async function only(provider: Provider): Promise<void> {
+  const blocked_providers = PROVIDERS.filter((other) => other !== provider);
+  await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { blocked_providers });
+}
+
+async function refused(more: JsonObject): Promise<Json> {
+  const before = callsOf();
+  const { status, body } = await scene.chat(tenant.key, { model: CHAT_MODEL, ...more });
+  expect(status, JSON.stringify(body)).toBe(400);
+  expect(callsOf(), "a provider was called").toEqual(before);
+  return body.error;
+}
+
+describe("shapes of the gateway's own fields", () => {
+  test.each<[string, JsonObject, string]>([
+    ["not a list", { allowed_tools: "one" }, "allowed_tools"],
+    ["an empty list", { allowed_tools: [] }, "allowed_tools"],
+    ["a list of tools, not of names", { allowed_tools: [TOOLS[0]] }, "allowed_tools.0"],
+    ["an empty name", { allowed_tools: ["one", ""] }, "allowed_tools.1"],
+    ["257 characters", { session_id: "x".repeat(257) }, "session_id"],
+    ["no string", { session_id: 7 }, "session_id"],
+    ["no tier", { cost_tier: "cheap" }, "cost_tier"],
+    ["a tier in capitals", { cost_tier: "LOW" }, "cost_tier"],
+    ["below 0", { remaining_turns: -1 }, "remaining_turns"],
+    ["no integer", { remaining_turns: 1.5 }, "remaining_turns"],
+    ["a number as text", { remaining_turns: "3" }, "remaining_turns"],
+  ])("PARAM-06 %s is refused by the field's name: %j", async (_what, sent, param) => {
+    expect(await refused({ tools: TOOLS, ...sent })).toMatchObject({
+      code: "invalid_value",
+      type: "invalid_request_error",
+      param,
+    });
+  });
+
+  test.each<JsonObject>([
+    { session_id: "x" },
+    { session_id: "x".repeat(256) },
+    { cost_tier: "low" },
+    { cost_tier: "medium" },
+    { cost_tier: "high" },
+    { remaining_turns: 0 },
+    { remaining_turns: 1_000_000 },
+  ])("PARAM-06 %j is accepted, and reaches no provider", async (sent) => {
+    await only(CHAT);
+    await scene.chat(tenant.key, { model: CHAT_MODEL });
+    const plain = received(CHAT);
+    const { status } = await scene.chat(tenant.key, { model: CHAT_MODEL, ...sent });
+    expect(status).toBe(200);
+    expect(received(CHAT)).toEqual(plain);
+  });
+
+  test.each([
+    [undefined, "auto"],
+    ["auto", "auto"],
+    ["required", "required"],
+  ])("PARAM-06 allowed_tools with tool_choice %s is a tool_choice of its own type, mode %s", async (choice, mode) => {
+    await only(CHAT);
+    const more = { tools: TOOLS, allowed_tools: ["two"], ...(choice === undefined ? {} : { tool_choice: choice }) };
+    expect((await scene.chat(tenant.key, { model: CHAT_MODEL, ...more })).status).toBe(200);
+    const { tool_choice, tools, allowed_tools } = received(CHAT);
+    expect(allowed_tools).toBeUndefined();
+    expect(tools).toEqual(TOOLS);
+    expect(tool_choice).toEqual({
+      type: "allowed_tools",
+      allowed_tools: { mode, tools: [{ type: "function", function: { name: "two" } }] },
+    });
+  });
+});
+
+describe.each(Object.entries(COLUMNS))("%s", (_dialect, { provider, model }) => {
+  test("PARAM-04 an explicit null of every field is the same as none, also of those that are refused", async () => {
+    await only(provider);
+    expect((await scene.chat(tenant.key, { model })).status).toBe(200);
+    const plain = received(provider);
+    const fields = [...PARAMETERS, ...Object.keys(ALIASES), "stream", "stream_options", "n"];
+    const nulls = Object.fromEntries(fields.map((field) => [field, null]));
+    const { status, body } = await scene.chat(tenant.key, { model, ...nulls });
+    expect(status, JSON.stringify(body)).toBe(200);
+    expect(received(provider)).toEqual(plain);
+  });
+
+  test("PARAM-02 a field that is not declared is refused by its name, whatever its value", async () => {
+    await only(provider);
+    for (const value of [1, null, { a: 1 }]) {
+      expect(await refused({ model, temprature: value })).toMatchObject({
+        code: "unsupported_parameter",
+        param: "temprature",
+        message: expect.stringContaining("temprature"),
+      });
+    }
+  });
+});
+
+describe("one model on two dialects", () => {
+  const MODEL = "anthropic/claude-sonnet-4-6";
+  const served = () => ["anthropic", "aws-bedrock"] as const;
+  const counts = () => served().map((provider) => scene.at(provider).requests.length);
+  const ask = (more: JsonObject) => scene.chat(tenant.key, { model: MODEL, ...more });
+
+  beforeAll(async () => {
+    await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { blocked_providers: [] });
+  });
+
+  test("PARAM-03 only the endpoint that honours the parameter is asked, and the other not even when it fails", async () => {
+    const [messages, converse] = counts();
+    expect((await ask({ top_k: 5 })).headers.get("x-svc-provider")).toBe("anthropic");
+    scene.at("anthropic").next({ status: 500, json: {} });
+    expect((await ask({ top_k: 5 })).status).toBe(502);
+    expect(counts()[1]).toBe(converse);
+    expect(counts()[0]).toBeGreaterThan(messages ?? 0);
+  });
+
+  test("PARAM-03 without it the request moves on", async () => {
+    for (const provider of served()) {
+      const other = served().find((one) => one !== provider);
+      scene.at(provider).always({ status: 503, json: {} });
+      const { status, headers } = await ask({ temperature: 0.5 });
+      expect([status, headers.get("x-svc-provider")]).toEqual([200, other]);
+      const { whole } = provider === "anthropic" ? COLUMNS.D2 : COLUMNS.D4;
+      scene.at(provider).always(whole({ text: "Hello." }));
+    }
+  });
+
+  test("PARAM-03 when none honours it, the refusal names it and the model, and nobody is called", async () => {
+    expect(await refused({ model: MODEL, seed: 7 })).toMatchObject({
+      code: "unsupported_parameter",
+      param: "seed",
+      message: expect.stringMatching(/claude-sonnet-4-6.*seed/),
+    });
+  });
+});
