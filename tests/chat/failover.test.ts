@@ -1,6 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Tenant } from "../support/gateway.ts";
-import { chunksOf, costNanos, eventsOf, openScene, type Provider, type Scene, saidIn } from "../support/scene.ts";
+import {
+  chunksOf,
+  costNanos,
+  eventsOf,
+  nanosOf,
+  openScene,
+  type Provider,
+  type Scene,
+  saidIn,
+} from "../support/scene.ts";
 import { chatFrames, chatJson, type Script } from "../support/upstream.ts";
 
 let scene: Scene;
@@ -224,6 +233,32 @@ describe("policy on every attempt", () => {
       expect.stringContaining("FR"),
       "answered whole",
     ]);
+  });
+
+  test("POL-02 ERR-08 a policy that takes the last endpoints away between attempts is what the caller is told", async () => {
+    for (const stream of [false, true]) {
+      await setPolicy({ floor: null });
+      const reached = scene.at("deepinfra").requests.length;
+      const gate = Promise.withResolvers<void>();
+      scene.at("deepinfra").next({ ...BUSY, gate: gate.promise });
+      const calls = await callsDuring(async () => {
+        const answer = scene.chat(tenant.key, { stream });
+        await scene.at("deepinfra").arrived(reached + 1);
+        await setPolicy({ floor: "L4" });
+        gate.resolve();
+        const { status, body, headers } = await answer;
+        expect([status, body.error.type, body.error.code]).toEqual([
+          403,
+          "permission_error",
+          "sovereignty_floor_not_met",
+        ]);
+        expect(body.error.message).toContain("L4");
+        expect(headers.get("x-svc-provider")).toBe(null);
+      });
+      expect(calls).toEqual({ deepinfra: 1 });
+    }
+    expect(await scene.charges(tenant)).toEqual([]);
+    expect(nanosOf((await scene.wallet(tenant)).held)).toBe(0n);
   });
 
   test.each([

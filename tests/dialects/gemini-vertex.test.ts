@@ -121,6 +121,30 @@ describe("Vertex AI", () => {
     expect(authority.requests).toHaveLength(1);
   });
 
+  test("ERR-06 ERR-09 a token that the provider echoes in its refusal is struck out, whole or streamed", async () => {
+    authority.always(tokenAnswer("plain-looking-token-0001"));
+    const other = await startGateway({
+      env: {
+        GATEWAY_SANDBOX: "off",
+        PROVIDER_GOOGLE_VERTEX_CREDENTIALS_FILE: account,
+        PROVIDER_GOOGLE_VERTEX_BASE_URL: vertex.url,
+      },
+    });
+    try {
+      const caller = (await other.tenant()).key;
+      for (const stream of [false, true]) {
+        const message = "the caller plain-looking-token-0001 sent a bad part";
+        vertex.next({ status: 400, json: { error: { code: 400, message, status: "INVALID_ARGUMENT" } } });
+        const { status, body } = await other.call(caller, "/v1/chat/completions", {
+          body: { model: MODEL, messages: [{ role: "user", content: "Hi" }], stream },
+        });
+        expect([status, body.error.message]).toEqual([400, "the caller [redacted] sent a bad part"]);
+      }
+    } finally {
+      await other.close();
+    }
+  });
+
   test("models that are asked in another way there are not called at all", async () => {
     const { status, body } = await chat({ model: "anthropic/claude-sonnet-5-5" });
     expect([status, body.error.code]).toEqual([404, "model_not_found"]);

@@ -1,9 +1,16 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { AttemptRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
+import { policyRefusal } from "../../domain/routing/plan.ts";
 import { excludedByPolicy } from "../../domain/routing/policy.ts";
-import { authorize } from "../../io/upstream/authorize.ts";
-import { classifyFailure, classifyMalformed, classifyStatus } from "../../io/upstream/classify.ts";
+import { authorize, secretsOf } from "../../io/upstream/authorize.ts";
+import {
+  classifyExcluded,
+  classifyFailure,
+  classifyMalformed,
+  classifyStatus,
+  struckOut,
+} from "../../io/upstream/classify.ts";
 import type { Lane } from "../../io/upstream/lanes.ts";
 import type { BodyReader, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
 import type { Outcome } from "./outcome.ts";
@@ -83,8 +90,17 @@ async function send({ gateway, trail, attempt, lane, relay }: Try): Promise<Outc
   const policy = gateway.policyOf(trail.principal.workspace.id);
   const exclusion = policy === undefined ? undefined : excludedByPolicy(endpoint, policy);
   // The policy was tightened since the plan was made: the endpoint falls out before any byte leaves.
-  if (policy === undefined || exclusion !== undefined) return unsent(exclusion?.reason ?? "the workspace is gone");
-  return new Promise((resolve) => {
+  if (policy === undefined) return unsent("the workspace is gone");
+  if (exclusion !== undefined) {
+    const refusal = policyRefusal(endpoint.model, [{ ...exclusion, endpoint: endpoint.id }]);
+    return { is: "failed", verdict: classifyExcluded(exclusion.reason, refusal), upstreamStatus: null };
+  }
+  return new Promise((settle) => {
+    const resolve = (outcome: Outcome) => {
+      if (outcome.is !== "failed") return settle(outcome);
+      const secrets = secretsOf(gateway.connections.credential(endpoint.provider), headers);
+      settle({ ...outcome, verdict: struckOut(outcome.verdict, secrets) });
+    };
     const failed = (failure: UpstreamFailure, upstreamStatus: number | null) =>
       resolve(
         relay.gone

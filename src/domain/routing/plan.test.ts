@@ -351,3 +351,24 @@ test("POL-02 whatever the catalogue and the policy, no planned endpoint is one t
     { numRuns: 1000 },
   );
 });
+
+test("ERR-10 parameter support answers before policy when it leaves nothing, and policy as soon as it leaves one endpoint", () => {
+  const plain = endpointOf({ provider: "plain", features: { tools: false } });
+  const able = endpointOf({ provider: "able" });
+  const demand = {
+    needs: [{ need: "tools", param: "tools" } as const],
+    parameters: ["tools"] as const,
+    inputTokens: 1,
+    maxOutputTokens: undefined,
+  };
+  const request = { ...withPolicy({ floor: "L4" }), demand };
+  // Both are below the floor too, but nothing is left to hold against it.
+  const unable = refusal(() => planAttempts(request, worldOf([plain])));
+  expect(unable).toMatchObject({ code: "unsupported_parameter", param: "tools" });
+  const kept = refusal(() => planAttempts(request, worldOf([plain, able])));
+  expect(kept.code).toBe("sovereignty_floor_not_met");
+  expect(kept.message).toContain("able:eu:acme/one");
+  expect(kept.message).not.toContain("plain:eu:acme/one");
+  const blocked = { ...withPolicy({ blockedProviders: ["able"] }), demand };
+  expect(refusal(() => planAttempts(blocked, worldOf([able, plain]))).code).toBe("provider_blocked");
+});

@@ -184,7 +184,8 @@ function refusalFor(request: PlanRequest, sieve: Sieve) {
 
 const EXCLUSIONS_SHOWN = 8;
 
-function policyRefusal(name: string, exclusions: readonly (Exclusion & { endpoint: string })[]) {
+/** One rule answers with its own code, several together with one that says so. */
+export function policyRefusal(name: string, exclusions: readonly (Exclusion & { endpoint: string })[]) {
   const rules = new Set(exclusions.map(({ rule }) => rule));
   const [only] = rules;
   const code: FaultCode = rules.size === 1 && only !== undefined ? only : "no_eligible_endpoint";

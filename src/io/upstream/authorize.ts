@@ -25,6 +25,14 @@ export async function authorize(
   return style === "bearer" ? { authorization: `Bearer ${credential.token}` } : { [style]: credential.token };
 }
 
+const CREDENTIAL_HEADERS = ["authorization", "x-api-key", "x-goog-api-key", "x-amz-security-token"] as const;
+
+/** The credential as one request showed it, and what it was made from: nothing of it may be told to a caller. */
+export function secretsOf(credential: Credential | undefined, headers: Readonly<Record<string, string>>): string[] {
+  const shown = CREDENTIAL_HEADERS.flatMap((name) => headers[name]?.replace(/^Bearer /, "") ?? []);
+  return credential?.kind === "aws" ? [...shown, credential.keys.accessKeyId, credential.keys.secretAccessKey] : shown;
+}
+
 /** Headers that a proxy on the way may touch stay out of the signature. */
 function signed(keys: AwsKeys, { url, headers, body, endpoint, nowMs }: Outgoing): Record<string, string> {
   const region = awsRegion(url, endpoint.baseUrl, endpoint.region);

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type Fault, fault } from "../../contract/faults.ts";
+import { redacted } from "../../kit/secret.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
 import type { UpstreamFailure } from "./transport.ts";
 
@@ -53,6 +54,18 @@ export function classifyFailure(failure: UpstreamFailure, provider: string): Ver
 /** Status 200 with something that is not an answer of the dialect. */
 export function classifyMalformed(what: string, provider: string): Verdict {
   return { is: "next", why: `malformed answer: ${what}`, maybeAccepted: true, last: brokenFault(provider) };
+}
+
+/** The policy was tightened after the plan was made, so nobody was asked. */
+export function classifyExcluded(why: string, refusal: Fault): Verdict {
+  return { is: "next", why: `policy: ${why}`, maybeAccepted: false, last: refusal };
+}
+
+/** A provider's words without the very credential it was shown, in whatever form that is. */
+export function struckOut(verdict: Verdict, secrets: readonly string[]): Verdict {
+  if (verdict.is !== "stop") return verdict;
+  const { code, message, status } = verdict.fault;
+  return { ...verdict, fault: fault(code, { message: redacted(message, secrets), status }) };
 }
 
 function passedOn(status: number, problem: UpstreamProblem): Verdict {
