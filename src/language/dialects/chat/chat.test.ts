@@ -244,6 +244,17 @@ test("an id that is not first, is empty or is missing is set all the same", () =
   }
 });
 
+test("an event that came in several lines goes out in one, and a line break inside a string is still garbage", () => {
+  const lines = '{"id":"x",\n"choices":[{"index":0,\n"delta":{"content":"hi"},"finish_reason":null}]}';
+  const piece = new DirectStream("ours", false).read(frame(lines));
+  expect(piece).toMatchObject({ is: "content" });
+  const text = "text" in piece ? piece.text : "";
+  expect(text.match(/\n/g)).toHaveLength(2);
+  expect(JSON.parse(text.slice("data: ".length))).toEqual({ ...JSON.parse(lines), id: "ours" });
+  const broken = '{"id":"x","choices":[{"index":0,"delta":{"content":"a\nb"},"finish_reason":null}]}';
+  expect(new DirectStream("ours", false).read(frame(broken))).toEqual({ is: "garbage" });
+});
+
 test("a role, a comment or figures are no content yet", () => {
   const stream = new DirectStream("ours", true);
   expect(stream.read(frame(chunk({ role: "assistant", content: "" }))).is).toBe("preamble");

@@ -46,7 +46,10 @@ export class DirectStream implements AnswerStream {
   read(frame: Frame): Piece {
     if (frame.data === "[DONE]") return { is: "end", text: "" };
     const quick = this.#template === undefined ? undefined : this.#like(this.#template, frame);
-    if (quick !== undefined) return quick;
+    return quick ?? this.#parse(frame.data.includes("\n") ? onOneLine(frame) : frame);
+  }
+
+  #parse(frame: Frame): Piece {
     const chunk = parseChunk(frame.data);
     if (chunk === undefined) return { is: "garbage" };
     if (isJsonObject(chunk["error"]) || frame.event === "error")
@@ -150,6 +153,12 @@ function templateOf(data: string, chunk: JsonObject, chars: number, own: string)
 /** One piece of memory instead of a view of, or a knot of, others. */
 function flat(text: string): string {
   return Buffer.from(text).toString();
+}
+
+/** An event may come in several lines. In JSON a line break stands only between its parts, so a space does as well. */
+function onOneLine(frame: Frame): Frame {
+  const { event, data } = frame;
+  return parseChunk(data) === undefined ? frame : { event, data: data.replaceAll("\n", " ") };
 }
 
 function parseChunk(data: string): JsonObject | undefined {
