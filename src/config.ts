@@ -113,6 +113,11 @@ export const SETTINGS = {
     60_000,
     "How long a client may take nothing of an answer before its connection is closed.",
   ),
+  GATEWAY_KEEP_ALIVE_MS: setting(
+    integer(10, 3_600_000),
+    15_000,
+    "How long a stream may be silent before its client is sent a comment line, again and again.",
+  ),
   GATEWAY_JOURNAL_SYNC_MS: setting(
     integer(0, 60_000),
     20,

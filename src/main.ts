@@ -55,7 +55,6 @@ export type Running = {
 
 /** Frames longer than this are no frames of a chat. */
 const FRAME_CHARS_MAX = 16 * 1024 * 1024;
-const KEEP_ALIVE_MS = 15_000;
 const ATTEMPTS_MAX = 5;
 const PATIENCE = { headersMs: 15_000, requestMs: 300_000, checkEveryMs: 5_000 };
 const SWEEP_EVERY_MS = 60_000;
@@ -255,7 +254,7 @@ function limitsOf(config: Config): Gateway["limits"] {
     requestTimeoutMs: config.GATEWAY_REQUEST_TIMEOUT_MS,
     answerMaxBytes: config.GATEWAY_ANSWER_MAX_BYTES,
     frameMaxChars: FRAME_CHARS_MAX,
-    keepAliveMs: KEEP_ALIVE_MS,
+    keepAliveMs: config.GATEWAY_KEEP_ALIVE_MS,
     attemptsMax: ATTEMPTS_MAX,
   };
 }

@@ -1,0 +1,61 @@
+import OpenAI from "openai";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { SETTINGS } from "../../src/config.ts";
+import type { Tenant } from "../support/gateway.ts";
+import { eventsOf, MODEL, openScene, type Scene } from "../support/scene.ts";
+import { chatFrames } from "../support/upstream.ts";
+
+let scene: Scene;
+let tenant: Tenant;
+
+beforeAll(async () => {
+  scene = await openScene(["deepinfra"], { GATEWAY_KEEP_ALIVE_MS: "20" });
+  tenant = await scene.gateway.tenant();
+});
+afterAll(() => scene.close());
+
+/** The frames of an answer with a long silence before the one at this place. */
+function silentBefore(place: number) {
+  return [...chatFrames(["Hello", " there"], { usage: "asked" })].map((data, index) =>
+    index === place ? { data: Buffer.from(String(data)), afterMs: 400 } : data,
+  );
+}
+
+test("CHAT-10 a silent stream gets a comment line, again and again, and ends as if there had been none", async () => {
+  const [role = "", first = ""] = chatFrames(["Hello"], {});
+  scene.at("deepinfra").next({ frames: [role, first], end: { is: "stall", after: Buffer.byteLength(role + first) } });
+  const open = await scene.open(tenant.key, { stream: true });
+  await open.until(": keep-alive\n\n: keep-alive\n\n: keep-alive\n\n");
+  expect(open.text.indexOf("Hello")).toBeLessThan(open.text.indexOf(": keep-alive"));
+  open.hangUp();
+  scene.at("deepinfra").next({ frames: silentBefore(2) });
+  const { text } = await scene.chat(tenant.key, { stream: true });
+  expect(text).toContain(": keep-alive\n\n");
+  expect(text.split("\n\n").filter((block) => block !== "" && !/^(data: |: keep-alive$)/.test(block))).toEqual([]);
+  expect(eventsOf(text).at(-1)).toBe("[DONE]");
+});
+
+test("CHAT-10 nothing is sent before the model has spoken: the request can still move on", async () => {
+  const before = scene.at("deepinfra").requests.length;
+  scene.at("deepinfra").next({ frames: silentBefore(0) });
+  const { text } = await scene.chat(tenant.key, { stream: true });
+  expect(scene.at("deepinfra").requests.length).toBe(before + 1);
+  expect(text.startsWith("data: ")).toBe(true);
+});
+
+test("CHAT-10 the official client sees the same chunks with comment lines as without", async () => {
+  const client = new OpenAI({ baseURL: `${scene.gateway.url}/v1`, apiKey: tenant.key });
+  const said: string[] = [];
+  scene.at("deepinfra").next({ frames: silentBefore(2) });
+  const stream = await client.chat.completions.create({
+    model: MODEL,
+    messages: [{ role: "user", content: "Say hello." }],
+    stream: true,
+  });
+  for await (const chunk of stream) said.push(chunk.choices[0]?.delta.content ?? "");
+  expect(said.join("")).toBe("Hello there");
+});
+
+test("CHAT-10 the silence is 15 s where the operator says nothing", () => {
+  expect(SETTINGS.GATEWAY_KEEP_ALIVE_MS.fallback).toBe(15_000);
+});
