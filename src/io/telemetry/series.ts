@@ -1,0 +1,79 @@
+/**
+ * Counters and timings of the request path. They are added up in plain maps by the text of their labels and written in
+ * the Prometheus text format when somebody asks: a metrics library would check names and labels with every request.
+ * Labels come from closed lists, so they need no escaping.
+ */
+export class Counts {
+  readonly #name: string;
+  readonly #help: string;
+  readonly #values = new Map<string, number>();
+
+  constructor(name: string, help: string) {
+    this.#name = name;
+    this.#help = help;
+  }
+
+  add(labels: string, amount: number): void {
+    this.#values.set(labels, (this.#values.get(labels) ?? 0) + amount);
+  }
+
+  text(): string {
+    const lines = head(this.#name, this.#help, "counter");
+    for (const [labels, value] of this.#values) lines.push(`${this.#name}{${labels}} ${value}`);
+    return lines.join("\n");
+  }
+}
+
+type Timing = { readonly perBucket: number[]; sum: number; count: number };
+
+export class Timings {
+  readonly #name: string;
+  readonly #help: string;
+  readonly #bounds: readonly number[];
+  readonly #timings = new Map<string, Timing>();
+
+  constructor(name: string, help: string, bounds: readonly number[]) {
+    this.#name = name;
+    this.#help = help;
+    this.#bounds = bounds;
+  }
+
+  observe(labels: string, seconds: number): void {
+    const timing = this.#timings.get(labels) ?? this.begin(labels);
+    timing.sum += seconds;
+    timing.count += 1;
+    let place = 0;
+    for (const bound of this.#bounds) {
+      if (seconds <= bound) break;
+      place += 1;
+    }
+    timing.perBucket[place] = (timing.perBucket[place] ?? 0) + 1;
+  }
+
+  text(): string {
+    const lines = head(this.#name, this.#help, "histogram");
+    for (const [labels, { perBucket, sum, count }] of this.#timings) {
+      const more = labels === "" ? "" : `,${labels}`;
+      let below = 0;
+      for (const [place, bound] of this.#bounds.entries()) {
+        below += perBucket[place] ?? 0;
+        lines.push(`${this.#name}_bucket{le="${bound}"${more}} ${below}`);
+      }
+      const own = labels === "" ? "" : `{${labels}}`;
+      lines.push(`${this.#name}_bucket{le="+Inf"${more}} ${count}`);
+      lines.push(`${this.#name}_sum${own} ${sum}`, `${this.#name}_count${own} ${count}`);
+    }
+    return lines.join("\n");
+  }
+
+  /** A series that stands at zero before anything was seen. */
+  begin(labels: string): Timing {
+    const timing = { perBucket: Array<number>(this.#bounds.length + 1).fill(0), sum: 0, count: 0 };
+    this.#timings.set(labels, timing);
+    return timing;
+  }
+}
+
+function head(name: string, help: string, type: string): string[] {
+  return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`];
+}
