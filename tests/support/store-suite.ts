@@ -130,6 +130,7 @@ function ledgerTests(current: () => Store): void {
     expect(await ledger.post(topup("t1", 10n))).toBe(true);
     expect(await ledger.post(topup("t1", 10n))).toBe(false);
     expect(await ledger.post(topup("t1", 99n))).toBe(false);
+    expect(await ledger.post(topup("t1", 10n, 5))).toBe(false);
     expect(await ledger.wallets()).toEqual([{ workspaceId: "ws_1", currency: "EUR", balanceNanos: 10n }]);
     expect(await ledger.wallet("ws_2")).toBeUndefined();
     expect(await ledger.audit()).toEqual([]);

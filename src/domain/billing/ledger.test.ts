@@ -7,8 +7,10 @@ import {
   assertBalanced,
   chargeOf,
   chargeOfRecord,
+  entriesOf,
   type Transaction,
   topupOf,
+  transferOf,
   UnbalancedTransaction,
 } from "./ledger.ts";
 
@@ -30,6 +32,28 @@ describe("transactions", () => {
       { ...rest, entries: from && to ? [from, { ...to, currency: "USD" }] : [] },
     ];
     for (const transaction of broken) expect(() => assertBalanced(transaction)).toThrow(UnbalancedTransaction);
+  });
+
+  test("BILL-01 a transaction is kept as one amount between two accounts, and comes back as the same entries", () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: 0n, max: 2n ** 63n - 1n }), (nanos) => {
+        for (const make of [chargeOf, topupOf]) {
+          const transaction = make({ ...posting, nanos });
+          const mirrored = { ...transaction, entries: transaction.entries.toReversed() };
+          expect(entriesOf(transferOf(transaction), "ws_1")).toEqual(transaction.entries);
+          if (nanos > 0n) expect(transferOf(mirrored)).toEqual(transferOf(transaction));
+        }
+      }),
+    );
+  });
+
+  test("BILL-01 what is no amount between two accounts of one workspace is refused, balanced or not", () => {
+    const good = topupOf({ ...posting, nanos: 5n });
+    const [from, to] = good.entries;
+    if (from === undefined || to === undefined) throw new Error("a top-up has two entries");
+    const refused = [[], [from], [from, to, { ...to, nanos: 0n }], [from, { ...to, account: from.account }]];
+    for (const entries of [...refused, [from, { ...to, workspaceId: "ws_2" }], [from, { ...to, nanos: 4n }]])
+      expect(() => transferOf({ ...good, entries })).toThrow();
   });
 
   test("BILL-01 a charge lowers the wallet, a top-up raises it", () => {

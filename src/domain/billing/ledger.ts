@@ -42,6 +42,39 @@ export function assertBalanced(transaction: Transaction): void {
   for (const sum of sums.values()) if (sum !== 0n) throw new UnbalancedTransaction(transaction.id, sum);
 }
 
+/** A transaction as it is kept: one amount on its way from one account of a workspace to another. */
+export type Transfer = {
+  readonly from: Account;
+  readonly to: Account;
+  readonly currency: string;
+  /** Never negative. */
+  readonly nanos: bigint;
+};
+
+/** The only kind of transaction there is. Anything else, balanced or not, is refused. */
+export function transferOf(transaction: Transaction): Transfer {
+  assertBalanced(transaction);
+  const [first, second, ...others] = transaction.entries;
+  const isTransfer =
+    first !== undefined &&
+    second !== undefined &&
+    others.length === 0 &&
+    first.account !== second.account &&
+    [first, second].every(({ workspaceId }) => workspaceId === transaction.workspaceId);
+  if (!isTransfer)
+    throw new RangeError(`ledger transaction ${transaction.id} is not between two accounts of a workspace`);
+  const [from, to] = first.nanos <= 0n ? [first, second] : [second, first];
+  return { from: from.account, to: to.account, currency: to.currency, nanos: to.nanos };
+}
+
+export function entriesOf(transfer: Transfer, workspaceId: string): Entry[] {
+  const { from, to, currency, nanos } = transfer;
+  return [
+    { account: from, workspaceId, currency, nanos: -nanos },
+    { account: to, workspaceId, currency, nanos },
+  ];
+}
+
 type Posting = {
   id: string;
   workspaceId: string;
@@ -54,18 +87,8 @@ type Posting = {
 
 function between(kind: TransactionKind, from: Account, to: Account, posting: Posting): Transaction {
   const { id, workspaceId, currency, nanos, createdAtMs, note = null, detail = null } = posting;
-  return {
-    id,
-    kind,
-    workspaceId,
-    createdAtMs,
-    note,
-    detail,
-    entries: [
-      { account: from, workspaceId, currency, nanos: -nanos },
-      { account: to, workspaceId, currency, nanos },
-    ],
-  };
+  const entries = entriesOf({ from, to, currency, nanos }, workspaceId);
+  return { id, kind, workspaceId, createdAtMs, note, detail, entries };
 }
 
 export const chargeOf = (posting: Posting): Transaction => between("charge", "wallet", "revenue", posting);

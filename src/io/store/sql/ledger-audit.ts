@@ -1,4 +1,5 @@
 import { type Kysely, sql } from "kysely";
+import { ACCOUNTS } from "../../../domain/billing/ledger.ts";
 import type { Database } from "./schema.ts";
 
 /** How many broken rows of one kind are named: enough to begin with. */
@@ -6,7 +7,13 @@ const NAMED_MAX = 20;
 
 /** The invariants of the books, asked of the data itself. Each sentence is one that does not hold. */
 export async function auditLedger(db: Kysely<Database>): Promise<string[]> {
-  const found = await Promise.all([wholeSums(db), transactionSums(db), walletSums(db), requestsWithoutCharge(db)]);
+  const found = await Promise.all([
+    wholeSums(db),
+    oddTransfers(db),
+    repeatedIds(db),
+    walletSums(db),
+    requestsWithoutCharge(db),
+  ]);
   return found.flat();
 }
 
@@ -17,11 +24,24 @@ async function wholeSums(db: Kysely<Database>): Promise<string[]> {
   return rows.map((row) => `all ledger entries in ${row.currency} sum to ${row.sum_nanos}, not to zero`);
 }
 
-async function transactionSums(db: Kysely<Database>): Promise<string[]> {
-  const { rows } = await sql<{ transaction_id: string; sum_nanos: bigint }>`
-    select transaction_id, sum(amount_nanos) as sum_nanos from ledger_entries
-    group by transaction_id, currency having sum(amount_nanos) <> 0 limit ${sql.lit(NAMED_MAX)}`.execute(db);
-  return rows.map((row) => `ledger transaction ${row.transaction_id} sums to ${row.sum_nanos}, not to zero`);
+/** A row cannot be out of balance, but it can be no transfer. The engine refuses those too, unless told not to. */
+async function oddTransfers(db: Kysely<Database>): Promise<string[]> {
+  const accounts = sql.join(ACCOUNTS.map((account) => sql.lit(account)));
+  const { rows } = await sql<{ id: string; from_account: string; to_account: string; moved_nanos: bigint }>`
+    select id, from_account, to_account, moved_nanos from ledger_transactions
+    where moved_nanos < 0 or from_account = to_account
+      or from_account not in (${accounts}) or to_account not in (${accounts})
+    limit ${sql.lit(NAMED_MAX)}`.execute(db);
+  return rows.map(
+    (row) => `ledger transaction ${row.id} moves ${row.moved_nanos} from ${row.from_account} to ${row.to_account}`,
+  );
+}
+
+async function repeatedIds(db: Kysely<Database>): Promise<string[]> {
+  const { rows } = await sql<{ id: string; times: number }>`
+    select id, count(*) as times from ledger_transactions
+    group by id having count(*) > 1 limit ${sql.lit(NAMED_MAX)}`.execute(db);
+  return rows.map((row) => `ledger transaction ${row.id} was written ${row.times} times`);
 }
 
 async function walletSums(db: Kysely<Database>): Promise<string[]> {
@@ -45,11 +65,11 @@ async function walletSums(db: Kysely<Database>): Promise<string[]> {
 
 async function requestsWithoutCharge(db: Kysely<Database>): Promise<string[]> {
   const { rows } = await sql<{ id: string; charge_nanos: bigint; posted_nanos: bigint | null }>`
-    select requests.id, requests.charge_nanos, ledger_entries.amount_nanos as posted_nanos
-    from requests left join ledger_entries
-      on ledger_entries.transaction_id = 'charge:' || requests.id and ledger_entries.account = 'wallet'
-    where requests.charge_nanos <> 0 and (ledger_entries.amount_nanos is null
-      or ledger_entries.amount_nanos <> -requests.charge_nanos)
+    select requests.id, requests.charge_nanos, -posted.moved_nanos as posted_nanos
+    from requests left join ledger_transactions as posted
+      on posted.workspace_id = requests.workspace_id and posted.created_at_ms = requests.created_at_ms
+      and posted.id = 'charge:' || requests.id and posted.from_account = 'wallet'
+    where requests.charge_nanos <> 0 and (posted.id is null or posted.moved_nanos <> requests.charge_nanos)
     limit ${sql.lit(NAMED_MAX)}`.execute(db);
   return rows.map(
     (row) => `request ${row.id} cost ${row.charge_nanos}, the ledger has ${row.posted_nanos ?? "nothing"}`,

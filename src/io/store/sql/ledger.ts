@@ -2,10 +2,12 @@ import { type Kysely, type Transaction as SqlTransaction, sql } from "kysely";
 import { z } from "zod";
 import {
   ACCOUNTS,
-  assertBalanced,
   type Entry,
+  entriesOf,
   type LedgerStore,
   type Transaction,
+  type Transfer,
+  transferOf,
   type WalletRow,
 } from "../../../domain/billing/ledger.ts";
 import { auditLedger } from "./ledger-audit.ts";
@@ -16,8 +18,8 @@ import { StoreError } from "./store-error.ts";
 export function ledgerStore(db: Kysely<Database>): LedgerStore {
   return {
     async post(transaction) {
-      assertBalanced(transaction);
-      return db.transaction().execute((session) => postIn(session, transaction));
+      const transfer = transferOf(transaction);
+      return db.transaction().execute((session) => postIn(session, transaction, transfer));
     },
 
     async wallets() {
@@ -47,41 +49,36 @@ export function ledgerStore(db: Kysely<Database>): LedgerStore {
         .limit(size + 1)
         .execute();
       const { page, next } = cutPage(rows, size, (row) => ({ atMs: row.created_at_ms, id: row.id }));
-      const entries = await entriesOf(
-        db,
-        page.map(({ id }) => id),
-      );
-      return { rows: page.map((row) => toTransaction(row, entries.get(row.id) ?? [])), next };
+      return { rows: page.map(toTransaction), next };
     },
 
     audit: () => auditLedger(db),
   };
 }
 
-async function postIn(session: SqlTransaction<Database>, transaction: Transaction): Promise<boolean> {
+async function postIn(
+  session: SqlTransaction<Database>,
+  transaction: Transaction,
+  { from, to, currency, nanos }: Transfer,
+): Promise<boolean> {
   const { id, kind, workspaceId, createdAtMs, note, detail } = transaction;
   const inserted = await session
     .insertInto("ledger_transactions")
     .values({
-      id,
-      kind,
       workspace_id: workspaceId,
       created_at_ms: createdAtMs,
+      id,
+      kind,
+      from_account: from,
+      to_account: to,
+      currency,
+      moved_nanos: nanos,
       note,
       detail: detail ? JSON.stringify(detail) : null,
     })
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirst();
   if (inserted.numInsertedOrUpdatedRows === 0n) return false;
-  const rows = transaction.entries.map((entry, place) => ({
-    transaction_id: id,
-    place,
-    account: entry.account,
-    workspace_id: entry.workspaceId,
-    currency: entry.currency,
-    amount_nanos: entry.nanos,
-  }));
-  if (rows.length > 0) await session.insertInto("ledger_entries").values(rows).execute();
   for (const entry of transaction.entries) if (entry.account === "wallet") await moveWallet(session, entry);
   return true;
 }
@@ -106,31 +103,13 @@ const account = z.enum(ACCOUNTS);
 const kind = z.enum(["charge", "topup", "promotion", "refund", "adjustment"]);
 const detailObject = z.record(z.string(), z.unknown());
 
-async function entriesOf(db: Kysely<Database>, ids: readonly string[]): Promise<Map<string, Entry[]>> {
-  const found = new Map<string, Entry[]>();
-  if (ids.length === 0) return found;
-  const rows = await db
-    .selectFrom("ledger_entries")
-    .selectAll()
-    .where("transaction_id", "in", ids)
-    .orderBy("transaction_id")
-    .orderBy("place")
-    .execute();
-  for (const row of rows) {
-    const entry: Entry = {
-      account: account.parse(row.account),
-      workspaceId: row.workspace_id,
-      currency: row.currency,
-      nanos: row.amount_nanos,
-    };
-    const known = found.get(row.transaction_id);
-    if (known === undefined) found.set(row.transaction_id, [entry]);
-    else known.push(entry);
-  }
-  return found;
-}
-
-function toTransaction(row: Database["ledger_transactions"], entries: readonly Entry[]): Transaction {
+function toTransaction(row: Database["ledger_transactions"]): Transaction {
+  const transfer = {
+    from: account.parse(row.from_account),
+    to: account.parse(row.to_account),
+    currency: row.currency,
+    nanos: row.moved_nanos,
+  };
   return {
     id: row.id,
     kind: kind.parse(row.kind),
@@ -138,7 +117,7 @@ function toTransaction(row: Database["ledger_transactions"], entries: readonly E
     createdAtMs: row.created_at_ms,
     note: row.note,
     detail: row.detail === null ? null : detailObject.parse(JSON.parse(row.detail)),
-    entries,
+    entries: entriesOf(transfer, row.workspace_id),
   };
 }
 

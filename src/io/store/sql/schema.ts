@@ -32,19 +32,26 @@ export type Database = {
     rotated_from: string | null;
   };
   wallets: { workspace_id: string; currency: string; balance_nanos: bigint };
+  /** What leaves one account and reaches the other. */
   ledger_transactions: {
-    id: string;
-    kind: string;
     workspace_id: string;
     created_at_ms: number;
+    id: string;
+    kind: string;
+    from_account: string;
+    to_account: string;
+    currency: string;
+    moved_nanos: bigint;
     note: string | null;
     detail: string | null;
   };
+  /** A view: each transaction seen from both of its accounts. */
   ledger_entries: {
     transaction_id: string;
     place: number;
     account: string;
     workspace_id: string;
+    created_at_ms: number;
     currency: string;
     amount_nanos: bigint;
   };

@@ -44,24 +44,29 @@ export function foundation({ integer, keyed, plain, appendOnly }: Ddl): string[]
       currency text not null,
       balance_nanos ${integer} not null
     ) ${keyed}`,
+    // A movement of money is one row with two ends: whatever one account loses the other gains, by construction.
     `create table ledger_transactions (
-      id text not null primary key,
-      kind text not null,
       workspace_id text not null,
       created_at_ms ${integer} not null,
-      note text,
-      detail text
-    ) ${keyed}`,
-    "create index ledger_transactions_by_time on ledger_transactions (workspace_id, created_at_ms, id)",
-    `create table ledger_entries (
-      transaction_id text not null references ledger_transactions (id),
-      place ${integer} not null,
-      account text not null,
-      workspace_id text not null,
+      id text not null,
+      kind text not null,
+      from_account text not null,
+      to_account text not null check (to_account <> from_account),
       currency text not null,
-      amount_nanos ${integer} not null,
-      primary key (transaction_id, place)
+      moved_nanos ${integer} not null check (moved_nanos >= 0),
+      note text,
+      detail text,
+      primary key (workspace_id, created_at_ms, id)
     ) ${keyed}`,
+    // A charge has workspace and time of its request, so its primary key alone keeps it from being written twice. What
+    // is sent by hand may come again at another time: there the id decides.
+    "create unique index ledger_transactions_by_id on ledger_transactions (id) where kind <> 'charge'",
+    `create view ledger_entries as
+      select id as transaction_id, 0 as place, from_account as account, workspace_id, created_at_ms, currency,
+        -moved_nanos as amount_nanos from ledger_transactions
+      union all
+      select id as transaction_id, 1 as place, to_account as account, workspace_id, created_at_ms, currency,
+        moved_nanos as amount_nanos from ledger_transactions`,
     `create table requests (
       id text not null primary key,
       workspace_id text not null,
@@ -108,7 +113,6 @@ export function foundation({ integer, keyed, plain, appendOnly }: Ddl): string[]
     "create index audit_log_by_time on audit_log (at_ms, id)",
     `create table meta (name text not null primary key, value text not null) ${keyed}`,
     ...appendOnly("ledger_transactions"),
-    ...appendOnly("ledger_entries"),
     ...appendOnly("audit_log"),
   ];
 }

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import { assertBalanced, chargeOfRecord, type Transaction } from "../../../../domain/billing/ledger.ts";
+import { chargeOfRecord, type Transaction, transferOf } from "../../../../domain/billing/ledger.ts";
 import type { RequestRecord } from "../../../../domain/record/record.ts";
 import { DailyFold, type DailyUsage } from "../../../../domain/record/rollup.ts";
 import { StoreError } from "../store-error.ts";
@@ -56,8 +56,9 @@ const DAILY_SUMS = [
 
 function prepareWriters(db: DatabaseSync) {
   const request = db.prepare("insert into requests values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing");
-  const transaction = db.prepare("insert into ledger_transactions values (?, ?, ?, ?, ?, ?) on conflict do nothing");
-  const entry = db.prepare("insert into ledger_entries values (?, ?, ?, ?, ?, ?)");
+  const transaction = db.prepare(
+    "insert into ledger_transactions values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
+  );
   const wallet = db.prepare(
     `insert into wallets values (?, ?, ?) on conflict do update
      set balance_nanos = balance_nanos + excluded.balance_nanos where currency = excluded.currency`,
@@ -85,21 +86,21 @@ function prepareWriters(db: DatabaseSync) {
       return changes !== 0;
     },
     transaction(posting: Transaction): boolean {
-      assertBalanced(posting);
+      const { from, to, currency, nanos } = transferOf(posting);
       const { id, kind, workspaceId, createdAtMs, note, detail } = posting;
       const { changes } = transaction.run(
-        id,
-        kind,
         workspaceId,
         Math.trunc(createdAtMs),
+        id,
+        kind,
+        from,
+        to,
+        currency,
+        nanos,
         note,
         detail ? JSON.stringify(detail) : null,
       );
-      if (changes === 0) return false;
-      let place = 0;
-      for (const { account, workspaceId: owner, currency, nanos } of posting.entries)
-        entry.run(id, place++, account, owner, currency, nanos);
-      return true;
+      return changes !== 0;
     },
     wallet(name: string, nanos: bigint): void {
       const [currency = "", ...workspaceId] = name.split(" ");

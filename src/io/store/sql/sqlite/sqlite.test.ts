@@ -67,7 +67,7 @@ describe("the file itself", () => {
     const folder = await filledFolder();
     onFile(folder, (db) => {
       db.exec("pragma recursive_triggers = on");
-      for (const table of ["ledger_transactions", "ledger_entries", "audit_log"]) {
+      for (const table of ["ledger_transactions", "audit_log"]) {
         expect(() => db.exec(`update ${table} set workspace_id = 'other'`), table).toThrow("append only");
         expect(() => db.exec(`delete from ${table}`), table).toThrow("append only");
         expect(() => db.exec(`replace into ${table} select * from ${table}`), table).toThrow("append only");
@@ -75,19 +75,41 @@ describe("the file itself", () => {
     });
   });
 
+  test("BILL-01 the entries that SQL shows sum to zero, and those of a wallet to its balance", async () => {
+    const folder = await filledFolder();
+    const sums = onFile(folder, (db) =>
+      db
+        .prepare("select account, sum(amount_nanos) as sum from ledger_entries group by account order by account")
+        .all(),
+    );
+    expect(sums.map(({ account, sum }) => [account, sum])).toEqual([
+      ["revenue", 30],
+      ["topup_clearing", -100],
+      ["wallet", 70],
+    ]);
+  });
+
   test("BILL-01 the audit names what was broken behind the store's back", async () => {
     const folder = await filledFolder();
     onFile(folder, (db) => {
       db.exec("update wallets set balance_nanos = balance_nanos + 1");
-      db.exec("insert into ledger_transactions values ('bad', 'charge', 'ws_1', 1, null, null)");
-      db.exec("insert into ledger_entries values ('bad', 0, 'revenue', 'ws_1', 'EUR', 5)");
+      const insert = "insert into ledger_transactions values ('ws_1', 2, ";
+      const same = `${insert} 'same', 'charge', 'revenue', 'revenue', 'EUR', 5, null, null)`;
+      const back = `${insert} 'back', 'charge', 'promotion', 'revenue', 'EUR', -5, null, null)`;
+      for (const statement of [same, back]) expect(() => db.exec(statement)).toThrow("CHECK constraint failed");
+      db.exec("pragma ignore_check_constraints = on");
+      for (const statement of [same, back]) db.exec(statement);
+      db.exec(`${insert} 'where', 'charge', 'promotion', 'nowhere', 'EUR', 5, null, null)`);
+      db.exec(`${insert} 'charge:r1', 'charge', 'wallet', 'revenue', 'EUR', 30, null, null)`);
       db.exec("update requests set charge_nanos = 31");
     });
     const store = await openSqlite(folder, systemClock);
     expect(await store.ledger.audit()).toEqual([
-      "all ledger entries in EUR sum to 5, not to zero",
-      "ledger transaction bad sums to 5, not to zero",
-      "the wallet of ws_1 says 71, its ledger entries say 70",
+      "ledger transaction back moves -5 from promotion to revenue",
+      "ledger transaction same moves 5 from revenue to revenue",
+      "ledger transaction where moves 5 from promotion to nowhere",
+      "ledger transaction charge:r1 was written 2 times",
+      "the wallet of ws_1 says 71, its ledger entries say 40",
       "request r1 cost 31, the ledger has -30",
     ]);
     await store.close();
