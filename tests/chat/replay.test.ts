@@ -64,6 +64,26 @@ function requestOf(interaction: Interaction): Record<string, unknown> {
   return { ...objectOf(interaction.request.json), model: MODEL };
 }
 
+/** What a recording has that is not of the dialect, said as the dialect says it. */
+function inDialect(choices: readonly Json[], form: "delta" | "message", id: string): Json[] {
+  return choices.map((choice) => {
+    const { reasoning, ...said } = choice[form];
+    if (reasoning) said.reasoning_content = reasoning;
+    if (Array.isArray(said.content)) {
+      const [first, second] = said.content;
+      const thoughts = first.thinking?.map(({ text }: Json) => text).join("");
+      if (thoughts) said.reasoning_content = thoughts;
+      said.content = (thoughts === undefined ? first : second)?.text ?? "";
+    }
+    if (form === "message" && said.tool_calls)
+      said.tool_calls = said.tool_calls.map((call: Json, at: number) => ({
+        ...call,
+        id: call.id || `call_${id.slice(-24)}_${at}`,
+      }));
+    return { ...choice, [form]: said };
+  });
+}
+
 async function expectBooked(requestId: string, used: Recording["used"]): Promise<number> {
   const nanos = costNanos("deepinfra", used);
   const row = await scene.row(requestId);
@@ -86,7 +106,12 @@ function expectedChunks(recording: readonly Json[], id: string, cost: number, ou
   const usage = { ...last.usage, completion_tokens: output, cost, currency: "EUR" };
   const chunks = recording
     .filter((chunk) => chunk.usage == null || chunk.choices.length > 0)
-    .map(({ usage: figures, ...chunk }) => ({ ...chunk, ...(figures === null ? { usage: null } : {}), id }));
+    .map(({ usage: figures, choices, ...chunk }) => ({
+      ...chunk,
+      choices: inDialect(choices, "delta", id),
+      ...(figures === null ? { usage: null } : {}),
+      id,
+    }));
   return [...chunks, last.choices.length > 0 ? { choices: [], usage } : { ...last, id, usage }];
 }
 
@@ -96,7 +121,7 @@ describe.skipIf(!fixturesPresent)("recorded traffic of real providers", () => {
   });
 
   test.each(WHOLE)(
-    "CHAT-01 CHAT-07 $name, exchange $at: the answer is the recorded one but for id and cost",
+    "CHAT-01 CHAT-07 $name, exchange $at: the answer is the recorded one but for id, cost and what is not of the dialect",
     async (recording) => {
       const interaction = recorded(recording);
       const request = requestOf(interaction);
@@ -110,12 +135,17 @@ describe.skipIf(!fixturesPresent)("recorded traffic of real providers", () => {
         prompt_tokens_details: { cached_tokens: recording.used.cached ?? 0, cache_write_tokens: 0 },
         completion_tokens_details: { reasoning_tokens: recording.used.reasoning ?? 0 },
       };
-      expect(body).toEqual({ ...answer, id: body.id, usage: { ...details, ...answer.usage, cost, currency: "EUR" } });
+      expect(body).toEqual({
+        ...answer,
+        id: body.id,
+        choices: inDialect(answer.choices, "message", body.id),
+        usage: { ...details, ...answer.usage, cost, currency: "EUR" },
+      });
     },
   );
 
   test.each(STREAMED)(
-    "CHAT-01 CHAT-06 CHAT-07 $name, exchange $at: the stream is the recorded one but for id, usage and cost",
+    "CHAT-01 CHAT-06 CHAT-07 $name, exchange $at: the stream is the recorded one but for id, usage, cost and what is not of the dialect",
     async (recording) => {
       const interaction = recorded(recording);
       for (const slices of ["whole", "bytes"]) {

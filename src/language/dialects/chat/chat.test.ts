@@ -218,7 +218,7 @@ test("only the top-level id of a frame changes, never a tool call's", () => {
     choices: [
       {
         index: 0,
-        delta: { tool_calls: [{ index: 0, id: "up-1", function: { name: "f", arguments: "" } }] },
+        delta: { tool_calls: [{ index: 0, id: "up-1", type: "function", function: { name: "f", arguments: "" } }] },
         finish_reason: null,
       },
     ],

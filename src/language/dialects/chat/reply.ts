@@ -1,16 +1,18 @@
 import { isJsonObject, type JsonObject, parseJsonObject, patchMembers } from "../../../kit/json.ts";
 import type { ShownCost, WholeAnswer } from "../../canon/answer.ts";
 import type { Usage } from "../../canon/usage.ts";
+import { isGivenUp, Mender } from "./mend.ts";
 import { decodeUsage } from "./usage.ts";
 
-/** The provider's bytes with our id, and the cost beside its usage; undefined when they are not an answer of this dialect. */
+/** The provider's bytes with our id, the cost beside its usage and what is not of the dialect put right; undefined when they are not an answer of this dialect. */
 export function decodeReply(bytes: Buffer, ownId: string): WholeAnswer | undefined {
   const body = parseJsonObject(bytes);
   if ("problem" in body) return undefined;
   const { choices, id, usage } = body.value;
-  if (!Array.isArray(choices) || choices.length === 0) return undefined;
+  if (!Array.isArray(choices) || choices.length === 0 || isGivenUp(choices)) return undefined;
+  const mended = new Mender(ownId, "message").mend(choices);
   let outputChars = 0;
-  for (const choice of choices) {
+  for (const choice of mended ?? choices) {
     if (!isJsonObject(choice) || !isJsonObject(choice["message"])) return undefined;
     outputChars += messageChars(choice["message"]);
   }
@@ -21,6 +23,7 @@ export function decodeReply(bytes: Buffer, ownId: string): WholeAnswer | undefin
     render: (counted, shown) =>
       patchMembers(body, [
         { key: "id", json: JSON.stringify(ownId) },
+        ...(mended === undefined ? [] : [{ key: "choices", json: JSON.stringify(mended) }]),
         { key: "usage", json: JSON.stringify(encodeUsage(usage, counted, shown)) },
       ]),
   };

@@ -3,15 +3,18 @@ import type { AnswerStream, Piece, ShownCost } from "../../canon/answer.ts";
 import type { Usage } from "../../canon/usage.ts";
 import type { Frame } from "../dialect.ts";
 import { decodeProblem } from "./errors.ts";
+import { isGivenUp, Mender } from "./mend.ts";
 import { encodeUsage, messageChars } from "./reply.ts";
 import { decodeUsage } from "./usage.ts";
 
 const END_OF_STREAM = "data: [DONE]\n\n";
+const GIVEN_UP = "the model gave its answer up";
 
-/** Reads a stream of this dialect and rewrites only the top-level id of each frame. */
+/** Reads a stream of this dialect and rewrites the top-level id of each frame, and what is not of the dialect. */
 export class DirectStream implements AnswerStream {
   readonly #ownId: string;
   readonly #includeUsage: boolean;
+  readonly #mender: Mender;
   #usage: Usage | undefined;
   #wireUsage: unknown;
   #held: { readonly chunk: JsonObject; readonly data: string } | undefined;
@@ -24,6 +27,7 @@ export class DirectStream implements AnswerStream {
   constructor(ownId: string, includeUsage: boolean) {
     this.#ownId = ownId;
     this.#includeUsage = includeUsage;
+    this.#mender = new Mender(ownId, "delta");
   }
 
   get usage(): Usage | undefined {
@@ -52,13 +56,33 @@ export class DirectStream implements AnswerStream {
   #parse(frame: Frame): Piece {
     const chunk = parseChunk(frame.data);
     if (chunk === undefined) return { is: "garbage" };
-    if (isJsonObject(chunk["error"]) || frame.event === "error")
+    if (isJsonObject(chunk["error"]) || typeof chunk["error"] === "string" || frame.event === "error")
       return { is: "problem", problem: decodeProblem(chunk, null) };
-    if (!Array.isArray(chunk["choices"])) return { is: "garbage" };
+    const { choices } = chunk;
+    if (!Array.isArray(choices)) return this.#readBare(chunk);
+    if (isGivenUp(choices)) return { is: "problem", problem: decodeProblem({ message: GIVEN_UP }, null) };
     if (this.#upstreamId === null && typeof chunk["id"] === "string" && chunk["id"] !== "")
       this.#upstreamId = chunk["id"];
     this.#head ??= chunk;
-    const { chars, finishes } = this.#readChoices(chunk["choices"]);
+    const mended = this.#mender.mend(choices);
+    if (mended === undefined) return this.#readChunk(chunk, choices, frame);
+    const data = patched(frame.data, "choices", JSON.stringify(mended));
+    // The name of the event keeps it from being the pattern of those that follow.
+    return this.#readChunk({ ...chunk, choices: mended }, mended, { event: "mended", data });
+  }
+
+  /** Some servers leave the empty list of choices out of the frame with their figures. */
+  #readBare({ choices, usage }: JsonObject): Piece {
+    if (choices != null || (choices === undefined && usage == null)) return { is: "garbage" };
+    if (usage != null) {
+      this.#usage = decodeUsage(usage) ?? this.#usage;
+      this.#wireUsage = usage;
+    }
+    return { is: "figures" };
+  }
+
+  #readChunk(chunk: JsonObject, choices: readonly unknown[], frame: Frame): Piece {
+    const { chars, finishes } = this.#readChoices(choices);
     this.#outputChars += chars;
     if (finishes) this.#finished = true;
     if (chunk["usage"] != null) return this.#readUsage(chunk, frame.data, chars, finishes);
