@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { fault } from "../contract/faults.ts";
+import { type Fault, fault } from "../contract/faults.ts";
 import type { Intake } from "../contract/route.ts";
 
 export type BodyLimits = { readonly jsonMaxBytes: number; readonly uploadMaxBytes: number };
@@ -15,23 +15,17 @@ export function awaitsContinue(request: IncomingMessage): boolean {
  * Reads the body under its cap; a length that is announced too large is refused before a byte is read. `wanted` is
  * called once the body is about to be read.
  */
-export async function readBody(
+export function readBody(
   request: IncomingMessage,
   intake: Intake,
   limits: BodyLimits,
   wanted: () => void,
 ): Promise<Buffer> {
-  const maxBytes = intake === "multipart" ? limits.uploadMaxBytes : limits.jsonMaxBytes;
-  const announced = Number(request.headers["content-length"] ?? 0);
-  if (announced > maxBytes) throw tooLarge(maxBytes);
-  wanted();
-  const bytes = await collect(request, maxBytes);
-  checkType(request, intake, bytes.length);
-  return bytes;
-}
-
-function collect(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
+    const maxBytes = intake === "multipart" ? limits.uploadMaxBytes : limits.jsonMaxBytes;
+    const announced = Number(request.headers["content-length"] ?? 0);
+    if (announced > maxBytes) throw tooLarge(maxBytes);
+    wanted();
     const chunks: Buffer[] = [];
     let bytes = 0;
     const take = (chunk: Buffer) => {
@@ -47,29 +41,29 @@ function collect(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
     };
     request.on("data", take);
     request.on("end", () => {
+      const wrong = typeFault(request, intake, bytes);
       const [only] = chunks;
-      resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks));
+      if (wrong !== undefined) reject(wrong);
+      else resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks));
     });
-    request.on("error", () =>
-      reject(fault("invalid_request", { message: "The request ended before its body was whole." })),
-    );
+    const broken = () => reject(fault("invalid_request", { message: "The request ended before its body was whole." }));
+    request.on("error", broken);
     request.on("close", () => {
-      if (!request.complete)
-        reject(fault("invalid_request", { message: "The request ended before its body was whole." }));
+      if (!request.complete) broken();
     });
   });
 }
 
 /** Clients that send JSON without saying so are believed; clients that say something else are not. */
-function checkType(request: IncomingMessage, intake: Intake, bytes: number): void {
+function typeFault(request: IncomingMessage, intake: Intake, bytes: number): Fault | undefined {
   const coding = request.headers["content-encoding"] ?? "identity";
   if (bytes > 0 && coding.toLowerCase() !== "identity")
-    throw fault("unsupported_media_type", {
+    return fault("unsupported_media_type", {
       message: "Compressed bodies are not read here. Send the body without `Content-Encoding`.",
     });
   const type = request.headers["content-type"];
-  if (intake !== "json" || type === undefined || bytes === 0 || JSON_TYPE.test(type)) return;
-  throw fault("unsupported_media_type", {
+  if (intake !== "json" || type === undefined || bytes === 0 || JSON_TYPE.test(type)) return undefined;
+  return fault("unsupported_media_type", {
     message: "This endpoint reads JSON. Send `Content-Type: application/json`.",
   });
 }

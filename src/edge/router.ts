@@ -17,7 +17,7 @@ const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({});
 
 /** Finds routes: fixed paths by one look-up, paths with parameters by their patterns. */
 export class Router {
-  readonly #fixed = new Map<string, Map<string, Match>>();
+  readonly #fixed = new Map<string, Map<string, Lookup>>();
   readonly #patterns: Compiled[] = [];
 
   constructor(routes: readonly Route[]) {
@@ -35,7 +35,7 @@ export class Router {
     const clean = path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
     const fixed = this.#fixed.get(clean);
     const hit = fixed?.get(wanted);
-    if (hit !== undefined) return { is: "found", match: hit };
+    if (hit !== undefined) return hit;
     const allow = new Set(fixed?.keys());
     for (const { route, pattern, names } of this.#patterns) {
       const found = pattern.exec(clean);
@@ -62,8 +62,8 @@ export class Router {
       this.#patterns.sort((a, b) => Number(a.route.path.includes("+}")) - Number(b.route.path.includes("+}")));
       return;
     }
-    const methods = this.#fixed.get(path) ?? new Map<string, Match>();
-    methods.set(route.method, { route, params: NO_PARAMS });
+    const methods = this.#fixed.get(path) ?? new Map<string, Lookup>();
+    methods.set(route.method, { is: "found", match: { route, params: NO_PARAMS } });
     this.#fixed.set(path, methods);
   }
 }

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Exchange, Handler } from "../app/exchange.ts";
 import { Fault, fault } from "../contract/faults.ts";
@@ -10,7 +11,8 @@ import type { AddressList } from "../kit/cidr.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { Ids } from "../kit/ids.ts";
 import { redacted } from "../kit/secret.ts";
-import { clientAddress } from "./address.ts";
+import { after, type Soon } from "../kit/soon.ts";
+import { clientAddress, peerAddress } from "./address.ts";
 import { authenticateKey, authenticateOperator, scopeFault } from "./authenticate.ts";
 import { awaitsContinue, type BodyLimits, readBody } from "./body.ts";
 import { answerByHand, HEADER_BYTES_MAX, malformedFault, noTunnel } from "./by-hand.ts";
@@ -20,6 +22,7 @@ import { internalFault, noHost, starting, tooManyFromAddress, unknownPath, wrong
 import { sendFault, sendReply } from "./respond.ts";
 import { type Match, Router } from "./router.ts";
 import { ResponseSink } from "./sink.ts";
+import { addRateHeaders, dropRateHeaders, overLimit } from "./window.ts";
 
 export type EdgeDeps = {
   readonly routes: readonly Route[];
@@ -55,10 +58,7 @@ export class Edge {
   readonly server: Server;
   readonly #deps: EdgeDeps;
   readonly #router: Router;
-  /** The answers each connection still owes: more than one when requests are pipelined. */
-  // Lists, not sets: a set that is filled and emptied for every request leaves a chain of dead tables behind, which
-  // keeps each answer alive until the next full collection.
-  readonly #answers = new WeakMap<Duplex, ServerResponse[]>();
+  readonly #connections = new WeakMap<Duplex, Connection>();
   #handlers: Readonly<Record<string, Handler>> | undefined;
   #running = 0;
   #draining = false;
@@ -133,29 +133,46 @@ export class Edge {
   async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
     this.#running += 1;
     const startedMs = this.#deps.clock.elapsedMs();
-    const call: Call = { request, response, startedMs, requestId: "", baseHeaders: {}, routeId: "unknown" };
-    const answers = this.#answers.get(request.socket) ?? [];
-    if (answers.push(response) === 1) this.#answers.set(request.socket, answers);
-    response.once("close", () => {
+    const call: Call = {
+      request,
+      response,
+      startedMs,
+      requestId: "",
+      baseHeaders: {},
+      routeId: "unknown",
+      sink: undefined,
+    };
+    const connection = this.#connectionOf(request.socket);
+    connection.answers.push(response);
+    response.on("close", () => {
       this.#running -= 1;
-      answers.splice(answers.indexOf(response), 1);
+      connection.answers.splice(connection.answers.indexOf(response), 1);
+      call.sink?.closed();
       this.#deps.answered(call.routeId, response.statusCode, this.#deps.clock.elapsedMs() - startedMs);
     });
     try {
-      await this.#answer(call);
+      await this.#answer(call, connection);
     } catch (error) {
       this.#refuse(call, error);
     }
   }
 
-  async #answer(call: Call): Promise<void> {
+  #connectionOf(socket: Socket): Connection {
+    const known = this.#connections.get(socket);
+    if (known !== undefined) return known;
+    const connection = { peer: peerAddress(socket), answers: [] };
+    this.#connections.set(socket, connection);
+    return connection;
+  }
+
+  #answer(call: Call, { peer }: Connection): Soon<void> {
     const { request, response } = call;
     const url = originForm(request.url ?? "/");
     const mark = url.indexOf("?");
     const path = mark < 0 ? url : url.slice(0, mark);
     const lookup = this.#router.find(request.method ?? "GET", path);
     this.#identify(call, lookup.is === "found" ? lookup.match.route : undefined);
-    const address = clientAddress(request, this.#deps.trustedProxies);
+    const address = clientAddress(request, peer, this.#deps.trustedProxies);
     const waitSeconds = this.#deps.ipLimit.take(address);
     if (request.headers.host === undefined && request.httpVersion === "1.1") throw noHost();
     if (lookup.is !== "unknown" && isPreflight(request)) {
@@ -165,7 +182,7 @@ export class Edge {
     if (lookup.is === "unknown") throw unknownPath(request.method ?? "GET", path);
     if (lookup.is === "wrong_method") throw wrongMethod(request.method ?? "", lookup.allow);
     if (waitSeconds !== undefined) throw tooManyFromAddress(waitSeconds);
-    await this.#handle(call, lookup.match, mark < 0 ? "" : url.slice(mark + 1), address);
+    return this.#handle(call, lookup.match, mark < 0 ? "" : url.slice(mark + 1), address);
   }
 
   #identify(call: Call, route: Route | undefined): void {
@@ -176,23 +193,24 @@ export class Edge {
     baseHeaders["x-request-id"] = requestId;
     baseHeaders["request-id"] = requestId;
     if (this.#draining) baseHeaders["connection"] = "close";
-    Object.assign(baseHeaders, corsHeaders(call.request, this.#deps.cors));
+    if (call.request.headers.origin !== undefined)
+      Object.assign(baseHeaders, corsHeaders(call.request, this.#deps.cors));
   }
 
-  async #handle(call: Call, { route, params }: Match, query: string, address: string): Promise<void> {
+  #handle(call: Call, { route, params }: Match, query: string, address: string): Soon<void> {
     if (this.#handlers === undefined) throw starting();
-    const { request, response } = call;
+    const { request } = call;
     const receivedAtMs = this.#deps.clock.nowMs();
     const principal = this.#authenticate(request, route, address, receivedAtMs);
-    const within = principal === undefined ? undefined : this.#window(call, principal, route);
-    // Refused by the window or not: whoever reads the body hears of it first.
-    within?.catch(() => undefined);
+    const refusal = principal === undefined ? undefined : this.#window(call, principal, route);
     const outside = principal === undefined ? undefined : scopeFault(principal, route);
-    if (outside !== undefined) {
-      // A refused call counts like any other; the scope answers first, whatever the window says.
-      await within?.catch(() => undefined);
-      throw outside;
-    }
+    // Refused or failed: not everyone waits for it.
+    const asked = refusal instanceof Promise ? refusal.catch(() => undefined) : undefined;
+    // A refused call counts like any other; the scope answers first, whatever the window says.
+    if (outside !== undefined)
+      return after(asked, () => {
+        throw outside;
+      });
     const exchange: Exchange = {
       requestId: call.requestId,
       route,
@@ -204,21 +222,43 @@ export class Edge {
       startedMs: call.startedMs,
       principal,
       baseHeaders: call.baseHeaders,
-      body: async () => {
-        if (awaitsContinue(request)) await within;
-        const reading = readBody(request, route.intake, this.#deps.bodyLimits, () => {
-          if (awaitsContinue(request)) response.writeContinue();
-        });
-        reading.catch(() => undefined);
-        await within;
-        return reading;
-      },
+      // Whoever reads the body hears first of a refusal by the window.
+      body: () => this.#body(call, route, refusal),
     };
-    if (route.intake === "none") await within;
+    if (route.intake !== "none") return this.#dispatch(call, route, exchange);
+    return after(refusal, (problem) => {
+      if (problem !== undefined) throw problem;
+      return this.#dispatch(call, route, exchange);
+    });
+  }
+
+  #dispatch(call: Call, route: Route, exchange: Exchange): Promise<void> {
+    const { request, response } = call;
     const handler = this.#handlers?.[route.id];
     if (handler === undefined) throw starting();
-    if (handler.kind === "streamed") await handler.handle(exchange, new ResponseSink(response));
-    else sendReply(request, response, await handler.handle(exchange), call.baseHeaders);
+    if (handler.kind === "streamed") {
+      call.sink = new ResponseSink(response);
+      return handler.handle(exchange, call.sink);
+    }
+    return handler.handle(exchange).then((reply) => sendReply(request, response, reply, call.baseHeaders));
+  }
+
+  /** The body, read while the window is asked; a refusal that is known is not preceded by any reading. */
+  #body(call: Call, { intake }: Route, refusal: Soon<Fault | undefined>): Promise<Buffer> {
+    const { request, response } = call;
+    if (refusal instanceof Fault) return Promise.reject(refusal);
+    const read = () =>
+      readBody(request, intake, this.#deps.bodyLimits, () => {
+        if (awaitsContinue(request)) response.writeContinue();
+      });
+    if (refusal === undefined) return read();
+    const reading = awaitsContinue(request) ? undefined : read();
+    // Refused by the window or not: its word comes first.
+    reading?.catch(() => undefined);
+    return refusal.then((problem) => {
+      if (problem !== undefined) throw problem;
+      return reading ?? read();
+    });
   }
 
   #authenticate(request: IncomingMessage, route: Route, address: string, nowMs: number): Principal | undefined {
@@ -228,30 +268,20 @@ export class Edge {
     return undefined;
   }
 
-  /** Counts the call where its route counts; says in any case how the window stands. */
-  async #window(call: Call, { key }: Principal, { counted }: Route): Promise<void> {
+  /** Counts the call where its route counts, and says in any case how the window stands; a fault where it is over. */
+  #window(call: Call, { key }: Principal, { counted }: Route): Soon<Fault | undefined> {
     const limit = key.rpm ?? this.#deps.rpmDefaults[key.environment];
     const { state } = this.#deps;
-    const verdict = await (counted ? state.window(key.id, limit) : state.look(key.id, limit));
-    const headers = {
-      "x-ratelimit-limit": String(verdict.limit),
-      "x-ratelimit-remaining": String(verdict.remaining),
-      "x-ratelimit-reset": String(Math.ceil(verdict.resetAtMs / 1000)),
-    };
-    Object.assign(call.baseHeaders, headers);
-    if (verdict.allowed || !counted) return;
-    const waitSeconds = Math.max(1, Math.ceil((verdict.resetAtMs - this.#deps.clock.nowMs()) / 1000));
-    throw fault("rate_limit_exceeded", {
-      message: `This key is over its limit of ${verdict.limit} requests a minute. Try again in ${waitSeconds} s.`,
-      headers: { ...headers, "retry-after": String(waitSeconds) },
+    return after(counted ? state.window(key.id, limit) : state.look(key.id, limit), (verdict) => {
+      addRateHeaders(call.baseHeaders, verdict);
+      return verdict.allowed || !counted ? undefined : overLimit(verdict, this.#deps.clock.nowMs());
     });
   }
 
   #refuse(call: Call, error: unknown): void {
     const { request, response, requestId, baseHeaders } = call;
     const problem = this.#discreet(error instanceof Fault ? error : internalFault(error));
-    // By these headers a caller tells the limit of its key from every other 429, which comes without them.
-    if (problem.status === 429) for (const name of RATE_HEADERS) delete baseHeaders[name];
+    if (problem.status === 429) dropRateHeaders(baseHeaders);
     if (problem.status >= 500) this.#deps.alarmed(problem, requestId);
     if (response.headersSent) response.destroy();
     else sendFault(request, response, problem, requestId, baseHeaders);
@@ -272,11 +302,19 @@ export class Edge {
 
   /** Not even HTTP: answered by hand on the socket, unless another answer is already on its way there. */
   #malformed(error: Error & { code?: string }, socket: Duplex): void {
-    const begun = (this.#answers.get(socket) ?? []).some((response) => response.headersSent);
+    const begun = (this.#connections.get(socket)?.answers ?? []).some((response) => response.headersSent);
     if (error.code === "ECONNRESET" || begun) socket.destroy();
     else answerByHand(socket, malformedFault(error.code), this.#deps.ids.next("req_"));
   }
 }
+
+type Connection = {
+  readonly peer: string;
+  /** The answers it still owes: more than one when requests are pipelined. */
+  // A list, not a set: a set that is filled and emptied for every request leaves a chain of dead tables behind, which
+  // keeps each answer alive until the next full collection.
+  readonly answers: ServerResponse[];
+};
 
 type Call = {
   readonly request: IncomingMessage;
@@ -285,12 +323,11 @@ type Call = {
   readonly baseHeaders: Record<string, string>;
   requestId: string;
   routeId: string;
+  sink: ResponseSink | undefined;
 };
 
 /** Handlers only read it. */
 const NO_QUERY = new URLSearchParams();
-
-const RATE_HEADERS = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"] as const;
 
 /** The id of an answer is the id of its request, in the form the dialect expects. */
 const ID_PREFIXES: Readonly<Record<string, string>> = { createChatCompletion: "chatcmpl-" };

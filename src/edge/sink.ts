@@ -9,11 +9,13 @@ export class ResponseSink implements Sink {
 
   constructor(response: ServerResponse) {
     this.#response = response;
-    response.on("close", () => {
-      if (response.writableFinished) return;
-      this.#gone = true;
-      this.#listener?.();
-    });
+  }
+
+  /** The connection is done with this answer, whole or not. */
+  closed(): void {
+    if (this.#response.writableFinished) return;
+    this.#gone = true;
+    this.#listener?.();
   }
 
   get started(): boolean {

@@ -1,3 +1,5 @@
+import type { Soon } from "../../kit/soon.ts";
+
 /** State that several requests share: rate windows, wallet balances and holds. One process keeps it in memory. */
 export type WindowVerdict = {
   readonly allowed: boolean;
@@ -21,16 +23,19 @@ export type HoldVerdict =
 
 export type WalletState = { readonly balanceNanos: bigint; readonly heldNanos: bigint };
 
-/** Each method is one atomic step, so that two requests can never both take the last credit or the last place. */
+/**
+ * Each method is one atomic step, so that two requests can never both take the last credit or the last place. Those on
+ * the path of every request answer at once where the state is in the process.
+ */
 export type SharedState = {
   /** Counts the call and says whether it fits into the sliding 60-second window. A refused call is not counted. */
-  window(keyId: string, limit: number): Promise<WindowVerdict>;
+  window(keyId: string, limit: number): Soon<WindowVerdict>;
   /** How the window stands, without counting anything. */
-  look(keyId: string, limit: number): Promise<WindowVerdict>;
+  look(keyId: string, limit: number): Soon<WindowVerdict>;
   /** Reserves money before any byte goes upstream. */
-  hold(request: HoldRequest): Promise<HoldVerdict>;
+  hold(request: HoldRequest): Soon<HoldVerdict>;
   /** Ends a hold with what was really used; a second call for the same request changes nothing. */
-  settle(requestId: string, chargedNanos: bigint): Promise<void>;
+  settle(requestId: string, chargedNanos: bigint): Soon<void>;
   /** Money that came in: from top-ups, and at start from SQL and the journal. */
   credit(workspaceId: string, nanos: bigint): Promise<void>;
   wallet(workspaceId: string): Promise<WalletState>;

@@ -7,10 +7,10 @@ export function memoryState(clock: Clock): SharedState {
   const windows = new RateWindows(clock);
   const wallets = new Wallets(clock);
   return {
-    window: async (keyId, limit) => windows.count(keyId, limit),
-    look: async (keyId, limit) => windows.look(keyId, limit),
-    hold: async (request) => wallets.hold(request),
-    settle: async (requestId, chargedNanos) => wallets.settle(requestId, chargedNanos),
+    window: (keyId, limit) => windows.count(keyId, limit),
+    look: (keyId, limit) => windows.look(keyId, limit),
+    hold: (request) => wallets.hold(request),
+    settle: (requestId, chargedNanos) => wallets.settle(requestId, chargedNanos),
     credit: async (workspaceId, nanos) => wallets.credit(workspaceId, nanos),
     wallet: async (workspaceId) => wallets.state(workspaceId),
     sweep: async (maxAgeMs) => {
