@@ -82,6 +82,36 @@ describe("a client that hangs up inside a stream", () => {
     expect(nanosOf(row.cost)).toBe(costNanos("deepinfra", { input: 90, output: WORDS.length }));
   });
 
+  test("CHAT-09 BILL-02 leaving between the model's last word and its figures saves nothing: they are billed", async () => {
+    const whole = chatFrames(WORDS, { usage: "asked" });
+    const figures = { prompt_tokens: 90, completion_tokens: 5000, total_tokens: 5090 };
+    const [last = "", end = ""] = whole.slice(-2);
+    const counted = sse({ ...JSON.parse(last.slice("data: ".length)), usage: figures });
+    scene.at("deepinfra").next({ frames: [...whole.slice(0, -2), { data: counted + end, afterMs: 200 }] });
+    const open = await scene.open(tenant.key, { stream: true });
+    await open.until('"finish_reason":"stop"');
+    open.hangUp();
+    const [row] = await scene.rowsOnce(tenant, 1);
+    expect(row).toMatchObject({ status: 499, error_code: "client_disconnected" });
+    expect(row.usage).toMatchObject({ input_tokens: 90, output_tokens: 5000, estimated: false });
+    const nanos = costNanos("deepinfra", { input: 90, output: 5000 });
+    expect(await scene.charges(tenant)).toEqual([{ id: `charge:${open.headers["x-svc-request-id"]}`, nanos }]);
+    expect(await scene.wallet(tenant)).toMatchObject({ held: "0.00" });
+  });
+
+  test("CHAT-09 figures that never come are not waited for without end", async () => {
+    const whole = chatFrames(WORDS).slice(0, WORDS.length + 2);
+    scene.at("deepinfra").next({ frames: whole, end: { is: "stall", after: bytesOf(whole) } });
+    const reached = nextAt("deepinfra");
+    const open = await scene.open(tenant.key, { stream: true });
+    await open.until('"finish_reason":"stop"');
+    open.hangUp();
+    expect(await (await reached).over).toBe("aborted");
+    const [row] = await scene.rowsOnce(tenant, 1);
+    expect(row).toMatchObject({ status: 499, usage: { estimated: true } });
+    expect(await scene.charges(tenant)).toHaveLength(1);
+  });
+
   test("CHAT-09 a provider that talks on is not listened to: its next words find the connection closed", async () => {
     scene.at("deepinfra").next({ frames: forever(), betweenFramesMs: 5 });
     const reached = nextAt("deepinfra");

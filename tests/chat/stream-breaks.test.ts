@@ -113,3 +113,25 @@ function* talkingOn(): Generator<string> {
   yield* chatFrames(["whole"]);
   for (;;) yield sse({ choices: [], more: "x".repeat(4096) });
 }
+
+test("ROUTE-04 ERR-07 a stream that never gets to the point is given up after a while, and the next endpoint is asked", async () => {
+  const role = { index: 0, delta: { role: "assistant" }, finish_reason: null };
+  let frames = 0;
+  const endless = function* () {
+    // It has an end all the same, so that a gateway that keeps everything fails here instead of dying.
+    while (frames < 400) {
+      frames += 1;
+      yield sse({ id: "x", object: "chat.completion.chunk", choices: [role], padding: "p".repeat(65_536) });
+    }
+  };
+  scene.at("deepinfra").next({ frames: endless() });
+  const answer = await scene.chat(tenant.key, { stream: true });
+  expect(answer.headers.get("x-svc-provider")).toBe("ovhcloud");
+  expect(frames).toBeLessThan(400);
+  const row = await scene.row(String(answer.headers.get("x-svc-request-id")));
+  expect(row.attempts[0]).toMatchObject({
+    provider: "deepinfra",
+    outcome: "next",
+    reason: expect.stringContaining("preamble"),
+  });
+});

@@ -17,6 +17,11 @@ type Reading = {
   readonly resolve: (outcome: Outcome) => void;
 };
 
+/** Far more than any provider says before its model speaks: what is kept back meanwhile has an end. */
+const PREAMBLE_CHARS_MAX = 1024 * 1024;
+/** How long the figures of an answer are waited for that was whole but for them when its client left. */
+const FIGURES_WAIT_MS = 1000;
+
 /**
  * Carries a provider's stream to the client. Until the model has said something nothing is sent, so that the request
  * can still move to another endpoint; from then on it can only finish or end with an error.
@@ -28,6 +33,8 @@ export class Relay {
   #committed = false;
   #cancel: (() => void) | undefined;
   #keepAlive: NodeJS.Timeout | undefined;
+  #stream: AnswerStream | undefined;
+  #figures: NodeJS.Timeout | undefined;
 
   /** `commit` is called once, right before the first byte: it writes the head and the open record. */
   constructor(sink: Sink, limits: Limits, commit: () => void) {
@@ -51,12 +58,16 @@ export class Relay {
     if (this.gone) cancel();
   }
 
+  /** A model that has said its last word cannot be stopped any more; only the figures that it is billed by would be lost. */
   cancel(): void {
-    this.#cancel?.();
+    if (this.#stream?.finished === true && this.#stream.usage === undefined)
+      this.#figures ??= setTimeout(() => this.#cancel?.(), FIGURES_WAIT_MS);
+    else this.#cancel?.();
   }
 
   stop(): void {
     clearTimeout(this.#keepAlive);
+    clearTimeout(this.#figures);
   }
 
   reader({ headers, call, lane, provider, resolve }: Reading): BodyReader {
@@ -66,11 +77,14 @@ export class Relay {
       return { data: () => "more", end() {}, failed() {} };
     }
     const stream = lane.openStream();
+    this.#stream = stream;
     const events = lane.openFrames(this.#limits.frameMaxChars);
     const preamble: string[] = [];
+    let preambleChars = 0;
     let over = false;
     const finish = (outcome: Outcome) => {
       over = true;
+      this.#stream = undefined;
       this.stop();
       resolve(outcome);
     };
@@ -90,8 +104,11 @@ export class Relay {
       for (const frame of frames) {
         const piece = stream.read(frame);
         if (piece.is === "content" || (piece.is === "preamble" && this.#committed)) text += piece.text;
-        else if (piece.is === "preamble") preamble.push(piece.text);
-        else if (piece.is === "end") {
+        else if (piece.is === "preamble") {
+          preamble.push(piece.text);
+          preambleChars += piece.text.length;
+          if (preambleChars > PREAMBLE_CHARS_MAX) failure = classifyMalformed("a preamble without an end", provider);
+        } else if (piece.is === "end") {
           ended = true;
           text += piece.text;
         } else if (piece.is === "problem") failure = verdictOf(piece.problem, provider);

@@ -19,7 +19,7 @@ import type { Gateway } from "./world.ts";
 /** How many tokens an answer is expected to have when endpoints are compared by cost. */
 const EXPECTED_OUTPUT_TOKENS = 512;
 /** The client closed the connection before the answer was whole; only ever seen in the log. */
-const STATUS_CLIENT_GONE = 499;
+const GONE = { status: 499, errorCode: "client_disconnected" } as const;
 
 /** One request, all the way through: decode → plan → admit → attempt → relay → settle. Whatever happens is recorded. */
 export async function run(
@@ -228,8 +228,10 @@ class Request {
 
   async #closeStream(attempt: Attempt, { stream }: Extract<Ended, { is: "relayed" }>): Promise<void> {
     this.#trail.upstreamId = stream.upstreamId;
+    // The model was done and the client left before the figures came: it is billed by them all the same.
+    const end = this.#sink.gone ? GONE : { status: 200, errorCode: null };
     try {
-      const { usage, shown } = await this.#settle(attempt, stream, { status: 200, errorCode: null });
+      const { usage, shown } = await this.#settle(attempt, stream, end);
       this.#measure(attempt);
       this.#sink.end(stream.close(usage, shown));
     } catch (error) {
@@ -261,17 +263,11 @@ class Request {
       return settleFree(this.#gateway, this.#trail, this.#goneRecord());
     this.#trail.upstreamId = stream.upstreamId;
     const { usage, outputChars } = stream;
-    const end = { status: STATUS_CLIENT_GONE, errorCode: "client_disconnected" };
-    await this.#settle(attempt, { usage, outputChars, cutShort: true }, end);
+    await this.#settle(attempt, { usage, outputChars, cutShort: true }, GONE);
   }
 
   #goneRecord() {
-    return this.#trail.finish({
-      status: STATUS_CLIENT_GONE,
-      errorCode: "client_disconnected",
-      usage: null,
-      charge: null,
-    });
+    return this.#trail.finish({ ...GONE, usage: null, charge: null });
   }
 
   #measure(attempt: Attempt): void {
