@@ -130,7 +130,8 @@ function decisive({
   const rest = { ...others, features: others.provider === "ionos" ? unstated : { ...unstated, tools } };
   const [first] = prices;
   if (first === undefined) return { ...rest, price: null };
-  const { source: _source, ...price } = first;
+  // The seven-file form has one figure for cache writes.
+  const { source: _source, cacheWrite1hPer1mTokens: _hourLong, ...price } = first;
   return { ...rest, price };
 }
 

@@ -104,6 +104,43 @@ describe("a whole answer", () => {
     });
   });
 
+  test("BILL-05 what is kept in the cache for an hour is billed at its own price, whole and streamed", async () => {
+    const usage = {
+      input_tokens: 10,
+      output_tokens: 5,
+      cache_creation_input_tokens: 100,
+      cache_creation: { ephemeral_5m_input_tokens: 40, ephemeral_1h_input_tokens: 60 },
+    };
+    const used = { input: 110, written: 100, output: 5 };
+    const nanos = costNanos("anthropic", { ...used, hourLong: 60 }, "EUR", MODEL);
+    expect(nanos).toBeGreaterThan(costNanos("anthropic", used, "EUR", MODEL));
+    const answer = messageJson([{ type: "text", text: "Hello." }], { usage });
+    for (const stream of [false, true]) {
+      upstream().next(stream ? streamed(answer) : { json: answer });
+      const caller = await scene.gateway.tenant();
+      const { status } = await scene.chat(caller.key, { model: MODEL, stream });
+      expect(status).toBe(200);
+      expect((await scene.charges(caller)).map((charge) => charge.nanos)).toEqual([nanos]);
+    }
+  });
+
+  test("BILL-03 a call that asks for an hour reserves what that may cost", async () => {
+    const held = async (ttl: "5m" | "1h") => {
+      const gate = Promise.withResolvers<void>();
+      const before = upstream().requests.length;
+      upstream().next({ json: TEXT, gate: gate.promise });
+      const caller = await scene.gateway.tenant();
+      const content = [{ type: "text", text: "long ".repeat(5000), cache_control: { type: "ephemeral", ttl } }];
+      const answer = scene.chat(caller.key, { model: MODEL, max_tokens: 1, messages: [{ role: "user", content }] });
+      await upstream().arrived(before + 1);
+      const wallet = await scene.wallet(caller);
+      gate.resolve();
+      expect((await answer).status).toBe(200);
+      return Number(wallet.held);
+    };
+    expect((await held("1h")) / (await held("5m"))).toBeCloseTo(2 / 1.25, 2);
+  });
+
   test("CHAT-05 what came is sent back unchanged, in the place it had", async () => {
     upstream().next({ json: THOUGHTFUL });
     const { body } = await ask({ tools: [WEATHER], reasoning_effort: "low" });

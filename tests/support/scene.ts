@@ -230,6 +230,8 @@ export type Used = {
   readonly input: number;
   readonly cached?: number;
   readonly written?: number;
+  /** The part of what was written that is kept for an hour. */
+  readonly hourLong?: number;
   readonly output: number;
 };
 
@@ -239,12 +241,14 @@ const MICRO = 1_000_000n;
 export function costNanos(provider: Provider, used: Used, currency = "EUR", model = MODEL): bigint {
   const price = readCatalogue(`providers/${provider}.json`).endpoints.find((one: Json) => one.model === model)
     .prices[0];
-  const { cached = 0, written = 0 } = used;
+  const { cached = 0, written = 0, hourLong = 0 } = used;
   const input = micro(price.input_per_1m_tokens);
   const perMillion =
     BigInt(used.input - cached - written) * input +
     BigInt(cached) * (price.cached_read_per_1m_tokens === undefined ? input : micro(price.cached_read_per_1m_tokens)) +
-    BigInt(written) * (price.cache_write_per_1m_tokens === undefined ? input : micro(price.cache_write_per_1m_tokens)) +
+    BigInt(hourLong) * micro(price.cache_write_1h_per_1m_tokens ?? price.cache_write_per_1m_tokens ?? 0) +
+    BigInt(written - hourLong) *
+      (price.cache_write_per_1m_tokens === undefined ? input : micro(price.cache_write_per_1m_tokens)) +
     BigInt(used.output) * micro(price.output_per_1m_tokens);
   const numerator = perMillion * 1_000_000_000n * perEur(currency);
   const denominator = MICRO * MICRO * perEur(price.currency);

@@ -2,6 +2,8 @@ import { fault } from "../../contract/faults.ts";
 import { holdFor } from "../../domain/billing/price.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import { formatNanos } from "../../kit/money.ts";
+import type { Call } from "../../language/canon/call.ts";
+import { keepsAnHour } from "../../language/canon/needs.ts";
 import type { Trail } from "./trail.ts";
 import type { Gateway } from "./world.ts";
 
@@ -15,7 +17,7 @@ export async function admit(
   trail: Trail,
   plan: Plan,
   inputTokens: number,
-  maxOutputTokens: number | undefined,
+  call: Call,
 ): Promise<void> {
   if (gateway.journal.broken) {
     throw fault("service_unavailable", {
@@ -26,11 +28,12 @@ export async function admit(
   const { workspace, key, member } = trail.principal;
   const { currencies } = gateway.snapshot();
   const input = Math.ceil(inputTokens * (1 + MARGIN_SHARE)) + MARGIN_TOKENS;
-  const output = maxOutputTokens ?? gateway.limits.holdOutputTokens;
+  const output = call.maxOutputTokens ?? gateway.limits.holdOutputTokens;
   let nanos = 0n;
   // Only what may really be tried: `auto` can have a long tail of dear models that nobody will be sent to.
   for (const { price } of plan.attempts.slice(0, gateway.limits.attemptsMax)) {
-    const needed = holdFor(input, output, price, currencies, workspace.currency);
+    const cacheTtl = price.cacheWrite1hPer1mTokens && keepsAnHour(call) ? "1h" : "5m";
+    const needed = holdFor(input, output, price, currencies, workspace.currency, { cacheTtl });
     if (needed > nanos) nanos = needed;
   }
   const verdict = await gateway.state.hold({

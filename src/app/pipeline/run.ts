@@ -37,7 +37,7 @@ export async function run(
     const inputTokens = estimateInputTokens(inbound.call, toolsLength(inbound));
     const plan = planFor(gateway, surface, trail.principal, inbound, inputTokens);
     trail.plan = plan;
-    await admit(gateway, trail, plan, inputTokens, inbound.call.maxOutputTokens);
+    await admit(gateway, trail, plan, inputTokens, inbound.call);
     await new Request(gateway, trail, exchange, sink, inbound, plan, inputTokens).serve();
   } catch (error) {
     const problem = error instanceof Fault ? error : internalFault(error);

@@ -22,6 +22,7 @@ export function priceView(price: Price, { snapshot, currency = price.currency }:
     output_per_1m_tokens: shown(price.outputPer1mTokens),
     cached_read_per_1m_tokens: shown(price.cachedReadPer1mTokens),
     cache_write_per_1m_tokens: shown(price.cacheWritePer1mTokens),
+    cache_write_1h_per_1m_tokens: shown(price.cacheWrite1hPer1mTokens ?? null),
     audio_input_per_1m_tokens: shown(price.audioInputPer1mTokens),
     audio_output_per_1m_tokens: shown(price.audioOutputPer1mTokens),
     per_1m_characters: shown(price.per1mCharacters),

@@ -93,6 +93,18 @@ describe("what is charged", () => {
     );
   });
 
+  test("BILL-05 what is written to a cache for an hour has its own price, and the usual one where none is stated", () => {
+    const usual = { inputPer1mTokens: "10", cacheWritePer1mTokens: "12.5" };
+    const written = { inputTokens: 1000, cacheWriteTokens: 300, cacheWrite1hTokens: 100 };
+    const own = price({ ...usual, cacheWrite1hPer1mTokens: "20" });
+    expect(nanosOf(written, own)).toBe(1000n * (700n * 10n + 200n * 12n + 100n + 100n * 20n));
+    expect(nanosOf(written, price(usual))).toBe(nanosOf({ inputTokens: 1000, cacheWriteTokens: 300 }, price(usual)));
+    expect(nanosOf(written, plain)).toBe(nanosOf({ inputTokens: 1000 }, plain));
+    expect(() => nanosOf({ inputTokens: 10, cacheWriteTokens: 3, cacheWrite1hTokens: 4 }, own)).toThrow(
+      ImpossibleUsage,
+    );
+  });
+
   test("BILL-05 a part without its own price costs what its side costs, never nothing", () => {
     const parts = { inputTokens: 1000, cachedTokens: 400, cacheWriteTokens: 300, audioInputTokens: 100 };
     expect(nanosOf(parts, plain)).toBe(nanosOf({ inputTokens: 1000 }, plain));
@@ -201,6 +213,7 @@ const anyPrice: fc.Arbitrary<Price> = fc.record({
   outputPer1mTokens: maybeDecimal,
   cachedReadPer1mTokens: maybeDecimal,
   cacheWritePer1mTokens: maybeDecimal,
+  cacheWrite1hPer1mTokens: maybeDecimal,
   audioInputPer1mTokens: maybeDecimal,
   audioOutputPer1mTokens: maybeDecimal,
   per1mCharacters: maybeDecimal,
@@ -217,6 +230,7 @@ const anyUsage = fc
       inputTokens: input,
       cachedTokens,
       cacheWriteTokens: Math.floor(((input - cachedTokens) * b) / 100),
+      cacheWrite1hTokens: Math.floor(((input - cachedTokens) * b * c) / 10_000),
       audioInputTokens: Math.floor((input * c) / 100),
       outputTokens: output,
       audioOutputTokens: Math.floor((output * d) / 100),
@@ -234,6 +248,7 @@ describe("laws of charges", () => {
         const hold = holdFor(inputTokens, outputTokens, row, currencies, wallet, {
           characters: characters ?? 0,
           seconds: seconds ?? 0,
+          cacheTtl: "1h",
         });
         expect(hold).toBeGreaterThanOrEqual(chargeFor(usage, row, currencies, wallet).nanos);
       }),
@@ -253,6 +268,7 @@ describe("laws of charges", () => {
           const hold = holdFor(usage.inputTokens + more, usage.outputTokens + longer, row, currencies, wallet, {
             characters: usage.characters ?? 0,
             seconds: usage.seconds ?? 0,
+            cacheTtl: "1h",
           });
           expect(hold).toBeGreaterThanOrEqual(chargeFor(usage, row, currencies, wallet).nanos);
         },

@@ -34,6 +34,9 @@ export function chargeFor(usage: UsageRecord, price: Price, currencies: Currenci
   };
 }
 
+/** What a request has besides tokens; `cacheTtl` is the longest time it asks to keep something in a cache. */
+type HoldAlso = { readonly characters?: number; readonly seconds?: number; readonly cacheTtl?: "5m" | "1h" };
+
 /**
  * What to reserve before the call: no request with at most this many tokens can cost more, whatever share of them
  * turns out to be cached, written to a cache or audio.
@@ -44,9 +47,9 @@ export function holdFor(
   price: Price,
   currencies: Currencies,
   walletCurrency: string,
-  also: { readonly characters?: number; readonly seconds?: number } = {},
+  also: HoldAlso = {},
 ): bigint {
-  const { characters = 0, seconds = 0 } = also;
+  const { characters = 0, seconds = 0, cacheTtl = "5m" } = also;
   checkCount("input tokens", inputTokensEstimate);
   checkCount("output tokens", outputLimit);
   checkCount("characters", characters);
@@ -58,6 +61,7 @@ export function holdFor(
   for (const rates of tariff.tokens) {
     if (rates.aboveInputTokens >= inputTokensEstimate) continue;
     dearestInput = largest(dearestInput, rates.input, rates.cachedRead, rates.cacheWrite, rates.audioInput);
+    if (cacheTtl === "1h") dearestInput = largest(dearestInput, rates.cacheWrite1h);
     dearestOutput = largest(dearestOutput, rates.output, rates.audioOutput);
   }
   const tokens = BigInt(inputTokensEstimate) * dearestInput + BigInt(outputLimit) * dearestOutput;
@@ -78,11 +82,13 @@ function tokenCost(usage: UsageRecord, rates: TokenRates): bigint {
   // Audio that was read from the cache is billed as cached: the same token is never counted twice.
   const fresh = usage.inputTokens - usage.cachedTokens - usage.cacheWriteTokens;
   const audioInput = Math.min(usage.audioInputTokens, fresh);
+  const hourLong = usage.cacheWrite1hTokens ?? 0;
   return (
     BigInt(fresh - audioInput) * rates.input +
     BigInt(audioInput) * rates.audioInput +
     BigInt(usage.cachedTokens) * rates.cachedRead +
-    BigInt(usage.cacheWriteTokens) * rates.cacheWrite +
+    BigInt(usage.cacheWriteTokens - hourLong) * rates.cacheWrite +
+    BigInt(hourLong) * rates.cacheWrite1h +
     BigInt(usage.outputTokens - usage.audioOutputTokens) * rates.output +
     BigInt(usage.audioOutputTokens) * rates.audioOutput
   );
@@ -115,6 +121,7 @@ function checkUsage(usage: UsageRecord): void {
   checkCount("input tokens", usage.inputTokens);
   checkCount("cached tokens", usage.cachedTokens);
   checkCount("cache write tokens", usage.cacheWriteTokens);
+  checkCount("cache write tokens of an hour", usage.cacheWrite1hTokens ?? 0);
   checkCount("output tokens", usage.outputTokens);
   checkCount("reasoning tokens", usage.reasoningTokens);
   checkCount("audio input tokens", usage.audioInputTokens);
@@ -123,6 +130,8 @@ function checkUsage(usage: UsageRecord): void {
   if (usage.seconds !== null) checkSeconds(usage.seconds);
   if (usage.cachedTokens + usage.cacheWriteTokens > usage.inputTokens)
     throw new ImpossibleUsage("more tokens were read from and written to the cache than came in");
+  if ((usage.cacheWrite1hTokens ?? 0) > usage.cacheWriteTokens)
+    throw new ImpossibleUsage("more tokens were written to the cache for an hour than at all");
   if (usage.audioInputTokens > usage.inputTokens) throw new ImpossibleUsage("more audio than input tokens");
   if (usage.audioOutputTokens > usage.outputTokens) throw new ImpossibleUsage("more audio than output tokens");
 }

@@ -9,6 +9,7 @@ export type TokenRates = {
   readonly input: bigint;
   readonly cachedRead: bigint;
   readonly cacheWrite: bigint;
+  readonly cacheWrite1h: bigint;
   readonly audioInput: bigint;
   readonly output: bigint;
   readonly audioOutput: bigint;
@@ -63,6 +64,7 @@ function derive(price: Price): Tariff {
     output: output ?? 0n,
     cachedRead: cachedRead ?? input ?? 0n,
     cacheWrite: at(price.cacheWritePer1mTokens) ?? input ?? 0n,
+    cacheWrite1h: at(price.cacheWrite1hPer1mTokens ?? price.cacheWritePer1mTokens) ?? input ?? 0n,
     audioInput: at(price.audioInputPer1mTokens) ?? input ?? 0n,
     audioOutput: at(price.audioOutputPer1mTokens) ?? output ?? 0n,
   });

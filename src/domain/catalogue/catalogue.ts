@@ -140,6 +140,8 @@ export type Price = {
   readonly outputPer1mTokens: Decimal | null;
   readonly cachedReadPer1mTokens: Decimal | null;
   readonly cacheWritePer1mTokens: Decimal | null;
+  /** What is written to a cache of one hour; absent or null: the same as any other write. */
+  readonly cacheWrite1hPer1mTokens?: Decimal | null;
   readonly audioInputPer1mTokens: Decimal | null;
   readonly audioOutputPer1mTokens: Decimal | null;
   readonly per1mCharacters: Decimal | null;

@@ -244,6 +244,7 @@ function priceOf(row: PriceEntry): Price {
     outputPer1mTokens: maybeDecimal(row.output_per_1m_tokens),
     cachedReadPer1mTokens: maybeDecimal(row.cached_read_per_1m_tokens),
     cacheWritePer1mTokens: maybeDecimal(row.cache_write_per_1m_tokens),
+    cacheWrite1hPer1mTokens: maybeDecimal(row.cache_write_1h_per_1m_tokens),
     audioInputPer1mTokens: maybeDecimal(row.audio_input_per_1m_tokens),
     audioOutputPer1mTokens: maybeDecimal(row.audio_output_per_1m_tokens),
     per1mCharacters: maybeDecimal(row.per_1m_characters),

@@ -44,6 +44,7 @@ const seedFigures = {
   output_per_1m_tokens: maybe(amount),
   cached_read_per_1m_tokens: maybe(amount),
   cache_write_per_1m_tokens: maybe(amount),
+  cache_write_1h_per_1m_tokens: maybe(amount),
   audio_input_per_1m_tokens: maybe(amount),
   audio_output_per_1m_tokens: maybe(amount),
   per_1m_characters: maybe(amount),

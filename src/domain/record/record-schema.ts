@@ -23,6 +23,7 @@ const usage: z.ZodType<UsageRecord> = z.object({
   inputTokens: z.number(),
   cachedTokens: z.number(),
   cacheWriteTokens: z.number(),
+  cacheWrite1hTokens: z.number().exactOptional(),
   outputTokens: z.number(),
   reasoningTokens: z.number(),
   audioInputTokens: z.number(),

@@ -47,6 +47,12 @@ const MEDIA_NEEDS: Partial<Record<Part["is"], Need>> = {
   file: "pdf_input",
 };
 
+/** Whether the call asks to keep anything in a cache for an hour, which costs more than the usual five minutes. */
+export function keepsAnHour({ tools, turns }: Call): boolean {
+  if (tools.some(({ cache }) => cache?.ttl === "1h")) return true;
+  return turns.some(({ parts }) => parts.some((part) => "cache" in part && part.cache?.ttl === "1h"));
+}
+
 const CHARS_PER_TOKEN = 4;
 const TOKENS_PER_TURN = 4;
 /** What a provider may count for one picture or one document page; only used for estimates. */

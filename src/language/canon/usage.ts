@@ -3,6 +3,8 @@ export type Usage = {
   readonly inputTokens: number;
   readonly cachedTokens: number;
   readonly cacheWriteTokens: number;
+  /** The part of cacheWriteTokens that is kept for an hour; absent where none was told. */
+  readonly cacheWrite1hTokens?: number;
   readonly outputTokens: number;
   readonly reasoningTokens: number;
   readonly audioInputTokens: number;

@@ -22,7 +22,10 @@ describe("usage", () => {
       { ttl: "5m", inputTokens: 3 },
       { ttl: "1h", inputTokens: 4 },
     ];
-    expect(decodeUsage({ inputTokens: 1, outputTokens: 1, cacheDetails })).toMatchObject({ cacheWriteTokens: 7 });
+    expect(decodeUsage({ inputTokens: 1, outputTokens: 1, cacheDetails })).toMatchObject({
+      cacheWriteTokens: 7,
+      cacheWrite1hTokens: 4,
+    });
     expect(decodeUsage({ inputTokens: 1, outputTokens: 1, cacheDetails, cacheWriteInputTokens: 7 })).toMatchObject({
       inputTokens: 8,
       cacheWriteTokens: 7,

@@ -12,10 +12,12 @@ export function decodeUsage(value: unknown): Usage | undefined {
   if (wire.inputTokens == null && wire.outputTokens == null) return undefined;
   const cachedTokens = wire.cacheReadInputTokens ?? wire.cacheReadInputTokenCount ?? 0;
   const cacheWriteTokens = wire.cacheWriteInputTokens ?? wire.cacheWriteInputTokenCount ?? writtenByTtl(wire);
+  const hourLong = writtenByTtl(wire, "1h");
   const usage: Usage = {
     inputTokens: (wire.inputTokens ?? 0) + cachedTokens + cacheWriteTokens,
     cachedTokens,
     cacheWriteTokens,
+    ...(hourLong > 0 ? { cacheWrite1hTokens: Math.min(hourLong, cacheWriteTokens) } : {}),
     outputTokens: wire.outputTokens ?? 0,
     reasoningTokens: 0,
     audioInputTokens: 0,
@@ -24,8 +26,10 @@ export function decodeUsage(value: unknown): Usage | undefined {
   return isPossible(usage) ? usage : undefined;
 }
 
-function writtenByTtl({ cacheDetails }: WireUsage): number {
-  return (cacheDetails ?? []).reduce((sum, { inputTokens }) => sum + (inputTokens ?? 0), 0);
+/** What was written to caches of every age, or of one. */
+function writtenByTtl({ cacheDetails }: WireUsage, only?: "1h"): number {
+  const details = (cacheDetails ?? []).filter(({ ttl }) => only === undefined || ttl === only);
+  return details.reduce((sum, { inputTokens }) => sum + (inputTokens ?? 0), 0);
 }
 
 const TOKENS_MAX = 1_000_000_000;

@@ -73,6 +73,7 @@ describe("a whole answer", () => {
           inputTokens: 123,
           cachedTokens: 20,
           cacheWriteTokens: 100,
+          cacheWrite1hTokens: 40,
           outputTokens: 50,
           reasoningTokens: 30,
           audioInputTokens: 0,

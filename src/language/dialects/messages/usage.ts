@@ -12,6 +12,7 @@ export class UsageTally {
   #output: number | undefined;
   #read = 0;
   #written = 0;
+  #hourLong = 0;
   #thought = 0;
 
   /** Undefined as long as nothing was told, or what was told cannot be. */
@@ -23,12 +24,14 @@ export class UsageTally {
     this.#output = wire.output_tokens ?? this.#output;
     this.#read = wire.cache_read_input_tokens ?? this.#read;
     this.#written = wire.cache_creation_input_tokens ?? writtenByAge(wire) ?? this.#written;
+    this.#hourLong = wire.cache_creation?.ephemeral_1h_input_tokens ?? this.#hourLong;
     this.#thought = wire.output_tokens_details?.thinking_tokens ?? this.#thought;
     if (this.#input === undefined && this.#output === undefined) return undefined;
     const usage: Usage = {
       inputTokens: (this.#input ?? 0) + this.#read + this.#written,
       cachedTokens: this.#read,
       cacheWriteTokens: this.#written,
+      ...(this.#hourLong > 0 ? { cacheWrite1hTokens: Math.min(this.#hourLong, this.#written) } : {}),
       outputTokens: this.#output ?? 0,
       reasoningTokens: this.#thought,
       audioInputTokens: 0,
