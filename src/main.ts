@@ -20,7 +20,7 @@ import { Health } from "./domain/routing/health.ts";
 import { excludedByPolicy, permitsModel } from "./domain/routing/policy.ts";
 import { Reach } from "./domain/routing/reach.ts";
 import { Directory } from "./domain/tenancy/directory.ts";
-import { isOperator } from "./edge/authenticate.ts";
+import { isOperator, recheckKey } from "./edge/authenticate.ts";
 import { IpLimit } from "./edge/ip-limit.ts";
 import { Edge, type EdgeDeps } from "./edge/server.ts";
 import { catalogueFiles } from "./io/catalogue-files.ts";
@@ -141,6 +141,7 @@ export async function start(config: Config): Promise<Running> {
     state,
     journal: books.journal,
     transport,
+    recheck: (exchange) => recheckKey(exchange, directory, clock.nowMs()),
     policyOf: (workspaceId) => directory.workspace(workspaceId)?.policy,
     limits: limitsOf(config),
     finished: (record) => metrics.finished(record),

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import type { Exchange } from "../app/exchange.ts";
 import { type Fault, fault } from "../contract/faults.ts";
 import type { Route } from "../contract/route.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
@@ -71,6 +72,14 @@ export function scopeFault({ key: { scopes } }: Principal, { access }: Route): F
   return fault("insufficient_scope", {
     message: `This key lacks the scope ${scope}; it has ${scopes.length === 0 ? "none" : scopes.join(", ")}. Use another key, or let an admin add the scope.`,
   });
+}
+
+/** The key's own rules once more, for a call that began some time ago: only where something was changed since. */
+export function recheckKey(exchange: Exchange, directory: Directory, nowMs: number): void {
+  const { principal, headers, clientAddress, route } = exchange;
+  if (principal === undefined || directory.byDigest(principal.key.digest) === principal) return;
+  const outside = scopeFault(authenticateKey(headers, clientAddress, directory, nowMs), route);
+  if (outside !== undefined) throw outside;
 }
 
 /** Whether an `Authorization` header carries the operator's token. */

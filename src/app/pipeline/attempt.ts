@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { AttemptRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
-import { policyRefusal } from "../../domain/routing/plan.ts";
-import { excludedByPolicy } from "../../domain/routing/policy.ts";
+import { notPermitted, policyRefusal } from "../../domain/routing/plan.ts";
+import { excludedByPolicy, permitsModel } from "../../domain/routing/policy.ts";
 import { authorize, secretsOf } from "../../io/upstream/authorize.ts";
 import {
   classifyExcluded,
@@ -94,6 +94,10 @@ async function send({ gateway, trail, attempt, lane, relay }: Try): Promise<Outc
   if (exclusion !== undefined) {
     const refusal = policyRefusal(endpoint.model, [{ ...exclusion, endpoint: endpoint.id }]);
     return { is: "failed", verdict: classifyExcluded(exclusion.reason, refusal), upstreamStatus: null };
+  }
+  if (!permitsModel(endpoint.model, policy)) {
+    const verdict = classifyExcluded("the workspace no longer allows the model", notPermitted(endpoint.model));
+    return { is: "failed", verdict, upstreamStatus: null };
   }
   return new Promise((settle) => {
     const resolve = (outcome: Outcome) => {

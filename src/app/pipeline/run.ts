@@ -32,6 +32,7 @@ export async function run(
   const trail = new Trail(exchange, principalOf(exchange), surface, gateway.clock);
   try {
     const inbound = await decode();
+    gateway.recheck(exchange);
     trail.modelRequested = inbound.call.model;
     trail.streaming = inbound.call.stream;
     const inputTokens = estimateInputTokens(inbound.call, toolsLength(inbound));
@@ -79,7 +80,7 @@ function planFor(
     {
       asked: call.model,
       surface,
-      policy: workspace.policy,
+      policy: gateway.policyOf(workspace.id) ?? workspace.policy,
       walletCurrency: workspace.currency,
       demand: { needs: needsOf(call), parameters: call.parameters, inputTokens, maxOutputTokens: call.maxOutputTokens },
     },

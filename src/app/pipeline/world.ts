@@ -7,6 +7,7 @@ import type { Policy } from "../../domain/tenancy/policy.ts";
 import type { Journal } from "../../io/journal/types.ts";
 import type { Transport } from "../../io/upstream/transport.ts";
 import type { Clock } from "../../kit/clock.ts";
+import type { Exchange } from "../exchange.ts";
 
 /** Everything the request path is given. Built once, in main.ts. */
 export type Gateway = {
@@ -18,6 +19,8 @@ export type Gateway = {
   readonly state: SharedState;
   readonly journal: Journal;
   readonly transport: Transport;
+  /** Throws when the key was revoked or narrowed while the body was on its way, which can take minutes. */
+  readonly recheck: (exchange: Exchange) => void;
   /** The policy in force now: asked again before every attempt. */
   readonly policyOf: (workspaceId: string) => Policy | undefined;
   readonly limits: Limits;

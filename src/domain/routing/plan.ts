@@ -90,12 +90,16 @@ function poolFor(request: PlanRequest, world: World): Pool {
     });
   }
   if (world.reach(asked).endpoints.length > 0 && !permitsModel(asked, policy)) {
-    throw fault("model_not_permitted", {
-      message: `The workspace does not allow the model ${asked}. An admin can add it to the allowed models.`,
-      param: "model",
-    });
+    throw notPermitted(asked);
   }
   return { models: [model], router: null };
+}
+
+export function notPermitted(modelId: string) {
+  return fault("model_not_permitted", {
+    message: `The workspace does not allow the model ${modelId}. An admin can add it to the allowed models.`,
+    param: "model",
+  });
 }
 
 /** Simulated models leave the pool once a real provider is connected; hidden ones are never chosen. */
