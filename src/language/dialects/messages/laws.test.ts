@@ -41,14 +41,16 @@ const FULL: Call = {
   responseFormat: { is: "json_schema", name: "f", description: "d", schema: { type: "object" }, strict: true },
   reasoning: { effort: "low", budgetTokens: null },
   maxOutputTokens: 9000,
-  temperature: 0.5,
-  topP: 0.5,
-  topK: 5,
+  temperature: undefined,
+  topP: undefined,
+  topK: undefined,
   stop: ["a"],
   stream: false,
   includeUsage: false,
   parameters: [],
 };
+/** A model of this kind does not think and take sampling at once. */
+const SAMPLED: Call = { ...FULL, reasoning: undefined, temperature: 0.5, topP: 0.5, topK: 5 };
 
 /** Fields that are known to say nothing to a provider, with the reason. */
 const SILENT: ReadonlySet<string> = new Set([
@@ -84,22 +86,25 @@ const OTHER: Readonly<Record<string, string>> = {
   "text/plain": "application/pdf",
 };
 
-function changed(path: readonly string[], to: unknown): Call {
-  const call = structuredClone(FULL);
+function changed(base: Call, path: readonly string[], to: unknown): Call {
+  const call = structuredClone(base);
   let at: unknown = call;
   for (const step of path.slice(0, -1)) if (typeof at === "object" && at !== null) at = Reflect.get(at, step);
   if (typeof at === "object" && at !== null) Reflect.set(at, path.at(-1) ?? "", to);
   return call;
 }
 
-test("no silence: whatever changes in a call changes what the provider receives, or is refused", () => {
+test.each([
+  ["thinks", FULL],
+  ["samples", SAMPLED],
+])("no silence: whatever changes in a call that %s changes what the provider receives, or is refused", (_, base) => {
   const facts = { ...FACTS, maxOutputTokens: 64_000 };
-  const before = messagesDialect.encode(FULL, facts);
+  const before = messagesDialect.encode(base, facts);
   const silent: string[] = [];
-  for (const { path, to } of changes(FULL)) {
+  for (const { path, to } of changes(base)) {
     // Which kind of thing it is, is not a value of its own.
     if (path.at(-1) === "is" && path[0] !== "toolChoice") continue;
-    const call = changed(path, to);
+    const call = changed(base, path, to);
     let after: string | undefined;
     try {
       after = messagesDialect.encode(call, facts);

@@ -49,6 +49,14 @@ describe("reasoning", () => {
     expect(sent({}, ADAPTIVE).thinking).toBeUndefined();
   });
 
+  test("CHAT-05 a model that thinks by a budget takes no sampling meanwhile, and the refusal names it", () => {
+    const thinks = { reasoning_effort: "low" };
+    for (const [param, value] of Object.entries({ temperature: 0.3, top_p: 0.9, top_k: 5 }))
+      expect(refusal({ ...thinks, [param]: value })).toMatchObject({ code: "unsupported_parameter", param });
+    expect(sent({ ...thinks, temperature: 1, top_p: 0.95 })).toMatchObject({ temperature: 1, top_p: 0.95 });
+    expect(sent({ reasoning_effort: "none", temperature: 0.3 }).temperature).toBe(0.3);
+  });
+
   test("CHAT-05 a budget is always smaller than the limit of the answer, and the caller's limit is kept where it can be", () => {
     const plan = (request: object) => {
       const { thinking, max_tokens } = sent(request);

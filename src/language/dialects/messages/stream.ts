@@ -165,8 +165,10 @@ export class MessageReader implements EventReader {
     return [{ is: "refusal", text: stop_details.explanation }];
   }
 
+  /** Servers that only imitate the dialect may forget to close a block. */
   end(): readonly AnswerEvent[] {
-    return [{ is: "finish", reason: this.#reason }, { is: "end" }];
+    const closed = [...this.#blocks.keys()].flatMap((index) => this.close(index));
+    return [...closed, { is: "finish", reason: this.#reason }, { is: "end" }];
   }
 }
 

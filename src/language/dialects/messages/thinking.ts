@@ -71,6 +71,7 @@ function byBudget(call: Call, reasoning: ReasoningWish, limit: number, facts: Mo
   // In the middle of a tool loop the model wants its own thoughts back; without them it can only go on without any.
   if (lacksItsThoughts(call.turns))
     return { maxTokens: limit, thinking: { type: "disabled" }, word: undefined, received: "none" };
+  refuseSampling(call, facts);
   const budget = budgetFor(reasoning, limit, facts);
   const maxTokens = limit > budget ? limit : limit + budget;
   if (facts.maxOutputTokens !== null && maxTokens > facts.maxOutputTokens)
@@ -81,6 +82,23 @@ function byBudget(call: Call, reasoning: ReasoningWish, limit: number, facts: Mo
     word: undefined,
     received: reasoning.effort,
   };
+}
+
+const TOP_P_MIN = 0.95;
+
+/** While such a model thinks, its words are chosen in one way only. */
+function refuseSampling({ temperature, topP, topK }: Call, { upstreamModel }: ModelFacts): void {
+  const refused = [
+    ...(temperature === undefined || temperature >= 1 ? [] : ["temperature"]),
+    ...(topP === undefined || topP >= TOP_P_MIN ? [] : ["top_p"]),
+    ...(topK === undefined ? [] : ["top_k"]),
+  ];
+  const [param] = refused;
+  if (param === undefined) return;
+  throw fault("unsupported_parameter", {
+    message: `${upstreamModel} takes no ${refused.join(", ")} while it thinks: leave ${refused.length === 1 ? "it" : "them"} or reasoning_effort out.`,
+    param,
+  });
 }
 
 function budgetFor({ effort, budgetTokens }: ReasoningWish, limit: number, { upstreamModel }: ModelFacts): number {
