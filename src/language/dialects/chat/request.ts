@@ -184,7 +184,8 @@ function decodeUserPart(part: UserPart): Part {
   }
 }
 
-const DATA_URL = /^data:([^;,]+);base64,/;
+/** Parameters of the media type, such as a character set or a name, say nothing here. */
+const DATA_URL = /^data:([^;,]+)(?:;[^;,]*)*;base64,/i;
 
 function mediaSource(url: string): MediaSource {
   const match = DATA_URL.exec(url.slice(0, 256));

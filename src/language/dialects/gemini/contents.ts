@@ -3,6 +3,7 @@ import { parseExactly } from "../../../kit/exact-json.ts";
 import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
 import type { Call } from "../../canon/call.ts";
 import type { MediaSource, Part, ToolCallPart, ToolResultPart, Turn } from "../../canon/parts.ts";
+import { typeByBytes } from "../messages/media.ts";
 
 type Content = { readonly role: "user" | "model"; readonly parts: JsonObject[] };
 
@@ -181,8 +182,12 @@ function valueIn(text: string): unknown {
   return structIn(text) ?? text;
 }
 
+/** The type that the bytes have, where they tell: a name such as image/jpg is refused upstream. */
 function inlineData(source: MediaSource, param: string): JsonObject {
-  if (source.is === "inline") return { inlineData: { mimeType: source.mediaType, data: source.base64 } };
+  if (source.is === "inline") {
+    const mimeType = typeByBytes(source.base64) ?? source.mediaType;
+    return { inlineData: { mimeType, data: source.base64 } };
+  }
   throw fault("invalid_value", {
     message: `${param}: this model takes media inside the request only. Send it as a data URL.`,
     param,

@@ -119,6 +119,14 @@ describe("turns", () => {
     ]);
   });
 
+  test("CHAT-02 media has the type of its bytes, whatever its address calls it and whatever stands behind the type", () => {
+    const url = "data:image/jpg;charset=utf-8;base64,/9j/4AAQSkZJRgABAQAAAQ==";
+    const body = sent({ messages: [{ role: "user", content: [{ type: "image_url", image_url: { url } }] }] });
+    expect(body.contents[0].parts).toEqual([
+      { inlineData: { mimeType: "image/jpeg", data: "/9j/4AAQSkZJRgABAQAAAQ==" } },
+    ]);
+  });
+
   test("CHAT-02 an address of media is nothing this dialect takes", () => {
     expect([...geminiDialect.media].sort()).toEqual(["audio", "file", "image"]);
     const content = [{ type: "image_url", image_url: { url: "https://example.com/a.png" } }];

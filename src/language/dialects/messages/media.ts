@@ -8,7 +8,7 @@ const IMAGE_TYPES: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "im
 const HEAD_CHARS = 24;
 
 /** What the bytes are, whatever their sender calls them. */
-function typeByBytes(base64: string): string | undefined {
+export function typeByBytes(base64: string): string | undefined {
   const head = Buffer.from(base64.slice(0, HEAD_CHARS), "base64").toString("latin1");
   if (head.startsWith("\x89PNG")) return "image/png";
   if (head.startsWith("\xff\xd8\xff")) return "image/jpeg";
