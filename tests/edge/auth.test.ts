@@ -167,16 +167,25 @@ describe("allowlist", () => {
     ["a mapped address in hex", ["::ffff:cb00:7107"], "203.0.113.7"],
     ["a mapped proxy", ["203.0.113.7, ::ffff:10.1.2.3"], "203.0.113.7"],
     ["a zone", ["fe80::1%eth0"], "fe80::1"],
-    ["an unreadable address", ["unknown"], "127.0.0.1"],
-    ["an unreadable address on the right", ["203.0.113.7, unknown"], "127.0.0.1"],
-    ["an unreadable address behind a proxy", ["203.0.113.7, unknown, 10.1.2.3"], "10.1.2.3"],
-    ["an empty place", ["203.0.113.7, , 10.1.2.3"], "10.1.2.3"],
-    ["nothing but a comma", [","], "127.0.0.1"],
-    ["octal-looking octets", ["010.0.0.1"], "127.0.0.1"],
-    ["too many octets", ["203.0.113.7.8"], "127.0.0.1"],
+    ["an unreadable address", ["hidden"], "unknown"],
+    ["an unreadable address on the right", ["203.0.113.7, hidden"], "unknown"],
+    ["an unreadable address behind a proxy", ["203.0.113.7, hidden, 10.1.2.3"], "unknown"],
+    ["an empty place", ["203.0.113.7, , 10.1.2.3"], "unknown"],
+    ["nothing but a comma", [","], "unknown"],
+    ["octal-looking octets", ["010.0.0.1"], "unknown"],
+    ["too many octets", ["203.0.113.7.8"], "unknown"],
+    ["an address with its port", ["203.0.113.7:50412, 10.1.2.3:443"], "203.0.113.7"],
+    ["IPv6 with its port", ["[2001:db8::1]:50412"], "2001:db8::1"],
   ])("AUTH-07 behind a trusted proxy: %s", async (_, forwarded, seen) => {
     const { key } = await issue(gateway, { ip_allowlist: ["192.0.2.255"] });
     expect(await seenFrom(gateway, key, forwarded)).toBe(seen);
+  });
+
+  test("AUTH-07 a caller that cannot be read is not let in by a list that has the proxies' own network", async () => {
+    const { key } = await issue(gateway, { ip_allowlist: ["127.0.0.0/8", "10.0.0.0/8"] });
+    expect((await validate({ "x-api-key": key })).status).toBe(200);
+    for (const forwarded of ["hidden", "hidden, 10.1.2.3", "203.0.113.7 10.1.2.3"])
+      expect((await validate({ "x-api-key": key, "x-forwarded-for": forwarded })).status).toBe(403);
   });
 
   test("AUTH-07 without a trusted proxy X-Forwarded-For counts for nothing", async () => {
