@@ -220,7 +220,7 @@ describe.skipIf(!fixturesPresent)("recorded traffic of the messages API", () => 
   });
 
   test.each(RECORDINGS)(
-    "CHAT-01 CHAT-07 %s: the provider is asked and the client answered as it was recorded",
+    "CHAT-01 CHAT-07 BILL-05 %s: the provider is asked and the client answered as it was recorded",
     async (name) => {
       for (const recorded of loadExchange(`d2-anthropic-messages/${name}`).interactions) {
         scene.at("anthropic").next(scriptOf(recorded));
@@ -254,7 +254,9 @@ describe.skipIf(!fixturesPresent)("recorded traffic of the messages API", () => 
       cache_creation_input_tokens: written = 0,
     } = given;
     const input = input_tokens + read + written;
-    const nanos = costNanos("anthropic", { input, cached: read, written, output: output_tokens }, "EUR", MODEL);
+    const hourLong = given.cache_creation?.ephemeral_1h_input_tokens ?? 0;
+    const used = { input, cached: read, written, hourLong, output: output_tokens };
+    const nanos = costNanos("anthropic", used, "EUR", MODEL);
     expect(usage).toEqual({
       prompt_tokens: input,
       completion_tokens: output_tokens,
