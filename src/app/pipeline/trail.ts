@@ -8,6 +8,7 @@ import type { Clock } from "../../kit/clock.ts";
 import type { Exchange } from "../exchange.ts";
 
 const LABEL_CHARS_MAX = 128;
+const UPSTREAM_ID_CHARS_MAX = 256;
 
 /** Collects what happened to one request, and becomes its record. It never sees content. */
 export class Trail {
@@ -88,7 +89,8 @@ export class Trail {
       model: endpoint?.model ?? null,
       provider: endpoint?.provider ?? null,
       endpoint: endpoint?.id ?? null,
-      upstreamId: this.upstreamId,
+      // A provider's own word, and nobody said how long it may be.
+      upstreamId: this.upstreamId?.slice(0, UPSTREAM_ID_CHARS_MAX) ?? null,
       level: endpoint?.sovereignty.level ?? null,
       // A copy: a frozen list takes JSON.stringify off its fast path for the whole record.
       countries: endpoint === undefined ? null : [...endpoint.sovereignty.countries],
