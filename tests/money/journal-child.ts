@@ -21,7 +21,7 @@ const { journal } = await openBooks({
   syncEveryMs: 5,
   log: quiet,
   // Small segments and short waits, so that kills also hit rotation, ingest and deletion.
-  tuning: { segmentMaxBytes: 64 * 1024, everyMs: 2, batchMax: 40, handoverMax: 60 },
+  tuning: { segmentMaxBytes: 64 * 1024, everyMs: 2, batchMax: 40 },
 });
 
 async function serve(number: number): Promise<void> {

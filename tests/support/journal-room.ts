@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { RecordRejected, type RecordSink } from "../../src/domain/record/ingest.ts";
+import { RecordRejected, type RecordSink, textsOf } from "../../src/domain/record/ingest.ts";
 import { type Disk, realDisk } from "../../src/io/journal/disk.ts";
 import type { JournalLog } from "../../src/io/journal/types.ts";
 
@@ -32,7 +32,8 @@ export function memorySink(): RecordSink & {
     mood: { is: "takes" },
     calls: [],
     records: new Map(),
-    async ingestJson(texts) {
+    async ingestBatch(batch) {
+      const texts = textsOf(batch);
       this.calls.push(texts.length);
       const { mood } = this;
       if (mood.is === "away") throw new Error("SQL is away");

@@ -1,4 +1,4 @@
-import type { RequestRecord } from "../record/record.ts";
+import type { BookedFields } from "../record/booked.ts";
 
 /**
  * Double entry, append only. Every transaction sums to zero and is known by the gateway's own id, so that writing it a
@@ -95,7 +95,7 @@ export const chargeOf = (posting: Posting): Transaction => between("charge", "wa
 export const topupOf = (posting: Posting): Transaction => between("topup", "topup_clearing", "wallet", posting);
 
 /** The transaction of a finished request, known by the request's id; undefined when nothing was charged. */
-export function chargeOfRecord(record: RequestRecord): Transaction | undefined {
+export function chargeOfRecord(record: BookedFields): Transaction | undefined {
   if (record.charge === null) return undefined;
   const nanos = BigInt(record.charge.nanos);
   if (nanos < 0n) throw new RangeError(`request ${record.id} has a negative charge`);

@@ -1,4 +1,4 @@
-import type { RequestRecord } from "./record.ts";
+import type { BookedFields } from "./booked.ts";
 
 /** What one key used of one model at one provider on one day (UTC). An unknown model or provider is an empty text. */
 export type DailyUsage = {
@@ -32,7 +32,7 @@ export class DailyFold {
   readonly #rows = new Map<string, DailyUsage>();
   readonly #days = new Map<number, string>();
 
-  add(record: RequestRecord): void {
+  add(record: BookedFields): void {
     const row = this.#row(record);
     row.requests += 1;
     if (record.status >= 400 || record.errorCode !== null) row.errors += 1;
@@ -52,7 +52,7 @@ export class DailyFold {
     return this.#rows.values();
   }
 
-  #row(record: RequestRecord): DailyUsage {
+  #row(record: BookedFields): DailyUsage {
     const { workspaceId, keyId, environment } = record;
     const model = record.model ?? "";
     const provider = record.provider ?? "";

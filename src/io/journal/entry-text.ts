@@ -5,13 +5,24 @@ import type { JournalEntry } from "./types.ts";
 
 const DONE_START = '{"t":"done","record":';
 
-/** The text of an entry. The record's own text is made once and goes on to SQL as it is. */
-export function encodeEntry(entry: JournalEntry): { readonly text: string; readonly recordJson: string } {
+/** An entry is an object whose last field is the record: what stands before the record, and its own text. */
+export function encodeEntry(entry: JournalEntry): { readonly start: string; readonly recordJson: string } {
   const recordJson = JSON.stringify(entry.record);
-  if (entry.t === "done") return { text: `${DONE_START}${recordJson}}`, recordJson };
+  if (entry.t === "done") return { start: DONE_START, recordJson };
   const { id, workspaceId, atMs } = entry;
   const head = JSON.stringify({ t: "open", id, workspaceId, atMs });
-  return { text: `${head.slice(0, -1)},"record":${recordJson}}`, recordJson };
+  return { start: `${head.slice(0, -1)},"record":`, recordJson };
+}
+
+export const ENTRY_END = "}";
+
+const DONE_TAG = DONE_START.indexOf("done");
+const DONE_TAG_BYTE = "d".charCodeAt(0);
+
+/** Where in the bytes of a payload the record of a finished request stands; undefined for every other entry. */
+export function doneRecordIn(bytes: Buffer, start: number, end: number): [from: number, to: number] | undefined {
+  if (bytes[start + DONE_TAG] !== DONE_TAG_BYTE) return undefined;
+  return [start + DONE_START.length, end - ENTRY_END.length];
 }
 
 /** Fills the disk a little, to find out whether it takes writes again. */

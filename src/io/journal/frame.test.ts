@@ -26,6 +26,13 @@ describe("frames", () => {
     expect(read(framesOf("first", large, "last")).payloads).toEqual(["first", large, "last"]);
   });
 
+  test("BILL-07 a payload in parts is the payload of the whole", () => {
+    const frames = new FrameBuffer();
+    frames.add("{€", "ä".repeat(300), "}");
+    expect(read(Buffer.from(frames.view())).payloads).toEqual([`{€${"ä".repeat(300)}}`]);
+    expect(frames.view()).toEqual(framesOf(`{€${"ä".repeat(300)}}`));
+  });
+
   test("BILL-07 a segment cut at any byte gives the frames before the cut and says that it is torn", () => {
     const whole = framesOf("one", "zwei", "drei €");
     const starts = [0, framesOf("one").length, framesOf("one", "zwei").length, whole.length];

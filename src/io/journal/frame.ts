@@ -4,7 +4,7 @@ import { crc32 } from "node:zlib";
  * A frame is the length of its payload and the payload's CRC-32, four bytes each, then the payload. A length of zero
  * is not a frame, so that a tail of zeros, as a power cut can leave it, is not read as a row of empty ones.
  */
-const HEADER_BYTES = 8;
+export const HEADER_BYTES = 8;
 export const FRAME_MAX_BYTES = 16 * 1024 * 1024;
 
 /** One UTF-16 unit is at most three bytes of UTF-8. */
@@ -23,13 +23,17 @@ export class FrameBuffer {
   #bytes = Buffer.allocUnsafe(FIRST_CAPACITY);
   #length = 0;
 
-  add(payload: string): void {
+  /** A frame whose payload is these texts one behind the other: cheaper than putting them together first. */
+  add(head: string, body = "", tail = ""): void {
     const start = this.#length;
-    this.#reserve(HEADER_BYTES + payload.length * BYTES_PER_UNIT_MAX);
+    this.#reserve(HEADER_BYTES + (head.length + body.length + tail.length) * BYTES_PER_UNIT_MAX);
     const bytes = this.#bytes;
-    const length = bytes.write(payload, start + HEADER_BYTES, "utf8");
+    let end = start + HEADER_BYTES;
+    end += bytes.write(head, end, "utf8");
+    if (body.length > 0) end += bytes.write(body, end, "utf8");
+    if (tail.length > 0) end += bytes.write(tail, end, "utf8");
+    const length = end - start - HEADER_BYTES;
     if (length > FRAME_MAX_BYTES) throw new FrameTooLarge(length);
-    const end = start + HEADER_BYTES + length;
     bytes.writeUInt32LE(length, start);
     bytes.writeUInt32LE(crc32(bytes.subarray(start + HEADER_BYTES, end)), start + 4);
     this.#length = end;
@@ -53,6 +57,18 @@ export class FrameBuffer {
     this.#bytes.copy(larger, 0, 0, this.#length);
     this.#bytes = larger;
   }
+}
+
+/**
+ * Where the payload of the frame at `at` begins and ends, by its length alone; undefined when the bytes stop before its
+ * end. For bytes that this process wrote; what another one left behind is read with `readFrames`.
+ */
+export function payloadAt(bytes: Buffer, at: number): { readonly start: number; readonly end: number } | undefined {
+  const start = at + HEADER_BYTES;
+  if (start > bytes.length) return undefined;
+  const length = bytes.readUInt32LE(at);
+  if (length === 0 || length > FRAME_MAX_BYTES) throw new Error(`there is no frame at byte ${at} of what was read`);
+  return { start, end: start + length };
 }
 
 /**

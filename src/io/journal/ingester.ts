@@ -1,7 +1,6 @@
 import type { Clock } from "../../kit/clock.ts";
-import type { Finished, JournalFile } from "./journal.ts";
+import type { JournalFile } from "./journal.ts";
 import type { Mover } from "./mover.ts";
-import { moveInBatches, readSegment } from "./replay.ts";
 import type { JournalLog } from "./types.ts";
 
 export type IngesterSettings = {
@@ -23,30 +22,35 @@ export class Ingester {
   readonly #settings: Required<IngesterSettings>;
   #running: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** Taken from the journal and not in SQL yet. */
-  #inHand: Finished[] = [];
+  /** How many wait for everything to be in SQL. */
+  #flushing = 0;
   #failures = 0;
   #stopped = false;
 
   constructor(settings: IngesterSettings) {
-    this.#settings = { batchMax: 500, everyMs: 200, backoffFirstMs: 100, backoffMaxMs: 10_000, ...settings };
+    this.#settings = { batchMax: 2000, everyMs: 250, backoffFirstMs: 100, backoffMaxMs: 10_000, ...settings };
   }
 
   /** Begins to follow the journal. */
   start(): void {
     const { journal, batchMax, everyMs } = this.#settings;
-    journal.onFinished((waiting) => {
+    journal.onFinished(() => {
       // A full batch does not wait for the clock, unless SQL is known to be away.
-      this.#arm(waiting >= batchMax && this.#failures === 0 ? 0 : everyMs);
+      this.#arm(journal.pending >= batchMax && this.#failures === 0 ? 0 : everyMs);
     });
   }
 
   /** Resolves when everything that was finished before the call is in SQL; rejects when SQL does not take it now. */
   async flush(): Promise<void> {
     await this.#settings.journal.written();
-    // A run that is under way may have taken its last look before the newest record came.
-    await this.#running?.catch(() => {});
-    await this.#run();
+    this.#flushing += 1;
+    try {
+      // A run that is under way may have taken its last look before the newest record came.
+      await this.#running?.catch(() => {});
+      await this.#run();
+    } finally {
+      this.#flushing -= 1;
+    }
   }
 
   /** Moves what can be moved and stops; what SQL does not take stays in the journal for the next start. */
@@ -84,6 +88,7 @@ export class Ingester {
   #succeeded(): void {
     this.#running = undefined;
     this.#failures = 0;
+    if (this.#settings.journal.pending > 0) this.#arm(this.#settings.everyMs);
   }
 
   #failed(error: unknown): never {
@@ -101,23 +106,12 @@ export class Ingester {
   async #moveAll(): Promise<void> {
     const { journal, mover, batchMax } = this.#settings;
     for (;;) {
-      if (this.#inHand.length === 0) this.#inHand = journal.take(batchMax);
-      const batch = this.#inHand;
-      if (batch.length > 0) {
-        await mover.move(batch.map(({ recordJson }) => recordJson));
-        journal.ingested(batch);
-        this.#inHand = [];
-      }
-      // One of each in turn: under a load that never lets memory run empty, the files are read all the same.
-      const segment = journal.segmentToRead();
-      if (segment !== undefined) {
-        const { done } = readSegment(journal.disk.read(segment.file));
-        await moveInBatches(
-          mover,
-          done.map(({ recordJson }) => recordJson),
-        );
-        journal.ingestedWhole(segment);
-      } else if (batch.length === 0) return;
+      const load = journal.nextLoad(batchMax);
+      if (load === undefined) return;
+      await mover.move(load.batch);
+      journal.moved(load);
+      // What came meanwhile is few: it waits for more of its kind, because a commit costs as much for one as for many.
+      if (this.#flushing === 0 && journal.pending < batchMax) return;
     }
   }
 }

@@ -154,7 +154,7 @@ describe("a full disk", () => {
 
 describe("moving into SQL", () => {
   test("BILL-07 finished requests arrive by themselves, in batches, and a closed journal is empty", async () => {
-    const { open, sink } = room({ tuning: { everyMs: 1 } });
+    const { open, sink } = room({ tuning: { everyMs: 1, batchMax: 500 } });
     const { journal, close, pending } = await open();
     await Promise.all(Array.from({ length: 1200 }, (_, n) => journal.append(done(`r${n}`))));
     await until(() => pending() === 0);
@@ -195,18 +195,51 @@ describe("moving into SQL", () => {
     expect(segments()).toEqual([]);
   });
 
-  test("BILL-07 what memory cannot hold is read back from the segments", async () => {
-    const { open, sink } = room({ tuning: { handoverMax: 10, segmentMaxBytes: 20_000, batchMax: 4, everyMs: 1 } });
+  test("BILL-07 what waits for SQL waits in its segments, begun requests in between or not", async () => {
+    const { open, sink } = room({ tuning: { segmentMaxBytes: 20_000, batchMax: 4, everyMs: 1 } });
     const { journal, flush, close, pending } = await open();
     sink.mood = { is: "away" };
-    for (let turn = 0; turn < 20; turn += 1)
+    for (let turn = 0; turn < 20; turn += 1) {
+      await Promise.all(Array.from({ length: 10 }, (_, n) => journal.append(opened(`r${turn}-${n}`))));
       await Promise.all(Array.from({ length: 10 }, (_, n) => journal.append(done(`r${turn}-${n}`))));
+    }
     expect(pending()).toBe(200);
     sink.mood = { is: "takes" };
     await flush();
-    expect(sink.records.size).toBe(200);
+    expect([...sink.records.keys()]).toEqual(Array.from({ length: 200 }, (_, n) => `r${Math.floor(n / 10)}-${n % 10}`));
     expect(pending()).toBe(0);
     expect(segments().length).toBeLessThanOrEqual(1);
+    await close();
+    expect(segments()).toEqual([]);
+  });
+
+  test("BILL-07 a record larger than what is read at once arrives whole, and so do those around it", async () => {
+    const { open, sink } = room();
+    const { journal, flush, close } = await open();
+    const app = "ä".repeat(1_500_000);
+    await Promise.all([journal.append(done("r1")), journal.append(done("large", { app })), journal.append(done("r2"))]);
+    await flush();
+    expect([...sink.records.keys()]).toEqual(["r1", "large", "r2"]);
+    expect(sink.records.get("large")).toEqual(finishedRecord("large", { app }));
+    await close();
+  });
+
+  test("BILL-07 a segment that was closed before its sync returned is not deleted before it is in SQL", async () => {
+    const { open, sink, disk } = room({ syncEveryMs: 0, tuning: { segmentMaxBytes: 3000, everyMs: 1 } });
+    const { journal, flush, close } = await open();
+    const held = Promise.withResolvers<void>();
+    const { sync } = disk;
+    disk.sync = (fd) => held.promise.then(() => sync.call(disk, fd));
+    const appends: Promise<void>[] = [];
+    for (let n = 0; n < 10; n += 1) {
+      appends.push(journal.append(done(`r${n}`)));
+      await nextTurn();
+    }
+    expect(segments().length).toBeGreaterThan(2);
+    held.resolve();
+    await Promise.all(appends);
+    await flush();
+    expect([...sink.records.keys()]).toEqual(Array.from({ length: 10 }, (_, n) => `r${n}`));
     await close();
     expect(segments()).toEqual([]);
   });

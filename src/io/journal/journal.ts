@@ -1,9 +1,10 @@
 import path from "node:path";
 import type { Clock } from "../../kit/clock.ts";
 import { type Disk, realDisk } from "./disk.ts";
-import { encodeEntry, FILLER } from "./entry-text.ts";
+import { ENTRY_END, encodeEntry, FILLER } from "./entry-text.ts";
 import { FrameBuffer } from "./frame.ts";
 import { type Segment, SegmentBook } from "./segment-book.ts";
+import { type Load, SegmentReader } from "./segment-reader.ts";
 import { SegmentWriter } from "./segment-writer.ts";
 import type { Journal, JournalEntry, JournalLog } from "./types.ts";
 
@@ -19,13 +20,8 @@ export type JournalSettings = {
   readonly segmentMaxAgeMs?: number;
   /** All segments together: past it paid work is refused until SQL has caught up. */
   readonly maxBytes?: number;
-  /** Finished records kept in memory for the ingester; the others are read back from their segments. */
-  readonly handoverMax?: number;
   readonly probeEveryMs?: number;
 };
-
-/** A finished record on its way to SQL. */
-export type Finished = { readonly recordJson: string; readonly segment: Segment };
 
 /** The journal as the ingester sees it: what is to be moved, and where it says that it has been. */
 export type JournalFile = Journal & {
@@ -37,13 +33,12 @@ export type JournalFile = Journal & {
   readonly pending: number;
   /** Resolves when everything appended so far has been written or refused. */
   written(): Promise<void>;
-  take(max: number): Finished[];
-  ingested(records: readonly Finished[]): void;
-  /** A closed segment that has to be read from its file, because memory could not hold all of it. */
-  segmentToRead(): Segment | undefined;
-  ingestedWhole(segment: Segment): void;
-  /** Called after writes that left finished records behind, with the number that waits in memory. */
-  onFinished(listener: (waiting: number) => void): void;
+  /** The next finished records that are not in SQL, oldest first; good until the next call. */
+  nextLoad(recordsMax: number): Load | undefined;
+  /** These are in SQL now. */
+  moved(load: Load): void;
+  /** Called after writes that left finished records behind. */
+  onFinished(listener: () => void): void;
 };
 
 const SEGMENT_PATTERN = /^segment-(\d{12})\.journal$/;
@@ -51,7 +46,7 @@ const MIB = 1024 * 1024;
 
 /** What one turn of the event loop appends, written at its end with one call. */
 type Turn = {
-  readonly entries: { readonly t: "open" | "done"; readonly id: string; readonly recordJson: string }[];
+  readonly entries: { readonly t: "open" | "done"; readonly id: string }[];
   readonly written: PromiseWithResolvers<void>;
 };
 
@@ -82,26 +77,26 @@ class SegmentedJournal implements JournalFile {
   readonly #book: SegmentBook;
   readonly #writer: SegmentWriter;
   readonly #frames = new FrameBuffer();
-  #handover: Finished[] = [];
+  readonly #reader: SegmentReader;
   #turn: Turn | undefined;
   #failed = false;
   #closed = false;
   #probe: NodeJS.Timeout | undefined;
   #probing = false;
-  #listener: (waiting: number) => void = () => {};
+  #listener: () => void = () => {};
 
   constructor(settings: JournalSettings, disk: Disk, leftovers: readonly string[], firstNumber: number) {
     this.#settings = {
       segmentMaxBytes: 16 * MIB,
       segmentMaxAgeMs: 60_000,
       maxBytes: 2048 * MIB,
-      handoverMax: 10_000,
       probeEveryMs: 1000,
       ...settings,
     };
     this.dir = settings.dir;
     this.disk = disk;
     this.leftovers = leftovers;
+    this.#reader = new SegmentReader(disk);
     this.#book = new SegmentBook((segment) => this.#discard(segment));
     const { clock, syncEveryMs, segmentMaxBytes, segmentMaxAgeMs } = this.#settings;
     this.#writer = new SegmentWriter({
@@ -131,15 +126,15 @@ class SegmentedJournal implements JournalFile {
 
   append(entry: JournalEntry): Promise<void> {
     if (this.#closed) return Promise.reject(new Error("the journal is closed"));
-    const { text, recordJson } = encodeEntry(entry);
+    const { start, recordJson } = encodeEntry(entry);
     this.#turn ??= this.#beginTurn();
     const { entries, written } = this.#turn;
     try {
-      this.#frames.add(text);
+      this.#frames.add(start, recordJson, ENTRY_END);
     } catch (error) {
       return Promise.reject(error);
     }
-    entries.push({ t: entry.t, id: entry.record.id, recordJson });
+    entries.push({ t: entry.t, id: entry.record.id });
     return written.promise;
   }
 
@@ -147,27 +142,16 @@ class SegmentedJournal implements JournalFile {
     await this.#turn?.written.promise.catch(() => {});
   }
 
-  take(max: number): Finished[] {
-    return this.#handover.splice(0, max);
+  nextLoad(recordsMax: number): Load | undefined {
+    const segment = this.#book.toMove();
+    return segment === undefined ? undefined : this.#reader.read(segment, recordsMax);
   }
 
-  ingested(records: readonly Finished[]): void {
-    const counts = new Map<Segment, number>();
-    for (const { segment } of records) counts.set(segment, (counts.get(segment) ?? 0) + 1);
-    for (const [segment, count] of counts) this.#book.ingested(segment, count);
+  moved({ segment, upToBytes, batch }: Load): void {
+    this.#book.moved(segment, upToBytes, batch.bounds.length / 2);
   }
 
-  segmentToRead(): Segment | undefined {
-    // Nobody waits in memory: then the segment being written may be the one to read, and is closed for it.
-    if (this.#handover.length === 0 && this.#writer.segment?.source === "file") this.#writer.rotate();
-    return this.#book.toRead();
-  }
-
-  ingestedWhole(segment: Segment): void {
-    this.#book.ingestedWhole(segment);
-  }
-
-  onFinished(listener: (waiting: number) => void): void {
+  onFinished(listener: () => void): void {
     this.#listener = listener;
   }
 
@@ -199,12 +183,17 @@ class SegmentedJournal implements JournalFile {
   #write({ entries, written }: Turn): void {
     try {
       const segment = this.#writer.write(this.#frames.view());
+      const upToBytes = segment.bytes;
+      this.#book.wrote(segment);
       this.#writer.whenSafe(
         () => {
-          this.#note(entries, segment);
+          this.#note(entries, segment, upToBytes);
           written.resolve();
         },
-        (error) => written.reject(error),
+        (error) => {
+          this.#book.undone(segment);
+          written.reject(error);
+        },
       );
     } catch (error) {
       this.#fail(error);
@@ -212,19 +201,18 @@ class SegmentedJournal implements JournalFile {
     }
   }
 
-  #note(entries: Turn["entries"], segment: Segment): void {
+  #note(entries: Turn["entries"], segment: Segment, upToBytes: number): void {
     let finished = 0;
-    for (const { t, id, recordJson } of entries) {
+    for (const { t, id } of entries) {
       if (t === "open") {
         this.#book.requestOpened(id, segment);
         continue;
       }
       finished += 1;
       this.#book.requestDone(id, segment);
-      if (this.#handover.length < this.#settings.handoverMax) this.#handover.push({ recordJson, segment });
-      else segment.source = "file";
     }
-    if (finished > 0) this.#listener(this.#handover.length);
+    this.#book.safe(segment, upToBytes);
+    if (finished > 0) this.#listener();
   }
 
   #fail(error: unknown): void {

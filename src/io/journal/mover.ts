@@ -1,9 +1,11 @@
 import path from "node:path";
-import { RecordRejected, type RecordSink } from "../../domain/record/ingest.ts";
+import { batchOf, type RecordBatch, RecordRejected, type RecordSink, textsOf } from "../../domain/record/ingest.ts";
 import type { Disk } from "./disk.ts";
 import type { JournalLog } from "./types.ts";
 
 export const REJECTED_FILE = "rejected.jsonl";
+
+const TEXTS_MAX = 500;
 
 /** Sends records to SQL and sets those aside that it can never take, so that one of them does not hold up the rest. */
 export class Mover {
@@ -19,16 +21,23 @@ export class Mover {
     this.#log = log;
   }
 
-  async move(records: readonly string[]): Promise<void> {
+  async moveTexts(records: readonly string[]): Promise<void> {
+    for (let at = 0; at < records.length; at += TEXTS_MAX) await this.move(batchOf(records.slice(at, at + TEXTS_MAX)));
+  }
+
+  async move(batch: RecordBatch): Promise<void> {
     try {
-      await this.#sink.ingestJson(records);
+      await this.#sink.ingestBatch(batch);
     } catch (error) {
       if (!(error instanceof RecordRejected)) throw error;
-      const [first, ...others] = records;
-      if (first !== undefined && others.length === 0) return this.setAside(first, error.message);
-      const half = Math.ceil(records.length / 2);
-      await this.move(records.slice(0, half));
-      await this.move(records.slice(half));
+      const { bytes, bounds } = batch;
+      if (bounds.length === 2) {
+        for (const text of textsOf(batch)) await this.setAside(text, error.message);
+        return;
+      }
+      const half = 2 * Math.ceil(bounds.length / 4);
+      await this.move({ bytes, bounds: bounds.slice(0, half) });
+      await this.move({ bytes, bounds: bounds.slice(half) });
     }
   }
 

@@ -29,7 +29,7 @@ export type BooksSettings = {
   readonly disk?: Disk;
   /** For tests: smaller segments, shorter waits. */
   readonly tuning?: Partial<
-    Pick<JournalSettings, "segmentMaxBytes" | "segmentMaxAgeMs" | "maxBytes" | "handoverMax" | "probeEveryMs"> &
+    Pick<JournalSettings, "segmentMaxBytes" | "segmentMaxAgeMs" | "maxBytes" | "probeEveryMs"> &
       Pick<IngesterSettings, "batchMax" | "everyMs" | "backoffFirstMs" | "backoffMaxMs">
   >;
 };

@@ -7,8 +7,6 @@ import type { JournalLog } from "./types.ts";
 
 export type ReplayReport = { readonly segments: number; readonly done: number; readonly interrupted: number };
 
-const BATCH_MAX = 500;
-
 /** Everything a segment says, in order. */
 export type SegmentContent = {
   readonly opened: RequestRecord[];
@@ -29,10 +27,6 @@ export function readSegment(bytes: Buffer): SegmentContent {
   return { ...content, end };
 }
 
-export async function moveInBatches(mover: Mover, records: readonly string[]): Promise<void> {
-  for (let at = 0; at < records.length; at += BATCH_MAX) await mover.move(records.slice(at, at + BATCH_MAX));
-}
-
 /**
  * Brings what an earlier process left behind into SQL, before the first request is taken: finished requests as they
  * are, and those that had begun and never ended as interrupted, charged nothing.
@@ -51,20 +45,14 @@ export async function replay(
     for (const record of content.opened) open.set(record.id, record);
     for (const { id } of content.done) open.delete(id);
     for (const { text, why } of content.unreadable) await mover.setAside(text, why);
-    await moveInBatches(
-      mover,
-      content.done.map(({ recordJson }) => recordJson),
-    );
+    await mover.moveTexts(content.done.map(({ recordJson }) => recordJson));
     done += content.done.length;
     if (content.end.is !== "whole")
       log.warn({ file, ...content.end }, "a journal segment was cut at its first bad frame");
     if (content.end.is === "damaged") damaged.add(file);
   }
   // A request whose end stood in a segment that was moved and deleted earlier is in SQL already, and stays as it is.
-  await moveInBatches(
-    mover,
-    [...open.values()].map((record) => JSON.stringify(interrupted(record))),
-  );
+  await mover.moveTexts([...open.values()].map((record) => JSON.stringify(interrupted(record))));
   for (const file of leftovers) {
     if (damaged.has(file)) disk.rename(file, `${file}.damaged`);
     else disk.remove(file);

@@ -9,8 +9,11 @@ export type Segment = {
   /** Requests that began in it and have not ended. */
   open: number;
   state: "active" | "closed";
-  /** `file` once a finished record of it was not handed over in memory: then the file itself has to be read. */
-  source: "memory" | "file";
+  /** Writes that are in it and not yet as safe as they have to be. */
+  unsafe: number;
+  /** Up to where it is safe, and up to where it is in SQL. */
+  safeBytes: number;
+  movedBytes: number;
 };
 
 /** Which segments exist and which are no longer needed: closed, every finished record in SQL, no request still open. */
@@ -44,7 +47,9 @@ export class SegmentBook {
       pending: 0,
       open: 0,
       state: "active",
-      source: "memory",
+      unsafe: 0,
+      safeBytes: 0,
+      movedBytes: 0,
     };
     this.#segments.set(number, segment);
     return segment;
@@ -65,16 +70,28 @@ export class SegmentBook {
     this.#review(opened);
   }
 
-  /** This many finished records of the segment, as handed over in memory, are in SQL now. */
-  ingested(segment: Segment, count: number): void {
-    segment.pending = Math.max(0, segment.pending - count);
+  /** A write went into the segment; `safe` or `undone` follows. */
+  wrote(segment: Segment): void {
+    segment.unsafe += 1;
+  }
+
+  /** A write that ends here is safe, and what it said has been noted. */
+  safe(segment: Segment, upToBytes: number): void {
+    segment.unsafe -= 1;
+    segment.safeBytes = upToBytes;
     this.#review(segment);
   }
 
-  /** The whole file is in SQL now. */
-  ingestedWhole(segment: Segment): void {
-    segment.pending = 0;
-    segment.source = "memory";
+  /** A write was taken back. */
+  undone(segment: Segment): void {
+    segment.unsafe -= 1;
+    this.#review(segment);
+  }
+
+  /** The segment is in SQL up to here, which were this many finished records more. */
+  moved(segment: Segment, upToBytes: number, records: number): void {
+    segment.movedBytes = upToBytes;
+    segment.pending -= records;
     this.#review(segment);
   }
 
@@ -83,15 +100,15 @@ export class SegmentBook {
     this.#review(segment);
   }
 
-  /** The oldest segment that has to be read from its file. */
-  toRead(): Segment | undefined {
+  /** The oldest segment with finished records that are not in SQL. */
+  toMove(): Segment | undefined {
     for (const segment of this.#segments.values())
-      if (segment.source === "file" && segment.state === "closed") return segment;
+      if (segment.pending > 0 && segment.movedBytes < segment.safeBytes) return segment;
     return undefined;
   }
 
   #review(segment: Segment): void {
-    if (segment.state === "active" || segment.pending > 0 || segment.open > 0) return;
+    if (segment.state === "active" || segment.unsafe > 0 || segment.pending > 0 || segment.open > 0) return;
     if (this.#segments.delete(segment.number)) this.#discard(segment);
   }
 }

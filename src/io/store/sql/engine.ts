@@ -1,4 +1,5 @@
 import type { Kysely } from "kysely";
+import type { RecordBatch } from "../../../domain/record/ingest.ts";
 import type { Database } from "./schema.ts";
 
 /** Words in which engines define tables differently. */
@@ -9,6 +10,8 @@ export type Ddl = {
   readonly keyed: string;
   /** Ends the definition of any other table. */
   readonly plain: string;
+  /** A field of the JSON text in a column, as text. */
+  fromJson(column: string, path: readonly string[]): string;
   /** Statements that make the engine refuse every change and removal of rows. */
   appendOnly(table: string): readonly string[];
 };
@@ -17,7 +20,7 @@ export type Ddl = {
 export type Engine = {
   readonly db: Kysely<Database>;
   readonly ddl: Ddl;
-  /** Writes finished requests (JSON of their records) in one transaction; see `RecordSink`. */
-  ingest(records: readonly string[]): Promise<void>;
+  /** Writes finished requests in one transaction; see `RecordSink`. */
+  ingest(batch: RecordBatch): Promise<void>;
   close(): Promise<void>;
 };

@@ -55,10 +55,13 @@ export type Database = {
     currency: string;
     amount_nanos: bigint;
   };
+  request_records: { id: string; workspace_id: string; created_at_ms: number; record: string };
+  /** A view: records with the fields that are asked for. */
   requests: {
     id: string;
     workspace_id: string;
     created_at_ms: number;
+    record: string;
     key_id: string;
     environment: string;
     app: string | null;
@@ -66,9 +69,8 @@ export type Database = {
     model: string | null;
     provider: string | null;
     status: number;
-    charge_nanos: bigint;
-    /** The whole record. */
-    record: string;
+    /** Null when nothing was charged. */
+    charge_nanos: bigint | null;
   };
   requests_daily: {
     workspace_id: string;

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import type { LedgerStore } from "../../../domain/billing/ledger.ts";
 import type { AuditStore } from "../../../domain/record/audit.ts";
-import { RecordRejected, type RecordSink } from "../../../domain/record/ingest.ts";
+import { batchOf, type RecordBatch, RecordRejected, type RecordSink } from "../../../domain/record/ingest.ts";
 import type { LogStore, RequestRecord } from "../../../domain/record/record.ts";
 import type { RollupStore } from "../../../domain/record/rollup.ts";
 import type { TenancyStore } from "../../../domain/tenancy/directory.ts";
@@ -36,9 +36,9 @@ export type Store = RecordSink & {
 
 export function sqlStore(engine: Engine): Store {
   const { db } = engine;
-  const ingestJson = async (records: readonly string[]) => {
+  const ingestBatch = async (batch: RecordBatch) => {
     try {
-      if (records.length > 0) await engine.ingest(records);
+      if (batch.bounds.length > 0) await engine.ingest(batch);
     } catch (error) {
       // A record that breaks a rule of the store breaks it at every try; only the rest is worth waiting for.
       if (error instanceof StoreError && error.failure !== "unavailable") throw new RecordRejected(error.message);
@@ -52,8 +52,8 @@ export function sqlStore(engine: Engine): Store {
     rollups: rollupStore(db),
     audit: auditStore(db),
     meta: metaStore(db),
-    ingest: (records) => ingestJson(records.map((record) => JSON.stringify(record))),
-    ingestJson,
+    ingest: (records) => ingestBatch(batchOf(records.map((record) => JSON.stringify(record)))),
+    ingestBatch,
     ping: async () => {
       await sql`select 1`.execute(db);
     },

@@ -1,7 +1,7 @@
 import type { Ddl } from "../engine.ts";
 
 /** Tenants, money, the request log and the audit log. */
-export function foundation({ integer, keyed, plain, appendOnly }: Ddl): string[] {
+export function foundation({ integer, keyed, plain, fromJson, appendOnly }: Ddl): string[] {
   return [
     `create table workspaces (
       id text not null primary key,
@@ -67,21 +67,26 @@ export function foundation({ integer, keyed, plain, appendOnly }: Ddl): string[]
       union all
       select id as transaction_id, 1 as place, to_account as account, workspace_id, created_at_ms, currency,
         moved_nanos as amount_nanos from ledger_transactions`,
-    `create table requests (
+    `create table request_records (
       id text not null primary key,
       workspace_id text not null,
       created_at_ms ${integer} not null,
-      key_id text not null,
-      environment text not null,
-      app text,
-      model_requested text,
-      model text,
-      provider text,
-      status ${integer} not null,
-      charge_nanos ${integer} not null,
       record text not null
     ) ${plain}`,
-    "create index requests_by_time on requests (workspace_id, created_at_ms, id)",
+    "create index request_records_by_time on request_records (workspace_id, created_at_ms, id)",
+    // What the log is filtered by is read out of the record, so that a request is written as its text and no more.
+    `create view requests as select id, workspace_id, created_at_ms, record,
+      ${[
+        `${fromJson("record", ["keyId"])} as key_id`,
+        `${fromJson("record", ["environment"])} as environment`,
+        `${fromJson("record", ["app"])} as app`,
+        `${fromJson("record", ["modelRequested"])} as model_requested`,
+        `${fromJson("record", ["model"])} as model`,
+        `${fromJson("record", ["provider"])} as provider`,
+        `cast(${fromJson("record", ["status"])} as ${integer}) as status`,
+        `cast(${fromJson("record", ["charge", "nanos"])} as ${integer}) as charge_nanos`,
+      ].join(",\n      ")}
+      from request_records`,
     `create table requests_daily (
       workspace_id text not null,
       day text not null,

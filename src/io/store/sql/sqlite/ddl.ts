@@ -5,6 +5,7 @@ export const sqliteDdl: Ddl = {
   integer: "integer",
   keyed: "strict, without rowid",
   plain: "strict",
+  fromJson: (column, path) => `${column} ->> '$.${path.join(".")}'`,
   appendOnly: (table) =>
     ["update", "delete"].map(
       (change) => `create trigger ${table}_no_${change} before ${change} on ${table}

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { chargeOfRecord, type Transaction, transferOf } from "../../../../domain/billing/ledger.ts";
-import type { RequestRecord } from "../../../../domain/record/record.ts";
+import { type BookedFields, readBooked } from "../../../../domain/record/booked.ts";
+import type { RecordBatch } from "../../../../domain/record/ingest.ts";
 import { DailyFold, type DailyUsage } from "../../../../domain/record/rollup.ts";
 import { StoreError } from "../store-error.ts";
 
@@ -8,18 +9,19 @@ import { StoreError } from "../store-error.ts";
  * Writes finished requests: row of the log, ledger transaction, wallet and roll-ups in one transaction. What is there
  * already changes nothing: a request counts in the roll-ups once, and its ledger transaction moves money once.
  */
-export function prepareIngest(db: DatabaseSync): (records: readonly string[]) => void {
+export function prepareIngest(db: DatabaseSync): (batch: RecordBatch) => void {
   const write = prepareWriters(db);
-  return (records) => {
+  return ({ bytes, bounds }) => {
+    const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const daily = new DailyFold();
     const wallets = new Map<string, bigint>();
     db.exec("begin immediate");
     try {
-      for (const json of records) {
-        // The text was made from a record by this program, or checked when it was read back from a file.
-        const record: RequestRecord = JSON.parse(json);
+      for (let at = 0; at < bounds.length; at += 2) {
+        const text = buffer.subarray(bounds[at], bounds[at + 1]);
+        const record = readBooked(text);
         const charge = chargeOfRecord(record);
-        const isNew = write.request(record, json);
+        const isNew = write.request(record, text);
         if (isNew) daily.add(record);
         if (charge !== undefined && write.transaction(charge)) addWalletMoves(wallets, charge);
       }
@@ -55,7 +57,7 @@ const DAILY_SUMS = [
 ];
 
 function prepareWriters(db: DatabaseSync) {
-  const request = db.prepare("insert into requests values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing");
+  const request = db.prepare("insert into request_records values (?, ?, ?, cast(? as text)) on conflict do nothing");
   const transaction = db.prepare(
     "insert into ledger_transactions values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
   );
@@ -68,21 +70,8 @@ function prepareWriters(db: DatabaseSync) {
      set ${DAILY_SUMS.map((sum) => `${sum} = ${sum} + excluded.${sum}`).join(", ")}`,
   );
   return {
-    request(record: RequestRecord, json: string): boolean {
-      const { changes } = request.run(
-        record.id,
-        record.workspaceId,
-        Math.trunc(record.createdAtMs),
-        record.keyId,
-        record.environment,
-        record.app,
-        record.modelRequested,
-        record.model,
-        record.provider,
-        record.status,
-        record.charge === null ? 0 : BigInt(record.charge.nanos),
-        json,
-      );
+    request({ id, workspaceId, createdAtMs }: BookedFields, text: Buffer): boolean {
+      const { changes } = request.run(id, workspaceId, Math.trunc(createdAtMs), text);
       return changes !== 0;
     },
     transaction(posting: Transaction): boolean {

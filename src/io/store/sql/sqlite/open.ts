@@ -49,10 +49,9 @@ function sqliteEngine(file: string): Engine {
     db,
     ddl: sqliteDdl,
     // Through the turnstile like every query: a batch must not slip into a transaction that is open.
-    ingest: (records) =>
+    ingest: (batch) =>
       turnstile.pass(async () => {
-        // JSON text has no line break of its own.
-        await client.ask({ is: "ingest", lines: records.join("\n") });
+        await client.ask({ is: "ingest", batch });
       }),
     close: () => turnstile.pass(() => client.close()),
   };

@@ -1,3 +1,4 @@
+import type { RecordBatch } from "../../../../domain/record/ingest.ts";
 import type { StoreFailure } from "../store-error.ts";
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
@@ -5,8 +6,8 @@ export type SqlValue = string | number | bigint | null | Uint8Array;
 /** What the main thread asks of the SQLite worker. They are answered in order. */
 export type Ask =
   | { readonly is: "query"; readonly sql: string; readonly parameters: readonly SqlValue[] }
-  /** Records as JSON, one a line: one long text crosses to the worker far cheaper than many short ones. */
-  | { readonly is: "ingest"; readonly lines: string }
+  /** Bytes in shared memory are not copied on their way to the worker, others are. */
+  | { readonly is: "ingest"; readonly batch: RecordBatch }
   | { readonly is: "close" };
 
 export type Question = { readonly number: number; readonly ask: Ask };

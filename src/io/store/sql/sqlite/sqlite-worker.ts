@@ -49,7 +49,7 @@ function carryOut(ask: Ask) {
     case "ingest":
       // Prepared at first use, because the tables come with the migrations.
       ingest ??= prepareIngest(db);
-      ingest(ask.lines.split("\n"));
+      ingest(ask.batch);
       return { rows: [], changes: 0n };
     case "close":
       db.close();

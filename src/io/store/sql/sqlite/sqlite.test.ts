@@ -101,7 +101,7 @@ describe("the file itself", () => {
       for (const statement of [same, back]) db.exec(statement);
       db.exec(`${insert} 'where', 'charge', 'promotion', 'nowhere', 'EUR', 5, null, null)`);
       db.exec(`${insert} 'charge:r1', 'charge', 'wallet', 'revenue', 'EUR', 30, null, null)`);
-      db.exec("update requests set charge_nanos = 31");
+      db.exec("update request_records set record = json_set(record, '$.charge.nanos', '31')");
     });
     const store = await openSqlite(folder, systemClock);
     expect(await store.ledger.audit()).toEqual([

@@ -1,0 +1,56 @@
+import type { RecordBatch } from "../../domain/record/ingest.ts";
+import type { Disk } from "./disk.ts";
+import { doneRecordIn } from "./entry-text.ts";
+import { HEADER_BYTES, payloadAt } from "./frame.ts";
+import type { Segment } from "./segment-book.ts";
+
+/** Finished records as they stand in a segment, on their way to SQL. */
+export type Load = { readonly segment: Segment; readonly upToBytes: number; readonly batch: RecordBatch };
+
+const READ_BYTES = 2 * 1024 * 1024;
+
+/**
+ * Reads what this process wrote back from its file. Nothing waits for SQL in memory, however long SQL is away, and no
+ * text is made of the bytes on the way. The memory is shared with the thread that writes to SQL, and used again and
+ * again: a load is good until the next one is read.
+ */
+export class SegmentReader {
+  readonly #disk: Disk;
+  readonly #memory = sharedBytes(READ_BYTES);
+
+  constructor(disk: Disk) {
+    this.#disk = disk;
+  }
+
+  read(segment: Segment, recordsMax: number): Load {
+    const bytes = this.#bytesOf(segment);
+    const bounds: number[] = [];
+    let at = 0;
+    while (at < bytes.length && bounds.length < 2 * recordsMax) {
+      const payload = payloadAt(bytes, at);
+      if (payload === undefined || payload.end > bytes.length) break;
+      const record = doneRecordIn(bytes, payload.start, payload.end);
+      if (record !== undefined) bounds.push(...record);
+      at = payload.end;
+    }
+    if (at === 0) throw new Error(`${segment.file} has no whole frame at byte ${segment.movedBytes}`);
+    return { segment, upToBytes: segment.movedBytes + at, batch: { bytes, bounds: Uint32Array.from(bounds) } };
+  }
+
+  /** As much as fits; a frame that is larger than the memory gets its own. */
+  #bytesOf(segment: Segment): Buffer {
+    const waitingBytes = segment.safeBytes - segment.movedBytes;
+    const bytes = this.#fill(segment, this.#memory.subarray(0, Math.min(waitingBytes, READ_BYTES)));
+    const first = payloadAt(bytes, 0);
+    if (first === undefined || first.end <= bytes.length) return bytes;
+    return this.#fill(segment, sharedBytes(Math.min(waitingBytes, first.end + HEADER_BYTES)));
+  }
+
+  #fill(segment: Segment, memory: Buffer): Buffer {
+    return memory.subarray(0, this.#disk.readPart(segment.file, segment.movedBytes, memory));
+  }
+}
+
+function sharedBytes(length: number): Buffer {
+  return Buffer.from(new SharedArrayBuffer(length));
+}
