@@ -27,6 +27,8 @@ export type Prepared = {
   /** Absent: there is nothing in between. */
   readonly launch?: () => ChildProcess;
   readonly target: (shape: Shape) => Target;
+  /** A chat stream whose upstream speaks the messages format; absent where a candidate does not translate. */
+  readonly translated?: Target;
   /** After the run: what must be true for its figures to count. Says what is wrong. */
   readonly check?: () => Promise<string | undefined>;
 };

@@ -6,9 +6,9 @@ import type { Shape } from "./candidate.ts";
 import { useOf } from "./children.ts";
 import { runLoad, type Target } from "./load.ts";
 import { percentile } from "./maths.ts";
-import { STREAM_FRAMES } from "./payload.ts";
+import { STREAM_FRAMES, TRANSLATED_FRAMES } from "./payload.ts";
 import type { ProcUnits, TreeUse } from "./proc.ts";
-import type { LoadRun, Spread } from "./results.ts";
+import type { LoadRun, OpenStreams, Spread } from "./results.ts";
 import type { Source } from "./upstreams.ts";
 
 const answerSchema = z.looseObject({
@@ -25,9 +25,21 @@ export async function verify(target: Target, shape: Shape): Promise<void> {
     answerSchema.parse(value);
     return;
   }
-  const frames = answer.body.split("\n\n").filter((frame) => frame.startsWith("data: {"));
-  if (frames.length !== STREAM_FRAMES) throw new Error(`it sent ${frames.length} frames, not ${STREAM_FRAMES}`);
-  if (!answer.body.trimEnd().endsWith("data: [DONE]")) throw new Error("its stream has no end marker");
+  verifyStream(answer.body, STREAM_FRAMES);
+}
+
+/** The same for a stream that was translated on its way. */
+export async function verifyTranslated(target: Target): Promise<void> {
+  const answer = await callOnce(target);
+  if (answer.status !== 200) throw new Error(`it answered ${answer.status}: ${answer.body.slice(0, 500)}`);
+  verifyStream(answer.body, TRANSLATED_FRAMES);
+}
+
+function verifyStream(body: string, wanted: number): void {
+  const frames = body.split("\n\n").filter((frame) => frame.startsWith("data: {"));
+  if (frames.length !== wanted) throw new Error(`it sent ${frames.length} frames, not ${wanted}`);
+  if (!frames.at(-1)?.includes('"total_tokens"')) throw new Error("its stream has no usage");
+  if (!body.trimEnd().endsWith("data: [DONE]")) throw new Error("its stream has no end marker");
 }
 
 export type LoadPlan = {
@@ -136,7 +148,7 @@ export async function measureOpenStreams(
   source: Source,
   units: ProcUnits,
   plan: { readonly streams: number; readonly seconds: number; readonly folder: string },
-): Promise<{ readonly rssBytes: number; readonly streams: number }> {
+): Promise<OpenStreams> {
   const load = runLoad(target({ is: "stream", paceMs: OPEN_PACE_MS }), {
     connections: plan.streams,
     seconds: plan.seconds,

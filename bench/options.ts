@@ -12,6 +12,8 @@ export type Sizes = {
   readonly latencySeconds: number;
   readonly openStreams: number;
   readonly openSeconds: number;
+  /** Of the gateway alone. */
+  readonly manySeconds: number;
   readonly cancels: number;
 };
 
@@ -32,6 +34,7 @@ const FULL: Sizes = {
   latencySeconds: 4,
   openStreams: 500,
   openSeconds: 6,
+  manySeconds: 10,
   cancels: 20,
 };
 
@@ -45,6 +48,7 @@ const QUICK: Sizes = {
   latencySeconds: 0.5,
   openStreams: 500,
   openSeconds: 2,
+  manySeconds: 4,
   cancels: 5,
 };
 

@@ -79,6 +79,34 @@ export function streamFrames(): readonly string[] {
   return [...frames, "data: [DONE]\n\n"];
 }
 
+/** Events of the messages format in one stream; the client gets one chunk for most of them. */
+export const MESSAGE_EVENTS = 50;
+/** Begin and end of the one block are not shown; the role and the usage are chunks of their own. */
+export const TRANSLATED_FRAMES = MESSAGE_EVENTS - 2;
+
+/** The same words as the messages format sends them: fifty events, the last of them its end marker. */
+export function messageFrames(): readonly string[] {
+  const usage = { input_tokens: 58, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 1 };
+  const message = { id: "msg_bench", type: "message", role: "assistant", model: "bench-model", content: [] };
+  const start = { ...message, stop_reason: null, stop_sequence: null, usage };
+  const frames = [
+    event({ type: "message_start", message: start }),
+    event({ type: "content_block_start", index: 0, content_block: { type: "text", text: "" } }),
+  ];
+  for (let word = 0; frames.length < MESSAGE_EVENTS - 3; word++) {
+    const delta = { type: "text_delta", text: WORDS[word % WORDS.length] ?? "" };
+    frames.push(event({ type: "content_block_delta", index: 0, delta }));
+  }
+  frames.push(event({ type: "content_block_stop", index: 0 }));
+  const delta = { stop_reason: "end_turn", stop_sequence: null };
+  frames.push(event({ type: "message_delta", delta, usage: { ...usage, output_tokens: 47 } }));
+  return [...frames, event({ type: "message_stop" })];
+}
+
+function event(value: { readonly type: string; readonly [field: string]: unknown }): string {
+  return `event: ${value.type}\ndata: ${JSON.stringify(value)}\n\n`;
+}
+
 const HEAD = {
   id: "chatcmpl-7d1f0c7e5b0d4f6b9a51c3a0e0d1b2c4",
   object: "chat.completion.chunk",

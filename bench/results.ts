@@ -11,6 +11,9 @@ export type LoadRun = {
 /** Microseconds. */
 export type Spread = { readonly p50: number | undefined; readonly p99: number | undefined; readonly samples: number };
 
+/** `streams` is how many really were open. */
+export type OpenStreams = { readonly rssBytes: number; readonly streams: number };
+
 /** What was measured of one candidate, one entry for each repetition. */
 export type CandidateResult = {
   readonly name: CandidateName;
@@ -18,13 +21,17 @@ export type CandidateResult = {
   readonly version: string;
   readonly startsMs: number[];
   idleBytes?: number;
-  openStreams?: { readonly rssBytes: number; readonly streams: number };
+  openStreams?: OpenStreams;
+  /** The same with very many. */
+  manyStreams?: OpenStreams;
   afterBytes?: number;
   /** Why its figures do not count. */
   invalid?: string;
   readonly json: LoadRun[];
   readonly burst: LoadRun[];
   readonly paced: LoadRun[];
+  /** Streams without gaps that are translated on their way; empty where a candidate does not translate. */
+  readonly translated: LoadRun[];
   readonly latency: Spread[];
   readonly firstByte: Spread[];
   /** Milliseconds; undefined when the upstream was never told. */
@@ -64,6 +71,7 @@ export function emptyResult(name: CandidateName, title: string, version: string)
     json: [],
     burst: [],
     paced: [],
+    translated: [],
     latency: [],
     firstByte: [],
     cancelMs: [],

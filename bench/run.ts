@@ -7,14 +7,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Bench, CANDIDATES, type CandidateName, type Prepared, type Shape } from "./candidate.ts";
 import { PREPARE, startUntilServed } from "./candidates.ts";
 import { Children, type Core, isRunning, readUnits, useOf } from "./children.ts";
-import { runLoad } from "./load.ts";
+import { runLoad, type Target } from "./load.ts";
 import { readMachine } from "./machine.ts";
-import { measureCancel, measureLatency, measureLoad, measureOpenStreams, verify } from "./measure.ts";
+import { measureCancel, measureLatency, measureLoad, measureOpenStreams, verify, verifyTranslated } from "./measure.ts";
 import { type Options, readOptions, USAGE } from "./options.ts";
 import { foreignShare, readMoment } from "./proc.ts";
 import { runProfile } from "./profile.ts";
 import { renderPage, renderTables } from "./report.ts";
 import { type BenchResult, type CandidateResult, emptyResult, type Skipped } from "./results.ts";
+import type { Load } from "./targets.ts";
 import { type Source, startUpstreams } from "./upstreams.ts";
 
 type Runner = {
@@ -37,6 +38,8 @@ const CONNECTIONS = 32;
 /** Few, because a candidate that drowns is handed many frames in one read, and the figure would say how many. */
 const BURST_CONNECTIONS = 4;
 const PACED_CONNECTIONS = 40;
+/** Held open at once by the gateway, to see what a stream costs in memory. */
+const MANY_STREAMS = 2_000;
 const IDLE_WAIT_MS = 1_000;
 /** Every step has a limit of its own; this is for all of them together. */
 const RUN_MS_MAX = 30 * 60_000;
@@ -124,11 +127,16 @@ async function start(runner: Runner, name: CandidateName): Promise<Contestant> {
     result.startsMs.push(started.startMs);
   }
   for (const shape of [JSON_SHAPE, BURST, PACED]) await verify(prepared.target(shape), shape);
+  if (prepared.translated !== undefined) await verifyTranslated(prepared.translated);
   if (child !== undefined) {
     await sleep(IDLE_WAIT_MS);
     result.idleBytes = useOf(child, units).rssBytes;
     const plan = { streams: sizes.openStreams, seconds: sizes.openSeconds, folder: bench.folder };
     result.openStreams = await measureOpenStreams(prepared.target, child, source, units, plan);
+    if (name === "gateway") {
+      const many = { ...plan, streams: MANY_STREAMS, seconds: sizes.manySeconds };
+      result.manyStreams = await measureOpenStreams(prepared.target, child, source, units, many);
+    }
   }
   return { prepared, child, result };
 }
@@ -140,6 +148,9 @@ async function warm({ bench, options }: Runner, { prepared, child }: Contestant)
     const load = { connections: CONNECTIONS, seconds: options.sizes.warmSeconds, folder: bench.folder };
     await runLoad(prepared.target(shape), load);
   }
+  if (prepared.translated === undefined) return;
+  const load = { connections: CONNECTIONS, seconds: options.sizes.warmSeconds, folder: bench.folder };
+  await runLoad(prepared.translated, load);
 }
 
 /** One repetition: every measurement in turn, every candidate in turn within it. */
@@ -147,16 +158,19 @@ async function repeat(runner: Runner, contestants: readonly Contestant[], repeti
   const { sizes } = runner.options;
   say(`repetition ${repetition + 1} of ${sizes.repetitions}`);
   for (const one of contestants) {
-    one.result.json.push(await load(runner, one, JSON_SHAPE, { connections: CONNECTIONS, seconds: sizes.jsonSeconds }));
+    const size = { connections: CONNECTIONS, seconds: sizes.jsonSeconds };
+    one.result.json.push(await load(runner, one, "json", JSON_SHAPE, one.prepared.target(JSON_SHAPE), size));
   }
   for (const one of contestants) {
-    one.result.burst.push(
-      await load(runner, one, BURST, { connections: BURST_CONNECTIONS, seconds: sizes.burstSeconds }),
-    );
+    const size = { connections: BURST_CONNECTIONS, seconds: sizes.burstSeconds };
+    one.result.burst.push(await load(runner, one, "burst", BURST, one.prepared.target(BURST), size));
+    const { translated } = one.prepared;
+    if (translated !== undefined)
+      one.result.translated.push(await load(runner, one, "translated", BURST, translated, size));
   }
   for (const one of contestants) {
     const size = { connections: PACED_CONNECTIONS, seconds: sizes.pacedSeconds };
-    one.result.paced.push(await load(runner, one, PACED, size));
+    one.result.paced.push(await load(runner, one, "paced", PACED, one.prepared.target(PACED), size));
   }
   for (const { prepared, result } of contestants) {
     const seconds = sizes.latencySeconds;
@@ -169,17 +183,18 @@ async function repeat(runner: Runner, contestants: readonly Contestant[], repeti
 
 async function load(
   { bench, source, units }: Runner,
-  { prepared, child, result }: Contestant,
+  { child, result }: Contestant,
+  name: Load,
   shape: Shape,
+  target: Target,
   size: { readonly connections: number; readonly seconds: number },
 ) {
-  const plan = { target: prepared.target(shape), shape, ...size, folder: bench.folder };
+  const plan = { target, shape, ...size, folder: bench.folder };
   const run = await measureLoad(plan, child, source, units);
   if (child !== undefined && !isRunning(child)) throw new Error(`${result.name} ended during the run`);
-  const name = shape.is === "json" ? "json" : shape.paceMs === 0 ? "burst" : "paced";
   const cpu = run.cpuMicros === undefined ? "" : `, ${run.cpuMicros.toFixed(1)} µs CPU each`;
   say(
-    `  ${result.name.padEnd(8)} ${name.padEnd(6)} ${run.perSecond.toFixed(0)}/s${cpu}${run.bad > 0 ? `, ${run.bad} failed` : ""}`,
+    `  ${result.name.padEnd(8)} ${name.padEnd(10)} ${run.perSecond.toFixed(0)}/s${cpu}${run.bad > 0 ? `, ${run.bad} failed` : ""}`,
   );
   return run;
 }

@@ -1,9 +1,11 @@
 /** The streaming upstream, a process of its own: fifty frames, without gaps or as far apart as the prompt says. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { paceOf, streamFrames } from "./payload.ts";
+import { messageFrames, paceOf, streamFrames } from "./payload.ts";
 
-const FRAMES = streamFrames().map((text) => Buffer.from(`${text.length.toString(16)}\r\n${text}\r\n`));
-const LAST = FRAMES.length - 1;
+type Stream = { readonly frames: readonly Buffer[]; readonly last: number };
+
+const CHAT = asStream(streamFrames());
+const MESSAGES = asStream(messageFrames());
 const BODY_BYTES_MAX = 1_000_000;
 let openStreams = 0;
 let framesSent = 0;
@@ -15,10 +17,19 @@ const server = createServer((request, response) => {
     body += text;
     if (body.length > BODY_BYTES_MAX) request.destroy();
   });
-  request.on("end", () => answer(request, response, paceOf(body)));
+  request.on("end", () => {
+    const stream = request.url?.endsWith("/messages") === true ? MESSAGES : CHAT;
+    answer(request, response, paceOf(body), stream);
+  });
 });
 
-function answer(request: IncomingMessage, response: ServerResponse, paceMs: number): void {
+/** Every frame as a chunk of the transfer, ready to be written. */
+function asStream(texts: readonly string[]): Stream {
+  const frames = texts.map((text) => Buffer.from(`${text.length.toString(16)}\r\n${text}\r\n`));
+  return { frames, last: frames.length - 1 };
+}
+
+function answer(request: IncomingMessage, response: ServerResponse, paceMs: number, { frames, last }: Stream): void {
   request.socket.setNoDelay(true);
   openStreams++;
   let next = 0;
@@ -26,7 +37,7 @@ function answer(request: IncomingMessage, response: ServerResponse, paceMs: numb
     openStreams--;
     clearInterval(timer);
     // Clocks of two processes agree: both read the machine's monotonic one.
-    if (next <= LAST) process.send?.({ kind: "cancelled", atNs: String(process.hrtime.bigint()) });
+    if (next <= last) process.send?.({ kind: "cancelled", atNs: String(process.hrtime.bigint()) });
   });
   response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
   response.flushHeaders();
@@ -34,20 +45,20 @@ function answer(request: IncomingMessage, response: ServerResponse, paceMs: numb
   // Servers send the role when they have the first word: the two come together.
   writeNext();
   writeNext();
-  if (paceMs === 0) while (next <= LAST) writeNext();
+  if (paceMs === 0) while (next <= last) writeNext();
 
   function writeNext(): void {
     send();
     // The end marker follows the usage at once, as with real servers.
-    if (next === LAST) send();
-    if (next <= LAST) return;
+    if (next === last) send();
+    if (next <= last) return;
     clearInterval(timer);
     response.end();
   }
 
   // Past node:http, which would gather the frames of one turn into one write: a frame is a packet of its own.
   function send(): void {
-    response.socket?.write(FRAMES[next++] ?? "");
+    response.socket?.write(frames[next++] ?? "");
     framesSent++;
   }
 }

@@ -2,7 +2,15 @@ import { describe, expect, test } from "vitest";
 import { CANDIDATES } from "../bench/candidate.ts";
 import { added, figure, median, percentile, ratio } from "../bench/maths.ts";
 import { readOptions } from "../bench/options.ts";
-import { JSON_ANSWER, paceOf, requestBody, STREAM_FRAMES, streamFrames } from "../bench/payload.ts";
+import {
+  JSON_ANSWER,
+  MESSAGE_EVENTS,
+  messageFrames,
+  paceOf,
+  requestBody,
+  STREAM_FRAMES,
+  streamFrames,
+} from "../bench/payload.ts";
 import { foreignShare, parseBusyTicks, parseStat, readTree, sumTree, treeOf } from "../bench/proc.ts";
 import { summarise } from "../bench/profile.ts";
 import { renderPage } from "../bench/report.ts";
@@ -89,6 +97,13 @@ describe("payload", () => {
     expect(frames.at(-2)).toContain('"total_tokens":');
   });
 
+  test("a stream of the messages format is fifty events with their names, from its beginning to its end", () => {
+    const frames = messageFrames();
+    expect(frames).toHaveLength(MESSAGE_EVENTS);
+    expect(frames[0]).toMatch(/^event: message_start\ndata: {"type":"message_start"/);
+    expect(frames.at(-1)).toBe('event: message_stop\ndata: {"type":"message_stop"}\n\n');
+  });
+
   test("the whole answer can stand in nginx's configuration", () => {
     expect(JSON_ANSWER).not.toMatch(/['$]/);
     expect(JSON_ANSWER.length).toBeGreaterThan(500);
@@ -109,6 +124,7 @@ describe("report", () => {
     json: [{ perSecond: 1000, cpuMicros, bad: 0 }],
     burst: [{ perSecond: 100, cpuMicros: cpuMicros * 2, bad: 0 }],
     paced: [{ perSecond: 100, cpuMicros: cpuMicros * 10, bad: 0 }],
+    firstByte: [{ p50: cpuMicros * 10, p99: undefined, samples: 9 }],
     cancelMs: [3, 4],
   });
   const resultOf = (candidates: readonly CandidateResult[]): BenchResult => ({
@@ -124,8 +140,22 @@ describe("report", () => {
 
   test("a target is met, not met or not measured", () => {
     const targets = targetsOf(resultOf([measured("bare", 50), measured("gateway", 90)]));
-    expect(targets.map(({ met }) => met)).toEqual([true, undefined, false, false, true, true, true]);
+    const found = targets.map(({ met }) => met);
+    expect(found).toEqual([true, undefined, false, false, undefined, true, undefined, true, true, true]);
     expect(targets[0]?.found).toBe("1.80 × (1.80 to 1.80)");
+    expect(targets[5]?.found).toBe("0.40 ms");
+  });
+
+  test("a translated stream is held against the bare proxy's plain one", () => {
+    const gateway = { ...measured("gateway", 90), translated: [{ perSecond: 9, cpuMicros: 260, bad: 0 }] };
+    const target = targetsOf(resultOf([measured("bare", 50), gateway]))[4];
+    expect([target?.found, target?.met]).toEqual(["2.60 × (2.60 to 2.60)", false]);
+  });
+
+  test("memory with many streams counts only when they were all open", () => {
+    const met = (streams: number, rssBytes: number) =>
+      targetsOf(resultOf([{ ...measured("gateway", 90), manyStreams: { rssBytes, streams } }]))[6]?.met;
+    expect([met(2000, 299e6), met(2000, 300e6), met(1999, 200e6)]).toEqual([true, false, false]);
   });
 
   test("an upstream that is never told of a hang-up does not meet its target", () => {
