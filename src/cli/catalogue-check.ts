@@ -16,12 +16,17 @@ export async function runCatalogueCheck({ args, options, format }: Invocation): 
   else {
     const shown = options["warnings"] === true ? [...found.problems, ...found.warnings] : found.problems;
     const counts = Object.entries(found.counts).map(([what, count]) => `${count} ${what.replaceAll("_", " ")}`);
+    const hint = found.warnings.length === 0 || options["warnings"] === true ? "" : " (--warnings shows them)";
     const lines = [
       ...shown.map(sayProblem),
       counts.join(", "),
-      `${found.problems.length} problems, ${found.warnings.length} warnings (--warnings shows them)`,
+      `${counted(found.problems.length, "problem")}, ${counted(found.warnings.length, "warning")}${hint}`,
     ];
     process.stdout.write(`${lines.join("\n")}\n`);
   }
   return found.ok ? 0 : 1;
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
 }

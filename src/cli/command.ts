@@ -10,7 +10,8 @@ export type Flag = {
 
 export type Positional = { readonly name: string; readonly read?: (text: string) => unknown };
 
-export type Column = { readonly title: string; readonly at: string };
+/** A long value is cut, unless it must be read whole. */
+export type Column = { readonly title: string; readonly at: string; readonly cut?: "never" };
 
 /** What a person sees; with `--json` the document itself is printed. */
 export type View =

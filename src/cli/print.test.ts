@@ -36,3 +36,11 @@ test("CSV cells are quoted, and none runs as a formula", () => {
   );
   expect(csvLine(["=HYPERLINK(1)", "+1", "-1", "@x", -1])).toBe("'=HYPERLINK(1),'+1,'-1,'@x,-1\r\n");
 });
+
+test("a table cuts long values, but not what must be read whole", () => {
+  const long = "x".repeat(200);
+  const table = (cut?: "never") =>
+    asText({ data: [{ a: long }] }, { is: "table", columns: [{ title: "a", at: "a", ...(cut ? { cut } : {}) }] });
+  expect(table()).not.toContain(long);
+  expect(table("never")).toContain(long);
+});

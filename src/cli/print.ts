@@ -54,7 +54,7 @@ function asTable(rows: readonly unknown[], columns: readonly Column[], next: unk
   if (rows.length === 0) return "(none)";
   const lines = [
     columns.map((column) => column.title.toUpperCase()),
-    ...rows.map((row) => columns.map((column) => cut(cell(valueAt(row, column.at))))),
+    ...rows.map((row) => columns.map((column) => cellOf(row, column))),
   ];
   const widths = columns.map((_, index) => Math.max(...lines.map((line) => line[index]?.length ?? 0)));
   const text = lines.map((line) =>
@@ -65,6 +65,11 @@ function asTable(rows: readonly unknown[], columns: readonly Column[], next: unk
   );
   if (typeof next === "string") text.push("", `More: --cursor ${next}`);
   return text.join("\n");
+}
+
+function cellOf(row: unknown, column: Column): string {
+  const text = cell(valueAt(row, column.at));
+  return column.cut === "never" ? text : cut(text);
 }
 
 /** A table stays readable; `--json` has the whole value. */

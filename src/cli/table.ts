@@ -272,7 +272,10 @@ const operationCommands: ApiCommand[] = [
     call: { method: "GET", path: "/manage/workspaces/{workspace}/requests", sends: "query" },
     view: {
       is: "table",
-      columns: columns("created_at", "status", "error_code", "model", "provider", "level", "cost", "total_ms", "id"),
+      columns: columns(
+        ...["created_at", "status", "error_code", "model_requested", "model", "provider", "level", "cost"],
+        ...["total_ms", "id"],
+      ),
     },
   },
   {
@@ -312,7 +315,10 @@ const operationCommands: ApiCommand[] = [
     says: "check the gateway's invariants; exit 1 when one is broken",
     args: [],
     call: { method: "GET", path: "/manage/doctor", sends: "nothing" },
-    view: { is: "record_with_tables", tables: [{ at: "checks", columns: columns("name", "ok", "detail") }] },
+    view: {
+      is: "record_with_tables",
+      tables: [{ at: "checks", columns: [...columns("name", "ok"), { title: "detail", at: "detail", cut: "never" }] }],
+    },
     verdict: "ok",
   },
 ];

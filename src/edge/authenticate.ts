@@ -92,7 +92,10 @@ export function isOperator(authorization: string | undefined, adminToken: string
 export function authenticateOperator(headers: IncomingHttpHeaders, adminToken: string): void {
   if (isOperator(headers.authorization, adminToken)) return;
   throw fault("invalid_admin_token", {
-    message: "The management API needs the operator token as `Authorization: Bearer <token>`.",
+    message:
+      headers.authorization === undefined
+        ? "The management API needs the operator token as `Authorization: Bearer <token>`."
+        : "This is not the operator token. It is in the file admin-token of DATA_DIR, or in GATEWAY_ADMIN_TOKEN.",
     headers: CHALLENGE,
   });
 }

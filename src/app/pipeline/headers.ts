@@ -32,9 +32,10 @@ export function addHeaders(
 /** The plan's reason, and what came of it when the first choice failed. ASCII only: it travels in a header. */
 function routeReason(trail: Trail, plan: Plan): string {
   const failed = trail.failedAttempts;
+  const served = trail.served?.endpoint;
   const text =
-    failed === 0
+    failed === 0 || served === undefined
       ? plan.reason
-      : `${trail.served?.endpoint.id}: chosen after ${failed} failed ${failed === 1 ? "attempt" : "attempts"}`;
+      : `${served.provider} ${served.region} (${served.sovereignty.level}): chosen after ${failed} failed ${failed === 1 ? "attempt" : "attempts"}`;
   return text.replace(/[^\x20-\x7e]/g, "?");
 }
