@@ -1,5 +1,5 @@
 import type { ChatRequest } from "../../contract/schemas/chat.ts";
-import type { DialectId, Endpoint, EndpointFeatures, Model } from "../../domain/catalogue/catalogue.ts";
+import type { DialectId, Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { DialectSupport } from "../../domain/routing/capability.ts";
 import { type ParsedBody, patchMembers } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
@@ -90,42 +90,13 @@ const NEEDED_MEDIA: Partial<Record<NeedSource["need"], Media>> = {
 /** Models that choose their words by themselves refuse these, whatever dialect they are spoken to in. */
 const SAMPLING: ReadonlySet<Parameter> = new Set(["temperature", "top_p", "top_k"]);
 
-/** Names under which the direct lane sends a parameter, where they are not its own. */
-const SENT_AS: Partial<Record<Parameter, readonly string[]>> = {
-  max_tokens: OUTPUT_LIMITS,
-  reasoning_effort: ["reasoning_effort", "reasoning", "thinking"],
-  allowed_tools: ["tool_choice"],
-};
-
-/** A feature that the catalogue states says as much as a name in the list. */
-const STATED_BY: Partial<Record<Parameter, keyof EndpointFeatures>> = {
-  tools: "tools",
-  tool_choice: "tools",
-  allowed_tools: "tools",
-  parallel_tool_calls: "parallelTools",
-  response_format: "jsonSchema",
-  reasoning_effort: "reasoningControl",
-  logprobs: "logprobs",
-  top_logprobs: "logprobs",
-};
-
-/** A provider that lists its parameters takes those and no others; one that lists none is asked. */
-function isDocumented({ supportedParams, features }: Endpoint, parameter: Parameter): boolean {
-  if (supportedParams === null) return true;
-  const feature = STATED_BY[parameter];
-  if (feature !== undefined && features[feature] === true) return true;
-  return (SENT_AS[parameter] ?? [parameter]).some((name) => supportedParams.includes(name));
-}
-
 /** What the endpoint's dialect can carry: the planner asks before anyone is called. */
 export const dialectSupport: DialectSupport = {
+  // By dialect and by facts about the model, never by vendor: a provider's own list of parameters narrows nothing.
   takesParameter(endpoint, parameter) {
     if (endpoint.features.sampling === false && SAMPLING.has(parameter)) return false;
     if (endpoint.thinking === "fixed" && parameter === "reasoning_effort") return false;
-    const translation = translationFor(endpoint);
-    const cell = (translation?.fields ?? FIELDS)[parameter];
-    if (cell === "yes" && translation === undefined && !isDocumented(endpoint, parameter)) return false;
-    return cell !== "400";
+    return (translationFor(endpoint)?.fields ?? FIELDS)[parameter] !== "400";
   },
   takesNeed(endpoint, need) {
     const media = NEEDED_MEDIA[need];
