@@ -4,14 +4,15 @@ import { isJsonObject, type ParsedBody, parseJsonObject } from "../kit/json.ts";
 import type { Exchange } from "./exchange.ts";
 
 /** The body as one JSON object, with its text kept: a surface may forward it untouched. */
-export async function readJson(exchange: Pick<Exchange, "body">): Promise<ParsedBody> {
-  const parsed = parseJsonObject(await exchange.body());
-  if ("problem" in parsed) throw notJson(parsed.problem);
+export function parseJson(bytes: Buffer): ParsedBody {
+  const parsed = parseJsonObject(bytes);
+  if ("problem" in parsed)
+    throw fault("invalid_json", { message: `The body is not one well-formed JSON object: ${parsed.problem}.` });
   return parsed;
 }
 
-function notJson(problem: string): Fault {
-  return fault("invalid_json", { message: `The body is not one well-formed JSON object: ${problem}.` });
+export async function readJson(exchange: Pick<Exchange, "body">): Promise<ParsedBody> {
+  return parseJson(await exchange.body());
 }
 
 /** A value through its schema; what is wrong with it is said with the name of the field. */
@@ -22,17 +23,14 @@ export function decodeWith<T>(schema: z.ZodType<T>, value: unknown): T {
 }
 
 export async function readBody<T>(exchange: Pick<Exchange, "body">, schema: z.ZodType<T>): Promise<T> {
-  const { value } = await readJson(exchange);
-  return decodeWith(schema, value);
+  return decodeWith(schema, (await readJson(exchange)).value);
 }
 
 /** For actions whose fields are all optional: no body at all is the same as `{}`. */
 export async function readOptionalBody<T>(exchange: Pick<Exchange, "body">, schema: z.ZodType<T>): Promise<T> {
   const bytes = await exchange.body();
   if (bytes.length === 0) return decodeWith(schema, {});
-  const parsed = parseJsonObject(bytes);
-  if ("problem" in parsed) throw notJson(parsed.problem);
-  return decodeWith(schema, parsed.value);
+  return decodeWith(schema, parseJson(bytes).value);
 }
 
 /** The query through its schema; a parameter given twice is read differently by different readers and is refused. */

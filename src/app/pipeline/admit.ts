@@ -1,7 +1,10 @@
-import { fault } from "../../contract/faults.ts";
+import { type Fault, fault } from "../../contract/faults.ts";
+import type { HoldVerdict } from "../../domain/admission/admission.ts";
 import { holdFor } from "../../domain/billing/price.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
+import type { Principal } from "../../domain/tenancy/key.ts";
 import { formatNanos } from "../../kit/money.ts";
+import { after, type Soon } from "../../kit/soon.ts";
 import type { Call } from "../../language/canon/call.ts";
 import { keepsAnHour } from "../../language/canon/needs.ts";
 import type { Trail } from "./trail.ts";
@@ -12,13 +15,7 @@ const MARGIN_SHARE = 0.3;
 const MARGIN_TOKENS = 64;
 
 /** Reserves money for the dearest planned attempt in one atomic step. A refusal costs no upstream call. */
-export async function admit(
-  gateway: Gateway,
-  trail: Trail,
-  plan: Plan,
-  inputTokens: number,
-  call: Call,
-): Promise<void> {
+export function admit(gateway: Gateway, trail: Trail, plan: Plan, inputTokens: number, call: Call): Soon<void> {
   if (gateway.journal.broken) {
     throw fault("service_unavailable", {
       message: "The gateway cannot write its journal and takes no paid work until it can. Try again shortly.",
@@ -36,20 +33,18 @@ export async function admit(
     const needed = holdFor(input, output, price, currencies, workspace.currency, { cacheTtl });
     if (needed > nanos) nanos = needed;
   }
-  const verdict = await gateway.state.hold({
-    requestId: trail.requestId,
-    workspaceId: workspace.id,
-    keyId: key.id,
-    memberId: member?.id ?? null,
-    nanos,
-  });
-  if (verdict.is === "held") {
+  const { requestId } = trail;
+  const hold = { requestId, workspaceId: workspace.id, keyId: key.id, memberId: member?.id ?? null, nanos };
+  return after(gateway.state.hold(hold), (verdict) => {
+    if (verdict.is !== "held") throw tooLittle(verdict, workspace);
     trail.heldNanos = nanos;
-    return;
-  }
+  });
+}
+
+function tooLittle(verdict: Exclude<HoldVerdict, { is: "held" }>, workspace: Principal["workspace"]): Fault {
   const needed = formatNanos(verdict.neededNanos);
   const available = formatNanos(verdict.availableNanos);
-  throw fault("insufficient_credits", {
+  return fault("insufficient_credits", {
     message: `This request reserves ${needed} ${workspace.currency}, and the wallet of workspace ${workspace.slug} has ${available} ${workspace.currency} available. Top up the wallet, or ask for fewer tokens with max_tokens.`,
     headers: { "x-should-retry": "false" },
   });

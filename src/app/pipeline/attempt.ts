@@ -13,6 +13,7 @@ import {
 } from "../../io/upstream/classify.ts";
 import type { Lane } from "../../io/upstream/lanes.ts";
 import type { BodyReader, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
+import { after, type Soon } from "../../kit/soon.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Relay } from "./relay.ts";
 import type { Trail } from "./trail.ts";
@@ -33,7 +34,10 @@ export async function tryOnce(one: Try): Promise<Outcome> {
   const { gateway, trail, attempt } = one;
   const startedAtMs = gateway.clock.nowMs();
   const started = gateway.clock.elapsedMs();
-  const outcome = await send(one);
+  const body = one.lane.encode();
+  // Not before: a call that cannot be said in the endpoint's dialect was served by nobody.
+  trail.served = attempt;
+  const outcome = await send(one, body);
   const durationMs = Math.round((gateway.clock.elapsedMs() - started) * 10) / 10;
   trail.attempted({
     endpoint: attempt.endpoint.id,
@@ -67,14 +71,24 @@ function describe(outcome: Outcome): Pick<AttemptRecord, "outcome" | "upstreamSt
   }
 }
 
-async function send({ gateway, trail, attempt, lane, relay }: Try): Promise<Outcome> {
-  const { endpoint } = attempt;
-  let call: UpstreamCall | undefined;
-  let cancelled = false;
-  relay.cancelWith(() => {
-    cancelled = true;
-    call?.abort();
+type Leash = { call: UpstreamCall | undefined; cancelled: "no" | "yes" };
+
+function send(one: Try, body: string): Soon<Outcome> {
+  const leash: Leash = { call: undefined, cancelled: "no" };
+  one.relay.cancelWith(() => {
+    leash.cancelled = "yes";
+    leash.call?.abort();
   });
+  return after(headersFor(one, body), (headers) => dispatch(one, body, headers, leash));
+}
+
+function dispatch(
+  { gateway, trail, attempt, lane, relay }: Try,
+  body: string,
+  headers: Record<string, string> | undefined,
+  leash: Leash,
+): Soon<Outcome> {
+  const { endpoint } = attempt;
   const unsent = (why: string, kind: "connect" | "aborted" = "aborted"): Outcome =>
     relay.gone
       ? { is: "gone", stream: undefined }
@@ -83,10 +97,8 @@ async function send({ gateway, trail, attempt, lane, relay }: Try): Promise<Outc
           verdict: classifyFailure({ kind, sent: false, why }, endpoint.provider),
           upstreamStatus: null,
         };
-  const body = lane.encode();
-  const headers = await headersFor(attempt, lane, gateway, trail.streaming, body).catch(() => undefined);
   if (headers === undefined) return unsent("the provider's authority gave no token", "connect");
-  if (cancelled) return unsent("cancelled before it was sent");
+  if (leash.cancelled === "yes") return unsent("cancelled before it was sent");
   const policy = gateway.policyOf(trail.principal.workspace.id);
   const exclusion = policy === undefined ? undefined : excludedByPolicy(endpoint, policy);
   // The policy was tightened since the plan was made: the endpoint falls out before any byte leaves.
@@ -129,30 +141,34 @@ async function send({ gateway, trail, attempt, lane, relay }: Try): Promise<Outc
         },
       },
     );
-    call = sent;
+    leash.call = sent;
   });
 }
 
 const IGNORE: BodyReader = { data: () => "more", end() {}, failed() {} };
 
-async function headersFor(
-  attempt: Attempt,
-  lane: Lane,
-  gateway: Gateway,
-  streaming: boolean,
-  body: string,
-): Promise<Record<string, string>> {
-  const headers = {
+/** Undefined when the provider's authority gives no credential. */
+function headersFor({ attempt, lane, gateway, trail }: Try, body: string): Soon<Record<string, string> | undefined> {
+  const headers: Record<string, string> = {
     "content-type": "application/json",
-    accept: streaming ? lane.streamType : "application/json",
+    accept: trail.streaming ? lane.streamType : "application/json",
     "accept-encoding": "identity",
     "user-agent": "inference-gateway",
-    ...lane.headers,
   };
+  Object.assign(headers, lane.headers);
   const { endpoint, baseUrl } = attempt;
   const outgoing = { url: `${baseUrl}${lane.path}`, headers, body, endpoint, nowMs: gateway.clock.nowMs() };
   const credential = gateway.connections.credential(endpoint.provider);
-  return { ...headers, ...(await authorize(credential, lane.auth, outgoing)) };
+  try {
+    const authorized = authorize(credential, lane.auth, outgoing);
+    if (!(authorized instanceof Promise)) return Object.assign(headers, authorized);
+    return authorized.then(
+      (own) => Object.assign(headers, own),
+      () => undefined,
+    );
+  } catch {
+    return undefined;
+  }
 }
 
 type Reading = {

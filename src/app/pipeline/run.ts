@@ -12,7 +12,7 @@ import { tryOnce } from "./attempt.ts";
 import { addHeaders } from "./headers.ts";
 import type { Ended, Outcome } from "./outcome.ts";
 import { Relay } from "./relay.ts";
-import { type Metered, settleFree, settleUsed } from "./settle.ts";
+import { type Metered, type Settled, settleFree, settleUsed } from "./settle.ts";
 import { Trail } from "./trail.ts";
 import type { Gateway } from "./world.ts";
 
@@ -27,11 +27,11 @@ export async function run(
   surface: Surface,
   exchange: Exchange,
   sink: Sink,
-  decode: () => Promise<Inbound>,
+  decode: (body: Buffer) => Inbound,
 ): Promise<void> {
   const trail = new Trail(exchange, principalOf(exchange), surface, gateway.clock);
   try {
-    const inbound = await decode();
+    const inbound = decode(await exchange.body());
     gateway.recheck(exchange);
     trail.modelRequested = inbound.call.model;
     trail.streaming = inbound.call.stream;
@@ -165,13 +165,7 @@ class Request {
       this.#gateway.clock.nowMs(),
     );
     this.#lane = lane;
-    const trail = this.#trail;
-    trail.served = attempt;
-    return tryOnce({ gateway: this.#gateway, trail, attempt, lane, relay: this.#relay }).catch((error: unknown) => {
-      // The call cannot be said in the endpoint's dialect: nobody was asked, so nobody served it.
-      trail.served = undefined;
-      throw error;
-    });
+    return tryOnce({ gateway: this.#gateway, trail: this.#trail, attempt, lane, relay: this.#relay });
   }
 
   /** The commit point of a stream: head and open record, then only this endpoint. */
@@ -196,7 +190,7 @@ class Request {
     return baseHeaders;
   }
 
-  async #conclude(attempt: Attempt, outcome: Ended): Promise<void> {
+  #conclude(attempt: Attempt, outcome: Ended): Promise<void> {
     switch (outcome.is) {
       case "whole":
         return this.#answerWhole(attempt, outcome);
@@ -209,7 +203,7 @@ class Request {
     }
   }
 
-  async #settle(attempt: Attempt, metered: Metered, end: { status: number; errorCode: string | null }) {
+  #settle(attempt: Attempt, metered: Metered, end: { status: number; errorCode: string | null }): Promise<Settled> {
     return settleUsed(this.#gateway, this.#trail, attempt, metered, this.#inputTokens, end);
   }
 

@@ -103,7 +103,8 @@ export async function settleUsed(
       detail: { cause: String(cause) },
     });
   }
-  await gateway.state.settle(trail.requestId, charge.nanos);
+  const settled = gateway.state.settle(trail.requestId, charge.nanos);
+  if (settled instanceof Promise) await settled;
   gateway.finished(record);
   return { usage, shown: { cost: Number(charge.nanos) / 1e9, currency: charge.record.currency } };
 }

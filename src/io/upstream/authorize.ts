@@ -1,4 +1,5 @@
 import type { Credential, Endpoint } from "../../domain/catalogue/catalogue.ts";
+import type { Soon } from "../../kit/soon.ts";
 import { type AwsKeys, awsRegion, signAws } from "./sigv4.ts";
 
 /** How a dialect's servers are shown who is calling. */
@@ -14,14 +15,15 @@ export type Outgoing = {
 };
 
 /** The headers that carry the operator's credential. They are made right before the request leaves and kept nowhere. */
-export async function authorize(
+export function authorize(
   credential: Credential | undefined,
   style: AuthStyle,
   outgoing: Outgoing,
-): Promise<Record<string, string>> {
+): Soon<Record<string, string>> {
   if (credential === undefined || credential.kind === "none") return {};
   if (credential.kind === "aws") return signed(credential.keys, outgoing);
-  if (credential.kind === "minted") return { authorization: `Bearer ${await credential.token()}` };
+  if (credential.kind === "minted")
+    return credential.token().then((token): Record<string, string> => ({ authorization: `Bearer ${token}` }));
   return style === "bearer" ? { authorization: `Bearer ${credential.token}` } : { [style]: credential.token };
 }
 
