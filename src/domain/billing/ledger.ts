@@ -91,24 +91,22 @@ function between(kind: TransactionKind, from: Account, to: Account, posting: Pos
   return { id, kind, workspaceId, createdAtMs, note, detail, entries };
 }
 
-export const chargeOf = (posting: Posting): Transaction => between("charge", "wallet", "revenue", posting);
+/** The accounts of every charge. */
+export const CHARGE = { from: "wallet", to: "revenue" } as const;
+
+export const chargeOf = (posting: Posting): Transaction => between("charge", CHARGE.from, CHARGE.to, posting);
 export const topupOf = (posting: Posting): Transaction => between("topup", "topup_clearing", "wallet", posting);
 
-/** The transaction of a finished request, known by the request's id; undefined when nothing was charged. */
-export function chargeOfRecord(record: BookedFields): Transaction | undefined {
-  if (record.charge === null) return undefined;
+/** What a finished request costs; zero when nothing was charged. */
+export function chargedNanosOf(record: BookedFields): bigint {
+  if (record.charge === null) return 0n;
   const nanos = BigInt(record.charge.nanos);
   if (nanos < 0n) throw new RangeError(`request ${record.id} has a negative charge`);
-  if (nanos === 0n) return undefined;
-  return chargeOf({
-    id: `charge:${record.id}`,
-    workspaceId: record.workspaceId,
-    currency: record.charge.currency,
-    nanos,
-    createdAtMs: record.createdAtMs,
-    detail: { price: record.charge.price, rate: record.charge.rate },
-  });
+  return nanos;
 }
+
+/** The transaction of a finished request is known by the request's id. */
+export const chargeIdOf = (requestId: string): string => `charge:${requestId}`;
 
 export type WalletRow = { readonly workspaceId: string; readonly currency: string; readonly balanceNanos: bigint };
 

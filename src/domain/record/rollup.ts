@@ -29,14 +29,15 @@ const DAY_MS = 86_400_000;
 
 /** Adds requests up by day, key, model, provider and environment. */
 export class DailyFold {
-  readonly #rows = new Map<string, DailyUsage>();
+  /** By key; one key has few combinations of the others. */
+  readonly #rows = new Map<string, DailyUsage[]>();
   readonly #days = new Map<number, string>();
 
-  add(record: BookedFields): void {
+  add(record: BookedFields, costNanos: bigint): void {
     const row = this.#row(record);
     row.requests += 1;
     if (record.status >= 400 || record.errorCode !== null) row.errors += 1;
-    if (record.charge !== null) row.costNanos += BigInt(record.charge.nanos);
+    row.costNanos += costNanos;
     const usage = record.usage;
     if (usage === null) return;
     row.inputTokens += usage.inputTokens;
@@ -49,7 +50,7 @@ export class DailyFold {
   }
 
   rows(): Iterable<DailyUsage> {
-    return this.#rows.values();
+    return [...this.#rows.values()].flat();
   }
 
   #row(record: BookedFields): DailyUsage {
@@ -57,9 +58,20 @@ export class DailyFold {
     const model = record.model ?? "";
     const provider = record.provider ?? "";
     const day = this.#day(record.createdAtMs);
-    const place = `${day}\n${keyId}\n${model}\n${provider}\n${environment}\n${workspaceId}`;
-    const known = this.#rows.get(place);
-    if (known !== undefined) return known;
+    let ofKey = this.#rows.get(keyId);
+    if (ofKey === undefined) {
+      ofKey = [];
+      this.#rows.set(keyId, ofKey);
+    }
+    for (const known of ofKey)
+      if (
+        known.model === model &&
+        known.provider === provider &&
+        known.day === day &&
+        known.environment === environment &&
+        known.workspaceId === workspaceId
+      )
+        return known;
     const row: DailyUsage = {
       workspaceId,
       day,
@@ -78,7 +90,7 @@ export class DailyFold {
       audioMs: 0,
       costNanos: 0n,
     };
-    this.#rows.set(place, row);
+    ofKey.push(row);
     return row;
   }
 

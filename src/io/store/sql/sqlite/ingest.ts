@@ -1,7 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
-import { chargeOfRecord, type Transaction, transferOf } from "../../../../domain/billing/ledger.ts";
+import { CHARGE, chargedNanosOf, chargeIdOf } from "../../../../domain/billing/ledger.ts";
 import { type BookedFields, readBooked } from "../../../../domain/record/booked.ts";
 import type { RecordBatch } from "../../../../domain/record/ingest.ts";
+import type { ChargeRecord } from "../../../../domain/record/record.ts";
 import { DailyFold, type DailyUsage } from "../../../../domain/record/rollup.ts";
 import { StoreError } from "../store-error.ts";
 
@@ -14,18 +15,19 @@ export function prepareIngest(db: DatabaseSync): (batch: RecordBatch) => void {
   return ({ bytes, bounds }) => {
     const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const daily = new DailyFold();
-    const wallets = new Map<string, bigint>();
+    const spent = new WalletSums();
     db.exec("begin immediate");
     try {
       for (let at = 0; at < bounds.length; at += 2) {
         const text = buffer.subarray(bounds[at], bounds[at + 1]);
         const record = readBooked(text);
-        const charge = chargeOfRecord(record);
-        const isNew = write.request(record, text);
-        if (isNew) daily.add(record);
-        if (charge !== undefined && write.transaction(charge)) addWalletMoves(wallets, charge);
+        const { charge, workspaceId } = record;
+        const nanos = chargedNanosOf(record);
+        if (write.request(record, text)) daily.add(record, nanos);
+        if (charge !== null && nanos > 0n && write.charge(record, charge, nanos))
+          spent.add(workspaceId, charge.currency, nanos);
       }
-      for (const [wallet, nanos] of wallets) write.wallet(wallet, nanos);
+      for (const { workspaceId, currency, nanos } of spent.rows()) write.wallet(workspaceId, currency, -nanos);
       for (const row of daily.rows()) write.daily(row);
       db.exec("commit");
     } catch (error) {
@@ -35,11 +37,20 @@ export function prepareIngest(db: DatabaseSync): (batch: RecordBatch) => void {
   };
 }
 
-function addWalletMoves(wallets: Map<string, bigint>, transaction: Transaction): void {
-  for (const { account, workspaceId, currency, nanos } of transaction.entries) {
-    if (account !== "wallet") continue;
-    const wallet = `${currency} ${workspaceId}`;
-    wallets.set(wallet, (wallets.get(wallet) ?? 0n) + nanos);
+/** What a batch takes from each wallet. A wallet has one currency; a second one shows here and is refused in SQL. */
+class WalletSums {
+  readonly #sums = new Map<string, { workspaceId: string; currency: string; nanos: bigint }[]>();
+
+  add(workspaceId: string, currency: string, nanos: bigint): void {
+    const ofWorkspace = this.#sums.get(workspaceId);
+    const known = ofWorkspace?.find((sum) => sum.currency === currency);
+    if (known !== undefined) known.nanos += nanos;
+    else if (ofWorkspace !== undefined) ofWorkspace.push({ workspaceId, currency, nanos });
+    else this.#sums.set(workspaceId, [{ workspaceId, currency, nanos }]);
+  }
+
+  rows() {
+    return [...this.#sums.values()].flat();
   }
 }
 
@@ -58,8 +69,10 @@ const DAILY_SUMS = [
 
 function prepareWriters(db: DatabaseSync) {
   const request = db.prepare("insert into request_records values (?, ?, ?, cast(? as text)) on conflict do nothing");
-  const transaction = db.prepare(
-    "insert into ledger_transactions values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
+  // No transfer can be out of balance; what is the same for every charge is a part of the statement.
+  const charge = db.prepare(
+    `insert into ledger_transactions values (?, ?, ?, 'charge', '${CHARGE.from}', '${CHARGE.to}', ?, ?, null, ?)
+     on conflict do nothing`,
   );
   const wallet = db.prepare(
     `insert into wallets values (?, ?, ?) on conflict do update
@@ -74,28 +87,14 @@ function prepareWriters(db: DatabaseSync) {
       const { changes } = request.run(id, workspaceId, Math.trunc(createdAtMs), text);
       return changes !== 0;
     },
-    transaction(posting: Transaction): boolean {
-      const { from, to, currency, nanos } = transferOf(posting);
-      const { id, kind, workspaceId, createdAtMs, note, detail } = posting;
-      const { changes } = transaction.run(
-        workspaceId,
-        Math.trunc(createdAtMs),
-        id,
-        kind,
-        from,
-        to,
-        currency,
-        nanos,
-        note,
-        detail ? JSON.stringify(detail) : null,
-      );
+    charge({ id, workspaceId, createdAtMs }: BookedFields, { currency, price, rate }: ChargeRecord, nanos: bigint) {
+      const detail = JSON.stringify({ price, rate });
+      const { changes } = charge.run(workspaceId, Math.trunc(createdAtMs), chargeIdOf(id), currency, nanos, detail);
       return changes !== 0;
     },
-    wallet(name: string, nanos: bigint): void {
-      const [currency = "", ...workspaceId] = name.split(" ");
-      const { changes } = wallet.run(workspaceId.join(" "), currency, nanos);
-      if (changes === 0)
-        throw new StoreError("rejected", `the wallet of ${workspaceId.join(" ")} is not in ${currency}`);
+    wallet(workspaceId: string, currency: string, nanos: bigint): void {
+      const { changes } = wallet.run(workspaceId, currency, nanos);
+      if (changes === 0) throw new StoreError("rejected", `the wallet of ${workspaceId} is not in ${currency}`);
     },
     daily(row: DailyUsage): void {
       daily.run(
