@@ -5,6 +5,7 @@ import { decodeWith, parseJson } from "../body.ts";
 import { type Handler, streamed } from "../exchange.ts";
 import { run } from "../pipeline/run.ts";
 import type { Gateway } from "../pipeline/world.ts";
+import { isPlainChat } from "./plain-chat.ts";
 
 /** POST /chat/completions. */
 export function chatHandlers(gateway: Gateway): Record<string, Handler> {
@@ -15,6 +16,6 @@ export function chatHandlers(gateway: Gateway): Record<string, Handler> {
 
 function decodeChat(bytes: Buffer): Inbound {
   const body = parseJson(bytes);
-  const request = decodeWith(ChatRequest, body.value);
+  const request = isPlainChat(body.value) ? body.value : decodeWith(ChatRequest, body.value);
   return { dialect: "chat", call: decodeCall(request), request, body };
 }

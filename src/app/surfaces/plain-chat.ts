@@ -1,0 +1,44 @@
+import type { ChatRequest } from "../../contract/schemas/chat.ts";
+import { isJsonObject } from "../../kit/json.ts";
+
+const TOKENS_MAX = 10_000_000;
+const MODEL_CHARS_MAX = 256;
+
+/**
+ * The everyday request: messages of plain text, a few numbers. It is true only of what the schema takes as it is, and
+ * saves such a request the schema, which costs it more than anything else that is decided about it. Everything else,
+ * right or wrong, is the schema's to judge.
+ */
+export function isPlainChat(body: unknown): body is ChatRequest {
+  if (!isJsonObject(body) || body["model"] === undefined || body["messages"] === undefined) return false;
+  for (const field in body) if (!isPlainField(field, body[field])) return false;
+  return true;
+}
+
+function isPlainField(field: string, value: unknown): boolean {
+  switch (field) {
+    case "model":
+      return typeof value === "string" && value.length > 0 && value.length <= MODEL_CHARS_MAX;
+    case "messages":
+      return Array.isArray(value) && value.length > 0 && value.every(isPlainMessage);
+    case "stream":
+      return typeof value === "boolean";
+    case "temperature":
+      return typeof value === "number" && value >= 0 && value <= 2;
+    case "top_p":
+      return typeof value === "number" && value >= 0 && value <= 1;
+    case "max_tokens":
+    case "max_completion_tokens":
+      return typeof value === "number" && Number.isSafeInteger(value) && value >= 1 && value <= TOKENS_MAX;
+    default:
+      return false;
+  }
+}
+
+function isPlainMessage(message: unknown): boolean {
+  if (!isJsonObject(message) || typeof message["content"] !== "string") return false;
+  const { role } = message;
+  if (role !== "user" && role !== "assistant" && role !== "system" && role !== "developer") return false;
+  for (const field in message) if (field !== "role" && field !== "content") return false;
+  return true;
+}
