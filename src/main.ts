@@ -188,7 +188,9 @@ export async function start(config: Config): Promise<Running> {
     async stop() {
       clearInterval(sweeper);
       await edge.drain(config.GATEWAY_DRAIN_TIMEOUT_MS);
+      // Streams that are still open end here, and say so before their connections are cut.
       await transport.close();
+      await edge.cut();
       await books.close();
       await store.close();
       await sandbox?.close();

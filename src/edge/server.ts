@@ -51,6 +51,8 @@ export type EdgeDeps = {
   readonly answered: (routeId: string, status: number, durationMs: number) => void;
 };
 
+/** For error frames of streams that a stop ended. */
+const LAST_WORDS_MS = 1_000;
 const KEEP_ALIVE_MS = 65_000;
 
 /** HTTP in: id, address, route, key, limits; then the handler of the route. */
@@ -118,16 +120,26 @@ export class Edge {
     this.#handlers = handlers;
   }
 
-  /** Stops taking connections, lets running requests finish, then cuts what is left. */
+  /** Stops taking connections and lets running requests finish. */
   async drain(timeoutMs: number): Promise<void> {
     this.#draining = true;
     this.server.close();
+    await this.#idle(timeoutMs);
+  }
+
+  /** Cuts what is left, once its handlers had a moment to say why. */
+  async cut(): Promise<void> {
+    await this.#idle(LAST_WORDS_MS);
+    this.server.closeAllConnections();
+  }
+
+  async #idle(timeoutMs: number): Promise<void> {
     const deadline = this.#deps.clock.elapsedMs() + timeoutMs;
     while (this.#running > 0 && this.#deps.clock.elapsedMs() < deadline) {
       this.server.closeIdleConnections();
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
-    this.server.closeAllConnections();
+    this.server.closeIdleConnections();
   }
 
   async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -193,7 +205,7 @@ export class Edge {
     baseHeaders["x-request-id"] = requestId;
     baseHeaders["request-id"] = requestId;
     if (this.#draining) baseHeaders["connection"] = "close";
-    if (call.request.headers.origin !== undefined)
+    if (call.request.headers.origin !== undefined && route?.access.by !== "operator")
       Object.assign(baseHeaders, corsHeaders(call.request, this.#deps.cors));
   }
 

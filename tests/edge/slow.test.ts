@@ -44,7 +44,10 @@ beforeAll(async () => {
   url = await edge.listen("127.0.0.1", 0);
   edge.open(handlers);
 });
-afterAll(() => edge.drain(0));
+afterAll(async () => {
+  await edge.drain(0);
+  await edge.cut();
+});
 
 /** Sends a first piece, then a byte now and then, for as long as it is listened to. */
 async function trickle(first: string, drop: string): Promise<{ answers: WireAnswer[]; lastedMs: number }> {
