@@ -230,7 +230,10 @@ class Request {
       this.#measure(attempt);
       this.#sink.end(stream.close(usage, shown));
     } catch (error) {
-      this.#sink.end(this.#errorFrame(error instanceof Fault ? error : internalFault(error)));
+      const problem = error instanceof Fault ? error : internalFault(error);
+      // The head is out, so nobody above can answer: the hold goes back here, whatever failed.
+      await settleFree(this.#gateway, this.#trail, this.#trail.refuse(problem));
+      this.#sink.end(this.#errorFrame(problem));
     }
   }
 
