@@ -195,3 +195,10 @@ export function envelopeOf(problem: Fault, requestId: string): ErrorEnvelope {
   const { message, type, code, param } = problem;
   return { error: { message, type, code, ...(param === undefined ? {} : { param }), request_id: requestId } };
 }
+
+/** The envelope as clients of the messages dialect look for it: the same, with that dialect's own words around it. */
+export function messagesEnvelopeOf(
+  envelope: ErrorEnvelope,
+): { type: "error" } & ErrorEnvelope & { request_id: string } {
+  return { type: "error", ...envelope, request_id: envelope.error.request_id };
+}

@@ -26,6 +26,8 @@ export type Route = {
   readonly query?: z.ZodObject;
   readonly body?: z.ZodType;
   readonly answer: Answer;
+  /** Whose words stand around an error; absent: the gateway's own envelope and nothing else. */
+  readonly errors?: "messages";
   /** Codes this route adds to the ones every route of its kind can answer. */
   readonly faults: readonly FaultCode[];
   readonly example?: { readonly body?: unknown; readonly answer?: unknown };

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Reply } from "../app/exchange.ts";
-import { envelopeOf, type Fault } from "../contract/faults.ts";
+import { envelopeOf, type Fault, messagesEnvelopeOf } from "../contract/faults.ts";
+import type { Route } from "../contract/route.ts";
 import { awaitsContinue } from "./body.ts";
 
 /** Bodies larger than this are not waited for when the request is refused: the connection is closed instead. */
@@ -29,8 +30,10 @@ export function sendFault(
   problem: Fault,
   requestId: string,
   baseHeaders: Readonly<Record<string, string>>,
+  shape: Route["errors"],
 ): void {
-  const body = JSON.stringify(envelopeOf(problem, requestId));
+  const envelope = envelopeOf(problem, requestId);
+  const body = JSON.stringify(shape === "messages" ? messagesEnvelopeOf(envelope) : envelope);
   const headers = {
     ...baseHeaders,
     ...problem.headers,

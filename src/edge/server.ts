@@ -152,6 +152,7 @@ export class Edge {
       requestId: "",
       baseHeaders: {},
       routeId: "unknown",
+      errors: undefined,
       sink: undefined,
     };
     const connection = this.#connectionOf(request.socket);
@@ -200,6 +201,7 @@ export class Edge {
   #identify(call: Call, route: Route | undefined): void {
     call.requestId = this.#deps.ids.next(ID_PREFIXES[route?.id ?? ""] ?? "req_");
     call.routeId = route?.id ?? "unknown";
+    call.errors = route?.errors;
     const { baseHeaders, requestId } = call;
     baseHeaders["x-svc-request-id"] = requestId;
     baseHeaders["x-request-id"] = requestId;
@@ -296,7 +298,7 @@ export class Edge {
     if (problem.status === 429) dropRateHeaders(baseHeaders);
     if (problem.status >= 500) this.#deps.alarmed(problem, requestId);
     if (response.headersSent) response.destroy();
-    else sendFault(request, response, problem, requestId, baseHeaders);
+    else sendFault(request, response, problem, requestId, baseHeaders, call.errors);
   }
 
   #discreet(problem: Fault): Fault {
@@ -335,6 +337,7 @@ type Call = {
   readonly baseHeaders: Record<string, string>;
   requestId: string;
   routeId: string;
+  errors: Route["errors"];
   sink: ResponseSink | undefined;
 };
 
@@ -342,7 +345,11 @@ type Call = {
 const NO_QUERY = new URLSearchParams();
 
 /** The id of an answer is the id of its request, in the form the dialect expects. */
-const ID_PREFIXES: Readonly<Record<string, string>> = { createChatCompletion: "chatcmpl-" };
+const ID_PREFIXES: Readonly<Record<string, string>> = {
+  createChatCompletion: "chatcmpl-",
+  createMessage: "msg_",
+  createResponse: "resp_",
+};
 
 /** A proxy may send the whole address; only path and query say what is asked. */
 function originForm(url: string): string {

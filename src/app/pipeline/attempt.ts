@@ -11,7 +11,7 @@ import {
   classifyStatus,
   struckOut,
 } from "../../io/upstream/classify.ts";
-import type { Lane } from "../../io/upstream/lanes.ts";
+import type { Lane } from "../../io/upstream/lane.ts";
 import type { BodyReader, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
 import { after, type Soon } from "../../kit/soon.ts";
 import type { Outcome } from "./outcome.ts";
@@ -44,19 +44,22 @@ export async function tryOnce(one: Try): Promise<Outcome> {
     provider: attempt.endpoint.provider,
     startedAtMs,
     durationMs,
-    ...describe(outcome),
+    ...describe(outcome, one.lane),
   });
   return outcome;
 }
 
-function describe(outcome: Outcome): Pick<AttemptRecord, "outcome" | "upstreamStatus" | "reason" | "maybeAccepted"> {
+function describe(
+  outcome: Outcome,
+  { dropped }: Lane,
+): Pick<AttemptRecord, "outcome" | "upstreamStatus" | "reason" | "maybeAccepted"> {
   switch (outcome.is) {
     case "whole":
     case "relayed":
       return {
         outcome: "served",
         upstreamStatus: outcome.upstreamStatus,
-        reason: "answered whole",
+        reason: dropped.length === 0 ? "answered whole" : `answered whole; left out: ${dropped.join(", ")}`,
         maybeAccepted: false,
       };
     case "broke":

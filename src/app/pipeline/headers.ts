@@ -1,5 +1,5 @@
 import type { Plan } from "../../domain/routing/plan.ts";
-import type { Lane } from "../../io/upstream/lanes.ts";
+import type { Lane } from "../../io/upstream/lane.ts";
 import type { Call } from "../../language/canon/call.ts";
 import type { Trail } from "./trail.ts";
 

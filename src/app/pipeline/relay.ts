@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { classifyFailure, classifyMalformed, classifyStatus, type Verdict } from "../../io/upstream/classify.ts";
-import type { Lane } from "../../io/upstream/lanes.ts";
+import type { Lane } from "../../io/upstream/lane.ts";
 import type { BodyReader, UpstreamCall } from "../../io/upstream/transport.ts";
 import type { AnswerStream } from "../../language/canon/answer.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
@@ -35,6 +35,7 @@ export class Relay {
   #keepAlive: NodeJS.Timeout | undefined;
   #stream: AnswerStream | undefined;
   #figures: NodeJS.Timeout | undefined;
+  #idleText = "";
 
   /** `commit` is called once, right before the first byte: it writes the head and the open record. */
   constructor(sink: Sink, limits: Limits, commit: () => void) {
@@ -76,6 +77,7 @@ export class Relay {
       call.abort();
       return { data: () => "more", end() {}, failed() {} };
     }
+    this.#idleText = lane.keepAlive;
     const stream = lane.openStream();
     this.#stream = stream;
     const events = lane.openFrames(this.#limits.frameMaxChars);
@@ -170,7 +172,7 @@ export class Relay {
 
   #startKeepAlive(): void {
     this.#keepAlive = setTimeout(() => {
-      this.#sink.write(": keep-alive\n\n");
+      this.#sink.write(this.#idleText);
       this.#keepAlive?.refresh();
     }, this.#limits.keepAliveMs);
     this.#keepAlive.unref();

@@ -4,7 +4,10 @@ import type { Surface } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import { type Plan, planAttempts } from "../../domain/routing/plan.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
-import { dialectSupport, type Inbound, type Lane, laneFor } from "../../io/upstream/lanes.ts";
+import type { Inbound, Lane } from "../../io/upstream/lane.ts";
+import { dialectSupport, laneFor } from "../../io/upstream/lanes.ts";
+import type { Soon } from "../../kit/soon.ts";
+import type { AnswerStream } from "../../language/canon/answer.ts";
 import { estimateInputTokens, needsOf } from "../../language/canon/needs.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { admit } from "./admit.ts";
@@ -21,17 +24,30 @@ const EXPECTED_OUTPUT_TOKENS = 512;
 /** The client closed the connection before the answer was whole; only ever seen in the log. */
 const GONE = { status: 499, errorCode: "client_disconnected" } as const;
 
+/** A request as its surface decoded it, and what the surface wants to hear of it. */
+export type Decoded = {
+  readonly inbound: Inbound;
+  /** Where the answer goes, when that is not the connection the request came on. */
+  readonly sink?: Sink;
+  /** Called once money is held, before anyone is asked. */
+  readonly admitted?: () => Promise<void>;
+  /** Given the whole answer, as JSON text, after it is settled and before its last bytes go out. */
+  readonly keep?: (final: string) => Promise<void>;
+};
+
 /** One request, all the way through: decode → plan → admit → attempt → relay → settle. Whatever happens is recorded. */
 export async function run(
   gateway: Gateway,
   surface: Surface,
   exchange: Exchange,
   sink: Sink,
-  decode: (body: Buffer) => Inbound,
+  decode: (body: Buffer) => Soon<Decoded>,
 ): Promise<void> {
   const trail = new Trail(exchange, principalOf(exchange), surface, gateway.clock);
   try {
-    const inbound = decode(await exchange.body());
+    const soon = decode(await exchange.body());
+    const decoded = soon instanceof Promise ? await soon : soon;
+    const { inbound } = decoded;
     gateway.recheck(exchange);
     trail.modelRequested = inbound.call.model;
     trail.streaming = inbound.call.stream;
@@ -39,7 +55,8 @@ export async function run(
     const plan = planFor(gateway, surface, trail.principal, inbound, inputTokens);
     trail.plan = plan;
     await admit(gateway, trail, plan, inputTokens, inbound.call);
-    await new Request(gateway, trail, exchange, sink, inbound, plan, inputTokens).serve();
+    if (decoded.admitted !== undefined) await decoded.admitted();
+    await new Request(gateway, trail, exchange, decoded.sink ?? sink, decoded, plan, inputTokens).serve();
   } catch (error) {
     const problem = error instanceof Fault ? error : internalFault(error);
     await settleFree(gateway, trail, trail.refuse(problem));
@@ -82,14 +99,22 @@ function planFor(
       surface,
       policy: gateway.policyOf(workspace.id) ?? workspace.policy,
       walletCurrency: workspace.currency,
-      demand: { needs: needsOf(call), parameters: call.parameters, inputTokens, maxOutputTokens: call.maxOutputTokens },
+      demand: {
+        needs: needsOf(call),
+        parameters: call.parameters,
+        parameterNames: call.parameterNames,
+        native: call.native,
+        modelBy: call.model === "auto" || call.model.startsWith("@") ? "router" : "caller",
+        inputTokens,
+        maxOutputTokens: call.maxOutputTokens,
+      },
     },
     {
       snapshot,
       anyReal: gateway.connections.anyReal,
       reach: (modelId) => gateway.reach.of(modelId, surface, workspace.currency, nowMs),
       health: gateway.health,
-      support: dialectSupport,
+      support: dialectSupport(surface),
       expectedNanos: (price) => holdFor(inputTokens, expectedOutput, price, snapshot.currencies, workspace.currency),
     },
   );
@@ -102,6 +127,7 @@ class Request {
   readonly #exchange: Exchange;
   readonly #sink: Sink;
   readonly #inbound: Inbound;
+  readonly #keep: Decoded["keep"];
   readonly #plan: Plan;
   readonly #inputTokens: number;
   readonly #relay: Relay;
@@ -112,7 +138,7 @@ class Request {
     trail: Trail,
     exchange: Exchange,
     sink: Sink,
-    inbound: Inbound,
+    { inbound, keep }: Decoded,
     plan: Plan,
     inputTokens: number,
   ) {
@@ -121,6 +147,7 @@ class Request {
     this.#exchange = exchange;
     this.#sink = sink;
     this.#inbound = inbound;
+    this.#keep = keep;
     this.#plan = plan;
     this.#inputTokens = inputTokens;
     this.#relay = new Relay(sink, gateway.limits, () => this.#commit());
@@ -157,13 +184,10 @@ class Request {
   }
 
   #try(attempt: Attempt): Promise<Outcome> {
-    const lane = laneFor(
-      this.#inbound,
-      attempt.endpoint,
-      attempt.model,
-      this.#trail.requestId,
-      this.#gateway.clock.nowMs(),
-    );
+    const { endpoint, model } = attempt;
+    const createdSeconds = Math.floor(this.#gateway.clock.nowMs() / 1000);
+    const head = { id: this.#trail.requestId, createdSeconds, model: endpoint.model, inputTokens: this.#inputTokens };
+    const lane = laneFor(this.#inbound, { endpoint, model, head });
     this.#lane = lane;
     return tryOnce({ gateway: this.#gateway, trail: this.#trail, attempt, lane, relay: this.#relay });
   }
@@ -214,6 +238,7 @@ class Request {
     const { usage, shown } = await this.#settle(attempt, answer, { status: 200, errorCode: null });
     this.#measure(attempt);
     const body = answer.render(usage, shown);
+    if (this.#keep !== undefined) await this.#keep(body);
     const headers = this.#headers();
     headers["content-type"] = "application/json";
     headers["content-length"] = String(Buffer.byteLength(body));
@@ -228,12 +253,14 @@ class Request {
     try {
       const { usage, shown } = await this.#settle(attempt, stream, end);
       this.#measure(attempt);
-      this.#sink.end(stream.close(usage, shown));
+      const last = stream.close(usage, shown);
+      if (this.#keep !== undefined && stream.final !== undefined) await this.#keep(stream.final);
+      this.#sink.end(last);
     } catch (error) {
       const problem = error instanceof Fault ? error : internalFault(error);
       // The head is out, so nobody above can answer: the hold goes back here, whatever failed.
       await settleFree(this.#gateway, this.#trail, this.#trail.refuse(problem));
-      this.#sink.end(this.#errorFrame(problem));
+      await this.#endBroken(stream, problem);
     }
   }
 
@@ -248,11 +275,13 @@ class Request {
       this.#trail,
       this.#trail.finish({ status: 200, errorCode: problem.code, usage: null, charge: null }),
     );
-    this.#sink.end(this.#errorFrame(problem));
+    await this.#endBroken(stream, problem);
   }
 
-  #errorFrame(problem: Fault): string {
-    return `data: ${JSON.stringify(envelopeOf(problem, this.#trail.requestId))}\n\n`;
+  async #endBroken(stream: AnswerStream, problem: Fault): Promise<void> {
+    const last = stream.fail(envelopeOf(problem, this.#trail.requestId));
+    if (this.#keep !== undefined && stream.final !== undefined) await this.#keep(stream.final);
+    this.#sink.end(last);
   }
 
   /** Output that was relayed before the client hung up is charged; where nothing was, nothing is. */

@@ -1,9 +1,8 @@
 import { ChatRequest } from "../../contract/schemas/chat.ts";
-import type { Inbound } from "../../io/upstream/lanes.ts";
 import { decodeCall } from "../../language/dialects/chat/request.ts";
 import { decodeWith, parseJson } from "../body.ts";
 import { type Handler, streamed } from "../exchange.ts";
-import { run } from "../pipeline/run.ts";
+import { type Decoded, run } from "../pipeline/run.ts";
 import type { Gateway } from "../pipeline/world.ts";
 import { isPlainChat } from "./plain-chat.ts";
 
@@ -14,8 +13,8 @@ export function chatHandlers(gateway: Gateway): Record<string, Handler> {
   };
 }
 
-function decodeChat(bytes: Buffer): Inbound {
+function decodeChat(bytes: Buffer): Decoded {
   const body = parseJson(bytes);
   const request = isPlainChat(body.value) ? body.value : decodeWith(ChatRequest, body.value);
-  return { dialect: "chat", call: decodeCall(request), request, body };
+  return { inbound: { dialect: "chat", call: decodeCall(request), request, body } };
 }

@@ -7,14 +7,21 @@ export type Demand = {
   readonly needs: readonly NeedSource[];
   /** Rows of the parameter table that were sent. */
   readonly parameters: readonly Parameter[];
+  readonly parameterNames?: Readonly<Partial<Record<Parameter, string>>> | undefined;
+  /** Fields that only an endpoint of the caller's own dialect understands. */
+  readonly native?: readonly string[] | undefined;
+  /** Who chose the model: the caller by its id, or a router. */
+  readonly modelBy?: "caller" | "router";
   readonly inputTokens: number;
   readonly maxOutputTokens: number | undefined;
 };
 
 export type Shortcoming = { readonly reason: string; readonly param: string };
 
-/** What the dialect that an endpoint speaks can carry. */
+/** What the dialect that an endpoint speaks can carry of a call in the caller's dialect. */
 export type DialectSupport = {
+  /** The endpoint is spoken to in the caller's own dialect: what it takes is for it to say, in its own words. */
+  isNative(endpoint: Endpoint): boolean;
   takesParameter(endpoint: Endpoint, parameter: Parameter): boolean;
   takesNeed(endpoint: Endpoint, need: NeedSource["need"]): boolean;
 };
@@ -26,14 +33,15 @@ export function shortcomingOf(
   demand: Demand,
   support: DialectSupport,
 ): Shortcoming | undefined {
-  for (const parameter of demand.parameters) {
-    if (!support.takesParameter(endpoint, parameter))
-      return { reason: `does not take the parameter ${parameter}`, param: parameter };
-  }
+  const native = support.isNative(endpoint);
+  const untold = native ? undefined : untoldOf(endpoint, demand, support);
+  if (untold !== undefined) return untold;
   for (const { need, param } of demand.needs) {
-    if (!support.takesNeed(endpoint, need) || !canDo(endpoint, model, need))
+    if ((!native && !support.takesNeed(endpoint, need)) || !canDo(endpoint, model, need))
       return { reason: `does not offer ${need}`, param };
   }
+  // A provider that is asked for one model in its own dialect says itself what is too much, in words its clients know.
+  if (native && demand.modelBy === "caller") return undefined;
   const context = endpoint.limits.contextTokens ?? model.contextTokens;
   if (context !== null && demand.inputTokens > context) {
     return {
@@ -46,6 +54,16 @@ export function shortcomingOf(
     return { reason: `writes at most ${output} tokens`, param: "max_tokens" };
   }
   return undefined;
+}
+
+/** What of the call has no words in the dialect of the endpoint. */
+function untoldOf(endpoint: Endpoint, demand: Demand, support: DialectSupport): Shortcoming | undefined {
+  const [foreign] = demand.native ?? [];
+  if (foreign !== undefined) return { reason: `speaks another dialect, which has no ${foreign}`, param: foreign };
+  const parameter = demand.parameters.find((row) => !support.takesParameter(endpoint, row));
+  if (parameter === undefined) return undefined;
+  const param = demand.parameterNames?.[parameter] ?? parameter;
+  return { reason: `does not take the parameter ${param}`, param };
 }
 
 /** A stated fact decides. Where none is stated, text features are tried and media needs the model's own word. */

@@ -138,7 +138,11 @@ function worldOf(
     anyReal,
     reach: (model) => reachOf(snapshot, connected).of(model, "chat", "EUR", 0),
     health: new Health(),
-    support: { takesParameter: (_endpoint, parameter) => parameter !== "top_k", takesNeed: () => true },
+    support: {
+      isNative: () => false,
+      takesParameter: (_endpoint, parameter) => parameter !== "top_k",
+      takesNeed: () => true,
+    },
     expectedNanos: ({ inputPer1mTokens }) => inputPer1mTokens?.digits ?? 0n,
   };
 }

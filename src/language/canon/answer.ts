@@ -1,3 +1,4 @@
+import type { ErrorEnvelope } from "../../contract/faults.ts";
 import type { UpstreamProblem } from "./problem.ts";
 import type { Usage } from "./usage.ts";
 
@@ -36,4 +37,8 @@ export type AnswerStream = {
   readonly finished: boolean;
   /** The last bytes of the client's stream. */
   close(counted: Usage, shown: ShownCost | undefined): string;
+  /** The last bytes of a stream that cannot be finished. */
+  fail(envelope: ErrorEnvelope): string;
+  /** After `close` or `fail`: the whole answer as JSON text, in dialects whose answers can be kept and asked for again. */
+  readonly final?: string | undefined;
 };

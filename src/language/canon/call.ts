@@ -20,6 +20,14 @@ export type Call = {
   readonly includeUsage: boolean;
   /** Parameters that were sent, by the name of their row in the parameter table. */
   readonly parameters: readonly Parameter[];
+  /** Where the caller's dialect has another name for such a row. */
+  readonly parameterNames?: Readonly<Partial<Record<Parameter, string>>>;
+  /** Values of rows that only the chat dialect has a place for, by the name of the row. */
+  readonly chatOnly?: Readonly<Partial<Record<Parameter, unknown>>>;
+  /** Fields that no other dialect than the caller's own can say: only an endpoint that speaks it can be asked. */
+  readonly native?: readonly string[];
+  /** Fields that change nothing of the answer, and are left out where the dialect has to be translated. */
+  readonly advisory?: readonly string[];
 };
 
 export type ToolDefinition = {

@@ -37,7 +37,8 @@ export type AnswerEvent =
   | { readonly is: "citation"; readonly citation: Citation }
   /** Figures so far: the last ones win, nothing is added up. */
   | { readonly is: "figures"; readonly usage: Usage }
-  | { readonly is: "finish"; readonly reason: FinishReason }
+  /** `stopSequence`: the caller's own sequence that ended it, where the provider says which. */
+  | { readonly is: "finish"; readonly reason: FinishReason; readonly stopSequence?: string }
   | { readonly is: "problem"; readonly problem: UpstreamProblem }
   /** The dialect's own end marker. */
   | { readonly is: "end" };

@@ -1,23 +1,24 @@
+import type { ErrorEnvelope } from "../../../contract/faults.ts";
 import type { JsonObject } from "../../../kit/json.ts";
-import type { AnswerStream, Piece, ShownCost, WholeAnswer } from "../../canon/answer.ts";
 import type { AnswerEvent, Citation, FinishReason } from "../../canon/events.ts";
 import type { ReasoningSeal } from "../../canon/parts.ts";
-import type { Usage } from "../../canon/usage.ts";
-import type { EventReader, Frame } from "../dialect.ts";
+import type { AnswerHead, AnswerWriter, ClientDialect, Closing } from "../client.ts";
 import { encodeDetail } from "./details.ts";
 import { encodeUsage } from "./reply.ts";
 
-/** What stands in every object of one answer. */
-export type AnswerHead = { readonly id: string; readonly createdSeconds: number; readonly model: string };
-
 /** Canonical events as a chat-completions stream. */
-class ChunkWriter {
+class ChunkWriter implements AnswerWriter {
+  readonly #head: AnswerHead;
+  readonly #includeUsage: boolean;
   readonly #before: string;
   readonly #after: string;
   readonly #usageNull: string;
   #details = 0;
+  #begun = false;
 
   constructor(head: AnswerHead, includeUsage: boolean) {
+    this.#head = head;
+    this.#includeUsage = includeUsage;
     const text = JSON.stringify({
       id: head.id,
       object: "chat.completion.chunk",
@@ -29,16 +30,32 @@ class ChunkWriter {
     this.#after = `,"logprobs":null,"finish_reason":null}]${this.#usageNull}}\n\n`;
   }
 
-  role(): string {
+  write(event: AnswerEvent): string {
+    const delta = this.#delta(event);
+    return delta === undefined ? "" : this.#role() + this.#before + JSON.stringify(delta) + this.#after;
+  }
+
+  /** The role comes first, right before the first thing that is shown. */
+  #role(): string {
+    if (this.#begun) return "";
+    this.#begun = true;
     return `${this.#before}{"role":"assistant","content":"","refusal":null}${this.#after}`;
   }
 
-  /** The client's text of one event; "" for events that are not shown as they come. */
-  write(event: AnswerEvent): string {
-    const delta = this.#delta(event);
-    if (delta !== undefined) return `${this.#before}${JSON.stringify(delta)}${this.#after}`;
-    if (event.is !== "finish") return "";
-    return `${this.#before}{},"logprobs":null,"finish_reason":"${event.reason}"}]${this.#usageNull}}\n\n`;
+  close({ finish, counted, shown }: Closing): string {
+    const end =
+      finish === undefined
+        ? ""
+        : `${this.#role()}${this.#before}{},"logprobs":null,"finish_reason":"${finish.reason}"}]${this.#usageNull}}\n\n`;
+    if (!this.#includeUsage) return `${end}data: [DONE]\n\n`;
+    const { id, createdSeconds, model } = this.#head;
+    const usage = encodeUsage(undefined, counted, shown);
+    const chunk = { id, object: "chat.completion.chunk", created: createdSeconds, model, choices: [], usage };
+    return `${end}data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`;
+  }
+
+  fail(envelope: ErrorEnvelope): string {
+    return failedChat(envelope);
   }
 
   #delta(event: AnswerEvent): JsonObject | undefined {
@@ -80,102 +97,18 @@ function annotation({ url, title, start, end }: Citation): JsonObject {
   };
 }
 
-/** A stream of another dialect, read into canonical events and written as chunks of this one. */
-export class TranslatedStream implements AnswerStream {
-  readonly #reader: EventReader;
-  readonly #head: AnswerHead;
-  readonly #includeUsage: boolean;
-  readonly #writer: ChunkWriter;
-  #begun = false;
-  #usage: Usage | undefined;
-  #outputChars = 0;
-  #upstreamId: string | null = null;
-  /** Kept back until the end: some servers state a reason on every frame, and only the last one is true. */
-  #finish: Extract<AnswerEvent, { is: "finish" }> | undefined;
-
-  constructor(reader: EventReader, head: AnswerHead, includeUsage: boolean) {
-    this.#reader = reader;
-    this.#head = head;
-    this.#includeUsage = includeUsage;
-    this.#writer = new ChunkWriter(head, includeUsage);
-  }
-
-  get usage(): Usage | undefined {
-    return this.#usage;
-  }
-
-  get outputChars(): number {
-    return this.#outputChars;
-  }
-
-  get upstreamId(): string | null {
-    return this.#upstreamId;
-  }
-
-  get finished(): boolean {
-    return this.#finish !== undefined;
-  }
-
-  read(frame: Frame): Piece {
-    const events = this.#reader.read(frame);
-    if (events === undefined) return { is: "garbage" };
-    let text = "";
-    let ended = false;
-    for (const event of events) {
-      if (event.is === "problem") return { is: "problem", problem: event.problem };
-      if (event.is === "end") ended = true;
-      this.#meter(event);
-      if (event.is !== "finish") text += this.#write(event);
-    }
-    if (ended) return { is: "end", text };
-    return text === "" ? { is: "figures" } : { is: "content", text };
-  }
-
-  /** The role comes first, right before the first thing that is shown. */
-  #write(event: AnswerEvent): string {
-    const written = this.#writer.write(event);
-    if (written === "" || this.#begun) return written;
-    this.#begun = true;
-    return this.#writer.role() + written;
-  }
-
-  #meter(event: AnswerEvent): void {
-    this.#outputChars += charsOf(event);
-    if (event.is === "figures") this.#usage = event.usage;
-    else if (event.is === "begin") this.#upstreamId = event.upstreamId;
-    else if (event.is === "finish") this.#finish = event;
-  }
-
-  close(counted: Usage, shown: ShownCost | undefined): string {
-    const finish = this.#finish === undefined ? "" : this.#write(this.#finish);
-    if (!this.#includeUsage) return `${finish}data: [DONE]\n\n`;
-    const { id, createdSeconds, model } = this.#head;
-    const usage = encodeUsage(undefined, counted, shown);
-    const chunk = JSON.stringify({
-      id,
-      object: "chat.completion.chunk",
-      created: createdSeconds,
-      model,
-      choices: [],
-      usage,
-    });
-    return `${finish}data: ${chunk}\n\ndata: [DONE]\n\n`;
-  }
+/** An error frame; the status stays 200, and no end marker follows. */
+export function failedChat(envelope: ErrorEnvelope): string {
+  return `data: ${JSON.stringify(envelope)}\n\n`;
 }
 
-function charsOf(event: AnswerEvent): number {
-  switch (event.is) {
-    case "text":
-    case "refusal":
-    case "reasoning":
-    case "tool_arguments":
-      return event.text.length;
-    case "tool_call":
-      return event.name.length;
-    default:
-      return 0;
-  }
-}
+/** Callers of `POST /chat/completions`. */
+export const chatClient: ClientDialect = {
+  keepAlive: ": keep-alive\n\n",
+  openWriter: (head, call) => new ChunkWriter(head, call.includeUsage),
+  render: (events, head, _call, counted, shown) =>
+    JSON.stringify(completionOf(fold(events), head, encodeUsage(undefined, counted, shown))),
+};
 
 type Folded = {
   content: string | null;
@@ -185,9 +118,6 @@ type Folded = {
   readonly calls: { id: string; name: string; argumentsText: string; signature: ReasoningSeal | null }[];
   readonly annotations: JsonObject[];
   reason: FinishReason;
-  usage: Usage | undefined;
-  upstreamId: string | null;
-  outputChars: number;
 };
 
 /** Folding the events gives the same message that a client would put together from the stream. */
@@ -200,22 +130,13 @@ function fold(events: readonly AnswerEvent[]): Folded {
     calls: [],
     annotations: [],
     reason: "stop",
-    usage: undefined,
-    upstreamId: null,
-    outputChars: 0,
   };
-  for (const event of events) {
-    folded.outputChars += charsOf(event);
-    foldOne(folded, event);
-  }
+  for (const event of events) foldOne(folded, event);
   return folded;
 }
 
 function foldOne(folded: Folded, event: AnswerEvent): void {
   switch (event.is) {
-    case "begin":
-      folded.upstreamId = event.upstreamId;
-      return;
     case "text":
       folded.content = (folded.content ?? "") + event.text;
       return;
@@ -239,28 +160,15 @@ function foldOne(folded: Folded, event: AnswerEvent): void {
     case "citation":
       folded.annotations.push(annotation(event.citation));
       return;
-    case "figures":
-      folded.usage = event.usage;
-      return;
     case "finish":
       folded.reason = event.reason;
       return;
+    case "begin":
+    case "figures":
     case "problem":
     case "end":
       return;
   }
-}
-
-/** A whole answer of another dialect as a chat completion. */
-export function translatedReply(events: readonly AnswerEvent[], head: AnswerHead): WholeAnswer {
-  const folded = fold(events);
-  const { usage, upstreamId, outputChars } = folded;
-  return {
-    usage,
-    upstreamId,
-    outputChars,
-    render: (counted, shown) => JSON.stringify(completionOf(folded, head, encodeUsage(undefined, counted, shown))),
-  };
 }
 
 function completionOf(folded: Folded, head: AnswerHead, usage: JsonObject): JsonObject {

@@ -1,7 +1,9 @@
+import type { ErrorEnvelope } from "../../../contract/faults.ts";
 import { isJsonObject, type JsonObject, parseJsonText, patchMembers } from "../../../kit/json.ts";
 import type { AnswerStream, Piece, ShownCost } from "../../canon/answer.ts";
 import type { Usage } from "../../canon/usage.ts";
 import type { Frame } from "../dialect.ts";
+import { failedChat } from "./answer.ts";
 import { decodeProblem } from "./errors.ts";
 import { isGivenUp, Mender } from "./mend.ts";
 import { encodeUsage, messageChars } from "./reply.ts";
@@ -131,6 +133,10 @@ export class DirectStream implements AnswerStream {
   }
 
   /** The last frames: usage with its cost when the client asked for it, and the end marker. */
+  fail(envelope: ErrorEnvelope): string {
+    return failedChat(envelope);
+  }
+
   close(counted: Usage, shown: ShownCost | undefined): string {
     if (!this.#includeUsage) return END_OF_STREAM;
     const usage = JSON.stringify(encodeUsage(this.#wireUsage, counted, shown));

@@ -1,0 +1,46 @@
+import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
+import { patchMembers } from "../../kit/json.ts";
+import { SseReader } from "../../kit/sse.ts";
+import { chatClient } from "../../language/dialects/chat/answer.ts";
+import { decodeProblem } from "../../language/dialects/chat/errors.ts";
+import { decodeReply } from "../../language/dialects/chat/reply.ts";
+import {
+  type DirectFacts,
+  directPatches,
+  OUTPUT_LIMITS,
+  type OutputLimit,
+} from "../../language/dialects/chat/request.ts";
+import { DirectStream } from "../../language/dialects/chat/stream.ts";
+import { type InboundChat, type Lane, NOTHING_DROPPED, type Target } from "./lane.ts";
+
+/** Chat to chat: the caller's bytes with named patches, the provider's bytes with our id. */
+export function directChat({ request, call, body }: InboundChat, { endpoint, head }: Target): Lane {
+  return {
+    surface: "chat",
+    path: "/chat/completions",
+    auth: "bearer",
+    headers: {},
+    streamType: "text/event-stream",
+    keepAlive: chatClient.keepAlive,
+    effort: undefined,
+    dropped: NOTHING_DROPPED,
+    encode: () => patchMembers(body, directPatches(request, call, directFactsOf(endpoint))),
+    decodeWhole: (answer) => decodeReply(answer, head.id),
+    openFrames: (frameMaxChars) => new SseReader(frameMaxChars),
+    openStream: () => new DirectStream(head.id, call.includeUsage),
+    decodeProblem,
+  };
+}
+
+function directFactsOf(endpoint: Endpoint): DirectFacts {
+  return { upstreamModel: endpoint.upstreamModel, outputLimit: outputLimitOf(endpoint) };
+}
+
+/** A quirk decides; where there is none, a list of parameters that has only one of the two names. */
+export function outputLimitOf({ quirks, supportedParams }: Endpoint): OutputLimit | null {
+  if (quirks?.includes("max-completion-tokens")) return "max_completion_tokens";
+  if (quirks?.includes("max-tokens")) return "max_tokens";
+  if (supportedParams === null) return null;
+  const known = OUTPUT_LIMITS.filter((name) => supportedParams.includes(name));
+  return known.length === 1 ? (known[0] ?? null) : null;
+}

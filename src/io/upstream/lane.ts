@@ -1,0 +1,72 @@
+import type { ChatRequest } from "../../contract/schemas/chat.ts";
+import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
+import type { JsonObject, ParsedBody } from "../../kit/json.ts";
+import type { AnswerStream, WholeAnswer } from "../../language/canon/answer.ts";
+import type { Call, Effort } from "../../language/canon/call.ts";
+import type { UpstreamProblem } from "../../language/canon/problem.ts";
+import type { AnswerHead } from "../../language/dialects/client.ts";
+import type { Frame } from "../../language/dialects/dialect.ts";
+import type { AuthStyle } from "./authorize.ts";
+
+/** A request as it came in: decoded once, its text kept. */
+export type Inbound = InboundChat | InboundMessages | InboundResponses;
+
+export type InboundChat = {
+  readonly dialect: "chat";
+  readonly call: Call;
+  readonly request: ChatRequest;
+  readonly body: ParsedBody;
+};
+
+export type InboundMessages = {
+  readonly dialect: "messages";
+  readonly call: Call;
+  readonly body: ParsedBody;
+  /** The headers `anthropic-version` and `anthropic-beta` as the caller sent them. */
+  readonly version: string | undefined;
+  readonly beta: string | undefined;
+};
+
+export type InboundResponses = {
+  readonly dialect: "responses";
+  readonly call: Call;
+  readonly body: ParsedBody;
+  /** The whole conversation as items: what came before, then the new input. */
+  readonly items: readonly JsonObject[];
+  /** The fields of the response object that repeat the request. */
+  readonly echo: JsonObject;
+};
+
+/** Where one request is sent, and what its answer is called. */
+export type Target = { readonly endpoint: Endpoint; readonly model: Model; readonly head: AnswerHead };
+
+/** Cuts the bytes of a stream into frames, wherever they were split; throws when one grows over its cap. */
+export type FrameReader = { push(chunk: Buffer): Frame[]; end(): Frame[] };
+
+/** The way from one inbound request to one endpoint and back. */
+export type Lane = {
+  /** Which of the provider's APIs is called: the value of X-Svc-Upstream-Surface. */
+  readonly surface: "chat" | "responses" | "messages";
+  readonly path: string;
+  readonly auth: AuthStyle;
+  readonly headers: Readonly<Record<string, string>>;
+  /** What the answer's content type must contain for a stream. */
+  readonly streamType: string;
+  /** What keeps the caller's idle stream open. */
+  readonly keepAlive: string;
+  /** How hard the provider was told to think, where that is not the caller's own word. */
+  readonly effort: Effort | undefined;
+  /** Fields of the request that were left out, because they change nothing of the answer. */
+  readonly dropped: readonly string[];
+  encode(): string;
+  decodeWhole(bytes: Buffer): WholeAnswer | undefined;
+  openFrames(frameMaxChars: number): FrameReader;
+  openStream(): AnswerStream;
+  decodeProblem(
+    body: unknown,
+    status: number,
+    headers: Readonly<Record<string, string | string[] | undefined>>,
+  ): UpstreamProblem;
+};
+
+export const NOTHING_DROPPED: readonly string[] = [];
