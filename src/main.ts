@@ -19,6 +19,7 @@ import { loadCatalogue } from "./domain/catalogue/load.ts";
 import { Health } from "./domain/routing/health.ts";
 import { excludedByPolicy, permitsModel } from "./domain/routing/policy.ts";
 import { Reach } from "./domain/routing/reach.ts";
+import { ALL_IN } from "./domain/routing/standing.ts";
 import { Directory } from "./domain/tenancy/directory.ts";
 import { isOperator, recheckKey } from "./edge/authenticate.ts";
 import { IpLimit } from "./edge/ip-limit.ts";
@@ -138,11 +139,13 @@ export async function start(config: Config): Promise<Running> {
     connections,
     reach: new Reach(snapshot, connections, isSpoken),
     health: new Health(),
+    breakers: ALL_IN,
     state,
     journal: books.journal,
     transport,
     recheck: (exchange) => recheckKey(exchange, directory, clock.nowMs()),
     policyOf: (workspaceId) => directory.workspace(workspaceId)?.policy,
+    routerOf: (workspaceId, slug) => directory.router(workspaceId, slug),
     limits: limitsOf(config),
     finished: (record) => metrics.finished(record),
   };

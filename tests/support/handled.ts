@@ -71,6 +71,7 @@ export function principalWith(policy: Partial<Policy> = {}, currency = "EUR"): P
       expiresAtMs: null,
       graceUntilMs: null,
       rpm: null,
+      policy: null,
       version: 1,
       createdAtMs: 0,
       rotatedFrom: null,

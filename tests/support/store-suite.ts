@@ -5,6 +5,7 @@ import type { AuditEntry } from "../../src/domain/record/audit.ts";
 import { RecordRejected } from "../../src/domain/record/ingest.ts";
 import type { ApiKey } from "../../src/domain/tenancy/key.ts";
 import { OPEN_POLICY } from "../../src/domain/tenancy/policy.ts";
+import { OPEN_ROUTER, type Router } from "../../src/domain/tenancy/router.ts";
 import type { Workspace } from "../../src/domain/tenancy/workspace.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { chargedRecord, finishedRecord } from "./records.ts";
@@ -32,6 +33,7 @@ const key: ApiKey = {
   expiresAtMs: 1_900_000_000_000,
   graceUntilMs: null,
   rpm: 42,
+  policy: null,
   version: 3,
   createdAtMs: 1_800_000_000_001,
   rotatedFrom: null,
@@ -81,7 +83,46 @@ function tenancyTests(current: () => Store, reopen: () => Promise<Store>): void 
       workspaces: [workspace],
       members: [member],
       keys: [key, { ...personal, scopes: null, ipAllowlist: null, expiresAtMs: null, rpm: null }],
+      routers: [],
     });
+  });
+
+  test("POL-01 the policy of a key comes back as it was saved, with only the rules it names", async () => {
+    const { tenancy } = current();
+    await tenancy.saveWorkspace(workspace);
+    const strict: ApiKey = { ...key, policy: { floor: "L3", countries: ["DE"], noTraining: true } };
+    await tenancy.saveKeys([strict]);
+    expect((await (await reopen()).tenancy.loadAll()).keys).toEqual([strict]);
+  });
+
+  test("ROUTE-01 every version of a router is kept, and the last one is in force", async () => {
+    const { tenancy } = current();
+    await tenancy.saveWorkspace(workspace);
+    const first: Router = { workspaceId: "ws_1", slug: "fast", version: 1, createdAtMs: 7, spec: OPEN_ROUTER };
+    const second: Router = {
+      ...first,
+      version: 2,
+      createdAtMs: 8,
+      spec: {
+        weights: { quality: 0.5, cost: 0, latency: 2 },
+        floor: "L2",
+        qualityFloor: 0.4,
+        countries: ["FR"],
+        models: ["a/b"],
+        fallback: ["a/c"],
+        reasoningEffort: "low",
+      },
+    };
+    await tenancy.saveRouterVersion(first);
+    await tenancy.saveRouterVersion(second);
+    await tenancy.saveRouterVersion({ ...first, slug: "gone" });
+    await tenancy.saveRouterVersion({ ...first, slug: "gone", version: 2, spec: null });
+    await expect(tenancy.saveRouterVersion(second)).rejects.toMatchObject({ failure: "conflict" });
+    const { tenancy: later } = await reopen();
+    expect((await later.loadAll()).routers).toEqual([second]);
+    expect(await later.routerHistory("ws_1", "fast")).toEqual([second, first]);
+    expect((await later.routerHistory("ws_1", "gone")).map(({ spec }) => spec)).toEqual([null, OPEN_ROUTER]);
+    expect(await later.routerHistory("ws_2", "fast")).toEqual([]);
   });
 
   test("saving again changes, removing removes", async () => {

@@ -7,9 +7,15 @@ import { invalidValue } from "../body.ts";
 import { short } from "./deps.ts";
 
 /** The settings of a key that its admins may choose and change. */
-export type KeySettings = Pick<ApiKey, "scopes" | "ipAllowlist" | "expiresAtMs" | "rpm">;
+export type KeySettings = Pick<ApiKey, "scopes" | "ipAllowlist" | "expiresAtMs" | "rpm" | "policy">;
 
-export const OPEN_SETTINGS: KeySettings = { scopes: null, ipAllowlist: null, expiresAtMs: null, rpm: null };
+export const OPEN_SETTINGS: KeySettings = {
+  scopes: null,
+  ipAllowlist: null,
+  expiresAtMs: null,
+  rpm: null,
+  policy: null,
+};
 
 type SaidSettings = Omit<z.infer<typeof KeyPatch>, "name">;
 

@@ -97,7 +97,7 @@ export async function rotateKey(deps: TenancyDeps, old: ApiKey, graceMs: number)
       message: `Key ${old.id} is ${state}: only an active key can be rotated. Create a new key instead.`,
     });
   if (old.kind === "personal") demandPersonalKeys(findWorkspace(deps, old.workspaceId));
-  const { workspaceId, memberId, name, kind, environment, scopes, ipAllowlist, expiresAtMs, rpm } = old;
+  const { workspaceId, memberId, name, kind, environment, scopes, ipAllowlist, expiresAtMs, rpm, policy } = old;
   const issued = mint(deps, {
     workspaceId,
     memberId,
@@ -108,6 +108,7 @@ export async function rotateKey(deps: TenancyDeps, old: ApiKey, graceMs: number)
     ipAllowlist,
     expiresAtMs,
     rpm,
+    policy,
     state: "active",
     rotatedFrom: old.id,
   });

@@ -3,7 +3,9 @@ import type { Connections, Snapshot } from "../../domain/catalogue/catalogue.ts"
 import type { RequestRecord } from "../../domain/record/record.ts";
 import type { Health } from "../../domain/routing/health.ts";
 import type { Reach } from "../../domain/routing/reach.ts";
+import type { Breakers } from "../../domain/routing/standing.ts";
 import type { Policy } from "../../domain/tenancy/policy.ts";
+import type { Router } from "../../domain/tenancy/router.ts";
 import type { Journal } from "../../io/journal/types.ts";
 import type { Transport } from "../../io/upstream/transport.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -16,6 +18,8 @@ export type Gateway = {
   readonly connections: Connections;
   readonly reach: Reach;
   readonly health: Health;
+  /** Who is set aside. */
+  readonly breakers: Breakers;
   readonly state: SharedState;
   readonly journal: Journal;
   readonly transport: Transport;
@@ -23,6 +27,8 @@ export type Gateway = {
   readonly recheck: (exchange: Exchange) => void;
   /** The policy in force now: asked again before every attempt. */
   readonly policyOf: (workspaceId: string) => Policy | undefined;
+  /** The router in force now; undefined for one that this workspace does not have. */
+  readonly routerOf: (workspaceId: string, slug: string) => Router | undefined;
   readonly limits: Limits;
   /** Told of every finished request, for metrics and the log. */
   readonly finished: (record: RequestRecord) => void;

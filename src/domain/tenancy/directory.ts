@@ -1,15 +1,23 @@
 import { addressList } from "../../kit/cidr.ts";
 import type { ApiKey, Principal } from "./key.ts";
+import type { Router, RouterVersion } from "./router.ts";
 import type { Member, Workspace } from "./workspace.ts";
+
+export type Tenants = { workspaces: Workspace[]; members: Member[]; keys: ApiKey[]; routers: Router[] };
 
 /** Everything about tenants that is kept in SQL; the request path reads the Directory instead. */
 export type TenancyStore = {
-  loadAll(): Promise<{ workspaces: Workspace[]; members: Member[]; keys: ApiKey[] }>;
+  /** Of every router the version in force. */
+  loadAll(): Promise<Tenants>;
   saveWorkspace(workspace: Workspace): Promise<void>;
   saveMember(member: Member): Promise<void>;
   removeMember(memberId: string): Promise<void>;
   /** Several keys change in one transaction (a rotation touches two). */
   saveKeys(keys: readonly ApiKey[]): Promise<void>;
+  /** Adds a version; one that exists already is a conflict. */
+  saveRouterVersion(version: RouterVersion): Promise<void>;
+  /** Newest first, removals included. */
+  routerHistory(workspaceId: string, slug: string): Promise<RouterVersion[]>;
 };
 
 /**
@@ -22,11 +30,13 @@ export class Directory {
   readonly #members = new Map<string, Member>();
   readonly #keys = new Map<string, ApiKey>();
   readonly #principals = new Map<string, Principal>();
+  readonly #routers = new Map<string, Map<string, Router>>();
 
-  load(all: { workspaces: Workspace[]; members: Member[]; keys: ApiKey[] }): void {
+  load(all: Tenants): void {
     for (const workspace of all.workspaces) this.putWorkspace(workspace);
     for (const member of all.members) this.putMember(member);
     for (const key of all.keys) this.putKey(key);
+    for (const router of all.routers) this.putRouter(router);
   }
 
   /** The principal behind a key's digest; a key whose member has left, or whose kind is switched off, has none. */
@@ -58,6 +68,15 @@ export class Directory {
     return this.#keys.get(keyId);
   }
 
+  routers(workspaceId: string): Router[] {
+    return [...(this.#routers.get(workspaceId)?.values() ?? [])];
+  }
+
+  /** Only ever looked for in one workspace: nobody sees another's. */
+  router(workspaceId: string, slug: string): Router | undefined {
+    return this.#routers.get(workspaceId)?.get(slug);
+  }
+
   putWorkspace(workspace: Workspace): void {
     this.#workspaces.set(workspace.id, workspace);
     this.#workspaceBySlug.set(workspace.slug, workspace.id);
@@ -79,6 +98,16 @@ export class Directory {
   putKey(key: ApiKey): void {
     this.#keys.set(key.id, key);
     this.#bind(key);
+  }
+
+  putRouter(router: Router): void {
+    const own = this.#routers.get(router.workspaceId) ?? new Map<string, Router>();
+    own.set(router.slug, router);
+    this.#routers.set(router.workspaceId, own);
+  }
+
+  dropRouter(workspaceId: string, slug: string): void {
+    this.#routers.get(workspaceId)?.delete(slug);
   }
 
   #bind(key: ApiKey): void {

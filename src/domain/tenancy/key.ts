@@ -1,4 +1,5 @@
 import type { AddressList } from "../../kit/cidr.ts";
+import type { Policy } from "./policy.ts";
 import type { Member, Workspace } from "./workspace.ts";
 
 export const ENVIRONMENTS = ["live", "test"] as const;
@@ -40,6 +41,8 @@ export type ApiKey = {
   readonly expiresAtMs: number | null;
   readonly graceUntilMs: number | null;
   readonly rpm: number | null;
+  /** What the key demands on top of its workspace; null: nothing. */
+  readonly policy: Partial<Policy> | null;
   /** Raised by every management change. */
   readonly version: number;
   readonly createdAtMs: number;

@@ -27,3 +27,42 @@ export const OPEN_POLICY: Policy = {
 export function rungOf(level: LevelState): number {
   return level === "UNCLASSIFIED" ? -1 : LEVELS.indexOf(level);
 }
+
+/**
+ * A policy with the demands of another on top: the strictest floor, only what both allow, everything that either
+ * demands or blocks. There is no way to loosen one. The same object comes back when nothing is added.
+ */
+export function tightened(policy: Policy, more: Partial<Policy> | null | undefined): Policy {
+  if (more === null || more === undefined) return policy;
+  const floor = stricter(policy.floor, more.floor ?? null);
+  const countries = both(policy.countries, more.countries ?? null);
+  const zeroDataRetention = policy.zeroDataRetention || more.zeroDataRetention === true;
+  const noTraining = policy.noTraining || more.noTraining === true;
+  const blockedProviders = either(policy.blockedProviders, more.blockedProviders ?? []);
+  const allowedModels = both(policy.allowedModels, more.allowedModels ?? null);
+  const same =
+    floor === policy.floor &&
+    countries === policy.countries &&
+    zeroDataRetention === policy.zeroDataRetention &&
+    noTraining === policy.noTraining &&
+    blockedProviders === policy.blockedProviders &&
+    allowedModels === policy.allowedModels;
+  return same ? policy : { floor, countries, zeroDataRetention, noTraining, blockedProviders, allowedModels };
+}
+
+function stricter(one: Level | null, other: Level | null): Level | null {
+  if (one === null || other === null) return one ?? other;
+  return rungOf(other) > rungOf(one) ? other : one;
+}
+
+/** What both lists allow; null is no list. Lists that have nothing in common allow nothing. */
+function both(one: readonly string[] | null, other: readonly string[] | null): readonly string[] | null {
+  if (one === null || other === null || one === other) return one ?? other;
+  const allowed = new Set(other);
+  return one.every((name) => allowed.has(name)) ? one : one.filter((name) => allowed.has(name));
+}
+
+function either(one: readonly string[], other: readonly string[]): readonly string[] {
+  const added = other.filter((name) => !one.includes(name));
+  return added.length === 0 ? one : [...one, ...added];
+}

@@ -1,6 +1,7 @@
 import type { JsonObject } from "../../kit/json.ts";
 import type { Parameter } from "./parameters.ts";
 import type { CacheMark, Turn } from "./parts.ts";
+import type { Wishes } from "./wishes.ts";
 
 /** One chat call, whatever dialect it came in. */
 export type Call = {
@@ -28,6 +29,8 @@ export type Call = {
   readonly native?: readonly string[];
   /** Fields that change nothing of the answer, and are left out where the dialect has to be translated. */
   readonly advisory?: readonly string[];
+  /** What is asked of the gateway itself. */
+  readonly wishes?: Wishes;
 };
 
 export type ToolDefinition = {

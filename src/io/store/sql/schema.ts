@@ -30,6 +30,15 @@ export type Database = {
     version: number;
     created_at_ms: number;
     rotated_from: string | null;
+    policy: string | null;
+  };
+  /** Every version of every router; where `spec` is null the router was removed. */
+  router_versions: {
+    workspace_id: string;
+    slug: string;
+    version: number;
+    created_at_ms: number;
+    spec: string | null;
   };
   wallets: { workspace_id: string; currency: string; balance_nanos: bigint };
   /** What leaves one account and reaches the other. */

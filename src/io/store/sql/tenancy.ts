@@ -3,19 +3,33 @@ import { z } from "zod";
 import type { TenancyStore } from "../../../domain/tenancy/directory.ts";
 import { type ApiKey, ENVIRONMENTS, KEY_STATES, SCOPES } from "../../../domain/tenancy/key.ts";
 import { LEVELS, type Policy } from "../../../domain/tenancy/policy.ts";
+import type { Router, RouterSpec, RouterVersion } from "../../../domain/tenancy/router.ts";
 import { type KeyPolicy, type Member, ROLES, type Workspace } from "../../../domain/tenancy/workspace.ts";
+import { EFFORTS } from "../../../language/canon/call.ts";
 import type { Database } from "./schema.ts";
 import { StoreError } from "./store-error.ts";
 
 export function tenancyStore(db: Kysely<Database>): TenancyStore {
   return {
     async loadAll() {
-      const [workspaces, members, keys] = await Promise.all([
+      const [workspaces, members, keys, routers] = await Promise.all([
         db.selectFrom("workspaces").selectAll().orderBy("created_at_ms").orderBy("id").execute(),
         db.selectFrom("members").selectAll().orderBy("created_at_ms").orderBy("id").execute(),
         db.selectFrom("api_keys").selectAll().orderBy("created_at_ms").orderBy("id").execute(),
+        db
+          .selectFrom("router_versions")
+          .selectAll()
+          .orderBy("workspace_id")
+          .orderBy("slug")
+          .orderBy("version")
+          .execute(),
       ]);
-      return { workspaces: workspaces.map(toWorkspace), members: members.map(toMember), keys: keys.map(toKey) };
+      return {
+        workspaces: workspaces.map(toWorkspace),
+        members: members.map(toMember),
+        keys: keys.map(toKey),
+        routers: inForce(routers.map(toRouterVersion)),
+      };
     },
 
     async saveWorkspace(workspace) {
@@ -70,16 +84,56 @@ export function tenancyStore(db: Kysely<Database>): TenancyStore {
         }
       });
     },
+
+    async saveRouterVersion(version) {
+      await db.insertInto("router_versions").values(fromRouterVersion(version)).execute();
+    },
+
+    async routerHistory(workspaceId, slug) {
+      const rows = await db
+        .selectFrom("router_versions")
+        .selectAll()
+        .where("workspace_id", "=", workspaceId)
+        .where("slug", "=", slug)
+        .orderBy("version", "desc")
+        .execute();
+      return rows.map(toRouterVersion);
+    },
   };
 }
 
-const policy: z.ZodType<Policy> = z.object({
+/** The last version of each router, unless that one removed it. Versions come in order. */
+function inForce(versions: readonly RouterVersion[]): Router[] {
+  const last = new Map(versions.map((version) => [`${version.workspaceId} ${version.slug}`, version]));
+  return [...last.values()].flatMap(({ spec, ...rest }) => (spec === null ? [] : [{ ...rest, spec }]));
+}
+
+const policyShape = {
   floor: z.enum(LEVELS).nullable(),
   countries: z.array(z.string()).nullable(),
   zeroDataRetention: z.boolean(),
   noTraining: z.boolean(),
   blockedProviders: z.array(z.string()),
   allowedModels: z.array(z.string()).nullable(),
+};
+const policy: z.ZodType<Policy> = z.object(policyShape);
+const keysPolicy: z.ZodType<Partial<Policy>> = z.object({
+  floor: policyShape.floor.exactOptional(),
+  countries: policyShape.countries.exactOptional(),
+  zeroDataRetention: policyShape.zeroDataRetention.exactOptional(),
+  noTraining: policyShape.noTraining.exactOptional(),
+  blockedProviders: policyShape.blockedProviders.exactOptional(),
+  allowedModels: policyShape.allowedModels.exactOptional(),
+});
+const weight = z.number().min(0);
+const routerSpec: z.ZodType<RouterSpec> = z.object({
+  weights: z.object({ quality: weight, cost: weight, latency: weight }),
+  floor: z.enum(LEVELS).nullable(),
+  qualityFloor: z.number().nullable(),
+  countries: z.array(z.string()).nullable(),
+  models: z.array(z.string()).nullable(),
+  fallback: z.array(z.string()),
+  reasoningEffort: z.enum(EFFORTS).nullable(),
 });
 const keyPolicy: z.ZodType<KeyPolicy> = z.object({ personalKeys: z.boolean(), approval: z.boolean() });
 const scopes = z.array(z.enum(SCOPES));
@@ -141,6 +195,7 @@ function fromKey(key: ApiKey): Selectable<Database["api_keys"]> {
     version: key.version,
     created_at_ms: key.createdAtMs,
     rotated_from: key.rotatedFrom,
+    policy: key.policy === null ? null : JSON.stringify(key.policy),
   };
 }
 
@@ -159,8 +214,25 @@ function toKey(row: Selectable<Database["api_keys"]>): ApiKey {
     expiresAtMs: row.expires_at_ms,
     graceUntilMs: row.grace_until_ms,
     rpm: row.rpm,
+    policy: row.policy === null ? null : keysPolicy.parse(JSON.parse(row.policy)),
     version: row.version,
     createdAtMs: row.created_at_ms,
     rotatedFrom: row.rotated_from,
+  };
+}
+
+function fromRouterVersion({ workspaceId, slug, version, createdAtMs, spec }: RouterVersion) {
+  const text = spec === null ? null : JSON.stringify(spec);
+  return { workspace_id: workspaceId, slug, version, created_at_ms: createdAtMs, spec: text };
+}
+
+function toRouterVersion(row: Selectable<Database["router_versions"]>): RouterVersion {
+  const { workspace_id: workspaceId, slug, version, created_at_ms: createdAtMs } = row;
+  return {
+    workspaceId,
+    slug,
+    version,
+    createdAtMs,
+    spec: row.spec === null ? null : routerSpec.parse(JSON.parse(row.spec)),
   };
 }
