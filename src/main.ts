@@ -14,11 +14,13 @@ import { validateHandler } from "./app/surfaces/validate.ts";
 import { type Config, ConfigError, PROJECT_ROOT, readConfig } from "./config.ts";
 import { apiDocumentText, llmsText, manageDocumentText } from "./contract/documents.ts";
 import { ROUTES } from "./contract/routes.ts";
-import type { Snapshot } from "./domain/catalogue/catalogue.ts";
+import type { Connections, Snapshot } from "./domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "./domain/catalogue/load.ts";
 import { Health } from "./domain/routing/health.ts";
+import { Learned } from "./domain/routing/learned.ts";
 import { excludedByPolicy, permitsModel } from "./domain/routing/policy.ts";
 import { Reach } from "./domain/routing/reach.ts";
+import { Sessions } from "./domain/routing/session.ts";
 import { ALL_IN } from "./domain/routing/standing.ts";
 import { Directory } from "./domain/tenancy/directory.ts";
 import { isOperator, recheckKey } from "./edge/authenticate.ts";
@@ -137,15 +139,11 @@ export async function start(config: Config): Promise<Running> {
     clock,
     snapshot: () => snapshot,
     connections,
-    reach: new Reach(snapshot, connections, isSpoken),
-    health: new Health(),
-    breakers: ALL_IN,
+    ...routingOf(snapshot, connections, directory),
     state,
     journal: books.journal,
     transport,
     recheck: (exchange) => recheckKey(exchange, directory, clock.nowMs()),
-    policyOf: (workspaceId) => directory.workspace(workspaceId)?.policy,
-    routerOf: (workspaceId, slug) => directory.router(workspaceId, slug),
     limits: limitsOf(config),
     finished: (record) => metrics.finished(record),
   };
@@ -198,6 +196,19 @@ export async function start(config: Config): Promise<Running> {
       await store.close();
       await sandbox?.close();
     },
+  };
+}
+
+/** What requests are planned by: who can be reached, what is known of them, and whose rules hold. */
+function routingOf(snapshot: Snapshot, connections: Connections, directory: Directory) {
+  return {
+    reach: new Reach(snapshot, connections, isSpoken),
+    health: new Health(),
+    learned: new Learned(),
+    sessions: new Sessions(),
+    breakers: ALL_IN,
+    policyOf: (workspaceId: string, keyId: string | null) => directory.policyOf(workspaceId, keyId),
+    routerOf: (workspaceId: string, slug: string) => directory.router(workspaceId, slug),
   };
 }
 

@@ -1,37 +1,10 @@
-import type { z } from "zod";
-import type { FaultCode } from "./faults.ts";
+import { managed } from "./managed.ts";
 import type { Route } from "./route.ts";
+import { ROUTING_ROUTES } from "./routes-manage-routing.ts";
 import * as examples from "./schemas/manage-examples.ts";
 import * as records from "./schemas/manage-records.ts";
 import * as tenancy from "./schemas/manage-tenancy.ts";
 import { listOf, PageQuery } from "./schemas/manage-values.ts";
-
-type Said = {
-  readonly id: string;
-  readonly method: Route["method"];
-  readonly path: string;
-  readonly tag: string;
-  readonly summary: string;
-  readonly description?: string;
-  readonly query?: z.ZodObject;
-  readonly body?: z.ZodType;
-  readonly answer: z.ZodType;
-  readonly status?: 200 | 201;
-  readonly faults?: readonly FaultCode[];
-  readonly example?: NonNullable<Route["example"]>;
-};
-
-/** What all management routes share: the operator's token, JSON in and out, no per-key window. */
-function managed({ answer, status = 200, faults = [], ...said }: Said): Route {
-  return {
-    ...said,
-    access: { by: "operator" },
-    intake: said.body === undefined ? "none" : "json",
-    counted: false,
-    answer: { is: "json", status, schema: answer },
-    faults,
-  };
-}
 
 const WORKSPACE = "/manage/workspaces/{workspace}";
 const KEY = "/manage/keys/{id}";
@@ -308,4 +281,9 @@ const recordRoutes = [
 ];
 
 /** The management API: everything an operator can do, used by the command line and the portal alike. */
-export const MANAGE_ROUTES: readonly Route[] = [...workspaceRoutes, ...keyRoutes, ...recordRoutes];
+export const MANAGE_ROUTES: readonly Route[] = [
+  ...workspaceRoutes,
+  ...keyRoutes,
+  ...ROUTING_ROUTES,
+  ...recordRoutes,
+];

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { AttemptRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
-import { notPermitted, policyRefusal } from "../../domain/routing/plan.ts";
-import { excludedByPolicy, permitsModel } from "../../domain/routing/policy.ts";
+import type { Plan } from "../../domain/routing/plan.ts";
+import type { Policy } from "../../domain/tenancy/policy.ts";
 import { authorize, secretsOf } from "../../io/upstream/authorize.ts";
 import {
   classifyExcluded,
@@ -27,6 +27,8 @@ type Try = {
   readonly attempt: Attempt;
   readonly lane: Lane;
   readonly relay: Relay;
+  readonly plan: Pick<Plan, "refusedNow">;
+  readonly policyNow: () => Policy | undefined;
 };
 
 /** One request to one endpoint, written into the trail. */
@@ -34,6 +36,7 @@ export async function tryOnce(one: Try): Promise<Outcome> {
   const { gateway, trail, attempt } = one;
   const startedAtMs = gateway.clock.nowMs();
   const started = gateway.clock.elapsedMs();
+  trail.trying(started);
   const body = one.lane.encode();
   // Not before: a call that cannot be said in the endpoint's dialect was served by nobody.
   trail.served = attempt;
@@ -86,7 +89,7 @@ function send(one: Try, body: string): Soon<Outcome> {
 }
 
 function dispatch(
-  { gateway, trail, attempt, lane, relay }: Try,
+  { gateway, trail, attempt, lane, relay, plan, policyNow }: Try,
   body: string,
   headers: Record<string, string> | undefined,
   leash: Leash,
@@ -102,18 +105,12 @@ function dispatch(
         };
   if (headers === undefined) return unsent("the provider's authority gave no token", "connect");
   if (leash.cancelled === "yes") return unsent("cancelled before it was sent");
-  const policy = gateway.policyOf(trail.principal.workspace.id);
-  const exclusion = policy === undefined ? undefined : excludedByPolicy(endpoint, policy);
-  // The policy was tightened since the plan was made: the endpoint falls out before any byte leaves.
+  const policy = policyNow();
   if (policy === undefined) return unsent("the workspace is gone");
-  if (exclusion !== undefined) {
-    const refusal = policyRefusal(endpoint.model, [{ ...exclusion, endpoint: endpoint.id }]);
-    return { is: "failed", verdict: classifyExcluded(exclusion.reason, refusal), upstreamStatus: null };
-  }
-  if (!permitsModel(endpoint.model, policy)) {
-    const verdict = classifyExcluded("the workspace no longer allows the model", notPermitted(endpoint.model));
-    return { is: "failed", verdict, upstreamStatus: null };
-  }
+  // The policy was tightened since the plan was made: the endpoint falls out before any byte leaves.
+  const refused = plan.refusedNow(endpoint, policy);
+  if (refused !== undefined)
+    return { is: "failed", verdict: classifyExcluded(refused.why, refused.fault), upstreamStatus: null };
   return new Promise((settle) => {
     const resolve = (outcome: Outcome) => {
       if (outcome.is !== "failed") return settle(outcome);

@@ -1,6 +1,6 @@
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Lane } from "../../io/upstream/lane.ts";
-import type { Call } from "../../language/canon/call.ts";
+import type { Thinking } from "./thinking.ts";
 import type { Trail } from "./trail.ts";
 
 /** What every inference answer says of who served it. */
@@ -9,7 +9,7 @@ export function addHeaders(
   trail: Trail,
   plan: Plan,
   lane: Lane | undefined,
-  call: Call,
+  thinking: Thinking | undefined,
 ): void {
   const endpoint = trail.served?.endpoint;
   if (endpoint !== undefined) {
@@ -23,10 +23,9 @@ export function addHeaders(
   if (lane !== undefined) headers["x-svc-upstream-surface"] = lane.surface;
   headers["x-svc-route-reason"] = routeReason(trail, plan);
   if (plan.router !== null) headers["x-svc-router"] = plan.router;
-  if (call.reasoning !== undefined) {
-    headers["x-svc-reasoning-effort"] = lane?.effort ?? call.reasoning.effort;
-    headers["x-svc-reasoning-chosen-by"] = "caller";
-  }
+  if (thinking === undefined) return;
+  headers["x-svc-reasoning-chosen-by"] = thinking.by;
+  if (thinking.by !== "provider_default") headers["x-svc-reasoning-effort"] = lane?.effort ?? thinking.effort;
 }
 
 /** The plan's reason, and what came of it when the first choice failed. ASCII only: it travels in a header. */

@@ -1,26 +1,26 @@
 import { envelopeOf, Fault, fault } from "../../contract/faults.ts";
-import { holdFor } from "../../domain/billing/price.ts";
-import type { Surface } from "../../domain/record/record.ts";
+import type { Surface, UsageRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
-import { type Plan, planAttempts } from "../../domain/routing/plan.ts";
+import type { Plan } from "../../domain/routing/plan.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
 import type { Inbound, Lane } from "../../io/upstream/lane.ts";
-import { dialectSupport, laneFor } from "../../io/upstream/lanes.ts";
+import { laneFor } from "../../io/upstream/lanes.ts";
 import type { Soon } from "../../kit/soon.ts";
 import type { AnswerStream } from "../../language/canon/answer.ts";
-import { estimateInputTokens, needsOf } from "../../language/canon/needs.ts";
+import { estimateInputTokens } from "../../language/canon/needs.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { admit } from "./admit.ts";
 import { tryOnce } from "./attempt.ts";
 import { addHeaders } from "./headers.ts";
+import { learn } from "./learn.ts";
 import type { Ended, Outcome } from "./outcome.ts";
+import { type Planned, planFor } from "./plan.ts";
 import { Relay } from "./relay.ts";
 import { type Metered, type Settled, settleFree, settleUsed } from "./settle.ts";
+import { asThought, type Thinking, thinkingFor } from "./thinking.ts";
 import { Trail } from "./trail.ts";
 import type { Gateway } from "./world.ts";
 
-/** How many tokens an answer is expected to have when endpoints are compared by cost. */
-const EXPECTED_OUTPUT_TOKENS = 512;
 /** The client closed the connection before the answer was whole; only ever seen in the log. */
 const GONE = { status: 499, errorCode: "client_disconnected" } as const;
 
@@ -52,11 +52,15 @@ export async function run(
     trail.modelRequested = inbound.call.model;
     trail.streaming = inbound.call.stream;
     const inputTokens = estimateInputTokens(inbound.call, toolsLength(inbound));
-    const plan = planFor(gateway, surface, trail.principal, inbound, inputTokens);
+    const { workspace, key } = trail.principal;
+    const asked = { surface, workspace, keyId: key.id, call: inbound.call, inputTokens };
+    const { plan, policyNow } = planFor(gateway, asked);
     trail.plan = plan;
+    if (plan.is === "refused") throw plan.fault;
     await admit(gateway, trail, plan, inputTokens, inbound.call);
     if (decoded.admitted !== undefined) await decoded.admitted();
-    await new Request(gateway, trail, exchange, decoded.sink ?? sink, decoded, plan, inputTokens).serve();
+    const admitted = { surface, plan, policyNow, inputTokens };
+    await new Request(gateway, trail, exchange, decoded.sink ?? sink, decoded, admitted).serve();
   } catch (error) {
     const problem = error instanceof Fault ? error : internalFault(error);
     await settleFree(gateway, trail, trail.refuse(problem));
@@ -82,43 +86,12 @@ function toolsLength({ body }: Inbound): number {
   return span === undefined ? 0 : span.valueEnd - span.valueStart;
 }
 
-function planFor(
-  gateway: Gateway,
-  surface: Surface,
-  principal: Principal,
-  { call }: Inbound,
-  inputTokens: number,
-): Plan {
-  const { workspace } = principal;
-  const snapshot = gateway.snapshot();
-  const nowMs = gateway.clock.nowMs();
-  const expectedOutput = Math.min(call.maxOutputTokens ?? EXPECTED_OUTPUT_TOKENS, EXPECTED_OUTPUT_TOKENS);
-  return planAttempts(
-    {
-      asked: call.model,
-      surface,
-      policy: gateway.policyOf(workspace.id) ?? workspace.policy,
-      walletCurrency: workspace.currency,
-      demand: {
-        needs: needsOf(call),
-        parameters: call.parameters,
-        parameterNames: call.parameterNames,
-        native: call.native,
-        modelBy: call.model === "auto" || call.model.startsWith("@") ? "router" : "caller",
-        inputTokens,
-        maxOutputTokens: call.maxOutputTokens,
-      },
-    },
-    {
-      snapshot,
-      anyReal: gateway.connections.anyReal,
-      reach: (modelId) => gateway.reach.of(modelId, surface, workspace.currency, nowMs),
-      health: gateway.health,
-      support: dialectSupport(surface),
-      expectedNanos: (price) => holdFor(inputTokens, expectedOutput, price, snapshot.currencies, workspace.currency),
-    },
-  );
-}
+/** What was decided of a request before anyone is asked. */
+type Admitted = Pick<Planned, "policyNow"> & {
+  readonly surface: Surface;
+  readonly plan: Plan;
+  readonly inputTokens: number;
+};
 
 /** A request that was admitted: from here on money is held and must be settled exactly once. */
 class Request {
@@ -128,10 +101,10 @@ class Request {
   readonly #sink: Sink;
   readonly #inbound: Inbound;
   readonly #keep: Decoded["keep"];
-  readonly #plan: Plan;
-  readonly #inputTokens: number;
+  readonly #admitted: Admitted;
   readonly #relay: Relay;
   #lane: Lane | undefined;
+  #thinking: Thinking | undefined;
 
   constructor(
     gateway: Gateway,
@@ -139,8 +112,7 @@ class Request {
     exchange: Exchange,
     sink: Sink,
     { inbound, keep }: Decoded,
-    plan: Plan,
-    inputTokens: number,
+    admitted: Admitted,
   ) {
     this.#gateway = gateway;
     this.#trail = trail;
@@ -148,8 +120,7 @@ class Request {
     this.#sink = sink;
     this.#inbound = inbound;
     this.#keep = keep;
-    this.#plan = plan;
-    this.#inputTokens = inputTokens;
+    this.#admitted = admitted;
     this.#relay = new Relay(sink, gateway.limits, () => this.#commit());
   }
 
@@ -161,7 +132,7 @@ class Request {
     }, this.#gateway.limits.requestTimeoutMs);
     try {
       let last: Fault | undefined;
-      for (const attempt of this.#plan.attempts.slice(0, this.#gateway.limits.attemptsMax)) {
+      for (const attempt of this.#admitted.plan.attempts.slice(0, this.#gateway.limits.attemptsMax)) {
         const outcome = await this.#try(attempt);
         if (outcome.is !== "failed") {
           await this.#conclude(attempt, outcome);
@@ -185,11 +156,14 @@ class Request {
 
   #try(attempt: Attempt): Promise<Outcome> {
     const { endpoint, model } = attempt;
+    const { plan, policyNow, inputTokens } = this.#admitted;
     const createdSeconds = Math.floor(this.#gateway.clock.nowMs() / 1000);
-    const head = { id: this.#trail.requestId, createdSeconds, model: endpoint.model, inputTokens: this.#inputTokens };
-    const lane = laneFor(this.#inbound, { endpoint, model, head });
+    const head = { id: this.#trail.requestId, createdSeconds, model: endpoint.model, inputTokens };
+    this.#thinking = thinkingFor(this.#inbound.call, plan, attempt, this.#admitted.surface);
+    const lane = laneFor(asThought(this.#inbound, this.#thinking), { endpoint, model, head });
     this.#lane = lane;
-    return tryOnce({ gateway: this.#gateway, trail: this.#trail, attempt, lane, relay: this.#relay });
+    const trail = this.#trail;
+    return tryOnce({ gateway: this.#gateway, trail, attempt, lane, relay: this.#relay, plan, policyNow });
   }
 
   /** The commit point of a stream: head and open record, then only this endpoint. */
@@ -210,7 +184,7 @@ class Request {
   /** The call's own headers with what every inference answer says; each request has one set of its own. */
   #headers(): Record<string, string> {
     const { baseHeaders } = this.#exchange;
-    addHeaders(baseHeaders, this.#trail, this.#plan, this.#lane, this.#inbound.call);
+    addHeaders(baseHeaders, this.#trail, this.#admitted.plan, this.#lane, this.#thinking);
     return baseHeaders;
   }
 
@@ -228,7 +202,7 @@ class Request {
   }
 
   #settle(attempt: Attempt, metered: Metered, end: { status: number; errorCode: string | null }): Promise<Settled> {
-    return settleUsed(this.#gateway, this.#trail, attempt, metered, this.#inputTokens, end);
+    return settleUsed(this.#gateway, this.#trail, attempt, metered, this.#admitted.inputTokens, end);
   }
 
   async #answerWhole(attempt: Attempt, { answer }: Extract<Ended, { is: "whole" }>): Promise<void> {
@@ -236,7 +210,7 @@ class Request {
     if (this.#sink.gone) return settleFree(this.#gateway, this.#trail, this.#goneRecord());
     this.#trail.answering();
     const { usage, shown } = await this.#settle(attempt, answer, { status: 200, errorCode: null });
-    this.#measure(attempt);
+    this.#learn(attempt, usage);
     const body = answer.render(usage, shown);
     if (this.#keep !== undefined) await this.#keep(body);
     const headers = this.#headers();
@@ -252,7 +226,7 @@ class Request {
     const end = this.#sink.gone ? GONE : { status: 200, errorCode: null };
     try {
       const { usage, shown } = await this.#settle(attempt, stream, end);
-      this.#measure(attempt);
+      this.#learn(attempt, usage);
       const last = stream.close(usage, shown);
       if (this.#keep !== undefined && stream.final !== undefined) await this.#keep(stream.final);
       this.#sink.end(last);
@@ -297,9 +271,7 @@ class Request {
     return this.#trail.finish({ ...GONE, usage: null, charge: null });
   }
 
-  #measure(attempt: Attempt): void {
-    const { startedMs } = this.#exchange;
-    const totalMs = this.#gateway.clock.elapsedMs() - startedMs;
-    this.#gateway.health.served(attempt.endpoint.id, { firstByteMs: this.#trail.firstByteMs ?? totalMs, totalMs });
+  #learn(attempt: Attempt, usage: UsageRecord): void {
+    learn(this.#gateway, this.#trail, attempt, usage, this.#inbound.call.wishes);
   }
 }

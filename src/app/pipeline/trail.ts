@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import type { Fault } from "../../contract/faults.ts";
 import type { AttemptRecord, ChargeRecord, RequestRecord, Surface, UsageRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
-import type { Plan } from "../../domain/routing/plan.ts";
+import type { NoPlan, Plan } from "../../domain/routing/plan.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Exchange } from "../exchange.ts";
@@ -20,12 +20,13 @@ export class Trail {
   readonly #attempts: AttemptRecord[] = [];
   modelRequested: string | null = null;
   streaming = false;
-  plan: Plan | undefined;
+  plan: Plan | NoPlan | undefined;
   served: Attempt | undefined;
   upstreamId: string | null = null;
   /** What was reserved for it: no estimate is ever charged beyond. */
   heldNanos = 0n;
   #firstByteMs: number | null = null;
+  #triedAtMs: number | null = null;
 
   constructor(exchange: Exchange, principal: Principal, surface: Surface, clock: Clock) {
     this.requestId = exchange.requestId;
@@ -35,12 +36,21 @@ export class Trail {
     this.#clock = clock;
   }
 
-  get firstByteMs(): number | null {
-    return this.#firstByteMs;
-  }
-
   get failedAttempts(): number {
     return this.#attempts.filter(({ outcome }) => outcome !== "served").length;
+  }
+
+  /** An endpoint is about to be asked. */
+  trying(elapsedMs: number): void {
+    this.#triedAtMs = elapsedMs;
+  }
+
+  /** How long the endpoint that was asked last took, without what came before it. */
+  get servingTimes(): { readonly firstByteMs: number; readonly totalMs: number } {
+    const { startedMs } = this.#exchange;
+    const triedAtMs = this.#triedAtMs ?? startedMs;
+    const totalMs = this.#clock.elapsedMs() - triedAtMs;
+    return { firstByteMs: this.#firstByteMs === null ? totalMs : startedMs + this.#firstByteMs - triedAtMs, totalMs };
   }
 
   attempted(record: AttemptRecord): void {
@@ -101,10 +111,7 @@ export class Trail {
       totalMs: tenths(totalMs),
       overheadMs: tenths(Math.max(0, totalMs - upstreamMs)),
       attempts: this.#attempts,
-      decision:
-        this.plan === undefined
-          ? null
-          : { candidates: this.plan.candidates, order: this.plan.attempts.map(({ endpoint: { id } }) => id) },
+      decision: this.plan?.decision() ?? null,
     };
   }
 }

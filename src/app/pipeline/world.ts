@@ -2,7 +2,9 @@ import type { SharedState } from "../../domain/admission/admission.ts";
 import type { Connections, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import type { Health } from "../../domain/routing/health.ts";
+import type { Learned } from "../../domain/routing/learned.ts";
 import type { Reach } from "../../domain/routing/reach.ts";
+import type { Sessions } from "../../domain/routing/session.ts";
 import type { Breakers } from "../../domain/routing/standing.ts";
 import type { Policy } from "../../domain/tenancy/policy.ts";
 import type { Router } from "../../domain/tenancy/router.ts";
@@ -18,6 +20,8 @@ export type Gateway = {
   readonly connections: Connections;
   readonly reach: Reach;
   readonly health: Health;
+  readonly learned: Learned;
+  readonly sessions: Sessions;
   /** Who is set aside. */
   readonly breakers: Breakers;
   readonly state: SharedState;
@@ -25,8 +29,8 @@ export type Gateway = {
   readonly transport: Transport;
   /** Throws when the key was revoked or narrowed while the body was on its way, which can take minutes. */
   readonly recheck: (exchange: Exchange) => void;
-  /** The policy in force now: asked again before every attempt. */
-  readonly policyOf: (workspaceId: string) => Policy | undefined;
+  /** The policy of a workspace and one of its keys that is in force now: asked again before every attempt. */
+  readonly policyOf: (workspaceId: string, keyId: string | null) => Policy | undefined;
   /** The router in force now; undefined for one that this workspace does not have. */
   readonly routerOf: (workspaceId: string, slug: string) => Router | undefined;
   readonly limits: Limits;

@@ -4,7 +4,7 @@ import { servesSurface, usability } from "../../domain/catalogue/callable.ts";
 import type { Connections, Endpoint, Model, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
-import type { Policy } from "../../domain/tenancy/policy.ts";
+import { type Policy, tightened } from "../../domain/tenancy/policy.ts";
 import { invalidValue } from "../body.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
 import { listKey, pageOf } from "./catalogue-page.ts";
@@ -17,15 +17,15 @@ export type ModelDeps = {
   snapshot(): Snapshot;
   nowMs(): number;
   readonly connections: Connections;
-  /** Whether the workspace's policy lets traffic reach an endpoint. */
+  /** Whether a policy lets traffic reach an endpoint. */
   allows(endpoint: Endpoint, policy: Policy): boolean;
-  /** Whether the workspace may use a model at all. */
+  /** Whether a policy allows a model at all. */
   permits(modelId: string, policy: Policy): boolean;
   /** Surfaces that this gateway serves; a model is listed only where it can be called. */
   readonly servedSurfaces: readonly Surface[];
 };
 
-/** The models a key may use: callable here, allowed by its workspace. Three kinds of readers share one body. */
+/** The models a key may use: callable here, allowed by its policy and its workspace's. Three kinds of readers share one body. */
 export function modelHandlers(deps: ModelDeps): Record<string, Handler> {
   return {
     listModels: whole(async (exchange) => tagged(exchange, modelList(deps, exchange))),
@@ -50,12 +50,13 @@ function principalOf({ principal }: Exchange): Principal {
 }
 
 function modelList(deps: ModelDeps, exchange: Exchange): ModelList {
-  const { workspace } = principalOf(exchange);
+  const { workspace, key } = principalOf(exchange);
+  const policy = tightened(workspace.policy, key.policy);
   const context = { snapshot: deps.snapshot(), nowMs: deps.nowMs(), currency: workspace.currency };
   const { snapshot, nowMs } = context;
   const { limit, cursor, after_id, sort, ...filters } = readLenientQuery(exchange, ModelListQuery);
   const offers = [...snapshot.models.values()].flatMap((model) => {
-    const offer = model.hidden ? undefined : offerFor(model, deps, context, workspace.policy);
+    const offer = model.hidden ? undefined : offerFor(model, deps, context, policy);
     return offer === undefined ? [] : [offer];
   });
   const byModel = new Map(offers.map((offer) => [offer.model.id, offer]));
@@ -108,7 +109,8 @@ function callableEndpoints(model: Model, deps: ModelDeps, { snapshot, nowMs, cur
 }
 
 function oneModel(deps: ModelDeps, exchange: Exchange) {
-  const { workspace } = principalOf(exchange);
+  const { workspace, key } = principalOf(exchange);
+  const policy = tightened(workspace.policy, key.policy);
   const context = { snapshot: deps.snapshot(), nowMs: deps.nowMs(), currency: workspace.currency };
   const id = exchange.params["id"] ?? "";
   const model = context.snapshot.models.get(id);
@@ -116,12 +118,13 @@ function oneModel(deps: ModelDeps, exchange: Exchange) {
   if (model === undefined) throw noModel(`There is no model "${shown}". GET /v1/models lists the models of this key.`);
   if (callableEndpoints(model, deps, context).length === 0)
     throw noModel(`The model ${model.id} is in the catalogue, but no connected provider serves it here.`);
-  if (!deps.permits(model.id, workspace.policy))
+  if (!deps.permits(model.id, policy))
     throw fault("model_not_permitted", {
-      message: `The workspace does not allow the model ${model.id}. An admin can add it to the allowed models.`,
+      message: `The policy of this key or its workspace does not allow the model ${model.id}. An admin can add it to the allowed models.`,
     });
-  const offer = offerFor(model, deps, context, workspace.policy);
-  if (offer === undefined) throw noModel(`The workspace's policy allows no endpoint of the model ${model.id}.`);
+  const offer = offerFor(model, deps, context, policy);
+  if (offer === undefined)
+    throw noModel(`The policy of this key and its workspace allows no endpoint of the model ${model.id}.`);
   return modelObject(offer, context);
 }
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { wishFields } from "./wishes.ts";
 
 /** An explicit null is the same as absent (PARAM-04). */
 const optional = <T extends z.ZodType>(schema: T) => schema.nullish();
@@ -161,9 +162,7 @@ export const ChatRequest = z
     modalities: optional(z.array(z.string())),
     include_reasoning: optional(z.boolean()),
     chat_template_kwargs: optional(z.record(z.string(), z.unknown())),
-    session_id: optional(z.string().min(1).max(256)).describe("Keeps a conversation on its endpoint."),
-    cost_tier: optional(z.enum(["low", "medium", "high"])),
-    remaining_turns: optional(z.int().min(0)),
+    ...wishFields,
   })
   .meta({ id: "ChatRequest" });
 export type ChatRequest = z.output<typeof ChatRequest>;

@@ -117,16 +117,38 @@ const CandidateView = z.object({
   level: z.string(),
   outcome: z.enum(["planned", "excluded"]),
   reason: z.string(),
-  scores: z.record(z.string(), z.number()).nullable(),
+  scores: z.record(z.string(), z.number()).nullable().meta({
+    description:
+      "0 (worst of the pool) to 1 (best) by part, their weighed `total`, and the figures behind them: `quality_score`, `expected_cost_nanos`, `expected_latency_ms`, `expected_output_tokens`, `cached_tokens`. What is not known is left out.",
+  }),
 });
 
+const DecisionView = z
+  .object({
+    candidates: z.array(CandidateView),
+    order: z.array(z.string()).meta({ description: "Endpoints in the order in which they would be tried." }),
+    reason: z.string().optional(),
+    router: z
+      .object({ slug: z.string(), version: z.number() })
+      .optional()
+      .meta({ description: "The workspace's own router that decided, and which version of it." }),
+    weights: z
+      .object({ quality: z.number(), cost: z.number(), latency: z.number() })
+      .optional()
+      .meta({ description: "What the parts were weighed by, `cost_tier` included." }),
+    session: z
+      .object({ endpoint: z.string(), tokens: z.number(), use: z.enum(["first", "weighed", "not_eligible"]) })
+      .optional()
+      .meta({
+        description: "Where `session_id` was served before, how much of it was seen there, and what came of it.",
+      }),
+  })
+  .meta({ id: "RoutingDecision" });
+
 export const RequestDetail = RequestView.extend({
-  decision: z
-    .object({ candidates: z.array(CandidateView), order: z.array(z.string()) })
-    .nullable()
-    .meta({
-      description: "Every candidate with its outcome and reason; null when the request was refused before a plan.",
-    }),
+  decision: DecisionView.nullable().meta({
+    description: "Every candidate with its outcome and reason; null when the request was refused before a plan.",
+  }),
 }).meta({ id: "RequestDetail" });
 
 export const ProviderView = z

@@ -4,6 +4,7 @@ import {
   type AttemptRecord,
   type CandidateRecord,
   type ChargeRecord,
+  type DecisionRecord,
   type RequestRecord,
   SURFACES,
   type UsageRecord,
@@ -54,6 +55,17 @@ const candidate: z.ZodType<CandidateRecord> = z.object({
   scores: z.record(z.string(), z.number()).nullable(),
 });
 
+const decision: z.ZodType<DecisionRecord> = z.object({
+  candidates: z.array(candidate),
+  order: z.array(z.string()),
+  reason: z.string().exactOptional(),
+  router: z.object({ slug: z.string(), version: z.number() }).exactOptional(),
+  weights: z.object({ quality: z.number(), cost: z.number(), latency: z.number() }).exactOptional(),
+  session: z
+    .object({ endpoint: z.string(), tokens: z.number(), use: z.enum(["first", "weighed", "not_eligible"]) })
+    .exactOptional(),
+});
+
 const charge: z.ZodType<ChargeRecord> = z.object({
   nanos: z.string().regex(/^\d{1,19}$/),
   currency: z.string(),
@@ -88,7 +100,7 @@ export const requestRecordSchema: z.ZodType<RequestRecord> = z.object({
   totalMs: z.number(),
   overheadMs: z.number(),
   attempts: z.array(attempt),
-  decision: z.object({ candidates: z.array(candidate), order: z.array(z.string()) }).nullable(),
+  decision: decision.nullable(),
 });
 
 export function parseRecord(json: string): RequestRecord {

@@ -45,7 +45,24 @@ export type CandidateRecord = {
   readonly scores: Readonly<Record<string, number>> | null;
 };
 
-export type DecisionRecord = { readonly candidates: readonly CandidateRecord[]; readonly order: readonly string[] };
+export type DecisionRecord = {
+  readonly candidates: readonly CandidateRecord[];
+  /** Endpoints in the order in which they would be tried. */
+  readonly order: readonly string[];
+  /** One line for people. */
+  readonly reason?: string;
+  /** The workspace's own router that decided. */
+  readonly router?: { readonly slug: string; readonly version: number };
+  /** What the parts of the score were weighed by. */
+  readonly weights?: { readonly quality: number; readonly cost: number; readonly latency: number };
+  /** What the conversation left behind, and what was made of it. */
+  readonly session?: {
+    readonly endpoint: string;
+    /** Tokens of the conversation that the endpoint has seen. */
+    readonly tokens: number;
+    readonly use: "first" | "weighed" | "not_eligible";
+  };
+};
 
 /** What was charged, with everything needed to compute it again. Amounts are decimal strings of nano-units. */
 export type ChargeRecord = {

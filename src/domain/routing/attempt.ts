@@ -6,8 +6,4 @@ export type Attempt = {
   readonly model: Model;
   readonly price: Price;
   readonly baseUrl: string;
-  readonly expectedNanos: bigint;
 };
-
-/** An endpoint in its place, with the figures it was ordered by. */
-export type Ranked = { readonly attempt: Attempt; readonly scores: Readonly<Record<string, number>> | null };

@@ -1,3 +1,4 @@
+import type { Effort } from "../../language/canon/call.ts";
 import type { NeedSource } from "../../language/canon/needs.ts";
 import type { Parameter } from "../../language/canon/parameters.ts";
 import type { Endpoint, Model } from "../catalogue/catalogue.ts";
@@ -58,12 +59,21 @@ export function shortcomingOf(
 
 /** What of the call has no words in the dialect of the endpoint. */
 function untoldOf(endpoint: Endpoint, demand: Demand, support: DialectSupport): Shortcoming | undefined {
-  const [foreign] = demand.native ?? [];
+  const foreign = demand.native?.[0];
   if (foreign !== undefined) return { reason: `speaks another dialect, which has no ${foreign}`, param: foreign };
-  const parameter = demand.parameters.find((row) => !support.takesParameter(endpoint, row));
-  if (parameter === undefined) return undefined;
-  const param = demand.parameterNames?.[parameter] ?? parameter;
-  return { reason: `does not take the parameter ${param}`, param };
+  for (const parameter of demand.parameters) {
+    if (support.takesParameter(endpoint, parameter)) continue;
+    const param = demand.parameterNames?.[parameter] ?? parameter;
+    return { reason: `does not take the parameter ${param}`, param };
+  }
+  return undefined;
+}
+
+/** Whether a router's wish for an effort can be said to the endpoint; a wish of the caller is a demand instead. */
+export function takesEffort(endpoint: Endpoint, model: Model, effort: Effort, support: DialectSupport): boolean {
+  if (support.isNative(endpoint) || !support.takesParameter(endpoint, "reasoning_effort")) return false;
+  if (!(endpoint.features.reasoningControl ?? model.capabilities.includes("reasoning_control"))) return false;
+  return effort !== "none" || canDo(endpoint, model, "reasoning_off");
 }
 
 /** A stated fact decides. Where none is stated, text features are tried and media needs the model's own word. */

@@ -1,173 +1,23 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
-import { Fault } from "../../contract/faults.ts";
-import { parseDecimal } from "../../kit/money.ts";
-import type { Endpoint, Model, Price, Snapshot, Sovereignty } from "../catalogue/catalogue.ts";
-import { LEVELS, type LevelState, OPEN_POLICY, type Policy } from "../tenancy/policy.ts";
-import { Health } from "./health.ts";
-import { type PlanRequest, planAttempts, type World } from "./plan.ts";
+import { describe, expect, test } from "vitest";
+import {
+  autoRoute,
+  endpointOf,
+  modelOf,
+  modelRoute,
+  modelsOf,
+  planned,
+  providersOf,
+  qualityOf,
+  refusal,
+  requestOf,
+  withPolicy,
+  worldOf,
+} from "../../../tests/support/routing.ts";
+import type { Endpoint, Sovereignty } from "../catalogue/catalogue.ts";
+import { LEVELS, type LevelState, OPEN_POLICY } from "../tenancy/policy.ts";
+import { type PlanRequest, planAttempts } from "./plan.ts";
 import { excludedByPolicy } from "./policy.ts";
-import { Reach } from "./reach.ts";
-
-const money = (text: string) => {
-  const value = parseDecimal(text);
-  if (value === undefined) throw new Error(text);
-  return value;
-};
-
-function priceOf(input: string): Price {
-  return {
-    currency: "EUR",
-    from: null,
-    inputPer1mTokens: money(input),
-    outputPer1mTokens: money(input),
-    cachedReadPer1mTokens: null,
-    cacheWritePer1mTokens: null,
-    audioInputPer1mTokens: null,
-    audioOutputPer1mTokens: null,
-    per1mCharacters: null,
-    perMinuteAudio: null,
-    perRequest: null,
-    tiers: [],
-  };
-}
-
-const SOVEREIGN: Sovereignty = {
-  level: "L3",
-  reason: "",
-  confidence: "high",
-  countries: ["FR"],
-  countriesKind: "exact",
-  zeroDataRetention: "yes",
-  trainsOnData: "no",
-  evidence: null,
-};
-
-type Draft = {
-  provider: string;
-  model?: string;
-  price?: string;
-  sovereignty?: Partial<Sovereignty>;
-  features?: Partial<Endpoint["features"]>;
-};
-
-function endpointOf({ provider, model = "acme/one", price = "1", sovereignty = {}, features = {} }: Draft): Endpoint {
-  return {
-    id: `${provider}:eu:${model}`,
-    model,
-    provider,
-    region: "eu",
-    upstreamModel: "one",
-    baseUrl: "http://127.0.0.1:1/v1",
-    dialects: ["D1"],
-    responsesApi: false,
-    surfaces: ["chat"],
-    status: "active",
-    sovereignty: { ...SOVEREIGN, ...sovereignty },
-    prices: [priceOf(price)],
-    limits: { contextTokens: 1000, maxInputTokens: null, maxOutputTokens: null },
-    features: {
-      tools: null,
-      parallelTools: null,
-      jsonSchema: null,
-      reasoning: null,
-      reasoningControl: null,
-      sampling: null,
-      imageInput: null,
-      promptCaching: null,
-      logprobs: null,
-      ...features,
-    },
-    supportedParams: null,
-    decisionsInterface: null,
-    sandbox: false,
-    note: null,
-  };
-}
-
-function modelOf(id: string, more: Partial<Model> = {}): Model {
-  return {
-    id,
-    name: id,
-    creator: "acme",
-    family: "f",
-    releaseDate: null,
-    knowledgeCutoff: null,
-    surfaces: ["chat"],
-    modalitiesIn: ["text"],
-    modalitiesOut: ["text"],
-    contextTokens: 1000,
-    maxOutputTokens: null,
-    openWeights: null,
-    capabilities: [],
-    embeddingDimensions: null,
-    quality: null,
-    benchmarks: [],
-    sandbox: false,
-    hidden: false,
-    note: null,
-    ...more,
-  };
-}
-
-function reachOf(snapshot: Snapshot, connected: "connected" | "not connected"): Reach {
-  const credential = () => (connected === "connected" ? ({ kind: "none" } as const) : undefined);
-  return new Reach(snapshot, { credential, baseUrl: ({ baseUrl }) => baseUrl ?? undefined, anyReal: true }, () => true);
-}
-
-function worldOf(
-  endpoints: readonly Endpoint[],
-  models: readonly Model[] = [modelOf("acme/one")],
-  anyReal = true,
-  connected: "connected" | "not connected" = "connected",
-): World & { health: Health } {
-  const snapshot: Snapshot = {
-    version: "1",
-    builtAtMs: 0,
-    creators: new Map(),
-    families: new Map(),
-    models: new Map(models.map((model) => [model.id, model])),
-    providers: new Map(),
-    endpoints: new Map(endpoints.map((endpoint) => [endpoint.id, endpoint])),
-    endpointsByModel: Map.groupBy(endpoints, ({ model }) => model),
-    currencies: new Map(),
-    capabilities: new Map(),
-  };
-  return {
-    snapshot,
-    anyReal,
-    reach: (model) => reachOf(snapshot, connected).of(model, "chat", "EUR", 0),
-    health: new Health(),
-    support: {
-      isNative: () => false,
-      takesParameter: (_endpoint, parameter) => parameter !== "top_k",
-      takesNeed: () => true,
-    },
-    expectedNanos: ({ inputPer1mTokens }) => inputPer1mTokens?.digits ?? 0n,
-  };
-}
-
-function requestOf(more: Partial<PlanRequest> = {}): PlanRequest {
-  return {
-    asked: "acme/one",
-    surface: "chat",
-    policy: OPEN_POLICY,
-    walletCurrency: "EUR",
-    demand: { needs: [], parameters: [], inputTokens: 10, maxOutputTokens: undefined },
-    ...more,
-  };
-}
-
-const withPolicy = (policy: Partial<Policy>) => requestOf({ policy: { ...OPEN_POLICY, ...policy } });
-
-function refusal(act: () => unknown): Fault {
-  try {
-    act();
-  } catch (error) {
-    if (error instanceof Fault) return error;
-  }
-  throw new Error("it was not refused");
-}
 
 test("ROUTE-08 a plain model tries its endpoints by expected cost, then measured latency, then id", () => {
   const world = worldOf([
@@ -176,19 +26,17 @@ test("ROUTE-08 a plain model tries its endpoints by expected cost, then measured
     endpointOf({ provider: "b" }),
     endpointOf({ provider: "cheap", price: "0" }),
   ]);
-  world.health.served("c:eu:acme/one", { firstByteMs: 1, totalMs: 500 });
-  world.health.served("b:eu:acme/one", { firstByteMs: 1, totalMs: 100 });
-  world.health.served("d:eu:acme/one", { firstByteMs: 1, totalMs: 100 });
-  const { attempts } = planAttempts(requestOf(), world);
-  expect(attempts.map(({ endpoint }) => endpoint.provider)).toEqual(["cheap", "b", "d", "c"]);
+  world.measured("c", { firstByteMs: 1, totalMs: 500, outputTokens: 100 });
+  world.measured("b", { firstByteMs: 1, totalMs: 100, outputTokens: 100 });
+  world.measured("d", { firstByteMs: 1, totalMs: 100, outputTokens: 100 });
+  expect(providersOf(planned(requestOf(), world))).toEqual(["cheap", "b", "d", "c"]);
 });
 
-test("an unknown model, an unknown router and a model without a connected provider are told apart", () => {
+test("ERR-11 an unknown model and a model without a connected provider are told apart", () => {
   const world = worldOf([endpointOf({ provider: "a" })]);
-  expect(refusal(() => planAttempts(requestOf({ asked: "acme/none" }), world)).code).toBe("model_not_found");
-  expect(refusal(() => planAttempts(requestOf({ asked: "@team/fast" }), world)).code).toBe("router_not_found");
-  const unconnected = worldOf([endpointOf({ provider: "a" })], undefined, true, "not connected");
-  const problem = refusal(() => planAttempts(requestOf(), unconnected));
+  const unknown = refusal(requestOf({ route: modelRoute("acme/none") }), world);
+  expect([unknown.code, unknown.message]).toEqual(["model_not_found", expect.stringContaining("There is no model")]);
+  const problem = refusal(requestOf(), worldOf([endpointOf({ provider: "a" })], { connected: false }));
   expect(problem.code).toBe("model_not_found");
   expect(problem.message).toContain("provider a is not connected");
 });
@@ -203,12 +51,10 @@ test("a parameter that only some endpoints take narrows; one that none takes is 
       maxOutputTokens: undefined,
     },
   });
-  expect(planAttempts(tools, world).attempts.map(({ endpoint }) => endpoint.provider)).toEqual(["b"]);
-  const problem = refusal(() =>
-    planAttempts(
-      requestOf({ demand: { needs: [], parameters: ["top_k"], inputTokens: 1, maxOutputTokens: undefined } }),
-      world,
-    ),
+  expect(providersOf(planned(tools, world))).toEqual(["b"]);
+  const problem = refusal(
+    requestOf({ demand: { needs: [], parameters: ["top_k"], inputTokens: 1, maxOutputTokens: undefined } }),
+    world,
   );
   expect(problem).toMatchObject({ code: "unsupported_parameter", param: "top_k" });
   expect(problem.message).toContain("acme/one");
@@ -217,28 +63,20 @@ test("a parameter that only some endpoints take narrows; one that none takes is 
 test("ERR-08 one rule answers with its own code, several together with no_eligible_endpoint, and each endpoint is named", () => {
   const us = endpointOf({ provider: "us", sovereignty: { level: "L0", countries: ["US"] } });
   const fr = endpointOf({ provider: "fr" });
-  const floor = refusal(() => planAttempts(withPolicy({ floor: "L2" }), worldOf([us])));
+  const floor = refusal(withPolicy({ floor: "L2" }), worldOf([us]));
   expect(floor.code).toBe("sovereignty_floor_not_met");
   expect(floor.message).toContain("us:eu:acme/one (level L0 is below the floor L2)");
-  const both = refusal(() => planAttempts(withPolicy({ floor: "L2", blockedProviders: ["fr"] }), worldOf([us, fr])));
+  const both = refusal(withPolicy({ floor: "L2", blockedProviders: ["fr"] }), worldOf([us, fr]));
   expect(both.code).toBe("no_eligible_endpoint");
   expect(both.message).toContain("provider_blocked");
-  expect(refusal(() => planAttempts(withPolicy({ countries: ["DE"] }), worldOf([fr]))).code).toBe(
-    "compute_country_not_allowed",
-  );
+  expect(refusal(withPolicy({ countries: ["DE"] }), worldOf([fr])).code).toBe("compute_country_not_allowed");
   const unsure = endpointOf({
     provider: "x",
     sovereignty: { zeroDataRetention: "on_request", trainsOnData: "unknown" },
   });
-  expect(refusal(() => planAttempts(withPolicy({ zeroDataRetention: true }), worldOf([unsure]))).code).toBe(
-    "zero_data_retention_required",
-  );
-  expect(refusal(() => planAttempts(withPolicy({ noTraining: true }), worldOf([unsure]))).code).toBe(
-    "no_training_required",
-  );
-  expect(refusal(() => planAttempts(withPolicy({ blockedProviders: ["x"] }), worldOf([unsure]))).code).toBe(
-    "provider_blocked",
-  );
+  expect(refusal(withPolicy({ zeroDataRetention: true }), worldOf([unsure])).code).toBe("zero_data_retention_required");
+  expect(refusal(withPolicy({ noTraining: true }), worldOf([unsure])).code).toBe("no_training_required");
+  expect(refusal(withPolicy({ blockedProviders: ["x"] }), worldOf([unsure])).code).toBe("provider_blocked");
 });
 
 test("POL-01 no floor is the default, and UNCLASSIFIED satisfies no floor, L0 included", () => {
@@ -260,13 +98,18 @@ test("countries that are not known, or only an upper bound that reaches outside,
 });
 
 test("AUTH-09 a model outside the allowed ones is refused, and auto never picks one", () => {
-  const models = [modelOf("acme/one"), modelOf("acme/two")];
-  const world = worldOf([endpointOf({ provider: "a" }), endpointOf({ provider: "a", model: "acme/two" })], models);
+  const world = worldOf([endpointOf({ provider: "a" }), endpointOf({ provider: "a", model: "acme/two" })]);
   const request = withPolicy({ allowedModels: ["acme/two"] });
-  expect(refusal(() => planAttempts(request, world)).code).toBe("model_not_permitted");
-  expect(planAttempts({ ...request, asked: "auto" }, world).attempts.map(({ model }) => model.id)).toEqual([
-    "acme/two",
+  const problem = refusal(request, world);
+  expect([problem.code, problem.message]).toEqual([
+    "model_not_permitted",
+    expect.stringContaining("Allowed for this request: acme/two."),
   ]);
+  expect(modelsOf(planned({ ...request, route: autoRoute() }, world))).toEqual(["acme/two"]);
+  // More names than are looked through one by one.
+  const long = Array.from({ length: 20 }, (_, index) => `acme/x${index}`);
+  expect(refusal(withPolicy({ allowedModels: long }), world).code).toBe("model_not_permitted");
+  expect(modelsOf(planned(withPolicy({ allowedModels: [...long, "acme/one"] }), world))).toEqual(["acme/one"]);
 });
 
 test("ROUTE-09 auto never picks a simulated model once a real provider is connected, nor a hidden one ever", () => {
@@ -276,34 +119,31 @@ test("ROUTE-09 auto never picks a simulated model once a real provider is connec
     modelOf("sandbox/cut", { hidden: true, sandbox: true }),
   ];
   const endpoints = models.map(({ id }) => endpointOf({ provider: "a", model: id }));
-  const picked = (anyReal: boolean) =>
-    planAttempts(requestOf({ asked: "auto" }), worldOf(endpoints, models, anyReal))
-      .attempts.map(({ model }) => model.id)
-      .sort();
-  expect(picked(true)).toEqual(["acme/one"]);
-  expect(picked(false)).toEqual(["acme/one", "sandbox/chat"]);
+  const picked = (simulated: boolean, spec = {}) =>
+    modelsOf(planned(requestOf({ route: autoRoute(spec) }), worldOf(endpoints, { models, simulated }))).sort();
+  expect(picked(false)).toEqual(["acme/one"]);
+  expect(picked(true)).toEqual(["acme/one", "sandbox/chat"]);
+  // A router that names one means it.
+  expect(picked(false, { models: ["sandbox/chat"] })).toEqual(["sandbox/chat"]);
 });
 
 test("auto weighs quality, cost and latency, and keeps the scores", () => {
-  const quality = (score: number) => ({ score, source: "x", licence: null, estimated: false });
-  const models = [modelOf("acme/good", { quality: quality(0.9) }), modelOf("acme/bad", { quality: quality(0.1) })];
+  const models = [modelOf("acme/good", { quality: qualityOf(0.9) }), modelOf("acme/bad", { quality: qualityOf(0.1) })];
   const world = worldOf(
     [endpointOf({ provider: "a", model: "acme/good" }), endpointOf({ provider: "a", model: "acme/bad" })],
-    models,
+    { models },
   );
-  const plan = planAttempts(requestOf({ asked: "auto" }), world);
+  const plan = planned(requestOf({ route: autoRoute() }), world);
   expect(plan.router).toBe("auto");
   expect(plan.attempts[0]?.model.id).toBe("acme/good");
-  expect(plan.candidates[0]?.scores).toMatchObject({ quality: 1 });
+  expect(plan.decision().candidates[0]?.scores).toMatchObject({ quality: 1 });
 });
 
 test("context and output limits are respected", () => {
   const world = worldOf([endpointOf({ provider: "a" })]);
-  const problem = refusal(() =>
-    planAttempts(
-      requestOf({ demand: { needs: [], parameters: [], inputTokens: 5000, maxOutputTokens: undefined } }),
-      world,
-    ),
+  const problem = refusal(
+    requestOf({ demand: { needs: [], parameters: [], inputTokens: 500_000, maxOutputTokens: undefined } }),
+    world,
   );
   expect(problem).toMatchObject({ code: "unsupported_parameter", param: "messages" });
 });
@@ -330,16 +170,20 @@ test("POL-02 whatever the catalogue and the policy, no planned endpoint is one t
     fc.property(
       fc.array(sovereignty, { minLength: 1, maxLength: 6 }),
       policy,
-      fc.constantFrom("auto", "acme/one"),
-      (rows, rules, asked) => {
+      fc.constantFrom(autoRoute(), modelRoute("acme/one"), autoRoute({ models: [], fallback: ["acme/one"] })),
+      fc.constantFrom<Partial<PlanRequest>>(
+        {},
+        { wishes: { provider: { order: ["p1", "p0"] } } },
+        { session: { endpoint: "p0:eu:acme/one", seenTokens: 10 } },
+        { wishes: { provider: { only: ["p0"] } } },
+      ),
+      (rows, rules, route, prefer) => {
         const world = worldOf(rows.map((row, index) => endpointOf({ provider: `p${index}`, sovereignty: row })));
-        let planned: readonly Endpoint[] = [];
-        try {
-          planned = planAttempts(requestOf({ asked, policy: rules }), world).attempts.map(({ endpoint }) => endpoint);
-        } catch (error) {
-          expect(error).toBeInstanceOf(Fault);
-        }
-        for (const { provider, sovereignty: facts } of planned) {
+        const plan = planAttempts(requestOf({ route, policy: rules, ...prefer }), world);
+        const tried: readonly Endpoint[] = plan.is === "planned" ? plan.attempts.map(({ endpoint }) => endpoint) : [];
+        for (const endpoint of tried)
+          if (plan.is === "planned") expect(plan.refusedNow(endpoint, rules)).toBeUndefined();
+        for (const { provider, sovereignty: facts } of tried) {
           if (rules.floor !== null)
             expect(LEVELS.indexOf(facts.level === "UNCLASSIFIED" ? "L0" : facts.level)).toBeGreaterThanOrEqual(
               LEVELS.indexOf(rules.floor),
@@ -367,12 +211,65 @@ test("ERR-10 parameter support answers before policy when it leaves nothing, and
   };
   const request = { ...withPolicy({ floor: "L4" }), demand };
   // Both are below the floor too, but nothing is left to hold against it.
-  const unable = refusal(() => planAttempts(request, worldOf([plain])));
+  const unable = refusal(request, worldOf([plain]));
   expect(unable).toMatchObject({ code: "unsupported_parameter", param: "tools" });
-  const kept = refusal(() => planAttempts(request, worldOf([plain, able])));
+  const kept = refusal(request, worldOf([plain, able]));
   expect(kept.code).toBe("sovereignty_floor_not_met");
   expect(kept.message).toContain("able:eu:acme/one");
   expect(kept.message).not.toContain("plain:eu:acme/one");
   const blocked = { ...withPolicy({ blockedProviders: ["able"] }), demand };
-  expect(refusal(() => planAttempts(blocked, worldOf([able, plain]))).code).toBe("provider_blocked");
+  expect(refusal(blocked, worldOf([able, plain])).code).toBe("provider_blocked");
 });
+
+describe("what a refusal says", () => {
+  const us = (model: string) =>
+    endpointOf({ provider: "us", model, sovereignty: { level: "L0", countries: ["US"], trainsOnData: "yes" } });
+  const fr = (model: string) => endpointOf({ provider: "fr", model });
+
+  test("ERR-08 it names a few models that would have served this request, and only such", () => {
+    const models = [
+      modelOf("acme/one"),
+      modelOf("acme/two"),
+      modelOf("acme/three"),
+      modelOf("acme/hidden", { hidden: true }),
+      modelOf("sandbox/x", { sandbox: true }),
+      modelOf("acme/short", { contextTokens: 10 }),
+    ];
+    const short = endpointOf({ provider: "fr", model: "acme/short", more: { limits: NO_LIMITS } });
+    const endpoints = [us("acme/one"), fr("acme/two"), us("acme/three"), fr("acme/hidden"), fr("sandbox/x"), short];
+    const { message } = refusal(withPolicy({ floor: "L2" }), worldOf(endpoints, { models }));
+    expect(message).toContain("Allowed for this request: acme/two.");
+    const nothing = refusal(withPolicy({ floor: "L4" }), worldOf(endpoints, { models })).message;
+    expect(nothing).toContain("Nothing that is connected here would be allowed");
+  });
+
+  test("ROUTE-03 what was looked at is there for the log when nothing was left", () => {
+    const plan = planAttempts(withPolicy({ floor: "L2" }), worldOf([us("acme/one")]));
+    expect(plan.is).toBe("refused");
+    expect(plan.decision()).toMatchObject({
+      candidates: [{ endpoint: "us:eu:acme/one", outcome: "excluded", reason: expect.stringContaining("floor L2") }],
+      order: [],
+    });
+  });
+
+  test("ERR-11 a router none of whose models is allowed says so", () => {
+    const request = withPolicy({ allowedModels: ["acme/two"] }, { route: autoRoute({ models: ["acme/one"] }) });
+    const problem = refusal(request, worldOf([fr("acme/one"), fr("acme/two")]));
+    expect([problem.code, problem.message]).toEqual(["model_not_permitted", expect.stringContaining("acme/one")]);
+  });
+
+  test("POL-02 a planned endpoint is judged anew by the policy of the moment", () => {
+    const plan = planned(requestOf(), worldOf([us("acme/one"), fr("acme/two")]));
+    const [first] = plan.attempts;
+    if (first === undefined) throw new Error("nothing was planned");
+    expect(plan.refusedNow(first.endpoint, OPEN_POLICY)).toBeUndefined();
+    const raised = plan.refusedNow(first.endpoint, { ...OPEN_POLICY, floor: "L1" });
+    expect(raised?.fault).toMatchObject({ code: "sovereignty_floor_not_met" });
+    expect(raised?.fault.message).toContain("Allowed for this request: acme/two.");
+    expect(plan.refusedNow(first.endpoint, { ...OPEN_POLICY, allowedModels: [] })?.fault.code).toBe(
+      "model_not_permitted",
+    );
+  });
+});
+
+const NO_LIMITS = { contextTokens: null, maxInputTokens: null, maxOutputTokens: null };

@@ -5,14 +5,18 @@ import { type Policy, rungOf } from "../tenancy/policy.ts";
 /** Which rule keeps an endpoint out, and why, in words for the caller. */
 export type Exclusion = { readonly rule: PolicyRule; readonly reason: string };
 
-export type PolicyRule = Extract<
-  FaultCode,
-  | "sovereignty_floor_not_met"
-  | "compute_country_not_allowed"
-  | "zero_data_retention_required"
-  | "no_training_required"
-  | "provider_blocked"
->;
+const POLICY_RULES = [
+  "sovereignty_floor_not_met",
+  "compute_country_not_allowed",
+  "zero_data_retention_required",
+  "no_training_required",
+  "provider_blocked",
+] as const satisfies readonly FaultCode[];
+type PolicyRule = (typeof POLICY_RULES)[number];
+
+export function isPolicyRule(rule: string): rule is PolicyRule {
+  return POLICY_RULES.some((known) => known === rule);
+}
 
 /**
  * The one place that decides whether traffic under a policy may reach an endpoint. It is asked when a request is
@@ -51,6 +55,17 @@ export function excludedByPolicy(endpoint: Endpoint, policy: Policy): Exclusion 
   return undefined;
 }
 
-export function permitsModel(modelId: string, policy: Policy): boolean {
-  return policy.allowedModels === null || policy.allowedModels.includes(modelId);
+export function permitsModel(modelId: string, { allowedModels }: Policy): boolean {
+  if (allowedModels === null) return true;
+  return allowedModels.length <= SHORT_LIST ? allowedModels.includes(modelId) : namesIn(allowedModels).has(modelId);
+}
+
+const SHORT_LIST = 8;
+// Lists are never changed in place, so the names of one stay right as long as it lives.
+const names = new WeakMap<readonly string[], ReadonlySet<string>>();
+
+function namesIn(list: readonly string[]): ReadonlySet<string> {
+  const known = names.get(list) ?? new Set(list);
+  names.set(list, known);
+  return known;
 }

@@ -1,14 +1,20 @@
-import { usability } from "../catalogue/callable.ts";
-import type { Connections, Endpoint, Price, Snapshot } from "../catalogue/catalogue.ts";
+import { servesSurface, usability } from "../catalogue/callable.ts";
+import type { Connections, Endpoint, Model, Snapshot } from "../catalogue/catalogue.ts";
 import type { Surface } from "../record/record.ts";
+import type { Attempt } from "./attempt.ts";
+import { type UnitRates, unitRates } from "./cost.ts";
 
-/** An endpoint that can be called now, where and for what price. */
-export type Reachable = { readonly endpoint: Endpoint; readonly price: Price; readonly baseUrl: string };
+/** An endpoint that can be called now: where, for what price, and what that is in the wallet's money. */
+export type Reachable = Attempt & { readonly rates: UnitRates };
 
 /** What can be called of one model, and why the rest cannot. */
 export type Reached = { readonly endpoints: readonly Reachable[]; readonly obstacles: readonly string[] };
 
+/** A model of which something can be called. */
+export type ReachedModel = { readonly model: Model; readonly endpoints: readonly Reachable[] };
+
 const DAY_MS = 86_400_000;
+const NOTHING: Reached = { endpoints: [], obstacles: [] };
 
 /**
  * Which endpoints of a model can be called, on a surface and from a wallet. It depends on the catalogue, on the
@@ -20,6 +26,7 @@ export class Reach {
   readonly #connections: Connections;
   readonly #speaks: (endpoint: Endpoint) => boolean;
   readonly #known = new Map<string, Reached>();
+  readonly #pools = new Map<string, readonly ReachedModel[]>();
   #day = -1;
 
   constructor(snapshot: Snapshot, connections: Connections, speaks: (endpoint: Endpoint) => boolean) {
@@ -30,28 +37,56 @@ export class Reach {
 
   /** The key is bounded: models and currencies are catalogue rows, surfaces a closed list. */
   of(modelId: string, surface: Surface, walletCurrency: string, nowMs: number): Reached {
-    const day = Math.floor(nowMs / DAY_MS);
-    if (day !== this.#day) {
-      this.#known.clear();
-      this.#day = day;
-    }
+    this.#turnTo(nowMs);
     const key = `${surface} ${walletCurrency} ${modelId}`;
     const known = this.#known.get(key);
     if (known !== undefined) return known;
-    const reached = this.#workOut(modelId, surface, walletCurrency, nowMs);
-    if (this.#snapshot.models.has(modelId)) this.#known.set(key, reached);
+    const model = this.#snapshot.models.get(modelId);
+    if (model === undefined) return NOTHING;
+    const reached = this.#workOut(model, surface, walletCurrency, nowMs);
+    this.#known.set(key, reached);
     return reached;
   }
 
-  #workOut(modelId: string, surface: Surface, walletCurrency: string, nowMs: number): Reached {
+  /** Everything that a router may choose from: hidden models are only ever called by their name. */
+  pool(surface: Surface, walletCurrency: string, nowMs: number): readonly ReachedModel[] {
+    this.#turnTo(nowMs);
+    const key = `${surface} ${walletCurrency}`;
+    const known = this.#pools.get(key);
+    if (known !== undefined) return known;
+    const pool: ReachedModel[] = [];
+    for (const model of this.#snapshot.models.values()) {
+      if (model.hidden || !servesSurface(model.surfaces, surface)) continue;
+      const { endpoints } = this.of(model.id, surface, walletCurrency, nowMs);
+      if (endpoints.length > 0) pool.push({ model, endpoints });
+    }
+    this.#pools.set(key, pool);
+    return pool;
+  }
+
+  #turnTo(nowMs: number): void {
+    const day = Math.floor(nowMs / DAY_MS);
+    if (day === this.#day) return;
+    this.#known.clear();
+    this.#pools.clear();
+    this.#day = day;
+  }
+
+  #workOut(model: Model, surface: Surface, walletCurrency: string, nowMs: number): Reached {
     const endpoints: Reachable[] = [];
     const obstacles: string[] = [];
     const context = { snapshot: this.#snapshot, connections: this.#connections, walletCurrency, nowMs };
-    for (const endpoint of this.#snapshot.endpointsByModel.get(modelId) ?? []) {
+    for (const endpoint of this.#snapshot.endpointsByModel.get(model.id) ?? []) {
       const usable = usability(endpoint, surface, context);
-      if (usable.is === "not_callable") obstacles.push(usable.reason);
+      if (usable.is === "not_callable") {
+        obstacles.push(usable.reason);
+        continue;
+      }
+      const { price, baseUrl } = usable;
+      const rates = unitRates(price, this.#snapshot.currencies, walletCurrency);
+      if (rates === undefined) obstacles.push(`there is no exchange rate from ${price.currency} to ${walletCurrency}`);
       else if (!this.#speaks(endpoint)) obstacles.push(`${endpoint.id} speaks a dialect the gateway does not`);
-      else endpoints.push({ endpoint, price: usable.price, baseUrl: usable.baseUrl });
+      else endpoints.push({ endpoint, model, price, baseUrl, rates });
     }
     return { endpoints, obstacles };
   }

@@ -1,5 +1,6 @@
 import { addressList } from "../../kit/cidr.ts";
 import type { ApiKey, Principal } from "./key.ts";
+import { type Policy, tightened } from "./policy.ts";
 import type { Router, RouterVersion } from "./router.ts";
 import type { Member, Workspace } from "./workspace.ts";
 
@@ -66,6 +67,13 @@ export class Directory {
 
   key(keyId: string): ApiKey | undefined {
     return this.#keys.get(keyId);
+  }
+
+  /** What a workspace and one of its keys demand together, now; undefined when the workspace is gone. */
+  policyOf(workspaceId: string, keyId: string | null): Policy | undefined {
+    const workspace = this.#workspaces.get(workspaceId);
+    if (workspace === undefined || keyId === null) return workspace?.policy;
+    return tightened(workspace.policy, this.#keys.get(keyId)?.policy);
   }
 
   routers(workspaceId: string): Router[] {

@@ -4,6 +4,7 @@ import { parseJsonText, patchMembers } from "../../../kit/json.ts";
 import { SseReader } from "../../../kit/sse.ts";
 import { isParameter } from "../../canon/parameters.ts";
 import type { Usage } from "../../canon/usage.ts";
+import { WISH_FIELDS } from "../../canon/wishes.ts";
 import { decodeProblem } from "./errors.ts";
 import { ALIASES, CALL_FIELDS } from "./fields.ts";
 import { decodeReply } from "./reply.ts";
@@ -26,7 +27,8 @@ function sentUpstream(text: string): { text: string; value: Record<string, unkno
 
 test("no silence: every field of the request has a row, is an alias of one, or is the call itself", () => {
   for (const field of Object.keys(ChatRequest.shape)) {
-    const known = CALL_FIELDS.has(field) || isParameter(ALIASES[field] ?? field);
+    const isWish = WISH_FIELDS.some((wish) => wish === field);
+    const known = isWish || CALL_FIELDS.has(field) || isParameter(ALIASES[field] ?? field);
     expect(known, field).toBe(true);
   }
 });

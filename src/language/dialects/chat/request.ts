@@ -4,8 +4,9 @@ import type { MemberPatch } from "../../../kit/json.ts";
 import type { Call, Effort, ReasoningWish, ResponseFormat, ToolChoice, ToolDefinition } from "../../canon/call.ts";
 import { isParameter, type Parameter } from "../../canon/parameters.ts";
 import type { CacheMark, MediaSource, Part, Turn } from "../../canon/parts.ts";
+import { decodeWishes, WISH_FIELDS } from "../../canon/wishes.ts";
 import { decodeDetail } from "./details.ts";
-import { ALIASES, CALL_FIELDS, FIELDS } from "./fields.ts";
+import { ALIASES, CALL_FIELDS } from "./fields.ts";
 
 /** The canonical call behind a chat-completions request. */
 export function decodeCall(request: ChatRequest): Call {
@@ -16,6 +17,7 @@ export function decodeCall(request: ChatRequest): Call {
       param: "max_tokens",
     });
   }
+  const wishes = decodeWishes(request);
   return {
     model: request.model,
     turns: request.messages.map(decodeTurn),
@@ -31,6 +33,7 @@ export function decodeCall(request: ChatRequest): Call {
     stream: request.stream === true,
     includeUsage: request.stream_options?.include_usage === true,
     parameters: parametersOf(request),
+    ...(wishes === undefined ? {} : { wishes }),
   };
 }
 
@@ -193,9 +196,6 @@ function mediaSource(url: string): MediaSource {
   return { is: "inline", mediaType: match[1] ?? "", base64: url.slice(match[0].length) };
 }
 
-/** Fields that are meant for the gateway and go to no provider. */
-const GATEWAY_FIELDS = Object.entries(FIELDS).flatMap(([field, cell]) => (cell === "svc" ? [field] : []));
-
 /** The named patches of the direct lane: everything else goes to the provider as the client wrote it. */
 export function directPatches(
   request: ChatRequest,
@@ -203,7 +203,7 @@ export function directPatches(
   { upstreamModel, outputLimit }: DirectFacts,
 ): MemberPatch[] {
   const patches: MemberPatch[] = [{ key: "model", json: JSON.stringify(upstreamModel) }];
-  for (const field of GATEWAY_FIELDS) if (field in request) patches.push({ key: field, json: null });
+  for (const field of WISH_FIELDS) if (field in request) patches.push({ key: field, json: null });
   if (call.stream) {
     const options = { ...request.stream_options, include_usage: true };
     patches.push({ key: "stream_options", json: JSON.stringify(options) });

@@ -1,0 +1,24 @@
+import type { UsageRecord } from "../../domain/record/record.ts";
+import type { Attempt } from "../../domain/routing/attempt.ts";
+import type { Wishes } from "../../language/canon/wishes.ts";
+import type { Trail } from "./trail.ts";
+import type { Gateway } from "./world.ts";
+
+/** What an answer teaches the planner: how fast the endpoint is, how much the model writes, where a session lives. */
+export function learn(
+  { clock, health, learned, sessions }: Gateway,
+  trail: Trail,
+  { endpoint }: Attempt,
+  usage: UsageRecord,
+  wishes: Wishes | undefined,
+): void {
+  const nowMs = clock.nowMs();
+  const { firstByteMs, totalMs } = trail.servingTimes;
+  // An answer that came whole does not show when it began.
+  const sample = { firstByteMs: trail.streaming ? firstByteMs : null, totalMs, outputTokens: usage.outputTokens };
+  health.served(endpoint.id, sample, nowMs);
+  learned.answered(endpoint.model, usage.outputTokens);
+  if (wishes?.sessionId === undefined) return;
+  const seenTokens = usage.inputTokens + usage.outputTokens;
+  sessions.served(trail.principal.workspace.id, wishes.sessionId, { endpoint: endpoint.id, seenTokens }, nowMs);
+}

@@ -1,0 +1,115 @@
+import type { Surface } from "../../domain/record/record.ts";
+import { exchange } from "../../domain/routing/cost.ts";
+import { type NoPlan, type Plan, planAttempts, type World } from "../../domain/routing/plan.ts";
+import { type Route, routeOf } from "../../domain/routing/pool.ts";
+import { policyOfWishes } from "../../domain/routing/preferences.ts";
+import { type Policy, tightened } from "../../domain/tenancy/policy.ts";
+import { policyOfRouter, type Router } from "../../domain/tenancy/router.ts";
+import type { Workspace } from "../../domain/tenancy/workspace.ts";
+import { dialectSupport } from "../../io/upstream/lanes.ts";
+import type { Call } from "../../language/canon/call.ts";
+import { needsOf } from "../../language/canon/needs.ts";
+import type { Wishes } from "../../language/canon/wishes.ts";
+import type { Gateway } from "./world.ts";
+
+/** What planning reads of the gateway. Nothing here changes anything. */
+export type Planning = Pick<
+  Gateway,
+  | "clock"
+  | "snapshot"
+  | "connections"
+  | "reach"
+  | "health"
+  | "learned"
+  | "sessions"
+  | "breakers"
+  | "policyOf"
+  | "routerOf"
+  | "limits"
+>;
+
+/** One call, and whose it is. */
+export type Asked = {
+  readonly surface: Surface;
+  readonly workspace: Workspace;
+  /** Null: a question of the workspace itself, without a key. */
+  readonly keyId: string | null;
+  readonly call: Call;
+  readonly inputTokens: number;
+};
+
+export type Planned = {
+  readonly plan: Plan | NoPlan;
+  /** The policy of workspace, key, router and request at this moment; undefined when the workspace is gone. */
+  readonly policyNow: () => Policy | undefined;
+};
+
+/** Who may serve the call, and in which order. Throws only for a router that is not there. */
+export function planFor(planning: Planning, asked: Asked): Planned {
+  const { workspace, call, surface, inputTokens } = asked;
+  const { wishes } = call;
+  const route = routeOf(call.model, workspace.slug, (slug) => planning.routerOf(workspace.id, slug));
+  const policyNow = () => policyInForce(planning, asked, route);
+  const nowMs = planning.clock.nowMs();
+  const plan = planAttempts(
+    {
+      route,
+      surface,
+      policy: policyNow() ?? combined(workspace.policy, route, wishes),
+      demand: {
+        needs: needsOf(call),
+        parameters: call.parameters,
+        parameterNames: call.parameterNames,
+        native: call.native,
+        modelBy: route.is === "router" ? "router" : "caller",
+        inputTokens,
+        maxOutputTokens: call.maxOutputTokens,
+      },
+      wishes,
+      session:
+        wishes?.sessionId === undefined ? undefined : planning.sessions.of(workspace.id, wishes.sessionId, nowMs),
+    },
+    worldOf(planning, asked, nowMs),
+  );
+  return { plan, policyNow };
+}
+
+function worldOf(planning: Planning, { surface, workspace, call }: Asked, nowMs: number): World {
+  const snapshot = planning.snapshot();
+  const { currency } = workspace;
+  return {
+    snapshot,
+    anyReal: planning.connections.anyReal,
+    reach: (modelId) => planning.reach.of(modelId, surface, currency, nowMs),
+    pool: () => planning.reach.pool(surface, currency, nowMs),
+    health: planning.health,
+    learned: planning.learned,
+    breakers: planning.breakers,
+    support: dialectSupport(surface),
+    walletPerUsd:
+      call.wishes?.provider?.maxPrice === undefined ? undefined : exchange(snapshot.currencies, "USD", currency),
+    nowMs,
+    attemptsMax: planning.limits.attemptsMax,
+  };
+}
+
+function policyInForce(planning: Planning, { workspace, keyId, call }: Asked, route: Route): Policy | undefined {
+  const own = planning.policyOf(workspace.id, keyId);
+  if (own === undefined) return undefined;
+  const policy = combined(own, route, call.wishes);
+  const planned = route.is === "router" ? route.router : undefined;
+  if (planned === undefined) return policy;
+  // The router may have changed since the plan was made: what either version keeps out stays out.
+  const now = planning.routerOf(workspace.id, planned.slug);
+  return isOther(now, planned) ? tightened(policy, policyOfRouter(now.spec)) : policy;
+}
+
+function isOther(now: Router | undefined, planned: Router): now is Router {
+  return now !== undefined && now !== planned;
+}
+
+function combined(own: Policy, route: Route, wishes: Wishes | undefined): Policy {
+  const router = route.is === "router" ? route.router : undefined;
+  const routed = router === undefined ? own : tightened(own, policyOfRouter(router.spec));
+  return wishes === undefined ? routed : tightened(routed, policyOfWishes(wishes));
+}

@@ -1,0 +1,2 @@
+import { z } from "zod";
+import { CandidateView, UsageCounts } from "./manage-records.ts";

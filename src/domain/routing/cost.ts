@@ -1,0 +1,93 @@
+import type { Decimal } from "../../kit/money.ts";
+import type { Price, Snapshot } from "../catalogue/catalogue.ts";
+
+/**
+ * A price as plain numbers, in nano-units of a wallet: for comparing endpoints with each other. Money that moves is
+ * computed exactly, in billing.
+ */
+export type UnitRates = {
+  /** Smallest context first; the first row is the base. */
+  readonly tokens: readonly TokenRates[];
+  readonly perRequest: number;
+};
+
+/** Nano-units for one token. */
+type TokenRates = {
+  readonly aboveInputTokens: number;
+  readonly input: number;
+  readonly cachedRead: number;
+  readonly output: number;
+};
+
+const NANOS_PER_UNIT = 1e9;
+const PER_MILLION = 1e6;
+
+export function numberOf({ digits, scale }: Decimal): number {
+  return Number(digits) / 10 ** scale;
+}
+
+/** Units of one currency for one unit of another; undefined when there is no rate. */
+export function exchange(currencies: Snapshot["currencies"], from: string, to: string): number | undefined {
+  if (from === to) return 1;
+  const source = currencies.get(from)?.perEur;
+  const target = currencies.get(to)?.perEur;
+  if (source === undefined || target === undefined) return undefined;
+  return numberOf(target) / numberOf(source);
+}
+
+/** Undefined where there is no exchange rate: such an endpoint cannot be called from this wallet. */
+export function unitRates(price: Price, currencies: Snapshot["currencies"], wallet: string): UnitRates | undefined {
+  const rate = exchange(currencies, price.currency, wallet);
+  if (rate === undefined) return undefined;
+  const perToken = (value: Decimal | null) =>
+    value === null ? undefined : (numberOf(value) * rate * NANOS_PER_UNIT) / PER_MILLION;
+  const input = perToken(price.inputPer1mTokens) ?? 0;
+  const output = perToken(price.outputPer1mTokens) ?? 0;
+  const cachedRead = perToken(price.cachedReadPer1mTokens);
+  const tiers = price.tiers
+    .toSorted((a, b) => a.aboveInputTokens - b.aboveInputTokens)
+    .map((tier) => {
+      const tierInput = perToken(tier.inputPer1mTokens) ?? input;
+      return {
+        aboveInputTokens: tier.aboveInputTokens,
+        input: tierInput,
+        cachedRead: perToken(tier.cachedReadPer1mTokens) ?? cachedRead ?? tierInput,
+        output: perToken(tier.outputPer1mTokens) ?? output,
+      };
+    });
+  return {
+    tokens: [{ aboveInputTokens: -1, input, cachedRead: cachedRead ?? input, output }, ...tiers],
+    perRequest: price.perRequest === null ? 0 : numberOf(price.perRequest) * rate * NANOS_PER_UNIT,
+  };
+}
+
+const NO_RATES: TokenRates = { aboveInputTokens: -1, input: 0, cachedRead: 0, output: 0 };
+
+/** The rates that a request of this size pays. */
+export function ratesFor({ tokens }: UnitRates, inputTokens: number): TokenRates {
+  let found = tokens[0] ?? NO_RATES;
+  for (let at = 1; at < tokens.length; at += 1) {
+    const row = tokens[at];
+    if (row !== undefined && inputTokens > row.aboveInputTokens) found = row;
+  }
+  return found;
+}
+
+/**
+ * This request and the turns that are expected to follow it on the same endpoint: each of them reads everything before
+ * it from the cache and writes as much again. `cachedTokens` is what the endpoint has seen of this conversation.
+ */
+export function expectedNanos(
+  rates: UnitRates,
+  inputTokens: number,
+  cachedTokens: number,
+  outputTokens: number,
+  furtherTurns: number,
+): number {
+  const { input, cachedRead, output } = ratesFor(rates, inputTokens);
+  const now = (inputTokens - cachedTokens) * input + cachedTokens * cachedRead + outputTokens * output;
+  if (furtherTurns === 0) return now + rates.perRequest;
+  const grown = outputTokens * ((furtherTurns * (furtherTurns + 1)) / 2);
+  const later = (furtherTurns * inputTokens + grown) * cachedRead + furtherTurns * outputTokens * output;
+  return now + later + (1 + furtherTurns) * rates.perRequest;
+}

@@ -1,0 +1,131 @@
+import type { Endpoint } from "../catalogue/catalogue.ts";
+import type { CandidateRecord, DecisionRecord } from "../record/record.ts";
+import type { Basis, Ranking } from "./rank.ts";
+import type { Figures, Scores } from "./score.ts";
+import type { Fallen, PlanRequest, Sifted } from "./sieve.ts";
+
+/** Everything a decision was made from. The record of it is only written when someone keeps it. */
+export type Considered = {
+  readonly request: PlanRequest;
+  readonly sifted: Sifted;
+  readonly figures: Figures;
+  readonly scores: Scores | undefined;
+  readonly ranking: Ranking;
+  readonly reason: string;
+  /** Only the first choice is tried. */
+  readonly onlyFirst: boolean;
+};
+
+const HOW: Readonly<Record<Basis, string>> = {
+  cost: "lowest expected cost of",
+  score: "best score of quality, cost and latency of",
+  session: "where its session was served before, of",
+  order: "first of the caller's order, of",
+  fallback: "fallback of the router, which has nothing else, of",
+  price: "lowest price, as the caller asked, of",
+  throughput: "highest throughput, as the caller asked, of",
+  latency: "lowest latency, as the caller asked, of",
+};
+
+/** One line for people. */
+export function reasonFor(first: Endpoint, ranking: Ranking, { rows, fallen }: Sifted): string {
+  let kept = 0;
+  for (const { stage } of fallen) if (stage === "policy") kept += 1;
+  const place = ranking.shortlist[0] ?? 0;
+  const aside = ranking.standings?.[place] === "aside" ? "; all of them are set aside after failures" : "";
+  const policy = kept === 0 ? "" : `; policy kept out ${kept}`;
+  return `${first.provider} ${first.region} (${first.sovereignty.level}): ${HOW[ranking.basis]} ${rows.length} eligible${aside}${policy}`;
+}
+
+export function decisionOf(considered: Considered): DecisionRecord {
+  const { request, sifted, ranking, reason, onlyFirst } = considered;
+  const { rows, fallen } = sifted;
+  const listed = new Set(ranking.shortlist);
+  const rest =
+    rows.length === listed.size ? [] : ranking.sorted([...rows.keys()].filter((place) => !listed.has(place)));
+  const places = [...ranking.shortlist, ...rest];
+  const planned = places.map((place, index) => candidate(place, index, considered));
+  const order = onlyFirst ? ranking.shortlist.slice(0, 1) : ranking.shortlist;
+  return {
+    candidates: [...planned, ...fallen.map(fallenCandidate)],
+    order: order.map((place) => rows[place]?.endpoint.id ?? ""),
+    reason,
+    ...ofRouter(request),
+    ...(considered.scores === undefined ? {} : { weights: { ...considered.scores.weights } }),
+    ...ofSession(request, ranking, sifted),
+  };
+}
+
+/** What was looked at when nothing was left. */
+export function refusedDecision(request: PlanRequest, { fallen }: Sifted, reason: string): DecisionRecord {
+  return { candidates: fallen.map(fallenCandidate), order: [], reason, ...ofRouter(request) };
+}
+
+function ofRouter({ route }: PlanRequest): Pick<DecisionRecord, "router"> {
+  if (route.is !== "router" || route.router === undefined) return {};
+  return { router: { slug: route.router.slug, version: route.router.version } };
+}
+
+function ofSession({ session }: PlanRequest, { basis }: Ranking, { rows }: Sifted): Pick<DecisionRecord, "session"> {
+  if (session === undefined) return {};
+  const eligible = rows.some(({ endpoint }) => endpoint.id === session.endpoint);
+  const use = basis === "session" ? "first" : eligible ? "weighed" : "not_eligible";
+  return { session: { endpoint: session.endpoint, tokens: session.seenTokens, use } };
+}
+
+function candidate(place: number, index: number, considered: Considered): CandidateRecord {
+  const { sifted, ranking, onlyFirst } = considered;
+  const row = sifted.rows[place];
+  if (row === undefined) throw new Error("a ranking has a place that no row has");
+  const { id, model, provider, sovereignty } = row.endpoint;
+  const head = { endpoint: id, model, provider, level: sovereignty.level };
+  const scores = scoresAt(place, considered);
+  if (onlyFirst && index > 0)
+    return { ...head, outcome: "excluded", reason: "provider.allow_fallbacks: only the first is tried", scores };
+  return { ...head, outcome: "planned", reason: `choice ${index + 1}${noteOn(place, ranking, sifted)}`, scores };
+}
+
+function noteOn(place: number, { standings, shortlist, basis }: Ranking, { pooled }: Sifted): string {
+  const notes: string[] = [];
+  if (place >= pooled) notes.push("fallback");
+  if (basis === "session" && shortlist[0] === place) notes.push("its session's endpoint");
+  if (standings?.[place] === "aside") notes.push("set aside after failures");
+  if (standings?.[place] === "probe") notes.push("may be probed");
+  return notes.length === 0 ? "" : `, ${notes.join(", ")}`;
+}
+
+/** By part, with the figures behind it. What is not known is left out. */
+function scoresAt(place: number, { sifted, figures, scores, request }: Considered): Record<string, number> {
+  const found: Record<string, number> = {};
+  if (scores !== undefined && place < sifted.pooled) {
+    found["quality"] = rounded(scores.quality[place]);
+    found["cost"] = rounded(scores.cost[place]);
+    found["latency"] = rounded(scores.latency[place]);
+    found["total"] = rounded(scores.total[place]);
+  }
+  const quality = scores === undefined ? undefined : sifted.rows[place]?.model.quality?.score;
+  if (quality !== undefined) found["quality_score"] = quality;
+  found["expected_cost_nanos"] = Math.round(figures.costNanos[place] ?? 0);
+  if (figures.measured[place] !== undefined)
+    found["expected_latency_ms"] = Math.round(10 * (figures.latencyMs[place] ?? 0)) / 10;
+  found["expected_output_tokens"] = Math.round(sifted.outputTokens[place] ?? 0);
+  const { session, demand } = request;
+  if (session !== undefined && session.endpoint === sifted.rows[place]?.endpoint.id)
+    found["cached_tokens"] = Math.min(session.seenTokens, demand.inputTokens);
+  return found;
+}
+
+const rounded = (share: number | undefined) => Math.round(10_000 * (share ?? 0)) / 10_000;
+
+function fallenCandidate({ endpoint, stage, rule, reason }: Fallen): CandidateRecord {
+  return {
+    endpoint: endpoint.id,
+    model: endpoint.model,
+    provider: endpoint.provider,
+    level: endpoint.sovereignty.level,
+    outcome: "excluded",
+    // A field of the request is named by its own words; a rule is named as callers know it.
+    reason: stage === "capability" ? reason : `${rule}: ${reason}`,
+    scores: null,
+  };
+}

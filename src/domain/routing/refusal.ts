@@ -1,0 +1,108 @@
+import { type Fault, type FaultCode, fault } from "../../contract/faults.ts";
+import type { Policy } from "../tenancy/policy.ts";
+import { excludedByPolicy, isPolicyRule, permitsModel } from "./policy.ts";
+import { type Fallen, falls, type Judge, type PlanRequest, type Sifted, type Stage } from "./sieve.ts";
+
+const SHOWN_MAX = 8;
+const ALTERNATIVES_MAX = 4;
+
+/** Nothing passed: the first stage that emptied the pool answers, which is the last one at which anything fell. */
+export function refusalFor(judge: Judge, sifted: Sifted): Fault {
+  const { route, policy } = judge.request;
+  const name = nameOf(judge.request);
+  const at = (stage: Stage) => sifted.fallen.filter((fallen) => fallen.stage === stage);
+  const [low] = at("quality");
+  if (low !== undefined) return leftOut(`The quality floor of the router leaves no endpoint of ${name}`, judge, sifted);
+  const [unwanted] = at("wish");
+  if (unwanted !== undefined)
+    return leftOut(`The preferences in "provider" leave no endpoint of ${name}`, judge, sifted, unwanted.rule);
+  const excluded = at("policy");
+  if (excluded.length > 0) return policyRefusal(name, excluded, alternatives(judge, policy));
+  const [short] = at("capability");
+  if (short !== undefined) {
+    const message = `${name}: ${short.rule} cannot be honoured, because every endpoint ${short.reason}. Leave it out or choose another model.`;
+    return fault("unsupported_parameter", { message, param: short.rule });
+  }
+  if (sifted.forbidden.length > 0) return notPermitted(sifted.forbidden, alternatives(judge, policy));
+  const why = [...new Set(sifted.uncallable)].slice(0, 5).join("; ");
+  const message =
+    route.is === "router"
+      ? `No model can be called: ${why === "" ? "no connected provider serves one that is allowed on this surface" : why}.`
+      : `The model ${name} is in the catalogue but cannot be called here: ${why === "" ? "no provider serves it" : why}.`;
+  return fault("model_not_found", { message, param: "model" });
+}
+
+function nameOf({ route }: PlanRequest): string {
+  if (route.is === "model") return route.modelId;
+  return route.name === "auto" ? "any model" : route.name;
+}
+
+function leftOut(what: string, judge: Judge, { fallen }: Sifted, param = "model"): Fault {
+  const shown = listed(fallen.filter(({ stage }) => stage !== "capability"));
+  const message = `${what}. Excluded: ${shown}. ${allowed(alternatives(judge, judge.request.policy))}`;
+  return fault("no_eligible_endpoint", { message, param });
+}
+
+/** The rule is said with each unless the answer's own code says it. */
+function listed(fallen: readonly Fallen[], rules: "named" | "implied" = "named"): string {
+  const shown = fallen
+    .slice(0, SHOWN_MAX)
+    .map(({ endpoint, rule, reason }) => `${endpoint.id} (${rules === "named" ? `${rule}: ` : ""}${reason})`);
+  const more = fallen.length > SHOWN_MAX ? ` and ${fallen.length - SHOWN_MAX} more` : "";
+  return `${shown.join(", ")}${more}`;
+}
+
+/** One rule answers with its own code, several together with one that says so. */
+function policyRefusal(name: string, excluded: readonly Fallen[], instead: readonly string[]): Fault {
+  const [first] = excluded;
+  const rule = first?.rule ?? "";
+  const single = excluded.every((one) => one.rule === rule);
+  const code: FaultCode = single && isPolicyRule(rule) ? rule : "no_eligible_endpoint";
+  const shown = listed(excluded, single ? "implied" : "named");
+  return fault(code, {
+    message: `Policy allows no endpoint of ${name}. Excluded: ${shown}. ${allowed(instead)} An admin can change the policy.`,
+    param: "model",
+  });
+}
+
+function notPermitted(models: readonly string[], instead: readonly string[]): Fault {
+  const shown = models.slice(0, ALTERNATIVES_MAX).join(", ");
+  const more = models.length > ALTERNATIVES_MAX ? ` and ${models.length - ALTERNATIVES_MAX} more` : "";
+  return fault("model_not_permitted", {
+    message: `Policy does not allow the model ${shown}${more}. ${allowed(instead)} An admin can add to the allowed models.`,
+    param: "model",
+  });
+}
+
+function allowed(models: readonly string[]): string {
+  if (models.length === 0) return "Nothing that is connected here would be allowed for this request.";
+  return `Allowed for this request: ${models.join(", ")}${models.length === ALTERNATIVES_MAX ? " and maybe more" : ""}.`;
+}
+
+/** A few models that would have served this very request under a policy. Only ever looked for when it was refused. */
+function alternatives(judge: Judge, policy: Policy): readonly string[] {
+  const { request, world } = judge;
+  const under: Judge = { ...judge, request: { ...request, policy } };
+  const found: string[] = [];
+  for (const { model, endpoints } of world.pool()) {
+    if (found.length === ALTERNATIVES_MAX) break;
+    if ((model.sandbox && world.anyReal) || !permitsModel(model.id, policy)) continue;
+    const serves = endpoints.some((one) => falls(one, under) === undefined);
+    if (serves) found.push(model.id);
+  }
+  return found;
+}
+
+/** An endpoint that was planned and that the policy in force now keeps out; undefined when it may be called. */
+export function refusedNow(judge: Judge, endpoint: Fallen["endpoint"], policy: Policy): Refused | undefined {
+  const exclusion = excludedByPolicy(endpoint, policy);
+  if (exclusion !== undefined) {
+    const fallen: Fallen = { endpoint, stage: "policy", ...exclusion };
+    return { why: exclusion.reason, fault: policyRefusal(endpoint.model, [fallen], alternatives(judge, policy)) };
+  }
+  if (permitsModel(endpoint.model, policy)) return undefined;
+  const why = "the policy no longer allows the model";
+  return { why, fault: notPermitted([endpoint.model], alternatives(judge, policy)) };
+}
+
+export type Refused = { readonly why: string; readonly fault: Fault };

@@ -1,0 +1,87 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { LEVELS, OPEN_POLICY, type Policy, rungOf, tightened } from "./policy.ts";
+
+test("POL-01 floors combine to the strictest, whoever sets them", () => {
+  const floors = [null, ...LEVELS];
+  for (const one of floors)
+    for (const other of floors) {
+      const { floor } = tightened({ ...OPEN_POLICY, floor: one }, { floor: other });
+      const rung = Math.max(one === null ? -1 : rungOf(one), other === null ? -1 : rungOf(other));
+      expect(floor).toBe(rung < 0 ? null : LEVELS[rung]);
+    }
+});
+
+test("POL-02 allow-lists keep what both allow, and nothing when they have nothing in common", () => {
+  const policy: Policy = { ...OPEN_POLICY, countries: ["DE", "FR"], allowedModels: ["a/b"] };
+  expect(tightened(policy, { countries: ["FR", "IT"] }).countries).toEqual(["FR"]);
+  expect(tightened(policy, { countries: ["IT"], allowedModels: [] })).toMatchObject({
+    countries: [],
+    allowedModels: [],
+  });
+  expect(tightened(OPEN_POLICY, { countries: ["IT"] }).countries).toEqual(["IT"]);
+});
+
+test("POL-02 demands and blocked providers add up", () => {
+  const policy: Policy = { ...OPEN_POLICY, zeroDataRetention: true, blockedProviders: ["p"] };
+  expect(tightened(policy, { zeroDataRetention: false, noTraining: true, blockedProviders: ["q", "p"] })).toEqual({
+    ...policy,
+    noTraining: true,
+    blockedProviders: ["p", "q"],
+  });
+});
+
+const names = fc.uniqueArray(fc.constantFrom("a", "b", "c", "d"));
+const level = fc.option(fc.constantFrom(...LEVELS));
+const policies: fc.Arbitrary<Policy> = fc.record({
+  floor: level,
+  countries: fc.option(names),
+  zeroDataRetention: fc.boolean(),
+  noTraining: fc.boolean(),
+  blockedProviders: names,
+  allowedModels: fc.option(names),
+});
+const some = fc.record(
+  {
+    floor: level,
+    countries: fc.option(names),
+    zeroDataRetention: fc.boolean(),
+    noTraining: fc.boolean(),
+    blockedProviders: names,
+    allowedModels: fc.option(names),
+  },
+  { requiredKeys: [] },
+);
+
+/** As sets, because the order of a list means nothing. */
+const meaning = (policy: Policy) => ({
+  ...policy,
+  countries: policy.countries === null ? null : new Set(policy.countries),
+  blockedProviders: new Set(policy.blockedProviders),
+  allowedModels: policy.allowedModels === null ? null : new Set(policy.allowedModels),
+});
+
+test("POL-01 tightening never loosens, twice is once, and the order does not matter", () => {
+  fc.assert(
+    fc.property(policies, some, some, (policy, one, other) => {
+      const once = tightened(policy, one);
+      if (policy.floor !== null)
+        expect(rungOf(once.floor ?? "UNCLASSIFIED")).toBeGreaterThanOrEqual(rungOf(policy.floor));
+      for (const list of ["countries", "allowedModels"] as const) {
+        const before = policy[list];
+        if (before !== null) for (const name of once[list] ?? ["*"]) expect(before).toContain(name);
+      }
+      for (const name of policy.blockedProviders) expect(once.blockedProviders).toContain(name);
+      if (policy.zeroDataRetention) expect(once.zeroDataRetention).toBe(true);
+      if (policy.noTraining) expect(once.noTraining).toBe(true);
+      expect(tightened(once, one)).toBe(once);
+      expect(tightened(policy, policy)).toBe(policy);
+      expect(meaning(tightened(once, other))).toEqual(meaning(tightened(tightened(policy, other), one)));
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("nothing added gives the very same policy", () => {
+  for (const nothing of [null, undefined, {}, OPEN_POLICY]) expect(tightened(OPEN_POLICY, nothing)).toBe(OPEN_POLICY);
+});

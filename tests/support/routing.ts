@@ -1,0 +1,237 @@
+import type { Fault } from "../../src/contract/faults.ts";
+import type { Endpoint, Model, Price, Snapshot, Sovereignty } from "../../src/domain/catalogue/catalogue.ts";
+import { Health, type Sample } from "../../src/domain/routing/health.ts";
+import { Learned } from "../../src/domain/routing/learned.ts";
+import { type Plan, type PlanRequest, planAttempts, type World } from "../../src/domain/routing/plan.ts";
+import type { Route } from "../../src/domain/routing/pool.ts";
+import { Reach } from "../../src/domain/routing/reach.ts";
+import type { Standing } from "../../src/domain/routing/standing.ts";
+import { OPEN_POLICY, type Policy } from "../../src/domain/tenancy/policy.ts";
+import { OPEN_ROUTER, type RouterSpec } from "../../src/domain/tenancy/router.ts";
+import { parseDecimal } from "../../src/kit/money.ts";
+
+export const NOW_MS = 1_900_000_000_000;
+
+const money = (text: string) => {
+  const value = parseDecimal(text);
+  if (value === undefined) throw new Error(text);
+  return value;
+};
+
+export type PriceDraft = { input: string; output?: string; cached?: string; perRequest?: string; currency?: string };
+
+export function priceOf({ input, output = input, cached, perRequest, currency = "EUR" }: PriceDraft): Price {
+  return {
+    currency,
+    from: null,
+    inputPer1mTokens: money(input),
+    outputPer1mTokens: money(output),
+    cachedReadPer1mTokens: cached === undefined ? null : money(cached),
+    cacheWritePer1mTokens: null,
+    audioInputPer1mTokens: null,
+    audioOutputPer1mTokens: null,
+    per1mCharacters: null,
+    perMinuteAudio: null,
+    perRequest: perRequest === undefined ? null : money(perRequest),
+    tiers: [],
+  };
+}
+
+const SOVEREIGN: Sovereignty = {
+  level: "L3",
+  reason: "",
+  confidence: "high",
+  countries: ["FR"],
+  countriesKind: "exact",
+  zeroDataRetention: "yes",
+  trainsOnData: "no",
+  evidence: null,
+};
+
+export type EndpointDraft = {
+  provider: string;
+  model?: string;
+  region?: string;
+  price?: string | PriceDraft;
+  sovereignty?: Partial<Sovereignty>;
+  features?: Partial<Endpoint["features"]>;
+  more?: Partial<Endpoint>;
+};
+
+/** `provider:eu:model`, at one euro per million tokens either way, unless said otherwise. */
+export function endpointOf(draft: EndpointDraft): Endpoint {
+  const {
+    provider,
+    model = "acme/one",
+    region = "eu",
+    price = "1",
+    sovereignty = {},
+    features = {},
+    more = {},
+  } = draft;
+  return {
+    id: `${provider}:${region}:${model}`,
+    model,
+    provider,
+    region,
+    upstreamModel: "one",
+    baseUrl: "http://127.0.0.1:1/v1",
+    dialects: ["D1"],
+    responsesApi: false,
+    surfaces: ["chat"],
+    status: "active",
+    sovereignty: { ...SOVEREIGN, ...sovereignty },
+    prices: [priceOf(typeof price === "string" ? { input: price } : price)],
+    limits: { contextTokens: 100_000, maxInputTokens: null, maxOutputTokens: null },
+    features: {
+      tools: null,
+      parallelTools: null,
+      jsonSchema: null,
+      reasoning: null,
+      reasoningControl: null,
+      sampling: null,
+      imageInput: null,
+      promptCaching: null,
+      logprobs: null,
+      ...features,
+    },
+    supportedParams: null,
+    decisionsInterface: null,
+    sandbox: false,
+    note: null,
+    ...more,
+  };
+}
+
+export const qualityOf = (score: number) => ({ score, source: "x", licence: null, estimated: false });
+
+export function modelOf(id: string, more: Partial<Model> = {}): Model {
+  return {
+    id,
+    name: id,
+    creator: "acme",
+    family: "f",
+    releaseDate: null,
+    knowledgeCutoff: null,
+    surfaces: ["chat"],
+    modalitiesIn: ["text"],
+    modalitiesOut: ["text"],
+    contextTokens: 100_000,
+    maxOutputTokens: null,
+    openWeights: null,
+    capabilities: [],
+    embeddingDimensions: null,
+    quality: null,
+    benchmarks: [],
+    sandbox: false,
+    hidden: false,
+    note: null,
+    ...more,
+  };
+}
+
+export type WorldDraft = {
+  models?: readonly Model[];
+  simulated?: boolean;
+  connected?: boolean;
+  attemptsMax?: number;
+  standings?: Readonly<Record<string, Standing>>;
+  /** US dollars for a euro. */
+  usd?: string;
+};
+
+export type TestWorld = World & { health: Health; learned: Learned; measured(provider: string, sample: Sample): void };
+
+/** Everything a plan is made from, with the models that the endpoints name. */
+export function worldOf(endpoints: readonly Endpoint[], draft: WorldDraft = {}): TestWorld {
+  const { models = [...new Set(endpoints.map(({ model }) => model))].map((id) => modelOf(id)) } = draft;
+  const { connected = true, simulated = false, attemptsMax = 5, standings = {}, usd = "1.25" } = draft;
+  const currency = (code: string, perEur: string) => ({
+    code,
+    name: code,
+    symbol: code,
+    decimals: 2,
+    perEur: money(perEur),
+    rateDate: "",
+    rateSource: "",
+  });
+  const snapshot: Snapshot = {
+    version: "1",
+    builtAtMs: 0,
+    creators: new Map(),
+    families: new Map(),
+    models: new Map(models.map((model) => [model.id, model])),
+    providers: new Map(),
+    endpoints: new Map(endpoints.map((endpoint) => [endpoint.id, endpoint])),
+    endpointsByModel: Map.groupBy(endpoints, ({ model }) => model),
+    currencies: new Map([
+      ["EUR", currency("EUR", "1")],
+      ["USD", currency("USD", usd)],
+    ]),
+    capabilities: new Map(),
+  };
+  const credential = () => (connected ? ({ kind: "none" } as const) : undefined);
+  const connections = { credential, baseUrl: ({ baseUrl }: Endpoint) => baseUrl ?? undefined, anyReal: !simulated };
+  const reach = new Reach(snapshot, connections, () => true);
+  const health = new Health();
+  return {
+    snapshot,
+    anyReal: !simulated,
+    reach: (model) => reach.of(model, "chat", "EUR", NOW_MS),
+    pool: () => reach.pool("chat", "EUR", NOW_MS),
+    health,
+    learned: new Learned(),
+    breakers: { standingOf: (id) => standings[id.split(":")[0] ?? ""] ?? "in" },
+    support: {
+      isNative: () => false,
+      takesParameter: (_endpoint, parameter) => parameter !== "top_k",
+      takesNeed: () => true,
+    },
+    walletPerUsd: 1 / Number(usd),
+    nowMs: NOW_MS,
+    attemptsMax,
+    measured(provider, sample) {
+      for (const { id } of endpoints) if (id.startsWith(`${provider}:`)) health.served(id, sample, NOW_MS);
+    },
+  };
+}
+
+export const autoRoute = (spec?: Partial<RouterSpec>): Route => ({
+  is: "router",
+  name: "auto",
+  router:
+    spec === undefined
+      ? undefined
+      : { workspaceId: "ws_1", slug: "auto", version: 3, createdAtMs: 0, spec: { ...OPEN_ROUTER, ...spec } },
+});
+
+export const modelRoute = (modelId: string): Route => ({ is: "model", modelId });
+
+export function requestOf(more: Partial<PlanRequest> = {}): PlanRequest {
+  return {
+    route: modelRoute("acme/one"),
+    surface: "chat",
+    policy: OPEN_POLICY,
+    demand: { needs: [], parameters: [], inputTokens: 1000, maxOutputTokens: undefined },
+    ...more,
+  };
+}
+
+export const withPolicy = (policy: Partial<Policy>, more: Partial<PlanRequest> = {}) =>
+  requestOf({ policy: { ...OPEN_POLICY, ...policy }, ...more });
+
+export function planned(request: PlanRequest, world: World): Plan {
+  const plan = planAttempts(request, world);
+  if (plan.is === "refused") throw plan.fault;
+  return plan;
+}
+
+export function refusal(request: PlanRequest, world: World): Fault {
+  const plan = planAttempts(request, world);
+  if (plan.is === "planned") throw new Error("it was not refused");
+  return plan.fault;
+}
+
+/** Providers in the order in which they would be tried. */
+export const providersOf = (plan: Plan) => plan.attempts.map(({ endpoint }) => endpoint.provider);
+export const modelsOf = (plan: Plan) => plan.attempts.map(({ model }) => model.id);
