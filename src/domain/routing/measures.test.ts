@@ -1,0 +1,125 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { priceOf } from "../../../tests/support/routing.ts";
+import { nthSmallest } from "../../kit/select.ts";
+import { expectedNanos, unitRates } from "./cost.ts";
+import { expectedMs, Health } from "./health.ts";
+import { Learned } from "./learned.ts";
+import { Sessions } from "./session.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+describe("latency", () => {
+  const of = (health: Health, nowMs: number, outputTokens: number) => {
+    const measured = health.of("e", nowMs);
+    return measured === undefined ? undefined : Math.round(expectedMs(measured, outputTokens));
+  };
+
+  test("ROUTE-02 a stream shows its first byte and the time of each token, and both make up what is expected", () => {
+    const health = new Health();
+    expect(health.of("e", 0)).toBeUndefined();
+    health.served("e", { firstByteMs: 200, totalMs: 1200, outputTokens: 100 }, 0);
+    expect(of(health, 0, 100)).toBe(1200);
+    expect(of(health, 0, 1000)).toBe(10_200);
+  });
+
+  test("ROUTE-02 a whole answer shows only its sum, and what is expected of the like is that sum", () => {
+    for (const [totalMs, outputTokens] of [
+      [2000, 100],
+      [900, 512],
+      [30_000, 512],
+      [50, 0],
+    ] as const) {
+      const health = new Health();
+      health.served("e", { firstByteMs: null, totalMs, outputTokens }, 0);
+      expect(of(health, 0, outputTokens)).toBe(totalMs);
+    }
+    // A short one that took long waited; it does not say that every token takes so long.
+    const health = new Health();
+    health.served("e", { firstByteMs: null, totalMs: 1000, outputTokens: 2 }, 0);
+    expect(of(health, 0, 512)).toBeLessThan(10_000);
+  });
+
+  test("ROUTE-02 newer answers weigh more, the more the longer ago the others were, and the very old are forgotten", () => {
+    const slow = { firstByteMs: 1000, totalMs: 1000, outputTokens: 0 };
+    const fast = { firstByteMs: 0, totalMs: 0, outputTokens: 0 };
+    const left = (gapMs: number) => {
+      const health = new Health();
+      health.served("e", slow, 0);
+      health.served("e", fast, gapMs);
+      return of(health, gapMs, 0) ?? Number.NaN;
+    };
+    expect(left(0)).toBe(800);
+    expect(left(10 * MINUTE_MS)).toBe(400);
+    expect(left(5 * HOUR_MS)).toBe(0);
+    const health = new Health();
+    health.served("e", slow, 0);
+    expect(of(health, 23 * HOUR_MS, 0)).toBe(1000);
+    expect(of(health, 25 * HOUR_MS, 0)).toBeUndefined();
+  });
+});
+
+test("ROUTE-02 the expected output follows the traffic of each model and never exceeds the request's limit", () => {
+  const learned = new Learned();
+  expect(learned.outputTokens("m", undefined)).toBe(512);
+  expect(learned.outputTokens("m", 100)).toBe(100);
+  learned.answered("m", 1000);
+  expect(learned.outputTokens("m", undefined)).toBe(1000);
+  learned.answered("m", 0);
+  expect(learned.outputTokens("m", undefined)).toBe(900);
+  expect(learned.outputTokens("other", undefined)).toBe(512);
+});
+
+test("ROUTE-06 sessions are kept apart by workspace, for a while, and their cache for a shorter one", () => {
+  const sessions = new Sessions();
+  sessions.served("ws_1", "s", { endpoint: "e", seenTokens: 700 }, 0);
+  expect(sessions.of("ws_1", "s", 4 * MINUTE_MS)).toEqual({ endpoint: "e", seenTokens: 700 });
+  expect(sessions.of("ws_1", "s", 6 * MINUTE_MS)).toEqual({ endpoint: "e", seenTokens: 0 });
+  expect(sessions.of("ws_1", "s", 61 * MINUTE_MS)).toBeUndefined();
+  expect(sessions.of("ws_2", "s", 0)).toBeUndefined();
+  expect(sessions.of("ws_1", "other", 0)).toBeUndefined();
+});
+
+describe("expected cost", () => {
+  const rates = (price: Parameters<typeof priceOf>[0]) => {
+    const found = unitRates(priceOf(price), new Map(), "EUR");
+    if (found === undefined) throw new Error("no rate");
+    return found;
+  };
+
+  test("ROUTE-02 cached input at its own rate, requests by the piece, further turns from the cache", () => {
+    const price = { input: "1", output: "4", cached: "0.1", perRequest: "0.001" };
+    // Nano-units: a million tokens at one euro is 1e9, so a token is 1000.
+    expect(expectedNanos(rates(price), 100, 0, 10, 0)).toBe(100 * 1000 + 10 * 4000 + 1_000_000);
+    expect(expectedNanos(rates(price), 100, 60, 10, 0)).toBe(40 * 1000 + 60 * 100 + 10 * 4000 + 1_000_000);
+    const second = (100 + 10) * 100 + 10 * 4000 + 1_000_000;
+    const third = (100 + 20) * 100 + 10 * 4000 + 1_000_000;
+    expect(expectedNanos(rates(price), 100, 0, 10, 2)).toBe(
+      expectedNanos(rates(price), 100, 0, 10, 0) + second + third,
+    );
+  });
+
+  test("ROUTE-02 a large context pays the rates of its tier", () => {
+    const tier = { aboveInputTokens: 1000, inputPer1mTokens: { digits: 3n, scale: 0 }, outputPer1mTokens: null };
+    const price = { ...priceOf({ input: "1", output: "2" }), tiers: [{ ...tier, cachedReadPer1mTokens: null }] };
+    const found = unitRates(price, new Map(), "EUR");
+    if (found === undefined) throw new Error("no rate");
+    expect(expectedNanos(found, 1000, 0, 10, 0)).toBe(1000 * 1000 + 10 * 2000);
+    expect(expectedNanos(found, 1001, 0, 10, 0)).toBe(1001 * 3000 + 10 * 2000);
+  });
+
+  test("a price in a currency without a rate has no place in the comparison", () => {
+    expect(unitRates(priceOf({ input: "1", currency: "XXX" }), new Map(), "EUR")).toBeUndefined();
+  });
+});
+
+test("the value at a place is the one that sorting would put there", () => {
+  fc.assert(
+    fc.property(fc.array(fc.double({ noNaN: true }), { minLength: 1, maxLength: 60 }), fc.nat(), (values, seed) => {
+      const place = seed % values.length;
+      const sorted = values.toSorted((a, b) => a - b);
+      expect(nthSmallest([...values], place) === sorted[place]).toBe(true);
+    }),
+  );
+});

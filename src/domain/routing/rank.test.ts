@@ -1,0 +1,294 @@
+import { describe, expect, test } from "vitest";
+import {
+  autoRoute,
+  endpointOf,
+  modelOf,
+  modelsOf,
+  planned,
+  providersOf,
+  qualityOf,
+  refusal,
+  requestOf,
+  worldOf,
+} from "../../../tests/support/routing.ts";
+import type { Wishes } from "../../language/canon/wishes.ts";
+import type { RouterSpec } from "../tenancy/router.ts";
+import { planAttempts } from "./plan.ts";
+
+/** Three models: one good and dear, one poor and cheap, one in between and fast. */
+function threeModels() {
+  const models = [
+    modelOf("acme/good", { quality: qualityOf(0.9) }),
+    modelOf("acme/cheap", { quality: qualityOf(0.3) }),
+    modelOf("acme/fast", { quality: qualityOf(0.5) }),
+  ];
+  const world = worldOf(
+    [
+      endpointOf({ provider: "good", model: "acme/good", price: "10" }),
+      endpointOf({ provider: "cheap", model: "acme/cheap", price: "0.1" }),
+      endpointOf({ provider: "fast", model: "acme/fast", price: "6" }),
+    ],
+    { models },
+  );
+  world.measured("good", { firstByteMs: 900, totalMs: 9000, outputTokens: 100 });
+  world.measured("cheap", { firstByteMs: 900, totalMs: 9000, outputTokens: 100 });
+  world.measured("fast", { firstByteMs: 10, totalMs: 110, outputTokens: 100 });
+  return world;
+}
+
+const choose = (spec: Partial<RouterSpec>, wishes?: Wishes) =>
+  providersOf(planned(requestOf({ route: autoRoute(spec), wishes }), threeModels()));
+
+describe("scores", () => {
+  test("ROUTE-02 the workspace's weights decide which of quality, cost and latency wins", () => {
+    expect(choose({ weights: { quality: 1, cost: 0, latency: 0 } })).toEqual(["good", "fast", "cheap"]);
+    expect(choose({ weights: { quality: 0, cost: 1, latency: 0 } })).toEqual(["cheap", "fast", "good"]);
+    expect(choose({ weights: { quality: 0, cost: 0, latency: 1 } })).toEqual(["fast", "cheap", "good"]);
+    expect(choose({ weights: { quality: 10, cost: 1, latency: 1 } })[0]).toBe("good");
+  });
+
+  test("ROUTE-02 parts go from 0 for the worst of the pool to 1 for the best, and the figures behind them are kept", () => {
+    const request = requestOf({ route: autoRoute({ weights: { quality: 2, cost: 1, latency: 1 } }) });
+    const { candidates, weights, router } = planned(request, threeModels()).decision();
+    const good = candidates.find(({ provider }) => provider === "good")?.scores;
+    expect(good).toEqual({
+      quality: 1,
+      cost: 0,
+      latency: 0,
+      total: 0.5,
+      quality_score: 0.9,
+      // A thousand tokens of input and 512 of output at ten euros a million.
+      expected_cost_nanos: 15_120_000,
+      expected_latency_ms: 900 + 81 * 512,
+      expected_output_tokens: 512,
+    });
+    const cheap = candidates.find(({ provider }) => provider === "cheap")?.scores;
+    expect(cheap).toMatchObject({ quality: 0, cost: 1, latency: 0, total: 0.25 });
+    expect([weights, router]).toEqual([
+      { quality: 2, cost: 1, latency: 1 },
+      { slug: "auto", version: 3 },
+    ]);
+  });
+
+  test("ROUTE-06 cost_tier bends the weights: low towards cost, high towards quality", () => {
+    const weights = { quality: 1, cost: 1, latency: 0 };
+    expect(choose({ weights }, { costTier: "low" })[0]).toBe("cheap");
+    expect(choose({ weights }, { costTier: "high" })[0]).toBe("good");
+    const request = (costTier: "low" | "medium" | "high") =>
+      planned(requestOf({ route: autoRoute({ weights }), wishes: { costTier } }), threeModels()).decision().weights;
+    expect(request("low")).toEqual({ quality: 0.5, cost: 3, latency: 0 });
+    expect(request("medium")).toEqual(weights);
+    expect(request("high")).toEqual({ quality: 3, cost: 0.5, latency: 0 });
+  });
+
+  test("ROUTE-09 an unknown quality scores as the pool's lower quartile and fails any floor, however low", () => {
+    const scores = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8];
+    const models = [
+      ...scores.map((score) => modelOf(`acme/q${score}`, { quality: qualityOf(score) })),
+      modelOf("acme/unknown"),
+    ];
+    const world = worldOf(
+      models.map(({ id }) => endpointOf({ provider: "a", model: id })),
+      { models },
+    );
+    const quality = (spec: Partial<RouterSpec>) =>
+      planned(requestOf({ route: autoRoute(spec) }), world)
+        .decision()
+        .candidates.find(({ model }) => model === "acme/unknown");
+    // The third of eight, between 0.1 and 0.8.
+    expect(quality({})?.scores?.["quality"]).toBeCloseTo(0.2 / 0.7, 4);
+    expect(quality({})?.scores).not.toHaveProperty("quality_score");
+    expect(quality({ qualityFloor: 0 })).toMatchObject({
+      outcome: "excluded",
+      reason: "quality_floor: its quality is not known, the floor is 0",
+    });
+    const kept = planned(requestOf({ route: autoRoute({ qualityFloor: 0.6 }) }), world);
+    expect(modelsOf(kept).sort()).toEqual(["acme/q0.6", "acme/q0.7", "acme/q0.8"]);
+    const nothing = refusal(requestOf({ route: autoRoute({ qualityFloor: 0.9 }) }), world);
+    expect([nothing.code, nothing.message]).toEqual([
+      "no_eligible_endpoint",
+      expect.stringContaining("quality floor of the router"),
+    ]);
+  });
+
+  test("ROUTE-02 an endpoint that was never measured counts as the pool's median", () => {
+    const world = worldOf(["a", "b", "c", "new"].map((provider) => endpointOf({ provider })));
+    for (const [provider, totalMs] of [
+      ["a", 100],
+      ["b", 300],
+      ["c", 900],
+    ] as const)
+      world.measured(provider, { firstByteMs: 0, totalMs, outputTokens: 512 });
+    const weights = { quality: 0, cost: 0, latency: 1 };
+    const plan = planned(requestOf({ route: autoRoute({ weights }) }), world);
+    expect(providersOf(plan)).toEqual(["a", "b", "new", "c"]);
+    const unmeasured = plan.decision().candidates.find(({ provider }) => provider === "new")?.scores;
+    expect(unmeasured?.["latency"]).toBe(0.75);
+    expect(unmeasured).not.toHaveProperty("expected_latency_ms");
+  });
+
+  test("ROUTE-02 expected output is learned per model, bounded by max_tokens, and moves the order", () => {
+    // Cheap to read, dear to write against the other way round.
+    const world = worldOf([
+      endpointOf({ provider: "reader", model: "acme/reader", price: { input: "0.1", output: "10" } }),
+      endpointOf({ provider: "writer", model: "acme/writer", price: { input: "1", output: "1" } }),
+    ]);
+    const cost = { weights: { quality: 0, cost: 1, latency: 0 } };
+    const first = (maxOutputTokens?: number) => {
+      const demand = { needs: [], parameters: [], inputTokens: 1000, maxOutputTokens };
+      return providersOf(planned(requestOf({ route: autoRoute(cost), demand }), world))[0];
+    };
+    expect(first()).toBe("writer");
+    expect(first(10)).toBe("reader");
+    for (let turn = 0; turn < 60; turn += 1) world.learned.answered("acme/reader", 5);
+    expect(first()).toBe("reader");
+  });
+
+  test("the same request in the same world gives the same plan", () => {
+    const request = requestOf({ route: autoRoute() });
+    const world = threeModels();
+    expect(planned(request, world).decision()).toEqual(planned(request, world).decision());
+  });
+
+  test("a pool larger than the shortlist is planned best first, and all of it is in the decision, in the same order", () => {
+    const models = Array.from({ length: 100 }, (_, index) =>
+      modelOf(`acme/m${index}`, { quality: qualityOf(((index * 37) % 100) / 100) }),
+    );
+    const world = worldOf(
+      models.map(({ id }) => endpointOf({ provider: "a", model: id })),
+      { models },
+    );
+    const plan = planned(requestOf({ route: autoRoute({ weights: { quality: 1, cost: 0, latency: 0 } }) }), world);
+    const byQuality = models.toSorted((a, b) => (b.quality?.score ?? 0) - (a.quality?.score ?? 0)).map(({ id }) => id);
+    expect(modelsOf(plan)).toEqual(byQuality.slice(0, 32));
+    expect(plan.decision().candidates.map(({ model }) => model)).toEqual(byQuality);
+  });
+});
+
+describe("a router's fallbacks", () => {
+  const world = () =>
+    worldOf(
+      ["a", "b", "c", "d", "e", "f"]
+        .map((provider) => endpointOf({ provider }))
+        .concat([
+          endpointOf({ provider: "x", model: "acme/second", price: "9" }),
+          endpointOf({ provider: "y", model: "acme/last", price: "0.01" }),
+          endpointOf({ provider: "us", model: "acme/last", price: "0.001", sovereignty: { level: "L0" } }),
+        ]),
+      { attemptsMax: 5 },
+    );
+
+  test("ROUTE-01 they come after the pool, in their own order, through the same filters, and within the attempts", () => {
+    const route = autoRoute({ models: ["acme/one"], fallback: ["acme/second", "acme/last"], floor: "L2" });
+    const request = { ...requestOf({ route }), policy: { ...requestOf().policy, floor: "L2" as const } };
+    const plan = planned(request, world());
+    // Two of five attempts are kept for them, although the pool could use them all.
+    expect(providersOf(plan)).toEqual(["a", "b", "c", "x", "y", "d", "e", "f"]);
+    const reasons = plan.decision().candidates.map(({ provider, reason }) => `${provider}: ${reason}`);
+    expect(reasons).toContain("x: choice 4, fallback");
+    expect(reasons).toContain("us: sovereignty_floor_not_met: level L0 is below the floor L2");
+  });
+
+  test("ROUTE-01 a fallback is not part of the pool, unless the router names it there too", () => {
+    const cost = { weights: { quality: 0, cost: 1, latency: 0 } };
+    const free = planned(requestOf({ route: autoRoute({ ...cost, fallback: ["acme/last"] }) }), world());
+    expect(providersOf(free).indexOf("us")).toBeGreaterThan(1);
+    const both = autoRoute({ ...cost, models: ["acme/one", "acme/last"], fallback: ["acme/last"] });
+    expect(providersOf(planned(requestOf({ route: both }), world()))[0]).toBe("us");
+  });
+
+  test("ROUTE-01 when nothing of the pool is left they are what is tried", () => {
+    const route = autoRoute({ models: ["acme/one"], fallback: ["acme/second"] });
+    const request = requestOf({
+      route,
+      policy: { ...requestOf().policy, blockedProviders: ["a", "b", "c", "d", "e", "f"] },
+    });
+    const plan = planned(request, world());
+    expect([providersOf(plan), plan.reason]).toEqual([["x"], expect.stringContaining("fallback of the router")]);
+  });
+});
+
+describe("sessions", () => {
+  const twoPrices = () =>
+    worldOf([
+      endpointOf({ provider: "cheap", price: { input: "1", output: "1", cached: "0.9" } }),
+      endpointOf({ provider: "dear", price: { input: "2", output: "1", cached: "0.1" } }),
+    ]);
+  const session = { endpoint: "dear:eu:acme/one", seenTokens: 10_000 };
+
+  test("ROUTE-06 a conversation goes to the endpoint that served it, and the decision says so", () => {
+    const plan = planned(requestOf({ session, wishes: { sessionId: "s" } }), twoPrices());
+    expect(providersOf(plan)).toEqual(["dear", "cheap"]);
+    expect(plan.reason).toContain("where its session was served before");
+    expect(plan.decision().session).toEqual({ endpoint: "dear:eu:acme/one", tokens: 10_000, use: "first" });
+    expect(plan.decision().candidates[0]?.scores).toMatchObject({ cached_tokens: 1000 });
+  });
+
+  test("ROUTE-06 not when the endpoint is no longer eligible, or set aside", () => {
+    const blocked = { ...requestOf().policy, blockedProviders: ["dear"] };
+    const plan = planned(requestOf({ session, policy: blocked }), twoPrices());
+    expect([providersOf(plan), plan.decision().session?.use]).toEqual([["cheap"], "not_eligible"]);
+    const aside = {
+      ...twoPrices(),
+      breakers: { standingOf: (id: string) => (id.startsWith("dear") ? "aside" : "in") },
+    };
+    expect(providersOf(planned(requestOf({ session }), { ...aside, breakers: { standingOf: asideDear } }))).toEqual([
+      "cheap",
+      "dear",
+    ]);
+  });
+
+  test("ROUTE-06 with no turn left only the cheaper cached input counts", () => {
+    // 1000 tokens of input, 10 of output: cached they cost 0.1 a token at the dear one, fresh 1 at the cheap one.
+    const demand = { needs: [], parameters: [], inputTokens: 1000, maxOutputTokens: 10 };
+    const last = { sessionId: "s", remainingTurns: 0 };
+    expect(providersOf(planned(requestOf({ session, demand, wishes: last }), twoPrices()))[0]).toBe("dear");
+    const forgotten = { ...session, seenTokens: 0 };
+    const plan = planned(requestOf({ session: forgotten, demand, wishes: last }), twoPrices());
+    expect([providersOf(plan)[0], plan.decision().session?.use]).toEqual(["cheap", "weighed"]);
+  });
+
+  test("ROUTE-06 remaining_turns adds their cost, so that an endpoint with a cheap cache wins a long conversation", () => {
+    const first = (remainingTurns?: number) =>
+      providersOf(
+        planned(requestOf({ wishes: remainingTurns === undefined ? {} : { remainingTurns } }), twoPrices()),
+      )[0];
+    expect(first()).toBe("cheap");
+    expect(first(0)).toBe("cheap");
+    expect(first(20)).toBe("dear");
+    expect(first(Number.MAX_SAFE_INTEGER)).toBe("dear");
+  });
+});
+
+const asideDear = (id: string) => (id.startsWith("dear") ? ("aside" as const) : ("in" as const));
+
+describe("endpoints that are set aside", () => {
+  test("ROUTE-05 they are tried last and never removed; one that may be probed keeps its place", () => {
+    const endpoints = ["a", "b", "c"].map((provider) => endpointOf({ provider }));
+    const plan = planned(requestOf(), worldOf(endpoints, { standings: { a: "aside", b: "probe" } }));
+    expect(providersOf(plan)).toEqual(["b", "c", "a"]);
+    expect(plan.decision().candidates.map(({ reason }) => reason)).toEqual([
+      "choice 1, may be probed",
+      "choice 2",
+      "choice 3, set aside after failures",
+    ]);
+    const all = planned(requestOf(), worldOf(endpoints, { standings: { a: "aside", b: "aside", c: "aside" } }));
+    expect(providersOf(all)).toEqual(["a", "b", "c"]);
+    expect(all.reason).toContain("all of them are set aside");
+  });
+
+  test("ROUTE-05 a fallback that works goes before a choice that is set aside", () => {
+    const world = worldOf([endpointOf({ provider: "a" }), endpointOf({ provider: "x", model: "acme/second" })], {
+      standings: { a: "aside" },
+    });
+    const route = autoRoute({ models: ["acme/one"], fallback: ["acme/second"] });
+    expect(providersOf(planned(requestOf({ route }), world))).toEqual(["x", "a"]);
+  });
+});
+
+test("X-Svc-Route-Reason is one line that a header can carry", () => {
+  for (const route of [autoRoute(), requestOf().route]) {
+    const plan = planAttempts(requestOf({ route }), worldOf([endpointOf({ provider: "a" })]));
+    if (plan.is === "planned") expect(plan.reason).toMatch(/^[\x20-\x7e]{1,200}$/);
+  }
+});
