@@ -113,7 +113,8 @@ describe("the life of a workspace, as an operator types it", { timeout: 120_000 
     expect(rotated["key"]).not.toBe(made["key"]);
     expect(await json("key", "revoke", id)).toMatchObject({ state: "revoked" });
     const waiting = await json("key", "create", "shop", "--personal", "ada@example.eu");
-    expect(waiting).toMatchObject({ state: "pending", prefix: "sk_svc_user_live_", environment: "live" });
+    expect(waiting).toMatchObject({ prefix: "sk_svc_user_live_", environment: "live" });
+    expect(await json("key", "show", String(waiting["id"]))).toMatchObject({ state: "pending" });
     expect(await json("key", "approve", String(waiting["id"]))).toMatchObject({ state: "active" });
     expect(await json("member", "remove", "shop", "ada@example.eu")).toMatchObject({ revoked_keys: [waiting["id"]] });
     const { data } = await json("key", "list", "shop");

@@ -2,11 +2,15 @@
 export type Flag = {
   /** As commander writes it: `--rpm <n>`. */
   readonly flags: string;
-  /** The field of the body or query it fills. */
+  /** The field of the body or query it fills; `policy.floor` is a field inside another, WHOLE_BODY all of them. */
   readonly field: string;
   readonly says: string;
   readonly read?: (text: string) => unknown;
+  /** The command makes no sense without it. */
+  readonly needed?: "always";
 };
+
+export const WHOLE_BODY = "*";
 
 export type Positional = { readonly name: string; readonly read?: (text: string) => unknown };
 
@@ -21,7 +25,7 @@ export type View =
   | { readonly is: "record_with_tables"; readonly tables: readonly { at: string; columns: readonly Column[] }[] };
 
 export type Call = {
-  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** `{name}` is filled from the argument of that name; the other arguments go where the flags go. */
   readonly path: string;
   readonly sends: "body" | "query" | "nothing";

@@ -1,9 +1,12 @@
 import { CommanderError } from "commander";
 import { describe, expect, test } from "vitest";
+import { z } from "zod";
 import { MANAGE_ROUTES } from "../contract/routes-manage.ts";
-import { optionName } from "./command.ts";
+import { optionName, WHOLE_BODY } from "./command.ts";
 import { buildProgram } from "./program.ts";
+import { fieldsOf } from "./run-api.ts";
 import { API_COMMANDS } from "./table.ts";
+import { LIFTED } from "./values.ts";
 
 /** What commander says when it refuses; nothing has been sent then. */
 async function refusal(args: readonly string[]): Promise<{ error: unknown; said: string }> {
@@ -37,6 +40,10 @@ describe("typed wrongly", () => {
     [["policy", "set", "demo"], "at least one"],
     [["policy", "set", "demo", "--floor", "L5"], "L4"],
     [["policy", "set", "demo", "--no-training"], "--no-training"],
+    [["key", "set", "key_x", "--floor", "L9"], "L4"],
+    [["key", "create", "demo", "--zdr", "yes"], "on or off"],
+    [["router", "put", "demo", "cheap"], "--file"],
+    [["router", "restore", "demo", "cheap", "first"], "whole number"],
     [["wallet", "credit", "demo", "-5"], "positive"],
     [["wallet", "credit", "demo", "0"], "positive"],
     [["wallet", "credit", "demo", "1.0000000001"], "9 places"],
@@ -60,8 +67,32 @@ test("every command calls a route of the management API, with fields that the ro
     const fields = command.flags.map((flag) => flag.field);
     const taken = sends === "query" ? route?.query : route?.body;
     expect(taken, command.words).toBeDefined();
-    for (const field of fields) expect(taken, `${command.words} ${field}`).toHaveProperty(["shape", field]);
+    for (const field of fields)
+      if (field !== WHOLE_BODY) expect(takes(taken, field.split(".")), `${command.words} ${field}`).toBe(true);
   }
+});
+
+/** Whether a schema has a field, or a field inside one. */
+function takes(schema: unknown, [name, ...inner]: readonly string[]): boolean {
+  if (name === undefined) return true;
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable)
+    return takes(schema.unwrap(), [name, ...inner]);
+  return schema instanceof z.ZodObject && name in schema.shape && takes(schema.shape[name], inner);
+}
+
+test("a flag can fill a field inside another, or the whole body", () => {
+  const flags = [
+    { flags: "--floor <l>", field: "policy.floor", says: "" },
+    { flags: "--zdr <z>", field: "policy.zero_data_retention", says: "" },
+    { flags: "--rpm <n>", field: "rpm", says: "" },
+    { flags: "--file <f>", field: WHOLE_BODY, says: "" },
+  ];
+  const options = { floor: LIFTED, zdr: true, rpm: 5, file: { models: ["a/b"] } };
+  expect(fieldsOf(flags, options)).toEqual({
+    policy: { floor: null, zero_data_retention: true },
+    rpm: 5,
+    models: ["a/b"],
+  });
 });
 
 function shape(path: string): string {

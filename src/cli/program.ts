@@ -9,6 +9,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   key: "API keys",
   wallet: "money of a workspace",
   policy: "what a workspace demands of providers",
+  router: "named choices between models, and what they would decide",
   log: "the request log",
   provider: "inference providers",
   audit: "who changed what",
@@ -99,8 +100,8 @@ function addApi(command: Command, spec: ApiCommand, bind: Bind): void {
   });
 }
 
-function optionOf({ flags, says, read }: Flag): Option {
-  const option = new Option(flags, says);
+function optionOf({ flags, says, read, needed }: Flag): Option {
+  const option = new Option(flags, says).makeOptionMandatory(needed === "always");
   // `--no-training on` takes a value: it is a flag of its own, not the negation of `--training`.
   option.negate = false;
   return read === undefined ? option : option.argParser(read);

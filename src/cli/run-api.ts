@@ -1,6 +1,14 @@
-import type { JsonObject } from "../kit/json.ts";
+import { isJsonObject, type JsonObject } from "../kit/json.ts";
 import { type Client, makeClient } from "./client.ts";
-import { type ApiCommand, CliError, type Flag, type Invocation, optionName, type Positional } from "./command.ts";
+import {
+  type ApiCommand,
+  CliError,
+  type Flag,
+  type Invocation,
+  optionName,
+  type Positional,
+  WHOLE_BODY,
+} from "./command.ts";
 import { asText, rowsAt } from "./print.ts";
 import { LIFTED } from "./values.ts";
 
@@ -46,8 +54,13 @@ export function fillPath(template: string, named: readonly Positional[], args: r
 export function fieldsOf(flags: readonly Flag[], options: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const fields: Record<string, unknown> = {};
   for (const flag of flags) {
-    const value = options[optionName(flag.flags)];
-    if (value !== undefined) fields[flag.field] = value === LIFTED ? null : value;
+    const said = options[optionName(flag.flags)];
+    if (said === undefined) continue;
+    const value = said === LIFTED ? null : said;
+    const [name = "", inner] = flag.field.split(".");
+    if (flag.field === WHOLE_BODY) Object.assign(fields, value);
+    else if (inner === undefined) fields[name] = value;
+    else fields[name] = { ...(isJsonObject(fields[name]) ? fields[name] : {}), [inner]: value };
   }
   return fields;
 }

@@ -1,16 +1,7 @@
-import type { ApiCommand, Column, Flag } from "./command.ts";
+import type { ApiCommand, Flag } from "./command.ts";
+import { columns, page, READ, RECORD, WORKSPACE } from "./rows.ts";
+import { routerCommands } from "./table-routers.ts";
 import { amount, duration, list, oneOf, onOff, orLift, time, wholeNumber } from "./values.ts";
-
-const columns = (...names: string[]): Column[] => names.map((at) => ({ title: at.replaceAll("_", " "), at }));
-
-const RECORD = { is: "record" } as const;
-const WORKSPACE = { name: "workspace" } as const;
-const READ = { flags: [], bare: "send", pages: "one", view: RECORD } as const;
-
-const page: Flag[] = [
-  { flags: "--limit <n>", field: "limit", says: "rows on the page, up to 1000", read: wholeNumber(1, 1000) },
-  { flags: "--cursor <cursor>", field: "cursor", says: "`next` of the page before" },
-];
 
 export const logFilters: Flag[] = [
   { flags: "--key <id>", field: "key", says: "only this key" },
@@ -21,6 +12,20 @@ export const logFilters: Flag[] = [
   { flags: "--status <status>", field: "status", says: "only this HTTP status", read: wholeNumber(100, 599) },
   { flags: "--since <time>", field: "since", says: "from this time on (ISO 8601)", read: time },
   { flags: "--until <time>", field: "until", says: "before this time (ISO 8601)", read: time },
+];
+
+const policySettings: Flag[] = [
+  {
+    flags: "--floor <level>",
+    field: "floor",
+    says: "least sovereignty level: none, L0 to L4",
+    read: orLift(oneOf("none", "L0", "L1", "L2", "L3", "L4")),
+  },
+  { flags: "--countries <codes>", field: "countries", says: "allowed compute countries, by commas", read: list },
+  { flags: "--zdr <on|off>", field: "zero_data_retention", says: "demand zero data retention", read: onOff },
+  { flags: "--no-training <on|off>", field: "no_training", says: "demand no training on the data", read: onOff },
+  { flags: "--block <providers>", field: "blocked_providers", says: "blocked providers, by commas", read: list },
+  { flags: "--allow-models <models>", field: "allowed_models", says: "allowed models, by commas", read: list },
 ];
 
 const keySettings: Flag[] = [
@@ -44,6 +49,8 @@ const keySettings: Flag[] = [
     says: "requests a minute, 1 to 1000000; empty: the default",
     read: orLift(wholeNumber(1, 1_000_000)),
   },
+  // What the key demands on top of its workspace.
+  ...policySettings.map((flag) => ({ ...flag, field: `policy.${flag.field}` })),
 ];
 
 const workspaceCommands: ApiCommand[] = [
@@ -154,7 +161,18 @@ const keyCommands: ApiCommand[] = [
     pages: "all",
     view: {
       is: "table",
-      columns: columns("id", "name", "prefix", "state", "member", "scopes", "rpm", "expires_at", "created_at"),
+      columns: columns(
+        "id",
+        "name",
+        "prefix",
+        "state",
+        "member",
+        "scopes",
+        "rpm",
+        "policy",
+        "expires_at",
+        "created_at",
+      ),
     },
   },
   {
@@ -242,19 +260,7 @@ const moneyAndPolicyCommands: ApiCommand[] = [
     words: "policy set",
     says: "change the policy; what is not named stays, an empty string clears a list",
     args: [WORKSPACE],
-    flags: [
-      {
-        flags: "--floor <level>",
-        field: "floor",
-        says: "least sovereignty level: none, L0 to L4",
-        read: oneOf("none", "L0", "L1", "L2", "L3", "L4"),
-      },
-      { flags: "--countries <codes>", field: "countries", says: "allowed compute countries, by commas", read: list },
-      { flags: "--zdr <on|off>", field: "zero_data_retention", says: "demand zero data retention", read: onOff },
-      { flags: "--no-training <on|off>", field: "no_training", says: "demand no training on the data", read: onOff },
-      { flags: "--block <providers>", field: "blocked_providers", says: "blocked providers, by commas", read: list },
-      { flags: "--allow-models <models>", field: "allowed_models", says: "allowed models, by commas", read: list },
-    ],
+    flags: policySettings,
     call: { method: "PATCH", path: "/manage/workspaces/{workspace}/policy", sends: "body" },
     bare: "refuse",
     pages: "one",
@@ -327,5 +333,6 @@ export const API_COMMANDS: readonly ApiCommand[] = [
   ...workspaceCommands,
   ...keyCommands,
   ...moneyAndPolicyCommands,
+  ...routerCommands,
   ...operationCommands,
 ];

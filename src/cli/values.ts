@@ -1,6 +1,9 @@
+import { readFileSync } from "node:fs";
 import { InvalidArgumentError } from "commander";
+import { type JsonObject, parseJsonText } from "../kit/json.ts";
 import { parseNanos } from "../kit/money.ts";
 import { parseDurationMs, parseTimeMs } from "../kit/time.ts";
+import { CliError } from "./command.ts";
 
 /** Readers of typed values: each answers what the management API takes, or says what to write. */
 
@@ -51,6 +54,23 @@ export function amount(text: string): string {
   if (nanos === undefined || nanos <= 0n)
     throw new InvalidArgumentError("Write a positive decimal with at most 9 places, such as 12.50.");
   return text;
+}
+
+const STDIN = 0;
+
+/** The JSON object in a file; `-` is standard input. */
+export function jsonFile(file: string): JsonObject {
+  const parsed = parseJsonText(textOf(file));
+  if ("problem" in parsed) throw new CliError(`${file}: write one JSON object: ${parsed.problem}.`);
+  return parsed.value;
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file === "-" ? STDIN : file, "utf8");
+  } catch (error) {
+    throw new CliError(`${file} cannot be read (${error instanceof Error ? error.message : String(error)}).`);
+  }
 }
 
 /** Stands for null, which commander does not hand on. */

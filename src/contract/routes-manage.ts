@@ -281,9 +281,4 @@ const recordRoutes = [
 ];
 
 /** The management API: everything an operator can do, used by the command line and the portal alike. */
-export const MANAGE_ROUTES: readonly Route[] = [
-  ...workspaceRoutes,
-  ...keyRoutes,
-  ...ROUTING_ROUTES,
-  ...recordRoutes,
-];
+export const MANAGE_ROUTES: readonly Route[] = [...workspaceRoutes, ...keyRoutes, ...ROUTING_ROUTES, ...recordRoutes];

@@ -5,6 +5,7 @@ import { logHandlers } from "./log.ts";
 import { memberHandlers } from "./members.ts";
 import { operationHandlers } from "./operation.ts";
 import { policyHandlers } from "./policies.ts";
+import { routerHandlers } from "./routers.ts";
 import { walletHandlers } from "./wallets.ts";
 import { workspaceHandlers } from "./workspaces.ts";
 
@@ -16,6 +17,7 @@ export function manageHandlers(deps: ManageDeps): Record<string, Handler> {
     ...memberHandlers(room),
     ...keyHandlers(room),
     ...policyHandlers(room),
+    ...routerHandlers(room),
     ...walletHandlers(room),
     ...logHandlers(room),
     ...operationHandlers(room),

@@ -45,7 +45,7 @@ export function keyHandlers(room: Room): Record<string, Handler> {
           name: name ?? `${environment ?? "live"} key`,
           environment: environment ?? "live",
           personal: member ?? null,
-          settings: settingsOf(settings),
+          settings: settingsOf(settings, room.snapshot()),
         }),
       );
       return { status: 201, json: issuedView(key, secret) };
@@ -54,7 +54,7 @@ export function keyHandlers(room: Room): Record<string, Handler> {
     manageChangeKey: whole(async (exchange) => {
       findKey(room, exchange.params["id"]);
       const { name, ...settings } = await readBody(exchange, KeyPatch);
-      const change = { ...settingsOf(settings), ...(name === undefined ? {} : { name }) };
+      const change = { ...settingsOf(settings, room.snapshot()), ...(name === undefined ? {} : { name }) };
       return changing(exchange, (key) => changeKey(room, key, change));
     }),
     manageRotateKey: whole(async (exchange) => {

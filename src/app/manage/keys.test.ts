@@ -43,7 +43,7 @@ describe("creating", () => {
 
   test("KEY-02 only the digest of a key is kept, and no later answer shows the key", async () => {
     const issued = await create({ name: "once" });
-    expect(Object.keys(issued)).toEqual(["id", "key", "prefix", "name", "environment", "expires_at", "state"]);
+    expect(Object.keys(issued)).toEqual(["id", "key", "prefix", "name", "environment", "expires_at"]);
     const secret = String(issued["key"]);
     const { keys } = await room.store.tenancy.loadAll();
     expect(keys.find((key) => key.id === issued["id"])?.digest).toBe(digestOf(secret));
@@ -80,6 +80,47 @@ describe("creating", () => {
     expect(stored?.version).toBe(2);
   });
 
+  test("POL-01 a key has a policy of its own: what is not named stays, null and empty lists lift", async () => {
+    const issued = await create({ policy: { floor: "L3", countries: ["de"], no_training: true } });
+    const params = { id: String(issued["id"]) };
+    const shown = {
+      floor: "L3",
+      countries: ["DE"],
+      zero_data_retention: false,
+      no_training: true,
+      blocked_providers: [],
+      allowed_models: null,
+    };
+    expect((await show(issued["id"]))["policy"]).toEqual(shown);
+    const change = (policy: unknown) => room.ask("manageChangeKey", { params, body: { policy } });
+    const changed = await change({ countries: [], zero_data_retention: true, blocked_providers: ["sandbox-us"] });
+    expect(changed["policy"]).toEqual({
+      ...shown,
+      countries: null,
+      zero_data_retention: true,
+      blocked_providers: ["sandbox-us"],
+    });
+    const stored = (await room.store.tenancy.loadAll()).keys.find((key) => key.id === issued["id"]);
+    expect(stored).toEqual(room.directory.key(String(issued["id"])));
+    // Nothing of it stays behind, so that a key without demands costs the request path nothing.
+    const off = { floor: "none", zero_data_retention: false, no_training: false, blocked_providers: null };
+    expect((await change(off))["policy"]).toBeNull();
+    expect(room.directory.key(String(issued["id"]))?.policy).toBeNull();
+    await change({ floor: "L1" });
+    room.wait(1);
+    expect((await change(null))["policy"]).toBeNull();
+    const { data } = await room.ask("manageListAudit", { query: "limit=1" });
+    expect(data).toMatchObject([
+      { action: "key.change", detail: { policy: { before: { floor: "L1" }, after: null } } },
+    ]);
+  });
+
+  test("a change of other settings leaves a key's policy alone", async () => {
+    const issued = await create({ policy: { floor: "L1" } });
+    const changed = await room.ask("manageChangeKey", { params: { id: String(issued["id"]) }, body: { rpm: 5 } });
+    expect(changed).toMatchObject({ rpm: 5, policy: { floor: "L1" } });
+  });
+
   test.each([
     [{ rpm: 0 }, "rpm"],
     [{ rpm: 1_000_001 }, "rpm"],
@@ -93,6 +134,10 @@ describe("creating", () => {
     [{ expires_at: 5 }, "expires_at"],
     [{ name: "" }, "name"],
     [{ name: "a\u001b[31m" }, "name"],
+    [{ policy: { floor: "L5" } }, "policy.floor"],
+    [{ policy: { countries: ["UK"] } }, "policy.countries"],
+    [{ policy: { blocked_providers: ["nobody"] } }, "policy.blocked_providers"],
+    [{ policy: { allowed_models: ["acme/none"] } }, "policy.allowed_models"],
   ])("a bad value %j is refused with its name", async (body, param) => {
     const refused = await room.refusal("manageCreateKey", { params: { workspace: "lab" }, body });
     expect([refused.status, refused.code, refused.param]).toEqual([400, "invalid_value", param]);
@@ -115,6 +160,7 @@ describe("rotating", () => {
       ip_allowlist: ["10.1.0.0/16"],
       rpm: 77,
       expires_at,
+      policy: { floor: "L2" },
     });
     const issued = await rotate(old["id"]);
     expect(issued["key"]).not.toBe(old["key"]);
@@ -126,6 +172,7 @@ describe("rotating", () => {
       scopes: ["inference:chat"],
       ip_allowlist: ["10.1.0.0/16"],
       rpm: 77,
+      policy: { floor: "L2", countries: null },
       expires_at,
       rotated_from: old["id"],
     });
@@ -239,7 +286,7 @@ describe("personal keys", () => {
   test("KEY-07 with approval required they wait as pending and work once approved", async () => {
     await policy({ personal_keys: true, approval: true });
     const issued = await create(ada);
-    expect(issued["state"]).toBe("pending");
+    expect((await show(issued["id"]))["state"]).toBe("pending");
     expect(standing(issued["key"])).toBe("invalid");
     const params = { id: String(issued["id"]) };
     expect((await room.ask("manageApproveKey", { params }))["state"]).toBe("active");

@@ -3,9 +3,9 @@ import { type ApiKey, type Environment, KEY_PREFIXES, type KeyKind } from "../..
 import type { Member, Workspace } from "../../domain/tenancy/workspace.ts";
 import { digestOf, randomToken } from "../../kit/secret.ts";
 import { findWorkspace, short, type TenancyDeps, writeAudit } from "./deps.ts";
-import { type KeySettings, OPEN_SETTINGS } from "./key-settings.ts";
+import { type KeySettings, keyPolicyAfter, OPEN_SETTINGS } from "./key-settings.ts";
 import { memberByEmail } from "./members.ts";
-import { stateNow } from "./views.ts";
+import { keysPolicyView, stateNow } from "./views.ts";
 
 export const GRACE_DEFAULT_MS = 7 * 86_400_000;
 
@@ -26,6 +26,7 @@ export async function createKey(deps: TenancyDeps, workspace: Workspace, said: N
   const issued = mint(deps, {
     ...OPEN_SETTINGS,
     ...said.settings,
+    policy: keyPolicyAfter(null, said.settings?.policy ?? null),
     workspaceId: workspace.id,
     memberId: owner?.id ?? null,
     name: said.name,
@@ -39,7 +40,13 @@ export async function createKey(deps: TenancyDeps, workspace: Workspace, said: N
     action: "key.create",
     workspaceId: workspace.id,
     target: issued.key.id,
-    detail: { name: said.name, environment: said.environment, member: owner?.email ?? null, state: issued.key.state },
+    detail: {
+      name: said.name,
+      environment: said.environment,
+      member: owner?.email ?? null,
+      state: issued.key.state,
+      ...(issued.key.policy === null ? {} : { policy: keysPolicyView(issued.key) }),
+    },
   });
   return issued;
 }
@@ -149,13 +156,19 @@ export type KeyChange = Partial<KeySettings> & { readonly name?: string };
 export async function changeKey(deps: TenancyDeps, key: ApiKey, change: KeyChange): Promise<ApiKey> {
   if (key.state === "revoked")
     throw fault("conflict", { message: `Key ${key.id} is revoked and cannot be changed. Create a new key instead.` });
-  const changed: ApiKey = { ...key, ...change, version: key.version + 1 };
+  const policy = change.policy === undefined ? key.policy : keyPolicyAfter(key.policy, change.policy);
+  const changed: ApiKey = { ...key, ...change, policy, version: key.version + 1 };
   await keep(deps, [changed]);
   await writeAudit(deps, {
     action: "key.change",
     workspaceId: key.workspaceId,
     target: key.id,
-    detail: { changed: Object.keys(change) },
+    detail: {
+      changed: Object.keys(change),
+      ...(change.policy === undefined
+        ? {}
+        : { policy: { before: keysPolicyView(key), after: keysPolicyView(changed) } }),
+    },
   });
   return changed;
 }

@@ -10,32 +10,31 @@ import { policyView } from "./views.ts";
 
 type Said = z.infer<typeof PolicyPatch>;
 
-/** Only what was named; `none`, null and the empty list lift a rule. */
-export function policyChange(said: Said, snapshot: Snapshot): Partial<Policy> {
+/** Only what was named; `none`, null and the empty list lift a rule. `at` is where the fields stand in the body. */
+export function policyChange(said: Said, snapshot: Snapshot, at = ""): Partial<Policy> {
   const { floor, countries, blocked_providers, allowed_models } = said;
   return {
     ...(floor === undefined ? {} : { floor: floor === "none" ? null : floor }),
-    ...(countries === undefined ? {} : { countries: orNull(countriesOf(countries ?? [])) }),
+    ...(countries === undefined ? {} : { countries: orNull(countriesOf(`${at}countries`, countries ?? [])) }),
     ...(said.zero_data_retention === undefined ? {} : { zeroDataRetention: said.zero_data_retention }),
     ...(said.no_training === undefined ? {} : { noTraining: said.no_training }),
     ...(blocked_providers === undefined
       ? {}
-      : { blockedProviders: known("blocked_providers", "provider", blocked_providers ?? [], snapshot.providers) }),
+      : { blockedProviders: known(`${at}blocked_providers`, "provider", blocked_providers ?? [], snapshot.providers) }),
     ...(allowed_models === undefined
       ? {}
-      : { allowedModels: orNull(known("allowed_models", "model", allowed_models ?? [], snapshot.models)) }),
+      : { allowedModels: orNull(known(`${at}allowed_models`, "model", allowed_models ?? [], snapshot.models)) }),
   };
 }
 
-function orNull(list: readonly string[]): readonly string[] | null {
+export function orNull(list: readonly string[]): readonly string[] | null {
   return list.length === 0 ? null : list;
 }
 
-function countriesOf(codes: readonly string[]): readonly string[] {
+export function countriesOf(param: string, codes: readonly string[]): readonly string[] {
   const list = codes.map((code) => code.toUpperCase());
   for (const code of list) {
-    if (!isCountry(code))
-      throw invalidValue("countries", `"${short(code)}" is not an ISO 3166-1 country code such as DE`);
+    if (!isCountry(code)) throw invalidValue(param, `"${short(code)}" is not an ISO 3166-1 country code such as DE`);
   }
   return [...new Set(list)];
 }
@@ -50,7 +49,7 @@ function isCountry(code: string): boolean {
   return new Intl.Locale(`und-${code}`).region === code;
 }
 
-function known(
+export function known(
   param: string,
   what: string,
   names: readonly string[],

@@ -287,7 +287,10 @@ test("what the management API answers fits its published schemas", async () => {
     manageShowKey: { params: { id: keyId } },
     manageShowRequest: { params: { id: "chatcmpl-1" } },
     manageListProviders: {},
+    manageShowRouter: { params: { ...params, router: "plain" } },
+    manageListRouterVersions: { params: { ...params, router: "plain" } },
   };
+  await room.ask("managePutRouter", { params: { ...params, router: "plain" }, body: {} });
   for (const route of MANAGE_ROUTES.filter(({ method }) => method === "GET")) {
     const answer = await room.ask(route.id, said[route.id] ?? { params });
     if (route.answer.is === "json") expect(route.answer.schema.safeParse(answer).error, route.id).toBeUndefined();

@@ -2,7 +2,8 @@ import type { Transaction } from "../../domain/billing/ledger.ts";
 import type { AttemptRecord, RequestRecord, UsageRecord } from "../../domain/record/record.ts";
 import type { Directory } from "../../domain/tenancy/directory.ts";
 import { type ApiKey, type KeyState, prefixOf, standingOf } from "../../domain/tenancy/key.ts";
-import type { Policy } from "../../domain/tenancy/policy.ts";
+import { OPEN_POLICY, type Policy } from "../../domain/tenancy/policy.ts";
+import { AUTO_ROUTER, type Router, type RouterSpec, type RouterVersion } from "../../domain/tenancy/router.ts";
 import type { KeyPolicy, Member, Workspace } from "../../domain/tenancy/workspace.ts";
 import { formatNanos } from "../../kit/money.ts";
 
@@ -60,9 +61,15 @@ export function keyView(key: ApiKey, directory: Directory, nowMs: number) {
     expires_at: isoTimeOrNull(key.expiresAtMs),
     grace_until: isoTimeOrNull(key.graceUntilMs),
     rpm: key.rpm,
+    policy: keysPolicyView(key),
     created_at: isoTime(key.createdAtMs),
     rotated_from: key.rotatedFrom,
   };
+}
+
+/** What a key demands on top of its workspace; null: nothing more. */
+export function keysPolicyView({ policy }: ApiKey) {
+  return policy === null ? null : policyView({ ...OPEN_POLICY, ...policy });
 }
 
 /** The one answer that carries a key itself. */
@@ -74,8 +81,36 @@ export function issuedView(key: ApiKey, secret: string) {
     name: key.name,
     environment: key.environment,
     expires_at: isoTimeOrNull(key.expiresAtMs),
-    state: key.state,
   };
+}
+
+export function routerSpecView(spec: RouterSpec) {
+  return {
+    weights: spec.weights,
+    floor: spec.floor,
+    quality_floor: spec.qualityFloor,
+    countries: spec.countries ?? [],
+    models: spec.models ?? [],
+    fallback: spec.fallback,
+    reasoning_effort: spec.reasoningEffort,
+  };
+}
+
+/** What a caller writes as `model`. */
+export function routerName(workspace: Pick<Workspace, "slug">, slug: string): string {
+  return slug === AUTO_ROUTER ? AUTO_ROUTER : `@${workspace.slug}/${slug}`;
+}
+
+function versionHead({ slug, version, createdAtMs }: RouterVersion, workspace: Workspace) {
+  return { slug, name: routerName(workspace, slug), version, created_at: isoTime(createdAtMs) };
+}
+
+export function routerView(router: Router, workspace: Workspace) {
+  return { ...versionHead(router, workspace), ...routerSpecView(router.spec) };
+}
+
+export function routerVersionView(version: RouterVersion, workspace: Workspace) {
+  return { ...versionHead(version, workspace), spec: version.spec === null ? null : routerSpecView(version.spec) };
 }
 
 /** A member that has left is still known by id. */

@@ -43,6 +43,7 @@ export const key = {
   expires_at: null,
   grace_until: null,
   rpm: 600,
+  policy: null,
   created_at: AT,
   rotated_from: null,
 };
@@ -54,7 +55,6 @@ export const keyIssued = {
   name: "backend",
   environment: "live",
   expires_at: null,
-  state: "active",
 };
 
 export const wallet = { balance: "25.00", held: "0.00", currency: "EUR" };

@@ -3,7 +3,13 @@ import { Duration, Label, Time, TimeInput } from "./manage-values.ts";
 
 const EnvironmentName = z.enum(["live", "test"]);
 const RoleName = z.enum(["owner", "admin", "member"]);
-const LevelName = z.enum(["L0", "L1", "L2", "L3", "L4"]);
+export const LevelName = z.enum(["L0", "L1", "L2", "L3", "L4"]);
+/** A floor as it is taken. */
+export const FloorInput = z.enum(["none", "L0", "L1", "L2", "L3", "L4"]);
+export const CountryCodes = z
+  .array(z.string().regex(/^[A-Za-z]{2}$/, "write two-letter ISO 3166-1 country codes such as DE"))
+  .max(300);
+export const ModelIds = z.array(z.string().min(1).max(200)).max(5000);
 const ScopeName = z.enum([
   "inference:chat",
   "inference:messages",
@@ -26,17 +32,8 @@ export const PolicyView = z
 
 export const PolicyPatch = z
   .strictObject({
-    floor: z
-      .enum(["none", "L0", "L1", "L2", "L3", "L4"])
-      .nullable()
-      .optional()
-      .meta({ description: "`none` or null clears the floor." }),
-    countries: z
-      .array(z.string().regex(/^[A-Za-z]{2}$/, "write two-letter ISO 3166-1 country codes such as DE"))
-      .max(300)
-      .nullable()
-      .optional()
-      .meta({ description: "An empty list or null allows every country." }),
+    floor: FloorInput.nullable().optional().meta({ description: "`none` or null clears the floor." }),
+    countries: CountryCodes.nullable().optional().meta({ description: "An empty list or null allows every country." }),
     zero_data_retention: z.boolean().optional(),
     no_training: z.boolean().optional(),
     blocked_providers: z
@@ -45,10 +42,7 @@ export const PolicyPatch = z
       .nullable()
       .optional()
       .meta({ description: "Provider slugs of the catalogue; an empty list or null blocks none." }),
-    allowed_models: z
-      .array(z.string().min(1).max(200))
-      .max(5000)
-      .nullable()
+    allowed_models: ModelIds.nullable()
       .optional()
       .meta({ description: "Model ids of the catalogue; an empty list or null allows every model." }),
   })
@@ -134,6 +128,9 @@ const keySettings = {
     .max(1_000_000, "write a whole number from 1 to 1000000")
     .nullable()
     .meta({ description: "Requests a minute; null: the default of the environment." }),
+  policy: PolicyPatch.nullable().meta({
+    description: "What the key demands on top of its workspace; it loosens nothing. Null: nothing more.",
+  }),
 };
 
 export const KeyCreate = z
@@ -150,6 +147,7 @@ export const KeyCreate = z
     ip_allowlist: keySettings.ip_allowlist.optional(),
     expires_at: keySettings.expires_at.optional(),
     rpm: keySettings.rpm.optional(),
+    policy: keySettings.policy.optional(),
   })
   .meta({ id: "KeyCreate" });
 
@@ -160,6 +158,7 @@ export const KeyPatch = z
     ip_allowlist: keySettings.ip_allowlist.optional(),
     expires_at: keySettings.expires_at.optional(),
     rpm: keySettings.rpm.optional(),
+    policy: keySettings.policy.optional(),
   })
   .meta({ id: "KeyChange", description: "What is not named stays as it is." });
 
@@ -184,6 +183,9 @@ export const KeyView = z
     expires_at: Time.nullable(),
     grace_until: Time.nullable().meta({ description: "Until when a rotated key keeps working." }),
     rpm: z.number().nullable(),
+    policy: PolicyView.nullable().meta({
+      description: "What the key demands on top of its workspace; null: nothing more.",
+    }),
     created_at: Time,
     rotated_from: z.string().nullable().meta({ description: "Id of the key this one replaced." }),
   })
@@ -197,6 +199,5 @@ export const KeyIssued = z
     name: z.string(),
     environment: EnvironmentName,
     expires_at: Time.nullable(),
-    state: KeyStateName,
   })
   .meta({ id: "KeyIssued" });

@@ -1,0 +1,76 @@
+import { managed } from "./managed.ts";
+import type { Route } from "./route.ts";
+import * as routing from "./schemas/manage-routing.ts";
+import * as examples from "./schemas/manage-routing-examples.ts";
+import { listOf, PageQuery } from "./schemas/manage-values.ts";
+
+const WORKSPACE = "/manage/workspaces/{workspace}";
+const ROUTER = `${WORKSPACE}/routers/{router}`;
+
+/** Routers: what they are, what they were, and what they would do. */
+export const ROUTING_ROUTES: readonly Route[] = [
+  managed({
+    id: "manageListRouters",
+    method: "GET",
+    path: `${WORKSPACE}/routers`,
+    tag: "Routers",
+    summary: "List routers",
+    query: PageQuery,
+    answer: listOf(routing.RouterView),
+    example: { answer: { data: [examples.router], next: null } },
+  }),
+  managed({
+    id: "manageShowRouter",
+    method: "GET",
+    path: ROUTER,
+    tag: "Routers",
+    summary: "Show a router",
+    answer: routing.RouterView,
+    example: { answer: examples.router },
+  }),
+  managed({
+    id: "managePutRouter",
+    method: "PUT",
+    path: ROUTER,
+    tag: "Routers",
+    summary: "Make a router, or give it a new version",
+    description:
+      'The next request already follows it. The router with the slug `auto` is what `model: "auto"` is decided by. A router that is put as it already is stays as it is.',
+    body: routing.RouterPut,
+    answer: routing.RouterView,
+    faults: ["conflict"],
+    example: { body: examples.routerSpec, answer: examples.router },
+  }),
+  managed({
+    id: "manageRemoveRouter",
+    method: "DELETE",
+    path: ROUTER,
+    tag: "Routers",
+    summary: "Remove a router",
+    description: "Its history stays, and any version of it can be restored.",
+    answer: routing.RouterRemoved,
+    example: { answer: { slug: "cheap", version: 3, removed: true } },
+  }),
+  managed({
+    id: "manageListRouterVersions",
+    method: "GET",
+    path: `${ROUTER}/versions`,
+    tag: "Routers",
+    summary: "List the versions of a router",
+    description: "Newest first, of a router that was removed as well.",
+    query: PageQuery,
+    answer: listOf(routing.RouterVersionView),
+    example: { answer: { data: [examples.routerVersion], next: null } },
+  }),
+  managed({
+    id: "manageRestoreRouter",
+    method: "POST",
+    path: `${ROUTER}/restore`,
+    tag: "Routers",
+    summary: "Make an old version the newest",
+    body: routing.RouterRestore,
+    answer: routing.RouterView,
+    faults: ["conflict"],
+    example: { body: { version: 1 }, answer: examples.router },
+  }),
+];
