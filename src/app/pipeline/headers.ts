@@ -30,11 +30,18 @@ export function addHeaders(
 
 /** The plan's reason, and what came of it when the first choice failed. ASCII only: it travels in a header. */
 function routeReason(trail: Trail, plan: Plan): string {
-  const failed = trail.failedAttempts;
+  const { failed, untried } = trail.vain;
   const served = trail.served?.endpoint;
+  const after: string[] = [];
+  if (failed > 0) after.push(`${failed} failed ${failed === 1 ? "attempt" : "attempts"}`);
+  if (untried > 0) after.push(`${untried} passed over`);
   const text =
-    failed === 0 || served === undefined
+    after.length === 0 || served === undefined
       ? plan.reason
-      : `${served.provider} ${served.region} (${served.sovereignty.level}): chosen after ${failed} failed ${failed === 1 ? "attempt" : "attempts"}`;
+      : `${served.provider} ${served.region} (${served.sovereignty.level}): chosen after ${after.join(" and ")}`;
+  return headerText(text);
+}
+
+export function headerText(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, "?");
 }

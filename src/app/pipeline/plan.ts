@@ -1,4 +1,5 @@
 import type { Surface } from "../../domain/record/record.ts";
+import type { Demand } from "../../domain/routing/capability.ts";
 import { exchange } from "../../domain/routing/cost.ts";
 import { type NoPlan, type Plan, planAttempts, type World } from "../../domain/routing/plan.ts";
 import { type Route, routeOf } from "../../domain/routing/pool.ts";
@@ -6,9 +7,10 @@ import { policyOfWishes } from "../../domain/routing/preferences.ts";
 import { type Policy, tightened } from "../../domain/tenancy/policy.ts";
 import { policyOfRouter, type Router } from "../../domain/tenancy/router.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
+import type { Inbound } from "../../io/upstream/lane.ts";
 import { dialectSupport } from "../../io/upstream/lanes.ts";
 import type { Call } from "../../language/canon/call.ts";
-import { needsOf } from "../../language/canon/needs.ts";
+import { estimateInputTokens, needsOf } from "../../language/canon/needs.ts";
 import type { Wishes } from "../../language/canon/wishes.ts";
 import type { Gateway } from "./world.ts";
 
@@ -28,15 +30,24 @@ export type Planning = Pick<
   | "limits"
 >;
 
-/** One call, and whose it is. */
-export type Asked = {
+/** Whose call it is, and where it came in. */
+type From = {
   readonly surface: Surface;
   readonly workspace: Workspace;
   /** Null: a question of the workspace itself, without a key. */
   readonly keyId: string | null;
-  readonly call: Call;
-  readonly inputTokens: number;
 };
+
+export type Asked = From & { readonly call: Call; readonly inputTokens: number };
+
+/** What planning has to know of a call: nothing of its content. */
+export type Outline = {
+  readonly model: string;
+  readonly demand: Omit<Demand, "modelBy">;
+  readonly wishes?: Wishes | undefined;
+};
+
+export type AskedOutline = From & { readonly outline: Outline };
 
 export type Planned = {
   readonly plan: Plan | NoPlan;
@@ -44,11 +55,24 @@ export type Planned = {
   readonly policyNow: () => Policy | undefined;
 };
 
+/** The input of a call, estimated by its text. */
+export function inputTokensOf({ call, body }: Inbound): number {
+  const tools = body.members.get("tools");
+  return estimateInputTokens(call, tools === undefined ? 0 : tools.valueEnd - tools.valueStart);
+}
+
 /** Who may serve the call, and in which order. Throws only for a router that is not there. */
-export function planFor(planning: Planning, asked: Asked): Planned {
-  const { workspace, call, surface, inputTokens } = asked;
-  const { wishes } = call;
-  const route = routeOf(call.model, workspace.slug, (slug) => planning.routerOf(workspace.id, slug));
+export function planFor(planning: Planning, { surface, workspace, keyId, call, inputTokens }: Asked): Planned {
+  const { model, wishes, parameters, parameterNames, native, maxOutputTokens } = call;
+  const demand = { needs: needsOf(call), parameters, parameterNames, native, inputTokens, maxOutputTokens };
+  return planOutline(planning, { surface, workspace, keyId, outline: { model, demand, wishes } });
+}
+
+/** The same for a call of which only the outline is known: the log keeps no more. */
+export function planOutline(planning: Planning, asked: AskedOutline): Planned {
+  const { workspace, surface, outline } = asked;
+  const { wishes } = outline;
+  const route = routeOf(outline.model, workspace.slug, (slug) => planning.routerOf(workspace.id, slug));
   const policyNow = () => policyInForce(planning, asked, route);
   const nowMs = planning.clock.nowMs();
   const plan = planAttempts(
@@ -56,15 +80,7 @@ export function planFor(planning: Planning, asked: Asked): Planned {
       route,
       surface,
       policy: policyNow() ?? combined(workspace.policy, route, wishes),
-      demand: {
-        needs: needsOf(call),
-        parameters: call.parameters,
-        parameterNames: call.parameterNames,
-        native: call.native,
-        modelBy: route.is === "router" ? "router" : "caller",
-        inputTokens,
-        maxOutputTokens: call.maxOutputTokens,
-      },
+      demand: { ...outline.demand, modelBy: route.is === "router" ? "router" : "caller" },
       wishes,
       session:
         wishes?.sessionId === undefined ? undefined : planning.sessions.of(workspace.id, wishes.sessionId, nowMs),
@@ -74,7 +90,7 @@ export function planFor(planning: Planning, asked: Asked): Planned {
   return { plan, policyNow };
 }
 
-function worldOf(planning: Planning, { surface, workspace, call }: Asked, nowMs: number): World {
+function worldOf(planning: Planning, { surface, workspace, outline }: AskedOutline, nowMs: number): World {
   const snapshot = planning.snapshot();
   const { currency } = workspace;
   return {
@@ -87,16 +103,20 @@ function worldOf(planning: Planning, { surface, workspace, call }: Asked, nowMs:
     breakers: planning.breakers,
     support: dialectSupport(surface),
     walletPerUsd:
-      call.wishes?.provider?.maxPrice === undefined ? undefined : exchange(snapshot.currencies, "USD", currency),
+      outline.wishes?.provider?.maxPrice === undefined ? undefined : exchange(snapshot.currencies, "USD", currency),
     nowMs,
     attemptsMax: planning.limits.attemptsMax,
   };
 }
 
-function policyInForce(planning: Planning, { workspace, keyId, call }: Asked, route: Route): Policy | undefined {
+function policyInForce(
+  planning: Planning,
+  { workspace, keyId, outline }: AskedOutline,
+  route: Route,
+): Policy | undefined {
   const own = planning.policyOf(workspace.id, keyId);
   if (own === undefined) return undefined;
-  const policy = combined(own, route, call.wishes);
+  const policy = combined(own, route, outline.wishes);
   const planned = route.is === "router" ? route.router : undefined;
   if (planned === undefined) return policy;
   // The router may have changed since the plan was made: what either version keeps out stays out.

@@ -7,14 +7,13 @@ import type { Inbound, Lane } from "../../io/upstream/lane.ts";
 import { laneFor } from "../../io/upstream/lanes.ts";
 import type { Soon } from "../../kit/soon.ts";
 import type { AnswerStream } from "../../language/canon/answer.ts";
-import { estimateInputTokens } from "../../language/canon/needs.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { admit } from "./admit.ts";
 import { tryOnce } from "./attempt.ts";
 import { addHeaders } from "./headers.ts";
 import { learn } from "./learn.ts";
 import type { Ended, Outcome } from "./outcome.ts";
-import { type Planned, planFor } from "./plan.ts";
+import { inputTokensOf, type Planned, planFor } from "./plan.ts";
 import { Relay } from "./relay.ts";
 import { type Metered, type Settled, settleFree, settleUsed } from "./settle.ts";
 import { asThought, type Thinking, thinkingFor } from "./thinking.ts";
@@ -51,7 +50,7 @@ export async function run(
     gateway.recheck(exchange);
     trail.modelRequested = inbound.call.model;
     trail.streaming = inbound.call.stream;
-    const inputTokens = estimateInputTokens(inbound.call, toolsLength(inbound));
+    const inputTokens = inputTokensOf(inbound);
     const { workspace, key } = trail.principal;
     const asked = { surface, workspace, keyId: key.id, call: inbound.call, inputTokens };
     const { plan, policyNow } = planFor(gateway, asked);
@@ -79,11 +78,6 @@ function internalFault(error: unknown): Fault {
     message: "The gateway failed on this request. Try again; if it stays, tell the operator the request id.",
     detail,
   });
-}
-
-function toolsLength({ body }: Inbound): number {
-  const span = body.members.get("tools");
-  return span === undefined ? 0 : span.valueEnd - span.valueStart;
 }
 
 /** What was decided of a request before anyone is asked. */

@@ -13,7 +13,7 @@ export function chatHandlers(gateway: Gateway): Record<string, Handler> {
   };
 }
 
-function decodeChat(bytes: Buffer): Decoded {
+export function decodeChat(bytes: Buffer): Decoded {
   const body = parseJson(bytes);
   const request = isPlainChat(body.value) ? body.value : decodeWith(ChatRequest, body.value);
   return { inbound: { dialect: "chat", call: decodeCall(request), request, body } };
