@@ -1,10 +1,14 @@
 import { z } from "zod";
+import { NEEDS } from "../../language/canon/needs.ts";
+import { isParameter } from "../../language/canon/parameters.ts";
+import type { ProviderPreferences } from "../../language/canon/wishes.ts";
 import type { LevelState } from "../tenancy/policy.ts";
 import {
   type AttemptRecord,
   type CandidateRecord,
   type ChargeRecord,
   type DecisionRecord,
+  type DemandRecord,
   type RequestRecord,
   SURFACES,
   type UsageRecord,
@@ -55,10 +59,45 @@ const candidate: z.ZodType<CandidateRecord> = z.object({
   scores: z.record(z.string(), z.number()).nullable(),
 });
 
+const names = z.array(z.string());
+const preferences: z.ZodType<ProviderPreferences> = z.object({
+  only: names.exactOptional(),
+  ignore: names.exactOptional(),
+  order: names.exactOptional(),
+  allowFallbacks: z.boolean().exactOptional(),
+  dataCollection: z.enum(["allow", "deny"]).exactOptional(),
+  zeroDataRetention: z.boolean().exactOptional(),
+  maxPrice: z
+    .object({
+      prompt: z.number().exactOptional(),
+      completion: z.number().exactOptional(),
+      request: z.number().exactOptional(),
+      image: z.number().exactOptional(),
+    })
+    .exactOptional(),
+  sort: z.enum(["price", "throughput", "latency"]).exactOptional(),
+});
+
+const demand: z.ZodType<DemandRecord> = z.object({
+  needs: z.array(z.enum(NEEDS)).exactOptional(),
+  // A row that the table no longer has asks nothing of anyone.
+  parameters: names.transform((list) => list.filter(isParameter)).exactOptional(),
+  native: z.string().exactOptional(),
+  maxOutputTokens: z.number().exactOptional(),
+  wishes: z
+    .object({
+      provider: z.union([preferences, z.literal("too long to keep")]).exactOptional(),
+      costTier: z.enum(["low", "medium", "high"]).exactOptional(),
+      remainingTurns: z.number().exactOptional(),
+    })
+    .exactOptional(),
+});
+
 const decision: z.ZodType<DecisionRecord> = z.object({
   candidates: z.array(candidate),
   order: z.array(z.string()),
   reason: z.string().exactOptional(),
+  demand: demand.exactOptional(),
   router: z.object({ slug: z.string(), version: z.number() }).exactOptional(),
   weights: z.object({ quality: z.number(), cost: z.number(), latency: z.number() }).exactOptional(),
   session: z

@@ -1,4 +1,7 @@
+import type { Need } from "../../language/canon/needs.ts";
+import type { Parameter } from "../../language/canon/parameters.ts";
 import type { Usage } from "../../language/canon/usage.ts";
+import type { Wishes } from "../../language/canon/wishes.ts";
 import type { LevelState } from "../tenancy/policy.ts";
 
 /** The surfaces a call can arrive on. */
@@ -45,12 +48,28 @@ export type CandidateRecord = {
   readonly scores: Readonly<Record<string, number>> | null;
 };
 
+/** What a call needed of an endpoint, so that it can be planned again. What is empty is left out. */
+export type DemandRecord = {
+  readonly needs?: readonly Need[];
+  readonly parameters?: readonly Parameter[];
+  /** A field that only the caller's own dialect has. */
+  readonly native?: string;
+  readonly maxOutputTokens?: number;
+  readonly wishes?: KeptWishes;
+};
+
+/** A session is not kept: its name may be anything. Preferences that are long are not kept either. */
+export type KeptWishes = Omit<Wishes, "sessionId" | "provider"> & {
+  readonly provider?: NonNullable<Wishes["provider"]> | "too long to keep";
+};
+
 export type DecisionRecord = {
   readonly candidates: readonly CandidateRecord[];
   /** Endpoints in the order in which they would be tried. */
   readonly order: readonly string[];
   /** One line for people. */
   readonly reason?: string;
+  readonly demand?: DemandRecord;
   /** The workspace's own router that decided. */
   readonly router?: { readonly slug: string; readonly version: number };
   /** What the parts of the score were weighed by. */

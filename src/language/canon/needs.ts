@@ -2,17 +2,19 @@ import type { Call } from "./call.ts";
 import type { Part } from "./parts.ts";
 
 /** What a call asks of an endpoint beyond plain text. */
-type Need =
-  | "tools"
-  | "forced_tools"
-  | "json_schema"
-  | "json_with_tools"
-  | "reasoning_off"
-  | "image_input"
-  | "audio_input"
-  | "pdf_input"
-  | "remote_url"
-  | "uploaded_file";
+export const NEEDS = [
+  "tools",
+  "forced_tools",
+  "json_schema",
+  "json_with_tools",
+  "reasoning_off",
+  "image_input",
+  "audio_input",
+  "pdf_input",
+  "remote_url",
+  "uploaded_file",
+] as const;
+export type Need = (typeof NEEDS)[number];
 
 /** A need and the field of the request that has it, so that a refusal can name it. */
 export type NeedSource = { readonly need: Need; readonly param: string };

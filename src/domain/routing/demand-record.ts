@@ -1,0 +1,50 @@
+import type { Wishes } from "../../language/canon/wishes.ts";
+import type { DemandRecord, KeptWishes } from "../record/record.ts";
+import type { Demand } from "./capability.ts";
+
+/** Lists of providers can be long, and a record is written for every request. */
+const PREFERENCES_CHARS_MAX = 500;
+const FIELD_CHARS_MAX = 100;
+
+/** What the log keeps of a demand: names of needs and parameters, no values and no content. */
+export function demandRecordOf(demand: Demand, wishes: Wishes | undefined): DemandRecord {
+  const { needs, parameters, native, maxOutputTokens } = demand;
+  const kept = wishes === undefined ? undefined : keptWishes(wishes);
+  const field = native?.[0];
+  return {
+    ...(needs.length === 0 ? {} : { needs: [...new Set(needs.map(({ need }) => need))] }),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(field === undefined ? {} : { native: field.slice(0, FIELD_CHARS_MAX) }),
+    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+    ...(kept === undefined ? {} : { wishes: kept }),
+  };
+}
+
+function keptWishes({ provider, costTier, remainingTurns }: Wishes): KeptWishes | undefined {
+  if (provider === undefined && costTier === undefined && remainingTurns === undefined) return undefined;
+  const long = provider !== undefined && JSON.stringify(provider).length > PREFERENCES_CHARS_MAX;
+  return {
+    ...(provider === undefined ? {} : { provider: long ? "too long to keep" : provider }),
+    ...(costTier === undefined ? {} : { costTier }),
+    ...(remainingTurns === undefined ? {} : { remainingTurns }),
+  };
+}
+
+/** A demand as it was, for planning it again; undefined when not all of it was kept. */
+export function demandAgain(
+  { needs = [], parameters = [], native, maxOutputTokens, wishes = {} }: DemandRecord,
+  inputTokens: number,
+): { demand: Demand; wishes: Wishes | undefined } | undefined {
+  const { provider, ...rest } = wishes;
+  if (provider === "too long to keep") return undefined;
+  return {
+    demand: {
+      needs: needs.map((need) => ({ need, param: need })),
+      parameters,
+      native: native === undefined ? undefined : [native],
+      inputTokens,
+      maxOutputTokens,
+    },
+    wishes: { ...rest, ...(provider === undefined ? {} : { provider }) },
+  };
+}
