@@ -11,6 +11,7 @@ import {
   STREAM_FRAMES,
   streamFrames,
 } from "../bench/payload.ts";
+import { measurePlans } from "../bench/plan.ts";
 import { foreignShare, parseBusyTicks, parseStat, readTree, sumTree, treeOf } from "../bench/proc.ts";
 import { summarise } from "../bench/profile.ts";
 import { renderPage } from "../bench/report.ts";
@@ -207,4 +208,10 @@ describe("options", () => {
     });
     expect(() => readOptions(["--only", "caddy"])).toThrow('"caddy"');
   });
+});
+
+test("planning is measured over several policies and wishes, and every case really plans", () => {
+  const figures = measurePlans(3);
+  expect(figures.length).toBeGreaterThan(2);
+  for (const { averageMicros } of figures) expect(averageMicros).toBeGreaterThan(0);
 });

@@ -2,7 +2,7 @@
  * The value that would stand at `place` if the values were sorted, without sorting them: places change in the array.
  * `place` must be inside of it.
  */
-export function nthSmallest(values: number[], place: number): number {
+export function nthSmallest(values: Float64Array, place: number): number {
   let low = 0;
   let high = values.length - 1;
   while (low < high) {

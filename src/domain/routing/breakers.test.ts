@@ -25,7 +25,7 @@ test("ROUTE-05 five failures in a row set an endpoint aside, and a served reques
   fail(1);
   expect(breakers.standingOf("a")).toBe("aside");
   expect(breakers.standingOf("b")).toBe("in");
-  expect(breakers.asideCount).toBe(1);
+  expect(breakers.aside).toEqual(["a"]);
 });
 
 test("ROUTE-05 when its time is over one request probes it, and the others stay away until that is decided", () => {
@@ -89,4 +89,11 @@ test("failures of those who are tried last while set aside do not make it longer
   fail(50);
   pass(30_000);
   expect(breakers.standingOf("a")).toBe("probe");
+});
+
+test("ROUTE-05 switched off, nobody is set aside, whatever happens", () => {
+  const clock = { nowMs: () => 0, elapsedMs: () => 0 };
+  const breakers = new EndpointBreakers(clock, { failuresInARow: 0, asideMs: 30_000, asideMsMax: 300_000 });
+  for (let at = 0; at < 20; at += 1) breakers.failed("a", at);
+  expect(breakers.standingOf("a")).toBe("in");
 });

@@ -1,5 +1,6 @@
 import type { Endpoint } from "../catalogue/catalogue.ts";
 import type { CandidateRecord, DecisionRecord } from "../record/record.ts";
+import { demandRecordOf } from "./demand-record.ts";
 import type { Basis, Ranking } from "./rank.ts";
 import type { Figures, Scores } from "./score.ts";
 import type { Fallen, PlanRequest, Sifted } from "./sieve.ts";
@@ -32,7 +33,7 @@ export function reasonFor(first: Endpoint, ranking: Ranking, { rows, fallen }: S
   let kept = 0;
   for (const { stage } of fallen) if (stage === "policy") kept += 1;
   const place = ranking.shortlist[0] ?? 0;
-  const aside = ranking.standings?.[place] === "aside" ? "; all of them are set aside after failures" : "";
+  const aside = ranking.standings?.get(place) === "aside" ? "; all of them are set aside after failures" : "";
   const policy = kept === 0 ? "" : `; policy kept out ${kept}`;
   return `${first.provider} ${first.region} (${first.sovereignty.level}): ${HOW[ranking.basis]} ${rows.length} eligible${aside}${policy}`;
 }
@@ -50,6 +51,7 @@ export function decisionOf(considered: Considered): DecisionRecord {
     candidates: [...planned, ...fallen.map(fallenCandidate)],
     order: order.map((place) => rows[place]?.endpoint.id ?? ""),
     reason,
+    demand: demandRecordOf(request.demand, request.wishes),
     ...ofRouter(request),
     ...(considered.scores === undefined ? {} : { weights: { ...considered.scores.weights } }),
     ...ofSession(request, ranking, sifted),
@@ -89,8 +91,8 @@ function noteOn(place: number, { standings, shortlist, basis }: Ranking, { poole
   const notes: string[] = [];
   if (place >= pooled) notes.push("fallback");
   if (basis === "session" && shortlist[0] === place) notes.push("its session's endpoint");
-  if (standings?.[place] === "aside") notes.push("set aside after failures");
-  if (standings?.[place] === "probe") notes.push("may be probed");
+  if (standings?.get(place) === "aside") notes.push("set aside after failures");
+  if (standings?.get(place) === "probe") notes.push("may be probed");
   return notes.length === 0 ? "" : `, ${notes.join(", ")}`;
 }
 
@@ -98,9 +100,10 @@ function noteOn(place: number, { standings, shortlist, basis }: Ranking, { poole
 function scoresAt(place: number, { sifted, figures, scores, request }: Considered): Record<string, number> {
   const found: Record<string, number> = {};
   if (scores !== undefined && place < sifted.pooled) {
-    found["quality"] = rounded(scores.quality[place]);
-    found["cost"] = rounded(scores.cost[place]);
-    found["latency"] = rounded(scores.latency[place]);
+    const parts = scores.at(place);
+    found["quality"] = rounded(parts.quality);
+    found["cost"] = rounded(parts.cost);
+    found["latency"] = rounded(parts.latency);
     found["total"] = rounded(scores.total[place]);
   }
   const quality = scores === undefined ? undefined : sifted.rows[place]?.model.quality?.score;

@@ -32,11 +32,12 @@ export function excludedByPolicy(endpoint: Endpoint, policy: Policy): Exclusion 
   }
   if (policy.countries !== null) {
     const allowed = policy.countries;
-    const outside = sovereignty.countries.filter((country) => !allowed.includes(country));
     if (sovereignty.countriesKind === "unknown" || sovereignty.countries.length === 0) {
       return { rule: "compute_country_not_allowed", reason: "its compute countries are not known" };
     }
-    if (outside.length > 0) {
+    for (const country of sovereignty.countries) {
+      if (allowed.includes(country)) continue;
+      const outside = sovereignty.countries.filter((one) => !allowed.includes(one));
       return { rule: "compute_country_not_allowed", reason: `it may compute in ${outside.join(", ")}` };
     }
   }

@@ -17,16 +17,42 @@ export function policyOfWishes(wishes: Wishes | undefined): Partial<Policy> | nu
 export type Preferring = {
   readonly preferences: ProviderPreferences;
   readonly inputTokens: number;
-  /** Units of the wallet's currency for a US dollar; undefined when there is no rate. */
-  readonly walletPerUsd: number | undefined;
+  readonly ceilings: Ceilings | undefined;
 };
+
+/** The highest prices in the wallet's own nano-units; `none` when there is no rate from US dollars to it. */
+type Ceilings =
+  | "none"
+  | { readonly input: number; readonly output: number; readonly request: number; readonly usd: number };
+
+const NANOS_PER_UNIT = 1e9;
+const PER_MILLION = 1e6;
+/** Prices go through exchange rates; a difference this small is none. */
+const ROUNDING = 1 + 1e-9;
+
+/** `walletPerUsd`: units of the wallet's currency for a US dollar; undefined when there is no rate. */
+export function preferringOf(
+  preferences: ProviderPreferences,
+  inputTokens: number,
+  walletPerUsd: number | undefined,
+): Preferring {
+  const { maxPrice } = preferences;
+  if (maxPrice === undefined) return { preferences, inputTokens, ceilings: undefined };
+  if (walletPerUsd === undefined) return { preferences, inputTokens, ceilings: "none" };
+  const usd = walletPerUsd * NANOS_PER_UNIT;
+  const most = (price: number | undefined, per: number) =>
+    price === undefined ? Number.POSITIVE_INFINITY : (price * usd * ROUNDING) / per;
+  const input = most(maxPrice.prompt, PER_MILLION);
+  const output = most(maxPrice.completion, PER_MILLION);
+  return { preferences, inputTokens, ceilings: { input, output, request: most(maxPrice.request, 1), usd } };
+}
 
 /** Which member of `provider` keeps the endpoint out, and why. */
 export type Unwanted = { readonly rule: string; readonly reason: string };
 
 /** The first preference that the endpoint does not meet. Nothing here lets anything in. */
 export function unwantedBy(reachable: Reachable, preferring: Preferring): Unwanted | undefined {
-  const { only, ignore, order, allowFallbacks, maxPrice } = preferring.preferences;
+  const { only, ignore, order, allowFallbacks } = preferring.preferences;
   const { endpoint } = reachable;
   if (only !== undefined && placeIn(only, endpoint) < 0)
     return { rule: "provider.only", reason: "it is not one of the providers the request names" };
@@ -34,38 +60,32 @@ export function unwantedBy(reachable: Reachable, preferring: Preferring): Unwant
     return { rule: "provider.ignore", reason: "the request leaves its provider out" };
   if (allowFallbacks === false && order !== undefined && placeIn(order, endpoint) < 0)
     return { rule: "provider.order", reason: "it is not in the order, and the request allows no fallbacks" };
-  return maxPrice === undefined ? undefined : tooDear(reachable, maxPrice, preferring);
+  return preferring.ceilings === undefined
+    ? undefined
+    : tooDear(reachable, preferring.ceilings, preferring.inputTokens);
 }
 
 /** By its provider, by provider and region, or by its own id; -1 when it is not named. */
-export function placeIn(names: readonly string[], { provider, region, id }: Endpoint): number {
-  const tag = `${provider}/${region}`;
-  return names.findIndex((name) => name === provider || name === id || name === tag);
+export function placeIn(names: readonly string[], endpoint: Endpoint): number {
+  for (let place = 0; place < names.length; place += 1) if (isNamed(names[place] ?? "", endpoint)) return place;
+  return -1;
 }
 
-const NANOS_PER_UNIT = 1e9;
-const PER_MILLION = 1e6;
-/** Prices go through exchange rates; a difference this small is none. */
-const ROUNDING = 1 + 1e-9;
+function isNamed(name: string, { provider, region, id }: Endpoint): boolean {
+  if (name === provider || name === id) return true;
+  const tagged = name.length === provider.length + 1 + region.length && name[provider.length] === "/";
+  return tagged && name.startsWith(provider) && name.endsWith(region);
+}
 
 /** No endpoint of the catalogue is priced by the image: pictures are input tokens, which `prompt` bounds. */
-function tooDear(
-  { rates }: Reachable,
-  maxPrice: NonNullable<ProviderPreferences["maxPrice"]>,
-  { walletPerUsd, inputTokens }: Preferring,
-): Unwanted | undefined {
-  if (walletPerUsd === undefined)
-    return { rule: "provider.max_price", reason: "there is no exchange rate to US dollars" };
+function tooDear({ rates }: Reachable, ceilings: Ceilings, inputTokens: number): Unwanted | undefined {
+  if (ceilings === "none") return { rule: "provider.max_price", reason: "there is no exchange rate to US dollars" };
   const { input, output } = ratesFor(rates, inputTokens);
-  const usdPerMillion = (nanos: number) => (nanos * PER_MILLION) / (NANOS_PER_UNIT * walletPerUsd);
-  const asked: readonly (readonly [string, number, number | undefined])[] = [
-    ["prompt", usdPerMillion(input), maxPrice.prompt],
-    ["completion", usdPerMillion(output), maxPrice.completion],
-    ["request", rates.perRequest / (NANOS_PER_UNIT * walletPerUsd), maxPrice.request],
-  ];
-  for (const [name, usd, most] of asked) {
-    if (most !== undefined && usd > most * ROUNDING)
-      return { rule: "provider.max_price", reason: `its ${name} price is ${Number(usd.toPrecision(6))} USD` };
-  }
-  return undefined;
+  if (input > ceilings.input) return above("prompt", (input * PER_MILLION) / ceilings.usd);
+  if (output > ceilings.output) return above("completion", (output * PER_MILLION) / ceilings.usd);
+  return rates.perRequest > ceilings.request ? above("request", rates.perRequest / ceilings.usd) : undefined;
+}
+
+function above(name: string, usd: number): Unwanted {
+  return { rule: "provider.max_price", reason: `its ${name} price is ${Math.round(usd * 1e6) / 1e6} USD` };
 }

@@ -12,14 +12,14 @@ export type Ranking = {
   /** Those that may be tried, in order: the best of the pool, then fallbacks, then what is set aside. */
   readonly shortlist: readonly number[];
   readonly basis: Basis;
-  /** Undefined: everybody is in. */
-  readonly standings: readonly Standing[] | undefined;
+  /** Of the rows that are not simply in; undefined when all are. */
+  readonly standings: ReadonlyMap<number, Standing> | undefined;
   /** Sorts any places in the same way; only the record of a decision needs them all in order. */
   readonly sorted: (places: readonly number[]) => number[];
 };
 
 /** More than any request tries, so that some may be passed over. */
-const SHORTLIST_MAX = 32;
+const SHORTLIST_MAX = 16;
 /** How many of the attempts are kept for the router's fallbacks when its pool could use them all. */
 const FALLBACK_ATTEMPTS = 2;
 
@@ -33,21 +33,22 @@ export function rank(
   const { rows, pooled } = sifted;
   const standings = standingsOf(sifted, world);
   const tiers = tiersOf(sifted, request, standings);
-  const [primary, secondary] = measuresOf(sifted, figures, scores, request);
+  const [primary, secondary, best] = measuresOf(sifted, figures, scores, request);
+  const sign = best === "most" ? -1 : 1;
   const compare = (a: number, b: number): number => {
     if (tiers !== undefined && tiers[a] !== tiers[b]) return (tiers[a] ?? 0) - (tiers[b] ?? 0);
     const first = (primary[a] ?? 0) - (primary[b] ?? 0);
-    if (first !== 0) return first;
+    if (first !== 0) return sign * first;
     const second = (secondary[a] ?? 0) - (secondary[b] ?? 0);
     if (second !== 0) return second;
     return (rows[a]?.endpoint.id ?? "") < (rows[b]?.endpoint.id ?? "") ? -1 : 1;
   };
-  const best = bestOf(0, pooled, compare);
+  const choices = bestOf(0, pooled, compare);
   const fallbacks = rows.length === pooled ? [] : bestOf(pooled, rows.length, compare);
-  const isAside = (place: number) => standings?.[place] === "aside";
+  const isAside = (place: number) => standings?.get(place) === "aside";
   // A conversation that a fallback has served stays there too.
   const stays = fallbacks.findIndex((place) => tiers?.[place] === SESSION_FIRST);
-  const [ahead, behind] = stays < 0 ? [best, fallbacks] : [[...fallbacks.splice(stays, 1), ...best], fallbacks];
+  const [ahead, behind] = stays < 0 ? [choices, fallbacks] : [[...fallbacks.splice(stays, 1), ...choices], fallbacks];
   const shortlist = joined(ahead, behind, isAside, world.attemptsMax);
   return {
     shortlist,
@@ -57,13 +58,11 @@ export function rank(
   };
 }
 
-function standingsOf({ rows }: Sifted, { breakers }: World): readonly Standing[] | undefined {
-  let standings: Standing[] | undefined;
-  for (let at = 0; at < rows.length; at += 1) {
-    const standing = breakers.standingOf(rows[at]?.endpoint.id ?? "");
-    if (standing === "in") continue;
-    standings ??= rows.map((): Standing => "in");
-    standings[at] = standing;
+function standingsOf({ rows }: Sifted, { breakers }: World): ReadonlyMap<number, Standing> | undefined {
+  let standings: Map<number, Standing> | undefined;
+  for (let place = 0; place < rows.length; place += 1) {
+    const standing = breakers.standingOf(rows[place]?.endpoint.id ?? "");
+    if (standing !== "in") standings = (standings ?? new Map<number, Standing>()).set(place, standing);
   }
   return standings;
 }
@@ -77,48 +76,54 @@ const ASIDE_TIER = 1_000_000;
 function tiersOf(
   { rows, pooled }: Sifted,
   { wishes, session, route }: PlanRequest,
-  standings: readonly Standing[] | undefined,
-): readonly number[] | undefined {
+  standings: ReadonlyMap<number, Standing> | undefined,
+): Float64Array | undefined {
   const order = wishes?.provider?.order;
   // With no turn left to come the cache is worth its price once, and the price is in the cost already.
   const kept = order === undefined && wishes?.remainingTurns !== 0 ? session?.endpoint : undefined;
   if (order === undefined && kept === undefined && standings === undefined && pooled === rows.length) return undefined;
   const fallback = route.is === "router" ? (route.router?.spec.fallback ?? []) : [];
-  return rows.map(({ endpoint }, place) => {
-    let tier = place < pooled ? 0 : FALLBACK_TIER + fallback.indexOf(endpoint.model);
-    if (place < pooled && order !== undefined) {
+  const tiers = new Float64Array(rows.length);
+  for (let place = 0; place < rows.length; place += 1) {
+    const endpoint = rows[place]?.endpoint;
+    if (endpoint === undefined) continue;
+    if (endpoint.id === kept) tiers[place] = SESSION_FIRST;
+    else if (place >= pooled) tiers[place] = FALLBACK_TIER + fallback.indexOf(endpoint.model);
+    else if (order !== undefined) {
       const named = placeIn(order, endpoint);
-      tier += named < 0 ? order.length : named;
+      tiers[place] = named < 0 ? order.length : named;
     }
-    if (endpoint.id === kept) tier = SESSION_FIRST;
-    return standings?.[place] === "aside" ? tier + ASIDE_TIER : tier;
-  });
+  }
+  for (const [place, standing] of standings ?? [])
+    if (standing === "aside") tiers[place] = ASIDE_TIER + (tiers[place] ?? 0);
+  return tiers;
 }
 
-/** What rows are compared by, least first: one list, and another where the first sees no difference. */
+type Measures = readonly [Float64Array, Float64Array, "least" | "most"];
+
+/** What rows are compared by: one list and which end of it is best, and a second (least first) where it sees no difference. */
 function measuresOf(
-  { pooled, rows }: Sifted,
+  { pooled }: Sifted,
   figures: Figures,
   scores: Scores | undefined,
   { wishes }: PlanRequest,
-): readonly [readonly number[], readonly number[]] {
+): Measures {
   const sort = wishes?.provider?.sort;
   switch (sort) {
     case "price":
-      return [figures.costNanos, figures.latencyMs];
+      return [figures.costNanos, figures.latencyMs, "least"];
     case "throughput":
-      return [speeds((speed) => speed.perTokenMs), figures.costNanos];
+      return [speeds((speed) => speed.perTokenMs), figures.costNanos, "least"];
     case "latency":
-      return [speeds((speed) => speed.firstByteMs), figures.costNanos];
-    case undefined: {
-      if (scores === undefined) return [figures.costNanos, figures.latencyMs];
-      const { total } = scores;
-      return [rows.map((_, place) => (place < pooled ? -(total[place] ?? 0) : 0)), figures.costNanos];
-    }
+      return [speeds((speed) => speed.firstByteMs), figures.costNanos, "least"];
+    case undefined:
+      return scores === undefined
+        ? [figures.costNanos, figures.latencyMs, "least"]
+        : [scores.total, figures.costNanos, "most"];
   }
 
-  function speeds(of: (speed: NonNullable<Figures["measured"][number]>) => number): number[] {
-    const values = figures.measured.map((speed) => (speed === undefined ? Number.NaN : of(speed)));
+  function speeds(of: (speed: NonNullable<Figures["measured"][number]>) => number): Float64Array {
+    const values = Float64Array.from(figures.measured, (speed) => (speed === undefined ? Number.NaN : of(speed)));
     fill(values, MEDIAN, pooled);
     return values;
   }
@@ -130,12 +135,15 @@ function bestOf(from: number, to: number, compare: (a: number, b: number) => num
   for (let place = from; place < to; place += 1) {
     let at = best.length;
     if (at === SHORTLIST_MAX) {
-      if (compare(place, best[at - 1] ?? 0) > 0) continue;
-      best.pop();
       at -= 1;
+      if (compare(place, best[at] ?? 0) > 0) continue;
     }
-    while (at > 0 && compare(place, best[at - 1] ?? 0) < 0) at -= 1;
-    best.splice(at, 0, place);
+    for (; at > 0; at -= 1) {
+      const before = best[at - 1] ?? 0;
+      if (compare(before, place) < 0) break;
+      best[at] = before;
+    }
+    best[at] = place;
   }
   return best;
 }
@@ -162,7 +170,7 @@ function joined(
 
 function basisOf(
   first: number | undefined,
-  tiers: readonly number[] | undefined,
+  tiers: Float64Array | undefined,
   { wishes, route }: PlanRequest,
   pooled: number,
 ): Basis {

@@ -7,13 +7,13 @@ import type { PlanRequest, Sifted, World } from "./sieve.ts";
 
 /** Raw figures of every row, one list for each figure. */
 export type Figures = {
-  readonly costNanos: readonly number[];
+  readonly costNanos: Float64Array;
   /** Undefined: never measured. */
   readonly measured: readonly (Measured | undefined)[];
   /** Expected for this request; what was never measured counts as the pool's median. */
-  readonly latencyMs: readonly number[];
+  readonly latencyMs: Float64Array;
   /** What is not known counts as the pool's lower quartile. */
-  readonly quality: readonly number[];
+  readonly quality: Float64Array;
 };
 
 /** Beyond this many turns the cost of a conversation says nothing new. */
@@ -23,21 +23,21 @@ export function figuresOf(sifted: Sifted, { demand, session, wishes }: PlanReque
   const { rows, outputTokens, pooled } = sifted;
   const furtherTurns = Math.min(wishes?.remainingTurns ?? 0, FURTHER_TURNS_MAX);
   const { inputTokens } = demand;
-  const costNanos: number[] = [];
+  const costNanos = new Float64Array(rows.length);
   const measured: (Measured | undefined)[] = [];
-  const latencyMs: number[] = [];
-  const quality: number[] = [];
+  const latencyMs = new Float64Array(rows.length);
+  const quality = new Float64Array(rows.length);
   for (let at = 0; at < rows.length; at += 1) {
     const row = rows[at];
     const output = outputTokens[at] ?? 0;
     if (row === undefined) continue;
     const { endpoint, model, rates } = row;
     const cachedTokens = session?.endpoint === endpoint.id ? Math.min(session.seenTokens, inputTokens) : 0;
-    costNanos.push(expectedNanos(rates, inputTokens, cachedTokens, output, furtherTurns));
+    costNanos[at] = expectedNanos(rates, inputTokens, cachedTokens, output, furtherTurns);
     const speed = world.health.of(endpoint.id, world.nowMs);
     measured.push(speed);
-    latencyMs.push(speed === undefined ? Number.NaN : expectedMs(speed, output));
-    quality.push(model.quality === null ? Number.NaN : model.quality.score);
+    latencyMs[at] = speed === undefined ? Number.NaN : expectedMs(speed, output);
+    quality[at] = model.quality === null ? Number.NaN : model.quality.score;
   }
   fill(latencyMs, MEDIAN, pooled);
   fill(quality, LOWER_QUARTILE, pooled);
@@ -48,40 +48,61 @@ export const MEDIAN = 1 / 2;
 const LOWER_QUARTILE = 1 / 4;
 
 /** Puts the value that stands at a share of the pool's known ones in the place of those that are not known. */
-export function fill(values: number[], share: number, pooled: number): void {
-  let unknown = false;
-  for (const value of values) if (Number.isNaN(value)) unknown = true;
-  if (!unknown) return;
-  const known = values.slice(0, pooled).filter((value) => !Number.isNaN(value));
-  const value = known.length === 0 ? 0 : nthSmallest(known, Math.floor(known.length * share));
+export function fill(values: Float64Array, share: number, pooled: number): void {
+  const known = new Float64Array(values.length);
+  let count = 0;
+  let unknown = 0;
+  for (let at = 0; at < values.length; at += 1) {
+    const value = values[at] ?? Number.NaN;
+    if (Number.isNaN(value)) unknown += 1;
+    else if (at < pooled) {
+      known[count] = value;
+      count += 1;
+    }
+  }
+  if (unknown === 0) return;
+  const value = count === 0 ? 0 : nthSmallest(known.subarray(0, count), Math.floor(count * share));
   for (let at = 0; at < values.length; at += 1) if (Number.isNaN(values[at])) values[at] = value;
 }
 
-/** 0 (worst of the pool) … 1 (best), by part and weighed together. */
+/** 0 (worst of the pool) … 1 (best): each part, and all of them weighed together. */
 export type Scores = {
-  readonly quality: readonly number[];
-  readonly cost: readonly number[];
-  readonly latency: readonly number[];
-  readonly total: readonly number[];
   readonly weights: Weights;
+  readonly total: Float64Array;
+  at(place: number): { readonly quality: number; readonly cost: number; readonly latency: number };
 };
 
-export function scoresOf(figures: Figures, pooled: number, weights: Weights): Scores {
-  const quality = scaled(figures.quality, pooled, "most");
-  const cost = scaled(figures.costNanos, pooled, "least");
-  const latency = scaled(figures.latencyMs, pooled, "least");
+/** Only what is compared is worked out for all; the parts are there for whoever asks. */
+export function scoresOf({ quality, costNanos, latencyMs }: Figures, pooled: number, weights: Weights): Scores {
+  const ofQuality = rangeOf(quality, pooled);
+  const ofCost = rangeOf(costNanos, pooled);
+  const ofLatency = rangeOf(latencyMs, pooled);
   const sum = weights.quality + weights.cost + weights.latency;
-  const total: number[] = [];
+  const total = new Float64Array(quality.length);
   for (let at = 0; at < pooled; at += 1) {
     const weighed =
-      weights.quality * (quality[at] ?? 0) + weights.cost * (cost[at] ?? 0) + weights.latency * (latency[at] ?? 0);
-    total.push(sum === 0 ? 0 : weighed / sum);
+      weights.quality * (1 - fromBest(quality[at] ?? 0, ofQuality.most, ofQuality.span)) +
+      weights.cost * (1 - fromBest(costNanos[at] ?? 0, ofCost.least, ofCost.span)) +
+      weights.latency * (1 - fromBest(latencyMs[at] ?? 0, ofLatency.least, ofLatency.span));
+    total[at] = sum === 0 ? 0 : weighed / sum;
   }
-  return { quality, cost, latency, total, weights };
+  return {
+    weights,
+    total,
+    at: (place) => ({
+      quality: 1 - fromBest(quality[place] ?? 0, ofQuality.most, ofQuality.span),
+      cost: 1 - fromBest(costNanos[place] ?? 0, ofCost.least, ofCost.span),
+      latency: 1 - fromBest(latencyMs[place] ?? 0, ofLatency.least, ofLatency.span),
+    }),
+  };
 }
 
-/** Between the ends of the pool; where all are the same nobody is better. */
-function scaled(values: readonly number[], count: number, best: "most" | "least"): number[] {
+/** How far from the best of the pool, as a share of its span; where all are the same nobody is worse. */
+function fromBest(value: number, best: number, span: number): number {
+  return span === 0 ? 0 : Math.abs(value - best) / span;
+}
+
+function rangeOf(values: Float64Array, count: number) {
   let least = Number.POSITIVE_INFINITY;
   let most = Number.NEGATIVE_INFINITY;
   for (let at = 0; at < count; at += 1) {
@@ -89,13 +110,7 @@ function scaled(values: readonly number[], count: number, best: "most" | "least"
     if (value < least) least = value;
     if (value > most) most = value;
   }
-  const span = most - least;
-  const shares: number[] = [];
-  for (let at = 0; at < count; at += 1) {
-    const value = values[at] ?? 0;
-    shares.push(span === 0 ? 1 : (best === "most" ? value - least : most - value) / span);
-  }
-  return shares;
+  return { least, most, span: most - least };
 }
 
 const TIERS: Readonly<Record<CostTier, Weights>> = {

@@ -7,7 +7,7 @@ import type { Health } from "./health.ts";
 import type { Learned } from "./learned.ts";
 import { excludedByPolicy, permitsModel } from "./policy.ts";
 import type { Route } from "./pool.ts";
-import { type Preferring, unwantedBy } from "./preferences.ts";
+import { type Preferring, preferringOf, unwantedBy } from "./preferences.ts";
 import type { Reachable, Reached, ReachedModel } from "./reach.ts";
 import type { SessionTrace } from "./session.ts";
 import type { Breakers } from "./standing.ts";
@@ -83,9 +83,7 @@ export function judgeOf(request: PlanRequest, world: World): Judge {
     request,
     world,
     preferring:
-      preferences === undefined
-        ? undefined
-        : { preferences, inputTokens: request.demand.inputTokens, walletPerUsd: world.walletPerUsd },
+      preferences === undefined ? undefined : preferringOf(preferences, request.demand.inputTokens, world.walletPerUsd),
     qualityFloor: request.route.is === "router" ? (request.route.router?.spec.qualityFloor ?? null) : null,
   };
 }
