@@ -108,6 +108,41 @@ export const SETTINGS = {
     "Largest non-streamed answer of a provider.",
   ),
   GATEWAY_UPSTREAM_CONNECTIONS: setting(integer(1, 100_000), 1024, "Connections to one provider address."),
+  GATEWAY_QUEUE_CONCURRENCY: setting(
+    integer(0, 1_000_000),
+    4096,
+    "Inference requests served at once; further ones wait. 0 switches the limit off.",
+  ),
+  GATEWAY_QUEUE_WAIT_MS: setting(
+    integer(0, 600_000),
+    5_000,
+    "How long an inference request may wait for its place before it is refused with 429.",
+  ),
+  GATEWAY_QUEUE_LENGTH: setting(
+    integer(0, 1_000_000),
+    4096,
+    "Inference requests that may wait; one more is refused with 429 at once.",
+  ),
+  GATEWAY_ENDPOINT_CONCURRENCY: setting(
+    integer(0, 1_000_000),
+    1024,
+    "Requests at one endpoint at once; a full one is passed over. 0 switches the limit off.",
+  ),
+  GATEWAY_RETRY_PERCENT: setting(
+    integer(0, 100),
+    20,
+    "Attempts after the first of their request, as a share of the requests being served; three at once are always allowed.",
+  ),
+  GATEWAY_ASIDE_FAILURES: setting(
+    integer(0, 1_000_000),
+    5,
+    "Failures in a row that set an endpoint aside, so that it is tried last. 0: no endpoint is ever set aside.",
+  ),
+  GATEWAY_ASIDE_MS: setting(
+    integer(10, 86_400_000),
+    30_000,
+    "How long an endpoint is set aside the first time; each further time adds as much again, up to ten times that.",
+  ),
   GATEWAY_CLIENT_STALL_MS: setting(
     integer(100, 3_600_000),
     60_000,

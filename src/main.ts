@@ -14,14 +14,17 @@ import { validateHandler } from "./app/surfaces/validate.ts";
 import { type Config, ConfigError, PROJECT_ROOT, readConfig } from "./config.ts";
 import { apiDocumentText, llmsText, manageDocumentText } from "./contract/documents.ts";
 import { ROUTES } from "./contract/routes.ts";
+import { EndpointPlaces } from "./domain/admission/endpoint-places.ts";
+import { AdmissionQueue } from "./domain/admission/queue.ts";
+import { RetryBudget } from "./domain/admission/retry-budget.ts";
 import type { Connections, Snapshot } from "./domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "./domain/catalogue/load.ts";
+import { EndpointBreakers } from "./domain/routing/breakers.ts";
 import { Health } from "./domain/routing/health.ts";
 import { Learned } from "./domain/routing/learned.ts";
 import { excludedByPolicy, permitsModel } from "./domain/routing/policy.ts";
 import { Reach } from "./domain/routing/reach.ts";
 import { Sessions } from "./domain/routing/session.ts";
-import { ALL_IN } from "./domain/routing/standing.ts";
 import { Directory } from "./domain/tenancy/directory.ts";
 import { isOperator, recheckKey } from "./edge/authenticate.ts";
 import { IpLimit } from "./edge/ip-limit.ts";
@@ -34,7 +37,8 @@ import { memoryState } from "./io/state/memory.ts";
 import { openSqlite } from "./io/store/sql/sqlite/open.ts";
 import type { Store } from "./io/store/sql/store.ts";
 import { type Logger, openLog } from "./io/telemetry/log.ts";
-import { Metrics } from "./io/telemetry/metrics.ts";
+import { type Gauges, Metrics } from "./io/telemetry/metrics.ts";
+import { Notices } from "./io/telemetry/notices.ts";
 import { connectionsFrom, unknownProviderSettings } from "./io/upstream/connections.ts";
 import { type MintedCredential, mintedCredential, readGoogleAccount } from "./io/upstream/google-credentials.ts";
 import { isSpoken } from "./io/upstream/lanes.ts";
@@ -43,6 +47,7 @@ import { addressList } from "./kit/cidr.ts";
 import { systemClock } from "./kit/clock.ts";
 import { makeIds } from "./kit/ids.ts";
 import { randomToken } from "./kit/secret.ts";
+import { stop, systemTimers } from "./kit/timers.ts";
 import { startSandbox } from "./sandbox/server.ts";
 
 /** A gateway that runs: where it is reached, and how it is stopped. */
@@ -59,6 +64,8 @@ export type Running = {
 /** Frames longer than this are no frames of a chat. */
 const FRAME_CHARS_MAX = 16 * 1024 * 1024;
 const ATTEMPTS_MAX = 5;
+/** The longest time aside, in times of the first. */
+const ASIDE_TIMES_MAX = 10;
 const PATIENCE = { headersMs: 15_000, requestMs: 300_000, checkEveryMs: 5_000 };
 const SWEEP_EVERY_MS = 60_000;
 /** A hold that outlives every request by this much was lost. */
@@ -129,23 +136,24 @@ export async function start(config: Config): Promise<Running> {
   directory.load(await store.tenancy.loadAll());
   for (const { workspaceId, balanceNanos } of await store.ledger.wallets())
     await state.credit(workspaceId, balanceNanos);
-  metrics.watch({
-    running: () => edge.running,
-    draining: () => (edge.draining ? 1 : 0),
-    journalPending: () => books.pending(),
-  });
+  const bounds = boundsOf(config);
+  const notices = new Notices(metrics, log, clock);
+  metrics.watch(gaugesOf(edge, books, bounds));
 
   const gateway: Gateway = {
     clock,
+    timers: systemTimers,
     snapshot: () => snapshot,
     connections,
     ...routingOf(snapshot, connections, directory),
+    ...bounds,
     state,
     journal: books.journal,
     transport,
     recheck: (exchange) => recheckKey(exchange, directory, clock.nowMs()),
     limits: limitsOf(config),
     finished: (record) => metrics.finished(record),
+    noticed: (notice) => notices.take(notice),
   };
   const tenancy: TenancyDeps = { store, directory, state, clock, ids, snapshot: () => snapshot };
   const standing = { ready: false };
@@ -154,7 +162,7 @@ export async function start(config: Config): Promise<Running> {
     ...tenancy,
     store,
     connections,
-    checks: checksOf(config, store, books),
+    checks: checksOf(config, store, books, bounds.breakers),
     caughtUp: () => books.flush(),
   };
   edge.open({
@@ -206,9 +214,41 @@ function routingOf(snapshot: Snapshot, connections: Connections, directory: Dire
     health: new Health(),
     learned: new Learned(),
     sessions: new Sessions(),
-    breakers: ALL_IN,
     policyOf: (workspaceId: string, keyId: string | null) => directory.policyOf(workspaceId, keyId),
     routerOf: (workspaceId: string, slug: string) => directory.router(workspaceId, slug),
+  };
+}
+
+/** What keeps a crowd, or a provider that fails, from taking everybody else with it. */
+function boundsOf(config: Config) {
+  const { GATEWAY_ASIDE_FAILURES: failuresInARow, GATEWAY_ASIDE_MS: asideMs } = config;
+  return {
+    breakers: new EndpointBreakers(systemClock, { failuresInARow, asideMs, asideMsMax: ASIDE_TIMES_MAX * asideMs }),
+    queue: new AdmissionQueue(
+      {
+        places: config.GATEWAY_QUEUE_CONCURRENCY,
+        waitingMax: config.GATEWAY_QUEUE_LENGTH,
+        waitMs: config.GATEWAY_QUEUE_WAIT_MS,
+      },
+      (ms, then) => {
+        const timer = systemTimers.after(ms, then);
+        return () => stop(timer);
+      },
+    ),
+    budget: new RetryBudget(config.GATEWAY_RETRY_PERCENT / 100),
+    places: new EndpointPlaces(config.GATEWAY_ENDPOINT_CONCURRENCY),
+    random: Math.random,
+  };
+}
+
+function gaugesOf(edge: Edge, books: Books, { queue, breakers }: ReturnType<typeof boundsOf>): Gauges {
+  return {
+    running: () => edge.running,
+    draining: () => (edge.draining ? 1 : 0),
+    journalPending: () => books.pending(),
+    queueTaken: () => queue.taken,
+    queueWaiting: () => queue.waiting,
+    endpointsAside: () => breakers.aside.length,
   };
 }
 
@@ -231,7 +271,7 @@ function surfaceHandlers(gateway: Gateway): Record<string, Handler> {
   };
 }
 
-function checksOf(config: Config, store: Store, books: Books): Check[] {
+function checksOf(config: Config, store: Store, books: Books, breakers: EndpointBreakers): Check[] {
   return [
     {
       name: "store",
@@ -245,6 +285,18 @@ function checksOf(config: Config, store: Store, books: Books): Check[] {
       run: async () => {
         const detail = `${books.pending()} records wait for the store`;
         return books.journal.broken ? { ok: false, detail: `it cannot be written; ${detail}` } : { ok: true, detail };
+      },
+    },
+    {
+      name: "endpoints",
+      // A provider that fails is not a gateway that does: its requests go elsewhere, and it is asked again.
+      run: async () => {
+        const { aside } = breakers;
+        const detail =
+          aside.length === 0
+            ? "none is set aside"
+            : `${aside.length} set aside after failures, tried last until they answer again: ${aside.slice(0, 20).join(", ")}. Look at the log of requests for the reason.`;
+        return { ok: true, detail };
       },
     },
     {
@@ -273,6 +325,7 @@ function limitsOf(config: Config): Gateway["limits"] {
     frameMaxChars: FRAME_CHARS_MAX,
     keepAliveMs: config.GATEWAY_KEEP_ALIVE_MS,
     attemptsMax: ATTEMPTS_MAX,
+    queueWaitMs: config.GATEWAY_QUEUE_WAIT_MS,
   };
 }
 

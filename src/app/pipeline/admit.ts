@@ -1,6 +1,7 @@
 import { type Fault, fault } from "../../contract/faults.ts";
 import type { HoldVerdict } from "../../domain/admission/admission.ts";
 import { holdFor } from "../../domain/billing/price.ts";
+import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
 import { formatNanos } from "../../kit/money.ts";
@@ -14,6 +15,15 @@ import type { Gateway } from "./world.ts";
 const MARGIN_SHARE = 0.3;
 const MARGIN_TOKENS = 64;
 
+/** What is reserved for one attempt. */
+export function neededFor(gateway: Gateway, trail: Trail, { price }: Attempt, inputTokens: number, call: Call): bigint {
+  const input = Math.ceil(inputTokens * (1 + MARGIN_SHARE)) + MARGIN_TOKENS;
+  const output = call.maxOutputTokens ?? gateway.limits.holdOutputTokens;
+  const cacheTtl = price.cacheWrite1hPer1mTokens && keepsAnHour(call) ? "1h" : "5m";
+  const { currencies } = gateway.snapshot();
+  return holdFor(input, output, price, currencies, trail.principal.workspace.currency, { cacheTtl });
+}
+
 /** Reserves money for the dearest planned attempt in one atomic step. A refusal costs no upstream call. */
 export function admit(gateway: Gateway, trail: Trail, plan: Plan, inputTokens: number, call: Call): Soon<void> {
   if (gateway.journal.broken) {
@@ -23,14 +33,10 @@ export function admit(gateway: Gateway, trail: Trail, plan: Plan, inputTokens: n
     });
   }
   const { workspace, key, member } = trail.principal;
-  const { currencies } = gateway.snapshot();
-  const input = Math.ceil(inputTokens * (1 + MARGIN_SHARE)) + MARGIN_TOKENS;
-  const output = call.maxOutputTokens ?? gateway.limits.holdOutputTokens;
   let nanos = 0n;
   // Only what may really be tried: `auto` can have a long tail of dear models that nobody will be sent to.
-  for (const { price } of plan.attempts.slice(0, gateway.limits.attemptsMax)) {
-    const cacheTtl = price.cacheWrite1hPer1mTokens && keepsAnHour(call) ? "1h" : "5m";
-    const needed = holdFor(input, output, price, currencies, workspace.currency, { cacheTtl });
+  for (const attempt of plan.attempts.slice(0, gateway.limits.attemptsMax)) {
+    const needed = neededFor(gateway, trail, attempt, inputTokens, call);
     if (needed > nanos) nanos = needed;
   }
   const { requestId } = trail;

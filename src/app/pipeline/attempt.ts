@@ -31,8 +31,11 @@ type Try = {
   readonly policyNow: () => Policy | undefined;
 };
 
-/** One request to one endpoint, written into the trail. */
-export async function tryOnce(one: Try): Promise<Outcome> {
+/** How an attempt ended, and its line in the record. */
+export type Tried = { readonly outcome: Outcome; readonly record: AttemptRecord };
+
+/** One request to one endpoint. */
+export async function tryOnce(one: Try): Promise<Tried> {
   const { gateway, trail, attempt } = one;
   const startedAtMs = gateway.clock.nowMs();
   const started = gateway.clock.elapsedMs();
@@ -42,14 +45,8 @@ export async function tryOnce(one: Try): Promise<Outcome> {
   trail.served = attempt;
   const outcome = await send(one, body);
   const durationMs = Math.round((gateway.clock.elapsedMs() - started) * 10) / 10;
-  trail.attempted({
-    endpoint: attempt.endpoint.id,
-    provider: attempt.endpoint.provider,
-    startedAtMs,
-    durationMs,
-    ...describe(outcome, one.lane),
-  });
-  return outcome;
+  const { id: endpoint, provider } = attempt.endpoint;
+  return { outcome, record: { endpoint, provider, startedAtMs, durationMs, ...describe(outcome, one.lane) } };
 }
 
 function describe(

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { classifyFailure, classifyMalformed, classifyStatus, type Verdict } from "../../io/upstream/classify.ts";
 import type { Lane } from "../../io/upstream/lane.ts";
 import type { BodyReader, UpstreamCall } from "../../io/upstream/transport.ts";
+import { stop, type Timer, type Timers } from "../../kit/timers.ts";
 import type { AnswerStream } from "../../language/canon/answer.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
 import type { Frame } from "../../language/dialects/dialect.ts";
@@ -29,18 +30,20 @@ const FIGURES_WAIT_MS = 1000;
 export class Relay {
   readonly #sink: Sink;
   readonly #limits: Limits;
+  readonly #timers: Timers;
   readonly #commit: () => void;
   #committed = false;
   #cancel: (() => void) | undefined;
-  #keepAlive: NodeJS.Timeout | undefined;
+  #keepAlive: Timer | undefined;
   #stream: AnswerStream | undefined;
-  #figures: NodeJS.Timeout | undefined;
+  #figures: Timer | undefined;
   #idleText = "";
 
   /** `commit` is called once, right before the first byte: it writes the head and the open record. */
-  constructor(sink: Sink, limits: Limits, commit: () => void) {
+  constructor(sink: Sink, limits: Limits, timers: Timers, commit: () => void) {
     this.#sink = sink;
     this.#limits = limits;
+    this.#timers = timers;
     this.#commit = commit;
     sink.onGone(() => this.cancel());
   }
@@ -62,13 +65,13 @@ export class Relay {
   /** A model that has said its last word cannot be stopped any more; only the figures that it is billed by would be lost. */
   cancel(): void {
     if (this.#stream?.finished === true && this.#stream.usage === undefined)
-      this.#figures ??= setTimeout(() => this.#cancel?.(), FIGURES_WAIT_MS);
+      this.#figures ??= this.#timers.after(FIGURES_WAIT_MS, () => this.#cancel?.());
     else this.#cancel?.();
   }
 
   stop(): void {
-    clearTimeout(this.#keepAlive);
-    clearTimeout(this.#figures);
+    stop(this.#keepAlive);
+    stop(this.#figures);
   }
 
   reader({ headers, call, lane, provider, resolve }: Reading): BodyReader {
@@ -171,11 +174,10 @@ export class Relay {
   }
 
   #startKeepAlive(): void {
-    this.#keepAlive = setTimeout(() => {
+    this.#keepAlive = this.#timers.after(this.#limits.keepAliveMs, () => {
       this.#sink.write(this.#idleText);
       this.#keepAlive?.refresh();
-    }, this.#limits.keepAliveMs);
-    this.#keepAlive.unref();
+    });
   }
 }
 

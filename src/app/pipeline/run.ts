@@ -1,23 +1,26 @@
 import { envelopeOf, Fault, fault } from "../../contract/faults.ts";
-import type { Surface, UsageRecord } from "../../domain/record/record.ts";
+import type { RequestRecord, Surface, UsageRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
 import type { Inbound, Lane } from "../../io/upstream/lane.ts";
 import { laneFor } from "../../io/upstream/lanes.ts";
 import type { Soon } from "../../kit/soon.ts";
+import { stop } from "../../kit/timers.ts";
 import type { AnswerStream } from "../../language/canon/answer.ts";
 import type { Exchange, Sink } from "../exchange.ts";
-import { admit } from "./admit.ts";
-import { tryOnce } from "./attempt.ts";
+import { admit, neededFor } from "./admit.ts";
+import { type Tried, tryOnce } from "./attempt.ts";
 import { addHeaders } from "./headers.ts";
 import { learn } from "./learn.ts";
-import type { Ended, Outcome } from "./outcome.ts";
+import type { Ended } from "./outcome.ts";
 import { inputTokensOf, type Planned, planFor } from "./plan.ts";
 import { Relay } from "./relay.ts";
 import { type Metered, type Settled, settleFree, settleUsed } from "./settle.ts";
 import { asThought, type Thinking, thinkingFor } from "./thinking.ts";
 import { Trail } from "./trail.ts";
+import { Tries } from "./tries.ts";
+import { waitForPlace } from "./wait.ts";
 import type { Gateway } from "./world.ts";
 
 /** The client closed the connection before the answer was whole; only ever seen in the log. */
@@ -34,7 +37,7 @@ export type Decoded = {
   readonly keep?: (final: string) => Promise<void>;
 };
 
-/** One request, all the way through: decode → plan → admit → attempt → relay → settle. Whatever happens is recorded. */
+/** One request, all the way: decode → plan → admit → queue → attempt → relay → settle. Whatever happens is recorded. */
 export async function run(
   gateway: Gateway,
   surface: Surface,
@@ -43,6 +46,7 @@ export async function run(
   decode: (body: Buffer) => Soon<Decoded>,
 ): Promise<void> {
   const trail = new Trail(exchange, principalOf(exchange), surface, gateway.clock);
+  let place: "none" | "taken" = "none";
   try {
     const soon = decode(await exchange.body());
     const decoded = soon instanceof Promise ? await soon : soon;
@@ -57,14 +61,27 @@ export async function run(
     trail.plan = plan;
     if (plan.is === "refused") throw plan.fault;
     await admit(gateway, trail, plan, inputTokens, inbound.call);
+    const deadlineMs = gateway.clock.elapsedMs() + gateway.limits.requestTimeoutMs;
+    if (gateway.queue.enter() === "wait") {
+      if ((await waitForPlace(gateway, trail, sink)) === "left") return await settleFree(gateway, trail, gone(trail));
+      place = "taken";
+      gateway.recheck(exchange);
+    }
+    place = "taken";
     if (decoded.admitted !== undefined) await decoded.admitted();
-    const admitted = { surface, plan, policyNow, inputTokens };
+    const admitted = { surface, plan, policyNow, inputTokens, deadlineMs };
     await new Request(gateway, trail, exchange, decoded.sink ?? sink, decoded, admitted).serve();
   } catch (error) {
     const problem = error instanceof Fault ? error : internalFault(error);
     await settleFree(gateway, trail, trail.refuse(problem));
     throw problem;
+  } finally {
+    if (place === "taken") gateway.queue.leave();
   }
+}
+
+function gone(trail: Trail): RequestRecord {
+  return trail.finish({ ...GONE, usage: null, charge: null });
 }
 
 function principalOf(exchange: Exchange): Principal {
@@ -85,6 +102,8 @@ type Admitted = Pick<Planned, "policyNow"> & {
   readonly surface: Surface;
   readonly plan: Plan;
   readonly inputTokens: number;
+  /** When it has to be over, on the clock that never jumps. */
+  readonly deadlineMs: number;
 };
 
 /** A request that was admitted: from here on money is held and must be settled exactly once. */
@@ -115,40 +134,39 @@ class Request {
     this.#inbound = inbound;
     this.#keep = keep;
     this.#admitted = admitted;
-    this.#relay = new Relay(sink, gateway.limits, () => this.#commit());
+    this.#relay = new Relay(sink, gateway.limits, gateway.timers, () => this.#commit());
   }
 
   async serve(): Promise<void> {
-    let expired = false;
-    const deadline = setTimeout(() => {
-      expired = true;
-      this.#relay.cancel();
-    }, this.#gateway.limits.requestTimeoutMs);
+    const { budget, clock, timers } = this.#gateway;
+    const { plan, deadlineMs } = this.#admitted;
+    const tries = new Tries({
+      gateway: this.#gateway,
+      trail: this.#trail,
+      plan,
+      relay: this.#relay,
+      deadlineMs,
+      tryOnce: (attempt) => this.#try(attempt),
+      covers: (attempt) => this.#covers(attempt),
+    });
+    const deadline = timers.after(deadlineMs - clock.elapsedMs(), () => tries.expire());
+    budget.enter();
     try {
-      let last: Fault | undefined;
-      for (const attempt of this.#admitted.plan.attempts.slice(0, this.#gateway.limits.attemptsMax)) {
-        const outcome = await this.#try(attempt);
-        if (outcome.is !== "failed") {
-          await this.#conclude(attempt, outcome);
-          return;
-        }
-        this.#trail.served = undefined;
-        const { verdict } = outcome;
-        if (verdict.is === "stop") throw verdict.fault;
-        if (expired)
-          throw fault("upstream_timeout", {
-            message: "The request took longer than this gateway allows. Ask for fewer tokens, or stream.",
-          });
-        last = verdict.last;
-      }
-      throw last ?? fault("upstream_error", { message: "No endpoint could be tried. Try again." });
+      const { attempt, ended } = await tries.run();
+      await this.#conclude(attempt, ended);
     } finally {
-      clearTimeout(deadline);
+      stop(deadline);
+      budget.leave();
       this.#relay.stop();
     }
   }
 
-  #try(attempt: Attempt): Promise<Outcome> {
+  #covers(attempt: Attempt): boolean {
+    const needed = neededFor(this.#gateway, this.#trail, attempt, this.#admitted.inputTokens, this.#inbound.call);
+    return needed <= this.#trail.heldNanos;
+  }
+
+  #try(attempt: Attempt): Promise<Tried> {
     const { endpoint, model } = attempt;
     const { plan, policyNow, inputTokens } = this.#admitted;
     const createdSeconds = Math.floor(this.#gateway.clock.nowMs() / 1000);
@@ -201,7 +219,7 @@ class Request {
 
   async #answerWhole(attempt: Attempt, { answer }: Extract<Ended, { is: "whole" }>): Promise<void> {
     this.#trail.upstreamId = answer.upstreamId;
-    if (this.#sink.gone) return settleFree(this.#gateway, this.#trail, this.#goneRecord());
+    if (this.#sink.gone) return settleFree(this.#gateway, this.#trail, gone(this.#trail));
     this.#trail.answering();
     const { usage, shown } = await this.#settle(attempt, answer, { status: 200, errorCode: null });
     this.#learn(attempt, usage);
@@ -255,14 +273,10 @@ class Request {
   /** Output that was relayed before the client hung up is charged; where nothing was, nothing is. */
   async #clientGone(attempt: Attempt, { stream }: Extract<Ended, { is: "gone" }>): Promise<void> {
     if (stream === undefined || !this.#relay.committed)
-      return settleFree(this.#gateway, this.#trail, this.#goneRecord());
+      return settleFree(this.#gateway, this.#trail, gone(this.#trail));
     this.#trail.upstreamId = stream.upstreamId;
     const { usage, outputChars } = stream;
     await this.#settle(attempt, { usage, outputChars, cutShort: true }, GONE);
-  }
-
-  #goneRecord() {
-    return this.#trail.finish({ ...GONE, usage: null, charge: null });
   }
 
   #learn(attempt: Attempt, usage: UsageRecord): void {

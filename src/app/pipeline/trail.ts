@@ -25,6 +25,7 @@ export class Trail {
   upstreamId: string | null = null;
   /** What was reserved for it: no estimate is ever charged beyond. */
   heldNanos = 0n;
+  #untried = 0;
   #firstByteMs: number | null = null;
   #triedAtMs: number | null = null;
 
@@ -36,8 +37,10 @@ export class Trail {
     this.#clock = clock;
   }
 
-  get failedAttempts(): number {
-    return this.#attempts.filter(({ outcome }) => outcome !== "served").length;
+  /** Endpoints that were asked in vain, and those whose turn it was and that were not asked. */
+  get vain(): { readonly failed: number; readonly untried: number } {
+    const notServed = this.#attempts.filter(({ outcome }) => outcome !== "served").length;
+    return { failed: notServed - this.#untried, untried: this.#untried };
   }
 
   /** An endpoint is about to be asked. */
@@ -55,6 +58,12 @@ export class Trail {
 
   attempted(record: AttemptRecord): void {
     this.#attempts.push(record);
+  }
+
+  /** An endpoint had its turn and was not asked. */
+  untried(record: AttemptRecord): void {
+    this.#attempts.push(record);
+    this.#untried += 1;
   }
 
   /** The first byte of the answer is on its way to the client. */

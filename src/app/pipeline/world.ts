@@ -1,29 +1,44 @@
 import type { SharedState } from "../../domain/admission/admission.ts";
+import type { EndpointPlaces } from "../../domain/admission/endpoint-places.ts";
+import type { AdmissionQueue } from "../../domain/admission/queue.ts";
+import type { RetryBudget } from "../../domain/admission/retry-budget.ts";
 import type { Connections, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
+import type { EndpointBreakers } from "../../domain/routing/breakers.ts";
 import type { Health } from "../../domain/routing/health.ts";
 import type { Learned } from "../../domain/routing/learned.ts";
 import type { Reach } from "../../domain/routing/reach.ts";
 import type { Sessions } from "../../domain/routing/session.ts";
-import type { Breakers } from "../../domain/routing/standing.ts";
 import type { Policy } from "../../domain/tenancy/policy.ts";
 import type { Router } from "../../domain/tenancy/router.ts";
 import type { Journal } from "../../io/journal/types.ts";
+import type { Notice } from "../../io/telemetry/notices.ts";
 import type { Transport } from "../../io/upstream/transport.ts";
 import type { Clock } from "../../kit/clock.ts";
+import type { Timers } from "../../kit/timers.ts";
 import type { Exchange } from "../exchange.ts";
 
 /** Everything the request path is given. Built once, in main.ts. */
 export type Gateway = {
   readonly clock: Clock;
+  /** All waiting of the request path. */
+  readonly timers: Timers;
   readonly snapshot: () => Snapshot;
   readonly connections: Connections;
   readonly reach: Reach;
   readonly health: Health;
   readonly learned: Learned;
   readonly sessions: Sessions;
-  /** Who is set aside. */
-  readonly breakers: Breakers;
+  /** Who is set aside; told of every attempt. */
+  readonly breakers: EndpointBreakers;
+  /** The bound of requests at once, and the wait before it. */
+  readonly queue: AdmissionQueue;
+  /** The bound of attempts that are not a request's first. */
+  readonly budget: RetryBudget;
+  /** The bound of requests at one endpoint. */
+  readonly places: EndpointPlaces;
+  /** From 0 up to 1: for waits that should not all end at once. */
+  readonly random: () => number;
   readonly state: SharedState;
   readonly journal: Journal;
   readonly transport: Transport;
@@ -36,6 +51,8 @@ export type Gateway = {
   readonly limits: Limits;
   /** Told of every finished request, for metrics and the log. */
   readonly finished: (record: RequestRecord) => void;
+  /** Told of what the operator should know and no record of a request shows. */
+  readonly noticed: (notice: Notice) => void;
 };
 
 export type Limits = {
@@ -45,4 +62,5 @@ export type Limits = {
   readonly frameMaxChars: number;
   readonly keepAliveMs: number;
   readonly attemptsMax: number;
+  readonly queueWaitMs: number;
 };

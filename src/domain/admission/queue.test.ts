@@ -132,6 +132,28 @@ test("ROUTE-04 further attempts are a fifth of the active requests, and three in
   expect(budget.take()).toBe("spent");
 });
 
+test("ROUTE-04 attempts that fail at once are a fifth of the requests too, however few run together", () => {
+  const budget = new RetryBudget();
+  for (let at = 0; at < 20; at += 1) budget.enter();
+  // The three that anyone may have: what is tried beyond them has to be earned.
+  for (let at = 0; at < 3; at += 1) budget.take();
+  const storm = (requests: number): number => {
+    let retries = 0;
+    for (let at = 0; at < requests; at += 1) {
+      budget.enter();
+      if (budget.take() === "taken") {
+        retries += 1;
+        budget.give();
+      }
+      budget.leave();
+    }
+    return retries;
+  };
+  storm(1000);
+  expect(storm(1000)).toBeGreaterThan(190);
+  expect(storm(1000)).toBeLessThanOrEqual(201);
+});
+
 test("an endpoint has a bounded number of requests, and 0 bounds nothing", () => {
   const places = new EndpointPlaces(2);
   expect([places.take("a"), places.take("a"), places.take("a"), places.take("b")]).toEqual([

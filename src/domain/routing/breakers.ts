@@ -2,7 +2,7 @@ import type { Clock } from "../../kit/clock.ts";
 import type { Breakers, Standing } from "./standing.ts";
 
 export type BreakerRules = {
-  /** So many failures in a row set an endpoint aside. */
+  /** So many failures in a row set an endpoint aside; 0: nobody is ever set aside. */
   readonly failuresInARow: number;
   /** For how long the first time; each further time adds as much again. */
   readonly asideMs: number;
@@ -60,6 +60,7 @@ export class EndpointBreakers implements Breakers {
 
   /** A provider that says when to come back is left alone until then, at the first word. */
   failed(endpointId: string, retryAfterMs: number | undefined): void {
+    if (this.#rules.failuresInARow === 0) return;
     const state = this.#troubled.get(endpointId) ?? { failures: 0, times: 0, asideUntilMs: 0, probing: "no" };
     this.#troubled.set(endpointId, state);
     const { failuresInARow, asideMs, asideMsMax } = this.#rules;
@@ -75,10 +76,8 @@ export class EndpointBreakers implements Breakers {
     state.probing = "no";
   }
 
-  /** For metrics: how many are aside now. */
-  get asideCount(): number {
-    let count = 0;
-    for (const id of this.#troubled.keys()) if (this.standingOf(id) === "aside") count += 1;
-    return count;
+  /** Who is aside now. */
+  get aside(): string[] {
+    return [...this.#troubled.keys()].filter((id) => this.standingOf(id) === "aside");
   }
 }

@@ -1,5 +1,6 @@
 import { Gauge, Registry } from "@prometheus-io/client";
 import type { RequestRecord } from "../../domain/record/record.ts";
+import type { Notice } from "./notices.ts";
 import { Counts, Timings } from "./series.ts";
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
@@ -8,6 +9,9 @@ export type Gauges = {
   readonly running: () => number;
   readonly draining: () => number;
   readonly journalPending: () => number;
+  readonly queueTaken: () => number;
+  readonly queueWaiting: () => number;
+  readonly endpointsAside: () => number;
 };
 
 /** Prometheus metrics. No label is ever a caller's string: routes, providers and codes are closed lists. */
@@ -36,6 +40,24 @@ export class Metrics {
   );
   readonly #attempts = new Counts("gateway_attempts_total", "Attempts at provider endpoints, by outcome.");
 
+  readonly #retries = new Counts(
+    "gateway_retries_total",
+    "Attempts that were not the first of their request, by provider and whether it was the same endpoint again.",
+  );
+  readonly #budgetSpent = new Counts(
+    "gateway_retry_budget_spent_total",
+    "Requests that ended because the retry budget was spent, by the provider that was not asked.",
+  );
+  readonly #passedOver = new Counts(
+    "gateway_passed_over_total",
+    "Endpoints that were passed over, by provider and reason.",
+  );
+  readonly #turnedAway = new Counts("gateway_queue_refusals_total", "Requests that found no place, by reason.");
+  readonly #credentials = new Counts(
+    "gateway_credential_refusals_total",
+    "Refusals of the gateway's own credential, account or deployment, by provider and status.",
+  );
+
   constructor() {
     this.#overhead.begin("");
   }
@@ -48,6 +70,14 @@ export class Metrics {
       "gateway_journal_pending_records",
       "Journal records not yet in the store.",
       gauges.journalPending,
+      this.#registry,
+    );
+    gauge("gateway_queue_taken", "Inference requests being served now.", gauges.queueTaken, this.#registry);
+    gauge("gateway_queue_waiting", "Inference requests waiting for a place.", gauges.queueWaiting, this.#registry);
+    gauge(
+      "gateway_endpoints_aside",
+      "Endpoints set aside after failures, so that they are tried last.",
+      gauges.endpointsAside,
       this.#registry,
     );
     gauge(
@@ -77,6 +107,26 @@ export class Metrics {
     }
   }
 
+  noticed(notice: Notice): void {
+    switch (notice.is) {
+      case "retried":
+        this.#retries.add(`provider="${notice.provider}",at="${notice.at}"`, 1);
+        break;
+      case "budget_spent":
+        this.#budgetSpent.add(`provider="${notice.provider}"`, 1);
+        break;
+      case "passed_over":
+        this.#passedOver.add(`provider="${notice.provider}",why="${notice.why}"`, 1);
+        break;
+      case "turned_away":
+        this.#turnedAway.add(`why="${notice.why}"`, 1);
+        break;
+      case "credential_refused":
+        this.#credentials.add(`provider="${notice.provider}",status="${notice.status ?? "none"}"`, 1);
+        break;
+    }
+  }
+
   async text(): Promise<{ readonly contentType: string; readonly body: string }> {
     const series = [
       this.#http,
@@ -86,6 +136,11 @@ export class Metrics {
       this.#firstByte,
       this.#overhead,
       this.#attempts,
+      this.#retries,
+      this.#budgetSpent,
+      this.#passedOver,
+      this.#turnedAway,
+      this.#credentials,
     ];
     const texts = [...series.map((one) => one.text()), await this.#registry.metrics()];
     return { contentType: this.#registry.contentType, body: texts.join("\n\n") };

@@ -4,15 +4,40 @@ import { redacted } from "../../kit/secret.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
 import type { UpstreamFailure } from "./transport.ts";
 
+/** Whose fault a failed attempt was, for those who come after it. */
+export type Blame =
+  /** The endpoint's, which may say when it wants to be asked again. */
+  | { readonly on: "endpoint"; readonly retryAfterMs: number | undefined }
+  /** The gateway's own credential, account or deployment there: the operator has to hear of it. */
+  | { readonly on: "operator" }
+  /** Nobody's: nothing was asked, or the gateway itself gave up. */
+  | { readonly on: "nobody" };
+
 /** What follows from a failed attempt. `last` is what the caller gets when no other endpoint is left. */
 export type Verdict =
-  | { readonly is: "next"; readonly why: string; readonly maybeAccepted: boolean; readonly last: Fault }
+  | {
+      readonly is: "next";
+      readonly why: string;
+      readonly maybeAccepted: boolean;
+      readonly last: Fault;
+      readonly blame: Blame;
+      /** How long to wait before the same endpoint may be asked once more; undefined when it may not. */
+      readonly againAfterMs: number | undefined;
+    }
+  /** The request itself was refused, by an endpoint that does its work. */
   | { readonly is: "stop"; readonly why: string; readonly fault: Fault };
 
 /** Refusals of the caller's own request: another endpoint would refuse it too. */
 const CALLERS_FAULT: ReadonlySet<number> = new Set([400, 409, 413, 415, 422]);
 const CONTENT_POLICY = /content[_ -]?(policy|filter)|moderation|safety|policy_violation/i;
 const RETRY_AFTER_SECONDS_MAX = 3600;
+/** Those who are busy say when to come back; 529 is one provider's own word for 503. */
+const BUSY: ReadonlySet<number> = new Set([429, 503, 529]);
+/** Who asks for a longer wait than this is not waited for. */
+const AGAIN_WITHIN_MS = 2000;
+/** A server that starts again, or a network that blinks, is back within moments or not for a while. */
+const CONNECT_AGAIN_MS = 100;
+const NOBODY: Blame = { on: "nobody" };
 
 /** The endpoint answered with an error status. */
 export function classifyStatus(
@@ -24,41 +49,84 @@ export function classifyStatus(
   if (CALLERS_FAULT.has(status) && !isBadCredential(problem) && !isSpent(problem)) return passedOn(status, problem);
   if (status === 403 && CONTENT_POLICY.test(`${problem.code ?? ""} ${problem.type ?? ""}`))
     return passedOn(status, problem);
-  if (status === 429 && !isSpent(problem)) {
-    const seconds = retryAfterSeconds(headers["retry-after"], headers.date) ?? statedDelay(problem);
-    const last = fault("rate_limit_exceeded", {
-      message: `The provider ${provider} is at its rate limit and no other endpoint is left. ${seconds === undefined ? "Try again shortly." : `Try again in ${seconds} s.`}`,
-      ...(seconds === undefined ? {} : { headers: { "retry-after": String(seconds) } }),
-    });
-    return { is: "next", why: "provider at its rate limit (429)", maybeAccepted: false, last };
+  if (isOperatorsFault(status) || isSpent(problem) || isBadCredential(problem)) {
+    const why = `provider refused the gateway's own credential or deployment (${status})`;
+    const last = brokenFault(provider);
+    return { is: "next", why, maybeAccepted: false, last, blame: { on: "operator" }, againAfterMs: undefined };
   }
+  if (BUSY.has(status)) return classifyBusy(status, headers, problem, provider);
   const timedOut = status === 408 || status === 504;
-  const why =
-    isOperatorsFault(status) || isSpent(problem)
-      ? `provider refused the gateway's own credential or deployment (${status})`
-      : `provider failed (${status})`;
   return {
     is: "next",
-    why,
+    why: `provider failed (${status})`,
     maybeAccepted: timedOut || status === 502,
     last: timedOut ? timeoutFault(provider) : brokenFault(provider),
+    blame: { on: "endpoint", retryAfterMs: undefined },
+    againAfterMs: undefined,
+  };
+}
+
+/** It would, but not now. */
+function classifyBusy(
+  status: number,
+  headers: IncomingHttpHeaders,
+  problem: UpstreamProblem,
+  provider: string,
+): Verdict {
+  const seconds = retryAfterSeconds(headers["retry-after"], headers.date) ?? statedDelay(problem);
+  const retryAfterMs = seconds === undefined ? undefined : seconds * 1000;
+  const limited = status === 429;
+  const state = limited ? "is at its rate limit" : "is overloaded";
+  const advice = seconds === undefined ? "Try again shortly." : `Try again in ${seconds} s.`;
+  const last = fault(limited ? "rate_limit_exceeded" : "upstream_error", {
+    message: `The provider ${provider} ${state} and no other endpoint is left. ${advice}`,
+    ...(seconds === undefined ? {} : { headers: { "retry-after": String(seconds) } }),
+  });
+  return {
+    is: "next",
+    why: limited ? "provider at its rate limit (429)" : `provider failed (${status})`,
+    maybeAccepted: false,
+    last,
+    blame: { on: "endpoint", retryAfterMs },
+    againAfterMs: retryAfterMs !== undefined && retryAfterMs <= AGAIN_WITHIN_MS ? retryAfterMs : undefined,
   };
 }
 
 /** No usable answer came at all. */
 export function classifyFailure(failure: UpstreamFailure, provider: string): Verdict {
   const last = failure.kind === "timeout" ? timeoutFault(provider) : brokenFault(provider);
-  return { is: "next", why: `${failure.kind}: ${failure.why}`, maybeAccepted: failure.sent, last };
+  return {
+    is: "next",
+    why: `${failure.kind}: ${failure.why}`,
+    maybeAccepted: failure.sent,
+    last,
+    blame: failure.kind === "aborted" ? NOBODY : { on: "endpoint", retryAfterMs: undefined },
+    againAfterMs: failure.sent || failure.kind === "aborted" ? undefined : CONNECT_AGAIN_MS,
+  };
 }
 
 /** Status 200 with something that is not an answer of the dialect. */
 export function classifyMalformed(what: string, provider: string): Verdict {
-  return { is: "next", why: `malformed answer: ${what}`, maybeAccepted: true, last: brokenFault(provider) };
+  return {
+    is: "next",
+    why: `malformed answer: ${what}`,
+    maybeAccepted: true,
+    last: brokenFault(provider),
+    blame: { on: "endpoint", retryAfterMs: undefined },
+    againAfterMs: undefined,
+  };
 }
 
 /** The policy was tightened after the plan was made, so nobody was asked. */
 export function classifyExcluded(why: string, refusal: Fault): Verdict {
-  return { is: "next", why: `policy: ${why}`, maybeAccepted: false, last: refusal };
+  return {
+    is: "next",
+    why: `policy: ${why}`,
+    maybeAccepted: false,
+    last: refusal,
+    blame: NOBODY,
+    againAfterMs: undefined,
+  };
 }
 
 /** A provider's words without the very credential it was shown, in whatever form that is. */

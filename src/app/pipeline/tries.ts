@@ -1,0 +1,247 @@
+import { type Fault, fault } from "../../contract/faults.ts";
+import type { Attempt } from "../../domain/routing/attempt.ts";
+import type { Plan } from "../../domain/routing/plan.ts";
+import type { Notice } from "../../io/telemetry/notices.ts";
+import type { Verdict } from "../../io/upstream/classify.ts";
+import { stop, type Timers } from "../../kit/timers.ts";
+import type { Tried } from "./attempt.ts";
+import type { Ended, Outcome } from "./outcome.ts";
+import type { Relay } from "./relay.ts";
+import type { Trail } from "./trail.ts";
+import type { Gateway } from "./world.ts";
+
+type Parts = {
+  readonly gateway: Gateway;
+  readonly trail: Trail;
+  readonly plan: Plan;
+  readonly relay: Relay;
+  /** When the request has to be over, on the clock that never jumps. */
+  readonly deadlineMs: number;
+  readonly tryOnce: (attempt: Attempt) => Promise<Tried>;
+  /** Whether what was reserved pays for it: asked of endpoints beyond those that the reservation was made for. */
+  readonly covers: (attempt: Attempt) => boolean;
+};
+
+/** Who answered, and how that ended. */
+export type Served = { readonly attempt: Attempt; readonly ended: Ended };
+
+type Failed = Extract<Outcome, { is: "failed" }>;
+type PassedOver = Extract<Notice, { is: "passed_over" }>["why"];
+
+const PASSED_OVER: Record<PassedOver, string> = {
+  full: "passed over: it has as many requests as it may have at once",
+  aside: "set aside since the plan was made: tried after the others",
+  dear: "passed over: it may cost more than was reserved",
+};
+
+/** The most that a wait is longer than it must be, so that those who wait do not all come back at once. */
+const JITTER_SHARE = 0.5;
+const JITTER_MS_MIN = 100;
+
+/**
+ * The one retry loop: the endpoints of a plan in turn, each within its places, every attempt after the first within the
+ * retry budget, until one answers or nobody is left. What an attempt shows of its endpoint is told to the breakers.
+ */
+export class Tries {
+  readonly #parts: Parts;
+  /** The next place in the plan. */
+  #next = 0;
+  /** Those that were set aside since the plan was made: never left out, but tried last. */
+  readonly #later: Attempt[] = [];
+  /** How many were really asked. */
+  #asked = 0;
+  #last: Fault | undefined;
+  #again: Attempt | undefined;
+  #repeated: "no" | "yes" = "no";
+  #time: "left" | "up" = "left";
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /** The time of the request is up: what runs is given up, and nothing else is begun. */
+  expire(): void {
+    this.#time = "up";
+    this.#parts.relay.cancel();
+  }
+
+  async run(): Promise<Served> {
+    const { limits } = this.#parts.gateway;
+    while (this.#asked < limits.attemptsMax + (this.#again === undefined ? 0 : 1)) {
+      const attempt = this.#take();
+      if (attempt === undefined) break;
+      const ended = await this.#tryAt(attempt);
+      if (ended !== undefined) return { attempt, ended };
+    }
+    throw this.#last ?? allBusy();
+  }
+
+  /** Whose turn it is. */
+  #take(): Attempt | undefined {
+    const again = this.#again;
+    if (again !== undefined) {
+      this.#again = undefined;
+      return again;
+    }
+    const { gateway, plan, covers } = this.#parts;
+    for (;;) {
+      const attempt = plan.attempts[this.#next];
+      if (attempt === undefined) return this.#later.shift();
+      this.#next += 1;
+      if (this.#next > gateway.limits.attemptsMax && !covers(attempt)) this.#passOver(attempt, "dear");
+      else if (this.#hasToWait(attempt)) this.#later.push(attempt);
+      else return attempt;
+    }
+  }
+
+  /** The plan has those who were aside at its end; who was put there since lets the others go first. */
+  #hasToWait(attempt: Attempt): boolean {
+    const { gateway, plan } = this.#parts;
+    const isAside = ({ endpoint }: Attempt) => gateway.breakers.standingOf(endpoint.id) === "aside";
+    if (!isAside(attempt)) return false;
+    const others = plan.attempts.slice(this.#next);
+    if (others.every(isAside)) return false;
+    this.#passOver(attempt, "aside");
+    return true;
+  }
+
+  /** One attempt within its bounds; undefined when somebody else is to be tried. */
+  async #tryAt(attempt: Attempt): Promise<Ended | undefined> {
+    const { gateway, tryOnce } = this.#parts;
+    const { budget, places, breakers, noticed } = gateway;
+    const { id, provider } = attempt.endpoint;
+    if (places.take(id) === "full") {
+      this.#passOver(attempt, "full");
+      return undefined;
+    }
+    const isFurther = this.#asked > 0;
+    if (isFurther && budget.take() === "spent") {
+      places.give(id);
+      throw this.#spent(attempt);
+    }
+    if (isFurther) noticed({ is: "retried", provider, at: this.#repeated === "yes" ? "same" : "next" });
+    breakers.began(id);
+    let tried: Tried | undefined;
+    try {
+      tried = await tryOnce(attempt);
+    } finally {
+      places.give(id);
+      if (isFurther) budget.give();
+      this.#tell(attempt, tried?.outcome);
+    }
+    const { outcome, record } = tried;
+    if (outcome.is !== "failed") {
+      this.#parts.trail.attempted(record);
+      return outcome;
+    }
+    return this.#failed(attempt, outcome, record);
+  }
+
+  async #failed(attempt: Attempt, { verdict }: Failed, record: Tried["record"]): Promise<Ended | undefined> {
+    const { gateway, trail, relay } = this.#parts;
+    trail.served = undefined;
+    const waitMs = this.#waitBeforeAgain(verdict);
+    trail.attempted(waitMs === undefined ? record : { ...record, outcome: "retry" });
+    if (verdict.is === "stop") throw verdict.fault;
+    if (this.#time === "up") throw tooLong();
+    this.#last = verdict.last;
+    if (verdict.blame.on !== "nobody") this.#asked += 1;
+    if (waitMs === undefined) return undefined;
+    this.#repeated = "yes";
+    this.#again = attempt;
+    if ((await pause(waitMs, relay, gateway.timers)) === "waited") return undefined;
+    if (relay.gone) return { is: "gone", stream: undefined };
+    throw tooLong();
+  }
+
+  /** The same endpoint is asked once more, when nobody else is left, it may be, and there is time. */
+  #waitBeforeAgain(verdict: Verdict): number | undefined {
+    const { gateway, plan, deadlineMs } = this.#parts;
+    if (verdict.is === "stop" || verdict.againAfterMs === undefined || this.#repeated === "yes") return undefined;
+    if (this.#next < plan.attempts.length || this.#later.length > 0) return undefined;
+    const jitterMs = gateway.random() * Math.max(JITTER_MS_MIN, verdict.againAfterMs * JITTER_SHARE);
+    const waitMs = verdict.againAfterMs + jitterMs;
+    return gateway.clock.elapsedMs() + waitMs < deadlineMs ? waitMs : undefined;
+  }
+
+  /** What the attempt shows of the endpoint, for the requests that come after. */
+  #tell(attempt: Attempt, outcome: Outcome | undefined): void {
+    const { breakers, noticed } = this.#parts.gateway;
+    const { id, provider } = attempt.endpoint;
+    switch (outcome?.is) {
+      case "whole":
+      case "relayed":
+        breakers.served(id);
+        return;
+      case "broke":
+        // The end of the request's time breaks a stream as well.
+        if (this.#time === "up") breakers.unknown(id);
+        else breakers.failed(id, undefined);
+        return;
+      case "failed": {
+        const { verdict, upstreamStatus } = outcome;
+        if (verdict.is === "stop") breakers.served(id);
+        else if (verdict.blame.on === "nobody") breakers.unknown(id);
+        // A wait of nothing is no wait.
+        else if (verdict.blame.on === "endpoint") breakers.failed(id, verdict.blame.retryAfterMs || undefined);
+        else {
+          breakers.failed(id, undefined);
+          noticed({ is: "credential_refused", endpoint: id, provider, status: upstreamStatus });
+        }
+        return;
+      }
+      default:
+        breakers.unknown(id);
+    }
+  }
+
+  #passOver(attempt: Attempt, why: PassedOver): void {
+    this.#untried(attempt, "next", PASSED_OVER[why]);
+    this.#parts.gateway.noticed({ is: "passed_over", provider: attempt.endpoint.provider, why });
+  }
+
+  #spent(attempt: Attempt): Fault {
+    this.#untried(attempt, "stop", "not tried: the retry budget is spent");
+    this.#parts.gateway.noticed({ is: "budget_spent", provider: attempt.endpoint.provider });
+    return this.#last ?? allBusy();
+  }
+
+  #untried({ endpoint }: Attempt, outcome: "next" | "stop", reason: string): void {
+    const { gateway, trail } = this.#parts;
+    trail.untried({
+      endpoint: endpoint.id,
+      provider: endpoint.provider,
+      startedAtMs: gateway.clock.nowMs(),
+      durationMs: 0,
+      outcome,
+      upstreamStatus: null,
+      reason,
+      maybeAccepted: false,
+    });
+  }
+}
+
+function allBusy(): Fault {
+  return fault("rate_limit_exceeded", {
+    message:
+      "Every endpoint that may serve this request has as many requests as it may have at once. Try again shortly.",
+    headers: { "retry-after": "1" },
+  });
+}
+
+function tooLong(): Fault {
+  return fault("upstream_timeout", {
+    message: "The request took longer than this gateway allows. Ask for fewer tokens, or stream.",
+  });
+}
+
+/** A wait that ends at once when the client leaves or the time of the request is up. */
+function pause(ms: number, relay: Relay, timers: Timers): Promise<"waited" | "cancelled"> {
+  return new Promise((resolve) => {
+    const timer = timers.after(ms, () => resolve("waited"));
+    relay.cancelWith(() => {
+      stop(timer);
+      resolve("cancelled");
+    });
+  });
+}

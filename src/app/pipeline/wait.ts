@@ -1,0 +1,29 @@
+import { type Fault, fault } from "../../contract/faults.ts";
+import type { Turned } from "../../domain/admission/queue.ts";
+import type { Sink } from "../exchange.ts";
+import type { Trail } from "./trail.ts";
+import type { Gateway } from "./world.ts";
+
+/** Waits for a place in the queue; `left` when the client hung up before there was one. Throws when none came free. */
+export async function waitForPlace(gateway: Gateway, trail: Trail, sink: Sink): Promise<"served" | "left"> {
+  const { clock, queue } = gateway;
+  const sinceMs = clock.elapsedMs();
+  const waiting = queue.wait(trail.principal.workspace.id);
+  sink.onGone(() => waiting.leave());
+  const end = await waiting.place;
+  if (end === "served" || end === "left") return end;
+  gateway.noticed({ is: "turned_away", why: end });
+  throw noPlace(end, Math.round(clock.elapsedMs() - sinceMs), gateway.limits.queueWaitMs);
+}
+
+function noPlace(end: Exclude<Turned, "left">, waitedMs: number, waitMs: number): Fault {
+  const seconds = Math.max(1, Math.ceil(waitMs / 1000));
+  const what =
+    end === "full"
+      ? "The gateway serves as many requests as it may, and its queue is full."
+      : `The gateway serves as many requests as it may, and no place came free in ${waitedMs} ms.`;
+  return fault("rate_limit_exceeded", {
+    message: `${what} Try again in ${seconds} s.`,
+    headers: { "retry-after": String(seconds) },
+  });
+}

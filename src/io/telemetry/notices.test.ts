@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+import { Metrics } from "./metrics.ts";
+import { type Notice, Notices } from "./notices.ts";
+
+const refused = (endpoint: string): Notice => ({ is: "credential_refused", endpoint, provider: "acme", status: 401 });
+
+test("ERR-06 a refused credential is counted each time and logged once a minute for each endpoint", async () => {
+  let ms = 1000;
+  const lines: unknown[] = [];
+  const metrics = new Metrics();
+  const log = { warn: (fields: unknown) => void lines.push(fields) };
+  const notices = new Notices(metrics, log, { nowMs: () => ms, elapsedMs: () => ms });
+  for (const endpoint of ["acme:a", "acme:a", "acme:b"]) notices.take(refused(endpoint));
+  ms += 59_999;
+  notices.take(refused("acme:a"));
+  expect(lines).toEqual([
+    { endpoint: "acme:a", provider: "acme", upstreamStatus: 401 },
+    { endpoint: "acme:b", provider: "acme", upstreamStatus: 401 },
+  ]);
+  ms += 1;
+  notices.take(refused("acme:a"));
+  expect(lines).toHaveLength(3);
+  const { body } = await metrics.text();
+  expect(body).toContain('gateway_credential_refusals_total{provider="acme",status="401"} 5');
+});
