@@ -6,3 +6,5 @@ export type Standing = "in" | "aside" | "probe";
 
 /** Who knows it. The planner only asks; what is found out by trying is told to the breakers by the pipeline. */
 export type Breakers = { standingOf(endpointId: string): Standing };
+
+export const ALL_IN: Breakers = { standingOf: () => "in" };
