@@ -6,7 +6,7 @@ import { firstStart } from "./app/manage/first-start.ts";
 import { manageHandlers } from "./app/manage/handlers.ts";
 import type { Gateway } from "./app/pipeline/world.ts";
 import { catalogueHandlers } from "./app/surfaces/catalogue.ts";
-import { chatHandlers } from "./app/surfaces/chat.ts";
+import { chatHandlers, decodeChat } from "./app/surfaces/chat.ts";
 import { documentHandlers } from "./app/surfaces/documents.ts";
 import { modelHandlers } from "./app/surfaces/models.ts";
 import { operationsHandlers } from "./app/surfaces/operations.ts";
@@ -162,6 +162,8 @@ export async function start(config: Config): Promise<Running> {
     ...tenancy,
     store,
     connections,
+    planning: gateway,
+    readers: { chat: (bytes: Buffer) => decodeChat(bytes).inbound },
     checks: checksOf(config, store, books, bounds.breakers),
     caughtUp: () => books.flush(),
   };

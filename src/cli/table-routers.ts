@@ -1,6 +1,6 @@
 import { type ApiCommand, WHOLE_BODY } from "./command.ts";
 import { columns, page, READ, RECORD, WORKSPACE } from "./rows.ts";
-import { jsonFile, wholeNumber } from "./values.ts";
+import { jsonFile, oneOf, time, wholeNumber } from "./values.ts";
 
 const ROUTERS = "/manage/workspaces/{workspace}/routers";
 const ROUTER = `${ROUTERS}/{slug}`;
@@ -66,5 +66,76 @@ export const routerCommands: ApiCommand[] = [
     says: "make an old version the newest",
     args: [WORKSPACE, SLUG, { name: "version", read: wholeNumber(1, 1_000_000) }],
     call: { method: "POST", path: `${ROUTER}/restore`, sends: "body" },
+  },
+  {
+    ...READ,
+    words: "router explain",
+    says: "explain how a request would be routed, without calling or charging anyone",
+    args: [WORKSPACE, { name: "model" }],
+    flags: [
+      {
+        flags: "--request <file>",
+        field: "request",
+        says: "JSON body as the caller would send it; - is stdin",
+        read: jsonFile,
+        needed: "always",
+      },
+      {
+        flags: "--surface <surface>",
+        field: "surface",
+        says: "where it would arrive: chat (default), messages, responses",
+        read: oneOf("chat", "messages", "responses"),
+      },
+      { flags: "--key <id>", field: "key", says: "the key it would come with" },
+    ],
+    call: { method: "POST", path: "/manage/workspaces/{workspace}/routing/explain", sends: "body" },
+    view: {
+      is: "record_with_tables",
+      tables: [
+        {
+          at: "candidates",
+          columns: columns("endpoint", "level", "outcome", "expected_cost", "scores.total", "reason"),
+        },
+        { at: "rules", columns: columns("rule", "value", "from") },
+      ],
+    },
+  },
+  {
+    ...READ,
+    words: "router replay",
+    says: "compare past traffic with what the router would have done",
+    args: [WORKSPACE, SLUG],
+    flags: [
+      { flags: "--since <time>", field: "since", says: "from this time on (ISO 8601)", read: time },
+      { flags: "--until <time>", field: "until", says: "before this time (ISO 8601)", read: time },
+      {
+        flags: "--limit <n>",
+        field: "limit",
+        says: "the newest requests of the period, up to 10000 (default 1000)",
+        read: wholeNumber(1, 10_000),
+      },
+      { flags: "--model <model>", field: "model", says: "only requests for this model or router" },
+      { flags: "--key <id>", field: "key", says: "only requests of this key" },
+      {
+        flags: "--file <file>",
+        field: "spec",
+        says: "try a router that is not saved; - is stdin",
+        read: jsonFile,
+      },
+    ],
+    call: { method: "POST", path: `${ROUTER}/replay`, sends: "body" },
+    view: {
+      is: "record_with_tables",
+      tables: [
+        {
+          at: "models",
+          columns: columns(
+            ...["model", "happened.requests", "replayed.requests", "happened.cost", "replayed.cost"],
+            ...["happened.latency_ms", "replayed.latency_ms", "replayed.quality"],
+          ),
+        },
+        { at: "left_out", columns: columns("requests", "reason") },
+      ],
+    },
   },
 ];

@@ -73,4 +73,31 @@ export const ROUTING_ROUTES: readonly Route[] = [
     faults: ["conflict"],
     example: { body: { version: 1 }, answer: examples.router },
   }),
+  managed({
+    id: "manageReplayRouter",
+    method: "POST",
+    path: `${ROUTER}/replay`,
+    tag: "Routers",
+    summary: "Compare past traffic with what the router would have done",
+    description:
+      "Requests of the log are planned again as if they had come through this router now, and their token counts are priced on the endpoints it would choose. Nobody is called. With `spec` a router is tried that is not saved.",
+    body: routing.ReplayAsk,
+    answer: routing.ReplayView,
+    example: { body: { since: "2026-11-08", limit: 1000 }, answer: examples.replay },
+  }),
+  managed({
+    id: "manageExplainRouting",
+    method: "POST",
+    path: `${WORKSPACE}/routing/explain`,
+    tag: "Routers",
+    summary: "Explain how a request would be routed",
+    description:
+      "The whole decision, made by the planner that serves requests: nobody is called, nothing is charged, and nothing of the request is kept. A request that would be refused is answered with 200 and its `refusal`.",
+    body: routing.ExplainAsk,
+    answer: routing.ExplainView,
+    example: {
+      body: { model: "cheap", request: { messages: [{ role: "user", content: "Hello!" }] } },
+      answer: examples.explained,
+    },
+  }),
 ];

@@ -4,9 +4,15 @@ import path from "node:path";
 import type { Reply } from "../../src/app/exchange.ts";
 import type { Check } from "../../src/app/manage/deps.ts";
 import { manageHandlers } from "../../src/app/manage/handlers.ts";
+import { decodeChat } from "../../src/app/surfaces/chat.ts";
 import { Fault } from "../../src/contract/faults.ts";
 import { MANAGE_ROUTES } from "../../src/contract/routes-manage.ts";
 import { loadCatalogue } from "../../src/domain/catalogue/load.ts";
+import { Health } from "../../src/domain/routing/health.ts";
+import { Learned } from "../../src/domain/routing/learned.ts";
+import { Reach } from "../../src/domain/routing/reach.ts";
+import { Sessions } from "../../src/domain/routing/session.ts";
+import { ALL_IN } from "../../src/domain/routing/standing.ts";
 import { Directory } from "../../src/domain/tenancy/directory.ts";
 import { catalogueFiles } from "../../src/io/catalogue-files.ts";
 import { memoryState } from "../../src/io/state/memory.ts";
@@ -29,14 +35,31 @@ export async function openRoom(checks: readonly Check[] = []) {
   const state = memoryState(clock);
   const loaded = await loadCatalogue(CATALOGUE, nowMs, catalogueFiles);
   if ("problems" in loaded) throw new Error(JSON.stringify(loaded.problems));
+  const { snapshot } = loaded;
+  const connections = { credential: () => undefined, baseUrl: () => undefined, anyReal: false };
+  const planning = {
+    clock,
+    snapshot: () => snapshot,
+    connections,
+    reach: new Reach(snapshot, connections, () => true),
+    health: new Health(),
+    learned: new Learned(),
+    sessions: new Sessions(),
+    breakers: ALL_IN,
+    policyOf: (workspaceId: string, keyId: string | null) => directory.policyOf(workspaceId, keyId),
+    routerOf: (workspaceId: string, slug: string) => directory.router(workspaceId, slug),
+    limits: { attemptsMax: 5 },
+  };
   const handlers = manageHandlers({
     store,
     directory,
     state,
     clock,
     ids: makeIds(clock.nowMs),
-    snapshot: () => loaded.snapshot,
-    connections: { credential: () => undefined, baseUrl: () => undefined, anyReal: false },
+    snapshot: () => snapshot,
+    connections,
+    planning,
+    readers: { chat: (bytes) => decodeChat(bytes).inbound },
     checks,
     caughtUp: async () => {},
   });
@@ -65,7 +88,7 @@ export async function openRoom(checks: readonly Check[] = []) {
     directory,
     state,
     dataDir,
-    snapshot: loaded.snapshot,
+    snapshot,
     handlers,
     /** The JSON of an answer. */
     ask: async (id: string, said: Said = {}): Promise<JsonObject> => {

@@ -3,16 +3,24 @@ import type { SharedState } from "../../domain/admission/admission.ts";
 import type { LedgerStore } from "../../domain/billing/ledger.ts";
 import type { Connections, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import type { AuditStore } from "../../domain/record/audit.ts";
-import type { LogStore } from "../../domain/record/record.ts";
+import type { LogStore, Surface } from "../../domain/record/record.ts";
 import type { Directory, TenancyStore } from "../../domain/tenancy/directory.ts";
 import type { ApiKey } from "../../domain/tenancy/key.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
+import type { Inbound } from "../../io/upstream/lane.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Ids } from "../../kit/ids.ts";
+import type { Soon } from "../../kit/soon.ts";
+import type { Planning } from "../pipeline/plan.ts";
 
 /** One line of `gateway doctor`: not ok only for something broken, advice is ok with a detail. */
 export type CheckResult = { readonly ok: boolean; readonly detail: string };
 export type Check = { readonly name: string; run(): Promise<CheckResult> };
+
+export type ExplainedSurface = Extract<Surface, "chat" | "messages" | "responses">;
+
+/** Reads the body of a request as the surface it is meant for does. */
+export type Readers = Readonly<Partial<Record<ExplainedSurface, (bytes: Buffer) => Soon<Inbound>>>>;
 
 /** What the use cases that change tenants need; the first start uses them as well. */
 export type TenancyDeps = {
@@ -31,6 +39,9 @@ export type TenancyDeps = {
 export type ManageDeps = TenancyDeps & {
   readonly store: TenancyDeps["store"] & { readonly log: LogStore };
   readonly connections: Connections;
+  /** What requests are planned by. */
+  readonly planning: Planning;
+  readonly readers: Readers;
   /** Checks of the parts the use cases do not see: store, journal, settings. */
   readonly checks: readonly Check[];
   /** Resolves when everything the journal held at the call can be read from the log and the ledger. */

@@ -1,10 +1,12 @@
 import type { Handler } from "../exchange.ts";
 import { type ManageDeps, makeTurns, type Room } from "./deps.ts";
+import { explainHandlers } from "./explain.ts";
 import { keyHandlers } from "./key-handlers.ts";
 import { logHandlers } from "./log.ts";
 import { memberHandlers } from "./members.ts";
 import { operationHandlers } from "./operation.ts";
 import { policyHandlers } from "./policies.ts";
+import { replayHandlers } from "./replay.ts";
 import { routerHandlers } from "./routers.ts";
 import { walletHandlers } from "./wallets.ts";
 import { workspaceHandlers } from "./workspaces.ts";
@@ -18,6 +20,8 @@ export function manageHandlers(deps: ManageDeps): Record<string, Handler> {
     ...keyHandlers(room),
     ...policyHandlers(room),
     ...routerHandlers(room),
+    ...explainHandlers(room),
+    ...replayHandlers(room),
     ...walletHandlers(room),
     ...logHandlers(room),
     ...operationHandlers(room),

@@ -47,6 +47,11 @@ function weightsOf(said: NonNullable<Said["weights"]> | null, param: string): We
   return weights;
 }
 
+export function demandSlug(slug: string): void {
+  if (!SLUG.test(slug))
+    throw invalidValue("router", "write 1 to 64 lower-case letters, digits and hyphens as its slug");
+}
+
 export function findRouter(room: Pick<TenancyDeps, "directory">, workspace: Workspace, slug: string): Router {
   const router = room.directory.router(workspace.id, slug);
   if (router !== undefined) return router;
@@ -137,8 +142,7 @@ export function routerHandlers(room: Room): Record<string, Handler> {
     managePutRouter: whole(async (exchange) => {
       const { workspace, slug } = placeOf(exchange);
       const spec = routerSpecOf(await readBody(exchange, RouterPut), room.snapshot());
-      if (!SLUG.test(slug))
-        throw invalidValue("router", "write 1 to 64 lower-case letters, digits and hyphens as its slug");
+      demandSlug(slug);
       const router = await room.inTurn(() => putRouter(room, findWorkspace(room, workspace.id), slug, spec));
       return { status: 200, json: routerView(router, workspace) };
     }),

@@ -1,11 +1,18 @@
 import type { Transaction } from "../../domain/billing/ledger.ts";
-import type { AttemptRecord, RequestRecord, UsageRecord } from "../../domain/record/record.ts";
+import type {
+  AttemptRecord,
+  DecisionRecord,
+  DemandRecord,
+  RequestRecord,
+  UsageRecord,
+} from "../../domain/record/record.ts";
 import type { Directory } from "../../domain/tenancy/directory.ts";
 import { type ApiKey, type KeyState, prefixOf, standingOf } from "../../domain/tenancy/key.ts";
 import { OPEN_POLICY, type Policy } from "../../domain/tenancy/policy.ts";
 import { AUTO_ROUTER, type Router, type RouterSpec, type RouterVersion } from "../../domain/tenancy/router.ts";
 import type { KeyPolicy, Member, Workspace } from "../../domain/tenancy/workspace.ts";
 import { formatNanos } from "../../kit/money.ts";
+import type { ProviderPreferences } from "../../language/canon/wishes.ts";
 
 export const isoTime = (ms: number): string => new Date(ms).toISOString();
 const isoTimeOrNull = (ms: number | null): string | null => (ms === null ? null : isoTime(ms));
@@ -194,5 +201,35 @@ export function requestView(record: RequestRecord, directory: Directory) {
 }
 
 export function requestDetail(record: RequestRecord, directory: Directory) {
-  return { ...requestView(record, directory), decision: record.decision };
+  const { decision } = record;
+  return { ...requestView(record, directory), decision: decision === null ? null : decisionView(decision) };
+}
+
+function decisionView({ demand, ...decision }: DecisionRecord) {
+  return demand === undefined ? decision : { ...decision, demand: demandView(demand) };
+}
+
+function demandView({ needs = [], parameters = [], native, maxOutputTokens, wishes }: DemandRecord) {
+  const { provider, costTier, remainingTurns } = wishes ?? {};
+  return {
+    needs,
+    parameters,
+    native: native ?? null,
+    max_output_tokens: maxOutputTokens ?? null,
+    cost_tier: costTier ?? null,
+    remaining_turns: remainingTurns ?? null,
+    provider: provider === undefined ? null : typeof provider === "string" ? provider : preferencesView(provider),
+  };
+}
+
+/** As the caller wrote them. */
+function preferencesView(preferences: ProviderPreferences) {
+  const { allowFallbacks, dataCollection, zeroDataRetention, maxPrice, ...rest } = preferences;
+  return {
+    ...rest,
+    ...(allowFallbacks === undefined ? {} : { allow_fallbacks: allowFallbacks }),
+    ...(dataCollection === undefined ? {} : { data_collection: dataCollection }),
+    ...(zeroDataRetention === undefined ? {} : { zdr: zeroDataRetention }),
+    ...(maxPrice === undefined ? {} : { max_price: maxPrice }),
+  };
 }

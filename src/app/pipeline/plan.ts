@@ -4,6 +4,7 @@ import { exchange } from "../../domain/routing/cost.ts";
 import { type NoPlan, type Plan, planAttempts, type World } from "../../domain/routing/plan.ts";
 import { type Route, routeOf } from "../../domain/routing/pool.ts";
 import { policyOfWishes } from "../../domain/routing/preferences.ts";
+import type { Breakers } from "../../domain/routing/standing.ts";
 import { type Policy, tightened } from "../../domain/tenancy/policy.ts";
 import { policyOfRouter, type Router } from "../../domain/tenancy/router.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
@@ -17,18 +18,8 @@ import type { Gateway } from "./world.ts";
 /** What planning reads of the gateway. Nothing here changes anything. */
 export type Planning = Pick<
   Gateway,
-  | "clock"
-  | "snapshot"
-  | "connections"
-  | "reach"
-  | "health"
-  | "learned"
-  | "sessions"
-  | "breakers"
-  | "policyOf"
-  | "routerOf"
-  | "limits"
->;
+  "clock" | "snapshot" | "connections" | "reach" | "health" | "learned" | "sessions" | "policyOf" | "routerOf"
+> & { readonly breakers: Breakers; readonly limits: Pick<Gateway["limits"], "attemptsMax"> };
 
 /** Whose call it is, and where it came in. */
 type From = {

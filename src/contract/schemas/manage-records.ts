@@ -110,7 +110,7 @@ export const RequestView = z
   })
   .meta({ id: "Request" });
 
-const CandidateView = z.object({
+export const CandidateView = z.object({
   endpoint: z.string(),
   model: z.string(),
   provider: z.string(),
@@ -123,7 +123,24 @@ const CandidateView = z.object({
   }),
 });
 
-const DecisionView = z
+const DemandView = z
+  .object({
+    needs: z.array(z.string()),
+    parameters: z.array(z.string()),
+    native: z.string().nullable().meta({ description: "A field that only the caller's own dialect has." }),
+    max_output_tokens: z.number().nullable(),
+    cost_tier: z.string().nullable(),
+    remaining_turns: z.number().nullable(),
+    provider: z
+      .union([z.record(z.string(), z.unknown()), z.string()])
+      .nullable()
+      .meta({ description: "The preferences of the request; very long ones are not kept." }),
+  })
+  .meta({ description: "What the call needed of an endpoint, by name: no values, no content." });
+
+export const WeightsView = z.object({ quality: z.number(), cost: z.number(), latency: z.number() });
+
+export const DecisionView = z
   .object({
     candidates: z.array(CandidateView),
     order: z.array(z.string()).meta({ description: "Endpoints in the order in which they would be tried." }),
@@ -132,10 +149,10 @@ const DecisionView = z
       .object({ slug: z.string(), version: z.number() })
       .optional()
       .meta({ description: "The workspace's own router that decided, and which version of it." }),
-    weights: z
-      .object({ quality: z.number(), cost: z.number(), latency: z.number() })
-      .optional()
-      .meta({ description: "What the parts were weighed by, `cost_tier` included." }),
+    demand: DemandView.optional(),
+    weights: WeightsView.optional().meta({
+      description: "What the parts were weighed by, `cost_tier` included.",
+    }),
     session: z
       .object({ endpoint: z.string(), tokens: z.number(), use: z.enum(["first", "weighed", "not_eligible"]) })
       .optional()

@@ -1,0 +1,174 @@
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import path from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { ExplainView } from "../../src/contract/schemas/manage-routing.ts";
+import type { Json, Tenant } from "../support/gateway.ts";
+import { chatBody, costNanos, MODEL, nanosOf, openScene, type Provider, type Scene } from "../support/scene.ts";
+import { chatJson } from "../support/upstream.ts";
+
+let scene: Scene;
+let tenant: Tenant;
+/** L0 in the US; L3 in FR, FR and DE. */
+const ALL: readonly Provider[] = ["deepinfra", "ovhcloud", "scaleway", "ionos"];
+
+beforeAll(async () => {
+  scene = await openScene(ALL);
+  for (const provider of ALL) scene.at(provider).always({ json: chatJson() });
+});
+afterAll(() => scene.close());
+beforeEach(async () => {
+  tenant = await scene.gateway.tenant();
+});
+
+const at = (where: string) => `/workspaces/${tenant.slug}${where}`;
+const putRouter = (slug: string, spec: object) => scene.gateway.manage("PUT", at(`/routers/${slug}`), spec);
+const calls = () => ALL.reduce((sum, provider) => sum + scene.at(provider).requests.length, 0);
+
+async function explain(request: object, more: object = {}): Promise<Json> {
+  const answer = await scene.gateway.manage("POST", at("/routing/explain"), { request, ...more });
+  expect(ExplainView.safeParse(answer).error).toBeUndefined();
+  return answer;
+}
+
+/** What was said beforehand, and what really became of the same request. */
+async function both(body: Record<string, unknown>): Promise<{ said: Json; answer: Json; row: Json }> {
+  const said = await explain(chatBody(body), { key: tenant.keyId });
+  const answer = await scene.chat(tenant.key, body);
+  const row = await scene.row(answer.body.id ?? answer.body.error.request_id);
+  return { said, answer, row };
+}
+
+describe("what is explained is what happens", () => {
+  test("ROUTE-07 a plain model: order, candidates and reason are those of the request that follows", async () => {
+    const { said, answer, row } = await both({});
+    expect(answer.status).toBe(200);
+    expect(said.refusal).toBeNull();
+    expect(said.order).toEqual(row.decision.order);
+    expect(said.order).toHaveLength(ALL.length);
+    expect(said.candidates.map(({ expected_cost: _, ...rest }: Json) => rest)).toEqual(row.decision.candidates);
+    expect(said.route_reason).toBe(answer.headers.get("x-svc-route-reason"));
+    expect([said.model, said.surface, said.router, said.currency]).toEqual([MODEL, "chat", null, "EUR"]);
+  });
+
+  test("ROUTE-07 the expected cost is the price of the expected tokens, in the wallet's currency", async () => {
+    const said = await explain(chatBody({ max_tokens: 100 }));
+    const { endpoint, input_tokens, output_tokens, cost } = said.expected;
+    expect(endpoint).toBe(said.order[0]);
+    expect(output_tokens).toBeLessThanOrEqual(100);
+    const wanted = Number(costNanos("deepinfra", { input: input_tokens, output: output_tokens }));
+    expect(Math.abs(Number(nanosOf(cost)) - wanted)).toBeLessThanOrEqual(1);
+    const costs = said.candidates.map(({ expected_cost }: Json) => Number(expected_cost));
+    expect(costs).toEqual(costs.toSorted((a: number, b: number) => a - b));
+  });
+
+  test("ROUTE-07 a router: by its slug or its name, with version, weights, scores by part and its effort", async () => {
+    await putRouter("cheap", { models: [MODEL], weights: { cost: 1 }, reasoning_effort: "low" });
+    const said = await explain(chatBody(), { model: "cheap" });
+    expect(await explain(chatBody(), { model: `@${tenant.slug}/cheap` })).toEqual(said);
+    expect(said).toMatchObject({
+      model: `@${tenant.slug}/cheap`,
+      router: { slug: "cheap", version: 1 },
+      weights: { quality: 0, cost: 1, latency: 0 },
+      reasoning: { effort: "low", chosen_by: "router" },
+    });
+    for (const { scores } of said.candidates)
+      expect(scores).toMatchObject({ quality: expect.any(Number), cost: expect.any(Number), total: scores.cost });
+    const answer = await scene.chat(tenant.key, { model: `@${tenant.slug}/cheap` });
+    expect(said.route_reason).toBe(answer.headers.get("x-svc-route-reason"));
+    expect((await scene.row(answer.body.id)).decision.order).toEqual(said.order);
+  });
+
+  test("ROUTE-07 auto needs no router, and a model in the request is enough", async () => {
+    const said = await explain({ messages: chatBody()["messages"], model: "auto" });
+    expect(said).toMatchObject({ model: "auto", router: null, weights: { quality: 1, cost: 1, latency: 1 } });
+    expect(said.order.length).toBeGreaterThan(0);
+  });
+
+  test("ROUTE-07 a session that was served somewhere is seen, and looking leaves no trace in it", async () => {
+    const session = { session_id: "a", messages: [{ role: "user", content: "x".repeat(400) }] };
+    await scene.chat(tenant.key, { ...session, provider: { only: ["ionos"] } });
+    const { said, row } = await both(session);
+    expect(said.session).toMatchObject({ use: "first" });
+    expect(said.order[0]).toContain("ionos");
+    expect(said.session).toEqual(row.decision.session);
+    await explain(chatBody({ session_id: "never" }));
+    expect((await explain(chatBody({ session_id: "never" }))).session).toBeNull();
+  });
+});
+
+describe("what would be refused", () => {
+  test.each<[string, object, Record<string, unknown>, string]>([
+    ["a floor nobody reaches", { floor: "L4" }, {}, "sovereignty_floor_not_met"],
+    ["a model that is not allowed", { allowed_models: ["openai/gpt-oss-20b"] }, {}, "model_not_permitted"],
+    ["preferences that leave nobody", {}, { provider: { only: ["mistral"] } }, "no_eligible_endpoint"],
+    ["a model that does not exist", {}, { model: "acme/none" }, "model_not_found"],
+    ["a router that does not exist", {}, { model: "@other/none" }, "router_not_found"],
+    ["a field that is not known", {}, { nonsense: 1 }, "unsupported_parameter"],
+    ["a value out of range", {}, { temperature: 9 }, "invalid_value"],
+    ["a parameter that no endpoint takes", {}, { top_k: 5 }, "unsupported_parameter"],
+  ])("ROUTE-07 %s: the very words of the refusal", async (_, policy, body, code) => {
+    await scene.gateway.manage("PATCH", at("/policy"), policy);
+    const said = await explain(chatBody(body), { key: tenant.keyId });
+    const before = calls();
+    const answer = await scene.chat(tenant.key, body);
+    expect(calls()).toBe(before);
+    expect(answer.body.error.code).toBe(code);
+    const { message, param } = answer.body.error;
+    expect(said.refusal).toEqual({ status: answer.status, code, message, param: param ?? null });
+    expect([said.order, said.route_reason, said.expected]).toEqual([[], null, null]);
+  });
+});
+
+describe("the policy in force", () => {
+  test("POL-01 ROUTE-07 every rule is shown with where it comes from", async () => {
+    await scene.gateway.manage("PATCH", at("/policy"), { floor: "L1", countries: ["FR", "DE", "US"] });
+    await scene.gateway.manage("PATCH", `/keys/${tenant.keyId}`, {
+      policy: { countries: ["FR", "DE"], blocked_providers: ["scaleway"] },
+    });
+    await putRouter("strict", { models: [MODEL], floor: "L3", quality_floor: 0.1 });
+    const request = chatBody({ provider: { data_collection: "deny" } });
+    const said = await explain(request, { model: "strict", key: tenant.keyId });
+    expect(said.policy).toEqual({
+      floor: "L3",
+      countries: ["FR", "DE"],
+      zero_data_retention: false,
+      no_training: true,
+      blocked_providers: ["scaleway"],
+      allowed_models: [MODEL],
+    });
+    expect(said.rules).toEqual([
+      { rule: "floor", value: "L3", from: ["router"] },
+      { rule: "countries", value: ["FR", "DE"], from: ["workspace", "key"] },
+      { rule: "no_training", value: true, from: ["request"] },
+      { rule: "blocked_providers", value: ["scaleway"], from: ["key"] },
+      { rule: "allowed_models", value: [MODEL], from: ["router"] },
+      { rule: "quality_floor", value: 0.1, from: ["router"] },
+    ]);
+    const out = said.candidates.filter(({ outcome }: Json) => outcome === "excluded");
+    expect(out.map(({ provider }: Json) => provider).toSorted()).toEqual(["deepinfra", "scaleway"]);
+    // Without the key its rules are not there.
+    expect((await explain(request, { model: "strict" })).policy.blocked_providers).toEqual([]);
+  });
+
+  test("a key of another workspace is not there", async () => {
+    const other = await scene.gateway.tenant();
+    const asked = scene.gateway.manage("POST", at("/routing/explain"), { request: chatBody(), key: other.keyId });
+    await expect(asked).rejects.toThrow(/400.*key/s);
+  });
+});
+
+describe("nothing but an answer", () => {
+  test("ROUTE-07 nobody is called, nothing is charged, held, logged or kept", async () => {
+    const secret = "canary-of-a-private-prompt-91f3";
+    const before = { calls: calls(), wallet: await scene.wallet(tenant), rows: await scene.rows(tenant) };
+    await explain(chatBody({ messages: [{ role: "user", content: secret }], stream: true }), { model: "auto" });
+    expect({ calls: calls(), wallet: await scene.wallet(tenant), rows: await scene.rows(tenant) }).toEqual(before);
+    for (const file of filesIn(scene.gateway.dataDir)) expect(readFileSync(file).includes(secret), file).toBe(false);
+  });
+});
+
+function filesIn(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .map((name) => path.join(folder, name))
+    .filter((file) => statSync(file).isFile());
+}
