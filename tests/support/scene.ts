@@ -17,7 +17,7 @@ export type Provider =
   | "scaleway"
   | "ionos"
   | "nebius"
-  | "openai"
+  | "cerebras"
   | "google-ai-studio"
   | "anthropic"
   | "aws-bedrock";

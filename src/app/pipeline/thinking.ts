@@ -1,9 +1,10 @@
+import { Fault } from "../../contract/faults.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import { takesEffort } from "../../domain/routing/capability.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
-import type { Inbound } from "../../io/upstream/lane.ts";
-import { dialectSupport } from "../../io/upstream/lanes.ts";
+import type { Inbound, Lane, Target } from "../../io/upstream/lane.ts";
+import { dialectSupport, laneFor } from "../../io/upstream/lanes.ts";
 import type { Call, Effort } from "../../language/canon/call.ts";
 
 /** Who said how hard the model should think, on one attempt. */
@@ -21,8 +22,22 @@ export function thinkingFor(call: Call, plan: Plan, attempt: Attempt, surface: S
   return told ? { by: "router", effort } : { by: "provider_default" };
 }
 
-/** The call as it goes to one endpoint. */
-export function asThought(inbound: Inbound, thinking: Thinking | undefined): Inbound {
-  if (thinking?.by !== "router") return inbound;
-  return { ...inbound, call: { ...inbound.call, reasoning: { effort: thinking.effort, budgetTokens: null } } };
+/** The way to an endpoint, and who said how hard to think on it. */
+export type Way = { readonly lane: Lane; readonly thinking: Thinking | undefined };
+
+/**
+ * A router's effort must not get in the way of what the caller asked for: where both cannot be said to the endpoint,
+ * such as with a temperature that the model does not take while it thinks, the effort is left out.
+ */
+export function wayTo(inbound: Inbound, thinking: Thinking | undefined, target: Target): Way {
+  if (thinking?.by !== "router") return { lane: laneFor(inbound, target), thinking };
+  const call = { ...inbound.call, reasoning: { effort: thinking.effort, budgetTokens: null } };
+  try {
+    const lane = laneFor({ ...inbound, call }, target);
+    lane.encode();
+    return { lane, thinking };
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return { lane: laneFor(inbound, target), thinking: { by: "provider_default" } };
+  }
 }

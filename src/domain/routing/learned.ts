@@ -1,15 +1,16 @@
 const WEIGHT_OF_NEW = 0.1;
-/** How long an answer is taken to be until the model has given some. */
+/** How long an answer is taken to be until the model has given many. */
 const OUTPUT_TOKENS_ASSUMED = 512;
 
 /** How much models write, learned from the traffic: a decayed average for each model. */
 export class Learned {
   readonly #output = new Map<string, number>();
 
-  /** Models are catalogue rows, so the map is bounded by the catalogue. */
+  /** It begins with the assumption, so that one short answer does not make a model look cheap. */
   answered(modelId: string, outputTokens: number): void {
-    const before = this.#output.get(modelId);
-    this.#output.set(modelId, before === undefined ? outputTokens : before + WEIGHT_OF_NEW * (outputTokens - before));
+    // Models are catalogue rows, so the map is bounded by the catalogue.
+    const before = this.#output.get(modelId) ?? OUTPUT_TOKENS_ASSUMED;
+    this.#output.set(modelId, before + WEIGHT_OF_NEW * (outputTokens - before));
   }
 
   /** What an answer of the model is expected to have, never more than the request allows. */

@@ -64,10 +64,10 @@ test("ROUTE-02 the expected output follows the traffic of each model and never e
   const learned = new Learned();
   expect(learned.outputTokens("m", undefined)).toBe(512);
   expect(learned.outputTokens("m", 100)).toBe(100);
-  learned.answered("m", 1000);
-  expect(learned.outputTokens("m", undefined)).toBe(1000);
-  learned.answered("m", 0);
-  expect(learned.outputTokens("m", undefined)).toBe(900);
+  learned.answered("m", 1512);
+  expect(learned.outputTokens("m", undefined)).toBe(612);
+  for (let answers = 0; answers < 100; answers += 1) learned.answered("m", 40);
+  expect(Math.round(learned.outputTokens("m", undefined))).toBe(40);
   expect(learned.outputTokens("other", undefined)).toBe(512);
 });
 
