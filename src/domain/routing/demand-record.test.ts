@@ -1,0 +1,58 @@
+import { expect, test } from "vitest";
+import { finishedRecord } from "../../../tests/support/records.ts";
+import type { Wishes } from "../../language/canon/wishes.ts";
+import { parseRecord } from "../record/record-schema.ts";
+import type { Demand } from "./capability.ts";
+import { demandAgain, demandRecordOf } from "./demand-record.ts";
+
+const PLAIN: Demand = { needs: [], parameters: [], inputTokens: 10, maxOutputTokens: undefined };
+const FULL: Demand = {
+  needs: [
+    { need: "tools", param: "tools" },
+    { need: "image_input", param: "messages.0.content.1" },
+    { need: "image_input", param: "messages.2.content.0" },
+  ],
+  parameters: ["temperature", "tools"],
+  native: ["thinking.display", "container"],
+  inputTokens: 10,
+  maxOutputTokens: 64,
+};
+const WISHES: Wishes = {
+  provider: { only: ["a"], maxPrice: { prompt: 1 }, zeroDataRetention: true, sort: "price" },
+  sessionId: "a private name",
+  costTier: "low",
+  remainingTurns: 3,
+};
+
+/** As it comes back from a file. */
+function kept(demand: Demand, wishes: Wishes | undefined) {
+  const record = finishedRecord("r", {
+    decision: { candidates: [], order: [], demand: demandRecordOf(demand, wishes) },
+  });
+  return parseRecord(JSON.stringify(record)).decision?.demand ?? {};
+}
+
+test("a plain call leaves next to nothing in its record", () => {
+  expect(demandRecordOf(PLAIN, undefined)).toEqual({});
+  expect(demandRecordOf(PLAIN, { sessionId: "x" })).toEqual({});
+});
+
+test("ROUTE-07 what was needed is needed again after the log, with the tokens that were counted", () => {
+  const again = demandAgain(kept(FULL, WISHES), 77);
+  expect(again?.demand).toMatchObject({
+    parameters: FULL.parameters,
+    native: ["thinking.display"],
+    inputTokens: 77,
+    maxOutputTokens: 64,
+  });
+  expect(again?.demand.needs.map(({ need }) => need)).toEqual(["tools", "image_input"]);
+  const { sessionId: _, ...rest } = WISHES;
+  expect(again?.wishes).toEqual(rest);
+});
+
+test("the name of a session and long lists are not kept; what cannot be planned again says so", () => {
+  expect(JSON.stringify(demandRecordOf(FULL, WISHES))).not.toContain("private");
+  const long: Wishes = { provider: { only: Array.from({ length: 100 }, (_, at) => `provider-${at}`) } };
+  expect(JSON.stringify(demandRecordOf(PLAIN, long)).length).toBeLessThan(100);
+  expect(demandAgain(kept(PLAIN, long), 1)).toBeUndefined();
+});

@@ -1,0 +1,196 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { ReplayView } from "../../src/contract/schemas/manage-routing.ts";
+import { formatNanos } from "../../src/kit/money.ts";
+import type { Json, Tenant } from "../support/gateway.ts";
+import { operatorOf } from "../support/operator.ts";
+import { costNanos, MODEL, openScene, type Provider, type Scene } from "../support/scene.ts";
+import { chatJson } from "../support/upstream.ts";
+
+let scene: Scene;
+let tenant: Tenant;
+/** L0 in the US; L3 in FR, FR and DE: cheapest first. */
+const ALL: readonly Provider[] = ["deepinfra", "ovhcloud", "scaleway", "ionos"];
+/** What every scripted answer reports. */
+const USED = { input: 11, output: 7 };
+
+beforeAll(async () => {
+  scene = await openScene(ALL);
+  for (const provider of ALL) scene.at(provider).always({ json: chatJson() });
+});
+afterAll(() => scene.close());
+beforeEach(async () => {
+  tenant = await scene.gateway.tenant();
+});
+
+const at = (where: string) => `/workspaces/${tenant.slug}${where}`;
+const putRouter = (slug: string, spec: object) => scene.gateway.manage("PUT", at(`/routers/${slug}`), spec);
+const refusalOf = (slug: string, body: object) =>
+  operatorOf(scene.gateway).post(`/manage${at(`/routers/${slug}/replay`)}`, body);
+const euros = (provider: Provider, times: number) => formatNanos(costNanos(provider, USED) * BigInt(times));
+
+async function replay(slug: string, body: object = {}): Promise<Json> {
+  const answer = await scene.gateway.manage("POST", at(`/routers/${slug}/replay`), body);
+  expect(ReplayView.safeParse(answer).error).toBeUndefined();
+  return answer;
+}
+
+async function ask(times: number, body: Record<string, unknown> = {}): Promise<void> {
+  for (let count = 0; count < times; count += 1) expect((await scene.chat(tenant.key, body)).status).toBe(200);
+}
+
+describe("what happened beside what would have happened", () => {
+  test("ROUTE-07 real token counts at the prices of the endpoint that the router would choose", async () => {
+    await ask(3);
+    await putRouter("eu", { models: [MODEL], floor: "L3", weights: { cost: 1 } });
+    const compared = await replay("eu");
+    expect(compared).toMatchObject({
+      router: `@${tenant.slug}/eu`,
+      version: 1,
+      since: null,
+      currency: "EUR",
+      found: 3,
+      more: false,
+      compared: 3,
+      moved: 3,
+      left_out: [],
+      happened: { requests: 3, cost: euros("deepinfra", 3) },
+      replayed: { requests: 3, cost: euros("ovhcloud", 3) },
+    });
+    const charges = await scene.charges(tenant);
+    expect(compared.happened.cost).toBe(formatNanos(charges.reduce((sum, { nanos }) => sum + nanos, 0n)));
+    expect(compared.models).toMatchObject([{ model: MODEL, happened: { requests: 3 }, replayed: { requests: 3 } }]);
+  });
+
+  test("ROUTE-07 a router that would have done the same changes nothing", async () => {
+    await ask(2);
+    const { happened, replayed, moved, latency_requests } = await replay("auto", {
+      spec: { models: [MODEL], weights: { cost: 1 } },
+    });
+    expect([moved, latency_requests]).toEqual([0, 2]);
+    expect(replayed).toEqual(happened);
+  });
+
+  test("ROUTE-07 latency is compared where both sides were measured, and only there", async () => {
+    const fresh = await openScene(["deepinfra", "ionos"]);
+    try {
+      for (const provider of ["deepinfra", "ionos"] as const) fresh.at(provider).always({ json: chatJson() });
+      const { slug, key } = await fresh.gateway.tenant();
+      await fresh.chat(key);
+      const again = () =>
+        fresh.gateway.manage("POST", `/workspaces/${slug}/routers/r/replay`, {
+          spec: { models: [MODEL], floor: "L3" },
+        });
+      expect(await again()).toMatchObject({ latency_requests: 0, happened: { latency_ms: null } });
+      await fresh.chat(key, { provider: { only: ["ionos"] } });
+      const compared = await again();
+      expect(compared.latency_requests).toBe(2);
+      expect(compared.happened.latency_ms).toBeGreaterThan(0);
+      expect(compared.replayed.latency_ms).toBeGreaterThan(0);
+    } finally {
+      await fresh.close();
+    }
+  });
+
+  test("ROUTE-07 quality is the catalogue's score, and is called so", async () => {
+    await ask(1);
+    const { body: model } = await scene.gateway.call(tenant.key, `/v1/public/models/${MODEL}`);
+    const compared = await replay("auto", { spec: { models: [MODEL] } });
+    expect(compared.quality_requests).toBe(1);
+    expect(compared.replayed.quality).toBe(compared.happened.quality);
+    expect(compared.replayed.quality).toBeCloseTo(model.quality.score, 4);
+    expect(compared.notes.join(" ")).toContain("catalogue's score");
+  });
+
+  test("ROUTE-07 what a request needed and wished is needed and wished again", async () => {
+    await ask(1, { provider: { only: ["ionos"] }, max_tokens: 50, temperature: 0.5, cost_tier: "low" });
+    const [row] = await scene.rows(tenant);
+    expect((await scene.row(row.id)).decision.demand).toMatchObject({
+      needs: [],
+      parameters: expect.arrayContaining(["temperature"]),
+      max_output_tokens: 50,
+      cost_tier: "low",
+      provider: { only: ["ionos"] },
+    });
+    const kept = await replay("auto", { spec: { models: [MODEL] } });
+    expect(kept).toMatchObject({ moved: 0, replayed: { cost: euros("ionos", 1) } });
+    const refused = await replay("auto", { spec: { models: ["openai/gpt-oss-20b"] } });
+    expect(refused.compared).toBe(0);
+  });
+});
+
+describe("what is looked at", () => {
+  test("ROUTE-07 requests without figures, and those the router would refuse, are counted with the reason", async () => {
+    await ask(2);
+    await scene.chat(tenant.key, { model: "acme/none" });
+    const compared = await replay("auto", { spec: { models: [MODEL], floor: "L4" } });
+    expect(compared).toMatchObject({
+      found: 3,
+      compared: 0,
+      left_out: [
+        { requests: 2, reason: "the router would refuse it: sovereignty_floor_not_met" },
+        { requests: 1, reason: "it was not answered, so there are no token counts" },
+      ],
+      happened: { requests: 0, cost: "0.00", latency_ms: null, quality: null },
+    });
+  });
+
+  test("the policy of today holds in a replay, that of the key too", async () => {
+    await ask(1);
+    await scene.gateway.manage("PATCH", `/keys/${tenant.keyId}`, { policy: { blocked_providers: ["deepinfra"] } });
+    const compared = await replay("auto", { spec: { models: [MODEL], weights: { cost: 1 } } });
+    expect(compared).toMatchObject({ moved: 1, replayed: { cost: euros("ovhcloud", 1) } });
+  });
+
+  test("period, limit, model and key choose the requests; the newest are taken", async () => {
+    await ask(2);
+    const second = await scene.gateway.manage("POST", at("/keys"), {});
+    await scene.chat(second.key);
+    expect(await replay("auto", { limit: 2 })).toMatchObject({ found: 2, more: true });
+    expect(await replay("auto", { limit: 3 })).toMatchObject({ found: 3, more: false });
+    expect(await replay("auto", { key: second.id })).toMatchObject({ found: 1 });
+    expect(await replay("auto", { model: MODEL })).toMatchObject({ found: 3 });
+    expect(await replay("auto", { model: "auto" })).toMatchObject({ found: 0, compared: 0 });
+    const past = { since: "2020-01-01", until: "2020-02-01T00:00:00Z" };
+    expect(await replay("auto", past)).toMatchObject({
+      found: 0,
+      since: "2020-01-01T00:00:00.000Z",
+      until: "2020-02-01T00:00:00.000Z",
+    });
+  });
+
+  test("other workspaces' traffic is never looked at", async () => {
+    await ask(1);
+    const other = await scene.gateway.tenant();
+    const seen = await scene.gateway.manage("POST", `/workspaces/${other.slug}/routers/auto/replay`, {});
+    expect(seen.found).toBe(0);
+  });
+
+  test.each([
+    [{ limit: 10_001 }, "limit"],
+    [{ limit: 0 }, "limit"],
+    [{ since: "yesterday" }, "since"],
+    [{ since: "2026-02-01", until: "2026-01-01" }, "since"],
+    [{ spec: { models: ["acme/none"] } }, "spec.models"],
+    [{ spec: { weights: { quality: -1 } } }, "spec.weights.quality"],
+  ])("%j is refused by name", async (body, param) => {
+    expect(await refusalOf("auto", body)).toMatchObject({ status: 400, code: "invalid_value", param });
+  });
+
+  test("a router that is not there is 404, unless its spec is in the body", async () => {
+    expect(await refusalOf("none", {})).toMatchObject({ status: 404, code: "not_found" });
+    expect(await replay("none", { spec: {} })).toMatchObject({ router: `@${tenant.slug}/none`, version: null });
+    expect((await refusalOf("none", {})).status).toBe(404);
+  });
+
+  test("ROUTE-07 nobody is called, nothing is charged and nothing is logged", async () => {
+    await ask(1);
+    const seen = async () => ({
+      calls: ALL.map((provider) => scene.at(provider).requests.length),
+      wallet: await scene.wallet(tenant),
+      rows: (await scene.rows(tenant)).length,
+    });
+    const before = await seen();
+    await replay("auto");
+    expect(await seen()).toEqual(before);
+  });
+});
