@@ -156,7 +156,7 @@ const modelRoutes: readonly Route[] = [
     tag: "Models",
     summary: "List models the key may use",
     description:
-      "Models with an endpoint that can be called now (provider connected, price known) and that the workspace's policy allows. The body serves readers of the chat-completions dialect (`data`), of the messages dialect (`display_name`, `has_more`, `last_id`) and coding agents of the responses dialect (`models`). Parameters that are not listed here are passed over, because model pickers add their own.",
+      "Models with an endpoint that can be called now (provider connected, price known) and that the policy of the key and its workspace allows. The body serves readers of the chat-completions dialect (`data`), of the messages dialect (`display_name`, `has_more`, `last_id`) and coding agents of the responses dialect (`models`). Parameters that are not listed here are passed over, because model pickers add their own.",
     query: ModelListQuery,
     answer: { is: "json", status: 200, schema: ModelList },
     faults: [],
