@@ -12,7 +12,7 @@ export class RetryBudget {
   readonly #least: number;
   #active = 0;
   #retries = 0;
-  #credit = CREDIT_MAX;
+  #credit = 0;
 
   constructor(share = 0.2, least = 3) {
     this.#share = share;
@@ -33,7 +33,8 @@ export class RetryBudget {
   take(): "taken" | "spent" {
     if (this.#retries >= Math.max(this.#least, Math.floor(this.#active * this.#share))) return "spent";
     if (this.#retries >= this.#least && this.#credit < 1) return "spent";
-    this.#credit = Math.max(0, this.#credit - 1);
+    // The few that need no credit are paid for by later requests, within reason.
+    this.#credit = Math.max(-this.#least, this.#credit - 1);
     this.#retries += 1;
     return "taken";
   }

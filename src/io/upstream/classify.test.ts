@@ -1,0 +1,92 @@
+import { expect, test } from "vitest";
+import { fault } from "../../contract/faults.ts";
+import { classifyExcluded, classifyFailure, classifyMalformed, classifyStatus, type Verdict } from "./classify.ts";
+
+const NO_WORDS = { message: "m", code: null, type: null, status: null };
+
+function shown(verdict: Verdict) {
+  if (verdict.is === "stop") return { is: "stop", status: verdict.fault.status, code: verdict.fault.code };
+  const { last, blame, againAfterMs, maybeAccepted } = verdict;
+  return { is: "next", status: last.status, code: last.code, on: blame.on, againAfterMs, maybeAccepted };
+}
+
+const next = (status: number, code: string, on: string, more: object = {}) => ({
+  is: "next",
+  status,
+  code,
+  on,
+  againAfterMs: undefined,
+  maybeAccepted: false,
+  ...more,
+});
+const stop = (status: number) => ({ is: "stop", status, code: "provider_error" });
+
+const STATUSES: readonly (readonly [number, object])[] = [
+  ...[400, 409, 413, 415, 422].map((status) => [status, stop(status)] as const),
+  ...[401, 402, 403, 404].map((status) => [status, next(502, "upstream_error", "operator")] as const),
+  [408, next(504, "upstream_timeout", "endpoint", { maybeAccepted: true })],
+  [429, next(429, "rate_limit_exceeded", "endpoint")],
+  [500, next(502, "upstream_error", "endpoint")],
+  [502, next(502, "upstream_error", "endpoint", { maybeAccepted: true })],
+  [503, next(502, "upstream_error", "endpoint")],
+  [504, next(504, "upstream_timeout", "endpoint", { maybeAccepted: true })],
+  [529, next(502, "upstream_error", "endpoint")],
+  ...[204, 206, 301, 307, 405, 418, 501, 599].map(
+    (status) => [status, next(502, "upstream_error", "endpoint")] as const,
+  ),
+];
+
+test.each(STATUSES)("ROUTE-04 ERR-06 ERR-07 status %i: who is blamed, and what follows", (status, expected) => {
+  expect(shown(classifyStatus(status, {}, NO_WORDS, "acme"))).toEqual(expected);
+});
+
+test.each([
+  [403, { code: "content_policy_violation" }, stop(403)],
+  [400, { code: "invalid_api_key" }, next(502, "upstream_error", "operator")],
+  [400, { message: "API key not valid. Please pass a valid API key." }, next(502, "upstream_error", "operator")],
+  [400, { code: "FAILED_PRECONDITION" }, next(502, "upstream_error", "operator")],
+  [429, { code: "insufficient_quota" }, next(502, "upstream_error", "operator")],
+])("ERR-06 status %i with %j is told by the provider's own words", (status, words, expected) => {
+  expect(shown(classifyStatus(status, {}, { ...NO_WORDS, ...words }, "acme"))).toEqual(expected);
+});
+
+test.each([
+  [429, "0", 0, 0],
+  [429, "2", 2000, 2000],
+  [429, "3", 3000, undefined],
+  [503, "1", 1000, 1000],
+  [503, "120", 120_000, undefined],
+  [529, "2", 2000, 2000],
+  [429, "999999999", 3_600_000, undefined],
+  [429, "garbage", undefined, undefined],
+  // Who failed is not believed when it comes to waiting.
+  [500, "1", undefined, undefined],
+  [401, "1", undefined, undefined],
+])("RATE-07 ROUTE-05 %i with Retry-After %j", (status, header, asideMs, againMs) => {
+  const verdict = classifyStatus(status, { "retry-after": header }, NO_WORDS, "acme");
+  if (verdict.is !== "next") throw new Error("it did not move on");
+  expect(verdict.blame.on === "endpoint" ? verdict.blame.retryAfterMs : undefined).toBe(asideMs);
+  expect(verdict.againAfterMs).toBe(againMs);
+  const seconds = asideMs === undefined ? undefined : { "retry-after": String(asideMs / 1000) };
+  expect(verdict.last.headers).toEqual(seconds);
+});
+
+test.each([
+  ["connect", false, next(502, "upstream_error", "endpoint", { againAfterMs: 100 })],
+  ["timeout", false, next(504, "upstream_timeout", "endpoint", { againAfterMs: 100 })],
+  ["timeout", true, next(504, "upstream_timeout", "endpoint", { maybeAccepted: true })],
+  ["broken", true, next(502, "upstream_error", "endpoint", { maybeAccepted: true })],
+  // The gateway gave up, so nobody else did wrong.
+  ["aborted", true, next(502, "upstream_error", "nobody", { maybeAccepted: true })],
+  ["aborted", false, next(502, "upstream_error", "nobody")],
+] as const)("ROUTE-04 no answer (%s, sent: %s): only what was never sent may be said again", (kind, sent, expected) => {
+  expect(shown(classifyFailure({ kind, sent, why: "E" }, "acme"))).toEqual(expected);
+});
+
+test("ROUTE-04 an answer that is none may have been paid for; an endpoint that policy took away was never asked", () => {
+  expect(shown(classifyMalformed("HTML", "acme"))).toEqual(
+    next(502, "upstream_error", "endpoint", { maybeAccepted: true }),
+  );
+  const refusal = fault("provider_blocked", { message: "m" });
+  expect(shown(classifyExcluded("blocked", refusal))).toEqual(next(403, "provider_blocked", "nobody"));
+});

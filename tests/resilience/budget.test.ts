@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { figure } from "../support/figures.ts";
+import type { Tenant } from "../support/gateway.ts";
+import { openScene, type Provider, type Scene } from "../support/scene.ts";
+import type { Script } from "../support/upstream.ts";
+
+const ALL: readonly Provider[] = ["deepinfra", "ovhcloud", "scaleway", "ionos"];
+const FAILING: Script = { status: 500, json: { error: { message: "broken" } } };
+
+let scene: Scene;
+let tenant: Tenant;
+beforeAll(async () => {
+  scene = await openScene(ALL, { GATEWAY_ASIDE_FAILURES: "5", GATEWAY_ASIDE_MS: "1000" });
+  tenant = await scene.gateway.tenant();
+});
+afterAll(() => scene.close());
+
+const attempts = () => ALL.reduce((sum, provider) => sum + scene.at(provider).requests.length, 0);
+
+/** So many requests, so many at a time; answers their statuses. */
+async function storm(requests: number, atOnce: number): Promise<number[]> {
+  const statuses: number[] = [];
+  let left = requests;
+  const lane = async () => {
+    while (left > 0) {
+      left -= 1;
+      statuses.push((await scene.chat(tenant.key)).status);
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, lane));
+  return statuses;
+}
+
+describe("everything fails", () => {
+  test("ROUTE-04 attempts stay within 1.2 for each request after the warm-up, and all is well when the providers are", async () => {
+    for (const provider of ALL) scene.at(provider).always({ ...FAILING, beforeHeadersMs: 5 });
+    await storm(100, 50);
+    const before = attempts();
+    const statuses = await storm(400, 50);
+    expect(new Set(statuses)).toEqual(new Set([502]));
+    const made = attempts() - before;
+    expect(made).toBeLessThanOrEqual(1.2 * statuses.length + 3);
+    // The budget is there to be used.
+    expect(made).toBeGreaterThan(1.1 * statuses.length);
+    expect(await figure(scene, "gateway_retry_budget_spent_total")).toBeGreaterThan(0);
+    const rows = await scene.rows(tenant);
+    const spent = rows.find(({ attempts }) => attempts.at(-1).reason.includes("budget"));
+    expect(spent).toMatchObject({ status: 502, error_code: "upstream_error", cost: "0.00" });
+    expect(spent.attempts.at(-1)).toMatchObject({
+      outcome: "stop",
+      upstream_status: null,
+      duration_ms: 0,
+      maybe_accepted: false,
+      reason: "not tried: the retry budget is spent",
+    });
+    for (const provider of ALL) scene.at(provider).always({ json: { choices: [{ message: { content: "well" } }] } });
+    expect(new Set(await storm(20, 4))).toEqual(new Set([200]));
+    expect(await scene.wallet(tenant)).toMatchObject({ held: "0.00" });
+  });
+});
+
+test("ROUTE-04 a share of nothing leaves three further attempts at once, and a lone request still moves on", async () => {
+  const strict = await openScene(["deepinfra", "ovhcloud"], { GATEWAY_RETRY_PERCENT: "0" });
+  try {
+    const caller = await strict.gateway.tenant();
+    const gate = Promise.withResolvers<void>();
+    strict.at("deepinfra").always(FAILING);
+    strict.at("ovhcloud").always({ json: { choices: [{ message: { content: "well" } }] }, gate: gate.promise });
+    const answers = Array.from({ length: 3 }, () => strict.chat(caller.key));
+    await strict.at("ovhcloud").arrived(3);
+    expect((await strict.chat(caller.key)).status).toBe(502);
+    gate.resolve();
+    for (const answer of answers) expect((await answer).status).toBe(200);
+    expect((await strict.chat(caller.key)).status).toBe(200);
+    expect(strict.at("ovhcloud").requests).toHaveLength(4);
+    expect(await figure(strict, "gateway_retries_total", 'provider="ovhcloud"', 'at="next"')).toBe(4);
+  } finally {
+    await strict.close();
+  }
+});
