@@ -121,6 +121,88 @@ describe("the life of a workspace, as an operator types it", { timeout: 120_000 
     expect(Array.isArray(data) && data.length).toBe(3);
   });
 
+  test("POL-01 keys have a policy of their own: the flags of `policy set`, and an empty string clears", async () => {
+    const flags = ["--floor", "L2", "--countries", "de,fr", "--zdr", "on", "--no-training", "on"];
+    const more = ["--block", "sandbox-us", "--allow-models", "sandbox/chat"];
+    const made = await json("key", "create", "shop", ...flags, ...more);
+    expect(Object.keys(made)).toEqual(["id", "key", "prefix", "name", "environment", "expires_at"]);
+    const id = String(made["id"]);
+    const whole = {
+      floor: "L2",
+      countries: ["DE", "FR"],
+      zero_data_retention: true,
+      no_training: true,
+      blocked_providers: ["sandbox-us"],
+      allowed_models: ["sandbox/chat"],
+    };
+    expect((await json("key", "show", id))["policy"]).toEqual(whole);
+    const set = await json("key", "set", id, "--countries", "", "--floor", "");
+    expect(set["policy"]).toEqual({ ...whole, floor: null, countries: null });
+    const rotated = await json("key", "rotate", id);
+    expect(Object.keys(rotated)).toEqual(Object.keys(made));
+    expect(await json("key", "show", String(rotated["id"]))).toMatchObject({ policy: set["policy"] });
+    const off = ["--zdr", "off", "--no-training", "off", "--block", "", "--allow-models", ""];
+    expect((await json("key", "set", id, ...off))["policy"]).toBeNull();
+    expect((await run(["key", "list", "shop"])).stdout).toContain("POLICY");
+  });
+
+  test("ROUTE-01 ROUTE-07 routers: put, list, show, history, restore, delete, explain and replay", async () => {
+    await json("workspace", "create", "market");
+    await json("wallet", "credit", "market", "10");
+    const folder = mkdtempSync(path.join(tmpdir(), "gateway-router-"));
+    const file = (name: string, content: unknown) => {
+      writeFileSync(path.join(folder, name), typeof content === "string" ? content : JSON.stringify(content));
+      return path.join(folder, name);
+    };
+    const spec = {
+      weights: { quality: 1, cost: 2, latency: 0 },
+      floor: "L2",
+      quality_floor: null,
+      countries: ["DE", "FR"],
+      models: ["sandbox/chat"],
+      fallback: [],
+      reasoning_effort: null,
+    };
+    const put = await json("router", "put", "market", "eu", "--file", file("router.json", spec));
+    expect(put).toEqual({ slug: "eu", name: "@market/eu", version: 1, created_at: put["created_at"], ...spec });
+    const open = file("open.json", { models: ["sandbox/chat"], weights: { cost: 1 } });
+    expect(await json("router", "put", "market", "eu", "--file", open)).toMatchObject({ version: 2, floor: null });
+    expect(await json("router", "list", "market")).toMatchObject({ data: [{ slug: "eu", version: 2 }], next: null });
+    expect(await json("router", "history", "market", "eu")).toMatchObject({
+      data: [{ version: 2 }, { version: 1, spec }],
+    });
+    expect(await json("router", "restore", "market", "eu", "1")).toMatchObject({ version: 3, floor: "L2" });
+    expect(await json("router", "show", "market", "eu")).toMatchObject({ version: 3, floor: "L2" });
+
+    const { key } = await json("key", "create", "market");
+    expect((await chat(key, "replayed")).status).toBe(200);
+    const body = file("body.json", { messages: [{ role: "user", content: "hello" }] });
+    const explained = await json("router", "explain", "market", "eu", "--request", body);
+    expect(explained).toMatchObject({ model: "@market/eu", router: { version: 3 }, refusal: null });
+    expect(explained["order"]).not.toContainEqual(expect.stringContaining("sandbox-us"));
+    const auto = await json("router", "explain", "market", "auto", "--request", body, "--surface", "chat");
+    expect(auto).toMatchObject({ model: "auto", router: null });
+    const said = await run(["router", "explain", "market", "sandbox/chat", "--request", body]);
+    expect(said.stdout).toMatch(/^candidates\nENDPOINT +LEVEL +OUTCOME +EXPECTED COST/m);
+    const replayed = await json("router", "replay", "market", "eu", "--since", "2020-01-01", "--limit", "10000");
+    expect(replayed).toMatchObject({ router: "@market/eu", version: 3, compared: expect.any(Number) });
+    expect(Number(replayed["compared"])).toBeGreaterThan(0);
+    expect(await json("router", "replay", "market", "eu", "--file", open, "--model", "sandbox/chat")).toMatchObject({
+      version: null,
+    });
+    expect((await run(["router", "replay", "market", "eu"])).stdout).toMatch(/^happened.cost +\d/m);
+
+    for (const wrong of [file("broken.json", "{"), file("list.json", "[]"), path.join(folder, "none.json")]) {
+      const { code, stdout, stderr } = await run(["router", "put", "market", "eu", "--file", wrong]);
+      expect([code, stdout]).toEqual([1, ""]);
+      expect(stderr).toContain(wrong);
+    }
+    const { stderr } = await run(["router", "put", "market", "eu", "--file", file("bad.json", { floor: "L9" })]);
+    expect(stderr).toContain("floor");
+    expect(await json("router", "delete", "market", "eu")).toEqual({ slug: "eu", version: 4, removed: true });
+    expect(await json("router", "list", "market")).toEqual({ data: [], next: null });
+  });
+
   test("LOG-02 the log is listed, filtered, shown and exported as JSON lines and CSV", async () => {
     const { key, id: keyId } = await json("key", "create", "shop", "--name", "logged");
     const first = await chat(key, "=1+1");
@@ -209,7 +291,7 @@ describe("without a running gateway", () => {
   test("help and version are answered", async () => {
     const help = await run(["--help"]);
     expect(help.code).toBe(0);
-    for (const word of ["serve", "workspace", "key", "wallet", "policy", "log", "doctor", "catalogue"])
+    for (const word of ["serve", "workspace", "key", "wallet", "policy", "router", "log", "doctor", "catalogue"])
       expect(help.stdout).toContain(word);
     expect((await run(["--version"])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
     expect((await run(["key", "create", "--help"])).stdout).toContain("--personal <email>");
