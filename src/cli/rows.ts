@@ -2,7 +2,7 @@ import type { Column, Flag } from "./command.ts";
 import { wholeNumber } from "./values.ts";
 
 /** What rows of the command table are made of. */
-export const columns = (...names: string[]): Column[] => names.map((at) => ({ title: at.replaceAll("_", " "), at }));
+export const columns = (...names: string[]): Column[] => names.map((at) => ({ title: at.replace(/[._]/g, " "), at }));
 
 export const RECORD = { is: "record" } as const;
 export const WORKSPACE = { name: "workspace" } as const;
