@@ -32,14 +32,13 @@ async function storm(requests: number, atOnce: number): Promise<number[]> {
 }
 
 describe("everything fails", () => {
-  test("ROUTE-04 attempts stay within 1.2 for each request after the warm-up, and all is well when the providers are", async () => {
-    for (const provider of ALL) scene.at(provider).always({ ...FAILING, beforeHeadersMs: 5 });
-    await storm(100, 50);
-    const before = attempts();
-    const statuses = await storm(400, 50);
+  test("ROUTE-04 attempts stay within 1.2 for each request, and all is well when the providers are", async () => {
+    for (const provider of ALL) scene.at(provider).always({ ...FAILING, beforeHeadersMs: 30 });
+    const statuses = await storm(900, 120);
     expect(new Set(statuses)).toEqual(new Set([502]));
-    const made = attempts() - before;
-    expect(made).toBeLessThanOrEqual(1.2 * statuses.length + 3);
+    const made = attempts();
+    // The few in any case count while the first requests come and the last ones go.
+    expect(made).toBeLessThanOrEqual(1.2 * statuses.length + 10);
     // The budget is there to be used.
     expect(made).toBeGreaterThan(1.1 * statuses.length);
     expect(await figure(scene, "gateway_retry_budget_spent_total")).toBeGreaterThan(0);
