@@ -72,7 +72,12 @@ describe("a row of the log", () => {
         },
         expect.objectContaining({ provider: "ovhcloud", outcome: "served", upstream_status: 200 }),
       ],
-      decision: { candidates: expect.any(Array), order: expect.any(Array), reason: expect.any(String) },
+      decision: {
+        candidates: expect.any(Array),
+        order: expect.any(Array),
+        reason: expect.any(String),
+        demand: expect.any(Object),
+      },
     });
     expect(Date.parse(row.created_at)).toBeGreaterThanOrEqual(before - 1);
     expect(Date.parse(row.created_at)).toBeLessThanOrEqual(Date.now());
