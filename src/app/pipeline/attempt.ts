@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { AttemptRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
@@ -9,6 +10,7 @@ import {
   classifyFailure,
   classifyMalformed,
   classifyStatus,
+  classifyWithdrawn,
   struckOut,
 } from "../../io/upstream/classify.ts";
 import type { Lane } from "../../io/upstream/lane.ts";
@@ -104,8 +106,10 @@ function dispatch(
   if (leash.cancelled === "yes") return unsent("cancelled before it was sent");
   const policy = policyNow();
   if (policy === undefined) return unsent("the workspace is gone");
-  // The policy was tightened since the plan was made: the endpoint falls out before any byte leaves.
-  const refused = plan.refusedNow(endpoint, policy);
+  const row = rowNow(gateway, attempt);
+  if (row === undefined) return { is: "failed", verdict: classifyWithdrawn(endpoint), upstreamStatus: null };
+  // The policy was tightened since the plan was made, or the catalogue knows better: it falls out before any byte leaves.
+  const refused = plan.refusedNow(row, policy);
   if (refused !== undefined)
     return { is: "failed", verdict: classifyExcluded(refused.why, refused.fault), upstreamStatus: null };
   return new Promise((settle) => {
@@ -140,6 +144,14 @@ function dispatch(
     );
     leash.call = sent;
   });
+}
+
+/** A planned endpoint as the catalogue has it now; undefined when it is gone, retired, elsewhere or not connected. */
+function rowNow({ snapshot, connections }: Gateway, { endpoint, baseUrl }: Attempt): Endpoint | undefined {
+  const row = snapshot().endpoints.get(endpoint.id);
+  if (row === undefined || row.status === "retired" || connections.credential(row.provider) === undefined)
+    return undefined;
+  return connections.baseUrl(row) === baseUrl ? row : undefined;
 }
 
 const IGNORE: BodyReader = { data: () => "more", end() {}, failed() {} };

@@ -6,7 +6,7 @@ import { type Route, routeOf } from "../../domain/routing/pool.ts";
 import { policyOfWishes } from "../../domain/routing/preferences.ts";
 import type { Breakers } from "../../domain/routing/standing.ts";
 import { type Policy, tightened } from "../../domain/tenancy/policy.ts";
-import { policyOfRouter, type Router } from "../../domain/tenancy/router.ts";
+import { AUTO_ROUTER, policyOfRouter } from "../../domain/tenancy/router.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import type { Inbound } from "../../io/upstream/lane.ts";
 import { dialectSupport } from "../../io/upstream/lanes.ts";
@@ -108,15 +108,10 @@ function policyInForce(
   const own = planning.policyOf(workspace.id, keyId);
   if (own === undefined) return undefined;
   const policy = combined(own, route, outline.wishes);
-  const planned = route.is === "router" ? route.router : undefined;
-  if (planned === undefined) return policy;
-  // The router may have changed since the plan was made: what either version keeps out stays out.
-  const now = planning.routerOf(workspace.id, planned.slug);
-  return isOther(now, planned) ? tightened(policy, policyOfRouter(now.spec)) : policy;
-}
-
-function isOther(now: Router | undefined, planned: Router): now is Router {
-  return now !== undefined && now !== planned;
+  if (route.is === "model") return policy;
+  // The router may be another since the plan was made, or the first: what either version keeps out stays out.
+  const now = planning.routerOf(workspace.id, route.router?.slug ?? AUTO_ROUTER);
+  return now === undefined || now === route.router ? policy : tightened(policy, policyOfRouter(now.spec));
 }
 
 function combined(own: Policy, route: Route, wishes: Wishes | undefined): Policy {

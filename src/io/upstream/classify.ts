@@ -129,6 +129,16 @@ export function classifyExcluded(why: string, refusal: Fault): Verdict {
   };
 }
 
+/** The catalogue or the connections changed after the plan was made: nobody is there to ask any more. */
+export function classifyWithdrawn({ id, model }: { readonly id: string; readonly model: string }): Verdict {
+  const last = fault("model_not_found", {
+    message: `The model ${model} can no longer be called here: ${id} was just withdrawn. Try again.`,
+    param: "model",
+  });
+  const why = "withdrawn since the plan was made";
+  return { is: "next", why, maybeAccepted: false, last, blame: NOBODY, againAfterMs: undefined };
+}
+
 /** A provider's words without the very credential it was shown, in whatever form that is. */
 export function struckOut(verdict: Verdict, secrets: readonly string[]): Verdict {
   if (verdict.is !== "stop") return verdict;
