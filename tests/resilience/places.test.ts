@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { figure } from "../support/figures.ts";
-import type { Tenant } from "../support/gateway.ts";
+import type { Json, Tenant } from "../support/gateway.ts";
 import { openScene, type Scene } from "../support/scene.ts";
 
 let scene: Scene;
@@ -63,4 +63,30 @@ test("RATE-06 a place is free again whatever became of its request", async () =>
     await scene.chat(tenant.key);
     expect((await scene.chat(tenant.key)).headers.get("x-svc-provider")).toBe("deepinfra");
   }
+});
+
+test("RATE-06 BILL-03 past the endpoints that money was reserved for, only those are tried that it covers", async () => {
+  const cheapestFirst = { model: "auto", provider: { only: ["deepinfra"], sort: "price" } };
+  const { headers } = await scene.chat(tenant.key, cheapestFirst);
+  const { decision } = await scene.row(String(headers.get("x-svc-request-id")));
+  const modelOf = (id: string) => decision.candidates.find(({ endpoint }: Json) => endpoint === id).model;
+  const [one, two, three, four, five, ...dearer] = decision.order;
+  const gate = Promise.withResolvers<void>();
+  const reached = scene.at("deepinfra").requests.length;
+  const answers = [one, two, three, four, five].map((id) => {
+    scene.at("deepinfra").next({ gate: gate.promise, json: { choices: [{ message: { content: "late" } }] } });
+    return scene.chat(tenant.key, { model: modelOf(id), provider: { only: ["deepinfra"] } });
+  });
+  await scene.at("deepinfra").arrived(reached + 5);
+  const refused = await scene.chat(tenant.key, cheapestFirst);
+  expect([refused.status, refused.body.error.code]).toEqual([429, "rate_limit_exceeded"]);
+  const { attempts } = await scene.row(refused.body.error.request_id);
+  expect(attempts.slice(0, 5).map(({ reason }: Json) => reason)).toEqual(
+    Array(5).fill(expect.stringContaining("as many requests")),
+  );
+  expect(attempts.slice(5).map(({ endpoint }: Json) => endpoint)).toEqual(dearer.slice(0, attempts.length - 5));
+  expect(attempts.length).toBeGreaterThan(5);
+  for (const { reason } of attempts.slice(5)) expect(reason).toContain("cost more than was reserved");
+  gate.resolve();
+  for (const answer of answers) expect((await answer).status).toBe(200);
 });
