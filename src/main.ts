@@ -163,7 +163,7 @@ export async function start(config: Config): Promise<Running> {
     store,
     connections,
     planning: gateway,
-    readers: { chat: (bytes: Buffer) => decodeChat(bytes).inbound },
+    readers: { chat: decodeChat },
     checks: checksOf(config, store, books, bounds.breakers),
     caughtUp: () => books.flush(),
   };

@@ -59,7 +59,7 @@ export async function openRoom(checks: readonly Check[] = []) {
     snapshot: () => snapshot,
     connections,
     planning,
-    readers: { chat: (bytes) => decodeChat(bytes).inbound },
+    readers: { chat: decodeChat },
     checks,
     caughtUp: async () => {},
   });

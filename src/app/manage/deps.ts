@@ -7,11 +7,11 @@ import type { LogStore, Surface } from "../../domain/record/record.ts";
 import type { Directory, TenancyStore } from "../../domain/tenancy/directory.ts";
 import type { ApiKey } from "../../domain/tenancy/key.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
-import type { Inbound } from "../../io/upstream/lane.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Ids } from "../../kit/ids.ts";
 import type { Soon } from "../../kit/soon.ts";
 import type { Planning } from "../pipeline/plan.ts";
+import type { Decoded } from "../pipeline/run.ts";
 
 /** One line of `gateway doctor`: not ok only for something broken, advice is ok with a detail. */
 export type CheckResult = { readonly ok: boolean; readonly detail: string };
@@ -20,7 +20,7 @@ export type Check = { readonly name: string; run(): Promise<CheckResult> };
 export type ExplainedSurface = Extract<Surface, "chat" | "messages" | "responses">;
 
 /** Reads the body of a request as the surface it is meant for does. */
-export type Readers = Readonly<Partial<Record<ExplainedSurface, (bytes: Buffer) => Soon<Inbound>>>>;
+export type Readers = Readonly<Partial<Record<ExplainedSurface, (bytes: Buffer) => Soon<Decoded>>>>;
 
 /** What the use cases that change tenants need; the first start uses them as well. */
 export type TenancyDeps = {

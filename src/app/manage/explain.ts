@@ -21,12 +21,6 @@ type Question = {
   readonly text: string;
 };
 
-async function read(room: Room, { surface, model, text }: Question): Promise<Inbound> {
-  const reader = room.readers[surface];
-  if (reader === undefined) throw invalidValue("surface", `requests of ${surface} cannot be explained here`);
-  return reader(Buffer.from(withModel(text, model)));
-}
-
 /** The caller's own text but for the model. */
 function withModel(text: string, model: string | undefined): string {
   if (model === undefined) return text;
@@ -47,14 +41,16 @@ function keyOf(room: Room, workspace: Workspace, id: string | null | undefined):
 }
 
 async function answer(room: Room, question: Question) {
-  const { workspace, key, surface } = question;
+  const { workspace, key, surface, text, model } = question;
+  const reader = room.readers[surface];
+  if (reader === undefined) throw invalidValue("surface", `requests of ${surface} cannot be explained here`);
   let inbound: Inbound;
   try {
-    inbound = await read(room, question);
+    ({ inbound } = await reader(Buffer.from(withModel(text, model))));
   } catch (error) {
     // What is wrong with the request itself is what its caller would be told.
-    if (!(error instanceof Fault) || error.param === "surface") throw error;
-    return { ...headOf(question, question.model ?? ""), ...unread(room, question, error) };
+    if (!(error instanceof Fault)) throw error;
+    return { ...headOf(question, model ?? ""), ...unread(room, question, error) };
   }
   const { call } = inbound;
   const inputTokens = inputTokensOf(inbound);

@@ -14,10 +14,8 @@ import { demandSlug, findRouter, routerSpecOf } from "./routers.ts";
 import { isoTime, routerName } from "./views.ts";
 
 const LIMIT_DEFAULT = 1000;
-/** Records that are read at once. */
-const PAGE_ROWS = 100;
-/** Requests that are planned before others get their turn on the event loop. */
-const SLICE = 20;
+/** Records that are read and planned before others get their turn on the event loop: their decisions can be long. */
+const SLICE = 25;
 
 const NOTES = [
   "Quality is the catalogue's score of the model, not a measurement of these answers.",
@@ -69,13 +67,11 @@ async function replay(room: Room, workspace: Workspace, slug: string, router: Ro
   let cursor: string | null = null;
   await room.caughtUp();
   do {
-    const page = await room.store.log.list(workspace.id, filter, Math.min(PAGE_ROWS, limit - found), cursor);
-    for (const record of page.rows) {
-      if (found % SLICE === 0) await setImmediate();
-      tally.add(replayOne(planning, workspace, name, record));
-      found += 1;
-    }
+    const page = await room.store.log.list(workspace.id, filter, Math.min(SLICE, limit - found), cursor);
+    for (const record of page.rows) tally.add(replayOne(planning, workspace, name, record));
+    found += page.rows.length;
     cursor = page.next;
+    await setImmediate();
   } while (cursor !== null && found < limit);
   return {
     router: name,
