@@ -23,10 +23,14 @@ export function figuresOf(sifted: Sifted, { demand, session, wishes }: PlanReque
   const { rows, outputTokens, pooled } = sifted;
   const furtherTurns = Math.min(wishes?.remainingTurns ?? 0, FURTHER_TURNS_MAX);
   const { inputTokens } = demand;
-  const costNanos = new Float64Array(rows.length);
+  const count = rows.length;
+  // One piece of memory for all of them, and a place to look for the middle in.
+  const memory = new Float64Array(4 * count);
+  const costNanos = memory.subarray(0, count);
+  const latencyMs = memory.subarray(count, 2 * count);
+  const quality = memory.subarray(2 * count, 3 * count);
+  const scratch = memory.subarray(3 * count);
   const measured: (Measured | undefined)[] = [];
-  const latencyMs = new Float64Array(rows.length);
-  const quality = new Float64Array(rows.length);
   for (let at = 0; at < rows.length; at += 1) {
     const row = rows[at];
     const output = outputTokens[at] ?? 0;
@@ -39,17 +43,24 @@ export function figuresOf(sifted: Sifted, { demand, session, wishes }: PlanReque
     latencyMs[at] = speed === undefined ? Number.NaN : expectedMs(speed, output);
     quality[at] = model.quality === null ? Number.NaN : model.quality.score;
   }
-  fill(latencyMs, MEDIAN, pooled);
-  fill(quality, LOWER_QUARTILE, pooled);
+  fill(latencyMs, MEDIAN, pooled, scratch);
+  fill(quality, LOWER_QUARTILE, pooled, scratch);
   return { costNanos, measured, latencyMs, quality };
 }
 
 export const MEDIAN = 1 / 2;
 const LOWER_QUARTILE = 1 / 4;
 
-/** Puts the value that stands at a share of the pool's known ones in the place of those that are not known. */
-export function fill(values: Float64Array, share: number, pooled: number): void {
-  const known = new Float64Array(values.length);
+/**
+ * Puts the value that stands at a share of the pool's known ones in the place of those that are not known. `known` has
+ * room for all of them; what is in it does not matter.
+ */
+export function fill(
+  values: Float64Array,
+  share: number,
+  pooled: number,
+  known: Float64Array = new Float64Array(values.length),
+): void {
   let count = 0;
   let unknown = 0;
   for (let at = 0; at < values.length; at += 1) {
