@@ -8,6 +8,7 @@ import { OPEN_POLICY } from "../../src/domain/tenancy/policy.ts";
 import type { Workspace } from "../../src/domain/tenancy/workspace.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { chargedRecord, finishedRecord } from "./records.ts";
+import { responseTests } from "./response-suite.ts";
 
 const workspace: Workspace = {
   id: "ws_1",
@@ -62,6 +63,10 @@ export function storeSuite(name: string, open: () => Promise<{ store: Store; reo
     ledgerTests(() => store);
     ingestTests(() => store);
     logTests(() => store);
+    responseTests(
+      () => store,
+      () => reopen(),
+    );
     smallStoreTests(
       () => store,
       () => reopen(),
