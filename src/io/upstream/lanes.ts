@@ -14,6 +14,7 @@ import type { Media, ModelFacts, UpstreamDialect } from "../../language/dialects
 import { geminiDialect } from "../../language/dialects/gemini/dialect.ts";
 import { messagesDialect } from "../../language/dialects/messages/dialect.ts";
 import { directChat } from "./direct-chat.ts";
+import { directResponses } from "./direct-responses.ts";
 import { type Inbound, type Lane, NOTHING_DROPPED, type Target } from "./lane.ts";
 
 /** Dialects that providers are spoken to in. */
@@ -79,11 +80,12 @@ const CHAT_SUPPORT: DialectSupport = {
 };
 
 const MESSAGES_SUPPORT: DialectSupport = { ...CHAT_SUPPORT, isNative: () => false };
-const RESPONSES_SUPPORT: DialectSupport = { ...CHAT_SUPPORT, isNative: () => false };
+const RESPONSES_SUPPORT: DialectSupport = { ...CHAT_SUPPORT, isNative: ({ responsesApi }) => responsesApi };
 
 /** Same dialect on both sides: bytes with named patches. Otherwise through the canonical form. */
 export function laneFor(inbound: Inbound, target: Target): Lane {
   if (dialectOf(target.endpoint) === "D1" && inbound.dialect === "chat") return directChat(inbound, target);
+  if (inbound.dialect === "responses" && target.endpoint.responsesApi) return directResponses(inbound, target);
   const dialect = translationFor(target.endpoint);
   if (dialect === undefined)
     throw new Error(`${target.endpoint.id} speaks no dialect that ${inbound.dialect} can reach`);
