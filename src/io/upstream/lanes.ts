@@ -6,19 +6,22 @@ import type { Call } from "../../language/canon/call.ts";
 import type { NeedSource } from "../../language/canon/needs.ts";
 import type { Parameter } from "../../language/canon/parameters.ts";
 import { chatClient } from "../../language/dialects/chat/answer.ts";
-import { FIELDS } from "../../language/dialects/chat/fields.ts";
+import { chatDialect } from "../../language/dialects/chat/dialect.ts";
 import { type ClientDialect, TranslatedStream, translatedReply } from "../../language/dialects/client.ts";
 import { converseDialect } from "../../language/dialects/converse/dialect.ts";
 import { ConverseFrames } from "../../language/dialects/converse/frames.ts";
 import type { Media, ModelFacts, UpstreamDialect } from "../../language/dialects/dialect.ts";
 import { geminiDialect } from "../../language/dialects/gemini/dialect.ts";
 import { messagesDialect } from "../../language/dialects/messages/dialect.ts";
-import { directChat } from "./direct-chat.ts";
+import { RAW_PREDICT, rawPredictDialect } from "../../language/dialects/messages/raw-predict.ts";
+import { directChat, outputLimitOf } from "./direct-chat.ts";
+import { directMessages, messagesDoor } from "./direct-messages.ts";
 import { directResponses } from "./direct-responses.ts";
 import { type Inbound, type Lane, NOTHING_DROPPED, type Target } from "./lane.ts";
 
 /** Dialects that providers are spoken to in. */
-const UPSTREAM: Partial<Record<DialectId, UpstreamDialect>> = {
+const UPSTREAM: Readonly<Record<DialectId, UpstreamDialect>> = {
+  D1: chatDialect,
   D2: messagesDialect,
   D3: geminiDialect,
   D4: converseDialect,
@@ -39,12 +42,12 @@ const dialectOf = ({ dialects: [first] }: Endpoint): DialectId | undefined => fi
 
 /** An endpoint speaks its first listed dialect; can the gateway speak it too? */
 export function isSpoken(endpoint: Endpoint): boolean {
-  const dialect = dialectOf(endpoint);
-  return dialect === "D1" || (dialect !== undefined && UPSTREAM[dialect] !== undefined);
+  return dialectOf(endpoint) !== undefined;
 }
 
 function translationFor(endpoint: Endpoint): UpstreamDialect | undefined {
   const dialect = dialectOf(endpoint);
+  if (dialect === "D2" && endpoint.quirks?.includes(RAW_PREDICT)) return rawPredictDialect;
   return dialect === undefined ? undefined : UPSTREAM[dialect];
 }
 
@@ -71,21 +74,26 @@ const CHAT_SUPPORT: DialectSupport = {
   takesParameter(endpoint, parameter) {
     if (endpoint.features.sampling === false && SAMPLING.has(parameter)) return false;
     if (endpoint.thinking === "fixed" && parameter === "reasoning_effort") return false;
-    return (translationFor(endpoint)?.fields ?? FIELDS)[parameter] !== "400";
+    return (translationFor(endpoint) ?? chatDialect).fields[parameter] !== "400";
   },
   takesNeed(endpoint, need) {
     const media = NEEDED_MEDIA[need];
-    return media === undefined || (translationFor(endpoint)?.media.has(media) ?? true);
+    return media === undefined || (translationFor(endpoint) ?? chatDialect).media.has(media);
   },
 };
 
-const MESSAGES_SUPPORT: DialectSupport = { ...CHAT_SUPPORT, isNative: () => false };
+const MESSAGES_SUPPORT: DialectSupport = {
+  ...CHAT_SUPPORT,
+  isNative: (endpoint) => messagesDoor(endpoint) !== undefined,
+};
 const RESPONSES_SUPPORT: DialectSupport = { ...CHAT_SUPPORT, isNative: ({ responsesApi }) => responsesApi };
 
 /** Same dialect on both sides: bytes with named patches. Otherwise through the canonical form. */
 export function laneFor(inbound: Inbound, target: Target): Lane {
   if (dialectOf(target.endpoint) === "D1" && inbound.dialect === "chat") return directChat(inbound, target);
   if (inbound.dialect === "responses" && target.endpoint.responsesApi) return directResponses(inbound, target);
+  const door = inbound.dialect === "messages" ? messagesDoor(target.endpoint) : undefined;
+  if (inbound.dialect === "messages" && door !== undefined) return directMessages(inbound, target, door);
   const dialect = translationFor(target.endpoint);
   if (dialect === undefined)
     throw new Error(`${target.endpoint.id} speaks no dialect that ${inbound.dialect} can reach`);
@@ -100,6 +108,8 @@ function factsOf(endpoint: Endpoint, model: Model): ModelFacts {
     thinking: endpoint.thinking ?? null,
     structuredOutput: endpoint.structuredOutput ?? null,
     promptCaching: endpoint.features.promptCaching,
+    reasoning: endpoint.features.reasoning,
+    outputLimit: outputLimitOf(endpoint),
     quirks: endpoint.quirks ?? [],
   };
 }
