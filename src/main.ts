@@ -8,6 +8,7 @@ import type { Gateway } from "./app/pipeline/world.ts";
 import { catalogueHandlers } from "./app/surfaces/catalogue.ts";
 import { chatHandlers } from "./app/surfaces/chat.ts";
 import { documentHandlers } from "./app/surfaces/documents.ts";
+import { messagesHandlers } from "./app/surfaces/messages.ts";
 import { modelHandlers } from "./app/surfaces/models.ts";
 import { operationsHandlers } from "./app/surfaces/operations.ts";
 import { validateHandler } from "./app/surfaces/validate.ts";
@@ -204,6 +205,7 @@ function surfaceHandlers(gateway: Gateway): Record<string, Handler> {
   const nowMs = () => clock.nowMs();
   return {
     ...chatHandlers(gateway),
+    ...messagesHandlers(gateway),
     ...catalogueHandlers({ snapshot, nowMs }),
     ...modelHandlers({
       snapshot,
