@@ -2,11 +2,13 @@ import type { Route } from "./route.ts";
 import { CATALOGUE_ROUTES } from "./routes-catalogue.ts";
 import { INFERENCE_ROUTES } from "./routes-inference.ts";
 import { MANAGE_ROUTES } from "./routes-manage.ts";
+import { MESSAGES_ROUTES } from "./routes-messages.ts";
 import { OPERATION_ROUTES } from "./routes-operations.ts";
 
 /** The one route table: the edge serves it, the OpenAPI documents describe it, the tests knock at every door of it. */
 export const ROUTES: readonly Route[] = [
   ...INFERENCE_ROUTES,
+  ...MESSAGES_ROUTES,
   ...CATALOGUE_ROUTES,
   ...MANAGE_ROUTES,
   ...OPERATION_ROUTES,
