@@ -11,6 +11,7 @@ import { documentHandlers } from "./app/surfaces/documents.ts";
 import { messagesHandlers } from "./app/surfaces/messages.ts";
 import { modelHandlers } from "./app/surfaces/models.ts";
 import { operationsHandlers } from "./app/surfaces/operations.ts";
+import { responsesHandlers } from "./app/surfaces/responses.ts";
 import { validateHandler } from "./app/surfaces/validate.ts";
 import { type Config, ConfigError, PROJECT_ROOT, readConfig } from "./config.ts";
 import { apiDocumentText, llmsText, manageDocumentText } from "./contract/documents.ts";
@@ -205,6 +206,7 @@ function surfaceHandlers(gateway: Gateway): Record<string, Handler> {
   const nowMs = () => clock.nowMs();
   return {
     ...chatHandlers(gateway),
+    ...responsesHandlers(gateway),
     ...messagesHandlers(gateway),
     ...catalogueHandlers({ snapshot, nowMs }),
     ...modelHandlers({
@@ -213,7 +215,7 @@ function surfaceHandlers(gateway: Gateway): Record<string, Handler> {
       nowMs,
       allows: (endpoint, policy) => isSpoken(endpoint) && excludedByPolicy(endpoint, policy) === undefined,
       permits: permitsModel,
-      servedSurfaces: ["chat"],
+      servedSurfaces: ["chat", "responses"],
     }),
     validateKey: validateHandler,
   };

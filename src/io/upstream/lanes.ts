@@ -14,6 +14,8 @@ import type { Media, ModelFacts, UpstreamDialect } from "../../language/dialects
 import { geminiDialect } from "../../language/dialects/gemini/dialect.ts";
 import { messagesDialect } from "../../language/dialects/messages/dialect.ts";
 import { RAW_PREDICT, rawPredictDialect } from "../../language/dialects/messages/raw-predict.ts";
+import { responsesClient } from "../../language/dialects/responses/answer.ts";
+import { sealsFor } from "../../language/dialects/responses/seals.ts";
 import { directChat, outputLimitOf } from "./direct-chat.ts";
 import { directMessages, messagesDoor } from "./direct-messages.ts";
 import { directResponses } from "./direct-responses.ts";
@@ -32,8 +34,9 @@ function clientFor(inbound: Inbound): ClientDialect {
   switch (inbound.dialect) {
     case "chat":
       return chatClient;
-    case "messages":
     case "responses":
+      return responsesClient(inbound.echo, sealsFor(inbound.body.value, inbound.echo));
+    case "messages":
       throw new Error(`nobody writes answers in the dialect of ${inbound.dialect} yet`);
   }
 }

@@ -1,0 +1,100 @@
+import type { ResponsesRequest, ResponseTool } from "../../../contract/schemas/responses.ts";
+import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
+import type { ToolChoice, ToolDefinition } from "../../canon/call.ts";
+import { type CustomTool, customDefinition } from "./custom.ts";
+
+type FunctionTool = Extract<ResponseTool, { name: string; type: "function" }>;
+
+/** The tools of a call, and what of them is left out or can only be said in the dialect itself. */
+export type Tools = {
+  readonly tools: readonly ToolDefinition[];
+  readonly choice: ToolChoice | undefined;
+  readonly native: readonly string[];
+  readonly advisory: readonly string[];
+};
+
+/**
+ * Tools of the provider that a model may use or not, and that agents offer with every request to every model. They are
+ * left out where they cannot be had, and the log says so. All other tools of a provider are refused there.
+ */
+const OPTIONAL_TOOLS = /^(web_search|web_search_preview|image_generation)(_\d{4}_\d{2}_\d{2})?$/;
+
+export function decodeTools({ tools, tool_choice }: ResponsesRequest): Tools {
+  const found: ToolDefinition[] = [];
+  const native: string[] = [];
+  const advisory: string[] = [];
+  for (const [index, tool] of (tools ?? []).entries()) {
+    if (isFunction(tool)) found.push(functionDefinition(tool));
+    else if (isCustom(tool)) {
+      found.push(customDefinition(tool));
+      if (tool.format?.type === "grammar") advisory.push(`tools.${index}.format`);
+    } else if (OPTIONAL_TOOLS.test(tool.type)) advisory.push(`tools.${index}`);
+    else native.push(`tools.${index}.type`);
+  }
+  const chosen = decodeChoice(tool_choice, found);
+  if (chosen === undefined) return { tools: found, choice: undefined, native: [...native, "tool_choice"], advisory };
+  // A model that must call something needs something to call.
+  if (chosen.choice?.is === "required" && chosen.tools.length === 0) native.push("tool_choice");
+  return { ...chosen, native, advisory };
+}
+
+function isFunction(tool: ResponseTool): tool is FunctionTool {
+  return tool.type === "function";
+}
+
+function isCustom(tool: ResponseTool): tool is CustomTool {
+  return tool.type === "custom";
+}
+
+function functionDefinition(tool: FunctionTool): ToolDefinition {
+  const { name, description, parameters } = tool;
+  return { name, description: description ?? null, schema: parameters ?? null, strict: strictOf(tool) };
+}
+
+/** Absent means strict in this dialect, as far as the schema can be held to: an open one is followed as well as it goes. */
+export function strictOf({ strict, parameters }: Pick<FunctionTool, "strict" | "parameters">): boolean {
+  return strict ?? (parameters ? isClosed(parameters) : true);
+}
+
+/** Every object names all its members, requires them all and allows no others. */
+function isClosed(schema: unknown): boolean {
+  if (Array.isArray(schema)) return schema.every(isClosed);
+  if (!isJsonObject(schema)) return true;
+  if (!Object.entries(schema).every(([key, value]) => LITERAL.has(key) || isClosed(value))) return false;
+  const { type, properties, required, additionalProperties } = schema;
+  const isObject = type === "object" || isNamed(properties);
+  if (!isObject) return true;
+  if (additionalProperties !== false) return false;
+  const names = Object.keys(isNamed(properties) ? properties : {});
+  return Array.isArray(required) ? names.every((name) => required.includes(name)) : names.length === 0;
+}
+
+/** What stands here is values, not schemas. */
+const LITERAL: ReadonlySet<string> = new Set(["const", "enum", "default", "examples", "required"]);
+
+function isNamed(properties: unknown): properties is JsonObject {
+  return isJsonObject(properties) && Object.values(properties).every(isJsonObject);
+}
+
+type Chosen = { readonly tools: readonly ToolDefinition[]; readonly choice: ToolChoice | undefined };
+
+/** Undefined: a choice that no other dialect has. */
+function decodeChoice(sent: ResponsesRequest["tool_choice"], tools: readonly ToolDefinition[]): Chosen | undefined {
+  if (!sent) return { tools, choice: undefined };
+  if (typeof sent === "string") return { tools, choice: { is: sent } };
+  const { type, name, mode } = sent;
+  if (type === "function" || type === "custom")
+    return typeof name === "string" ? { tools, choice: { is: "named", name } } : undefined;
+  if (type !== "allowed_tools" || !Array.isArray(sent["tools"])) return undefined;
+  // Other dialects have no list of allowed tools: a model that is offered only these can call no others.
+  const allowed = new Set<unknown>();
+  for (const tool of sent["tools"]) {
+    if (!isJsonObject(tool)) continue;
+    if (tool["type"] === "function" || tool["type"] === "custom") allowed.add(tool["name"]);
+    else if (typeof tool["type"] !== "string" || !OPTIONAL_TOOLS.test(tool["type"])) return undefined;
+  }
+  return {
+    tools: tools.filter((tool) => allowed.has(tool.name)),
+    choice: { is: mode === "required" ? "required" : "auto" },
+  };
+}
