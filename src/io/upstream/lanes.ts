@@ -19,7 +19,8 @@ import { sealsFor } from "../../language/dialects/responses/seals.ts";
 import { directChat, outputLimitOf } from "./direct-chat.ts";
 import { directMessages, messagesDoor } from "./direct-messages.ts";
 import { directResponses } from "./direct-responses.ts";
-import { type Inbound, type Lane, NOTHING_DROPPED, type Target } from "./lane.ts";
+import type { Inbound, Lane, Target } from "./lane.ts";
+import { leavingOut } from "./leaving-out.ts";
 
 /** Dialects that providers are spoken to in. */
 const UPSTREAM: Readonly<Record<DialectId, UpstreamDialect>> = {
@@ -118,12 +119,13 @@ function factsOf(endpoint: Endpoint, model: Model): ModelFacts {
 }
 
 function translatedLane(
-  call: Call,
+  asked: Call,
   dialect: UpstreamDialect,
   client: ClientDialect,
   { endpoint, model, head }: Target,
 ): Lane {
   const facts = factsOf(endpoint, model);
+  const { call, dropped } = leavingOut(asked, dialect, facts);
   return {
     surface: dialect.surface,
     path: dialect.path(call, facts),
@@ -132,7 +134,7 @@ function translatedLane(
     streamType: dialect.framing === "sse" ? "text/event-stream" : "application/vnd.amazon.eventstream",
     keepAlive: client.keepAlive,
     effort: dialect.effort?.(call, facts),
-    dropped: call.advisory ?? NOTHING_DROPPED,
+    dropped,
     encode: () => dialect.encode(call, facts),
     decodeWhole(bytes) {
       const events = dialect.decodeReply(bytes, { call, facts });

@@ -19,20 +19,22 @@ export type NeedSource = { readonly need: Need; readonly param: string };
 
 export function needsOf(call: Call): NeedSource[] {
   const needs: NeedSource[] = [];
+  const format = call.parameterNames?.response_format ?? "response_format";
   if (call.tools.length > 0) needs.push({ need: "tools", param: "tools" });
   if (call.toolChoice?.is === "required" || call.toolChoice?.is === "named")
     needs.push({ need: "forced_tools", param: "tool_choice" });
   if (call.tools.length > 0 && call.responseFormat.is !== "text" && call.toolChoice?.is !== "none")
-    needs.push({ need: "json_with_tools", param: "response_format" });
-  if (call.reasoning?.effort === "none") needs.push({ need: "reasoning_off", param: "reasoning_effort" });
-  if (call.responseFormat.is === "json_schema") needs.push({ need: "json_schema", param: "response_format" });
+    needs.push({ need: "json_with_tools", param: format });
+  if (call.reasoning?.effort === "none")
+    needs.push({ need: "reasoning_off", param: call.parameterNames?.reasoning_effort ?? "reasoning_effort" });
+  if (call.responseFormat.is === "json_schema") needs.push({ need: "json_schema", param: format });
   for (let turn = 0; turn < call.turns.length; turn += 1) {
-    const parts = call.turns[turn]?.parts ?? [];
+    const { parts = [], path = `messages.${turn}` } = call.turns[turn] ?? {};
     for (let at = 0; at < parts.length; at += 1) {
       const part = parts[at];
       const need = part === undefined ? undefined : MEDIA_NEEDS[part.is];
       if (part === undefined || need === undefined) continue;
-      const param = `messages.${turn}.content.${at}`;
+      const param = `${path}.content.${at}`;
       needs.push({ need, param });
       if ("source" in part && part.source.is === "url") needs.push({ need: "remote_url", param });
       if ("source" in part && part.source.is === "uploaded") needs.push({ need: "uploaded_file", param });

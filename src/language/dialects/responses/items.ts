@@ -33,7 +33,7 @@ type MessageItem = Extract<KnownItem, { role: string }>;
 
 /** What one model said between two words of others is one turn, however many items it has. */
 class ItemReader {
-  readonly turns: { role: Turn["role"]; parts: Part[] }[] = [];
+  readonly turns: { role: Turn["role"]; parts: Part[]; path?: string }[] = [];
   readonly native: string[] = [];
   /** Stands before the call it belongs to. */
   #callSeal: ReasoningSeal | undefined;
@@ -93,7 +93,7 @@ class ItemReader {
     }
     if (role !== "user" && parts.some(({ is }) => is !== "text"))
       throw invalid(`${path}.content`, `a ${role} message takes text only`);
-    if (parts.length > 0) this.turns.push({ role, parts });
+    if (parts.length > 0) this.turns.push({ role, parts, path });
   }
 
   #result({ call_id, output }: OutputItem, path: string): ToolResultPart {
