@@ -7,9 +7,19 @@ export function noHost(): Fault {
   });
 }
 
+/** What somebody meant whose client put its own path behind a base address that is too long or too short. */
+const MEANT: readonly (readonly [ending: string, hint: string])[] = [
+  ["/messages/count_tokens", "POST /v1/messages/count_tokens counts; most clients want the base address without /v1"],
+  ["/messages", "POST /v1/messages creates a message; most clients want the base address without /v1"],
+  ["/responses", "POST /v1/responses creates a response; clients want the base address with /v1 at its end"],
+  ["/chat/completions", "POST /v1/chat/completions creates a chat completion; clients want the base address with /v1"],
+];
+
 export function unknownPath(method: string, path: string): Fault {
-  const hint =
+  const meant = method === "POST" ? MEANT.find(([ending]) => path.endsWith(ending))?.[1] : undefined;
+  const usual =
     method === "POST" ? "POST /v1/chat/completions creates a chat completion" : "GET /docs lists every endpoint";
+  const hint = meant ?? usual;
   return fault("not_found", { message: `There is nothing at ${method} ${path.slice(0, 200)}. ${hint}.` });
 }
 
