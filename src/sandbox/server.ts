@@ -7,6 +7,7 @@ import { send } from "./delivery.ts";
 import { geminiFormat } from "./gemini.ts";
 import { messagesFormat } from "./messages.ts";
 import { MISHAP_MODELS, mishapOf } from "./mishaps.ts";
+import { responsesFormat } from "./responses.ts";
 import { type SandboxSlug, SIMULATED } from "./simulated.ts";
 import { type Desk, type Refusal, refusal, type WireFormat } from "./wire.ts";
 
@@ -17,7 +18,14 @@ export type Sandbox = {
   close(): Promise<void>;
 };
 
-const FORMATS: readonly WireFormat[] = [chatFormat, converseFormat, geminiFormat, messagesFormat, modelsFormat];
+const FORMATS: readonly WireFormat[] = [
+  chatFormat,
+  converseFormat,
+  geminiFormat,
+  messagesFormat,
+  modelsFormat,
+  responsesFormat,
+];
 const BODY_MAX_BYTES = 64 * 1024 * 1024;
 /** Longer than the gateway keeps an idle connection, so that it never picks one that is being closed here. */
 const KEEP_ALIVE_MS = 120_000;
