@@ -33,6 +33,8 @@ export type Decoded = {
   readonly admitted?: () => Promise<void>;
   /** Given the whole answer, as JSON text, after it is settled and before its last bytes go out. */
   readonly keep?: (final: string) => Promise<void>;
+  /** A refusal that names a field of the canonical call, in the words of the caller's own request. */
+  readonly inCallersWords?: (problem: Fault) => Fault;
 };
 
 /** One request, all the way through: decode → plan → admit → attempt → relay → settle. Whatever happens is recorded. */
@@ -44,9 +46,10 @@ export async function run(
   decode: (body: Buffer) => Soon<Decoded>,
 ): Promise<void> {
   const trail = new Trail(exchange, principalOf(exchange), surface, gateway.clock);
+  let decoded: Decoded | undefined;
   try {
     const soon = decode(await exchange.body());
-    const decoded = soon instanceof Promise ? await soon : soon;
+    decoded = soon instanceof Promise ? await soon : soon;
     const { inbound } = decoded;
     gateway.recheck(exchange);
     trail.modelRequested = inbound.call.model;
@@ -60,7 +63,7 @@ export async function run(
   } catch (error) {
     const problem = error instanceof Fault ? error : internalFault(error);
     await settleFree(gateway, trail, trail.refuse(problem));
-    throw problem;
+    throw decoded?.inCallersWords?.(problem) ?? problem;
   }
 }
 

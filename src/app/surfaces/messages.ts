@@ -1,30 +1,36 @@
-import { MessagesRequest } from "../../contract/schemas/messages.ts";
+import type { z } from "zod";
+import { type CountTokensRequest, MessagesRequest } from "../../contract/schemas/messages.ts";
+import type { InboundMessages } from "../../io/upstream/lane.ts";
 import { decodeMessages } from "../../language/dialects/messages/inbound.ts";
 import { decodeWith, parseJson } from "../body.ts";
 import { type Exchange, type Handler, streamed } from "../exchange.ts";
-import { type Decoded, run } from "../pipeline/run.ts";
+import { run } from "../pipeline/run.ts";
 import type { Gateway } from "../pipeline/world.ts";
 
 /** POST /messages. */
 export function messagesHandlers(gateway: Gateway): Record<string, Handler> {
   return {
     createMessage: streamed((exchange, sink) =>
-      run(gateway, "messages", exchange, sink, (bytes) => decodeBody(bytes, exchange)),
+      run(gateway, "messages", exchange, sink, (bytes) => ({
+        inbound: decodeInbound(MessagesRequest, bytes, exchange),
+      })),
     ),
   };
 }
 
-function decodeBody(bytes: Buffer, { headers }: Exchange): Decoded {
+/** A body of this dialect, decoded once and kept, with the headers that belong to it. */
+export function decodeInbound(
+  schema: z.ZodType<CountTokensRequest>,
+  bytes: Buffer,
+  { headers }: Exchange,
+): InboundMessages {
   const body = parseJson(bytes);
-  const request = decodeWith(MessagesRequest, body.value);
   return {
-    inbound: {
-      dialect: "messages",
-      call: decodeMessages(request),
-      body,
-      version: oneLine(headers["anthropic-version"]),
-      beta: oneLine(headers["anthropic-beta"]),
-    },
+    dialect: "messages",
+    call: decodeMessages(decodeWith(schema, body.value)),
+    body,
+    version: oneLine(headers["anthropic-version"]),
+    beta: oneLine(headers["anthropic-beta"]),
   };
 }
 

@@ -117,8 +117,8 @@ export type CustomTool = z.output<typeof customTool>;
 const tool = z.union([customTool, otherThan(["custom"])]);
 export type MessageTool = z.output<typeof tool>;
 
-/** Everything but the limit of the answer: what counting tokens takes, too. */
-export const CountTokensRequest = z
+/** `POST /messages`. */
+export const MessagesRequest = z
   .looseObject({
     model: z.string().min(1).max(256).describe("A model id, `auto`, or `@workspace/router`."),
     messages: z.array(message).min(1).describe("The conversation so far."),
@@ -150,14 +150,6 @@ export const CountTokensRequest = z
         ),
       }),
     ),
-  })
-  .meta({ id: "CountTokensRequest" });
-export type CountTokensRequest = z.output<typeof CountTokensRequest>;
-
-/** `POST /messages`. */
-export const MessagesRequest = z
-  .looseObject({
-    ...CountTokensRequest.shape,
     max_tokens: z.int().min(0).max(10_000_000).describe("Most tokens of the answer, thinking included."),
     stream: optional(z.boolean()).describe("Answer as server-sent events."),
     temperature: optional(z.number().min(0).max(1)),
@@ -171,6 +163,10 @@ export const MessagesRequest = z
   })
   .meta({ id: "MessagesRequest" });
 export type MessagesRequest = z.output<typeof MessagesRequest>;
+
+/** The same without the limit of the answer, which means nothing where there will be none. */
+export const CountTokensRequest = MessagesRequest.partial({ max_tokens: true }).meta({ id: "CountTokensRequest" });
+export type CountTokensRequest = z.output<typeof CountTokensRequest>;
 
 const count = z.int().nullable();
 
@@ -197,6 +193,10 @@ export const Message = z
     usage,
   })
   .meta({ id: "Message" });
+
+export const TokenCount = z
+  .looseObject({ input_tokens: z.int().describe("Tokens of the input, with its system prompt and tools.") })
+  .meta({ id: "TokenCount" });
 
 export const MessageEvent = z
   .looseObject({

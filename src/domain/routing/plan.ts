@@ -1,4 +1,5 @@
 import { type FaultCode, fault } from "../../contract/faults.ts";
+import { servesSurface } from "../catalogue/callable.ts";
 import type { Endpoint, Model, Price, Snapshot } from "../catalogue/catalogue.ts";
 import type { CandidateRecord, Surface } from "../record/record.ts";
 import type { Policy } from "../tenancy/policy.ts";
@@ -105,7 +106,7 @@ export function notPermitted(modelId: string) {
 /** Simulated models leave the pool once a real provider is connected; hidden ones are never chosen. */
 function isChoosable(model: Model, request: PlanRequest, world: World): boolean {
   if (model.hidden || (model.sandbox && world.anyReal)) return false;
-  return model.surfaces.includes(request.surface) && permitsModel(model.id, request.policy);
+  return servesSurface(model.surfaces, request.surface) && permitsModel(model.id, request.policy);
 }
 
 function passing(model: Model, sieve: Sieve): Attempt[] {

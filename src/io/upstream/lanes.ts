@@ -12,6 +12,7 @@ import { converseDialect } from "../../language/dialects/converse/dialect.ts";
 import { ConverseFrames } from "../../language/dialects/converse/frames.ts";
 import type { Media, ModelFacts, UpstreamDialect } from "../../language/dialects/dialect.ts";
 import { geminiDialect } from "../../language/dialects/gemini/dialect.ts";
+import { messagesClient } from "../../language/dialects/messages/answer-writer.ts";
 import { messagesDialect } from "../../language/dialects/messages/dialect.ts";
 import { RAW_PREDICT, rawPredictDialect } from "../../language/dialects/messages/raw-predict.ts";
 import { responsesClient } from "../../language/dialects/responses/answer.ts";
@@ -38,7 +39,7 @@ function clientFor(inbound: Inbound): ClientDialect {
     case "responses":
       return responsesClient(inbound.echo, sealsFor(inbound.body.value, inbound.echo));
     case "messages":
-      throw new Error(`nobody writes answers in the dialect of ${inbound.dialect} yet`);
+      return messagesClient;
   }
 }
 

@@ -25,7 +25,7 @@ export function needsOf(call: Call): NeedSource[] {
     needs.push({ need: "forced_tools", param: "tool_choice" });
   if (call.tools.length > 0 && call.responseFormat.is !== "text" && call.toolChoice?.is !== "none")
     needs.push({ need: "json_with_tools", param: format });
-  if (call.reasoning?.effort === "none")
+  if (call.reasoning?.effort === "none" && call.reasoning.dispensable !== true)
     needs.push({ need: "reasoning_off", param: call.parameterNames?.reasoning_effort ?? "reasoning_effort" });
   if (call.responseFormat.is === "json_schema") needs.push({ need: "json_schema", param: format });
   for (let turn = 0; turn < call.turns.length; turn += 1) {

@@ -1,4 +1,4 @@
-import type { CountTokensRequest, MessagesRequest } from "../../../contract/schemas/messages.ts";
+import type { CountTokensRequest } from "../../../contract/schemas/messages.ts";
 import { isJsonObject } from "../../../kit/json.ts";
 import type { Call } from "../../canon/call.ts";
 import type { Parameter } from "../../canon/parameters.ts";
@@ -49,7 +49,7 @@ const FIELDS: Rows = {
 };
 
 /** The canonical call behind a request of this dialect. */
-export function decodeMessages(request: CountTokensRequest & Partial<MessagesRequest>): Call {
+export function decodeMessages(request: CountTokensRequest): Call {
   const notes = new Notes();
   notes.sort(request, FIELDS, "");
   const turns = decodeTurns(request, notes);
