@@ -113,10 +113,15 @@ function factsOf(endpoint: Endpoint, model: Model): ModelFacts {
     thinking: endpoint.thinking ?? null,
     structuredOutput: endpoint.structuredOutput ?? null,
     promptCaching: endpoint.features.promptCaching,
-    reasoning: endpoint.features.reasoning,
+    reasoning: reasoningOf(endpoint),
     outputLimit: outputLimitOf(endpoint),
     quirks: endpoint.quirks ?? [],
   };
+}
+
+function reasoningOf({ features, thinking }: Endpoint): "never" | "untold" | null {
+  if (features.reasoning === false) return "never";
+  return features.reasoningControl === false || thinking === "fixed" ? "untold" : null;
 }
 
 function translatedLane(
