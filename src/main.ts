@@ -7,6 +7,7 @@ import { manageHandlers } from "./app/manage/handlers.ts";
 import type { Gateway } from "./app/pipeline/world.ts";
 import { catalogueHandlers } from "./app/surfaces/catalogue.ts";
 import { chatHandlers } from "./app/surfaces/chat.ts";
+import { countHandlers } from "./app/surfaces/count-tokens.ts";
 import { documentHandlers } from "./app/surfaces/documents.ts";
 import { messagesHandlers } from "./app/surfaces/messages.ts";
 import { modelHandlers } from "./app/surfaces/models.ts";
@@ -34,6 +35,7 @@ import { openSqlite } from "./io/store/sql/sqlite/open.ts";
 import type { Store } from "./io/store/sql/store.ts";
 import { type Logger, openLog } from "./io/telemetry/log.ts";
 import { Metrics } from "./io/telemetry/metrics.ts";
+import { tokenCounter } from "./io/tokens/token-counter.ts";
 import { connectionsFrom, unknownProviderSettings } from "./io/upstream/connections.ts";
 import { type MintedCredential, mintedCredential, readGoogleAccount } from "./io/upstream/google-credentials.ts";
 import { isSpoken } from "./io/upstream/lanes.ts";
@@ -143,6 +145,7 @@ export async function start(config: Config): Promise<Running> {
     state,
     journal: books.journal,
     transport,
+    tokens: tokenCounter(),
     recheck: (exchange) => recheckKey(exchange, directory, clock.nowMs()),
     policyOf: (workspaceId) => directory.workspace(workspaceId)?.policy,
     limits: limitsOf(config),
@@ -193,6 +196,7 @@ export async function start(config: Config): Promise<Running> {
       // Streams that are still open end here, and say so before their connections are cut.
       await transport.close();
       await edge.cut();
+      await gateway.tokens.close();
       await books.close();
       await store.close();
       await sandbox?.close();
@@ -208,6 +212,7 @@ function surfaceHandlers(gateway: Gateway): Record<string, Handler> {
     ...chatHandlers(gateway),
     ...responsesHandlers(gateway),
     ...messagesHandlers(gateway),
+    ...countHandlers(gateway),
     ...catalogueHandlers({ snapshot, nowMs }),
     ...modelHandlers({
       snapshot,

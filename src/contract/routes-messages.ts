@@ -1,6 +1,10 @@
+import type { FaultCode } from "./faults.ts";
 import type { Route } from "./route.ts";
 import { CHAT_FAULTS } from "./routes-inference.ts";
-import { Message, MessageEvent, MessagesRequest } from "./schemas/messages.ts";
+import { CountTokensRequest, Message, MessageEvent, MessagesRequest, TokenCount } from "./schemas/messages.ts";
+
+/** What counting cannot run into, because it costs nothing. */
+const OF_MONEY: readonly FaultCode[] = ["insufficient_credits", "spend_limit_reached"];
 
 /** The messages dialect: errors have its outer shape too. */
 export const MESSAGES_ROUTES: readonly Route[] = [
@@ -38,6 +42,26 @@ export const MESSAGES_ROUTES: readonly Route[] = [
           currency: "EUR",
         },
       },
+    },
+  },
+  {
+    id: "countMessageTokens",
+    method: "POST",
+    path: "/v1/messages/count_tokens",
+    access: { by: "key", scope: "inference:messages" },
+    intake: "json",
+    counted: true,
+    tag: "Messages",
+    summary: "Count the tokens of a message request",
+    description:
+      "Takes the body of `POST /v1/messages`, with or without the fields that only matter for an answer, and says how many tokens its input has. Models whose id begins with `anthropic/claude-` are counted by their provider. For all others, and where the provider cannot count for the model, the gateway counts with a tokenizer that is not the model's own (o200k): an estimate, in which pictures and documents stand for a fixed number of tokens. Costs nothing.",
+    body: CountTokensRequest,
+    answer: { is: "json", status: 200, schema: TokenCount },
+    errors: "messages",
+    faults: CHAT_FAULTS.filter((code) => !OF_MONEY.includes(code)),
+    example: {
+      body: { model: "sandbox/chat", messages: [{ role: "user", content: "Hello!" }] },
+      answer: { input_tokens: 6 },
     },
   },
 ];

@@ -3,6 +3,7 @@ import type { Clock } from "../kit/clock.ts";
 import type { Ids } from "../kit/ids.ts";
 import { chatFormat, modelsFormat } from "./chat.ts";
 import { converseFormat } from "./converse.ts";
+import { countFormat } from "./count.ts";
 import { send } from "./delivery.ts";
 import { geminiFormat } from "./gemini.ts";
 import { messagesFormat } from "./messages.ts";
@@ -23,6 +24,7 @@ const FORMATS: readonly WireFormat[] = [
   converseFormat,
   geminiFormat,
   messagesFormat,
+  countFormat,
   modelsFormat,
   responsesFormat,
 ];

@@ -22,7 +22,7 @@ import type { Gateway } from "./world.ts";
 /** How many tokens an answer is expected to have when endpoints are compared by cost. */
 const EXPECTED_OUTPUT_TOKENS = 512;
 /** The client closed the connection before the answer was whole; only ever seen in the log. */
-const GONE = { status: 499, errorCode: "client_disconnected" } as const;
+export const GONE = { status: 499, errorCode: "client_disconnected" } as const;
 
 /** A request as its surface decoded it, and what the surface wants to hear of it. */
 export type Decoded = {
@@ -67,12 +67,12 @@ export async function run(
   }
 }
 
-function principalOf(exchange: Exchange): Principal {
+export function principalOf(exchange: Exchange): Principal {
   if (exchange.principal === undefined) throw new Error(`route ${exchange.route.id} runs the pipeline without a key`);
   return exchange.principal;
 }
 
-function internalFault(error: unknown): Fault {
+export function internalFault(error: unknown): Fault {
   const detail = { cause: error instanceof Error ? (error.stack ?? error.message) : String(error) };
   return fault("internal_error", {
     message: "The gateway failed on this request. Try again; if it stays, tell the operator the request id.",
@@ -85,7 +85,7 @@ function toolsLength({ body }: Inbound): number {
   return span === undefined ? 0 : span.valueEnd - span.valueStart;
 }
 
-function planFor(
+export function planFor(
   gateway: Gateway,
   surface: Surface,
   principal: Principal,

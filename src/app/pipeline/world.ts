@@ -5,6 +5,7 @@ import type { Health } from "../../domain/routing/health.ts";
 import type { Reach } from "../../domain/routing/reach.ts";
 import type { Policy } from "../../domain/tenancy/policy.ts";
 import type { Journal } from "../../io/journal/types.ts";
+import type { TokenCounter } from "../../io/tokens/token-counter.ts";
 import type { Transport } from "../../io/upstream/transport.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Exchange } from "../exchange.ts";
@@ -19,6 +20,7 @@ export type Gateway = {
   readonly state: SharedState;
   readonly journal: Journal;
   readonly transport: Transport;
+  readonly tokens: TokenCounter;
   /** Throws when the key was revoked or narrowed while the body was on its way, which can take minutes. */
   readonly recheck: (exchange: Exchange) => void;
   /** The policy in force now: asked again before every attempt. */

@@ -6,6 +6,7 @@ import { decodeProblem as decodeAwsProblem } from "../../language/dialects/conve
 import { ConverseFrames } from "../../language/dialects/converse/frames.ts";
 import { messagesDialect } from "../../language/dialects/messages/dialect.ts";
 import { DirectMessages, decodeDirect } from "../../language/dialects/messages/direct.ts";
+import { GATEWAY_FIELDS } from "../../language/dialects/messages/inbound.ts";
 import { InvokedMessages } from "../../language/dialects/messages/invoke.ts";
 import {
   decodeRawPredictProblem,
@@ -16,8 +17,6 @@ import {
 import type { InboundMessages, Lane, Target } from "./lane.ts";
 
 const PING = 'event: ping\ndata: {"type": "ping"}\n\n';
-/** Fields that are said to the gateway, and to nobody else. */
-const OWN_FIELDS = ["session_id", "cost_tier", "remaining_turns"] as const;
 const CLAUDE = "anthropic/claude-";
 /** How much of a beta's name is told in the log. */
 const NAME_CHARS_MAX = 64;
@@ -28,7 +27,7 @@ const INVOKE_VERSION = "bedrock-2023-05-31";
 const NOT_INVOKED = ["tags"] as const;
 
 /** Where an endpoint takes the body of the messages dialect as it is. */
-type Door = "api" | "invoke" | "raw_predict";
+export type Door = "api" | "invoke" | "raw_predict";
 
 /** Undefined for endpoints that the dialect has to be translated for. */
 export function messagesDoor({ dialects: [dialect], model, quirks }: Endpoint): Door | undefined {
@@ -103,12 +102,12 @@ const RAW_PREDICT_PATCHES: readonly MemberPatch[] = [
   { key: "anthropic_version", json: JSON.stringify(RAW_PREDICT_VERSION) },
 ];
 
-function patched({ body }: InboundMessages, patches: readonly MemberPatch[]): string {
-  return patchMembers(body, [...patches, ...OWN_FIELDS.map((key) => ({ key, json: null }))]);
+export function patched({ body }: InboundMessages, patches: readonly MemberPatch[]): string {
+  return patchMembers(body, [...patches, ...GATEWAY_FIELDS.map((key) => ({ key, json: null }))]);
 }
 
 /** The body as InvokeModel takes it: what else stands in the path and in headers stands in it. */
-function invokedBody(inbound: InboundMessages, { sent }: Betas, more: readonly MemberPatch[] = []): string {
+export function invokedBody(inbound: InboundMessages, { sent }: Betas, more: readonly MemberPatch[] = []): string {
   const removed = ["model", "stream", ...NOT_INVOKED].map((key) => ({ key, json: null }));
   return patched(inbound, [
     ...removed,
@@ -126,7 +125,7 @@ type Betas = {
 };
 
 /** The betas a caller asked for, without those that the endpoint is known not to take: one of them would refuse it all. */
-function betasFor({ beta }: InboundMessages, { anthropicBetas }: Endpoint): Betas {
+export function betasFor({ beta }: InboundMessages, { anthropicBetas }: Endpoint): Betas {
   const asked = (beta ?? "").split(",").flatMap((name) => name.trim() || []);
   const taken = (name: string) => anthropicBetas == null || anthropicBetas.includes(name);
   const sent = [...new Set(asked.filter(taken))];

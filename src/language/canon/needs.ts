@@ -56,9 +56,9 @@ export function keepsAnHour({ tools, turns }: Call): boolean {
 }
 
 const CHARS_PER_TOKEN = 4;
-const TOKENS_PER_TURN = 4;
+export const TOKENS_PER_TURN = 4;
 /** What a provider may count for one picture or one document page; only used for estimates. */
-const TOKENS_PER_MEDIA = 1600;
+export const TOKENS_PER_MEDIA = 1600;
 
 /** Tokens of a text by its length: ASCII at four characters a token, anything else at one and a half. */
 export function estimateTextTokens(text: string): number {
