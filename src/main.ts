@@ -220,7 +220,7 @@ function surfaceHandlers(gateway: Gateway): Record<string, Handler> {
       nowMs,
       allows: (endpoint, policy) => isSpoken(endpoint) && excludedByPolicy(endpoint, policy) === undefined,
       permits: permitsModel,
-      servedSurfaces: ["chat", "responses"],
+      servedSurfaces: ["chat", "messages", "responses"],
     }),
     validateKey: validateHandler,
   };
