@@ -119,16 +119,6 @@ describe("settings", () => {
     expect(sent(wish("none"), { reasoning: "never" })).not.toHaveProperty("reasoning_effort");
     expect(sent(wish("high"), { reasoning: "never" }).reasoning_effort).toBe("high");
   });
-
-  test.each<[string, Partial<ModelFacts>, "none" | "low"]>([
-    ["never thinks", { reasoning: "never" }, "low"],
-    ["takes no word for it", { reasoning: "untold" }, "none"],
-    ["cannot help thinking", { quirks: ["thinks-always"] }, "none"],
-  ])("a wish that can be done without is not told to a model that %s", (_, facts, effort) => {
-    const reasoning = { effort, budgetTokens: null, dispensable: true } as const;
-    expect(sent({ reasoning }, facts)).not.toHaveProperty("reasoning_effort");
-    expect(sent({ reasoning }).reasoning_effort).toBe(effort);
-  });
 });
 
 describe("tools", () => {

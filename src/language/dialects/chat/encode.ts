@@ -1,6 +1,6 @@
 import { fault } from "../../../contract/faults.ts";
 import type { JsonObject } from "../../../kit/json.ts";
-import type { Call, Effort, ResponseFormat, ToolChoice, ToolDefinition } from "../../canon/call.ts";
+import type { Call, ResponseFormat, ToolChoice, ToolDefinition } from "../../canon/call.ts";
 import type { Parameter } from "../../canon/parameters.ts";
 import type { ModelFacts } from "../dialect.ts";
 import { encodeTurns } from "./turns.ts";
@@ -79,15 +79,8 @@ function encodeFormat(format: ResponseFormat): JsonObject {
 
 /** Servers refuse the field with a model that never thinks: to keep it from thinking takes no word. */
 function encodeReasoning({ reasoning }: Call, facts: ModelFacts): JsonObject {
-  if (reasoning === undefined) return {};
-  const { effort, dispensable } = reasoning;
-  if (facts.reasoning === "never" && effort === "none") return {};
-  return dispensable === true && !canBeTold(effort, facts) ? {} : { reasoning_effort: effort };
-}
-
-function canBeTold(effort: Effort, { reasoning, thinking, quirks }: ModelFacts): boolean {
-  if (reasoning != null) return false;
-  return effort !== "none" || (thinking !== "always" && !quirks.includes("thinks-always"));
+  if (reasoning === undefined || (facts.reasoning === "never" && reasoning.effort === "none")) return {};
+  return { reasoning_effort: reasoning.effort };
 }
 
 /** Of these two only: the dialect has no other. */
