@@ -10,7 +10,18 @@ import { type Draft, Drafts, itemOf, type Status } from "./draft.ts";
 import { ItemEvents } from "./item-events.ts";
 import type { Seals } from "./seals.ts";
 
-type Ended = { readonly status: "completed" | "incomplete" | "failed"; readonly reason: string | null };
+type Ended = { readonly status: "in_progress" | "completed" | "incomplete" | "failed"; readonly reason: string | null };
+type State = {
+  readonly ended: Ended;
+  readonly usage: JsonObject | undefined;
+  readonly problem: { readonly code: string; readonly message: string } | null;
+};
+const AT_THE_START = {
+  status: "in_progress",
+  error: null,
+  incomplete_details: null,
+  output: [],
+} as const satisfies JsonObject;
 
 /** Canonical events as a stream of responses events. One item is open at a time; what comes for others waits. */
 class EventWriter implements AnswerWriter {
@@ -22,7 +33,7 @@ class EventWriter implements AnswerWriter {
   #begun = false;
   /** The item that is open; those before it are closed. */
   #at = 0;
-  #final: string | undefined;
+  #state: State = { ended: { status: "in_progress", reason: null }, usage: undefined, problem: null };
 
   constructor(head: AnswerHead, echo: JsonObject, seals: Seals, call: Call) {
     this.#head = head;
@@ -37,7 +48,7 @@ class EventWriter implements AnswerWriter {
   }
 
   get final(): string | undefined {
-    return this.#final;
+    return this.#state.ended.status === "in_progress" ? undefined : JSON.stringify(this.#response("shown"));
   }
 
   write(event: AnswerEvent): string {
@@ -59,12 +70,12 @@ class EventWriter implements AnswerWriter {
   #begin(): string {
     if (this.#begun) return "";
     this.#begun = true;
-    const response = this.#response({ status: "in_progress", reason: null }, [], undefined);
+    const response = { ...this.#response("hidden"), ...AT_THE_START };
     return this.#events.say("response.created", { response }) + this.#events.say("response.in_progress", { response });
   }
 
-  close({ finish, counted, shown }: Closing): string {
-    const ended = endOf(finish);
+  close(closing: Closing): string {
+    const { ended } = this.#end(closing);
     const { list } = this.#drafts;
     let text = this.#begin();
     for (; this.#at < list.length; this.#at += 1) {
@@ -73,59 +84,49 @@ class EventWriter implements AnswerWriter {
       text += this.#events.grow(draft, this.#at);
       text += this.#events.close(draft, this.#at, this.#statusAt(this.#at, ended));
     }
-    const usage = encodeUsage(counted, shown);
-    this.#final = JSON.stringify(this.#response(ended, this.#output(ended, "shown"), usage));
-    const response = this.#response(ended, this.#output(ended, this.#seals), usage);
-    return text + this.#events.say(`response.${ended.status}`, { response });
+    return text + this.#events.say(`response.${ended.status}`, { response: this.#response(this.#seals) });
   }
 
   fail({ error }: ErrorEnvelope): string {
     const begin = this.#begin();
     const { code, message, param = null } = error;
     const said = this.#events.say("error", { code, message, param, error: { ...error, param } });
-    const ended: Ended = { status: "failed", reason: null };
     const problem = { code: code === "rate_limit_exceeded" ? code : "server_error", message };
-    const failed = (seals: Seals) => ({
-      ...this.#response(ended, this.#output(ended, seals), undefined),
-      error: problem,
-    });
-    this.#final = JSON.stringify(failed("shown"));
-    return begin + said + this.#events.say("response.failed", { response: failed(this.#seals) });
+    this.#state = { ended: { status: "failed", reason: null }, usage: undefined, problem };
+    return begin + said + this.#events.say("response.failed", { response: this.#response(this.#seals) });
   }
 
   /** Everything at once: what a caller would put together from the stream. */
   whole(closing: Closing): string {
-    this.close(closing);
-    const ended = endOf(closing.finish);
-    const usage = encodeUsage(closing.counted, closing.shown);
-    return JSON.stringify(this.#response(ended, this.#output(ended, this.#seals), usage));
+    this.#end(closing);
+    return JSON.stringify(this.#response(this.#seals));
+  }
+
+  #end({ finish, counted, shown }: Closing): State {
+    this.#state = { ended: endOf(finish), usage: encodeUsage(counted, shown), problem: null };
+    return this.#state;
   }
 
   /** An answer that was cut short was cut in its last item. */
   #statusAt(at: number, { status }: Ended): Status {
     if (status === "failed") return at < this.#at ? "completed" : "incomplete";
-    return status === "incomplete" && at === this.#drafts.list.length - 1 ? "incomplete" : "completed";
+    if (status !== "incomplete") return "completed";
+    const last = this.#drafts.list.findLastIndex((draft) => draft.is !== "reasoning" || !draft.isBehind);
+    return at === last ? "incomplete" : "completed";
   }
 
-  #output(ended: Ended, seals: Seals): JsonObject[] {
-    return this.#drafts.list.map((draft, at) => itemOf(draft, this.#statusAt(at, ended), seals));
-  }
-
-  #response(
-    { status, reason }: Omit<Ended, "status"> & { status: string },
-    output: readonly JsonObject[],
-    usage: JsonObject | undefined,
-  ): JsonObject {
+  #response(seals: Seals): JsonObject {
     const { id, createdSeconds, model } = this.#head;
+    const { ended, usage, problem } = this.#state;
     return {
       id,
       object: "response",
       created_at: createdSeconds,
-      status,
-      error: null,
-      incomplete_details: reason === null ? null : { reason },
+      status: ended.status,
+      error: problem,
+      incomplete_details: ended.reason === null ? null : { reason: ended.reason },
       model,
-      output,
+      output: this.#drafts.list.map((draft, at) => itemOf(draft, this.#statusAt(at, ended), seals)),
       ...this.#echo,
       ...(usage === undefined ? {} : { usage }),
     };
@@ -142,13 +143,12 @@ function isOver(draft: Draft, list: readonly Draft[], at: number): boolean {
       return later.some((next) => next.is !== "reasoning" || !next.isBehind);
     case "function_call":
     case "custom_tool_call":
-      return later.length > 0 && isWhole(draft.argumentsText);
+      return later.length > 0 && draft.endsInBrace && isWhole(draft.text);
   }
 }
 
 /** Some servers send the arguments of several calls in turns; a call is over when its arguments are whole. */
 function isWhole(argumentsText: string): boolean {
-  if (!argumentsText.trimEnd().endsWith("}")) return false;
   try {
     JSON.parse(argumentsText);
     return true;

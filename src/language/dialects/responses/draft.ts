@@ -4,18 +4,25 @@ import type { ReasoningDetail, ReasoningSeal } from "../../canon/parts.ts";
 import { decodeCustomInput } from "./custom.ts";
 import { encodeCallSeal, encodeDetail, type Seals } from "./seals.ts";
 
+/** Text as it grows: all of it, and what of it was not told yet. A long text is never searched or cut meanwhile. */
+export type Growing = { text: string; fresh: string };
+
+function grow(growing: Growing, text: string): void {
+  growing.text += text;
+  growing.fresh += text;
+}
+
 /** A part of a message as it grows. */
 export type Piece =
-  | { readonly is: "text"; text: string; readonly annotations: JsonObject[] }
-  | { readonly is: "refusal"; text: string };
+  | (Growing & { readonly is: "text"; readonly annotations: JsonObject[] })
+  | (Growing & { readonly is: "refusal" });
 
 /** An item of the output as it grows. Its place in the list is its `output_index`. */
 export type Draft = MessageDraft | ReasoningDraft | CallDraft;
 export type MessageDraft = { readonly is: "message"; readonly id: string; readonly pieces: Piece[] };
-export type ReasoningDraft = {
+export type ReasoningDraft = Growing & {
   readonly is: "reasoning";
   readonly id: string;
-  text: string;
   /** What goes in `encrypted_content`. */
   carrier: string | undefined;
   /** Nothing more will be added. */
@@ -23,13 +30,17 @@ export type ReasoningDraft = {
   /** The seal of the message before it, which may still go on. */
   readonly isBehind: boolean;
 };
-export type CallDraft = {
+/** Its text is the arguments, as JSON. */
+export type CallDraft = Growing & {
   readonly is: "function_call" | "custom_tool_call";
   readonly id: string;
   readonly callId: string;
   readonly name: string;
-  argumentsText: string;
+  /** Whether the arguments end as an object does. */
+  endsInBrace: boolean;
 };
+
+const NOTHING: Growing = { text: "", fresh: "" };
 
 export type Status = "in_progress" | "completed" | "incomplete";
 
@@ -64,13 +75,13 @@ export class Drafts {
   add(event: AnswerEvent, from: number): void {
     switch (event.is) {
       case "text":
-        if (event.text !== "") this.#text(from).text += event.text;
+        if (event.text !== "") grow(this.#text(from), event.text);
         return;
       case "refusal":
-        if (event.text !== "") this.#refusal(from).text += event.text;
+        if (event.text !== "") grow(this.#refusal(from), event.text);
         return;
       case "reasoning":
-        if (event.text !== "") this.#reasoning(from).text += event.text;
+        if (event.text !== "") grow(this.#reasoning(from), event.text);
         return;
       case "reasoning_detail":
         this.#detail(event.detail, from);
@@ -80,7 +91,10 @@ export class Drafts {
         return;
       case "tool_arguments": {
         const call = this.#calls.get(event.index);
-        if (call !== undefined && this.list.indexOf(call) >= from) call.argumentsText += event.text;
+        if (call === undefined || this.list.indexOf(call) < from) return;
+        grow(call, event.text);
+        const end = event.text.trimEnd();
+        if (end !== "") call.endsInBrace = end.endsWith("}");
         return;
       }
       case "citation":
@@ -112,7 +126,7 @@ export class Drafts {
     const { pieces } = this.#message(from);
     const last = pieces.at(-1);
     if (last?.is === "text") return last;
-    const piece = { is: "text" as const, text: "", annotations: [] };
+    const piece = { is: "text" as const, ...NOTHING, annotations: [] };
     pieces.push(piece);
     return piece;
   }
@@ -121,7 +135,7 @@ export class Drafts {
     const { pieces } = this.#message(from);
     const last = pieces.at(-1);
     if (last?.is === "refusal") return last;
-    const piece = { is: "refusal" as const, text: "" };
+    const piece = { is: "refusal" as const, ...NOTHING };
     pieces.push(piece);
     return piece;
   }
@@ -136,7 +150,7 @@ export class Drafts {
     const draft: ReasoningDraft = {
       is: "reasoning",
       id: this.#id("reasoning"),
-      text: "",
+      ...NOTHING,
       carrier: undefined,
       ...more,
     };
@@ -152,7 +166,7 @@ export class Drafts {
       return;
     }
     const draft = this.#reasoning(from);
-    if (draft.text === "") draft.text = detail.text;
+    if (draft.text === "") grow(draft, detail.text);
     draft.carrier = encodeDetail(detail);
     draft.whole = true;
   }
@@ -164,7 +178,7 @@ export class Drafts {
     }
     if (signature !== null) this.#sealCall(signature);
     const is = this.#rules.customTools.has(name) ? "custom_tool_call" : "function_call";
-    const call: CallDraft = { is, id: this.#id(is), callId: id, name, argumentsText: "" };
+    const call: CallDraft = { is, id: this.#id(is), callId: id, name, ...NOTHING, endsInBrace: false };
     this.list.push(call);
     this.#calls.set(index, call);
   }
@@ -197,8 +211,8 @@ export function itemOf(draft: Draft, status: Status, seals: Seals): JsonObject {
       return { id: draft.id, type: "reasoning", summary, ...sealed };
     }
     case "function_call": {
-      const { id, callId, name, argumentsText } = draft;
-      return { id, type: "function_call", status, call_id: callId, name, arguments: argumentsText };
+      const { id, callId, name, text } = draft;
+      return { id, type: "function_call", status, call_id: callId, name, arguments: text === "" ? "{}" : text };
     }
     case "custom_tool_call": {
       const { id, callId, name } = draft;
@@ -215,8 +229,9 @@ export function openedItem(draft: Draft): JsonObject {
     case "reasoning":
       return itemOf({ ...draft, text: "" }, "in_progress", "hidden");
     case "function_call":
+      return { ...itemOf(draft, "in_progress", "hidden"), arguments: "" };
     case "custom_tool_call":
-      return itemOf({ ...draft, argumentsText: "" }, "in_progress", "hidden");
+      return itemOf({ ...draft, text: "" }, "in_progress", "hidden");
   }
 }
 
@@ -230,6 +245,6 @@ export function summaryOf(text: string): JsonObject {
 }
 
 /** The free text of a custom tool's call. */
-export function inputOf({ argumentsText }: CallDraft): string {
-  return argumentsText === "" ? "" : decodeCustomInput(argumentsText);
+export function inputOf({ text }: CallDraft): string {
+  return text === "" ? "" : decodeCustomInput(text);
 }

@@ -2,6 +2,7 @@ import type { JsonObject } from "../../../kit/json.ts";
 import {
   type CallDraft,
   type Draft,
+  type Growing,
   inputOf,
   itemOf,
   type MessageDraft,
@@ -21,11 +22,10 @@ type Said = {
   pieces: number;
   /** Whether the part that is open was announced. */
   partOpened: boolean;
-  chars: number;
   annotations: number;
 };
 
-const NOTHING_SAID: Said = { opened: false, pieces: 0, partOpened: false, chars: 0, annotations: 0 };
+const NOTHING_SAID: Said = { opened: false, pieces: 0, partOpened: false, annotations: 0 };
 
 /** The events of one item after the other, numbered without gaps. */
 export class ItemEvents {
@@ -56,7 +56,7 @@ export class ItemEvents {
       case "reasoning":
         return text + this.#growReasoning(draft, index);
       case "function_call":
-        return text + this.#delta("response.function_call_arguments", draft.argumentsText, at(draft, index), {});
+        return text + this.#delta("response.function_call_arguments", draft, at(draft, index), {});
       case "custom_tool_call":
         // Free text inside of JSON: it can be told once it is whole.
         return text;
@@ -83,10 +83,10 @@ export class ItemEvents {
     }
   }
 
-  #delta(kind: string, whole: string, where: JsonObject, more: JsonObject): string {
-    if (whole.length <= this.#said.chars) return "";
-    const delta = whole.slice(this.#said.chars);
-    this.#said.chars = whole.length;
+  #delta(kind: string, growing: Growing, where: JsonObject, more: JsonObject): string {
+    const { fresh: delta } = growing;
+    if (delta === "") return "";
+    growing.fresh = "";
     return this.say(`${kind}.delta`, { ...where, delta, ...more });
   }
 
@@ -102,12 +102,11 @@ export class ItemEvents {
     let text = "";
     if (!this.#said.partOpened) {
       this.#said.partOpened = true;
-      const empty: Piece =
-        piece.is === "text" ? { is: "text", text: "", annotations: [] } : { is: "refusal", text: "" };
-      text += this.say("response.content_part.added", { ...where, part: partOf(empty) });
+      const part = partOf(piece.is === "text" ? { ...piece, text: "", annotations: [] } : { ...piece, text: "" });
+      text += this.say("response.content_part.added", { ...where, part });
     }
-    if (piece.is === "refusal") return text + this.#delta("response.refusal", piece.text, where, {});
-    text += this.#delta("response.output_text", piece.text, where, { logprobs: [] });
+    if (piece.is === "refusal") return text + this.#delta("response.refusal", piece, where, {});
+    text += this.#delta("response.output_text", piece, where, { logprobs: [] });
     for (; this.#said.annotations < piece.annotations.length; this.#said.annotations += 1) {
       const annotation = piece.annotations[this.#said.annotations];
       const annotation_index = this.#said.annotations;
@@ -131,7 +130,6 @@ export class ItemEvents {
           : this.say("response.refusal.done", { ...where, refusal: piece.text });
       text += this.say("response.content_part.done", { ...where, part: partOf(piece) });
       this.#said.partOpened = false;
-      this.#said.chars = 0;
       this.#said.annotations = 0;
     }
     return text;
@@ -145,7 +143,7 @@ export class ItemEvents {
       this.#said.partOpened = true;
       text += this.say("response.reasoning_summary_part.added", { ...where, part: summaryOf("") });
     }
-    return text + this.#delta("response.reasoning_summary_text", draft.text, where, {});
+    return text + this.#delta("response.reasoning_summary_text", draft, where, {});
   }
 
   #closeReasoning(draft: ReasoningDraft, index: number): string {
@@ -158,14 +156,19 @@ export class ItemEvents {
   }
 
   #closeArguments(draft: CallDraft, index: number): string {
-    const { name, argumentsText } = draft;
-    return this.say("response.function_call_arguments.done", { ...at(draft, index), name, arguments: argumentsText });
+    const where = at(draft, index);
+    const { name, text } = draft;
+    // Callers parse the arguments: those of a call without any are an empty object.
+    const none = { text: "{}", fresh: "{}" };
+    const told = text === "" ? this.#delta("response.function_call_arguments", none, where, {}) : "";
+    const whole = text === "" ? none.text : text;
+    return told + this.say("response.function_call_arguments.done", { ...where, name, arguments: whole });
   }
 
   #tellInput(draft: CallDraft, index: number): string {
     const input = inputOf(draft);
     return (
-      this.#delta("response.custom_tool_call_input", input, at(draft, index), {}) +
+      this.#delta("response.custom_tool_call_input", { text: input, fresh: input }, at(draft, index), {}) +
       this.say("response.custom_tool_call_input.done", { ...at(draft, index), input })
     );
   }
