@@ -25,6 +25,11 @@ export const FAULTS = {
     type: "invalid_request_error",
     says: "A required field is missing, or a value is out of range or shape.",
   },
+  previous_response_not_found: {
+    status: 400,
+    type: "invalid_request_error",
+    says: "The response to go on from, or one before it, is not stored here (any more).",
+  },
   invalid_json: { status: 400, type: "invalid_request_error", says: "The body is not one well-formed JSON object." },
   invalid_request: { status: 400, type: "invalid_request_error", says: "The HTTP request itself is malformed." },
   router_not_supported: {

@@ -3,6 +3,7 @@ import type { FaultCode } from "./faults.ts";
 import type { Route } from "./route.ts";
 import * as examples from "./schemas/manage-examples.ts";
 import * as records from "./schemas/manage-records.ts";
+import * as stored from "./schemas/manage-responses.ts";
 import * as tenancy from "./schemas/manage-tenancy.ts";
 import { listOf, PageQuery } from "./schemas/manage-values.ts";
 
@@ -307,5 +308,39 @@ const recordRoutes = [
   }),
 ];
 
+const responseRoutes = [
+  managed({
+    id: "manageListResponses",
+    method: "GET",
+    path: `${WORKSPACE}/responses`,
+    tag: "Stored responses",
+    summary: "List stored responses",
+    description: "Without what is in them.",
+    query: PageQuery,
+    answer: listOf(stored.StoredResponseView),
+    example: { answer: { data: [examples.storedResponse], next: null } },
+  }),
+  managed({
+    id: "manageDeleteResponse",
+    method: "DELETE",
+    path: `${WORKSPACE}/responses/{id}`,
+    tag: "Stored responses",
+    summary: "Delete a stored response",
+    description: "Background work on it is cancelled first.",
+    answer: stored.StoredResponseDeleted,
+    example: { answer: { id: examples.storedResponse.id, deleted: true } },
+  }),
+  managed({
+    id: "managePurgeResponses",
+    method: "DELETE",
+    path: `${WORKSPACE}/responses`,
+    tag: "Stored responses",
+    summary: "Delete all stored responses of a workspace",
+    description: "Background work is cancelled first.",
+    answer: stored.ResponsesPurged,
+    example: { answer: { workspace: "research", deleted: 12 } },
+  }),
+];
+
 /** The management API: everything an operator can do, used by the command line and the portal alike. */
-export const MANAGE_ROUTES: readonly Route[] = [...workspaceRoutes, ...keyRoutes, ...recordRoutes];
+export const MANAGE_ROUTES: readonly Route[] = [...workspaceRoutes, ...keyRoutes, ...recordRoutes, ...responseRoutes];

@@ -16,7 +16,7 @@ export const RESPONSES_ROUTES: readonly Route[] = [
       "The responses dialect. Every chat model answers it; endpoints that speak it themselves get the body as it was sent. With `stream: true` the answer comes as server-sent events; the last one carries the whole response.",
     body: ResponsesRequest,
     answer: { is: "json_or_events", schema: ResponseObject, frame: ResponseEvent },
-    faults: CHAT_FAULTS,
+    faults: [...CHAT_FAULTS, "previous_response_not_found"],
     example: {
       body: { model: "sandbox/chat", input: "Hello!" },
       answer: {

@@ -5,12 +5,14 @@ import { MANAGE_ROUTES } from "./routes-manage.ts";
 import { MESSAGES_ROUTES } from "./routes-messages.ts";
 import { OPERATION_ROUTES } from "./routes-operations.ts";
 import { RESPONSES_ROUTES } from "./routes-responses.ts";
+import { STORED_RESPONSE_ROUTES } from "./routes-stored-responses.ts";
 
 /** The one route table: the edge serves it, the OpenAPI documents describe it, the tests knock at every door of it. */
 export const ROUTES: readonly Route[] = [
   ...INFERENCE_ROUTES,
   ...MESSAGES_ROUTES,
   ...RESPONSES_ROUTES,
+  ...STORED_RESPONSE_ROUTES,
   ...CATALOGUE_ROUTES,
   ...MANAGE_ROUTES,
   ...OPERATION_ROUTES,

@@ -36,6 +36,7 @@ export async function openRoom(checks: readonly Check[] = []) {
     clock,
     ids: makeIds(clock.nowMs),
     snapshot: () => loaded.snapshot,
+    responses: { list: async () => ({ rows: [], next: null }), remove: async () => false, purge: async () => 0 },
     connections: { credential: () => undefined, baseUrl: () => undefined, anyReal: false },
     checks,
     caughtUp: async () => {},

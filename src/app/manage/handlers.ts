@@ -5,6 +5,7 @@ import { logHandlers } from "./log.ts";
 import { memberHandlers } from "./members.ts";
 import { operationHandlers } from "./operation.ts";
 import { policyHandlers } from "./policies.ts";
+import { responseHandlers } from "./responses.ts";
 import { walletHandlers } from "./wallets.ts";
 import { workspaceHandlers } from "./workspaces.ts";
 
@@ -18,6 +19,7 @@ export function manageHandlers(deps: ManageDeps): Record<string, Handler> {
     ...policyHandlers(room),
     ...walletHandlers(room),
     ...logHandlers(room),
+    ...responseHandlers(room),
     ...operationHandlers(room),
   };
 }

@@ -1,5 +1,6 @@
 import type { Transaction } from "../../domain/billing/ledger.ts";
 import type { AttemptRecord, RequestRecord, UsageRecord } from "../../domain/record/record.ts";
+import type { ResponseSummary } from "../../domain/responses/stored.ts";
 import type { Directory } from "../../domain/tenancy/directory.ts";
 import { type ApiKey, type KeyState, prefixOf, standingOf } from "../../domain/tenancy/key.ts";
 import type { Policy } from "../../domain/tenancy/policy.ts";
@@ -99,6 +100,17 @@ export function transactionView(transaction: Transaction, currency: string) {
       amount: formatNanos(entry.nanos),
       currency: entry.currency,
     })),
+  };
+}
+
+export function responseView(response: ResponseSummary) {
+  return {
+    id: response.id,
+    created_at: isoTime(response.createdAtMs),
+    expires_at: isoTime(response.expiresAtMs),
+    status: response.status,
+    model: response.model,
+    background: response.background !== "none",
   };
 }
 

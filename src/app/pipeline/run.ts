@@ -188,7 +188,7 @@ class Request {
 
   #try(attempt: Attempt): Promise<Outcome> {
     const { endpoint, model } = attempt;
-    const createdSeconds = Math.floor(this.#gateway.clock.nowMs() / 1000);
+    const createdSeconds = Math.floor(this.#exchange.receivedAtMs / 1000);
     const head = { id: this.#trail.requestId, createdSeconds, model: endpoint.model, inputTokens: this.#inputTokens };
     const lane = laneFor(this.#inbound, { endpoint, model, head });
     this.#lane = lane;
