@@ -83,6 +83,18 @@ describe("tool calls of almost-compatible servers", () => {
     expect(of(read([other]), "tool_call")).not.toEqual([made]);
   });
 
+  test("CHAT-03 where not even the answer has an id, two answers of one conversation do not share theirs", () => {
+    const { id: _, ...chunk } = chatChunk(call(0, undefined, "f", "{}"));
+    const ids = [1, 3].map((length) => {
+      const turns = Array.from({ length }, () => CHAT_CALL.turns).flat();
+      const reader = chatDialect.openReader({ call: { ...CHAT_CALL, turns }, facts: CHAT_FACTS });
+      const [opened] = of(eventsIn([chatSse([chunk])], reader), "tool_call");
+      return opened?.is === "tool_call" ? opened.id : undefined;
+    });
+    expect(new Set(ids).size).toBe(2);
+    expect(ids).not.toContain(undefined);
+  });
+
   test("CHAT-03 mixed pieces of several calls keep their places", () => {
     const events = read([
       ...deltas(

@@ -1,5 +1,4 @@
-import { isUtf8 } from "node:buffer";
-import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
+import { isJsonObject, type JsonObject, parseJsonObject } from "../../../kit/json.ts";
 import type { AnswerEvent, Citation, FinishReason } from "../../canon/events.ts";
 import type { Asked, EventReader, Frame } from "../dialect.ts";
 import { CallReader, textIn } from "./calls.ts";
@@ -126,8 +125,9 @@ export class ChatReader implements EventReader {
 
 /** A whole answer as the events it consists of; undefined when it is not one. */
 export function decodeReply(bytes: Buffer, asked?: Asked): readonly AnswerEvent[] | undefined {
-  const body = isUtf8(bytes) ? parseChunk(bytes.toString("utf8")) : undefined;
-  if (body === undefined) return undefined;
+  const parsed = parseJsonObject(bytes);
+  if ("problem" in parsed) return undefined;
+  const body = parsed.value;
   const { choices } = body;
   const isAnswer =
     Array.isArray(choices) && choices.some((choice) => isJsonObject(choice) && isJsonObject(choice["message"]));
