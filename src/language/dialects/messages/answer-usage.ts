@@ -17,13 +17,9 @@ function figuresOf(usage: Usage): JsonObject {
 
 /** The figures of a whole answer, and of the head of a stream: with all fields, which some clients insist on. */
 export function wholeUsage(usage: Usage, shown: ShownCost | undefined): JsonObject {
-  const hourLong = usage.cacheWrite1hTokens ?? 0;
   return {
     ...figuresOf(usage),
-    cache_creation: {
-      ephemeral_5m_input_tokens: Math.max(0, usage.cacheWriteTokens - hourLong),
-      ephemeral_1h_input_tokens: hourLong,
-    },
+    cache_creation: byAge(usage),
     inference_geo: null,
     service_tier: "standard",
     speed: null,
@@ -31,9 +27,16 @@ export function wholeUsage(usage: Usage, shown: ShownCost | undefined): JsonObje
   };
 }
 
-/** The figures at the end of a stream. */
+/** The figures at the end of a stream: what they do not repeat is as it was said at its beginning. */
 export function finalUsage(usage: Usage, shown: ShownCost | undefined): JsonObject {
-  return { ...figuresOf(usage), ...shown };
+  return { ...figuresOf(usage), ...(usage.cacheWriteTokens > 0 ? { cache_creation: byAge(usage) } : {}), ...shown };
+}
+
+function byAge({ cacheWriteTokens, cacheWrite1hTokens: hourLong = 0 }: Usage): JsonObject {
+  return {
+    ephemeral_5m_input_tokens: Math.max(0, cacheWriteTokens - hourLong),
+    ephemeral_1h_input_tokens: hourLong,
+  };
 }
 
 /** What is known when a stream begins: the input as the gateway counts it, and that the first token is here. */

@@ -42,13 +42,18 @@ class MessageWriter implements AnswerWriter {
     this.#begun = true;
     const estimate = firstUsage(this.#head.inputTokens);
     const told = this.#usage;
-    const usage = told === undefined || told.inputTokens === 0 ? estimate : { ...told, ...NOTHING_WRITTEN };
+    const usage = told !== undefined && hasFresh(told) ? { ...told, ...FIRST_TOKEN } : estimate;
     const unsaid = { stop_reason: null, stop_sequence: null, stop_details: null };
     return frame({ type: "message_start", message: messageOf(this.#head, [], unsaid, wholeUsage(usage, undefined)) });
   }
 }
 
-const NOTHING_WRITTEN = { outputTokens: 1, reasoningTokens: 0 };
+const FIRST_TOKEN = { outputTokens: 1, reasoningTokens: 0 };
+
+/** Some clients take a message without any input for a broken one. */
+function hasFresh({ inputTokens, cachedTokens, cacheWriteTokens }: Usage): boolean {
+  return inputTokens > cachedTokens + cacheWriteTokens;
+}
 
 function frame(event: JsonObject & { readonly type: string }): string {
   return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
