@@ -28,6 +28,12 @@ export function foldResponse(events: readonly Json[]): Json {
   return { ...rest, output };
 }
 
+/** The same response under another id and time: ids of items are made of the response's own. */
+export function withId(response: Json, id: string): Json {
+  const core = (text: string) => text.replace(/^resp_/, "");
+  return { ...JSON.parse(JSON.stringify(response).replaceAll(core(response.id), core(id))), created_at: 0 };
+}
+
 function check(holds: boolean, problem: string): void {
   if (!holds) throw new Error(problem);
 }

@@ -4,9 +4,10 @@ import { z } from "zod";
 const optional = <T extends z.ZodType>(schema: T) => schema.nullish();
 
 /** Types that the gateway reads; any other goes untouched to endpoints that speak the dialect, and nowhere else. */
-const known = (...types: readonly string[]) => {
+const otherThan = (...types: readonly string[]) => {
   const names: ReadonlySet<string> = new Set(types);
-  return z.looseObject({ type: z.string().refine((type) => !names.has(type)) });
+  // Without `abort` a union would take this branch for the one that got furthest.
+  return z.looseObject({ type: z.string().refine((type) => !names.has(type), { abort: true }) });
 };
 
 const inputText = z.looseObject({ type: z.literal("input_text"), text: z.string() });
@@ -26,7 +27,10 @@ const inputFile = z.looseObject({
   filename: optional(z.string()),
 });
 export const KnownPart = z.discriminatedUnion("type", [inputText, outputText, refusal, inputImage, inputFile]);
-const contentPart = z.union([KnownPart, known("input_text", "output_text", "refusal", "input_image", "input_file")]);
+const contentPart = z.union([
+  KnownPart,
+  otherThan("input_text", "output_text", "refusal", "input_image", "input_file"),
+]);
 const content = z.union([z.string(), z.array(contentPart)]);
 
 const itemId = optional(z.string().max(256));
@@ -98,7 +102,7 @@ export const ITEM_TYPES: readonly string[] = [
   "item_reference",
 ];
 const inputItem = z
-  .union([KnownItem, known(...ITEM_TYPES)], { error: "must be an item with a type, or a message with a role" })
+  .union([KnownItem, otherThan(...ITEM_TYPES)], { error: "must be an item with a type, or a message with a role" })
   .meta({ id: "ResponseInputItem" });
 
 const toolName = z.string().regex(/^[a-zA-Z0-9_.-]{1,128}$/, "must be 1 to 128 letters, digits, _, . or -");
@@ -116,7 +120,7 @@ const customTool = z.looseObject({
   format: optional(z.looseObject({ type: z.string(), syntax: optional(z.string()), definition: optional(z.string()) })),
 });
 const tool = z
-  .union([z.discriminatedUnion("type", [functionTool, customTool]), known("function", "custom")])
+  .union([z.discriminatedUnion("type", [functionTool, customTool]), otherThan("function", "custom")])
   .meta({ id: "ResponseTool" });
 
 const toolChoice = z.union([
@@ -130,7 +134,7 @@ const toolChoice = z.union([
       tools: z.array(z.looseObject({ type: z.string(), name: optional(z.string()) })).min(1),
     }),
   ]),
-  known("function", "custom", "allowed_tools"),
+  otherThan("function", "custom", "allowed_tools"),
 ]);
 
 const textFormat = z.discriminatedUnion("type", [

@@ -205,7 +205,7 @@ describe("tools", () => {
   };
   const OPEN = { type: "object", properties: { a: { type: "string" } } };
 
-  test.each([
+  test.each<[boolean | undefined, JsonObject | undefined, boolean]>([
     [undefined, CLOSED, true],
     [undefined, OPEN, false],
     [undefined, { ...CLOSED, properties: { a: OPEN } }, false],
