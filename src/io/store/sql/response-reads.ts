@@ -31,7 +31,8 @@ export function responseReads(db: Kysely<Database>, rows: SealedRows): Reads {
         if (stored === undefined) continue;
         for (const item of [...outputOf(stored.response), ...namedItems(owner, stored.input)]) {
           const id = idOf(item);
-          if (id !== undefined && ids.includes(id)) found.set(id, item);
+          // What is itself only a reference is not the item.
+          if (id !== undefined && ids.includes(id) && item["type"] !== "item_reference") found.set(id, item);
         }
       }
       return found;
