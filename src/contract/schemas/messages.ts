@@ -14,7 +14,10 @@ export type CacheControl = z.output<typeof cacheControl>;
 
 /** Whatever has a type that is not one of these: the dialect grows, and nobody has to wait for the gateway. */
 const otherThan = (known: readonly string[]) =>
-  z.looseObject({ type: z.string().refine((type) => !known.includes(type), "is not of the right shape") });
+  z.looseObject({
+    // Told at once: a known kind of the wrong shape is judged by its own schema, not by this one.
+    type: z.string().refine((type) => !known.includes(type), { error: "is not of the right shape", abort: true }),
+  });
 
 const textBlock = z.looseObject({ type: z.literal("text"), text: z.string(), cache_control: optional(cacheControl) });
 
