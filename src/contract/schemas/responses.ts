@@ -119,8 +119,18 @@ const customTool = z.looseObject({
   description: optional(z.string()),
   format: optional(z.looseObject({ type: z.string(), syntax: optional(z.string()), definition: optional(z.string()) })),
 });
+/** A group of tools; a call of one of them names the group beside it. */
+const namespaceTool = z.looseObject({
+  type: z.literal("namespace"),
+  name: toolName,
+  description: optional(z.string()),
+  tools: z.array(z.union([z.discriminatedUnion("type", [functionTool, customTool]), otherThan("function", "custom")])),
+});
 const tool = z
-  .union([z.discriminatedUnion("type", [functionTool, customTool]), otherThan("function", "custom")])
+  .union([
+    z.discriminatedUnion("type", [functionTool, customTool, namespaceTool]),
+    otherThan("function", "custom", "namespace"),
+  ])
   .meta({ id: "ResponseTool" });
 
 const toolChoice = z.union([

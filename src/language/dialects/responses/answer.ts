@@ -5,9 +5,9 @@ import type { Call } from "../../canon/call.ts";
 import type { AnswerEvent } from "../../canon/events.ts";
 import type { Usage } from "../../canon/usage.ts";
 import type { AnswerHead, AnswerWriter, ClientDialect, Closing, Finish } from "../client.ts";
-import { customNames } from "./custom.ts";
 import { type Draft, Drafts, itemOf, type Status } from "./draft.ts";
 import { ItemEvents } from "./item-events.ts";
+import { flatNames } from "./namespaces.ts";
 import type { Seals } from "./seals.ts";
 
 type Ended = { readonly status: "in_progress" | "completed" | "incomplete" | "failed"; readonly reason: string | null };
@@ -41,7 +41,7 @@ class EventWriter implements AnswerWriter {
     this.#seals = seals;
     this.#drafts = new Drafts({
       responseId: head.id,
-      customTools: customNames(echo["tools"]),
+      names: flatNames(echo["tools"]),
       calls: call.chatOnly?.parallel_tool_calls === false ? "one" : "many",
     });
     this.#events = new ItemEvents(seals);

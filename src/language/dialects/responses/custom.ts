@@ -1,5 +1,5 @@
 import type { ResponseTool } from "../../../contract/schemas/responses.ts";
-import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
+import { isJsonObject } from "../../../kit/json.ts";
 import type { ToolDefinition } from "../../canon/call.ts";
 
 /**
@@ -50,17 +50,4 @@ function parsedOrUndefined(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-/** Names of the custom tools among the tools of a request. */
-export function customNames(tools: unknown): ReadonlySet<string> {
-  const names = new Set<string>();
-  for (const tool of Array.isArray(tools) ? tools : []) {
-    if (isCustom(tool) && typeof tool["name"] === "string") names.add(tool["name"]);
-  }
-  return names;
-}
-
-function isCustom(tool: unknown): tool is JsonObject {
-  return isJsonObject(tool) && tool["type"] === "custom";
 }

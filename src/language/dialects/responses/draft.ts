@@ -2,6 +2,7 @@ import type { JsonObject } from "../../../kit/json.ts";
 import type { AnswerEvent, Citation } from "../../canon/events.ts";
 import type { ReasoningDetail, ReasoningSeal } from "../../canon/parts.ts";
 import { decodeCustomInput } from "./custom.ts";
+import type { FlatNames } from "./namespaces.ts";
 import { encodeCallSeal, encodeDetail, type Seals } from "./seals.ts";
 
 /** Text as it grows: all of it, and what of it was not told yet. A long text is never searched or cut meanwhile. */
@@ -36,6 +37,8 @@ export type CallDraft = Growing & {
   readonly id: string;
   readonly callId: string;
   readonly name: string;
+  /** The group the tool is in. */
+  readonly namespace: string | undefined;
   /** Whether the arguments end as an object does. */
   endsInBrace: boolean;
 };
@@ -54,7 +57,7 @@ const PREFIXES: Readonly<Record<Draft["is"], string>> = {
 export type DraftRules = {
   /** Ids of items are made of it, so that the same answer told twice has the same ids. */
   readonly responseId: string;
-  readonly customTools: ReadonlySet<string>;
+  readonly names: FlatNames;
   readonly calls: "many" | "one";
 };
 
@@ -177,8 +180,10 @@ export class Drafts {
       return;
     }
     if (signature !== null) this.#sealCall(signature);
-    const is = this.#rules.customTools.has(name) ? "custom_tool_call" : "function_call";
-    const call: CallDraft = { is, id: this.#id(is), callId: id, name, ...NOTHING, endsInBrace: false };
+    const { custom, grouped } = this.#rules.names;
+    const is = custom.has(name) ? "custom_tool_call" : "function_call";
+    const called = grouped.get(name) ?? { name, namespace: undefined };
+    const call: CallDraft = { is, id: this.#id(is), callId: id, ...called, ...NOTHING, endsInBrace: false };
     this.list.push(call);
     this.#calls.set(index, call);
   }
@@ -211,14 +216,25 @@ export function itemOf(draft: Draft, status: Status, seals: Seals): JsonObject {
       return { id: draft.id, type: "reasoning", summary, ...sealed };
     }
     case "function_call": {
-      const { id, callId, name, text } = draft;
-      return { id, type: "function_call", status, call_id: callId, name, arguments: text === "" ? "{}" : text };
+      const { id, callId, text } = draft;
+      return {
+        id,
+        type: "function_call",
+        status,
+        call_id: callId,
+        ...named(draft),
+        arguments: text === "" ? "{}" : text,
+      };
     }
     case "custom_tool_call": {
-      const { id, callId, name } = draft;
-      return { id, type: "custom_tool_call", status, call_id: callId, name, input: inputOf(draft) };
+      const { id, callId } = draft;
+      return { id, type: "custom_tool_call", status, call_id: callId, ...named(draft), input: inputOf(draft) };
     }
   }
+}
+
+function named({ name, namespace }: CallDraft): JsonObject {
+  return namespace === undefined ? { name } : { name, namespace };
 }
 
 /** An item that has just been opened, with nothing in it yet. */

@@ -9,6 +9,7 @@ import {
 import type { JsonObject } from "../../../kit/json.ts";
 import type { MediaSource, Part, ReasoningSeal, ToolResultPart, Turn } from "../../canon/parts.ts";
 import { encodeCustomInput } from "./custom.ts";
+import { flatName } from "./namespaces.ts";
 import { readSealed } from "./seals.ts";
 
 /** The new items of a request; a plain text is one message of the user. */
@@ -126,7 +127,7 @@ function parseItem(raw: JsonObject, path: string): KnownItem {
 
 function calledBy(item: CallItem): { name: string; argumentsText: string } {
   const argumentsText = item.type === "function_call" ? item.arguments : encodeCustomInput(item.input);
-  return { name: item.name, argumentsText };
+  return { name: flatName(item["namespace"], item.name), argumentsText };
 }
 
 function decodePart(part: KnownPart, path: string): Part {

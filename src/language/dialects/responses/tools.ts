@@ -2,8 +2,10 @@ import type { ResponsesRequest, ResponseTool } from "../../../contract/schemas/r
 import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
 import type { ToolChoice, ToolDefinition } from "../../canon/call.ts";
 import { type CustomTool, customDefinition } from "./custom.ts";
+import { flatName } from "./namespaces.ts";
 
 type FunctionTool = Extract<ResponseTool, { name: string; type: "function" }>;
+type NamespaceTool = Extract<ResponseTool, { name: string; type: "namespace" }>;
 
 /** The tools of a call, and what of them is left out or can only be said in the dialect itself. */
 export type Tools = {
@@ -23,19 +25,37 @@ export function decodeTools({ tools, tool_choice }: ResponsesRequest): Tools {
   const found: ToolDefinition[] = [];
   const native: string[] = [];
   const advisory: string[] = [];
-  for (const [index, tool] of (tools ?? []).entries()) {
-    if (isFunction(tool)) found.push(functionDefinition(tool));
+  for (const { tool, namespace, path } of flattened(tools ?? [])) {
+    if (isFunction(tool)) found.push(inGroup(namespace, functionDefinition(tool)));
     else if (isCustom(tool)) {
-      found.push(customDefinition(tool));
-      if (tool.format?.type === "grammar") advisory.push(`tools.${index}.format`);
-    } else if (OPTIONAL_TOOLS.test(tool.type)) advisory.push(`tools.${index}`);
-    else native.push(`tools.${index}.type`);
+      found.push(inGroup(namespace, customDefinition(tool)));
+      if (tool.format?.type === "grammar") advisory.push(`${path}.format`);
+    } else if (OPTIONAL_TOOLS.test(tool.type)) advisory.push(path);
+    else native.push(`${path}.type`);
   }
   const chosen = decodeChoice(tool_choice, found);
   if (chosen === undefined) return { tools: found, choice: undefined, native: [...native, "tool_choice"], advisory };
   // A model that must call something needs something to call.
   if (chosen.choice?.is === "required" && chosen.tools.length === 0) native.push("tool_choice");
   return { ...chosen, native, advisory };
+}
+
+type Placed = { readonly tool: ResponseTool; readonly namespace: string | undefined; readonly path: string };
+
+function flattened(tools: readonly ResponseTool[]): Placed[] {
+  return tools.flatMap((tool, index): Placed[] => {
+    const path = `tools.${index}`;
+    if (!isNamespace(tool)) return [{ tool, namespace: undefined, path }];
+    return tool.tools.map((inner, at) => ({ tool: inner, namespace: tool.name, path: `${path}.tools.${at}` }));
+  });
+}
+
+function inGroup(namespace: string | undefined, definition: ToolDefinition): ToolDefinition {
+  return { ...definition, name: flatName(namespace, definition.name) };
+}
+
+function isNamespace(tool: ResponseTool): tool is NamespaceTool {
+  return tool.type === "namespace";
 }
 
 function isFunction(tool: ResponseTool): tool is FunctionTool {
@@ -84,13 +104,16 @@ function decodeChoice(sent: ResponsesRequest["tool_choice"], tools: readonly Too
   if (typeof sent === "string") return { tools, choice: { is: sent } };
   const { type, name, mode } = sent;
   if (type === "function" || type === "custom")
-    return typeof name === "string" ? { tools, choice: { is: "named", name } } : undefined;
+    return typeof name === "string"
+      ? { tools, choice: { is: "named", name: flatName(sent["namespace"], name) } }
+      : undefined;
   if (type !== "allowed_tools" || !Array.isArray(sent["tools"])) return undefined;
   // Other dialects have no list of allowed tools: a model that is offered only these can call no others.
   const allowed = new Set<unknown>();
   for (const tool of sent["tools"]) {
     if (!isJsonObject(tool)) continue;
-    if (tool["type"] === "function" || tool["type"] === "custom") allowed.add(tool["name"]);
+    const { type: kind, name: one, namespace } = tool;
+    if (kind === "function" || kind === "custom") allowed.add(typeof one === "string" ? flatName(namespace, one) : one);
     else if (typeof tool["type"] !== "string" || !OPTIONAL_TOOLS.test(tool["type"])) return undefined;
   }
   return {
