@@ -1,7 +1,7 @@
 import { Fault } from "../../contract/faults.ts";
 import type { ResponseEnd, ResponseEvent, ResponseStatus, StoredResponse } from "../../domain/responses/stored.ts";
 import { RESPONSE_STATUSES } from "../../domain/responses/stored.ts";
-import { isJsonObject, type JsonObject, type ParsedBody, patchMembers } from "../../kit/json.ts";
+import { isJsonObject, type JsonObject, type MemberPatch, type ParsedBody, patchMembers } from "../../kit/json.ts";
 import { JobSink } from "./job-sink.ts";
 
 /** More than any answer says: what a job keeps in memory until its end has an end too. */
@@ -60,7 +60,7 @@ export class Job {
   /** The whole answer, given before its last events. */
   keep(final: string): void {
     const response: unknown = JSON.parse(final);
-    if (isJsonObject(response)) this.#final = response;
+    if (isJsonObject(response)) this.#final = this.#dated(response);
   }
 
   cancel(): void {
@@ -144,8 +144,18 @@ export class Job {
   /** The same event with the number it has among all events of this response. */
   #numbered(event: ParsedBody): ResponseEvent {
     const sequence = this.#sequence++;
-    const data = patchMembers(event, [{ key: "sequence_number", json: String(sequence) }]);
+    const patches: MemberPatch[] = [{ key: "sequence_number", json: String(sequence) }];
+    const { response } = event.value;
+    if (isJsonObject(response) && this.#dated(response) !== response)
+      patches.push({ key: "response", json: JSON.stringify(this.#dated(response)) });
+    const data = patchMembers(event, patches);
     return { sequence, text: `event: ${String(event.value["type"])}\ndata: ${data}\n\n` };
+  }
+
+  /** It was created when it was asked for, whenever a provider began with it. */
+  #dated(response: JsonObject): JsonObject {
+    const { created_at } = this.stored.response;
+    return response["created_at"] === created_at ? response : { ...response, created_at };
   }
 
   #tell(): void {
