@@ -67,7 +67,7 @@ describe("counting tokens", () => {
     expect(row.cost ?? "0").toMatch(/^0(\.0+)?$/);
   });
 
-  test("MSG-03 POL-01 under a floor Bedrock counts, the only place that may see the request", async () => {
+  test("MSG-03 POL-02 under a floor Bedrock counts, the only place that may see the request", async () => {
     await fresh({ floor: "L1" });
     const before = asked("anthropic").length;
     scene.at("aws-bedrock").next({ json: { inputTokens: 38 } });
@@ -92,13 +92,47 @@ describe("counting tokens", () => {
     });
   });
 
-  test("MSG-03 POL-01 a floor that no endpoint meets refuses, and nobody is asked", async () => {
+  test("MSG-03 POL-02 a floor that no endpoint meets refuses, and nobody is asked", async () => {
     await fresh({ floor: "L4" });
     const before = [asked("anthropic").length, asked("aws-bedrock").length];
     const { status, body } = await count({ model: CLAUDE, messages: HELLO });
     expect(status).toBe(403);
     expect(body).toMatchObject({ type: "error", error: { code: "sovereignty_floor_not_met" } });
     expect([asked("anthropic").length, asked("aws-bedrock").length]).toEqual(before);
+  });
+
+  test("MSG-03 POL-02 a floor that is raised while the first provider is asked keeps the second one out", async () => {
+    await fresh();
+    const before = asked("aws-bedrock").length;
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+    scene.at("anthropic").next({ gate, status: 529, json: {} });
+    const reached = scene.at("anthropic").arrived(asked("anthropic").length + 1);
+    const counting = count({ model: CLAUDE, messages: HELLO });
+    await reached;
+    await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { floor: "L2" });
+    open();
+    const { status, body } = await counting;
+    expect(status).toBe(403);
+    expect(body.error.code).toBe("sovereignty_floor_not_met");
+    expect(asked("aws-bedrock")).toHaveLength(before);
+  });
+
+  test("MSG-03 CHAT-09 who hangs up is counted for no longer", async () => {
+    await fresh();
+    const { promise: gate } = Promise.withResolvers<void>();
+    scene.at("anthropic").next({ gate });
+    const reached = scene.at("anthropic").arrived(asked("anthropic").length + 1);
+    const controller = new AbortController();
+    const counting = scene.gateway.call(tenant.key, "/v1/messages/count_tokens", {
+      body: { model: CLAUDE, messages: HELLO },
+      signal: controller.signal,
+    });
+    const received = await reached;
+    controller.abort();
+    await expect(counting).rejects.toThrow();
+    expect(await received.over).toBe("aborted");
+    const [row] = await scene.rowsOnce(tenant, 1);
+    expect(row).toMatchObject({ status: 499, error_code: "client_disconnected" });
   });
 
   test("MSG-03 where Bedrock cannot count for a model, the gateway does", async () => {
@@ -115,7 +149,7 @@ describe("counting tokens", () => {
     expect(headers.get("x-svc-route-reason")).toContain("estimated");
   });
 
-  test("MSG-03 FAIL-01 an overloaded provider is passed over, a refusal of the request is not", async () => {
+  test("MSG-03 ROUTE-04 an overloaded provider is passed over, a refusal of the request is not", async () => {
     await fresh();
     scene
       .at("anthropic")

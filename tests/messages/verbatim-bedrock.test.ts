@@ -70,7 +70,7 @@ const USAGE = {
 describe("under a floor of L1", () => {
   beforeEach(() => floor("L1"));
 
-  test("MSG-01 POL-01 a whole answer: native body in the path of the model, the answer's bytes but for the id", async () => {
+  test("MSG-01 POL-02 a whole answer: native body in the path of the model, the answer's bytes but for the id", async () => {
     const before = scene.at("anthropic").requests.length;
     const answer = ` ${JSON.stringify(messageJson(CONTENT, { usage: USAGE, novel: null }), null, 1)}`;
     scene.at("aws-bedrock").next({ body: answer, headers: { "content-type": "application/json" } });
@@ -262,7 +262,7 @@ describe("from Anthropic to Bedrock", () => {
           messageEvent({ type: "content_block_start", index: 0, content_block: { type: "text", text: "" } }),
       },
     ],
-  ])("FAIL-01 MSG-01 %s: the caller sees one whole stream, and pays Bedrock's price", async (_, script) => {
+  ])("ROUTE-04 MSG-01 %s: the caller sees one whole stream, and pays Bedrock's price", async (_, script) => {
     scene.at("anthropic").next(script);
     const source = messageStream(messageJson(CONTENT, { usage: USAGE }), 9);
     scene.at("aws-bedrock").next({ headers: BINARY, body: packed(source) });

@@ -316,7 +316,7 @@ describe("what goes wrong", () => {
           messageEvent({ type: "error", error: { type: "overloaded_error", message: "Overloaded" } }),
       },
     ],
-  ])("FAIL-01 overloaded %s: another endpoint answers, and nothing of the first is seen", async (_, script) => {
+  ])("ROUTE-04 overloaded %s: the next endpoint is asked, and nothing of the first is seen", async (_, script) => {
     scene.at("anthropic").next(script);
     scene.at("aws-bedrock").next({ status: 503, json: { message: "busy" } });
     const answer = await ask({ model: MODEL, max_tokens: 5, stream: true, messages: HELLO });

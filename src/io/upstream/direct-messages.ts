@@ -4,6 +4,7 @@ import { encodeStrictly } from "../../kit/percent.ts";
 import { SseReader } from "../../kit/sse.ts";
 import { decodeProblem as decodeAwsProblem } from "../../language/dialects/converse/errors.ts";
 import { ConverseFrames } from "../../language/dialects/converse/frames.ts";
+import { messagesClient } from "../../language/dialects/messages/answer-writer.ts";
 import { messagesDialect } from "../../language/dialects/messages/dialect.ts";
 import { DirectMessages, decodeDirect } from "../../language/dialects/messages/direct.ts";
 import { GATEWAY_FIELDS } from "../../language/dialects/messages/inbound.ts";
@@ -16,7 +17,6 @@ import {
 } from "../../language/dialects/messages/raw-predict.ts";
 import type { InboundMessages, Lane, Target } from "./lane.ts";
 
-const PING = 'event: ping\ndata: {"type": "ping"}\n\n';
 const CLAUDE = "anthropic/claude-";
 /** How much of a beta's name is told in the log. */
 const NAME_CHARS_MAX = 64;
@@ -39,7 +39,7 @@ export function messagesDoor({ dialects: [dialect], model, quirks }: Endpoint): 
 export function directMessages(inbound: InboundMessages, { endpoint, head }: Target, door: Door): Lane {
   return {
     surface: "messages",
-    keepAlive: PING,
+    keepAlive: messagesClient.keepAlive,
     effort: undefined,
     decodeWhole: (answer) => decodeDirect(answer, head.id),
     ...DOORS[door](inbound, endpoint, head.id),
