@@ -48,6 +48,7 @@ const functionCallItem = z.looseObject({
   id: itemId,
   call_id: callId,
   name: z.string().min(1),
+  namespace: optional(z.string()),
   arguments: z.string(),
 });
 const functionCallOutputItem = z.looseObject({
@@ -61,6 +62,7 @@ const customToolCallItem = z.looseObject({
   id: itemId,
   call_id: callId,
   name: z.string().min(1),
+  namespace: optional(z.string()),
   input: z.string(),
 });
 const customToolCallOutputItem = z.looseObject({

@@ -229,6 +229,17 @@ describe("tools", () => {
     expect(advisory).toEqual(["tools.0.format"]);
   });
 
+  test("RESP-02 a long group and its tool share the room that other dialects have for a name", () => {
+    const inner = { type: "function", name: "read_the_whole_file" };
+    const { tools } = decode({
+      tools: [{ type: "namespace", name: "m".repeat(80), description: "d", tools: [inner] }],
+    });
+    expect(tools[0]?.name).toMatch(/^m+__read_the_whole_file$/);
+    expect(tools[0]?.name).toHaveLength(64);
+    const call = { type: "function_call", call_id: "c", name: inner.name, namespace: "m".repeat(80), arguments: "{}" };
+    expect(decode({ input: [call] }).turns[0]?.parts).toMatchObject([{ name: tools[0]?.name }]);
+  });
+
   test.each(["web_search", "web_search_2025_08_26", "web_search_preview", "image_generation"])(
     "PARAM-04 %s is left out and noted: agents offer it to every model",
     (type) => {
