@@ -42,6 +42,7 @@ const called = z.strictObject({
   id,
   call_id: z.string().min(1).max(64),
   name: z.string().min(1),
+  namespace: z.string().optional(),
   arguments: z.string(),
   status,
 });
@@ -57,6 +58,7 @@ const customCalled = z.strictObject({
   id,
   call_id: z.string().min(1).max(64),
   name: z.string().min(1),
+  namespace: z.string().optional(),
   input: z.string(),
   status,
 });
@@ -87,6 +89,7 @@ const otherTool = z.looseObject({
     "custom",
     "image_generation",
     "local_shell",
+    "namespace",
     "shell",
     "web_search",
     "web_search_preview",
@@ -154,6 +157,7 @@ export const ResponsesBody = z.strictObject({
     .nullish(),
   truncation: z.enum(["auto", "disabled"]).nullish(),
   metadata: z.record(z.string(), z.string()).nullish(),
+  client_metadata: z.record(z.string(), z.string()).nullish(),
   prompt_cache_key: z.string().nullish(),
   prompt_cache_retention: z.string().nullish(),
   safety_identifier: z.string().nullish(),

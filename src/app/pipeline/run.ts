@@ -109,7 +109,8 @@ export function planFor(
         native: call.native,
         modelBy: call.model === "auto" || call.model.startsWith("@") ? "router" : "caller",
         inputTokens,
-        maxOutputTokens: call.maxOutputTokens,
+        // The messages dialect demands a limit of everyone, so there it is a bound: a model that writes less will do.
+        maxOutputTokens: surface === "messages" ? undefined : call.maxOutputTokens,
       },
     },
     {

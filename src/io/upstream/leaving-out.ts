@@ -9,8 +9,9 @@ export type Told = { readonly call: Call; readonly dropped: readonly string[] };
 
 export function leavingOut(asked: Call, { fields }: UpstreamDialect, facts: ModelFacts): Told {
   const { sampling } = facts;
-  const call = withoutUnheard(asked, facts);
-  const unheard = call === asked ? [] : [asked.parameterNames?.reasoning_effort ?? "reasoning_effort"];
+  const heard = withoutUnheard(asked, facts);
+  const unheard = heard === asked ? [] : [asked.parameterNames?.reasoning_effort ?? "reasoning_effort"];
+  const call = within(heard, facts);
   const advisory = (call.advisory ?? NOTHING_DROPPED).filter(
     (field) => !(isParameter(field) && fields[field] === "yes" && call.chatOnly?.[field] !== undefined),
   );
@@ -22,6 +23,16 @@ export function leavingOut(asked: Call, { fields }: UpstreamDialect, facts: Mode
     call: { ...call, temperature: undefined, topP: undefined, topK: undefined },
     dropped: [...unsaid, ...refused],
   };
+}
+
+/** Where the limit had to be sent, it says how much is enough: a model that writes less is asked for what it can write. */
+function within(call: Call, { maxOutputTokens: most }: ModelFacts): Call {
+  const { maxOutputTokens: asked, reasoning } = call;
+  if (most === null || asked === undefined || asked <= most) return call;
+  const budgetTokens = reasoning?.budgetTokens ?? null;
+  if (reasoning === undefined || budgetTokens === null || budgetTokens < most)
+    return { ...call, maxOutputTokens: most };
+  return { ...call, maxOutputTokens: most, reasoning: { ...reasoning, budgetTokens: most - 1 } };
 }
 
 function sampled({ temperature, topP, topK }: Call): string[] {
