@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
 import { cleanUp, spawnGateway, temporaryFolder } from "../edge/child.ts";
+import type { Json } from "../support/gateway.ts";
 import { callerWith, saying } from "../support/kept.ts";
 import { openScene } from "../support/scene.ts";
 
@@ -44,7 +45,7 @@ test("RESP-05 a gateway with another master key does not start on what it cannot
     body: JSON.stringify({ model: "sandbox/chat", input: "Hi" }),
   });
   expect(made.status).toBe(200);
-  const { id } = await made.json();
+  const { id }: Json = await made.json();
   expect(await first.stop()).toBe(0);
   const wrong = spawnGateway({ DATA_DIR: dataDir, GATEWAY_MASTER_KEY: "0".repeat(64) });
   expect(await wrong.exited).toBe(1);
