@@ -38,7 +38,7 @@ const callId = z.string().min(1).max(256);
 
 /** Also without a type: a role and a content are enough. */
 const messageItem = z.looseObject({
-  type: z.literal("message").optional(),
+  type: optional(z.literal("message")),
   id: itemId,
   role: z.enum(["user", "system", "developer", "assistant"]),
   content,

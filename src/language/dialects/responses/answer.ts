@@ -163,7 +163,7 @@ function endOf(finish: Finish | undefined): Ended {
   return { status: "completed", reason: null };
 }
 
-export function encodeUsage(counted: Usage, shown: ShownCost | undefined): JsonObject {
+function encodeUsage(counted: Usage, shown: ShownCost | undefined): JsonObject {
   return {
     input_tokens: counted.inputTokens,
     input_tokens_details: { cached_tokens: counted.cachedTokens, cache_write_tokens: counted.cacheWriteTokens },

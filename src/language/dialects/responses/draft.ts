@@ -54,7 +54,7 @@ const PREFIXES: Readonly<Record<Draft["is"], string>> = {
   custom_tool_call: "ctc_",
 };
 
-export type DraftRules = {
+type DraftRules = {
   /** Ids of items are made of it, so that the same answer told twice has the same ids. */
   readonly responseId: string;
   readonly names: FlatNames;

@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
 import { strictOf } from "./tools.ts";
 
 /** What the gateway decided where the request left it open. */
-export type EchoFacts = { readonly store: boolean; readonly background: boolean };
+type EchoFacts = { readonly store: boolean; readonly background: boolean };
 
 /** The fields of the response object that repeat the request, with the dialect's defaults for what was not sent. */
 export function echoOf(request: ResponsesRequest, { store, background }: EchoFacts): JsonObject {

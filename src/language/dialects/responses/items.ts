@@ -19,7 +19,7 @@ export function inputItems({ input }: ResponsesRequest): JsonObject[] {
 }
 
 /** A conversation in canonical turns, and the paths of what only the dialect itself can say. */
-export type Conversation = { readonly turns: readonly Turn[]; readonly native: readonly string[] };
+type Conversation = { readonly turns: readonly Turn[]; readonly native: readonly string[] };
 
 /** `pathOf` gives the caller's own name of an item, for refusals. */
 export function decodeItems(items: readonly JsonObject[], pathOf: (index: number) => string): Conversation {
@@ -62,6 +62,7 @@ class ItemReader {
         throw invalid(path, "it refers to an item that is not stored here; send the item, or previous_response_id");
       case "message":
       case undefined:
+      case null:
         this.#readMessage(item, path);
     }
   }

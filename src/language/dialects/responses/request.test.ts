@@ -5,7 +5,7 @@ import type { JsonObject } from "../../../kit/json.ts";
 import type { Call } from "../../canon/call.ts";
 import { inputItems } from "./items.ts";
 import { decodeCall } from "./request.ts";
-import { decodeSeal, encodeSeal } from "./seals.ts";
+import { encodeSeal, readSealed } from "./seals.ts";
 
 function decode(more: JsonObject, earlier: readonly JsonObject[] = []): Call {
   const request = ResponsesRequest.parse({ model: "m", input: "Hi", ...more });
@@ -40,7 +40,7 @@ describe("items become turns", () => {
     const pdf = "data:application/pdf;base64,BBBB";
     expect(
       turnsOf([
-        { role: "developer", content: "d" },
+        { type: null, role: "developer", content: "d" },
         { type: "message", role: "system", content: [{ type: "input_text", text: "s" }] },
         {
           role: "user",
@@ -369,8 +369,9 @@ describe("fields", () => {
 test("RESP-05 a seal keeps the name of its family, and only this gateway's are read", () => {
   for (const family of ["anthropic", "google", "openai"] as const) {
     const seal = { family, data: "a:b+/=" };
-    expect(decodeSeal(encodeSeal(seal))).toEqual(seal);
+    const detail = { is: "open", text: "t", seal };
+    expect(readSealed("t", encodeSeal(seal))).toEqual({ is: "detail", detail });
   }
   for (const other of ["", "gAAAA", "gw1:", "gw1:responses.openai:x", "gw2:anthropic:x"])
-    expect(decodeSeal(other), other).toBeUndefined();
+    expect(readSealed("", other), other).toEqual({ is: "nothing" });
 });

@@ -27,11 +27,6 @@ export function encodeSeal({ family, data }: ReasoningSeal): string {
   return FAMILIES[family] + data;
 }
 
-/** Undefined for what this gateway did not seal, or what belongs to an endpoint of the responses dialect. */
-export function decodeSeal(text: string): ReasoningSeal | undefined {
-  return among(FAMILIES, text) ?? among(BARE, text) ?? among(CALLS, text);
-}
-
 export function encodeDetail(detail: ReasoningDetail): string | undefined {
   if (detail.is === "sealed") return BARE[detail.seal.family] + detail.seal.data;
   return detail.seal === null ? undefined : encodeSeal(detail.seal);
@@ -42,11 +37,12 @@ export function encodeCallSeal({ family, data }: ReasoningSeal): string {
 }
 
 /** A reasoning item, read: a block of reasoning, the seal of the next call, or nothing that could be sent anywhere. */
-export type SealedItem =
+type SealedItem =
   | { readonly is: "detail"; readonly detail: ReasoningDetail }
   | { readonly is: "call_seal"; readonly seal: ReasoningSeal }
   | { readonly is: "nothing" };
 
+/** A seal that this gateway did not make, or that belongs to an endpoint of the responses dialect, is left out. */
 export function readSealed(readable: string, carrier: string | null | undefined): SealedItem {
   const call = carrier ? among(CALLS, carrier) : undefined;
   if (call !== undefined) return { is: "call_seal", seal: call };

@@ -2,7 +2,7 @@ import type { ResponsesRequest } from "../../../contract/schemas/responses.ts";
 import type { Parameter } from "../../canon/parameters.ts";
 
 /** What becomes of the fields of a request where it has to be said in another dialect. */
-export type Settings = {
+type Settings = {
   /** Rows of the parameter table that decide who can be asked, with the caller's names for them. */
   readonly parameters: readonly Parameter[];
   readonly chatOnly: Readonly<Partial<Record<Parameter, unknown>>>;

@@ -8,7 +8,7 @@ type FunctionTool = Extract<ResponseTool, { name: string; type: "function" }>;
 type NamespaceTool = Extract<ResponseTool, { name: string; type: "namespace" }>;
 
 /** The tools of a call, and what of them is left out or can only be said in the dialect itself. */
-export type Tools = {
+type Tools = {
   readonly tools: readonly ToolDefinition[];
   readonly choice: ToolChoice | undefined;
   readonly native: readonly string[];
