@@ -321,16 +321,6 @@ const responseRoutes = [
     example: { answer: { data: [examples.storedResponse], next: null } },
   }),
   managed({
-    id: "manageDeleteResponse",
-    method: "DELETE",
-    path: `${WORKSPACE}/responses/{id}`,
-    tag: "Stored responses",
-    summary: "Delete a stored response",
-    description: "Background work on it is cancelled first.",
-    answer: stored.StoredResponseDeleted,
-    example: { answer: { id: examples.storedResponse.id, deleted: true } },
-  }),
-  managed({
     id: "managePurgeResponses",
     method: "DELETE",
     path: `${WORKSPACE}/responses`,
@@ -339,6 +329,16 @@ const responseRoutes = [
     description: "Background work is cancelled first.",
     answer: stored.ResponsesPurged,
     example: { answer: { workspace: "research", deleted: 12 } },
+  }),
+  managed({
+    id: "manageDeleteResponse",
+    method: "DELETE",
+    path: `${WORKSPACE}/responses/{id}`,
+    tag: "Stored responses",
+    summary: "Delete a stored response",
+    description: "Background work on it is cancelled first.",
+    answer: stored.StoredResponseDeleted,
+    example: { answer: { id: examples.storedResponse.id, deleted: true } },
   }),
 ];
 

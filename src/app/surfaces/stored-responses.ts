@@ -29,16 +29,16 @@ export function storedResponseHandlers(room: ResponsesRoom): Record<string, Hand
       return { status: 200, json: (await find(room, exchange)).response };
     }),
     listResponseInputItems: whole(async (exchange) => {
-      const query = readQuery({ query: withoutInclude(exchange.query) }, InputItemsQuery);
       const stored = await find(room, exchange);
+      const query = readQuery({ query: withoutInclude(exchange.query) }, InputItemsQuery);
       return { status: 200, json: await inputPage(room, stored, query) };
     }),
   };
 }
 
 async function retrieve(room: ResponsesRoom, exchange: Exchange, sink: Sink): Promise<void> {
-  const query = readQuery({ query: withoutInclude(exchange.query) }, RetrieveQuery);
   const stored = await find(room, exchange);
+  const query = readQuery({ query: withoutInclude(exchange.query) }, RetrieveQuery);
   const headers = { ...exchange.baseHeaders };
   if (query.stream === "false") {
     const body = JSON.stringify(stored.response);
