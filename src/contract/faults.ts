@@ -201,9 +201,22 @@ export function envelopeOf(problem: Fault, requestId: string): ErrorEnvelope {
   return { error: { message, type, code, ...(param === undefined ? {} : { param }), request_id: requestId } };
 }
 
+/** Words of the messages dialect by which its clients know how to go on, by the field that is at fault. */
+const MESSAGES_DETAILS: Readonly<Record<string, { readonly error_code: string }>> = {
+  // They then send the whole conversation instead of asking for it to be held.
+  thread: { error_code: "thread_unsupported_request" },
+};
+
 /** The envelope as clients of the messages dialect look for it: the same, with that dialect's own words around it. */
-export function messagesEnvelopeOf(
-  envelope: ErrorEnvelope,
-): { type: "error" } & ErrorEnvelope & { request_id: string } {
-  return { type: "error", ...envelope, request_id: envelope.error.request_id };
+export function messagesEnvelopeOf({ error }: ErrorEnvelope): {
+  type: "error";
+  error: ErrorEnvelope["error"] & { details?: { readonly error_code: string } };
+  request_id: string;
+} {
+  const details = error.code === "unsupported_parameter" ? MESSAGES_DETAILS[error.param ?? ""] : undefined;
+  return {
+    type: "error",
+    error: details === undefined ? error : { ...error, details },
+    request_id: error.request_id,
+  };
 }

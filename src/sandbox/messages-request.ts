@@ -78,11 +78,14 @@ const message = z.discriminatedUnion("role", [
 ]);
 
 const tool = z.strictObject({
+  type: z.literal("custom").nullish(),
   name: toolName,
   description: z.string().optional(),
   input_schema: z.looseObject({ type: z.literal("object") }),
   strict: z.boolean().optional(),
   defer_loading: z.boolean().optional(),
+  eager_input_streaming: z.boolean().nullish(),
+  input_examples: z.array(z.record(z.string(), z.unknown())).optional(),
   cache_control,
 });
 

@@ -219,7 +219,6 @@ describe("what the model's dialect cannot say", () => {
       },
       "messages.2.content.0.content.1",
     ],
-    ["more tokens than the model writes", { max_tokens: 9_000_000 }, "max_tokens"],
   ])("PARAM-04 ERR-03 %s: 400 unsupported_parameter", async (_, more, param) => {
     const { status, body } = await refused(asked(more));
     expect([status, body.error.code, body.error.param]).toEqual([400, "unsupported_parameter", param]);
@@ -282,6 +281,18 @@ describe("what the model's dialect cannot say", () => {
     expect([status, body.error.code, body.error.param]).toEqual([400, "invalid_value", param]);
     expect(body.error.message).toContain(param);
   });
+});
+
+test("ERR-03 MSG-04 a thread is refused in words by which clients send the whole conversation instead", async () => {
+  for (const model of [D1.model, "anthropic/claude-sonnet-4-6", "auto"]) {
+    const { status, body } = await refused(asked({ model, thread: { type: "create" } }));
+    expect([status, body.error.code, body.error.param, body.error.details]).toEqual([
+      400,
+      "unsupported_parameter",
+      "thread",
+      { error_code: "thread_unsupported_request" },
+    ]);
+  }
 });
 
 describe("refusals that have nothing to do with the body", () => {

@@ -1,3 +1,4 @@
+import { type Fault, fault } from "../../../contract/faults.ts";
 import type { CountTokensRequest } from "../../../contract/schemas/messages.ts";
 import { isJsonObject } from "../../../kit/json.ts";
 import type { Call } from "../../canon/call.ts";
@@ -45,11 +46,12 @@ const FIELDS: Rows = {
   container: "native",
   fallbacks: onlyEmpty,
   fallback_credit_token: "native",
-  thread: "native",
+  thread: "read",
 };
 
 /** The canonical call behind a request of this dialect. */
 export function decodeMessages(request: CountTokensRequest): Call {
+  if (request["thread"] != null) throw noThreads();
   const notes = new Notes();
   notes.sort(request, FIELDS, "");
   const turns = decodeTurns(request, notes);
@@ -98,6 +100,14 @@ export function decodeMessages(request: CountTokensRequest): Call {
     native: notes.native,
     advisory: notes.advisory,
   };
+}
+
+/** A provider's thread goes by the provider's id for an answer, and the caller has the gateway's; nor could it move on. */
+function noThreads(): Fault {
+  return fault("unsupported_parameter", {
+    message: "thread: the gateway holds no conversations for providers. Send the whole conversation without it.",
+    param: "thread",
+  });
 }
 
 const PARAMETER_ORDER: readonly Parameter[] = [
