@@ -20,10 +20,6 @@ export class Jobs {
     this.#deps = deps;
   }
 
-  get running(): number {
-    return this.#running.size;
-  }
-
   find(workspaceId: string, id: string): Job | undefined {
     const job = this.#running.get(id)?.job;
     return job?.stored.workspaceId === workspaceId ? job : undefined;
