@@ -7,7 +7,7 @@ export function noHost(): Fault {
   });
 }
 
-/** What somebody meant whose client put its own path behind a base address that is too long or too short. */
+/** What somebody meant whose client put its own path behind a wrong base address. */
 const MEANT: readonly (readonly [ending: string, hint: string])[] = [
   ["/messages/count_tokens", "POST /v1/messages/count_tokens counts; most clients want the base address without /v1"],
   ["/messages", "POST /v1/messages creates a message; most clients want the base address without /v1"],

@@ -85,6 +85,8 @@ const TOOLS = [
   },
 ];
 
+const DEFERRING = ["ToolSearch", "DeferredToolPlaceholder"];
+
 /** The model's id decides what the client sends beside it: unknown ids get a system turn inside the conversation. */
 export function claudeCodeBody(model: string, messages: readonly Json[]): Json {
   return {
@@ -105,9 +107,14 @@ export function claudeCodeBody(model: string, messages: readonly Json[]): Json {
   };
 }
 
+/** As it asks again when tools that are loaded later were refused, and at once with `ENABLE_TOOL_SEARCH=false`. */
+export function claudeCodePlainBody(model: string, messages: readonly Json[]): Json {
+  return { ...claudeCodeBody(model, messages), tools: TOOLS.filter(({ name }) => !DEFERRING.includes(name)) };
+}
+
 /** Models known to think by a budget get one, just below the limit. */
 export function claudeCodeBudgetBody(model: string, messages: readonly Json[]): Json {
-  const { output_config: _none, ...rest } = claudeCodeBody(model, messages);
+  const { output_config: _none, ...rest } = claudeCodePlainBody(model, messages);
   return { ...rest, thinking: { budget_tokens: 31_999, type: "enabled", display: "omitted" } };
 }
 

@@ -139,3 +139,17 @@ export const THOUGHT = {
   content: null,
   encrypted_content: "c2VhbGVk",
 };
+
+/** A call of a grouped tool names the group beside it. */
+export const GROUPED_CALL = [
+  {
+    type: "function_call",
+    status: "completed",
+    id: "fc_two",
+    name: "close_agent",
+    namespace: "multi_agent_v1",
+    arguments: '{"target":"nobody"}',
+    call_id: "call_two",
+  },
+  { type: "function_call_output", id: "fco_two", call_id: "call_two", output: "invalid agent id nobody" },
+];
