@@ -217,3 +217,20 @@ function pausing(way: Way, closed: Promise<void>): Script {
   const cut = frames.findIndex((frame) => frame.includes("Hello")) + 1;
   return { frames: [...frames.slice(0, cut), { data: frames.slice(cut).join(""), afterMs: 0, gate: closed }] };
 }
+
+test("RESP-04 background work has the deadline of every request", async () => {
+  const scene = await openScene([WAYS.translated], { GATEWAY_REQUEST_TIMEOUT_MS: "300" });
+  try {
+    const tenant = await scene.gateway.tenant();
+    const caller = callerWith(scene.gateway, tenant.key);
+    const held = gate();
+    scene.at(WAYS.translated).next({ gate: held.closed });
+    const { id } = (await caller.post({ background: true })).body;
+    expect((await caller.once(id, "failed")).error).toMatchObject({ code: "upstream_timeout" });
+    expect(await scene.charges(tenant)).toEqual([]);
+    expect((await scene.wallet(tenant)).held).toBe("0.00");
+    held.open();
+  } finally {
+    await scene.close();
+  }
+});
