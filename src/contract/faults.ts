@@ -25,6 +25,11 @@ export const FAULTS = {
     type: "invalid_request_error",
     says: "A required field is missing, or a value is out of range or shape.",
   },
+  context_length_exceeded: {
+    status: 400,
+    type: "invalid_request_error",
+    says: "The prompt is longer than any endpoint of the model takes.",
+  },
   previous_response_not_found: {
     status: 400,
     type: "invalid_request_error",

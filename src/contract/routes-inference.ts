@@ -15,6 +15,7 @@ const POLICY_FAULTS: readonly FaultCode[] = [
 /** What a call of a chat model can answer, in whatever dialect it is asked. */
 export const CHAT_FAULTS: readonly FaultCode[] = [
   "unsupported_parameter",
+  "context_length_exceeded",
   "model_not_found",
   "router_not_found",
   "model_not_permitted",

@@ -175,6 +175,7 @@ function refusalFor(request: PlanRequest, sieve: Sieve) {
   const name = request.asked === "auto" ? "any model" : request.asked;
   if (exclusions.length > 0) return policyRefusal(name, exclusions);
   const [short] = shortcomings;
+  if (short?.contextTokens !== undefined) return tooLong(request, name, shortcomings);
   if (short !== undefined) {
     const message = `${name}: ${short.param} cannot be honoured, because every endpoint ${short.reason}. Leave it out or choose another model.`;
     return fault("unsupported_parameter", { message, param: short.param });
@@ -185,6 +186,15 @@ function refusalFor(request: PlanRequest, sieve: Sieve) {
       ? "No model can be called: no connected provider serves one on this surface."
       : `The model ${request.asked} is in the catalogue but cannot be called here: ${why === "" ? "no provider serves it" : why}.`;
   return fault("model_not_found", { message, param: "model" });
+}
+
+/** Agents look for these words, and for the two numbers, to shorten their conversation and go on. */
+function tooLong({ surface, demand }: PlanRequest, name: string, shortcomings: readonly Shortcoming[]) {
+  const most = Math.max(...shortcomings.map(({ contextTokens }) => contextTokens ?? 0));
+  return fault("context_length_exceeded", {
+    message: `Prompt is too long: ${demand.inputTokens} tokens > ${most} maximum, by the gateway's estimate for ${name}. Shorten it, or choose a model that takes more.`,
+    param: surface === "responses" ? "input" : "messages",
+  });
 }
 
 const EXCLUSIONS_SHOWN = 8;
