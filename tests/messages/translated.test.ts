@@ -227,6 +227,16 @@ describe("what the provider is asked", () => {
     expect(JSON.stringify(body).split(PNG)).toHaveLength(3);
   });
 
+  test("MSG-02 numbers in the arguments of earlier calls go on as they were written", async () => {
+    const input = '{"id":12345678901234567890,"x":1.0,"y":1e3,"z":2}';
+    const messages = `[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"weather","input":${input}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"}]}]`;
+    scene.at("deepinfra").next(COLUMNS.D1.whole({ text: "Hello" }));
+    const answer = await post(`{"model":"${COLUMNS.D1.model}","max_tokens":5,"messages":${messages}}`);
+    expect(answer.status, answer.text).toBe(200);
+    const body: Json = scene.at("deepinfra").requests.at(-1)?.json;
+    expect(body.messages[1].tool_calls[0].function.arguments).toBe(input);
+  });
+
   test("MSG-02 no parallel calls is said where there is a word for it", async () => {
     const more = { tools: [WEATHER], tool_choice: { type: "auto", disable_parallel_tool_use: true } };
     expect(await sent("D1", more)).toMatchObject({ parallel_tool_calls: false, tool_choice: "auto" });

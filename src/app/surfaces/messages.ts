@@ -2,6 +2,7 @@ import type { z } from "zod";
 import { type CountTokensRequest, MessagesRequest } from "../../contract/schemas/messages.ts";
 import type { InboundMessages } from "../../io/upstream/lane.ts";
 import type { ParsedBody } from "../../kit/json.ts";
+import { withExactInputs } from "../../language/dialects/messages/exact-inputs.ts";
 import { decodeMessages } from "../../language/dialects/messages/inbound.ts";
 import { inCallersWords } from "../../language/dialects/messages/param-names.ts";
 import { decodeWith, parseJson } from "../body.ts";
@@ -38,7 +39,7 @@ export function decodeInbound(
 function inboundOf(body: ParsedBody, request: CountTokensRequest, { headers }: Exchange): InboundMessages {
   return {
     dialect: "messages",
-    call: decodeMessages(request),
+    call: decodeMessages(withExactInputs(request, body.text)),
     body,
     version: oneLine(headers["anthropic-version"]),
     beta: oneLine(headers["anthropic-beta"]),
