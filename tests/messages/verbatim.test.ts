@@ -50,6 +50,42 @@ describe("the request", () => {
     );
   });
 
+  test("MSG-01 thoughts that the gateway wrote for another model stay behind; the provider's own go back untouched", async () => {
+    scene.at("anthropic").next({ json: messageJson([{ type: "text", text: "Hi" }]) });
+    const own = { type: "thinking", thinking: "mine", signature: "c2lnbmVk" };
+    const kept = [
+      { role: "user", content: "a" },
+      { role: "assistant", content: [own, { type: "text", text: "b" }] },
+    ];
+    const foreign = [
+      { type: "thinking", thinking: "unsigned", signature: "" },
+      { type: "thinking", thinking: "", signature: "svc:call:google:abc" },
+      { type: "redacted_thinking", data: "svc:block:openai:def" },
+    ];
+    const call = { type: "tool_use", id: "toolu_1", name: "f", input: {} };
+    const result = [{ type: "tool_result", tool_use_id: "toolu_1", content: "r" }];
+    const messages = [
+      ...kept,
+      { role: "user", content: "c" },
+      { role: "assistant", content: [...foreign, call] },
+      { role: "user", content: result },
+      { role: "assistant", content: [foreign[0]] },
+      { role: "user", content: "d" },
+    ];
+    expect((await ask({ model: MODEL, max_tokens: 5, messages })).status).toBe(200);
+    expect(JSON.parse(String(received()?.raw))).toEqual({
+      model: UPSTREAM_MODEL,
+      max_tokens: 5,
+      messages: [
+        ...kept,
+        { role: "user", content: "c" },
+        { role: "assistant", content: [call] },
+        { role: "user", content: result },
+        { role: "user", content: "d" },
+      ],
+    });
+  });
+
   test("MSG-01 a null stays as it was sent; the gateway's own fields are taken out", async () => {
     scene.at("anthropic").next({ json: messageJson([{ type: "text", text: "Hi" }]) });
     const text = `{"session_id":"s","model":"${MODEL}","max_tokens":5,"temperature":null,"cost_tier":"low","messages":[{"role":"user","content":"x"}],"remaining_turns":3}`;

@@ -7,6 +7,7 @@ import { ConverseFrames } from "../../language/dialects/converse/frames.ts";
 import { messagesClient } from "../../language/dialects/messages/answer-writer.ts";
 import { messagesDialect } from "../../language/dialects/messages/dialect.ts";
 import { DirectMessages, decodeDirect } from "../../language/dialects/messages/direct.ts";
+import { withoutForeignThoughts } from "../../language/dialects/messages/foreign-thoughts.ts";
 import { GATEWAY_FIELDS } from "../../language/dialects/messages/inbound.ts";
 import { InvokedMessages } from "../../language/dialects/messages/invoke.ts";
 import {
@@ -102,8 +103,13 @@ const RAW_PREDICT_PATCHES: readonly MemberPatch[] = [
   { key: "anthropic_version", json: JSON.stringify(RAW_PREDICT_VERSION) },
 ];
 
-export function patched({ body }: InboundMessages, patches: readonly MemberPatch[]): string {
-  return patchMembers(body, [...patches, ...GATEWAY_FIELDS.map((key) => ({ key, json: null }))]);
+export function patched({ body, call }: InboundMessages, patches: readonly MemberPatch[]): string {
+  const messages = withoutForeignThoughts(call, body.value["messages"]);
+  return patchMembers(body, [
+    ...patches,
+    ...(messages === undefined ? [] : [{ key: "messages", json: messages }]),
+    ...GATEWAY_FIELDS.map((key) => ({ key, json: null })),
+  ]);
 }
 
 /** The body as InvokeModel takes it: what else stands in the path and in headers stands in it. */

@@ -25,6 +25,11 @@ export function readSeal(text: string): PlacedSeal {
   };
 }
 
+/** Written by the gateway for another family: the dialect's own providers cannot read it. */
+export function isForeignSeal(text: unknown): boolean {
+  return typeof text === "string" && PREFIX.test(text);
+}
+
 function familyOf(word: string | undefined): SealFamily {
   return word === "google" || word === "openai" ? word : "anthropic";
 }
