@@ -1,4 +1,4 @@
-import { Agent, OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, tool } from "@openai/agents";
+import { Agent, OpenAIChatCompletionsModel, OpenAIProvider, OpenAIResponsesModel, Runner, tool } from "@openai/agents";
 import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -74,3 +74,13 @@ test("RESP-02 an agent goes on from the response before", async () => {
   const used = (result: typeof first) => result.state.usage.inputTokens;
   expect(used(second)).toBeGreaterThan(used(first));
 });
+
+test.each([true, false])(
+  "RESP-02 CHAT-01 ids with a creator in front are sent whole, responses %s",
+  async (useResponses) => {
+    const modelProvider = new OpenAIProvider({ openAIClient: client, useResponses });
+    const own = new Runner({ modelProvider, tracingDisabled: true });
+    const result = await own.run(new Agent({ name: "Echo", model: "sandbox/chat-mini" }), "hello");
+    expect(result.finalOutput).toMatch(/You said: hello$/);
+  },
+);
