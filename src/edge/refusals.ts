@@ -1,4 +1,5 @@
 import { type Fault, fault } from "../contract/faults.ts";
+import type { Route } from "../contract/route.ts";
 
 export function noHost(): Fault {
   return fault("invalid_request", {
@@ -6,6 +7,8 @@ export function noHost(): Fault {
     headers: { connection: "close" },
   });
 }
+
+const OF_MESSAGES = /\/messages(?:\/|$)/;
 
 /** What somebody meant whose client put its own path behind a wrong base address. */
 const MEANT: readonly (readonly [ending: string, hint: string])[] = [
@@ -17,10 +20,16 @@ const MEANT: readonly (readonly [ending: string, hint: string])[] = [
 
 export function unknownPath(method: string, path: string): Fault {
   const meant = method === "POST" ? MEANT.find(([ending]) => path.endsWith(ending))?.[1] : undefined;
-  const usual =
-    method === "POST" ? "POST /v1/chat/completions creates a chat completion" : "GET /docs lists every endpoint";
-  const hint = meant ?? usual;
+  const create = OF_MESSAGES.test(path)
+    ? "POST /v1/messages creates a message"
+    : "POST /v1/chat/completions creates a chat completion";
+  const hint = meant ?? (method === "POST" ? create : "GET /docs lists every endpoint");
   return fault("not_found", { message: `There is nothing at ${method} ${path.slice(0, 200)}. ${hint}.` });
+}
+
+/** The shape of refusals where no route answers: who knocks there has a client of that dialect. */
+export function errorsAt(path: string): Route["errors"] {
+  return OF_MESSAGES.test(path) ? "messages" : undefined;
 }
 
 export function wrongMethod(method: string, allow: readonly string[]): Fault {

@@ -361,8 +361,39 @@ describe("refusals that have nothing to do with the body", () => {
   });
 
   test("ERR-03 GEN-04 a wrong method: 405", async () => {
-    const answer = await scene.gateway.call(tenant.key, "/v1/messages");
-    expect([answer.status, answer.headers.get("allow")]).toEqual([405, "POST"]);
+    for (const path of ["/v1/messages", "/v1/messages/count_tokens", "/messages"]) {
+      const answer = await scene.gateway.call(tenant.key, path);
+      expectShape(answer);
+      expect([answer.status, answer.headers.get("allow")]).toEqual([405, "POST"]);
+    }
+  });
+
+  test("ERR-03 GEN-04 a path behind messages that nothing answers: 404", async () => {
+    for (const path of ["/v1/messages/batches", "/v1/messages/batches/b_1/results", "/api/v1/messages"]) {
+      const answer = await scene.gateway.call(tenant.key, path, { body: {} });
+      expectShape(answer);
+      expect([answer.status, answer.body.error.type]).toEqual([404, "not_found_error"]);
+      expect(answer.body.error.message).toContain("POST /v1/messages creates a message");
+    }
+  });
+
+  test("ERR-03 GEN-05 a body over the cap: 413; one that is no JSON by its type: 415", async () => {
+    const post = (headers: Record<string, string>, body: string) =>
+      fetch(`${scene.gateway.url}/v1/messages`, {
+        method: "POST",
+        headers: { "x-api-key": tenant.key, ...headers },
+        body,
+      });
+    const large = await post({ "content-type": "application/json" }, " ".repeat(33 * 1024 * 1024));
+    const plain = await post({ "content-type": "text/plain" }, "{}");
+    for (const [answer, status] of [
+      [large, 413],
+      [plain, 415],
+    ] as const) {
+      const text = await answer.text();
+      expect(answer.status, text).toBe(status);
+      expectShape({ status, headers: answer.headers, body: JSON.parse(text), text });
+    }
   });
 
   test("ERR-03 ERR-06 ERR-07 a provider's refusal and a provider's failure keep the shape", async () => {
