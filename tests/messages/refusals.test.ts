@@ -347,6 +347,16 @@ describe("refusals that have nothing to do with the body", () => {
     ]);
   });
 
+  test("BILL-03 a max_tokens beyond what the model can write reserves what it can write", async () => {
+    // Ten million tokens would be dollars; the most that any of its endpoints writes is a fifth of a euro.
+    const poor = await scene.gateway.tenant({ credit: "0.50" });
+    scene.at("deepinfra").next(D1.whole({ text: "Hello" }));
+    const { status, text } = await scene.gateway.call(poor.key, "/v1/messages", {
+      body: asked({ max_tokens: 10_000_000 }),
+    });
+    expect(status, text).toBe(200);
+  });
+
   test("ERR-03 RATE-02 over the limit: 429 with Retry-After", async () => {
     const slow = await scene.gateway.tenant({ key: { rpm: 1 } });
     scene.at("deepinfra").next(D1.whole({ text: "Hello" }));

@@ -25,10 +25,15 @@ export function admit(gateway: Gateway, trail: Trail, plan: Plan, inputTokens: n
   const { workspace, key, member } = trail.principal;
   const { currencies } = gateway.snapshot();
   const input = Math.ceil(inputTokens * (1 + MARGIN_SHARE)) + MARGIN_TOKENS;
-  const output = call.maxOutputTokens ?? gateway.limits.holdOutputTokens;
+  const { maxOutputTokens: asked } = call;
   let nanos = 0n;
   // Only what may really be tried: `auto` can have a long tail of dear models that nobody will be sent to.
-  for (const { price } of plan.attempts.slice(0, gateway.limits.attemptsMax)) {
+  for (const { price, endpoint, model } of plan.attempts.slice(0, gateway.limits.attemptsMax)) {
+    // A limit beyond what the model can write reserves nothing: it is asked for what it can.
+    const output =
+      asked === undefined
+        ? gateway.limits.holdOutputTokens
+        : Math.min(asked, endpoint.limits.maxOutputTokens ?? model.maxOutputTokens ?? asked);
     const cacheTtl = price.cacheWrite1hPer1mTokens && keepsAnHour(call) ? "1h" : "5m";
     const needed = holdFor(input, output, price, currencies, workspace.currency, { cacheTtl });
     if (needed > nanos) nanos = needed;
