@@ -23,7 +23,9 @@ export function addHeaders(
   if (lane !== undefined) headers["x-svc-upstream-surface"] = lane.surface;
   headers["x-svc-route-reason"] = routeReason(trail, plan);
   if (plan.router !== null) headers["x-svc-router"] = plan.router;
-  if (call.reasoning !== undefined) {
+  if (call.reasoning !== undefined && lane?.effort === "untold") {
+    headers["x-svc-reasoning-chosen-by"] = "provider_default";
+  } else if (call.reasoning !== undefined) {
     headers["x-svc-reasoning-effort"] = lane?.effort ?? call.reasoning.effort;
     headers["x-svc-reasoning-chosen-by"] = "caller";
   }

@@ -21,7 +21,7 @@ import { directChat, outputLimitOf } from "./direct-chat.ts";
 import { directMessages, messagesDoor } from "./direct-messages.ts";
 import { directResponses } from "./direct-responses.ts";
 import type { Inbound, Lane, Target } from "./lane.ts";
-import { leavingOut } from "./leaving-out.ts";
+import { leavingOut, roomFor } from "./leaving-out.ts";
 
 /** Dialects that providers are spoken to in. */
 const UPSTREAM: Readonly<Record<DialectId, UpstreamDialect>> = {
@@ -102,7 +102,7 @@ export function laneFor(inbound: Inbound, target: Target): Lane {
   const dialect = translationFor(target.endpoint);
   if (dialect === undefined)
     throw new Error(`${target.endpoint.id} speaks no dialect that ${inbound.dialect} can reach`);
-  return translatedLane(inbound.call, dialect, clientFor(inbound), target);
+  return translatedLane(inbound, dialect, target);
 }
 
 function factsOf(endpoint: Endpoint, model: Model): ModelFacts {
@@ -124,14 +124,17 @@ function reasoningOf({ features, thinking }: Endpoint): "never" | "untold" | nul
   return features.reasoningControl === false || thinking === "fixed" ? "untold" : null;
 }
 
-function translatedLane(
-  asked: Call,
-  dialect: UpstreamDialect,
-  client: ClientDialect,
-  { endpoint, model, head }: Target,
-): Lane {
+/** A wish that was left out: how hard to think is then the provider's own choice. */
+function toldEffort(asked: Call, told: Call): "untold" | undefined {
+  return asked.reasoning !== undefined && told.reasoning === undefined ? "untold" : undefined;
+}
+
+function translatedLane(inbound: Inbound, dialect: UpstreamDialect, { endpoint, model, head }: Target): Lane {
   const facts = factsOf(endpoint, model);
-  const { call, dropped } = leavingOut(asked, dialect, facts);
+  const client = clientFor(inbound);
+  // One dialect demands a limit of everyone, so its clients send one that no prompt leaves room for.
+  const most = inbound.dialect === "messages" ? roomFor(endpoint, model, head.inputTokens) : facts.maxOutputTokens;
+  const { call, dropped } = leavingOut(inbound.call, dialect, facts, most);
   return {
     surface: dialect.surface,
     path: dialect.path(call, facts),
@@ -139,7 +142,7 @@ function translatedLane(
     headers: dialect.headers,
     streamType: dialect.framing === "sse" ? "text/event-stream" : "application/vnd.amazon.eventstream",
     keepAlive: client.keepAlive,
-    effort: dialect.effort?.(call, facts),
+    effort: toldEffort(inbound.call, call) ?? dialect.effort?.(call, facts),
     dropped,
     encode: () => dialect.encode(call, facts),
     decodeWhole(bytes) {

@@ -22,6 +22,8 @@ class MessageList {
   readonly #messages: JsonObject[] = [];
   /** Pictures out of tool results, which are text only here: the next message of the user shows them. */
   #pictures: JsonObject[] = [];
+  /** Where the results of the last calls go: right behind them, whatever was said before they came. */
+  #resultsAt: number | undefined;
 
   constructor(quirks: readonly string[]) {
     this.#quirks = quirks;
@@ -77,6 +79,7 @@ class MessageList {
       ...(this.#quirks.includes(REASONING_IN_HISTORY) ? { reasoning_content: thoughts(parts) } : {}),
       ...(calls.length === 0 ? {} : { tool_calls: calls }),
     });
+    this.#resultsAt = this.#messages.length;
   }
 
   #call({ id, name, argumentsText, signature }: ToolCallPart): JsonObject {
@@ -100,11 +103,14 @@ class MessageList {
       part.is === "image" ? [mediaPart(part, `${param}.content.${at}`)] : [],
     );
     const text = content.map((part) => (part.is === "text" ? part.text : "")).join("");
-    this.#messages.push({
+    const message = {
       role: "tool",
       tool_call_id: id,
       content: resultText(text, pictures.length, failed ? "failed" : "done"),
-    });
+    };
+    this.#resultsAt ??= this.#messages.length;
+    this.#messages.splice(this.#resultsAt, 0, message);
+    this.#resultsAt += 1;
     if (pictures.length > 0)
       this.#pictures.push({ type: "text", text: `From the result of tool call ${id}:` }, ...pictures);
   }

@@ -187,7 +187,6 @@ function refuseBrokenPairs(turns: readonly Turn[]): void {
       const param = `messages.${turnIndex}.tool_call_id`;
       throw fault("invalid_value", { message: `${param} names no call of the assistant's message before it.`, param });
     }
-    if (role === "user") refuseUnanswered(open);
   }
   refuseUnanswered(open);
 }
