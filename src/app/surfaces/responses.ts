@@ -1,9 +1,10 @@
+import { inCallersWords } from "../../language/dialects/responses/param-names.ts";
 import type { Exchange, Handler, Sink } from "../exchange.ts";
 import { streamed } from "../exchange.ts";
 import { type Decoded, run } from "../pipeline/run.ts";
 import { followJob } from "../responses/follow.ts";
 import { Job } from "../responses/job.ts";
-import { type Asked, askedOf, queuedResponse, type ResponsesRoom, requestOf, rowOf } from "../responses/room.ts";
+import { type Asked, askedOf, callerOf, queuedResponse, type ResponsesRoom, requestOf, rowOf } from "../responses/room.ts";
 
 /** POST /responses. */
 export function responsesHandlers(room: ResponsesRoom): Record<string, Handler> {
@@ -18,10 +19,11 @@ async function createResponse(room: ResponsesRoom, exchange: Exchange, sink: Sin
   try {
     await run(room.gateway, "responses", exchange, sink, async (bytes) => {
       const asked = await askedOf(room, exchange, bytes);
-      if (asked.background === "none") return asked.store ? keeping(room, exchange, asked) : { inbound: asked.inbound };
+      const decoded = decodedOf(asked);
+      if (asked.background === "none") return asked.store ? { ...decoded, ...keeping(room, exchange, asked) } : decoded;
       const job = new Job(queuedResponse(room, exchange, asked));
       return {
-        inbound: asked.inbound,
+        ...decoded,
         sink: job.sink,
         async admitted() {
           await room.jobs.open(job, requestOf(exchange, bytes));
@@ -40,11 +42,16 @@ async function createResponse(room: ResponsesRoom, exchange: Exchange, sink: Sin
   }
 }
 
+function decodedOf({ inbound, request }: Asked): Decoded {
+  return { inbound, inCallersWords: (problem) => inCallersWords(problem, request, inbound.call) };
+}
+
 /** An answer that could not be stored is an answer all the same. */
-function keeping(room: ResponsesRoom, exchange: Exchange, asked: Asked): Decoded {
+function keeping(room: ResponsesRoom, exchange: Exchange, asked: Asked): Pick<Decoded, "keep"> {
   return {
-    inbound: asked.inbound,
     async keep(final) {
+      // The policy may have changed since it was asked for.
+      if (!room.mayKeep(callerOf(exchange).workspace.id)) return;
       try {
         await room.store.add(rowOf(room, exchange, asked, final));
       } catch (error) {

@@ -29,21 +29,24 @@ export function needsOf(call: Call): NeedSource[] {
     needs.push({ need: "reasoning_off", param: call.parameterNames?.reasoning_effort ?? "reasoning_effort" });
   if (call.responseFormat.is === "json_schema") needs.push({ need: "json_schema", param: format });
   for (let turn = 0; turn < call.turns.length; turn += 1) {
-    const { parts = [], path = `messages.${turn}` } = call.turns[turn] ?? {};
-    for (let at = 0; at < parts.length; at += 1) addMediaNeeds(needs, parts[at], `${path}.content`, at);
+    const { parts = [], partPaths } = call.turns[turn] ?? {};
+    for (let at = 0; at < parts.length; at += 1) {
+      const own = `messages.${turn}.content.${at}`;
+      const inside = parts[at]?.is === "tool_result" ? `${own}.content` : own;
+      addMediaNeeds(needs, parts[at], partPaths?.[at] ?? inside);
+    }
   }
   return needs;
 }
 
 /** Pictures inside the result of a tool are pictures, too. */
-function addMediaNeeds(needs: NeedSource[], part: Part | undefined, path: string, at: number): void {
+function addMediaNeeds(needs: NeedSource[], part: Part | undefined, param: string): void {
   if (part?.is === "tool_result") {
-    for (const [index, inner] of part.content.entries()) addMediaNeeds(needs, inner, `${path}.${at}.content`, index);
+    for (const [index, inner] of part.content.entries()) addMediaNeeds(needs, inner, `${param}.${index}`);
     return;
   }
   const need = part === undefined ? undefined : MEDIA_NEEDS[part.is];
   if (part === undefined || need === undefined) return;
-  const param = `${path}.${at}`;
   needs.push({ need, param });
   if ("source" in part && part.source.is === "url") needs.push({ need: "remote_url", param });
   if ("source" in part && part.source.is === "uploaded") needs.push({ need: "uploaded_file", param });

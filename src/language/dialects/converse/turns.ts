@@ -193,5 +193,5 @@ function refuseBrokenPairs(turns: readonly Turn[]): void {
 
 function refuseUnanswered(open: ReadonlyMap<string, string>): void {
   for (const param of open.values())
-    throw fault("invalid_value", { message: `${param} has no tool message that answers it.`, param });
+    throw fault("invalid_value", { message: `${param} has no result that answers it.`, param });
 }

@@ -1,24 +1,13 @@
-import { type Fault, fault } from "../../../contract/faults.ts";
+import type { Fault } from "../../../contract/faults.ts";
 import { type CountTokensRequest, type InputMessage, isKnownBlock } from "../../../contract/schemas/messages.ts";
 import type { Call } from "../../canon/call.ts";
+import { renamed } from "../renamed.ts";
 import { decodeMessage } from "./inbound-blocks.ts";
 import { Notes } from "./inbound-notes.ts";
 
 /** A refusal that names a field of the canonical call, with the name that the field has in the request. */
 export function inCallersWords(problem: Fault, request: CountTokensRequest, call: Call): Fault {
-  const { code, message, param, status, headers, detail } = problem;
-  if (param === undefined || (code !== "invalid_value" && code !== "unsupported_parameter")) return problem;
-  // These were named while the request was read.
-  if (call.native?.includes(param)) return problem;
-  const name = callersName(param, request, call);
-  if (name === param) return problem;
-  return fault(code, {
-    message: message.replaceAll(new RegExp(`(?<![\\w.])${param.replaceAll(".", "\\.")}(?!\\.?\\w)`, "g"), name),
-    param: name,
-    status,
-    ...(headers === undefined ? {} : { headers }),
-    ...(detail === undefined ? {} : { detail }),
-  });
+  return renamed(problem, call, (param) => callersName(param, request, call));
 }
 
 const TURN = /^messages\.(\d+)(?:\.(.+))?$/;
@@ -26,8 +15,6 @@ const TOOL = /^tools\.(\d+)\.function\.(name|parameters|description)$/;
 const TOOL_FIELDS: Readonly<Record<string, string>> = { parameters: "input_schema" };
 
 function callersName(param: string, request: CountTokensRequest, call: Call): string {
-  const renamed = Object.entries(call.parameterNames ?? {}).find(([row]) => row === param)?.[1];
-  if (renamed !== undefined) return renamed;
   const tool = TOOL.exec(param);
   if (tool !== null) return `tools.${tool[1]}.${TOOL_FIELDS[tool[2] ?? ""] ?? tool[2]}`;
   const turn = TURN.exec(param);

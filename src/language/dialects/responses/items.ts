@@ -34,7 +34,7 @@ type MessageItem = Extract<KnownItem, { role: string }>;
 
 /** What one model said between two words of others is one turn, however many items it has. */
 class ItemReader {
-  readonly turns: { role: Turn["role"]; parts: Part[]; path?: string }[] = [];
+  readonly turns: { role: Turn["role"]; parts: Part[]; partPaths: string[] }[] = [];
   readonly native: string[] = [];
   /** Stands before the call it belongs to. */
   #callSeal: ReasoningSeal | undefined;
@@ -49,14 +49,14 @@ class ItemReader {
     switch (item.type) {
       case "function_call":
       case "custom_tool_call":
-        this.#said([{ is: "tool_call", id: item.call_id, ...calledBy(item), ...this.#takeSeal() }]);
+        this.#said([{ is: "tool_call", id: item.call_id, ...calledBy(item), ...this.#takeSeal() }], [path]);
         return;
       case "function_call_output":
       case "custom_tool_call_output":
-        this.turns.push({ role: "tool", parts: [this.#result(item, path)] });
+        this.turns.push({ role: "tool", parts: [this.#result(item, path)], partPaths: [inside(path, "output")] });
         return;
       case "reasoning":
-        this.#readReasoning(item);
+        this.#readReasoning(item, path);
         return;
       case "item_reference":
         throw invalid(path, "it refers to an item that is not stored here; send the item, or previous_response_id");
@@ -73,57 +73,78 @@ class ItemReader {
     return signature === undefined ? {} : { signature };
   }
 
-  #said(parts: readonly Part[]): void {
+  #said(parts: readonly Part[], partPaths: readonly string[]): void {
     if (parts.length === 0) return;
     const last = this.turns.at(-1);
-    if (last?.role === "assistant") last.parts.push(...parts);
-    else this.turns.push({ role: "assistant", parts: [...parts] });
+    if (last?.role === "assistant") {
+      last.parts.push(...parts);
+      last.partPaths.push(...partPaths);
+    } else this.turns.push({ role: "assistant", parts: [...parts], partPaths: [...partPaths] });
   }
 
-  #readReasoning({ summary, content, encrypted_content }: Extract<KnownItem, { type: "reasoning" }>): void {
+  #readReasoning(item: Extract<KnownItem, { type: "reasoning" }>, path: string): void {
+    const { summary, content, encrypted_content } = item;
     const readable = summary?.length ? summary : (content ?? []);
     const sealed = readSealed(readable.map(({ text }) => text ?? "").join("\n\n"), encrypted_content);
-    if (sealed.is === "detail") this.#said([{ is: "reasoning", detail: sealed.detail }]);
+    if (sealed.is === "detail") this.#said([{ is: "reasoning", detail: sealed.detail }], [path]);
     else if (sealed.is === "call_seal") this.#callSeal = sealed.seal;
   }
 
   #readMessage({ role, content }: MessageItem, path: string): void {
-    const parts = this.#parts(content, `${path}.content`);
+    const read = this.#parts(content, inside(path, "content"));
+    const partPaths = read.map((one) => one.path);
+    const parts = read.map((one) => one.part);
     if (role === "assistant") {
-      this.#said(parts);
+      // What a model says is words; whatever else stands there only the dialect itself can say.
+      const words = read.filter(({ part }) => part.is === "text" || part.is === "refusal");
+      this.native.push(...read.filter((one) => !words.includes(one)).map((one) => one.path));
+      this.#said(
+        words.map((one) => one.part),
+        words.map((one) => one.path),
+      );
       return;
     }
     if (role !== "user" && parts.some(({ is }) => is !== "text"))
-      throw invalid(`${path}.content`, `a ${role} message takes text only`);
-    if (parts.length > 0) this.turns.push({ role, parts, path });
+      throw invalid(inside(path, "content"), `a ${role} message takes text only`);
+    if (parts.length > 0) this.turns.push({ role, parts, partPaths });
   }
 
   #result({ call_id, output }: OutputItem, path: string): ToolResultPart {
     const content: ToolResultPart["content"][number][] = [];
-    for (const [at, part] of this.#parts(output, `${path}.output`).entries()) {
+    for (const { part, path: place } of this.#parts(output, inside(path, "output"))) {
       if (part.is === "text" || part.is === "image") content.push(part);
-      else this.native.push(`${path}.output.${at}`);
+      else this.native.push(place);
     }
     return { is: "tool_result", callId: call_id, content, failed: false };
   }
 
-  #parts(content: string | readonly ContentPart[], path: string): Part[] {
-    if (typeof content === "string") return content === "" ? [] : [{ is: "text", text: content }];
-    const parts: Part[] = [];
+  #parts(content: string | readonly ContentPart[], path: string): Placed[] {
+    if (typeof content === "string") return content === "" ? [] : [{ part: { is: "text", text: content }, path }];
+    const parts: Placed[] = [];
     for (const [at, raw] of content.entries()) {
+      const place = inside(path, at);
       const known = KnownPart.safeParse(raw);
-      if (known.success) parts.push(decodePart(known.data, `${path}.${at}`));
-      else this.native.push(`${path}.${at}`);
+      if (known.success) parts.push({ part: decodePart(known.data, place), path: place });
+      else this.native.push(place);
     }
     return parts;
   }
+}
+
+type Placed = { readonly part: Part; readonly path: string };
+
+/** What came before has one name, whatever it is in it. */
+export const HISTORY = "previous_response_id";
+
+function inside(path: string, ...rest: readonly (string | number)[]): string {
+  return path === HISTORY ? path : [path, ...rest].join(".");
 }
 
 function parseItem(raw: JsonObject, path: string): KnownItem {
   const parsed = KnownItem.safeParse(raw);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  throw invalid([path, ...(issue?.path ?? [])].map(String).join("."), "it is not an item of this dialect");
+  throw invalid(inside(path, ...(issue?.path ?? []).map(String)), "it is not an item of this dialect");
 }
 
 function calledBy(item: CallItem): { name: string; argumentsText: string } {

@@ -3,7 +3,7 @@ import type { ResponsesRequest } from "../../../contract/schemas/responses.ts";
 import type { JsonObject } from "../../../kit/json.ts";
 import type { Call, ResponseFormat } from "../../canon/call.ts";
 import type { Turn } from "../../canon/parts.ts";
-import { decodeItems, inputItems, invalid } from "./items.ts";
+import { decodeItems, HISTORY, inputItems, invalid } from "./items.ts";
 import { decodeSettings, PARAMETER_NAMES } from "./settings.ts";
 import { decodeTools } from "./tools.ts";
 
@@ -11,7 +11,7 @@ import { decodeTools } from "./tools.ts";
 export function decodeCall(request: ResponsesRequest, items: readonly JsonObject[]): Call {
   refuseConversation(request);
   const earlier = items.length - inputItems(request).length;
-  const said = decodeItems(items, (index) => (index < earlier ? "previous_response_id" : `input.${index - earlier}`));
+  const said = decodeItems(items, (index) => (index < earlier ? HISTORY : `input.${index - earlier}`));
   if (items.length === 0 && !request.prompt) throw invalid("input", "it is required, and must have at least one item");
   const { tools, choice, native: nativeTools, advisory: leftOutTools } = decodeTools(request);
   const settings = decodeSettings(request);

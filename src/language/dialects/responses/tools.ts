@@ -40,6 +40,16 @@ export function decodeTools({ tools, tool_choice }: ResponsesRequest): Tools {
   return { ...chosen, native, advisory };
 }
 
+/** Where the tools of the call stand in the request. */
+export function toolPaths(request: ResponsesRequest): string[] {
+  const { tools } = decodeTools(request);
+  const offered = flattened(request.tools ?? []).filter(({ tool }) => isFunction(tool) || isCustom(tool));
+  return tools.map(({ name }) => {
+    const one = offered.find(({ tool, namespace }) => flatName(namespace, String(tool["name"])) === name);
+    return one?.path ?? "tools";
+  });
+}
+
 type Placed = { readonly tool: ResponseTool; readonly namespace: string | undefined; readonly path: string };
 
 function flattened(tools: readonly ResponseTool[]): Placed[] {
