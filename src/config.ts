@@ -3,6 +3,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { isCidr } from "./kit/cidr.ts";
+import { parseDurationMs } from "./kit/time.ts";
 
 export const PROJECT_ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 
@@ -19,6 +20,10 @@ const integer = (min: number, max: number) =>
     .regex(/^\d+$/, `write a whole number from ${min} to ${max}`)
     .transform(Number)
     .refine((value) => value >= min && value <= max, `write a whole number from ${min} to ${max}`);
+
+const duration = z
+  .string()
+  .refine((text) => (parseDurationMs(text) ?? 0) > 0, "write a duration such as 90s, 5m, 12h or 7d");
 
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] as const;
 
@@ -157,6 +162,17 @@ export const SETTINGS = {
     integer(0, 60_000),
     20,
     "Group fdatasync of the journal: every N milliseconds; 0 syncs every write.",
+  ),
+  GATEWAY_RESPONSES_RETENTION: setting(duration, "30d", "How long a stored response is kept."),
+  GATEWAY_BACKGROUND_MAX: setting(
+    integer(0, 1_000_000),
+    200,
+    "Background responses that are made at the same time, in all.",
+  ),
+  GATEWAY_BACKGROUND_WORKSPACE_MAX: setting(
+    integer(0, 1_000_000),
+    50,
+    "Background responses that are made at the same time for one workspace.",
   ),
   GATEWAY_DRAIN_TIMEOUT_MS: setting(
     integer(0, 3_600_000),

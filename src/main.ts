@@ -1,19 +1,29 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { Handler } from "./app/exchange.ts";
-import type { Check, TenancyDeps } from "./app/manage/deps.ts";
+import type { Check, Readers, TenancyDeps } from "./app/manage/deps.ts";
 import { firstStart } from "./app/manage/first-start.ts";
 import { manageHandlers } from "./app/manage/handlers.ts";
 import type { Gateway } from "./app/pipeline/world.ts";
+import type { ResponsesDeps } from "./app/responses/deps.ts";
+import { openResponses } from "./app/responses/open.ts";
+import { overseenResponses } from "./app/responses/removal.ts";
+import { resumeJobs } from "./app/responses/resume.ts";
+import type { ResponsesRoom } from "./app/responses/room.ts";
 import { catalogueHandlers } from "./app/surfaces/catalogue.ts";
 import { chatHandlers, decodeChat } from "./app/surfaces/chat.ts";
+import { countHandlers } from "./app/surfaces/count-tokens.ts";
 import { documentHandlers } from "./app/surfaces/documents.ts";
+import { decodeMessage, messagesHandlers } from "./app/surfaces/messages.ts";
 import { modelHandlers } from "./app/surfaces/models.ts";
 import { operationsHandlers } from "./app/surfaces/operations.ts";
+import { decodeResponse, responsesHandlers } from "./app/surfaces/responses.ts";
+import { storedResponseHandlers } from "./app/surfaces/stored-responses.ts";
 import { validateHandler } from "./app/surfaces/validate.ts";
 import { type Config, ConfigError, PROJECT_ROOT, readConfig } from "./config.ts";
 import { apiDocumentText, llmsText, manageDocumentText } from "./contract/documents.ts";
 import { ROUTES } from "./contract/routes.ts";
+import type { SharedState } from "./domain/admission/admission.ts";
 import { EndpointPlaces } from "./domain/admission/endpoint-places.ts";
 import { AdmissionQueue } from "./domain/admission/queue.ts";
 import { RetryBudget } from "./domain/admission/retry-budget.ts";
@@ -26,7 +36,8 @@ import { excludedByPolicy, permitsModel } from "./domain/routing/policy.ts";
 import { Reach } from "./domain/routing/reach.ts";
 import { Sessions } from "./domain/routing/session.ts";
 import { Directory } from "./domain/tenancy/directory.ts";
-import { isOperator, recheckKey } from "./edge/authenticate.ts";
+import { standingOf } from "./domain/tenancy/key.ts";
+import { isOperator, recheckKey, scopeFault } from "./edge/authenticate.ts";
 import { IpLimit } from "./edge/ip-limit.ts";
 import { Edge, type EdgeDeps } from "./edge/server.ts";
 import { catalogueFiles } from "./io/catalogue-files.ts";
@@ -39,14 +50,17 @@ import type { Store } from "./io/store/sql/store.ts";
 import { type Logger, openLog } from "./io/telemetry/log.ts";
 import { type Gauges, Metrics } from "./io/telemetry/metrics.ts";
 import { Notices } from "./io/telemetry/notices.ts";
+import { tokenCounter } from "./io/tokens/token-counter.ts";
 import { connectionsFrom, unknownProviderSettings } from "./io/upstream/connections.ts";
 import { type MintedCredential, mintedCredential, readGoogleAccount } from "./io/upstream/google-credentials.ts";
 import { isSpoken } from "./io/upstream/lanes.ts";
 import { httpTransport, type Transport } from "./io/upstream/transport.ts";
+import { checkMasterKey, openVault } from "./io/vault.ts";
 import { addressList } from "./kit/cidr.ts";
 import { systemClock } from "./kit/clock.ts";
 import { makeIds } from "./kit/ids.ts";
 import { randomToken } from "./kit/secret.ts";
+import { parseDurationMs } from "./kit/time.ts";
 import { stop, systemTimers } from "./kit/timers.ts";
 import { startSandbox } from "./sandbox/server.ts";
 
@@ -95,7 +109,7 @@ async function openCatalogue(config: Config): Promise<Snapshot> {
   ]);
 }
 
-function openSecrets(config: Config): { adminToken: string } {
+function openSecrets(config: Config): { adminToken: string; masterKey: Buffer } {
   const unusable = openDataDir(config.DATA_DIR);
   if (unusable !== undefined)
     throw new ConfigError([
@@ -104,7 +118,7 @@ function openSecrets(config: Config): { adminToken: string } {
   const adminToken = keptSecret(config.DATA_DIR, "admin-token", config.GATEWAY_ADMIN_TOKEN, () => randomToken(32));
   const masterKey = readMasterKey(keptSecret(config.DATA_DIR, "master-key", config.GATEWAY_MASTER_KEY, makeMasterKey));
   if (masterKey === undefined) throw new ConfigError(["GATEWAY_MASTER_KEY: write 32 bytes in base64 or hex"]);
-  return { adminToken };
+  return { adminToken, masterKey };
 }
 
 /** Builds everything, brings it up, and answers with what a caller needs. Nothing else in the code wires parts. */
@@ -114,7 +128,7 @@ export async function start(config: Config): Promise<Running> {
   const clock = systemClock;
   const ids = makeIds(() => clock.nowMs());
   const snapshot = await openCatalogue(config);
-  const { adminToken } = openSecrets(config);
+  const { adminToken, masterKey } = openSecrets(config);
   const transport = openTransport(config);
   const accounts = mintedFrom(config, transport);
   const directory = new Directory();
@@ -127,15 +141,12 @@ export async function start(config: Config): Promise<Running> {
 
   const sandbox = config.sandbox ? await startSandbox({ clock, ids }) : undefined;
   const connections = connectionsFrom(config.providers, () => snapshot, sandbox?.origins ?? {}, accounts);
-  const unknown = unknownProviderSettings(config.providers, snapshot);
-  if (unknown.length > 0) log.warn({ providers: unknown }, "settings name providers that the catalogue does not have");
+  warnOfUnknown(config, snapshot, log);
 
-  const store = await openSqlite(config.DATA_DIR, clock);
+  const store = await openStore(config, masterKey);
   const { DATA_DIR: dataDir, GATEWAY_JOURNAL_SYNC_MS: syncEveryMs } = config;
   const books = await openBooks({ dataDir, store, clock, syncEveryMs, log });
-  directory.load(await store.tenancy.loadAll());
-  for (const { workspaceId, balanceNanos } of await store.ledger.wallets())
-    await state.credit(workspaceId, balanceNanos);
+  await loadTenants(store, directory, state);
   const bounds = boundsOf(config);
   const notices = new Notices(metrics, log, clock);
   metrics.watch(gaugesOf(edge, books, bounds));
@@ -150,32 +161,32 @@ export async function start(config: Config): Promise<Running> {
     state,
     journal: books.journal,
     transport,
+    tokens: tokenCounter(),
     recheck: (exchange) => recheckKey(exchange, directory, clock.nowMs()),
     limits: limitsOf(config),
     finished: (record) => metrics.finished(record),
     noticed: (notice) => notices.take(notice),
   };
+  const kept = store.responses(openVault(masterKey, store.dataKeys));
+  const responses = openResponses({ ...responseSettings(config), store: kept, clock, warn: warningsOf(log) }, gateway);
+  // Before anyone can ask for new work, so that only what an earlier process left is taken for that.
+  await resumeResponses(responses, store, directory);
   const tenancy: TenancyDeps = { store, directory, state, clock, ids, snapshot: () => snapshot };
   const standing = { ready: false };
-  const place = { version: VERSION, serverUrl: config.GATEWAY_PUBLIC_URL ?? origin };
   const manage = {
     ...tenancy,
     store,
     connections,
+    responses: overseenResponses(responses),
     planning: gateway,
-    readers: { chat: decodeChat },
+    readers: READERS,
     checks: checksOf(config, store, books, bounds.breakers),
     caughtUp: () => books.flush(),
   };
   edge.open({
-    ...surfaceHandlers(gateway),
+    ...surfaceHandlers(gateway, responses),
     ...manageHandlers(manage),
-    ...documentHandlers({
-      apiDocument: () => apiDocumentText(place),
-      manageDocument: () => manageDocumentText(place),
-      llmsText: () => llmsText(place),
-      publicUrl: place.serverUrl,
-    }),
+    ...documentsAt({ version: VERSION, serverUrl: config.GATEWAY_PUBLIC_URL ?? origin }),
     ...operationsHandlers({
       unready: async () => (edge.draining ? "it is draining" : standing.ready ? undefined : "it is starting"),
       metricsText: () => metrics.text(),
@@ -184,10 +195,10 @@ export async function start(config: Config): Promise<Running> {
   });
   const firstKey = (await store.meta.get(FIRST_START)) === undefined ? await firstStart(tenancy) : undefined;
   if (firstKey !== undefined) await store.meta.set(FIRST_START, "done");
-  const sweeper = setInterval(
-    () => void state.sweep(config.GATEWAY_REQUEST_TIMEOUT_MS + HOLD_GRACE_MS),
-    SWEEP_EVERY_MS,
-  );
+  const sweeper = setInterval(() => {
+    void state.sweep(config.GATEWAY_REQUEST_TIMEOUT_MS + HOLD_GRACE_MS);
+    void sweepResponses(responses);
+  }, SWEEP_EVERY_MS);
 
   return {
     origin,
@@ -198,16 +209,25 @@ export async function start(config: Config): Promise<Running> {
     },
     async stop() {
       clearInterval(sweeper);
-      await edge.drain(config.GATEWAY_DRAIN_TIMEOUT_MS);
+      await drain(edge, responses, config.GATEWAY_DRAIN_TIMEOUT_MS);
       // Streams that are still open end here, and say so before their connections are cut.
       await transport.close();
       await edge.cut();
+      await responses.jobs.settled();
+      await gateway.tokens.close();
       await books.close();
       await store.close();
       await sandbox?.close();
     },
   };
 }
+
+/** How requests are read when it is asked what would become of them. */
+const READERS: Readers = {
+  chat: decodeChat,
+  messages: (bytes) => decodeMessage(bytes, { headers: {} }),
+  responses: decodeResponse,
+};
 
 /** What requests are planned by: who can be reached, what is known of them, and whose rules hold. */
 function routingOf(snapshot: Snapshot, connections: Connections, directory: Directory) {
@@ -254,12 +274,90 @@ function gaugesOf(edge: Edge, books: Books, { queue, breakers }: ReturnType<type
   };
 }
 
+function documentsAt(place: { readonly version: string; readonly serverUrl: string }): Record<string, Handler> {
+  return documentHandlers({
+    apiDocument: () => apiDocumentText(place),
+    manageDocument: () => manageDocumentText(place),
+    llmsText: () => llmsText(place),
+    publicUrl: place.serverUrl,
+  });
+}
+
+/** The store, once it is sure that what is sealed in it can be opened. */
+async function openStore(config: Config, masterKey: Buffer): Promise<Store> {
+  const store = await openSqlite(config.DATA_DIR, systemClock);
+  try {
+    await checkMasterKey(masterKey, store.dataKeys);
+    return store;
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+function warnOfUnknown(config: Config, snapshot: Snapshot, log: Logger): void {
+  const unknown = unknownProviderSettings(config.providers, snapshot);
+  if (unknown.length > 0) log.warn({ providers: unknown }, "settings name providers that the catalogue does not have");
+}
+
+async function loadTenants(store: Store, directory: Directory, state: SharedState): Promise<void> {
+  directory.load(await store.tenancy.loadAll());
+  for (const { workspaceId, balanceNanos } of await store.ledger.wallets())
+    await state.credit(workspaceId, balanceNanos);
+}
+
+/** Lets what is running finish; background work that does not is left for the next start. */
+async function drain(edge: Edge, { jobs }: ResponsesRoom, timeoutMs: number): Promise<void> {
+  await Promise.all([edge.drain(timeoutMs), jobs.drain(timeoutMs)]);
+  jobs.abandon();
+}
+
+function responseSettings(config: Config): Pick<ResponsesDeps, "retentionMs" | "jobsMax" | "keepAliveMs"> {
+  return {
+    retentionMs: parseDurationMs(config.GATEWAY_RESPONSES_RETENTION) ?? 0,
+    jobsMax: { all: config.GATEWAY_BACKGROUND_MAX, workspace: config.GATEWAY_BACKGROUND_WORKSPACE_MAX },
+    keepAliveMs: config.GATEWAY_KEEP_ALIVE_MS,
+  };
+}
+
+function warningsOf(log: Logger): ResponsesDeps["warn"] {
+  return (detail, message) => log.warn(detail, message);
+}
+
+async function sweepResponses({ store, clock, warn }: ResponsesDeps): Promise<void> {
+  try {
+    await store.sweep(clock.nowMs());
+  } catch (error) {
+    warn({ err: error }, "expired responses could not be removed yet");
+  }
+}
+
+/** Background work that an earlier process left; it needs the key that asked to be one that may still ask. */
+function resumeResponses(responses: ResponsesRoom, store: Store, directory: Directory): Promise<void> {
+  const route = ROUTES.find(({ id }) => id === "createResponse");
+  if (route === undefined) throw new Error("there is no route to create responses");
+  return resumeJobs(responses, {
+    route,
+    isRecorded: async (id) => (await store.log.find(id)) !== undefined,
+    callerOf: (keyId) => {
+      const key = directory.key(keyId);
+      const principal = key === undefined ? undefined : directory.byDigest(key.digest);
+      if (principal === undefined || standingOf(principal.key, systemClock.nowMs()) !== "valid") return undefined;
+      return scopeFault(principal, route) === undefined ? principal : undefined;
+    },
+  });
+}
+
 /** What callers with a key, and anyone who reads the catalogue, can ask. */
-function surfaceHandlers(gateway: Gateway): Record<string, Handler> {
+function surfaceHandlers(gateway: Gateway, responses: ResponsesRoom): Record<string, Handler> {
   const { snapshot, connections, clock } = gateway;
   const nowMs = () => clock.nowMs();
   return {
     ...chatHandlers(gateway),
+    ...responsesHandlers(responses),
+    ...storedResponseHandlers(responses),
+    ...messagesHandlers(gateway),
+    ...countHandlers(gateway),
     ...catalogueHandlers({ snapshot, nowMs }),
     ...modelHandlers({
       snapshot,
@@ -267,7 +365,7 @@ function surfaceHandlers(gateway: Gateway): Record<string, Handler> {
       nowMs,
       allows: (endpoint, policy) => isSpoken(endpoint) && excludedByPolicy(endpoint, policy) === undefined,
       permits: permitsModel,
-      servedSurfaces: ["chat"],
+      servedSurfaces: ["chat", "messages", "responses"],
     }),
     validateKey: validateHandler,
   };

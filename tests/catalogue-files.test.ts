@@ -122,6 +122,7 @@ function decisive({
   thinking: _thinking,
   structuredOutput: _structuredOutput,
   quirks: _quirks,
+  anthropicBetas: _anthropicBetas,
   features: { forcedTools: _forcedTools, ...features },
   ...others
 }: Endpoint) {

@@ -329,10 +329,37 @@ const operationCommands: ApiCommand[] = [
   },
 ];
 
+const responseCommands: ApiCommand[] = [
+  {
+    ...READ,
+    words: "responses list",
+    says: "list stored responses, without what is in them",
+    args: [WORKSPACE],
+    flags: page,
+    call: { method: "GET", path: "/manage/workspaces/{workspace}/responses", sends: "query" },
+    view: { is: "table", columns: columns("created_at", "status", "model", "background", "expires_at", "id") },
+  },
+  {
+    ...READ,
+    words: "responses delete",
+    says: "delete a stored response; work on it ends",
+    args: [WORKSPACE, { name: "id" }],
+    call: { method: "DELETE", path: "/manage/workspaces/{workspace}/responses/{id}", sends: "nothing" },
+  },
+  {
+    ...READ,
+    words: "responses purge",
+    says: "delete all stored responses of a workspace",
+    args: [WORKSPACE],
+    call: { method: "DELETE", path: "/manage/workspaces/{workspace}/responses", sends: "nothing" },
+  },
+];
+
 export const API_COMMANDS: readonly ApiCommand[] = [
   ...workspaceCommands,
   ...keyCommands,
   ...moneyAndPolicyCommands,
   ...routerCommands,
+  ...responseCommands,
   ...operationCommands,
 ];

@@ -25,6 +25,16 @@ export const FAULTS = {
     type: "invalid_request_error",
     says: "A required field is missing, or a value is out of range or shape.",
   },
+  context_length_exceeded: {
+    status: 400,
+    type: "invalid_request_error",
+    says: "The prompt is longer than any endpoint of the model takes.",
+  },
+  previous_response_not_found: {
+    status: 400,
+    type: "invalid_request_error",
+    says: "The response to go on from, or one before it, is not stored here (any more).",
+  },
   invalid_json: { status: 400, type: "invalid_request_error", says: "The body is not one well-formed JSON object." },
   invalid_request: { status: 400, type: "invalid_request_error", says: "The HTTP request itself is malformed." },
   router_not_supported: {
@@ -196,9 +206,22 @@ export function envelopeOf(problem: Fault, requestId: string): ErrorEnvelope {
   return { error: { message, type, code, ...(param === undefined ? {} : { param }), request_id: requestId } };
 }
 
+/** Words of the messages dialect by which its clients know how to go on, by the field that is at fault. */
+const MESSAGES_DETAILS: Readonly<Record<string, { readonly error_code: string }>> = {
+  // They then send the whole conversation instead of asking for it to be held.
+  thread: { error_code: "thread_unsupported_request" },
+};
+
 /** The envelope as clients of the messages dialect look for it: the same, with that dialect's own words around it. */
-export function messagesEnvelopeOf(
-  envelope: ErrorEnvelope,
-): { type: "error" } & ErrorEnvelope & { request_id: string } {
-  return { type: "error", ...envelope, request_id: envelope.error.request_id };
+export function messagesEnvelopeOf({ error }: ErrorEnvelope): {
+  type: "error";
+  error: ErrorEnvelope["error"] & { details?: { readonly error_code: string } };
+  request_id: string;
+} {
+  const details = error.code === "unsupported_parameter" ? MESSAGES_DETAILS[error.param ?? ""] : undefined;
+  return {
+    type: "error",
+    error: details === undefined ? error : { ...error, details },
+    request_id: error.request_id,
+  };
 }

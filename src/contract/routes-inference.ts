@@ -12,6 +12,21 @@ const POLICY_FAULTS: readonly FaultCode[] = [
   "no_eligible_endpoint",
 ];
 
+/** What a call of a chat model can answer, in whatever dialect it is asked. */
+export const CHAT_FAULTS: readonly FaultCode[] = [
+  "unsupported_parameter",
+  "context_length_exceeded",
+  "model_not_found",
+  "router_not_found",
+  "model_not_permitted",
+  "insufficient_credits",
+  "spend_limit_reached",
+  ...POLICY_FAULTS,
+  "provider_error",
+  "upstream_error",
+  "upstream_timeout",
+];
+
 const KeyValidation = z
   .strictObject({
     valid: z.boolean(),
@@ -39,18 +54,7 @@ export const INFERENCE_ROUTES: readonly Route[] = [
       "The chat-completions dialect. `model` is a catalogue id, `auto`, or `@workspace/router`. With `stream: true` the answer comes as server-sent events that end with `data: [DONE]`.",
     body: ChatRequest,
     answer: { is: "json_or_events", schema: ChatCompletion, frame: ChatChunk },
-    faults: [
-      "unsupported_parameter",
-      "model_not_found",
-      "router_not_found",
-      "model_not_permitted",
-      "insufficient_credits",
-      "spend_limit_reached",
-      ...POLICY_FAULTS,
-      "provider_error",
-      "upstream_error",
-      "upstream_timeout",
-    ],
+    faults: CHAT_FAULTS,
     example: {
       body: { model: "sandbox/chat", messages: [{ role: "user", content: "Hello!" }] },
       answer: {

@@ -3,6 +3,7 @@ import type { Route } from "./route.ts";
 import { ROUTING_ROUTES } from "./routes-manage-routing.ts";
 import * as examples from "./schemas/manage-examples.ts";
 import * as records from "./schemas/manage-records.ts";
+import * as stored from "./schemas/manage-responses.ts";
 import * as tenancy from "./schemas/manage-tenancy.ts";
 import { listOf, PageQuery } from "./schemas/manage-values.ts";
 
@@ -280,5 +281,45 @@ const recordRoutes = [
   }),
 ];
 
+const responseRoutes = [
+  managed({
+    id: "manageListResponses",
+    method: "GET",
+    path: `${WORKSPACE}/responses`,
+    tag: "Stored responses",
+    summary: "List stored responses",
+    description: "Without what is in them.",
+    query: PageQuery,
+    answer: listOf(stored.StoredResponseView),
+    example: { answer: { data: [examples.storedResponse], next: null } },
+  }),
+  managed({
+    id: "managePurgeResponses",
+    method: "DELETE",
+    path: `${WORKSPACE}/responses`,
+    tag: "Stored responses",
+    summary: "Delete all stored responses of a workspace",
+    description: "Background work is cancelled first.",
+    answer: stored.ResponsesPurged,
+    example: { answer: { workspace: "research", deleted: 12 } },
+  }),
+  managed({
+    id: "manageDeleteResponse",
+    method: "DELETE",
+    path: `${WORKSPACE}/responses/{id}`,
+    tag: "Stored responses",
+    summary: "Delete a stored response",
+    description: "Background work on it is cancelled first.",
+    answer: stored.StoredResponseDeleted,
+    example: { answer: { id: examples.storedResponse.id, deleted: true } },
+  }),
+];
+
 /** The management API: everything an operator can do, used by the command line and the portal alike. */
-export const MANAGE_ROUTES: readonly Route[] = [...workspaceRoutes, ...keyRoutes, ...ROUTING_ROUTES, ...recordRoutes];
+export const MANAGE_ROUTES: readonly Route[] = [
+  ...workspaceRoutes,
+  ...keyRoutes,
+  ...ROUTING_ROUTES,
+  ...recordRoutes,
+  ...responseRoutes,
+];

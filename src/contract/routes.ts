@@ -2,11 +2,17 @@ import type { Route } from "./route.ts";
 import { CATALOGUE_ROUTES } from "./routes-catalogue.ts";
 import { INFERENCE_ROUTES } from "./routes-inference.ts";
 import { MANAGE_ROUTES } from "./routes-manage.ts";
+import { MESSAGES_ROUTES } from "./routes-messages.ts";
 import { OPERATION_ROUTES } from "./routes-operations.ts";
+import { RESPONSES_ROUTES } from "./routes-responses.ts";
+import { STORED_RESPONSE_ROUTES } from "./routes-stored-responses.ts";
 
 /** The one route table: the edge serves it, the OpenAPI documents describe it, the tests knock at every door of it. */
 export const ROUTES: readonly Route[] = [
   ...INFERENCE_ROUTES,
+  ...MESSAGES_ROUTES,
+  ...RESPONSES_ROUTES,
+  ...STORED_RESPONSE_ROUTES,
   ...CATALOGUE_ROUTES,
   ...MANAGE_ROUTES,
   ...OPERATION_ROUTES,

@@ -1,4 +1,5 @@
 import { type Fault, fault } from "../contract/faults.ts";
+import type { Route } from "../contract/route.ts";
 
 export function noHost(): Fault {
   return fault("invalid_request", {
@@ -7,10 +8,28 @@ export function noHost(): Fault {
   });
 }
 
+const OF_MESSAGES = /\/messages(?:\/|$)/;
+
+/** What somebody meant whose client put its own path behind a wrong base address. */
+const MEANT: readonly (readonly [ending: string, hint: string])[] = [
+  ["/messages/count_tokens", "POST /v1/messages/count_tokens counts; most clients want the base address without /v1"],
+  ["/messages", "POST /v1/messages creates a message; most clients want the base address without /v1"],
+  ["/responses", "POST /v1/responses creates a response; clients want the base address with /v1 at its end"],
+  ["/chat/completions", "POST /v1/chat/completions creates a chat completion; clients want the base address with /v1"],
+];
+
 export function unknownPath(method: string, path: string): Fault {
-  const hint =
-    method === "POST" ? "POST /v1/chat/completions creates a chat completion" : "GET /docs lists every endpoint";
+  const meant = method === "POST" ? MEANT.find(([ending]) => path.endsWith(ending))?.[1] : undefined;
+  const create = OF_MESSAGES.test(path)
+    ? "POST /v1/messages creates a message"
+    : "POST /v1/chat/completions creates a chat completion";
+  const hint = meant ?? (method === "POST" ? create : "GET /docs lists every endpoint");
   return fault("not_found", { message: `There is nothing at ${method} ${path.slice(0, 200)}. ${hint}.` });
+}
+
+/** The shape of refusals where no route answers: who knocks there has a client of that dialect. */
+export function errorsAt(path: string): Route["errors"] {
+  return OF_MESSAGES.test(path) ? "messages" : undefined;
 }
 
 export function wrongMethod(method: string, allow: readonly string[]): Fault {

@@ -8,8 +8,8 @@ export type Lookup =
   | { readonly is: "wrong_method"; readonly allow: readonly string[] }
   | { readonly is: "unknown" };
 
-/** Paths that people mistype by leaving out the version: they answer as with it. */
-const VERSIONLESS = ["/models", "/chat/completions", "/messages", "/responses"];
+/** Paths that clients get wrong by a base address without the version, or with one too many: they answer all the same. */
+const VERSIONED = ["/models", "/chat/completions", "/messages", "/responses"];
 
 type Compiled = { readonly route: Route; readonly pattern: RegExp; readonly names: readonly string[] };
 
@@ -24,8 +24,10 @@ export class Router {
     for (const route of routes) {
       this.#add(route, route.path);
       const bare = route.path.replace(/^\/v1/, "");
-      if (VERSIONLESS.some((path) => bare === path || bare.startsWith(`${path}/`)) && route.path.startsWith("/v1/"))
-        this.#add(route, bare);
+      if (!VERSIONED.some((path) => bare === path || bare.startsWith(`${path}/`)) || !route.path.startsWith("/v1/"))
+        continue;
+      this.#add(route, bare);
+      this.#add(route, `/v1${route.path}`);
     }
   }
 

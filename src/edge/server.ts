@@ -18,7 +18,7 @@ import { awaitsContinue, type BodyLimits, readBody } from "./body.ts";
 import { answerByHand, HEADER_BYTES_MAX, malformedFault, noTunnel } from "./by-hand.ts";
 import { type CorsPolicy, corsHeaders, isPreflight } from "./cors.ts";
 import type { IpLimit } from "./ip-limit.ts";
-import { internalFault, noHost, starting, tooManyFromAddress, unknownPath, wrongMethod } from "./refusals.ts";
+import { errorsAt, internalFault, noHost, starting, tooManyFromAddress, unknownPath, wrongMethod } from "./refusals.ts";
 import { sendFault, sendReply } from "./respond.ts";
 import { type Match, Router } from "./router.ts";
 import { ResponseSink } from "./sink.ts";
@@ -184,7 +184,7 @@ export class Edge {
     const mark = url.indexOf("?");
     const path = mark < 0 ? url : url.slice(0, mark);
     const lookup = this.#router.find(request.method ?? "GET", path);
-    this.#identify(call, lookup.is === "found" ? lookup.match.route : undefined);
+    this.#identify(call, lookup.is === "found" ? lookup.match.route : undefined, path);
     const address = clientAddress(request, peer, this.#deps.trustedProxies);
     const waitSeconds = this.#deps.ipLimit.take(address);
     if (request.headers.host === undefined && request.httpVersion === "1.1") throw noHost();
@@ -198,10 +198,10 @@ export class Edge {
     return this.#handle(call, lookup.match, mark < 0 ? "" : url.slice(mark + 1), address);
   }
 
-  #identify(call: Call, route: Route | undefined): void {
+  #identify(call: Call, route: Route | undefined, path: string): void {
     call.requestId = this.#deps.ids.next(ID_PREFIXES[route?.id ?? ""] ?? "req_");
     call.routeId = route?.id ?? "unknown";
-    call.errors = route?.errors;
+    call.errors = route === undefined ? errorsAt(path) : route.errors;
     const { baseHeaders, requestId } = call;
     baseHeaders["x-svc-request-id"] = requestId;
     baseHeaders["x-request-id"] = requestId;

@@ -1,4 +1,4 @@
-import { createHash, hash, randomBytes, timingSafeEqual } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHash, hash, randomBytes, timingSafeEqual } from "node:crypto";
 
 /** SHA-256 in hex: the only form in which a key is kept. */
 export function digestOf(secret: string): string {
@@ -24,4 +24,33 @@ export function redacted(text: string, secrets: readonly string[]): string {
   return secrets
     .filter((secret) => secret.length >= REDACTED_CHARS_MIN)
     .reduce((clean, secret) => clean.replaceAll(secret, "[redacted]"), text);
+}
+
+const CIPHER = "aes-256-gcm";
+const SEAL_VERSION = 1;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/** AES-256-GCM: version, random nonce, text, tag. `about` is not kept; who opens it must say the same again. */
+export function seal(key: Uint8Array, plain: Uint8Array, about: string): Buffer {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
+  cipher.setAAD(Buffer.from(about));
+  const text = [cipher.update(plain), cipher.final()];
+  return Buffer.concat([Buffer.of(SEAL_VERSION), nonce, ...text, cipher.getAuthTag()]);
+}
+
+/** What was sealed; undefined with another key, another `about`, or when a single bit of it was changed. */
+export function unseal(key: Uint8Array, sealed: Uint8Array, about: string): Buffer | undefined {
+  const textAt = 1 + NONCE_BYTES;
+  const tagAt = sealed.length - TAG_BYTES;
+  if (tagAt < textAt || sealed[0] !== SEAL_VERSION) return undefined;
+  const decipher = createDecipheriv(CIPHER, key, sealed.subarray(1, textAt), { authTagLength: TAG_BYTES });
+  decipher.setAAD(Buffer.from(about));
+  decipher.setAuthTag(sealed.subarray(tagAt));
+  try {
+    return Buffer.concat([decipher.update(sealed.subarray(textAt, tagAt)), decipher.final()]);
+  } catch {
+    return undefined;
+  }
 }

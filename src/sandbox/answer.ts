@@ -205,7 +205,7 @@ function contentTokens(content: Content): number {
 }
 
 /** Every message, tool and schema by its own text, each rounded up; an image is a flat number. */
-function inputTokensOf(prompt: Prompt): number {
+export function inputTokensOf(prompt: Prompt): number {
   let tokens = 0;
   for (const turn of prompt.turns)
     tokens += MESSAGE_TOKENS + countTokens(turn.text) + countTokens(turn.calls) + turn.images * IMAGE_TOKENS;

@@ -41,7 +41,7 @@ export const modelsFormat: WireFormat = {
   refusalBody: openAiError,
 };
 
-function openAiError(given: Refusal): string {
+export function openAiError(given: Refusal): string {
   const type = given.status === 429 ? "requests" : given.status >= 500 ? "server_error" : "invalid_request_error";
   return JSON.stringify(
     { error: { message: given.message, type, param: given.param, code: given.code } },

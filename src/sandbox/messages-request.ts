@@ -73,13 +73,19 @@ const message = z.discriminatedUnion("role", [
     role: z.literal("assistant"),
     content: z.union([visible, z.array(z.discriminatedUnion("type", [text, thinking, redacted, toolUse])).min(1)]),
   }),
+  // What an agent is told later on, without touching the cached beginning.
+  z.strictObject({ role: z.literal("system"), content: z.union([visible, z.array(text).min(1)]) }),
 ]);
 
 const tool = z.strictObject({
+  type: z.literal("custom").nullish(),
   name: toolName,
   description: z.string().optional(),
   input_schema: z.looseObject({ type: z.literal("object") }),
   strict: z.boolean().optional(),
+  defer_loading: z.boolean().optional(),
+  eager_input_streaming: z.boolean().nullish(),
+  input_examples: z.array(z.record(z.string(), z.unknown())).optional(),
   cache_control,
 });
 
@@ -115,6 +121,7 @@ const body = z.strictObject({
       format: z.strictObject({ type: z.literal("json_schema"), schema: z.looseObject({}) }).optional(),
     })
     .nullish(),
+  context_management: z.looseObject({}).nullish(),
   metadata: z.strictObject({ user_id: z.string().nullish() }).nullish(),
 });
 type Body = z.infer<typeof body>;

@@ -3,10 +3,12 @@ import type { Clock } from "../kit/clock.ts";
 import type { Ids } from "../kit/ids.ts";
 import { chatFormat, modelsFormat } from "./chat.ts";
 import { converseFormat } from "./converse.ts";
+import { countFormat } from "./count.ts";
 import { send } from "./delivery.ts";
 import { geminiFormat } from "./gemini.ts";
 import { messagesFormat } from "./messages.ts";
 import { MISHAP_MODELS, mishapOf } from "./mishaps.ts";
+import { responsesFormat } from "./responses.ts";
 import { type SandboxSlug, SIMULATED } from "./simulated.ts";
 import { type Desk, type Refusal, refusal, type WireFormat } from "./wire.ts";
 
@@ -17,7 +19,15 @@ export type Sandbox = {
   close(): Promise<void>;
 };
 
-const FORMATS: readonly WireFormat[] = [chatFormat, converseFormat, geminiFormat, messagesFormat, modelsFormat];
+const FORMATS: readonly WireFormat[] = [
+  chatFormat,
+  converseFormat,
+  geminiFormat,
+  messagesFormat,
+  countFormat,
+  modelsFormat,
+  responsesFormat,
+];
 const BODY_MAX_BYTES = 64 * 1024 * 1024;
 /** Longer than the gateway keeps an idle connection, so that it never picks one that is being closed here. */
 const KEEP_ALIVE_MS = 120_000;

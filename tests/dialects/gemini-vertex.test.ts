@@ -145,11 +145,6 @@ describe("Vertex AI", () => {
     }
   });
 
-  test("models that are asked in another way there are not called at all", async () => {
-    const { status, body } = await chat({ model: "anthropic/claude-sonnet-5-5" });
-    expect([status, body.error.code]).toEqual([404, "model_not_found"]);
-  });
-
   test("ERR-07 ERR-09 without a token the provider is not called, and nothing of the account is told", async () => {
     const refusing = await startUpstream({ status: 400, json: { error: "invalid_grant", error_description: EMAIL } });
     const silent = await startUpstream();

@@ -60,6 +60,7 @@ export async function openRoom(checks: readonly Check[] = []) {
     connections,
     planning,
     readers: { chat: decodeChat },
+    responses: { list: async () => ({ rows: [], next: null }), remove: async () => false, purge: async () => 0 },
     checks,
     caughtUp: async () => {},
   });

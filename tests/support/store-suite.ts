@@ -9,6 +9,7 @@ import { OPEN_ROUTER, type Router } from "../../src/domain/tenancy/router.ts";
 import type { Workspace } from "../../src/domain/tenancy/workspace.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { chargedRecord, finishedRecord } from "./records.ts";
+import { responseTests } from "./response-suite.ts";
 
 const workspace: Workspace = {
   id: "ws_1",
@@ -64,6 +65,10 @@ export function storeSuite(name: string, open: () => Promise<{ store: Store; reo
     ledgerTests(() => store);
     ingestTests(() => store);
     logTests(() => store);
+    responseTests(
+      () => store,
+      () => reopen(),
+    );
     smallStoreTests(
       () => store,
       () => reopen(),

@@ -14,8 +14,11 @@ import { chatFrames, chatJson } from "./chat-bodies.ts";
 
 export { chatFrames, chatJson, sse, UPSTREAM_ID, UPSTREAM_USAGE } from "./chat-bodies.ts";
 
-/** One piece of a body; `afterMs` is the silence before it. */
-type Frame = string | Buffer | { readonly data: string | Buffer; readonly afterMs: number };
+/** One piece of a body; `afterMs` is the silence before it, and `gate` what it waits for. */
+type Frame =
+  | string
+  | Buffer
+  | { readonly data: string | Buffer; readonly afterMs: number; readonly gate?: Promise<void> };
 
 /** Where an answer breaks off: before its headers, right after them, or after so many bytes of its body. */
 type BreakingPoint = "before_headers" | "after_headers" | number;
@@ -269,6 +272,7 @@ async function writeBody(script: Script, response: ServerResponse, limit: number
   for (const frame of frames) {
     const afterMs = typeof frame === "string" || Buffer.isBuffer(frame) ? script.betweenFramesMs : frame.afterMs;
     if (afterMs !== undefined) await sleep(afterMs, undefined, { ref: false });
+    if (typeof frame === "object" && "gate" in frame) await frame.gate;
     if (response.destroyed) return "all";
     const bytes = Buffer.from(dataOf(frame)).subarray(0, limit - sent);
     if (script.slices === "bytes") {

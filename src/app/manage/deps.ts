@@ -4,6 +4,7 @@ import type { LedgerStore } from "../../domain/billing/ledger.ts";
 import type { Connections, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import type { AuditStore } from "../../domain/record/audit.ts";
 import type { LogStore, Surface } from "../../domain/record/record.ts";
+import type { ResponseSummary } from "../../domain/responses/stored.ts";
 import type { Directory, TenancyStore } from "../../domain/tenancy/directory.ts";
 import type { ApiKey } from "../../domain/tenancy/key.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
@@ -42,10 +43,22 @@ export type ManageDeps = TenancyDeps & {
   /** What requests are planned by. */
   readonly planning: Planning;
   readonly readers: Readers;
+  readonly responses: OverseenResponses;
   /** Checks of the parts the use cases do not see: store, journal, settings. */
   readonly checks: readonly Check[];
   /** Resolves when everything the journal held at the call can be read from the log and the ledger. */
   caughtUp(): Promise<void>;
+};
+
+/** Stored responses as an operator sees them: background work on what is removed ends first. */
+export type OverseenResponses = {
+  list(
+    workspaceId: string,
+    limit: number,
+    cursor: string | null,
+  ): Promise<{ rows: readonly ResponseSummary[]; next: string | null }>;
+  remove(workspaceId: string, id: string): Promise<boolean>;
+  purge(workspaceId: string): Promise<number>;
 };
 
 /** Runs changes one after the other, so that two of them never build on the same old state. */

@@ -2,13 +2,13 @@ import { Fault } from "../../contract/faults.ts";
 import { ExplainAsk } from "../../contract/schemas/manage-routing.ts";
 import type { ApiKey } from "../../domain/tenancy/key.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
-import type { Inbound } from "../../io/upstream/lane.ts";
 import { type ParsedBody, parseJsonText, patchMembers } from "../../kit/json.ts";
 import { formatNanos } from "../../kit/money.ts";
 import { decodeWith, invalidValue, readJson } from "../body.ts";
 import { type Handler, whole } from "../exchange.ts";
 import { type Explained, explain } from "../pipeline/explain.ts";
 import { inputTokensOf } from "../pipeline/plan.ts";
+import type { Decoded } from "../pipeline/run.ts";
 import { type ExplainedSurface, findWorkspace, type Room, short } from "./deps.ts";
 import { policyView, routerName } from "./views.ts";
 
@@ -44,19 +44,21 @@ async function answer(room: Room, question: Question) {
   const { workspace, key, surface, text, model } = question;
   const reader = room.readers[surface];
   if (reader === undefined) throw invalidValue("surface", `requests of ${surface} cannot be explained here`);
-  let inbound: Inbound;
+  let decoded: Decoded;
   try {
-    ({ inbound } = await reader(Buffer.from(withModel(text, model))));
+    decoded = await reader(Buffer.from(withModel(text, model)));
   } catch (error) {
     // What is wrong with the request itself is what its caller would be told.
     if (!(error instanceof Fault)) throw error;
     return { ...headOf(question, model ?? ""), ...unread(room, question, error) };
   }
+  const { inbound, inCallersWords } = decoded;
   const { call } = inbound;
   const inputTokens = inputTokensOf(inbound);
   const asked = { surface, workspace, keyId: key?.id ?? null, call, inputTokens };
   const explained = explain(room.planning, asked, key?.policy ?? null);
-  return { ...headOf(question, call.model), ...viewOf(explained, inputTokens) };
+  const refusal = explained.refusal === null ? null : (inCallersWords?.(explained.refusal) ?? explained.refusal);
+  return { ...headOf(question, call.model), ...viewOf({ ...explained, refusal }, inputTokens) };
 }
 
 function headOf({ surface, workspace }: Question, model: string) {

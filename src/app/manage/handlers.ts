@@ -7,6 +7,7 @@ import { memberHandlers } from "./members.ts";
 import { operationHandlers } from "./operation.ts";
 import { policyHandlers } from "./policies.ts";
 import { replayHandlers } from "./replay.ts";
+import { responseHandlers } from "./responses.ts";
 import { routerHandlers } from "./routers.ts";
 import { walletHandlers } from "./wallets.ts";
 import { workspaceHandlers } from "./workspaces.ts";
@@ -24,6 +25,7 @@ export function manageHandlers(deps: ManageDeps): Record<string, Handler> {
     ...replayHandlers(room),
     ...walletHandlers(room),
     ...logHandlers(room),
+    ...responseHandlers(room),
     ...operationHandlers(room),
   };
 }

@@ -6,6 +6,7 @@ import type {
   RequestRecord,
   UsageRecord,
 } from "../../domain/record/record.ts";
+import type { ResponseSummary } from "../../domain/responses/stored.ts";
 import type { Directory } from "../../domain/tenancy/directory.ts";
 import { type ApiKey, type KeyState, prefixOf, standingOf } from "../../domain/tenancy/key.ts";
 import { OPEN_POLICY, type Policy } from "../../domain/tenancy/policy.ts";
@@ -141,6 +142,17 @@ export function transactionView(transaction: Transaction, currency: string) {
       amount: formatNanos(entry.nanos),
       currency: entry.currency,
     })),
+  };
+}
+
+export function responseView(response: ResponseSummary) {
+  return {
+    id: response.id,
+    created_at: isoTime(response.createdAtMs),
+    expires_at: isoTime(response.expiresAtMs),
+    status: response.status,
+    model: response.model,
+    background: response.background !== "none",
   };
 }
 

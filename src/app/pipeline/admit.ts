@@ -16,9 +16,15 @@ const MARGIN_SHARE = 0.3;
 const MARGIN_TOKENS = 64;
 
 /** What is reserved for one attempt. */
-export function neededFor(gateway: Gateway, trail: Trail, { price }: Attempt, inputTokens: number, call: Call): bigint {
+export function neededFor(gateway: Gateway, trail: Trail, attempt: Attempt, inputTokens: number, call: Call): bigint {
+  const { price, endpoint, model } = attempt;
   const input = Math.ceil(inputTokens * (1 + MARGIN_SHARE)) + MARGIN_TOKENS;
-  const output = call.maxOutputTokens ?? gateway.limits.holdOutputTokens;
+  const { maxOutputTokens: asked } = call;
+  // A limit beyond what the model can write reserves nothing: it is asked for what it can.
+  const output =
+    asked === undefined
+      ? gateway.limits.holdOutputTokens
+      : Math.min(asked, endpoint.limits.maxOutputTokens ?? model.maxOutputTokens ?? asked);
   const cacheTtl = price.cacheWrite1hPer1mTokens && keepsAnHour(call) ? "1h" : "5m";
   const { currencies } = gateway.snapshot();
   return holdFor(input, output, price, currencies, trail.principal.workspace.currency, { cacheTtl });

@@ -24,8 +24,12 @@ export function addHeaders(
   headers["x-svc-route-reason"] = routeReason(trail, plan);
   if (plan.router !== null) headers["x-svc-router"] = plan.router;
   if (thinking === undefined) return;
+  if (thinking.by === "provider_default" || lane?.effort === "untold") {
+    headers["x-svc-reasoning-chosen-by"] = "provider_default";
+    return;
+  }
+  headers["x-svc-reasoning-effort"] = lane?.effort ?? thinking.effort;
   headers["x-svc-reasoning-chosen-by"] = thinking.by;
-  if (thinking.by !== "provider_default") headers["x-svc-reasoning-effort"] = lane?.effort ?? thinking.effort;
 }
 
 /** The plan's reason, and what came of it when the first choice failed. ASCII only: it travels in a header. */

@@ -54,7 +54,9 @@ export function inputTokensOf({ call, body }: Inbound): number {
 
 /** Who may serve the call, and in which order. Throws only for a router that is not there. */
 export function planFor(planning: Planning, { surface, workspace, keyId, call, inputTokens }: Asked): Planned {
-  const { model, wishes, parameters, parameterNames, native, maxOutputTokens } = call;
+  const { model, wishes, parameters, parameterNames, native } = call;
+  // The messages dialect demands a limit of everyone, so there it is a bound: a model that writes less will do.
+  const maxOutputTokens = surface === "messages" ? undefined : call.maxOutputTokens;
   const demand = { needs: needsOf(call), parameters, parameterNames, native, inputTokens, maxOutputTokens };
   return planOutline(planning, { surface, workspace, keyId, outline: { model, demand, wishes } });
 }

@@ -23,7 +23,7 @@ import { waitForPlace } from "./wait.ts";
 import type { Gateway } from "./world.ts";
 
 /** The client closed the connection before the answer was whole; only ever seen in the log. */
-const GONE = { status: 499, errorCode: "client_disconnected" } as const;
+export const GONE = { status: 499, errorCode: "client_disconnected" } as const;
 
 /** A request as its surface decoded it, and what the surface wants to hear of it. */
 export type Decoded = {
@@ -34,6 +34,8 @@ export type Decoded = {
   readonly admitted?: () => Promise<void>;
   /** Given the whole answer, as JSON text, after it is settled and before its last bytes go out. */
   readonly keep?: (final: string) => Promise<void>;
+  /** A refusal that names a field of the canonical call, in the words of the caller's own request. */
+  readonly inCallersWords?: (problem: Fault) => Fault;
 };
 
 /** One request, all the way: decode → plan → admit → queue → attempt → relay → settle. Whatever happens is recorded. */
@@ -46,9 +48,10 @@ export async function run(
 ): Promise<void> {
   const trail = new Trail(exchange, principalOf(exchange), surface, gateway.clock);
   let place: "none" | "taken" = "none";
+  let decoded: Decoded | undefined;
   try {
     const soon = decode(await exchange.body());
-    const decoded = soon instanceof Promise ? await soon : soon;
+    decoded = soon instanceof Promise ? await soon : soon;
     const { inbound } = decoded;
     gateway.recheck(exchange);
     trail.modelRequested = inbound.call.model;
@@ -73,7 +76,7 @@ export async function run(
   } catch (error) {
     const problem = error instanceof Fault ? error : internalFault(error);
     await settleFree(gateway, trail, trail.refuse(problem));
-    throw problem;
+    throw decoded?.inCallersWords?.(problem) ?? problem;
   } finally {
     if (place === "taken") gateway.queue.leave();
   }
@@ -83,12 +86,12 @@ function gone(trail: Trail): RequestRecord {
   return trail.finish({ ...GONE, usage: null, charge: null });
 }
 
-function principalOf(exchange: Exchange): Principal {
+export function principalOf(exchange: Exchange): Principal {
   if (exchange.principal === undefined) throw new Error(`route ${exchange.route.id} runs the pipeline without a key`);
   return exchange.principal;
 }
 
-function internalFault(error: unknown): Fault {
+export function internalFault(error: unknown): Fault {
   const detail = { cause: error instanceof Error ? (error.stack ?? error.message) : String(error) };
   return fault("internal_error", {
     message: "The gateway failed on this request. Try again; if it stays, tell the operator the request id.",
@@ -168,7 +171,7 @@ class Request {
   #try(attempt: Attempt): Promise<Tried> {
     const { endpoint, model } = attempt;
     const { plan, policyNow, inputTokens } = this.#admitted;
-    const createdSeconds = Math.floor(this.#gateway.clock.nowMs() / 1000);
+    const createdSeconds = Math.floor(this.#exchange.receivedAtMs / 1000);
     const head = { id: this.#trail.requestId, createdSeconds, model: endpoint.model, inputTokens };
     const wished = thinkingFor(this.#inbound.call, plan, attempt, this.#admitted.surface);
     const { lane, thinking } = wayTo(this.#inbound, wished, { endpoint, model, head });

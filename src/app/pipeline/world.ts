@@ -13,6 +13,7 @@ import type { Policy } from "../../domain/tenancy/policy.ts";
 import type { Router } from "../../domain/tenancy/router.ts";
 import type { Journal } from "../../io/journal/types.ts";
 import type { Notice } from "../../io/telemetry/notices.ts";
+import type { TokenCounter } from "../../io/tokens/token-counter.ts";
 import type { Transport } from "../../io/upstream/transport.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Timers } from "../../kit/timers.ts";
@@ -42,6 +43,7 @@ export type Gateway = {
   readonly state: SharedState;
   readonly journal: Journal;
   readonly transport: Transport;
+  readonly tokens: TokenCounter;
   /** Throws when the key was revoked or narrowed while the body was on its way, which can take minutes. */
   readonly recheck: (exchange: Exchange) => void;
   /** The policy of a workspace and one of its keys that is in force now: asked again before every attempt. */

@@ -1,5 +1,5 @@
 import type { AgentModel, ModelObject } from "../../contract/schemas/models.ts";
-import type { Model, Snapshot } from "../../domain/catalogue/catalogue.ts";
+import type { Endpoint, Model, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import { cheapest, type Offer } from "./catalogue-select.ts";
 import { levelsOf, unique } from "./catalogue-views.ts";
@@ -15,6 +15,18 @@ export function modelObject({ model, endpoints, surfaces }: KeyOffer, context: M
   const lowest = cheapest(endpoints, snapshot, nowMs);
   const levels = levelsOf(endpoints.map(({ sovereignty }) => sovereignty.level));
   const releasedAtMs = releaseOf(model);
+  const contextLength = largest(
+    model.contextTokens,
+    endpoints.map(({ limits }) => limits.contextTokens),
+  );
+  const outputLimit = largest(
+    model.maxOutputTokens,
+    endpoints.map(({ limits }) => limits.maxOutputTokens),
+  );
+  const inputLimit = largest(
+    contextLength,
+    endpoints.map(({ limits }) => limits.maxInputTokens),
+  );
   return {
     id: model.id,
     object: "model",
@@ -25,14 +37,10 @@ export function modelObject({ model, endpoints, surfaces }: KeyOffer, context: M
     name: model.name,
     display_name: model.name,
     description: descriptionOf(model, levels, snapshot),
-    context_length: largest(
-      model.contextTokens,
-      endpoints.map(({ limits }) => limits.contextTokens),
-    ),
-    max_output_tokens: largest(
-      model.maxOutputTokens,
-      endpoints.map(({ limits }) => limits.maxOutputTokens),
-    ),
+    context_length: contextLength,
+    max_output_tokens: outputLimit,
+    max_input_tokens: inputLimit,
+    max_tokens: outputLimit,
     knowledge_cutoff: model.knowledgeCutoff,
     modalities_in: [...model.modalitiesIn],
     modalities_out: [...model.modalitiesOut],
@@ -71,18 +79,27 @@ const EFFORTS = [
   { effort: "high", description: "Long thinking for hard problems" },
 ];
 
-/** Agents that read a model from here take their instructions from here too, so there must be some. */
+/** Agents that read a model from here send these in the place of their own: an empty text would leave it without any. */
 const INSTRUCTIONS = [
   "You are a coding agent that works in the user's terminal and repository.",
-  "Read before you change, keep changes small and in the style of the code around them, and run the tests that exist.",
-  "Use the tools you are given; say what you did and what is left, briefly and truthfully.",
-].join(" ");
+  "Keep going until the task is done; ask only when a choice is the user's to make.",
+  "Use the tools you are given for everything that can be looked up or run, and never guess what a file or a command says.",
+  "Read before you change. Keep changes small, in the style of the code around them, and leave alone what you were not asked about.",
+  "Do not undo work that is not yours, and do not commit, push or delete unless asked.",
+  "Run the tests and checks that exist and fix what you broke. When something fails, find the cause first.",
+  "Before a longer step say in one sentence what you are about to do. At the end say briefly and truthfully what you did, what you checked and what is left.",
+].join("\n");
 
 const TRUNCATION_BYTES = 10_000;
 
+/** Unless its row says otherwise, a model that thinks can be told how hard. */
+function takesEffort({ features, thinking }: Endpoint): boolean {
+  return features.reasoning !== false && features.reasoningControl !== false && thinking !== "fixed";
+}
+
 export function agentModel({ model, endpoints }: KeyOffer, object: ModelObject, priority: number): AgentModel {
   const { display_name, description, context_length } = object;
-  const reasons = model.capabilities.includes("reasoning_control");
+  const reasons = model.capabilities.includes("reasoning") && endpoints.some(takesEffort);
   return {
     slug: model.id,
     display_name,
@@ -95,7 +112,9 @@ export function agentModel({ model, endpoints }: KeyOffer, object: ModelObject, 
     priority,
     upgrade: null,
     base_instructions: INSTRUCTIONS,
-    supports_reasoning_summaries: false,
+    supports_reasoning_summaries: reasons,
+    // Only an endpoint of the dialect itself can be told how to sum its thoughts up.
+    supports_reasoning_summary_parameter: reasons && endpoints.every(({ responsesApi }) => responsesApi),
     support_verbosity: false,
     default_verbosity: null,
     apply_patch_tool_type: null,

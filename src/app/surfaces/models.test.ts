@@ -87,7 +87,7 @@ describe("the list of models", () => {
     expect(ids).not.toContain("sandbox/fail-500");
   });
 
-  test("is one body for three kinds of readers, as its schema says", async () => {
+  test("MOD-02 is one body for three kinds of readers, as its schema says", async () => {
     const { body, ids } = await listed({});
     expect(ModelList.parse(body)).toEqual(body);
     expect(body.object).toBe("list");
@@ -105,6 +105,28 @@ describe("the list of models", () => {
       expect(AgentModel.parse(model)).toEqual(model);
       expect(model.base_instructions).not.toBe("");
     }
+  });
+
+  test("MOD-02 tells a coding agent what is true of the model: window, reasoning, images, parallel calls", async () => {
+    const { body } = await listed({});
+    const agent = (slug: string) => body.models.find((model: AgentModel) => model.slug === slug);
+    const gpt = body.data.find(({ id }: { id: string }) => id === "openai/gpt-5");
+    expect(agent("openai/gpt-5")).toMatchObject({
+      context_window: gpt.context_length,
+      default_reasoning_level: "medium",
+      supported_reasoning_levels: [{ effort: "low" }, { effort: "medium" }, { effort: "high" }],
+      // Its endpoint speaks the responses dialect itself.
+      supports_reasoning_summary_parameter: true,
+      input_modalities: ["text", "image"],
+    });
+    expect(agent("mistral/mistral-small-2506")).toMatchObject({
+      default_reasoning_level: null,
+      supported_reasoning_levels: [],
+      supports_reasoning_summaries: false,
+      supports_reasoning_summary_parameter: false,
+    });
+    expect(gpt).toMatchObject({ max_tokens: gpt.max_output_tokens, max_input_tokens: expect.any(Number) });
+    expect(gpt.max_input_tokens).toBeLessThanOrEqual(gpt.context_length);
   });
 
   test("says prices in the workspace's currency", async () => {

@@ -176,6 +176,8 @@ export const modelObject: ModelObject = {
   description: "Simulated. Sandbox (simulated); sovereignty L3, L2, L0",
   context_length: 128000,
   max_output_tokens: 16384,
+  max_input_tokens: 128000,
+  max_tokens: 16384,
   knowledge_cutoff: null,
   modalities_in: ["text", "image"],
   modalities_out: ["text"],

@@ -177,4 +177,13 @@ export const audit = {
   detail: {},
 };
 
+export const storedResponse = {
+  id: "resp_0198f3c2a7b47d1e8f00a1b2c3d4e5f6",
+  created_at: AT,
+  expires_at: "2026-12-15T09:30:00.000Z",
+  status: "completed",
+  model: "sandbox/chat",
+  background: false,
+};
+
 export const doctor = { ok: true, checks: [{ name: "ledger", ok: true, detail: "the books balance" }] };

@@ -26,6 +26,11 @@ export const ModelObject = z
     description: z.string(),
     context_length: z.int().nullable(),
     max_output_tokens: z.int().nullable(),
+    max_input_tokens: z
+      .int()
+      .nullable()
+      .meta({ description: "As the messages dialect says it: what a prompt may hold." }),
+    max_tokens: z.int().nullable().meta({ description: "As the messages dialect says it: `max_output_tokens` again." }),
     knowledge_cutoff: z.string().nullable(),
     modalities_in: z.array(z.string()),
     modalities_out: z.array(z.string()),
@@ -65,6 +70,7 @@ export const AgentModel = z
     upgrade: z.null(),
     base_instructions: z.string(),
     supports_reasoning_summaries: z.boolean(),
+    supports_reasoning_summary_parameter: z.boolean(),
     support_verbosity: z.literal(false),
     default_verbosity: z.null(),
     apply_patch_tool_type: z.null(),

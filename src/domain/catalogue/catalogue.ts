@@ -199,6 +199,8 @@ export type Endpoint = {
   readonly structuredOutput?: "native" | "tool" | null;
   /** Small named deviations of the model and of the server it runs on. */
   readonly quirks?: readonly string[];
+  /** Betas of the messages dialect that it takes; null: whatever the caller asks for is sent. */
+  readonly anthropicBetas?: readonly string[] | null;
   /** Parameter names the provider documents; null when it documents none. */
   readonly supportedParams: readonly string[] | null;
   readonly decisionsInterface: string | null;

@@ -209,6 +209,7 @@ function endpointOf(
     thinking: entry.thinking ?? null,
     structuredOutput: entry.structured_output ?? null,
     quirks: [...provider.quirks, ...(entry.quirks ?? [])],
+    anthropicBetas: entry.anthropic_betas ?? facts.anthropic_betas ?? null,
     supportedParams: entry.supported_params ?? null,
     decisionsInterface: entry.decisions_interface ?? null,
     sandbox: provider.sandbox,

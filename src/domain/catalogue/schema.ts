@@ -102,6 +102,12 @@ const endpoint = z.strictObject({
     .optional()
     .describe("How the endpoint is held to a JSON schema: by its own field, or by a forced tool. Absent: native."),
   quirks: z.array(slug).optional().describe("Named deviations of the model, beside the provider's."),
+  anthropic_betas: z
+    .array(text)
+    .optional()
+    .describe(
+      "Betas of the messages dialect that the endpoint takes; others are left out. Absent: the provider's list.",
+    ),
   supported_params: z.array(text).optional().describe("Parameter names the provider documents."),
   note: text.optional(),
 });
@@ -147,6 +153,10 @@ export const ProviderFile = z.strictObject({
     .describe("What its chat endpoints speak, the preferred one first: D1 chat completions, D2 messages, D3, D4."),
   responses_api: z.boolean().optional().describe("Whether its chat endpoints also serve the responses dialect."),
   quirks: z.array(slug).optional().describe("Named deviations of an almost-compatible server."),
+  anthropic_betas: z
+    .array(text)
+    .optional()
+    .describe("Betas of the messages dialect that its endpoints take; others are left out. Absent: all are sent."),
   logprobs_note: text.optional(),
   docs_url: webAddress.optional(),
   pricing_url: webAddress.optional(),

@@ -17,7 +17,12 @@ export type Demand = {
   readonly maxOutputTokens: number | undefined;
 };
 
-export type Shortcoming = { readonly reason: string; readonly param: string };
+export type Shortcoming = {
+  readonly reason: string;
+  readonly param: string;
+  /** The prompt alone is beyond this many tokens. */
+  readonly contextTokens?: number;
+};
 
 /** What the dialect that an endpoint speaks can carry of a call in the caller's dialect. */
 export type DialectSupport = {
@@ -48,6 +53,7 @@ export function shortcomingOf(
     return {
       reason: `takes at most ${context} tokens of context, the request has about ${demand.inputTokens}`,
       param: "messages",
+      contextTokens: context,
     };
   }
   const output = endpoint.limits.maxOutputTokens ?? model.maxOutputTokens;

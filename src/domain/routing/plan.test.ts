@@ -145,7 +145,9 @@ test("context and output limits are respected", () => {
     requestOf({ demand: { needs: [], parameters: [], inputTokens: 500_000, maxOutputTokens: undefined } }),
     world,
   );
-  expect(problem).toMatchObject({ code: "unsupported_parameter", param: "messages" });
+  expect(problem).toMatchObject({ code: "context_length_exceeded", status: 400, param: "messages" });
+  // Coding agents shorten their conversation when they read these words.
+  expect(problem.message).toMatch(/^Prompt is too long: 5000 tokens > 1000 maximum/);
 });
 
 test("POL-02 whatever the catalogue and the policy, no planned endpoint is one the policy excludes", () => {

@@ -19,6 +19,7 @@ export function refusalFor(judge: Judge, sifted: Sifted): Fault {
   const excluded = at("policy");
   if (excluded.length > 0) return policyRefusal(name, excluded, alternatives(judge, policy));
   const [short] = at("capability");
+  if (short?.contextTokens !== undefined) return tooLong(judge.request, name, at("capability"));
   if (short !== undefined) {
     const message = `${name}: ${short.rule} cannot be honoured, because every endpoint ${short.reason}. Leave it out or choose another model.`;
     return fault("unsupported_parameter", { message, param: short.rule });
@@ -30,6 +31,15 @@ export function refusalFor(judge: Judge, sifted: Sifted): Fault {
       ? `No model can be called: ${why === "" ? "no connected provider serves one that is allowed on this surface" : why}.`
       : `The model ${name} is in the catalogue but cannot be called here: ${why === "" ? "no provider serves it" : why}.`;
   return fault("model_not_found", { message, param: "model" });
+}
+
+/** Agents look for these words, and for the two numbers, to shorten their conversation and go on. */
+function tooLong({ surface, demand }: PlanRequest, name: string, short: readonly Fallen[]): Fault {
+  const most = Math.max(...short.map(({ contextTokens }) => contextTokens ?? 0));
+  return fault("context_length_exceeded", {
+    message: `Prompt is too long: ${demand.inputTokens} tokens > ${most} maximum, by the gateway's estimate for ${name}. Shorten it, or choose a model that takes more.`,
+    param: surface === "responses" ? "input" : "messages",
+  });
 }
 
 function nameOf({ route }: PlanRequest): string {

@@ -50,6 +50,8 @@ export type Fallen = {
   readonly stage: Stage;
   readonly rule: string;
   readonly reason: string;
+  /** The prompt alone is beyond what the endpoint takes. */
+  readonly contextTokens?: number;
 };
 
 /** What passed, with the output that is expected of it, and what did not. */
@@ -146,7 +148,7 @@ export function falls(reachable: Reachable, judge: Judge): Fallen | undefined {
   const { endpoint, model } = reachable;
   const { request, world, preferring, qualityFloor } = judge;
   const short = shortcomingOf(endpoint, model, request.demand, world.support);
-  if (short !== undefined) return { endpoint, stage: "capability", rule: short.param, reason: short.reason };
+  if (short !== undefined) return { endpoint, stage: "capability", rule: short.param, ...short };
   const excluded = excludedByPolicy(endpoint, request.policy);
   if (excluded !== undefined) return { endpoint, stage: "policy", rule: excluded.rule, reason: excluded.reason };
   const unwanted = preferring === undefined ? undefined : unwantedBy(reachable, preferring);

@@ -1,4 +1,5 @@
 import type { Connections, Credential, Endpoint, Snapshot } from "../../domain/catalogue/catalogue.ts";
+import { RAW_PREDICT } from "../../language/dialects/messages/raw-predict.ts";
 
 /** What the operator set for providers, by the upper-case form of their slugs: keys, and addresses also by region. */
 export type ProviderSettings = {
@@ -19,9 +20,11 @@ const SANDBOX_TOKEN: Credential = { kind: "bearer", token: "sandbox" };
 type Minted = Extract<Credential, { kind: "minted" }>;
 
 /** Where a cloud keeps the models of a project; undefined for models that are asked in a way the gateway does not know. */
-function placeInProject({ dialects: [dialect], region }: Endpoint, project: string): string | undefined {
-  if (dialect !== "D3") return undefined;
-  return `/v1/projects/${encodeURIComponent(project)}/locations/${region}/publishers/google`;
+function placeInProject({ dialects: [dialect], region, quirks }: Endpoint, project: string): string | undefined {
+  const publisher =
+    dialect === "D3" ? "google" : dialect === "D2" && quirks?.includes(RAW_PREDICT) ? "anthropic" : undefined;
+  if (publisher === undefined) return undefined;
+  return `/v1/projects/${encodeURIComponent(project)}/locations/${region}/publishers/${publisher}`;
 }
 
 /** Which providers are connected, by the operator's settings; simulated ones always are, at the origins they run on. */

@@ -55,7 +55,7 @@ export type Lane = {
   /** What keeps the caller's idle stream open. */
   readonly keepAlive: string;
   /** How hard the provider was told to think, where that is not the caller's own word. */
-  readonly effort: Effort | undefined;
+  readonly effort: Effort | "untold" | undefined;
   /** Fields of the request that were left out, because they change nothing of the answer. */
   readonly dropped: readonly string[];
   encode(): string;

@@ -6,18 +6,26 @@ import type { Call } from "../../language/canon/call.ts";
 import type { NeedSource } from "../../language/canon/needs.ts";
 import type { Parameter } from "../../language/canon/parameters.ts";
 import { chatClient } from "../../language/dialects/chat/answer.ts";
-import { FIELDS } from "../../language/dialects/chat/fields.ts";
+import { chatDialect } from "../../language/dialects/chat/dialect.ts";
 import { type ClientDialect, TranslatedStream, translatedReply } from "../../language/dialects/client.ts";
 import { converseDialect } from "../../language/dialects/converse/dialect.ts";
 import { ConverseFrames } from "../../language/dialects/converse/frames.ts";
 import type { Media, ModelFacts, UpstreamDialect } from "../../language/dialects/dialect.ts";
 import { geminiDialect } from "../../language/dialects/gemini/dialect.ts";
+import { messagesClient } from "../../language/dialects/messages/answer-writer.ts";
 import { messagesDialect } from "../../language/dialects/messages/dialect.ts";
-import { directChat } from "./direct-chat.ts";
-import { type Inbound, type Lane, NOTHING_DROPPED, type Target } from "./lane.ts";
+import { RAW_PREDICT, rawPredictDialect } from "../../language/dialects/messages/raw-predict.ts";
+import { responsesClient } from "../../language/dialects/responses/answer.ts";
+import { sealsFor } from "../../language/dialects/responses/seals.ts";
+import { directChat, outputLimitOf } from "./direct-chat.ts";
+import { directMessages, messagesDoor } from "./direct-messages.ts";
+import { directResponses } from "./direct-responses.ts";
+import type { Inbound, Lane, Target } from "./lane.ts";
+import { leavingOut, roomFor } from "./leaving-out.ts";
 
 /** Dialects that providers are spoken to in. */
-const UPSTREAM: Partial<Record<DialectId, UpstreamDialect>> = {
+const UPSTREAM: Readonly<Record<DialectId, UpstreamDialect>> = {
+  D1: chatDialect,
   D2: messagesDialect,
   D3: geminiDialect,
   D4: converseDialect,
@@ -28,9 +36,10 @@ function clientFor(inbound: Inbound): ClientDialect {
   switch (inbound.dialect) {
     case "chat":
       return chatClient;
-    case "messages":
     case "responses":
-      throw new Error(`nobody writes answers in the dialect of ${inbound.dialect} yet`);
+      return responsesClient(inbound.echo, sealsFor(inbound.body.value, inbound.echo));
+    case "messages":
+      return messagesClient;
   }
 }
 
@@ -38,12 +47,12 @@ const dialectOf = ({ dialects: [first] }: Endpoint): DialectId | undefined => fi
 
 /** An endpoint speaks its first listed dialect; can the gateway speak it too? */
 export function isSpoken(endpoint: Endpoint): boolean {
-  const dialect = dialectOf(endpoint);
-  return dialect === "D1" || (dialect !== undefined && UPSTREAM[dialect] !== undefined);
+  return dialectOf(endpoint) !== undefined;
 }
 
 function translationFor(endpoint: Endpoint): UpstreamDialect | undefined {
   const dialect = dialectOf(endpoint);
+  if (dialect === "D2" && endpoint.quirks?.includes(RAW_PREDICT)) return rawPredictDialect;
   return dialect === undefined ? undefined : UPSTREAM[dialect];
 }
 
@@ -70,24 +79,30 @@ const CHAT_SUPPORT: DialectSupport = {
   takesParameter(endpoint, parameter) {
     if (endpoint.features.sampling === false && SAMPLING.has(parameter)) return false;
     if (endpoint.thinking === "fixed" && parameter === "reasoning_effort") return false;
-    return (translationFor(endpoint)?.fields ?? FIELDS)[parameter] !== "400";
+    return (translationFor(endpoint) ?? chatDialect).fields[parameter] !== "400";
   },
   takesNeed(endpoint, need) {
     const media = NEEDED_MEDIA[need];
-    return media === undefined || (translationFor(endpoint)?.media.has(media) ?? true);
+    return media === undefined || (translationFor(endpoint) ?? chatDialect).media.has(media);
   },
 };
 
-const MESSAGES_SUPPORT: DialectSupport = { ...CHAT_SUPPORT, isNative: () => false };
-const RESPONSES_SUPPORT: DialectSupport = { ...CHAT_SUPPORT, isNative: () => false };
+const MESSAGES_SUPPORT: DialectSupport = {
+  ...CHAT_SUPPORT,
+  isNative: (endpoint) => messagesDoor(endpoint) !== undefined,
+};
+const RESPONSES_SUPPORT: DialectSupport = { ...CHAT_SUPPORT, isNative: ({ responsesApi }) => responsesApi };
 
 /** Same dialect on both sides: bytes with named patches. Otherwise through the canonical form. */
 export function laneFor(inbound: Inbound, target: Target): Lane {
   if (dialectOf(target.endpoint) === "D1" && inbound.dialect === "chat") return directChat(inbound, target);
+  if (inbound.dialect === "responses" && target.endpoint.responsesApi) return directResponses(inbound, target);
+  const door = inbound.dialect === "messages" ? messagesDoor(target.endpoint) : undefined;
+  if (inbound.dialect === "messages" && door !== undefined) return directMessages(inbound, target, door);
   const dialect = translationFor(target.endpoint);
   if (dialect === undefined)
     throw new Error(`${target.endpoint.id} speaks no dialect that ${inbound.dialect} can reach`);
-  return translatedLane(inbound.call, dialect, clientFor(inbound), target);
+  return translatedLane(inbound, dialect, target);
 }
 
 function factsOf(endpoint: Endpoint, model: Model): ModelFacts {
@@ -98,17 +113,28 @@ function factsOf(endpoint: Endpoint, model: Model): ModelFacts {
     thinking: endpoint.thinking ?? null,
     structuredOutput: endpoint.structuredOutput ?? null,
     promptCaching: endpoint.features.promptCaching,
+    reasoning: reasoningOf(endpoint),
+    outputLimit: outputLimitOf(endpoint),
     quirks: endpoint.quirks ?? [],
   };
 }
 
-function translatedLane(
-  call: Call,
-  dialect: UpstreamDialect,
-  client: ClientDialect,
-  { endpoint, model, head }: Target,
-): Lane {
+function reasoningOf({ features, thinking }: Endpoint): "never" | "untold" | null {
+  if (features.reasoning === false) return "never";
+  return features.reasoningControl === false || thinking === "fixed" ? "untold" : null;
+}
+
+/** A wish that was left out: how hard to think is then the provider's own choice. */
+function toldEffort(asked: Call, told: Call): "untold" | undefined {
+  return asked.reasoning !== undefined && told.reasoning === undefined ? "untold" : undefined;
+}
+
+function translatedLane(inbound: Inbound, dialect: UpstreamDialect, { endpoint, model, head }: Target): Lane {
   const facts = factsOf(endpoint, model);
+  const client = clientFor(inbound);
+  // One dialect demands a limit of everyone, so its clients send one that no prompt leaves room for.
+  const most = inbound.dialect === "messages" ? roomFor(endpoint, model, head.inputTokens) : facts.maxOutputTokens;
+  const { call, dropped } = leavingOut(inbound.call, dialect, facts, most);
   return {
     surface: dialect.surface,
     path: dialect.path(call, facts),
@@ -116,8 +142,8 @@ function translatedLane(
     headers: dialect.headers,
     streamType: dialect.framing === "sse" ? "text/event-stream" : "application/vnd.amazon.eventstream",
     keepAlive: client.keepAlive,
-    effort: dialect.effort?.(call, facts),
-    dropped: call.advisory ?? NOTHING_DROPPED,
+    effort: toldEffort(inbound.call, call) ?? dialect.effort?.(call, facts),
+    dropped,
     encode: () => dialect.encode(call, facts),
     decodeWhole(bytes) {
       const events = dialect.decodeReply(bytes, { call, facts });

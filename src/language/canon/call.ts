@@ -63,4 +63,9 @@ export const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "ma
 export type Effort = (typeof EFFORTS)[number];
 
 /** How hard the model should think; `budgetTokens` only where the caller gave a budget instead of a word. */
-export type ReasoningWish = { readonly effort: Effort; readonly budgetTokens: number | null };
+export type ReasoningWish = {
+  readonly effort: Effort;
+  readonly budgetTokens: number | null;
+  /** A model that cannot be told is asked without it, instead of not at all. */
+  readonly dispensable?: true;
+};

@@ -21,26 +21,37 @@ export type NeedSource = { readonly need: Need; readonly param: string };
 
 export function needsOf(call: Call): NeedSource[] {
   const needs: NeedSource[] = [];
+  const format = call.parameterNames?.response_format ?? "response_format";
   if (call.tools.length > 0) needs.push({ need: "tools", param: "tools" });
   if (call.toolChoice?.is === "required" || call.toolChoice?.is === "named")
     needs.push({ need: "forced_tools", param: "tool_choice" });
   if (call.tools.length > 0 && call.responseFormat.is !== "text" && call.toolChoice?.is !== "none")
-    needs.push({ need: "json_with_tools", param: "response_format" });
-  if (call.reasoning?.effort === "none") needs.push({ need: "reasoning_off", param: "reasoning_effort" });
-  if (call.responseFormat.is === "json_schema") needs.push({ need: "json_schema", param: "response_format" });
+    needs.push({ need: "json_with_tools", param: format });
+  if (call.reasoning?.effort === "none" && call.reasoning.dispensable !== true)
+    needs.push({ need: "reasoning_off", param: call.parameterNames?.reasoning_effort ?? "reasoning_effort" });
+  if (call.responseFormat.is === "json_schema") needs.push({ need: "json_schema", param: format });
   for (let turn = 0; turn < call.turns.length; turn += 1) {
-    const parts = call.turns[turn]?.parts ?? [];
+    const { parts = [], partPaths } = call.turns[turn] ?? {};
     for (let at = 0; at < parts.length; at += 1) {
-      const part = parts[at];
-      const need = part === undefined ? undefined : MEDIA_NEEDS[part.is];
-      if (part === undefined || need === undefined) continue;
-      const param = `messages.${turn}.content.${at}`;
-      needs.push({ need, param });
-      if ("source" in part && part.source.is === "url") needs.push({ need: "remote_url", param });
-      if ("source" in part && part.source.is === "uploaded") needs.push({ need: "uploaded_file", param });
+      const own = `messages.${turn}.content.${at}`;
+      const inside = parts[at]?.is === "tool_result" ? `${own}.content` : own;
+      addMediaNeeds(needs, parts[at], partPaths?.[at] ?? inside);
     }
   }
   return needs;
+}
+
+/** Pictures inside the result of a tool are pictures, too. */
+function addMediaNeeds(needs: NeedSource[], part: Part | undefined, param: string): void {
+  if (part?.is === "tool_result") {
+    for (const [index, inner] of part.content.entries()) addMediaNeeds(needs, inner, `${param}.${index}`);
+    return;
+  }
+  const need = part === undefined ? undefined : MEDIA_NEEDS[part.is];
+  if (part === undefined || need === undefined) return;
+  needs.push({ need, param });
+  if ("source" in part && part.source.is === "url") needs.push({ need: "remote_url", param });
+  if ("source" in part && part.source.is === "uploaded") needs.push({ need: "uploaded_file", param });
 }
 
 const MEDIA_NEEDS: Partial<Record<Part["is"], Need>> = {
@@ -56,9 +67,9 @@ export function keepsAnHour({ tools, turns }: Call): boolean {
 }
 
 const CHARS_PER_TOKEN = 4;
-const TOKENS_PER_TURN = 4;
+export const TOKENS_PER_TURN = 4;
 /** What a provider may count for one picture or one document page; only used for estimates. */
-const TOKENS_PER_MEDIA = 1600;
+export const TOKENS_PER_MEDIA = 1600;
 
 /** Tokens of a text by its length: ASCII at four characters a token, anything else at one and a half. */
 export function estimateTextTokens(text: string): number {

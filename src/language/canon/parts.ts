@@ -49,4 +49,6 @@ export type ReasoningDetail =
 export type Turn = {
   readonly role: "system" | "developer" | "user" | "assistant" | "tool";
   readonly parts: readonly Part[];
+  /** The caller's own names of its parts (of a result: of the content in it), where turns are not simply `messages`. */
+  readonly partPaths?: readonly string[];
 };

@@ -23,6 +23,10 @@ export type ModelFacts = {
   readonly structuredOutput?: "native" | "tool" | null;
   /** Whether marks for the prompt cache are understood; absent or null: not known. */
   readonly promptCaching?: boolean | null;
+  /** The model never thinks, or thinks and cannot be told how hard; absent or null: it can be told, or nothing is known. */
+  readonly reasoning?: "never" | "untold" | null;
+  /** The name the limit of output tokens goes by, where the dialect has two; absent or null: the usual one. */
+  readonly outputLimit?: "max_tokens" | "max_completion_tokens" | null;
   readonly quirks: readonly string[];
 };
 

@@ -108,6 +108,25 @@ export type Database = {
     target: string | null;
     detail: string;
   };
+  data_keys: { workspace_id: string; wrapped: Uint8Array };
+  stored_responses: {
+    id: string;
+    workspace_id: string;
+    key_id: string;
+    created_at_ms: number;
+    expires_at_ms: number;
+    status: string;
+    model: string;
+    previous_id: string | null;
+    background: string;
+    runs: number;
+    /** Sealed, like the two below: the response object, its own input, and the request while it may be run again. */
+    response: Uint8Array;
+    input: Uint8Array;
+    request: Uint8Array | null;
+  };
+  stored_items: { workspace_id: string; id: string; response_id: string };
+  stored_events: { response_id: string; first_number: number; last_number: number; events: Uint8Array };
   meta: { name: string; value: string };
   schema_migrations: { number: number; name: string; checksum: string; applied_at_ms: number };
 };

@@ -4,11 +4,15 @@ import type { AuditStore } from "../../../domain/record/audit.ts";
 import { batchOf, type RecordBatch, RecordRejected, type RecordSink } from "../../../domain/record/ingest.ts";
 import type { LogStore, RequestRecord } from "../../../domain/record/record.ts";
 import type { RollupStore } from "../../../domain/record/rollup.ts";
+import type { ResponseStore } from "../../../domain/responses/stored.ts";
 import type { TenancyStore } from "../../../domain/tenancy/directory.ts";
+import type { DataKeyStore, Vault } from "../../../domain/tenancy/vault.ts";
 import { auditStore } from "./audit.ts";
+import { dataKeyStore } from "./data-keys.ts";
 import type { Engine } from "./engine.ts";
 import { ledgerStore } from "./ledger.ts";
 import { logStore } from "./log.ts";
+import { responseStore } from "./responses.ts";
 import { rollupStore } from "./rollups.ts";
 import type { Database } from "./schema.ts";
 import { StoreError } from "./store-error.ts";
@@ -28,6 +32,9 @@ export type Store = RecordSink & {
   readonly rollups: RollupStore;
   readonly audit: AuditStore;
   readonly meta: MetaStore;
+  readonly dataKeys: DataKeyStore;
+  /** Stored responses, sealed by this vault. */
+  responses(vault: Vault): ResponseStore;
   /** Log row, ledger transaction, wallet and roll-ups of finished requests, in one transaction; twice changes nothing. */
   ingest(records: readonly RequestRecord[]): Promise<void>;
   ping(): Promise<void>;
@@ -52,6 +59,8 @@ export function sqlStore(engine: Engine): Store {
     rollups: rollupStore(db),
     audit: auditStore(db),
     meta: metaStore(db),
+    dataKeys: dataKeyStore(db),
+    responses: (vault) => responseStore(db, vault),
     ingest: (records) => ingestBatch(batchOf(records.map((record) => JSON.stringify(record)))),
     ingestBatch,
     ping: async () => {

@@ -1,7 +1,8 @@
 import { fault } from "../../../contract/faults.ts";
 import type { ChatMessage, ChatRequest, ChatTool } from "../../../contract/schemas/chat.ts";
 import type { MemberPatch } from "../../../kit/json.ts";
-import type { Call, Effort, ReasoningWish, ResponseFormat, ToolChoice, ToolDefinition } from "../../canon/call.ts";
+import type { Call, ReasoningWish, ResponseFormat, ToolChoice, ToolDefinition } from "../../canon/call.ts";
+import { effortOfBudget } from "../../canon/effort.ts";
 import { isParameter, type Parameter } from "../../canon/parameters.ts";
 import type { CacheMark, MediaSource, Part, Turn } from "../../canon/parts.ts";
 import { decodeWishes, WISH_FIELDS } from "../../canon/wishes.ts";
@@ -78,14 +79,9 @@ function parametersOf(request: ChatRequest): Parameter[] {
   return [...rows];
 }
 
-const EFFORT_BUDGETS: readonly { readonly upToTokens: number; readonly effort: Effort }[] = [
-  { upToTokens: 2048, effort: "low" },
-  { upToTokens: 8192, effort: "medium" },
-];
-
 function ofBudget(tokens: number | null | undefined): ReasoningWish {
   if (!tokens) return { effort: "medium", budgetTokens: null };
-  return { effort: EFFORT_BUDGETS.find((step) => tokens <= step.upToTokens)?.effort ?? "high", budgetTokens: tokens };
+  return { effort: effortOfBudget(tokens), budgetTokens: tokens };
 }
 
 /** The aliases say the same thing in other words; the plain field wins where several are sent. */

@@ -4,13 +4,12 @@ import type { AnswerStream, Piece, ShownCost } from "../../canon/answer.ts";
 import type { Usage } from "../../canon/usage.ts";
 import type { Frame } from "../dialect.ts";
 import { failedChat } from "./answer.ts";
-import { decodeProblem } from "./errors.ts";
-import { isGivenUp, Mender } from "./mend.ts";
+import { END_MARKER, parseChunk, problemIn } from "./chunk.ts";
+import { Mender } from "./mend.ts";
 import { encodeUsage, messageChars } from "./reply.ts";
 import { decodeUsage } from "./usage.ts";
 
-const END_OF_STREAM = "data: [DONE]\n\n";
-const GIVEN_UP = "the model gave its answer up";
+const END_OF_STREAM = `data: ${END_MARKER}\n\n`;
 
 /** Reads a stream of this dialect and rewrites the top-level id of each frame, and what is not of the dialect. */
 export class DirectStream implements AnswerStream {
@@ -50,7 +49,7 @@ export class DirectStream implements AnswerStream {
   }
 
   read(frame: Frame): Piece {
-    if (frame.data === "[DONE]") return { is: "end", text: "" };
+    if (frame.data === END_MARKER) return { is: "end", text: "" };
     const quick = this.#template === undefined ? undefined : this.#like(this.#template, frame);
     return quick ?? this.#parse(frame.data.includes("\n") ? onOneLine(frame) : frame);
   }
@@ -58,11 +57,10 @@ export class DirectStream implements AnswerStream {
   #parse(frame: Frame): Piece {
     const chunk = parseChunk(frame.data);
     if (chunk === undefined) return { is: "garbage" };
-    if (isJsonObject(chunk["error"]) || typeof chunk["error"] === "string" || frame.event === "error")
-      return { is: "problem", problem: decodeProblem(chunk, null) };
+    const problem = problemIn(chunk, frame.event);
+    if (problem !== undefined) return { is: "problem", problem };
     const { choices } = chunk;
     if (!Array.isArray(choices)) return this.#readBare(chunk);
-    if (isGivenUp(choices)) return { is: "problem", problem: decodeProblem({ message: GIVEN_UP }, null) };
     if (this.#upstreamId === null && typeof chunk["id"] === "string" && chunk["id"] !== "")
       this.#upstreamId = chunk["id"];
     this.#head ??= chunk;
@@ -189,15 +187,6 @@ function flat(text: string): string {
 function onOneLine(frame: Frame): Frame {
   const { event, data } = frame;
   return parseChunk(data) === undefined ? frame : { event, data: data.replaceAll("\n", " ") };
-}
-
-function parseChunk(data: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(data);
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Servers write the id first, nearly always; only where they do not is the frame searched for it. */

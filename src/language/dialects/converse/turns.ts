@@ -187,12 +187,11 @@ function refuseBrokenPairs(turns: readonly Turn[]): void {
       const param = `messages.${turnIndex}.tool_call_id`;
       throw fault("invalid_value", { message: `${param} names no call of the assistant's message before it.`, param });
     }
-    if (role === "user") refuseUnanswered(open);
   }
   refuseUnanswered(open);
 }
 
 function refuseUnanswered(open: ReadonlyMap<string, string>): void {
   for (const param of open.values())
-    throw fault("invalid_value", { message: `${param} has no tool message that answers it.`, param });
+    throw fault("invalid_value", { message: `${param} has no result that answers it.`, param });
 }

@@ -38,7 +38,9 @@ class ContentWriter {
   /** Calls made so far, by id: results only name the id, and this dialect wants the name. */
   readonly #calls = new Map<string, { readonly name: string; readonly order: number }>();
   #order = 0;
+  /** What the user's side says between two turns of the model: results first, then everything else. */
   #results: Result[] = [];
+  #said: JsonObject[] = [];
 
   constructor(form: CallForm) {
     this.#form = form;
@@ -46,7 +48,7 @@ class ContentWriter {
 
   turn(turn: Turn, index: number): void {
     if (turn.role === "assistant") {
-      this.#flushResults();
+      this.#flush();
       this.#push("model", this.#modelParts(turn, index));
       return;
     }
@@ -57,7 +59,12 @@ class ContentWriter {
   }
 
   finish(): readonly Content[] {
-    this.#flushResults();
+    this.#flush();
+    if (this.#contents.length === 0)
+      throw fault("invalid_value", {
+        message: "messages has nothing to answer to: no turn has content.",
+        param: "messages",
+      });
     return this.#contents;
   }
 
@@ -70,16 +77,15 @@ class ContentWriter {
   }
 
   #userPart(part: Part, param: string): void {
-    this.#flushResults();
     switch (part.is) {
       case "text":
       case "refusal":
-        this.#push("user", [{ text: part.text }]);
+        this.#said.push({ text: part.text });
         return;
       case "image":
       case "audio":
       case "file":
-        this.#push("user", [inlineData(part.source, param)]);
+        this.#said.push(inlineData(part.source, param));
         return;
       case "reasoning":
       case "tool_call":
@@ -89,13 +95,11 @@ class ContentWriter {
   }
 
   /** Results of parallel calls are one turn, in the order of the calls. */
-  #flushResults(): void {
+  #flush(): void {
     const sorted = this.#results.toSorted((a, b) => a.order - b.order);
+    this.#push("user", [...sorted.flatMap(({ parts }) => parts), ...this.#said]);
     this.#results = [];
-    this.#push(
-      "user",
-      sorted.flatMap(({ parts }) => parts),
-    );
+    this.#said = [];
   }
 
   #result(part: ToolResultPart, param: string): Result {

@@ -17,6 +17,11 @@ const JSON_ONLY =
 
 /** The canonical call as the body of `POST /messages`. */
 export function encodeRequest(call: Call, facts: ModelFacts): string {
+  return JSON.stringify({ model: facts.upstreamModel, ...requestBody(call, facts) });
+}
+
+/** The same without the model, for servers that have it in their path. */
+export function requestBody(call: Call, facts: ModelFacts): JsonObject {
   const { maxTokens, thinking, word } = planThinking(call, facts);
   const { system, messages } = encodeTurns(call.turns);
   const instructions =
@@ -24,8 +29,7 @@ export function encodeRequest(call: Call, facts: ModelFacts): string {
   const tools = encodeTools(call);
   checkMarks(instructions, tools, messages);
   const outputConfig = { ...(word === undefined ? {} : { effort: word }), ...encodeFormat(call.responseFormat) };
-  return JSON.stringify({
-    model: facts.upstreamModel,
+  return {
     max_tokens: maxTokens,
     ...(instructions.length === 0 ? {} : { system: instructions }),
     messages,
@@ -37,7 +41,7 @@ export function encodeRequest(call: Call, facts: ModelFacts): string {
     ...(call.topK === undefined ? {} : { top_k: call.topK }),
     ...encodeStop(call.stop),
     ...(call.stream ? { stream: true } : {}),
-  });
+  };
 }
 
 /** A conversation in which tools were called needs their definitions, even where the caller offers none any more. */

@@ -90,7 +90,7 @@ class MessageList {
     if (unanswered === undefined) return;
     const [id, param] = unanswered;
     throw fault("invalid_value", {
-      message: `The tool call ${id} has no result. Send a message of role "tool" with its tool_call_id right behind it.`,
+      message: `${param}: the tool call ${id} has no result. Send its result right behind it.`,
       param,
     });
   }
@@ -98,7 +98,7 @@ class MessageList {
 
 function strayResult(id: string, param: string): Fault {
   return fault("invalid_value", {
-    message: `tool_call_id ${id} answers no open call of the assistant turn before it.`,
+    message: `${param}: ${id} answers no open call of the assistant turn before it.`,
     param,
   });
 }

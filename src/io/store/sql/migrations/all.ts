@@ -1,5 +1,6 @@
 import type { Ddl } from "../engine.ts";
 import { foundation } from "./0001-foundation.ts";
+import { responses } from "./0002-responses.ts";
 import { routing } from "./0003-routing.ts";
 
 /** A step forward. Once released it never changes: its text is remembered by every store that took it. */
@@ -7,5 +8,6 @@ export type Migration = { readonly number: number; readonly name: string; statem
 
 export const MIGRATIONS: readonly Migration[] = [
   { number: 1, name: "foundation", statements: foundation },
+  { number: 2, name: "responses", statements: responses },
   { number: 3, name: "routing", statements: routing },
 ];

@@ -1,0 +1,39 @@
+import { fault } from "../../contract/faults.ts";
+import { PageQuery } from "../../contract/schemas/manage-values.ts";
+import { readQuery } from "../body.ts";
+import { type Handler, whole } from "../exchange.ts";
+import { findWorkspace, type Room, short, writeAudit } from "./deps.ts";
+import { responseView } from "./views.ts";
+
+/** Stored responses: that they are there, never what is in them. */
+export function responseHandlers(room: Room): Record<string, Handler> {
+  return {
+    manageListResponses: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const { limit, cursor } = readQuery(exchange, PageQuery);
+      const { rows, next } = await room.responses.list(workspace.id, limit, cursor ?? null);
+      return { status: 200, json: { data: rows.map(responseView), next } };
+    }),
+    manageDeleteResponse: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const id = exchange.params["id"] ?? "";
+      if (!(await room.responses.remove(workspace.id, id)))
+        throw fault("not_found", {
+          message: `The workspace ${workspace.slug} has no stored response with the id "${short(id)}".`,
+        });
+      await writeAudit(room, { action: "response.delete", workspaceId: workspace.id, target: id });
+      return { status: 200, json: { id, deleted: true } };
+    }),
+    managePurgeResponses: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const deleted = await room.responses.purge(workspace.id);
+      await writeAudit(room, {
+        action: "response.purge",
+        workspaceId: workspace.id,
+        target: null,
+        detail: { deleted },
+      });
+      return { status: 200, json: { workspace: workspace.slug, deleted } };
+    }),
+  };
+}

@@ -1,0 +1,148 @@
+import { Fault } from "../../contract/faults.ts";
+import type { Attempt } from "../../domain/routing/attempt.ts";
+import type { Plan } from "../../domain/routing/plan.ts";
+import { cannotCount, countLane } from "../../io/upstream/count-messages.ts";
+import type { InboundMessages, Lane } from "../../io/upstream/lane.ts";
+import { stop } from "../../kit/timers.ts";
+import { countableOf } from "../../language/canon/counting.ts";
+import { estimateTextTokens } from "../../language/canon/needs.ts";
+import type { Exchange, Sink } from "../exchange.ts";
+import { type Tried, tryOnce } from "./attempt.ts";
+import { addHeaders } from "./headers.ts";
+import type { Ended } from "./outcome.ts";
+import { type Planned, planFor } from "./plan.ts";
+import { Relay } from "./relay.ts";
+import { GONE, internalFault, principalOf } from "./run.ts";
+import { settleFree } from "./settle.ts";
+import { Trail } from "./trail.ts";
+import { Tries } from "./tries.ts";
+import type { Gateway } from "./world.ts";
+
+/**
+ * How many tokens a request of the messages dialect has: planned as the request itself would be, so that no endpoint
+ * sees it that may not; asked of the provider where it counts in this dialect, else counted here. Nothing is held or
+ * charged.
+ */
+export async function countTokens(
+  gateway: Gateway,
+  exchange: Exchange,
+  sink: Sink,
+  decode: (body: Buffer) => InboundMessages,
+): Promise<void> {
+  const trail = new Trail(exchange, principalOf(exchange), "messages", gateway.clock);
+  const relay = new Relay(sink, gateway.limits, gateway.timers, () => undefined);
+  try {
+    const inbound = decode(await exchange.body());
+    gateway.recheck(exchange);
+    trail.modelRequested = inbound.call.model;
+    // What is too long for every endpoint can be counted all the same: that is why one counts.
+    const { workspace, key } = trail.principal;
+    const question = { surface: "messages", workspace, keyId: key.id, call: inbound.call, inputTokens: 0 } as const;
+    const { plan, policyNow } = planFor(gateway, question);
+    trail.plan = plan;
+    if (plan.is === "refused") throw plan.fault;
+    const asked = await askProviders({ gateway, trail, relay, inbound, plan, policyNow });
+    if (asked.is === "gone") {
+      await settleFree(gateway, trail, trail.finish({ ...GONE, usage: null, charge: null }));
+      return;
+    }
+    const body =
+      asked.is === "answered" ? asked.body : JSON.stringify({ input_tokens: await counted(gateway, inbound) });
+    trail.answering();
+    await settleFree(gateway, trail, trail.finish({ status: 200, errorCode: null, usage: null, charge: null }));
+    const headers = exchange.baseHeaders;
+    addHeaders(headers, trail, plan, asked.is === "answered" ? asked.lane : undefined, undefined);
+    if (asked.is === "nobody") {
+      headers["x-svc-model"] = plan.attempts[0]?.endpoint.model ?? inbound.call.model;
+      headers["x-svc-route-reason"] = "estimated by the gateway: no provider was asked for the count";
+    }
+    headers["content-type"] = "application/json";
+    headers["content-length"] = String(Buffer.byteLength(body));
+    sink.start(200, headers);
+    sink.end(body);
+  } catch (error) {
+    const problem = error instanceof Fault ? error : internalFault(error);
+    await settleFree(gateway, trail, trail.refuse(problem));
+    throw problem;
+  } finally {
+    relay.stop();
+  }
+}
+
+type Asked =
+  | { readonly is: "answered"; readonly body: string; readonly lane: Lane }
+  /** No planned endpoint counts: it is done here. */
+  | { readonly is: "nobody" }
+  | { readonly is: "gone" };
+
+type Question = Pick<Planned, "policyNow"> & {
+  readonly gateway: Gateway;
+  readonly trail: Trail;
+  readonly relay: Relay;
+  readonly inbound: InboundMessages;
+  readonly plan: Plan;
+};
+
+/** The endpoints of the plan that count in this dialect, one after the other, as any other request would ask them. */
+async function askProviders({ gateway, trail, relay, inbound, plan, policyNow }: Question): Promise<Asked> {
+  const laneTo = ({ endpoint, model }: Attempt) =>
+    countLane(inbound, {
+      endpoint,
+      model,
+      head: { id: trail.requestId, createdSeconds: 0, model: endpoint.model, inputTokens: 0 },
+    });
+  const attempts = plan.attempts.filter((attempt) => laneTo(attempt) !== undefined);
+  if (attempts[0] === undefined || attempts[0] !== plan.attempts[0]) return { is: "nobody" };
+  let lane: Lane | undefined;
+  const ask = (attempt: Attempt): Promise<Tried> => {
+    lane = laneTo(attempt);
+    if (lane === undefined) throw new Error(`${attempt.endpoint.id} does not count`);
+    return tryOnce({ gateway, trail, attempt, lane, relay, plan, policyNow });
+  };
+  const { clock, limits, timers, budget } = gateway;
+  const deadlineMs = clock.elapsedMs() + limits.requestTimeoutMs;
+  const tries = new Tries({
+    gateway,
+    trail,
+    plan: { ...plan, attempts },
+    relay,
+    deadlineMs,
+    tryOnce: ask,
+    covers: () => true,
+  });
+  const deadline = timers.after(limits.requestTimeoutMs, () => tries.expire());
+  budget.enter();
+  try {
+    const { ended } = await tries.run();
+    return concluded(ended, lane);
+  } catch (error) {
+    if (error instanceof Fault && cannotCount(error.message)) return { is: "nobody" };
+    throw error;
+  } finally {
+    stop(deadline);
+    budget.leave();
+  }
+}
+
+function concluded(outcome: Ended, lane: Lane | undefined): Asked {
+  if (outcome.is === "gone") return { is: "gone" };
+  if (outcome.is !== "whole" || lane === undefined) throw new Error("a count came as a stream");
+  return { is: "answered", body: outcome.answer.render(NOTHING_USED, undefined), lane };
+}
+
+const NOTHING_USED = {
+  inputTokens: 0,
+  cachedTokens: 0,
+  cacheWriteTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
+  audioInputTokens: 0,
+  audioOutputTokens: 0,
+} as const;
+
+/** By a tokenizer that is not the model's own; by length where that one is too busy. */
+async function counted(gateway: Gateway, { call }: InboundMessages): Promise<number> {
+  const { texts, otherTokens } = countableOf(call);
+  const tokens = await gateway.tokens.count(texts);
+  return otherTokens + (tokens ?? texts.reduce((sum, text) => sum + estimateTextTokens(text), 0));
+}

@@ -1,0 +1,80 @@
+import { type Fault, fault } from "../../contract/faults.ts";
+import { outputOf } from "../../domain/responses/items.ts";
+import type { ResponseStore } from "../../domain/responses/stored.ts";
+import type { JsonObject } from "../../kit/json.ts";
+
+const REFERENCES_MAX = 1000;
+
+type Asked = {
+  readonly workspaceId: string;
+  readonly previousId: string | undefined;
+  /** The new input, as it was sent. */
+  readonly input: readonly JsonObject[];
+  readonly nowMs: number;
+};
+
+/** The whole conversation as items: what came before, then the new input, and nothing by reference any more. */
+export async function conversationOf(store: ResponseStore, asked: Asked): Promise<readonly JsonObject[]> {
+  const { workspaceId, previousId, input, nowMs } = asked;
+  const history = previousId === undefined ? [] : await historyOf(store, workspaceId, previousId, nowMs);
+  const ids = [...history, ...input].flatMap((item) => referenceOf(item) ?? []);
+  if (ids.length === 0) return previousId === undefined ? input : [...history, ...input];
+  if (ids.length > REFERENCES_MAX)
+    throw fault("invalid_value", {
+      message: `Field "input": more than ${REFERENCES_MAX} items are given by reference. Send the items themselves.`,
+      param: "input",
+    });
+  const found = await store.items(workspaceId, [...new Set(ids)], nowMs);
+  const resolved = (item: JsonObject, missing: () => Fault): JsonObject => {
+    const id = referenceOf(item);
+    const meant = id === undefined ? item : found.get(id);
+    if (meant === undefined) throw missing();
+    return meant;
+  };
+  return [
+    // What a link of the history refers to was deleted: it is as if the link itself had been.
+    ...history.map((item) => resolved(item, () => notFound(previousId ?? ""))),
+    ...input.map((item, at) => resolved(item, () => noSuchItem(at, String(item["id"])))),
+  ];
+}
+
+async function historyOf(
+  store: ResponseStore,
+  workspaceId: string,
+  previousId: string,
+  nowMs: number,
+): Promise<readonly JsonObject[]> {
+  const chain = await store.chain(workspaceId, previousId, nowMs);
+  if (chain.is === "broken") throw notFound(previousId);
+  if (chain.is === "too_long")
+    throw fault("invalid_value", {
+      message:
+        'Field "previous_response_id": the conversation is longer than this gateway puts together. Begin a new one with a summary of it.',
+      param: "previous_response_id",
+    });
+  const last = chain.links.at(-1);
+  if (last?.status === "queued" || last?.status === "in_progress")
+    throw fault("invalid_value", {
+      message: 'Field "previous_response_id": that response is still being made. Wait until it is completed.',
+      param: "previous_response_id",
+    });
+  return chain.links.flatMap(({ input, response }) => [...input, ...outputOf(response)]);
+}
+
+export function referenceOf(item: JsonObject): string | undefined {
+  return item["type"] === "item_reference" && typeof item["id"] === "string" ? item["id"] : undefined;
+}
+
+function notFound(id: string): Fault {
+  return fault("previous_response_not_found", {
+    message: `There is no response with the id "${id.replace(/\p{Cc}/gu, "?").slice(0, 100)}" to go on from: it or one before it was never stored, was deleted, or has expired. Send the conversation as input instead.`,
+    param: "previous_response_id",
+  });
+}
+
+function noSuchItem(at: number, id: string): Fault {
+  return fault("invalid_value", {
+    message: `Field "input.${at}.id": there is no stored item "${id.replace(/\p{Cc}/gu, "?").slice(0, 100)}". Send the item itself.`,
+    param: `input.${at}.id`,
+  });
+}

@@ -1,0 +1,15 @@
+import type { ResponseStore } from "../../domain/responses/stored.ts";
+import type { Clock } from "../../kit/clock.ts";
+
+/** What stored responses and background work are given. Built once, in main.ts. */
+export type ResponsesDeps = {
+  readonly store: ResponseStore;
+  readonly clock: Clock;
+  /** How long a response is kept. */
+  readonly retentionMs: number;
+  /** Background work at the same time. */
+  readonly jobsMax: { readonly all: number; readonly workspace: number };
+  /** How long a follower hears nothing before it is sent a sign of life. */
+  readonly keepAliveMs: number;
+  readonly warn: (detail: object, message: string) => void;
+};

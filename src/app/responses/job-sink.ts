@@ -1,0 +1,72 @@
+import { type ParsedBody, parseJsonText } from "../../kit/json.ts";
+import { SseReader } from "../../kit/sse.ts";
+import type { Sink } from "../exchange.ts";
+
+/** Pieces come from the gateway itself, an event at a time. */
+const FRAME_CHARS_MAX = 256 * 1024 * 1024;
+
+export type SinkListener = {
+  /** An event of the answer. */
+  event(event: ParsedBody): void;
+  /** The answer is over, with these events. */
+  ended(last: readonly ParsedBody[]): void;
+};
+
+/** Where the answer of background work goes: into its events. Nobody has to listen for it to go on. */
+export class JobSink implements Sink {
+  readonly #frames = new SseReader(FRAME_CHARS_MAX);
+  readonly #listener: SinkListener;
+  #started = false;
+  #gone = false;
+  #onGone: (() => void) | undefined;
+
+  constructor(listener: SinkListener) {
+    this.#listener = listener;
+  }
+
+  get started(): boolean {
+    return this.#started;
+  }
+
+  /** True once the work is to stop: the same that a client does who hangs up. */
+  get gone(): boolean {
+    return this.#gone;
+  }
+
+  stop(): void {
+    if (this.#gone) return;
+    this.#gone = true;
+    this.#onGone?.();
+  }
+
+  start(): void {
+    this.#started = true;
+  }
+
+  write(chunk: Buffer | string): boolean {
+    for (const event of this.#read(chunk)) this.#listener.event(event);
+    return true;
+  }
+
+  drained(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  end(chunk?: Buffer | string): void {
+    this.#listener.ended(chunk === undefined ? [] : this.#read(chunk));
+  }
+
+  cut(): void {}
+
+  onGone(listener: () => void): void {
+    if (this.#gone) listener();
+    else this.#onGone = listener;
+  }
+
+  #read(chunk: Buffer | string): ParsedBody[] {
+    return this.#frames.push(Buffer.from(chunk)).flatMap(({ data }) => {
+      const event = parseJsonText(data);
+      return "problem" in event ? [] : [event];
+    });
+  }
+}

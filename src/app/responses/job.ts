@@ -1,0 +1,188 @@
+import { Fault } from "../../contract/faults.ts";
+import type { ResponseEnd, ResponseEvent, ResponseStatus, StoredResponse } from "../../domain/responses/stored.ts";
+import { RESPONSE_STATUSES } from "../../domain/responses/stored.ts";
+import { isJsonObject, type JsonObject, type MemberPatch, type ParsedBody, patchMembers } from "../../kit/json.ts";
+import { JobSink } from "./job-sink.ts";
+
+/** More than any answer says: what a job keeps in memory until its end has an end too. */
+const EVENT_CHARS_MAX = 64 * 1024 * 1024;
+
+/** Why work was stopped before its end. */
+type Stop = { readonly is: "cancelled" } | { readonly is: "too_large" };
+
+/** One response that is being made in the background: its events as they come, and what has become of it. */
+export class Job {
+  readonly stored: StoredResponse;
+  readonly sink: JobSink;
+  /** How many of its events an earlier run made. */
+  readonly eventsBefore: number;
+  readonly #events: ResponseEvent[] = [];
+  readonly #watchers = new Set<() => void>();
+  readonly #done: JsonObject[] = [];
+  readonly #over = Promise.withResolvers<void>();
+  #sequence = 0;
+  #chars = 0;
+  #last: readonly ParsedBody[] = [];
+  #final: JsonObject | undefined;
+  #stop: Stop | undefined;
+  #phase: "running" | "abandoned" | "over" = "running";
+
+  /** `before`: the events of an earlier run. */
+  constructor(stored: StoredResponse, before: readonly ResponseEvent[] = []) {
+    this.stored = stored;
+    this.sink = new JobSink({
+      event: (event) => this.#take(event),
+      ended: (last) => {
+        this.#last = last;
+      },
+    });
+    this.eventsBefore = before.length;
+    this.#events.push(...before);
+    this.#sequence = (before.at(-1)?.sequence ?? -1) + 1;
+    if (before.length > 0) return;
+    this.#add("response.created", { response: stored.response });
+    this.#add("response.queued", { response: stored.response });
+  }
+
+  get events(): readonly ResponseEvent[] {
+    return this.#events;
+  }
+
+  get phase(): "running" | "abandoned" | "over" {
+    return this.#phase;
+  }
+
+  /** Resolves when its end is in the store, or it was given up. */
+  get over(): Promise<void> {
+    return this.#over.promise;
+  }
+
+  /** The whole answer, given before its last events. */
+  keep(final: string): void {
+    const response: unknown = JSON.parse(final);
+    if (isJsonObject(response)) this.#final = this.#dated(response);
+  }
+
+  cancel(): void {
+    this.#stop ??= { is: "cancelled" };
+    this.sink.stop();
+  }
+
+  /** The process ends before the work does: its row stays as it is, for the next start. */
+  abandon(): void {
+    if (this.#phase !== "running") return;
+    this.#phase = "abandoned";
+    this.#add("error", { code: "service_unavailable", message: STOPPING, param: null });
+    this.#over.resolve();
+  }
+
+  /** What is to be stored of its end; `failure` is what the work threw. */
+  end(failure: unknown): Pick<ResponseEnd, "status" | "response"> & { readonly last: readonly ResponseEvent[] } {
+    const final = this.#final;
+    if (final !== undefined) {
+      const last = this.#keepsEvents ? this.#last.map((event) => this.#numbered(event)) : [];
+      return { status: statusOf(final), response: final, last };
+    }
+    const { status, error } = this.#stop === undefined ? failed(failure) : STOPS[this.#stop.is];
+    const response = { ...this.stored.response, status, error, output: this.#done };
+    return { status, response, last: this.#keepsEvents ? [this.#event(`response.${status}`, { response })] : [] };
+  }
+
+  /** Its end is stored: whoever follows it hears of it now. */
+  close(last: readonly ResponseEvent[]): void {
+    this.#phase = "over";
+    this.#events.push(...last);
+    this.#tell();
+    this.#over.resolve();
+  }
+
+  /** Resolves when there is something new, or the time is up. */
+  news(withinMs: number): Promise<"news" | "silence"> {
+    return new Promise((resolve) => {
+      const finish = (what: "news" | "silence") => {
+        clearTimeout(timer);
+        this.#watchers.delete(heard);
+        resolve(what);
+      };
+      const heard = () => finish("news");
+      const timer = setTimeout(() => finish("silence"), withinMs);
+      this.#watchers.add(heard);
+    });
+  }
+
+  get #keepsEvents(): boolean {
+    return this.stored.background === "streamed";
+  }
+
+  #take(event: ParsedBody): void {
+    const { type, item } = event.value;
+    // Its own came when it was queued.
+    if (type === "response.created" || type === "response.queued") return;
+    if (type === "response.output_item.done" && isJsonObject(item)) this.#done.push(item);
+    this.#chars += event.text.length;
+    if (this.#chars > EVENT_CHARS_MAX) {
+      this.#stop ??= { is: "too_large" };
+      this.sink.stop();
+    }
+    if (!this.#keepsEvents || this.#phase !== "running") return;
+    this.#events.push(this.#numbered(event));
+    this.#tell();
+  }
+
+  #add(type: string, more: JsonObject): void {
+    if (!this.#keepsEvents) return;
+    this.#events.push(this.#event(type, more));
+    this.#tell();
+  }
+
+  #event(type: string, more: JsonObject): ResponseEvent {
+    const sequence = this.#sequence++;
+    const data = JSON.stringify({ type, sequence_number: sequence, ...more });
+    return { sequence, text: `event: ${type}\ndata: ${data}\n\n` };
+  }
+
+  /** The same event with the number it has among all events of this response. */
+  #numbered(event: ParsedBody): ResponseEvent {
+    const sequence = this.#sequence++;
+    const patches: MemberPatch[] = [{ key: "sequence_number", json: String(sequence) }];
+    const { response } = event.value;
+    if (isJsonObject(response) && this.#dated(response) !== response)
+      patches.push({ key: "response", json: JSON.stringify(this.#dated(response)) });
+    const data = patchMembers(event, patches);
+    return { sequence, text: `event: ${String(event.value["type"])}\ndata: ${data}\n\n` };
+  }
+
+  /** It was created when it was asked for, whenever a provider began with it. */
+  #dated(response: JsonObject): JsonObject {
+    const { created_at } = this.stored.response;
+    return response["created_at"] === created_at ? response : { ...response, created_at };
+  }
+
+  #tell(): void {
+    for (const watcher of [...this.#watchers]) watcher();
+  }
+}
+
+const STOPPING = "The gateway is being stopped. The work goes on at its next start if it had not begun to answer.";
+
+type End = { readonly status: ResponseStatus; readonly error: { code: string; message: string } | null };
+
+const STOPS: Readonly<Record<Stop["is"], End>> = {
+  cancelled: { status: "cancelled", error: null },
+  too_large: {
+    status: "failed",
+    error: { code: "upstream_error", message: "The answer was larger than this gateway keeps." },
+  },
+};
+
+function failed(failure: unknown): End {
+  const error =
+    failure instanceof Fault
+      ? { code: failure.code, message: failure.message }
+      : { code: "internal_error", message: "The gateway failed on this response. Try again." };
+  return { status: "failed", error };
+}
+
+function statusOf(response: JsonObject): ResponseStatus {
+  return RESPONSE_STATUSES.find((status) => status === response["status"]) ?? "completed";
+}

@@ -1,0 +1,185 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Fault, fault } from "../../contract/faults.ts";
+import type { BackgroundRequest } from "../../domain/responses/stored.ts";
+import type { ResponsesDeps } from "./deps.ts";
+import type { Job } from "./job.ts";
+
+/** Events are written together: a commit costs as much for one as for many. */
+const FLUSH_EVERY_MS = 500;
+const SAVE_TRIES = 6;
+const SAVE_FIRST_WAIT_MS = 50;
+const RETRY_AFTER_SECONDS = 5;
+const LAST_WORDS_MS = 1000;
+
+/** All background work of this process. What is over is found in the store. */
+export class Jobs {
+  readonly #deps: ResponsesDeps;
+  readonly #running = new Map<string, Work>();
+
+  constructor(deps: ResponsesDeps) {
+    this.#deps = deps;
+  }
+
+  find(workspaceId: string, id: string): Job | undefined {
+    const job = this.#running.get(id)?.job;
+    return job?.stored.workspaceId === workspaceId ? job : undefined;
+  }
+
+  /** Takes new work: it has its place, and is in the store as queued. */
+  async open(job: Job, request: BackgroundRequest): Promise<void> {
+    const { stored } = job;
+    this.#checkRoom(stored.workspaceId);
+    this.#running.set(stored.id, new Work(job, this.#deps));
+    try {
+      await this.#deps.store.add(stored, request);
+    } catch (error) {
+      this.#running.delete(stored.id);
+      throw unstorable(error);
+    }
+  }
+
+  /** Takes work up again that an earlier process had begun. */
+  reopen(job: Job): void {
+    this.#running.set(job.stored.id, new Work(job, this.#deps));
+  }
+
+  /** The work is settled; `failure` is what it threw. Never rejects. */
+  async finish(job: Job, failure: unknown): Promise<void> {
+    await this.#running.get(job.stored.id)?.finish(failure);
+    this.#running.delete(job.stored.id);
+  }
+
+  /** Stops it, and resolves when its end is in the store. */
+  async cancel(job: Job): Promise<void> {
+    job.cancel();
+    await job.over;
+  }
+
+  async cancelAll(workspaceId: string): Promise<void> {
+    await Promise.all(this.#of(workspaceId).map((job) => this.cancel(job)));
+  }
+
+  /** Waits for what is running. */
+  async drain(timeoutMs: number): Promise<void> {
+    await this.#idle(timeoutMs);
+  }
+
+  /** Gives up what is left; called before the connections to providers are closed. */
+  abandon(): void {
+    for (const { job } of this.#running.values()) job.abandon();
+  }
+
+  /** Resolves when nobody works on anything any more. */
+  async settled(): Promise<void> {
+    await this.#idle(LAST_WORDS_MS);
+  }
+
+  /** Whether a request is work that was given up: no record of it may keep the next start from running it again. */
+  isAbandoned(id: string): boolean {
+    return this.#running.get(id)?.job.phase === "abandoned";
+  }
+
+  async #idle(timeoutMs: number): Promise<void> {
+    const { clock } = this.#deps;
+    const deadline = clock.elapsedMs() + timeoutMs;
+    while (this.#running.size > 0 && clock.elapsedMs() < deadline) await sleep(20);
+  }
+
+  #checkRoom(workspaceId: string): void {
+    const { all, workspace } = this.#deps.jobsMax;
+    if (this.#of(workspaceId).length >= workspace)
+      throw full(
+        `This workspace has ${workspace} background responses under way, its limit (GATEWAY_BACKGROUND_WORKSPACE_MAX).`,
+      );
+    if (this.#running.size >= all)
+      throw full(`The gateway has ${all} background responses under way, its limit (GATEWAY_BACKGROUND_MAX).`);
+  }
+
+  #of(workspaceId: string): Job[] {
+    const jobs = [...this.#running.values()].map(({ job }) => job);
+    return jobs.filter(({ stored }) => stored.workspaceId === workspaceId);
+  }
+}
+
+/** One job with what is written of it. */
+class Work {
+  readonly job: Job;
+  readonly #deps: ResponsesDeps;
+  readonly #timer: NodeJS.Timeout;
+  #writing: Promise<void> | undefined;
+  /** How many of its events are in the store. */
+  #stored: number;
+
+  constructor(job: Job, deps: ResponsesDeps) {
+    this.job = job;
+    this.#deps = deps;
+    this.#stored = job.eventsBefore;
+    this.#timer = setInterval(() => this.#flush(), FLUSH_EVERY_MS);
+  }
+
+  async finish(failure: unknown): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#writing;
+    if (this.job.phase === "running") await this.#save(failure);
+  }
+
+  #flush(): void {
+    if (this.#writing !== undefined || this.job.phase !== "running") return;
+    this.#writing = this.#append().finally(() => {
+      this.#writing = undefined;
+    });
+  }
+
+  async #append(): Promise<void> {
+    const { store, warn } = this.#deps;
+    const { id, workspaceId } = this.job.stored;
+    const events = this.job.events.slice(this.#stored);
+    try {
+      await store.appendEvents(workspaceId, id, events);
+      this.#stored += events.length;
+    } catch (error) {
+      warn({ err: error, requestId: id }, "events of a background response could not be stored yet");
+    }
+  }
+
+  async #save(failure: unknown): Promise<void> {
+    const { id, workspaceId } = this.job.stored;
+    const { store, warn } = this.#deps;
+    if (failure !== undefined && !(failure instanceof Fault && failure.status < 500))
+      warn({ err: failure, requestId: id, ...detailOf(failure) }, "a background response failed");
+    const { status, response, last } = this.job.end(failure);
+    const events = [...this.job.events.slice(this.#stored), ...last];
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        await store.finish({ id, workspaceId, status, response, events });
+        break;
+      } catch (error) {
+        if (attempt === SAVE_TRIES) {
+          warn({ err: error, requestId: id }, "the end of a background response could not be stored");
+          break;
+        }
+        await sleep(SAVE_FIRST_WAIT_MS * 2 ** attempt);
+      }
+    }
+    this.job.close(last);
+  }
+}
+
+function detailOf(failure: unknown): object {
+  return failure instanceof Fault ? { code: failure.code, detail: failure.detail } : {};
+}
+
+function full(sentence: string): Fault {
+  return fault("rate_limit_exceeded", {
+    message: `${sentence} Wait until one of them is over, or cancel one.`,
+    headers: { "retry-after": String(RETRY_AFTER_SECONDS) },
+  });
+}
+
+function unstorable(error: unknown): Fault {
+  return fault("service_unavailable", {
+    message: "The gateway cannot store the response now, and background work needs that. Try again shortly.",
+    headers: { "retry-after": String(RETRY_AFTER_SECONDS) },
+    detail: { cause: String(error) },
+  });
+}

@@ -1,0 +1,29 @@
+import type { Gateway } from "../pipeline/world.ts";
+import type { ResponsesDeps } from "./deps.ts";
+import { Jobs } from "./jobs.ts";
+import type { ResponsesRoom } from "./room.ts";
+
+/** Stored responses and background work on top of the request path. */
+export function openResponses(deps: ResponsesDeps, gateway: Gateway): ResponsesRoom {
+  const jobs = new Jobs(deps);
+  const { journal } = gateway;
+  return {
+    ...deps,
+    jobs,
+    gateway: {
+      ...gateway,
+      journal: {
+        // Work that was given up at the end of the process leaves no trace but its row, as if the process had been
+        // killed: the next start runs it again. What was charged is always written.
+        append: (entry) =>
+          entry.t === "done" && entry.record.charge === null && jobs.isAbandoned(entry.record.id)
+            ? Promise.resolve()
+            : journal.append(entry),
+        get broken() {
+          return journal.broken;
+        },
+        close: () => journal.close(),
+      },
+    },
+  };
+}

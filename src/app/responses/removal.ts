@@ -1,0 +1,31 @@
+import type { ResponseSummary } from "../../domain/responses/stored.ts";
+import type { ResponsesRoom } from "./room.ts";
+
+/** Deletes a response, whatever is still being made of it. False: there is none. */
+export async function removeResponse(
+  { jobs, store, clock }: ResponsesRoom,
+  workspaceId: string,
+  id: string,
+): Promise<boolean> {
+  const job = jobs.find(workspaceId, id);
+  if (job !== undefined) await jobs.cancel(job);
+  return store.remove(workspaceId, id, clock.nowMs());
+}
+
+/** What an operator can do with the stored responses of a workspace: everything but read them. */
+export function overseenResponses(room: ResponsesRoom) {
+  const { jobs, store, clock } = room;
+  return {
+    list: (
+      workspaceId: string,
+      limit: number,
+      cursor: string | null,
+    ): Promise<{ rows: readonly ResponseSummary[]; next: string | null }> =>
+      store.list(workspaceId, clock.nowMs(), limit, cursor),
+    remove: (workspaceId: string, id: string): Promise<boolean> => removeResponse(room, workspaceId, id),
+    async purge(workspaceId: string): Promise<number> {
+      await jobs.cancelAll(workspaceId);
+      return store.purge(workspaceId);
+    },
+  };
+}

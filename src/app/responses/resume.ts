@@ -1,0 +1,111 @@
+import type { Route } from "../../contract/route.ts";
+import type { StoredResponse, UnfinishedResponse } from "../../domain/responses/stored.ts";
+import type { Principal } from "../../domain/tenancy/key.ts";
+import type { Exchange, Sink } from "../exchange.ts";
+import { run } from "../pipeline/run.ts";
+import { Job } from "./job.ts";
+import { askedOf, type ResponsesRoom } from "./room.ts";
+
+/** How often work on a response may be begun: once, and once more after a restart. */
+const RUNS_MAX = 2;
+
+export type Resuming = {
+  /** Whether the log has a record of a request: then it had begun to answer, or was over. */
+  readonly isRecorded: (id: string) => Promise<boolean>;
+  /** Who may still use the key that asked; undefined when it may not be used any more. */
+  readonly callerOf: (keyId: string) => Principal | undefined;
+  readonly route: Route;
+};
+
+/**
+ * Background work that an earlier process left: run again where nothing of it had been recorded, and else ended as
+ * failed. Resolves when all of it is under way again, not when it is over.
+ */
+export async function resumeJobs(room: ResponsesRoom, resuming: Resuming): Promise<void> {
+  for (const row of await room.store.unfinished()) {
+    const stored = await room.store.find(row.workspaceId, row.id, room.clock.nowMs());
+    // Expired meanwhile: the sweep takes it.
+    if (stored === undefined) continue;
+    const principal = resuming.callerOf(row.keyId);
+    const why = await whyNot(row, principal, resuming);
+    if (why === undefined && principal !== undefined && row.request !== undefined) {
+      const job = new Job(stored, await room.store.events(row.workspaceId, row.id, -1));
+      room.jobs.reopen(job);
+      void runAgain(room, job, exchangeOf(room, row, principal, resuming.route));
+    } else await endAsFailed(room, stored, why ?? "The request is not known any more.");
+  }
+}
+
+async function whyNot(
+  row: UnfinishedResponse,
+  principal: Principal | undefined,
+  { isRecorded }: Resuming,
+): Promise<string | undefined> {
+  if (await isRecorded(row.id))
+    return "The gateway was restarted while it made this response, and a part of it had been made: it is not made twice. Ask again; the request log says whether anything was charged.";
+  if (row.runs >= RUNS_MAX)
+    return "The gateway was restarted again while it made this response for the second time. Ask again.";
+  if (principal === undefined)
+    return "The gateway was restarted while it made this response, and the key that asked for it may not be used any more.";
+  return undefined;
+}
+
+async function endAsFailed(room: ResponsesRoom, stored: StoredResponse, message: string): Promise<void> {
+  const { id, workspaceId, background } = stored;
+  const before = await room.store.events(workspaceId, id, -1);
+  const response = { ...stored.response, status: "failed", error: { code: "interrupted", message } };
+  const sequence = (before.at(-1)?.sequence ?? -1) + 1;
+  const data = JSON.stringify({ type: "response.failed", sequence_number: sequence, response });
+  const last = { sequence, text: `event: response.failed\ndata: ${data}\n\n` };
+  const events = background === "streamed" ? [last] : [];
+  await room.store.finish({ id, workspaceId, status: "failed", response, events });
+  room.warn({ requestId: id }, "a background response that a restart had interrupted was ended as failed");
+}
+
+/** The same request under its own id and time, so that it is one line of the log and one charge whatever happened. */
+function exchangeOf(room: ResponsesRoom, row: UnfinishedResponse, principal: Principal, route: Route): Exchange {
+  const { headers = {}, clientAddress = "", body = "" } = row.request ?? {};
+  return {
+    requestId: row.id,
+    route,
+    params: {},
+    query: new URLSearchParams(),
+    headers,
+    clientAddress,
+    receivedAtMs: row.createdAtMs,
+    startedMs: room.clock.elapsedMs(),
+    principal,
+    baseHeaders: {},
+    body: async () => Buffer.from(body),
+  };
+}
+
+async function runAgain(room: ResponsesRoom, job: Job, exchange: Exchange): Promise<void> {
+  let failure: unknown;
+  try {
+    await run(room.gateway, "responses", exchange, NOBODY, async (bytes) => {
+      const { inbound } = await askedOf(room, exchange, bytes);
+      return {
+        inbound,
+        sink: job.sink,
+        admitted: () => room.store.begin(job.stored.id),
+        keep: async (final) => job.keep(final),
+      };
+    });
+  } catch (error) {
+    failure = error;
+  }
+  await room.jobs.finish(job, failure);
+}
+
+/** Who asked has long been answered. */
+const NOBODY: Sink = {
+  started: true,
+  gone: false,
+  start() {},
+  write: () => true,
+  drained: () => Promise.resolve(),
+  end() {},
+  cut() {},
+  onGone() {},
+};

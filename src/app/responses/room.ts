@@ -1,0 +1,146 @@
+import { type Fault, fault } from "../../contract/faults.ts";
+import { ResponsesRequest } from "../../contract/schemas/responses.ts";
+import {
+  type BackgroundKind,
+  type BackgroundRequest,
+  RESPONSE_STATUSES,
+  type StoredResponse,
+} from "../../domain/responses/stored.ts";
+import type { Principal } from "../../domain/tenancy/key.ts";
+import type { InboundResponses } from "../../io/upstream/lane.ts";
+import { isJsonObject, type JsonObject, type ParsedBody, parseJsonText, patchMembers } from "../../kit/json.ts";
+import { echoOf } from "../../language/dialects/responses/echo.ts";
+import { inputItems } from "../../language/dialects/responses/items.ts";
+import { decodeCall } from "../../language/dialects/responses/request.ts";
+import { decodeWith, parseJson } from "../body.ts";
+import type { Exchange } from "../exchange.ts";
+import type { Gateway } from "../pipeline/world.ts";
+import { conversationOf } from "./conversation.ts";
+import type { ResponsesDeps } from "./deps.ts";
+import type { Jobs } from "./jobs.ts";
+
+/** What the use cases of responses share. */
+export type ResponsesRoom = ResponsesDeps & { readonly gateway: Gateway; readonly jobs: Jobs };
+
+/** A request for a response, with what the gateway decided where it left something open. */
+export type Asked = {
+  readonly inbound: InboundResponses;
+  readonly request: ResponsesRequest;
+  /** The new input, as it was sent. */
+  readonly input: readonly JsonObject[];
+  readonly store: boolean;
+  readonly background: BackgroundKind;
+};
+
+export function callerOf({ principal, route }: Exchange): Principal {
+  if (principal === undefined) throw new Error(`route ${route.id} is served without a key`);
+  return principal;
+}
+
+export async function askedOf(room: ResponsesRoom, exchange: Exchange, bytes: Buffer): Promise<Asked> {
+  const sent = parseJson(bytes);
+  const request = decodeWith(ResponsesRequest, sent.value);
+  const { workspace, key } = callerOf(exchange);
+  const policy = room.gateway.policyOf(workspace.id, key.id) ?? workspace.policy;
+  const state = stateOf(request, policy.zeroDataRetention ? "nothing" : "anything");
+  const input = inputItems(request);
+  const items = await conversationOf(room.store, {
+    workspaceId: workspace.id,
+    previousId: request.previous_response_id ?? undefined,
+    input,
+    nowMs: room.clock.nowMs(),
+  });
+  // A provider that streams can be stopped, and is heard of all the time: background work does not wait in silence.
+  const inBackground = state.background !== "none";
+  const body = inBackground && request.stream !== true ? streamedBody(sent) : sent;
+  const call = decodeCall(inBackground ? { ...request, stream: true } : request, items);
+  const echo = echoOf(request, { store: state.store, background: inBackground });
+  return { inbound: { dialect: "responses", call, body, items, echo }, request, input, ...state };
+}
+
+/** Whether the answer is kept and who waits for it. `mayKeep`: what the workspace's policy lets anyone keep. */
+function stateOf(
+  { store, background, stream }: ResponsesRequest,
+  mayKeep: "anything" | "nothing",
+): Pick<Asked, "store" | "background"> {
+  if (mayKeep === "nothing") {
+    if (store === true) throw mayNotKeep("store", "Send store: false, or leave it out.");
+    if (background === true) throw mayNotKeep("background", "Leave it out, and stream the answer instead.");
+    return { store: false, background: "none" };
+  }
+  if (background !== true) return { store: store ?? true, background: "none" };
+  if (store === false)
+    throw fault("invalid_value", {
+      message: 'Field "background": the answer is found in the store later, so it needs store: true. Leave store out.',
+      param: "background",
+    });
+  return { store: true, background: stream === true ? "streamed" : "polled" };
+}
+
+function mayNotKeep(param: string, advice: string): Fault {
+  return fault("invalid_value", {
+    message: `Field "${param}": this workspace demands zero data retention, so no answer may be kept. ${advice}`,
+    param,
+  });
+}
+
+function streamedBody(sent: ParsedBody): ParsedBody {
+  const body = parseJsonText(patchMembers(sent, [{ key: "stream", json: "true" }]));
+  if ("problem" in body) throw new Error(body.problem);
+  return body;
+}
+
+/** The row of an answer that is whole. */
+export function rowOf(room: ResponsesRoom, exchange: Exchange, asked: Asked, final: string): StoredResponse {
+  const response: unknown = JSON.parse(final);
+  if (!isJsonObject(response)) throw new Error("the answer is not a JSON object");
+  const status = RESPONSE_STATUSES.find((one) => one === response["status"]) ?? "completed";
+  return { ...baseRow(room, exchange, asked), status, model: String(response["model"]), response };
+}
+
+/** The row of an answer that is to be made. */
+export function queuedResponse(room: ResponsesRoom, exchange: Exchange, asked: Asked): StoredResponse {
+  const row = baseRow(room, exchange, asked);
+  const response = {
+    id: row.id,
+    object: "response",
+    created_at: Math.floor(row.createdAtMs / 1000),
+    status: "queued",
+    error: null,
+    incomplete_details: null,
+    model: row.model,
+    output: [],
+    ...asked.inbound.echo,
+    usage: null,
+  };
+  return { ...row, status: "queued", response };
+}
+
+function baseRow(room: ResponsesRoom, exchange: Exchange, { request, input, background }: Asked) {
+  const { workspace, key } = callerOf(exchange);
+  return {
+    id: exchange.requestId,
+    workspaceId: workspace.id,
+    keyId: key.id,
+    createdAtMs: exchange.receivedAtMs,
+    expiresAtMs: exchange.receivedAtMs + room.retentionMs,
+    model: request.model,
+    previousId: request.previous_response_id ?? null,
+    background,
+    runs: 0,
+    input,
+  };
+}
+
+/** Headers that the record of a request repeats. */
+const LABELS = ["x-title", "x-client-request-id"] as const;
+
+/** What is needed to run it again. */
+export function requestOf({ headers, clientAddress }: Exchange, bytes: Buffer): BackgroundRequest {
+  const labels: Record<string, string> = {};
+  for (const name of LABELS) {
+    const value = headers[name];
+    if (typeof value === "string") labels[name] = value;
+  }
+  return { body: bytes.toString("utf8"), headers: labels, clientAddress };
+}

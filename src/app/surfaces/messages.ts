@@ -1,0 +1,55 @@
+import type { z } from "zod";
+import { type CountTokensRequest, MessagesRequest } from "../../contract/schemas/messages.ts";
+import type { InboundMessages } from "../../io/upstream/lane.ts";
+import type { ParsedBody } from "../../kit/json.ts";
+import { withExactInputs } from "../../language/dialects/messages/exact-inputs.ts";
+import { decodeMessages } from "../../language/dialects/messages/inbound.ts";
+import { inCallersWords } from "../../language/dialects/messages/param-names.ts";
+import { decodeWith, parseJson } from "../body.ts";
+import { type Exchange, type Handler, streamed } from "../exchange.ts";
+import { type Decoded, run } from "../pipeline/run.ts";
+import type { Gateway } from "../pipeline/world.ts";
+
+/** POST /messages. */
+export function messagesHandlers(gateway: Gateway): Record<string, Handler> {
+  return {
+    createMessage: streamed((exchange, sink) =>
+      run(gateway, "messages", exchange, sink, (bytes) => decodeMessage(bytes, exchange)),
+    ),
+  };
+}
+
+export function decodeMessage(bytes: Buffer, exchange: Pick<Exchange, "headers">): Decoded {
+  const body = parseJson(bytes);
+  const request = decodeWith(MessagesRequest, body.value);
+  const inbound = inboundOf(body, request, exchange);
+  return { inbound, inCallersWords: (problem) => inCallersWords(problem, request, inbound.call) };
+}
+
+/** A body of this dialect, decoded once and kept, with the headers that belong to it. */
+export function decodeInbound(
+  schema: z.ZodType<CountTokensRequest>,
+  bytes: Buffer,
+  exchange: Pick<Exchange, "headers">,
+): InboundMessages {
+  const body = parseJson(bytes);
+  return inboundOf(body, decodeWith(schema, body.value), exchange);
+}
+
+function inboundOf(
+  body: ParsedBody,
+  request: CountTokensRequest,
+  { headers }: Pick<Exchange, "headers">,
+): InboundMessages {
+  return {
+    dialect: "messages",
+    call: decodeMessages(withExactInputs(request, body.text)),
+    body,
+    version: oneLine(headers["anthropic-version"]),
+    beta: oneLine(headers["anthropic-beta"]),
+  };
+}
+
+function oneLine(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header.join(",") : header;
+}

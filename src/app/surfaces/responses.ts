@@ -1,0 +1,99 @@
+import { ResponsesRequest } from "../../contract/schemas/responses.ts";
+import { echoOf } from "../../language/dialects/responses/echo.ts";
+import { inputItems } from "../../language/dialects/responses/items.ts";
+import { inCallersWords } from "../../language/dialects/responses/param-names.ts";
+import { decodeCall } from "../../language/dialects/responses/request.ts";
+import { decodeWith, parseJson } from "../body.ts";
+import type { Exchange, Handler, Sink } from "../exchange.ts";
+import { streamed } from "../exchange.ts";
+import { type Decoded, run } from "../pipeline/run.ts";
+import { followJob } from "../responses/follow.ts";
+import { Job } from "../responses/job.ts";
+import {
+  type Asked,
+  askedOf,
+  callerOf,
+  queuedResponse,
+  type ResponsesRoom,
+  requestOf,
+  rowOf,
+} from "../responses/room.ts";
+
+/** POST /responses. */
+export function responsesHandlers(room: ResponsesRoom): Record<string, Handler> {
+  return {
+    createResponse: streamed((exchange, sink) => createResponse(room, exchange, sink)),
+  };
+}
+
+/** The answer goes to the caller; or it is made in the background, and the caller hears at once that it will be. */
+async function createResponse(room: ResponsesRoom, exchange: Exchange, sink: Sink): Promise<void> {
+  let begun: Job | undefined;
+  try {
+    await run(room.gateway, "responses", exchange, sink, async (bytes) => {
+      const asked = await askedOf(room, exchange, bytes);
+      const decoded = decodedOf(asked);
+      if (asked.background === "none") return asked.store ? { ...decoded, ...keeping(room, exchange, asked) } : decoded;
+      const job = new Job(queuedResponse(room, exchange, asked));
+      return {
+        ...decoded,
+        sink: job.sink,
+        async admitted() {
+          await room.jobs.open(job, requestOf(exchange, bytes));
+          begun = job;
+          answerQueued(room, exchange, sink, job);
+          await room.store.begin(job.stored.id);
+        },
+        keep: async (final) => job.keep(final),
+      };
+    });
+    if (begun !== undefined) await room.jobs.finish(begun, undefined);
+  } catch (error) {
+    // Once it was taken, its caller has been answered: what goes wrong is found in the response.
+    if (begun === undefined) throw error;
+    await room.jobs.finish(begun, error);
+  }
+}
+
+/** A request by itself, without the conversation it may go on from. */
+export function decodeResponse(bytes: Buffer): Decoded {
+  const body = parseJson(bytes);
+  const request = decodeWith(ResponsesRequest, body.value);
+  const items = inputItems(request);
+  const echo = echoOf(request, { store: false, background: false });
+  return decodedOf({ inbound: { dialect: "responses", call: decodeCall(request, items), body, items, echo }, request });
+}
+
+function decodedOf({ inbound, request }: Pick<Asked, "inbound" | "request">): Decoded {
+  return { inbound, inCallersWords: (problem) => inCallersWords(problem, request, inbound.call) };
+}
+
+/** An answer that could not be stored is an answer all the same. */
+function keeping(room: ResponsesRoom, exchange: Exchange, asked: Asked): Pick<Decoded, "keep"> {
+  return {
+    async keep(final) {
+      // The policy may have changed since it was asked for.
+      if (!room.mayKeep(callerOf(exchange).workspace.id)) return;
+      try {
+        await room.store.add(rowOf(room, exchange, asked, final));
+      } catch (error) {
+        room.warn({ err: error, requestId: exchange.requestId }, "a response could not be stored");
+      }
+    },
+  };
+}
+
+function answerQueued(room: ResponsesRoom, exchange: Exchange, sink: Sink, job: Job): void {
+  const headers = { ...exchange.baseHeaders };
+  if (job.stored.background === "streamed") {
+    followJob(job, sink, -1, headers, room.keepAliveMs).catch(() => sink.cut());
+    return;
+  }
+  const body = JSON.stringify(job.stored.response);
+  sink.start(200, {
+    ...headers,
+    "content-type": "application/json",
+    "content-length": String(Buffer.byteLength(body)),
+  });
+  sink.end(body);
+}

@@ -1,0 +1,76 @@
+import { type Fault, fault } from "../../contract/faults.ts";
+import { InputItemsQuery, RetrieveQuery } from "../../contract/schemas/stored-responses.ts";
+import type { StoredResponse } from "../../domain/responses/stored.ts";
+import { invalidValue, readQuery } from "../body.ts";
+import { type Exchange, type Handler, type Sink, streamed, whole } from "../exchange.ts";
+import { followJob, sendEvents } from "../responses/follow.ts";
+import { inputPage } from "../responses/input-items.ts";
+import { removeResponse } from "../responses/removal.ts";
+import { callerOf, type ResponsesRoom } from "../responses/room.ts";
+
+/** GET, DELETE, cancel and input_items of responses that are kept. */
+export function storedResponseHandlers(room: ResponsesRoom): Record<string, Handler> {
+  return {
+    getResponse: streamed((exchange, sink) => retrieve(room, exchange, sink)),
+    deleteResponse: whole(async (exchange) => {
+      const id = exchange.params["id"] ?? "";
+      if (!(await removeResponse(room, callerOf(exchange).workspace.id, id))) throw noSuchResponse(id);
+      return { status: 200, json: { id, object: "response", deleted: true } };
+    }),
+    cancelResponse: whole(async (exchange) => {
+      const stored = await find(room, exchange);
+      if (stored.background === "none")
+        throw fault("invalid_value", {
+          message: "Only a response made with background: true can be cancelled; this one was answered as it was made.",
+          param: "id",
+        });
+      const job = room.jobs.find(stored.workspaceId, stored.id);
+      if (job !== undefined) await room.jobs.cancel(job);
+      return { status: 200, json: (await find(room, exchange)).response };
+    }),
+    listResponseInputItems: whole(async (exchange) => {
+      const stored = await find(room, exchange);
+      const query = readQuery({ query: withoutInclude(exchange.query) }, InputItemsQuery);
+      return { status: 200, json: await inputPage(room, stored, query) };
+    }),
+  };
+}
+
+async function retrieve(room: ResponsesRoom, exchange: Exchange, sink: Sink): Promise<void> {
+  const stored = await find(room, exchange);
+  const query = readQuery({ query: withoutInclude(exchange.query) }, RetrieveQuery);
+  const headers = { ...exchange.baseHeaders };
+  if (query.stream === "false") {
+    const body = JSON.stringify(stored.response);
+    const length = String(Buffer.byteLength(body));
+    sink.start(200, { ...headers, "content-type": "application/json", "content-length": length });
+    sink.end(body);
+    return;
+  }
+  if (stored.background !== "streamed")
+    throw invalidValue("stream", "only a response made with background: true and stream: true can be followed");
+  const after = query.starting_after ?? -1;
+  const job = room.jobs.find(stored.workspaceId, stored.id);
+  if (job !== undefined) await followJob(job, sink, after, headers, room.keepAliveMs);
+  else await sendEvents(await room.store.events(stored.workspaceId, stored.id, after), sink, headers);
+}
+
+async function find(room: ResponsesRoom, exchange: Exchange): Promise<StoredResponse> {
+  const id = exchange.params["id"] ?? "";
+  const stored = await room.store.find(callerOf(exchange).workspace.id, id, room.clock.nowMs());
+  if (stored === undefined) throw noSuchResponse(id);
+  return stored;
+}
+
+/** Unknown, expired, deleted or another workspace's: nobody can tell which. */
+function noSuchResponse(id: string): Fault {
+  return fault("not_found", {
+    message: `There is no stored response with the id "${id.replace(/\p{Cc}/gu, "?").slice(0, 100)}". It may have expired or been deleted.`,
+    param: "id",
+  });
+}
+
+/** A list, which clients write in several ways; it changes nothing, so it is not read. */
+function withoutInclude(query: URLSearchParams): URLSearchParams {
+  return new URLSearchParams([...query].filter(([name]) => !/^include(\[\d*\])?$/.test(name)));
+}

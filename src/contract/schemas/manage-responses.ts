@@ -1,0 +1,21 @@
+import { z } from "zod";
+import { Time } from "./manage-values.ts";
+
+export const StoredResponseView = z
+  .object({
+    id: z.string(),
+    created_at: Time,
+    expires_at: Time,
+    status: z.enum(["queued", "in_progress", "completed", "failed", "incomplete", "cancelled"]),
+    model: z.string(),
+    background: z.boolean(),
+  })
+  .meta({ id: "StoredResponse", description: "That it is there; what is in it is shown to its workspace only." });
+
+export const StoredResponseDeleted = z
+  .object({ id: z.string(), deleted: z.literal(true) })
+  .meta({ id: "StoredResponseDeleted" });
+
+export const ResponsesPurged = z
+  .object({ workspace: z.string(), deleted: z.int().meta({ description: "How many there were." }) })
+  .meta({ id: "ResponsesPurged" });

@@ -1,0 +1,43 @@
+import { z } from "zod";
+
+const include = z
+  .string()
+  .optional()
+  .describe("What may be left out elsewhere: everything that was stored is answered in any case.");
+
+export const RetrieveQuery = z.strictObject({
+  stream: z
+    .enum(["true", "false"])
+    .default("false")
+    .describe("As server-sent events, for a response made with `background: true` and `stream: true`."),
+  starting_after: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .optional()
+    .describe("With `stream=true`: only the events after this sequence number."),
+  include,
+  include_obfuscation: z.enum(["true", "false"]).optional(),
+});
+
+export const InputItemsQuery = z.strictObject({
+  limit: z.coerce.number().int().min(1).max(100).default(20),
+  order: z.enum(["asc", "desc"]).default("desc").describe("`desc`: the newest first."),
+  after: z.string().min(1).max(256).optional().describe("An item's id: what follows it in this order."),
+  before: z.string().min(1).max(256).optional().describe("An item's id: what comes before it in this order."),
+  include,
+});
+
+export const ResponseItemList = z
+  .object({
+    object: z.literal("list"),
+    data: z.array(z.looseObject({ id: z.string(), type: z.string() })),
+    first_id: z.string().nullable(),
+    last_id: z.string().nullable(),
+    has_more: z.boolean(),
+  })
+  .meta({ id: "ResponseItemList" });
+
+export const ResponseDeleted = z
+  .object({ id: z.string(), object: z.literal("response"), deleted: z.literal(true) })
+  .meta({ id: "ResponseDeleted" });

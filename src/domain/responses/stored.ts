@@ -1,0 +1,88 @@
+import type { JsonObject } from "../../kit/json.ts";
+
+export const RESPONSE_STATUSES = ["queued", "in_progress", "completed", "failed", "incomplete", "cancelled"] as const;
+export type ResponseStatus = (typeof RESPONSE_STATUSES)[number];
+
+/** Whether the gateway works on it by itself; `streamed`: its events are kept too, so that they can be followed. */
+export const BACKGROUND_KINDS = ["none", "polled", "streamed"] as const;
+export type BackgroundKind = (typeof BACKGROUND_KINDS)[number];
+
+/** What may be known of a stored response without opening it. */
+export type ResponseSummary = {
+  readonly id: string;
+  readonly workspaceId: string;
+  readonly keyId: string;
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number;
+  readonly status: ResponseStatus;
+  readonly model: string;
+  readonly previousId: string | null;
+  readonly background: BackgroundKind;
+  /** How often work on it was begun. */
+  readonly runs: number;
+};
+
+export type StoredResponse = ResponseSummary & {
+  /** The response object as callers see it; its `status` is the one above. */
+  readonly response: JsonObject;
+  /** Its own input, as it was sent: what came before is found through `previousId`. */
+  readonly input: readonly JsonObject[];
+};
+
+/** A request that can be run again: the body as it came, and what the record of it says of its caller. */
+export type BackgroundRequest = {
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly clientAddress: string;
+};
+
+export type UnfinishedResponse = ResponseSummary & { readonly request: BackgroundRequest | undefined };
+
+export type ResponseEvent = { readonly sequence: number; readonly text: string };
+
+/** A conversation as the store has it, oldest first. */
+export type Chain =
+  | { readonly is: "whole"; readonly links: readonly StoredResponse[] }
+  /** A link was deleted or has expired, or never was in this workspace: only the newer ones are there. */
+  | { readonly is: "broken"; readonly links: readonly StoredResponse[] }
+  | { readonly is: "too_long" };
+
+export type ResponseEnd = {
+  readonly id: string;
+  readonly workspaceId: string;
+  readonly status: ResponseStatus;
+  readonly response: JsonObject;
+  readonly events: readonly ResponseEvent[];
+};
+
+/**
+ * Responses that callers asked to be kept, sealed for their workspace. Whatever has expired, was deleted or belongs to
+ * another workspace is not there, all alike.
+ */
+export type ResponseStore = {
+  add(response: StoredResponse, request?: BackgroundRequest): Promise<void>;
+  find(workspaceId: string, id: string, nowMs: number): Promise<StoredResponse | undefined>;
+  chain(workspaceId: string, id: string, nowMs: number): Promise<Chain>;
+  /** Items of stored responses by their ids. */
+  items(workspaceId: string, ids: readonly string[], nowMs: number): Promise<ReadonlyMap<string, JsonObject>>;
+  /** Work on it begins, once more. */
+  begin(id: string): Promise<void>;
+  /** Its end, together with its last events; the request it could have been run again by goes. */
+  finish(end: ResponseEnd): Promise<void>;
+  appendEvents(workspaceId: string, id: string, events: readonly ResponseEvent[]): Promise<void>;
+  /** The events after one sequence number, in order. */
+  events(workspaceId: string, id: string, after: number): Promise<readonly ResponseEvent[]>;
+  remove(workspaceId: string, id: string, nowMs: number): Promise<boolean>;
+  /** Removes all of a workspace; answers how many there were. */
+  purge(workspaceId: string): Promise<number>;
+  list(
+    workspaceId: string,
+    nowMs: number,
+    limit: number,
+    cursor: string | null,
+  ): Promise<{ rows: readonly ResponseSummary[]; next: string | null }>;
+  /** Those on which work had begun or was to begin, oldest first. */
+  unfinished(): Promise<readonly UnfinishedResponse[]>;
+  /** Removes what has expired; answers how many. */
+  sweep(nowMs: number): Promise<number>;
+};

@@ -1,0 +1,120 @@
+import { type Kysely, sql } from "kysely";
+import { idOf, namedItems, outputOf, ownerOf } from "../../../domain/responses/items.ts";
+import type { Chain, ResponseStore, StoredResponse } from "../../../domain/responses/stored.ts";
+import type { JsonObject } from "../../../kit/json.ts";
+import { cutPage, decodeCursor, pageSize } from "./page.ts";
+import { type SealedRows, SUMMARY, toSummary } from "./response-rows.ts";
+import type { Database } from "./schema.ts";
+
+/** A conversation longer than this is not put together any more. */
+const LINKS_MAX = 1000;
+const CHAIN_BYTES_MAX = 64 * 1024 * 1024;
+
+type Reads = Pick<ResponseStore, "find" | "chain" | "items" | "events" | "list" | "unfinished">;
+
+export function responseReads(db: Kysely<Database>, rows: SealedRows): Reads {
+  const readable = (workspaceId: string, nowMs: number) =>
+    db.selectFrom("stored_responses").where("workspace_id", "=", workspaceId).where("expires_at_ms", ">", nowMs);
+  const find: Reads["find"] = async (workspaceId, id, nowMs) => {
+    const row = await readable(workspaceId, nowMs).selectAll().where("id", "=", id).executeTakeFirst();
+    return row === undefined ? undefined : rows.read(row);
+  };
+  return {
+    find,
+    chain: (workspaceId, id, nowMs) =>
+      readChain(db, { workspaceId, id, nowMs }, (link) => find(workspaceId, link, nowMs)),
+
+    async items(workspaceId, ids, nowMs) {
+      const found = new Map<string, JsonObject>();
+      for (const owner of await ownersOf(db, workspaceId, ids)) {
+        const stored = await find(workspaceId, owner, nowMs);
+        if (stored === undefined) continue;
+        for (const item of [...outputOf(stored.response), ...namedItems(owner, stored.input)]) {
+          const id = idOf(item);
+          // What is itself only a reference is not the item.
+          if (id !== undefined && ids.includes(id) && item["type"] !== "item_reference") found.set(id, item);
+        }
+      }
+      return found;
+    },
+
+    async events(workspaceId, id, after) {
+      const found = await db
+        .selectFrom("stored_events")
+        .selectAll()
+        .where("response_id", "=", id)
+        .where("last_number", ">", after)
+        .orderBy("first_number")
+        .execute();
+      const batches = await Promise.all(found.map((row) => rows.readEvents({ workspaceId, id }, row)));
+      return batches.flat().filter(({ sequence }) => sequence > after);
+    },
+
+    async list(workspaceId, nowMs, limit, cursor) {
+      const size = pageSize(limit);
+      const place = cursor === null ? undefined : decodeCursor(cursor);
+      let query = readable(workspaceId, nowMs).select(SUMMARY).orderBy("created_at_ms", "desc").orderBy("id", "desc");
+      if (place !== undefined)
+        query = query.where(({ eb, refTuple, tuple }) =>
+          eb(refTuple("created_at_ms", "id"), "<", tuple(place.atMs, place.id)),
+        );
+      const found = await query.limit(size + 1).execute();
+      const { page, next } = cutPage(found, size, (row) => ({ atMs: row.created_at_ms, id: row.id }));
+      return { rows: page.map(toSummary), next };
+    },
+
+    async unfinished() {
+      const found = await db
+        .selectFrom("stored_responses")
+        .select([...SUMMARY, "request"])
+        .where("status", "in", ["queued", "in_progress"])
+        .orderBy("created_at_ms")
+        .execute();
+      return Promise.all(found.map((row) => rows.readUnfinished(row)));
+    },
+  };
+}
+
+/** The responses that items are of: the output's by the index, the input's by the name they were given. */
+async function ownersOf(db: Kysely<Database>, workspaceId: string, ids: readonly string[]): Promise<Set<string>> {
+  if (ids.length === 0) return new Set();
+  const rows = await db
+    .selectFrom("stored_items")
+    .select("response_id")
+    .where("workspace_id", "=", workspaceId)
+    .where("id", "in", ids)
+    .execute();
+  return new Set([...rows.map((row) => row.response_id), ...ids.flatMap((id) => ownerOf(id) ?? [])]);
+}
+
+type Place = { readonly workspaceId: string; readonly id: string; readonly nowMs: number };
+
+/** From the newest link back to the first. Their sizes are asked before their contents. */
+async function readChain(
+  db: Kysely<Database>,
+  { workspaceId, id, nowMs }: Place,
+  find: (id: string) => Promise<StoredResponse | undefined>,
+): Promise<Chain> {
+  const { rows } = await sql<{ id: string; bytes: number }>`
+    with recursive chain (id, previous_id, depth) as (
+      select id, previous_id, 0 from stored_responses
+      where id = ${id} and workspace_id = ${workspaceId} and expires_at_ms > ${nowMs}
+      union all
+      select older.id, older.previous_id, chain.depth + 1
+      from chain join stored_responses as older on older.id = chain.previous_id
+      where older.workspace_id = ${workspaceId} and older.expires_at_ms > ${nowMs} and chain.depth < ${LINKS_MAX}
+    )
+    select chain.id, length(stored.response) + length(stored.input) as bytes
+    from chain join stored_responses as stored on stored.id = chain.id order by chain.depth desc`.execute(db);
+  const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
+  if (rows.length > LINKS_MAX || bytes > CHAIN_BYTES_MAX) return { is: "too_long" };
+  const links: StoredResponse[] = [];
+  for (const row of rows) {
+    const link = await find(row.id);
+    // Deleted since: what is older than it no longer belongs to the conversation.
+    if (link === undefined) links.length = 0;
+    else links.push(link);
+  }
+  const first = links[0];
+  return { is: first === undefined || first.previousId !== null ? "broken" : "whole", links };
+}

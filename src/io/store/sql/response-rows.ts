@@ -1,0 +1,106 @@
+import { z } from "zod";
+import {
+  BACKGROUND_KINDS,
+  RESPONSE_STATUSES,
+  type ResponseEvent,
+  type ResponseSummary,
+  type StoredResponse,
+  type UnfinishedResponse,
+} from "../../../domain/responses/stored.ts";
+import type { Vault } from "../../../domain/tenancy/vault.ts";
+import type { Database } from "./schema.ts";
+
+export type Row = Database["stored_responses"];
+type EventsRow = Database["stored_events"];
+
+/** The columns that are not sealed. */
+export const SUMMARY = [
+  ...(["id", "workspace_id", "key_id", "created_at_ms", "expires_at_ms"] as const),
+  ...(["status", "model", "previous_id", "background", "runs"] as const),
+] as const;
+type SummaryRow = Pick<Row, (typeof SUMMARY)[number]>;
+
+type Place = { readonly workspaceId: string; readonly id: string };
+
+/** Rows to responses and back: every content is sealed for its workspace, its column and its row. */
+export class SealedRows {
+  readonly #vault: Vault;
+
+  constructor(vault: Vault) {
+    this.#vault = vault;
+  }
+
+  seal({ workspaceId, id }: Place, column: string, value: unknown): Promise<Uint8Array> {
+    return this.#vault.seal({ workspaceId, column, row: id }, JSON.stringify(value));
+  }
+
+  async read(row: Row): Promise<StoredResponse> {
+    const summary = toSummary(row);
+    const response = jsonObject.parse(await this.#open(summary, "response", row.response));
+    const input = z.array(jsonObject).parse(await this.#open(summary, "input", row.input));
+    return { ...summary, response: { ...response, status: summary.status }, input };
+  }
+
+  async readUnfinished(row: SummaryRow & Pick<Row, "request">): Promise<UnfinishedResponse> {
+    const summary = toSummary(row);
+    if (row.request === null) return { ...summary, request: undefined };
+    return { ...summary, request: backgroundRequest.parse(await this.#open(summary, "request", row.request)) };
+  }
+
+  async sealEvents(place: Place, events: readonly ResponseEvent[]): Promise<EventsRow> {
+    const first = events[0]?.sequence ?? 0;
+    const last = events.at(-1)?.sequence ?? first;
+    const sealed = await this.seal(place, eventsColumn(first), events);
+    return { response_id: place.id, first_number: first, last_number: last, events: sealed };
+  }
+
+  async readEvents(place: Place, row: EventsRow): Promise<ResponseEvent[]> {
+    return storedEvents.parse(await this.#open(place, eventsColumn(row.first_number), row.events));
+  }
+
+  async #open({ workspaceId, id }: Place, column: string, sealed: Uint8Array): Promise<unknown> {
+    return JSON.parse(await this.#vault.open({ workspaceId, column, row: id }, sealed));
+  }
+}
+
+const eventsColumn = (first: number) => `events ${first}`;
+
+const status = z.enum(RESPONSE_STATUSES);
+const background = z.enum(BACKGROUND_KINDS);
+const jsonObject = z.record(z.string(), z.unknown());
+const storedEvents = z.array(z.object({ sequence: z.number(), text: z.string() }));
+const backgroundRequest = z.object({
+  body: z.string(),
+  headers: z.record(z.string(), z.string()),
+  clientAddress: z.string(),
+});
+
+export function toSummary(row: SummaryRow): ResponseSummary {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    keyId: row.key_id,
+    createdAtMs: row.created_at_ms,
+    expiresAtMs: row.expires_at_ms,
+    status: status.parse(row.status),
+    model: row.model,
+    previousId: row.previous_id,
+    background: background.parse(row.background),
+    runs: row.runs,
+  };
+}
+
+export function fromSummary(stored: ResponseSummary): SummaryRow {
+  return {
+    id: stored.id,
+    workspace_id: stored.workspaceId,
+    key_id: stored.keyId,
+    created_at_ms: stored.createdAtMs,
+    expires_at_ms: stored.expiresAtMs,
+    status: stored.status,
+    model: stored.model,
+    previous_id: stored.previousId,
+    background: stored.background,
+    runs: stored.runs,
+  };
+}

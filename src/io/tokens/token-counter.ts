@@ -1,0 +1,104 @@
+import { Worker } from "node:worker_threads";
+
+export type Question = { readonly number: number; readonly texts: readonly string[] };
+export type Counted = { readonly number: number; readonly tokens: number };
+
+/** Undefined: it could not be counted in time, so the caller has to estimate. */
+export type TokenCounter = { count(texts: readonly string[]): Promise<number | undefined>; close(): Promise<void> };
+
+export type CounterLimits = {
+  /** What is counted of one request; the rest is taken to be as dense as that. */
+  readonly charsMax: number;
+  readonly waitingMax: number;
+  readonly answerMs: number;
+  /** The tables of the tokenizer are large: after this long without a question they are given back. */
+  readonly idleMs: number;
+};
+
+const LIMITS: CounterLimits = { charsMax: 1_000_000, waitingMax: 32, answerMs: 10_000, idleMs: 120_000 };
+
+/** Counts in a thread of its own, which is started by the first question: requests that ask nothing pay nothing. */
+export function tokenCounter(limits: CounterLimits = LIMITS): TokenCounter {
+  return new WorkerCounter(limits);
+}
+
+class WorkerCounter implements TokenCounter {
+  readonly #limits: CounterLimits;
+  readonly #waiting = new Map<number, (tokens: number | undefined) => void>();
+  #worker: Worker | undefined;
+  #idle: NodeJS.Timeout | undefined;
+  #next = 1;
+
+  constructor(limits: CounterLimits) {
+    this.#limits = limits;
+  }
+
+  async count(texts: readonly string[]): Promise<number | undefined> {
+    const { charsMax, waitingMax } = this.#limits;
+    const total = texts.reduce((sum, { length }) => sum + length, 0);
+    if (total === 0) return 0;
+    if (this.#waiting.size >= waitingMax) return undefined;
+    const tokens = await this.#ask(total > charsMax ? beginningOf(texts, charsMax) : texts);
+    return tokens === undefined || total <= charsMax ? tokens : Math.ceil((tokens * total) / charsMax);
+  }
+
+  #ask(texts: readonly string[]): Promise<number | undefined> {
+    const number = this.#next++;
+    const worker = this.#running();
+    return new Promise((resolve) => {
+      const late = setTimeout(() => this.#answer(number, undefined), this.#limits.answerMs);
+      this.#waiting.set(number, (tokens) => {
+        clearTimeout(late);
+        resolve(tokens);
+      });
+      const question: Question = { number, texts };
+      worker.postMessage(question);
+    });
+  }
+
+  #running(): Worker {
+    clearTimeout(this.#idle);
+    if (this.#worker !== undefined) return this.#worker;
+    // The flags of the main thread (test runners set some) are not meant for the worker.
+    const worker = new Worker(new URL("./tokens-worker.ts", import.meta.url), { execArgv: [] });
+    worker.unref();
+    worker.on("message", ({ number, tokens }: Counted) => this.#answer(number, tokens));
+    worker.on("error", () => this.#lost(worker));
+    worker.on("exit", () => this.#lost(worker));
+    this.#worker = worker;
+    return worker;
+  }
+
+  #answer(number: number, tokens: number | undefined): void {
+    const waiting = this.#waiting.get(number);
+    this.#waiting.delete(number);
+    waiting?.(tokens);
+    if (this.#waiting.size === 0) this.#idle = setTimeout(() => void this.close(), this.#limits.idleMs).unref();
+  }
+
+  #lost(worker: Worker): void {
+    if (this.#worker !== worker) return;
+    this.#worker = undefined;
+    for (const number of [...this.#waiting.keys()]) this.#answer(number, undefined);
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#idle);
+    const worker = this.#worker;
+    if (worker === undefined) return;
+    this.#lost(worker);
+    clearTimeout(this.#idle);
+    await worker.terminate();
+  }
+}
+
+function beginningOf(texts: readonly string[], charsMax: number): string[] {
+  const kept: string[] = [];
+  let left = charsMax;
+  for (const text of texts) {
+    if (left <= 0) break;
+    kept.push(text.slice(0, left));
+    left -= text.length;
+  }
+  return kept;
+}

@@ -1,0 +1,104 @@
+import { z } from "zod";
+import { isJsonObject, type MemberPatch } from "../../kit/json.ts";
+import { encodeStrictly } from "../../kit/percent.ts";
+import type { WholeAnswer } from "../../language/canon/answer.ts";
+import { RAW_PREDICT_VERSION } from "../../language/dialects/messages/raw-predict.ts";
+import { betasFor, type Door, directMessages, invokedBody, messagesDoor, patched } from "./direct-messages.ts";
+import type { InboundMessages, Lane, Target } from "./lane.ts";
+
+/** What only matters for an answer: those that count refuse it as unknown. */
+const OF_ANSWERS = [
+  "max_tokens",
+  "stream",
+  "temperature",
+  "top_p",
+  "top_k",
+  "stop_sequences",
+  "metadata",
+  "service_tier",
+] as const;
+/** A profile that spreads requests over an area is the model's own name behind the area's; only the model can count. */
+const AREA = /^[a-z-]+\.(?=anthropic\.)/;
+const NOT_COUNTED_THERE = /support counting tokens/i;
+/** InvokeModel wants a limit, which must leave room beside the thoughts. */
+const ROOM_TOKENS = 1024;
+
+/** The way to a provider that counts the tokens of a request; undefined: the gateway has to count itself. */
+export function countLane(inbound: InboundMessages, target: Target): Lane | undefined {
+  const door = messagesDoor(target.endpoint);
+  return door === undefined
+    ? undefined
+    : { ...directMessages(inbound, target, door), ...COUNTING[door](inbound, target) };
+}
+
+/** The provider says that it cannot count for this model: that is nobody's fault. */
+export function cannotCount(message: string): boolean {
+  return NOT_COUNTED_THERE.test(message);
+}
+
+type Counting = Pick<Lane, "path" | "encode" | "decodeWhole">;
+
+const COUNTING: Readonly<Record<Door, (inbound: InboundMessages, target: Target) => Counting>> = {
+  api: (inbound, { endpoint }) => ({
+    path: "/messages/count_tokens",
+    encode: () => patched(inbound, [modelPatch(endpoint.upstreamModel), ...WITHOUT_ANSWER]),
+    decodeWhole: decodeCount,
+  }),
+  // All models are counted at one place, so the model stands in the body again.
+  raw_predict: (inbound, { endpoint }) => ({
+    path: "/models/count-tokens:rawPredict",
+    encode: () =>
+      patched(inbound, [
+        modelPatch(endpoint.upstreamModel),
+        { key: "anthropic_version", json: JSON.stringify(RAW_PREDICT_VERSION) },
+        ...WITHOUT_ANSWER,
+      ]),
+    decodeWhole: decodeCount,
+  }),
+  invoke: (inbound, { endpoint }) => ({
+    path: `/model/${encodeStrictly(endpoint.upstreamModel.replace(AREA, ""))}/count-tokens`,
+    encode: () => {
+      const body = invokedBody(inbound, betasFor(inbound, endpoint), limitFor(inbound));
+      return JSON.stringify({ input: { invokeModel: { body: Buffer.from(body).toString("base64") } } });
+    },
+    decodeWhole: decodeInvokedCount,
+  }),
+};
+
+const WITHOUT_ANSWER: readonly MemberPatch[] = OF_ANSWERS.map((key) => ({ key, json: null }));
+
+const modelPatch = (upstreamModel: string): MemberPatch => ({ key: "model", json: JSON.stringify(upstreamModel) });
+
+function limitFor({ body }: InboundMessages): MemberPatch[] {
+  if (body.value["max_tokens"] != null) return [];
+  const { thinking } = body.value;
+  const budget =
+    isJsonObject(thinking) && typeof thinking["budget_tokens"] === "number" ? thinking["budget_tokens"] : 0;
+  return [{ key: "max_tokens", json: JSON.stringify(budget + ROOM_TOKENS) }];
+}
+
+const Count = z.looseObject({ input_tokens: z.int().min(0) });
+const InvokedCount = z.looseObject({ inputTokens: z.int().min(0) });
+
+/** The provider's own answer. */
+function decodeCount(bytes: Buffer): WholeAnswer | undefined {
+  const text = bytes.toString("utf8");
+  return Count.safeParse(parsed(text)).success ? answerOf(text) : undefined;
+}
+
+function decodeInvokedCount(bytes: Buffer): WholeAnswer | undefined {
+  const count = InvokedCount.safeParse(parsed(bytes.toString("utf8")));
+  return count.success ? answerOf(JSON.stringify({ input_tokens: count.data.inputTokens })) : undefined;
+}
+
+function answerOf(text: string): WholeAnswer {
+  return { usage: undefined, upstreamId: null, outputChars: 0, render: () => text };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,149 @@
+import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
+import { type MemberPatch, patchMembers } from "../../kit/json.ts";
+import { encodeStrictly } from "../../kit/percent.ts";
+import { SseReader } from "../../kit/sse.ts";
+import { WISH_FIELDS } from "../../language/canon/wishes.ts";
+import { decodeProblem as decodeAwsProblem } from "../../language/dialects/converse/errors.ts";
+import { ConverseFrames } from "../../language/dialects/converse/frames.ts";
+import { messagesClient } from "../../language/dialects/messages/answer-writer.ts";
+import { messagesDialect } from "../../language/dialects/messages/dialect.ts";
+import { DirectMessages, decodeDirect } from "../../language/dialects/messages/direct.ts";
+import { withoutForeignThoughts } from "../../language/dialects/messages/foreign-thoughts.ts";
+import { InvokedMessages } from "../../language/dialects/messages/invoke.ts";
+import {
+  decodeRawPredictProblem,
+  RAW_PREDICT,
+  RAW_PREDICT_VERSION,
+  rawPredictPath,
+} from "../../language/dialects/messages/raw-predict.ts";
+import type { InboundMessages, Lane, Target } from "./lane.ts";
+
+const CLAUDE = "anthropic/claude-";
+/** How much of a beta's name is told in the log. */
+const NAME_CHARS_MAX = 64;
+/** What a request of the dialect says of its version when the caller says nothing. */
+const VERSION = "2023-06-01";
+const INVOKE_VERSION = "bedrock-2023-05-31";
+/** Known not to be taken by InvokeModel: labels for the maker's own reports. */
+const NOT_INVOKED = ["tags"] as const;
+
+/** Where an endpoint takes the body of the messages dialect as it is. */
+export type Door = "api" | "invoke" | "raw_predict";
+
+/** Undefined for endpoints that the dialect has to be translated for. */
+export function messagesDoor({ dialects: [dialect], model, quirks }: Endpoint): Door | undefined {
+  if (dialect === "D2") return quirks?.includes(RAW_PREDICT) ? "raw_predict" : "api";
+  return dialect === "D4" && model.startsWith(CLAUDE) ? "invoke" : undefined;
+}
+
+/** Messages to messages: the caller's bytes with named patches, the provider's bytes with our id. */
+export function directMessages(inbound: InboundMessages, { endpoint, head }: Target, door: Door): Lane {
+  return {
+    surface: "messages",
+    keepAlive: messagesClient.keepAlive,
+    effort: undefined,
+    decodeWhole: (answer) => decodeDirect(answer, head.id),
+    ...DOORS[door](inbound, endpoint, head.id),
+  };
+}
+
+type ThroughDoor = Omit<Lane, "surface" | "keepAlive" | "effort" | "decodeWhole">;
+
+const DOORS: Readonly<Record<Door, (inbound: InboundMessages, endpoint: Endpoint, ownId: string) => ThroughDoor>> = {
+  api: (inbound, endpoint, ownId) => {
+    const betas = betasFor(inbound, endpoint);
+    return {
+      path: "/messages",
+      auth: "x-api-key",
+      headers: apiHeaders(inbound, betas),
+      ...SERVER_SENT,
+      openStream: () => new DirectMessages(ownId),
+      dropped: betas.dropped,
+      encode: () => patched(inbound, [{ key: "model", json: JSON.stringify(endpoint.upstreamModel) }]),
+      decodeProblem: messagesDialect.decodeProblem,
+    };
+  },
+  raw_predict: (inbound, endpoint, ownId) => {
+    const betas = betasFor(inbound, endpoint);
+    return {
+      path: rawPredictPath(endpoint.upstreamModel, inbound.call.stream ? "stream" : "whole"),
+      auth: "bearer",
+      headers: betaHeader(betas),
+      ...SERVER_SENT,
+      openStream: () => new DirectMessages(ownId),
+      dropped: betas.dropped,
+      encode: () => patched(inbound, RAW_PREDICT_PATCHES),
+      decodeProblem: decodeRawPredictProblem,
+    };
+  },
+  invoke: (inbound, endpoint, ownId) => {
+    const betas = betasFor(inbound, endpoint);
+    const operation = inbound.call.stream ? "invoke-with-response-stream" : "invoke";
+    return {
+      path: `/model/${encodeStrictly(endpoint.upstreamModel)}/${operation}`,
+      auth: "bearer",
+      headers: {},
+      streamType: "application/vnd.amazon.eventstream",
+      openFrames: (frameMaxBytes) => new ConverseFrames(frameMaxBytes),
+      openStream: () => new InvokedMessages(ownId),
+      dropped: [...NOT_INVOKED.filter((key) => inbound.body.members.has(key)), ...betas.dropped],
+      encode: () => invokedBody(inbound, betas),
+      decodeProblem: decodeAwsProblem,
+    };
+  },
+};
+
+const SERVER_SENT = {
+  streamType: "text/event-stream",
+  openFrames: (frameMaxChars: number) => new SseReader(frameMaxChars),
+} as const;
+
+const RAW_PREDICT_PATCHES: readonly MemberPatch[] = [
+  { key: "model", json: null },
+  { key: "anthropic_version", json: JSON.stringify(RAW_PREDICT_VERSION) },
+];
+
+export function patched({ body, call }: InboundMessages, patches: readonly MemberPatch[]): string {
+  const messages = withoutForeignThoughts(call, body.value["messages"]);
+  return patchMembers(body, [
+    ...patches,
+    ...(messages === undefined ? [] : [{ key: "messages", json: messages }]),
+    ...WISH_FIELDS.map((key) => ({ key, json: null })),
+  ]);
+}
+
+/** The body as InvokeModel takes it: what else stands in the path and in headers stands in it. */
+export function invokedBody(inbound: InboundMessages, { sent }: Betas, more: readonly MemberPatch[] = []): string {
+  const removed = ["model", "stream", ...NOT_INVOKED].map((key) => ({ key, json: null }));
+  return patched(inbound, [
+    ...removed,
+    { key: "anthropic_version", json: JSON.stringify(INVOKE_VERSION) },
+    { key: "anthropic_beta", json: sent.length === 0 ? null : JSON.stringify(sent) },
+    ...more,
+  ]);
+}
+
+/** `asIs`: the header as the caller wrote it, where nothing was taken out of it. */
+type Betas = {
+  readonly sent: readonly string[];
+  readonly dropped: readonly string[];
+  readonly asIs: string | undefined;
+};
+
+/** The betas a caller asked for, without those that the endpoint is known not to take: one of them would refuse it all. */
+export function betasFor({ beta }: InboundMessages, { anthropicBetas }: Endpoint): Betas {
+  const asked = (beta ?? "").split(",").flatMap((name) => name.trim() || []);
+  const taken = (name: string) => anthropicBetas == null || anthropicBetas.includes(name);
+  const sent = [...new Set(asked.filter(taken))];
+  const dropped = asked.filter((name) => !taken(name)).map((name) => `anthropic-beta ${name.slice(0, NAME_CHARS_MAX)}`);
+  return { sent, dropped, asIs: dropped.length === 0 ? beta : undefined };
+}
+
+function betaHeader({ sent, asIs }: Betas): Record<string, string> {
+  const value = asIs ?? sent.join(",");
+  return value === "" ? {} : { "anthropic-beta": value };
+}
+
+function apiHeaders({ version }: InboundMessages, betas: Betas): Record<string, string> {
+  return { "anthropic-version": version ?? VERSION, ...betaHeader(betas) };
+}

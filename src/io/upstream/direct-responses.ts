@@ -1,0 +1,35 @@
+import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
+import { patchMembers } from "../../kit/json.ts";
+import { SseReader } from "../../kit/sse.ts";
+import { decodeProblem } from "../../language/dialects/chat/errors.ts";
+import { decodeReply } from "../../language/dialects/responses/direct-reply.ts";
+import { type DirectFacts, directRequest } from "../../language/dialects/responses/direct-request.ts";
+import type { Ownership } from "../../language/dialects/responses/direct-response.ts";
+import { DirectStream } from "../../language/dialects/responses/direct-stream.ts";
+import type { InboundResponses, Lane, Target } from "./lane.ts";
+
+/** Responses to responses: the caller's bytes with named patches, the provider's bytes with our id and our state. */
+export function directResponses(inbound: InboundResponses, { endpoint, head }: Target): Lane {
+  const { patches, dropped } = directRequest(inbound, factsOf(endpoint));
+  const ownership: Ownership = { head, provider: endpoint.provider, echo: inbound.echo };
+  return {
+    surface: "responses",
+    path: "/responses",
+    auth: "bearer",
+    headers: {},
+    streamType: "text/event-stream",
+    keepAlive: ": keep-alive\n\n",
+    effort: undefined,
+    dropped,
+    encode: () => patchMembers(inbound.body, patches),
+    decodeWhole: (bytes) => decodeReply(bytes, ownership),
+    openFrames: (frameMaxChars) => new SseReader(frameMaxChars),
+    openStream: () => new DirectStream(ownership),
+    decodeProblem,
+  };
+}
+
+function factsOf({ upstreamModel, provider, features, quirks }: Endpoint): DirectFacts {
+  const sealsThoughts = features.reasoning === true && quirks?.includes("encrypted-reasoning") === true;
+  return { upstreamModel, provider, sealsThoughts };
+}

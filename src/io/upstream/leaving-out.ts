@@ -1,0 +1,72 @@
+import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
+import type { Call } from "../../language/canon/call.ts";
+import { isParameter } from "../../language/canon/parameters.ts";
+import type { ModelFacts, UpstreamDialect } from "../../language/dialects/dialect.ts";
+import { withoutUnheard } from "../../language/dialects/wishes.ts";
+import { NOTHING_DROPPED } from "./lane.ts";
+
+/** A call as one endpoint is told it, and the fields it is not told: the log names them. */
+export type Told = { readonly call: Call; readonly dropped: readonly string[] };
+
+/** `most`: how long an answer can get at all; null: nobody knows. */
+export function leavingOut(
+  asked: Call,
+  { fields }: UpstreamDialect,
+  facts: ModelFacts,
+  most: number | null = facts.maxOutputTokens,
+): Told {
+  const { sampling } = facts;
+  const heard = withoutUnheard(asked, facts);
+  const unheard = heard === asked ? [] : [asked.parameterNames?.reasoning_effort ?? "reasoning_effort"];
+  const { call, cut } = within(heard, most);
+  const advisory = (call.advisory ?? NOTHING_DROPPED).filter(
+    (field) => !(isParameter(field) && fields[field] === "yes" && call.chatOnly?.[field] !== undefined),
+  );
+  const unsaid = unheard.length + cut.length === 0 ? advisory : [...advisory, ...unheard, ...cut];
+  // Where sampling is a demand, the planner has kept such a model out; elsewhere it is asked without.
+  const refused = sampling === false ? sampled(call) : NOTHING_DROPPED;
+  if (refused.length === 0) return { call, dropped: unsaid };
+  return {
+    call: { ...call, temperature: undefined, topP: undefined, topK: undefined },
+    dropped: [...unsaid, ...refused],
+  };
+}
+
+type Cut = { readonly call: Call; readonly cut: readonly string[] };
+
+/** Where the limit had to be sent, it says how much is enough: a model that writes less is asked for what it can write. */
+function within(call: Call, most: number | null): Cut {
+  const { maxOutputTokens: asked, reasoning, parameterNames } = call;
+  if (most === null || asked === undefined || asked <= most) return { call, cut: NOTHING_DROPPED };
+  const cut = [`${parameterNames?.max_tokens ?? "max_tokens"} above ${most}`];
+  const budgetTokens = reasoning?.budgetTokens ?? null;
+  if (reasoning === undefined || budgetTokens === null || budgetTokens < most)
+    return { call: { ...call, maxOutputTokens: most }, cut };
+  return {
+    call: { ...call, maxOutputTokens: most, reasoning: { ...reasoning, budgetTokens: most - 1 } },
+    cut: [...cut, `${parameterNames?.reasoning_effort ?? "reasoning_effort"} above ${most - 1}`],
+  };
+}
+
+/** Prompts are estimated: so much more of one may be there. */
+const ESTIMATE_MARGIN = 0.1;
+/** A model that is left no room at all says so itself. */
+const ROOM_TOKENS_MIN = 1024;
+
+/** What an endpoint can write in answer to a prompt: its limit, and what the prompt leaves of a window they share. */
+export function roomFor(
+  { limits }: Pick<Endpoint, "limits">,
+  model: Pick<Model, "maxOutputTokens" | "contextTokens">,
+  inputTokens: number,
+): number | null {
+  const limit = limits.maxOutputTokens ?? model.maxOutputTokens;
+  const context = limits.contextTokens ?? model.contextTokens;
+  if (context === null) return limit;
+  const left = Math.max(ROOM_TOKENS_MIN, context - inputTokens - Math.ceil(inputTokens * ESTIMATE_MARGIN));
+  return limit === null ? left : Math.min(limit, left);
+}
+
+function sampled({ temperature, topP, topK }: Call): string[] {
+  const sent = { temperature, top_p: topP, top_k: topK };
+  return Object.entries(sent).flatMap(([field, value]) => (value === undefined ? [] : [field]));
+}

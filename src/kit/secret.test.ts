@@ -1,0 +1,29 @@
+import { randomBytes } from "node:crypto";
+import { expect, test } from "vitest";
+import { seal, unseal } from "./secret.ts";
+
+const key = Buffer.alloc(32, 7);
+const plain = Buffer.from("what nobody else may read");
+
+test("what is sealed opens with the same key and the same words about it, and with nothing else", () => {
+  const sealed = seal(key, plain, "ws_1 response");
+  expect(unseal(key, sealed, "ws_1 response")).toEqual(plain);
+  expect(unseal(randomBytes(32), sealed, "ws_1 response")).toBeUndefined();
+  expect(unseal(key, sealed, "ws_2 response")).toBeUndefined();
+  expect(sealed.includes(plain)).toBe(false);
+  expect(unseal(key, seal(key, Buffer.alloc(0), ""), "")).toEqual(Buffer.alloc(0));
+});
+
+test("a single changed bit, a cut or another version does not open", () => {
+  const sealed = seal(key, plain, "about");
+  for (let at = 0; at < sealed.length; at += 1) {
+    const changed = Buffer.from(sealed);
+    changed.writeUInt8(changed.readUInt8(at) ^ 1, at);
+    expect(unseal(key, changed, "about"), `byte ${at}`).toBeUndefined();
+    expect(unseal(key, sealed.subarray(0, at), "about"), `${at} bytes`).toBeUndefined();
+  }
+});
+
+test("the same text is never sealed the same twice", () => {
+  expect(seal(key, plain, "about")).not.toEqual(seal(key, plain, "about"));
+});

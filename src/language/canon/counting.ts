@@ -1,0 +1,51 @@
+import type { Call } from "./call.ts";
+import { TOKENS_PER_MEDIA, TOKENS_PER_TURN } from "./needs.ts";
+import type { Part } from "./parts.ts";
+
+/** What a tokenizer can count of a call, and an estimate of what it cannot. */
+export type Countable = { readonly texts: readonly string[]; readonly otherTokens: number };
+
+export function countableOf({ turns, tools, responseFormat }: Call): Countable {
+  const parts = turns.flatMap((turn) => turn.parts);
+  const schema = responseFormat.is === "json_schema" ? [JSON.stringify(responseFormat.schema)] : [];
+  return {
+    texts: [
+      ...parts.flatMap(textsOf),
+      ...tools.flatMap(({ name, description, schema: own }) => [name, description ?? "", JSON.stringify(own ?? {})]),
+      ...schema,
+    ],
+    otherTokens:
+      turns.length * TOKENS_PER_TURN + TOKENS_PER_MEDIA * parts.reduce((sum, part) => sum + mediaIn(part), 0),
+  };
+}
+
+function textsOf(part: Part): readonly string[] {
+  switch (part.is) {
+    case "text":
+    case "refusal":
+      return [part.text];
+    case "reasoning":
+      return part.detail.is === "open" ? [part.detail.text] : [];
+    case "tool_call":
+      return [part.name, part.argumentsText];
+    case "tool_result":
+      return part.content.flatMap(textsOf);
+    case "image":
+    case "audio":
+    case "file":
+      return [];
+  }
+}
+
+function mediaIn(part: Part): number {
+  switch (part.is) {
+    case "image":
+    case "audio":
+    case "file":
+      return 1;
+    case "tool_result":
+      return part.content.filter(({ is }) => is === "image").length;
+    default:
+      return 0;
+  }
+}

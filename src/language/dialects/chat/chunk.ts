@@ -1,0 +1,24 @@
+import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
+import type { UpstreamProblem } from "../../canon/problem.ts";
+import { decodeProblem } from "./errors.ts";
+import { isGivenUp } from "./mend.ts";
+
+export const END_MARKER = "[DONE]";
+const GIVEN_UP = "the model gave its answer up";
+
+export function parseChunk(data: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(data);
+    return isJsonObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** An error in the place of an answer, or an answer that was given up: both come with a status of 200. */
+export function problemIn(chunk: JsonObject, event: string | null): UpstreamProblem | undefined {
+  if (isJsonObject(chunk["error"]) || typeof chunk["error"] === "string" || event === "error")
+    return decodeProblem(chunk, null);
+  const { choices } = chunk;
+  return Array.isArray(choices) && isGivenUp(choices) ? decodeProblem({ message: GIVEN_UP }, null) : undefined;
+}

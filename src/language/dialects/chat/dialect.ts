@@ -1,0 +1,20 @@
+import type { UpstreamDialect } from "../dialect.ts";
+import { encodeCall } from "./encode.ts";
+import { decodeProblem } from "./errors.ts";
+import { ChatReader, decodeReply } from "./events.ts";
+import { FIELDS } from "./fields.ts";
+
+/** D1: chat completions, for callers of the other dialects. Callers of its own have the direct lane. */
+export const chatDialect: UpstreamDialect = {
+  fields: FIELDS,
+  surface: "chat",
+  media: new Set(["image", "audio", "file", "remote_url", "uploaded_file"]),
+  auth: "bearer",
+  headers: {},
+  framing: "sse",
+  path: () => "/chat/completions",
+  encode: encodeCall,
+  decodeReply,
+  openReader: (asked) => new ChatReader("delta", asked),
+  decodeProblem,
+};

@@ -1,0 +1,116 @@
+import { fault } from "../../../contract/faults.ts";
+import type { JsonObject } from "../../../kit/json.ts";
+import type { Call, ResponseFormat, ToolChoice, ToolDefinition } from "../../canon/call.ts";
+import type { Parameter } from "../../canon/parameters.ts";
+import type { ModelFacts } from "../dialect.ts";
+import { encodeTurns } from "./turns.ts";
+
+/** The canonical call as the body of `POST /chat/completions`. */
+export function encodeCall(call: Call, facts: ModelFacts): string {
+  const { maxOutputTokens, stop, stream } = call;
+  return JSON.stringify({
+    model: facts.upstreamModel,
+    messages: encodeTurns(call.turns, facts.quirks),
+    ...encodeTools(call),
+    ...encodeFormat(call.responseFormat),
+    ...encodeReasoning(call, facts),
+    ...(maxOutputTokens === undefined ? {} : { [facts.outputLimit ?? "max_tokens"]: maxOutputTokens }),
+    ...encodeSampling(call, facts),
+    ...(stop.length === 0 ? {} : { stop }),
+    ...ownParameters(call),
+    ...(stream ? { stream, stream_options: { include_usage: true } } : {}),
+  });
+}
+
+const NO_ARGUMENTS: JsonObject = { type: "object", properties: {} };
+
+/** Whatever is said about tools is refused by servers when there are none. */
+function encodeTools({ tools, toolChoice, chatOnly }: Call): JsonObject {
+  if (tools.length === 0) {
+    if (toolChoice?.is === "required" || toolChoice?.is === "named")
+      throw fault("invalid_value", {
+        message: "tool_choice demands a tool, and tools has none.",
+        param: "tool_choice",
+      });
+    return {};
+  }
+  const parallel = chatOnly?.parallel_tool_calls;
+  return {
+    tools: tools.map(encodeTool),
+    ...encodeToolChoice(toolChoice, chatOnly?.allowed_tools),
+    ...(typeof parallel === "boolean" ? { parallel_tool_calls: parallel } : {}),
+  };
+}
+
+function encodeTool({ name, description, schema, strict }: ToolDefinition): JsonObject {
+  return {
+    type: "function",
+    function: {
+      name,
+      ...(description === null ? {} : { description }),
+      parameters: schema ?? NO_ARGUMENTS,
+      ...(strict === null ? {} : { strict }),
+    },
+  };
+}
+
+function encodeToolChoice(choice: ToolChoice | undefined, allowed: unknown): JsonObject {
+  if (Array.isArray(allowed) && choice?.is !== "none" && choice?.is !== "named") {
+    const tools = allowed.map((name) => ({ type: "function", function: { name } }));
+    const mode = choice?.is === "required" ? "required" : "auto";
+    return { tool_choice: { type: "allowed_tools", allowed_tools: { mode, tools } } };
+  }
+  if (choice === undefined) return {};
+  return { tool_choice: choice.is === "named" ? { type: "function", function: { name: choice.name } } : choice.is };
+}
+
+function encodeFormat(format: ResponseFormat): JsonObject {
+  if (format.is === "text") return {};
+  if (format.is === "json_object") return { response_format: { type: "json_object" } };
+  const { name, description, schema, strict } = format;
+  const json_schema = {
+    name,
+    ...(description === null ? {} : { description }),
+    schema,
+    ...(strict === null ? {} : { strict }),
+  };
+  return { response_format: { type: "json_schema", json_schema } };
+}
+
+/** Servers refuse the field with a model that never thinks: to keep it from thinking takes no word. */
+function encodeReasoning({ reasoning }: Call, facts: ModelFacts): JsonObject {
+  if (reasoning === undefined || (facts.reasoning === "never" && reasoning.effort === "none")) return {};
+  return { reasoning_effort: reasoning.effort };
+}
+
+/** Of these two only: the dialect has no other. */
+function encodeSampling({ temperature, topP }: Call, { sampling }: ModelFacts): JsonObject {
+  if (sampling === false) return {};
+  return {
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(topP === undefined ? {} : { top_p: topP }),
+  };
+}
+
+/** Rows that no canonical field holds, and that go out under their own names. */
+const OWN_ROWS = [
+  "seed",
+  "logprobs",
+  "top_logprobs",
+  "presence_penalty",
+  "frequency_penalty",
+  "logit_bias",
+  "verbosity",
+  "prediction",
+  "prompt_cache_key",
+  "safety_identifier",
+  "service_tier",
+  "user",
+] as const satisfies readonly Parameter[];
+
+function ownParameters({ chatOnly = {} }: Call): JsonObject {
+  const sent = OWN_ROWS.flatMap((row) => (chatOnly[row] == null ? [] : [[row, chatOnly[row]] as const]));
+  // How many alternatives are told says nothing unless they are told at all.
+  const asked = chatOnly.top_logprobs != null && chatOnly.logprobs == null ? { logprobs: true } : {};
+  return { ...asked, ...Object.fromEntries(sent) };
+}

@@ -1,0 +1,182 @@
+import { type ErrorEnvelope, messagesEnvelopeOf } from "../../../contract/faults.ts";
+import { isJsonObject, type JsonObject, parseJsonObject, parseJsonText, patchMembers } from "../../../kit/json.ts";
+import type { AnswerStream, Piece, WholeAnswer } from "../../canon/answer.ts";
+import type { Usage } from "../../canon/usage.ts";
+import type { Frame } from "../dialect.ts";
+import { decodeProblem } from "./errors.ts";
+import { UsageTally } from "./usage.ts";
+import { WireMessage, WireStart, WireStop } from "./wire.ts";
+
+const LAST_EVENT = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
+
+/** Hands a stream of this dialect on as it came, but for the id of the message, and reads along for the meter. */
+export class DirectMessages implements AnswerStream {
+  readonly #ownId: string;
+  readonly #tally = new UsageTally();
+  #usage: Usage | undefined;
+  #outputChars = 0;
+  #upstreamId: string | null = null;
+  #finished = false;
+  #spoken = false;
+  #last = LAST_EVENT;
+
+  constructor(ownId: string) {
+    this.#ownId = ownId;
+  }
+
+  get usage(): Usage | undefined {
+    return this.#usage;
+  }
+
+  get outputChars(): number {
+    return this.#outputChars;
+  }
+
+  get upstreamId(): string | null {
+    return this.#upstreamId;
+  }
+
+  get finished(): boolean {
+    return this.#finished;
+  }
+
+  read(frame: Frame): Piece {
+    const body = parsed(frame.data);
+    const type = body?.["type"] ?? frame.event;
+    if (type === "error") return { is: "problem", problem: decodeProblem(body, null) };
+    if (body === undefined) return KNOWN.has(type) || type === null ? { is: "garbage" } : this.#piece(frame, type);
+    switch (type) {
+      case "content_block_delta":
+        this.#grow(body["delta"]);
+        break;
+      case "content_block_start":
+        this.#open(body["content_block"]);
+        break;
+      case "message_start":
+        return this.#begin(frame, body["message"]);
+      case "message_delta":
+        this.#stop(body);
+        break;
+      case "message_stop":
+        this.#finished = true;
+        // The last word is kept back until the answer is in the books.
+        this.#last = written(frame, type);
+        return { is: "end", text: "" };
+      default:
+        // The end of a block, pings, and whatever the provider adds one day.
+        break;
+    }
+    return this.#piece(frame, type);
+  }
+
+  #piece(frame: Frame, type: unknown): Piece {
+    return { is: this.#spoken ? "content" : "preamble", text: written(frame, type) };
+  }
+
+  #begin(frame: Frame, message: unknown): Piece {
+    const start = WireStart.safeParse(message);
+    const data = withMessageId(frame.data, this.#ownId);
+    if (!start.success || data === undefined) return { is: "garbage" };
+    this.#upstreamId = start.data.id || null;
+    this.#count(start.data.usage);
+    return this.#piece({ event: frame.event, data }, "message_start");
+  }
+
+  /** A block of text opens empty; every other kind says something by being there, and a thought may stay silent long. */
+  #open(block: unknown): void {
+    const chars = charsOf(block);
+    this.#outputChars += chars;
+    if (chars > 0 || (isJsonObject(block) && block["type"] !== "text")) this.#spoken = true;
+  }
+
+  #grow(delta: unknown): void {
+    this.#spoken = true;
+    if (!isJsonObject(delta)) return;
+    for (const key of ["text", "thinking", "partial_json"]) {
+      const piece = delta[key];
+      if (typeof piece === "string") this.#outputChars += piece.length;
+    }
+  }
+
+  #stop({ delta, usage }: JsonObject): void {
+    this.#count(usage);
+    const stop = WireStop.safeParse(delta);
+    if (stop.success && stop.data.stop_reason) this.#finished = true;
+  }
+
+  #count(usage: unknown): void {
+    this.#usage = this.#tally.add(usage) ?? this.#usage;
+  }
+
+  close(): string {
+    return this.#last;
+  }
+
+  fail(envelope: ErrorEnvelope): string {
+    return `event: error\ndata: ${JSON.stringify(messagesEnvelopeOf(envelope))}\n\n`;
+  }
+}
+
+/** A whole answer of this dialect, handed on as it came but for its id. */
+export function decodeDirect(bytes: Buffer, ownId: string): WholeAnswer | undefined {
+  const body = parseJsonObject(bytes);
+  if ("problem" in body) return undefined;
+  const message = WireMessage.safeParse(body.value);
+  if (!message.success) return undefined;
+  const { content, id, usage } = message.data;
+  return {
+    usage: new UsageTally().add(usage),
+    upstreamId: id || null,
+    outputChars: content.reduce((sum, block) => sum + charsOf(block), 0),
+    render: () => patchMembers(body, [{ key: "id", json: JSON.stringify(ownId) }]),
+  };
+}
+
+const KNOWN: ReadonlySet<unknown> = new Set([
+  "message_start",
+  "content_block_start",
+  "content_block_delta",
+  "content_block_stop",
+  "message_delta",
+  "message_stop",
+  "ping",
+]);
+
+/** The frame as it came. Clients of this dialect hear no event without a name: where a server left it out, it is its type. */
+function written({ event, data }: Frame, type: unknown): string {
+  const name = event ?? (typeof type === "string" ? type : null);
+  const head = name === null ? "" : `event: ${name}\n`;
+  return `${head}data: ${data.includes("\n") ? data.replaceAll("\n", "\ndata: ") : data}\n\n`;
+}
+
+/** Characters of what stands in a block: all of it in a whole answer, mostly nothing when it opens in a stream. */
+function charsOf(block: unknown): number {
+  if (!isJsonObject(block)) return 0;
+  let chars = 0;
+  for (const key of ["text", "thinking", "name"]) {
+    const words = block[key];
+    if (typeof words === "string") chars += words.length;
+  }
+  const input = block["input"];
+  return isJsonObject(input) && Object.keys(input).length > 0 ? chars + JSON.stringify(input).length : chars;
+}
+
+/** Only the characters of the id change. */
+function withMessageId(data: string, ownId: string): string | undefined {
+  const event = parseJsonText(data);
+  const span = "problem" in event ? undefined : event.members.get("message");
+  if (span === undefined) return undefined;
+  const message = parseJsonText(data.slice(span.valueStart, span.valueEnd));
+  if ("problem" in message) return undefined;
+  const own = patchMembers(message, [{ key: "id", json: JSON.stringify(ownId) }]);
+  return data.slice(0, span.valueStart) + own + data.slice(span.valueEnd);
+}
+
+function parsed(data: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(data);
+    return isJsonObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

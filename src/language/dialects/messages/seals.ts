@@ -1,0 +1,35 @@
+import type { ReasoningSeal, SealFamily } from "../../canon/parts.ts";
+
+/**
+ * Seals of every family in the two fields that this dialect has for its own: a thinking block's `signature` and a redacted
+ * block's `data`. A seal of the dialect's own family stands there as it is; of another one with a prefix that says whose
+ * it is, and whether it belongs to the tool call that follows. Callers send both fields back unchanged, so nothing is lost.
+ */
+const PREFIX = /^svc:(block|call):(anthropic|google|openai):/;
+
+/** What a seal is set on: the block of reasoning that carries it, or the tool call right behind it. */
+export type SealPlace = "block" | "call";
+export type PlacedSeal = { readonly place: SealPlace; readonly seal: ReasoningSeal };
+
+export function writeSeal({ family, data }: ReasoningSeal, place: SealPlace): string {
+  return family === "anthropic" && place === "block" && !PREFIX.test(data) ? data : `svc:${place}:${family}:${data}`;
+}
+
+export function readSeal(text: string): PlacedSeal {
+  const match = PREFIX.exec(text);
+  if (match === null) return { place: "block", seal: { family: "anthropic", data: text } };
+  const [whole, place, family] = match;
+  return {
+    place: place === "call" ? "call" : "block",
+    seal: { family: familyOf(family), data: text.slice(whole.length) },
+  };
+}
+
+/** Written by the gateway for another family: the dialect's own providers cannot read it. */
+export function isForeignSeal(text: unknown): boolean {
+  return typeof text === "string" && PREFIX.test(text);
+}
+
+function familyOf(word: string | undefined): SealFamily {
+  return word === "google" || word === "openai" ? word : "anthropic";
+}

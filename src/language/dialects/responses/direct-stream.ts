@@ -1,0 +1,186 @@
+import type { ErrorEnvelope } from "../../../contract/faults.ts";
+import {
+  isJsonObject,
+  type JsonObject,
+  type MemberPatch,
+  type ParsedBody,
+  parseJsonText,
+  patchMembers,
+} from "../../../kit/json.ts";
+import type { AnswerStream, Piece, ShownCost } from "../../canon/answer.ts";
+import type { Usage } from "../../canon/usage.ts";
+import type { Frame } from "../dialect.ts";
+import { memberText, type Ownership, ownedResponse, sealedText, usagePatch } from "./direct-response.ts";
+import { decodeFailure } from "./errors.ts";
+import { decodeUsage } from "./usage.ts";
+
+const PREAMBLE: ReadonlySet<string> = new Set(["response.created", "response.in_progress", "response.queued"]);
+const ENDS: ReadonlySet<string> = new Set(["response.completed", "response.incomplete"]);
+const FAILURES: ReadonlySet<string> = new Set(["error", "response.failed", "response.cancelled"]);
+
+/** Most events of a stream are pieces of text: they hold nothing that is the gateway's. */
+const DELTA = /^response\.[a-z_.]+\.delta$/;
+const NAME = /^[\w.-]+$/;
+
+type Event = { readonly name: string; readonly body: ParsedBody };
+
+/** Reads a stream of this dialect and rewrites the response objects in it; every other event passes as it came. */
+export class DirectStream implements AnswerStream {
+  readonly #ownership: Ownership;
+  #usage: Usage | undefined;
+  #outputChars = 0;
+  #upstreamId: string | null = null;
+  /** The number of the last event that went out. */
+  #sequence = -1;
+  /** The response object as the provider last told it, before the end. */
+  #begun: ParsedBody | undefined;
+  /** The last event waits for the charge that stands in it. */
+  #held: (Event & { readonly response: ParsedBody }) | undefined;
+  #final: string | undefined;
+
+  constructor(ownership: Ownership) {
+    this.#ownership = ownership;
+  }
+
+  get usage(): Usage | undefined {
+    return this.#usage;
+  }
+
+  get outputChars(): number {
+    return this.#outputChars;
+  }
+
+  get upstreamId(): string | null {
+    return this.#upstreamId;
+  }
+
+  get finished(): boolean {
+    return this.#held !== undefined;
+  }
+
+  get final(): string | undefined {
+    return this.#final;
+  }
+
+  read(frame: Frame): Piece {
+    // In JSON a line break stands only between its parts, so a space does as well.
+    const data = frame.data.includes("\n") ? frame.data.replaceAll("\n", " ") : frame.data;
+    if (frame.event !== null && DELTA.test(frame.event)) {
+      const piece = this.#readDelta(frame.event, data);
+      if (piece !== undefined) return piece;
+    }
+    const body = parseJsonText(data);
+    if ("problem" in body) return { is: "garbage" };
+    const { type, error } = body.value;
+    const name = typeof type === "string" ? type : frame.event;
+    if (name === null || !NAME.test(name)) return isError(error) ? problemIn(body.value) : { is: "garbage" };
+    if (FAILURES.has(name)) return problemIn(body.value);
+    if (ENDS.has(name)) return this.#readEnd({ name, body });
+    return this.#readEvent({ name, body });
+  }
+
+  /** Undefined when it is not as simple as it looks. */
+  #readDelta(name: string, data: string): Piece | undefined {
+    const event = parseLoosely(data);
+    const sequence = event?.["sequence_number"];
+    if (event === undefined || typeof sequence !== "number" || event["type"] !== name) return undefined;
+    this.#sequence = sequence;
+    this.#count(event["delta"]);
+    return { is: "content", text: `event: ${name}\ndata: ${data}\n\n` };
+  }
+
+  #readEvent({ name, body }: Event): Piece {
+    if (DELTA.test(name)) this.#count(body.value["delta"]);
+    const patches: MemberPatch[] = [];
+    const response = this.#responseIn(body);
+    if (response !== undefined) {
+      this.#begun = response;
+      patches.push({ key: "response", json: ownedResponse(response, this.#ownership, []) });
+    }
+    const item = memberText(body, "item");
+    const sealed = item === undefined ? undefined : sealedText(item, this.#ownership.provider);
+    if (sealed !== undefined && sealed !== item) patches.push({ key: "item", json: sealed });
+    const text = this.#write(name, body, patches);
+    // What is no event of the dialect, such as a sign of life, says nothing of the model.
+    return { is: PREAMBLE.has(name) || !name.startsWith("response.") ? "preamble" : "content", text };
+  }
+
+  #readEnd({ name, body }: Event): Piece {
+    const response = this.#responseIn(body);
+    if (response === undefined || !Array.isArray(response.value["output"])) return { is: "garbage" };
+    this.#usage = decodeUsage(response.value["usage"]);
+    this.#held = { name, body, response };
+    return { is: "end", text: "" };
+  }
+
+  #responseIn(body: ParsedBody): ParsedBody | undefined {
+    const text = memberText(body, "response");
+    const response = text === undefined ? undefined : parseJsonText(text);
+    if (response === undefined || "problem" in response) return undefined;
+    if (this.#upstreamId === null && typeof response.value["id"] === "string") this.#upstreamId = response.value["id"];
+    return response;
+  }
+
+  close(counted: Usage, shown: ShownCost | undefined): string {
+    if (this.#held === undefined) return "";
+    const { name, body, response } = this.#held;
+    this.#final = ownedResponse(response, this.#ownership, [usagePatch(response, counted, shown)]);
+    return this.#write(name, body, [{ key: "response", json: this.#final }]);
+  }
+
+  fail({ error }: ErrorEnvelope): string {
+    const { code, message, param = null } = error;
+    const response = this.#failedResponse({ code, message });
+    this.#final = response;
+    const sequence = this.#sequence + 1;
+    // Some readers look for the fields at the top, some in `error`.
+    const event = JSON.stringify({ type: "error", sequence_number: sequence, code, message, param, error });
+    const head = `{"type":"response.failed","sequence_number":${sequence + 1}`;
+    return `event: error\ndata: ${event}\n\nevent: response.failed\ndata: ${head},"response":${response}}\n\n`;
+  }
+
+  #failedResponse(error: JsonObject): string {
+    if (this.#begun !== undefined) {
+      const failed: MemberPatch[] = [
+        { key: "status", json: '"failed"' },
+        { key: "error", json: JSON.stringify(error) },
+      ];
+      return ownedResponse(this.#begun, this.#ownership, failed);
+    }
+    // A server that began without saying so.
+    const { head, echo } = this.#ownership;
+    const own = { id: head.id, object: "response", created_at: head.createdSeconds, status: "failed", error };
+    return JSON.stringify({ ...echo, ...own, incomplete_details: null, model: head.model, output: [], usage: null });
+  }
+
+  /** Events without a number get the next one, and those without a name the one of their type. */
+  #write(name: string, body: ParsedBody, patches: MemberPatch[]): string {
+    const stated = body.value["sequence_number"];
+    const sequence = typeof stated === "number" ? stated : this.#sequence + 1;
+    if (sequence !== stated) patches.push({ key: "sequence_number", json: String(sequence) });
+    this.#sequence = sequence;
+    const data = patches.length === 0 ? body.text : patchMembers(body, patches);
+    return `event: ${name}\ndata: ${data}\n\n`;
+  }
+
+  #count(delta: unknown): void {
+    if (typeof delta === "string") this.#outputChars += delta.length;
+  }
+}
+
+function isError(value: unknown): boolean {
+  return isJsonObject(value) || typeof value === "string";
+}
+
+function problemIn(event: JsonObject): Piece {
+  return { is: "problem", problem: decodeFailure(event) };
+}
+
+function parseLoosely(data: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(data);
+    return isJsonObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,40 @@
+import { isJsonObject } from "../../../kit/json.ts";
+import type { UpstreamProblem } from "../../canon/problem.ts";
+import { decodeProblem } from "../chat/errors.ts";
+
+/** Refusals of the caller's request itself, by the words that a failed response has for them. */
+const CALLERS_FAULT: ReadonlySet<string | null> = new Set([
+  "bio_policy",
+  "empty_image_file",
+  "failed_to_download_image",
+  "image_content_policy_violation",
+  "image_file_not_found",
+  "image_file_too_large",
+  "image_parse_error",
+  "image_too_large",
+  "image_too_small",
+  "invalid_base64_image",
+  "invalid_image",
+  "invalid_image_format",
+  "invalid_image_mode",
+  "invalid_image_url",
+  "invalid_prompt",
+  "unsupported_image_media_type",
+]);
+
+/**
+ * A failure inside a stream: an `error` event, whose fields stand at the top or in `error`, or a response that failed. No
+ * status comes with it, so the code has to say whose fault it is.
+ */
+export function decodeFailure(event: unknown): UpstreamProblem {
+  const response = isJsonObject(event) && isJsonObject(event["response"]) ? event["response"] : event;
+  const problem = decodeProblem(response, null);
+  // The type of an event is not the type of an error.
+  const type = problem.type === "error" ? null : problem.type;
+  return { ...problem, type, status: problem.status ?? statusOf(problem.code) };
+}
+
+function statusOf(code: string | null): number | null {
+  if (CALLERS_FAULT.has(code)) return 400;
+  return code === "rate_limit_exceeded" ? 429 : null;
+}

@@ -1,0 +1,263 @@
+import type { z } from "zod";
+import { isJsonObject } from "../kit/json.ts";
+import type { Format, Prompt, Tool, ToolChoice, Turn } from "./answer.ts";
+import { type Body, FunctionTool, type Item, type Parts, ResponsesBody } from "./responses-schema.ts";
+import { SEEING_MODELS } from "./simulated.ts";
+import { type Refusal, refusal } from "./wire.ts";
+
+/** A request of the responses format as the sandbox read it. */
+export type ResponsesAsked = {
+  readonly is: "asked";
+  readonly model: string;
+  readonly prompt: Prompt;
+  readonly streaming: "whole" | "frames";
+  readonly obfuscation: "padded" | "bare";
+  /** Whether the thoughts are told in the answer, and whether they come encrypted. */
+  readonly summary: "told" | "untold";
+  readonly seals: "given" | "not_given";
+  /** Encrypted thoughts of earlier answers, to be opened by whoever made them. */
+  readonly sealed: readonly { readonly param: string; readonly content: string }[];
+  /** What of the request the answer repeats. */
+  readonly echo: Readonly<Record<string, unknown>>;
+};
+
+export function readResponses(bytes: Buffer): ResponsesAsked | Refusal {
+  let value: unknown;
+  try {
+    value = JSON.parse(bytes.toString("utf8"));
+  } catch {
+    return refusal(400, "We could not parse the JSON body of your request.");
+  }
+  if (!isJsonObject(value)) return refusal(400, "The JSON body of your request must be an object.");
+  const parsed = ResponsesBody.safeParse(value);
+  if (!parsed.success) {
+    if (value["input"] === undefined)
+      return refusal(400, "Missing required parameter: 'input'.", { param: "input", code: MISSING });
+    return issueRefusal(parsed.error.issues);
+  }
+  const asked = parsed.data;
+  const items = typeof asked.input === "string" ? [] : asked.input;
+  return stateIn(asked) ?? unknownId(items) ?? brokenTurn(items) ?? conflictIn(asked) ?? understood(asked, items);
+}
+
+const MISSING = "missing_required_parameter";
+
+/** Of the kinds an item could be, the one it says it is; with what is wrong with it as such. */
+function innermost(issue: z.core.$ZodIssue): z.core.$ZodIssue {
+  if (issue.code !== "invalid_union") return issue;
+  const meant = issue.errors.find((branch) => !branch.some(({ path }) => isKind(path[0])));
+  const [first] = meant ?? [];
+  return first === undefined ? issue : innermost({ ...first, path: [...issue.path, ...first.path] });
+}
+
+const isKind = (step: PropertyKey | undefined) => step === "type" || step === "role";
+
+function issueRefusal(issues: readonly z.core.$ZodIssue[]): Refusal {
+  const outer = issues.find((one) => one.path[0] === "model") ?? issues[0];
+  const issue = outer === undefined ? undefined : innermost(outer);
+  if (issue === undefined) return refusal(400, "Invalid request.");
+  const at = issue.path.reduce<string>(
+    (path, step) =>
+      typeof step === "number" ? `${path}[${step}]` : path === "" ? String(step) : `${path}.${String(step)}`,
+    "",
+  );
+  if (issue.code === "unrecognized_keys") {
+    const param = `${at === "" ? "" : `${at}.`}${issue.keys[0] ?? ""}`;
+    return refusal(400, `Unknown parameter: '${param}'.`, { param, code: "unknown_parameter" });
+  }
+  if (issue.code === "invalid_type" && issue.message.includes("received undefined"))
+    return refusal(400, `Missing required parameter: '${at}'.`, { param: at, code: MISSING });
+  return refusal(400, `Invalid value for '${at}': ${issue.message}.`, { param: at, code: "invalid_value" });
+}
+
+/** The simulated provider keeps nothing, so it refuses whatever needs a memory. */
+function stateIn(asked: Body): Refusal | undefined {
+  if (asked.previous_response_id != null)
+    return refusal(400, `Previous response with id '${asked.previous_response_id}' not found.`, {
+      param: "previous_response_id",
+      code: "previous_response_not_found",
+    });
+  if (asked.background === true)
+    return refusal(400, "Background mode needs 'store' to be true.", { param: "background", code: "invalid_value" });
+  if (asked.store !== false)
+    return refusal(400, "This organization keeps no data: 'store' must be false.", {
+      param: "store",
+      code: "unsupported_value",
+    });
+  return undefined;
+}
+
+/** An id is looked up, even of an item that is given whole. */
+function unknownId(items: readonly Item[]): Refusal | undefined {
+  const named = items.find((one) => one.id !== undefined);
+  if (named === undefined) return undefined;
+  return refusal(
+    404,
+    `Item with id '${named.id}' not found. Items are not persisted when \`store\` is set to false. Try again with \`store\` set to true, or remove this item from your input.`,
+    { param: "input" },
+  );
+}
+
+/** Calls and results must pair up, and a thought stands before what came of it. */
+function brokenTurn(items: readonly Item[]): Refusal | undefined {
+  const open = new Set<string>();
+  for (const one of items) {
+    if (one.type === "function_call" || one.type === "custom_tool_call") open.add(one.call_id);
+    if ("output" in one && !open.delete(one.call_id))
+      return refusal(400, `No tool call found for function call output with call_id ${one.call_id}.`, {
+        param: "input",
+      });
+  }
+  const [unanswered] = open;
+  if (unanswered !== undefined)
+    return refusal(400, `No tool output found for function call ${unanswered}.`, { param: "input" });
+  if (items.at(-1)?.type === "reasoning")
+    return refusal(400, "An item of type 'reasoning' was provided without its required following item.", {
+      param: "input",
+    });
+  return undefined;
+}
+
+function conflictIn(asked: Body): Refusal | undefined {
+  const tools = functionsOf(asked);
+  if (asked.stream_options != null && asked.stream !== true)
+    return refusal(400, "'stream_options' is only allowed when 'stream' is given.", { param: "stream_options" });
+  const unknown = chosenNames(asked).find((name) => !tools.some((one) => one.name === name));
+  if (unknown !== undefined)
+    return refusal(400, `Tool choice '${unknown}' not found in 'tools' parameter.`, { param: "tool_choice" });
+  if (asked.tool_choice === "required" && (asked.tools ?? []).length === 0)
+    return refusal(400, "Tool choice 'required' must be specified with 'tools' parameter.", { param: "tool_choice" });
+  const blind = typeof asked.input === "string" || SEEING_MODELS.has(asked.model);
+  const at = blind || typeof asked.input === "string" ? -1 : asked.input.findIndex((one) => imagesIn(one) > 0);
+  if (at < 0) return undefined;
+  return refusal(400, `The model ${asked.model} does not take images.`, { param: `input[${at}].content` });
+}
+
+function chosenNames({ tool_choice: choice }: Body): string[] {
+  if (choice == null || typeof choice === "string") return [];
+  return choice.type === "function" ? [choice.name] : choice.tools.map((one) => one.name);
+}
+
+function functionsOf({ tools }: Body): z.infer<typeof FunctionTool>[] {
+  return (tools ?? []).flatMap((one) => {
+    const parsed = FunctionTool.safeParse(one);
+    return parsed.success ? [parsed.data] : [];
+  });
+}
+
+function understood(asked: Body, items: readonly Item[]): ResponsesAsked {
+  const effort = asked.reasoning?.effort ?? "none";
+  const sealed = items.flatMap((one, at) =>
+    one.type === "reasoning" && one.encrypted_content != null
+      ? [{ param: `input[${at}].encrypted_content`, content: one.encrypted_content }]
+      : [],
+  );
+  return {
+    is: "asked",
+    model: asked.model,
+    streaming: asked.stream === true ? "frames" : "whole",
+    obfuscation: asked.stream_options?.include_obfuscation === false ? "bare" : "padded",
+    summary: asked.reasoning?.summary == null ? "untold" : "told",
+    seals: asked.include?.includes("reasoning.encrypted_content") === true ? "given" : "not_given",
+    sealed,
+    echo: echoOf(asked),
+    prompt: {
+      turns: turnsOf(asked, items),
+      tools: toolsOf(asked),
+      toolChoice: choiceOf(asked),
+      callsMax: asked.parallel_tool_calls === false ? 1 : 8,
+      format: formatOf(asked),
+      effort: effort === "none" ? null : effort,
+      stop: [],
+      outputTokensMax: asked.max_output_tokens ?? null,
+    },
+  };
+}
+
+function echoOf(asked: Body): Record<string, unknown> {
+  const { effort = null, summary = null } = asked.reasoning ?? {};
+  return {
+    background: false,
+    instructions: asked.instructions ?? null,
+    max_output_tokens: asked.max_output_tokens ?? null,
+    max_tool_calls: asked.max_tool_calls ?? null,
+    metadata: asked.metadata ?? {},
+    parallel_tool_calls: asked.parallel_tool_calls ?? true,
+    previous_response_id: null,
+    prompt_cache_key: asked.prompt_cache_key ?? null,
+    reasoning: { effort, summary },
+    safety_identifier: asked.safety_identifier ?? null,
+    service_tier: "default",
+    store: false,
+    temperature: asked.temperature ?? 1,
+    text: { format: asked.text?.format ?? { type: "text" }, verbosity: asked.text?.verbosity ?? "medium" },
+    tool_choice: asked.tool_choice ?? "auto",
+    tools: asked.tools ?? [],
+    top_logprobs: asked.top_logprobs ?? 0,
+    top_p: asked.top_p ?? 1,
+    truncation: asked.truncation ?? "disabled",
+    user: asked.user ?? null,
+  };
+}
+
+function toolsOf(asked: Body): Tool[] {
+  const choice = asked.tool_choice;
+  const allowed = choice != null && typeof choice !== "string" && choice.type === "allowed_tools" ? choice.tools : null;
+  return functionsOf(asked)
+    .filter(({ name }) => allowed?.some((one) => one.name === name) ?? true)
+    .map(({ name, description, parameters }) => ({
+      name,
+      description: description ?? "",
+      schema: parameters ?? { type: "object", properties: {} },
+    }));
+}
+
+function choiceOf({ tool_choice: choice }: Body): ToolChoice {
+  if (choice == null) return { is: "auto" };
+  if (typeof choice === "string") return { is: choice };
+  return choice.type === "function" ? { is: "named", name: choice.name } : { is: choice.mode };
+}
+
+function formatOf({ text }: Body): Format {
+  const wanted = text?.format;
+  if (wanted == null || wanted.type === "text") return { is: "text" };
+  if (wanted.type === "json_object") return { is: "json" };
+  return { is: "schema", name: wanted.name, schema: wanted.schema };
+}
+
+function turnsOf(asked: Body, items: readonly Item[]): Turn[] {
+  const plain = { images: 0, tool: null, calls: "" };
+  const turns: Turn[] = [];
+  if (asked.instructions != null) turns.push({ ...plain, by: "system", text: asked.instructions });
+  if (typeof asked.input === "string") return [...turns, { ...plain, by: "user", text: asked.input }];
+  const toolByCall = new Map<string, string>();
+  for (const one of items) {
+    if (one.type === "reasoning" || one.type === "item_reference") continue;
+    if (one.type === "function_call" || one.type === "custom_tool_call") {
+      toolByCall.set(one.call_id, one.name);
+      const said = one.type === "function_call" ? one.arguments : one.input;
+      turns.push({ ...plain, by: "assistant", text: "", calls: one.name + said });
+    } else if ("output" in one) {
+      const tool = toolByCall.get(one.call_id) ?? null;
+      turns.push({ by: "tool", text: textIn(one.output), images: imagesIn(one), tool, calls: "" });
+    } else {
+      const by = one.role === "developer" ? "system" : one.role;
+      turns.push({ by, text: textIn(one.content), images: imagesIn(one), tool: null, calls: "" });
+    }
+  }
+  return turns;
+}
+
+function textIn(value: string | Parts): string {
+  if (typeof value === "string") return value;
+  return value
+    .map((part) => ("text" in part ? part.text : part.type === "refusal" ? part.refusal : ""))
+    .filter((text) => text !== "")
+    .join("\n");
+}
+
+function imagesIn(one: Item): number {
+  const value = "role" in one ? one.content : "output" in one ? one.output : "";
+  if (typeof value === "string") return 0;
+  return value.reduce((sum, part) => sum + (part.type === "input_image" ? 1 : 0), 0);
+}

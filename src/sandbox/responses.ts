@@ -1,0 +1,224 @@
+import { createHash } from "node:crypto";
+import { type Answer, answerTo, type Usage } from "./answer.ts";
+import { openAiError } from "./chat.ts";
+import { type ResponsesAsked, readResponses } from "./responses-request.ts";
+import { runsOf, wordsOf } from "./tokens.ts";
+import { bearerOf, type Delivery, type Desk, type Refusal, refusal, type WireFormat } from "./wire.ts";
+
+type Given = Extract<Answer, { is: "answer" }>;
+
+/** The responses format of a provider that keeps nothing, as JSON and as server-sent events. */
+export const responsesFormat: WireFormat = {
+  method: "POST",
+  claims: (path) => path === "/v1/responses",
+  tokenOf: bearerOf,
+  open({ body }) {
+    const asked = readResponses(body);
+    if (asked.is === "refusal") return asked;
+    return { is: "opened", model: asked.model, deliver: (desk) => deliver(asked, desk) };
+  },
+  refusalBody: openAiError,
+};
+
+function deliver(asked: ResponsesAsked, desk: Desk): Delivery | Refusal {
+  const foreign = asked.sealed.find(({ content }) => !isSealOf(desk.provider, content));
+  if (foreign !== undefined)
+    return refusal(
+      400,
+      `The encrypted content ${foreign.content.slice(0, 4)}... could not be verified. Reason: Encrypted content could not be decrypted or parsed.`,
+      { param: foreign.param, code: "invalid_encrypted_content" },
+    );
+  const answer = answerTo(asked.prompt, desk.provider);
+  if (answer.is === "refused") {
+    const param = answer.part === null ? "text.format.schema" : "tools";
+    const what = answer.part === null ? "response_format" : `function '${answer.part}'`;
+    return refusal(400, `Invalid schema for ${what}: ${answer.problem}.`, { param, code: "invalid_json_schema" });
+  }
+  const head = { id: desk.nextId("resp_sim"), object: "response", created_at: desk.nowSeconds() };
+  const items = itemsOf(asked, answer, desk);
+  const response = (state: Record<string, unknown>) => ({
+    ...head,
+    error: null,
+    incomplete_details: null,
+    model: asked.model,
+    ...asked.echo,
+    ...state,
+  });
+  const begun = response({ status: "in_progress", completed_at: null, output: [], usage: null });
+  const cut = answer.end === "length";
+  const over = response({
+    status: cut ? "incomplete" : "completed",
+    completed_at: cut ? null : desk.nowSeconds(),
+    ...(cut ? { incomplete_details: { reason: "max_output_tokens" } } : {}),
+    output: items,
+    usage: wireUsage(answer.usage),
+  });
+  if (asked.streaming === "whole") {
+    const tokens = items.reduce((sum, item) => sum + piecesOf(item).length, 0);
+    return { is: "whole", contentType: "application/json", body: JSON.stringify(over, undefined, 2), tokens };
+  }
+  const events: Event[] = [
+    { type: "response.created", response: begun },
+    { type: "response.in_progress", response: begun },
+    ...items.flatMap((item, index) => itemEvents(item, index, asked)),
+    { type: cut ? "response.incomplete" : "response.completed", response: over },
+  ];
+  const frames = events.map(({ type, ...rest }, sequence) => {
+    const data = JSON.stringify({ type, sequence_number: sequence, ...rest });
+    return `event: ${type}\ndata: ${data}\n\n`;
+  });
+  return { is: "frames", contentType: "text/event-stream; charset=utf-8", frames };
+}
+
+function wireUsage(usage: Usage): unknown {
+  return {
+    input_tokens: usage.inputTokens,
+    input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
+    output_tokens: usage.outputTokens,
+    output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+    total_tokens: usage.inputTokens + usage.outputTokens,
+  };
+}
+
+/** Thoughts that only their maker can open: its name and the text are under a hash, so that nothing can be changed. */
+function sealOf(provider: string, thought: string): string {
+  const text = Buffer.from(thought).toString("base64url");
+  return `sim.${text}.${createHash("sha256").update(`${provider} ${thought}`).digest("base64url")}`;
+}
+
+function isSealOf(provider: string, content: string): boolean {
+  const [, text = ""] = content.split(".");
+  return content === sealOf(provider, Buffer.from(text, "base64url").toString("utf8"));
+}
+
+type ReasoningItem = {
+  readonly id: string;
+  readonly type: "reasoning";
+  readonly encrypted_content?: string;
+  readonly summary: readonly { readonly type: "summary_text"; readonly text: string }[];
+};
+type MessageItem = {
+  readonly id: string;
+  readonly type: "message";
+  readonly status: string;
+  readonly content: readonly {
+    readonly type: "output_text";
+    readonly annotations: readonly unknown[];
+    readonly logprobs: readonly unknown[];
+    readonly text: string;
+  }[];
+  readonly role: "assistant";
+};
+type CallItem = {
+  readonly id: string;
+  readonly type: "function_call";
+  readonly status: string;
+  readonly arguments: string;
+  readonly call_id: string;
+  readonly name: string;
+};
+type Item = ReasoningItem | MessageItem | CallItem;
+
+function itemsOf(asked: ResponsesAsked, { reasoning, content, end }: Given, desk: Desk): Item[] {
+  const status = end === "length" ? "incomplete" : "completed";
+  const items: Item[] = [];
+  if (reasoning !== null)
+    items.push({
+      id: desk.nextId("rs_sim"),
+      type: "reasoning",
+      ...(asked.seals === "given" ? { encrypted_content: sealOf(desk.provider, reasoning) } : {}),
+      summary: asked.summary === "told" ? [{ type: "summary_text", text: reasoning }] : [],
+    });
+  if (content.is === "text") {
+    // A thought that used up the whole limit leaves no message behind.
+    if (content.text === "" && reasoning !== null) return items;
+    const text = { type: "output_text", annotations: [], logprobs: [], text: content.text } as const;
+    return [...items, { id: desk.nextId("msg_sim"), type: "message", status, content: [text], role: "assistant" }];
+  }
+  for (const call of content.calls)
+    items.push({
+      id: desk.nextId("fc_sim"),
+      type: "function_call",
+      status,
+      arguments: call.argumentsJson,
+      call_id: desk.nextId("call_"),
+      name: call.name,
+    });
+  return items;
+}
+
+function piecesOf(item: Item): string[] {
+  switch (item.type) {
+    case "reasoning":
+      return item.summary.flatMap(({ text }) => wordsOf(text));
+    case "message":
+      return item.content.flatMap(({ text }) => wordsOf(text));
+    case "function_call":
+      return runsOf(item.arguments);
+  }
+}
+
+type Event = { readonly type: string; readonly [field: string]: unknown };
+
+function itemEvents(item: Item, index: number, asked: ResponsesAsked): Event[] {
+  const at = { item_id: item.id, output_index: index };
+  const delta = (type: string, place: Record<string, unknown>, text: string): Event => ({
+    type,
+    ...at,
+    ...place,
+    delta: text,
+    ...(asked.obfuscation === "padded" ? { obfuscation: "x".repeat(16 - (text.length % 16)) } : {}),
+  });
+  return [
+    { type: "response.output_item.added", output_index: index, item: opening(item) },
+    ...innerEvents(item, at, delta),
+    { type: "response.output_item.done", output_index: index, item },
+  ];
+}
+
+function opening(item: Item): unknown {
+  switch (item.type) {
+    case "reasoning":
+      return { ...item, summary: [] };
+    case "message":
+      return { ...item, status: "in_progress", content: [] };
+    case "function_call":
+      return { ...item, status: "in_progress", arguments: "" };
+  }
+}
+
+type Delta = (type: string, place: Record<string, unknown>, text: string) => Event;
+
+function innerEvents(item: Item, at: Record<string, unknown>, delta: Delta): Event[] {
+  switch (item.type) {
+    case "reasoning":
+      return item.summary.flatMap(({ text }, summary_index): Event[] => {
+        const place = { summary_index };
+        const said = wordsOf(text).map((word) => delta("response.reasoning_summary_text.delta", place, word));
+        return [
+          { type: "response.reasoning_summary_part.added", ...at, ...place, part: { type: "summary_text", text: "" } },
+          ...said,
+          { type: "response.reasoning_summary_text.done", ...at, ...place, text },
+          { type: "response.reasoning_summary_part.done", ...at, ...place, part: { type: "summary_text", text } },
+        ];
+      });
+    case "message":
+      return item.content.flatMap((part, content_index): Event[] => {
+        const place = { content_index };
+        const said = wordsOf(part.text).map((word) =>
+          delta("response.output_text.delta", { ...place, logprobs: [] }, word),
+        );
+        return [
+          { type: "response.content_part.added", ...at, ...place, part: { ...part, text: "" } },
+          ...said,
+          { type: "response.output_text.done", ...at, ...place, text: part.text, logprobs: [] },
+          { type: "response.content_part.done", ...at, ...place, part },
+        ];
+      });
+    case "function_call":
+      return [
+        ...runsOf(item.arguments).map((run) => delta("response.function_call_arguments.delta", {}, run)),
+        { type: "response.function_call_arguments.done", ...at, arguments: item.arguments },
+      ];
+  }
+}

@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { COLUMNS } from "../support/columns.ts";
+import { type Json, startGateway, type Tenant } from "../support/gateway.ts";
+import { frameOf, responseEvents } from "../support/responses-native.ts";
+import { openScene, type Scene } from "../support/scene.ts";
+import {
+  APPLY_PATCH,
+  CODEX_HEADERS,
+  codexBody,
+  FIRST_TURN,
+  GROUPED_CALL,
+  LATER_TURN,
+  THOUGHT,
+  WEB_SEARCH,
+} from "./samples/codex.ts";
+
+const { D1, D2, D3, D4 } = COLUMNS;
+const NATIVE = "openai/gpt-5";
+const EXTRA = [APPLY_PATCH, WEB_SEARCH];
+const TURNS = [
+  ["first", FIRST_TURN],
+  ["later", LATER_TURN],
+  ["third, after a thought and a call of a grouped tool,", [...LATER_TURN, THOUGHT, ...GROUPED_CALL]],
+] as const;
+
+let scene: Scene;
+let tenant: Tenant;
+beforeAll(async () => {
+  scene = await openScene(["openai", ...[D1, D2, D3, D4].map(({ provider }) => provider)]);
+  tenant = await scene.gateway.tenant();
+});
+afterAll(() => scene.close());
+
+const ask = (body: Json) => scene.gateway.call(tenant.key, "/v1/responses", { body, headers: { ...CODEX_HEADERS } });
+const eventsOf = (text: string): Json[] =>
+  text.split("\n\n").flatMap((block) => {
+    const data = block.split("\n").find((line) => line.startsWith("data: "));
+    return data === undefined ? [] : [JSON.parse(data.slice("data: ".length))];
+  });
+
+describe.each(TURNS)("Codex's %s turn", (_which, input) => {
+  test("RESP-01 reaches an endpoint of the dialect with every field and tool", async () => {
+    const upstream = scene.at("openai");
+    upstream.next({ frames: responseEvents(["Done", "."]).map(frameOf) });
+    const body = codexBody(NATIVE, input, EXTRA);
+    const { status, text } = await ask(body);
+    expect([status, status === 200 ? "" : text]).toEqual([200, ""]);
+    const received: Json = upstream.requests.at(-1)?.json;
+    const { input: sentInput, ...sent } = received;
+    const { input: _input, ...asked } = JSON.parse(JSON.stringify(body));
+    expect(sent).toEqual({ ...asked, model: "gpt-5" });
+    expect(sentInput.filter(({ type }: Json) => type !== "reasoning")).toHaveLength(
+      input.filter((item: Json) => item.type !== "reasoning").length,
+    );
+    expect(eventsOf(text).at(-1)).toMatchObject({ type: "response.completed" });
+  });
+
+  test.each([
+    ["chat completions", D1],
+    ["messages", D2],
+    ["Gemini", D3],
+    ["Converse", D4],
+  ])("RESP-02 is answered by a model behind %s, with tools of the client called", async (_name, column) => {
+    const upstream = scene.at(column.provider);
+    const calls = [
+      { id: "call_a", name: "exec_command", input: { cmd: "cat made.txt" } },
+      { id: "call_b", name: "multi_agent_v1__close_agent", input: { target: "x" } },
+      { id: "call_c", name: "apply_patch", input: { input: "*** Begin Patch" } },
+    ];
+    upstream.next(column.streamed({ text: "I look.", calls }));
+    const { status, text } = await ask(codexBody(column.model, input, EXTRA));
+    expect([status, status === 200 ? "" : text]).toEqual([200, ""]);
+    const events = eventsOf(text);
+    expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_, index) => index));
+    const last = events.at(-1);
+    expect(last).toMatchObject({ type: "response.completed", response: { model: column.model, store: false } });
+    expect(last.response.output.filter(({ type }: Json) => type.endsWith("_call"))).toMatchObject([
+      { type: "function_call", name: "exec_command", arguments: '{"cmd":"cat made.txt"}' },
+      { type: "function_call", name: "close_agent", namespace: "multi_agent_v1" },
+      { type: "custom_tool_call", name: "apply_patch", input: "*** Begin Patch" },
+    ]);
+    const sent = upstream.requests.at(-1)?.raw.toString() ?? "";
+    expect(sent).toContain("You are a coding agent.");
+    expect(sent).not.toContain("external_web_access");
+  });
+});
+
+test("RESP-02 a tool that was left out is in the log", async () => {
+  scene.at(D1.provider).next(D1.streamed({ text: "Hello." }));
+  const { headers } = await ask(codexBody(D1.model, FIRST_TURN, [WEB_SEARCH]));
+  const row = await scene.row(headers.get("x-svc-request-id") ?? "");
+  expect(JSON.stringify(row)).toContain("tools.2");
+});
+
+test("MOD-02 the models Codex reads are in its own form, beside everybody else's", async () => {
+  const gateway = await startGateway();
+  try {
+    const { headers, body } = await gateway.call(gateway.key, "/v1/models?client_version=0.166.0");
+    expect(headers.get("etag")).toMatch(/^"/);
+    const chat = body.models.find(({ slug }: Json) => slug === "sandbox/chat");
+    expect(chat).toMatchObject({
+      shell_type: "shell_command",
+      visibility: "list",
+      supported_in_api: true,
+      base_instructions: expect.stringMatching(/./),
+      context_window: 128_000,
+      supported_reasoning_levels: [{ effort: "low" }, { effort: "medium" }, { effort: "high" }],
+    });
+    const { status } = await gateway.call(gateway.key, "/v1/models?client_version=0.166.0", {
+      headers: { "if-none-match": headers.get("etag") ?? "" },
+    });
+    expect(status).toBe(304);
+  } finally {
+    await gateway.close();
+  }
+});

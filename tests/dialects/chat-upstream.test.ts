@@ -1,0 +1,199 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Json, Tenant } from "../support/gateway.ts";
+import { MODEL, openScene, type Scene } from "../support/scene.ts";
+import { chatFrames, chatJson } from "../support/upstream.ts";
+
+/** Callers of the other two dialects, served by an endpoint of chat completions. */
+let scene: Scene;
+let tenant: Tenant;
+
+beforeAll(async () => {
+  scene = await openScene(["deepinfra"]);
+  tenant = await scene.gateway.tenant();
+});
+afterAll(() => scene.close());
+
+const upstream = () => scene.at("deepinfra");
+const received = (): Json => upstream().requests.at(-1)?.json;
+const messages = (body: object) =>
+  scene.gateway.call(tenant.key, "/v1/messages", { body: { model: MODEL, max_tokens: 50, ...body } });
+const responses = (body: object) =>
+  scene.gateway.call(tenant.key, "/v1/responses", { body: { model: MODEL, ...body } });
+
+const CALLS = {
+  role: "assistant",
+  content: null,
+  reasoning_content: "hm",
+  tool_calls: [
+    { id: "call_a", type: "function", function: { name: "weather", arguments: '{"city":"Paris"}' } },
+    { id: "call_b", type: "function", function: { name: "now", arguments: "" } },
+  ],
+};
+/** The same in pieces, mixed, with a reason that forgets the calls. */
+const piece = (index: number, more: object) => ({ tool_calls: [{ index, ...more }] });
+const MIXED = chatFrames(
+  [
+    { reasoning: "hm" },
+    piece(0, { id: "call_a", type: "function", function: { name: "weather", arguments: "" } }),
+    piece(1, { id: "call_b", type: "function", function: { name: "now", arguments: "" } }),
+    piece(0, { id: "", function: { name: null, arguments: '{"city":' } }),
+    piece(0, { function: { arguments: '"Paris"}' } }),
+  ],
+  { finish: "stop" },
+);
+
+/** The data of every event of a stream. */
+function dataIn(text: string): Json[] {
+  return text
+    .split("\n")
+    .filter((line) => line.startsWith("data: {"))
+    .map((line) => JSON.parse(line.slice(6)));
+}
+
+describe("POST /messages", () => {
+  const tools = [
+    { name: "weather", input_schema: { type: "object", properties: { city: { type: "string" } } } },
+    { name: "now", input_schema: { type: "object" } },
+  ];
+
+  test("MSG-02 the provider receives a chat completion", async () => {
+    const answer = await messages({
+      system: [{ type: "text", text: "Be brief.", cache_control: { type: "ephemeral" } }],
+      messages: [
+        { role: "user", content: "Weather?" },
+        {
+          role: "assistant",
+          content: [
+            { type: "thinking", thinking: "let me see", signature: "" },
+            { type: "tool_use", id: "toolu_1", name: "weather", input: { city: "Paris" } },
+          ],
+        },
+        {
+          role: "user",
+          content: [
+            { type: "tool_result", tool_use_id: "toolu_1", is_error: true, content: "no such city" },
+            { type: "text", text: "Try again." },
+          ],
+        },
+      ],
+      tools,
+      tool_choice: { type: "any", disable_parallel_tool_use: true },
+      stop_sequences: ["END"],
+      temperature: 0.5,
+    });
+    expect(answer.status).toBe(200);
+    expect(upstream().requests.at(-1)?.path).toBe("/v1/chat/completions");
+    expect(received()).toMatchObject({
+      max_tokens: 50,
+      temperature: 0.5,
+      stop: ["END"],
+      tool_choice: "required",
+      parallel_tool_calls: false,
+      messages: [
+        { role: "system", content: "Be brief." },
+        { role: "user", content: "Weather?" },
+        {
+          role: "assistant",
+          content: null,
+          tool_calls: [
+            { id: "toolu_1", type: "function", function: { name: "weather", arguments: '{"city":"Paris"}' } },
+          ],
+        },
+        { role: "tool", tool_call_id: "toolu_1", content: "The tool failed: no such city" },
+        { role: "user", content: "Try again." },
+      ],
+    });
+    expect(JSON.stringify(received())).not.toMatch(/let me see|cache_control|stream/);
+  });
+
+  test("MSG-02 thoughts and calls are blocks, whole and streamed alike", async () => {
+    const asked = { messages: [{ role: "user", content: "Weather?" }], tools };
+    upstream().next({ json: chatJson({ message: CALLS, finish_reason: "stop" }) });
+    const { body } = await messages(asked);
+    const blocks = [
+      { type: "thinking", thinking: "hm" },
+      { type: "tool_use", id: "call_a", name: "weather", input: { city: "Paris" } },
+      { type: "tool_use", id: "call_b", name: "now", input: {} },
+    ];
+    expect(body).toMatchObject({ type: "message", stop_reason: "tool_use", content: blocks });
+    expect(body.usage).toMatchObject({ input_tokens: 11, output_tokens: 7 });
+    upstream().next({ frames: MIXED });
+    const events = dataIn((await messages({ ...asked, stream: true })).text);
+    expect(received()).toMatchObject({ stream: true, stream_options: { include_usage: true } });
+    const opened = events.filter(({ type }) => type === "content_block_start").map((event) => event.content_block.type);
+    expect(opened).toEqual(["thinking", "tool_use", "tool_use"]);
+    const argued = (index: number) =>
+      events.flatMap((event) => (event.index === index && event.delta?.partial_json ? [event.delta.partial_json] : []));
+    expect(argued(1).join("")).toBe('{"city":"Paris"}');
+    expect(JSON.parse(argued(2).join("") || "{}")).toEqual({});
+    expect(events.find(({ type }) => type === "message_delta").delta.stop_reason).toBe("tool_use");
+    expect(events.at(-1).type).toBe("message_stop");
+  });
+
+  test("MSG-02 the stop sequence comes back where the server tells it", async () => {
+    const choice = {
+      index: 0,
+      message: { role: "assistant", content: "x" },
+      finish_reason: "stop",
+      stop_reason: "END",
+    };
+    upstream().next({ json: chatJson({ choices: [choice] }) });
+    const { body } = await messages({ messages: [{ role: "user", content: "x" }], stop_sequences: ["END"] });
+    expect(body).toMatchObject({ stop_reason: "stop_sequence", stop_sequence: "END" });
+  });
+});
+
+describe("POST /responses", () => {
+  const tools = [
+    { type: "function", name: "weather", parameters: { type: "object" }, strict: false },
+    { type: "function", name: "now", parameters: null },
+  ];
+
+  test("RESP-02 the provider receives a chat completion", async () => {
+    const answer = await responses({
+      instructions: "Be brief.",
+      input: [
+        { role: "user", content: [{ type: "input_text", text: "Weather?" }] },
+        { type: "function_call", call_id: "call_1", name: "weather", arguments: '{"city":"Paris"}' },
+        { type: "function_call_output", call_id: "call_1", output: "sunny" },
+      ],
+      tools,
+      parallel_tool_calls: false,
+      max_output_tokens: 60,
+      text: { format: { type: "json_schema", name: "n", schema: { type: "object" }, strict: true }, verbosity: "low" },
+    });
+    expect(answer.status).toBe(200);
+    expect(received()).toMatchObject({
+      max_tokens: 60,
+      verbosity: "low",
+      parallel_tool_calls: false,
+      response_format: { type: "json_schema", json_schema: { name: "n", strict: true } },
+    });
+    expect(received().messages.map(({ role }: Json) => role)).toEqual(["system", "user", "assistant", "tool"]);
+    expect(received().messages[3]).toEqual({ role: "tool", tool_call_id: "call_1", content: "sunny" });
+  });
+
+  test("RESP-02 calls are items of their own, whole and streamed alike", async () => {
+    const asked = { input: "Weather?", tools };
+    const called = [
+      { type: "function_call", call_id: "call_a", name: "weather", arguments: '{"city":"Paris"}' },
+      { type: "function_call", call_id: "call_b", name: "now", arguments: "{}" },
+    ];
+    upstream().next({ json: chatJson({ message: CALLS, finish_reason: "stop" }) });
+    const { body } = await responses(asked);
+    expect(body.status).toBe("completed");
+    expect(body.output.filter(({ type }: Json) => type === "function_call")).toMatchObject(called);
+    upstream().next({ frames: MIXED });
+    const events = dataIn((await responses({ ...asked, stream: true })).text);
+    const last = events.at(-1);
+    expect(last.type).toBe("response.completed");
+    expect(last.response.output.filter(({ type }: Json) => type === "function_call")).toMatchObject(called);
+  });
+});
+
+test("CHAT-01 callers of its own dialect still have the direct lane: their bytes, the provider's bytes", async () => {
+  const body = `{ "model" : "${MODEL}" , "messages":[ {"role":"user","content":"h\\u00efé", "own": 1e3} ] }`;
+  const answer = await scene.chat(tenant.key, body);
+  expect(upstream().requests.at(-1)?.raw.toString()).toBe(body.replace(MODEL, received().model));
+  expect(answer.body).toMatchObject({ system_fingerprint: "fp_upstream" });
+});

@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { COLUMNS } from "../support/columns.ts";
+import type { Called, Json, Tenant } from "../support/gateway.ts";
+import { openScene, type Scene } from "../support/scene.ts";
+
+/** Requests that clients do send and that other dialects want in another order or another size. */
+let scene: Scene;
+let tenant: Tenant;
+beforeAll(async () => {
+  scene = await openScene(["deepinfra", "ovhcloud", "google-ai-studio", "aws-bedrock"]);
+  tenant = await scene.gateway.tenant();
+});
+afterAll(() => scene.close());
+
+const TOOL = { name: "f", input_schema: { type: "object", properties: {} } };
+
+type Asked = { readonly status: number; readonly sent: Json; readonly answer: Called };
+
+async function ask(dialect: "D1" | "D3" | "D4", more: Record<string, unknown>): Promise<Asked> {
+  const { provider, model, whole } = COLUMNS[dialect];
+  scene.at(provider).next(whole({ text: "Hello" }));
+  const body = { model, max_tokens: 100, messages: [{ role: "user", content: "Hello" }], ...more };
+  const answer = await scene.gateway.call(tenant.key, "/v1/messages", { body });
+  expect(answer.status, answer.text).toBe(200);
+  return { status: answer.status, answer, sent: scene.at(provider).requests.at(-1)?.json };
+}
+
+describe("results of tools that come in several messages, behind other words", () => {
+  const call = (id: string) => ({ type: "tool_use", id, name: "f", input: {} });
+  const result = (id: string) => ({ type: "tool_result", tool_use_id: id, content: `result ${id}` });
+  const messages = [
+    { role: "user", content: "Go." },
+    { role: "assistant", content: [call("a"), call("b")] },
+    { role: "system", content: "In between." },
+    { role: "user", content: [{ type: "text", text: "Before." }, result("b")] },
+    { role: "user", content: [result("a"), { type: "text", text: "After." }] },
+    { role: "assistant", content: "Done." },
+    { role: "user", content: "More." },
+  ];
+
+  test("MSG-02 chat completions get them right behind their calls", async () => {
+    const { sent } = await ask("D1", { tools: [TOOL], messages });
+    expect(sent.messages.map(({ role, content }: Json) => [role, content])).toEqual([
+      ["user", "Go."],
+      ["assistant", null],
+      ["tool", "result b"],
+      ["tool", "result a"],
+      ["system", "In between."],
+      ["user", "Before."],
+      ["user", "After."],
+      ["assistant", "Done."],
+      ["user", "More."],
+    ]);
+  });
+
+  test("MSG-02 Gemini gets them first, in the order of the calls", async () => {
+    const { sent } = await ask("D3", { tools: [TOOL], messages });
+    expect(sent.contents.map(({ role }: Json) => role)).toEqual(["user", "model", "user", "model", "user"]);
+    expect(sent.contents[2].parts).toEqual([
+      { functionResponse: { name: "f", response: { result: "result a" } } },
+      { functionResponse: { name: "f", response: { result: "result b" } } },
+      { text: "In between." },
+      { text: "Before." },
+      { text: "After." },
+    ]);
+  });
+
+  test("MSG-02 Converse gets them first, in one message", async () => {
+    const { sent } = await ask("D4", { tools: [TOOL], messages });
+    expect(sent.messages.map(({ role }: Json) => role)).toEqual(["user", "assistant", "user", "assistant", "user"]);
+    expect(sent.messages[2].content).toMatchObject([
+      { toolResult: { toolUseId: "b" } },
+      { toolResult: { toolUseId: "a" } },
+      { text: "In between." },
+      { text: "Before." },
+      { text: "After." },
+    ]);
+  });
+});
+
+describe("a limit that no answer can reach", () => {
+  const LIMIT_OF = { D1: 81_920, D3: 65_535, D4: 64_000 } as const;
+  const limitIn: Readonly<Record<keyof typeof LIMIT_OF, (sent: Json) => number>> = {
+    D1: (sent) => sent.max_tokens,
+    D3: (sent) => sent.generationConfig.maxOutputTokens,
+    D4: (sent) => sent.inferenceConfig.maxTokens,
+  };
+
+  test.each(["D1", "D3", "D4"] as const)(
+    "MSG-02 %s is asked for what it writes, and the log says so",
+    async (dialect) => {
+      const { sent, answer } = await ask(dialect, { max_tokens: 5_000_000 });
+      expect(limitIn[dialect](sent)).toBe(LIMIT_OF[dialect]);
+      const row = await scene.row(answer.headers.get("x-svc-request-id") ?? "");
+      expect(row.attempts[0].reason).toContain(`left out: max_tokens above ${LIMIT_OF[dialect]}`);
+    },
+  );
+
+  test("MSG-02 a prompt takes its share of a window that it shares with the answer", async () => {
+    const provider = "ovhcloud";
+    scene.at(provider).next(COLUMNS.D1.whole({ text: "Hello" }));
+    const model = "alibaba/qwen2.5-vl-72b-instruct";
+    const content = "word ".repeat(8_000);
+    const answer = await scene.gateway.call(tenant.key, "/v1/messages", {
+      body: { model, max_tokens: 32_000, messages: [{ role: "user", content }] },
+    });
+    expect(answer.status, answer.text).toBe(200);
+    const sent: Json = scene.at(provider).requests.at(-1)?.json;
+    expect(sent.max_tokens).toBeGreaterThan(15_000);
+    expect(sent.max_tokens).toBeLessThan(32_768 - 8_000);
+  });
+});
+
+test("HDR-06 a wish to think that the model cannot be told: the provider chose", async () => {
+  for (const more of [{ thinking: { type: "adaptive" } }, { thinking: { type: "disabled" } }]) {
+    const { answer, sent } = await ask("D1", more);
+    expect(sent.reasoning_effort).toBeUndefined();
+    expect(answer.headers.get("x-svc-reasoning-chosen-by")).toBe("provider_default");
+    expect(answer.headers.get("x-svc-reasoning-effort")).toBeNull();
+  }
+  const { answer } = await ask("D3", { thinking: { type: "adaptive" }, output_config: { effort: "high" } });
+  expect(answer.headers.get("x-svc-reasoning-chosen-by")).toBe("caller");
+  expect(answer.headers.get("x-svc-reasoning-effort")).toBe("high");
+});

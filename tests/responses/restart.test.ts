@@ -1,0 +1,261 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
+import { cleanUp, type GatewayProcess, spawnGateway, temporaryFolder } from "../edge/child.ts";
+import { openResponse } from "../support/follow.ts";
+import type { Called, Json } from "../support/gateway.ts";
+import { type Caller, callerWith, framesOf, gate, saying } from "../support/kept.ts";
+import { eventsIn } from "../support/responses-native.ts";
+import { connectedTo, MODEL } from "../support/scene.ts";
+import { type Script, startUpstream, type Upstream } from "../support/upstream.ts";
+
+let upstream: Upstream;
+let dataDir: string;
+let key: string;
+let origin: string;
+let gateway: GatewayProcess;
+
+beforeEach(async () => {
+  upstream = await startUpstream(saying("translated", ["Hello", " there"]));
+  dataDir = temporaryFolder();
+  key = "";
+  await begin();
+});
+afterEach(async () => {
+  gateway.child.kill("SIGKILL");
+  await upstream.close();
+});
+afterAll(cleanUp);
+
+async function begin(env: Record<string, string> = {}): Promise<void> {
+  gateway = spawnGateway({
+    ...connectedTo(new Map([["ionos", upstream]])),
+    DATA_DIR: dataDir,
+    GATEWAY_SANDBOX: "off",
+    GATEWAY_RPM_IP: "0",
+    LOG_LEVEL: "error",
+    ...env,
+  });
+  origin = await gateway.ready();
+  if (key !== "") return;
+  await manage("POST", "/workspaces", { slug: "team" });
+  await manage("POST", "/workspaces/team/wallet/credits", { amount: "10" });
+  key = (await manage("POST", "/workspaces/team/keys", { name: "k", environment: "live" })).key;
+}
+
+async function killAndBegin(): Promise<void> {
+  gateway.child.kill("SIGKILL");
+  await gateway.exited;
+  await begin();
+}
+
+async function manage(method: string, target: string, body?: unknown): Promise<Json> {
+  const token = readFileSync(path.join(dataDir, "admin-token"), "utf8").trim();
+  return (await call(token, `/manage${target}`, { method, ...(body === undefined ? {} : { body }) })).body;
+}
+
+async function call(token: string, target: string, init: { method?: string; body?: unknown } = {}): Promise<Called> {
+  const answer = await fetch(`${origin}${target}`, {
+    method: init.method ?? (init.body === undefined ? "GET" : "POST"),
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json", "x-title": "app" },
+    ...(init.body === undefined ? {} : { body: JSON.stringify(init.body) }),
+  });
+  const text = await answer.text();
+  return { status: answer.status, headers: answer.headers, text, body: JSON.parse(text) };
+}
+
+const caller = (): Caller => callerWith({ call }, key);
+
+const books = async () => {
+  const [entries, rows, wallet, doctor] = [
+    (await manage("GET", "/workspaces/team/wallet/entries")).data,
+    (await manage("GET", "/workspaces/team/requests")).data,
+    await manage("GET", "/workspaces/team/wallet"),
+    await manage("GET", "/doctor"),
+  ];
+  expect([wallet.held, doctor.ok]).toEqual(["0.00", true]);
+  const charges: string[] = entries.filter((entry: Json) => entry.kind === "charge").map((entry: Json) => entry.id);
+  return { charges, rows };
+};
+
+/** The first word, and the rest once the gate is open. */
+function pausing(closed: Promise<void>): Script {
+  const frames = framesOf("translated", ["Hello", " there"]);
+  return { frames: [...frames.slice(0, 2), { data: frames.slice(2).join(""), afterMs: 0, gate: closed }] };
+}
+
+test("RESP-05 killed before the provider answered: run again once under its own id, completed and billed once", async () => {
+  const held = gate();
+  upstream.next({ gate: held.closed });
+  const made = await caller().post({ background: true, input: "Remember me" });
+  await upstream.arrived(1);
+  await killAndBegin();
+  const done = await caller().once(made.body.id, "completed");
+  expect(done.output.at(-1).content[0].text).toBe("Hello there");
+  expect(done.created_at).toBe(made.body.created_at);
+  expect(JSON.stringify(upstream.requests[1]?.json)).toContain("Remember me");
+  const { charges, rows } = await books();
+  expect(charges).toEqual([`charge:${made.body.id}`]);
+  expect(rows).toMatchObject([{ id: made.body.id, status: 200, error_code: null, app: "app", surface: "responses" }]);
+  expect(Date.parse(rows[0].created_at) / 1000).toBeCloseTo(made.body.created_at, -1);
+  expect(upstream.requests).toHaveLength(2);
+  held.open();
+});
+
+test("RESP-05 killed twice before the provider answered: it is not begun a third time and ends as failed, free", async () => {
+  const held = gate();
+  upstream.always(() => ({ gate: held.closed }));
+  const { id } = (await caller().post({ background: true, stream: false })).body;
+  await upstream.arrived(1);
+  await killAndBegin();
+  await upstream.arrived(2);
+  await killAndBegin();
+  const failed = await caller().once(id, "failed");
+  expect(failed.error).toMatchObject({ code: "interrupted" });
+  expect(failed.error.message).toContain("second time");
+  expect(upstream.requests).toHaveLength(2);
+  expect((await books()).charges).toEqual([]);
+  held.open();
+});
+
+test("RESP-05 killed while it streams: it had begun to answer, so it ends as failed and free, with the events there were", async () => {
+  const held = gate();
+  upstream.next(pausing(held.closed));
+  const stream = await openResponse(origin, key, {
+    path: "/v1/responses",
+    body: { model: MODEL, input: "Hi", background: true, stream: true },
+  });
+  await stream.until("Hello");
+  const { id } = eventsIn(stream.text)[0].response;
+  await killAndBegin();
+  const failed = await caller().once(id, "failed");
+  expect(failed.error).toMatchObject({ code: "interrupted" });
+  expect(upstream.requests).toHaveLength(1);
+  const { charges, rows } = await books();
+  expect(charges).toEqual([]);
+  expect(rows).toMatchObject([{ id, error_code: "interrupted", cost: "0.00" }]);
+  const again = await openResponse(origin, key, { path: `/v1/responses/${id}?stream=true` });
+  expect(await again.over).toBe("whole");
+  const events = eventsIn(again.text);
+  expect(events.map((event) => event.sequence_number)).toEqual(events.map((_, at) => at));
+  expect(events.at(-1)).toMatchObject({ type: "response.failed", response: { id, status: "failed" } });
+  held.open();
+});
+
+test("RESP-05 killed after its settlement: what is stored stays, what was not ends as failed, billed once and not run again", async () => {
+  const [stored, lost] = [
+    (await caller().post({ background: true })).body.id,
+    (await caller().post({ background: true })).body.id,
+  ];
+  for (const id of [stored, lost]) await caller().once(id, "completed");
+  gateway.child.kill("SIGKILL");
+  await gateway.exited;
+  // As it is when the process ends between the journal and the store.
+  const db = new DatabaseSync(path.join(dataDir, "gateway.sqlite"));
+  db.prepare("update stored_responses set status = 'in_progress' where id = ?").run(lost);
+  db.close();
+  await begin();
+  expect((await caller().get(stored)).body.status).toBe("completed");
+  expect((await caller().get(lost)).body).toMatchObject({ status: "failed", error: { code: "interrupted" } });
+  expect((await caller().get(lost)).body.error.message).toContain("the request log says whether anything was charged");
+  expect((await books()).charges.toSorted()).toEqual([`charge:${stored}`, `charge:${lost}`].toSorted());
+  expect(upstream.requests).toHaveLength(2);
+});
+
+test("RESP-03 an answer that cannot be stored goes out all the same, and the log says so; background work is refused", async () => {
+  expect(await gateway.stop()).toBe(0);
+  await begin({ LOG_LEVEL: "warn" });
+  const db = new DatabaseSync(path.join(dataDir, "gateway.sqlite"));
+  db.exec("drop table stored_responses");
+  db.close();
+  for (const stream of [false, true]) {
+    const path = "/v1/responses";
+    const made = await openResponse(origin, key, { path, body: { model: MODEL, input: "Hi", stream } });
+    expect([made.status, await made.over]).toEqual([200, "whole"]);
+    expect(made.text).toContain("Hello there");
+  }
+  expect(gateway.stderr().match(/a response could not be stored/g)).toHaveLength(2);
+  const refused = await caller().post({ background: true });
+  expect([refused.status, refused.body.error.code]).toEqual([503, "service_unavailable"]);
+  expect(upstream.requests).toHaveLength(2);
+  expect((await books()).charges).toHaveLength(2);
+});
+
+test("RESP-05 killed at any time around its end: it is completed or failed, and never billed twice", async () => {
+  const ids: string[] = [];
+  for (let round = 0; round < 6; round += 1) {
+    for (let count = 0; count < 4; count += 1) ids.push((await caller().post({ background: true })).body.id);
+    await upstream.arrived(1);
+    await new Promise((resolve) => setTimeout(resolve, round * 8));
+    await killAndBegin();
+  }
+  for (const id of ids) await caller().once(id, "completed", "failed");
+  const { charges, rows } = await books();
+  expect(new Set(charges).size).toBe(charges.length);
+  expect(new Set(rows.map((row: Json) => row.id)).size).toBe(rows.length);
+  for (const id of ids) {
+    const { status } = (await caller().get(id)).body;
+    // What is completed is billed; what failed after its settlement may be.
+    if (status === "completed") expect(charges, id).toContain(`charge:${id}`);
+  }
+}, 60_000);
+
+test("RESP-05 after a restart the key and the policy of now decide", async () => {
+  const held = gate();
+  upstream.always(() => ({ gate: held.closed }));
+  const first = (await caller().post({ background: true })).body.id;
+  await upstream.arrived(1);
+  await manage("PATCH", "/workspaces/team/policy", { zero_data_retention: true });
+  await killAndBegin();
+  const refused = await caller().once(first, "failed");
+  expect(refused.error.message).toContain("zero data retention");
+  await manage("PATCH", "/workspaces/team/policy", { zero_data_retention: false });
+  const second = (await caller().post({ background: true })).body.id;
+  await upstream.arrived(2);
+  const other = (await manage("POST", "/workspaces/team/keys", { name: "other", environment: "live" })).key;
+  const [old] = (await manage("GET", "/workspaces/team/keys")).data.filter((one: Json) => one.name === "k");
+  await manage("POST", `/keys/${old.id}/revoke`);
+  await killAndBegin();
+  key = other;
+  expect((await caller().once(second, "failed")).error.message).toContain("key");
+  expect(upstream.requests).toHaveLength(2);
+  expect((await books()).charges).toEqual([]);
+  held.open();
+});
+
+test("RESP-05 a stop waits for background work; what outlasts it is run again at the next start", async () => {
+  const held = gate();
+  upstream.next({ gate: held.closed, ...scriptOf() });
+  const first = (await caller().post({ background: true })).body.id;
+  await upstream.arrived(1);
+  const stopping = gateway.stop();
+  held.open();
+  expect(await stopping).toBe(0);
+  await begin({ GATEWAY_DRAIN_TIMEOUT_MS: "100" });
+  expect((await caller().get(first)).body.status).toBe("completed");
+  const never = gate();
+  upstream.next({ gate: never.closed });
+  const stream = await openResponse(origin, key, {
+    path: "/v1/responses",
+    body: { model: MODEL, input: "Hi", background: true, stream: true },
+  });
+  await upstream.arrived(2);
+  const second = eventsIn(stream.text)[0].response.id;
+  expect(await gateway.stop()).toBe(0);
+  expect(await stream.over).toBe("whole");
+  expect(eventsIn(stream.text).at(-1)).toMatchObject({ type: "error", code: "service_unavailable" });
+  await begin();
+  await caller().once(second, "completed");
+  const again = await openResponse(origin, key, { path: `/v1/responses/${second}?stream=true` });
+  expect(await again.over).toBe("whole");
+  const events = eventsIn(again.text);
+  expect(events.map((event) => event.sequence_number)).toEqual(events.map((_, at) => at));
+  expect(events.at(-1).type).toBe("response.completed");
+  expect((await books()).charges.toSorted()).toEqual([`charge:${first}`, `charge:${second}`].toSorted());
+  never.open();
+});
+
+function scriptOf(): Script {
+  return { frames: framesOf("translated", ["Hello", " there"]) };
+}

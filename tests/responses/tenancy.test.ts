@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Caller, callerWith, gate, saying } from "../support/kept.ts";
+import { openScene, type Scene } from "../support/scene.ts";
+
+let scene: Scene;
+beforeAll(async () => {
+  scene = await openScene(["ionos"]);
+  scene.at("ionos").always(saying("translated", ["Hello"]));
+});
+afterAll(() => scene.close());
+
+const refusal = ({ status, body }: Awaited<ReturnType<Caller["get"]>>, id: string) => ({
+  status,
+  code: body.error?.code,
+  message: String(body.error?.message).replaceAll(id, "<id>"),
+});
+
+test("RESP-03 every operation on another workspace's response answers as if there were none", async () => {
+  const [mine, other] = [await scene.gateway.tenant(), await scene.gateway.tenant()];
+  const [own, foreign] = [callerWith(scene.gateway, mine.key), callerWith(scene.gateway, other.key)];
+  const done = (await own.post()).body.id;
+  const held = gate();
+  scene.at("ionos").next({ gate: held.closed });
+  const running = (await own.post({ background: true })).body.id;
+  await own.once(running, "in_progress");
+  for (const id of [done, running]) {
+    const none = `resp_${"0".repeat(32)}`;
+    for (const operation of [
+      foreign.get,
+      foreign.remove,
+      foreign.cancel,
+      foreign.inputItems,
+      (which: string) => foreign.get(which, "?stream=true"),
+      (which: string) => foreign.post({ previous_response_id: which }),
+    ]) {
+      const answer = refusal(await operation(id), id);
+      expect(answer).toEqual(refusal(await operation(none), none));
+      expect([400, 404]).toContain(answer.status);
+    }
+    const item = (await own.inputItems(id)).body.data[0].id;
+    const referred = await foreign.post({ input: [{ type: "item_reference", id: item }] });
+    expect(referred.status).toBe(400);
+  }
+  // Nothing of it was touched.
+  expect((await own.get(done)).status).toBe(200);
+  expect((await own.get(running)).body.status).toBe("in_progress");
+  held.open();
+  await own.cancel(running);
+});
+
+test("RESP-03 SCOPE-01 a response belongs to the workspace, whichever key made it; a key needs the scope of chat", async () => {
+  const tenant = await scene.gateway.tenant();
+  const keyWith = async (scopes: readonly string[]) =>
+    (await scene.gateway.manage("POST", `/workspaces/${tenant.slug}/keys`, { name: "k", environment: "live", scopes }))
+      .key;
+  const made = await callerWith(scene.gateway, tenant.key).post();
+  const second = callerWith(scene.gateway, await keyWith(["inference:chat"]));
+  const outside = callerWith(scene.gateway, await keyWith(["inference:messages"]));
+  const { id } = made.body;
+  for (const operation of [outside.get, outside.remove, outside.cancel, outside.inputItems]) {
+    const answer = await operation(id);
+    expect([answer.status, answer.body.error.code]).toEqual([403, "insufficient_scope"]);
+  }
+  expect((await second.get(id)).body).toEqual(made.body);
+  expect((await second.post({ previous_response_id: id })).status).toBe(200);
+  expect((await second.remove(id)).status).toBe(200);
+});
+
+test("RESP-05 under zero data retention nothing is stored unless asked, and asking is refused by name", async () => {
+  const strict = await openScene(["scaleway"]);
+  try {
+    const tenant = await strict.gateway.tenant();
+    const caller = callerWith(strict.gateway, tenant.key);
+    strict.at("scaleway").always(saying("native", ["Hello"]));
+    const before = (await caller.post()).body.id;
+    await strict.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { zero_data_retention: true });
+    const asked = strict.at("scaleway").requests.length;
+    for (const field of ["store", "background"] as const) {
+      const refused = await caller.post({ [field]: true });
+      expect([refused.status, refused.body.error.code, refused.body.error.param]).toEqual([
+        400,
+        "invalid_value",
+        field,
+      ]);
+      expect(refused.body.error.message).toContain("zero data retention");
+    }
+    expect(strict.at("scaleway").requests).toHaveLength(asked);
+    const made = await caller.post();
+    expect([made.status, made.body.store], made.text).toEqual([200, false]);
+    expect((await caller.get(made.body.id)).status).toBe(404);
+    expect((await caller.get(before)).status).toBe(200);
+  } finally {
+    await strict.close();
+  }
+});
+
+test("RESP-03 the paths work without /v1 too", async () => {
+  const tenant = await scene.gateway.tenant();
+  const made = await callerWith(scene.gateway, tenant.key).post();
+  const found = await scene.gateway.call(tenant.key, `/responses/${made.body.id}`);
+  expect(found.body).toEqual(made.body);
+  expect((await scene.gateway.call(tenant.key, `/responses/${made.body.id}/input_items`)).status).toBe(200);
+});
+
+test("RESP-05 an operator lists and deletes what is stored and never sees what is in it", async () => {
+  const tenant = await scene.gateway.tenant();
+  const caller = callerWith(scene.gateway, tenant.key);
+  const ids: string[] = [];
+  for (let count = 0; count < 3; count += 1) ids.push((await caller.post({ input: "the-question" })).body.id);
+  const base = `/workspaces/${tenant.slug}/responses`;
+  const page = await scene.gateway.manage("GET", `${base}?limit=2`);
+  expect(page.data.map(({ id }: { id: string }) => id)).toEqual([ids[2], ids[1]]);
+  expect(page.data[0]).toMatchObject({ status: "completed", background: false });
+  expect(JSON.stringify(page)).not.toContain("the-question");
+  expect((await scene.gateway.manage("GET", `${base}?cursor=${page.next}`)).data).toHaveLength(1);
+  expect(await scene.gateway.manage("DELETE", `${base}/${ids[0]}`)).toEqual({ id: ids[0], deleted: true });
+  await expect(scene.gateway.manage("DELETE", `${base}/${ids[0]}`)).rejects.toThrow("404");
+  expect((await caller.get(ids[0] ?? "")).status).toBe(404);
+  // A running one ends first.
+  const held = gate();
+  scene.at("ionos").next({ gate: held.closed });
+  const arriving = scene.at("ionos").arrived(scene.at("ionos").requests.length + 1);
+  const running = (await caller.post({ background: true })).body.id;
+  const request = await arriving;
+  expect(await scene.gateway.manage("DELETE", base)).toEqual({ workspace: tenant.slug, deleted: 3 });
+  held.open();
+  expect(await request.over).toBe("aborted");
+  expect((await caller.get(running)).status).toBe(404);
+  const audit = await scene.gateway.manage("GET", `/audit?workspace=${tenant.slug}`);
+  const actions = audit.data.map(({ action }: { action: string }) => action);
+  expect(actions.slice(0, 2)).toEqual(["response.purge", "response.delete"]);
+});
+
+test("RESP-05 the command line lists, deletes and purges", async () => {
+  const tenant = await scene.gateway.tenant();
+  const caller = callerWith(scene.gateway, tenant.key);
+  const [first, second] = [(await caller.post()).body.id, (await caller.post()).body.id];
+  const listed = await scene.gateway.cli("responses", "list", tenant.slug);
+  expect([listed.code, listed.stdout.includes(first), listed.stdout.includes(second)]).toEqual([0, true, true]);
+  expect((await scene.gateway.cli("responses", "delete", tenant.slug, first)).code).toBe(0);
+  expect((await scene.gateway.cli("responses", "delete", tenant.slug, first)).code).toBe(1);
+  const purged = await scene.gateway.cli("responses", "purge", tenant.slug, "--json");
+  expect(purged.json).toEqual({ workspace: tenant.slug, deleted: 1 });
+});

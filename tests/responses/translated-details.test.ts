@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { JsonObject } from "../../src/kit/json.ts";
+import { COLUMNS } from "../support/columns.ts";
+import type { Called, Json, Tenant } from "../support/gateway.ts";
+import { messageJson, messageStream } from "../support/messages.ts";
+import { expectByDocument } from "../support/openai-document.ts";
+import { foldResponse, responseEvents, withId } from "../support/responses-fold.ts";
+import { openScene, type Scene } from "../support/scene.ts";
+
+let scene: Scene;
+let tenant: Tenant;
+const { model } = COLUMNS.D2;
+beforeAll(async () => {
+  scene = await openScene(["anthropic"]);
+  tenant = await scene.gateway.tenant();
+});
+afterAll(() => scene.close());
+const ask = (more: JsonObject): Promise<Called> =>
+  scene.gateway.call(tenant.key, "/v1/responses", { body: { model, input: "Hello", store: false, ...more } });
+
+test("RESP-02 a refusal and a citation, whole and in a stream", async () => {
+  const location = { type: "web_search_result_location", url: "https://a.example/", title: "A", cited_text: "c" };
+  const answers = [
+    messageJson([], { stop_reason: "refusal", stop_details: { type: "refusal", explanation: "Not that." } }),
+    messageJson([{ type: "text", text: "cited", citations: [{ ...location, encrypted_index: "x" }] }]),
+  ];
+  for (const answer of answers) {
+    scene.at("anthropic").next({ json: answer });
+    const { body } = await ask({});
+    expectByDocument(body);
+    scene.at("anthropic").next({ body: messageStream(answer, 4), headers: { "content-type": "text/event-stream" } });
+    const events = responseEvents((await ask({ stream: true })).text);
+    for (const event of events) expectByDocument(event);
+    expect(withId(foldResponse(events), body.id)).toEqual(withId(body, body.id));
+  }
+});
+
+test("RESP-02 thoughts are sealed for the caller only when asked for", async () => {
+  for (const [more, has] of [
+    [{}, false],
+    [{ include: ["reasoning.encrypted_content"] }, true],
+  ] as const) {
+    scene.at("anthropic").next(COLUMNS.D2.whole({ thoughts: "t", text: "x" }));
+    expect("encrypted_content" in (await ask(more)).body.output[0]).toBe(has);
+    scene.at("anthropic").next(COLUMNS.D2.streamed({ thoughts: "t", text: "x" }));
+    expect((await ask({ ...more, stream: true })).text.includes("gw1:anthropic:sig+/=")).toBe(has);
+  }
+});
+
+test("RESP-02 a stream that breaks ends with an error and the failed response, and is not charged", async () => {
+  const [frame] = [messageStream(messageJson([{ type: "text", text: "Hello there" }]), 4).toString()];
+  const cut = frame.slice(0, frame.indexOf("content_block_stop"));
+  scene.at("anthropic").next({ body: cut, headers: { "content-type": "text/event-stream" } });
+  const { status, text, headers } = await ask({ stream: true });
+  expect(status).toBe(200);
+  const events = responseEvents(text);
+  expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_, at) => at));
+  expect(events.slice(-2).map(({ type }) => type)).toEqual(["error", "response.failed"]);
+  expect(events.at(-2).error).toMatchObject({ code: "upstream_error", request_id: headers.get("x-svc-request-id") });
+  for (const event of events) expectByDocument(event);
+  const row = await scene.row(headers.get("x-svc-request-id") ?? "");
+  expect(row.error_code).toBe("upstream_error");
+  expect(await scene.charges(tenant)).not.toContainEqual(expect.objectContaining({ id: row.id }));
+});
+
+test("RESP-02 free text of a custom tool goes to the model as a function's argument, and comes back as it was", async () => {
+  const tools = [{ type: "custom", name: "patch", description: "Patches files." }];
+  const calls = [{ id: "call_1", name: "patch", input: { input: "*** Begin\n" } }];
+  scene.at("anthropic").next(COLUMNS.D2.streamed({ calls }));
+  const { output } = foldResponse(responseEvents((await ask({ tools, stream: true })).text));
+  expect(output).toMatchObject([{ type: "custom_tool_call", call_id: "call_1", name: "patch", input: "*** Begin\n" }]);
+  scene.at("anthropic").next(COLUMNS.D2.whole({ text: "Done." }));
+  const result = { type: "custom_tool_call_output", call_id: "call_1", output: "patched" };
+  await ask({ tools, input: [{ role: "user", content: "Fix." }, ...output, result] });
+  const sent: Json = scene.at("anthropic").requests.at(-1)?.json;
+  expect(sent.messages[1].content).toMatchObject([
+    { type: "tool_use", name: "patch", input: { input: "*** Begin\n" } },
+  ]);
+  expect(JSON.stringify(sent.messages[2].content)).toContain("patched");
+});
+
+test("RESP-06 auto answers here, and a router that is not there is named", async () => {
+  scene.at("anthropic").next(COLUMNS.D2.whole({ text: "Hello." }));
+  const chosen = await ask({ model: "auto" });
+  expect([chosen.status, chosen.body.output?.[0]?.content[0].text]).toEqual([200, "Hello."]);
+  expect(chosen.body.model).toBe(chosen.headers.get("x-svc-model"));
+  const missing = await ask({ model: "@nobody/nothing" });
+  expect([missing.status, missing.body.error.code]).toEqual([404, "router_not_found"]);
+});
+
+test("PARAM-04 a model that chooses its words by itself is asked without sampling, and the log says so", async () => {
+  scene.at("anthropic").next(COLUMNS.D2.whole({ text: "Hello." }));
+  const { status, headers, text } = await ask({ model: "anthropic/claude-opus-4-8", temperature: 0.2, top_p: 0.9 });
+  expect(status, text).toBe(200);
+  const sent: Json = scene.at("anthropic").requests.at(-1)?.json;
+  expect([sent.temperature, sent.top_p]).toEqual([undefined, undefined]);
+  expect(JSON.stringify(await scene.row(headers.get("x-svc-request-id") ?? ""))).toContain("temperature, top_p");
+});

@@ -1,0 +1,54 @@
+import type { JsonObject } from "../../src/kit/json.ts";
+import type { Call } from "../../src/language/canon/call.ts";
+import type { AnswerEvent } from "../../src/language/canon/events.ts";
+import type { ModelFacts } from "../../src/language/dialects/dialect.ts";
+
+export const CHAT_FACTS: ModelFacts = {
+  upstreamModel: "up/model",
+  maxOutputTokens: null,
+  sampling: null,
+  thinking: null,
+  quirks: [],
+};
+
+/** The least that can be asked. */
+export const CHAT_CALL: Call = {
+  model: "m",
+  turns: [{ role: "user", parts: [{ is: "text", text: "hello" }] }],
+  tools: [],
+  toolChoice: undefined,
+  responseFormat: { is: "text" },
+  reasoning: undefined,
+  maxOutputTokens: undefined,
+  temperature: undefined,
+  topP: undefined,
+  topK: undefined,
+  stop: [],
+  stream: false,
+  includeUsage: false,
+  parameters: [],
+};
+
+/** One chunk of a stream. */
+export function chatChunk(delta: object, more: JsonObject = {}, top: JsonObject = {}): JsonObject {
+  const choices = [{ index: 0, delta, finish_reason: null, ...more }];
+  return { id: "up-1", object: "chat.completion.chunk", created: 1, model: "m", choices, ...top };
+}
+
+/** Chunks as the bytes of an event stream. */
+export function chatSse(chunks: readonly unknown[], end: "done_marker" | "no_marker" = "done_marker"): Buffer {
+  const events = chunks.map((chunk) => `data: ${typeof chunk === "string" ? chunk : JSON.stringify(chunk)}\n\n`);
+  return Buffer.from(events.join("") + (end === "done_marker" ? "data: [DONE]\n\n" : ""));
+}
+
+/** The pieces of every call's arguments as one, right behind the call: in which order they came is an accident. */
+export function byCall(events: readonly AnswerEvent[]): AnswerEvent[] {
+  return events.flatMap((event): AnswerEvent[] => {
+    if (event.is === "tool_arguments") return [];
+    if (event.is !== "tool_call") return [event];
+    const pieces = events.flatMap((one) =>
+      one.is === "tool_arguments" && one.index === event.index ? [one.text] : [],
+    );
+    return pieces.length === 0 ? [event] : [event, { is: "tool_arguments", index: event.index, text: pieces.join("") }];
+  });
+}

@@ -1,0 +1,61 @@
+import { existsSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import { expect } from "vitest";
+import { parse } from "yaml";
+import { isJsonObject } from "../../src/kit/json.ts";
+import type { Json } from "./gateway.ts";
+
+const FILE = path.resolve(import.meta.dirname, "../../../shared/fixtures/openai-openapi.yaml");
+
+/** Holds a response, or an event of its stream, against OpenAI's own document. Nothing is held where it is absent. */
+export function expectByDocument(value: Json): void {
+  const name = value.object === "response" ? "Response" : document?.eventNames.get(value.type);
+  if (document === undefined) return;
+  if (name === undefined) throw new Error(`the document has no event ${value.type}`);
+  const validate = document.validator(name);
+  validate(value);
+  const problems = (validate.errors ?? []).map(({ instancePath, message }) => [instancePath, message]);
+  expect(problems, JSON.stringify(value)).toEqual([]);
+}
+
+type Document = {
+  /** Names of schemas by the type of the event they describe. */
+  readonly eventNames: ReadonlyMap<string, string>;
+  validator(name: string): ValidateFunction;
+};
+
+const document = openDocument();
+
+function openDocument(): Document | undefined {
+  if (!existsSync(FILE)) {
+    process.stderr.write("skipped: ../shared/fixtures is absent, responses are not held against OpenAI's document\n");
+    return undefined;
+  }
+  const { components }: Json = parse(readFileSync(FILE, "utf8"), { maxAliasCount: -1 });
+  const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
+  ajv.addSchema({ $id: "openai", components: { schemas: withoutNullable(components.schemas) } });
+  const eventNames = new Map<string, string>();
+  for (const { $ref } of components.schemas.ResponseStreamEvent.anyOf) {
+    const name = $ref.split("/").at(-1);
+    for (const type of components.schemas[name].properties?.type?.enum ?? []) eventNames.set(type, name);
+  }
+  const compiled = new Map<string, ValidateFunction>();
+  return {
+    eventNames,
+    validator(name) {
+      const validate = compiled.get(name) ?? ajv.compile({ $ref: `openai#/components/schemas/${name}` });
+      compiled.set(name, validate);
+      return validate;
+    },
+  };
+}
+
+/** OpenAPI 3.0's `nullable` still stands in the document; JSON Schema does not know it. */
+function withoutNullable(value: unknown): Json {
+  if (Array.isArray(value)) return value.map(withoutNullable);
+  if (!isJsonObject(value)) return value;
+  const { nullable, ...rest } = value;
+  const plain = Object.fromEntries(Object.entries(rest).map(([key, inner]) => [key, withoutNullable(inner)]));
+  return nullable === true ? { anyOf: [plain, { type: "null" }] } : plain;
+}

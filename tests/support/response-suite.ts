@@ -1,0 +1,146 @@
+import { expect, test } from "vitest";
+import type { StoredResponse } from "../../src/domain/responses/stored.ts";
+import type { Store } from "../../src/io/store/sql/store.ts";
+import { openVault } from "../../src/io/vault.ts";
+
+export const MASTER_KEY = Buffer.alloc(32, 3);
+
+export function storedResponse(id: string, more: Partial<StoredResponse> = {}): StoredResponse {
+  return {
+    id,
+    workspaceId: "ws_1",
+    keyId: "key_1",
+    createdAtMs: 1000,
+    expiresAtMs: 5000,
+    status: "completed",
+    model: "vendor/model",
+    previousId: null,
+    background: "none",
+    runs: 0,
+    response: { id, status: "completed", output: [{ type: "message", id: `msg_of_${id}`, content: [] }] },
+    input: [{ role: "user", content: `asked in ${id}` }],
+    ...more,
+  };
+}
+
+const NOW = 2000;
+
+const open = (store: Store) => store.responses(openVault(MASTER_KEY, store.dataKeys));
+
+/** What every engine must do for stored responses. */
+export function responseTests(current: () => Store, reopen: () => Promise<Store>): void {
+  readTests(current, reopen);
+  workTests(current);
+}
+
+function readTests(current: () => Store, reopen: () => Promise<Store>): void {
+  test("RESP-03 a stored response comes back as it was, after a restart too, and only in its workspace", async () => {
+    await open(current()).add(storedResponse("resp_1"));
+    const responses = open(await reopen());
+    expect(await responses.find("ws_1", "resp_1", NOW)).toEqual(storedResponse("resp_1"));
+    expect(await responses.find("ws_2", "resp_1", NOW)).toBeUndefined();
+    expect(await responses.find("ws_1", "resp_2", NOW)).toBeUndefined();
+    expect(await responses.remove("ws_2", "resp_1", NOW)).toBe(false);
+    expect(await responses.remove("ws_1", "resp_1", NOW)).toBe(true);
+    expect(await responses.remove("ws_1", "resp_1", NOW)).toBe(false);
+    expect(await responses.find("ws_1", "resp_1", NOW)).toBeUndefined();
+  });
+
+  test("RESP-05 what has expired is not there, before the sweep and after it", async () => {
+    const responses = open(current());
+    await responses.add(storedResponse("resp_1", { expiresAtMs: NOW }));
+    await responses.add(storedResponse("resp_2", { expiresAtMs: NOW + 1, previousId: "resp_1" }));
+    expect(await responses.find("ws_1", "resp_1", NOW)).toBeUndefined();
+    expect(await responses.find("ws_1", "resp_1", NOW - 1)).toBeDefined();
+    expect(await responses.remove("ws_1", "resp_1", NOW)).toBe(false);
+    expect((await responses.list("ws_1", NOW, 10, null)).rows.map(({ id }) => id)).toEqual(["resp_2"]);
+    expect(await responses.items("ws_1", ["msg_of_resp_1"], NOW)).toEqual(new Map());
+    expect(await responses.chain("ws_1", "resp_2", NOW)).toMatchObject({ is: "broken" });
+    expect(await responses.sweep(NOW)).toBe(1);
+    expect(await responses.find("ws_1", "resp_1", NOW - 1)).toBeUndefined();
+    expect(await responses.find("ws_1", "resp_2", NOW)).toBeDefined();
+  });
+
+  test("RESP-03 a conversation is put together oldest first, and is broken where a link was deleted", async () => {
+    const responses = open(current());
+    await responses.add(storedResponse("resp_1"));
+    await responses.add(storedResponse("resp_2", { previousId: "resp_1" }));
+    await responses.add(storedResponse("resp_3", { previousId: "resp_2" }));
+    await responses.add(storedResponse("resp_x", { previousId: "resp_1", workspaceId: "ws_2" }));
+    const linksOf = async (workspaceId: string, id: string) => {
+      const chain = await responses.chain(workspaceId, id, NOW);
+      return chain.is === "too_long" ? chain.is : [chain.is, ...chain.links.map((link) => link.id)];
+    };
+    expect(await linksOf("ws_1", "resp_3")).toEqual(["whole", "resp_1", "resp_2", "resp_3"]);
+    expect(await linksOf("ws_2", "resp_3")).toEqual(["broken"]);
+    expect(await linksOf("ws_2", "resp_x")).toEqual(["broken", "resp_x"]);
+    await responses.remove("ws_1", "resp_2", NOW);
+    expect(await linksOf("ws_1", "resp_3")).toEqual(["broken", "resp_3"]);
+    expect(await linksOf("ws_1", "resp_2")).toEqual(["broken"]);
+  });
+
+  test("RESP-03 items are found by their ids: what was answered, and what was asked by the name it was given", async () => {
+    const responses = open(current());
+    const id = `resp_${"0123456789abcdef".repeat(2)}`;
+    await responses.add(storedResponse(id));
+    const asked = `msg_${"0123456789abcdef".repeat(2)}_in0`;
+    const found = await responses.items("ws_1", [`msg_of_${id}`, asked, "msg_none"], NOW);
+    expect([...found.keys()].toSorted()).toEqual([asked, `msg_of_${id}`].toSorted());
+    expect(found.get(asked)).toEqual({ type: "message", id: asked, role: "user", content: `asked in ${id}` });
+    expect(await responses.items("ws_2", [`msg_of_${id}`, asked], NOW)).toEqual(new Map());
+  });
+}
+
+function workTests(current: () => Store): void {
+  test("RESP-04 background work: begun, followed, finished; its request goes with its end, its events stay", async () => {
+    const responses = open(current());
+    const request = { body: '{"model":"m"}', headers: { "x-title": "app" }, clientAddress: "::1" };
+    const queued = storedResponse("resp_1", { status: "queued", background: "streamed", response: { output: [] } });
+    await responses.add(queued, request);
+    await responses.add(storedResponse("resp_2"));
+    expect(await responses.unfinished()).toMatchObject([{ id: "resp_1", status: "queued", runs: 0, request }]);
+    await responses.begin("resp_1");
+    expect(await responses.unfinished()).toMatchObject([{ status: "in_progress", runs: 1 }]);
+    expect((await responses.find("ws_1", "resp_1", NOW))?.response).toEqual({ output: [], status: "in_progress" });
+    const event = (sequence: number) => ({ sequence, text: `event ${sequence}` });
+    await responses.appendEvents("ws_1", "resp_1", [event(0), event(1)]);
+    await responses.appendEvents("ws_1", "resp_1", [event(2)]);
+    const { response } = storedResponse("resp_1");
+    await responses.finish({ id: "resp_1", workspaceId: "ws_1", status: "completed", response, events: [event(3)] });
+    expect(await responses.unfinished()).toEqual([]);
+    expect(await responses.find("ws_1", "resp_1", NOW)).toMatchObject({ status: "completed", runs: 1, response });
+    expect(await responses.events("ws_1", "resp_1", -1)).toEqual([0, 1, 2, 3].map(event));
+    expect(await responses.events("ws_1", "resp_1", 0)).toEqual([1, 2, 3].map(event));
+    expect((await responses.items("ws_1", ["msg_of_resp_1"], NOW)).size).toBe(1);
+    // What is over does not begin again.
+    await responses.begin("resp_1");
+    expect(await responses.find("ws_1", "resp_1", NOW)).toMatchObject({ status: "completed", runs: 1 });
+  });
+
+  test("RESP-03 nothing of a response comes back that was deleted while it was worked on", async () => {
+    const responses = open(current());
+    await responses.add(storedResponse("resp_1", { status: "in_progress", background: "streamed" }));
+    await responses.appendEvents("ws_1", "resp_1", [{ sequence: 0, text: "event" }]);
+    await responses.remove("ws_1", "resp_1", NOW);
+    await responses.appendEvents("ws_1", "resp_1", [{ sequence: 1, text: "event" }]);
+    const { response } = storedResponse("resp_1");
+    await responses.finish({ id: "resp_1", workspaceId: "ws_1", status: "completed", response, events: [] });
+    expect(await responses.find("ws_1", "resp_1", NOW)).toBeUndefined();
+    expect(await responses.events("ws_1", "resp_1", -1)).toEqual([]);
+    expect(await responses.items("ws_1", ["msg_of_resp_1"], NOW)).toEqual(new Map());
+  });
+
+  test("RESP-05 a list shows no content, page by page; a purge takes one workspace", async () => {
+    const responses = open(current());
+    for (const id of ["resp_1", "resp_2", "resp_3"]) await responses.add(storedResponse(id));
+    await responses.add(storedResponse("resp_x", { workspaceId: "ws_2" }));
+    const first = await responses.list("ws_1", NOW, 2, null);
+    expect(first.rows.map(({ id }) => id)).toEqual(["resp_3", "resp_2"]);
+    expect(Object.keys(first.rows[0] ?? {})).not.toContain("response");
+    const second = await responses.list("ws_1", NOW, 2, first.next);
+    expect([second.rows.map(({ id }) => id), second.next]).toEqual([["resp_1"], null]);
+    expect(await responses.purge("ws_1")).toBe(3);
+    expect((await responses.list("ws_1", NOW, 10, null)).rows).toEqual([]);
+    expect((await responses.list("ws_2", NOW, 10, null)).rows).toHaveLength(1);
+  });
+}
