@@ -8,11 +8,12 @@ import type { Inbound, Lane } from "../../io/upstream/lane.ts";
 import { dialectSupport, laneFor } from "../../io/upstream/lanes.ts";
 import type { Soon } from "../../kit/soon.ts";
 import type { AnswerStream } from "../../language/canon/answer.ts";
-import { estimateInputTokens, needsOf } from "../../language/canon/needs.ts";
+import { needsOf } from "../../language/canon/needs.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { admit } from "./admit.ts";
 import { tryOnce } from "./attempt.ts";
 import { addHeaders } from "./headers.ts";
+import { inputTokensOf } from "./input-tokens.ts";
 import type { Ended, Outcome } from "./outcome.ts";
 import { Relay } from "./relay.ts";
 import { type Metered, type Settled, settleFree, settleUsed } from "./settle.ts";
@@ -54,7 +55,7 @@ export async function run(
     gateway.recheck(exchange);
     trail.modelRequested = inbound.call.model;
     trail.streaming = inbound.call.stream;
-    const inputTokens = estimateInputTokens(inbound.call, toolsLength(inbound));
+    const inputTokens = inputTokensOf(inbound);
     const plan = planFor(gateway, surface, trail.principal, inbound, inputTokens);
     trail.plan = plan;
     await admit(gateway, trail, plan, inputTokens, inbound.call);
@@ -78,11 +79,6 @@ export function internalFault(error: unknown): Fault {
     message: "The gateway failed on this request. Try again; if it stays, tell the operator the request id.",
     detail,
   });
-}
-
-function toolsLength({ body }: Inbound): number {
-  const span = body.members.get("tools");
-  return span === undefined ? 0 : span.valueEnd - span.valueStart;
 }
 
 export function planFor(
