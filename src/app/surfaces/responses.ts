@@ -4,7 +4,15 @@ import { streamed } from "../exchange.ts";
 import { type Decoded, run } from "../pipeline/run.ts";
 import { followJob } from "../responses/follow.ts";
 import { Job } from "../responses/job.ts";
-import { type Asked, askedOf, callerOf, queuedResponse, type ResponsesRoom, requestOf, rowOf } from "../responses/room.ts";
+import {
+  type Asked,
+  askedOf,
+  callerOf,
+  queuedResponse,
+  type ResponsesRoom,
+  requestOf,
+  rowOf,
+} from "../responses/room.ts";
 
 /** POST /responses. */
 export function responsesHandlers(room: ResponsesRoom): Record<string, Handler> {
