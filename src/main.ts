@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { Handler } from "./app/exchange.ts";
-import type { Check, Readers, TenancyDeps } from "./app/manage/deps.ts";
+import type { Readers, TenancyDeps } from "./app/manage/deps.ts";
 import { firstStart } from "./app/manage/first-start.ts";
 import { manageHandlers } from "./app/manage/handlers.ts";
 import type { Gateway } from "./app/pipeline/world.ts";
@@ -20,48 +20,44 @@ import { operationsHandlers } from "./app/surfaces/operations.ts";
 import { decodeResponse, responsesHandlers } from "./app/surfaces/responses.ts";
 import { storedResponseHandlers } from "./app/surfaces/stored-responses.ts";
 import { validateHandler } from "./app/surfaces/validate.ts";
-import { type Config, ConfigError, PROJECT_ROOT, readConfig } from "./config.ts";
+import { type Config, PROJECT_ROOT } from "./config.ts";
 import { apiDocumentText, llmsText, manageDocumentText } from "./contract/documents.ts";
 import { ROUTES } from "./contract/routes.ts";
-import type { SharedState } from "./domain/admission/admission.ts";
-import { EndpointPlaces } from "./domain/admission/endpoint-places.ts";
-import { AdmissionQueue } from "./domain/admission/queue.ts";
-import { RetryBudget } from "./domain/admission/retry-budget.ts";
-import type { Connections, Snapshot } from "./domain/catalogue/catalogue.ts";
-import { loadCatalogue } from "./domain/catalogue/load.ts";
-import { EndpointBreakers } from "./domain/routing/breakers.ts";
-import { Health } from "./domain/routing/health.ts";
-import { Learned } from "./domain/routing/learned.ts";
 import { excludedByPolicy, permitsModel } from "./domain/routing/policy.ts";
-import { Reach } from "./domain/routing/reach.ts";
-import { Sessions } from "./domain/routing/session.ts";
 import { Directory } from "./domain/tenancy/directory.ts";
 import { standingOf } from "./domain/tenancy/key.ts";
 import { isOperator, recheckKey, scopeFault } from "./edge/authenticate.ts";
-import { IpLimit } from "./edge/ip-limit.ts";
-import { Edge, type EdgeDeps } from "./edge/server.ts";
-import { catalogueFiles } from "./io/catalogue-files.ts";
-import { openDataDir } from "./io/data-dir.ts";
-import { type Books, openBooks } from "./io/journal/open.ts";
-import { keptSecret, makeMasterKey, readMasterKey } from "./io/secret-files.ts";
+import type { Edge } from "./edge/server.ts";
+import { openBooks } from "./io/journal/open.ts";
 import { memoryState } from "./io/state/memory.ts";
-import { openSqlite } from "./io/store/sql/sqlite/open.ts";
 import type { Store } from "./io/store/sql/store.ts";
 import { type Logger, openLog } from "./io/telemetry/log.ts";
-import { type Gauges, Metrics } from "./io/telemetry/metrics.ts";
+import { Metrics } from "./io/telemetry/metrics.ts";
 import { Notices } from "./io/telemetry/notices.ts";
 import { tokenCounter } from "./io/tokens/token-counter.ts";
-import { connectionsFrom, unknownProviderSettings } from "./io/upstream/connections.ts";
-import { type MintedCredential, mintedCredential, readGoogleAccount } from "./io/upstream/google-credentials.ts";
+import { connectionsFrom } from "./io/upstream/connections.ts";
 import { isSpoken } from "./io/upstream/lanes.ts";
-import { httpTransport, type Transport } from "./io/upstream/transport.ts";
-import { checkMasterKey, openVault } from "./io/vault.ts";
-import { addressList } from "./kit/cidr.ts";
+import { openVault } from "./io/vault.ts";
 import { systemClock } from "./kit/clock.ts";
 import { makeIds } from "./kit/ids.ts";
-import { randomToken } from "./kit/secret.ts";
 import { parseDurationMs } from "./kit/time.ts";
 import { stop, systemTimers } from "./kit/timers.ts";
+import {
+  boundsOf,
+  cannotListen,
+  checksOf,
+  gaugesOf,
+  limitsOf,
+  loadTenants,
+  mintedFrom,
+  openCatalogue,
+  openEdge,
+  openSecrets,
+  openStore,
+  openTransport,
+  routingOf,
+  warnOfUnknown,
+} from "./parts.ts";
 import { startSandbox } from "./sandbox/server.ts";
 
 /** A gateway that runs: where it is reached, and how it is stopped. */
@@ -75,13 +71,8 @@ export type Running = {
   stop(): Promise<void>;
 };
 
-/** Frames longer than this are no frames of a chat. */
-const FRAME_CHARS_MAX = 16 * 1024 * 1024;
-const ATTEMPTS_MAX = 5;
-/** The longest time aside, in times of the first. */
-const ASIDE_TIMES_MAX = 10;
-const PATIENCE = { headersMs: 15_000, requestMs: 300_000, checkEveryMs: 5_000 };
 const SWEEP_EVERY_MS = 60_000;
+
 /** A hold that outlives every request by this much was lost. */
 const HOLD_GRACE_MS = 60_000;
 
@@ -92,33 +83,6 @@ const VERSION = readVersion();
 function readVersion(): string {
   const found: unknown = JSON.parse(readFileSync(path.join(PROJECT_ROOT, "package.json"), "utf8"));
   return typeof found === "object" && found !== null && "version" in found ? String(found.version) : "unknown";
-}
-
-async function openCatalogue(config: Config): Promise<Snapshot> {
-  const folders = [config.GATEWAY_CATALOGUE_DIR ?? path.join(PROJECT_ROOT, "catalogue")];
-  if (config.sandbox) folders.push(path.join(PROJECT_ROOT, "src/sandbox/catalogue"));
-  const loaded = await loadCatalogue(folders, systemClock.nowMs(), catalogueFiles);
-  if ("snapshot" in loaded) return loaded.snapshot;
-  const lines = loaded.problems
-    .slice(0, 20)
-    .map(({ file, field, message }) => `${file}${field === "" ? "" : ` ${field}`}: ${message}`);
-  throw new ConfigError([
-    `the catalogue has ${loaded.problems.length} problems`,
-    ...lines,
-    "`gateway catalogue check` shows them all",
-  ]);
-}
-
-function openSecrets(config: Config): { adminToken: string; masterKey: Buffer } {
-  const unusable = openDataDir(config.DATA_DIR);
-  if (unusable !== undefined)
-    throw new ConfigError([
-      `DATA_DIR: ${config.DATA_DIR} cannot be used (${unusable}); write a folder that can be written`,
-    ]);
-  const adminToken = keptSecret(config.DATA_DIR, "admin-token", config.GATEWAY_ADMIN_TOKEN, () => randomToken(32));
-  const masterKey = readMasterKey(keptSecret(config.DATA_DIR, "master-key", config.GATEWAY_MASTER_KEY, makeMasterKey));
-  if (masterKey === undefined) throw new ConfigError(["GATEWAY_MASTER_KEY: write 32 bytes in base64 or hex"]);
-  return { adminToken, masterKey };
 }
 
 /** Builds everything, brings it up, and answers with what a caller needs. Nothing else in the code wires parts. */
@@ -229,51 +193,6 @@ const READERS: Readers = {
   responses: decodeResponse,
 };
 
-/** What requests are planned by: who can be reached, what is known of them, and whose rules hold. */
-function routingOf(snapshot: Snapshot, connections: Connections, directory: Directory) {
-  return {
-    reach: new Reach(snapshot, connections, isSpoken),
-    health: new Health(),
-    learned: new Learned(),
-    sessions: new Sessions(),
-    policyOf: (workspaceId: string, keyId: string | null) => directory.policyOf(workspaceId, keyId),
-    routerOf: (workspaceId: string, slug: string) => directory.router(workspaceId, slug),
-  };
-}
-
-/** What keeps a crowd, or a provider that fails, from taking everybody else with it. */
-function boundsOf(config: Config) {
-  const { GATEWAY_ASIDE_FAILURES: failuresInARow, GATEWAY_ASIDE_MS: asideMs } = config;
-  return {
-    breakers: new EndpointBreakers(systemClock, { failuresInARow, asideMs, asideMsMax: ASIDE_TIMES_MAX * asideMs }),
-    queue: new AdmissionQueue(
-      {
-        places: config.GATEWAY_QUEUE_CONCURRENCY,
-        waitingMax: config.GATEWAY_QUEUE_LENGTH,
-        waitMs: config.GATEWAY_QUEUE_WAIT_MS,
-      },
-      (ms, then) => {
-        const timer = systemTimers.after(ms, then);
-        return () => stop(timer);
-      },
-    ),
-    budget: new RetryBudget(config.GATEWAY_RETRY_PERCENT / 100),
-    places: new EndpointPlaces(config.GATEWAY_ENDPOINT_CONCURRENCY),
-    random: Math.random,
-  };
-}
-
-function gaugesOf(edge: Edge, books: Books, { queue, breakers }: ReturnType<typeof boundsOf>): Gauges {
-  return {
-    running: () => edge.running,
-    draining: () => (edge.draining ? 1 : 0),
-    journalPending: () => books.pending(),
-    queueTaken: () => queue.taken,
-    queueWaiting: () => queue.waiting,
-    endpointsAside: () => breakers.aside.length,
-  };
-}
-
 function documentsAt(place: { readonly version: string; readonly serverUrl: string }): Record<string, Handler> {
   return documentHandlers({
     apiDocument: () => apiDocumentText(place),
@@ -281,29 +200,6 @@ function documentsAt(place: { readonly version: string; readonly serverUrl: stri
     llmsText: () => llmsText(place),
     publicUrl: place.serverUrl,
   });
-}
-
-/** The store, once it is sure that what is sealed in it can be opened. */
-async function openStore(config: Config, masterKey: Buffer): Promise<Store> {
-  const store = await openSqlite(config.DATA_DIR, systemClock);
-  try {
-    await checkMasterKey(masterKey, store.dataKeys);
-    return store;
-  } catch (error) {
-    await store.close();
-    throw error;
-  }
-}
-
-function warnOfUnknown(config: Config, snapshot: Snapshot, log: Logger): void {
-  const unknown = unknownProviderSettings(config.providers, snapshot);
-  if (unknown.length > 0) log.warn({ providers: unknown }, "settings name providers that the catalogue does not have");
-}
-
-async function loadTenants(store: Store, directory: Directory, state: SharedState): Promise<void> {
-  directory.load(await store.tenancy.loadAll());
-  for (const { workspaceId, balanceNanos } of await store.ledger.wallets())
-    await state.credit(workspaceId, balanceNanos);
 }
 
 /** Lets what is running finish; background work that does not is left for the next start. */
@@ -369,151 +265,4 @@ function surfaceHandlers(gateway: Gateway, responses: ResponsesRoom): Record<str
     }),
     validateKey: validateHandler,
   };
-}
-
-function checksOf(config: Config, store: Store, books: Books, breakers: EndpointBreakers): Check[] {
-  return [
-    {
-      name: "store",
-      run: async () => {
-        await store.ping();
-        return { ok: true, detail: `embedded store in ${config.DATA_DIR}` };
-      },
-    },
-    {
-      name: "journal",
-      run: async () => {
-        const detail = `${books.pending()} records wait for the store`;
-        return books.journal.broken ? { ok: false, detail: `it cannot be written; ${detail}` } : { ok: true, detail };
-      },
-    },
-    {
-      name: "endpoints",
-      // A provider that fails is not a gateway that does: its requests go elsewhere, and it is asked again.
-      run: async () => {
-        const { aside } = breakers;
-        const detail =
-          aside.length === 0
-            ? "none is set aside"
-            : `${aside.length} set aside after failures, tried last until they answer again: ${aside.slice(0, 20).join(", ")}. Look at the log of requests for the reason.`;
-        return { ok: true, detail };
-      },
-    },
-    {
-      name: "settings",
-      run: async () => ({ ok: true, detail: config.warnings.length === 0 ? "all known" : config.warnings.join("; ") }),
-    },
-  ];
-}
-
-/** What to write instead, in place of the system's word for it. */
-function cannotListen(error: unknown, { HOST, PORT }: Config): unknown {
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
-  if (code === "EADDRINUSE")
-    return new ConfigError([`PORT: ${PORT} on ${HOST} is in use by another program; stop it, or write another port`]);
-  if (code === "EACCES") return new ConfigError([`PORT: this user may not open port ${PORT}; write one from 1024 on`]);
-  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND" || code === "EAI_AGAIN")
-    return new ConfigError([`HOST: this machine has no address ${HOST}; write one of its own, such as 127.0.0.1`]);
-  return error;
-}
-
-function limitsOf(config: Config): Gateway["limits"] {
-  return {
-    holdOutputTokens: config.GATEWAY_HOLD_OUTPUT_TOKENS,
-    requestTimeoutMs: config.GATEWAY_REQUEST_TIMEOUT_MS,
-    answerMaxBytes: config.GATEWAY_ANSWER_MAX_BYTES,
-    frameMaxChars: FRAME_CHARS_MAX,
-    keepAliveMs: config.GATEWAY_KEEP_ALIVE_MS,
-    attemptsMax: ATTEMPTS_MAX,
-    queueWaitMs: config.GATEWAY_QUEUE_WAIT_MS,
-  };
-}
-
-function openTransport(config: Config): Transport {
-  return httpTransport({
-    connections: config.GATEWAY_UPSTREAM_CONNECTIONS,
-    connectTimeoutMs: config.GATEWAY_CONNECT_TIMEOUT_MS,
-    firstByteTimeoutMs: config.GATEWAY_FIRST_BYTE_TIMEOUT_MS,
-    idleTimeoutMs: config.GATEWAY_IDLE_TIMEOUT_MS,
-  });
-}
-
-/** Service accounts by the provider's name in its variable. */
-function mintedFrom(config: Config, transport: Transport): Map<string, MintedCredential> {
-  const minted = new Map<string, MintedCredential>();
-  for (const [name, text] of config.providers.credentials) {
-    const account = readGoogleAccount(text);
-    if ("problem" in account) throw new ConfigError([`PROVIDER_${name}_CREDENTIALS: ${account.problem}`]);
-    minted.set(name, mintedCredential(account, transport, systemClock));
-  }
-  return minted;
-}
-
-type EdgeParts = Pick<EdgeDeps, "clock" | "ids" | "directory" | "state" | "adminToken"> & {
-  config: Config;
-  log: Logger;
-  metrics: Metrics;
-};
-
-function openEdge({ config, log, metrics, ...parts }: EdgeParts): Edge {
-  const proxies = config.GATEWAY_TRUSTED_PROXIES;
-  return new Edge({
-    ...parts,
-    routes: ROUTES,
-    ipLimit: new IpLimit(config.GATEWAY_RPM_IP, parts.clock),
-    trustedProxies: proxies.length === 0 ? undefined : addressList(proxies),
-    bodyLimits: { jsonMaxBytes: config.GATEWAY_BODY_MAX_BYTES, uploadMaxBytes: config.GATEWAY_UPLOAD_MAX_BYTES },
-    cors: { origins: config.GATEWAY_CORS_ORIGINS },
-    patience: { ...PATIENCE, stallMs: config.GATEWAY_CLIENT_STALL_MS },
-    credentials: [...config.providers.apiKeys.values()],
-    rpmDefaults: { live: config.GATEWAY_RPM_LIVE, test: config.GATEWAY_RPM_TEST },
-    alarmed: ({ code, status, detail, message }, requestId) => {
-      // Only a fault of the gateway itself is an error of its operator; the rest passes, or is a provider's.
-      const level = code === "internal_error" ? "error" : "warn";
-      log[level]({ requestId, code, status, detail }, message);
-    },
-    answered: (route, status, durationMs) => metrics.answered(route, status, durationMs),
-  });
-}
-
-/** Prints where things are and how to make the first call. The key is shown this once. */
-function banner({ origin, firstKey }: Running, { GATEWAY_PUBLIC_URL, sandbox }: Config): string {
-  const base = GATEWAY_PUBLIC_URL ?? origin;
-  const lines = [`API      ${base}/v1`, `Portal   ${base}/`];
-  if (firstKey !== undefined) {
-    const body = JSON.stringify({ model: "sandbox/chat", messages: [{ role: "user", content: "Hello!" }] });
-    const auth = `-H 'Authorization: Bearer ${firstKey}'`;
-    lines.push(`Key      ${firstKey}`);
-    // Without the simulated providers there may be no model to call yet, but there is always a list of them.
-    lines.push(
-      sandbox
-        ? `curl ${base}/v1/chat/completions ${auth} -H 'Content-Type: application/json' -d '${body}'`
-        : `curl ${base}/v1/models ${auth}`,
-    );
-  }
-  return `${lines.join("\n")}\n`;
-}
-
-const SAME_SIGNAL_MS = 1000;
-
-/** Runs until it is told to stop. The first signal drains; a later second one exits at once. */
-export async function serve(env: NodeJS.ProcessEnv): Promise<void> {
-  const config = readConfig(env);
-  const running = await start(config);
-  process.stdout.write(banner(running, config));
-  running.ready();
-  await new Promise<void>((resolve) => {
-    let firstMs: number | undefined;
-    const stop = () => {
-      // A launcher forwards what the terminal sends to the whole group: signals close together are one.
-      if (firstMs !== undefined && systemClock.elapsedMs() - firstMs > SAME_SIGNAL_MS) process.exit(1);
-      if (firstMs !== undefined) return;
-      firstMs = systemClock.elapsedMs();
-      running.stop().then(resolve, (error: unknown) => {
-        process.stderr.write(`error: ${error instanceof Error ? error.message : "the gateway did not stop cleanly"}\n`);
-        process.exit(1);
-      });
-    };
-    for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"]) process.on(signal, stop);
-  });
 }

@@ -59,7 +59,7 @@ function addServe(place: (words: string) => Command, bind: Bind): void {
     const workers = options["workers"];
     if (typeof workers === "number" && workers > 1)
       throw new CliError("--workers: this version runs one process; leave it out or write 1.");
-    const { serve } = await import("../main.ts");
+    const { serve } = await import("../serve.ts");
     await serve(process.env);
     return 0;
   });

@@ -122,3 +122,11 @@ test("HDR-06 a wish to think that the model cannot be told: the provider chose",
   expect(answer.headers.get("x-svc-reasoning-chosen-by")).toBe("caller");
   expect(answer.headers.get("x-svc-reasoning-effort")).toBe("high");
 });
+
+test("PARAM-04 MSG-03 a limit of null is no limit where tokens are counted", async () => {
+  const body = { model: COLUMNS.D1.model, max_tokens: null, messages: [{ role: "user", content: "Hello" }] };
+  const { status, body: counted, text } = await scene.gateway.call(tenant.key, "/v1/messages/count_tokens", { body });
+  expect(status, text).toBe(200);
+  expect(counted.input_tokens).toBeGreaterThan(0);
+  expect((await scene.gateway.call(tenant.key, "/v1/messages", { body })).body.error.param).toBe("max_tokens");
+});

@@ -7,7 +7,7 @@ import { formatNanos } from "../../kit/money.ts";
 import { decodeWith, invalidValue, readJson } from "../body.ts";
 import { type Handler, whole } from "../exchange.ts";
 import { type Explained, explain } from "../pipeline/explain.ts";
-import { inputTokensOf } from "../pipeline/plan.ts";
+import { inputTokensOf } from "../pipeline/input-tokens.ts";
 import type { Decoded } from "../pipeline/run.ts";
 import { type ExplainedSurface, findWorkspace, type Room, short } from "./deps.ts";
 import { policyView, routerName } from "./views.ts";

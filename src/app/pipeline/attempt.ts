@@ -61,7 +61,7 @@ function describe(
       return {
         outcome: "served",
         upstreamStatus: outcome.upstreamStatus,
-        reason: dropped.length === 0 ? "answered whole" : `answered whole; left out: ${dropped.join(", ")}`,
+        reason: dropped.length === 0 ? "answered whole" : `answered whole; left out: ${listed(dropped)}`,
         maybeAccepted: false,
       };
     case "broke":
@@ -74,6 +74,15 @@ function describe(
       return { outcome: verdict.is, upstreamStatus, reason: verdict.why, maybeAccepted };
     }
   }
+}
+
+/** A caller decides how many there are; a record that no journal takes would be an answer that nobody pays for. */
+const NAMES_MAX = 20;
+const NAME_CHARS_MAX = 200;
+
+function listed(names: readonly string[]): string {
+  const shown = names.slice(0, NAMES_MAX).map((name) => name.slice(0, NAME_CHARS_MAX));
+  return names.length > NAMES_MAX ? `${shown.join(", ")} and ${names.length - NAMES_MAX} more` : shown.join(", ");
 }
 
 type Leash = { call: UpstreamCall | undefined; cancelled: "no" | "yes" };

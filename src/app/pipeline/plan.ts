@@ -8,10 +8,9 @@ import type { Breakers } from "../../domain/routing/standing.ts";
 import { type Policy, tightened } from "../../domain/tenancy/policy.ts";
 import { AUTO_ROUTER, policyOfRouter } from "../../domain/tenancy/router.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
-import type { Inbound } from "../../io/upstream/lane.ts";
 import { dialectSupport } from "../../io/upstream/lanes.ts";
 import type { Call } from "../../language/canon/call.ts";
-import { estimateInputTokens, needsOf } from "../../language/canon/needs.ts";
+import { needsOf } from "../../language/canon/needs.ts";
 import type { Wishes } from "../../language/canon/wishes.ts";
 import type { Gateway } from "./world.ts";
 
@@ -45,12 +44,6 @@ export type Planned = {
   /** The policy of workspace, key, router and request at this moment; undefined when the workspace is gone. */
   readonly policyNow: () => Policy | undefined;
 };
-
-/** The input of a call, estimated by its text. */
-export function inputTokensOf({ call, body }: Inbound): number {
-  const tools = body.members.get("tools");
-  return estimateInputTokens(call, tools === undefined ? 0 : tools.valueEnd - tools.valueStart);
-}
 
 /** Who may serve the call, and in which order. Throws only for a router that is not there. */
 export function planFor(planning: Planning, { surface, workspace, keyId, call, inputTokens }: Asked): Planned {

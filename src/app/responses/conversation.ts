@@ -4,6 +4,8 @@ import type { ResponseStore } from "../../domain/responses/stored.ts";
 import type { JsonObject } from "../../kit/json.ts";
 
 const REFERENCES_MAX = 1000;
+/** Every reference is sent to the provider as the item it means, however often the same one is named. */
+const REFERRED_CHARS_MAX = 64 * 1024 * 1024;
 
 type Asked = {
   readonly workspaceId: string;
@@ -19,12 +21,10 @@ export async function conversationOf(store: ResponseStore, asked: Asked): Promis
   const history = previousId === undefined ? [] : await historyOf(store, workspaceId, previousId, nowMs);
   const ids = [...history, ...input].flatMap((item) => referenceOf(item) ?? []);
   if (ids.length === 0) return previousId === undefined ? input : [...history, ...input];
-  if (ids.length > REFERENCES_MAX)
-    throw fault("invalid_value", {
-      message: `Field "input": more than ${REFERENCES_MAX} items are given by reference. Send the items themselves.`,
-      param: "input",
-    });
+  if (ids.length > REFERENCES_MAX) throw tooManyReferences(`more than ${REFERENCES_MAX} items are given by reference`);
   const found = await store.items(workspaceId, [...new Set(ids)], nowMs);
+  if (found === undefined || charsOf(found, ids) > REFERRED_CHARS_MAX)
+    throw tooManyReferences("the items given by reference are more than this gateway puts together");
   const resolved = (item: JsonObject, missing: () => Fault): JsonObject => {
     const id = referenceOf(item);
     const meant = id === undefined ? item : found.get(id);
@@ -61,6 +61,11 @@ async function historyOf(
   return chain.links.flatMap(({ input, response }) => [...input, ...outputOf(response)]);
 }
 
+function charsOf(found: ReadonlyMap<string, JsonObject>, ids: readonly string[]): number {
+  const sizes = new Map([...found].map(([id, item]) => [id, JSON.stringify(item).length]));
+  return ids.reduce((sum, id) => sum + (sizes.get(id) ?? 0), 0);
+}
+
 export function referenceOf(item: JsonObject): string | undefined {
   return item["type"] === "item_reference" && typeof item["id"] === "string" ? item["id"] : undefined;
 }
@@ -69,6 +74,13 @@ function notFound(id: string): Fault {
   return fault("previous_response_not_found", {
     message: `There is no response with the id "${id.replace(/\p{Cc}/gu, "?").slice(0, 100)}" to go on from: it or one before it was never stored, was deleted, or has expired. Send the conversation as input instead.`,
     param: "previous_response_id",
+  });
+}
+
+function tooManyReferences(problem: string): Fault {
+  return fault("invalid_value", {
+    message: `Field "input": ${problem}. Send the items themselves.`,
+    param: "input",
   });
 }
 

@@ -11,5 +11,7 @@ export type ResponsesDeps = {
   readonly jobsMax: { readonly all: number; readonly workspace: number };
   /** How long a follower hears nothing before it is sent a sign of life. */
   readonly keepAliveMs: number;
+  /** Whether the workspace's policy of now lets anything of it be kept. */
+  readonly mayKeep: (workspaceId: string, keyId: string) => boolean;
   readonly warn: (detail: object, message: string) => void;
 };

@@ -31,14 +31,20 @@ export async function followJob(
 
 /** Sends events that are all there. */
 export async function sendEvents(
-  events: readonly ResponseEvent[],
+  pieces: AsyncIterable<readonly ResponseEvent[]>,
   sink: Sink,
   headers: Readonly<Record<string, string>>,
 ): Promise<void> {
-  sink.start(200, { ...headers, ...EVENT_STREAM });
-  for (const { text } of events) {
-    if (sink.gone) return;
-    if (!sink.write(text)) await sink.drained();
+  const start = () => {
+    if (!sink.started) sink.start(200, { ...headers, ...EVENT_STREAM });
+  };
+  for await (const events of pieces) {
+    start();
+    for (const { text } of events) {
+      if (sink.gone) return;
+      if (!sink.write(text)) await sink.drained();
+    }
   }
+  start();
   sink.end();
 }

@@ -22,7 +22,7 @@ export async function inputPage(
   const from = after === undefined ? 0 : placeOf(ordered, "after", after) + 1;
   const to = before === undefined ? ordered.length : placeOf(ordered, "before", before);
   const between = ordered.slice(from, to);
-  const data = between.slice(0, limit);
+  const data = await resolved(deps, stored.workspaceId, between.slice(0, limit));
   return {
     object: "list",
     data,
@@ -41,16 +41,24 @@ function placeOf(items: readonly Item[], param: "after" | "before", id: string):
 /** Oldest first: earlier turns with their answers, as far as they are still there, then its own input. */
 async function itemsBehind({ store, clock }: Deps, stored: StoredResponse): Promise<Item[]> {
   const { workspaceId, id, previousId } = stored;
-  const nowMs = clock.nowMs();
-  const chain = previousId === null ? undefined : await store.chain(workspaceId, previousId, nowMs);
+  const chain = previousId === null ? undefined : await store.chain(workspaceId, previousId, clock.nowMs());
   const before = chain === undefined || chain.is === "too_long" ? [] : chain.links;
   const items = [
     ...before.flatMap((link) => [...namedItems(link.id, link.input), ...outputOf(link.response)]),
     ...namedItems(id, stored.input),
   ];
-  const references = items.flatMap((item) => referenceOf(item) ?? []);
-  const meant = references.length === 0 ? undefined : await store.items(workspaceId, references, nowMs);
-  return items.map((item) => shown(meant?.get(referenceOf(item) ?? "") ?? item));
+  return items.map(shown);
+}
+
+/** What is meant in the place of references, as far as it is still there: they have the same ids. */
+async function resolved({ store, clock }: Deps, workspaceId: string, items: readonly Item[]): Promise<Item[]> {
+  const references = new Set(items.flatMap((item) => referenceOf(item) ?? []));
+  if (references.size === 0) return [...items];
+  const meant = await store.items(workspaceId, [...references], clock.nowMs());
+  return items.map((item) => {
+    const one = meant?.get(referenceOf(item) ?? "");
+    return one === undefined ? item : shown(one);
+  });
 }
 
 function shown(item: JsonObject): Item {

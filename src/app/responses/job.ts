@@ -17,6 +17,8 @@ export class Job {
   /** How many of its events an earlier run made. */
   readonly eventsBefore: number;
   readonly #events: ResponseEvent[] = [];
+  /** Events that are not to be heard yet. */
+  readonly #fresh: ResponseEvent[] = [];
   readonly #watchers = new Set<() => void>();
   readonly #done: JsonObject[] = [];
   readonly #over = Promise.withResolvers<void>();
@@ -26,6 +28,7 @@ export class Job {
   #final: JsonObject | undefined;
   #stop: Stop | undefined;
   #phase: "running" | "abandoned" | "over" = "running";
+  #lasting: number | undefined;
 
   /** `before`: the events of an earlier run. */
   constructor(stored: StoredResponse, before: readonly ResponseEvent[] = []) {
@@ -48,8 +51,18 @@ export class Job {
     return this.#events;
   }
 
+  /** What is to be stored of them from one place on. */
+  lastingFrom(place: number): readonly ResponseEvent[] {
+    return this.#events.slice(place, this.#lasting);
+  }
+
   get phase(): "running" | "abandoned" | "over" {
     return this.#phase;
+  }
+
+  /** The provider has told the whole answer. */
+  get isMade(): boolean {
+    return this.#final !== undefined && statusOf(this.#final) !== "failed";
   }
 
   /** Resolves when its end is in the store, or it was given up. */
@@ -71,13 +84,19 @@ export class Job {
   /** The process ends before the work does: its row stays as it is, for the next start. */
   abandon(): void {
     if (this.#phase !== "running") return;
+    this.#publish();
     this.#phase = "abandoned";
+    const lasting = this.#events.length;
     this.#add("error", { code: "service_unavailable", message: STOPPING, param: null });
+    // Only for those who listen now: it is no event of the response.
+    this.#lasting = lasting;
+    this.#sequence = this.#sequence - (this.#events.length - lasting);
     this.#over.resolve();
   }
 
   /** What is to be stored of its end; `failure` is what the work threw. */
   end(failure: unknown): Pick<ResponseEnd, "status" | "response"> & { readonly last: readonly ResponseEvent[] } {
+    this.#publish();
     const final = this.#final;
     if (final !== undefined) {
       const last = this.#keepsEvents ? this.#last.map((event) => this.#numbered(event)) : [];
@@ -86,6 +105,13 @@ export class Job {
     const { status, error } = this.#stop === undefined ? failed(failure) : STOPS[this.#stop.is];
     const response = { ...this.stored.response, status, error, output: this.#done };
     return { status, response, last: this.#keepsEvents ? [this.#event(`response.${status}`, { response })] : [] };
+  }
+
+  /** Its end where the workspace has come to let nothing be kept: who follows it has heard it, and that is all. */
+  unkept(): Pick<ResponseEnd, "status" | "response"> & { readonly last: readonly ResponseEvent[] } {
+    const { last } = this.end(undefined);
+    const error = { code: "invalid_value", message: UNKEPT };
+    return { status: "failed", response: { ...this.stored.response, status: "failed", error }, last };
   }
 
   /** Its end is stored: whoever follows it hears of it now. */
@@ -125,7 +151,15 @@ export class Job {
       this.sink.stop();
     }
     if (!this.#keepsEvents || this.#phase !== "running") return;
-    this.#events.push(this.#numbered(event));
+    this.#fresh.push(this.#numbered(event));
+    // Nobody hears of it before the journal has written, at the end of this turn, that there is an answer: what was
+    // heard is never made anew after a restart.
+    if (this.#fresh.length === 1) setImmediate(() => this.#publish());
+  }
+
+  #publish(): void {
+    if (this.#fresh.length === 0) return;
+    for (const event of this.#fresh.splice(0)) this.#events.push(event);
     this.#tell();
   }
 
@@ -164,6 +198,9 @@ export class Job {
 }
 
 const STOPPING = "The gateway is being stopped. The work goes on at its next start if it had not begun to answer.";
+
+const UNKEPT =
+  "The workspace has come to demand zero data retention while this response was made, so the answer was not kept.";
 
 type End = { readonly status: ResponseStatus; readonly error: { code: string; message: string } | null };
 

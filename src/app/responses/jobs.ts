@@ -6,8 +6,10 @@ import type { Job } from "./job.ts";
 
 /** Events are written together: a commit costs as much for one as for many. */
 const FLUSH_EVERY_MS = 500;
-const SAVE_TRIES = 6;
-const SAVE_FIRST_WAIT_MS = 50;
+/** An answer that was paid for is not given up while the store is away for minutes. */
+const SAVE_FOR_MS = 15 * 60_000;
+const SAVE_FIRST_WAIT_MS = 100;
+const SAVE_MOST_WAIT_MS = 5000;
 const RETRY_AFTER_SECONDS = 5;
 const LAST_WORDS_MS = 1000;
 
@@ -120,7 +122,8 @@ class Work {
   async finish(failure: unknown): Promise<void> {
     clearInterval(this.#timer);
     await this.#writing;
-    if (this.job.phase === "running") await this.#save(failure);
+    // What was given up has no end, unless it came to one after all: then it is in the books, and so it is kept.
+    if (this.job.phase === "running" || this.job.isMade) await this.#save(failure);
   }
 
   #flush(): void {
@@ -131,9 +134,10 @@ class Work {
   }
 
   async #append(): Promise<void> {
-    const { store, warn } = this.#deps;
-    const { id, workspaceId } = this.job.stored;
-    const events = this.job.events.slice(this.#stored);
+    const { store, warn, mayKeep } = this.#deps;
+    const { id, workspaceId, keyId } = this.job.stored;
+    if (!mayKeep(workspaceId, keyId)) return;
+    const events = this.job.lastingFrom(this.#stored);
     try {
       await store.appendEvents(workspaceId, id, events);
       this.#stored += events.length;
@@ -143,22 +147,22 @@ class Work {
   }
 
   async #save(failure: unknown): Promise<void> {
-    const { id, workspaceId } = this.job.stored;
-    const { store, warn } = this.#deps;
+    const { id, workspaceId, keyId } = this.job.stored;
+    const { store, clock, warn, mayKeep } = this.#deps;
     if (failure !== undefined && !(failure instanceof Fault && failure.status < 500))
       warn({ err: failure, requestId: id, ...detailOf(failure) }, "a background response failed");
-    const { status, response, last } = this.job.end(failure);
-    const events = [...this.job.events.slice(this.#stored), ...last];
-    for (let attempt = 1; ; attempt += 1) {
+    const keeps = mayKeep(workspaceId, keyId);
+    const { status, response, last } = keeps ? this.job.end(failure) : this.job.unkept();
+    const events = keeps ? [...this.job.lastingFrom(this.#stored), ...last] : [];
+    const deadline = clock.elapsedMs() + SAVE_FOR_MS;
+    for (let waitMs = SAVE_FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, SAVE_MOST_WAIT_MS)) {
       try {
         await store.finish({ id, workspaceId, status, response, events });
         break;
       } catch (error) {
-        if (attempt === SAVE_TRIES) {
-          warn({ err: error, requestId: id }, "the end of a background response could not be stored");
-          break;
-        }
-        await sleep(SAVE_FIRST_WAIT_MS * 2 ** attempt);
+        warn({ err: error, requestId: id }, "the end of a background response could not be stored");
+        if (clock.elapsedMs() > deadline || this.job.phase !== "running") break;
+        await sleep(waitMs);
       }
     }
     this.job.close(last);

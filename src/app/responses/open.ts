@@ -4,7 +4,10 @@ import { Jobs } from "./jobs.ts";
 import type { ResponsesRoom } from "./room.ts";
 
 /** Stored responses and background work on top of the request path. */
-export function openResponses(deps: ResponsesDeps, gateway: Gateway): ResponsesRoom {
+export function openResponses(given: Omit<ResponsesDeps, "mayKeep">, gateway: Gateway): ResponsesRoom {
+  const mayKeep = (workspaceId: string, keyId: string) =>
+    gateway.policyOf(workspaceId, keyId)?.zeroDataRetention === false;
+  const deps: ResponsesDeps = { ...given, mayKeep };
   const jobs = new Jobs(deps);
   const { journal } = gateway;
   return {

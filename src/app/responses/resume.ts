@@ -1,8 +1,9 @@
 import type { Route } from "../../contract/route.ts";
-import type { StoredResponse, UnfinishedResponse } from "../../domain/responses/stored.ts";
+import type { ResponseEvent, StoredResponse, UnfinishedResponse } from "../../domain/responses/stored.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { run } from "../pipeline/run.ts";
+import { eventsAfter } from "./event-log.ts";
 import { Job } from "./job.ts";
 import { askedOf, type ResponsesRoom } from "./room.ts";
 
@@ -23,17 +24,32 @@ export type Resuming = {
  */
 export async function resumeJobs(room: ResponsesRoom, resuming: Resuming): Promise<void> {
   for (const row of await room.store.unfinished()) {
-    const stored = await room.store.find(row.workspaceId, row.id, room.clock.nowMs());
-    // Expired meanwhile: the sweep takes it.
-    if (stored === undefined) continue;
-    const principal = resuming.callerOf(row.keyId);
-    const why = await whyNot(row, principal, resuming);
-    if (why === undefined && principal !== undefined && row.request !== undefined) {
-      const job = new Job(stored, await room.store.events(row.workspaceId, row.id, -1));
-      room.jobs.reopen(job);
-      void runAgain(room, job, exchangeOf(room, row, principal, resuming.route));
-    } else await endAsFailed(room, stored, why ?? "The request is not known any more.");
+    try {
+      await resume(room, row, resuming);
+    } catch (error) {
+      // One that cannot be read any more keeps nobody from working.
+      room.warn({ err: error, requestId: row.id }, "a background response could not be taken up again");
+    }
   }
+}
+
+async function resume(room: ResponsesRoom, row: UnfinishedResponse, resuming: Resuming): Promise<void> {
+  const stored = await room.store.find(row.workspaceId, row.id, room.clock.nowMs());
+  // Expired meanwhile: the sweep takes it.
+  if (stored === undefined) return;
+  const principal = resuming.callerOf(row.keyId);
+  const why = await whyNot(row, principal, resuming);
+  if (why === undefined && principal !== undefined && row.request !== undefined) {
+    const job = new Job(stored, await eventsOf(room, stored));
+    room.jobs.reopen(job);
+    void runAgain(room, job, exchangeOf(room, row, principal, resuming.route));
+  } else await endAsFailed(room, stored, why ?? "The request is not known any more.");
+}
+
+async function eventsOf({ store }: ResponsesRoom, stored: StoredResponse): Promise<ResponseEvent[]> {
+  const events: ResponseEvent[] = [];
+  for await (const piece of eventsAfter(store, stored, -1)) events.push(...piece);
+  return events;
 }
 
 async function whyNot(
@@ -52,9 +68,9 @@ async function whyNot(
 
 async function endAsFailed(room: ResponsesRoom, stored: StoredResponse, message: string): Promise<void> {
   const { id, workspaceId, background } = stored;
-  const before = await room.store.events(workspaceId, id, -1);
+  let sequence = 0;
+  for await (const piece of eventsAfter(room.store, stored, -1)) sequence = (piece.at(-1)?.sequence ?? -1) + 1;
   const response = { ...stored.response, status: "failed", error: { code: "interrupted", message } };
-  const sequence = (before.at(-1)?.sequence ?? -1) + 1;
   const data = JSON.stringify({ type: "response.failed", sequence_number: sequence, response });
   const last = { sequence, text: `event: response.failed\ndata: ${data}\n\n` };
   const events = background === "streamed" ? [last] : [];

@@ -41,8 +41,7 @@ export async function askedOf(room: ResponsesRoom, exchange: Exchange, bytes: Bu
   const sent = parseJson(bytes);
   const request = decodeWith(ResponsesRequest, sent.value);
   const { workspace, key } = callerOf(exchange);
-  const policy = room.gateway.policyOf(workspace.id, key.id) ?? workspace.policy;
-  const state = stateOf(request, policy.zeroDataRetention ? "nothing" : "anything");
+  const state = stateOf(request, room.mayKeep(workspace.id, key.id) ? "anything" : "nothing");
   const input = inputItems(request);
   const items = await conversationOf(room.store, {
     workspaceId: workspace.id,

@@ -73,7 +73,8 @@ function keeping(room: ResponsesRoom, exchange: Exchange, asked: Asked): Pick<De
   return {
     async keep(final) {
       // The policy may have changed since it was asked for.
-      if (!room.mayKeep(callerOf(exchange).workspace.id)) return;
+      const { workspace, key } = callerOf(exchange);
+      if (!room.mayKeep(workspace.id, key.id)) return;
       try {
         await room.store.add(rowOf(room, exchange, asked, final));
       } catch (error) {

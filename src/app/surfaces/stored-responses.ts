@@ -3,6 +3,7 @@ import { InputItemsQuery, RetrieveQuery } from "../../contract/schemas/stored-re
 import type { StoredResponse } from "../../domain/responses/stored.ts";
 import { invalidValue, readQuery } from "../body.ts";
 import { type Exchange, type Handler, type Sink, streamed, whole } from "../exchange.ts";
+import { eventsAfter } from "../responses/event-log.ts";
 import { followJob, sendEvents } from "../responses/follow.ts";
 import { inputPage } from "../responses/input-items.ts";
 import { removeResponse } from "../responses/removal.ts";
@@ -52,7 +53,7 @@ async function retrieve(room: ResponsesRoom, exchange: Exchange, sink: Sink): Pr
   const after = query.starting_after ?? -1;
   const job = room.jobs.find(stored.workspaceId, stored.id);
   if (job !== undefined) await followJob(job, sink, after, headers, room.keepAliveMs);
-  else await sendEvents(await room.store.events(stored.workspaceId, stored.id, after), sink, headers);
+  else await sendEvents(eventsAfter(room.store, stored, after), sink, headers);
 }
 
 async function find(room: ResponsesRoom, exchange: Exchange): Promise<StoredResponse> {

@@ -167,7 +167,9 @@ export const MessagesRequest = z
 export type MessagesRequest = z.output<typeof MessagesRequest>;
 
 /** The same without the limit of the answer, which means nothing where there will be none. */
-export const CountTokensRequest = MessagesRequest.partial({ max_tokens: true }).meta({ id: "CountTokensRequest" });
+export const CountTokensRequest = MessagesRequest.extend({
+  max_tokens: optional(MessagesRequest.shape.max_tokens),
+}).meta({ id: "CountTokensRequest" });
 export type CountTokensRequest = z.output<typeof CountTokensRequest>;
 
 const count = z.int().nullable();

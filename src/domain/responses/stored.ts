@@ -63,14 +63,18 @@ export type ResponseStore = {
   add(response: StoredResponse, request?: BackgroundRequest): Promise<void>;
   find(workspaceId: string, id: string, nowMs: number): Promise<StoredResponse | undefined>;
   chain(workspaceId: string, id: string, nowMs: number): Promise<Chain>;
-  /** Items of stored responses by their ids. */
-  items(workspaceId: string, ids: readonly string[], nowMs: number): Promise<ReadonlyMap<string, JsonObject>>;
+  /** Items of stored responses by their ids. Undefined: the responses they are of are more than is read at once. */
+  items(
+    workspaceId: string,
+    ids: readonly string[],
+    nowMs: number,
+  ): Promise<ReadonlyMap<string, JsonObject> | undefined>;
   /** Work on it begins, once more. */
   begin(id: string): Promise<void>;
   /** Its end, together with its last events; the request it could have been run again by goes. */
   finish(end: ResponseEnd): Promise<void>;
   appendEvents(workspaceId: string, id: string, events: readonly ResponseEvent[]): Promise<void>;
-  /** The events after one sequence number, in order. */
+  /** The next events after one sequence number, in order, as many as are read at once; none: those were all. */
   events(workspaceId: string, id: string, after: number): Promise<readonly ResponseEvent[]>;
   remove(workspaceId: string, id: string, nowMs: number): Promise<boolean>;
   /** Removes all of a workspace; answers how many there were. */

@@ -9,6 +9,8 @@ import type { Database } from "./schema.ts";
 /** A conversation longer than this is not put together any more. */
 const LINKS_MAX = 1000;
 const CHAIN_BYTES_MAX = 64 * 1024 * 1024;
+/** What is written of a response's events at one time, so many times. */
+const EVENT_BATCHES_MAX = 16;
 
 type Reads = Pick<ResponseStore, "find" | "chain" | "items" | "events" | "list" | "unfinished">;
 
@@ -25,14 +27,17 @@ export function responseReads(db: Kysely<Database>, rows: SealedRows): Reads {
       readChain(db, { workspaceId, id, nowMs }, (link) => find(workspaceId, link, nowMs)),
 
     async items(workspaceId, ids, nowMs) {
+      const owners = await ownersOf(db, workspaceId, ids);
+      if (owners === undefined) return undefined;
+      const asked = new Set(ids);
       const found = new Map<string, JsonObject>();
-      for (const owner of await ownersOf(db, workspaceId, ids)) {
+      for (const owner of owners) {
         const stored = await find(workspaceId, owner, nowMs);
         if (stored === undefined) continue;
         for (const item of [...outputOf(stored.response), ...namedItems(owner, stored.input)]) {
           const id = idOf(item);
           // What is itself only a reference is not the item.
-          if (id !== undefined && ids.includes(id) && item["type"] !== "item_reference") found.set(id, item);
+          if (id !== undefined && asked.has(id) && item["type"] !== "item_reference") found.set(id, item);
         }
       }
       return found;
@@ -45,6 +50,7 @@ export function responseReads(db: Kysely<Database>, rows: SealedRows): Reads {
         .where("response_id", "=", id)
         .where("last_number", ">", after)
         .orderBy("first_number")
+        .limit(EVENT_BATCHES_MAX)
         .execute();
       const batches = await Promise.all(found.map((row) => rows.readEvents({ workspaceId, id }, row)));
       return batches.flat().filter(({ sequence }) => sequence > after);
@@ -75,16 +81,32 @@ export function responseReads(db: Kysely<Database>, rows: SealedRows): Reads {
   };
 }
 
-/** The responses that items are of: the output's by the index, the input's by the name they were given. */
-async function ownersOf(db: Kysely<Database>, workspaceId: string, ids: readonly string[]): Promise<Set<string>> {
-  if (ids.length === 0) return new Set();
+/**
+ * The responses that items are of: the output's by the index, the input's by the name they were given. Undefined when
+ * they are more than is read at once.
+ */
+async function ownersOf(
+  db: Kysely<Database>,
+  workspaceId: string,
+  ids: readonly string[],
+): Promise<readonly string[] | undefined> {
+  if (ids.length === 0) return [];
   const rows = await db
     .selectFrom("stored_items")
     .select("response_id")
     .where("workspace_id", "=", workspaceId)
     .where("id", "in", ids)
     .execute();
-  return new Set([...rows.map((row) => row.response_id), ...ids.flatMap((id) => ownerOf(id) ?? [])]);
+  const owners = [...new Set([...rows.map((row) => row.response_id), ...ids.flatMap((id) => ownerOf(id) ?? [])])];
+  if (owners.length === 0) return owners;
+  if (owners.length > LINKS_MAX) return undefined;
+  const sizes = await db
+    .selectFrom("stored_responses")
+    .select(sql<number>`length(response) + length(input)`.as("bytes"))
+    .where("workspace_id", "=", workspaceId)
+    .where("id", "in", owners)
+    .execute();
+  return sizes.reduce((sum, { bytes }) => sum + bytes, 0) > CHAIN_BYTES_MAX ? undefined : owners;
 }
 
 type Place = { readonly workspaceId: string; readonly id: string; readonly nowMs: number };

@@ -41,10 +41,12 @@ export class SealedRows {
     return { ...summary, response: { ...response, status: summary.status }, input };
   }
 
+  /** A request that does not open is none: who reads the list has others to see to. */
   async readUnfinished(row: SummaryRow & Pick<Row, "request">): Promise<UnfinishedResponse> {
     const summary = toSummary(row);
     if (row.request === null) return { ...summary, request: undefined };
-    return { ...summary, request: backgroundRequest.parse(await this.#open(summary, "request", row.request)) };
+    const opened = await this.#open(summary, "request", row.request).catch(() => undefined);
+    return { ...summary, request: backgroundRequest.safeParse(opened).data };
   }
 
   async sealEvents(place: Place, events: readonly ResponseEvent[]): Promise<EventsRow> {

@@ -123,16 +123,18 @@ describe("settings", () => {
 
 describe("tools", () => {
   test("definitions, with strict only where it was said", () => {
+    const open = { name: "open", description: null, schema: null, strict: null };
     const strict = { name: "now", description: null, schema: null, strict: true };
-    expect(sent({ tools: [TOOL, strict] }).tools).toEqual([
+    const empty = { ...strict, schema: {} };
+    const nothing = { type: "object", properties: {}, required: [], additionalProperties: false };
+    expect(sent({ tools: [TOOL, open, strict, empty] }).tools).toEqual([
       {
         type: "function",
         function: { name: "weather", description: "Tells it.", parameters: { type: "object" } },
       },
-      {
-        type: "function",
-        function: { name: "now", parameters: { type: "object", properties: {} }, strict: true },
-      },
+      { type: "function", function: { name: "open", parameters: { type: "object", properties: {} } } },
+      { type: "function", function: { name: "now", parameters: nothing, strict: true } },
+      { type: "function", function: { name: "now", parameters: nothing, strict: true } },
     ]);
   });
 

@@ -23,6 +23,8 @@ export function encodeCall(call: Call, facts: ModelFacts): string {
 }
 
 const NO_ARGUMENTS: JsonObject = { type: "object", properties: {} };
+/** Strictly: servers refuse a strict schema that leaves anything open. */
+const NO_ARGUMENTS_AT_ALL: JsonObject = { ...NO_ARGUMENTS, required: [], additionalProperties: false };
 
 /** Whatever is said about tools is refused by servers when there are none. */
 function encodeTools({ tools, toolChoice, chatOnly }: Call): JsonObject {
@@ -43,12 +45,14 @@ function encodeTools({ tools, toolChoice, chatOnly }: Call): JsonObject {
 }
 
 function encodeTool({ name, description, schema, strict }: ToolDefinition): JsonObject {
+  const isGiven = schema !== null && Object.keys(schema).length > 0;
+  const none = strict === true ? NO_ARGUMENTS_AT_ALL : NO_ARGUMENTS;
   return {
     type: "function",
     function: {
       name,
       ...(description === null ? {} : { description }),
-      parameters: schema ?? NO_ARGUMENTS,
+      parameters: isGiven ? schema : none,
       ...(strict === null ? {} : { strict }),
     },
   };

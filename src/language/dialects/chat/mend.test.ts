@@ -81,6 +81,28 @@ test("CHAT-03 streamed tool calls without an index get one: by their id, their n
   expect(indices).toEqual([0, 0, 1, 1, 0]);
 });
 
+test("CHAT-03 calls that a server gives one index are told apart by their ids, or by a new object", () => {
+  const piece = (id: string | undefined, name: string | undefined, text: string | object) => ({
+    tool_calls: [{ index: 0, id, type: "function", function: { name, arguments: text } }],
+  });
+  const indices = (...deltas: object[]) => told(...deltas).map((delta) => Object(delta).tool_calls[0].index);
+  expect(
+    indices(
+      piece("a", "one", '{"x":'),
+      piece(undefined, undefined, "1}"),
+      piece("b", "two", "{"),
+      piece("b", undefined, "}"),
+      piece("c", "three", {}),
+      piece("d", "four", "{}"),
+    ),
+  ).toEqual([0, 0, 1, 1, 2, 3]);
+  expect(indices(piece(undefined, "one", '{"x":1}'), piece(undefined, "two", "{}"))).toEqual([0, 1]);
+  // Names and ids that are repeated with every piece open nothing, nor do ids that change in the middle of a call.
+  expect(indices(piece("a", "one", '{"x":{}'), piece("a", "one", "}"))).toEqual([0, 0]);
+  expect(indices(piece("a", "one", '{"x":'), piece("b", "one", "1}"))).toEqual([0, 0]);
+  expect(indices(piece(undefined, "one", '{"x":{}'), piece(undefined, "one", "}"))).toEqual([0, 0]);
+});
+
 test("CHAT-03 a tool call without an id gets one, told once; without a type it is a function", () => {
   const [first, second, third] = told(
     { tool_calls: [{ index: 0, id: "", function: { name: "now", arguments: "{" } }] },

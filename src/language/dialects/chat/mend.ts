@@ -33,8 +33,10 @@ export function isGivenUp(choices: readonly unknown[]): boolean {
 export class Mender {
   readonly #ownId: string;
   readonly #form: Form;
-  /** Ids of the calls by their index; "made" where the server gave none. */
-  readonly #calls = new Map<number, { readonly id: string; readonly made: boolean }>();
+  /** The calls by their index. */
+  readonly #calls = new Map<number, KnownCall>();
+  /** Where the call now stands that a server gave the index of another one. */
+  readonly #moved = new Map<number, number>();
   #latest = 0;
 
   constructor(ownId: string, form: Form) {
@@ -91,12 +93,15 @@ export class Mender {
     const called = isJsonObject(call["function"]) ? call["function"] : {};
     const id = textIn(call["id"]);
     const opens = textIn(called["name"]) !== undefined;
-    const index = this.#form === "message" ? at : this.#indexOf(call["index"], id, opens);
+    const words = textIn(called["arguments"])?.trim();
+    const index = this.#form === "message" ? at : this.#indexOf(call["index"], { id, opens, words });
     this.#latest = index;
     const known = this.#calls.get(index);
     if (known === undefined && (id !== undefined || opens))
-      this.#calls.set(index, { id: id ?? this.#madeId(index), made: id === undefined });
+      this.#calls.set(index, { id: id ?? this.#madeId(index), made: id === undefined, whole: false });
     const own = this.#calls.get(index);
+    if (own !== undefined && words) own.whole = words.endsWith("}");
+    else if (own !== undefined && isJsonObject(called["arguments"])) own.whole = true;
     return {
       ...(this.#form === "delta" && call["index"] !== index ? { index } : {}),
       // A made id is told once, with the call's name, and a later one of the server's would be another.
@@ -113,10 +118,24 @@ export class Mender {
   }
 
   /** Without an index a call is known by its id; a name or a new id opens one, anything else belongs to the latest. */
-  #indexOf(stated: unknown, id: string | undefined, opens: boolean): number {
-    if (typeof stated === "number" && Number.isInteger(stated) && stated >= 0) return stated;
+  #indexOf(stated: unknown, sign: Sign): number {
+    const { id, opens } = sign;
+    if (typeof stated === "number" && Number.isInteger(stated) && stated >= 0) return this.#placeOf(stated, sign);
     for (const [index, known] of this.#calls) if (id !== undefined && known.id === id) return index;
     return opens || id !== undefined ? this.#calls.size : this.#latest;
+  }
+
+  /** Some servers give every call the same index: one that opens behind a call that is whole is another call. */
+  #placeOf(stated: number, { id, opens, words }: Sign): number {
+    const place = this.#moved.get(stated) ?? stated;
+    const known = this.#calls.get(place);
+    if (!opens || known === undefined || !known.whole) return place;
+    // A few repeat the name with every piece: without ids only a new object tells.
+    const isOther = known.made ? id === undefined && words?.startsWith("{") : id !== undefined && id !== known.id;
+    if (!isOther) return place;
+    const next = Math.max(...this.#calls.keys()) + 1;
+    this.#moved.set(stated, next);
+    return next;
   }
 
   #arguments(called: JsonObject, opens: boolean): JsonObject {
@@ -126,6 +145,12 @@ export class Mender {
     return { function: { ...called, arguments: this.#form === "message" ? "{}" : "" } };
   }
 }
+
+/** What a piece of a call is known by. */
+type Sign = { readonly id: string | undefined; readonly opens: boolean; readonly words: string | undefined };
+
+/** `made`: the server gave no id. `whole`: its arguments end as an object does. */
+type KnownCall = { readonly id: string; readonly made: boolean; whole: boolean };
 
 function textIn(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../../kit/json.ts";
+import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
 import type { AnswerEvent, Citation } from "../../canon/events.ts";
 import type { ReasoningDetail, ReasoningSeal } from "../../canon/parts.ts";
 import { ArgumentsEnd } from "./arguments-end.ts";
@@ -16,11 +16,20 @@ type Draft = {
   readonly block: JsonObject;
   /** Pieces that wait until the block is the open one. */
   readonly waiting: JsonObject[];
-  /** Of a tool call: which one, and whether its arguments have come to their end. */
-  readonly call?: { readonly index: number; readonly end: ArgumentsEnd };
+  /** Of a tool call: which one, and how its arguments come. */
+  readonly call?: OpenCall;
   opened: boolean;
   /** Nothing more belongs to it. */
   done: boolean;
+};
+
+type OpenCall = {
+  readonly index: number;
+  readonly end: ArgumentsEnd;
+  /** What the arguments begin as. */
+  form: "unknown" | "object" | "other";
+  /** What came and is no object: it is not told before it is known what to make of it. */
+  held: string;
 };
 
 const NOTHING: readonly Step[] = [];
@@ -74,7 +83,11 @@ export class BlockLine {
 
   /** Whatever still waits, in order. */
   finish(): readonly Step[] {
-    for (const draft of this.#line) draft.done = true;
+    for (const draft of this.#line) {
+      draft.done = true;
+      if (draft.call !== undefined && draft.call.form !== "object" && draft.call.held !== "")
+        draft.waiting.push({ type: "input_json_delta", partial_json: objectIn(draft.call.held) });
+    }
     return this.#advance();
   }
 
@@ -117,7 +130,7 @@ export class BlockLine {
     const before = signature === null ? NOTHING : this.#seal(signature, "call");
     this.#calls += 1;
     const block = { type: "tool_use", id: wireToolId(id), name, input: {} };
-    const call = { index, end: new ArgumentsEnd() };
+    const call: OpenCall = { index, end: new ArgumentsEnd(), form: "unknown", held: "" };
     this.#line.push({ kind: "tool", block, waiting: [], call, opened: false, done: false });
     return [...before, ...this.#advance()];
   }
@@ -125,7 +138,15 @@ export class BlockLine {
   #arguments(index: number, text: string): readonly Step[] {
     const draft = this.#line.find(({ call }) => call?.index === index);
     if (draft?.call === undefined || text === "") return NOTHING;
-    draft.call.end.feed(text);
+    const { call } = draft;
+    const first = call.form === "unknown" ? text.trimStart()[0] : undefined;
+    if (first !== undefined) call.form = first === "{" ? "object" : "other";
+    // The arguments of this dialect are an object. Once one has begun, it is told as it comes.
+    if (call.form !== "object") {
+      call.held += text;
+      return NOTHING;
+    }
+    call.end.feed(text);
     draft.waiting.push({ type: "input_json_delta", partial_json: text });
     return this.#advance();
   }
@@ -172,3 +193,17 @@ export class BlockLine {
 }
 
 const THINKING: JsonObject = { type: "thinking", thinking: "", signature: "" };
+
+/** A few models write their arguments as the text of a text; what is no object either way is none. */
+function objectIn(text: string): string {
+  const inner = parsed(text);
+  return typeof inner === "string" && isJsonObject(parsed(inner)) ? inner : "{}";
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -132,6 +132,21 @@ describe("the order of events", () => {
     expect(message.content.map(({ input }: { input: unknown }) => input)).toEqual([{ a: '}"' }, { b: 2 }, {}]);
   });
 
+  test.each([
+    ["nope", {}],
+    ["[1]", {}],
+    ["null", {}],
+    ["  ", {}],
+    ['"{\\"a\\":1}"', { a: 1 }],
+    [' {"a":1}', { a: 1 }],
+  ])("MSG-02 arguments %s are an object for the caller, whole and in a stream", (written, input) => {
+    const events = [call(0), ...[...written].map((piece) => args(0, piece)), text("Done."), end("tool_calls")];
+    const deltas = messageEvents(streamed(events)).flatMap(({ delta }) => delta?.partial_json ?? []);
+    expect(JSON.parse(deltas.join(""))).toEqual(input);
+    expect(whole(events).content[0]).toMatchObject({ type: "tool_use", input });
+    expect(foldMessage(streamed(events)).content).toEqual(whole(events).content);
+  });
+
   test("MSG-02 text behind an unfinished tool call waits for it and is not lost", () => {
     const message = foldMessage(streamed([call(0), args(0, '{"a":'), text("Done."), args(0, "1}"), end("tool_calls")]));
     expect(message.content).toEqual([

@@ -61,7 +61,7 @@ export function decodeMessages(request: CountTokensRequest): Call {
   const stop = request.stop_sequences ?? [];
   const serial = request.tool_choice?.disable_parallel_tool_use === true && tools.length > 0;
   const rows: Readonly<Partial<Record<Parameter, boolean>>> = {
-    max_tokens: request.max_tokens !== undefined,
+    max_tokens: request.max_tokens != null,
     tools: tools.length > 0,
     tool_choice: toolChoice !== undefined,
     response_format: responseFormat.is !== "text",
@@ -79,7 +79,7 @@ export function decodeMessages(request: CountTokensRequest): Call {
     toolChoice,
     responseFormat,
     reasoning: reasoning?.wish,
-    maxOutputTokens: request.max_tokens,
+    maxOutputTokens: request.max_tokens ?? undefined,
     temperature: request.temperature ?? undefined,
     topP: request.top_p ?? undefined,
     topK: request.top_k ?? undefined,

@@ -100,6 +100,9 @@ export function decodeSettings(request: ResponsesRequest): Settings {
   return { parameters, chatOnly, native, advisory };
 }
 
+/** A name that a caller invents may be of any length, and refusals and records repeat it. */
+const NAME_CHARS_MAX = 200;
+
 /** Fields that only an endpoint of the dialect itself understands. */
 function nativeFields(request: ResponsesRequest): string[] {
   const native = Object.keys(request).filter(
@@ -116,7 +119,7 @@ function nativeFields(request: ResponsesRequest): string[] {
   }
   for (const [member, value] of Object.entries(request.text ?? {}))
     if (isSent(value) && member !== "format" && member !== "verbosity") native.push(`text.${member}`);
-  return native;
+  return native.map((name) => name.slice(0, NAME_CHARS_MAX));
 }
 
 function isSent(value: unknown): boolean {

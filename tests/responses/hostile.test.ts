@@ -1,0 +1,170 @@
+import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { DATABASE_FILE } from "../../src/io/store/sql/sqlite/open.ts";
+import { cleanUp, temporaryFolder } from "../edge/child.ts";
+import { openResponse } from "../support/follow.ts";
+import { startGateway, type Tenant } from "../support/gateway.ts";
+import { type Caller, callerWith, framesOf, gate, saying } from "../support/kept.ts";
+import { eventsIn, responseFrames, responseJson } from "../support/responses-native.ts";
+import { connectedTo, MODEL, openScene, type Scene } from "../support/scene.ts";
+import { startUpstream } from "../support/upstream.ts";
+
+let scene: Scene;
+let tenant: Tenant;
+let caller: Caller;
+
+beforeAll(async () => {
+  scene = await openScene(["ovhcloud", "anthropic"]);
+  scene.at("ovhcloud").always(saying("native", ["Hello", " there"]));
+  tenant = await scene.gateway.tenant();
+  caller = callerWith(scene.gateway, tenant.key);
+});
+afterAll(async () => {
+  await scene.close();
+  await cleanUp();
+});
+
+test("BILL-02 however much of a conversation is left out, its record stays small enough for the books", async () => {
+  const thoughts = Array.from({ length: 5000 }, () => ({ type: "reasoning", summary: [] }));
+  scene.at("ovhcloud").next({ frames: responseFrames(["Hello"]) });
+  const made = await caller.post({ input: [...thoughts, { role: "user", content: "Hi" }], stream: true, store: false });
+  const { id } = eventsIn(made.text)[0].response;
+  const { attempts } = await scene.row(id);
+  expect(attempts[0].reason).toContain("left out: input.0, input.1");
+  expect(attempts[0].reason).toContain("and 4980 more");
+  expect(attempts[0].reason.length).toBeLessThan(1000);
+  expect((await scene.charges(tenant)).map((charge) => charge.id)).toContain(`charge:${id}`);
+});
+
+test("BILL-02 a field of any length is told in a few words, in refusals and in records", async () => {
+  const name = "f".repeat(1_000_000);
+  const refused = await caller.post({ model: "anthropic/claude-opus-4-5", [name]: 1 });
+  expect(refused.status).toBe(400);
+  expect(refused.text.length).toBeLessThan(2000);
+  const row = await scene.row(refused.headers.get("x-svc-request-id") ?? "");
+  expect(JSON.stringify(row).length).toBeLessThan(100_000);
+});
+
+test("BILL-03 what only the provider can read is reserved for like anything else", async () => {
+  const poor = await scene.gateway.tenant({ credit: "0.01" });
+  const before = [scene.at("ovhcloud").requests.length, scene.at("anthropic").requests.length];
+  const output = "many words ".repeat(100_000);
+  const input = [
+    { type: "mcp_call", id: "mcp_1", server_label: "s", name: "n", arguments: "{}", output },
+    { role: "user", content: "Hi" },
+  ];
+  const response = await callerWith(scene.gateway, poor.key).post({ input, max_output_tokens: 1 });
+  expect([response.status, response.body.error?.code]).toEqual([402, "insufficient_credits"]);
+  const content = [{ type: "search_result", source: "s", title: "t", content: [{ type: "text", text: output }] }];
+  const message = await scene.gateway.call(poor.key, "/v1/messages", {
+    body: { model: "anthropic/claude-opus-4-5", max_tokens: 1, messages: [{ role: "user", content }] },
+  });
+  expect([message.status, message.body.error?.code]).toEqual([402, "insufficient_credits"]);
+  expect([scene.at("ovhcloud").requests.length, scene.at("anthropic").requests.length]).toEqual(before);
+});
+
+test("RESP-03 one large item that is named over and over does not become a larger request", async () => {
+  scene.at("ovhcloud").next({ json: responseJson() });
+  const made = await caller.post({ input: "a long text ".repeat(100_000) });
+  const { id: item } = (await caller.inputItems(made.body.id)).body.data[0];
+  const before = scene.at("ovhcloud").requests.length;
+  const referring = (count: number) => ({
+    input: Array.from({ length: count }, () => ({ type: "item_reference", id: item })),
+  });
+  const refused = await caller.post(referring(100));
+  expect([refused.status, refused.body.error.code, refused.body.error.param]).toEqual([400, "invalid_value", "input"]);
+  expect(scene.at("ovhcloud").requests).toHaveLength(before);
+  scene.at("ovhcloud").next({ json: responseJson() });
+  const taken = await caller.post(referring(2));
+  expect(taken.status).toBe(200);
+  const items = (await caller.inputItems(taken.body.id)).body.data;
+  expect(items.map((one: { id: string }) => one.id)).toEqual([item, item]);
+  expect(items[0].content[0].text).toContain("a long text");
+});
+
+test("RESP-05 POL-02 zero data retention that is demanded while an answer is made keeps it out of the store", async () => {
+  const strict = await openScene(["scaleway"]);
+  try {
+    const owner = await strict.gateway.tenant();
+    const own = callerWith(strict.gateway, owner.key);
+    const held = gate();
+    const frames = framesOf("native", ["Hello", " there"]);
+    const [first = "", ...rest] = [frames.slice(0, 5).join(""), frames.slice(5).join("")];
+    strict.at("scaleway").always({ frames: [first, { data: rest.join(""), afterMs: 0, gate: held.closed }] });
+    const open = (background: boolean) =>
+      openResponse(strict.gateway.url, owner.key, {
+        path: "/v1/responses",
+        body: { model: MODEL, input: "Hi", stream: true, background },
+      });
+    const streams = [await open(false), await open(true)];
+    for (const stream of streams) await stream.until("Hello");
+    await strict.gateway.manage("PATCH", `/workspaces/${owner.slug}/policy`, { zero_data_retention: true });
+    held.open();
+    const ids: string[] = [];
+    for (const stream of streams) {
+      expect(await stream.over).toBe("whole");
+      const events = eventsIn(stream.text);
+      // Who listens hears it to its end.
+      expect(events.at(-1).type).toBe("response.completed");
+      ids.push(events[0].response.id);
+    }
+    expect((await own.get(ids[0] ?? "")).status).toBe(404);
+    const kept = (await own.get(ids[1] ?? "")).body;
+    expect(kept).toMatchObject({ status: "failed", output: [], error: { code: "invalid_value" } });
+    expect(kept.error.message).toContain("zero data retention");
+    const told = await own.get(ids[1] ?? "", "?stream=true");
+    expect(told.text).not.toContain(" there");
+    expect(await strict.charges(owner)).toHaveLength(2);
+  } finally {
+    await strict.close();
+  }
+});
+
+test("RESP-04 BILL-07 the end of background work waits for a store that is away for a while", async () => {
+  const held = gate();
+  scene.at("ovhcloud").next({ gate: held.closed, frames: responseFrames(["Hello", " there"]) });
+  const { id } = (await caller.post({ background: true })).body;
+  await caller.once(id, "in_progress");
+  const db = new DatabaseSync(path.join(scene.gateway.dataDir, DATABASE_FILE));
+  db.exec("alter table stored_responses rename to away");
+  held.open();
+  await scene.rowsOnce(tenant, (await scene.rows(tenant)).length + 1);
+  await sleep(4000);
+  db.exec("alter table away rename to stored_responses");
+  db.close();
+  const done = await caller.once(id, "completed", "failed");
+  expect(done.output.at(-1).content[0].text).toBe("Hello there");
+});
+
+test("RESP-05 background work that cannot be read any more does not keep the gateway from its start", async () => {
+  const upstream = await startUpstream();
+  const held = gate();
+  upstream.always({ gate: held.closed });
+  const env = { ...connectedTo(new Map([["ionos", upstream]])), GATEWAY_SANDBOX: "off", GATEWAY_DRAIN_TIMEOUT_MS: "0" };
+  const dataDir = temporaryFolder();
+  const first = await startGateway({ env, dataDir });
+  const { key } = await first.tenant();
+  const ids: string[] = [];
+  for (const count of [1, 2, 3]) {
+    ids.push((await callerWith(first, key).post({ background: true })).body.id);
+    await upstream.arrived(count);
+  }
+  await first.close();
+  const db = new DatabaseSync(path.join(dataDir, DATABASE_FILE));
+  for (const [at, column] of ["request", "response"].entries())
+    db.prepare(`update stored_responses set ${column} = zeroblob(100) where id = ?`).run(ids[at] ?? "");
+  db.close();
+  upstream.always(saying("translated", ["Hello"]));
+  const again = await startGateway({ env, dataDir });
+  try {
+    const own = callerWith(again, key);
+    await own.once(ids[2] ?? "", "completed");
+    expect((await own.get(ids[0] ?? "")).body).toMatchObject({ status: "failed", error: { code: "interrupted" } });
+  } finally {
+    await again.close();
+    held.open();
+    await upstream.close();
+  }
+});
