@@ -41,7 +41,7 @@ import { openVault } from "./io/vault.ts";
 import { systemClock } from "./kit/clock.ts";
 import { makeIds } from "./kit/ids.ts";
 import { parseDurationMs } from "./kit/time.ts";
-import { stop, systemTimers } from "./kit/timers.ts";
+import { systemTimers } from "./kit/timers.ts";
 import {
   boundsOf,
   cannotListen,

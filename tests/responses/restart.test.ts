@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeEach, expect, test, vi } from "vitest";
 import { cleanUp, type GatewayProcess, spawnGateway, temporaryFolder } from "../edge/child.ts";
 import { openResponse } from "../support/follow.ts";
 import type { Called, Json } from "../support/gateway.ts";
@@ -175,7 +175,7 @@ test("RESP-03 an answer that cannot be stored goes out all the same, and the log
     expect([made.status, await made.over]).toEqual([200, "whole"]);
     expect(made.text).toContain("Hello there");
   }
-  expect(gateway.stderr().match(/a response could not be stored/g)).toHaveLength(2);
+  await vi.waitFor(() => expect(gateway.stderr().match(/a response could not be stored/g)).toHaveLength(2));
   const refused = await caller().post({ background: true });
   expect([refused.status, refused.body.error.code]).toEqual([503, "service_unavailable"]);
   expect(upstream.requests).toHaveLength(2);

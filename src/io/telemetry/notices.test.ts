@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { Metrics } from "./metrics.ts";
-import { type Notice, Notices } from "./notices.ts";
+import type { Notice } from "./notice.ts";
+import { Notices } from "./notices.ts";
 
 const refused = (endpoint: string): Notice => ({ is: "credential_refused", endpoint, provider: "acme", status: 401 });
 

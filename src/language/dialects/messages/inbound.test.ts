@@ -329,7 +329,8 @@ describe("what other dialects have no words for", () => {
 
   test("PARAM-06 the gateway's own fields are read and no part of the dialect", () => {
     const call = decoded({ session_id: "s", cost_tier: "low", remaining_turns: 3 });
-    expect(call.parameters).toEqual(["max_tokens", "session_id", "cost_tier", "remaining_turns"]);
+    expect(call.parameters).toEqual(["max_tokens"]);
+    expect(call.wishes).toEqual({ sessionId: "s", costTier: "low", remainingTurns: 3 });
     expect([call.native, call.advisory]).toEqual([[], []]);
   });
 
