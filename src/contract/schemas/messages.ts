@@ -16,7 +16,10 @@ export type CacheControl = z.output<typeof cacheControl>;
 const otherThan = (known: readonly string[]) =>
   z.looseObject({
     // Told at once: a known kind of the wrong shape is judged by its own schema, not by this one.
-    type: z.string().refine((type) => !known.includes(type), { error: "is not of the right shape", abort: true }),
+    type: z
+      .string()
+      .refine((type) => !known.includes(type), { error: "is not of the right shape", abort: true })
+      .meta({ not: { enum: known } }),
   });
 
 const textBlock = z.looseObject({ type: z.literal("text"), text: z.string(), cache_control: optional(cacheControl) });
