@@ -109,7 +109,7 @@ const message = z.looseObject({
 });
 export type InputMessage = z.output<typeof message>;
 
-const systemBlock = z.union([z.discriminatedUnion("type", [textBlock]), otherThan(["text"])]);
+const systemBlock = z.union([textBlock, otherThan(["text"])]);
 
 const customTool = z.looseObject({
   type: optional(z.literal("custom")),

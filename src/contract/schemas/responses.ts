@@ -201,7 +201,7 @@ export const ResponsesRequest = z
     safety_identifier: optional(z.string().max(1024)),
     user: optional(z.string().max(1024)),
     prompt: optional(z.looseObject({})).describe("Only on endpoints that speak this dialect."),
-    conversation: optional(z.unknown()).describe("Not offered: use `previous_response_id`."),
+    conversation: z.unknown().optional().describe("Not offered: use `previous_response_id`."),
     session_id: optional(z.string().min(1).max(256)).describe("Keeps a conversation on its endpoint."),
     cost_tier: optional(z.enum(["low", "medium", "high"])),
     remaining_turns: optional(z.int().min(0)),
