@@ -44,6 +44,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Members: "People in a workspace, and whether they may have keys of their own.",
   Policy: "Which endpoints may serve a workspace.",
   Wallet: "Money: balance, credits and the ledger.",
+  "Stored responses": "Answers that are kept for the callers of the responses dialect, and their removal.",
   "Request log": "What was asked, who served it and what it cost. Never what was said.",
 };
 
