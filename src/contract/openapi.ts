@@ -33,6 +33,8 @@ const ABOUT: Readonly<Record<DocumentKind, string>> = {
 
 const TAGS: Readonly<Record<string, string>> = {
   Chat: "Chat completions on every model of the catalogue.",
+  Messages: "The messages dialect on every chat model; Claude models get the body as it was sent.",
+  Responses: "The responses dialect on every chat model, with stored and background responses.",
   Models: "Models that the key may use.",
   Keys: "API keys.",
   Catalogue: "The public catalogue: models, families, creators, providers, prices and sovereignty. No key needed.",
@@ -42,6 +44,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Members: "People in a workspace, and whether they may have keys of their own.",
   Policy: "Which endpoints may serve a workspace.",
   Wallet: "Money: balance, credits and the ledger.",
+  "Stored responses": "Answers that are kept for the callers of the responses dialect, and their removal.",
   "Request log": "What was asked, who served it and what it cost. Never what was said.",
 };
 

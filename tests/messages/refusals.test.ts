@@ -100,6 +100,7 @@ describe("bad input", () => {
       { tools: [{ name: "a", input_schema: {} }], tool_choice: { type: "tool", name: "b" } },
       "tool_choice.name",
     ],
+    ["a choice among no tools", { tool_choice: { type: "any" } }, "tool_choice"],
     ["a choice that is a word", { tool_choice: "auto" }, "tool_choice"],
     ["a stream that is a word", { stream: "yes" }, "stream"],
     ["too hot", { temperature: 1.5 }, "temperature"],

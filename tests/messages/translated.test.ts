@@ -237,15 +237,15 @@ describe("what the provider is asked", () => {
     expect(body.messages[1].tool_calls[0].function.arguments).toBe(input);
   });
 
-  test("MSG-02 no parallel calls is said where there is a word for it", async () => {
+  test("MSG-02 one call at a time is said where there is a word for it, and held everywhere", async () => {
     const more = { tools: [WEATHER], tool_choice: { type: "auto", disable_parallel_tool_use: true } };
     expect(await sent("D1", more)).toMatchObject({ parallel_tool_calls: false, tool_choice: "auto" });
-    const refused = await post(asked("D3", more));
-    expect([refused.status, refused.body.error.code, refused.body.error.param]).toEqual([
-      400,
-      "unsupported_parameter",
-      "tool_choice.disable_parallel_tool_use",
-    ]);
+    const calls = ["Paris", "Rome"].map((city) => ({ id: `call_${city}`, name: "weather", input: { city } }));
+    for (const dialect of DIALECTS) {
+      const { content, stop_reason } = await bothWays(dialect, { text: "I look.", calls }, more);
+      const inputs = content.flatMap(({ input }: Json) => input ?? []);
+      expect([inputs, stop_reason]).toEqual([[{ city: "Paris" }], "tool_use"]);
+    }
   });
 
   test("MSG-02 a schema for the answer, and how hard to think", async () => {

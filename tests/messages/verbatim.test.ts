@@ -86,6 +86,19 @@ describe("the request", () => {
     });
   });
 
+  test("MSG-01 what is left of such a conversation keeps its numbers, and the log says what was left out", async () => {
+    scene.at("anthropic").next({ json: messageJson([{ type: "text", text: "Hi" }]) });
+    const input = '{"id":12345678901234567890,"x":1.0}';
+    const text = `{"model":"${MODEL}","max_tokens":5,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":""},{"type":"tool_use","id":"a","name":"f","input":${input}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"}]}]}`;
+    const { status, headers } = await ask(text);
+    expect(status).toBe(200);
+    expect(received()?.raw.toString()).toContain(
+      `"content":[{"type":"tool_use","id":"a","name":"f","input":${input}}]`,
+    );
+    const { attempts } = await scene.row(headers.get("x-svc-request-id") ?? "");
+    expect(attempts[0].reason).toContain("thoughts of other models");
+  });
+
   test("MSG-01 a null stays as it was sent; the gateway's own fields are taken out", async () => {
     scene.at("anthropic").next({ json: messageJson([{ type: "text", text: "Hi" }]) });
     const text = `{"session_id":"s","model":"${MODEL}","max_tokens":5,"temperature":null,"cost_tier":"low","messages":[{"role":"user","content":"x"}],"remaining_turns":3}`;

@@ -17,7 +17,10 @@ export type CacheControl = z.output<typeof cacheControl>;
 const otherThan = (known: readonly string[]) =>
   z.looseObject({
     // Told at once: a known kind of the wrong shape is judged by its own schema, not by this one.
-    type: z.string().refine((type) => !known.includes(type), { error: "is not of the right shape", abort: true }),
+    type: z
+      .string()
+      .refine((type) => !known.includes(type), { error: "is not of the right shape", abort: true })
+      .meta({ not: { enum: known } }),
   });
 
 const textBlock = z.looseObject({ type: z.literal("text"), text: z.string(), cache_control: optional(cacheControl) });
@@ -107,7 +110,7 @@ const message = z.looseObject({
 });
 export type InputMessage = z.output<typeof message>;
 
-const systemBlock = z.union([z.discriminatedUnion("type", [textBlock]), otherThan(["text"])]);
+const systemBlock = z.union([textBlock, otherThan(["text"])]);
 
 const customTool = z.looseObject({
   type: optional(z.literal("custom")),

@@ -8,7 +8,8 @@ const optional = <T extends z.ZodType>(schema: T) => schema.nullish();
 const otherThan = (...types: readonly string[]) => {
   const names: ReadonlySet<string> = new Set(types);
   // Without `abort` a union would take this branch for the one that got furthest.
-  return z.looseObject({ type: z.string().refine((type) => !names.has(type), { abort: true }) });
+  const other = z.string().refine((type) => !names.has(type), { abort: true });
+  return z.looseObject({ type: other.meta({ not: { enum: types } }) });
 };
 
 const inputText = z.looseObject({ type: z.literal("input_text"), text: z.string() });
@@ -201,7 +202,7 @@ export const ResponsesRequest = z
     safety_identifier: optional(z.string().max(1024)),
     user: optional(z.string().max(1024)),
     prompt: optional(z.looseObject({})).describe("Only on endpoints that speak this dialect."),
-    conversation: optional(z.unknown()).describe("Not offered: use `previous_response_id`."),
+    conversation: z.unknown().optional().describe("Not offered: use `previous_response_id`."),
     ...wishFields,
   })
   .meta({ id: "ResponsesRequest" });

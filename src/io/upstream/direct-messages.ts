@@ -8,7 +8,7 @@ import { ConverseFrames } from "../../language/dialects/converse/frames.ts";
 import { messagesClient } from "../../language/dialects/messages/answer-writer.ts";
 import { messagesDialect } from "../../language/dialects/messages/dialect.ts";
 import { DirectMessages, decodeDirect } from "../../language/dialects/messages/direct.ts";
-import { withoutForeignThoughts } from "../../language/dialects/messages/foreign-thoughts.ts";
+import { hasForeignThoughts, withoutForeignThoughts } from "../../language/dialects/messages/foreign-thoughts.ts";
 import { InvokedMessages } from "../../language/dialects/messages/invoke.ts";
 import {
   decodeRawPredictProblem,
@@ -58,7 +58,7 @@ const DOORS: Readonly<Record<Door, (inbound: InboundMessages, endpoint: Endpoint
       headers: apiHeaders(inbound, betas),
       ...SERVER_SENT,
       openStream: () => new DirectMessages(ownId),
-      dropped: betas.dropped,
+      dropped: [...betas.dropped, ...thoughtsDropped(inbound)],
       encode: () => patched(inbound, [{ key: "model", json: JSON.stringify(endpoint.upstreamModel) }]),
       decodeProblem: messagesDialect.decodeProblem,
     };
@@ -71,7 +71,7 @@ const DOORS: Readonly<Record<Door, (inbound: InboundMessages, endpoint: Endpoint
       headers: betaHeader(betas),
       ...SERVER_SENT,
       openStream: () => new DirectMessages(ownId),
-      dropped: betas.dropped,
+      dropped: [...betas.dropped, ...thoughtsDropped(inbound)],
       encode: () => patched(inbound, RAW_PREDICT_PATCHES),
       decodeProblem: decodeRawPredictProblem,
     };
@@ -86,7 +86,11 @@ const DOORS: Readonly<Record<Door, (inbound: InboundMessages, endpoint: Endpoint
       streamType: "application/vnd.amazon.eventstream",
       openFrames: (frameMaxBytes) => new ConverseFrames(frameMaxBytes),
       openStream: () => new InvokedMessages(ownId),
-      dropped: [...NOT_INVOKED.filter((key) => inbound.body.members.has(key)), ...betas.dropped],
+      dropped: [
+        ...NOT_INVOKED.filter((key) => inbound.body.members.has(key)),
+        ...betas.dropped,
+        ...thoughtsDropped(inbound),
+      ],
       encode: () => invokedBody(inbound, betas),
       decodeProblem: decodeAwsProblem,
     };
@@ -103,13 +107,22 @@ const RAW_PREDICT_PATCHES: readonly MemberPatch[] = [
   { key: "anthropic_version", json: JSON.stringify(RAW_PREDICT_VERSION) },
 ];
 
-export function patched({ body, call }: InboundMessages, patches: readonly MemberPatch[]): string {
-  const messages = withoutForeignThoughts(call, body.value["messages"]);
-  return patchMembers(body, [
+export function patched(inbound: InboundMessages, patches: readonly MemberPatch[]): string {
+  return patchMembers(inbound.body, [
     ...patches,
-    ...(messages === undefined ? [] : [{ key: "messages", json: messages }]),
+    ...conversationPatches(inbound),
     ...WISH_FIELDS.map((key) => ({ key, json: null })),
   ]);
+}
+
+function conversationPatches({ body, call }: InboundMessages): MemberPatch[] {
+  const span = body.members.get("messages");
+  if (span === undefined || !hasForeignThoughts(call)) return [];
+  return [{ key: "messages", json: withoutForeignThoughts(body.text.slice(span.valueStart, span.valueEnd)) }];
+}
+
+function thoughtsDropped({ call }: InboundMessages): string[] {
+  return hasForeignThoughts(call) ? ["messages: thoughts of other models"] : [];
 }
 
 /** The body as InvokeModel takes it: what else stands in the path and in headers stands in it. */

@@ -96,7 +96,7 @@ function encodeConfig(call: Call, facts: ModelFacts): JsonObject {
   const stop = call.stop.filter((sequence) => sequence !== "");
   if (stop.length > STOP_SEQUENCES_MAX) {
     throw fault("invalid_value", {
-      message: `stop: ${call.model} takes at most ${STOP_SEQUENCES_MAX} stop sequences.`,
+      message: `stop: ${call.model} takes at most ${STOP_SEQUENCES_MAX} of them.`,
       param: "stop",
     });
   }

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
+import type { Call } from "../../canon/call.ts";
 import type { AnswerEvent, Citation } from "../../canon/events.ts";
 import type { ReasoningDetail, ReasoningSeal } from "../../canon/parts.ts";
 import { ArgumentsEnd } from "./arguments-end.ts";
@@ -41,11 +42,17 @@ const NOTHING: readonly Step[] = [];
  */
 export class BlockLine {
   readonly #line: Draft[] = [];
+  /** How many calls the caller takes of one answer. */
+  readonly #takes: "many" | "one";
   #index = 0;
   #calls = 0;
   #refusal = "";
   /** Reasoning that was shown and not yet confirmed as a whole block. */
   #shown = "";
+
+  constructor({ chatOnly }: Pick<Call, "chatOnly">) {
+    this.#takes = chatOnly?.parallel_tool_calls === false ? "one" : "many";
+  }
 
   get calls(): number {
     return this.#calls;
@@ -127,8 +134,9 @@ export class BlockLine {
 
   /** A signature of another family has no place on the call: it stands in a block of its own right before it. */
   #call({ index, id, name, signature }: Extract<AnswerEvent, { is: "tool_call" }>): readonly Step[] {
-    const before = signature === null ? NOTHING : this.#seal(signature, "call");
     this.#calls += 1;
+    if (this.#takes === "one" && this.#calls > 1) return NOTHING;
+    const before = signature === null ? NOTHING : this.#seal(signature, "call");
     const block = { type: "tool_use", id: wireToolId(id), name, input: {} };
     const call: OpenCall = { index, end: new ArgumentsEnd(), form: "unknown", held: "" };
     this.#line.push({ kind: "tool", block, waiting: [], call, opened: false, done: false });

@@ -1,6 +1,7 @@
 import { type ErrorEnvelope, messagesEnvelopeOf } from "../../../contract/faults.ts";
 import { parseExactly } from "../../../kit/exact-json.ts";
 import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
+import type { Call } from "../../canon/call.ts";
 import type { AnswerEvent, FinishReason } from "../../canon/events.ts";
 import type { Usage } from "../../canon/usage.ts";
 import type { AnswerHead, AnswerWriter, ClientDialect, Closing, Finish } from "../client.ts";
@@ -10,13 +11,14 @@ import { finalUsage, firstUsage, wholeUsage } from "./answer-usage.ts";
 /** Canonical events as a stream of this dialect. */
 class MessageWriter implements AnswerWriter {
   readonly #head: AnswerHead;
-  readonly #blocks = new BlockLine();
+  readonly #blocks: BlockLine;
   #begun = false;
   /** What the provider has told before anything is shown; until then the gateway's own estimate stands. */
   #usage: Usage | undefined;
 
-  constructor(head: AnswerHead) {
+  constructor(head: AnswerHead, call: Call) {
     this.#head = head;
+    this.#blocks = new BlockLine(call);
   }
 
   write(event: AnswerEvent): string {
@@ -106,9 +108,9 @@ function stopOf(finish: Finish | undefined, { calls, refusal }: BlockLine): Json
 /** Callers of `POST /messages`. */
 export const messagesClient: ClientDialect = {
   keepAlive: 'event: ping\ndata: {"type": "ping"}\n\n',
-  openWriter: (head) => new MessageWriter(head),
-  render(events, head, _call, counted, shown) {
-    const blocks = new BlockLine();
+  openWriter: (head, call) => new MessageWriter(head, call),
+  render(events, head, call, counted, shown) {
+    const blocks = new BlockLine(call);
     const steps = [...events.flatMap((event) => blocks.add(event)), ...blocks.finish()];
     const finish = events.findLast((event) => event.is === "finish");
     const usage = wholeUsage(counted, shown);

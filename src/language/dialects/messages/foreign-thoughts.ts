@@ -1,3 +1,4 @@
+import { parseExactly } from "../../../kit/exact-json.ts";
 import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
 import type { Call } from "../../canon/call.ts";
 import type { Part } from "../../canon/parts.ts";
@@ -5,12 +6,17 @@ import { isForeignSeal } from "./seals.ts";
 
 /**
  * A conversation that another model was part of has thoughts in it that this dialect's providers never signed: the
- * gateway wrote them, and a provider refuses the whole request for one of them. Undefined when there are none, and the
- * caller's bytes go on untouched; otherwise `messages` without them.
+ * gateway wrote them, and a provider refuses the whole request for one of them. Where there are none, the caller's bytes
+ * go on untouched.
  */
-export function withoutForeignThoughts(call: Call, messages: unknown): string | undefined {
-  if (!Array.isArray(messages) || !call.turns.some(({ parts }) => parts.some(isForeign))) return undefined;
-  return JSON.stringify(messages.flatMap(cleaned));
+export function hasForeignThoughts({ turns }: Call): boolean {
+  return turns.some(({ parts }) => parts.some(isForeign));
+}
+
+/** The text of `messages` without them, its numbers as they were written. */
+export function withoutForeignThoughts(messagesText: string): string {
+  const messages = parseExactly(messagesText);
+  return Array.isArray(messages) ? JSON.stringify(messages.flatMap(cleaned)) : messagesText;
 }
 
 function isForeign(part: Part): boolean {

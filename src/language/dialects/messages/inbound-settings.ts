@@ -68,6 +68,8 @@ export function decodeToolChoice(
     case "none":
       return { is: choice.type };
     case "any":
+      if (notes.native.length === 0 && tools.length === 0)
+        throw bad("tool_choice", "it demands a tool, and tools has none");
       return { is: "required" };
     case "tool":
       if (!choice.name) throw bad("tool_choice.name", "it is required with type tool: name the tool to call");

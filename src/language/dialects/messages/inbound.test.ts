@@ -196,8 +196,7 @@ describe("settings", () => {
     ]);
     expect(call.toolChoice).toEqual({ is: "named", name: "put" });
     expect(call.chatOnly).toEqual({ parallel_tool_calls: false });
-    expect(call.parameters).toEqual(["max_tokens", "tools", "tool_choice", "parallel_tool_calls"]);
-    expect(call.parameterNames?.parallel_tool_calls).toBe("tool_choice.disable_parallel_tool_use");
+    expect(call.parameters).toEqual(["max_tokens", "tools", "tool_choice"]);
     expect([call.native, call.advisory]).toEqual([[], ["tools.1.eager_input_streaming"]]);
     expect(decoded({ tools, tool_choice: { type: "any" } }).toolChoice).toEqual({ is: "required" });
     expect(decoded({ tools, tool_choice: { type: "auto" } }).toolChoice).toEqual({ is: "auto" });

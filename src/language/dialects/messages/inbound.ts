@@ -69,7 +69,6 @@ export function decodeMessages(request: CountTokensRequest): Call {
     stop: stop.length > 0,
     // temperature and top_p are no rows: a model that chooses its words by itself is asked without them.
     top_k: request.top_k != null,
-    parallel_tool_calls: serial,
   };
   const wishes = decodeWishes(request);
   return {
@@ -91,8 +90,8 @@ export function decodeMessages(request: CountTokensRequest): Call {
       stop: "stop_sequences",
       response_format: request.output_config?.format ? "output_config.format" : "output_format",
       reasoning_effort: reasoning?.field ?? "thinking",
-      parallel_tool_calls: "tool_choice.disable_parallel_tool_use",
     },
+    // Told where it can be told; the writer of the answer holds to it everywhere.
     ...(serial ? { chatOnly: { parallel_tool_calls: false } } : {}),
     native: notes.native,
     advisory: notes.advisory,
@@ -112,7 +111,6 @@ const PARAMETER_ORDER: readonly Parameter[] = [
   "max_tokens",
   "tools",
   "tool_choice",
-  "parallel_tool_calls",
   "response_format",
   "reasoning_effort",
   "stop",

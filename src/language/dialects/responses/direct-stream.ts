@@ -11,7 +11,7 @@ import type { AnswerStream, Piece, ShownCost } from "../../canon/answer.ts";
 import type { Usage } from "../../canon/usage.ts";
 import type { Frame } from "../dialect.ts";
 import { memberText, type Ownership, ownedResponse, sealedText, usagePatch } from "./direct-response.ts";
-import { decodeFailure } from "./errors.ts";
+import { decodeFailure, failureCode } from "./errors.ts";
 import { decodeUsage } from "./usage.ts";
 
 const PREAMBLE: ReadonlySet<string> = new Set(["response.created", "response.in_progress", "response.queued"]);
@@ -130,7 +130,7 @@ export class DirectStream implements AnswerStream {
 
   fail({ error }: ErrorEnvelope): string {
     const { code, message, param = null } = error;
-    const response = this.#failedResponse({ code, message });
+    const response = this.#failedResponse({ code: failureCode(code), message });
     this.#final = response;
     const sequence = this.#sequence + 1;
     // Some readers look for the fields at the top, some in `error`.

@@ -205,7 +205,7 @@ describe("the stream of a provider of the same dialect", () => {
       expect(events).toHaveLength(2);
       expect([error.sequence_number, failed.sequence_number]).toEqual([read, read + 1]);
       expect(error).toMatchObject({ type: "error", code: "upstream_error", error: { request_id: "resp_own" } });
-      expect(failed.response).toMatchObject({ id: "resp_own", status: "failed", error: { code: "upstream_error" } });
+      expect(failed.response).toMatchObject({ id: "resp_own", status: "failed", error: { code: "server_error" } });
       if (id !== undefined) expect(failed.response.previous_response_id).toBe(id);
       expect(JSON.parse(stream.final ?? "")).toEqual(failed.response);
     }

@@ -38,3 +38,8 @@ function statusOf(code: string | null): number | null {
   if (CALLERS_FAULT.has(code)) return 400;
   return code === "rate_limit_exceeded" ? 429 : null;
 }
+
+/** The word that a failed response has for it: the dialect knows a closed list of them. */
+export function failureCode(code: string): string {
+  return code === "rate_limit_exceeded" ? code : "server_error";
+}
