@@ -137,7 +137,7 @@ export async function start(config: Config): Promise<Running> {
   for (const { workspaceId, balanceNanos } of await store.ledger.wallets())
     await state.credit(workspaceId, balanceNanos);
   const bounds = boundsOf(config);
-  const notices = new Notices(metrics, log, clock);
+  const notices = new Notices((notice) => metrics.noticed(notice), log, clock);
   metrics.watch(gaugesOf(edge, books, bounds));
 
   const gateway: Gateway = {

@@ -9,7 +9,7 @@ test("ERR-06 a refused credential is counted each time and logged once a minute 
   const lines: unknown[] = [];
   const metrics = new Metrics();
   const log = { warn: (fields: unknown) => void lines.push(fields) };
-  const notices = new Notices(metrics, log, { nowMs: () => ms, elapsedMs: () => ms });
+  const notices = new Notices((notice) => metrics.noticed(notice), log, { nowMs: () => ms, elapsedMs: () => ms });
   for (const endpoint of ["acme:a", "acme:a", "acme:b"]) notices.take(refused(endpoint));
   ms += 59_999;
   notices.take(refused("acme:a"));

@@ -1,6 +1,5 @@
 import type { Clock } from "../../kit/clock.ts";
 import type { Logger } from "./log.ts";
-import type { Metrics } from "./metrics.ts";
 
 /** What happened on the way of a request that its operator should know. */
 export type Notice =
@@ -21,20 +20,20 @@ const SAID_AGAIN_AFTER_MS = 60_000;
 
 /** Counts what is noticed. What only the operator can mend is also logged, once a minute for each endpoint. */
 export class Notices {
-  readonly #metrics: Metrics;
+  readonly #count: (notice: Notice) => void;
   readonly #log: Pick<Logger, "warn">;
   readonly #clock: Clock;
   /** By endpoint, so bounded by the catalogue. */
   readonly #saidAtMs = new Map<string, number>();
 
-  constructor(metrics: Metrics, log: Pick<Logger, "warn">, clock: Clock) {
-    this.#metrics = metrics;
+  constructor(count: (notice: Notice) => void, log: Pick<Logger, "warn">, clock: Clock) {
+    this.#count = count;
     this.#log = log;
     this.#clock = clock;
   }
 
   take(notice: Notice): void {
-    this.#metrics.noticed(notice);
+    this.#count(notice);
     if (notice.is !== "credential_refused") return;
     const { endpoint, provider, status } = notice;
     const nowMs = this.#clock.elapsedMs();
