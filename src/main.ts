@@ -112,7 +112,7 @@ export async function start(config: Config): Promise<Running> {
   const books = await openBooks({ dataDir, store, clock, syncEveryMs, log });
   await loadTenants(store, directory, state);
   const bounds = boundsOf(config);
-  const notices = new Notices(metrics, log, clock);
+  const notices = new Notices((notice) => metrics.noticed(notice), log, clock);
   metrics.watch(gaugesOf(edge, books, bounds));
 
   const gateway: Gateway = {

@@ -84,7 +84,7 @@ describe("the life of a key", () => {
     const old = await create({ name: "rotating", scopes: ["inference:chat"], rpm: 50, environment: "test" });
     const { status, json } = await operator.post(`/manage/keys/${old.id}/rotate`, {});
     expect(status).toBe(201);
-    expect(Object.keys(json)).toEqual(["id", "key", "prefix", "name", "environment", "expires_at", "state"]);
+    expect(Object.keys(json)).toEqual(["id", "key", "prefix", "name", "environment", "expires_at"]);
     expect(json).toMatchObject({ name: "rotating", environment: "test", prefix: "sk_svc_test_", expires_at: null });
     expect((await call(old.key)).status).toBe(200);
     expect((await call(String(json["key"]))).json.scopes).toEqual(["inference:chat"]);

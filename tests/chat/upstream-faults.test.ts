@@ -137,7 +137,6 @@ describe("providers that cannot be reached or do not answer in time", () => {
     const one = await openScene(["deepinfra", "ovhcloud"], {
       GATEWAY_FIRST_BYTE_TIMEOUT_MS: "300",
       GATEWAY_IDLE_TIMEOUT_MS: "300",
-      GATEWAY_RETRY_PERCENT: "100",
     });
     try {
       const caller = await one.gateway.tenant();

@@ -10,7 +10,8 @@ const FAILING: Script = { status: 500, json: { error: { message: "broken" } } };
 let scene: Scene;
 let tenant: Tenant;
 beforeAll(async () => {
-  scene = await openScene(ALL, { GATEWAY_ASIDE_FAILURES: "5", GATEWAY_ASIDE_MS: "1000" });
+  const env = { GATEWAY_ASIDE_FAILURES: "5", GATEWAY_ASIDE_MS: "1000", GATEWAY_RETRY_PERCENT: "20" };
+  scene = await openScene(ALL, env);
   tenant = await scene.gateway.tenant();
 });
 afterAll(() => scene.close());

@@ -84,9 +84,10 @@ export async function openScene(providers: readonly Provider[], env: Record<stri
   };
 }
 
-/** Scripted failures follow each other without end here, so nobody is set aside for them unless a test asks for it. */
+/** Scripted failures are many and at once: nobody is set aside for them or left without a retry unless a test says so. */
 const QUIET = {
   GATEWAY_ASIDE_FAILURES: "0",
+  GATEWAY_RETRY_PERCENT: "100",
   GATEWAY_SANDBOX: "off",
   GATEWAY_RPM_LIVE: "1000000",
   GATEWAY_RPM_IP: "0",

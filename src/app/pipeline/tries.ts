@@ -1,7 +1,7 @@
 import { type Fault, fault } from "../../contract/faults.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
-import type { Notice } from "../../io/telemetry/notice.ts";
+import type { Notice } from "../../io/telemetry/notices.ts";
 import type { Verdict } from "../../io/upstream/classify.ts";
 import { stop, type Timers } from "../../kit/timers.ts";
 import type { Tried } from "./attempt.ts";

@@ -12,7 +12,7 @@ import type { Sessions } from "../../domain/routing/session.ts";
 import type { Policy } from "../../domain/tenancy/policy.ts";
 import type { Router } from "../../domain/tenancy/router.ts";
 import type { Journal } from "../../io/journal/types.ts";
-import type { Notice } from "../../io/telemetry/notice.ts";
+import type { Notice } from "../../io/telemetry/notices.ts";
 import type { TokenCounter } from "../../io/tokens/token-counter.ts";
 import type { Transport } from "../../io/upstream/transport.ts";
 import type { Clock } from "../../kit/clock.ts";

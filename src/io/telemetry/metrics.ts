@@ -1,6 +1,6 @@
 import { Gauge, Registry } from "@prometheus-io/client";
 import type { RequestRecord } from "../../domain/record/record.ts";
-import type { Notice } from "./notice.ts";
+import type { Notice } from "./notices.ts";
 import { Counts, Timings } from "./series.ts";
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { Metrics } from "./metrics.ts";
-import type { Notice } from "./notice.ts";
-import { Notices } from "./notices.ts";
+import { type Notice, Notices } from "./notices.ts";
 
 const refused = (endpoint: string): Notice => ({ is: "credential_refused", endpoint, provider: "acme", status: 401 });
 
@@ -10,7 +9,7 @@ test("ERR-06 a refused credential is counted each time and logged once a minute 
   const lines: unknown[] = [];
   const metrics = new Metrics();
   const log = { warn: (fields: unknown) => void lines.push(fields) };
-  const notices = new Notices(metrics, log, { nowMs: () => ms, elapsedMs: () => ms });
+  const notices = new Notices((notice) => metrics.noticed(notice), log, { nowMs: () => ms, elapsedMs: () => ms });
   for (const endpoint of ["acme:a", "acme:a", "acme:b"]) notices.take(refused(endpoint));
   ms += 59_999;
   notices.take(refused("acme:a"));

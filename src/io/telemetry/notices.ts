@@ -1,26 +1,39 @@
 import type { Clock } from "../../kit/clock.ts";
 import type { Logger } from "./log.ts";
-import type { Metrics } from "./metrics.ts";
-import type { Notice } from "./notice.ts";
+
+/** What happened on the way of a request that its operator should know. */
+export type Notice =
+  /** An attempt that is not the first of its request. */
+  | { readonly is: "retried"; readonly provider: string; readonly at: "next" | "same" }
+  | { readonly is: "budget_spent"; readonly provider: string }
+  | { readonly is: "passed_over"; readonly provider: string; readonly why: "full" | "aside" | "dear" }
+  | { readonly is: "turned_away"; readonly why: "full" | "too_long" }
+  /** The provider refuses the gateway's own credential, account or deployment. */
+  | {
+      readonly is: "credential_refused";
+      readonly endpoint: string;
+      readonly provider: string;
+      readonly status: number | null;
+    };
 
 const SAID_AGAIN_AFTER_MS = 60_000;
 
 /** Counts what is noticed. What only the operator can mend is also logged, once a minute for each endpoint. */
 export class Notices {
-  readonly #metrics: Metrics;
+  readonly #count: (notice: Notice) => void;
   readonly #log: Pick<Logger, "warn">;
   readonly #clock: Clock;
   /** By endpoint, so bounded by the catalogue. */
   readonly #saidAtMs = new Map<string, number>();
 
-  constructor(metrics: Metrics, log: Pick<Logger, "warn">, clock: Clock) {
-    this.#metrics = metrics;
+  constructor(count: (notice: Notice) => void, log: Pick<Logger, "warn">, clock: Clock) {
+    this.#count = count;
     this.#log = log;
     this.#clock = clock;
   }
 
   take(notice: Notice): void {
-    this.#metrics.noticed(notice);
+    this.#count(notice);
     if (notice.is !== "credential_refused") return;
     const { endpoint, provider, status } = notice;
     const nowMs = this.#clock.elapsedMs();

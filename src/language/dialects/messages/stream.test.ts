@@ -22,3 +22,8 @@ test("CHAT-03 CHAT-05 blocks that a server forgot to close are whole at the end 
     { is: "end" },
   ]);
 });
+
+test("ROUTE-04 a stream that ends before it began is malformed, so that another endpoint is asked", () => {
+  const reader = messagesDialect.openReader();
+  expect(reader.read({ event: "message_stop", data: JSON.stringify({ type: "message_stop" }) })).toBeUndefined();
+});

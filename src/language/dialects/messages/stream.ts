@@ -29,6 +29,7 @@ type Block =
 export class MessageReader implements EventReader {
   readonly #blocks = new Map<unknown, Block>();
   readonly #tally = new UsageTally();
+  #begun = false;
   #calls = 0;
   #textChars = 0;
   #reason: FinishReason = "stop";
@@ -49,7 +50,8 @@ export class MessageReader implements EventReader {
       case "message_delta":
         return [...this.figures(body["usage"]), ...this.stop(body["delta"])];
       case "message_stop":
-        return this.end();
+        // An end without a beginning is no answer, not even an empty one.
+        return this.#begun ? this.end() : undefined;
       case "error":
         return [{ is: "problem", problem: decodeProblem(body, null) }];
       default:
@@ -61,6 +63,7 @@ export class MessageReader implements EventReader {
   begin(message: unknown): readonly AnswerEvent[] | undefined {
     const start = WireStart.safeParse(message);
     if (!start.success) return undefined;
+    this.#begun = true;
     return [{ is: "begin", upstreamId: start.data.id || null }, ...this.figures(start.data.usage)];
   }
 
@@ -70,6 +73,7 @@ export class MessageReader implements EventReader {
   }
 
   open(index: unknown, content: unknown): readonly AnswerEvent[] | undefined {
+    this.#begun = true;
     const parsedBlock = WireBlock.safeParse(content);
     if (!parsedBlock.success) {
       this.#blocks.set(index, { is: "other" });
