@@ -76,7 +76,7 @@ function flatten(issue: Issue, above: readonly PropertyKey[]): Found[] {
   const path = [...above, ...issue.path];
   if (issue.code !== "invalid_union") return [{ issue, path }];
   const branches = issue.errors.map((branch) => branch.flatMap((inner) => flatten(inner, path)));
-  const depth = (found: readonly Found[]) => Math.max(0, ...found.map((one) => one.path.length));
+  const depth = (found: readonly Found[]) => found.reduce((most, one) => Math.max(most, one.path.length), 0);
   const deepest = branches.toSorted((a, b) => depth(b) - depth(a))[0];
   return deepest === undefined || depth(deepest) <= path.length ? [{ issue, path }] : deepest;
 }

@@ -79,6 +79,13 @@ test("RESP-01 MSG-02 a body of very many tiny parts is refused at once, on every
   }
 });
 
+test("ERR-10 MSG-02 very many bad parts are one refusal that names the first", async () => {
+  const content = Array.from({ length: 150_000 }, () => ({ type: "text" }));
+  const body = { model: MODEL, max_tokens: 1, messages: [{ role: "user", content }] };
+  const refused = await scene.gateway.call(tenant.key, "/v1/messages", { body });
+  expect([refused.status, refused.body.error.param]).toEqual([400, "messages.0.content.0.text"]);
+});
+
 test("RESP-03 one large item that is named over and over does not become a larger request", async () => {
   scene.at("ovhcloud").next({ json: responseJson() });
   const made = await caller.post({ input: "a long text ".repeat(100_000) });
