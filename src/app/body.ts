@@ -3,9 +3,12 @@ import { type Fault, fault } from "../contract/faults.ts";
 import { isJsonObject, type ParsedBody, parseJsonObject } from "../kit/json.ts";
 import type { Exchange } from "./exchange.ts";
 
+/** Far more than a conversation has. Without it a body of tiny parts keeps everybody else waiting for seconds. */
+const BODY_LIMITS = { partsMax: 400_000 };
+
 /** The body as one JSON object, with its text kept: a surface may forward it untouched. */
 export function parseJson(bytes: Buffer): ParsedBody {
-  const parsed = parseJsonObject(bytes);
+  const parsed = parseJsonObject(bytes, BODY_LIMITS);
   if ("problem" in parsed)
     throw fault("invalid_json", { message: `The body is not one well-formed JSON object: ${parsed.problem}.` });
   return parsed;
@@ -73,7 +76,7 @@ function flatten(issue: Issue, above: readonly PropertyKey[]): Found[] {
   const path = [...above, ...issue.path];
   if (issue.code !== "invalid_union") return [{ issue, path }];
   const branches = issue.errors.map((branch) => branch.flatMap((inner) => flatten(inner, path)));
-  const depth = (found: readonly Found[]) => Math.max(0, ...found.map((one) => one.path.length));
+  const depth = (found: readonly Found[]) => found.reduce((most, one) => Math.max(most, one.path.length), 0);
   const deepest = branches.toSorted((a, b) => depth(b) - depth(a))[0];
   return deepest === undefined || depth(deepest) <= path.length ? [{ issue, path }] : deepest;
 }

@@ -51,6 +51,21 @@ test("malformed UTF-8, depth, double keys and __proto__ are refused", () => {
   expect(problemOf("[1]")).toContain("object");
 });
 
+test("a body of very many parts is refused before it is read, where its reader says how many are too many", () => {
+  const body = (count: number) => Buffer.from(`{"a":[${Array.from({ length: count }, () => "{}").join(",")}]}`);
+  const limits = { partsMax: 21 };
+  expect("problem" in parseJsonObject(body(10), limits)).toBe(false);
+  expect(parseJsonObject(body(11), limits)).toEqual({ problem: "the body has more than 21 members and items" });
+  const members = Array.from({ length: 22 }, (_, at) => `"k${at}":1`).join(",");
+  for (const text of [`{${members}}`, `{"a":{${members}}}`, `{"a":[1${",1".repeat(20)}]}`])
+    expect(parseJsonObject(Buffer.from(text), limits)).toEqual({
+      problem: "the body has more than 21 members and items",
+    });
+  expect("problem" in parseJsonObject(body(10_000))).toBe(false);
+  // What stands in a text is a text.
+  expect("problem" in parseJsonObject(Buffer.from(JSON.stringify({ a: "{[,".repeat(100) })), limits)).toBe(false);
+});
+
 test("a property named constructor is data, and twice the same key below the top is left to the reader", () => {
   const parsed = parse('{"tools":[{"properties":{"constructor":{"type":"string"},"a":1,"a":2}}]}');
   expect("problem" in parsed).toBe(false);

@@ -19,6 +19,10 @@ export type JsonProblem = { readonly problem: string };
 
 export const JSON_DEPTH_MAX = 128;
 
+/** How many members, items, objects and arrays a body may have: each costs its reader far more than its bytes. */
+type ScanLimits = { readonly partsMax: number };
+const NO_LIMITS: ScanLimits = { partsMax: Number.POSITIVE_INFINITY };
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const UNDERSCORE = 0x5f;
@@ -33,14 +37,14 @@ const COMMA = 0x2c;
  * Parses a body that must be one JSON object. Refuses malformed UTF-8, deep nesting, a top-level key given twice
  * and `__proto__` keys at any depth, because each of them is read differently by different readers.
  */
-export function parseJsonObject(bytes: Buffer): ParsedBody | JsonProblem {
-  return isUtf8(bytes) ? parseJsonText(bytes.toString("utf8")) : { problem: "the body is not valid UTF-8" };
+export function parseJsonObject(bytes: Buffer, limits = NO_LIMITS): ParsedBody | JsonProblem {
+  return isUtf8(bytes) ? parseJsonText(bytes.toString("utf8"), limits) : { problem: "the body is not valid UTF-8" };
 }
 
-export function parseJsonText(text: string): ParsedBody | JsonProblem {
+export function parseJsonText(text: string, limits = NO_LIMITS): ParsedBody | JsonProblem {
   try {
     // The depth is checked first: a deeply nested body can block the process for seconds in JSON.parse.
-    const scan = scanObject(text);
+    const scan = scanObject(text, limits);
     if ("problem" in scan) return scan;
     const value: unknown = JSON.parse(text);
     if (!isJsonObject(value)) return { problem: "the body must be a JSON object" };
@@ -84,15 +88,18 @@ function skipSpace(text: string, start: number): number {
 type Scan = { members: Map<string, MemberSpan>; end: number };
 
 /** One pass over the structure; strings are skipped natively, so a large image in the body costs little. */
-function scanObject(text: string): Scan | JsonProblem {
+function scanObject(text: string, { partsMax }: ScanLimits): Scan | JsonProblem {
   const members = new Map<string, MemberSpan>();
   let depth = 0;
+  let parts = 0;
   let end = -1;
   let openKey: string | undefined;
   let keyStart = 0;
   let valueStart = 0;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
+    if (code === COMMA || code === OPEN_BRACE || code === OPEN_BRACKET) parts += 1;
+    if (parts > partsMax) return { problem: `the body has more than ${partsMax} members and items` };
     if (code === QUOTE) {
       const after = stringEnd(text, at);
       if (after < 0) return { problem: "the body ends inside a string" };

@@ -65,6 +65,27 @@ test("BILL-03 what only the provider can read is reserved for like anything else
   expect([scene.at("ovhcloud").requests.length, scene.at("anthropic").requests.length]).toEqual(before);
 });
 
+test("RESP-01 MSG-02 a body of very many tiny parts is refused at once, on every surface", async () => {
+  const parts = Array.from({ length: 200_001 }, () => "{}").join(",");
+  for (const [path, field] of [
+    ["/v1/responses", "input"],
+    ["/v1/messages", "messages"],
+    ["/v1/chat/completions", "messages"],
+  ] as const) {
+    const body = `{"model":"${MODEL}","${field}":[${parts}]}`;
+    const refused = await scene.gateway.call(tenant.key, path, { body });
+    expect([refused.status, refused.body.error.code]).toEqual([400, "invalid_json"]);
+    expect(refused.body.error.message).toContain("more than 400000 members and items");
+  }
+});
+
+test("ERR-10 MSG-02 very many bad parts are one refusal that names the first", async () => {
+  const content = Array.from({ length: 150_000 }, () => ({ type: "text" }));
+  const body = { model: MODEL, max_tokens: 1, messages: [{ role: "user", content }] };
+  const refused = await scene.gateway.call(tenant.key, "/v1/messages", { body });
+  expect([refused.status, refused.body.error.param]).toEqual([400, "messages.0.content.0.text"]);
+});
+
 test("RESP-03 one large item that is named over and over does not become a larger request", async () => {
   scene.at("ovhcloud").next({ json: responseJson() });
   const made = await caller.post({ input: "a long text ".repeat(100_000) });

@@ -117,6 +117,30 @@ function workTests(current: () => Store): void {
     expect(await responses.find("ws_1", "resp_1", NOW)).toMatchObject({ status: "completed", runs: 1 });
   });
 
+  test("RESP-04 a long list of events comes in pieces, however it was written", async () => {
+    const responses = open(current());
+    await responses.add(storedResponse("resp_1", { background: "streamed" }));
+    const events = Array.from({ length: 40 }, (_, sequence) => ({ sequence, text: "e".repeat(100_000) }));
+    await responses.appendEvents("ws_1", "resp_1", events.slice(0, 30));
+    const { response } = storedResponse("resp_1");
+    await responses.finish({
+      id: "resp_1",
+      workspaceId: "ws_1",
+      status: "completed",
+      response,
+      events: events.slice(30),
+    });
+    const read = await responses.events("ws_1", "resp_1", -1);
+    expect(read.length).toBeLessThan(25);
+    let after = 9;
+    for (let piece = await responses.events("ws_1", "resp_1", after); piece.length > 0; ) {
+      expect(piece[0]?.sequence).toBe(after + 1);
+      after = piece.at(-1)?.sequence ?? after;
+      piece = await responses.events("ws_1", "resp_1", after);
+    }
+    expect(after).toBe(39);
+  });
+
   test("RESP-03 nothing of a response comes back that was deleted while it was worked on", async () => {
     const responses = open(current());
     await responses.add(storedResponse("resp_1", { status: "in_progress", background: "streamed" }));

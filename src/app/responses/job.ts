@@ -40,7 +40,7 @@ export class Job {
       },
     });
     this.eventsBefore = before.length;
-    this.#events.push(...before);
+    for (const event of before) this.#events.push(event);
     this.#sequence = (before.at(-1)?.sequence ?? -1) + 1;
     if (before.length > 0) return;
     this.#add("response.created", { response: stored.response });

@@ -47,9 +47,9 @@ async function resume(room: ResponsesRoom, row: UnfinishedResponse, resuming: Re
 }
 
 async function eventsOf({ store }: ResponsesRoom, stored: StoredResponse): Promise<ResponseEvent[]> {
-  const events: ResponseEvent[] = [];
-  for await (const piece of eventsAfter(store, stored, -1)) events.push(...piece);
-  return events;
+  const pieces: (readonly ResponseEvent[])[] = [];
+  for await (const piece of eventsAfter(store, stored, -1)) pieces.push(piece);
+  return pieces.flat();
 }
 
 async function whyNot(

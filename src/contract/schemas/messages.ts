@@ -61,7 +61,7 @@ const documentSource = z.union([
   otherThan(DOCUMENT_SOURCES),
 ]);
 
-const documentBlock = z.looseObject({
+export const documentBlock = z.looseObject({
   type: z.literal("document"),
   source: documentSource,
   title: optional(z.string()),

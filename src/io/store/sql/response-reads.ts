@@ -9,8 +9,8 @@ import type { Database } from "./schema.ts";
 /** A conversation longer than this is not put together any more. */
 const LINKS_MAX = 1000;
 const CHAIN_BYTES_MAX = 64 * 1024 * 1024;
-/** What is written of a response's events at one time, so many times. */
-const EVENT_BATCHES_MAX = 16;
+/** Rows of events that are read at once. */
+const EVENT_BATCHES_MAX = 8;
 
 type Reads = Pick<ResponseStore, "find" | "chain" | "items" | "events" | "list" | "unfinished">;
 

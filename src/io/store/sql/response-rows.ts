@@ -49,10 +49,14 @@ export class SealedRows {
     return { ...summary, request: backgroundRequest.safeParse(opened).data };
   }
 
-  async sealEvents(place: Place, events: readonly ResponseEvent[]): Promise<EventsRow> {
-    const first = events[0]?.sequence ?? 0;
-    const last = events.at(-1)?.sequence ?? first;
-    const sealed = await this.seal(place, eventsColumn(first), events);
+  sealEvents(place: Place, events: readonly ResponseEvent[]): Promise<EventsRow[]> {
+    return Promise.all(inBatches(events).map((batch) => this.#sealBatch(place, batch)));
+  }
+
+  async #sealBatch(place: Place, batch: readonly ResponseEvent[]): Promise<EventsRow> {
+    const first = batch[0]?.sequence ?? 0;
+    const last = batch.at(-1)?.sequence ?? first;
+    const sealed = await this.seal(place, eventsColumn(first), batch);
     return { response_id: place.id, first_number: first, last_number: last, events: sealed };
   }
 
@@ -63,6 +67,23 @@ export class SealedRows {
   async #open({ workspaceId, id }: Place, column: string, sealed: Uint8Array): Promise<unknown> {
     return JSON.parse(await this.#vault.open({ workspaceId, column, row: id }, sealed));
   }
+}
+
+/** Rows of about this size, so that a reader who takes a few of them never holds much. */
+const BATCH_CHARS = 128 * 1024;
+
+function inBatches(events: readonly ResponseEvent[]): ResponseEvent[][] {
+  const batches: ResponseEvent[][] = [];
+  let chars = BATCH_CHARS;
+  for (const event of events) {
+    if (chars >= BATCH_CHARS) {
+      batches.push([]);
+      chars = 0;
+    }
+    batches.at(-1)?.push(event);
+    chars += event.text.length;
+  }
+  return batches;
 }
 
 const eventsColumn = (first: number) => `events ${first}`;

@@ -38,7 +38,7 @@ export function responseStore(db: Kysely<Database>, vault: Vault): ResponseStore
     async finish(end) {
       const { id, workspaceId, status, response, events } = end;
       const sealed = await rows.seal(end, "response", response);
-      const last = events.length === 0 ? undefined : await rows.sealEvents(end, events);
+      const last = await rows.sealEvents(end, events);
       await db.transaction().execute(async (transaction) => {
         const changed = await transaction
           .updateTable("stored_responses")
@@ -48,20 +48,21 @@ export function responseStore(db: Kysely<Database>, vault: Vault): ResponseStore
         // Deleted while it was worked on: nothing of it comes back.
         if (changed.numUpdatedRows === 0n) return;
         await indexItems(transaction, workspaceId, id, response);
-        if (last !== undefined) await transaction.insertInto("stored_events").values(last).execute();
+        for (const row of last) await transaction.insertInto("stored_events").values(row).execute();
       });
     },
 
     async appendEvents(workspaceId, id, events) {
       if (events.length === 0) return;
-      const row = await rows.sealEvents({ workspaceId, id }, events);
+      const sealed = await rows.sealEvents({ workspaceId, id }, events);
       await db.transaction().execute(async (transaction) => {
         const parent = await transaction
           .selectFrom("stored_responses")
           .select("id")
           .where("id", "=", id)
           .executeTakeFirst();
-        if (parent !== undefined) await transaction.insertInto("stored_events").values(row).execute();
+        if (parent === undefined) return;
+        for (const row of sealed) await transaction.insertInto("stored_events").values(row).execute();
       });
     },
 

@@ -1,5 +1,6 @@
 import {
   type CacheControl,
+  documentBlock,
   type InnerBlock,
   type InnerContent,
   type InputMessage,
@@ -176,12 +177,23 @@ function decodeInner(content: InnerContent, { path, notes }: Place): Inner[] {
   if (typeof content === "string") return content === "" ? [] : [{ is: "text", text: content }];
   return content.flatMap((block, at): Inner[] => {
     const place = { path: `${path}.${at}`, notes };
+    if (block.type === "document") return decodeInnerDocument(block, place);
     notes.sort(block, INNER_ROWS, place.path);
     if (isTextBlock(block)) return [{ is: "text", text: block.text, ...cacheMark(block.cache_control) }];
     if (isImageBlock(block)) return decodeImage(block, place);
     notes.note("native", place.path);
     return [];
   });
+}
+
+/** In the result of a tool a document that is text is text; any other needs the dialect itself. */
+function decodeInnerDocument(block: InnerBlock, place: Place): Inner[] {
+  const document = documentBlock.safeParse(block);
+  const parts = document.success ? decodeDocument(document.data, place) : [];
+  const inner = parts.filter((part) => part.is === "text" || part.is === "image");
+  if (document.success) place.notes.sort(document.data, ROWS.document, place.path);
+  if (!document.success || inner.length < parts.length) place.notes.note("native", place.path);
+  return inner;
 }
 
 function isTextBlock(block: InnerBlock): block is BlockOf<"text"> {

@@ -145,6 +145,29 @@ describe("the conversation", () => {
     expect(call.native).toEqual([]);
   });
 
+  test("MSG-02 documents in the result of a tool: text is text, anything else needs the dialect", () => {
+    const result = (content: unknown[]) =>
+      decoded({ messages: [{ role: "user", content: [{ type: "tool_result", tool_use_id: "a", content }] }] });
+    const text = { type: "document", title: "T", source: { type: "text", media_type: "text/plain", data: "words" } };
+    const called = result([{ type: "text", text: "see" }, text]);
+    expect(called.turns[0]?.parts).toEqual([
+      {
+        is: "tool_result",
+        callId: "a",
+        content: [
+          { is: "text", text: "see" },
+          { is: "text", text: "T" },
+          { is: "text", text: "words" },
+        ],
+        failed: false,
+      },
+    ]);
+    expect(called.native).toEqual([]);
+    const pdf = { type: "document", source: { type: "base64", media_type: "application/pdf", data: "JVBERi0=" } };
+    expect(result([pdf]).native).toEqual(["messages.0.content.0.content.0"]);
+    expect(result([{ type: "document", source: 7 }]).native).toEqual(["messages.0.content.0.content.0"]);
+  });
+
   test("MSG-02 thinking comes back with its seal, and without one where it had none", () => {
     const call = assistantSaid(
       { type: "thinking", thinking: "Hm", signature: "c2ln" },
