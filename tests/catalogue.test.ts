@@ -200,7 +200,7 @@ describe("the models of a key", () => {
     expect(ids).not.toContain("sandbox/fail-500");
     for (const row of body.data) {
       expect(row).toMatchObject({ object: "model", created: expect.any(Number), owned_by: expect.any(String) });
-      expect(row.svc_surfaces).toEqual(["chat"]);
+      expect(row.svc_surfaces).toEqual(["chat", "messages", "responses"]);
     }
     expect((await gateway.call(key, "/models")).body).toEqual(body);
   });
