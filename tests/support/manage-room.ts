@@ -60,7 +60,7 @@ export async function openRoom(checks: readonly Check[] = []) {
     connections,
     planning,
     readers: { chat: decodeChat },
-    responses: { list: async () => ({ rows: [], next: null }), remove: async () => false, purge: async () => 0 },
+    responses: { list: async () => ({ rows: [], next: null }), stop: async () => {}, stopAll: async () => {} },
     checks,
     caughtUp: async () => {},
   });

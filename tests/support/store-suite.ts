@@ -422,10 +422,10 @@ function smallStoreTests(current: () => Store, reopen: () => Promise<Store>): vo
     });
     const entries = [entry("a1", 1, "ws_1"), entry("a2", 2, "ws_2"), entry("a3", 3, null), entry("a4", 4, "ws_1")];
     for (const one of entries) await audit.append(one);
-    expect((await audit.list("ws_1", 10, null)).rows).toEqual([entries[3], entries[0]]);
-    const first = await audit.list(null, 3, null);
+    expect((await audit.list({ workspaceId: "ws_1" }, 10, null)).rows).toEqual([entries[3], entries[0]]);
+    const first = await audit.list({}, 3, null);
     expect(first.rows.map(({ id }) => id)).toEqual(["a4", "a3", "a2"]);
-    expect((await audit.list(null, 3, first.next)).rows.map(({ id }) => id)).toEqual(["a1"]);
+    expect((await audit.list({}, 3, first.next)).rows.map(({ id }) => id)).toEqual(["a1"]);
     await expect(audit.append(entry("a1", 9, null))).rejects.toMatchObject({ failure: "conflict" });
   });
 

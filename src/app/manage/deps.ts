@@ -2,12 +2,13 @@ import { fault } from "../../contract/faults.ts";
 import type { SharedState } from "../../domain/admission/admission.ts";
 import type { LedgerStore } from "../../domain/billing/ledger.ts";
 import type { Connections, Snapshot } from "../../domain/catalogue/catalogue.ts";
-import type { AuditStore } from "../../domain/record/audit.ts";
+import type { AuditEntry, AuditStore } from "../../domain/record/audit.ts";
 import type { LogStore, Surface } from "../../domain/record/record.ts";
 import type { ResponseSummary } from "../../domain/responses/stored.ts";
 import type { Directory, TenancyStore } from "../../domain/tenancy/directory.ts";
 import type { ApiKey } from "../../domain/tenancy/key.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
+import type { Store, Writers } from "../../io/store/sql/store.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Ids } from "../../kit/ids.ts";
 import type { Soon } from "../../kit/soon.ts";
@@ -28,7 +29,8 @@ export type TenancyDeps = {
   readonly store: {
     readonly tenancy: TenancyStore;
     readonly ledger: LedgerStore;
-    readonly audit: AuditStore;
+    readonly audit: Pick<AuditStore, "list">;
+    change: Store["change"];
   };
   readonly directory: Directory;
   readonly state: SharedState;
@@ -50,15 +52,16 @@ export type ManageDeps = TenancyDeps & {
   caughtUp(): Promise<void>;
 };
 
-/** Stored responses as an operator sees them: background work on what is removed ends first. */
+/** Stored responses as an operator sees them. */
 export type OverseenResponses = {
   list(
     workspaceId: string,
     limit: number,
     cursor: string | null,
   ): Promise<{ rows: readonly ResponseSummary[]; next: string | null }>;
-  remove(workspaceId: string, id: string): Promise<boolean>;
-  purge(workspaceId: string): Promise<number>;
+  /** Ends the work on one, or on all of a workspace, before they are removed. */
+  stop(workspaceId: string, id: string): Promise<void>;
+  stopAll(workspaceId: string): Promise<void>;
 };
 
 /** Runs changes one after the other, so that two of them never build on the same old state. */
@@ -86,16 +89,22 @@ export type Change = {
 /** Until people sign in, every change is the operator's. */
 const ACTOR = "operator";
 
-export async function writeAudit(deps: TenancyDeps, change: Change): Promise<void> {
-  await deps.store.audit.append({
-    id: deps.ids.next("aud_"),
-    atMs: deps.clock.nowMs(),
-    actor: ACTOR,
-    action: change.action,
-    workspaceId: change.workspaceId,
-    target: change.target,
-    detail: change.detail ?? {},
+/** What a change answers, and what is written down of it; nothing where nothing was changed. */
+export type Done<T> = { readonly answer: T; readonly audit: Change | null };
+
+/**
+ * Writes to SQL together with the line of the audit log about it: both are there, or neither. Inside, only the given
+ * writers may be used: the stores wait for the transaction to end. Memory is changed afterwards.
+ */
+export function change<T>(deps: TenancyDeps, work: (writers: Writers) => Promise<Done<T>>): Promise<T> {
+  return deps.store.change(async (writers) => {
+    const { answer, audit } = await work(writers);
+    return { answer, audit: audit === null ? null : lineOf(deps, audit) };
   });
+}
+
+function lineOf({ ids, clock }: TenancyDeps, { action, workspaceId, target, detail = {} }: Change): AuditEntry {
+  return { id: ids.next("aud_"), atMs: clock.nowMs(), actor: ACTOR, action, workspaceId, target, detail };
 }
 
 export function findWorkspace(deps: Pick<TenancyDeps, "directory">, slugOrId: string | undefined): Workspace {

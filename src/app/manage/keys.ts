@@ -2,7 +2,7 @@ import { fault } from "../../contract/faults.ts";
 import { type ApiKey, type Environment, KEY_PREFIXES, type KeyKind } from "../../domain/tenancy/key.ts";
 import type { Member, Workspace } from "../../domain/tenancy/workspace.ts";
 import { digestOf, randomToken } from "../../kit/secret.ts";
-import { findWorkspace, short, type TenancyDeps, writeAudit } from "./deps.ts";
+import { type Change, change, findWorkspace, short, type TenancyDeps } from "./deps.ts";
 import { type KeySettings, keyPolicyAfter, OPEN_SETTINGS } from "./key-settings.ts";
 import { memberByEmail } from "./members.ts";
 import { keysPolicyView, stateNow } from "./views.ts";
@@ -35,8 +35,7 @@ export async function createKey(deps: TenancyDeps, workspace: Workspace, said: N
     state: waits ? "pending" : "active",
     rotatedFrom: null,
   });
-  await keep(deps, [issued.key]);
-  await writeAudit(deps, {
+  await keep(deps, [issued.key], {
     action: "key.create",
     workspaceId: workspace.id,
     target: issued.key.id,
@@ -89,9 +88,12 @@ function prefixFor(kind: KeyKind, environment: Environment): string {
   return KEY_PREFIXES[kind][environment];
 }
 
-/** SQL first, then the memory the next request reads. */
-async function keep(deps: TenancyDeps, keys: readonly ApiKey[]): Promise<void> {
-  await deps.store.tenancy.saveKeys(keys);
+/** SQL first, together with the line about it, then the memory the next request reads. */
+async function keep(deps: TenancyDeps, keys: readonly ApiKey[], audit: Change): Promise<void> {
+  await change(deps, async ({ tenancy }) => {
+    await tenancy.saveKeys(keys);
+    return { answer: null, audit };
+  });
   for (const key of keys) deps.directory.putKey(key);
 }
 
@@ -120,8 +122,7 @@ export async function rotateKey(deps: TenancyDeps, old: ApiKey, graceMs: number)
     rotatedFrom: old.id,
   });
   const graceUntilMs = nowMs + graceMs;
-  await keep(deps, [{ ...old, state: "deprecated", graceUntilMs, version: old.version + 1 }, issued.key]);
-  await writeAudit(deps, {
+  await keep(deps, [{ ...old, state: "deprecated", graceUntilMs, version: old.version + 1 }, issued.key], {
     action: "key.rotate",
     workspaceId,
     target: old.id,
@@ -134,8 +135,7 @@ export async function rotateKey(deps: TenancyDeps, old: ApiKey, graceMs: number)
 export async function revokeKey(deps: TenancyDeps, key: ApiKey): Promise<ApiKey> {
   if (key.state === "revoked") return key;
   const revoked: ApiKey = { ...key, state: "revoked", version: key.version + 1 };
-  await keep(deps, [revoked]);
-  await writeAudit(deps, { action: "key.revoke", workspaceId: key.workspaceId, target: key.id });
+  await keep(deps, [revoked], { action: "key.revoke", workspaceId: key.workspaceId, target: key.id });
   return revoked;
 }
 
@@ -146,28 +146,24 @@ export async function approveKey(deps: TenancyDeps, key: ApiKey): Promise<ApiKey
     });
   demandPersonalKeys(findWorkspace(deps, key.workspaceId));
   const approved: ApiKey = { ...key, state: "active", version: key.version + 1 };
-  await keep(deps, [approved]);
-  await writeAudit(deps, { action: "key.approve", workspaceId: key.workspaceId, target: key.id });
+  await keep(deps, [approved], { action: "key.approve", workspaceId: key.workspaceId, target: key.id });
   return approved;
 }
 
 export type KeyChange = Partial<KeySettings> & { readonly name?: string };
 
-export async function changeKey(deps: TenancyDeps, key: ApiKey, change: KeyChange): Promise<ApiKey> {
+export async function changeKey(deps: TenancyDeps, key: ApiKey, said: KeyChange): Promise<ApiKey> {
   if (key.state === "revoked")
     throw fault("conflict", { message: `Key ${key.id} is revoked and cannot be changed. Create a new key instead.` });
-  const policy = change.policy === undefined ? key.policy : keyPolicyAfter(key.policy, change.policy);
-  const changed: ApiKey = { ...key, ...change, policy, version: key.version + 1 };
-  await keep(deps, [changed]);
-  await writeAudit(deps, {
+  const policy = said.policy === undefined ? key.policy : keyPolicyAfter(key.policy, said.policy);
+  const changed: ApiKey = { ...key, ...said, policy, version: key.version + 1 };
+  await keep(deps, [changed], {
     action: "key.change",
     workspaceId: key.workspaceId,
     target: key.id,
     detail: {
-      changed: Object.keys(change),
-      ...(change.policy === undefined
-        ? {}
-        : { policy: { before: keysPolicyView(key), after: keysPolicyView(changed) } }),
+      changed: Object.keys(said),
+      ...(said.policy === undefined ? {} : { policy: { before: keysPolicyView(key), after: keysPolicyView(changed) } }),
     },
   });
   return changed;

@@ -5,7 +5,7 @@ import type { ApiKey } from "../../domain/tenancy/key.ts";
 import type { KeyPolicy, Member, Role, Workspace } from "../../domain/tenancy/workspace.ts";
 import { readBody, readQuery } from "../body.ts";
 import { type Handler, whole } from "../exchange.ts";
-import { findWorkspace, type Room, short, type TenancyDeps, writeAudit } from "./deps.ts";
+import { change, findWorkspace, type Room, short, type TenancyDeps } from "./deps.ts";
 import { pageOf } from "./page.ts";
 import { keyPolicyView, memberView } from "./views.ts";
 
@@ -28,14 +28,12 @@ async function addMember(deps: TenancyDeps, workspace: Workspace, email: string,
     role,
     createdAtMs: deps.clock.nowMs(),
   };
-  await deps.store.tenancy.saveMember(member);
-  deps.directory.putMember(member);
-  await writeAudit(deps, {
-    action: "member.add",
-    workspaceId: workspace.id,
-    target: member.id,
-    detail: { email: member.email, role },
+  await change(deps, async ({ tenancy }) => {
+    await tenancy.saveMember(member);
+    const detail = { email: member.email, role };
+    return { answer: null, audit: { action: "member.add", workspaceId: workspace.id, target: member.id, detail } };
   });
+  deps.directory.putMember(member);
   return member;
 }
 
@@ -45,29 +43,27 @@ async function removeMember(deps: TenancyDeps, member: Member): Promise<ApiKey[]
     .keys(member.workspaceId)
     .filter((key) => key.memberId === member.id && key.state !== "revoked")
     .map((key): ApiKey => ({ ...key, state: "revoked", version: key.version + 1 }));
-  if (ended.length > 0) await deps.store.tenancy.saveKeys(ended);
-  for (const key of ended) deps.directory.putKey(key);
-  await deps.store.tenancy.removeMember(member.id);
-  deps.directory.dropMember(member.id);
-  await writeAudit(deps, {
-    action: "member.remove",
-    workspaceId: member.workspaceId,
-    target: member.id,
-    detail: { email: member.email, revoked_keys: ended.map((key) => key.id) },
+  await change(deps, async ({ tenancy }) => {
+    if (ended.length > 0) await tenancy.saveKeys(ended);
+    await tenancy.removeMember(member.id);
+    const detail = { email: member.email, revoked_keys: ended.map((key) => key.id) };
+    const audit = { action: "member.remove", workspaceId: member.workspaceId, target: member.id, detail };
+    return { answer: null, audit };
   });
+  for (const key of ended) deps.directory.putKey(key);
+  deps.directory.dropMember(member.id);
   return ended;
 }
 
-async function changeKeyPolicy(deps: TenancyDeps, workspace: Workspace, change: Partial<KeyPolicy>) {
-  const changed: Workspace = { ...workspace, keyPolicy: { ...workspace.keyPolicy, ...change } };
-  await deps.store.tenancy.saveWorkspace(changed);
-  deps.directory.putWorkspace(changed);
-  await writeAudit(deps, {
-    action: "key_policy.change",
-    workspaceId: workspace.id,
-    target: workspace.id,
-    detail: { before: keyPolicyView(workspace.keyPolicy), after: keyPolicyView(changed.keyPolicy) },
+async function changeKeyPolicy(deps: TenancyDeps, workspace: Workspace, said: Partial<KeyPolicy>) {
+  const changed: Workspace = { ...workspace, keyPolicy: { ...workspace.keyPolicy, ...said } };
+  await change(deps, async ({ tenancy }) => {
+    await tenancy.saveWorkspace(changed);
+    const detail = { before: keyPolicyView(workspace.keyPolicy), after: keyPolicyView(changed.keyPolicy) };
+    const audit = { action: "key_policy.change", workspaceId: workspace.id, target: workspace.id, detail };
+    return { answer: null, audit };
   });
+  deps.directory.putWorkspace(changed);
   return changed;
 }
 

@@ -1,8 +1,11 @@
+import type { z } from "zod";
 import { AuditQuery } from "../../contract/schemas/manage-records.ts";
 import type { Connections, Provider, Snapshot } from "../../domain/catalogue/catalogue.ts";
+import type { AuditFilter } from "../../domain/record/audit.ts";
 import { readQuery } from "../body.ts";
 import { type Handler, whole } from "../exchange.ts";
 import { type Check, type CheckResult, findWorkspace, type ManageDeps, type Room } from "./deps.ts";
+import { timeOf } from "./key-settings.ts";
 import { isoTime } from "./views.ts";
 
 function providerViews(snapshot: Snapshot, connections: Connections) {
@@ -69,6 +72,20 @@ function providerCheck(snapshot: Snapshot, connections: Connections): CheckResul
   return { ok: true, detail: `connected: ${connected.join(", ")}${advice}` };
 }
 
+function auditFilter(room: Room, query: z.infer<typeof AuditQuery>): AuditFilter {
+  const { workspace, actor, action, target } = query;
+  const sinceMs = timeOf("since", query.since ?? null);
+  const untilMs = timeOf("until", query.until ?? null);
+  return {
+    ...(workspace === undefined ? {} : { workspaceId: findWorkspace(room, workspace).id }),
+    ...(actor === undefined ? {} : { actor }),
+    ...(action === undefined ? {} : { action }),
+    ...(target === undefined ? {} : { target }),
+    ...(sinceMs === null ? {} : { sinceMs }),
+    ...(untilMs === null ? {} : { untilMs }),
+  };
+}
+
 async function runCheck({ name, run }: Check) {
   try {
     const { ok, detail } = await run();
@@ -85,9 +102,8 @@ export function operationHandlers(room: Room): Record<string, Handler> {
       json: { data: providerViews(room.snapshot(), room.connections), next: null },
     })),
     manageListAudit: whole(async (exchange) => {
-      const { workspace, limit, cursor } = readQuery(exchange, AuditQuery);
-      const workspaceId = workspace === undefined ? null : findWorkspace(room, workspace).id;
-      const { rows, next } = await room.store.audit.list(workspaceId, limit, cursor ?? null);
+      const query = readQuery(exchange, AuditQuery);
+      const { rows, next } = await room.store.audit.list(auditFilter(room, query), query.limit, query.cursor ?? null);
       const data = rows.map((row) => ({
         id: row.id,
         at: isoTime(row.atMs),

@@ -5,7 +5,7 @@ import type { Policy } from "../../domain/tenancy/policy.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import { invalidValue, readBody } from "../body.ts";
 import { type Handler, whole } from "../exchange.ts";
-import { findWorkspace, type Room, short, type TenancyDeps, writeAudit } from "./deps.ts";
+import { change, findWorkspace, type Room, short, type TenancyDeps } from "./deps.ts";
 import { policyView } from "./views.ts";
 
 type Said = z.infer<typeof PolicyPatch>;
@@ -60,16 +60,15 @@ export function known(
   return [...new Set(names)];
 }
 
-async function changePolicy(deps: TenancyDeps, workspace: Workspace, change: Partial<Policy>): Promise<Policy> {
-  const changed: Workspace = { ...workspace, policy: { ...workspace.policy, ...change } };
-  await deps.store.tenancy.saveWorkspace(changed);
-  deps.directory.putWorkspace(changed);
-  await writeAudit(deps, {
-    action: "policy.change",
-    workspaceId: workspace.id,
-    target: workspace.id,
-    detail: { before: policyView(workspace.policy), after: policyView(changed.policy) },
+async function changePolicy(deps: TenancyDeps, workspace: Workspace, demands: Partial<Policy>): Promise<Policy> {
+  const changed: Workspace = { ...workspace, policy: { ...workspace.policy, ...demands } };
+  await change(deps, async ({ tenancy }) => {
+    await tenancy.saveWorkspace(changed);
+    const detail = { before: policyView(workspace.policy), after: policyView(changed.policy) };
+    const audit = { action: "policy.change", workspaceId: workspace.id, target: workspace.id, detail };
+    return { answer: null, audit };
   });
+  deps.directory.putWorkspace(changed);
   return changed.policy;
 }
 
@@ -81,8 +80,8 @@ export function policyHandlers(room: Room): Record<string, Handler> {
     })),
     manageChangePolicy: whole(async (exchange) => {
       const { id } = findWorkspace(room, exchange.params["workspace"]);
-      const change = policyChange(await readBody(exchange, PolicyPatch), room.snapshot());
-      const policy = await room.inTurn(() => changePolicy(room, findWorkspace(room, id), change));
+      const demands = policyChange(await readBody(exchange, PolicyPatch), room.snapshot());
+      const policy = await room.inTurn(() => changePolicy(room, findWorkspace(room, id), demands));
       return { status: 200, json: policyView(policy) };
     }),
   };

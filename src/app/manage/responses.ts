@@ -2,7 +2,7 @@ import { fault } from "../../contract/faults.ts";
 import { PageQuery } from "../../contract/schemas/manage-values.ts";
 import { readQuery } from "../body.ts";
 import { type Handler, whole } from "../exchange.ts";
-import { findWorkspace, type Room, short, writeAudit } from "./deps.ts";
+import { change, findWorkspace, type Room, short } from "./deps.ts";
 import { responseView } from "./views.ts";
 
 /** Stored responses: that they are there, never what is in them. */
@@ -17,21 +17,23 @@ export function responseHandlers(room: Room): Record<string, Handler> {
     manageDeleteResponse: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const id = exchange.params["id"] ?? "";
-      if (!(await room.responses.remove(workspace.id, id)))
+      await room.responses.stop(workspace.id, id);
+      await change(room, async ({ responses }) => {
+        if (await responses.remove(workspace.id, id, room.clock.nowMs()))
+          return { answer: null, audit: { action: "response.delete", workspaceId: workspace.id, target: id } };
         throw fault("not_found", {
           message: `The workspace ${workspace.slug} has no stored response with the id "${short(id)}".`,
         });
-      await writeAudit(room, { action: "response.delete", workspaceId: workspace.id, target: id });
+      });
       return { status: 200, json: { id, deleted: true } };
     }),
     managePurgeResponses: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
-      const deleted = await room.responses.purge(workspace.id);
-      await writeAudit(room, {
-        action: "response.purge",
-        workspaceId: workspace.id,
-        target: null,
-        detail: { deleted },
+      await room.responses.stopAll(workspace.id);
+      const deleted = await change(room, async ({ responses }) => {
+        const count = await responses.purge(workspace.id);
+        const audit = { action: "response.purge", workspaceId: workspace.id, target: null, detail: { deleted: count } };
+        return { answer: count, audit };
       });
       return { status: 200, json: { workspace: workspace.slug, deleted } };
     }),

@@ -14,7 +14,7 @@ import {
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import { invalidValue, readBody, readQuery } from "../body.ts";
 import { type Exchange, type Handler, whole } from "../exchange.ts";
-import { findWorkspace, type Room, short, type TenancyDeps, writeAudit } from "./deps.ts";
+import { type Change, change, findWorkspace, type Room, short, type TenancyDeps } from "./deps.ts";
 import { pageOf } from "./page.ts";
 import { countriesOf, known, orNull } from "./policies.ts";
 import { routerSpecView, routerVersionView, routerView } from "./views.ts";
@@ -69,11 +69,15 @@ async function keepVersion(
   workspace: Workspace,
   slug: string,
   spec: RouterSpec | null,
-  versions: readonly RouterVersion[],
+  said: Pick<Change, "action" | "detail">,
 ): Promise<RouterVersion> {
-  const last = versions[0]?.version ?? 0;
-  const head = { workspaceId: workspace.id, slug, version: last + 1, createdAtMs: deps.clock.nowMs() };
-  await deps.store.tenancy.saveRouterVersion({ ...head, spec });
+  const head = await change(deps, async ({ tenancy }) => {
+    const last = (await tenancy.routerHistory(workspace.id, slug))[0]?.version ?? 0;
+    const next = { workspaceId: workspace.id, slug, version: last + 1, createdAtMs: deps.clock.nowMs() };
+    await tenancy.saveRouterVersion({ ...next, spec });
+    const detail = { version: next.version, ...said.detail };
+    return { answer: next, audit: { action: said.action, workspaceId: workspace.id, target: slug, detail } };
+  });
   if (spec === null) deps.directory.dropRouter(workspace.id, slug);
   else deps.directory.putRouter({ ...head, spec });
   return { ...head, spec };
@@ -86,27 +90,18 @@ async function putRouter(deps: TenancyDeps, workspace: Workspace, slug: string, 
     throw fault("conflict", {
       message: `Workspace ${workspace.slug} has ${ROUTERS_MAX} routers, which is the most: remove one first.`,
     });
-  const head = await keepVersion(deps, workspace, slug, spec, await historyOf(deps, workspace, slug));
   const was = before === undefined ? null : routerSpecView(before.spec);
-  await writeAudit(deps, {
+  const head = await keepVersion(deps, workspace, slug, spec, {
     action: before === undefined ? "router.create" : "router.change",
-    workspaceId: workspace.id,
-    target: slug,
-    detail: { version: head.version, before: was, after: routerSpecView(spec) },
+    detail: { before: was, after: routerSpecView(spec) },
   });
   return { ...head, spec };
 }
 
 async function removeRouter(deps: TenancyDeps, workspace: Workspace, slug: string): Promise<RouterVersion> {
   const { spec } = findRouter(deps, workspace, slug);
-  const removed = await keepVersion(deps, workspace, slug, null, await historyOf(deps, workspace, slug));
-  await writeAudit(deps, {
-    action: "router.remove",
-    workspaceId: workspace.id,
-    target: slug,
-    detail: { version: removed.version, before: routerSpecView(spec) },
-  });
-  return removed;
+  const detail = { before: routerSpecView(spec) };
+  return keepVersion(deps, workspace, slug, null, { action: "router.remove", detail });
 }
 
 /** Old versions are held against today's catalogue: what it no longer has cannot be chosen. */

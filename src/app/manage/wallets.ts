@@ -6,7 +6,7 @@ import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import { formatNanos, parseNanos } from "../../kit/money.ts";
 import { invalidValue, readBody, readQuery } from "../body.ts";
 import { type Handler, whole } from "../exchange.ts";
-import { findWorkspace, type Room, type TenancyDeps, writeAudit } from "./deps.ts";
+import { change, findWorkspace, type Room, type TenancyDeps } from "./deps.ts";
 import { transactionView } from "./views.ts";
 
 /** Largest single credit: far from where the store's 64-bit integers end. */
@@ -30,15 +30,14 @@ export async function creditWallet(deps: TenancyDeps, workspace: Workspace, cred
     createdAtMs: deps.clock.nowMs(),
     note: credit.note,
   });
-  const isNew = await deps.store.ledger.post(transaction);
+  const isNew = await change(deps, async ({ ledger }) => {
+    if (!(await ledger.post(transaction))) return { answer: false, audit: null };
+    const detail = { amount: formatNanos(credit.nanos), currency: workspace.currency, note: credit.note };
+    const audit = { action: "wallet.credit", workspaceId: workspace.id, target: transaction.id, detail };
+    return { answer: true, audit };
+  });
   if (!isNew) return { transaction: await bookedBefore(deps, transaction), repeated: true };
   await deps.state.credit(workspace.id, credit.nanos);
-  await writeAudit(deps, {
-    action: "wallet.credit",
-    workspaceId: workspace.id,
-    target: transaction.id,
-    detail: { amount: formatNanos(credit.nanos), currency: workspace.currency, note: credit.note },
-  });
   return { transaction, repeated: false };
 }
 

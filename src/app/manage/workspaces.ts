@@ -5,7 +5,7 @@ import { OPEN_POLICY } from "../../domain/tenancy/policy.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import { invalidValue, readBody, readQuery } from "../body.ts";
 import { type Handler, whole } from "../exchange.ts";
-import { findWorkspace, type Room, type TenancyDeps, writeAudit } from "./deps.ts";
+import { change, findWorkspace, type Room, type TenancyDeps } from "./deps.ts";
 import { pageOf } from "./page.ts";
 import { workspaceView } from "./views.ts";
 
@@ -31,14 +31,13 @@ export async function createWorkspace(deps: TenancyDeps, said: NewWorkspace): Pr
     policy: OPEN_POLICY,
     keyPolicy: { personalKeys: false, approval: false },
   };
-  await deps.store.tenancy.saveWorkspace(workspace);
-  deps.directory.putWorkspace(workspace);
-  await writeAudit(deps, {
-    action: "workspace.create",
-    workspaceId: workspace.id,
-    target: workspace.id,
-    detail: { slug: said.slug, name: said.name, currency: said.currency },
+  await change(deps, async ({ tenancy }) => {
+    await tenancy.saveWorkspace(workspace);
+    const detail = { slug: said.slug, name: said.name, currency: said.currency };
+    const audit = { action: "workspace.create", workspaceId: workspace.id, target: workspace.id, detail };
+    return { answer: null, audit };
   });
+  deps.directory.putWorkspace(workspace);
   return workspace;
 }
 

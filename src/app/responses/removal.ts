@@ -12,7 +12,7 @@ export async function removeResponse(
   return store.remove(workspaceId, id, clock.nowMs());
 }
 
-/** What an operator can do with the stored responses of a workspace: everything but read them. */
+/** What an operator sees of the stored responses of a workspace, and how the work on them is ended. */
 export function overseenResponses(room: ResponsesRoom) {
   const { jobs, store, clock } = room;
   return {
@@ -22,10 +22,10 @@ export function overseenResponses(room: ResponsesRoom) {
       cursor: string | null,
     ): Promise<{ rows: readonly ResponseSummary[]; next: string | null }> =>
       store.list(workspaceId, clock.nowMs(), limit, cursor),
-    remove: (workspaceId: string, id: string): Promise<boolean> => removeResponse(room, workspaceId, id),
-    async purge(workspaceId: string): Promise<number> {
-      await jobs.cancelAll(workspaceId);
-      return store.purge(workspaceId);
+    async stop(workspaceId: string, id: string): Promise<void> {
+      const job = jobs.find(workspaceId, id);
+      if (job !== undefined) await jobs.cancel(job);
     },
+    stopAll: (workspaceId: string): Promise<void> => jobs.cancelAll(workspaceId),
   };
 }

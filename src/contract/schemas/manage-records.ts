@@ -185,6 +185,15 @@ export const ProviderView = z
 
 export const AuditQuery = PageQuery.extend({
   workspace: z.string().max(128).optional().meta({ description: "Slug or id; absent: everything." }),
+  actor: z.string().max(128).optional().meta({ description: "Who did it." }),
+  action: z
+    .string()
+    .regex(/^[a-z_]{1,64}(?:\.[a-z_]{1,64})?$/, "write an action such as key.revoke, or a kind such as key")
+    .optional()
+    .meta({ description: "One action (`key.revoke`), or everything done to one kind of thing (`key`)." }),
+  target: z.string().max(256).optional().meta({ description: "Id of what it was done to." }),
+  since: TimeInput.optional().meta({ description: "From this time on." }),
+  until: TimeInput.optional().meta({ description: "Before this time." }),
 });
 
 export const AuditView = z

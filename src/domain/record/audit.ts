@@ -14,12 +14,22 @@ export type AuditEntry = {
   readonly detail: Readonly<Record<string, unknown>>;
 };
 
+/** What is not named is not asked. Times: from the first on, before the second. */
+export type AuditFilter = {
+  readonly workspaceId?: string;
+  readonly actor?: string;
+  /** `key.revoke`, or all that is done to one kind of thing: `key`. */
+  readonly action?: string;
+  readonly target?: string;
+  readonly sinceMs?: number;
+  readonly untilMs?: number;
+};
+
 export type AuditStore = {
   append(entry: AuditEntry): Promise<void>;
-  /** Newest first; a workspace's own entries, or with null those of the whole deployment. */
-  list(
-    workspaceId: string | null,
-    limit: number,
-    cursor: string | null,
-  ): Promise<{ rows: AuditEntry[]; next: string | null }>;
+  /** Newest first. */
+  list(filter: AuditFilter, limit: number, cursor: string | null): Promise<{ rows: AuditEntry[]; next: string | null }>;
 };
+
+/** What a change answers, and the line about it; no line where nothing was changed. */
+export type Changed<T> = { readonly answer: T; readonly audit: AuditEntry | null };

@@ -1,4 +1,4 @@
-import { type Kysely, type Transaction as SqlTransaction, sql } from "kysely";
+import { type Kysely, sql } from "kysely";
 import { z } from "zod";
 import {
   ACCOUNTS,
@@ -10,6 +10,7 @@ import {
   transferOf,
   type WalletRow,
 } from "../../../domain/billing/ledger.ts";
+import { inTransaction } from "./in-transaction.ts";
 import { auditLedger } from "./ledger-audit.ts";
 import { cutPage, decodeCursor, pageSize } from "./page.ts";
 import type { Database } from "./schema.ts";
@@ -19,7 +20,7 @@ export function ledgerStore(db: Kysely<Database>): LedgerStore {
   return {
     async post(transaction) {
       const transfer = transferOf(transaction);
-      return db.transaction().execute((session) => postIn(session, transaction, transfer));
+      return inTransaction(db, (session) => postIn(session, transaction, transfer));
     },
 
     async wallets() {
@@ -57,7 +58,7 @@ export function ledgerStore(db: Kysely<Database>): LedgerStore {
 }
 
 async function postIn(
-  session: SqlTransaction<Database>,
+  session: Kysely<Database>,
   transaction: Transaction,
   { from, to, currency, nanos }: Transfer,
 ): Promise<boolean> {
@@ -84,7 +85,7 @@ async function postIn(
 }
 
 /** Wallets change here and in the engines' ingest, always together with the entries they are the sum of. */
-async function moveWallet(session: SqlTransaction<Database>, { workspaceId, currency, nanos }: Entry): Promise<void> {
+async function moveWallet(session: Kysely<Database>, { workspaceId, currency, nanos }: Entry): Promise<void> {
   const moved = await session
     .insertInto("wallets")
     .values({ workspace_id: workspaceId, currency, balance_nanos: nanos })

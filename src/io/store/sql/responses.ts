@@ -4,6 +4,7 @@ import type { ResponseStore } from "../../../domain/responses/stored.ts";
 import type { Vault } from "../../../domain/tenancy/vault.ts";
 import type { JsonObject } from "../../../kit/json.ts";
 import { responseReads } from "./response-reads.ts";
+import { responseRemoval } from "./response-removal.ts";
 import { fromSummary, SealedRows } from "./response-rows.ts";
 import type { Database } from "./schema.ts";
 
@@ -66,23 +67,7 @@ export function responseStore(db: Kysely<Database>, vault: Vault): ResponseStore
       });
     },
 
-    async remove(workspaceId, id, nowMs) {
-      const removed = await db
-        .deleteFrom("stored_responses")
-        .where("id", "=", id)
-        .where("workspace_id", "=", workspaceId)
-        .where("expires_at_ms", ">", nowMs)
-        .executeTakeFirst();
-      return removed.numDeletedRows > 0n;
-    },
-
-    async purge(workspaceId) {
-      const removed = await db
-        .deleteFrom("stored_responses")
-        .where("workspace_id", "=", workspaceId)
-        .executeTakeFirst();
-      return Number(removed.numDeletedRows);
-    },
+    ...responseRemoval(db),
 
     async sweep(nowMs) {
       const removed = await db.deleteFrom("stored_responses").where("expires_at_ms", "<=", nowMs).executeTakeFirst();

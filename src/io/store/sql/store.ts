@@ -1,20 +1,25 @@
 import { type Kysely, sql } from "kysely";
 import type { LedgerStore } from "../../../domain/billing/ledger.ts";
-import type { AuditStore } from "../../../domain/record/audit.ts";
+import type { AuditStore, Changed } from "../../../domain/record/audit.ts";
 import { batchOf, type RecordBatch, RecordRejected, type RecordSink } from "../../../domain/record/ingest.ts";
 import type { LogStore, RequestRecord } from "../../../domain/record/record.ts";
 import type { RollupStore } from "../../../domain/record/rollup.ts";
 import type { ResponseStore } from "../../../domain/responses/stored.ts";
 import type { TenancyStore } from "../../../domain/tenancy/directory.ts";
+import type { LimitStore } from "../../../domain/tenancy/limits.ts";
+import type { OwnKeyStore } from "../../../domain/tenancy/own-key.ts";
 import type { DataKeyStore, Vault } from "../../../domain/tenancy/vault.ts";
 import { auditStore } from "./audit.ts";
 import { dataKeyStore } from "./data-keys.ts";
 import type { Engine } from "./engine.ts";
 import { ledgerStore } from "./ledger.ts";
 import { logStore } from "./log.ts";
+import { type ResponseRemoval, responseRemoval } from "./response-removal.ts";
+import { ownKeyStore } from "./own-keys.ts";
 import { responseStore } from "./responses.ts";
 import { rollupStore } from "./rollups.ts";
 import type { Database } from "./schema.ts";
+import { limitStore } from "./spend-limits.ts";
 import { StoreError } from "./store-error.ts";
 import { tenancyStore } from "./tenancy.ts";
 
@@ -22,6 +27,14 @@ import { tenancyStore } from "./tenancy.ts";
 export type MetaStore = {
   get(name: string): Promise<string | undefined>;
   set(name: string, value: string): Promise<void>;
+};
+
+/** What a management change may write to, all of it in one transaction. */
+export type Writers = {
+  readonly tenancy: TenancyStore;
+  readonly limits: LimitStore;
+  readonly ledger: LedgerStore;
+  readonly responses: ResponseRemoval;
 };
 
 /** Everything that is kept in SQL, whatever the engine. */
@@ -35,8 +48,12 @@ export type Store = RecordSink & {
   readonly dataKeys: DataKeyStore;
   /** Stored responses, sealed by this vault. */
   responses(vault: Vault): ResponseStore;
+  /** Workspaces' own keys at providers, sealed by this vault. */
+  ownKeys(vault: Vault): OwnKeyStore;
   /** Log row, ledger transaction, wallet and roll-ups of finished requests, in one transaction; twice changes nothing. */
   ingest(records: readonly RequestRecord[]): Promise<void>;
+  /** A management change with its line in the audit log, in one transaction: neither is there without the other. */
+  change<T>(work: (writers: Writers) => Promise<Changed<T>>): Promise<T>;
   ping(): Promise<void>;
   close(): Promise<void>;
 };
@@ -54,6 +71,7 @@ export function sqlStore(engine: Engine): Store {
   };
   return {
     tenancy: tenancyStore(db),
+    limits: limitStore(db),
     ledger: ledgerStore(db),
     log: logStore(db),
     rollups: rollupStore(db),
@@ -61,13 +79,24 @@ export function sqlStore(engine: Engine): Store {
     meta: metaStore(db),
     dataKeys: dataKeyStore(db),
     responses: (vault) => responseStore(db, vault),
+    ownKeys: (vault) => ownKeyStore(db, vault),
     ingest: (records) => ingestBatch(batchOf(records.map((record) => JSON.stringify(record)))),
     ingestBatch,
+    change: (work) =>
+      db.transaction().execute(async (session) => {
+        const { answer, audit } = await work(writersOn(session));
+        if (audit !== null) await auditStore(session).append(audit);
+        return answer;
+      }),
     ping: async () => {
       await sql`select 1`.execute(db);
     },
     close: () => engine.close(),
   };
+}
+
+function writersOn(session: Kysely<Database>): Writers {
+  return { tenancy: tenancyStore(session), ledger: ledgerStore(session), responses: responseRemoval(session) };
 }
 
 function metaStore(db: Kysely<Database>): MetaStore {

@@ -6,6 +6,7 @@ import { LEVELS, type Policy } from "../../../domain/tenancy/policy.ts";
 import type { Router, RouterSpec, RouterVersion } from "../../../domain/tenancy/router.ts";
 import { type KeyPolicy, type Member, ROLES, type Workspace } from "../../../domain/tenancy/workspace.ts";
 import { EFFORTS } from "../../../language/canon/call.ts";
+import { inTransaction } from "./in-transaction.ts";
 import type { Database } from "./schema.ts";
 import { StoreError } from "./store-error.ts";
 
@@ -35,7 +36,7 @@ export function tenancyStore(db: Kysely<Database>): TenancyStore {
     async saveWorkspace(workspace) {
       const { id, currency } = workspace;
       const row = fromWorkspace(workspace);
-      await db.transaction().execute(async (transaction) => {
+      await inTransaction(db, async (transaction) => {
         const { id: _, ...changes } = row;
         await transaction
           .insertInto("workspaces")
@@ -72,7 +73,7 @@ export function tenancyStore(db: Kysely<Database>): TenancyStore {
     },
 
     async saveKeys(keys) {
-      await db.transaction().execute(async (transaction) => {
+      await inTransaction(db, async (transaction) => {
         for (const key of keys) {
           const row = fromKey(key);
           const { id: _, ...changes } = row;
