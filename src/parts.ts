@@ -1,5 +1,6 @@
 import path from "node:path";
 import type { Check } from "./app/manage/deps.ts";
+import { spentBefore } from "./app/manage/spent.ts";
 import type { Gateway } from "./app/pipeline/world.ts";
 import { type Config, ConfigError, PROJECT_ROOT } from "./config.ts";
 import { ROUTES } from "./contract/routes.ts";
@@ -15,6 +16,7 @@ import { Learned } from "./domain/routing/learned.ts";
 import { Reach } from "./domain/routing/reach.ts";
 import { Sessions } from "./domain/routing/session.ts";
 import type { Directory } from "./domain/tenancy/directory.ts";
+import type { Principal } from "./domain/tenancy/key.ts";
 import { IpLimit } from "./edge/ip-limit.ts";
 import { Edge, type EdgeDeps } from "./edge/server.ts";
 import { catalogueFiles } from "./io/catalogue-files.ts";
@@ -81,6 +83,7 @@ export function routingOf(snapshot: Snapshot, connections: Connections, director
     sessions: new Sessions(),
     policyOf: (workspaceId: string, keyId: string | null) => directory.policyOf(workspaceId, keyId),
     routerOf: (workspaceId: string, slug: string) => directory.router(workspaceId, slug),
+    spenderOf: (principal: Principal) => directory.spenderOf(principal),
   };
 }
 
@@ -138,6 +141,8 @@ export async function loadTenants(store: Store, directory: Directory, state: Sha
   directory.load(await store.tenancy.loadAll());
   for (const { workspaceId, balanceNanos } of await store.ledger.wallets())
     await state.credit(workspaceId, balanceNanos);
+  for (const limits of await store.limits.loadAll()) directory.limits.put(limits);
+  await state.restoreSpend(await spentBefore(store.rollups, directory, systemClock.nowMs()));
 }
 
 export function checksOf(config: Config, store: Store, books: Books, breakers: EndpointBreakers): Check[] {

@@ -1,5 +1,6 @@
 import type { ApiCommand, Flag } from "./command.ts";
 import { columns, page, READ, RECORD, WORKSPACE } from "./rows.ts";
+import { limitCommands } from "./table-limits.ts";
 import { routerCommands } from "./table-routers.ts";
 import { amount, duration, list, oneOf, onOff, orLift, time, wholeNumber } from "./values.ts";
 
@@ -367,6 +368,7 @@ export const API_COMMANDS: readonly ApiCommand[] = [
   ...workspaceCommands,
   ...keyCommands,
   ...moneyAndPolicyCommands,
+  ...limitCommands,
   ...routerCommands,
   ...responseCommands,
   ...operationCommands,

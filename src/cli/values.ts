@@ -56,6 +56,11 @@ export function amount(text: string): string {
   return text;
 }
 
+/** As an amount, and nothing at all is one too. */
+export function amountOrZero(text: string): string {
+  return /^0+(\.0{1,9})?$/.test(text) ? text : amount(text);
+}
+
 const STDIN = 0;
 
 /** The JSON object in a file; `-` is standard input. */

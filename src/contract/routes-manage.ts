@@ -1,5 +1,6 @@
 import { managed } from "./managed.ts";
 import type { Route } from "./route.ts";
+import { LIMIT_ROUTES } from "./routes-manage-limits.ts";
 import { ROUTING_ROUTES } from "./routes-manage-routing.ts";
 import * as examples from "./schemas/manage-examples.ts";
 import * as records from "./schemas/manage-records.ts";
@@ -320,6 +321,7 @@ export const MANAGE_ROUTES: readonly Route[] = [
   ...workspaceRoutes,
   ...keyRoutes,
   ...ROUTING_ROUTES,
+  ...LIMIT_ROUTES,
   ...recordRoutes,
   ...responseRoutes,
 ];

@@ -4,6 +4,7 @@ import type { LedgerStore } from "../../domain/billing/ledger.ts";
 import type { Connections, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import type { AuditEntry, AuditStore } from "../../domain/record/audit.ts";
 import type { LogStore, Surface } from "../../domain/record/record.ts";
+import type { RollupStore } from "../../domain/record/rollup.ts";
 import type { ResponseSummary } from "../../domain/responses/stored.ts";
 import type { Directory, TenancyStore } from "../../domain/tenancy/directory.ts";
 import type { ApiKey } from "../../domain/tenancy/key.ts";
@@ -40,7 +41,7 @@ export type TenancyDeps = {
 };
 
 export type ManageDeps = TenancyDeps & {
-  readonly store: TenancyDeps["store"] & { readonly log: LogStore };
+  readonly store: TenancyDeps["store"] & { readonly log: LogStore; readonly rollups: RollupStore };
   readonly connections: Connections;
   /** What requests are planned by. */
   readonly planning: Planning;

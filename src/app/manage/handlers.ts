@@ -2,6 +2,7 @@ import type { Handler } from "../exchange.ts";
 import { type ManageDeps, makeTurns, type Room } from "./deps.ts";
 import { explainHandlers } from "./explain.ts";
 import { keyHandlers } from "./key-handlers.ts";
+import { limitHandlers } from "./limits.ts";
 import { logHandlers } from "./log.ts";
 import { memberHandlers } from "./members.ts";
 import { operationHandlers } from "./operation.ts";
@@ -24,6 +25,7 @@ export function manageHandlers(deps: ManageDeps): Record<string, Handler> {
     ...explainHandlers(room),
     ...replayHandlers(room),
     ...walletHandlers(room),
+    ...limitHandlers(room),
     ...logHandlers(room),
     ...responseHandlers(room),
     ...operationHandlers(room),

@@ -2,6 +2,7 @@ import { fault } from "../../contract/faults.ts";
 import { KeyPolicyPatch, MemberAdd } from "../../contract/schemas/manage-tenancy.ts";
 import { PageQuery } from "../../contract/schemas/manage-values.ts";
 import type { ApiKey } from "../../domain/tenancy/key.ts";
+import { unlimited } from "../../domain/tenancy/limits.ts";
 import type { KeyPolicy, Member, Role, Workspace } from "../../domain/tenancy/workspace.ts";
 import { readBody, readQuery } from "../body.ts";
 import { type Handler, whole } from "../exchange.ts";
@@ -43,7 +44,9 @@ async function removeMember(deps: TenancyDeps, member: Member): Promise<ApiKey[]
     .keys(member.workspaceId)
     .filter((key) => key.memberId === member.id && key.state !== "revoked")
     .map((key): ApiKey => ({ ...key, state: "revoked", version: key.version + 1 }));
-  await change(deps, async ({ tenancy }) => {
+  const noLimits = unlimited(member.workspaceId, "member", member.id);
+  await change(deps, async ({ tenancy, limits }) => {
+    await limits.save(noLimits);
     if (ended.length > 0) await tenancy.saveKeys(ended);
     await tenancy.removeMember(member.id);
     const detail = { email: member.email, revoked_keys: ended.map((key) => key.id) };
@@ -51,6 +54,7 @@ async function removeMember(deps: TenancyDeps, member: Member): Promise<ApiKey[]
     return { answer: null, audit };
   });
   for (const key of ended) deps.directory.putKey(key);
+  deps.directory.limits.put(noLimits);
   deps.directory.dropMember(member.id);
   return ended;
 }

@@ -6,6 +6,7 @@ import { readQuery } from "../body.ts";
 import { type Handler, whole } from "../exchange.ts";
 import { type Check, type CheckResult, findWorkspace, type ManageDeps, type Room } from "./deps.ts";
 import { timeOf } from "./key-settings.ts";
+import { liveChecks } from "./live-check.ts";
 import { isoTime } from "./views.ts";
 
 function providerViews(snapshot: Snapshot, connections: Connections) {
@@ -51,6 +52,7 @@ function ownChecks(deps: ManageDeps): Check[] {
           : { ok: false, detail: broken.slice(0, 10).join("; ") };
       },
     },
+    ...liveChecks(deps),
     { name: "catalogue", run: async () => catalogueCheck(deps.snapshot()) },
     { name: "providers", run: async () => providerCheck(deps.snapshot(), deps.connections) },
   ];

@@ -134,7 +134,7 @@ describe("wallet", () => {
   });
 
   test("a hold shows at once", async () => {
-    const hold = { requestId: "r", workspaceId, keyId, memberId: null, nanos: 500_000_000n };
+    const hold = { requestId: "r", workspaceId, keyId, memberId: null, nanos: 500_000_000n, atMs: 0, limits: [] };
     expect(await room.state.hold(hold)).toEqual({ is: "held" });
     expect(await room.ask("manageShowWallet", { params })).toMatchObject({ balance: "26.50", held: "0.50" });
     await room.state.settle("r", 0n);

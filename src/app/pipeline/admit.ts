@@ -4,6 +4,7 @@ import { holdFor } from "../../domain/billing/price.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
+import type { SpenderKind } from "../../domain/tenancy/limits.ts";
 import { formatNanos } from "../../kit/money.ts";
 import { after, type Soon } from "../../kit/soon.ts";
 import type { Call } from "../../language/canon/call.ts";
@@ -30,7 +31,7 @@ export function neededFor(gateway: Gateway, trail: Trail, attempt: Attempt, inpu
   return holdFor(input, output, price, currencies, trail.principal.workspace.currency, { cacheTtl });
 }
 
-/** Reserves money for the dearest planned attempt in one atomic step. A refusal costs no upstream call. */
+/** Reserves money for the dearest planned attempt, of the wallet and of every spend limit, in one atomic step. A refusal costs no upstream call. */
 export function admit(gateway: Gateway, trail: Trail, plan: Plan, inputTokens: number, call: Call): Soon<void> {
   if (gateway.journal.broken) {
     throw fault("service_unavailable", {
@@ -38,26 +39,47 @@ export function admit(gateway: Gateway, trail: Trail, plan: Plan, inputTokens: n
       headers: { "retry-after": "5" },
     });
   }
-  const { workspace, key, member } = trail.principal;
+  const { workspace, member } = trail.principal;
   let nanos = 0n;
   // Only what may really be tried: `auto` can have a long tail of dear models that nobody will be sent to.
   for (const attempt of plan.attempts.slice(0, gateway.limits.attemptsMax)) {
     const needed = neededFor(gateway, trail, attempt, inputTokens, call);
     if (needed > nanos) nanos = needed;
   }
-  const { requestId } = trail;
-  const hold = { requestId, workspaceId: workspace.id, keyId: key.id, memberId: member?.id ?? null, nanos };
+  const { keyId, limits } = gateway.spenderOf(trail.principal);
+  const { requestId, createdAtMs: atMs } = trail;
+  const hold = { requestId, workspaceId: workspace.id, keyId, memberId: member?.id ?? null, nanos, atMs, limits };
   return after(gateway.state.hold(hold), (verdict) => {
-    if (verdict.is !== "held") throw tooLittle(verdict, workspace);
+    if (verdict.is !== "held") throw refusalOf(verdict, trail.principal);
     trail.heldNanos = nanos;
   });
 }
 
-function tooLittle(verdict: Exclude<HoldVerdict, { is: "held" }>, workspace: Principal["workspace"]): Fault {
+type Refused = Exclude<HoldVerdict, { is: "held" }>;
+
+function refusalOf(verdict: Refused, principal: Principal): Fault {
+  const message = verdict.is === "insufficient_credits" ? tooLittle(verdict, principal) : tooMuch(verdict, principal);
+  // Sent again, the same request gets the same answer until somebody pays, or the limit's period is over.
+  return fault(verdict.is, { message, headers: { "x-should-retry": "false" } });
+}
+
+function tooLittle(verdict: Extract<Refused, { is: "insufficient_credits" }>, { workspace }: Principal): string {
   const needed = formatNanos(verdict.neededNanos);
   const available = formatNanos(verdict.availableNanos);
-  return fault("insufficient_credits", {
-    message: `This request reserves ${needed} ${workspace.currency}, and the wallet of workspace ${workspace.slug} has ${available} ${workspace.currency} available. Top up the wallet, or ask for fewer tokens with max_tokens.`,
-    headers: { "x-should-retry": "false" },
-  });
+  return `This request reserves ${needed} ${workspace.currency}, and the wallet of workspace ${workspace.slug} has ${available} ${workspace.currency} available. Top up the wallet, or ask for fewer tokens with max_tokens.`;
+}
+
+const PERIOD = { day: "daily", month: "monthly" } as const;
+
+function tooMuch(verdict: Extract<Refused, { is: "spend_limit_reached" }>, principal: Principal): string {
+  const { limit, spentNanos, heldNanos, neededNanos, resetsAtMs } = verdict;
+  const { currency } = principal.workspace;
+  const said = (nanos: bigint) => `${formatNanos(nanos)} ${currency}`;
+  const running = heldNanos === 0n ? "" : `, ${said(heldNanos)} are reserved by running requests`;
+  return `The ${PERIOD[limit.per]} spend limit of ${spenderName(limit.of, principal)} is ${said(limit.nanos)}: ${said(spentNanos)} are spent${running}, and this request reserves ${said(neededNanos)}. The limit resets at ${new Date(resetsAtMs).toISOString()}. Ask for fewer tokens with max_tokens, or have the limit raised.`;
+}
+
+function spenderName(of: SpenderKind, { workspace, key, member }: Principal): string {
+  if (of === "workspace") return `workspace ${workspace.slug}`;
+  return of === "key" ? `key "${key.name}" (${key.id})` : `member ${member?.email ?? ""}`;
 }

@@ -39,6 +39,11 @@ export class Trail {
 
   /** Endpoints that were asked in vain, and those whose turn it was and that were not asked. */
   get vain(): { readonly failed: number; readonly untried: number } {
+  /** When it began: the day it is counted in. */
+  get createdAtMs(): number {
+    return this.#exchange.receivedAtMs;
+  }
+
     const notServed = this.#attempts.filter(({ outcome }) => outcome !== "served").length;
     return { failed: notServed - this.#untried, untried: this.#untried };
   }
@@ -96,7 +101,7 @@ export class Trail {
     const upstreamMs = this.#attempts.reduce((sum, attempt) => sum + attempt.durationMs, 0);
     return {
       id: this.requestId,
-      createdAtMs: this.#exchange.receivedAtMs,
+      createdAtMs: this.createdAtMs,
       workspaceId: workspace.id,
       keyId: key.id,
       memberId: member?.id ?? null,

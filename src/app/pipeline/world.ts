@@ -9,6 +9,8 @@ import type { Health } from "../../domain/routing/health.ts";
 import type { Learned } from "../../domain/routing/learned.ts";
 import type { Reach } from "../../domain/routing/reach.ts";
 import type { Sessions } from "../../domain/routing/session.ts";
+import type { Spender } from "../../domain/tenancy/directory.ts";
+import type { Principal } from "../../domain/tenancy/key.ts";
 import type { Policy } from "../../domain/tenancy/policy.ts";
 import type { Router } from "../../domain/tenancy/router.ts";
 import type { Journal } from "../../io/journal/types.ts";
@@ -54,6 +56,8 @@ export type Gateway = {
   /** Told of every finished request, for metrics and the log. */
   readonly finished: (record: RequestRecord) => void;
   /** Told of what the operator should know and no record of a request shows. */
+  /** The spend limits in force now for a caller. */
+  readonly spenderOf: (principal: Principal) => Spender;
   readonly noticed: (notice: Notice) => void;
 };
 

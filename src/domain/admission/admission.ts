@@ -1,6 +1,7 @@
 import type { Soon } from "../../kit/soon.ts";
+import type { SpendLimit } from "../tenancy/limits.ts";
 
-/** State that several requests share: rate windows, wallet balances and holds. One process keeps it in memory. */
+/** State that several requests share: rate windows, wallet balances, holds and what was spent. One process keeps it in memory. */
 export type WindowVerdict = {
   readonly allowed: boolean;
   readonly limit: number;
@@ -12,16 +13,39 @@ export type WindowVerdict = {
 export type HoldRequest = {
   readonly requestId: string;
   readonly workspaceId: string;
+  /** Of a rotated key the first of its line: a successor goes on with what was spent. */
   readonly keyId: string;
+  /** The owner of a personal key. */
   readonly memberId: string | null;
   readonly nanos: bigint;
+  /** When the request began: the day and the month it is counted in, here as in the roll-ups. */
+  readonly atMs: number;
+  /** What it must keep besides the wallet; the first that is reached is told. */
+  readonly limits: readonly SpendLimit[];
 };
 
 export type HoldVerdict =
   | { readonly is: "held" }
-  | { readonly is: "insufficient_credits"; readonly availableNanos: bigint; readonly neededNanos: bigint };
+  | { readonly is: "insufficient_credits"; readonly availableNanos: bigint; readonly neededNanos: bigint }
+  | ({
+      readonly is: "spend_limit_reached";
+      readonly limit: SpendLimit;
+      readonly neededNanos: bigint;
+      /** When its day or month is over: milliseconds since the Unix epoch. */
+      readonly resetsAtMs: number;
+    } & SpendState);
 
 export type WalletState = { readonly balanceNanos: bigint; readonly heldNanos: bigint };
+
+/** Charged so far, and reserved by requests that are running. */
+export type SpendState = { readonly spentNanos: bigint; readonly heldNanos: bigint };
+export type Spending = { readonly day: SpendState; readonly month: SpendState };
+
+/** What one key spent on one day of UTC. */
+export type DaySpend = Pick<HoldRequest, "workspaceId" | "keyId" | "memberId" | "nanos"> & {
+  /** An ISO date. */
+  readonly day: string;
+};
 
 /**
  * Each method is one atomic step, so that two requests can never both take the last credit or the last place. Those on
@@ -32,13 +56,17 @@ export type SharedState = {
   window(keyId: string, limit: number): Soon<WindowVerdict>;
   /** How the window stands, without counting anything. */
   look(keyId: string, limit: number): Soon<WindowVerdict>;
-  /** Reserves money before any byte goes upstream. */
+  /** Reserves money before any byte goes upstream: of the wallet and of every limit, or of none of them. */
   hold(request: HoldRequest): Soon<HoldVerdict>;
   /** Ends a hold with what was really used; a second call for the same request changes nothing. */
   settle(requestId: string, chargedNanos: bigint): Soon<void>;
   /** Money that came in: from top-ups, and at start from SQL and the journal. */
   credit(workspaceId: string, nanos: bigint): Promise<void>;
   wallet(workspaceId: string): Promise<WalletState>;
+  /** What was spent before, at start from SQL: limits go on from it. */
+  restoreSpend(spends: readonly DaySpend[]): Promise<void>;
+  /** What a workspace, a member or a key has spent in the day and the month of a moment. */
+  spending(spenderId: string, atMs: number): Promise<Spending>;
   /** Holds older than `maxAgeMs` are given back; answers how many. */
   sweep(maxAgeMs: number): Promise<number>;
 };

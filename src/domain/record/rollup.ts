@@ -20,7 +20,17 @@ export type DailyUsage = {
   costNanos: bigint;
 };
 
+/** What one key spent on one day of UTC. */
+export type SpentOnDay = {
+  readonly workspaceId: string;
+  readonly keyId: string;
+  readonly day: string;
+  readonly nanos: bigint;
+};
+
 export type RollupStore = {
+  /** Of every workspace, from a day on (an ISO date). */
+  spentSince(day: string): Promise<SpentOnDay[]>;
   /** Days from the first to the last, both included, as ISO dates; oldest day first. */
   daily(workspaceId: string, fromDay: string, toDay: string): Promise<DailyUsage[]>;
 };

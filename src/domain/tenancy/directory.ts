@@ -1,5 +1,6 @@
 import { addressList } from "../../kit/cidr.ts";
 import type { ApiKey, Principal } from "./key.ts";
+import { LimitBook, type SpendLimit } from "./limits.ts";
 import { type Policy, tightened } from "./policy.ts";
 import type { Router, RouterVersion } from "./router.ts";
 import type { Member, Workspace } from "./workspace.ts";
@@ -21,11 +22,15 @@ export type TenancyStore = {
   routerHistory(workspaceId: string, slug: string): Promise<RouterVersion[]>;
 };
 
+/** `keyId` is the first key of the caller's line. */
+export type Spender = { readonly keyId: string; readonly limits: readonly SpendLimit[] };
+
 /**
  * Tenants in memory: what the request path reads. Every management change is written to SQL first and put here before
  * the change is answered, so that the next request already sees it.
  */
 export class Directory {
+  readonly limits = new LimitBook();
   readonly #workspaces = new Map<string, Workspace>();
   readonly #workspaceBySlug = new Map<string, string>();
   readonly #members = new Map<string, Member>();
@@ -67,6 +72,24 @@ export class Directory {
 
   key(keyId: string): ApiKey | undefined {
     return this.#keys.get(keyId);
+  }
+
+  /** The first of the keys that were rotated one into the next: what is counted by key is counted by it. */
+  lineOf(keyId: string): string {
+    let id = keyId;
+    // As many steps as there are keys, should rows ever point at each other in a circle.
+    for (let step = 0; step < this.#keys.size; step += 1) {
+      const before = this.#keys.get(id)?.rotatedFrom ?? null;
+      if (before === null) return id;
+      id = before;
+    }
+    return id;
+  }
+
+  /** Under which key a caller's spending is counted, and which limits it must keep now. */
+  spenderOf({ key, workspace, member }: Principal): Spender {
+    const keyId = key.rotatedFrom === null ? key.id : this.lineOf(key.id);
+    return { keyId, limits: this.limits.on(workspace.id, member?.id ?? null, keyId) };
   }
 
   /** What a workspace and one of its keys demand together, now; undefined when the workspace is gone. */

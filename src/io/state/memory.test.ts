@@ -21,6 +21,8 @@ const holdOf = (requestId: string, nanos: bigint, workspaceId = "ws") => ({
   keyId: "key",
   memberId: null,
   nanos,
+  atMs: 1_800_000_000_000,
+  limits: [],
 });
 
 describe("window", () => {

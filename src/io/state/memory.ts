@@ -1,6 +1,8 @@
 import type { HoldRequest, HoldVerdict, SharedState, WalletState } from "../../domain/admission/admission.ts";
+import { dayStartMs, spanOf } from "../../kit/calendar.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { RateWindows } from "./rate-window.ts";
+import { cellsOf, type SpendCell, SpendTallies, type Tallies, within } from "./spending.ts";
 
 /** The state of a single process. Every step is synchronous, so none can be interleaved with another. */
 export function memoryState(clock: Clock): SharedState {
@@ -13,17 +15,30 @@ export function memoryState(clock: Clock): SharedState {
     settle: (requestId, chargedNanos) => wallets.settle(requestId, chargedNanos),
     credit: async (workspaceId, nanos) => wallets.credit(workspaceId, nanos),
     wallet: async (workspaceId) => wallets.state(workspaceId),
+    restoreSpend: async (spends) => {
+      for (const spend of spends) wallets.tallies.restore(spend);
+    },
+    spending: async (spenderId, atMs) => wallets.tallies.spending(spenderId, atMs),
     sweep: async (maxAgeMs) => {
       windows.dropIdle();
+      wallets.tallies.forgetOld(clock.nowMs());
       return wallets.sweep(maxAgeMs);
     },
   };
 }
 
 type Wallet = { balanceNanos: bigint; heldNanos: bigint };
-type Hold = { readonly wallet: Wallet; readonly sinceMs: number; nanos: bigint; swept: "no" | "yes" };
+type Hold = {
+  readonly wallet: Wallet;
+  /** Where it is counted, beside the wallet. */
+  readonly cells: readonly SpendCell[];
+  readonly sinceMs: number;
+  nanos: bigint;
+  swept: "no" | "yes";
+};
 
 class Wallets {
+  readonly tallies = new SpendTallies();
   readonly #clock: Clock;
   readonly #wallets = new Map<string, Wallet>();
   readonly #holds = new Map<string, Hold>();
@@ -32,14 +47,20 @@ class Wallets {
     this.#clock = clock;
   }
 
-  hold({ requestId, workspaceId, nanos }: HoldRequest): HoldVerdict {
+  hold(request: HoldRequest): HoldVerdict {
+    const { requestId, workspaceId, nanos, atMs } = request;
     if (nanos < 0n) throw new RangeError(`a hold of ${nanos} would create money`);
     if (this.#holds.has(requestId)) return { is: "held" };
     const wallet = this.#wallet(workspaceId);
     const availableNanos = wallet.balanceNanos - wallet.heldNanos;
     if (availableNanos < nanos) return { is: "insufficient_credits", availableNanos, neededNanos: nanos };
+    const tallies = this.tallies.of(request);
+    const reached = firstReached(request, tallies);
+    if (reached !== undefined) return reached;
+    const cells = cellsOf(tallies, atMs);
     wallet.heldNanos += nanos;
-    this.#holds.set(requestId, { wallet, sinceMs: this.#clock.elapsedMs(), nanos, swept: "no" });
+    for (const cell of cells) cell.heldNanos += nanos;
+    this.#holds.set(requestId, { wallet, cells, sinceMs: this.#clock.elapsedMs(), nanos, swept: "no" });
     return { is: "held" };
   }
 
@@ -48,8 +69,9 @@ class Wallets {
     const hold = this.#holds.get(requestId);
     if (hold === undefined) return;
     this.#holds.delete(requestId);
-    hold.wallet.heldNanos -= hold.nanos;
+    release(hold);
     hold.wallet.balanceNanos -= chargedNanos;
+    for (const cell of hold.cells) cell.spentNanos += chargedNanos;
   }
 
   credit(workspaceId: string, nanos: bigint): void {
@@ -72,8 +94,7 @@ class Wallets {
       // Holds stand in the order they were taken, so the rest is younger.
       if (ageMs < maxAgeMs) break;
       if (hold.swept === "no") {
-        hold.wallet.heldNanos -= hold.nanos;
-        hold.nanos = 0n;
+        release(hold);
         hold.swept = "yes";
         given += 1;
       }
@@ -89,4 +110,22 @@ class Wallets {
     this.#wallets.set(workspaceId, wallet);
     return wallet;
   }
+}
+
+/** What it reserved is free again, everywhere it was reserved. */
+function release(hold: Hold): void {
+  hold.wallet.heldNanos -= hold.nanos;
+  for (const cell of hold.cells) cell.heldNanos -= hold.nanos;
+  hold.nanos = 0n;
+}
+
+function firstReached({ limits, nanos, atMs }: HoldRequest, tallies: Tallies): HoldVerdict | undefined {
+  for (const limit of limits) {
+    const span = spanOf(limit.per, atMs);
+    const { spentNanos, heldNanos } = within(tallies[limit.of], span);
+    if (spentNanos + heldNanos + nanos <= limit.nanos) continue;
+    const resetsAtMs = dayStartMs(span.endDay);
+    return { is: "spend_limit_reached", limit, spentNanos, heldNanos, neededNanos: nanos, resetsAtMs };
+  }
+  return undefined;
 }

@@ -1,10 +1,29 @@
-import type { Kysely } from "kysely";
+import { type Kysely, sql } from "kysely";
 import { z } from "zod";
 import type { DailyUsage, RollupStore } from "../../../domain/record/rollup.ts";
 import type { Database } from "./schema.ts";
 
 export function rollupStore(db: Kysely<Database>): RollupStore {
   return {
+    async spentSince(day) {
+      // By way of the workspaces, because days are found within one of them. A sum is wider than what it adds up on
+      // some engines, so its width is said.
+      const rows = await db
+        .selectFrom("workspaces")
+        .innerJoin("requests_daily", "requests_daily.workspace_id", "workspaces.id")
+        .where("requests_daily.day", ">=", day)
+        .groupBy(["requests_daily.workspace_id", "requests_daily.key_id", "requests_daily.day"])
+        .select(["requests_daily.workspace_id", "requests_daily.key_id", "requests_daily.day"])
+        .select(sql<bigint>`cast(sum(requests_daily.cost_nanos) as bigint)`.as("spent_nanos"))
+        .execute();
+      return rows.map((row) => ({
+        workspaceId: row.workspace_id,
+        keyId: row.key_id,
+        day: row.day,
+        nanos: row.spent_nanos,
+      }));
+    },
+
     async daily(workspaceId, fromDay, toDay) {
       const rows = await db
         .selectFrom("requests_daily")

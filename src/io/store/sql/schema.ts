@@ -40,6 +40,14 @@ export type Database = {
     created_at_ms: number;
     spec: string | null;
   };
+  /** Null: no limit. */
+  spend_limits: {
+    workspace_id: string;
+    spender: string;
+    spender_id: string;
+    day_nanos: bigint | null;
+    month_nanos: bigint | null;
+  };
   wallets: { workspace_id: string; currency: string; balance_nanos: bigint };
   /** What leaves one account and reaches the other. */
   ledger_transactions: {

@@ -8,6 +8,7 @@ import type { ResponseStore } from "../../../domain/responses/stored.ts";
 import type { TenancyStore } from "../../../domain/tenancy/directory.ts";
 import type { LimitStore } from "../../../domain/tenancy/limits.ts";
 import type { OwnKeyStore } from "../../../domain/tenancy/own-key.ts";
+import type { LimitStore } from "../../../domain/tenancy/limits.ts";
 import type { DataKeyStore, Vault } from "../../../domain/tenancy/vault.ts";
 import { auditStore } from "./audit.ts";
 import { dataKeyStore } from "./data-keys.ts";
@@ -40,6 +41,7 @@ export type Writers = {
 /** Everything that is kept in SQL, whatever the engine. */
 export type Store = RecordSink & {
   readonly tenancy: TenancyStore;
+  readonly limits: LimitStore;
   readonly ledger: LedgerStore;
   readonly log: LogStore;
   readonly rollups: RollupStore;
@@ -96,7 +98,12 @@ export function sqlStore(engine: Engine): Store {
 }
 
 function writersOn(session: Kysely<Database>): Writers {
-  return { tenancy: tenancyStore(session), ledger: ledgerStore(session), responses: responseRemoval(session) };
+  return {
+    tenancy: tenancyStore(session),
+    limits: limitStore(session),
+    ledger: ledgerStore(session),
+    responses: responseRemoval(session),
+  };
 }
 
 function metaStore(db: Kysely<Database>): MetaStore {

@@ -1,0 +1,71 @@
+import type { CalendarUnit } from "../../kit/calendar.ts";
+
+/** Whose spending is limited. A personal key spends for its member, every key for its workspace. */
+export const SPENDERS = ["workspace", "member", "key"] as const;
+export type SpenderKind = (typeof SPENDERS)[number];
+
+/** What one of them may spend in a day and in a month of UTC, in the workspace's currency; null: no limit. */
+export type SpendLimits = {
+  readonly workspaceId: string;
+  readonly of: SpenderKind;
+  /** The id of the workspace, the member or the key; of a rotated key the id of the first of its line. */
+  readonly spenderId: string;
+  readonly dayNanos: bigint | null;
+  readonly monthNanos: bigint | null;
+};
+
+/** One limit that a request must keep. */
+export type SpendLimit = { readonly of: SpenderKind; readonly per: CalendarUnit; readonly nanos: bigint };
+
+/** Nobody begins with a limit. */
+export function unlimited(workspaceId: string, of: SpenderKind, spenderId: string): SpendLimits {
+  return { workspaceId, of, spenderId, dayNanos: null, monthNanos: null };
+}
+
+export type LimitStore = {
+  loadAll(): Promise<SpendLimits[]>;
+  /** Without any limit the row goes. */
+  save(limits: SpendLimits): Promise<void>;
+};
+
+const NONE: readonly SpendLimit[] = [];
+
+/** Every limit that is set, in memory: what the request path reads. */
+export class LimitBook {
+  /** Ids of workspaces, members and keys never meet. */
+  readonly #limits = new Map<string, SpendLimits>();
+
+  put(limits: SpendLimits): void {
+    if (limits.dayNanos === null && limits.monthNanos === null) this.#limits.delete(limits.spenderId);
+    else this.#limits.set(limits.spenderId, limits);
+  }
+
+  of(spenderId: string): SpendLimits | undefined {
+    return this.#limits.get(spenderId);
+  }
+
+  all(workspaceId: string): SpendLimits[] {
+    return [...this.#limits.values()].filter((limits) => limits.workspaceId === workspaceId);
+  }
+
+  /**
+   * Everything that a request of these three must keep. Months come first: while a month's limit is reached, waiting
+   * for the next day is of no use, so that is the one to be told of.
+   */
+  on(workspaceId: string, memberId: string | null, keyId: string): readonly SpendLimit[] {
+    if (this.#limits.size === 0) return NONE;
+    const workspace = this.#limits.get(workspaceId);
+    const member = memberId === null ? undefined : this.#limits.get(memberId);
+    const key = this.#limits.get(keyId);
+    if (workspace === undefined && member === undefined && key === undefined) return NONE;
+    const months: SpendLimit[] = [];
+    const days: SpendLimit[] = [];
+    for (const limits of [workspace, member, key]) {
+      if (limits === undefined) continue;
+      const { of, dayNanos, monthNanos } = limits;
+      if (monthNanos !== null) months.push({ of, per: "month", nanos: monthNanos });
+      if (dayNanos !== null) days.push({ of, per: "day", nanos: dayNanos });
+    }
+    return [...months, ...days];
+  }
+}

@@ -1,0 +1,36 @@
+const DAY_MS = 86_400_000;
+
+/** Stretches of the calendar, in UTC. */
+export type CalendarUnit = "day" | "month";
+
+/** Whole days since the Unix epoch: the first one, and the one after the last. */
+export type DaySpan = { readonly firstDay: number; readonly endDay: number };
+
+export function dayOf(atMs: number): number {
+  return Math.floor(atMs / DAY_MS);
+}
+
+export function dayStartMs(day: number): number {
+  return day * DAY_MS;
+}
+
+/** "2026-11-15". */
+export function dayName(day: number): string {
+  return new Date(day * DAY_MS).toISOString().slice(0, 10);
+}
+
+export function dayNamed(name: string): number {
+  return Date.parse(name) / DAY_MS;
+}
+
+/** The day or month that a moment lies in; a month can be one some months away from it. */
+export function spanOf(unit: CalendarUnit, atMs: number, monthsAway = 0): DaySpan {
+  const day = dayOf(atMs);
+  if (unit === "day") return { firstDay: day, endDay: day + 1 };
+  const date = new Date(atMs);
+  const month = date.getUTCMonth() + monthsAway;
+  return {
+    firstDay: dayOf(Date.UTC(date.getUTCFullYear(), month, 1)),
+    endDay: dayOf(Date.UTC(date.getUTCFullYear(), month + 1, 1)),
+  };
+}
