@@ -37,13 +37,13 @@ export class Trail {
     this.#clock = clock;
   }
 
-  /** Endpoints that were asked in vain, and those whose turn it was and that were not asked. */
-  get vain(): { readonly failed: number; readonly untried: number } {
   /** When it began: the day it is counted in. */
   get createdAtMs(): number {
     return this.#exchange.receivedAtMs;
   }
 
+  /** Endpoints that were asked in vain, and those whose turn it was and that were not asked. */
+  get vain(): { readonly failed: number; readonly untried: number } {
     const notServed = this.#attempts.filter(({ outcome }) => outcome !== "served").length;
     return { failed: notServed - this.#untried, untried: this.#untried };
   }

@@ -52,12 +52,12 @@ export type Gateway = {
   readonly policyOf: (workspaceId: string, keyId: string | null) => Policy | undefined;
   /** The router in force now; undefined for one that this workspace does not have. */
   readonly routerOf: (workspaceId: string, slug: string) => Router | undefined;
+  /** The spend limits in force now for a caller. */
+  readonly spenderOf: (principal: Principal) => Spender;
   readonly limits: Limits;
   /** Told of every finished request, for metrics and the log. */
   readonly finished: (record: RequestRecord) => void;
   /** Told of what the operator should know and no record of a request shows. */
-  /** The spend limits in force now for a caller. */
-  readonly spenderOf: (principal: Principal) => Spender;
   readonly noticed: (notice: Notice) => void;
 };
 
