@@ -8,7 +8,6 @@ import type { ResponseStore } from "../../../domain/responses/stored.ts";
 import type { TenancyStore } from "../../../domain/tenancy/directory.ts";
 import type { LimitStore } from "../../../domain/tenancy/limits.ts";
 import type { OwnKeyStore } from "../../../domain/tenancy/own-key.ts";
-import type { LimitStore } from "../../../domain/tenancy/limits.ts";
 import type { DataKeyStore, Vault } from "../../../domain/tenancy/vault.ts";
 import { auditStore } from "./audit.ts";
 import { dataKeyStore } from "./data-keys.ts";
