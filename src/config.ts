@@ -164,6 +164,16 @@ export const SETTINGS = {
     "Group fdatasync of the journal: every N milliseconds; 0 syncs every write.",
   ),
   GATEWAY_RESPONSES_RETENTION: setting(duration, "30d", "How long a stored response is kept."),
+  GATEWAY_CAPTURE_ITEM_MAX_BYTES: setting(
+    integer(1024, 67_108_864),
+    1024 * 1024,
+    "Largest request, and largest answer, that a capture window keeps whole; what is longer is cut and says so.",
+  ),
+  GATEWAY_CAPTURE_WINDOW_MAX_BYTES: setting(
+    integer(1024, 1_099_511_627_776),
+    256 * 1024 * 1024,
+    "How much one capture window keeps in all; once it is full, nothing more goes in.",
+  ),
   GATEWAY_BACKGROUND_MAX: setting(
     integer(0, 1_000_000),
     200,

@@ -35,8 +35,9 @@ import { type Logger, openLog } from "./io/telemetry/log.ts";
 import { Metrics } from "./io/telemetry/metrics.ts";
 import { Notices } from "./io/telemetry/notices.ts";
 import { tokenCounter } from "./io/tokens/token-counter.ts";
-import { connectionsFrom } from "./io/upstream/connections.ts";
+import { addressesFrom, connectionsFrom } from "./io/upstream/connections.ts";
 import { isSpoken } from "./io/upstream/lanes.ts";
+import { connectionsWith } from "./io/upstream/own-keys.ts";
 import { openVault } from "./io/vault.ts";
 import { systemClock } from "./kit/clock.ts";
 import { makeIds } from "./kit/ids.ts";
@@ -47,11 +48,14 @@ import {
   cannotListen,
   checksOf,
   gaugesOf,
+  holdOwnKeys,
   limitsOf,
   loadTenants,
   mintedFrom,
+  openCaptures,
   openCatalogue,
   openEdge,
+  openOwnKeys,
   openSecrets,
   openStore,
   openTransport,
@@ -98,29 +102,38 @@ export async function start(config: Config): Promise<Running> {
   const directory = new Directory();
   const state = memoryState(clock);
   const metrics = new Metrics();
-  const edge = openEdge({ config, log, clock, ids, directory, state, metrics, adminToken });
+  const held = holdOwnKeys(config, { snapshot, transport, platform: () => ({ addresses, reach: routing.reach }) });
+  const edge = openEdge({ config, log, clock, ids, directory, state, metrics, adminToken, ownKeys: held });
   const origin = await edge.listen(config.HOST, config.PORT).catch((error: unknown) => {
     throw cannotListen(error, config);
   });
 
   const sandbox = config.sandbox ? await startSandbox({ clock, ids }) : undefined;
   const connections = connectionsFrom(config.providers, () => snapshot, sandbox?.origins ?? {}, accounts);
+  const addresses = addressesFrom(config.providers, sandbox?.origins ?? {});
+  const routing = routingOf(snapshot, connections, directory);
   warnOfUnknown(config, snapshot, log);
 
   const store = await openStore(config, masterKey);
   const { DATA_DIR: dataDir, GATEWAY_JOURNAL_SYNC_MS: syncEveryMs } = config;
   const books = await openBooks({ dataDir, store, clock, syncEveryMs, log });
+  const vault = openVault(masterKey, store.dataKeys);
+  const ownKeys = await openOwnKeys(store, { held, vault, snapshot, transport, connections, addresses, log });
   await loadTenants(store, directory, state);
   const bounds = boundsOf(config);
   const notices = new Notices((notice) => metrics.noticed(notice), log, clock);
   metrics.watch(gaugesOf(edge, books, bounds));
+
+  const captured = store.captures(vault);
+  const captures = await openCaptures(config, captured, directory, log);
 
   const gateway: Gateway = {
     clock,
     timers: systemTimers,
     snapshot: () => snapshot,
     connections,
-    ...routingOf(snapshot, connections, directory),
+    ...routing,
+    ownKeys: held,
     ...bounds,
     state,
     journal: books.journal,
@@ -128,20 +141,23 @@ export async function start(config: Config): Promise<Running> {
     tokens: tokenCounter(),
     recheck: (exchange) => recheckKey(exchange, directory, clock.nowMs()),
     limits: limitsOf(config),
+    captures,
     finished: (record) => metrics.finished(record),
     noticed: (notice) => notices.take(notice),
   };
-  const kept = store.responses(openVault(masterKey, store.dataKeys));
+  const kept = store.responses(vault);
   const responses = openResponses({ ...responseSettings(config), store: kept, clock, warn: warningsOf(log) }, gateway);
   // Before anyone can ask for new work, so that only what an earlier process left is taken for that.
   await resumeResponses(responses, store, directory);
-  const tenancy: TenancyDeps = { store, directory, state, clock, ids, snapshot: () => snapshot };
+  const tenancy: TenancyDeps = { store, directory, state, captures, clock, ids, snapshot: () => snapshot };
   const standing = { ready: false };
   const manage = {
     ...tenancy,
     store,
     connections,
     responses: overseenResponses(responses),
+    ownKeys,
+    captured,
     planning: gateway,
     readers: READERS,
     checks: checksOf(config, store, books, bounds.breakers),
@@ -151,17 +167,14 @@ export async function start(config: Config): Promise<Running> {
     ...surfaceHandlers(gateway, responses),
     ...manageHandlers(manage),
     ...documentsAt({ version: VERSION, serverUrl: config.GATEWAY_PUBLIC_URL ?? origin }),
-    ...operationsHandlers({
-      unready: async () => (edge.draining ? "it is draining" : standing.ready ? undefined : "it is starting"),
-      metricsText: () => metrics.text(),
-      isOperator: (authorization) => isOperator(authorization, adminToken),
-    }),
+    ...operationsOf(edge, standing, metrics, adminToken),
   });
   const firstKey = (await store.meta.get(FIRST_START)) === undefined ? await firstStart(tenancy) : undefined;
   if (firstKey !== undefined) await store.meta.set(FIRST_START, "done");
   const sweeper = setInterval(() => {
     void state.sweep(config.GATEWAY_REQUEST_TIMEOUT_MS + HOLD_GRACE_MS);
     void sweepResponses(responses);
+    void captures.sweep();
   }, SWEEP_EVERY_MS);
 
   return {
@@ -178,12 +191,21 @@ export async function start(config: Config): Promise<Running> {
       await transport.close();
       await edge.cut();
       await responses.jobs.settled();
+      await captures.settled();
       await gateway.tokens.close();
       await books.close();
       await store.close();
       await sandbox?.close();
     },
   };
+}
+
+function operationsOf(edge: Edge, standing: { ready: boolean }, metrics: Metrics, adminToken: string) {
+  return operationsHandlers({
+    unready: async () => (edge.draining ? "it is draining" : standing.ready ? undefined : "it is starting"),
+    metricsText: () => metrics.text(),
+    isOperator: (authorization) => isOperator(authorization, adminToken),
+  });
 }
 
 /** How requests are read when it is asked what would become of them. */
@@ -246,7 +268,7 @@ function resumeResponses(responses: ResponsesRoom, store: Store, directory: Dire
 
 /** What callers with a key, and anyone who reads the catalogue, can ask. */
 function surfaceHandlers(gateway: Gateway, responses: ResponsesRoom): Record<string, Handler> {
-  const { snapshot, connections, clock } = gateway;
+  const { snapshot, connections, ownKeys, clock } = gateway;
   const nowMs = () => clock.nowMs();
   return {
     ...chatHandlers(gateway),
@@ -257,7 +279,7 @@ function surfaceHandlers(gateway: Gateway, responses: ResponsesRoom): Record<str
     ...catalogueHandlers({ snapshot, nowMs }),
     ...modelHandlers({
       snapshot,
-      connections,
+      connectionsOf: (workspaceId) => connectionsWith(connections, ownKeys.of(workspaceId)),
       nowMs,
       allows: (endpoint, policy) => isSpoken(endpoint) && excludedByPolicy(endpoint, policy) === undefined,
       permits: permitsModel,

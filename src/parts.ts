@@ -1,6 +1,8 @@
 import path from "node:path";
 import type { Check } from "./app/manage/deps.ts";
+import type { OwnKeyRoom } from "./app/manage/own-keys.ts";
 import { spentBefore } from "./app/manage/spent.ts";
+import { Captures } from "./app/pipeline/captures.ts";
 import type { Gateway } from "./app/pipeline/world.ts";
 import { type Config, ConfigError, PROJECT_ROOT } from "./config.ts";
 import { ROUTES } from "./contract/routes.ts";
@@ -10,13 +12,16 @@ import { AdmissionQueue } from "./domain/admission/queue.ts";
 import { RetryBudget } from "./domain/admission/retry-budget.ts";
 import type { Connections, Snapshot } from "./domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "./domain/catalogue/load.ts";
-import { EndpointBreakers } from "./domain/routing/breakers.ts";
+import type { CaptureStore } from "./domain/record/capture.ts";
+import { type BreakerRules, EndpointBreakers } from "./domain/routing/breakers.ts";
 import { Health } from "./domain/routing/health.ts";
 import { Learned } from "./domain/routing/learned.ts";
 import { Reach } from "./domain/routing/reach.ts";
 import { Sessions } from "./domain/routing/session.ts";
 import type { Directory } from "./domain/tenancy/directory.ts";
 import type { Principal } from "./domain/tenancy/key.ts";
+import { ownKeySlot } from "./domain/tenancy/own-key.ts";
+import type { Vault } from "./domain/tenancy/vault.ts";
 import { IpLimit } from "./edge/ip-limit.ts";
 import { Edge, type EdgeDeps } from "./edge/server.ts";
 import { catalogueFiles } from "./io/catalogue-files.ts";
@@ -27,9 +32,12 @@ import { openSqlite } from "./io/store/sql/sqlite/open.ts";
 import type { Store } from "./io/store/sql/store.ts";
 import type { Logger } from "./io/telemetry/log.ts";
 import type { Gauges, Metrics } from "./io/telemetry/metrics.ts";
-import { unknownProviderSettings } from "./io/upstream/connections.ts";
+import { type Addresses, unknownProviderSettings } from "./io/upstream/connections.ts";
 import { type MintedCredential, mintedCredential, readGoogleAccount } from "./io/upstream/google-credentials.ts";
 import { isSpoken } from "./io/upstream/lanes.ts";
+import { GOOGLE_TOKEN_URIS, readOwnKey } from "./io/upstream/own-credential.ts";
+import { type OwnKeyParts, OwnKeys } from "./io/upstream/own-keys.ts";
+import { probeProvider } from "./io/upstream/probe-key.ts";
 import { httpTransport, type Transport } from "./io/upstream/transport.ts";
 import { checkMasterKey } from "./io/vault.ts";
 import { addressList } from "./kit/cidr.ts";
@@ -87,11 +95,57 @@ export function routingOf(snapshot: Snapshot, connections: Connections, director
   };
 }
 
+function breakerRulesOf({ GATEWAY_ASIDE_FAILURES: failuresInARow, GATEWAY_ASIDE_MS: asideMs }: Config): BreakerRules {
+  return { failuresInARow, asideMs, asideMsMax: ASIDE_TIMES_MAX * asideMs };
+}
+
+export function holdOwnKeys(config: Config, parts: Pick<OwnKeyParts, "snapshot" | "transport" | "platform">): OwnKeys {
+  return new OwnKeys({ ...parts, clock: systemClock, breakerRules: breakerRulesOf(config) });
+}
+
+type OwnKeyDeps = {
+  readonly held: OwnKeys;
+  readonly vault: Vault;
+  readonly snapshot: Snapshot;
+  readonly transport: Transport;
+  readonly connections: Connections;
+  readonly addresses: Addresses;
+  readonly log: Logger;
+};
+
+/** What is done with workspaces' own keys: read, sealed, and tried at their providers. Those that are kept are opened. */
+export async function openOwnKeys(store: Store, deps: OwnKeyDeps): Promise<OwnKeyRoom> {
+  const { held, vault, snapshot, transport, connections, addresses, log } = deps;
+  const reading = { snapshot, transport, clock: systemClock, tokenUris: GOOGLE_TOKEN_URIS };
+  const room: OwnKeyRoom = {
+    held,
+    read: (text, provider) => readOwnKey(text, provider, reading),
+    seal: (key, secret) => vault.seal(ownKeySlot(key), secret),
+    probe: (provider, credential, owner) =>
+      probeProvider(provider, credential, {
+        transport,
+        clock: systemClock,
+        snapshot,
+        owner: owner ?? undefined,
+        baseUrl: (endpoint) => (owner === null ? connections.baseUrl(endpoint) : addresses(endpoint, credential)),
+      }),
+  };
+  for (const { key, sealed } of await store.ownKeys.all()) {
+    const about = { workspace: key.workspaceId, provider: key.provider };
+    // One that does not open, or is of no use any more, is told and left out: the others are needed all the same.
+    const secret = await vault.open(ownKeySlot(key), sealed).catch(() => undefined);
+    const opened = secret === undefined ? undefined : room.read(secret, key.provider);
+    if (opened === undefined) log.warn(about, "a workspace's own provider key does not open and is not used");
+    else if ("problem" in opened) log.warn(about, `a workspace's own provider key is not used: ${opened.problem}`);
+    else held.put(key, opened);
+  }
+  return room;
+}
+
 /** What keeps a crowd, or a provider that fails, from taking everybody else with it. */
 export function boundsOf(config: Config) {
-  const { GATEWAY_ASIDE_FAILURES: failuresInARow, GATEWAY_ASIDE_MS: asideMs } = config;
   return {
-    breakers: new EndpointBreakers(systemClock, { failuresInARow, asideMs, asideMsMax: ASIDE_TIMES_MAX * asideMs }),
+    breakers: new EndpointBreakers(systemClock, breakerRulesOf(config)),
     queue: new AdmissionQueue(
       {
         places: config.GATEWAY_QUEUE_CONCURRENCY,
@@ -203,6 +257,22 @@ export function limitsOf(config: Config): Gateway["limits"] {
   };
 }
 
+/** Capture windows on the request path, with those that an earlier process left open. */
+export async function openCaptures(config: Config, store: CaptureStore, directory: Directory, log: Logger) {
+  const captures = new Captures({
+    store,
+    clock: systemClock,
+    limits: {
+      itemMaxBytes: config.GATEWAY_CAPTURE_ITEM_MAX_BYTES,
+      windowMaxBytes: config.GATEWAY_CAPTURE_WINDOW_MAX_BYTES,
+    },
+    mayKeep: (workspaceId, keyId) => directory.policyOf(workspaceId, keyId)?.zeroDataRetention === false,
+    warn: (detail, message) => log.warn(detail, message),
+  });
+  await captures.load();
+  return captures;
+}
+
 export function openTransport(config: Config): Transport {
   return httpTransport({
     connections: config.GATEWAY_UPSTREAM_CONNECTIONS,
@@ -224,12 +294,13 @@ export function mintedFrom(config: Config, transport: Transport): Map<string, Mi
 }
 
 type EdgeParts = Pick<EdgeDeps, "clock" | "ids" | "directory" | "state" | "adminToken"> & {
+  ownKeys: OwnKeys;
   config: Config;
   log: Logger;
   metrics: Metrics;
 };
 
-export function openEdge({ config, log, metrics, ...parts }: EdgeParts): Edge {
+export function openEdge({ config, log, metrics, ownKeys, ...parts }: EdgeParts): Edge {
   const proxies = config.GATEWAY_TRUSTED_PROXIES;
   return new Edge({
     ...parts,
@@ -240,6 +311,7 @@ export function openEdge({ config, log, metrics, ...parts }: EdgeParts): Edge {
     cors: { origins: config.GATEWAY_CORS_ORIGINS },
     patience: { ...PATIENCE, stallMs: config.GATEWAY_CLIENT_STALL_MS },
     credentials: [...config.providers.apiKeys.values()],
+    ownSecrets: (workspaceId) => ownKeys.secretsOf(workspaceId),
     rpmDefaults: { live: config.GATEWAY_RPM_LIVE, test: config.GATEWAY_RPM_TEST },
     alarmed: ({ code, status, detail, message }, requestId) => {
       // Only a fault of the gateway itself is an error of its operator; the rest passes, or is a provider's.

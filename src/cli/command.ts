@@ -12,7 +12,12 @@ export type Flag = {
 
 export const WHOLE_BODY = "*";
 
-export type Positional = { readonly name: string; readonly read?: (text: string) => unknown };
+export type Positional = {
+  readonly name: string;
+  readonly read?: (text: string) => unknown;
+  /** It may be left out. */
+  readonly needed?: "never";
+};
 
 /** A long value is cut, unless it must be read whole. */
 export type Column = { readonly title: string; readonly at: string; readonly cut?: "never" };

@@ -13,6 +13,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   log: "the request log",
   provider: "inference providers",
   audit: "who changed what",
+  capture: "windows of time in which requests and answers are kept",
   catalogue: "the files models and prices come from",
 };
 
@@ -88,8 +89,8 @@ function addLogExport(command: Command, bind: Bind): void {
 
 function addApi(command: Command, spec: ApiCommand, bind: Bind): void {
   command.description(spec.says);
-  for (const { name, read } of spec.args) {
-    const argument = new Argument(`<${name}>`);
+  for (const { name, read, needed } of spec.args) {
+    const argument = new Argument(needed === "never" ? `[${name}]` : `<${name}>`);
     command.addArgument(read === undefined ? argument : argument.argParser(read));
   }
   for (const flag of spec.flags) command.addOption(optionOf(flag));

@@ -27,8 +27,8 @@ export async function runApi(command: ApiCommand, invocation: Invocation): Promi
 
 async function ask(client: Client, command: ApiCommand, { args, options }: Invocation): Promise<JsonObject> {
   const { method, sends } = command.call;
-  const { path, rest } = fillPath(command.call.path, command.args, args);
-  const flags = fieldsOf(command.flags, options);
+  const said = fieldsOf(command.flags, options);
+  const { path, flags, rest } = placed(command, args, said);
   const isBare = Object.keys(flags).length === 0;
   if (isBare && command.bare === "read") return client.send("GET", path);
   const fields = { ...rest, ...flags };
@@ -38,12 +38,26 @@ async function ask(client: Client, command: ApiCommand, { args, options }: Invoc
   return { data: await allRows(client, path, fields), next: null };
 }
 
+/** Flags that name a part of the path go there, the others where the command sends its fields. */
+function placed({ call, args: named }: ApiCommand, args: readonly unknown[], said: Record<string, unknown>) {
+  const inPath = Object.keys(said).filter((name) => call.path.includes(`{${name}}`));
+  const { path, rest } = fillPath(
+    call.path,
+    [...named, ...inPath.map((name) => ({ name }))],
+    [...args, ...inPath.map((name) => said[name])],
+  );
+  const flags = Object.fromEntries(Object.entries(said).filter(([name]) => !inPath.includes(name)));
+  return { path, rest, flags };
+}
+
 export function fillPath(template: string, named: readonly Positional[], args: readonly unknown[]) {
   const rest: Record<string, unknown> = {};
   let path = template;
   for (const [index, { name }] of named.entries()) {
     const value = args[index];
-    if (!path.includes(`{${name}}`)) rest[name] = value;
+    if (!path.includes(`{${name}}`)) {
+      if (value !== undefined) rest[name] = value;
+    }
     // An empty segment, `.` or `..` would make another path of it.
     else if (typeof value !== "string" || /^\.{0,2}$/.test(value)) throw new CliError(`Write the ${name}.`);
     else path = path.replace(`{${name}}`, encodeURIComponent(value));

@@ -1,6 +1,8 @@
 import type { ApiCommand, Flag } from "./command.ts";
 import { columns, page, READ, RECORD, WORKSPACE } from "./rows.ts";
+import { captureCommands } from "./table-capture.ts";
 import { limitCommands } from "./table-limits.ts";
+import { providerCommands } from "./table-providers.ts";
 import { routerCommands } from "./table-routers.ts";
 import { amount, duration, list, oneOf, onOff, orLift, time, wholeNumber } from "./values.ts";
 
@@ -301,14 +303,6 @@ const operationCommands: ApiCommand[] = [
   },
   {
     ...READ,
-    words: "provider list",
-    says: "list providers and whether they are connected",
-    args: [],
-    call: { method: "GET", path: "/manage/providers", sends: "nothing" },
-    view: { is: "table", columns: columns("slug", "connected", "sandbox", "levels", "countries", "models", "setting") },
-  },
-  {
-    ...READ,
     words: "audit list",
     says: "list management changes, newest first",
     args: [],
@@ -371,5 +365,7 @@ export const API_COMMANDS: readonly ApiCommand[] = [
   ...limitCommands,
   ...routerCommands,
   ...responseCommands,
+  ...captureCommands,
+  ...providerCommands,
   ...operationCommands,
 ];

@@ -1,8 +1,11 @@
 import { managed } from "./managed.ts";
 import type { Route } from "./route.ts";
+import { CAPTURE_ROUTES } from "./routes-manage-capture.ts";
 import { LIMIT_ROUTES } from "./routes-manage-limits.ts";
+import { PROVIDER_ROUTES } from "./routes-manage-providers.ts";
 import { ROUTING_ROUTES } from "./routes-manage-routing.ts";
 import * as examples from "./schemas/manage-examples.ts";
+import { ProviderQuery } from "./schemas/manage-providers.ts";
 import * as records from "./schemas/manage-records.ts";
 import * as stored from "./schemas/manage-responses.ts";
 import * as tenancy from "./schemas/manage-tenancy.ts";
@@ -256,6 +259,7 @@ const recordRoutes = [
     tag: "Operation",
     summary: "List providers and whether they are connected",
     description: "Connected ones first, then by slug.",
+    query: ProviderQuery,
     answer: listOf(records.ProviderView),
     example: { answer: { data: [examples.provider], next: null } },
   }),
@@ -323,5 +327,7 @@ export const MANAGE_ROUTES: readonly Route[] = [
   ...ROUTING_ROUTES,
   ...LIMIT_ROUTES,
   ...recordRoutes,
+  ...PROVIDER_ROUTES,
   ...responseRoutes,
+  ...CAPTURE_ROUTES,
 ];

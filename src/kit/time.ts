@@ -7,6 +7,15 @@ export function parseDurationMs(text: string): number | undefined {
   return unitMs === undefined ? undefined : Number(match?.[1]) * unitMs;
 }
 
+/** The same the other way, in the largest unit that says it exactly. */
+export function formatDuration(ms: number): string {
+  for (const unit of ["d", "h", "m"]) {
+    const unitMs = UNIT_MS[unit] ?? 1;
+    if (ms >= unitMs && ms % unitMs === 0) return `${ms / unitMs}${unit}`;
+  }
+  return `${Math.round(ms / 1000)}s`;
+}
+
 const ISO_PATTERN = /^(\d{4})-(\d{2})-(\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})?)?$/;
 
 /** An ISO 8601 date or time in milliseconds since the epoch; without a zone it is UTC. */

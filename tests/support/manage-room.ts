@@ -4,10 +4,14 @@ import path from "node:path";
 import type { Reply } from "../../src/app/exchange.ts";
 import type { Check } from "../../src/app/manage/deps.ts";
 import { manageHandlers } from "../../src/app/manage/handlers.ts";
+import type { OwnKeyRoom } from "../../src/app/manage/own-keys.ts";
+import { Captures } from "../../src/app/pipeline/captures.ts";
 import { decodeChat } from "../../src/app/surfaces/chat.ts";
 import { Fault } from "../../src/contract/faults.ts";
 import { MANAGE_ROUTES } from "../../src/contract/routes-manage.ts";
+import type { Snapshot } from "../../src/domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "../../src/domain/catalogue/load.ts";
+import { BREAKER_RULES } from "../../src/domain/routing/breakers.ts";
 import { Health } from "../../src/domain/routing/health.ts";
 import { Learned } from "../../src/domain/routing/learned.ts";
 import { Reach } from "../../src/domain/routing/reach.ts";
@@ -17,6 +21,9 @@ import { Directory } from "../../src/domain/tenancy/directory.ts";
 import { catalogueFiles } from "../../src/io/catalogue-files.ts";
 import { memoryState } from "../../src/io/state/memory.ts";
 import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
+import { OwnKeys } from "../../src/io/upstream/own-keys.ts";
+import { openVault } from "../../src/io/vault.ts";
+import type { Clock } from "../../src/kit/clock.ts";
 import { makeIds } from "../../src/kit/ids.ts";
 import { isJsonObject, type JsonObject } from "../../src/kit/json.ts";
 
@@ -24,6 +31,23 @@ const ROOT = path.resolve(import.meta.dirname, "../..");
 const CATALOGUE = [path.join(ROOT, "catalogue"), path.join(ROOT, "src/sandbox/catalogue")];
 
 export type Said = { params?: Record<string, string>; query?: string; body?: unknown };
+
+/** A room in which nobody has a key of their own. */
+function noOwnKeys(snapshot: Snapshot, reach: Reach, clock: Clock): OwnKeyRoom {
+  const held = new OwnKeys({
+    snapshot,
+    platform: () => ({ addresses: () => undefined, reach }),
+    transport: { release: () => undefined },
+    clock,
+    breakerRules: BREAKER_RULES,
+  });
+  return {
+    held,
+    read: () => ({ problem: "no key is read here" }),
+    seal: async () => new Uint8Array(),
+    probe: async () => ({ result: "unclear", status: null, detail: "nobody is asked here" }),
+  };
+}
 
 /** The management use cases on a real store in a folder of their own, with a clock that is set by hand. */
 export async function openRoom(checks: readonly Check[] = []) {
@@ -37,19 +61,30 @@ export async function openRoom(checks: readonly Check[] = []) {
   if ("problems" in loaded) throw new Error(JSON.stringify(loaded.problems));
   const { snapshot } = loaded;
   const connections = { credential: () => undefined, baseUrl: () => undefined, anyReal: false };
+  const reach = new Reach(snapshot, connections, () => true);
+  const ownKeys = noOwnKeys(snapshot, reach, clock);
   const planning = {
     clock,
     snapshot: () => snapshot,
     connections,
-    reach: new Reach(snapshot, connections, () => true),
+    reach,
     health: new Health(),
     learned: new Learned(),
     sessions: new Sessions(),
     breakers: ALL_IN,
+    ownKeys: ownKeys.held,
     policyOf: (workspaceId: string, keyId: string | null) => directory.policyOf(workspaceId, keyId),
     routerOf: (workspaceId: string, slug: string) => directory.router(workspaceId, slug),
     limits: { attemptsMax: 5 },
   };
+  const captured = store.captures(openVault(Buffer.alloc(32, 3), store.dataKeys));
+  const captures = new Captures({
+    store: captured,
+    clock,
+    limits: { itemMaxBytes: 1024, windowMaxBytes: 65536 },
+    mayKeep: () => true,
+    warn: () => {},
+  });
   const handlers = manageHandlers({
     store,
     directory,
@@ -61,6 +96,9 @@ export async function openRoom(checks: readonly Check[] = []) {
     planning,
     readers: { chat: decodeChat },
     responses: { list: async () => ({ rows: [], next: null }), stop: async () => {}, stopAll: async () => {} },
+    captures,
+    captured,
+    ownKeys,
     checks,
     caughtUp: async () => {},
   });

@@ -3,6 +3,7 @@ import type { SharedState } from "../../domain/admission/admission.ts";
 import type { LedgerStore } from "../../domain/billing/ledger.ts";
 import type { Connections, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import type { AuditEntry, AuditStore } from "../../domain/record/audit.ts";
+import type { CaptureStore } from "../../domain/record/capture.ts";
 import type { LogStore, Surface } from "../../domain/record/record.ts";
 import type { RollupStore } from "../../domain/record/rollup.ts";
 import type { ResponseSummary } from "../../domain/responses/stored.ts";
@@ -13,8 +14,10 @@ import type { Store, Writers } from "../../io/store/sql/store.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Ids } from "../../kit/ids.ts";
 import type { Soon } from "../../kit/soon.ts";
+import type { Captures } from "../pipeline/captures.ts";
 import type { Planning } from "../pipeline/plan.ts";
 import type { Decoded } from "../pipeline/run.ts";
+import type { OwnKeyRoom } from "./own-keys.ts";
 
 /** One line of `gateway doctor`: not ok only for something broken, advice is ok with a detail. */
 export type CheckResult = { readonly ok: boolean; readonly detail: string };
@@ -35,6 +38,8 @@ export type TenancyDeps = {
   };
   readonly directory: Directory;
   readonly state: SharedState;
+  /** Capture windows as the request path knows them. */
+  readonly captures: Pick<Captures, "opened" | "closed" | "settled" | "skipped">;
   readonly clock: Clock;
   readonly ids: Ids;
   snapshot(): Snapshot;
@@ -47,6 +52,9 @@ export type ManageDeps = TenancyDeps & {
   readonly planning: Planning;
   readonly readers: Readers;
   readonly responses: OverseenResponses;
+  /** Workspaces' own keys at providers. */
+  readonly ownKeys: OwnKeyRoom;
+  readonly captured: CaptureStore;
   /** Checks of the parts the use cases do not see: store, journal, settings. */
   readonly checks: readonly Check[];
   /** Resolves when everything the journal held at the call can be read from the log and the ledger. */
@@ -88,7 +96,7 @@ export type Change = {
 };
 
 /** Until people sign in, every change is the operator's. */
-const ACTOR = "operator";
+export const ACTOR = "operator";
 
 /** What a change answers, and what is written down of it; nothing where nothing was changed. */
 export type Done<T> = { readonly answer: T; readonly audit: Change | null };

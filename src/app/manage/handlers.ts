@@ -1,4 +1,5 @@
 import type { Handler } from "../exchange.ts";
+import { captureHandlers } from "./captures.ts";
 import { type ManageDeps, makeTurns, type Room } from "./deps.ts";
 import { explainHandlers } from "./explain.ts";
 import { keyHandlers } from "./key-handlers.ts";
@@ -6,6 +7,7 @@ import { limitHandlers } from "./limits.ts";
 import { logHandlers } from "./log.ts";
 import { memberHandlers } from "./members.ts";
 import { operationHandlers } from "./operation.ts";
+import { ownKeyHandlers } from "./own-keys.ts";
 import { policyHandlers } from "./policies.ts";
 import { replayHandlers } from "./replay.ts";
 import { responseHandlers } from "./responses.ts";
@@ -28,6 +30,8 @@ export function manageHandlers(deps: ManageDeps): Record<string, Handler> {
     ...limitHandlers(room),
     ...logHandlers(room),
     ...responseHandlers(room),
+    ...captureHandlers(room),
+    ...ownKeyHandlers(room),
     ...operationHandlers(room),
   };
 }

@@ -90,11 +90,21 @@ function prefixFor(kind: KeyKind, environment: Environment): string {
 
 /** SQL first, together with the line about it, then the memory the next request reads. */
 async function keep(deps: TenancyDeps, keys: readonly ApiKey[], audit: Change): Promise<void> {
-  await change(deps, async ({ tenancy }) => {
+  const createdAtMs = deps.clock.nowMs();
+  const strict = keys.filter(({ policy }) => policy?.zeroDataRetention === true);
+  await change(deps, async ({ tenancy, captures }) => {
     await tenancy.saveKeys(keys);
+    for (const { workspaceId, id, policy } of keys)
+      await tenancy.keepPolicy({ workspaceId, keyId: id, createdAtMs, policy });
+    for (const { workspaceId, id } of strict) await captures.purgeKey(workspaceId, id);
     return { answer: null, audit };
   });
   for (const key of keys) deps.directory.putKey(key);
+  for (const { workspaceId, id } of strict) {
+    // What was being written when the policy changed goes too.
+    await deps.captures.settled();
+    await change(deps, async ({ captures }) => ({ answer: await captures.purgeKey(workspaceId, id), audit: null }));
+  }
 }
 
 /** The new key takes over everything but the secret; the old one keeps working until the grace ends. */

@@ -4,6 +4,7 @@ import { RequestQuery } from "../../contract/schemas/manage-records.ts";
 import type { LogFilter } from "../../domain/record/record.ts";
 import { readQuery } from "../body.ts";
 import { type Handler, whole } from "../exchange.ts";
+import { capturedOf } from "./captures.ts";
 import { findWorkspace, type Room, short } from "./deps.ts";
 import { timeOf } from "./key-settings.ts";
 import { requestDetail, requestView } from "./views.ts";
@@ -39,7 +40,9 @@ export function logHandlers(room: Room): Record<string, Handler> {
       const record = await room.store.log.find(id);
       if (record === undefined)
         throw fault("not_found", { message: `The log has no request with the id "${short(id)}".` });
-      return { status: 200, json: requestDetail(record, room.directory) };
+      const captured = await capturedOf(room, record.workspaceId, id);
+      const detail = requestDetail(record, room.directory);
+      return { status: 200, json: captured === undefined ? detail : { ...detail, captured } };
     }),
   };
 }

@@ -62,13 +62,23 @@ export function known(
 
 async function changePolicy(deps: TenancyDeps, workspace: Workspace, demands: Partial<Policy>): Promise<Policy> {
   const changed: Workspace = { ...workspace, policy: { ...workspace.policy, ...demands } };
-  await change(deps, async ({ tenancy }) => {
+  const { id } = workspace;
+  const nowMs = deps.clock.nowMs();
+  // Nothing is kept from now on, and nothing that was kept before stays.
+  const isStricter = changed.policy.zeroDataRetention && !workspace.policy.zeroDataRetention;
+  const ended = await change(deps, async ({ tenancy, captures }) => {
     await tenancy.saveWorkspace(changed);
-    const detail = { before: policyView(workspace.policy), after: policyView(changed.policy) };
-    const audit = { action: "policy.change", workspaceId: workspace.id, target: workspace.id, detail };
-    return { answer: null, audit };
+    await tenancy.keepPolicy({ workspaceId: id, keyId: null, createdAtMs: nowMs, policy: changed.policy });
+    const ended = isStricter ? await captures.endAll(id, nowMs) : undefined;
+    const detail = {
+      before: policyView(workspace.policy),
+      after: policyView(changed.policy),
+      ...(ended === undefined ? {} : { capture_windows_closed: ended.closed, captured_purged: ended.purged }),
+    };
+    return { answer: ended?.closed ?? [], audit: { action: "policy.change", workspaceId: id, target: id, detail } };
   });
   deps.directory.putWorkspace(changed);
+  for (const window of ended) deps.captures.closed(window);
   return changed.policy;
 }
 

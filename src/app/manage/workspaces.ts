@@ -33,6 +33,8 @@ export async function createWorkspace(deps: TenancyDeps, said: NewWorkspace): Pr
   };
   await change(deps, async ({ tenancy }) => {
     await tenancy.saveWorkspace(workspace);
+    const { id: workspaceId, createdAtMs, policy } = workspace;
+    await tenancy.keepPolicy({ workspaceId, keyId: null, createdAtMs, policy });
     const detail = { slug: said.slug, name: said.name, currency: said.currency };
     const audit = { action: "workspace.create", workspaceId: workspace.id, target: workspace.id, detail };
     return { answer: null, audit };

@@ -10,6 +10,7 @@ import type { AnswerStream } from "../../language/canon/answer.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { admit, neededFor } from "./admit.ts";
 import { type Tried, tryOnce } from "./attempt.ts";
+import type { Capturing } from "./capturing.ts";
 import { addHeaders } from "./headers.ts";
 import { inputTokensOf } from "./input-tokens.ts";
 import { learn } from "./learn.ts";
@@ -48,11 +49,15 @@ export async function run(
   decode: (body: Buffer) => Soon<Decoded>,
 ): Promise<void> {
   const trail = new Trail(exchange, principalOf(exchange), surface, gateway.clock);
+  const capturing = gateway.captures.begin(surface, trail.requestId, trail.principal);
   let place: "none" | "taken" = "none";
   let decoded: Decoded | undefined;
   try {
-    const soon = decode(await exchange.body());
+    const body = await exchange.body();
+    capturing?.asked(body);
+    const soon = decode(body);
     decoded = soon instanceof Promise ? await soon : soon;
+    if (capturing !== undefined) decoded = captured(capturing, decoded, sink);
     const { inbound } = decoded;
     gateway.recheck(exchange);
     trail.modelRequested = inbound.call.model;
@@ -77,10 +82,30 @@ export async function run(
   } catch (error) {
     const problem = error instanceof Fault ? error : internalFault(error);
     await settleFree(gateway, trail, trail.refuse(problem));
+    capturing?.answered(JSON.stringify(envelopeOf(problem, trail.requestId)));
     throw decoded?.inCallersWords?.(problem) ?? problem;
   } finally {
     if (place === "taken") gateway.queue.leave();
+    capturing?.end();
   }
+}
+
+/** The same request, listened to for the capture window it is in. */
+function captured(capturing: Capturing, decoded: Decoded, sink: Sink): Decoded {
+  const { provider } = decoded.inbound.call.wishes ?? {};
+  if (provider?.zeroDataRetention === true) capturing.leaveOut();
+  const { keep } = decoded;
+  if (decoded.sink === undefined || keep === undefined)
+    return { ...decoded, sink: capturing.through(decoded.sink ?? sink) };
+  return {
+    ...decoded,
+    sink: capturing.through(decoded.sink),
+    // Who asked for work in the background is shown its whole answer in the end.
+    keep(final) {
+      capturing.answered(final);
+      return keep(final);
+    },
+  };
 }
 
 function gone(trail: Trail): RequestRecord {

@@ -16,10 +16,12 @@ import type { Router } from "../../domain/tenancy/router.ts";
 import type { Journal } from "../../io/journal/types.ts";
 import type { Notice } from "../../io/telemetry/notices.ts";
 import type { TokenCounter } from "../../io/tokens/token-counter.ts";
+import type { OwnKeys } from "../../io/upstream/own-keys.ts";
 import type { Transport } from "../../io/upstream/transport.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Timers } from "../../kit/timers.ts";
 import type { Exchange } from "../exchange.ts";
+import type { Captures } from "./captures.ts";
 
 /** Everything the request path is given. Built once, in main.ts. */
 export type Gateway = {
@@ -29,6 +31,8 @@ export type Gateway = {
   readonly snapshot: () => Snapshot;
   readonly connections: Connections;
   readonly reach: Reach;
+  /** Workspaces' own keys at providers. */
+  readonly ownKeys: Pick<OwnKeys, "of">;
   readonly health: Health;
   readonly learned: Learned;
   readonly sessions: Sessions;
@@ -55,6 +59,8 @@ export type Gateway = {
   /** The spend limits in force now for a caller. */
   readonly spenderOf: (principal: Principal) => Spender;
   readonly limits: Limits;
+  /** What is kept of requests and answers while someone has opened a window for it. */
+  readonly captures: Pick<Captures, "begin">;
   /** Told of every finished request, for metrics and the log. */
   readonly finished: (record: RequestRecord) => void;
   /** Told of what the operator should know and no record of a request shows. */

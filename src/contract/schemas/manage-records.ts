@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { CapturedView } from "./manage-capture.ts";
 import { AmountInput, Label, Money, PageQuery, Time, TimeInput } from "./manage-values.ts";
 
 export const WalletView = z
@@ -78,6 +79,7 @@ const AttemptView = z.object({
   upstream_status: z.number().nullable(),
   reason: z.string(),
   maybe_accepted: z.boolean().meta({ description: "The provider may have taken the request although no answer came." }),
+  own_key: z.boolean().meta({ description: "Made with the workspace's own key at the provider." }),
 });
 
 export const RequestView = z
@@ -101,7 +103,11 @@ export const RequestView = z
     status: z.number(),
     error_code: z.string().nullable(),
     usage: UsageView.meta({ description: "What is not known is null." }),
-    cost: Money.meta({ description: "What was charged; a failure costs nothing." }),
+    cost: Money.nullable().meta({
+      description:
+        "What was charged; a failure costs nothing. Null where the workspace's own key served it: its price is between the workspace and the provider.",
+    }),
+    own_key: z.boolean().meta({ description: "Served with the workspace's own key at the provider." }),
     currency: z.string(),
     ttfb_ms: z.number().nullable(),
     total_ms: z.number(),
@@ -166,6 +172,9 @@ export const RequestDetail = RequestView.extend({
   decision: DecisionView.nullable().meta({
     description: "Every candidate with its outcome and reason; null when the request was refused before a plan.",
   }),
+  captured: CapturedView.optional().meta({
+    description: "Request and answer, when the call was in a capture window and is still kept. Reading it is audited.",
+  }),
 }).meta({ id: "RequestDetail" });
 
 export const ProviderView = z
@@ -174,6 +183,10 @@ export const ProviderView = z
     name: z.string(),
     operator: z.string(),
     connected: z.boolean().meta({ description: "The gateway has a credential for it." }),
+    own_key: z
+      .enum(["first", "only", "fallback"])
+      .nullable()
+      .meta({ description: "How the own key of the workspace that was asked for is used; null: there is none." }),
     sandbox: z.boolean().meta({ description: "Simulated." }),
     levels: z.array(z.string()).meta({ description: "Sovereignty levels of its regions." }),
     countries: z.array(z.string()).meta({ description: "Countries of its regions." }),

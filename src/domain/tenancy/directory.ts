@@ -1,7 +1,7 @@
 import { addressList } from "../../kit/cidr.ts";
 import type { ApiKey, Principal } from "./key.ts";
 import { LimitBook, type SpendLimit } from "./limits.ts";
-import { type Policy, tightened } from "./policy.ts";
+import { type Policy, type PolicyVersion, tightened } from "./policy.ts";
 import type { Router, RouterVersion } from "./router.ts";
 import type { Member, Workspace } from "./workspace.ts";
 
@@ -18,6 +18,12 @@ export type TenancyStore = {
   saveKeys(keys: readonly ApiKey[]): Promise<void>;
   /** Adds a version; one that exists already is a conflict. */
   saveRouterVersion(version: RouterVersion): Promise<void>;
+  /** Keeps a policy as the next version of a workspace's (no key), or of one of its keys', if it is another one. */
+  keepPolicy(version: Omit<PolicyVersion, "version">): Promise<void>;
+  /** All versions of a workspace and its keys, oldest first. */
+  policyHistory(workspaceId: string): Promise<PolicyVersion[]>;
+  /** All versions of all routers of a workspace, oldest first. */
+  routerVersions(workspaceId: string): Promise<RouterVersion[]>;
   /** Newest first, removals included. */
   routerHistory(workspaceId: string, slug: string): Promise<RouterVersion[]>;
 };

@@ -24,6 +24,18 @@ export const OPEN_POLICY: Policy = {
   allowedModels: null,
 };
 
+/** A policy as it was from one time on, until the next version. */
+export type PolicyVersion = {
+  readonly workspaceId: string;
+  /** The key that demands it on top of its workspace; null: the workspace itself. */
+  readonly keyId: string | null;
+  /** 1, 2, 3 … for each of them. */
+  readonly version: number;
+  readonly createdAtMs: number;
+  /** Null: it demands nothing more. */
+  readonly policy: Partial<Policy> | null;
+};
+
 export function rungOf(level: LevelState): number {
   return level === "UNCLASSIFIED" ? -1 : LEVELS.indexOf(level);
 }

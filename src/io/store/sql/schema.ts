@@ -72,7 +72,20 @@ export type Database = {
     currency: string;
     amount_nanos: bigint;
   };
-  request_records: { id: string; workspace_id: string; created_at_ms: number; record: string };
+  request_records: { id: string; workspace_id: string; created_at_ms: number; record: string; shape: number };
+  /** What requests have in common that are filtered and added up together; what is not known is empty. */
+  request_shapes: {
+    workspace_id: string;
+    id: number;
+    key_id: string;
+    member_id: string;
+    environment: string;
+    app: string;
+    model_requested: string;
+    model: string;
+    provider: string;
+    status: number;
+  };
   /** A view: records with the fields that are asked for. */
   requests: {
     id: string;
@@ -107,6 +120,21 @@ export type Database = {
     audio_ms: number;
     cost_nanos: bigint;
   };
+  requests_hourly: {
+    workspace_id: string;
+    hour_ms: number;
+    shape: number;
+    requests: number;
+    errors: number;
+    input_tokens: number;
+    cached_tokens: number;
+    cache_write_tokens: number;
+    output_tokens: number;
+    reasoning_tokens: number;
+    characters: number;
+    audio_ms: number;
+    cost_nanos: bigint;
+  };
   audit_log: {
     id: string;
     at_ms: number;
@@ -117,6 +145,21 @@ export type Database = {
     detail: string;
   };
   data_keys: { workspace_id: string; wrapped: Uint8Array };
+  /** What may be shown of the keys that workspaces have at providers; `secret` is the key itself, sealed. */
+  workspace_credentials: {
+    workspace_id: string;
+    provider: string;
+    kind: string;
+    usage: string;
+    hint: string | null;
+    fingerprint: string;
+    created_at_ms: number;
+    changed_at_ms: number;
+    changed_by: string;
+    result: string;
+    tested_at_ms: number | null;
+    secret: Uint8Array;
+  };
   stored_responses: {
     id: string;
     workspace_id: string;
@@ -135,6 +178,60 @@ export type Database = {
   };
   stored_items: { workspace_id: string; id: string; response_id: string };
   stored_events: { response_id: string; first_number: number; last_number: number; events: Uint8Array };
+  capture_windows: {
+    id: string;
+    workspace_id: string;
+    opened_at_ms: number;
+    closes_at_ms: number;
+    closed_at_ms: number | null;
+    purged_at_ms: number | null;
+    retention_ms: number;
+    scope: string;
+    opened_by: string;
+    reason: string | null;
+    items: number;
+    bytes: number;
+  };
+  captured: {
+    request_id: string;
+    window_id: string;
+    workspace_id: string;
+    key_id: string;
+    captured_at_ms: number;
+    expires_at_ms: number;
+    /** Sealed, like the answer. */
+    request: Uint8Array | null;
+    answer: Uint8Array | null;
+    cut: string;
+  };
+  /** Every version of every policy; `subject` is a key's id, or empty for the workspace itself. */
+  policy_versions: {
+    workspace_id: string;
+    subject: string;
+    version: number;
+    created_at_ms: number;
+    policy: string | null;
+  };
+  /** A view: of each record what an evidence report adds up. */
+  evidence_requests: {
+    workspace_id: string;
+    created_at_ms: number;
+    key_id: string;
+    environment: string;
+    provider: string | null;
+    endpoint: string | null;
+    model: string | null;
+    level: string | null;
+    /** A list as JSON. */
+    countries: string | null;
+    error_code: string | null;
+    router: string | null;
+    router_version: number | null;
+    input_tokens: number | null;
+    output_tokens: number | null;
+    charge_nanos: bigint | null;
+    currency: string | null;
+  };
   meta: { name: string; value: string };
   schema_migrations: { number: number; name: string; checksum: string; applied_at_ms: number };
 };

@@ -1,6 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import type { LedgerStore } from "../../../domain/billing/ledger.ts";
 import type { AuditStore, Changed } from "../../../domain/record/audit.ts";
+import type { CaptureStore, CaptureWriter } from "../../../domain/record/capture.ts";
 import { batchOf, type RecordBatch, RecordRejected, type RecordSink } from "../../../domain/record/ingest.ts";
 import type { LogStore, RequestRecord } from "../../../domain/record/record.ts";
 import type { RollupStore } from "../../../domain/record/rollup.ts";
@@ -10,12 +11,14 @@ import type { LimitStore } from "../../../domain/tenancy/limits.ts";
 import type { OwnKeyStore } from "../../../domain/tenancy/own-key.ts";
 import type { DataKeyStore, Vault } from "../../../domain/tenancy/vault.ts";
 import { auditStore } from "./audit.ts";
+import { captureWriter } from "./capture-changes.ts";
+import { captureStore } from "./captures.ts";
 import { dataKeyStore } from "./data-keys.ts";
 import type { Engine } from "./engine.ts";
 import { ledgerStore } from "./ledger.ts";
 import { logStore } from "./log.ts";
-import { type ResponseRemoval, responseRemoval } from "./response-removal.ts";
 import { ownKeyStore } from "./own-keys.ts";
+import { type ResponseRemoval, responseRemoval } from "./response-removal.ts";
 import { responseStore } from "./responses.ts";
 import { rollupStore } from "./rollups.ts";
 import type { Database } from "./schema.ts";
@@ -35,6 +38,8 @@ export type Writers = {
   readonly limits: LimitStore;
   readonly ledger: LedgerStore;
   readonly responses: ResponseRemoval;
+  readonly ownKeys: OwnKeyStore;
+  readonly captures: CaptureWriter;
 };
 
 /** Everything that is kept in SQL, whatever the engine. */
@@ -49,8 +54,10 @@ export type Store = RecordSink & {
   readonly dataKeys: DataKeyStore;
   /** Stored responses, sealed by this vault. */
   responses(vault: Vault): ResponseStore;
-  /** Workspaces' own keys at providers, sealed by this vault. */
-  ownKeys(vault: Vault): OwnKeyStore;
+  /** Capture windows and their contents, sealed by this vault. */
+  captures(vault: Vault): CaptureStore;
+  /** Workspaces' own keys at providers, sealed. */
+  readonly ownKeys: OwnKeyStore;
   /** Log row, ledger transaction, wallet and roll-ups of finished requests, in one transaction; twice changes nothing. */
   ingest(records: readonly RequestRecord[]): Promise<void>;
   /** A management change with its line in the audit log, in one transaction: neither is there without the other. */
@@ -80,7 +87,8 @@ export function sqlStore(engine: Engine): Store {
     meta: metaStore(db),
     dataKeys: dataKeyStore(db),
     responses: (vault) => responseStore(db, vault),
-    ownKeys: (vault) => ownKeyStore(db, vault),
+    captures: (vault) => captureStore(db, vault),
+    ownKeys: ownKeyStore(db),
     ingest: (records) => ingestBatch(batchOf(records.map((record) => JSON.stringify(record)))),
     ingestBatch,
     change: (work) =>
@@ -102,6 +110,8 @@ function writersOn(session: Kysely<Database>): Writers {
     limits: limitStore(session),
     ledger: ledgerStore(session),
     responses: responseRemoval(session),
+    captures: captureWriter(session),
+    ownKeys: ownKeyStore(session),
   };
 }
 

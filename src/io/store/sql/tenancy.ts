@@ -2,13 +2,15 @@ import type { Kysely, Selectable } from "kysely";
 import { z } from "zod";
 import type { TenancyStore } from "../../../domain/tenancy/directory.ts";
 import { type ApiKey, ENVIRONMENTS, KEY_STATES, SCOPES } from "../../../domain/tenancy/key.ts";
-import { LEVELS, type Policy } from "../../../domain/tenancy/policy.ts";
+import { LEVELS } from "../../../domain/tenancy/policy.ts";
 import type { Router, RouterSpec, RouterVersion } from "../../../domain/tenancy/router.ts";
 import { type KeyPolicy, type Member, ROLES, type Workspace } from "../../../domain/tenancy/workspace.ts";
 import { EFFORTS } from "../../../language/canon/call.ts";
 import { inTransaction } from "./in-transaction.ts";
+import { policyVersions } from "./policy-versions.ts";
 import type { Database } from "./schema.ts";
 import { StoreError } from "./store-error.ts";
+import { storedPolicy, wholePolicy } from "./stored-policy.ts";
 
 export function tenancyStore(db: Kysely<Database>): TenancyStore {
   return {
@@ -90,6 +92,19 @@ export function tenancyStore(db: Kysely<Database>): TenancyStore {
       await db.insertInto("router_versions").values(fromRouterVersion(version)).execute();
     },
 
+    ...policyVersions(db),
+
+    async routerVersions(workspaceId) {
+      const rows = await db
+        .selectFrom("router_versions")
+        .selectAll()
+        .where("workspace_id", "=", workspaceId)
+        .orderBy("slug")
+        .orderBy("version")
+        .execute();
+      return rows.map(toRouterVersion);
+    },
+
     async routerHistory(workspaceId, slug) {
       const rows = await db
         .selectFrom("router_versions")
@@ -109,23 +124,6 @@ function inForce(versions: readonly RouterVersion[]): Router[] {
   return [...last.values()].flatMap(({ spec, ...rest }) => (spec === null ? [] : [{ ...rest, spec }]));
 }
 
-const policyShape = {
-  floor: z.enum(LEVELS).nullable(),
-  countries: z.array(z.string()).nullable(),
-  zeroDataRetention: z.boolean(),
-  noTraining: z.boolean(),
-  blockedProviders: z.array(z.string()),
-  allowedModels: z.array(z.string()).nullable(),
-};
-const policy: z.ZodType<Policy> = z.object(policyShape);
-const keysPolicy: z.ZodType<Partial<Policy>> = z.object({
-  floor: policyShape.floor.exactOptional(),
-  countries: policyShape.countries.exactOptional(),
-  zeroDataRetention: policyShape.zeroDataRetention.exactOptional(),
-  noTraining: policyShape.noTraining.exactOptional(),
-  blockedProviders: policyShape.blockedProviders.exactOptional(),
-  allowedModels: policyShape.allowedModels.exactOptional(),
-});
 const weight = z.number().min(0);
 const routerSpec: z.ZodType<RouterSpec> = z.object({
   weights: z.object({ quality: weight, cost: weight, latency: weight }),
@@ -163,7 +161,7 @@ function toWorkspace(row: Selectable<Database["workspaces"]>): Workspace {
     name: row.name,
     currency: row.currency,
     createdAtMs: row.created_at_ms,
-    policy: policy.parse(JSON.parse(row.policy)),
+    policy: wholePolicy.parse(JSON.parse(row.policy)),
     keyPolicy: keyPolicy.parse(JSON.parse(row.key_policy)),
   };
 }
@@ -215,7 +213,7 @@ function toKey(row: Selectable<Database["api_keys"]>): ApiKey {
     expiresAtMs: row.expires_at_ms,
     graceUntilMs: row.grace_until_ms,
     rpm: row.rpm,
-    policy: row.policy === null ? null : keysPolicy.parse(JSON.parse(row.policy)),
+    policy: row.policy === null ? null : storedPolicy.parse(JSON.parse(row.policy)),
     version: row.version,
     createdAtMs: row.created_at_ms,
     rotatedFrom: row.rotated_from,

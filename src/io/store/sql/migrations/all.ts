@@ -3,6 +3,9 @@ import { foundation } from "./0001-foundation.ts";
 import { responses } from "./0002-responses.ts";
 import { routing } from "./0003-routing.ts";
 import { spendLimits } from "./0004-spend-limits.ts";
+import { log } from "./0006-log.ts";
+import { capture } from "./0007-capture.ts";
+import { ownKeys } from "./0008-own-keys.ts";
 
 /** A step forward. Once released it never changes: its text is remembered by every store that took it. */
 export type Migration = { readonly number: number; readonly name: string; statements(ddl: Ddl): string[] };
@@ -12,4 +15,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 2, name: "responses", statements: responses },
   { number: 3, name: "routing", statements: routing },
   { number: 4, name: "spend limits", statements: spendLimits },
+  { number: 6, name: "log", statements: log },
+  { number: 7, name: "capture", statements: capture },
+  { number: 8, name: "own keys", statements: ownKeys },
 ];

@@ -1,0 +1,120 @@
+import { CAPTURED_PARTS, type CapturedPart, type CaptureWindow } from "../../domain/record/capture.ts";
+import type { Surface } from "../../domain/record/record.ts";
+import type { Sink } from "../exchange.ts";
+
+/** What was heard of one call, on its way to be kept. */
+export type Heard = {
+  readonly requestId: string;
+  readonly keyId: string;
+  readonly window: CaptureWindow;
+  readonly atMs: number;
+  readonly request: Buffer | null;
+  readonly answer: string | null;
+  readonly cut: readonly CapturedPart[];
+};
+
+type Told = Pick<Heard, "requestId" | "keyId" | "window" | "atMs"> & { readonly surface: Surface };
+
+/** Listens to one call for the window it is in. It holds references and counts; the work is done after the answer. */
+export class Capturing {
+  readonly #told: Told;
+  readonly #itemMaxBytes: number;
+  readonly #kept: (heard: Heard) => void;
+  #request: Buffer | null = null;
+  #pieces: string[] = [];
+  #bytes = 0;
+  #whole: string | undefined;
+  #refused: "no" | "yes" = "no";
+
+  constructor(told: Told, itemMaxBytes: number, kept: (heard: Heard) => void) {
+    this.#told = told;
+    this.#itemMaxBytes = itemMaxBytes;
+    this.#kept = kept;
+  }
+
+  asked(body: Buffer): void {
+    this.#request = body;
+  }
+
+  /** The caller itself demands that nothing is kept. */
+  leaveOut(): void {
+    this.#refused = "yes";
+  }
+
+  /** The answer as one text; it stands for whatever was sent of it in pieces. */
+  answered(text: string): void {
+    this.#whole = text;
+  }
+
+  /** The same sink, listened to. */
+  through(sink: Sink): Sink {
+    return new HeardSink(sink, (chunk) => this.#take(chunk));
+  }
+
+  /** The call is over, however it ended. */
+  end(): void {
+    if (this.#refused === "yes") return;
+    const { surface, ...told } = this.#told;
+    const parts = CAPTURED_PARTS[surface];
+    const answer = this.#whole ?? (this.#pieces.length === 0 ? null : this.#pieces.join(""));
+    const isCut = this.#whole === undefined && this.#bytes > this.#itemMaxBytes;
+    this.#kept({
+      ...told,
+      request: parts.includes("request") ? this.#request : null,
+      answer: parts.includes("answer") ? answer : null,
+      cut: isCut && parts.includes("answer") ? [{ part: "answer", ofBytes: this.#bytes }] : [],
+    });
+  }
+
+  #take(chunk: Buffer | string): void {
+    // Pieces are whole events: one that would go beyond what is kept is counted and let go.
+    const bytes = typeof chunk === "string" ? Buffer.byteLength(chunk) : chunk.length;
+    if (this.#bytes < this.#itemMaxBytes) this.#pieces.push(chunk.toString());
+    this.#bytes += bytes;
+  }
+}
+
+class HeardSink implements Sink {
+  readonly #sink: Sink;
+  readonly #heard: (chunk: Buffer | string) => void;
+
+  constructor(sink: Sink, heard: (chunk: Buffer | string) => void) {
+    this.#sink = sink;
+    this.#heard = heard;
+  }
+
+  get started(): boolean {
+    return this.#sink.started;
+  }
+
+  get gone(): boolean {
+    return this.#sink.gone;
+  }
+
+  start(status: number, headers: Readonly<Record<string, string>>): void {
+    this.#sink.start(status, headers);
+  }
+
+  write(chunk: Buffer | string): boolean {
+    // A client that has gone sees nothing more.
+    if (!this.#sink.gone) this.#heard(chunk);
+    return this.#sink.write(chunk);
+  }
+
+  drained(): Promise<void> {
+    return this.#sink.drained();
+  }
+
+  end(chunk?: Buffer | string): void {
+    if (chunk !== undefined && !this.#sink.gone) this.#heard(chunk);
+    this.#sink.end(chunk);
+  }
+
+  cut(): void {
+    this.#sink.cut();
+  }
+
+  onGone(listener: () => void): void {
+    this.#sink.onGone(listener);
+  }
+}

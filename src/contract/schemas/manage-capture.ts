@@ -1,0 +1,103 @@
+import { z } from "zod";
+import { Duration, Label, PageQuery, Time } from "./manage-values.ts";
+
+const Surfaces = z.enum(["chat", "messages", "responses", "embeddings", "transcriptions", "speech", "decisions"]);
+
+export const CaptureOpen = z
+  .strictObject({
+    minutes: z
+      .int("write a whole number of minutes from 1 to 1440")
+      .min(1, "write a whole number of minutes from 1 to 1440")
+      .max(1440, "write a whole number of minutes from 1 to 1440")
+      .meta({ description: "How long it stays open: 1 minute to 24 hours." }),
+    keys: z
+      .array(z.string().min(1).max(128))
+      .max(1000)
+      .nullish()
+      .meta({ description: "Ids of keys; absent or empty: every key." }),
+    surfaces: z.array(Surfaces).max(7).nullish().meta({ description: "Absent or empty: every surface." }),
+    environment: z.enum(["live", "test"]).nullish().meta({ description: "Absent: both." }),
+    retention: Duration.nullish().meta({
+      description: "How long each call is kept after it came: 7d unless said, at most 90d.",
+      example: "7d",
+    }),
+    reason: Label(500).nullish().meta({ description: "Why it is opened. It stands in the audit log." }),
+  })
+  .meta({ id: "CaptureOpen" });
+
+export const CaptureWindowView = z
+  .object({
+    id: z.string(),
+    workspace: z.string(),
+    state: z.enum(["open", "closed"]),
+    opened_at: Time,
+    closes_at: Time.meta({ description: "When it ends by itself." }),
+    closed_at: Time.nullable().meta({ description: "When it was ended before its time; null: it was not." }),
+    scope: z.object({
+      keys: z.array(z.string()).nullable(),
+      surfaces: z.array(z.string()).nullable(),
+      environment: z.string().nullable(),
+    }),
+    retention: z.string().meta({ example: "7d" }),
+    opened_by: z.string(),
+    reason: z.string().nullable(),
+    items: z.int().meta({ description: "Calls that were kept in it." }),
+    bytes: z.int().meta({ description: "What they took, sealed." }),
+    skipped: z.int().meta({
+      description:
+        "Calls in its scope that were not kept, since the gateway started: it was full, or the store was away.",
+    }),
+    purged_at: Time.nullable().meta({ description: "When its contents were removed before their time." }),
+  })
+  .meta({ id: "CaptureWindow" });
+
+export const CaptureQuery = PageQuery.extend({
+  workspace: z.string().max(128).optional().meta({ description: "Slug or id; absent: all." }),
+});
+
+export const CaptureClose = z
+  .strictObject({
+    purge: z.boolean().nullish().meta({ description: "Also remove what was kept, instead of after its retention." }),
+  })
+  .meta({ id: "CaptureClose" });
+
+export const CaptureClosed = z
+  .object({
+    data: z.array(CaptureWindowView),
+    next: z.null(),
+    purged: z.int().meta({ description: "How many calls were removed." }),
+  })
+  .meta({ id: "CaptureClosed" });
+
+/** A body as it was sent: an object where it is JSON and whole, else its text. */
+const Content = z.union([z.record(z.string(), z.unknown()), z.string()]).nullable();
+
+export const CapturedView = z
+  .object({
+    window: z.string(),
+    captured_at: Time,
+    expires_at: Time,
+    request: Content.meta({ description: "As it came. Null where the surface takes audio." }),
+    answer: Content.meta({ description: "As the caller saw it; a stream is its events. Null where there is none." }),
+    cut: z
+      .array(z.object({ part: z.enum(["request", "answer"]), of_bytes: z.int() }))
+      .meta({ description: "What was too long to be kept whole, and how long it was." }),
+  })
+  .meta({ id: "Captured" });
+
+export const captureExample = {
+  id: "cap_019a8c5e7d7a7c2b8f2e5a1b3c4d5e6f",
+  workspace: "research",
+  state: "open",
+  opened_at: "2026-11-15T09:30:00.000Z",
+  closes_at: "2026-11-15T10:00:00.000Z",
+  closed_at: null,
+  scope: { keys: null, surfaces: ["chat"], environment: null },
+  retention: "7d",
+  opened_by: "operator",
+  reason: "Answers are cut off, ticket 4711",
+  items: 3,
+  bytes: 8_412,
+  skipped: 0,
+  purged_at: null,
+} as const;

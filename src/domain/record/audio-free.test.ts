@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+import { withoutAudio } from "./audio-free.ts";
+
+const SOUND = "UklGRiQAAABXQVZFZm10IBAAAAABAAEA";
+
+test("LOG-03 no sound stays in a body, wherever its dialect puts it; everything else does", () => {
+  const bodies = [
+    { messages: [{ role: "user", content: [{ type: "input_audio", input_audio: { data: SOUND, format: "wav" } }] }] },
+    { messages: [{ content: [{ type: "file", file: { filename: "talk.mp3", file_data: SOUND } }] }] },
+    { input: [{ content: [{ type: "input_file", file_data: `data:audio/mpeg;base64,${SOUND}` }] }] },
+    { contents: [{ parts: [{ inlineData: { mimeType: "audio/wav", data: SOUND } }] }] },
+    { choices: [{ message: { content: "kept words", audio: { id: "a1", data: SOUND, transcript: "kept words" } } }] },
+    { content: [{ type: "video_url", video_url: { url: `data:video/mp4;base64,${SOUND}` } }] },
+  ];
+  for (const body of bodies) {
+    const clean = withoutAudio(JSON.stringify({ ...body, note: "kept words" }));
+    expect(clean).not.toContain(SOUND);
+    expect(clean).toContain("audio is never kept");
+    expect(clean).toContain("kept words");
+  }
+});
+
+test("LOG-03 no sound stays in events", () => {
+  const events = [
+    `data: ${JSON.stringify({ choices: [{ delta: { audio: { data: SOUND } } }] })}`,
+    `event: response.audio.delta\ndata: ${JSON.stringify({ type: "response.audio.delta", delta: SOUND })}`,
+    `data: ${JSON.stringify({ type: "response.audio_transcript.delta", delta: "kept words" })}`,
+    `data: {"audio": {"data": "${SOUND}`,
+    "data: [DONE]",
+  ];
+  const clean = withoutAudio(`${events.join("\n\n")}\n\n`);
+  expect(clean).not.toContain(SOUND);
+  expect(clean).toContain("kept words");
+  expect(clean).toContain("data: [DONE]");
+});
+
+test("LOG-03 a text without sound stays as it is, to the byte; one that cannot be read goes", () => {
+  const plain = '{ "n": 12345678901234567890, "image": "data:image/png;base64,AAAA" }';
+  expect(withoutAudio(plain)).toBe(plain);
+  expect(withoutAudio(`{"input_audio": {"data": "${SOUND}`)).not.toContain(SOUND);
+  const deep = `{"audio":${'{"a":'.repeat(200_000)}1${"}".repeat(200_000)}}`;
+  expect(withoutAudio(deep).length).toBeLessThan(100);
+});

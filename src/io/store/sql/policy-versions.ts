@@ -1,0 +1,50 @@
+import type { Kysely } from "kysely";
+import type { TenancyStore } from "../../../domain/tenancy/directory.ts";
+import { inTransaction } from "./in-transaction.ts";
+import type { Database } from "./schema.ts";
+import { storedPolicy } from "./stored-policy.ts";
+
+/** The workspace itself, among the keys that have a policy of their own. */
+const WORKSPACE = "";
+
+export function policyVersions(db: Kysely<Database>): Pick<TenancyStore, "keepPolicy" | "policyHistory"> {
+  return {
+    async keepPolicy({ workspaceId, keyId, createdAtMs, policy }) {
+      const subject = keyId ?? WORKSPACE;
+      const text = policy === null ? null : JSON.stringify(policy);
+      await inTransaction(db, async (session) => {
+        const last = await session
+          .selectFrom("policy_versions")
+          .select(["version", "policy"])
+          .where("workspace_id", "=", workspaceId)
+          .where("subject", "=", subject)
+          .orderBy("version", "desc")
+          .limit(1)
+          .executeTakeFirst();
+        if ((last?.policy ?? null) === text) return;
+        const version = (last?.version ?? 0) + 1;
+        await session
+          .insertInto("policy_versions")
+          .values({ workspace_id: workspaceId, subject, version, created_at_ms: createdAtMs, policy: text })
+          .execute();
+      });
+    },
+
+    async policyHistory(workspaceId) {
+      const rows = await db
+        .selectFrom("policy_versions")
+        .selectAll()
+        .where("workspace_id", "=", workspaceId)
+        .orderBy("subject")
+        .orderBy("version")
+        .execute();
+      return rows.map((row) => ({
+        workspaceId: row.workspace_id,
+        keyId: row.subject === WORKSPACE ? null : row.subject,
+        version: row.version,
+        createdAtMs: row.created_at_ms,
+        policy: row.policy === null ? null : storedPolicy.parse(JSON.parse(row.policy)),
+      }));
+    },
+  };
+}
