@@ -8,6 +8,7 @@ import { OPEN_POLICY } from "../../src/domain/tenancy/policy.ts";
 import { OPEN_ROUTER, type Router } from "../../src/domain/tenancy/router.ts";
 import type { Workspace } from "../../src/domain/tenancy/workspace.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
+import { logQueryTests, retentionTests, usageTests } from "./log-suite.ts";
 import { chargedRecord, finishedRecord } from "./records.ts";
 import { responseTests } from "./response-suite.ts";
 
@@ -65,6 +66,9 @@ export function storeSuite(name: string, open: () => Promise<{ store: Store; reo
     ledgerTests(() => store);
     ingestTests(() => store);
     logTests(() => store);
+    logQueryTests(() => store);
+    usageTests(() => store);
+    retentionTests(() => store);
     responseTests(
       () => store,
       () => reopen(),

@@ -7,7 +7,10 @@ export type BookedFields = Pick<
   | "createdAtMs"
   | "workspaceId"
   | "keyId"
+  | "memberId"
   | "environment"
+  | "app"
+  | "modelRequested"
   | "model"
   | "provider"
   | "status"
@@ -46,7 +49,10 @@ function isWhole(head: Partial<BookedFields>): head is BookedFields {
     head.createdAtMs !== undefined &&
     head.workspaceId !== undefined &&
     head.keyId !== undefined &&
+    head.memberId !== undefined &&
     head.environment !== undefined &&
+    head.app !== undefined &&
+    head.modelRequested !== undefined &&
     head.model !== undefined &&
     head.provider !== undefined &&
     head.status !== undefined &&

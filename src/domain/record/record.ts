@@ -129,17 +129,22 @@ export type RequestRecord = {
   readonly decision: DecisionRecord | null;
 };
 
-export type LogFilter = {
+/** By what requests are alike. A model is the one that served or the one that was asked for. */
+export type ShapeFilter = {
   readonly keyId?: string;
   readonly model?: string;
   readonly provider?: string;
   readonly app?: string;
   readonly environment?: "live" | "test";
+  readonly memberId?: string;
   readonly status?: number;
   readonly sinceMs?: number;
   readonly untilMs?: number;
 };
 
+};
+
+export type LogFilter = ShapeFilter & {
 /** The request log as it is read: newest first, by cursor. */
 export type LogStore = {
   list(
@@ -150,3 +155,5 @@ export type LogStore = {
   ): Promise<{ rows: RequestRecord[]; next: string | null }>;
   find(requestId: string): Promise<RequestRecord | undefined>;
 };
+  /** Removes requests from before that time, at most so many; how many it were. What they came to stays. */
+  sweep(beforeMs: number, rowsMax: number): Promise<number>;

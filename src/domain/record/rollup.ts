@@ -1,13 +1,8 @@
 import type { BookedFields } from "./booked.ts";
+import type { ShapeFilter } from "./record.ts";
 
-/** What one key used of one model at one provider on one day (UTC). An unknown model or provider is an empty text. */
-export type DailyUsage = {
-  readonly workspaceId: string;
-  readonly day: string;
-  readonly keyId: string;
-  readonly model: string;
-  readonly provider: string;
-  readonly environment: "live" | "test";
+/** What requests came to. */
+export type UsageSums = {
   requests: number;
   errors: number;
   inputTokens: number;
@@ -19,6 +14,41 @@ export type DailyUsage = {
   audioMs: number;
   costNanos: bigint;
 };
+
+/** What one key used of one model at one provider on one day (UTC). An unknown model or provider is an empty text. */
+export type DailyUsage = UsageSums & {
+  readonly workspaceId: string;
+  readonly day: string;
+  readonly keyId: string;
+  readonly model: string;
+  readonly provider: string;
+  readonly environment: "live" | "test";
+};
+
+/** What the requests of one shape came to in one hour. */
+export type HourlyUsage = UsageSums & {
+  readonly workspaceId: string;
+  /** When the hour began. */
+  readonly hourMs: number;
+  /** The number of the shape. */
+  readonly shape: number;
+};
+
+/** What usage can be taken apart by. */
+export const USAGE_GROUPS = ["key", "member", "model", "provider", "app", "environment", "status"] as const;
+export type UsageGroup = (typeof USAGE_GROUPS)[number];
+
+export type UsageQuery = {
+  /** Whole hours from the first to before the second, added up by `stepMs`. */
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly stepMs: number;
+  readonly group: UsageGroup | null;
+  readonly filter: ShapeFilter;
+};
+
+/** Usage of one step of time. `name` is the member of the group it belongs to; empty: not known, or no group. */
+export type UsageRow = UsageSums & { readonly startMs: number; readonly name: string };
 
 /** What one key spent on one day of UTC. */
 export type SpentOnDay = {
@@ -33,9 +63,66 @@ export type RollupStore = {
   spentSince(day: string): Promise<SpentOnDay[]>;
   /** Days from the first to the last, both included, as ISO dates; oldest day first. */
   daily(workspaceId: string, fromDay: string, toDay: string): Promise<DailyUsage[]>;
+  /** Oldest step first; at most so many rows. */
+  usage(workspaceId: string, query: UsageQuery, rowsMax: number): Promise<UsageRow[]>;
 };
 
-const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+function noUsage(): UsageSums {
+  return {
+    requests: 0,
+    errors: 0,
+    inputTokens: 0,
+    cachedTokens: 0,
+    cacheWriteTokens: 0,
+    outputTokens: 0,
+    reasoningTokens: 0,
+    characters: 0,
+    audioMs: 0,
+    costNanos: 0n,
+  };
+}
+
+function addTo(sums: UsageSums, { status, errorCode, usage }: BookedFields, costNanos: bigint): void {
+  sums.requests += 1;
+  if (status >= 400 || errorCode !== null) sums.errors += 1;
+  sums.costNanos += costNanos;
+  if (usage === null) return;
+  sums.inputTokens += usage.inputTokens;
+  sums.cachedTokens += usage.cachedTokens;
+  sums.cacheWriteTokens += usage.cacheWriteTokens;
+  sums.outputTokens += usage.outputTokens;
+  sums.reasoningTokens += usage.reasoningTokens;
+  sums.characters += usage.characters ?? 0;
+  sums.audioMs += Math.round((usage.seconds ?? 0) * 1000);
+}
+
+/** Adds requests up by hour and shape. */
+export class HourlyFold {
+  /** By shape; the requests of a batch are of few hours. */
+  readonly #rows = new Map<number, HourlyUsage[]>();
+
+  add(record: BookedFields, shape: number, costNanos: bigint): void {
+    addTo(this.#row(record, shape), record, costNanos);
+  }
+
+  rows(): Iterable<HourlyUsage> {
+    return [...this.#rows.values()].flat();
+  }
+
+  #row({ workspaceId, createdAtMs }: BookedFields, shape: number): HourlyUsage {
+    const hourMs = Math.floor(createdAtMs / HOUR_MS) * HOUR_MS;
+    const ofShape = this.#rows.get(shape);
+    const known = ofShape?.find((row) => row.hourMs === hourMs && row.workspaceId === workspaceId);
+    if (known !== undefined) return known;
+    const row = { workspaceId, hourMs, shape, ...noUsage() };
+    if (ofShape === undefined) this.#rows.set(shape, [row]);
+    else ofShape.push(row);
+    return row;
+  }
+}
 
 /** Adds requests up by day, key, model, provider and environment. */
 export class DailyFold {
@@ -44,19 +131,7 @@ export class DailyFold {
   readonly #days = new Map<number, string>();
 
   add(record: BookedFields, costNanos: bigint): void {
-    const row = this.#row(record);
-    row.requests += 1;
-    if (record.status >= 400 || record.errorCode !== null) row.errors += 1;
-    row.costNanos += costNanos;
-    const usage = record.usage;
-    if (usage === null) return;
-    row.inputTokens += usage.inputTokens;
-    row.cachedTokens += usage.cachedTokens;
-    row.cacheWriteTokens += usage.cacheWriteTokens;
-    row.outputTokens += usage.outputTokens;
-    row.reasoningTokens += usage.reasoningTokens;
-    row.characters += usage.characters ?? 0;
-    row.audioMs += Math.round((usage.seconds ?? 0) * 1000);
+    addTo(this.#row(record), record, costNanos);
   }
 
   rows(): Iterable<DailyUsage> {
@@ -82,24 +157,7 @@ export class DailyFold {
         known.workspaceId === workspaceId
       )
         return known;
-    const row: DailyUsage = {
-      workspaceId,
-      day,
-      keyId,
-      model,
-      provider,
-      environment,
-      requests: 0,
-      errors: 0,
-      inputTokens: 0,
-      cachedTokens: 0,
-      cacheWriteTokens: 0,
-      outputTokens: 0,
-      reasoningTokens: 0,
-      characters: 0,
-      audioMs: 0,
-      costNanos: 0n,
-    };
+    const row: DailyUsage = { workspaceId, day, keyId, model, provider, environment, ...noUsage() };
     ofKey.push(row);
     return row;
   }

@@ -1,6 +1,7 @@
 import type { Kysely } from "kysely";
-import type { LogFilter, LogStore } from "../../../domain/record/record.ts";
+import type { LogStore, RequestRecord } from "../../../domain/record/record.ts";
 import { parseRecord } from "../../../domain/record/record-schema.ts";
+import { findPlaces } from "./log-query.ts";
 import { cutPage, decodeCursor, pageSize } from "./page.ts";
 import type { Database } from "./schema.ts";
 
@@ -8,39 +9,67 @@ export function logStore(db: Kysely<Database>): LogStore {
   return {
     async list(workspaceId, filter, limit, cursor) {
       const size = pageSize(limit);
-      const rows = await listQuery(db, workspaceId, filter, cursor)
-        .limit(size + 1)
-        .execute();
-      const { page, next } = cutPage(rows, size, (row) => ({ atMs: row.created_at_ms, id: row.id }));
-      return { rows: page.map((row) => parseRecord(row.record)), next };
+      const after = cursor === null ? null : decodeCursor(cursor);
+      const places = await findPlaces(db, workspaceId, filter, after, size + 1);
+      const { page, next } = cutPage(places, size, (place) => place);
+      const records = await recordsOf(
+        db,
+        page.map(({ id }) => id),
+      );
+      // One that is swept away meanwhile is left out.
+      return { rows: page.flatMap(({ id }) => records.get(id) ?? []), next };
     },
 
     async find(requestId) {
-      const row = await db.selectFrom("requests").select("record").where("id", "=", requestId).executeTakeFirst();
-      return row === undefined ? undefined : parseRecord(row.record);
+      return (await recordsOf(db, [requestId])).get(requestId);
+    },
+
+    async sweep(beforeMs, rowsMax) {
+      let removed = 0;
+      for await (const workspaceId of workspacesIn(db)) {
+        const old = await db
+          .selectFrom("request_records")
+          .select("id")
+          .where("workspace_id", "=", workspaceId)
+          .where("created_at_ms", "<", beforeMs)
+          .orderBy("created_at_ms")
+          .limit(rowsMax - removed)
+          .execute();
+        if (old.length > 0)
+          await db
+            .deleteFrom("request_records")
+            .where(
+              "id",
+              "in",
+              old.map(({ id }) => id),
+            )
+            .execute();
+        removed += old.length;
+        if (removed >= rowsMax) break;
+      }
+      return removed;
     },
   };
 }
 
-function listQuery(db: Kysely<Database>, workspaceId: string, filter: LogFilter, cursor: string | null) {
-  const { keyId, model, provider, app, environment, status, sinceMs, untilMs } = filter;
-  let query = db
-    .selectFrom("requests")
-    .select(["id", "created_at_ms", "record"])
-    .where("workspace_id", "=", workspaceId)
-    .orderBy("created_at_ms", "desc")
-    .orderBy("id", "desc");
-  if (keyId !== undefined) query = query.where("key_id", "=", keyId);
-  // By the model that served or the one that was asked for: `auto` is never the former.
-  if (model !== undefined)
-    query = query.where(({ eb, or }) => or([eb("model", "=", model), eb("model_requested", "=", model)]));
-  if (provider !== undefined) query = query.where("provider", "=", provider);
-  if (app !== undefined) query = query.where("app", "=", app);
-  if (environment !== undefined) query = query.where("environment", "=", environment);
-  if (status !== undefined) query = query.where("status", "=", status);
-  if (sinceMs !== undefined) query = query.where("created_at_ms", ">=", sinceMs);
-  if (untilMs !== undefined) query = query.where("created_at_ms", "<", untilMs);
-  if (cursor === null) return query;
-  const { atMs, id } = decodeCursor(cursor);
-  return query.where(({ eb, refTuple, tuple }) => eb(refTuple("created_at_ms", "id"), "<", tuple(atMs, id)));
+async function recordsOf(db: Kysely<Database>, ids: readonly string[]): Promise<Map<string, RequestRecord>> {
+  if (ids.length === 0) return new Map();
+  const rows = await db.selectFrom("request_records").select(["id", "record"]).where("id", "in", ids).execute();
+  return new Map(rows.map(({ id, record }) => [id, parseRecord(record)]));
+}
+
+/** From one to the next in the index: there are few of them among very many requests. */
+async function* workspacesIn(db: Kysely<Database>): AsyncGenerator<string> {
+  for (let last = ""; ; ) {
+    const next = await db
+      .selectFrom("request_records")
+      .select("workspace_id")
+      .where("workspace_id", ">", last)
+      .orderBy("workspace_id")
+      .limit(1)
+      .executeTakeFirst();
+    if (next === undefined) return;
+    last = next.workspace_id;
+    yield last;
+  }
 }

@@ -3,7 +3,14 @@ import { CHARGE, chargedNanosOf, chargeIdOf } from "../../../../domain/billing/l
 import { type BookedFields, readBooked } from "../../../../domain/record/booked.ts";
 import type { RecordBatch } from "../../../../domain/record/ingest.ts";
 import type { ChargeRecord } from "../../../../domain/record/record.ts";
-import { DailyFold, type DailyUsage } from "../../../../domain/record/rollup.ts";
+import {
+  DailyFold,
+  type DailyUsage,
+  HourlyFold,
+  type HourlyUsage,
+  type UsageSums,
+} from "../../../../domain/record/rollup.ts";
+import { type RequestShape, ShapeNumbers } from "../../../../domain/record/shape.ts";
 import { StoreError } from "../store-error.ts";
 
 /**
@@ -12,9 +19,11 @@ import { StoreError } from "../store-error.ts";
  */
 export function prepareIngest(db: DatabaseSync): (batch: RecordBatch) => void {
   const write = prepareWriters(db);
+  const shapes = new ShapeNumbers();
   return ({ bytes, bounds }) => {
     const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const daily = new DailyFold();
+    const hourly = new HourlyFold();
     const spent = new WalletSums();
     db.exec("begin immediate");
     try {
@@ -23,14 +32,20 @@ export function prepareIngest(db: DatabaseSync): (batch: RecordBatch) => void {
         const record = readBooked(text);
         const { charge, workspaceId } = record;
         const nanos = chargedNanosOf(record);
-        if (write.request(record, text)) daily.add(record, nanos);
+        const shape = shapes.of(record, (number, parts) => write.shape(workspaceId, number, parts));
+        if (write.request(record, shape, text)) {
+          daily.add(record, nanos);
+          hourly.add(record, shape, nanos);
+        }
         if (charge !== null && nanos > 0n && write.charge(record, charge, nanos))
           spent.add(workspaceId, charge.currency, nanos);
       }
       for (const { workspaceId, currency, nanos } of spent.rows()) write.wallet(workspaceId, currency, -nanos);
       for (const row of daily.rows()) write.daily(row);
+      for (const row of hourly.rows()) write.hourly(row);
       db.exec("commit");
     } catch (error) {
+      shapes.forget();
       if (db.isTransaction) db.exec("rollback");
       throw error;
     }
@@ -54,7 +69,7 @@ class WalletSums {
   }
 }
 
-const DAILY_SUMS = [
+const SUMS = [
   "requests",
   "errors",
   "input_tokens",
@@ -67,8 +82,31 @@ const DAILY_SUMS = [
   "cost_nanos",
 ];
 
+/** In the order of the columns. */
+function sumsOf(row: UsageSums) {
+  return [
+    row.requests,
+    row.errors,
+    row.inputTokens,
+    row.cachedTokens,
+    row.cacheWriteTokens,
+    row.outputTokens,
+    row.reasoningTokens,
+    row.characters,
+    row.audioMs,
+    row.costNanos,
+  ];
+}
+
+const adding = (table: string, keys: number) =>
+  `insert into ${table} values (${Array(keys + SUMS.length)
+    .fill("?")
+    .join(", ")}) on conflict do update
+   set ${SUMS.map((sum) => `${sum} = ${sum} + excluded.${sum}`).join(", ")}`;
+
 function prepareWriters(db: DatabaseSync) {
-  const request = db.prepare("insert into request_records values (?, ?, ?, cast(? as text)) on conflict do nothing");
+  const request = db.prepare("insert into request_records values (?, ?, ?, cast(? as text), ?) on conflict do nothing");
+  const shape = db.prepare("insert into request_shapes values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing");
   // No transfer can be out of balance; what is the same for every charge is a part of the statement.
   const charge = db.prepare(
     `insert into ledger_transactions values (?, ?, ?, 'charge', '${CHARGE.from}', '${CHARGE.to}', ?, ?, null, ?)
@@ -78,13 +116,15 @@ function prepareWriters(db: DatabaseSync) {
     `insert into wallets values (?, ?, ?) on conflict do update
      set balance_nanos = balance_nanos + excluded.balance_nanos where currency = excluded.currency`,
   );
-  const daily = db.prepare(
-    `insert into requests_daily values (${Array(16).fill("?").join(", ")}) on conflict do update
-     set ${DAILY_SUMS.map((sum) => `${sum} = ${sum} + excluded.${sum}`).join(", ")}`,
-  );
+  const daily = db.prepare(adding("requests_daily", 6));
+  const hourly = db.prepare(adding("requests_hourly", 3));
   return {
-    request({ id, workspaceId, createdAtMs }: BookedFields, text: Buffer): boolean {
-      const { changes } = request.run(id, workspaceId, Math.trunc(createdAtMs), text);
+    shape(workspaceId: string, number: number, parts: RequestShape): void {
+      const { keyId, memberId, environment, app, modelRequested, model, provider, status } = parts;
+      shape.run(workspaceId, number, keyId, memberId, environment, app, modelRequested, model, provider, status);
+    },
+    request({ id, workspaceId, createdAtMs }: BookedFields, shape: number, text: Buffer): boolean {
+      const { changes } = request.run(id, workspaceId, Math.trunc(createdAtMs), text, shape);
       return changes !== 0;
     },
     charge({ id, workspaceId, createdAtMs }: BookedFields, { currency, price, rate }: ChargeRecord, nanos: bigint) {
@@ -97,24 +137,11 @@ function prepareWriters(db: DatabaseSync) {
       if (changes === 0) throw new StoreError("rejected", `the wallet of ${workspaceId} is not in ${currency}`);
     },
     daily(row: DailyUsage): void {
-      daily.run(
-        row.workspaceId,
-        row.day,
-        row.keyId,
-        row.model,
-        row.provider,
-        row.environment,
-        row.requests,
-        row.errors,
-        row.inputTokens,
-        row.cachedTokens,
-        row.cacheWriteTokens,
-        row.outputTokens,
-        row.reasoningTokens,
-        row.characters,
-        row.audioMs,
-        row.costNanos,
-      );
+      const { workspaceId, day, keyId, model, provider, environment } = row;
+      daily.run(workspaceId, day, keyId, model, provider, environment, ...sumsOf(row));
+    },
+    hourly(row: HourlyUsage): void {
+      hourly.run(row.workspaceId, row.hourMs, row.shape, ...sumsOf(row));
     },
   };
 }

@@ -12,6 +12,7 @@ const db = new DatabaseSync(file);
 // FULL, not NORMAL: a journal segment is deleted once its records are committed here, so a commit must be on the disk
 // when it returns. A commit covers a whole batch, which makes that one sync for hundreds of requests.
 // Pages of 16 KiB: log rows are more than a kilobyte, and small pages would hold few of them: a fifth of the work.
+// A cache of 64 MiB: an index by shape is written in many places at once.
 db.exec(`
   pragma page_size = 16384;
   pragma journal_mode = wal;
@@ -21,6 +22,7 @@ db.exec(`
   pragma trusted_schema = off;
   pragma busy_timeout = 5000;
   pragma journal_size_limit = 67108864;
+  pragma cache_size = -65536;
 `);
 
 const STATEMENTS_MAX = 200;

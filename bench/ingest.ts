@@ -1,0 +1,43 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { batchOf, type RecordBatch } from "../src/domain/record/ingest.ts";
+import { openSqlite } from "../src/io/store/sql/sqlite/open.ts";
+import { systemClock } from "../src/kit/clock.ts";
+import { sampleRecords } from "./log-samples.ts";
+
+/**
+ * How many finished requests a second the embedded store takes: `node bench/ingest.ts [records]`. The texts are made
+ * before the clock starts, in batches as the journal hands them over.
+ */
+const BATCH = 2000;
+const total = Number(process.argv[2] ?? 100_000);
+const folder = mkdtempSync(path.join(tmpdir(), "gateway-ingest-"));
+try {
+  const store = await openSqlite(folder, systemClock);
+  const samples = sampleRecords(total, Date.UTC(2027, 0, 15));
+  let spentMs = 0;
+  let cpuMs = 0;
+  for (let done = 0; done < total; done += BATCH) {
+    const batch = shared(batchOf(samples.take(BATCH).map((record) => JSON.stringify(record))));
+    const startedMs = performance.now();
+    const before = process.cpuUsage();
+    await store.ingestBatch(batch);
+    spentMs += performance.now() - startedMs;
+    const { user, system } = process.cpuUsage(before);
+    cpuMs += (user + system) / 1000;
+  }
+  await store.close();
+  const aSecond = (ms: number) => Math.round((total / ms) * 1000);
+  // The second figure is what one core can do: on a machine that has other work it says more than the first.
+  console.log(`${total} records: ${aSecond(spentMs)} a second, ${aSecond(cpuMs)} for a second of CPU time`);
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** In shared memory, as the journal's reader has them: nothing is copied on the way to the worker. */
+function shared({ bytes, bounds }: RecordBatch): RecordBatch {
+  const copy = new Uint8Array(new SharedArrayBuffer(bytes.byteLength));
+  copy.set(bytes);
+  return { bytes: copy, bounds };
+}

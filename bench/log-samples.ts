@@ -1,0 +1,61 @@
+import type { RequestRecord } from "../src/domain/record/record.ts";
+import { finishedRecord } from "../tests/support/records.ts";
+
+const STATUSES = [
+  [200, null],
+  [429, "rate_limit_exceeded"],
+  [502, "upstream_error"],
+  [404, "model_not_found"],
+] as const;
+
+/** `unlike`: every request has a label of its own. */
+export type Habits = "usual" | "unlike";
+
+/** Requests of one workspace as a busy one has them, always the same: forty keys, a dozen models, mostly served. */
+export function sampleRecords(total: number, endMs: number, habits: Habits = "usual") {
+  let n = 0;
+  return {
+    take(count: number): RequestRecord[] {
+      const last = Math.min(total, n + count);
+      const records: RequestRecord[] = [];
+      for (; n < last; n += 1) records.push(sampleRecord(n, endMs - (total - n) * SPACING_MS, habits));
+      return records;
+    },
+  };
+}
+
+/** A million requests are about a month. */
+const SPACING_MS = 2600;
+
+function sampleRecord(n: number, createdAtMs: number, habits: Habits): RequestRecord {
+  const draw = drawsOf(n);
+  const [status, errorCode] = STATUSES[draw(50) < 46 ? 0 : 1 + draw(3)] ?? STATUSES[0];
+  // Keys keep to few models, as programs do; two thirds of the calls are made with the first eight keys.
+  const key = draw(3) < 2 ? draw(8) : draw(40);
+  const model = (key * 5 + draw(4)) % 12;
+  const provider = `provider-${(model + draw(2)) % 6}`;
+  const plain = finishedRecord(`chatcmpl-${createdAtMs.toString(16).padStart(12, "0")}7${hex(n)}`, {
+    createdAtMs,
+    keyId: `key_${hex(key)}`,
+    memberId: key % 4 === 0 ? `mem_${hex(key)}` : null,
+    environment: draw(10) === 0 ? "test" : "live",
+    app: habits === "unlike" ? `job ${n}` : (["support-desk", "editor", "batch", null][(key + draw(2)) % 4] ?? null),
+    modelRequested: draw(8) === 0 ? "auto" : `creator/model-${model}`,
+    model: status === 404 ? null : `creator/model-${model}`,
+    provider: status === 404 ? null : provider,
+    status,
+    errorCode,
+  });
+  return status === 200 ? plain : { ...plain, charge: null, usage: null };
+}
+
+const hex = (n: number) => n.toString(16).padStart(19, "0");
+
+/** Numbers that look random and are the same at every run. */
+function drawsOf(seed: number): (below: number) => number {
+  let state = (seed + 1) * 0x9e3779b1;
+  return (below) => {
+    state = (Math.imul(state ^ (state >>> 15), 0x85ebca6b) + 0x6d2b79f5) | 0;
+    return ((state ^ (state >>> 13)) >>> 0) % below;
+  };
+}

@@ -1,0 +1,80 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import type { LogFilter } from "../src/domain/record/record.ts";
+import { openSqlite } from "../src/io/store/sql/sqlite/open.ts";
+import { systemClock } from "../src/kit/clock.ts";
+import { type Habits, sampleRecords } from "./log-samples.ts";
+
+/**
+ * How long the last 50 of a workspace take to list among many: `node bench/log.ts [records] [usual|unlike]`. `unlike`
+ * is a workspace that labels every request differently, which is the worst that can be done to the log.
+ */
+const PAGE = 50;
+const ROUNDS = 5;
+const BATCH = 2000;
+const total = Number(process.argv[2] ?? 1_000_000);
+const habits: Habits = process.argv[3] === "unlike" ? "unlike" : "usual";
+const END_MS = Date.UTC(2027, 0, 15);
+const DAY_MS = 86_400_000;
+
+const KEY = (n: number) => `key_${n.toString(16).padStart(19, "0")}`;
+const FILTERS: Readonly<Record<string, LogFilter>> = {
+  none: {},
+  "a busy key": { keyId: KEY(0) },
+  "a quiet key": { keyId: KEY(39) },
+  "no such key": { keyId: "key_none" },
+  "a member": { memberId: "mem_0000000000000000008" },
+  live: { environment: "live" },
+  test: { environment: "test" },
+  "a status": { status: 502 },
+  "no such status": { status: 418 },
+  "a model": { model: "creator/model-3" },
+  "the model auto": { model: "auto" },
+  "a provider": { provider: "provider-1" },
+  "an app": { app: "editor" },
+  "no such app": { app: "nobody" },
+  "a month ago": { untilMs: END_MS - 25 * DAY_MS },
+  "a day long ago": { sinceMs: END_MS - 20 * DAY_MS, untilMs: END_MS - 19 * DAY_MS },
+  "test and failed": { environment: "test", status: 502 },
+  "key and model that never met": { keyId: KEY(0), model: "creator/model-11" },
+  "live, app and provider": { environment: "live", app: "batch", provider: "provider-2" },
+  "everything at once": { keyId: KEY(1), environment: "live", status: 200, model: "auto", app: "editor" },
+  "the first model and app that fail": { app: "editor", model: "creator/model-5", status: 429, environment: "test" },
+};
+
+const folder = mkdtempSync(path.join(tmpdir(), "gateway-log-"));
+try {
+  const store = await openSqlite(folder, systemClock);
+  const samples = sampleRecords(total, END_MS, habits);
+  const filledMs = performance.now();
+  for (let done = 0; done < total; done += BATCH) await store.ingest(samples.take(BATCH));
+  const seconds = (performance.now() - filledMs) / 1000;
+  console.log(`${total} records (${habits}) in ${Math.round(seconds)} s\n`);
+  for (const [name, filter] of Object.entries(FILTERS)) {
+    const pages = await timed(() => store.log.list("ws_1", filter, PAGE, null));
+    const { next } = pages.value;
+    const second = next === null ? undefined : await timed(() => store.log.list("ws_1", filter, PAGE, next));
+    const figures = [pages.bestMs, pages.worstMs, second?.bestMs].map((ms) => (ms === undefined ? "-" : ms.toFixed(1)));
+    console.log(`${name.padEnd(36)} ${String(pages.value.rows.length).padStart(3)} rows, ms: ${figures.join(" / ")}`);
+  }
+  const month = { fromMs: END_MS - 30 * DAY_MS, toMs: END_MS, stepMs: DAY_MS, group: "app", filter: {} } as const;
+  const usage = await timed(() => store.rollups.usage("ws_1", month, 10_000));
+  console.log(`usage of a month by app and day: ${usage.value.length} rows, ms: ${usage.bestMs.toFixed(1)}`);
+  await store.close();
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+async function timed<T>(work: () => Promise<T>) {
+  let [bestMs, worstMs] = [Number.POSITIVE_INFINITY, 0];
+  let value = await work();
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const startedMs = performance.now();
+    value = await work();
+    const tookMs = performance.now() - startedMs;
+    bestMs = Math.min(bestMs, tookMs);
+    worstMs = Math.max(worstMs, tookMs);
+  }
+  return { value, bestMs, worstMs };
+}

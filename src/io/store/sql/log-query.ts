@@ -1,0 +1,160 @@
+import { type Kysely, sql } from "kysely";
+import type { LogFilter, ShapeFilter } from "../../../domain/record/record.ts";
+import type { Place } from "./page.ts";
+import type { Database } from "./schema.ts";
+
+/** Shapes of which the newest request is looked for, one by one. With more of them what is sought is not rare. */
+const SHAPES_MAX = 4000;
+
+/** Shapes whose requests are read side by side. */
+const ARMS_MAX = 64;
+
+type Span = { readonly workspaceId: string; readonly fromMs: number; readonly before: Place };
+
+/** Behind every id and every time. */
+const END: Place = { atMs: Number.MAX_SAFE_INTEGER, id: "" };
+
+/**
+ * Where the next requests of a list are, newest first. A filter is asked of the shapes; the requests of each shape are
+ * in order in an index of their own, so that whatever is combined, hardly more is read than what is found.
+ */
+export async function findPlaces(
+  db: Kysely<Database>,
+  workspaceId: string,
+  filter: LogFilter,
+  cursor: Place | null,
+  count: number,
+): Promise<Place[]> {
+  const { sinceMs = 0, untilMs, ...alike } = filter;
+  const until = untilMs === undefined ? END : { atMs: untilMs, id: "" };
+  const before = cursor === null || until.atMs <= cursor.atMs ? until : cursor;
+  const span = { workspaceId, fromMs: sinceMs, before };
+  if (Object.values(alike).every((value) => value === undefined)) return inOrder(db, span, {}, count);
+  const shapes = await db
+    .selectFrom("request_shapes")
+    .select("id")
+    .where(shapeCondition(workspaceId, alike))
+    .limit(SHAPES_MAX + 1)
+    .execute();
+  const numbers = shapes.map(({ id }) => id);
+  if (numbers.length > SHAPES_MAX) return inOrder(db, span, alike, count);
+  if (numbers.length <= ARMS_MAX) return sideBySide(db, span, numbers, count);
+  return ofTheNewest(db, span, alike, count);
+}
+
+/** All requests by time; where only some are wanted, each is asked for its shape. */
+async function inOrder(db: Kysely<Database>, span: Span, filter: ShapeFilter, count: number): Promise<Place[]> {
+  const { workspaceId, fromMs, before } = span;
+  let query = db
+    .selectFrom("request_records")
+    .select(["created_at_ms", "id"])
+    .where("workspace_id", "=", workspaceId)
+    .where("created_at_ms", ">=", fromMs)
+    .where(({ eb, refTuple, tuple }) => eb(refTuple("created_at_ms", "id"), "<", tuple(before.atMs, before.id)))
+    .orderBy("created_at_ms", "desc")
+    .orderBy("id", "desc")
+    .limit(count);
+  if (Object.keys(filter).length > 0)
+    query = query.where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom("request_shapes")
+          .select("request_shapes.id")
+          .where(shapeCondition(workspaceId, filter))
+          .whereRef("request_shapes.id", "=", "request_records.shape"),
+      ),
+    );
+  return (await query.execute()).map(toPlace);
+}
+
+/** The requests of these shapes, merged by time. */
+async function sideBySide(
+  db: Kysely<Database>,
+  span: Span,
+  shapes: readonly number[],
+  count: number,
+): Promise<Place[]> {
+  const [first, ...others] = shapes.map((shape) => ofShape(db, span, shape));
+  if (first === undefined) return [];
+  const rows = await others
+    .reduce((all, arm) => all.unionAll(arm), first)
+    .orderBy("created_at_ms", "desc")
+    .orderBy("id", "desc")
+    .limit(count)
+    .execute();
+  return rows.map(toPlace);
+}
+
+function ofShape(db: Kysely<Database>, { workspaceId, fromMs, before }: Span, shape: number) {
+  return db
+    .selectFrom("request_records")
+    .select(["created_at_ms", "id"])
+    .where("workspace_id", "=", workspaceId)
+    .where("shape", "=", shape)
+    .where("created_at_ms", ">=", fromMs)
+    .where(({ eb, refTuple, tuple }) => eb(refTuple("created_at_ms", "id"), "<", tuple(before.atMs, before.id)));
+}
+
+/** Of many shapes only those with the newest requests matter: the rest has its turn when these are passed. */
+async function ofTheNewest(db: Kysely<Database>, span: Span, filter: ShapeFilter, count: number): Promise<Place[]> {
+  const found: Place[] = [];
+  let { before } = span;
+  for (;;) {
+    const heads = await newestOf(db, { ...span, before }, filter);
+    const arms = heads.slice(0, ARMS_MAX);
+    // Down to here nothing of the others can lie between.
+    const floorMs = heads[ARMS_MAX]?.head_ms;
+    const newestMs = heads[0]?.head_ms;
+    if (newestMs === undefined) return found;
+    const rest = count - found.length;
+    // Very many at the very same time: no shape is ahead of the others.
+    if (floorMs === newestMs) return [...found, ...(await inOrder(db, { ...span, before }, filter, rest))];
+    const fromMs = floorMs === undefined ? span.fromMs : floorMs + 1;
+    const numbers = arms.map(({ shape }) => shape);
+    found.push(...(await sideBySide(db, { ...span, fromMs, before }, numbers, rest)));
+    if (floorMs === undefined || found.length >= count) return found;
+    before = { atMs: floorMs + 1, id: "" };
+  }
+}
+
+/** The shapes with the newest requests, and when those were. */
+async function newestOf(db: Kysely<Database>, { workspaceId, fromMs, before }: Span, filter: ShapeFilter) {
+  const heads = db
+    .selectFrom("request_shapes")
+    .where(shapeCondition(workspaceId, filter))
+    .select("request_shapes.id as shape")
+    .select(
+      sql<number | null>`(select newest.created_at_ms from request_records as newest
+        where newest.workspace_id = ${workspaceId} and newest.shape = request_shapes.id
+          and newest.created_at_ms >= ${fromMs}
+          and (newest.created_at_ms, newest.id) < (${before.atMs}, ${before.id})
+        order by newest.created_at_ms desc, newest.id desc limit 1)`.as("head_ms"),
+    );
+  const rows = await db
+    .selectFrom(heads.as("heads"))
+    .select(["shape", "head_ms"])
+    .where("head_ms", "is not", null)
+    .orderBy("head_ms", "desc")
+    .limit(ARMS_MAX + 1)
+    .execute();
+  return rows.flatMap(({ shape, head_ms }) => (head_ms === null ? [] : [{ shape, head_ms }]));
+}
+
+/** What a filter says of shapes of a workspace. */
+export function shapeCondition(workspaceId: string, filter: ShapeFilter) {
+  const { keyId, memberId, model, provider, app, environment, status } = filter;
+  const conditions = [sql<boolean>`request_shapes.workspace_id = ${workspaceId}`];
+  if (keyId !== undefined) conditions.push(sql`request_shapes.key_id = ${keyId}`);
+  if (memberId !== undefined) conditions.push(sql`request_shapes.member_id = ${memberId}`);
+  // By the model that served or the one that was asked for: `auto` is never the former.
+  if (model !== undefined)
+    conditions.push(sql`(request_shapes.model = ${model} or request_shapes.model_requested = ${model})`);
+  if (provider !== undefined) conditions.push(sql`request_shapes.provider = ${provider}`);
+  if (app !== undefined) conditions.push(sql`request_shapes.app = ${app}`);
+  if (environment !== undefined) conditions.push(sql`request_shapes.environment = ${environment}`);
+  if (status !== undefined) conditions.push(sql`request_shapes.status = ${status}`);
+  return sql<boolean>`(${sql.join(conditions, sql` and `)})`;
+}
+
+function toPlace(row: { created_at_ms: number; id: string }): Place {
+  return { atMs: row.created_at_ms, id: row.id };
+}

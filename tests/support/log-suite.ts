@@ -1,0 +1,235 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { LogFilter, RequestRecord } from "../../src/domain/record/record.ts";
+import type { UsageQuery } from "../../src/domain/record/rollup.ts";
+import type { Store } from "../../src/io/store/sql/store.ts";
+import { chargedRecord, finishedRecord } from "./records.ts";
+
+const HOUR_MS = 3_600_000;
+const START_MS = Date.UTC(2027, 0, 15);
+
+async function allIds(store: Store, filter: LogFilter, limit: number, between: () => Promise<void> = async () => {}) {
+  const ids: string[] = [];
+  let cursor: string | null = null;
+  do {
+    const page = await store.log.list("ws_1", filter, limit, cursor);
+    expect(page.rows.length).toBeLessThanOrEqual(limit);
+    ids.push(...page.rows.map(({ id }) => id));
+    cursor = page.next;
+    await between();
+  } while (cursor !== null);
+  return ids;
+}
+
+/** What a filter should find, by reading everything. */
+function expected(records: readonly RequestRecord[], filter: LogFilter): string[] {
+  const { keyId, memberId, model, provider, app, environment, status, sinceMs, untilMs } = filter;
+  return records
+    .filter(
+      (one) =>
+        one.workspaceId === "ws_1" &&
+        (keyId === undefined || one.keyId === keyId) &&
+        (memberId === undefined || one.memberId === memberId) &&
+        (model === undefined || one.model === model || one.modelRequested === model) &&
+        (provider === undefined || one.provider === provider) &&
+        (app === undefined || one.app === app) &&
+        (environment === undefined || one.environment === environment) &&
+        (status === undefined || one.status === status) &&
+        (sinceMs === undefined || one.createdAtMs >= sinceMs) &&
+        (untilMs === undefined || one.createdAtMs < untilMs),
+    )
+    .toSorted((a, b) => b.createdAtMs - a.createdAtMs || (a.id < b.id ? 1 : -1))
+    .map(({ id }) => id);
+}
+
+const keyId = fc.constantFrom("key_1", "key_2", "key_3");
+const memberId = fc.constantFrom("mem_1", "mem_2");
+const model = fc.constantFrom("a/one", "a/two", "auto");
+const provider = fc.constantFrom("p", "q");
+const app = fc.constantFrom("editor", "batch", "Büro");
+const environment = fc.constantFrom("live" as const, "test" as const);
+const status = fc.constantFrom(200, 429, 502);
+const atMs = fc.integer({ min: 1000, max: 1030 });
+
+const changes = fc.record({
+  createdAtMs: atMs,
+  workspaceId: fc.constantFrom("ws_1", "ws_1", "ws_1", "ws_2"),
+  keyId,
+  memberId: fc.option(memberId),
+  environment,
+  app: fc.option(app),
+  modelRequested: fc.option(model),
+  model: fc.option(model),
+  provider: fc.option(provider),
+  status,
+});
+const filters = fc.record(
+  { keyId, memberId, model, provider, app, environment, status, sinceMs: atMs, untilMs: atMs },
+  { requiredKeys: [] },
+);
+
+export function logQueryTests(current: () => Store): void {
+  test("LOG-02 whatever is combined, pages show what is meant and nothing twice, while others are written", async () => {
+    const store = current();
+    const all: RequestRecord[] = [];
+    let made = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(changes, { minLength: 1, maxLength: 40 }),
+        fc.array(changes, { maxLength: 3 }),
+        filters,
+        fc.integer({ min: 1, max: 9 }),
+        async (before, meanwhile, filter, limit) => {
+          const write = async (drafts: typeof before) => {
+            const records = drafts.map((draft) => finishedRecord(`r${String(made++).padStart(5, "0")}`, draft));
+            await store.ingest(records);
+            all.push(...records);
+          };
+          await write(before);
+          const meant = expected(all, filter);
+          const seen = await allIds(store, filter, limit, () => write(meanwhile));
+          expect(new Set(seen).size).toBe(seen.length);
+          const known = new Set(meant);
+          expect(seen.filter((id) => known.has(id))).toEqual(meant);
+        },
+      ),
+      { numRuns: 25 },
+    );
+  });
+
+  test("LOG-02 requests that are all unlike each other are found like any other", async () => {
+    const store = current();
+    const records = Array.from({ length: 4100 }, (_, n) =>
+      finishedRecord(`r${String(n).padStart(5, "0")}`, {
+        createdAtMs: 1000 + Math.floor(n / 3),
+        app: `job ${n}`,
+        keyId: n % 40 === 0 ? "key_2" : "key_1",
+      }),
+    );
+    await store.ingest(records);
+    for (const filter of [{ keyId: "key_1" }, { keyId: "key_2" }, { app: "job 7" }, { status: 200, untilMs: 1200 }])
+      expect(await allIds(store, filter, 700)).toEqual(expected(records, filter));
+    expect((await allIds(store, { keyId: "key_2" }, 5)).length).toBe(103);
+  });
+
+  test("LOG-02 very many different requests of the same moment are all found", async () => {
+    const store = current();
+    const records = Array.from({ length: 300 }, (_, n) => finishedRecord(`r${n}`, { app: `job ${n % 150}` }));
+    await store.ingest(records);
+    expect(await allIds(store, { status: 200 }, 7)).toEqual(expected(records, { status: 200 }));
+  });
+
+  test("LOG-01 a member's own requests are told from those of the others", async () => {
+    const { ingest, log } = current();
+    await ingest([
+      finishedRecord("mine", { memberId: "mem_1" }),
+      finishedRecord("theirs", { memberId: "mem_2" }),
+      finishedRecord("nobody's", { memberId: null }),
+    ]);
+    const { rows } = await log.list("ws_1", { memberId: "mem_1" }, 10, null);
+    expect(rows.map(({ id }) => id)).toEqual(["mine"]);
+  });
+}
+
+export function usageTests(current: () => Store): void {
+  const query: UsageQuery = {
+    fromMs: START_MS,
+    toMs: START_MS + 24 * HOUR_MS,
+    stepMs: HOUR_MS,
+    group: null,
+    filter: {},
+  };
+  const mixed = [
+    chargedRecord("r1", 5n, { createdAtMs: START_MS }),
+    chargedRecord("r2", 7n, { createdAtMs: START_MS + HOUR_MS - 1, app: "editor", memberId: "mem_1" }),
+    chargedRecord("r3", 11n, { createdAtMs: START_MS + HOUR_MS, keyId: "key_2", model: "other/model" }),
+    chargedRecord("r4", 13n, { createdAtMs: START_MS + HOUR_MS, environment: "test" }),
+    finishedRecord("r5", {
+      createdAtMs: START_MS + 2 * HOUR_MS,
+      status: 502,
+      errorCode: "upstream_error",
+      usage: null,
+      charge: null,
+      model: null,
+      provider: null,
+    }),
+    chargedRecord("r6", 17n, { createdAtMs: START_MS, workspaceId: "ws_2" }),
+  ];
+
+  test("LOG-04 usage is added up by hour, once, with test traffic apart", async () => {
+    const { ingest, rollups } = current();
+    await ingest(mixed);
+    await ingest(mixed);
+    const hours = async (filter: UsageQuery["filter"]) =>
+      (await rollups.usage("ws_1", { ...query, filter }, 100)).map((row) => [
+        (row.startMs - START_MS) / HOUR_MS,
+        row.requests,
+        row.errors,
+        row.outputTokens,
+        row.costNanos,
+      ]);
+    expect(await hours({ environment: "live" })).toEqual([
+      [0, 2, 0, 600, 12n],
+      [1, 1, 0, 300, 11n],
+      [2, 1, 1, 0, 0n],
+    ]);
+    expect(await hours({ environment: "test" })).toEqual([[1, 1, 0, 300, 13n]]);
+    expect(await hours({ keyId: "key_2" })).toEqual([[1, 1, 0, 300, 11n]]);
+  });
+
+  test("LOG-04 usage is taken apart by what requests have in common, and by day", async () => {
+    const { ingest, rollups } = current();
+    await ingest(mixed);
+    const by = async (group: UsageQuery["group"]) =>
+      (await rollups.usage("ws_1", { ...query, stepMs: 24 * HOUR_MS, group }, 100)).map((row) => [
+        row.name,
+        row.requests,
+      ]);
+    expect(await by("environment")).toEqual([
+      ["live", 4],
+      ["test", 1],
+    ]);
+    expect(await by("app")).toEqual([
+      ["editor", 1],
+      ["support-desk", 4],
+    ]);
+    expect(await by("member")).toEqual([
+      ["", 4],
+      ["mem_1", 1],
+    ]);
+    expect(await by("model")).toEqual([
+      ["", 1],
+      ["example/model-large", 3],
+      ["other/model", 1],
+    ]);
+    expect(await by("status")).toEqual([
+      ["200", 4],
+      ["502", 1],
+    ]);
+    expect(await rollups.usage("ws_1", { ...query, fromMs: query.toMs, toMs: query.toMs + HOUR_MS }, 100)).toEqual([]);
+    expect(await rollups.usage("ws_1", query, 2)).toHaveLength(2);
+  });
+}
+
+export function retentionTests(current: () => Store): void {
+  test("LOG-03 what is too old leaves the log in small steps, and what it came to stays", async () => {
+    const { ingest, log, ledger, rollups } = current();
+    const old = Array.from({ length: 7 }, (_, n) =>
+      chargedRecord(`old${n}`, 3n, { createdAtMs: START_MS + n, workspaceId: n < 4 ? "ws_1" : "ws_2" }),
+    );
+    await ingest([...old, chargedRecord("new", 3n, { createdAtMs: START_MS + HOUR_MS })]);
+    expect(await log.sweep(START_MS + HOUR_MS, 3)).toBe(3);
+    expect((await log.list("ws_1", {}, 10, null)).rows.map(({ id }) => id)).toEqual(["new", "old3"]);
+    expect(await log.sweep(START_MS + HOUR_MS, 100)).toBe(4);
+    expect(await log.sweep(START_MS + HOUR_MS, 100)).toBe(0);
+    expect(await log.find("old3")).toBeUndefined();
+    expect(await log.find("new")).toBeDefined();
+    expect((await ledger.wallet("ws_1"))?.balanceNanos).toBe(-15n);
+    expect((await ledger.entries("ws_1", 100, null)).rows).toHaveLength(5);
+    expect(await ledger.audit()).toEqual([]);
+    const [day] = await rollups.daily("ws_1", "2027-01-15", "2027-01-15");
+    expect(day?.requests).toBe(5);
+    const all = { fromMs: START_MS, toMs: START_MS + HOUR_MS, stepMs: HOUR_MS, group: null, filter: {} };
+    expect((await rollups.usage("ws_1", all, 10)).map(({ requests }) => requests)).toEqual([4]);
+  });
+}
