@@ -8,6 +8,7 @@ import { OPEN_POLICY } from "../../src/domain/tenancy/policy.ts";
 import { OPEN_ROUTER, type Router } from "../../src/domain/tenancy/router.ts";
 import type { Workspace } from "../../src/domain/tenancy/workspace.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
+import { limitTests } from "./limit-suite.ts";
 import { logQueryTests, retentionTests, usageTests } from "./log-suite.ts";
 import { chargedRecord, finishedRecord } from "./records.ts";
 import { responseTests } from "./response-suite.ts";
@@ -69,6 +70,10 @@ export function storeSuite(name: string, open: () => Promise<{ store: Store; reo
     logQueryTests(() => store);
     usageTests(() => store);
     retentionTests(() => store);
+    limitTests(
+      () => store,
+      () => reopen(),
+    );
     responseTests(
       () => store,
       () => reopen(),

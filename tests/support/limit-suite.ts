@@ -1,0 +1,74 @@
+import { describe, expect, test } from "vitest";
+import type { SpendLimits } from "../../src/domain/tenancy/limits.ts";
+import { OPEN_POLICY } from "../../src/domain/tenancy/policy.ts";
+import type { Store } from "../../src/io/store/sql/store.ts";
+import { chargedRecord } from "./records.ts";
+
+const day = (text: string) => Date.parse(`${text}T12:00:00Z`);
+
+async function withWorkspaces(store: Store): Promise<void> {
+  for (const id of ["ws_1", "ws_2"])
+    await store.tenancy.saveWorkspace({
+      id,
+      slug: id.replace("_", "-"),
+      name: id,
+      currency: "EUR",
+      createdAtMs: 1,
+      policy: OPEN_POLICY,
+      keyPolicy: { personalKeys: true, approval: false },
+    });
+}
+
+/** Limits, and the sums that the counters of a new process begin with. */
+export function limitTests(store: () => Store, reopen: () => Promise<Store>): void {
+  describe("spend limits", () => {
+    test("BILL-04 limits are kept, changed and lifted, beyond 2^53 too", async () => {
+      await withWorkspaces(store());
+      const limits: SpendLimits = {
+        workspaceId: "ws_1",
+        of: "workspace",
+        spenderId: "ws_1",
+        dayNanos: 2n ** 53n + 1n,
+        monthNanos: null,
+      };
+      const ofKey: SpendLimits = { ...limits, of: "key", spenderId: "key_1", dayNanos: 0n, monthNanos: 5n };
+      await store().limits.save(limits);
+      await store().limits.save(ofKey);
+      expect(await store().limits.loadAll()).toEqual([ofKey, limits]);
+      await store().limits.save({ ...limits, dayNanos: null, monthNanos: 7n });
+      await store().limits.save({ ...ofKey, dayNanos: null, monthNanos: null });
+      await store().limits.save({ ...ofKey, spenderId: "key_2", dayNanos: null, monthNanos: null });
+      expect(await (await reopen()).limits.loadAll()).toEqual([{ ...limits, dayNanos: null, monthNanos: 7n }]);
+    });
+
+    test("BILL-04 a limit is never negative, and is of a workspace that exists", async () => {
+      await withWorkspaces(store());
+      const limits = { workspaceId: "ws_1", of: "key", spenderId: "k", dayNanos: -1n, monthNanos: null } as const;
+      await expect(store().limits.save(limits)).rejects.toThrow();
+      await expect(store().limits.save({ ...limits, workspaceId: "ws_none", dayNanos: 1n })).rejects.toThrow();
+      expect(await store().limits.loadAll()).toEqual([]);
+    });
+
+    test("BILL-04 what keys spent is added up by day, over models, providers and environments", async () => {
+      await withWorkspaces(store());
+      const record = (id: string, at: string, nanos: bigint, more: object = {}) =>
+        chargedRecord(id, nanos, { createdAtMs: day(at), ...more });
+      await store().ingest([
+        record("r1", "2026-10-31", 5n),
+        record("r2", "2026-11-01", 2n ** 53n),
+        record("r3", "2026-11-01", 1n, { model: "other/model", environment: "test" }),
+        record("r4", "2026-11-02", 7n),
+        record("r5", "2026-11-02", 11n, { keyId: "key_2" }),
+        record("r6", "2026-11-02", 13n, { workspaceId: "ws_2", keyId: "key_3" }),
+      ]);
+      const rows = await store().rollups.spentSince("2026-11-01");
+      const sorted = rows.map((row) => [row.workspaceId, row.keyId, row.day, row.nanos]).toSorted();
+      expect(sorted).toEqual([
+        ["ws_1", "key_1", "2026-11-01", 2n ** 53n + 1n],
+        ["ws_1", "key_1", "2026-11-02", 7n],
+        ["ws_1", "key_2", "2026-11-02", 11n],
+        ["ws_2", "key_3", "2026-11-02", 13n],
+      ]);
+    });
+  });
+}
