@@ -187,17 +187,21 @@ export async function start(config: Config): Promise<Running> {
     async stop() {
       clearInterval(sweeper);
       await drain(edge, responses, config.GATEWAY_DRAIN_TIMEOUT_MS);
-      // Streams that are still open end here, and say so before their connections are cut.
-      await transport.close();
-      await edge.cut();
-      await responses.jobs.settled();
+      await cut(gateway, edge, responses);
       await captures.settled();
-      await gateway.tokens.close();
       await books.close();
       await store.close();
       await sandbox?.close();
     },
   };
+}
+
+/** Streams that are still open end here, and say so before their connections are cut. */
+async function cut({ transport, tokens }: Gateway, edge: Edge, { jobs }: ResponsesRoom): Promise<void> {
+  await transport.close();
+  await edge.cut();
+  await jobs.settled();
+  await tokens.close();
 }
 
 function operationsOf(edge: Edge, standing: { ready: boolean }, metrics: Metrics, adminToken: string) {

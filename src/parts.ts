@@ -314,8 +314,10 @@ export function openEdge({ config, log, metrics, ownKeys, ...parts }: EdgeParts)
     ownSecrets: (workspaceId) => ownKeys.secretsOf(workspaceId),
     rpmDefaults: { live: config.GATEWAY_RPM_LIVE, test: config.GATEWAY_RPM_TEST },
     alarmed: ({ code, status, detail, message }, requestId) => {
-      // Only a fault of the gateway itself is an error of its operator; the rest passes, or is a provider's.
-      const level = code === "internal_error" ? "error" : "warn";
+      // Only a fault of the gateway itself is an error of its operator; the rest passes, or is a provider's; and a key
+      // of a workspace's own that is refused is for its people to see, in their log.
+      const isOwnKey = detail?.["ownKey"] !== undefined;
+      const level = code === "internal_error" ? "error" : isOwnKey ? "debug" : "warn";
       log[level]({ requestId, code, status, detail }, message);
     },
     answered: (route, status, durationMs) => metrics.answered(route, status, durationMs),

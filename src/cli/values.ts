@@ -70,6 +70,13 @@ export function jsonFile(file: string): JsonObject {
   return parsed.value;
 }
 
+/** All that is written in a file, but for the space around it; `-` is standard input. */
+export function textFile(file: string): string {
+  const text = textOf(file).trim();
+  if (text === "") throw new CliError(`${file} is empty.`);
+  return text;
+}
+
 function textOf(file: string): string {
   try {
     return readFileSync(file === "-" ? STDIN : file, "utf8");

@@ -35,6 +35,8 @@ export type EdgeDeps = {
   readonly adminToken: string;
   /** Credentials of the platform at providers: no refusal leaves with one in it, whoever wrote its message. */
   readonly credentials: readonly string[];
+  /** The same for a workspace's own keys there. */
+  readonly ownSecrets: (workspaceId: string) => readonly string[];
   readonly bodyLimits: BodyLimits;
   readonly cors: CorsPolicy;
   /** How long a client may take to send its headers and its whole request; looked at every `checkEveryMs`. */
@@ -154,6 +156,7 @@ export class Edge {
       routeId: "unknown",
       errors: undefined,
       sink: undefined,
+      workspaceId: undefined,
     };
     const connection = this.#connectionOf(request.socket);
     connection.answers.push(response);
@@ -216,6 +219,7 @@ export class Edge {
     const { request } = call;
     const receivedAtMs = this.#deps.clock.nowMs();
     const principal = this.#authenticate(request, route, address, receivedAtMs);
+    call.workspaceId = principal?.workspace.id;
     const refusal = principal === undefined ? undefined : this.#window(call, principal, route);
     const outside = principal === undefined ? undefined : scopeFault(principal, route);
     // Refused or failed: not everyone waits for it.
@@ -294,15 +298,17 @@ export class Edge {
 
   #refuse(call: Call, error: unknown): void {
     const { request, response, requestId, baseHeaders } = call;
-    const problem = this.#discreet(error instanceof Fault ? error : internalFault(error));
+    const problem = this.#discreet(error instanceof Fault ? error : internalFault(error), call.workspaceId);
     if (problem.status === 429) dropRateHeaders(baseHeaders);
     if (problem.status >= 500) this.#deps.alarmed(problem, requestId);
     if (response.headersSent) response.destroy();
     else sendFault(request, response, problem, requestId, baseHeaders, call.errors);
   }
 
-  #discreet(problem: Fault): Fault {
-    const message = redacted(problem.message, this.#deps.credentials);
+  #discreet(problem: Fault, workspaceId: string | undefined): Fault {
+    const { credentials, ownSecrets } = this.#deps;
+    const known = workspaceId === undefined ? credentials : [...credentials, ...ownSecrets(workspaceId)];
+    const message = redacted(problem.message, known);
     if (message === problem.message) return problem;
     const { code, status, param, headers, detail } = problem;
     return fault(code, {
@@ -339,6 +345,7 @@ type Call = {
   routeId: string;
   errors: Route["errors"];
   sink: ResponseSink | undefined;
+  workspaceId: string | undefined;
 };
 
 /** Handlers only read it. */

@@ -30,6 +30,7 @@ beforeAll(async () => {
     trustedProxies: undefined,
     adminToken: TOKEN,
     credentials: [],
+    ownSecrets: () => [],
     bodyLimits: { jsonMaxBytes: 1_000_000, uploadMaxBytes: 1_000_000 },
     cors: { origins: [] },
     patience: PATIENCE,

@@ -1,7 +1,9 @@
 import type { z } from "zod";
+import { ProviderQuery } from "../../contract/schemas/manage-providers.ts";
 import { AuditQuery } from "../../contract/schemas/manage-records.ts";
 import type { Connections, Provider, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import type { AuditFilter } from "../../domain/record/audit.ts";
+import type { OwnLayer } from "../../io/upstream/own-keys.ts";
 import { readQuery } from "../body.ts";
 import { type Handler, whole } from "../exchange.ts";
 import { type Check, type CheckResult, findWorkspace, type ManageDeps, type Room } from "./deps.ts";
@@ -9,7 +11,7 @@ import { timeOf } from "./key-settings.ts";
 import { liveChecks } from "./live-check.ts";
 import { isoTime } from "./views.ts";
 
-function providerViews(snapshot: Snapshot, connections: Connections) {
+function providerViews(snapshot: Snapshot, connections: Connections, own: OwnLayer | undefined) {
   const models = new Map<string, Set<string>>();
   const endpoints = new Map<string, number>();
   for (const { provider, model } of snapshot.endpoints.values()) {
@@ -22,6 +24,7 @@ function providerViews(snapshot: Snapshot, connections: Connections) {
     name: provider.name,
     operator: provider.operator,
     connected: connections.credential(provider.slug) !== undefined,
+    own_key: own?.keys.get(provider.slug)?.key.use ?? null,
     sandbox: provider.sandbox,
     levels: unique(provider.regions.map((region) => region.level)),
     countries: unique(provider.regions.flatMap((region) => region.countries)),
@@ -99,10 +102,11 @@ async function runCheck({ name, run }: Check) {
 
 export function operationHandlers(room: Room): Record<string, Handler> {
   return {
-    manageListProviders: whole(async () => ({
-      status: 200,
-      json: { data: providerViews(room.snapshot(), room.connections), next: null },
-    })),
+    manageListProviders: whole(async (exchange) => {
+      const { workspace } = readQuery(exchange, ProviderQuery);
+      const own = workspace === undefined ? undefined : room.ownKeys.held.of(findWorkspace(room, workspace).id);
+      return { status: 200, json: { data: providerViews(room.snapshot(), room.connections, own), next: null } };
+    }),
     manageListAudit: whole(async (exchange) => {
       const query = readQuery(exchange, AuditQuery);
       const { rows, next } = await room.store.audit.list(auditFilter(room, query), query.limit, query.cursor ?? null);

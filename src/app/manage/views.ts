@@ -179,6 +179,7 @@ function attemptView(attempt: AttemptRecord) {
     upstream_status: attempt.upstreamStatus,
     reason: attempt.reason,
     maybe_accepted: attempt.maybeAccepted,
+    own_key: attempt.ownKey === true,
   };
 }
 
@@ -203,7 +204,8 @@ export function requestView(record: RequestRecord, directory: Directory) {
     status: record.status,
     error_code: record.errorCode,
     usage: usageView(record.usage),
-    cost: formatNanos(BigInt(record.charge?.nanos ?? "0")),
+    cost: record.ownKey === true ? null : formatNanos(BigInt(record.charge?.nanos ?? "0")),
+    own_key: record.ownKey === true,
     currency: record.charge?.currency ?? directory.workspace(record.workspaceId)?.currency ?? "EUR",
     ttfb_ms: record.ttfbMs,
     total_ms: record.totalMs,

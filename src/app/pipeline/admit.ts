@@ -19,6 +19,8 @@ const MARGIN_TOKENS = 64;
 /** What is reserved for one attempt. */
 export function neededFor(gateway: Gateway, trail: Trail, attempt: Attempt, inputTokens: number, call: Call): bigint {
   const { price, endpoint, model } = attempt;
+  // What the workspace pays at the provider itself needs no wallet.
+  if (attempt.own !== undefined) return 0n;
   const input = Math.ceil(inputTokens * (1 + MARGIN_SHARE)) + MARGIN_TOKENS;
   const { maxOutputTokens: asked } = call;
   // A limit beyond what the model can write reserves nothing: it is asked for what it can.
@@ -42,7 +44,9 @@ export function admit(gateway: Gateway, trail: Trail, plan: Plan, inputTokens: n
   const { workspace, member } = trail.principal;
   let nanos = 0n;
   // Only what may really be tried: `auto` can have a long tail of dear models that nobody will be sent to.
-  for (const attempt of plan.attempts.slice(0, gateway.limits.attemptsMax)) {
+  const tried = plan.attempts.slice(0, gateway.limits.attemptsMax);
+  if (tried.every(({ own }) => own !== undefined)) return;
+  for (const attempt of tried) {
     const needed = neededFor(gateway, trail, attempt, inputTokens, call);
     if (needed > nanos) nanos = needed;
   }
@@ -50,8 +54,11 @@ export function admit(gateway: Gateway, trail: Trail, plan: Plan, inputTokens: n
   const { requestId, createdAtMs: atMs } = trail;
   const hold = { requestId, workspaceId: workspace.id, keyId, memberId: member?.id ?? null, nanos, atMs, limits };
   return after(gateway.state.hold(hold), (verdict) => {
-    if (verdict.is !== "held") throw refusalOf(verdict, trail.principal);
-    trail.heldNanos = nanos;
+    if (verdict.is === "held") trail.heldNanos = nanos;
+    else {
+      trail.unpaid = refusalOf(verdict, trail.principal);
+      if (tried.every(({ own }) => own === undefined)) throw trail.unpaid;
+    }
   });
 }
 

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
+import type { Connections, Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { AttemptRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
@@ -12,6 +12,7 @@ import {
   classifyStatus,
   classifyWithdrawn,
   struckOut,
+  withOwnKey,
 } from "../../io/upstream/classify.ts";
 import type { Lane } from "../../io/upstream/lane.ts";
 import type { BodyReader, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
@@ -48,7 +49,13 @@ export async function tryOnce(one: Try): Promise<Tried> {
   const outcome = await send(one, body);
   const durationMs = Math.round((gateway.clock.elapsedMs() - started) * 10) / 10;
   const { id: endpoint, provider } = attempt.endpoint;
-  return { outcome, record: { endpoint, provider, startedAtMs, durationMs, ...describe(outcome, one.lane) } };
+  const record = { endpoint, provider, startedAtMs, durationMs, ...describe(outcome, one.lane) };
+  return { outcome, record: attempt.own === undefined ? record : { ...record, ownKey: true } };
+}
+
+/** Whose connections an attempt is made with; undefined when its workspace has no keys any more. */
+function connectionsFor({ connections, ownKeys }: Gateway, { own }: Attempt): Connections | undefined {
+  return own === undefined ? connections : ownKeys.of(own.workspaceId)?.connections;
 }
 
 function describe(
@@ -121,11 +128,14 @@ function dispatch(
   const refused = plan.refusedNow(row, policy);
   if (refused !== undefined)
     return { is: "failed", verdict: classifyExcluded(refused.why, refused.fault), upstreamStatus: null };
+  const secrets = secretsOf(connectionsFor(gateway, attempt)?.credential(endpoint.provider), headers);
   return new Promise((settle) => {
     const resolve = (outcome: Outcome) => {
       if (outcome.is !== "failed") return settle(outcome);
-      const secrets = secretsOf(gateway.connections.credential(endpoint.provider), headers);
-      settle({ ...outcome, verdict: struckOut(outcome.verdict, secrets) });
+      const { upstreamStatus } = outcome;
+      const verdict = struckOut(outcome.verdict, secrets);
+      const isOwn = attempt.own !== undefined;
+      settle({ ...outcome, verdict: isOwn ? withOwnKey(verdict, endpoint.provider, upstreamStatus) : verdict });
     };
     const failed = (failure: UpstreamFailure, upstreamStatus: number | null) =>
       resolve(
@@ -134,7 +144,7 @@ function dispatch(
           : { is: "failed", verdict: classifyFailure(failure, endpoint.provider), upstreamStatus },
       );
     const sent = gateway.transport.send(
-      { url: `${attempt.baseUrl}${lane.path}`, headers, body },
+      { url: `${attempt.baseUrl}${lane.path}`, headers, body, owner: attempt.own?.workspaceId },
       {
         failed: (failure) => failed(failure, null),
         answered(status, headers) {
@@ -156,11 +166,12 @@ function dispatch(
 }
 
 /** A planned endpoint as the catalogue has it now; undefined when it is gone, retired, elsewhere or not connected. */
-function rowNow({ snapshot, connections }: Gateway, { endpoint, baseUrl }: Attempt): Endpoint | undefined {
-  const row = snapshot().endpoints.get(endpoint.id);
-  if (row === undefined || row.status === "retired" || connections.credential(row.provider) === undefined)
+function rowNow(gateway: Gateway, attempt: Attempt): Endpoint | undefined {
+  const row = gateway.snapshot().endpoints.get(attempt.endpoint.id);
+  const connections = connectionsFor(gateway, attempt);
+  if (row === undefined || row.status === "retired" || connections?.credential(row.provider) === undefined)
     return undefined;
-  return connections.baseUrl(row) === baseUrl ? row : undefined;
+  return connections.baseUrl(row) === attempt.baseUrl ? row : undefined;
 }
 
 const IGNORE: BodyReader = { data: () => "more", end() {}, failed() {} };
@@ -176,7 +187,7 @@ function headersFor({ attempt, lane, gateway, trail }: Try, body: string): Soon<
   Object.assign(headers, lane.headers);
   const { endpoint, baseUrl } = attempt;
   const outgoing = { url: `${baseUrl}${lane.path}`, headers, body, endpoint, nowMs: gateway.clock.nowMs() };
-  const credential = gateway.connections.credential(endpoint.provider);
+  const credential = connectionsFor(gateway, attempt)?.credential(endpoint.provider);
   try {
     const authorized = authorize(credential, lane.auth, outgoing);
     if (!(authorized instanceof Promise)) return Object.assign(headers, authorized);

@@ -17,7 +17,16 @@ import type { Gateway } from "./world.ts";
 /** What planning reads of the gateway. Nothing here changes anything. */
 export type Planning = Pick<
   Gateway,
-  "clock" | "snapshot" | "connections" | "reach" | "health" | "learned" | "sessions" | "policyOf" | "routerOf"
+  | "clock"
+  | "snapshot"
+  | "connections"
+  | "reach"
+  | "health"
+  | "learned"
+  | "sessions"
+  | "policyOf"
+  | "routerOf"
+  | "ownKeys"
 > & { readonly breakers: Breakers; readonly limits: Pick<Gateway["limits"], "attemptsMax"> };
 
 /** Whose call it is, and where it came in. */
@@ -79,14 +88,17 @@ export function planOutline(planning: Planning, asked: AskedOutline): Planned {
 function worldOf(planning: Planning, { surface, workspace, outline }: AskedOutline, nowMs: number): World {
   const snapshot = planning.snapshot();
   const { currency } = workspace;
+  const own = planning.ownKeys.of(workspace.id);
+  const reach = own?.reach ?? planning.reach;
   return {
     snapshot,
-    anyReal: planning.connections.anyReal,
-    reach: (modelId) => planning.reach.of(modelId, surface, currency, nowMs),
-    pool: () => planning.reach.pool(surface, currency, nowMs),
+    anyReal: planning.connections.anyReal || own?.connections.anyReal === true,
+    reach: (modelId) => reach.of(modelId, surface, currency, nowMs),
+    pool: () => reach.pool(surface, currency, nowMs),
     health: planning.health,
     learned: planning.learned,
     breakers: planning.breakers,
+    ownBreakers: own === undefined ? undefined : (provider) => own.keys.get(provider)?.breakers,
     support: dialectSupport(surface),
     walletPerUsd:
       outline.wishes?.provider?.maxPrice === undefined ? undefined : exchange(snapshot.currencies, "USD", currency),

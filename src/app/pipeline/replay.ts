@@ -28,11 +28,15 @@ export type Replayed =
 
 const ROUTED: ReadonlySet<Surface> = new Set(["chat", "messages", "responses"]);
 
+const NO_OWN_KEYS: Planning["ownKeys"] = { of: () => undefined };
+
 /** The planner as it stands, but for one router; who is set aside at this minute says nothing of another time. */
 export function planningWith(planning: Planning, slug: string, router: Router | undefined): Planning {
   return {
     ...planning,
     breakers: ALL_IN,
+    // What was paid elsewhere cannot be compared: the replay is about the platform's endpoints.
+    ownKeys: NO_OWN_KEYS,
     routerOf: (workspaceId, asked) => (asked === slug ? router : planning.routerOf(workspaceId, asked)),
   };
 }
@@ -41,6 +45,7 @@ export function planningWith(planning: Planning, slug: string, router: Router | 
 export function replayOne(planning: Planning, workspace: Workspace, router: string, record: RequestRecord): Replayed {
   const { usage, charge, model, surface } = record;
   if (!ROUTED.has(surface)) return leftOut(`routers do not serve ${surface}`);
+  if (record.ownKey === true) return leftOut("it was served with the workspace's own key, so it was not charged");
   if (usage === null || charge === null || model === null)
     return leftOut("it was not answered, so there are no token counts");
   const outline = outlineOf(router, record, usage.inputTokens);

@@ -17,7 +17,8 @@ export type Metered = {
   readonly cutShort?: true;
 };
 
-export type Settled = { readonly usage: UsageRecord; readonly shown: ShownCost };
+/** Nothing is shown as the cost of what was not charged. */
+export type Settled = { readonly usage: UsageRecord; readonly shown: ShownCost | undefined };
 
 /** The provider's figures, or the gateway's own count, marked so, where it gave none. */
 function countedUsage(metered: Metered, inputTokensEstimate: number): UsageRecord {
@@ -91,7 +92,8 @@ export async function settleUsed(
   end: { readonly status: number; readonly errorCode: string | null },
 ): Promise<Settled> {
   const { usage, charge } = charged(gateway, trail, attempt, metered, inputTokensEstimate);
-  const record = trail.finish({ ...end, usage, charge: charge.record });
+  const isOwn = attempt.own !== undefined;
+  const record = trail.finish({ ...end, usage, charge: isOwn ? null : charge.record });
   try {
     await gateway.journal.append({ t: "done", record });
   } catch (cause) {
@@ -103,9 +105,10 @@ export async function settleUsed(
       detail: { cause: String(cause) },
     });
   }
-  const settled = gateway.state.settle(trail.requestId, charge.nanos);
+  const settled = gateway.state.settle(trail.requestId, isOwn ? 0n : charge.nanos);
   if (settled instanceof Promise) await settled;
   gateway.finished(record);
+  if (isOwn) return { usage, shown: undefined };
   return { usage, shown: { cost: Number(charge.nanos) / 1e9, currency: charge.record.currency } };
 }
 

@@ -25,6 +25,8 @@ export class Trail {
   upstreamId: string | null = null;
   /** What was reserved for it: no estimate is ever charged beyond. */
   heldNanos = 0n;
+  /** Why nothing could be reserved, although there are own keys that need nothing: endpoints that cost are left out. */
+  unpaid: Fault | undefined;
   #untried = 0;
   #firstByteMs: number | null = null;
   #triedAtMs: number | null = null;
@@ -126,6 +128,7 @@ export class Trail {
       overheadMs: tenths(Math.max(0, totalMs - upstreamMs)),
       attempts: this.#attempts,
       decision: this.plan?.decision() ?? null,
+      ...(this.served?.own === undefined ? {} : { ownKey: true }),
     };
   }
 }

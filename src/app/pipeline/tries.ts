@@ -1,5 +1,6 @@
 import { type Fault, fault } from "../../contract/faults.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
+import { EndpointBreakers } from "../../domain/routing/breakers.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Notice } from "../../io/telemetry/notices.ts";
 import type { Verdict } from "../../io/upstream/classify.ts";
@@ -54,6 +55,8 @@ export class Tries {
   #again: Attempt | undefined;
   #repeated: "no" | "yes" = "no";
   #time: "left" | "up" = "left";
+  /** Shut when the workspace's own key failed and it wants no other: the platform's endpoints are not asked then. */
+  #platform: "open" | "shut" = "open";
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -73,7 +76,7 @@ export class Tries {
       const ended = await this.#tryAt(attempt);
       if (ended !== undefined) return { attempt, ended };
     }
-    throw this.#last ?? allBusy();
+    throw this.#last ?? this.#parts.trail.unpaid ?? allBusy();
   }
 
   /** Whose turn it is. */
@@ -88,16 +91,24 @@ export class Tries {
       const attempt = plan.attempts[this.#next];
       if (attempt === undefined) return this.#later.shift();
       this.#next += 1;
-      if (this.#next > gateway.limits.attemptsMax && !covers(attempt)) this.#passOver(attempt, "dear");
+      const closed = attempt.own === undefined ? this.#closed() : undefined;
+      if (closed !== undefined) this.#untried(attempt, "next", closed);
+      else if (this.#next > gateway.limits.attemptsMax && !covers(attempt)) this.#passOver(attempt, "dear");
       else if (this.#hasToWait(attempt)) this.#later.push(attempt);
       else return attempt;
     }
   }
 
+  /** Why the platform's endpoints are not for this request. */
+  #closed(): string | undefined {
+    if (this.#platform === "shut") return "passed over: only your own key is to be used, and it failed";
+    return this.#parts.trail.unpaid === undefined ? undefined : "passed over: nothing could be reserved for it";
+  }
+
   /** The plan has those who were aside at its end; who was put there since lets the others go first. */
   #hasToWait(attempt: Attempt): boolean {
-    const { gateway, plan } = this.#parts;
-    const isAside = ({ endpoint }: Attempt) => gateway.breakers.standingOf(endpoint.id) === "aside";
+    const { plan } = this.#parts;
+    const isAside = (one: Attempt) => this.#breakersOf(one).standingOf(one.endpoint.id) === "aside";
     if (!isAside(attempt)) return false;
     const others = plan.attempts.slice(this.#next);
     if (others.every(isAside)) return false;
@@ -105,27 +116,37 @@ export class Tries {
     return true;
   }
 
+  /** How an endpoint does with one key says nothing of how it does with another. */
+  #breakersOf({ own, endpoint }: Attempt): EndpointBreakers {
+    const { breakers, ownKeys, clock } = this.#parts.gateway;
+    if (own === undefined) return breakers;
+    // A key that was taken away while its request ran is told to nobody.
+    return ownKeys.of(own.workspaceId)?.keys.get(endpoint.provider)?.breakers ?? new EndpointBreakers(clock);
+  }
+
   /** One attempt within its bounds; undefined when somebody else is to be tried. */
   async #tryAt(attempt: Attempt): Promise<Ended | undefined> {
     const { gateway, tryOnce } = this.#parts;
-    const { budget, places, breakers, noticed } = gateway;
+    const { budget, noticed } = gateway;
+    // Places are the platform's share of an endpoint; who comes with a key of their own has a share of their own.
+    const places = attempt.own === undefined ? gateway.places : undefined;
     const { id, provider } = attempt.endpoint;
-    if (places.take(id) === "full") {
+    if (places?.take(id) === "full") {
       this.#passOver(attempt, "full");
       return undefined;
     }
     const isFurther = this.#asked > 0;
     if (isFurther && budget.take() === "spent") {
-      places.give(id);
+      places?.give(id);
       throw this.#spent(attempt);
     }
     if (isFurther) noticed({ is: "retried", provider, at: this.#repeated === "yes" ? "same" : "next" });
-    breakers.began(id);
+    this.#breakersOf(attempt).began(id);
     let tried: Tried | undefined;
     try {
       tried = await tryOnce(attempt);
     } finally {
-      places.give(id);
+      places?.give(id);
       if (isFurther) budget.give();
       this.#tell(attempt, tried?.outcome);
     }
@@ -145,6 +166,7 @@ export class Tries {
     if (verdict.is === "stop") throw verdict.fault;
     if (this.#time === "up") throw tooLong();
     this.#last = verdict.last;
+    if (verdict.blame.on === "workspace" && attempt.own?.use === "only") this.#platform = "shut";
     if (verdict.blame.on !== "nobody") this.#asked += 1;
     if (waitMs === undefined) return undefined;
     this.#repeated = "yes";
@@ -166,7 +188,8 @@ export class Tries {
 
   /** What the attempt shows of the endpoint, for the requests that come after. */
   #tell(attempt: Attempt, outcome: Outcome | undefined): void {
-    const { breakers, noticed } = this.#parts.gateway;
+    const { noticed } = this.#parts.gateway;
+    const breakers = this.#breakersOf(attempt);
     const { id, provider } = attempt.endpoint;
     switch (outcome?.is) {
       case "whole":
@@ -186,7 +209,8 @@ export class Tries {
         else if (verdict.blame.on === "endpoint") breakers.failed(id, verdict.blame.retryAfterMs || undefined);
         else {
           breakers.failed(id, undefined);
-          noticed({ is: "credential_refused", endpoint: id, provider, status: upstreamStatus });
+          if (verdict.blame.on === "operator")
+            noticed({ is: "credential_refused", endpoint: id, provider, status: upstreamStatus });
         }
         return;
       }
@@ -206,7 +230,7 @@ export class Tries {
     return this.#last ?? allBusy();
   }
 
-  #untried({ endpoint }: Attempt, outcome: "next" | "stop", reason: string): void {
+  #untried({ endpoint, own }: Attempt, outcome: "next" | "stop", reason: string): void {
     const { gateway, trail } = this.#parts;
     trail.untried({
       endpoint: endpoint.id,
@@ -217,6 +241,7 @@ export class Tries {
       upstreamStatus: null,
       reason,
       maybeAccepted: false,
+      ...(own === undefined ? {} : { ownKey: true }),
     });
   }
 }

@@ -32,7 +32,7 @@ function handlersWith(connections: Connections, more: Partial<ModelDeps> = {}) {
   return modelHandlers({
     snapshot: () => snapshot,
     nowMs: () => NOON_MS,
-    connections,
+    connectionsOf: () => connections,
     allows: (endpoint, policy) => excludedByPolicy(endpoint, policy) === undefined,
     permits: permitsModel,
     servedSurfaces: ["chat"],

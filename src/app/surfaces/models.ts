@@ -16,7 +16,8 @@ import { answerTagged, tagOf } from "./tagged.ts";
 export type ModelDeps = {
   snapshot(): Snapshot;
   nowMs(): number;
-  readonly connections: Connections;
+  /** The platform's connections, with the workspace's own before them. */
+  connectionsOf(workspaceId: string): Connections;
   /** Whether a policy lets traffic reach an endpoint. */
   allows(endpoint: Endpoint, policy: Policy): boolean;
   /** Whether a policy allows a model at all. */
@@ -52,7 +53,7 @@ function principalOf({ principal }: Exchange): Principal {
 function modelList(deps: ModelDeps, exchange: Exchange): ModelList {
   const { workspace, key } = principalOf(exchange);
   const policy = tightened(workspace.policy, key.policy);
-  const context = { snapshot: deps.snapshot(), nowMs: deps.nowMs(), currency: workspace.currency };
+  const context = contextOf(deps, workspace);
   const { snapshot, nowMs } = context;
   const { limit, cursor, after_id, sort, ...filters } = readLenientQuery(exchange, ModelListQuery);
   const offers = [...snapshot.models.values()].flatMap((model) => {
@@ -86,8 +87,14 @@ function after(offers: readonly KeyOffer[], id: string): readonly KeyOffer[] {
   return offers.slice(place + 1);
 }
 
+type KeyContext = ModelContext & { readonly connections: Connections };
+
+function contextOf(deps: ModelDeps, { id, currency }: Principal["workspace"]): KeyContext {
+  return { snapshot: deps.snapshot(), nowMs: deps.nowMs(), currency, connections: deps.connectionsOf(id) };
+}
+
 /** Undefined when the key cannot use the model anywhere. */
-function offerFor(model: Model, deps: ModelDeps, context: ModelContext, policy: Policy): KeyOffer | undefined {
+function offerFor(model: Model, deps: ModelDeps, context: KeyContext, policy: Policy): KeyOffer | undefined {
   if (!deps.permits(model.id, policy)) return undefined;
   const callable = callableEndpoints(model, deps, context).filter(({ endpoint }) => deps.allows(endpoint, policy));
   if (callable.length === 0) return undefined;
@@ -98,8 +105,8 @@ function offerFor(model: Model, deps: ModelDeps, context: ModelContext, policy: 
   };
 }
 
-function callableEndpoints(model: Model, deps: ModelDeps, { snapshot, nowMs, currency }: ModelContext) {
-  const call = { snapshot, connections: deps.connections, walletCurrency: currency, nowMs };
+function callableEndpoints(model: Model, deps: ModelDeps, { snapshot, connections, nowMs, currency }: KeyContext) {
+  const call = { snapshot, connections, walletCurrency: currency, nowMs };
   return (snapshot.endpointsByModel.get(model.id) ?? [])
     .map((endpoint) => ({
       endpoint,
@@ -111,7 +118,7 @@ function callableEndpoints(model: Model, deps: ModelDeps, { snapshot, nowMs, cur
 function oneModel(deps: ModelDeps, exchange: Exchange) {
   const { workspace, key } = principalOf(exchange);
   const policy = tightened(workspace.policy, key.policy);
-  const context = { snapshot: deps.snapshot(), nowMs: deps.nowMs(), currency: workspace.currency };
+  const context = contextOf(deps, workspace);
   const id = exchange.params["id"] ?? "";
   const model = context.snapshot.models.get(id);
   const shown = id.replace(/\p{Cc}/gu, "?").slice(0, 128);

@@ -112,6 +112,7 @@ export const request = {
     estimated: false,
   },
   cost: "0.0000125",
+  own_key: false,
   currency: "EUR",
   ttfb_ms: 21,
   total_ms: 24,
@@ -126,6 +127,7 @@ export const request = {
       upstream_status: 200,
       reason: "answered",
       maybe_accepted: false,
+      own_key: false,
     },
   ],
 };
@@ -159,6 +161,7 @@ export const provider = {
   name: "Sandbox Germany",
   operator: "Simulated",
   connected: true,
+  own_key: null,
   sandbox: true,
   levels: ["L2"],
   countries: ["DE"],

@@ -47,6 +47,7 @@ const attempt: z.ZodType<AttemptRecord> = z.object({
   upstreamStatus: z.number().nullable(),
   reason: z.string(),
   maybeAccepted: z.boolean(),
+  ownKey: z.literal(true).exactOptional(),
 });
 
 const candidate: z.ZodType<CandidateRecord> = z.object({
@@ -140,6 +141,7 @@ export const requestRecordSchema: z.ZodType<RequestRecord> = z.object({
   overheadMs: z.number(),
   attempts: z.array(attempt),
   decision: decision.nullable(),
+  ownKey: z.literal(true).exactOptional(),
 });
 
 export function parseRecord(json: string): RequestRecord {

@@ -35,6 +35,8 @@ export type AttemptRecord = {
   readonly reason: string;
   /** True when the request may have been accepted although no answer came. */
   readonly maybeAccepted: boolean;
+  /** It was made with the workspace's own key at the provider. */
+  readonly ownKey?: true;
 };
 
 export type CandidateRecord = {
@@ -127,24 +129,26 @@ export type RequestRecord = {
   readonly overheadMs: number;
   readonly attempts: readonly AttemptRecord[];
   readonly decision: DecisionRecord | null;
+  /** It was served with the workspace's own key at the provider, and so is not charged. */
+  readonly ownKey?: true;
 };
 
 /** By what requests are alike. A model is the one that served or the one that was asked for. */
 export type ShapeFilter = {
   readonly keyId?: string;
+  readonly memberId?: string;
   readonly model?: string;
   readonly provider?: string;
   readonly app?: string;
   readonly environment?: "live" | "test";
-  readonly memberId?: string;
   readonly status?: number;
+};
+
+export type LogFilter = ShapeFilter & {
   readonly sinceMs?: number;
   readonly untilMs?: number;
 };
 
-};
-
-export type LogFilter = ShapeFilter & {
 /** The request log as it is read: newest first, by cursor. */
 export type LogStore = {
   list(
@@ -154,6 +158,6 @@ export type LogStore = {
     cursor: string | null,
   ): Promise<{ rows: RequestRecord[]; next: string | null }>;
   find(requestId: string): Promise<RequestRecord | undefined>;
-};
   /** Removes requests from before that time, at most so many; how many it were. What they came to stays. */
   sweep(beforeMs: number, rowsMax: number): Promise<number>;
+};

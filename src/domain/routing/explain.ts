@@ -19,6 +19,7 @@ export type Considered = {
 
 const HOW: Readonly<Record<Basis, string>> = {
   cost: "lowest expected cost of",
+  own_key: "called with the workspace's own key, of",
   score: "best score of quality, cost and latency of",
   session: "where its session was served before, of",
   order: "first of the caller's order, of",
@@ -35,7 +36,13 @@ export function reasonFor(first: Endpoint, ranking: Ranking, { rows, fallen }: S
   const place = ranking.shortlist[0] ?? 0;
   const aside = ranking.standings?.get(place) === "aside" ? "; all of them are set aside after failures" : "";
   const policy = kept === 0 ? "" : `; policy kept out ${kept}`;
-  return `${first.provider} ${first.region} (${first.sovereignty.level}): ${HOW[ranking.basis]} ${rows.length} eligible${aside}${policy}`;
+  return `${first.provider} ${first.region} (${first.sovereignty.level}): ${HOW[ranking.basis]} ${endpointsIn(rows)} eligible${aside}${policy}`;
+}
+
+/** One that can be called with two keys is one endpoint. */
+function endpointsIn(rows: Sifted["rows"]): number {
+  if (rows.every(({ own }) => own === undefined)) return rows.length;
+  return new Set(rows.map(({ endpoint }) => endpoint)).size;
 }
 
 export function decisionOf(considered: Considered): DecisionRecord {
@@ -87,8 +94,9 @@ function candidate(place: number, index: number, considered: Considered): Candid
   return { ...head, outcome: "planned", reason: `choice ${index + 1}${noteOn(place, ranking, sifted)}`, scores };
 }
 
-function noteOn(place: number, { standings, shortlist, basis }: Ranking, { pooled }: Sifted): string {
+function noteOn(place: number, { standings, shortlist, basis }: Ranking, { rows, pooled }: Sifted): string {
   const notes: string[] = [];
+  if (rows[place]?.own !== undefined) notes.push("with the workspace's own key");
   if (place >= pooled) notes.push("fallback");
   if (basis === "session" && shortlist[0] === place) notes.push("its session's endpoint");
   if (standings?.get(place) === "aside") notes.push("set aside after failures");

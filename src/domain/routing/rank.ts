@@ -5,7 +5,7 @@ import type { PlanRequest, Sifted, World } from "./sieve.ts";
 import type { Standing } from "./standing.ts";
 
 /** Why the first one is first. */
-export type Basis = "cost" | "score" | "session" | "order" | "fallback" | Sort;
+export type Basis = "cost" | "own_key" | "score" | "session" | "order" | "fallback" | Sort;
 
 /** Places of rows, best first. */
 export type Ranking = {
@@ -32,7 +32,7 @@ export function rank(
 ): Ranking {
   const { rows, pooled } = sifted;
   const standings = standingsOf(sifted, world);
-  const tiers = tiersOf(sifted, request, standings);
+  const tiers = tiersOf(sifted, request, standings, world.ownBreakers === undefined ? "platform" : "own");
   const [primary, secondary, best] = measuresOf(sifted, figures, scores, request);
   const sign = best === "most" ? -1 : 1;
   const compare = (a: number, b: number): number => {
@@ -41,27 +41,31 @@ export function rank(
     if (first !== 0) return sign * first;
     const second = (secondary[a] ?? 0) - (secondary[b] ?? 0);
     if (second !== 0) return second;
-    return (rows[a]?.endpoint.id ?? "") < (rows[b]?.endpoint.id ?? "") ? -1 : 1;
+    const [one, other] = [rows[a]?.endpoint.id ?? "", rows[b]?.endpoint.id ?? ""];
+    if (one === other) return rows[a]?.own === undefined ? 1 : -1;
+    return one < other ? -1 : 1;
   };
   const choices = bestOf(0, pooled, compare);
   const fallbacks = rows.length === pooled ? [] : bestOf(pooled, rows.length, compare);
   const isAside = (place: number) => standings?.get(place) === "aside";
   // A conversation that a fallback has served stays there too.
-  const stays = fallbacks.findIndex((place) => tiers?.[place] === SESSION_FIRST);
+  const stays = fallbacks.findIndex((place) => (tiers?.[place] ?? 0) <= SESSION_FIRST);
   const [ahead, behind] = stays < 0 ? [choices, fallbacks] : [[...fallbacks.splice(stays, 1), ...choices], fallbacks];
   const shortlist = joined(ahead, behind, isAside, world.attemptsMax);
   return {
     shortlist,
-    basis: basisOf(shortlist[0], tiers, request, pooled),
+    basis: basisOf(shortlist[0], tiers, request, sifted),
     standings,
     sorted: (places) => [...places].sort(compare),
   };
 }
 
-function standingsOf({ rows }: Sifted, { breakers }: World): ReadonlyMap<number, Standing> | undefined {
+function standingsOf({ rows }: Sifted, { breakers, ownBreakers }: World): ReadonlyMap<number, Standing> | undefined {
   let standings: Map<number, Standing> | undefined;
   for (let place = 0; place < rows.length; place += 1) {
-    const standing = breakers.standingOf(rows[place]?.endpoint.id ?? "");
+    const row = rows[place];
+    const judges = row?.own === undefined ? breakers : ownBreakers?.(row.endpoint.provider);
+    const standing = judges?.standingOf(row?.endpoint.id ?? "") ?? "in";
     if (standing !== "in") standings = (standings ?? new Map<number, Standing>()).set(place, standing);
   }
   return standings;
@@ -71,17 +75,24 @@ const SESSION_FIRST = -1;
 /** Above every place in an order. */
 const FALLBACK_TIER = 1_000;
 const ASIDE_TIER = 1_000_000;
+/** Own keys that are to be used first stand before their equals, those that are a fallback behind all others. */
+const OWN_FIRST_STEP = 0.5;
+const OWN_LAST_TIER = 10_000;
 
 /** Who goes before whom whatever the figures say; undefined when only figures count. */
 function tiersOf(
   { rows, pooled }: Sifted,
   { wishes, session, route }: PlanRequest,
   standings: ReadonlyMap<number, Standing> | undefined,
+  keys: "own" | "platform",
 ): Float64Array | undefined {
   const order = wishes?.provider?.order;
   // With no turn left to come the cache is worth its price once, and the price is in the cost already.
   const kept = order === undefined && wishes?.remainingTurns !== 0 ? session?.endpoint : undefined;
-  if (order === undefined && kept === undefined && standings === undefined && pooled === rows.length) return undefined;
+  const byFigures = order === undefined && kept === undefined && standings === undefined && pooled === rows.length;
+  if (byFigures && keys === "platform") return undefined;
+  // Who chooses between models, or asks for an order of their own, is not led astray by who is paid how.
+  const firstStep = route.is === "model" && wishes?.provider?.sort === undefined ? OWN_FIRST_STEP : 0;
   const fallback = route.is === "router" ? (route.router?.spec.fallback ?? []) : [];
   const tiers = new Float64Array(rows.length);
   for (let place = 0; place < rows.length; place += 1) {
@@ -93,6 +104,9 @@ function tiersOf(
       const named = placeIn(order, endpoint);
       tiers[place] = named < 0 ? order.length : named;
     }
+    const use = rows[place]?.own?.use;
+    if (use === "fallback") tiers[place] = OWN_LAST_TIER + (tiers[place] ?? 0);
+    else if (use !== undefined) tiers[place] = (tiers[place] ?? 0) - firstStep;
   }
   for (const [place, standing] of standings ?? [])
     if (standing === "aside") tiers[place] = ASIDE_TIER + (tiers[place] ?? 0);
@@ -172,12 +186,13 @@ function basisOf(
   first: number | undefined,
   tiers: Float64Array | undefined,
   { wishes, route }: PlanRequest,
-  pooled: number,
+  { rows, pooled }: Sifted,
 ): Basis {
   const tier = first === undefined ? 0 : (tiers?.[first] ?? 0);
-  if (tier === SESSION_FIRST) return "session";
+  if (tier <= SESSION_FIRST) return "session";
   if (first !== undefined && first >= pooled) return "fallback";
   const preferences = wishes?.provider;
-  if (preferences?.order !== undefined && tier < preferences.order.length) return "order";
+  if (preferences?.order !== undefined && Math.ceil(tier) < preferences.order.length) return "order";
+  if (tier < ASIDE_TIER && !Number.isInteger(tier) && rows[first ?? -1]?.own !== undefined) return "own_key";
   return preferences?.sort ?? (route.is === "router" ? "score" : "cost");
 }

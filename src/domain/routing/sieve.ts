@@ -34,6 +34,8 @@ export type World = {
   readonly health: Pick<Health, "of">;
   readonly learned: Pick<Learned, "outputTokens">;
   readonly breakers: Breakers;
+  /** For endpoints that are called with the workspace's own key; undefined for a workspace without any. */
+  readonly ownBreakers?: ((provider: string) => Breakers | undefined) | undefined;
   readonly support: DialectSupport;
   readonly walletPerUsd: number | undefined;
   readonly nowMs: number;
@@ -135,6 +137,8 @@ function siftModel(model: Model, endpoints: readonly Reachable[], judge: Judge, 
   const outputTokens = world.learned.outputTokens(model.id, request.demand.maxOutputTokens);
   for (const reachable of endpoints) {
     const fallen = falls(reachable, judge);
+    // With its second key an endpoint falls for the same reason: that is told once.
+    if (fallen !== undefined && sifted.fallen.at(-1)?.endpoint === fallen.endpoint) continue;
     if (fallen !== undefined) sifted.fallen.push(fallen);
     else {
       sifted.rows.push(reachable);

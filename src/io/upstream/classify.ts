@@ -10,6 +10,8 @@ export type Blame =
   | { readonly on: "endpoint"; readonly retryAfterMs: number | undefined }
   /** The gateway's own credential, account or deployment there: the operator has to hear of it. */
   | { readonly on: "operator" }
+  /** The same, where the key is the workspace's own: that is for its people to hear, not for the operator. */
+  | { readonly on: "workspace" }
   /** Nobody's: nothing was asked, or the gateway itself gave up. */
   | { readonly on: "nobody" };
 
@@ -137,6 +139,21 @@ export function classifyWithdrawn({ id, model }: { readonly id: string; readonly
   });
   const why = "withdrawn since the plan was made";
   return { is: "next", why, maybeAccepted: false, last, blame: NOBODY, againAfterMs: undefined };
+}
+
+/** The same failure where the endpoint was called with the workspace's own key: whose account it is changes who is told. */
+export function withOwnKey(verdict: Verdict, provider: string, status: number | null): Verdict {
+  if (verdict.is !== "next" || verdict.blame.on !== "operator") return verdict;
+  const isRefused = status === 401 || status === 403 || status === 400;
+  const why = isRefused
+    ? `your key for ${provider} was refused (${status})`
+    : `your account at ${provider} did not let the request through (${status})`;
+  const last = fault("upstream_error", {
+    message: `The provider ${provider} did not accept the workspace's own key (${status}), and no other endpoint is left. An admin of the workspace can test it, or connect another one.`,
+    headers: { "x-should-retry": "false" },
+    detail: { ownKey: provider },
+  });
+  return { ...verdict, why, last, blame: { on: "workspace" } };
 }
 
 /** A provider's words without the very credential it was shown, in whatever form that is. */

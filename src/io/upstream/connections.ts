@@ -27,6 +27,55 @@ function placeInProject({ dialects: [dialect], region, quirks }: Endpoint, proje
   return `/v1/projects/${encodeURIComponent(project)}/locations/${region}/publishers/${publisher}`;
 }
 
+/** Providers that keep models in the projects of a cloud, and so take its service accounts. */
+export function placesInProjects(snapshot: Snapshot): ReadonlySet<string> {
+  const within = [...snapshot.endpoints.values()].filter((endpoint) => placeInProject(endpoint, "any") !== undefined);
+  return new Set(within.map(({ provider }) => provider));
+}
+
+/** Where endpoints really are: the catalogue's address unless the operator's settings say another, or it is simulated. */
+export type Addresses = (endpoint: Endpoint, credential: Credential | undefined) => string | undefined;
+
+export function addressesFrom(
+  settings: Pick<ProviderSettings, "baseUrls">,
+  sandboxOrigins: Readonly<Record<string, string>>,
+): Addresses {
+  return (endpoint, credential) => {
+    const { provider, region, baseUrl } = endpoint;
+    const sandbox = sandboxOrigins[provider];
+    if (sandbox !== undefined) return `${sandbox}/v1`;
+    const name = settingName(provider);
+    const base = settings.baseUrls.get(`${name}__${settingName(region)}`) ?? settings.baseUrls.get(name) ?? baseUrl;
+    if (base === null || credential?.kind !== "minted") return base ?? undefined;
+    const within = placeInProject(endpoint, credential.project);
+    return within === undefined ? undefined : `${base}${within}`;
+  };
+}
+
+/** Providers whose requests can be signed with a key pair of AWS. */
+export function signedProviders(snapshot: Snapshot): ReadonlySet<string> {
+  return new Set(
+    [...snapshot.endpoints.values()].filter(({ dialects }) => dialects[0] === "D4").map(({ provider }) => provider),
+  );
+}
+
+/** Connections by the credentials of one owner. */
+export function connectionsOf(
+  credentials: ReadonlyMap<string, Credential>,
+  snapshot: Snapshot,
+  addressOf: Addresses,
+): Connections {
+  const addresses = new Map<Endpoint, string | undefined>();
+  return {
+    credential: (provider) => credentials.get(provider),
+    baseUrl(endpoint) {
+      if (!addresses.has(endpoint)) addresses.set(endpoint, addressOf(endpoint, credentials.get(endpoint.provider)));
+      return addresses.get(endpoint);
+    },
+    anyReal: [...credentials.keys()].some((slug) => snapshot.providers.get(slug)?.sandbox === false),
+  };
+}
+
 /** Which providers are connected, by the operator's settings; simulated ones always are, at the origins they run on. */
 export function connectionsFrom(
   settings: ProviderSettings,
@@ -35,9 +84,7 @@ export function connectionsFrom(
   minted: ReadonlyMap<string, Minted> = new Map(),
 ): Connections {
   const credentials = new Map<string, Credential>();
-  const signed = new Set(
-    [...snapshot().endpoints.values()].filter(({ dialects }) => dialects[0] === "D4").map(({ provider }) => provider),
-  );
+  const signed = signedProviders(snapshot());
   for (const provider of snapshot().providers.values()) {
     const token = settings.apiKeys.get(settingName(provider.slug));
     const account = minted.get(settingName(provider.slug));
@@ -48,26 +95,7 @@ export function connectionsFrom(
     else if (settings.aws !== null && signed.has(provider.slug))
       credentials.set(provider.slug, { kind: "aws", keys: settings.aws });
   }
-  const addresses = new Map<Endpoint, string | undefined>();
-  const addressOf = (endpoint: Endpoint): string | undefined => {
-    const { provider, region, baseUrl } = endpoint;
-    const sandbox = sandboxOrigins[provider];
-    if (sandbox !== undefined) return `${sandbox}/v1`;
-    const name = settingName(provider);
-    const base = settings.baseUrls.get(`${name}__${settingName(region)}`) ?? settings.baseUrls.get(name) ?? baseUrl;
-    const credential = credentials.get(provider);
-    if (base === null || credential?.kind !== "minted") return base ?? undefined;
-    const within = placeInProject(endpoint, credential.project);
-    return within === undefined ? undefined : `${base}${within}`;
-  };
-  return {
-    credential: (provider) => credentials.get(provider),
-    baseUrl(endpoint) {
-      if (!addresses.has(endpoint)) addresses.set(endpoint, addressOf(endpoint));
-      return addresses.get(endpoint);
-    },
-    anyReal: [...credentials.keys()].some((slug) => snapshot().providers.get(slug)?.sandbox === false),
-  };
+  return connectionsOf(credentials, snapshot(), addressesFrom(settings, sandboxOrigins));
 }
 
 /** Variables that name a provider the catalogue does not have: the operator mistyped a slug. */

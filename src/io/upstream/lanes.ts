@@ -1,4 +1,4 @@
-import type { DialectId, Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
+import type { Credential, DialectId, Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import type { DialectSupport } from "../../domain/routing/capability.ts";
 import { SseReader } from "../../kit/sse.ts";
@@ -22,6 +22,7 @@ import { directMessages, messagesDoor } from "./direct-messages.ts";
 import { directResponses } from "./direct-responses.ts";
 import type { Inbound, Lane, Target } from "./lane.ts";
 import { leavingOut, roomFor } from "./leaving-out.ts";
+import type { Probe } from "./probe-key.ts";
 
 /** Dialects that providers are spoken to in. */
 const UPSTREAM: Readonly<Record<DialectId, UpstreamDialect>> = {
@@ -155,4 +156,37 @@ function translatedLane(inbound: Inbound, dialect: UpstreamDialect, { endpoint, 
     openStream: () => new TranslatedStream(dialect.openReader({ call, facts }), client.openWriter(head, call)),
     decodeProblem: dialect.decodeProblem,
   };
+}
+
+const LIST_MODELS = { method: "GET", path: "/models", body: "", letIn: [], keptOut: [400] } as const;
+/** An empty request: who is not let in hears that first, and who is let in hears that it is empty. */
+const EMPTY_REQUEST = { method: "POST", body: "{}", letIn: [400, 422], keptOut: [] } as const;
+
+const NOTHING_ASKED: Call = {
+  model: "",
+  turns: [],
+  tools: [],
+  toolChoice: undefined,
+  responseFormat: { is: "text" },
+  reasoning: undefined,
+  maxOutputTokens: undefined,
+  temperature: undefined,
+  topP: undefined,
+  topK: undefined,
+  stop: [],
+  stream: false,
+  includeUsage: false,
+  parameters: [],
+};
+
+/** How a credential for an endpoint is tried: the next way where a server does not have the one before. */
+export function probesOf(endpoint: Endpoint, model: Model, credential: Credential): readonly Probe[] {
+  const dialect = translationFor(endpoint);
+  if (dialect === undefined) return [];
+  const { auth, headers } = dialect;
+  const path = dialect.path(NOTHING_ASKED, factsOf(endpoint, model));
+  const empty: Probe = { ...EMPTY_REQUEST, path, auth, headers };
+  // Clouds that have models in their paths, or keep them in projects, list them elsewhere.
+  const hasList = dialectOf(endpoint) !== "D4" && dialect !== rawPredictDialect && credential.kind !== "minted";
+  return hasList ? [{ ...LIST_MODELS, auth, headers }, empty] : [empty];
 }

@@ -21,6 +21,9 @@ export type UpstreamRequest = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+  readonly method?: "GET" | "POST";
+  /** Whose credential it carries, where that is not the operator's: connections are not shared between owners. */
+  readonly owner?: string | undefined;
 };
 
 export type UpstreamListener = {
@@ -34,6 +37,8 @@ export type UpstreamCall = { abort(): void; resume(): void };
 
 export type Transport = {
   send(request: UpstreamRequest, listener: UpstreamListener): UpstreamCall;
+  /** An owner's credentials changed: its connections end with what runs on them, and new ones are made when needed. */
+  release(owner: string): void;
   close(): Promise<void>;
 };
 
@@ -57,25 +62,61 @@ export function httpTransport(limits: TransportLimits): Transport {
     keepAliveTimeout: 30_000,
     connect: { timeout: limits.connectTimeoutMs },
   };
-  // One pool per origin; origins come from the catalogue and the operator's settings, so there are few.
-  const pools = new Map<string, Pool>();
-  const targets = new Map<string, Target>();
-  const targetOf = (url: string): Target => {
-    const known = targets.get(url);
+  const platform = new Pools(options);
+  const owned = new Map<string, Pools>();
+  const ending = new Set<Pools>();
+  const poolsOf = (owner: string | undefined): Pools => {
+    if (owner === undefined) return platform;
+    const known = owned.get(owner);
     if (known !== undefined) return known;
-    const { origin, pathname, search } = new URL(url);
-    const pool = pools.get(origin) ?? new Pool(origin, options);
-    pools.set(origin, pool);
-    const target = { pool, origin, path: `${pathname}${search}` };
-    targets.set(url, target);
-    return target;
+    const pools = new Pools(options);
+    owned.set(owner, pools);
+    return pools;
   };
   return {
-    send: (request, listener) => new HttpCall(targetOf(request.url), request, listener),
+    send: (request, listener) => new HttpCall(poolsOf(request.owner).targetOf(request.url), request, listener),
+    release(owner) {
+      const pools = owned.get(owner);
+      if (pools === undefined) return;
+      owned.delete(owner);
+      ending.add(pools);
+      void pools.end().finally(() => ending.delete(pools));
+    },
     close: async () => {
-      await Promise.all([...pools.values()].map((pool) => pool.destroy()));
+      await Promise.all([platform, ...owned.values(), ...ending].map((pools) => pools.cut()));
     },
   };
+}
+
+/** One pool per origin; origins come from the catalogue and the operator's settings, so there are few. */
+class Pools {
+  readonly #options: Pool.Options;
+  readonly #pools = new Map<string, Pool>();
+  readonly #targets = new Map<string, Target>();
+
+  constructor(options: Pool.Options) {
+    this.#options = options;
+  }
+
+  targetOf(url: string): Target {
+    const known = this.#targets.get(url);
+    if (known !== undefined) return known;
+    const { origin, pathname, search } = new URL(url);
+    const pool = this.#pools.get(origin) ?? new Pool(origin, this.#options);
+    this.#pools.set(origin, pool);
+    const target = { pool, origin, path: `${pathname}${search}` };
+    this.#targets.set(url, target);
+    return target;
+  }
+
+  /** Lets what runs finish. */
+  async end(): Promise<void> {
+    await Promise.all([...this.#pools.values()].map((pool) => pool.close().catch(() => undefined)));
+  }
+
+  async cut(): Promise<void> {
+    await Promise.all([...this.#pools.values()].map((pool) => pool.destroy()));
+  }
 }
 
 const ABORTED = new Error("aborted by the gateway");
@@ -90,10 +131,14 @@ class HttpCall implements UpstreamCall, Dispatcher.DispatchHandler {
   #over = false;
   #aborted = false;
 
-  constructor({ pool, origin, path }: Target, { headers, body }: UpstreamRequest, listener: UpstreamListener) {
+  constructor(
+    { pool, origin, path }: Target,
+    { method = "POST", headers, body }: UpstreamRequest,
+    listener: UpstreamListener,
+  ) {
     this.#listener = listener;
     try {
-      pool.dispatch({ origin, path, method: "POST", headers, body }, this);
+      pool.dispatch({ origin, path, method, headers, body: method === "GET" ? null : body }, this);
     } catch (error) {
       this.#fail("connect", error);
     }

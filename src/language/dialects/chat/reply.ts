@@ -30,7 +30,7 @@ export function decodeReply(bytes: Buffer, ownId: string): WholeAnswer | undefin
 }
 
 /** The provider's own usage object with the cost added; where the gateway counted otherwise, what was counted. */
-export function encodeUsage(wire: unknown, counted: Usage, shown: ShownCost | undefined): JsonObject {
+export function encodeUsage(wireUsage: unknown, counted: Usage, shown: ShownCost | undefined): JsonObject {
   const cost = shown === undefined ? {} : { cost: shown.cost, currency: shown.currency };
   const base = {
     prompt_tokens: counted.inputTokens,
@@ -39,7 +39,9 @@ export function encodeUsage(wire: unknown, counted: Usage, shown: ShownCost | un
     prompt_tokens_details: { cached_tokens: counted.cachedTokens, cache_write_tokens: counted.cacheWriteTokens },
     completion_tokens_details: { reasoning_tokens: counted.reasoningTokens },
   };
-  if (!isJsonObject(wire)) return { ...base, ...cost };
+  if (!isJsonObject(wireUsage)) return { ...base, ...cost };
+  // What a provider takes is between it and the holder of its key; it is never shown as the gateway's cost.
+  const { cost: _cost, currency: _currency, ...wire } = wireUsage;
   const { prompt_tokens, completion_tokens } = base;
   if (wire["prompt_tokens"] === prompt_tokens && wire["completion_tokens"] === completion_tokens)
     return { ...base, ...wire, ...cost };

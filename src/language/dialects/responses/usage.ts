@@ -48,7 +48,11 @@ function isPossible(usage: Usage): boolean {
 export function usageText(wire: string | undefined, counted: Usage, shown: ShownCost | undefined): string {
   const cost: MemberPatch[] =
     shown === undefined
-      ? []
+      ? // What a provider takes is between it and the holder of its key; it is never shown as the gateway's cost.
+        [
+          { key: "cost", json: null },
+          { key: "currency", json: null },
+        ]
       : [
           { key: "cost", json: JSON.stringify(shown.cost) },
           { key: "currency", json: JSON.stringify(shown.currency) },

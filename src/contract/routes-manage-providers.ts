@@ -1,0 +1,68 @@
+import { managed } from "./managed.ts";
+import type { Route } from "./route.ts";
+import * as providers from "./schemas/manage-providers.ts";
+import { listOf } from "./schemas/manage-values.ts";
+
+const OWN_KEYS = "/manage/workspaces/{workspace}/providers";
+const OWN_KEY = `${OWN_KEYS}/{provider}`;
+
+/** Workspaces' own keys at providers, and whether a provider accepts a credential. */
+export const PROVIDER_ROUTES: readonly Route[] = [
+  managed({
+    id: "manageListOwnKeys",
+    method: "GET",
+    path: OWN_KEYS,
+    tag: "Own provider keys",
+    summary: "List the workspace's own keys at providers",
+    description: "What they are used for and when they were changed; never the keys.",
+    answer: listOf(providers.OwnKeyView),
+    example: { answer: { data: [providers.ownKey], next: null } },
+  }),
+  managed({
+    id: "manageShowOwnKey",
+    method: "GET",
+    path: OWN_KEY,
+    tag: "Own provider keys",
+    summary: "Show what is known of an own key",
+    answer: providers.OwnKeyView,
+    example: { answer: providers.ownKey },
+  }),
+  managed({
+    id: "managePutOwnKey",
+    method: "PUT",
+    path: OWN_KEY,
+    tag: "Own provider keys",
+    summary: "Connect a provider with the workspace's own key, or replace the key",
+    description:
+      "The provider is asked first whether it accepts the key; what it does not accept is not kept. Requests that the key serves are not charged. It is used from the next request on.",
+    body: providers.OwnKeyPut,
+    answer: providers.OwnKeyView,
+    faults: ["conflict"],
+    example: { body: { key: "the key, as the provider shows it", use: "first" }, answer: providers.ownKey },
+  }),
+  managed({
+    id: "manageDeleteOwnKey",
+    method: "DELETE",
+    path: OWN_KEY,
+    tag: "Own provider keys",
+    summary: "Forget the workspace's own key at a provider",
+    description: "Requests that are running with it finish; no other is begun.",
+    answer: providers.OwnKeyRemoved,
+    example: { answer: { provider: "mistral", workspace: "research", removed: true } },
+  }),
+  managed({
+    id: "manageTestProvider",
+    method: "POST",
+    path: "/manage/providers/{provider}/test",
+    tag: "Own provider keys",
+    summary: "Ask a provider whether it accepts a credential",
+    description: "One cheap call that generates nothing, with the operator's credential or a workspace's own key.",
+    body: providers.ProviderTest,
+    answer: providers.ProviderTested,
+    faults: ["conflict"],
+    example: {
+      body: { workspace: "research" },
+      answer: { ok: true, provider: "mistral", result: "accepted", status: 200, detail: "mistral accepted it" },
+    },
+  }),
+];

@@ -1,0 +1,67 @@
+import type { Surface } from "../record/record.ts";
+import type { OwnKey } from "../tenancy/own-key.ts";
+import type { Reach, Reachable, Reached, ReachedModel } from "./reach.ts";
+
+type Layered<T> = { readonly platform: T; readonly own: T; readonly both: T };
+
+/**
+ * What a workspace with keys of its own can call: everything of the platform's but where it wants only its own key, and
+ * what its own keys reach. An endpoint that both reach stands there twice, once with each key.
+ */
+export class OwnReach {
+  readonly #platform: Reach;
+  readonly #own: Reach;
+  readonly #keys: ReadonlyMap<string, OwnKey>;
+  readonly #known = new Map<string, Layered<Reached>>();
+  readonly #pools = new Map<string, Layered<readonly ReachedModel[]>>();
+
+  /** `own` knows the workspace's connections alone; `keys` are by provider. */
+  constructor(platform: Reach, own: Reach, keys: ReadonlyMap<string, OwnKey>) {
+    this.#platform = platform;
+    this.#own = own;
+    this.#keys = keys;
+  }
+
+  of(modelId: string, surface: Surface, walletCurrency: string, nowMs: number): Reached {
+    const platform = this.#platform.of(modelId, surface, walletCurrency, nowMs);
+    const own = this.#own.of(modelId, surface, walletCurrency, nowMs);
+    const key = `${surface} ${walletCurrency} ${modelId}`;
+    const known = this.#known.get(key);
+    // Both are worked out anew when the day changes; what was put together from them then is, too.
+    if (known?.platform === platform && known.own === own) return known.both;
+    const both = this.#together(platform, own);
+    this.#known.set(key, { platform, own, both });
+    return both;
+  }
+
+  pool(surface: Surface, walletCurrency: string, nowMs: number): readonly ReachedModel[] {
+    const platform = this.#platform.pool(surface, walletCurrency, nowMs);
+    const own = this.#own.pool(surface, walletCurrency, nowMs);
+    const key = `${surface} ${walletCurrency}`;
+    const known = this.#pools.get(key);
+    if (known?.platform === platform && known.own === own) return known.both;
+    const models = new Map([...platform, ...own].map(({ model }) => [model.id, model]));
+    const both = [...models.values()]
+      .map((model) => ({ model, endpoints: this.of(model.id, surface, walletCurrency, nowMs).endpoints }))
+      .filter(({ endpoints }) => endpoints.length > 0);
+    this.#pools.set(key, { platform, own, both });
+    return both;
+  }
+
+  #together(platform: Reached, own: Reached): Reached {
+    const withOwn = new Map(own.endpoints.map((row) => [row.endpoint.id, this.#owned(row)]));
+    const endpoints: Reachable[] = [];
+    for (const row of platform.endpoints) {
+      const owned = withOwn.get(row.endpoint.id);
+      if (owned !== undefined) endpoints.push(owned);
+      withOwn.delete(row.endpoint.id);
+      if (this.#keys.get(row.endpoint.provider)?.use !== "only") endpoints.push(row);
+    }
+    endpoints.push(...withOwn.values());
+    return { endpoints, obstacles: platform.obstacles.length === 0 ? own.obstacles : platform.obstacles };
+  }
+
+  #owned(row: Reachable): Reachable {
+    return { ...row, own: this.#keys.get(row.endpoint.provider) };
+  }
+}

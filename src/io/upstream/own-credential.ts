@@ -1,0 +1,127 @@
+import { z } from "zod";
+import type { Credential, Snapshot } from "../../domain/catalogue/catalogue.ts";
+import type { OwnKey } from "../../domain/tenancy/own-key.ts";
+import type { Clock } from "../../kit/clock.ts";
+import { digestOf } from "../../kit/secret.ts";
+import { placesInProjects, signedProviders } from "./connections.ts";
+import { mintedCredential, readGoogleAccount } from "./google-credentials.ts";
+import type { Transport } from "./transport.ts";
+
+/** A key of a workspace, read: what it is, what may be shown of it, and what requests are made with. */
+export type ReadKey = Pick<OwnKey, "kind" | "hint" | "fingerprint"> & {
+  readonly credential: Credential;
+  /** Texts that nobody may ever be told. */
+  readonly secrets: readonly string[];
+};
+
+export type KeyReading = {
+  readonly snapshot: Snapshot;
+  readonly transport: Transport;
+  readonly clock: Clock;
+  /** Where service accounts may be sent to for tokens: a key file is a stranger's word, and says any address it likes. */
+  readonly tokenUris: readonly string[];
+};
+
+/** Google's own addresses for it. */
+export const GOOGLE_TOKEN_URIS: readonly string[] = [
+  "https://oauth2.googleapis.com/token",
+  "https://www.googleapis.com/oauth2/v4/token",
+  "https://accounts.google.com/o/oauth2/token",
+];
+
+const KeyPair = z.looseObject({
+  access_key_id: z.string().regex(/^\w{4,128}$/),
+  secret_access_key: z.string().regex(/^[\x21-\x7e]{4,256}$/),
+  session_token: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,4096}$/)
+    .nullish(),
+});
+
+/** Visible characters of one line: what fits into a header. */
+const PLAIN = /^[\x21-\x7e]{8,4096}$/;
+const SHOWN_CHARS = 4;
+/** Of a shorter text the last characters would be too much of it. */
+const SHOWN_OF_MIN = 16;
+const FINGERPRINT_CHARS = 8;
+
+/** The credential in a text, or a sentence about what is wrong with it that shows nothing of it. */
+export function readOwnKey(
+  text: string,
+  provider: string,
+  reading: KeyReading,
+): ReadKey | { readonly problem: string } {
+  const secret = text.trim();
+  const fingerprint = digestOf(secret).slice(0, FINGERPRINT_CHARS);
+  if (secret.startsWith("{")) {
+    const fields = parsed(secret);
+    const read =
+      fields?.["type"] === "service_account"
+        ? serviceAccount(secret, provider, reading)
+        : keyPair(fields, provider, reading);
+    return "problem" in read ? read : { ...read, fingerprint };
+  }
+  if (!PLAIN.test(secret)) return { problem: "write the key alone, 8 to 4096 characters on one line, or a JSON file" };
+  return {
+    kind: "key",
+    hint: lastOf(secret),
+    fingerprint,
+    credential: { kind: "bearer", token: secret },
+    secrets: [secret],
+  };
+}
+
+type Read = Omit<ReadKey, "fingerprint"> | { readonly problem: string };
+
+function keyPair(fields: Record<string, unknown> | undefined, provider: string, { snapshot }: KeyReading): Read {
+  const pair = KeyPair.safeParse(lowerCased(fields));
+  if (!pair.success)
+    return { problem: "write JSON with access_key_id and secret_access_key, or the key file of a service account" };
+  if (!signedProviders(snapshot).has(provider))
+    return { problem: `${provider} takes a plain key, not a key pair of AWS` };
+  const { access_key_id: accessKeyId, secret_access_key: secretAccessKey, session_token } = pair.data;
+  const sessionToken = session_token ?? null;
+  return {
+    kind: "aws",
+    hint: lastOf(accessKeyId),
+    credential: { kind: "aws", keys: { accessKeyId, secretAccessKey, sessionToken } },
+    secrets: [secretAccessKey, ...(sessionToken === null ? [] : [sessionToken])],
+  };
+}
+
+function serviceAccount(text: string, provider: string, { snapshot, transport, clock, tokenUris }: KeyReading): Read {
+  const account = readGoogleAccount(text);
+  if ("problem" in account) return { problem: `write the key file as it was downloaded: ${account.problem}` };
+  if (!placesInProjects(snapshot).has(provider))
+    return { problem: `${provider} takes a plain key, not a service account` };
+  if (!tokenUris.includes(account.tokenUri))
+    return { problem: `its token_uri is not one of Google's: write ${tokenUris[0] ?? "none"}` };
+  return {
+    kind: "google",
+    hint: account.keyId === undefined ? null : lastOf(account.keyId),
+    credential: mintedCredential(account, transport, clock),
+    secrets: [],
+  };
+}
+
+function parsed(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return z.record(z.string(), z.unknown()).safeParse(value).data;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The names that AWS's own tools write, as well: AccessKeyId, aws_access_key_id, AWS_ACCESS_KEY_ID. */
+function lowerCased(fields: Record<string, unknown> | undefined): Record<string, unknown> {
+  const named = Object.entries(fields ?? {}).map(([name, value]): [string, unknown] => {
+    const lower = name.replace(/([a-z])([A-Z])/g, "$1_$2").toLowerCase();
+    return [lower.replace(/^aws_/, ""), value];
+  });
+  return Object.fromEntries(named);
+}
+
+function lastOf(text: string): string | null {
+  return text.length < SHOWN_OF_MIN ? null : text.slice(-SHOWN_CHARS);
+}

@@ -1,0 +1,129 @@
+import type { Connections, Credential, Snapshot } from "../../domain/catalogue/catalogue.ts";
+import { type BreakerRules, EndpointBreakers } from "../../domain/routing/breakers.ts";
+import { OwnReach } from "../../domain/routing/own-reach.ts";
+import { Reach } from "../../domain/routing/reach.ts";
+import type { OwnKey } from "../../domain/tenancy/own-key.ts";
+import type { Clock } from "../../kit/clock.ts";
+import { type Addresses, connectionsOf } from "./connections.ts";
+import { isSpoken } from "./lanes.ts";
+import type { ReadKey } from "./own-credential.ts";
+import type { Transport } from "./transport.ts";
+
+/** One key in use. What is secret of it stands in private fields, so that no print of it shows any. */
+export class HeldKey {
+  readonly key: OwnKey;
+  /** Who fails with this key says nothing of the endpoint to those who call it with another. */
+  readonly breakers: EndpointBreakers;
+  readonly #credential: Credential;
+  readonly #secrets: readonly string[];
+
+  constructor(key: OwnKey, { credential, secrets }: ReadKey, breakers: EndpointBreakers) {
+    this.key = key;
+    this.breakers = breakers;
+    this.#credential = credential;
+    this.#secrets = secrets;
+  }
+
+  get credential(): Credential {
+    return this.#credential;
+  }
+
+  get secrets(): readonly string[] {
+    return this.#secrets;
+  }
+
+  /** The same key with other words about it. */
+  as(key: OwnKey): HeldKey {
+    return new HeldKey(key, { ...key, credential: this.#credential, secrets: this.#secrets }, this.breakers);
+  }
+}
+
+/** The keys of one workspace, and what they reach. Replaced as a whole, never changed. */
+export type OwnLayer = {
+  readonly workspaceId: string;
+  /** By provider. */
+  readonly keys: ReadonlyMap<string, HeldKey>;
+  readonly connections: Connections;
+  readonly reach: OwnReach;
+};
+
+export type OwnKeyParts = {
+  readonly snapshot: Snapshot;
+  /** Where endpoints are, and what the platform reaches: asked when there is a first key. */
+  readonly platform: () => { readonly addresses: Addresses; readonly reach: Reach };
+  readonly transport: Pick<Transport, "release">;
+  readonly clock: Clock;
+  readonly breakerRules: BreakerRules;
+};
+
+/** The keys that workspaces have at providers, opened, in the memory that the next request reads. */
+export class OwnKeys {
+  readonly #parts: OwnKeyParts;
+  readonly #layers = new Map<string, OwnLayer>();
+
+  constructor(parts: OwnKeyParts) {
+    this.#parts = parts;
+  }
+
+  /** Undefined for a workspace without any, which is most of them. */
+  of(workspaceId: string): OwnLayer | undefined {
+    return this.#layers.size === 0 ? undefined : this.#layers.get(workspaceId);
+  }
+
+  /** Everything secret of a workspace's keys: for taking it out of texts. */
+  secretsOf(workspaceId: string): readonly string[] {
+    return [...(this.of(workspaceId)?.keys.values() ?? [])].flatMap(({ secrets }) => secrets);
+  }
+
+  put(key: OwnKey, read: ReadKey): void {
+    const { clock, breakerRules } = this.#parts;
+    this.#change(key.workspaceId, (keys) =>
+      keys.set(key.provider, new HeldKey(key, read, new EndpointBreakers(clock, breakerRules))),
+    );
+    // Nothing of the old key's connections is used for the new one.
+    this.#parts.transport.release(key.workspaceId);
+  }
+
+  /** Other words about a key that stays as it is. */
+  describe(key: OwnKey): void {
+    const held = this.of(key.workspaceId)?.keys.get(key.provider);
+    if (held !== undefined) this.#change(key.workspaceId, (keys) => keys.set(key.provider, held.as(key)));
+  }
+
+  drop(workspaceId: string, provider: string): void {
+    this.#change(workspaceId, (keys) => keys.delete(provider));
+    this.#parts.transport.release(workspaceId);
+  }
+
+  #change(workspaceId: string, change: (keys: Map<string, HeldKey>) => void): void {
+    const keys = new Map(this.#layers.get(workspaceId)?.keys);
+    change(keys);
+    if (keys.size === 0) this.#layers.delete(workspaceId);
+    else this.#layers.set(workspaceId, this.#layer(workspaceId, keys));
+  }
+
+  #layer(workspaceId: string, keys: ReadonlyMap<string, HeldKey>): OwnLayer {
+    const { snapshot } = this.#parts;
+    const { addresses, reach: platform } = this.#parts.platform();
+    const credentials = new Map([...keys].map(([provider, held]) => [provider, held.credential]));
+    const connections = connectionsOf(credentials, snapshot, addresses);
+    const own = new Reach(snapshot, connections, isSpoken);
+    const shown = new Map([...keys].map(([provider, { key }]) => [provider, key]));
+    return { workspaceId, keys, connections, reach: new OwnReach(platform, own, shown) };
+  }
+}
+
+/** A workspace's own connections before the platform's: for asking whether something can be called at all. */
+export function connectionsWith(platform: Connections, layer: OwnLayer | undefined): Connections {
+  if (layer === undefined) return platform;
+  const isOnly = (provider: string) => layer.keys.get(provider)?.key.use === "only";
+  const behind = (provider: string) => (isOnly(provider) ? undefined : platform);
+  return {
+    credential: (provider) => layer.connections.credential(provider) ?? platform.credential(provider),
+    baseUrl(endpoint) {
+      const own = layer.keys.has(endpoint.provider) ? layer.connections.baseUrl(endpoint) : undefined;
+      return own ?? behind(endpoint.provider)?.baseUrl(endpoint);
+    },
+    anyReal: platform.anyReal || layer.connections.anyReal,
+  };
+}

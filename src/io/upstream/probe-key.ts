@@ -1,0 +1,116 @@
+import type { Credential, Endpoint, Snapshot } from "../../domain/catalogue/catalogue.ts";
+import type { Clock } from "../../kit/clock.ts";
+import { type AuthStyle, authorize } from "./authorize.ts";
+import { probesOf } from "./lanes.ts";
+import type { Transport, UpstreamFailure } from "./transport.ts";
+
+/** What a provider makes of a key. */
+export type Probed = {
+  readonly result: "accepted" | "refused" | "unclear";
+  readonly status: number | null;
+  /** A sentence for people; nothing of the key and nothing of the provider's own words is in it. */
+  readonly detail: string;
+};
+
+/** The smallest thing that can be asked of an endpoint: nothing is generated, and nothing costs. */
+export type Probe = {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly body: string;
+  readonly auth: AuthStyle;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Statuses that only a caller who was let in gets to see, beside success; and those that only others see. */
+  readonly letIn: readonly number[];
+  readonly keptOut: readonly number[];
+};
+
+export type ProbeParts = {
+  readonly transport: Transport;
+  readonly clock: Clock;
+  readonly snapshot: Snapshot;
+  readonly owner: string | undefined;
+  baseUrl(endpoint: Endpoint): string | undefined;
+};
+
+const PROBE_TIMEOUT_MS = 10_000;
+
+/** One cheap call to the provider with this credential, through the transport that requests go through. */
+export async function probeProvider(provider: string, credential: Credential, parts: ProbeParts): Promise<Probed> {
+  const { snapshot } = parts;
+  for (const endpoint of snapshot.endpoints.values()) {
+    const model = snapshot.models.get(endpoint.model);
+    if (endpoint.provider !== provider || endpoint.status === "retired" || model === undefined) continue;
+    const baseUrl = parts.baseUrl(endpoint);
+    if (baseUrl === undefined || baseUrl.includes("{")) continue;
+    let found: Probed | undefined;
+    for (const probe of probesOf(endpoint, model, credential)) {
+      found = await ask(provider, endpoint, `${baseUrl}${probe.path}`, probe, credential, parts);
+      if (found.status !== 404 && found.status !== 405) break;
+    }
+    if (found !== undefined) return found;
+  }
+  return {
+    result: "unclear",
+    status: null,
+    detail: `no address of ${provider} is known that the key could be tried at`,
+  };
+}
+
+async function ask(
+  provider: string,
+  endpoint: Endpoint,
+  url: string,
+  probe: Probe,
+  credential: Credential,
+  { transport, clock, owner }: ProbeParts,
+): Promise<Probed> {
+  const headers: Record<string, string> = {
+    accept: "application/json",
+    "accept-encoding": "identity",
+    "user-agent": "inference-gateway",
+    ...(probe.method === "POST" ? { "content-type": "application/json" } : {}),
+    ...probe.headers,
+  };
+  try {
+    const outgoing = { url, headers, body: probe.body, endpoint, nowMs: clock.nowMs() };
+    Object.assign(headers, await authorize(credential, probe.auth, outgoing));
+  } catch {
+    return { result: "refused", status: null, detail: `the authority of ${provider} gave no token for this account` };
+  }
+  const answer = await statusOf(transport, { url, headers, body: probe.body, method: probe.method, owner });
+  return typeof answer === "number" ? judged(provider, answer, probe) : unreached(provider, answer);
+}
+
+function judged(provider: string, status: number, { letIn, keptOut }: Probe): Probed {
+  if (status === 401 || status === 403 || keptOut.includes(status))
+    return { result: "refused", status, detail: `${provider} refused it (${status})` };
+  if ((status >= 200 && status < 300) || letIn.includes(status))
+    return { result: "accepted", status, detail: `${provider} accepted it` };
+  if (status === 402 || status === 429)
+    return { result: "accepted", status, detail: `${provider} knows it, and lets nothing through now (${status})` };
+  return { result: "unclear", status, detail: `${provider} did not say (${status})` };
+}
+
+function unreached(provider: string, { kind }: UpstreamFailure): Probed {
+  const what = kind === "timeout" || kind === "aborted" ? "did not answer in time" : "could not be reached";
+  return { result: "unclear", status: null, detail: `${provider} ${what}` };
+}
+
+function statusOf(transport: Transport, request: Parameters<Transport["send"]>[0]): Promise<number | UpstreamFailure> {
+  return new Promise((resolve) => {
+    const settle = (found: number | UpstreamFailure) => {
+      clearTimeout(deadline);
+      resolve(found);
+    };
+    const call = transport.send(request, {
+      failed: settle,
+      answered: (status) => {
+        settle(status);
+        // Lists of models can be long, and nobody reads this one.
+        setImmediate(() => call.abort());
+        return { data: () => "more", end() {}, failed() {} };
+      },
+    });
+    const deadline = setTimeout(() => call.abort(), PROBE_TIMEOUT_MS);
+  });
+}
