@@ -2,7 +2,7 @@ import type { HoldRequest, HoldVerdict, SharedState, WalletState } from "../../d
 import { dayStartMs, spanOf } from "../../kit/calendar.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { RateWindows } from "./rate-window.ts";
-import { cellsOf, type SpendCell, SpendTallies, type Tallies, within } from "./spending.ts";
+import { holdAt, type SpendPlace, SpendTallies, spendAt } from "./spending.ts";
 
 /** The state of a single process. Every step is synchronous, so none can be interleaved with another. */
 export function memoryState(clock: Clock): SharedState {
@@ -31,7 +31,7 @@ type Wallet = { balanceNanos: bigint; heldNanos: bigint };
 type Hold = {
   readonly wallet: Wallet;
   /** Where it is counted, beside the wallet. */
-  readonly cells: readonly SpendCell[];
+  readonly place: SpendPlace;
   readonly sinceMs: number;
   nanos: bigint;
   swept: "no" | "yes";
@@ -54,13 +54,12 @@ class Wallets {
     const wallet = this.#wallet(workspaceId);
     const availableNanos = wallet.balanceNanos - wallet.heldNanos;
     if (availableNanos < nanos) return { is: "insufficient_credits", availableNanos, neededNanos: nanos };
-    const tallies = this.tallies.of(request);
-    const reached = firstReached(request, tallies);
+    const place = this.tallies.placeOf(request, atMs);
+    const reached = this.#firstReached(request, place);
     if (reached !== undefined) return reached;
-    const cells = cellsOf(tallies, atMs);
     wallet.heldNanos += nanos;
-    for (const cell of cells) cell.heldNanos += nanos;
-    this.#holds.set(requestId, { wallet, cells, sinceMs: this.#clock.elapsedMs(), nanos, swept: "no" });
+    holdAt(place, nanos);
+    this.#holds.set(requestId, { wallet, place, sinceMs: this.#clock.elapsedMs(), nanos, swept: "no" });
     return { is: "held" };
   }
 
@@ -71,7 +70,7 @@ class Wallets {
     this.#holds.delete(requestId);
     release(hold);
     hold.wallet.balanceNanos -= chargedNanos;
-    for (const cell of hold.cells) cell.spentNanos += chargedNanos;
+    spendAt(hold.place, chargedNanos);
   }
 
   credit(workspaceId: string, nanos: bigint): void {
@@ -103,6 +102,17 @@ class Wallets {
     return given;
   }
 
+  #firstReached({ limits, nanos, atMs }: HoldRequest, place: SpendPlace): HoldVerdict | undefined {
+    for (const limit of limits) {
+      const span = spanOf(limit.per, atMs);
+      const { spentNanos, heldNanos } = this.tallies.against(place, limit.of, span);
+      if (spentNanos + heldNanos + nanos <= limit.nanos) continue;
+      const resetsAtMs = dayStartMs(span.endDay);
+      return { is: "spend_limit_reached", limit, spentNanos, heldNanos, neededNanos: nanos, resetsAtMs };
+    }
+    return undefined;
+  }
+
   #wallet(workspaceId: string): Wallet {
     const known = this.#wallets.get(workspaceId);
     if (known !== undefined) return known;
@@ -115,17 +125,6 @@ class Wallets {
 /** What it reserved is free again, everywhere it was reserved. */
 function release(hold: Hold): void {
   hold.wallet.heldNanos -= hold.nanos;
-  for (const cell of hold.cells) cell.heldNanos -= hold.nanos;
+  holdAt(hold.place, -hold.nanos);
   hold.nanos = 0n;
-}
-
-function firstReached({ limits, nanos, atMs }: HoldRequest, tallies: Tallies): HoldVerdict | undefined {
-  for (const limit of limits) {
-    const span = spanOf(limit.per, atMs);
-    const { spentNanos, heldNanos } = within(tallies[limit.of], span);
-    if (spentNanos + heldNanos + nanos <= limit.nanos) continue;
-    const resetsAtMs = dayStartMs(span.endDay);
-    return { is: "spend_limit_reached", limit, spentNanos, heldNanos, neededNanos: nanos, resetsAtMs };
-  }
-  return undefined;
 }

@@ -176,7 +176,10 @@ describe("limits", () => {
       { ...spend, day: "2026-10-01" },
       { ...spend, day: "2026-11-15" },
     ]);
+    const old = Date.parse("2026-08-01");
+    await state.hold(holdOf("long", EUR, { atMs: old }));
     await state.sweep(1000);
+    expect((await state.spending("ws", old)).day.heldNanos).toBe(EUR);
     const spent = async (text: string) => (await state.spending("ws", Date.parse(text))).day.spentNanos;
     expect(await spent("2026-09-30")).toBe(0n);
     expect(await spent("2026-10-01")).toBe(EUR);

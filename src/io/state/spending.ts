@@ -1,88 +1,137 @@
 import type { DaySpend, Spending } from "../../domain/admission/admission.ts";
+import type { SpenderKind } from "../../domain/tenancy/limits.ts";
 import { type DaySpan, dayNamed, dayOf, spanOf } from "../../kit/calendar.ts";
 
 /** What was spent on one day, and what running requests of that day have reserved. */
 export type SpendCell = { spentNanos: bigint; heldNanos: bigint };
 
-/** The days of one workspace, member or key. Few are ever kept, so a month is added up when it is asked for. */
-type Tally = Map<number, SpendCell>;
+/** By day. Few are ever kept, so a month is added up when it is asked for. */
+type Days = Map<number, SpendCell>;
 
-/** The workspace, the member and the key of one caller. */
-export type Tallies = { readonly workspace: Tally; readonly member: Tally | undefined; readonly key: Tally };
+/** A workspace or a member: their keys, and once a limit was asked of them, what these come to together. */
+type Group = { readonly keys: Days[]; together: Days | undefined };
+
+/** Where a caller is counted: always by its key, from which the rest follows. */
+type Caller = { readonly key: Days; readonly workspace: Group; readonly member: Group | undefined };
+
+/** Where one request is counted. */
+export type SpendPlace = { readonly caller: Caller; readonly day: number; readonly cell: SpendCell };
+
+type Who = Pick<DaySpend, "workspaceId" | "keyId" | "memberId">;
 
 /**
  * Counts what everyone spends, whether or not there is a limit: one can be set at any moment, and holds from the next
- * request on for the whole of its day and month.
+ * request on for the whole of its day and month. Without limits a request is counted once, by its key.
  */
 export class SpendTallies {
-  readonly #tallies = new Map<string, Tally>();
-  readonly #callers = new Map<string, Tallies>();
+  readonly #groups = new Map<string, Group>();
+  readonly #callers = new Map<string, Caller>();
 
-  of({ workspaceId, keyId, memberId }: Pick<DaySpend, "workspaceId" | "keyId" | "memberId">): Tallies {
-    const known = this.#callers.get(keyId);
-    if (known !== undefined) return known;
-    const caller = {
-      workspace: this.#tally(workspaceId),
-      member: memberId === null ? undefined : this.#tally(memberId),
-      key: this.#tally(keyId),
-    };
-    this.#callers.set(keyId, caller);
-    return caller;
+  /** Where a request that began at this moment is counted. */
+  placeOf(who: Who, atMs: number): SpendPlace {
+    return placeAt(this.#caller(who), dayOf(atMs));
   }
 
   /** What was spent before this process began. */
   restore(spend: DaySpend): void {
-    for (const cell of cellsAt(this.of(spend), dayNamed(spend.day))) cell.spentNanos += spend.nanos;
+    spendAt(placeAt(this.#caller(spend), dayNamed(spend.day)), spend.nanos);
+  }
+
+  /** What has been spent and is held of one limit. */
+  against({ caller }: SpendPlace, of: SpenderKind, span: DaySpan): SpendCell {
+    if (of === "key") return within(caller.key, span);
+    const group = caller[of];
+    if (group === undefined) return { spentNanos: 0n, heldNanos: 0n };
+    group.together ??= sumOf(group.keys);
+    return within(group.together, span);
   }
 
   spending(spenderId: string, atMs: number): Spending {
-    const tally = this.#tallies.get(spenderId);
-    return { day: within(tally, spanOf("day", atMs)), month: within(tally, spanOf("month", atMs)) };
+    const group = this.#groups.get(spenderId);
+    const days =
+      group === undefined ? (this.#callers.get(spenderId)?.key ?? new Map()) : (group.together ?? sumOf(group.keys));
+    return { day: within(days, spanOf("day", atMs)), month: within(days, spanOf("month", atMs)) };
   }
 
   /** Days nobody asks for any more: the month before this one is kept, as work that began in it may still be going on. */
   forgetOld(nowMs: number): void {
     const { firstDay } = spanOf("month", nowMs, -1);
-    for (const tally of this.#tallies.values())
-      for (const [day, cell] of tally) if (day < firstDay && cell.heldNanos === 0n) tally.delete(day);
+    for (const { key } of this.#callers.values()) forgetBefore(key, firstDay);
+    for (const { together } of this.#groups.values()) if (together !== undefined) forgetBefore(together, firstDay);
   }
 
-  #tally(spenderId: string): Tally {
-    const known = this.#tallies.get(spenderId);
+  #caller({ workspaceId, keyId, memberId }: Who): Caller {
+    const known = this.#callers.get(keyId);
     if (known !== undefined) return known;
-    const tally: Tally = new Map();
-    this.#tallies.set(spenderId, tally);
-    return tally;
+    const key: Days = new Map();
+    const caller = {
+      key,
+      workspace: this.#join(workspaceId, key),
+      member: memberId === null ? undefined : this.#join(memberId, key),
+    };
+    this.#callers.set(keyId, caller);
+    return caller;
+  }
+
+  /** A key that is new has spent nothing yet, so what the group's came to before stays right. */
+  #join(groupId: string, key: Days): Group {
+    const group = this.#groups.get(groupId) ?? { keys: [], together: undefined };
+    this.#groups.set(groupId, group);
+    group.keys.push(key);
+    return group;
   }
 }
 
-/** Where a request that began at this moment is counted. */
-export function cellsOf(tallies: Tallies, atMs: number): SpendCell[] {
-  return cellsAt(tallies, dayOf(atMs));
+/** Reserves an amount; a negative one gives it back. */
+export function holdAt({ caller, day, cell }: SpendPlace, nanos: bigint): void {
+  cell.heldNanos += nanos;
+  const { workspace, member } = caller;
+  if (workspace.together !== undefined) cellOf(workspace.together, day).heldNanos += nanos;
+  if (member?.together !== undefined) cellOf(member.together, day).heldNanos += nanos;
 }
 
-function cellsAt({ workspace, member, key }: Tallies, day: number): SpendCell[] {
-  const cells = [cellOf(workspace, day), cellOf(key, day)];
-  if (member !== undefined) cells.push(cellOf(member, day));
-  return cells;
+export function spendAt({ caller, day, cell }: SpendPlace, nanos: bigint): void {
+  cell.spentNanos += nanos;
+  const { workspace, member } = caller;
+  if (workspace.together !== undefined) cellOf(workspace.together, day).spentNanos += nanos;
+  if (member?.together !== undefined) cellOf(member.together, day).spentNanos += nanos;
 }
 
-function cellOf(tally: Tally, day: number): SpendCell {
-  const known = tally.get(day);
+function placeAt(caller: Caller, day: number): SpendPlace {
+  return { caller, day, cell: cellOf(caller.key, day) };
+}
+
+function cellOf(days: Days, day: number): SpendCell {
+  const known = days.get(day);
   if (known !== undefined) return known;
   const cell = { spentNanos: 0n, heldNanos: 0n };
-  tally.set(day, cell);
+  days.set(day, cell);
   return cell;
 }
 
-export function within(tally: Tally | undefined, { firstDay, endDay }: DaySpan): SpendCell {
+function sumOf(keys: readonly Days[]): Days {
+  const sum: Days = new Map();
+  for (const days of keys)
+    for (const [day, { spentNanos, heldNanos }] of days) {
+      const cell = cellOf(sum, day);
+      cell.spentNanos += spentNanos;
+      cell.heldNanos += heldNanos;
+    }
+  return sum;
+}
+
+/** What is held stays until its request ends. */
+function forgetBefore(days: Days, firstDay: number): void {
+  for (const [day, cell] of days) if (day < firstDay && cell.heldNanos === 0n) days.delete(day);
+}
+
+function within(days: Days, { firstDay, endDay }: DaySpan): SpendCell {
   let spentNanos = 0n;
   let heldNanos = 0n;
-  if (tally !== undefined)
-    for (const [day, cell] of tally)
-      if (day >= firstDay && day < endDay) {
-        spentNanos += cell.spentNanos;
-        heldNanos += cell.heldNanos;
-      }
+  for (const [day, cell] of days)
+    if (day >= firstDay && day < endDay) {
+      spentNanos += cell.spentNanos;
+      heldNanos += cell.heldNanos;
+    }
   return { spentNanos, heldNanos };
 }
