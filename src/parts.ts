@@ -1,6 +1,5 @@
 import path from "node:path";
-import type { Check } from "./app/manage/deps.ts";
-import type { OwnKeyRoom } from "./app/manage/own-keys.ts";
+import type { Check, OwnKeyRoom } from "./app/manage/deps.ts";
 import { spentBefore } from "./app/manage/spent.ts";
 import { Captures } from "./app/pipeline/captures.ts";
 import type { Gateway } from "./app/pipeline/world.ts";

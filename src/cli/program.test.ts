@@ -64,7 +64,7 @@ test("every command calls a route of the management API, with fields that the ro
     const route = MANAGE_ROUTES.find((one) => one.method === method && shape(one.path) === shape(path));
     expect(route, command.words).toBeDefined();
     if (sends === "nothing") continue;
-    const fields = command.flags.map((flag) => flag.field);
+    const fields = command.flags.map((flag) => flag.field).filter((field) => !path.includes(`{${field}}`));
     const taken = sends === "query" ? route?.query : route?.body;
     expect(taken, command.words).toBeDefined();
     for (const field of fields)

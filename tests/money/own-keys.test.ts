@@ -1,107 +1,7 @@
-import { readFileSync } from "node:fs";
-import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cleanUp, filesWith, spawnGateway, temporaryFolder } from "../edge/child.ts";
-import { type Json, startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
-import { chatBody, chunksOf, connectedTo, credentialOf, eventsOf, MODEL, openChat, saidIn } from "../support/scene.ts";
-import { type Script, startUpstream, type Upstream } from "../support/upstream.ts";
-
-const USAGE = { prompt_tokens: 9, completion_tokens: 4, total_tokens: 13 };
-const ANSWER = {
-  id: "up-1",
-  object: "chat.completion",
-  created: 1,
-  model: "m",
-  choices: [{ index: 0, message: { role: "assistant", content: "Hello." }, finish_reason: "stop" }],
-  // Some servers tell what they take themselves.
-  usage: { ...USAGE, cost: 0.25, currency: "USD" },
-};
-const chunk = (more: object) =>
-  `data: ${JSON.stringify({ id: "up-1", object: "chat.completion.chunk", created: 1, model: "m", ...more })}\n\n`;
-const STREAM = [
-  chunk({ choices: [{ index: 0, delta: { role: "assistant", content: "Hel" }, finish_reason: null }] }),
-  chunk({ choices: [{ index: 0, delta: { content: "lo." }, finish_reason: null }] }),
-  chunk({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }),
-  chunk({ choices: [], usage: USAGE }),
-  "data: [DONE]\n\n",
-];
-const REFUSED: Script = {
-  status: 401,
-  json: { error: { message: "Incorrect API key provided", code: "invalid_key" } },
-};
-
-/** The key that a request came with, whatever header it is in. */
-const keyOf = ({ headers }: { headers: Record<string, unknown> }) =>
-  String(headers["authorization"] ?? headers["x-api-key"] ?? headers["x-goog-api-key"]).replace("Bearer ", "");
-
-/** Lets in whoever has one of these keys, and no others. */
-function doorOf(upstream: Upstream, keys: Set<string>): void {
-  upstream.always((request: Json): Script => {
-    if (!keys.has(keyOf(request))) return REFUSED;
-    if (request.method === "GET") return { json: { object: "list", data: [] } };
-    return request.json?.stream === true ? { frames: STREAM } : { json: ANSWER };
-  });
-}
-
-const OWN = (name: string) => `own-canary-${name}-81f3b0c2d4e5`;
-const QUIET = {
-  GATEWAY_ASIDE_FAILURES: "0",
-  GATEWAY_RETRY_PERCENT: "100",
-  GATEWAY_SANDBOX: "off",
-  GATEWAY_RPM_LIVE: "1000000",
-  GATEWAY_RPM_IP: "0",
-  GATEWAY_DRAIN_TIMEOUT_MS: "1000",
-};
-
-type Place = {
-  readonly gateway: TestGateway;
-  readonly deepinfra: Upstream;
-  readonly nebius: Upstream;
-  /** Keys that deepinfra lets in; nebius lets in the operator and these as well. */
-  readonly letIn: Set<string>;
-  tenant(credit?: string): Promise<Tenant>;
-  put(tenant: Tenant, provider: string, body: object): Promise<{ status: number; body: Json; text: string }>;
-  chat(
-    tenant: Tenant,
-    more?: Record<string, unknown>,
-  ): Promise<{ status: number; headers: Headers; body: Json; text: string }>;
-  last(tenant: Tenant): Promise<Json>;
-  close(): Promise<void>;
-};
-
-/** `deepinfra` and `nebius` serve one model; the operator has connected the second alone. */
-async function openPlace(env: Record<string, string> = {}): Promise<Place> {
-  const deepinfra = await startUpstream();
-  const nebius = await startUpstream();
-  const letIn = new Set<string>([credentialOf("deepinfra"), credentialOf("nebius")]);
-  doorOf(deepinfra, letIn);
-  doorOf(nebius, letIn);
-  const { PROVIDER_DEEPINFRA_API_KEY, ...settings } = connectedTo(
-    new Map<string, Upstream>([
-      ["deepinfra", deepinfra],
-      ["nebius", nebius],
-    ]),
-  );
-  const gateway = await startGateway({ env: { ...settings, ...QUIET, ...env } });
-  return {
-    gateway,
-    deepinfra,
-    nebius,
-    letIn,
-    tenant: (credit = "100") => gateway.tenant({ credit }),
-    put: (tenant, provider, body) =>
-      gateway.call(gateway.adminToken, `/manage/workspaces/${tenant.slug}/providers/${provider}`, {
-        method: "PUT",
-        body,
-      }),
-    chat: (tenant, more = {}) => gateway.call(tenant.key, "/v1/chat/completions", { body: chatBody(more) }),
-    last: async (tenant) => (await gateway.manage("GET", `/workspaces/${tenant.slug}/requests?limit=1`)).data[0],
-    async close() {
-      await gateway.close();
-      await Promise.all([deepinfra.close(), nebius.close()]);
-    },
-  };
-}
+import type { Json, Tenant } from "../support/gateway.ts";
+import { inferences, keyOf, OWN, openPlace, type Place, STREAM, USAGE } from "../support/own-keys.ts";
+import { chatBody, chunksOf, credentialOf, eventsOf, MODEL, openChat, saidIn } from "../support/scene.ts";
 
 let place: Place;
 beforeAll(async () => {
@@ -109,7 +9,6 @@ beforeAll(async () => {
 });
 afterAll(() => place.close());
 
-const inferences = (upstream: Upstream) => upstream.requests.filter(({ method }) => method === "POST");
 const walletOf = (tenant: Tenant) => place.gateway.manage("GET", `/workspaces/${tenant.slug}/wallet`);
 
 describe("BILL-08 a workspace's own provider key", () => {
@@ -338,7 +237,9 @@ describe("BILL-08 a workspace's own provider key", () => {
     place.letIn.add(OWN("old-key")).add(OWN("new-key"));
     await place.put(tenant, "deepinfra", { key: OWN("old-key"), use: "only" });
     const gate = Promise.withResolvers<void>();
-    place.deepinfra.next({ frames: [STREAM[0] ?? "", { data: STREAM.slice(1).join(""), gate: gate.promise }] });
+    place.deepinfra.next({
+      frames: [STREAM[0] ?? "", { data: STREAM.slice(1).join(""), afterMs: 0, gate: gate.promise }],
+    });
     const running = await openChat(place.gateway.url, tenant.key, chatBody({ stream: true }));
     await running.until("Hel");
     const changed = await place.put(tenant, "deepinfra", { key: OWN("new-key") });
@@ -420,89 +321,4 @@ describe("BILL-08 a workspace's own provider key", () => {
     expect(answer.text).not.toContain(OWN("echo"));
     expect(answer.text).toContain("[redacted]");
   });
-
-  test("BILL-08 Bedrock: a key pair signs, and nothing of the secret half is kept in the clear", async () => {
-    const upstream = await startUpstream({ status: 400, json: { message: "empty" } });
-    const gateway = await startGateway({ env: { ...QUIET, PROVIDER_AWS_BEDROCK_BASE_URL: upstream.url } });
-    try {
-      const tenant = await gateway.tenant({ credit: "0" });
-      const key = JSON.stringify({ AccessKeyId: "AKIDOWNCANARY0042", SecretAccessKey: "own/secret+canary" });
-      const put = await gateway.manage("PUT", `/workspaces/${tenant.slug}/providers/aws-bedrock`, { key });
-      expect(put).toMatchObject({ kind: "aws", hint: "0042", result: "accepted" });
-      expect(upstream.requests[0]?.headers.authorization).toContain("Credential=AKIDOWNCANARY0042/");
-      const reply = {
-        output: { message: { role: "assistant", content: [{ text: "Hello." }] } },
-        stopReason: "end_turn",
-        usage: { inputTokens: 1, outputTokens: 1, totalTokens: 2 },
-      };
-      upstream.always({ json: reply });
-      const answer = await gateway.call(tenant.key, "/v1/chat/completions", {
-        body: { model: "amazon/nova-2-lite", messages: [{ role: "user", content: "Hi" }] },
-      });
-      expect(answer.status).toBe(200);
-      expect(answer.body.usage).not.toHaveProperty("cost");
-      expect(upstream.requests.at(-1)?.headers.authorization).toContain("Credential=AKIDOWNCANARY0042/");
-      expect(filesWith(gateway.dataDir, ["own/secret+canary"])).toEqual([]);
-    } finally {
-      await gateway.close();
-      await upstream.close();
-    }
-  });
-});
-
-test("BILL-08 keys survive a restart, and stand nowhere in the clear: not in files, logs, answers or metrics", async () => {
-  const upstream = await startUpstream();
-  const letIn = new Set([OWN("kept")]);
-  doorOf(upstream, letIn);
-  const dataDir = temporaryFolder();
-  const env = { ...QUIET, DATA_DIR: dataDir, LOG_LEVEL: "trace", PROVIDER_DEEPINFRA_BASE_URL: upstream.baseUrl };
-  const said: string[] = [];
-  const asking = async (origin: string) => {
-    const token = readFileSync(path.join(dataDir, "admin-token"), "utf8").trim();
-    return async (method: string, where: string, body?: unknown, key = token): Promise<Json> => {
-      const answer = await fetch(`${origin}${where}`, {
-        method,
-        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      });
-      const text = await answer.text();
-      said.push(text);
-      return { status: answer.status, text };
-    };
-  };
-  try {
-    const first = spawnGateway(env);
-    let ask = await asking(await first.ready());
-    await ask("POST", "/manage/workspaces", { slug: "own" });
-    const { key } = JSON.parse((await ask("POST", "/manage/workspaces/own/keys", { environment: "live" })).text);
-    const own = { key: OWN("kept"), use: "only" };
-    expect((await ask("PUT", "/manage/workspaces/own/providers/deepinfra", own)).status).toBe(200);
-    expect((await ask("POST", "/v1/chat/completions", chatBody(), key)).status).toBe(200);
-    letIn.delete(OWN("kept"));
-    expect((await ask("POST", "/v1/chat/completions", chatBody(), key)).status).toBe(502);
-    expect((await ask("PUT", "/manage/workspaces/own/providers/deepinfra", own)).status).toBe(409);
-    await first.stop();
-
-    letIn.add(OWN("kept"));
-    const second = spawnGateway(env);
-    ask = await asking(await second.ready());
-    expect((await ask("POST", "/v1/chat/completions", chatBody(), key)).status).toBe(200);
-    expect(keyOf(inferences(upstream).at(-1) ?? { headers: {} })).toBe(OWN("kept"));
-    for (const where of ["/audit", "/workspaces/own/providers", "/providers?workspace=own", "/doctor"])
-      await ask("GET", `/manage${where}`);
-    const rows = JSON.parse((await ask("GET", "/manage/workspaces/own/requests")).text).data;
-    expect(rows.length).toBe(3);
-    for (const { id } of rows) await ask("GET", `/manage/requests/${id}`);
-    await ask("GET", "/metrics");
-    await second.stop();
-    expect(said.join("\n")).toContain('"own_key":"only"');
-    expect(said.join("\n")).not.toContain(OWN("kept"));
-    expect(first.stderr() + first.stdout() + second.stderr() + second.stdout()).not.toContain(OWN("kept"));
-    // A key of a workspace's own is no alarm of the operator's.
-    expect(first.stderr()).not.toMatch(/"level":[45]0.*deepinfra/);
-    expect(filesWith(dataDir, [OWN("kept")])).toEqual([]);
-  } finally {
-    await cleanUp();
-    await upstream.close();
-  }
 });

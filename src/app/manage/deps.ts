@@ -1,7 +1,7 @@
 import { fault } from "../../contract/faults.ts";
 import type { SharedState } from "../../domain/admission/admission.ts";
 import type { LedgerStore } from "../../domain/billing/ledger.ts";
-import type { Connections, Snapshot } from "../../domain/catalogue/catalogue.ts";
+import type { Connections, Credential, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import type { AuditEntry, AuditStore } from "../../domain/record/audit.ts";
 import type { CaptureStore } from "../../domain/record/capture.ts";
 import type { LogStore, Surface } from "../../domain/record/record.ts";
@@ -9,15 +9,18 @@ import type { RollupStore } from "../../domain/record/rollup.ts";
 import type { ResponseSummary } from "../../domain/responses/stored.ts";
 import type { Directory, TenancyStore } from "../../domain/tenancy/directory.ts";
 import type { ApiKey } from "../../domain/tenancy/key.ts";
+import type { OwnKey } from "../../domain/tenancy/own-key.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import type { Store, Writers } from "../../io/store/sql/store.ts";
+import type { ReadKey } from "../../io/upstream/own-credential.ts";
+import type { OwnKeys } from "../../io/upstream/own-keys.ts";
+import type { Probed } from "../../io/upstream/probe-key.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Ids } from "../../kit/ids.ts";
 import type { Soon } from "../../kit/soon.ts";
 import type { Captures } from "../pipeline/captures.ts";
 import type { Planning } from "../pipeline/plan.ts";
 import type { Decoded } from "../pipeline/run.ts";
-import type { OwnKeyRoom } from "./own-keys.ts";
 
 /** One line of `gateway doctor`: not ok only for something broken, advice is ok with a detail. */
 export type CheckResult = { readonly ok: boolean; readonly detail: string };
@@ -59,6 +62,16 @@ export type ManageDeps = TenancyDeps & {
   readonly checks: readonly Check[];
   /** Resolves when everything the journal held at the call can be read from the log and the ledger. */
   caughtUp(): Promise<void>;
+};
+
+/** What the use cases around workspaces' own keys need beside the store. */
+export type OwnKeyRoom = {
+  readonly held: OwnKeys;
+  /** The credential in a text, or what is wrong with it. */
+  read(text: string, provider: string): ReadKey | { readonly problem: string };
+  seal(key: OwnKey, secret: string): Promise<Uint8Array>;
+  /** Asks the provider; `owner` is the workspace whose key it is, null: the operator's. */
+  probe(provider: string, credential: Credential, owner: string | null): Promise<Probed>;
 };
 
 /** Stored responses as an operator sees them. */

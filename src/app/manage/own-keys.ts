@@ -1,25 +1,12 @@
 import { type Fault, fault } from "../../contract/faults.ts";
 import { OwnKeyPut, ProviderTest } from "../../contract/schemas/manage-providers.ts";
-import type { Credential } from "../../domain/catalogue/catalogue.ts";
 import type { OwnKey } from "../../domain/tenancy/own-key.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
-import type { ReadKey } from "../../io/upstream/own-credential.ts";
-import type { OwnKeys } from "../../io/upstream/own-keys.ts";
 import type { Probed } from "../../io/upstream/probe-key.ts";
 import { invalidValue, readBody, readOptionalBody } from "../body.ts";
 import { type Exchange, type Handler, whole } from "../exchange.ts";
 import { ACTOR, change, findWorkspace, type Room, short } from "./deps.ts";
 import { isoTime } from "./views.ts";
-
-/** What the use cases around workspaces' own keys need beside the store. */
-export type OwnKeyRoom = {
-  readonly held: OwnKeys;
-  /** The credential in a text, or what is wrong with it. */
-  read(text: string, provider: string): ReadKey | { readonly problem: string };
-  seal(key: OwnKey, secret: string): Promise<Uint8Array>;
-  /** Asks the provider; `owner` is the workspace whose key it is, null: the operator's. */
-  probe(provider: string, credential: Credential, owner: string | null): Promise<Probed>;
-};
 
 export function ownKeyView(key: OwnKey) {
   return {

@@ -189,6 +189,7 @@ describe("request log", () => {
         estimated: false,
       },
       cost: "0.0000125",
+      own_key: false,
       currency: "EUR",
       ttfb_ms: 21,
       total_ms: 24,
@@ -203,6 +204,7 @@ describe("request log", () => {
           upstream_status: 200,
           reason: "answered",
           maybe_accepted: false,
+          own_key: false,
         },
       ],
     };

@@ -69,4 +69,16 @@ export type Lane = {
   ): UpstreamProblem;
 };
 
+/** The smallest thing that can be asked of an endpoint: nothing is generated, and nothing costs. */
+export type Probe = {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly body: string;
+  readonly auth: AuthStyle;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Statuses that only a caller who was let in gets to see, beside success; and those that only others see. */
+  readonly letIn: readonly number[];
+  readonly keptOut: readonly number[];
+};
+
 export const NOTHING_DROPPED: readonly string[] = [];

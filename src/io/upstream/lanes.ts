@@ -20,9 +20,8 @@ import { sealsFor } from "../../language/dialects/responses/seals.ts";
 import { directChat, outputLimitOf } from "./direct-chat.ts";
 import { directMessages, messagesDoor } from "./direct-messages.ts";
 import { directResponses } from "./direct-responses.ts";
-import type { Inbound, Lane, Target } from "./lane.ts";
+import type { Inbound, Lane, Probe, Target } from "./lane.ts";
 import { leavingOut, roomFor } from "./leaving-out.ts";
-import type { Probe } from "./probe-key.ts";
 
 /** Dialects that providers are spoken to in. */
 const UPSTREAM: Readonly<Record<DialectId, UpstreamDialect>> = {

@@ -1,6 +1,7 @@
 import type { Credential, Endpoint, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { type AuthStyle, authorize } from "./authorize.ts";
+import { authorize } from "./authorize.ts";
+import type { Probe } from "./lane.ts";
 import { probesOf } from "./lanes.ts";
 import type { Transport, UpstreamFailure } from "./transport.ts";
 
@@ -10,18 +11,6 @@ export type Probed = {
   readonly status: number | null;
   /** A sentence for people; nothing of the key and nothing of the provider's own words is in it. */
   readonly detail: string;
-};
-
-/** The smallest thing that can be asked of an endpoint: nothing is generated, and nothing costs. */
-export type Probe = {
-  readonly method: "GET" | "POST";
-  readonly path: string;
-  readonly body: string;
-  readonly auth: AuthStyle;
-  readonly headers: Readonly<Record<string, string>>;
-  /** Statuses that only a caller who was let in gets to see, beside success; and those that only others see. */
-  readonly letIn: readonly number[];
-  readonly keptOut: readonly number[];
 };
 
 export type ProbeParts = {
