@@ -4,6 +4,8 @@ import type { Handler } from "./app/exchange.ts";
 import type { Readers, TenancyDeps } from "./app/manage/deps.ts";
 import { firstStart } from "./app/manage/first-start.ts";
 import { manageHandlers } from "./app/manage/handlers.ts";
+import { LogRetention } from "./app/manage/log-retention.ts";
+import type { Captures } from "./app/pipeline/captures.ts";
 import type { Gateway } from "./app/pipeline/world.ts";
 import type { ResponsesDeps } from "./app/responses/deps.ts";
 import { openResponses } from "./app/responses/open.ts";
@@ -17,12 +19,14 @@ import { documentHandlers } from "./app/surfaces/documents.ts";
 import { decodeMessage, messagesHandlers } from "./app/surfaces/messages.ts";
 import { modelHandlers } from "./app/surfaces/models.ts";
 import { operationsHandlers } from "./app/surfaces/operations.ts";
+import { requestHandlers } from "./app/surfaces/requests.ts";
 import { decodeResponse, responsesHandlers } from "./app/surfaces/responses.ts";
 import { storedResponseHandlers } from "./app/surfaces/stored-responses.ts";
 import { validateHandler } from "./app/surfaces/validate.ts";
 import { type Config, PROJECT_ROOT } from "./config.ts";
 import { apiDocumentText, llmsText, manageDocumentText } from "./contract/documents.ts";
 import { ROUTES } from "./contract/routes.ts";
+import type { SharedState } from "./domain/admission/admission.ts";
 import { excludedByPolicy, permitsModel } from "./domain/routing/policy.ts";
 import { Directory } from "./domain/tenancy/directory.ts";
 import { standingOf } from "./domain/tenancy/key.ts";
@@ -158,6 +162,7 @@ export async function start(config: Config): Promise<Running> {
     responses: overseenResponses(responses),
     ownKeys,
     captured,
+    responseRetention: config.GATEWAY_RESPONSES_RETENTION,
     planning: gateway,
     readers: READERS,
     checks: checksOf(config, store, books, bounds.breakers),
@@ -165,17 +170,14 @@ export async function start(config: Config): Promise<Running> {
   };
   edge.open({
     ...surfaceHandlers(gateway, responses),
+    ...requestHandlers({ log: store.log, timers: systemTimers, caughtUp: () => books.flush() }),
     ...manageHandlers(manage),
     ...documentsAt({ version: VERSION, serverUrl: config.GATEWAY_PUBLIC_URL ?? origin }),
     ...operationsOf(edge, standing, metrics, adminToken),
   });
   const firstKey = (await store.meta.get(FIRST_START)) === undefined ? await firstStart(tenancy) : undefined;
   if (firstKey !== undefined) await store.meta.set(FIRST_START, "done");
-  const sweeper = setInterval(() => {
-    void state.sweep(config.GATEWAY_REQUEST_TIMEOUT_MS + HOLD_GRACE_MS);
-    void sweepResponses(responses);
-    void captures.sweep();
-  }, SWEEP_EVERY_MS);
+  const sweeper = sweepOften(config, { state, captures, responses, retention: retentionOf(config, store, log) });
 
   return {
     origin,
@@ -185,13 +187,36 @@ export async function start(config: Config): Promise<Running> {
       standing.ready = true;
     },
     async stop() {
-      clearInterval(sweeper);
+      await sweeper.stop();
       await drain(edge, responses, config.GATEWAY_DRAIN_TIMEOUT_MS);
       await cut(gateway, edge, responses);
       await captures.settled();
       await books.close();
       await store.close();
       await sandbox?.close();
+    },
+  };
+}
+
+type Swept = {
+  readonly state: SharedState;
+  readonly captures: Pick<Captures, "sweep">;
+  readonly responses: ResponsesRoom;
+  readonly retention: LogRetention;
+};
+
+/** What has had its time leaves, now and again. */
+function sweepOften(config: Config, { state, captures, responses, retention }: Swept): { stop(): Promise<void> } {
+  const timer = setInterval(() => {
+    void state.sweep(config.GATEWAY_REQUEST_TIMEOUT_MS + HOLD_GRACE_MS);
+    void sweepResponses(responses);
+    void captures.sweep();
+    void retention.run();
+  }, SWEEP_EVERY_MS);
+  return {
+    async stop() {
+      clearInterval(timer);
+      await retention.stop();
     },
   };
 }
@@ -240,6 +265,16 @@ function responseSettings(config: Config): Pick<ResponsesDeps, "retentionMs" | "
     jobsMax: { all: config.GATEWAY_BACKGROUND_MAX, workspace: config.GATEWAY_BACKGROUND_WORKSPACE_MAX },
     keepAliveMs: config.GATEWAY_KEEP_ALIVE_MS,
   };
+}
+
+function retentionOf(config: Config, store: Store, log: Logger): LogRetention {
+  return new LogRetention({
+    log: store.log,
+    clock: systemClock,
+    timers: systemTimers,
+    keepMs: parseDurationMs(config.GATEWAY_LOG_RETENTION) ?? null,
+    warn: warningsOf(log),
+  });
 }
 
 function warningsOf(log: Logger): ResponsesDeps["warn"] {

@@ -1,6 +1,7 @@
 import { Argument, Command, Option } from "commander";
 import { type ApiCommand, CliError, type Flag, type Invocation, optionName } from "./command.ts";
 import { API_COMMANDS, logFilters } from "./table.ts";
+import { evidencePeriod } from "./table-capture.ts";
 import { oneOf, wholeNumber } from "./values.ts";
 
 const GROUPS: Readonly<Record<string, string>> = {
@@ -46,6 +47,7 @@ export function buildProgram(version: string, done: (exitCode: number) => void):
   for (const spec of API_COMMANDS) {
     addApi(place(spec.words), spec, bind);
     if (spec.words === "log show") addLogExport(place("log export"), bind);
+    if (spec.words === "audit list") addEvidence(place("evidence"), bind);
   }
   return program;
 }
@@ -85,6 +87,13 @@ function addLogExport(command: Command, bind: Bind): void {
   command.addOption(optionOf(format).default("jsonl"));
   for (const flag of logFilters) command.addOption(optionOf(flag));
   bind(command, async (invocation) => (await import("./log-export.ts")).runLogExport(invocation));
+}
+
+function addEvidence(command: Command, bind: Bind): void {
+  command.description("report who served a workspace, where and under which policy").argument("<workspace>");
+  for (const flag of evidencePeriod) command.addOption(optionOf(flag));
+  command.option("--html <file>", "write it as a page to print; - is standard output");
+  bind(command, async (invocation) => (await import("./evidence.ts")).runEvidence(invocation));
 }
 
 function addApi(command: Command, spec: ApiCommand, bind: Bind): void {

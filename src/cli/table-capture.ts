@@ -1,11 +1,16 @@
-import type { ApiCommand } from "./command.ts";
+import type { ApiCommand, Flag } from "./command.ts";
 import { columns, page, READ, RECORD, WORKSPACE } from "./rows.ts";
-import { duration, list, oneOf, wholeNumber } from "./values.ts";
+import { duration, list, oneOf, time, wholeNumber } from "./values.ts";
 
 const windows = {
   is: "table",
   columns: columns("id", "workspace", "state", "opened_at", "closes_at", "retention", "items", "skipped", "reason"),
 } as const;
+
+export const evidencePeriod: readonly Flag[] = [
+  { flags: "--from <time>", field: "from", says: "begin (ISO 8601; default 30 days before the end)", read: time },
+  { flags: "--to <time>", field: "to", says: "end, not part of it (default now)", read: time },
+];
 
 export const captureCommands: ApiCommand[] = [
   {

@@ -1,10 +1,13 @@
 import { managed } from "./managed.ts";
 import type { Route } from "./route.ts";
 import { CAPTURE_ROUTES } from "./routes-manage-capture.ts";
+import { EVIDENCE_ROUTES } from "./routes-manage-evidence.ts";
 import { LIMIT_ROUTES } from "./routes-manage-limits.ts";
+import { LOG_ROUTES } from "./routes-manage-log.ts";
 import { PROVIDER_ROUTES } from "./routes-manage-providers.ts";
 import { ROUTING_ROUTES } from "./routes-manage-routing.ts";
 import * as examples from "./schemas/manage-examples.ts";
+import { RequestQuery } from "./schemas/manage-log.ts";
 import { ProviderQuery } from "./schemas/manage-providers.ts";
 import * as records from "./schemas/manage-records.ts";
 import * as stored from "./schemas/manage-responses.ts";
@@ -239,7 +242,7 @@ const recordRoutes = [
     path: `${WORKSPACE}/requests`,
     tag: "Request log",
     summary: "List requests",
-    query: records.RequestQuery,
+    query: RequestQuery,
     answer: listOf(records.RequestView),
     example: { answer: { data: [examples.request], next: null } },
   }),
@@ -327,7 +330,9 @@ export const MANAGE_ROUTES: readonly Route[] = [
   ...ROUTING_ROUTES,
   ...LIMIT_ROUTES,
   ...recordRoutes,
+  ...LOG_ROUTES,
   ...PROVIDER_ROUTES,
   ...responseRoutes,
   ...CAPTURE_ROUTES,
+  ...EVIDENCE_ROUTES,
 ];

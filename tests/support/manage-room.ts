@@ -20,6 +20,7 @@ import { Directory } from "../../src/domain/tenancy/directory.ts";
 import { catalogueFiles } from "../../src/io/catalogue-files.ts";
 import { memoryState } from "../../src/io/state/memory.ts";
 import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
+import type { Store } from "../../src/io/store/sql/store.ts";
 import { OwnKeys } from "../../src/io/upstream/own-keys.ts";
 import { openVault } from "../../src/io/vault.ts";
 import type { Clock } from "../../src/kit/clock.ts";
@@ -46,6 +47,12 @@ function noOwnKeys(snapshot: Snapshot, reach: Reach, clock: Clock): OwnKeyRoom {
     seal: async () => new Uint8Array(),
     probe: async () => ({ result: "unclear", status: null, detail: "nobody is asked here" }),
   };
+}
+
+function capturesOf(store: Store, clock: Clock) {
+  const captured = store.captures(openVault(Buffer.alloc(32, 3), store.dataKeys));
+  const limits = { itemMaxBytes: 1024, windowMaxBytes: 65536 };
+  return { captured, captures: new Captures({ store: captured, clock, limits, mayKeep: () => true, warn: () => {} }) };
 }
 
 /** The management use cases on a real store in a folder of their own, with a clock that is set by hand. */
@@ -76,14 +83,6 @@ export async function openRoom(checks: readonly Check[] = []) {
     routerOf: (workspaceId: string, slug: string) => directory.router(workspaceId, slug),
     limits: { attemptsMax: 5 },
   };
-  const captured = store.captures(openVault(Buffer.alloc(32, 3), store.dataKeys));
-  const captures = new Captures({
-    store: captured,
-    clock,
-    limits: { itemMaxBytes: 1024, windowMaxBytes: 65536 },
-    mayKeep: () => true,
-    warn: () => {},
-  });
   const handlers = manageHandlers({
     store,
     directory,
@@ -95,8 +94,8 @@ export async function openRoom(checks: readonly Check[] = []) {
     planning,
     readers: { chat: decodeChat },
     responses: { list: async () => ({ rows: [], next: null }), stop: async () => {}, stopAll: async () => {} },
-    captures,
-    captured,
+    ...capturesOf(store, clock),
+    responseRetention: "30d",
     ownKeys,
     checks,
     caughtUp: async () => {},

@@ -113,7 +113,7 @@ async function closeWindow(room: Room, row: CaptureWindowRow, purge: "purge" | "
   });
 }
 
-function windowView(room: Room, row: CaptureWindowRow) {
+export function windowView(room: Room, row: CaptureWindowRow) {
   return {
     id: row.id,
     workspace: room.directory.workspace(row.workspaceId)?.slug ?? row.workspaceId,

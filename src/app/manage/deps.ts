@@ -4,6 +4,7 @@ import type { LedgerStore } from "../../domain/billing/ledger.ts";
 import type { Connections, Credential, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import type { AuditEntry, AuditStore } from "../../domain/record/audit.ts";
 import type { CaptureStore } from "../../domain/record/capture.ts";
+import type { EvidenceStore } from "../../domain/record/evidence.ts";
 import type { LogStore, Surface } from "../../domain/record/record.ts";
 import type { RollupStore } from "../../domain/record/rollup.ts";
 import type { ResponseSummary } from "../../domain/responses/stored.ts";
@@ -49,7 +50,11 @@ export type TenancyDeps = {
 };
 
 export type ManageDeps = TenancyDeps & {
-  readonly store: TenancyDeps["store"] & { readonly log: LogStore; readonly rollups: RollupStore };
+  readonly store: TenancyDeps["store"] & {
+    readonly log: LogStore;
+    readonly rollups: RollupStore;
+    readonly evidence: EvidenceStore;
+  };
   readonly connections: Connections;
   /** What requests are planned by. */
   readonly planning: Planning;
@@ -58,6 +63,8 @@ export type ManageDeps = TenancyDeps & {
   /** Workspaces' own keys at providers. */
   readonly ownKeys: OwnKeyRoom;
   readonly captured: CaptureStore;
+  /** How long a stored response is kept, as the operator set it. */
+  readonly responseRetention: string;
   /** Checks of the parts the use cases do not see: store, journal, settings. */
   readonly checks: readonly Check[];
   /** Resolves when everything the journal held at the call can be read from the log and the ledger. */

@@ -1,6 +1,7 @@
 import type { Handler } from "../exchange.ts";
 import { captureHandlers } from "./captures.ts";
 import { type ManageDeps, makeTurns, type Room } from "./deps.ts";
+import { evidenceHandlers } from "./evidence.ts";
 import { explainHandlers } from "./explain.ts";
 import { keyHandlers } from "./key-handlers.ts";
 import { limitHandlers } from "./limits.ts";
@@ -31,6 +32,7 @@ export function manageHandlers(deps: ManageDeps): Record<string, Handler> {
     ...logHandlers(room),
     ...responseHandlers(room),
     ...captureHandlers(room),
+    ...evidenceHandlers(room),
     ...ownKeyHandlers(room),
     ...operationHandlers(room),
   };

@@ -96,7 +96,10 @@ export class Captures {
 
   #take(heard: Heard): void {
     const bytes = sizeOf(heard);
-    if (this.#waitingBytes + bytes > WAITING_BYTES_MAX) return this.#skip(heard.window.id);
+    if (this.#waitingBytes + bytes > WAITING_BYTES_MAX) {
+      this.#skip(heard.window.id);
+      return;
+    }
     this.#waitingBytes += bytes;
     this.#written = this.#written.then(async () => {
       // After this turn, so that the end of the answer has gone out first.

@@ -2,6 +2,7 @@ import { type Kysely, sql } from "kysely";
 import type { LedgerStore } from "../../../domain/billing/ledger.ts";
 import type { AuditStore, Changed } from "../../../domain/record/audit.ts";
 import type { CaptureStore, CaptureWriter } from "../../../domain/record/capture.ts";
+import type { EvidenceStore } from "../../../domain/record/evidence.ts";
 import { batchOf, type RecordBatch, RecordRejected, type RecordSink } from "../../../domain/record/ingest.ts";
 import type { LogStore, RequestRecord } from "../../../domain/record/record.ts";
 import type { RollupStore } from "../../../domain/record/rollup.ts";
@@ -15,6 +16,7 @@ import { captureWriter } from "./capture-changes.ts";
 import { captureStore } from "./captures.ts";
 import { dataKeyStore } from "./data-keys.ts";
 import type { Engine } from "./engine.ts";
+import { evidenceStore } from "./evidence.ts";
 import { ledgerStore } from "./ledger.ts";
 import { logStore } from "./log.ts";
 import { ownKeyStore } from "./own-keys.ts";
@@ -50,6 +52,7 @@ export type Store = RecordSink & {
   readonly log: LogStore;
   readonly rollups: RollupStore;
   readonly audit: AuditStore;
+  readonly evidence: EvidenceStore;
   readonly meta: MetaStore;
   readonly dataKeys: DataKeyStore;
   /** Stored responses, sealed by this vault. */
@@ -84,6 +87,7 @@ export function sqlStore(engine: Engine): Store {
     log: logStore(db),
     rollups: rollupStore(db),
     audit: auditStore(db),
+    evidence: evidenceStore(db),
     meta: metaStore(db),
     dataKeys: dataKeyStore(db),
     responses: (vault) => responseStore(db, vault),

@@ -1,0 +1,218 @@
+import type { EvidenceReport } from "./evidence-report.ts";
+
+const STYLE = `
+:root { --ink: #1a202c; --soft: #566075; --line: #d5dae3; --mark: #2b6cb0; --wash: #f4f6f9; }
+* { box-sizing: border-box; }
+body { margin: 0; color: var(--ink); background: #fff; font: 14px/1.5 system-ui, -apple-system, "Segoe UI", sans-serif; }
+main { max-width: 62rem; margin: 0 auto; padding: 2.5rem 1.5rem 4rem; }
+h1 { font-size: 1.6rem; line-height: 1.2; margin: 0 0 .25rem; }
+h2 { font-size: 1.1rem; margin: 2.2rem 0 .5rem; padding-bottom: .25rem; border-bottom: 2px solid var(--ink); }
+h3 { font-size: 1rem; margin: 1.4rem 0 .3rem; overflow-wrap: anywhere; }
+p { margin: 0 0 .6rem; }
+.soft { color: var(--soft); }
+table { width: 100%; border-collapse: collapse; margin: .4rem 0 .8rem; font-size: .85rem; }
+th, td { text-align: left; vertical-align: top; padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
+th { color: var(--soft); font-weight: 600; white-space: nowrap; }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)); gap: .6rem; margin: 1rem 0; padding: 0; }
+.facts div { background: var(--wash); border: 1px solid var(--line); border-radius: .4rem; padding: .6rem .8rem; }
+.facts dt { color: var(--soft); font-size: .8rem; }
+.facts dd { margin: 0; font-size: 1.25rem; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
+.bar { display: block; height: .5rem; min-width: 1px; background: var(--mark); border-radius: .25rem; print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+.share { width: 30%; }
+@page { size: A4; margin: 16mm 14mm; }
+@media print {
+  body { font-size: 10pt; }
+  main { max-width: none; padding: 0; }
+  h2, h3 { break-after: avoid; }
+  tr, .facts div { break-inside: avoid; }
+  thead { display: table-header-group; }
+}
+`;
+
+const SIGNS: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
+
+function text(value: unknown): string {
+  return String(value).replace(/[&<>"']/g, (sign) => SIGNS[sign] ?? "");
+}
+
+type Cell = { readonly html: string; readonly is?: "number" | "share" };
+const say = (value: unknown): Cell => ({ html: text(value ?? "–") });
+const figure = (value: number | string): Cell => ({
+  html: text(typeof value === "number" ? value.toLocaleString("en-GB") : value),
+  is: "number",
+});
+
+function table(heads: readonly (string | Cell)[], rows: readonly (readonly Cell[])[], none: string): string {
+  if (rows.length === 0) return `<p class="soft">${text(none)}</p>`;
+  const cells = (row: readonly Cell[], tag: "th" | "td") =>
+    row.map(({ html, is }) => `<${tag}${is === "number" ? ' class="n"' : ""}>${html}</${tag}>`).join("");
+  const head = heads.map((one) => (typeof one === "string" ? say(one) : one));
+  const body = rows.map((row) => `<tr>${cells(row, "td")}</tr>`).join("\n");
+  return `<table><thead><tr>${cells(head, "th")}</tr></thead><tbody>\n${body}\n</tbody></table>`;
+}
+
+const right = (title: string): Cell => ({ html: text(title), is: "number" });
+
+type Group = EvidenceReport["by_level"][number];
+
+function groups(title: string, rows: readonly Group[]): string {
+  const all = rows.reduce((sum, { served }) => sum + served, 0);
+  const heads = [title, right("requests"), right("input tokens"), right("output tokens"), right("cost"), ""];
+  const lines = rows.map((row) => {
+    const percent = all === 0 ? 0 : Math.round((1000 * row.served) / all) / 10;
+    const bar: Cell = { html: `<span class="bar" style="width:${percent}%"></span>${percent}%` };
+    return [
+      say(row.name),
+      figure(row.served),
+      figure(row.input_tokens),
+      figure(row.output_tokens),
+      figure(`${row.cost} ${row.currency}`),
+      bar,
+    ];
+  });
+  return table(heads, lines, "Nothing was served.");
+}
+
+function policyText(policy: EvidenceReport["policies"][number]["policy"]): string {
+  const rules = [
+    policy.floor === null ? undefined : `floor ${policy.floor}`,
+    policy.countries === null ? undefined : `countries ${policy.countries.join(", ")}`,
+    policy.zero_data_retention ? "zero data retention" : undefined,
+    policy.no_training ? "no training" : undefined,
+    policy.blocked_providers.length === 0 ? undefined : `blocked: ${policy.blocked_providers.join(", ")}`,
+    policy.allowed_models === null ? undefined : `models: ${policy.allowed_models.join(", ")}`,
+  ].filter((rule) => rule !== undefined);
+  return rules.length === 0 ? "demands nothing" : rules.join("; ");
+}
+
+function policies(report: EvidenceReport): string {
+  const rows = report.policies.map((one) => [
+    say(one.subject === "workspace" ? "workspace" : `key ${one.key_name ?? one.key_id}`),
+    figure(one.version),
+    say(one.in_force_from),
+    say(one.in_force_until ?? "now"),
+    say(policyText(one.policy)),
+    say(one.excluded.map(({ rule, endpoints }) => `${endpoints} by ${rule}`).join("; ") || "none"),
+    figure(one.requests),
+  ]);
+  const heads = ["whose", right("version"), "from", "until", "demands", "endpoints it keeps out", right("requests")];
+  return table(heads, rows, "No version of a policy was kept in this period.");
+}
+
+function endpointEvidence(one: EvidenceReport["evidence"][number]): string {
+  const levels = one.recorded_levels.join(", ");
+  const head = `<h3>${text(one.endpoint)}</h3>`;
+  if (!one.in_catalogue)
+    return `${head}<p>Level when it served: ${text(levels)}. Today's catalogue has no such endpoint.</p>`;
+  const facts = `Level when it served: ${levels}. Level now: ${one.level} (${one.reason}; confidence ${one.confidence}). Operator: ${one.operator ?? "not known"}. Computes in ${one.countries.join(", ") || "countries that are not known"} (${one.countries_kind}). Zero data retention: ${one.zero_data_retention}. Trains on data: ${one.trains_on_data}.`;
+  const rows = one.sources.map(({ claim, url, kind, read, stale }) => [
+    say(claim),
+    say(url),
+    say(kind),
+    say(stale ? `${read} (older than 180 days)` : read),
+  ]);
+  return `${head}<p>${text(facts)}</p>${table(["claim", "source", "kind", "read"], rows, "No source is named.")}`;
+}
+
+function windows(report: EvidenceReport): string {
+  const rows = report.capture_windows.map((one) => [
+    say(one.id),
+    say(one.opened_at),
+    say(one.closed_at ?? one.closes_at),
+    say(one.opened_by),
+    say(one.reason ?? "no reason given"),
+    say(one.retention),
+    figure(one.items),
+  ]);
+  const heads = ["window", "opened", "closed", "by", "why", "kept for", right("calls kept")];
+  return table(heads, rows, "No capture window was open: no prompt and no answer was kept by one.");
+}
+
+function servedRows(report: EvidenceReport): string {
+  const rows = report.served.map((row) => [
+    say(row.policy_version ?? "not kept"),
+    say(row.environment),
+    say(row.endpoint),
+    say(row.level),
+    say(row.countries.join(", ")),
+    figure(row.served),
+    figure(row.input_tokens),
+    figure(row.output_tokens),
+    figure(`${row.cost} ${row.currency}`),
+  ]);
+  const amounts = [right("requests"), right("input tokens"), right("output tokens"), right("cost")];
+  const heads = ["policy version", "environment", "endpoint", "level", "countries", ...amounts];
+  return table(heads, rows, "Nothing was served.");
+}
+
+function refusals(report: EvidenceReport): string {
+  const rows = report.refused.map((row) => [
+    say(row.policy_version ?? "not kept"),
+    say(row.rule),
+    figure(row.requests),
+  ]);
+  return table(["policy version", "rule", right("requests")], rows, "No request was refused by a policy.");
+}
+
+function routers(report: EvidenceReport): string {
+  const rows = report.routers.map((one) => [
+    say(one.slug),
+    figure(one.version),
+    say(one.in_force_from),
+    say(one.in_force_until ?? "now"),
+    say(JSON.stringify(one.spec)),
+    figure(one.requests),
+  ]);
+  const heads = ["router", right("version"), "from", "until", "says", right("requests")];
+  return table(heads, rows, "The workspace had no router of its own.");
+}
+
+function facts(report: EvidenceReport): string {
+  const { totals } = report;
+  const shown: readonly (readonly [string, string])[] = [
+    ["requests", totals.requests.toLocaleString("en-GB")],
+    ["served", totals.served.toLocaleString("en-GB")],
+    ["refused by policy", totals.refused_by_policy.toLocaleString("en-GB")],
+    ["failed", totals.failed.toLocaleString("en-GB")],
+    ["cost", `${totals.cost} ${totals.currency}`],
+  ];
+  return `<dl class="facts">${shown.map(([name, value]) => `<div><dt>${text(name)}</dt><dd>${text(value)}</dd></div>`).join("")}</dl>`;
+}
+
+function reach(report: EvidenceReport): string {
+  const begins = report.log_begins_at;
+  if (begins === null) return "The log has no request of this workspace.";
+  const isWhole = begins <= report.period.from;
+  return isWhole
+    ? "The log reaches back beyond the begin of the period."
+    : `The oldest request in the log is of ${begins}; if there were older ones, they are not in this report.`;
+}
+
+/** The report as one page to read and to print: nothing is loaded, nothing runs, and every word in it is escaped. */
+export function evidencePage(report: EvidenceReport): string {
+  const { workspace, period, stored_responses: stored } = report;
+  const storedText = stored.allowed
+    ? `Responses that callers ask to be stored are kept for ${stored.retention}, sealed with a key of the workspace.`
+    : "The workspace's policy demands zero data retention: no response may be stored.";
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Evidence report: ${text(workspace.name)}</title><style>${STYLE}</style></head><body><main>
+<h1>Evidence report: ${text(workspace.name)}</h1>
+<p class="soft">Workspace ${text(workspace.slug)} (${text(workspace.id)}). From ${text(period.from)} until before ${text(period.to)}. Made ${text(report.generated_at)} with catalogue ${text(report.catalogue.version)}. ${text(reach(report))}</p>
+${facts(report)}
+<h2>Levels (live traffic)</h2>${groups("level", report.by_level)}
+<h2>Countries (live traffic)</h2>
+<p class="soft">The countries in which a request may have been computed, as the catalogue had them when it was served.</p>${groups("countries", report.by_country)}
+<h2>Providers (live traffic)</h2>${groups("provider", report.by_provider)}
+<h2>Who served, under which version of the policy</h2>${servedRows(report)}
+<h2>Refused by policy</h2>${refusals(report)}
+<h2>Policies in force</h2>
+<p class="soft">A request counts for the version in force when it came. What a version keeps out is said of today's catalogue.</p>${policies(report)}
+<h2>Routers in force</h2>${routers(report)}
+<h2>Evidence for the levels</h2>${report.evidence.length === 0 ? '<p class="soft">Nothing was served.</p>' : report.evidence.map(endpointEvidence).join("\n")}
+<h2>Capture windows</h2>${windows(report)}
+<h2>Stored responses</h2><p>${text(storedText)}</p>
+</main></body></html>
+`;
+}

@@ -1,0 +1,121 @@
+import { z } from "zod";
+import { CaptureWindowView } from "./manage-capture.ts";
+import { Money, Time, TimeInput } from "./manage-values.ts";
+
+export const EvidenceQuery = z.strictObject({
+  from: TimeInput.optional().meta({ description: "Begin of the period; absent: 30 days before its end." }),
+  to: TimeInput.optional().meta({ description: "End of the period, not part of it; absent: now." }),
+  format: z.enum(["json", "html"]).default("json").meta({ description: "`html` is the same as a page to print." }),
+});
+
+const amounts = {
+  served: z.int().meta({ description: "Requests that an endpoint served." }),
+  input_tokens: z.int(),
+  output_tokens: z.int(),
+  cost: Money,
+  currency: z.string(),
+};
+
+const Group = z.object({ name: z.string(), ...amounts });
+
+const PolicyShown = z.object({
+  floor: z.string().nullable(),
+  countries: z.array(z.string()).nullable(),
+  zero_data_retention: z.boolean(),
+  no_training: z.boolean(),
+  blocked_providers: z.array(z.string()),
+  allowed_models: z.array(z.string()).nullable(),
+});
+
+const Source = z.object({
+  claim: z.string(),
+  url: z.string(),
+  kind: z.enum(["primary", "secondary"]),
+  read: z.string().meta({ description: "The day it was read." }),
+  stale: z.boolean().meta({ description: "Read more than 180 days before the catalogue was loaded." }),
+});
+
+const EndpointEvidence = z.object({
+  endpoint: z.string(),
+  recorded_levels: z
+    .array(z.string().nullable())
+    .meta({ description: "The levels it had when it served, as the log has them." }),
+  in_catalogue: z.boolean(),
+  provider: z.string().optional(),
+  operator: z.string().nullable().optional(),
+  seat_country: z.string().nullable().optional(),
+  region: z.string().optional(),
+  level: z.string().optional(),
+  reason: z.string().optional(),
+  confidence: z.string().optional(),
+  countries: z.array(z.string()).optional(),
+  countries_kind: z.string().optional(),
+  zero_data_retention: z.string().optional(),
+  trains_on_data: z.string().optional(),
+  sources: z.array(Source).optional(),
+});
+
+export const EvidenceView = z
+  .object({
+    workspace: z.object({ id: z.string(), slug: z.string(), name: z.string() }),
+    period: z.object({ from: Time, to: Time }),
+    generated_at: Time,
+    log_begins_at: Time.nullable().meta({
+      description: "The oldest request that the log still has; of what is older nothing can be reported.",
+    }),
+    totals: z.object({
+      requests: z.int().meta({ description: "All of them, whatever became of them." }),
+      refused_by_policy: z.int(),
+      failed: z.int().meta({ description: "Ended in an error that no policy caused." }),
+      ...amounts,
+    }),
+    by_level: z.array(Group).meta({ description: "Live traffic only, like the next two." }),
+    by_country: z.array(Group).meta({ description: "By the countries in which a request may have been computed." }),
+    by_provider: z.array(Group),
+    served: z.array(
+      z.object({
+        policy_version: z.int().nullable().meta({ description: "Of the workspace; null: from before they were kept." }),
+        environment: z.string(),
+        provider: z.string().nullable(),
+        endpoint: z.string().nullable(),
+        model: z.string().nullable(),
+        level: z.string().nullable(),
+        countries: z.array(z.string()),
+        ...amounts,
+      }),
+    ),
+    refused: z.array(z.object({ policy_version: z.int().nullable(), rule: z.string(), requests: z.int() })),
+    policies: z.array(
+      z.object({
+        subject: z.enum(["workspace", "key"]),
+        key_id: z.string().nullable(),
+        key_name: z.string().nullable(),
+        version: z.int(),
+        in_force_from: Time,
+        in_force_until: Time.nullable(),
+        policy: PolicyShown,
+        requests: z.int().meta({ description: "Requests that came while it was in force." }),
+        excluded: z
+          .array(z.object({ rule: z.string(), endpoints: z.int(), providers: z.array(z.string()) }))
+          .meta({ description: "Endpoints of today's catalogue that it keeps out, by the rule that does." }),
+      }),
+    ),
+    routers: z.array(
+      z.object({
+        slug: z.string(),
+        version: z.int(),
+        in_force_from: Time,
+        in_force_until: Time.nullable(),
+        spec: z.record(z.string(), z.unknown()).nullable(),
+        requests: z.int(),
+      }),
+    ),
+    evidence: z.array(EndpointEvidence),
+    catalogue: z.object({ version: z.string(), built_at: Time }),
+    capture_windows: z.array(CaptureWindowView).meta({ description: "Those that were open in the period." }),
+    stored_responses: z.object({
+      allowed: z.boolean().meta({ description: "False under a policy of zero data retention." }),
+      retention: z.string(),
+    }),
+  })
+  .meta({ id: "EvidenceReport" });
