@@ -1,0 +1,98 @@
+import { generateKeyPairSync } from "node:crypto";
+import path from "node:path";
+import { inspect } from "node:util";
+import { beforeAll, describe, expect, test } from "vitest";
+import type { Snapshot } from "../../domain/catalogue/catalogue.ts";
+import { loadCatalogue } from "../../domain/catalogue/load.ts";
+import { BREAKER_RULES, EndpointBreakers } from "../../domain/routing/breakers.ts";
+import { systemClock } from "../../kit/clock.ts";
+import { catalogueFiles } from "../catalogue-files.ts";
+import { GOOGLE_TOKEN_URIS, type KeyReading, readOwnKey } from "./own-credential.ts";
+import { HeldKey } from "./own-keys.ts";
+import { httpTransport } from "./transport.ts";
+
+const CATALOGUE = path.resolve(import.meta.dirname, "../../../catalogue");
+const LIMITS = { connections: 1, connectTimeoutMs: 1000, firstByteTimeoutMs: 1000, idleTimeoutMs: 1000 };
+const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+
+let reading: KeyReading;
+beforeAll(async () => {
+  const loaded = await loadCatalogue([CATALOGUE], Date.UTC(2026, 10, 15), catalogueFiles);
+  if ("problems" in loaded) throw new Error(JSON.stringify(loaded.problems));
+  const snapshot: Snapshot = loaded.snapshot;
+  reading = { snapshot, transport: httpTransport(LIMITS), clock: systemClock, tokenUris: GOOGLE_TOKEN_URIS };
+});
+
+const accountWith = (more: object) =>
+  JSON.stringify({
+    type: "service_account",
+    project_id: "project-1",
+    private_key_id: "0123456789abcdef0123456789abcdef",
+    private_key: privateKey.export({ type: "pkcs8", format: "pem" }),
+    client_email: "robot@project-1.iam.example",
+    token_uri: "https://oauth2.googleapis.com/token",
+    ...more,
+  });
+
+describe("a workspace's own key", () => {
+  test("BILL-08 a plain key is known by its last characters and its fingerprint, a short one by the latter alone", () => {
+    expect(readOwnKey(" sk-canary-0123456789 \n", "mistral", reading)).toMatchObject({ kind: "key", hint: "6789" });
+    expect(readOwnKey("sk-short", "mistral", reading)).toMatchObject({
+      hint: null,
+      fingerprint: expect.stringMatching(/^[0-9a-f]{8}$/),
+    });
+  });
+
+  test.each([
+    ['{"access_key_id":"AKID0000EXAMPLE1","secret_access_key":"s/e+c=r-e"}', null],
+    ['{"AccessKeyId":"AKID0000EXAMPLE1","SecretAccessKey":"s/e+c=r-e","SessionToken":"t-1"}', "t-1"],
+    ['{"AWS_ACCESS_KEY_ID":"AKID0000EXAMPLE1","AWS_SECRET_ACCESS_KEY":"s/e+c=r-e","AWS_SESSION_TOKEN":"t-1"}', "t-1"],
+  ])("BILL-08 a key pair is read by any of its usual names: %s", (text, sessionToken) => {
+    expect(readOwnKey(text, "aws-bedrock", reading)).toMatchObject({
+      kind: "aws",
+      hint: "PLE1",
+      credential: {
+        kind: "aws",
+        keys: { accessKeyId: "AKID0000EXAMPLE1", secretAccessKey: "s/e+c=r-e", sessionToken },
+      },
+    });
+  });
+
+  test("BILL-08 a service account is taken for its cloud alone, and only when its tokens come from Google", () => {
+    expect(readOwnKey(accountWith({}), "google-vertex", reading)).toMatchObject({
+      kind: "google",
+      hint: "cdef",
+      credential: { kind: "minted", project: "project-1" },
+    });
+    expect(readOwnKey(accountWith({}), "mistral", reading)).toHaveProperty("problem");
+    for (const token_uri of [
+      "http://169.254.169.254/latest",
+      "https://oauth2.googleapis.com.example/token",
+      "http://oauth2.googleapis.com/token",
+    ])
+      expect(readOwnKey(accountWith({ token_uri }), "google-vertex", reading)).toEqual({
+        problem: expect.stringContaining("token_uri"),
+      });
+  });
+
+  test("BILL-08 no print of a held key shows anything of it", () => {
+    const read = readOwnKey("sk-canary-0123456789", "mistral", reading);
+    if ("problem" in read) throw new Error(read.problem);
+    const key = {
+      workspaceId: "ws_1",
+      provider: "mistral",
+      kind: read.kind,
+      use: "first",
+      hint: read.hint,
+      fingerprint: read.fingerprint,
+      createdAtMs: 1,
+      changedAtMs: 1,
+      changedBy: "operator",
+      result: "accepted",
+      testedAtMs: 1,
+    } as const;
+    const held = new HeldKey(key, read, new EndpointBreakers(systemClock, BREAKER_RULES));
+    expect(held.credential).toEqual({ kind: "bearer", token: "sk-canary-0123456789" });
+    expect(inspect(held, { depth: 9, showHidden: true }) + JSON.stringify(held)).not.toContain("canary");
+  });
+});
