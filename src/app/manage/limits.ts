@@ -144,13 +144,11 @@ export function limitHandlers(room: Room): Record<string, Handler> {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const { limit, cursor } = readQuery(exchange, PageQuery);
       // The page goes by two marks of each row: here by whose limits they are, and by the age of that.
-      const ranked = room.directory.limits
-        .all(workspace.id)
-        .map((limits) => ({
-          limits,
-          id: limits.spenderId,
-          createdAtMs: SPENDERS.length - SPENDERS.indexOf(limits.of),
-        }));
+      const ranked = room.directory.limits.all(workspace.id).map((limits) => ({
+        limits,
+        id: limits.spenderId,
+        createdAtMs: SPENDERS.length - SPENDERS.indexOf(limits.of),
+      }));
       const { rows, next } = pageOf(ranked, limit, cursor);
       const data = await Promise.all(rows.map(({ limits }) => limitsView(room, spenderOf(room, workspace, limits))));
       return { status: 200, json: { data, next } };

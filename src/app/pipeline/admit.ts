@@ -33,7 +33,10 @@ export function neededFor(gateway: Gateway, trail: Trail, attempt: Attempt, inpu
   return holdFor(input, output, price, currencies, trail.principal.workspace.currency, { cacheTtl });
 }
 
-/** Reserves money for the dearest planned attempt, of the wallet and of every spend limit, in one atomic step. A refusal costs no upstream call. */
+/**
+ * Reserves money for the dearest planned attempt, of the wallet and of every spend limit, in one atomic step. A refusal
+ * costs no upstream call.
+ */
 export function admit(gateway: Gateway, trail: Trail, plan: Plan, inputTokens: number, call: Call): Soon<void> {
   if (gateway.journal.broken) {
     throw fault("service_unavailable", {
