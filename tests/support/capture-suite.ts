@@ -1,0 +1,190 @@
+import { expect, test } from "vitest";
+import type { Captured, CaptureWindow } from "../../src/domain/record/capture.ts";
+import { OPEN_POLICY } from "../../src/domain/tenancy/policy.ts";
+import type { Workspace } from "../../src/domain/tenancy/workspace.ts";
+import type { Store } from "../../src/io/store/sql/store.ts";
+import { openVault } from "../../src/io/vault.ts";
+import { finishedRecord } from "./records.ts";
+
+const NOW = 10_000;
+
+const window = (id: string, more: Partial<CaptureWindow> = {}): CaptureWindow => ({
+  id,
+  workspaceId: "ws_1",
+  openedAtMs: 1000,
+  closesAtMs: 60_000,
+  closedAtMs: null,
+  retentionMs: 5000,
+  scope: { keys: ["key_1"], surfaces: ["chat"], environment: "live" },
+  openedBy: "operator",
+  reason: null,
+  ...more,
+});
+
+const item = (requestId: string, more: Partial<Captured> = {}): Captured => ({
+  requestId,
+  windowId: "cap_1",
+  workspaceId: "ws_1",
+  keyId: "key_1",
+  capturedAtMs: NOW,
+  expiresAtMs: NOW + 5000,
+  request: '{"asked":"wörter"}',
+  answer: null,
+  cut: [{ part: "request", ofBytes: 99 }],
+  ...more,
+});
+
+const workspace = (id: string): Workspace => ({
+  id,
+  slug: id.replace("_", "-"),
+  name: id,
+  currency: "EUR",
+  createdAtMs: 1,
+  policy: OPEN_POLICY,
+  keyPolicy: { personalKeys: false, approval: false },
+});
+
+const MAX = 1_000_000;
+const capturesOf = (store: Store) => store.captures(openVault(Buffer.alloc(32, 3), store.dataKeys));
+
+async function opened(store: Store, ...windows: readonly CaptureWindow[]) {
+  for (const id of ["ws_1", "ws_2"]) await store.tenancy.saveWorkspace(workspace(id));
+  await store.change(async ({ captures }) => {
+    for (const one of windows) await captures.open(one);
+    return { answer: null, audit: null };
+  });
+  return capturesOf(store);
+}
+
+/** What every engine must do for changes, capture windows, versions of policies and evidence. */
+export function captureTests(current: () => Store, reopen: () => Promise<Store>): void {
+  windowTests(current, reopen);
+  changeTests(current);
+}
+
+function windowTests(current: () => Store, reopen: () => Promise<Store>): void {
+  test("LOG-03 what was captured comes back as it was, after a restart too, and only in its workspace", async () => {
+    await (await opened(current(), window("cap_1"))).add(item("r1"), MAX);
+    const captures = capturesOf(await reopen());
+    expect(await captures.content("ws_1", "r1", NOW)).toEqual(item("r1"));
+    expect(await captures.content("ws_2", "r1", NOW)).toBeUndefined();
+    expect(await captures.openAt(NOW)).toMatchObject([{ ...window("cap_1"), items: 1, purgedAtMs: null }]);
+    expect(await captures.openAt(60_000)).toEqual([]);
+  });
+
+  test("LOG-03 what has expired is not there, before the sweep and after it", async () => {
+    const captures = await opened(current(), window("cap_1"));
+    await captures.add(item("r1"), MAX);
+    expect(await captures.content("ws_1", "r1", NOW + 5000)).toBeUndefined();
+    expect(await captures.sweep(NOW + 4999)).toBe(0);
+    expect(await captures.sweep(NOW + 5000)).toBe(1);
+    expect(await captures.content("ws_1", "r1", NOW)).toBeUndefined();
+  });
+
+  test("LOG-03 a window takes no more than it may hold, and nothing after a purge", async () => {
+    const store = current();
+    const captures = await opened(store, window("cap_1"));
+    expect(await captures.add(item("r1"), 60)).toBe("kept");
+    expect(await captures.add(item("r2"), 60)).toBe("full");
+    expect(await captures.content("ws_1", "r2", NOW)).toBeUndefined();
+    const purged = await store.change(async (writers) => ({
+      answer: await writers.captures.purge("cap_1", NOW),
+      audit: null,
+    }));
+    expect(purged).toBe(1);
+    expect(await captures.add(item("r3"), MAX)).toBe("purged");
+    expect(await captures.add(item("r4", { windowId: "cap_none" }), MAX)).toBe("purged");
+  });
+
+  test("LOG-03 ending a workspace's windows leaves those of others; a key's contents go alone", async () => {
+    const store = current();
+    const other = window("cap_2", { workspaceId: "ws_2" });
+    const captures = await opened(store, window("cap_1"), other, window("cap_3", { closesAtMs: 2000 }));
+    await captures.add(item("r1"), MAX);
+    await captures.add(item("r2", { keyId: "key_2" }), MAX);
+    await captures.add(item("r3", { windowId: "cap_2", workspaceId: "ws_2" }), MAX);
+    const change = <T>(work: Parameters<typeof store.change<T>>[0]) => store.change(work);
+    expect(await change(async (to) => ({ answer: await to.captures.purgeKey("ws_1", "key_2"), audit: null }))).toBe(1);
+    expect(await captures.content("ws_1", "r1", NOW)).toBeDefined();
+    expect(await change(async (to) => ({ answer: await to.captures.endAll("ws_1", NOW), audit: null }))).toEqual({
+      closed: ["cap_1"],
+      purged: 1,
+    });
+    expect(await captures.content("ws_2", "r3", NOW)).toBeDefined();
+    expect((await captures.openAt(NOW)).map(({ id }) => id)).toEqual(["cap_2"]);
+    expect((await captures.openWithin("ws_1", NOW, NOW + 1)).map(({ id }) => id)).toEqual([]);
+    expect((await captures.openWithin("ws_1", 0, NOW)).map(({ id }) => id)).toEqual(["cap_1", "cap_3"]);
+    const first = await captures.list(null, 2, null);
+    expect(first.rows.map(({ id }) => id)).toEqual(["cap_3", "cap_2"]);
+    expect((await captures.list(null, 2, first.next)).rows.map(({ id }) => id)).toEqual(["cap_1"]);
+  });
+}
+
+function changeTests(current: () => Store): void {
+  const line = (id: string) => ({
+    ...{ id, atMs: 1, actor: "operator", action: "x.y", workspaceId: "ws_1", target: null },
+    detail: {},
+  });
+
+  test("LOG-05 a change and its line are both there, or neither", async () => {
+    const store = current();
+    await store.change(async ({ tenancy }) => {
+      await tenancy.saveWorkspace(workspace("ws_1"));
+      return { answer: null, audit: line("a1") };
+    });
+    const failed = store.change(async ({ tenancy }) => {
+      await tenancy.saveWorkspace(workspace("ws_2"));
+      return { answer: null, audit: line("a1") };
+    });
+    await expect(failed).rejects.toMatchObject({ failure: "conflict" });
+    const thrown = store.change(async ({ tenancy }) => {
+      await tenancy.saveWorkspace(workspace("ws_2"));
+      throw new Error("in the middle");
+    });
+    await expect(thrown).rejects.toThrow("in the middle");
+    expect((await store.tenancy.loadAll()).workspaces.map(({ id }) => id)).toEqual(["ws_1"]);
+    expect((await store.audit.list({}, 10, null)).rows.map(({ id }) => id)).toEqual(["a1"]);
+  });
+
+  test("LOG-05 every other policy is a version, the same one again is none", async () => {
+    const { tenancy } = current();
+    await tenancy.saveWorkspace(workspace("ws_1"));
+    const keep = (keyId: string | null, createdAtMs: number, floor: "L1" | "L2" | null) =>
+      tenancy.keepPolicy({ workspaceId: "ws_1", keyId, createdAtMs, policy: floor === null ? null : { floor } });
+    await keep(null, 1, "L1");
+    await keep(null, 2, "L1");
+    await keep(null, 3, "L2");
+    await keep("key_1", 4, null);
+    await keep("key_1", 5, "L2");
+    await keep("key_1", 6, null);
+    const history = await tenancy.policyHistory("ws_1");
+    expect(history.map(({ keyId, version, createdAtMs, policy }) => [keyId, version, createdAtMs, policy])).toEqual([
+      [null, 1, 1, { floor: "L1" }],
+      [null, 2, 3, { floor: "L2" }],
+      ["key_1", 1, 5, { floor: "L2" }],
+      ["key_1", 2, 6, null],
+    ]);
+  });
+
+  test("LOG-05 evidence adds up what was alike, of one workspace and one part of time", async () => {
+    const { ingest, evidence } = current();
+    const refused = {
+      ...{ provider: null, endpoint: null, model: null, level: null, countries: null, usage: null, charge: null },
+      ...{ status: 403, errorCode: "sovereignty_floor_not_met" },
+    };
+    await ingest([
+      finishedRecord("r1", { createdAtMs: 1000 }),
+      finishedRecord("r2", { createdAtMs: 1999 }),
+      finishedRecord("r3", { createdAtMs: 2000 }),
+      finishedRecord("r4", { createdAtMs: 1500, workspaceId: "ws_2" }),
+      finishedRecord("r5", { createdAtMs: 1500, ...refused }),
+    ]);
+    const sums = (await evidence.sums("ws_1", 1000, 2000)).toSorted((a, b) => b.requests - a.requests);
+    expect(sums).toMatchObject([
+      { requests: 2, level: "L2", countries: ["FR"], inputTokens: 2400, outputTokens: 600, costNanos: 3_000_000n },
+      { requests: 1, endpoint: null, countries: [], errorCode: "sovereignty_floor_not_met", costNanos: 0n },
+    ]);
+    expect(await evidence.firstAt("ws_1", 1001)).toBe(1500);
+    expect(await evidence.firstAt("ws_1", 2001)).toBeUndefined();
+  });
+}
