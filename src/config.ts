@@ -25,6 +25,15 @@ const duration = z
   .string()
   .refine((text) => (parseDurationMs(text) ?? 0) > 0, "write a duration such as 90s, 5m, 12h or 7d");
 
+const DAY_MS = 86_400_000;
+// A record that is sent again after a crash must still find itself in the log.
+const logRetention = z
+  .string()
+  .refine(
+    (text) => text === "forever" || (parseDurationMs(text) ?? 0) >= DAY_MS,
+    "write forever, or a duration of at least a day such as 90d",
+  );
+
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] as const;
 
 type Setting<T> = {
@@ -173,6 +182,11 @@ export const SETTINGS = {
     integer(1024, 1_099_511_627_776),
     256 * 1024 * 1024,
     "How much one capture window keeps in all; once it is full, nothing more goes in.",
+  ),
+  GATEWAY_LOG_RETENTION: setting(
+    logRetention,
+    "400d",
+    "How long a request stays in the log: a duration of at least a day, or forever. Roll-ups and ledger are kept.",
   ),
   GATEWAY_BACKGROUND_MAX: setting(
     integer(0, 1_000_000),

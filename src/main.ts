@@ -95,8 +95,7 @@ function readVersion(): string {
 
 /** Builds everything, brings it up, and answers with what a caller needs. Nothing else in the code wires parts. */
 export async function start(config: Config): Promise<Running> {
-  const log = openLog(config.LOG_LEVEL);
-  for (const warning of config.warnings) log.warn({ setting: warning }, "a setting that is not known");
+  const log = logOf(config);
   const clock = systemClock;
   const ids = makeIds(() => clock.nowMs());
   const snapshot = await openCatalogue(config);
@@ -175,8 +174,7 @@ export async function start(config: Config): Promise<Running> {
     ...documentsAt({ version: VERSION, serverUrl: config.GATEWAY_PUBLIC_URL ?? origin }),
     ...operationsOf(edge, standing, metrics, adminToken),
   });
-  const firstKey = (await store.meta.get(FIRST_START)) === undefined ? await firstStart(tenancy) : undefined;
-  if (firstKey !== undefined) await store.meta.set(FIRST_START, "done");
+  const firstKey = await firstKeyOf(store, tenancy);
   const sweeper = sweepOften(config, { state, captures, responses, retention: retentionOf(config, store, log) });
 
   return {
@@ -191,11 +189,22 @@ export async function start(config: Config): Promise<Running> {
       await drain(edge, responses, config.GATEWAY_DRAIN_TIMEOUT_MS);
       await cut(gateway, edge, responses);
       await captures.settled();
-      await books.close();
-      await store.close();
-      await sandbox?.close();
+      for (const part of [books, store, sandbox]) await part?.close();
     },
   };
+}
+
+function logOf(config: Config): Logger {
+  const log = openLog(config.LOG_LEVEL);
+  for (const warning of config.warnings) log.warn({ setting: warning }, "a setting that is not known");
+  return log;
+}
+
+async function firstKeyOf(store: Store, tenancy: TenancyDeps): Promise<string | undefined> {
+  if ((await store.meta.get(FIRST_START)) !== undefined) return undefined;
+  const key = await firstStart(tenancy);
+  await store.meta.set(FIRST_START, "done");
+  return key;
 }
 
 type Swept = {

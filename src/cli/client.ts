@@ -11,6 +11,8 @@ const PROJECT_ROOT = path.resolve(import.meta.dirname, "../..");
 /** A running gateway, as the command line talks to it. */
 export type Client = {
   send(method: string, target: string, body?: JsonObject): Promise<JsonObject>;
+  /** The body of an answer as it comes. */
+  follow(target: string): AsyncGenerator<Uint8Array>;
 };
 
 export function makeClient(env: Env): Client {
@@ -22,7 +24,28 @@ export function makeClient(env: Env): Client {
       });
       return answerOf(response, base);
     },
+    async *follow(target) {
+      // It takes as long as it takes: an answer that breaks off ends it.
+      const response = await fetch(`${base}${target}`, { headers: headersOf(tokenOf(env)), redirect: "error" }).catch(
+        (error: unknown) => {
+          throw unreachable(base, error);
+        },
+      );
+      if (!response.ok || response.body === null) {
+        answerOf({ status: response.status, text: await response.text() }, base);
+        throw new CliError(`${base} does not answer like a gateway (HTTP ${response.status}).`);
+      }
+      try {
+        yield* response.body;
+      } catch {
+        throw new CliError(`The gateway at ${base} broke off before the end: what came is not all of it.`);
+      }
+    },
   };
+}
+
+function headersOf(token: string): Record<string, string> {
+  return { authorization: `Bearer ${token}`, accept: "*/*" };
 }
 
 async function reach(url: string, method: string, token: string, body: JsonObject | undefined) {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { asText, cell, csvLine } from "./print.ts";
+import { asText, cell } from "./print.ts";
 
 const COLUMNS = [
   { title: "id", at: "id" },
@@ -28,13 +28,6 @@ test("a name cannot draw on the terminal", () => {
   expect(cell("a\u001b[31mred\u202e")).toBe("a?[31mred?");
   expect(cell(["x", "y"])).toBe("x, y");
   expect(cell({ a: 1 })).toBe('{"a":1}');
-});
-
-test("CSV cells are quoted, and none runs as a formula", () => {
-  expect(csvLine(['say "hi"', "a,b", "line\nbreak", null, 5, true])).toBe(
-    '"say ""hi""","a,b","line\nbreak",,5,true\r\n',
-  );
-  expect(csvLine(["=HYPERLINK(1)", "+1", "-1", "@x", -1])).toBe("'=HYPERLINK(1),'+1,'-1,'@x,-1\r\n");
 });
 
 test("a table cuts long values, but not what must be read whole", () => {

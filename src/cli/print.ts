@@ -76,15 +76,3 @@ function cellOf(row: unknown, column: Column): string {
 function cut(text: string): string {
   return text.length > CELL_CHARS_MAX ? `${text.slice(0, CELL_CHARS_MAX - 1)}…` : text;
 }
-
-/** RFC 4180, and a cell that a spreadsheet would run as a formula is kept from it. */
-export function csvLine(values: readonly unknown[]): string {
-  const cells = values.map((value) => {
-    if (value === null || value === undefined) return "";
-    const isNumber = typeof value === "number" || typeof value === "boolean";
-    const plain = typeof value === "object" ? JSON.stringify(value) : String(value);
-    const text = !isNumber && /^[=+\-@\t\r]/.test(plain) ? `'${plain}` : plain;
-    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-  });
-  return `${cells.join(",")}\r\n`;
-}

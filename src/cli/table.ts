@@ -6,13 +6,19 @@ import { providerCommands } from "./table-providers.ts";
 import { routerCommands } from "./table-routers.ts";
 import { amount, duration, list, oneOf, onOff, orLift, time, wholeNumber } from "./values.ts";
 
-export const logFilters: Flag[] = [
+/** By what requests can be told apart. */
+const shapeFilters: Flag[] = [
   { flags: "--key <id>", field: "key", says: "only this key" },
+  { flags: "--member <email>", field: "member", says: "only this member's keys (e-mail or id)" },
   { flags: "--model <model>", field: "model", says: "only this model" },
   { flags: "--provider <slug>", field: "provider", says: "only this provider" },
   { flags: "--app <label>", field: "app", says: "only this application (X-Title)" },
-  { flags: "--env <live|test>", field: "env", says: "only this environment", read: oneOf("live", "test") },
   { flags: "--status <status>", field: "status", says: "only this HTTP status", read: wholeNumber(100, 599) },
+];
+
+export const logFilters: Flag[] = [
+  ...shapeFilters,
+  { flags: "--env <live|test>", field: "env", says: "only this environment", read: oneOf("live", "test") },
   { flags: "--since <time>", field: "since", says: "from this time on (ISO 8601)", read: time },
   { flags: "--until <time>", field: "until", says: "before this time (ISO 8601)", read: time },
 ];
@@ -299,6 +305,35 @@ const operationCommands: ApiCommand[] = [
         { at: "attempts", columns: columns("endpoint", "outcome", "upstream_status", "duration_ms", "reason") },
         { at: "decision.candidates", columns: columns("endpoint", "level", "outcome", "reason") },
       ],
+    },
+  },
+  {
+    ...READ,
+    words: "log usage",
+    says: "add requests up by hour or day",
+    args: [WORKSPACE],
+    flags: [
+      { flags: "--by <hour|day>", field: "by", says: "hour, or day (default)", read: oneOf("hour", "day") },
+      {
+        flags: "--group <field>",
+        field: "group",
+        says: "key, member, model, provider, app, environment or status",
+        read: oneOf("key", "member", "model", "provider", "app", "environment", "status"),
+      },
+      {
+        flags: "--env <live|test|all>",
+        field: "env",
+        says: "live (default), test or all",
+        read: oneOf("live", "test", "all"),
+      },
+      { flags: "--from <time>", field: "from", says: "from this time on (ISO 8601)", read: time },
+      { flags: "--to <time>", field: "to", says: "before this time (ISO 8601)", read: time },
+      ...shapeFilters,
+    ],
+    call: { method: "GET", path: "/manage/workspaces/{workspace}/usage", sends: "query" },
+    view: {
+      is: "table",
+      columns: columns("start", "name", "label", "requests", "errors", "input_tokens", "output_tokens", "cost"),
     },
   },
   {

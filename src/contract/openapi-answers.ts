@@ -137,6 +137,7 @@ function goodContent({ answer, example }: Route, book: SchemaBook): Json {
     case "text":
       return {
         [answer.contentType]: { schema: { type: answer.contentType === "application/json" ? "object" : "string" } },
+        ...(answer.or === undefined ? {} : { [answer.or]: { schema: { type: "string" } } }),
       };
   }
 }

@@ -37,4 +37,5 @@ export type Answer =
   | { readonly is: "json"; readonly status: 200 | 201 | 202 | 204; readonly schema: z.ZodType }
   /** JSON, or with `stream: true` server-sent events whose data is `frame`. */
   | { readonly is: "json_or_events"; readonly schema: z.ZodType; readonly frame: z.ZodType }
-  | { readonly is: "text"; readonly contentType: string };
+  /** `or`: in a second form, where the caller chooses. */
+  | { readonly is: "text"; readonly contentType: string; readonly or?: string };

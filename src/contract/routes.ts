@@ -4,6 +4,7 @@ import { INFERENCE_ROUTES } from "./routes-inference.ts";
 import { MANAGE_ROUTES } from "./routes-manage.ts";
 import { MESSAGES_ROUTES } from "./routes-messages.ts";
 import { OPERATION_ROUTES } from "./routes-operations.ts";
+import { REQUEST_ROUTES } from "./routes-requests.ts";
 import { RESPONSES_ROUTES } from "./routes-responses.ts";
 import { STORED_RESPONSE_ROUTES } from "./routes-stored-responses.ts";
 
@@ -13,6 +14,7 @@ export const ROUTES: readonly Route[] = [
   ...MESSAGES_ROUTES,
   ...RESPONSES_ROUTES,
   ...STORED_RESPONSE_ROUTES,
+  ...REQUEST_ROUTES,
   ...CATALOGUE_ROUTES,
   ...MANAGE_ROUTES,
   ...OPERATION_ROUTES,

@@ -48,17 +48,6 @@ export const WalletEntry = z
   })
   .meta({ id: "WalletEntry" });
 
-export const RequestQuery = PageQuery.extend({
-  key: z.string().max(128).optional().meta({ description: "Key id." }),
-  model: z.string().max(200).optional(),
-  provider: z.string().max(200).optional(),
-  app: z.string().max(200).optional().meta({ description: "The caller's X-Title." }),
-  env: z.enum(["live", "test"]).optional(),
-  status: z.coerce.number().int().min(100).max(599).optional().meta({ description: "HTTP status." }),
-  since: TimeInput.optional().meta({ description: "From this time on." }),
-  until: TimeInput.optional().meta({ description: "Before this time." }),
-});
-
 const UsageView = z.object({
   input_tokens: z.number().nullable(),
   cached_tokens: z.number().nullable(),

@@ -1,0 +1,103 @@
+import type { z } from "zod";
+import { fault } from "../../contract/faults.ts";
+import type { RequestCost } from "../../contract/schemas/requests.ts";
+import type { LogStore, RequestRecord } from "../../domain/record/record.ts";
+import type { Principal } from "../../domain/tenancy/key.ts";
+import { formatNanos } from "../../kit/money.ts";
+import { stop, type Timers } from "../../kit/timers.ts";
+import { type Handler, whole } from "../exchange.ts";
+
+export type RequestsDeps = {
+  readonly log: Pick<LogStore, "find">;
+  readonly timers: Timers;
+  /** Resolves when everything the journal held at the call can be read from the log. */
+  caughtUp(): Promise<void>;
+};
+
+/** A request that was answered a moment ago is on its way into the log. */
+const WAIT_MS_MAX = 2_000;
+
+/** `GET /v1/requests/{id}`: what became of a request and what it cost, for any key of its workspace. */
+export function requestHandlers(deps: RequestsDeps): Record<string, Handler> {
+  return {
+    getRequest: whole(async ({ params, principal }) => {
+      if (principal === undefined) throw fault("internal_error", { message: "The route was called without a key." });
+      mayCall(principal);
+      const record = await find(deps, params["id"] ?? "", principal.workspace.id);
+      return { status: 200, json: requestCost(record, principal.workspace.currency) };
+    }),
+  };
+}
+
+/** Whoever may call anything may ask what it cost. */
+function mayCall({ key: { scopes } }: Principal): void {
+  if (scopes !== null && scopes.length === 0)
+    throw fault("insufficient_scope", {
+      message: "This key has no scope at all. Use another key, or let an admin add one.",
+    });
+}
+
+async function find(deps: RequestsDeps, id: string, workspaceId: string): Promise<RequestRecord> {
+  const known = await deps.log.find(id);
+  const record = known ?? (await findLater(deps, id));
+  // Unknown, removed or another workspace's: nobody can tell which.
+  if (record === undefined || record.workspaceId !== workspaceId)
+    throw fault("not_found", {
+      message: `There is no finished request with the id "${id.replace(/\p{Cc}/gu, "?").slice(0, 100)}". Use X-Svc-Request-Id of an answer that is complete.`,
+      param: "id",
+    });
+  return record;
+}
+
+async function findLater(deps: RequestsDeps, id: string): Promise<RequestRecord | undefined> {
+  const { promise, resolve } = Promise.withResolvers<"late">();
+  const timer = deps.timers.after(WAIT_MS_MAX, () => resolve("late"));
+  const flushed = deps.caughtUp().then(
+    () => "caught up" as const,
+    () => "late" as const,
+  );
+  const end = await Promise.race([flushed, promise]);
+  stop(timer);
+  if (end === "late")
+    throw fault("service_unavailable", {
+      message: "The log is behind at the moment, so it is not known yet what became of this request. Ask again soon.",
+      headers: { "retry-after": "5" },
+    });
+  return deps.log.find(id);
+}
+
+function requestCost(record: RequestRecord, walletCurrency: string): z.infer<typeof RequestCost> {
+  const { usage, charge } = record;
+  return {
+    id: record.id,
+    object: "request",
+    created_at: new Date(record.createdAtMs).toISOString(),
+    environment: record.environment,
+    surface: record.surface,
+    model_requested: record.modelRequested,
+    model: record.model,
+    provider: record.provider,
+    level: record.level,
+    countries: record.countries === null ? null : [...record.countries],
+    router: record.router,
+    streaming: record.streaming,
+    status: record.status,
+    error_code: record.errorCode,
+    usage: {
+      input_tokens: usage?.inputTokens ?? null,
+      cached_tokens: usage?.cachedTokens ?? null,
+      cache_write_tokens: usage?.cacheWriteTokens ?? null,
+      output_tokens: usage?.outputTokens ?? null,
+      reasoning_tokens: usage?.reasoningTokens ?? null,
+      characters: usage?.characters ?? null,
+      seconds: usage?.seconds ?? null,
+      estimated: usage?.estimated ?? false,
+    },
+    cost: record.ownKey === true ? null : formatNanos(BigInt(charge?.nanos ?? "0")),
+    currency: charge?.currency ?? walletCurrency,
+    attempts: record.attempts.length,
+    ttfb_ms: record.ttfbMs,
+    total_ms: record.totalMs,
+    overhead_ms: record.overheadMs,
+  };
+}
