@@ -11,7 +11,9 @@ h3 { font-size: 1rem; margin: 1.4rem 0 .3rem; overflow-wrap: anywhere; }
 p { margin: 0 0 .6rem; }
 .soft { color: var(--soft); }
 table { width: 100%; border-collapse: collapse; margin: .4rem 0 .8rem; font-size: .85rem; }
-th, td { text-align: left; vertical-align: top; padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
+th, td { text-align: left; vertical-align: top; padding: .3rem .6rem .3rem 0; border-bottom: 1px solid var(--line); }
+.long { overflow-wrap: anywhere; min-width: 8rem; }
+.wide { overflow-x: auto; }
 th { color: var(--soft); font-weight: 600; white-space: nowrap; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)); gap: .6rem; margin: 1rem 0; padding: 0; }
@@ -19,7 +21,6 @@ td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space:
 .facts dt { color: var(--soft); font-size: .8rem; }
 .facts dd { margin: 0; font-size: 1.25rem; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
 .bar { display: block; height: .5rem; min-width: 1px; background: var(--mark); border-radius: .25rem; print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-.share { width: 30%; }
 @page { size: A4; margin: 16mm 14mm; }
 @media print {
   body { font-size: 10pt; }
@@ -27,6 +28,7 @@ td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space:
   h2, h3 { break-after: avoid; }
   tr, .facts div { break-inside: avoid; }
   thead { display: table-header-group; }
+  .wide { overflow: visible; }
 }
 `;
 
@@ -36,20 +38,27 @@ function text(value: unknown): string {
   return String(value).replace(/[&<>"']/g, (sign) => SIGNS[sign] ?? "");
 }
 
-type Cell = { readonly html: string; readonly is?: "number" | "share" };
+type Cell = { readonly html: string; readonly is?: "number" | "long" };
 const say = (value: unknown): Cell => ({ html: text(value ?? "–") });
+/** A name or address that may be broken anywhere. */
+const long = (value: unknown): Cell => ({ ...say(value), is: "long" });
+/** To the second, in UTC, as the head of the page says. */
+const moment = (iso: string | null, none = "–"): Cell => say(iso === null ? none : atSecond(iso));
+const atSecond = (iso: string) => iso.slice(0, 19).replace("T", " ");
 const figure = (value: number | string): Cell => ({
   html: text(typeof value === "number" ? value.toLocaleString("en-GB") : value),
   is: "number",
 });
 
+const CLASSES = { number: "n", long: "long" } as const;
+
 function table(heads: readonly (string | Cell)[], rows: readonly (readonly Cell[])[], none: string): string {
   if (rows.length === 0) return `<p class="soft">${text(none)}</p>`;
   const cells = (row: readonly Cell[], tag: "th" | "td") =>
-    row.map(({ html, is }) => `<${tag}${is === "number" ? ' class="n"' : ""}>${html}</${tag}>`).join("");
+    row.map(({ html, is }) => `<${tag}${is === undefined ? "" : ` class="${CLASSES[is]}"`}>${html}</${tag}>`).join("");
   const head = heads.map((one) => (typeof one === "string" ? say(one) : one));
   const body = rows.map((row) => `<tr>${cells(row, "td")}</tr>`).join("\n");
-  return `<table><thead><tr>${cells(head, "th")}</tr></thead><tbody>\n${body}\n</tbody></table>`;
+  return `<div class="wide"><table><thead><tr>${cells(head, "th")}</tr></thead><tbody>\n${body}\n</tbody></table></div>`;
 }
 
 const right = (title: string): Cell => ({ html: text(title), is: "number" });
@@ -90,8 +99,8 @@ function policies(report: EvidenceReport): string {
   const rows = report.policies.map((one) => [
     say(one.subject === "workspace" ? "workspace" : `key ${one.key_name ?? one.key_id}`),
     figure(one.version),
-    say(one.in_force_from),
-    say(one.in_force_until ?? "now"),
+    moment(one.in_force_from),
+    moment(one.in_force_until, "now"),
     say(policyText(one.policy)),
     say(one.excluded.map(({ rule, endpoints }) => `${endpoints} by ${rule}`).join("; ") || "none"),
     figure(one.requests),
@@ -108,7 +117,7 @@ function endpointEvidence(one: EvidenceReport["evidence"][number]): string {
   const facts = `Level when it served: ${levels}. Level now: ${one.level} (${one.reason}; confidence ${one.confidence}). Operator: ${one.operator ?? "not known"}. Computes in ${one.countries.join(", ") || "countries that are not known"} (${one.countries_kind}). Zero data retention: ${one.zero_data_retention}. Trains on data: ${one.trains_on_data}.`;
   const rows = one.sources.map(({ claim, url, kind, read, stale }) => [
     say(claim),
-    say(url),
+    long(url),
     say(kind),
     say(stale ? `${read} (older than 180 days)` : read),
   ]);
@@ -117,9 +126,9 @@ function endpointEvidence(one: EvidenceReport["evidence"][number]): string {
 
 function windows(report: EvidenceReport): string {
   const rows = report.capture_windows.map((one) => [
-    say(one.id),
-    say(one.opened_at),
-    say(one.closed_at ?? one.closes_at),
+    long(one.id),
+    moment(one.opened_at),
+    moment(one.closed_at ?? one.closes_at),
     say(one.opened_by),
     say(one.reason ?? "no reason given"),
     say(one.retention),
@@ -133,7 +142,7 @@ function servedRows(report: EvidenceReport): string {
   const rows = report.served.map((row) => [
     say(row.policy_version ?? "not kept"),
     say(row.environment),
-    say(row.endpoint),
+    long(row.endpoint),
     say(row.level),
     say(row.countries.join(", ")),
     figure(row.served),
@@ -159,9 +168,9 @@ function routers(report: EvidenceReport): string {
   const rows = report.routers.map((one) => [
     say(one.slug),
     figure(one.version),
-    say(one.in_force_from),
-    say(one.in_force_until ?? "now"),
-    say(JSON.stringify(one.spec)),
+    moment(one.in_force_from),
+    moment(one.in_force_until, "now"),
+    long(JSON.stringify(one.spec)),
     figure(one.requests),
   ]);
   const heads = ["router", right("version"), "from", "until", "says", right("requests")];
@@ -186,7 +195,7 @@ function reach(report: EvidenceReport): string {
   const isWhole = begins <= report.period.from;
   return isWhole
     ? "The log reaches back beyond the begin of the period."
-    : `The oldest request in the log is of ${begins}; if there were older ones, they are not in this report.`;
+    : `The oldest request in the log is of ${atSecond(begins)}; if there were older ones, they are not in this report.`;
 }
 
 /** The report as one page to read and to print: nothing is loaded, nothing runs, and every word in it is escaped. */
@@ -199,7 +208,7 @@ export function evidencePage(report: EvidenceReport): string {
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Evidence report: ${text(workspace.name)}</title><style>${STYLE}</style></head><body><main>
 <h1>Evidence report: ${text(workspace.name)}</h1>
-<p class="soft">Workspace ${text(workspace.slug)} (${text(workspace.id)}). From ${text(period.from)} until before ${text(period.to)}. Made ${text(report.generated_at)} with catalogue ${text(report.catalogue.version)}. ${text(reach(report))}</p>
+<p class="soft">Workspace ${text(workspace.slug)} (${text(workspace.id)}). From ${text(atSecond(period.from))} until before ${text(atSecond(period.to))}, made ${text(atSecond(report.generated_at))}; all times are UTC. Made with catalogue ${text(report.catalogue.version)}. ${text(reach(report))}</p>
 ${facts(report)}
 <h2>Levels (live traffic)</h2>${groups("level", report.by_level)}
 <h2>Countries (live traffic)</h2>
