@@ -9,7 +9,7 @@ import type { SharedState } from "./domain/admission/admission.ts";
 import { EndpointPlaces } from "./domain/admission/endpoint-places.ts";
 import { AdmissionQueue } from "./domain/admission/queue.ts";
 import { RetryBudget } from "./domain/admission/retry-budget.ts";
-import type { Connections, Snapshot } from "./domain/catalogue/catalogue.ts";
+import type { Connections, Endpoint, Snapshot } from "./domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "./domain/catalogue/load.ts";
 import type { CaptureStore } from "./domain/record/capture.ts";
 import { type BreakerRules, EndpointBreakers } from "./domain/routing/breakers.ts";
@@ -120,14 +120,15 @@ export async function openOwnKeys(store: Store, deps: OwnKeyDeps): Promise<OwnKe
     held,
     read: (text, provider) => readOwnKey(text, provider, reading),
     seal: (key, secret) => vault.seal(ownKeySlot(key), secret),
-    probe: (provider, credential, owner) =>
-      probeProvider(provider, credential, {
-        transport,
-        clock: systemClock,
-        snapshot,
-        owner: owner ?? undefined,
-        baseUrl: (endpoint) => (owner === null ? connections.baseUrl(endpoint) : addresses(endpoint, credential)),
-      }),
+    async probe(provider, credential, owner) {
+      const baseUrl = (endpoint: Endpoint) =>
+        owner === null ? connections.baseUrl(endpoint) : addresses(endpoint, credential);
+      const parts = { transport, clock: systemClock, snapshot, owner: owner ?? undefined, baseUrl };
+      const probed = await probeProvider(provider, credential, parts);
+      // A key that may not be kept leaves no connection behind.
+      if (owner !== null) transport.release(owner);
+      return probed;
+    },
   };
   for (const { key, sealed } of await store.ownKeys.all()) {
     const about = { workspace: key.workspaceId, provider: key.provider };

@@ -304,6 +304,10 @@ describe("BILL-08 a workspace's own provider key", () => {
       await strict.put(tenant, "nebius", { key: OWN("broken"), use: "only", skip_test: true });
       for (let n = 0; n < 6; n += 1) expect((await strict.chat(tenant)).status).toBe(502);
       expect((await strict.chat(other)).status).toBe(200);
+      // Nor is its own request led to endpoints that cost, when only the own key is wanted.
+      await strict.gateway.manage("DELETE", `/workspaces/${tenant.slug}/providers/nebius`);
+      await strict.put(tenant, "deepinfra", { key: OWN("broken"), use: "only", skip_test: true });
+      for (let n = 0; n < 6; n += 1) expect((await strict.chat(tenant)).status).toBe(502);
       const { checks } = await strict.gateway.manage("GET", "/doctor");
       expect(checks.find(({ name }: Json) => name === "endpoints").detail).toBe("none is set aside");
     } finally {

@@ -11,6 +11,7 @@ import type { Store } from "../../src/io/store/sql/store.ts";
 import { captureTests } from "./capture-suite.ts";
 import { limitTests } from "./limit-suite.ts";
 import { logQueryTests, retentionTests, usageTests } from "./log-suite.ts";
+import { ownKeyTests } from "./own-key-suite.ts";
 import { chargedRecord, finishedRecord } from "./records.ts";
 import { responseTests } from "./response-suite.ts";
 
@@ -76,6 +77,10 @@ export function storeSuite(name: string, open: () => Promise<{ store: Store; reo
       () => reopen(),
     );
     responseTests(
+      () => store,
+      () => reopen(),
+    );
+    ownKeyTests(
       () => store,
       () => reopen(),
     );

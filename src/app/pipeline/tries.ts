@@ -205,6 +205,8 @@ export class Tries {
         const { verdict, upstreamStatus } = outcome;
         if (verdict.is === "stop") breakers.served(id);
         else if (verdict.blame.on === "nobody") breakers.unknown(id);
+        // Were it set aside, the platform's endpoints would go first: they are what `only` does not want.
+        else if (verdict.blame.on === "workspace" && attempt.own?.use === "only") breakers.unknown(id);
         // A wait of nothing is no wait.
         else if (verdict.blame.on === "endpoint") breakers.failed(id, verdict.blame.retryAfterMs || undefined);
         else {

@@ -1,0 +1,67 @@
+import { describe, expect, test } from "vitest";
+import { type OwnKey, ownKeySlot } from "../../src/domain/tenancy/own-key.ts";
+import { OPEN_POLICY } from "../../src/domain/tenancy/policy.ts";
+import type { Store } from "../../src/io/store/sql/store.ts";
+import { openVault } from "../../src/io/vault.ts";
+
+const KEY: OwnKey = {
+  workspaceId: "ws_1",
+  provider: "mistral",
+  kind: "key",
+  use: "first",
+  hint: "9fQ2",
+  fingerprint: "4bf5122f",
+  createdAtMs: 1,
+  changedAtMs: 1,
+  changedBy: "operator",
+  result: "accepted",
+  testedAtMs: 1,
+};
+
+async function withWorkspaces(store: Store): Promise<void> {
+  for (const id of ["ws_1", "ws_2"])
+    await store.tenancy.saveWorkspace({
+      id,
+      slug: id.replace("_", "-"),
+      name: id,
+      currency: "EUR",
+      createdAtMs: 1,
+      policy: OPEN_POLICY,
+      keyPolicy: { personalKeys: true, approval: false },
+    });
+}
+
+/** Workspaces' own keys at providers: kept sealed, one for each provider. */
+export function ownKeyTests(store: () => Store, reopen: () => Promise<Store>): void {
+  describe("own provider keys", () => {
+    test("BILL-08 keys are kept, replaced and removed, each for its workspace and provider", async () => {
+      await withWorkspaces(store());
+      const sealed = Buffer.from([0, 1, 255]);
+      const others: OwnKey = { ...KEY, workspaceId: "ws_2", hint: null, testedAtMs: null, result: "untried" };
+      await store().ownKeys.save(KEY, sealed);
+      await store().ownKeys.save(others, sealed);
+      const changed: OwnKey = { ...KEY, use: "only", fingerprint: "00000000", changedAtMs: 2, createdAtMs: 99 };
+      await store().ownKeys.save(changed, Buffer.from([7]));
+      // A test of the key before says nothing of this one.
+      await store().ownKeys.tested({ ...KEY, result: "refused", testedAtMs: 3 });
+      await store().ownKeys.tested({ ...others, result: "refused", testedAtMs: 3 });
+      const kept = (await (await reopen()).ownKeys.all()).map((row) => ({ ...row, sealed: [...row.sealed] }));
+      expect(kept).toEqual([
+        { key: { ...changed, createdAtMs: 1 }, sealed: [7] },
+        { key: { ...others, result: "refused", testedAtMs: 3 }, sealed: [0, 1, 255] },
+      ]);
+      await store().ownKeys.remove("ws_1", "mistral");
+      await store().ownKeys.remove("ws_1", "nobody");
+      expect((await store().ownKeys.all()).map(({ key }) => key.workspaceId)).toEqual(["ws_2"]);
+    });
+
+    test("BILL-08 a key that was moved to another workspace or provider does not open", async () => {
+      await withWorkspaces(store());
+      const vault = openVault(Buffer.alloc(32, 7), store().dataKeys);
+      const sealed = await vault.seal(ownKeySlot(KEY), "sk-canary");
+      expect(await vault.open(ownKeySlot(KEY), sealed)).toBe("sk-canary");
+      await expect(vault.open(ownKeySlot({ ...KEY, workspaceId: "ws_2" }), sealed)).rejects.toThrow("does not open");
+      await expect(vault.open(ownKeySlot({ ...KEY, provider: "openai" }), sealed)).rejects.toThrow("does not open");
+    });
+  });
+}
