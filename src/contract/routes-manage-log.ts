@@ -1,5 +1,6 @@
 import { managed } from "./managed.ts";
 import type { Route } from "./route.ts";
+import { request } from "./schemas/manage-examples.ts";
 import { ExportQuery, UsageReport, UsageReportQuery } from "./schemas/manage-log.ts";
 
 const WORKSPACE = "/manage/workspaces/{workspace}";
@@ -18,6 +19,7 @@ const exportRoute: Route = {
   query: ExportQuery,
   answer: { is: "text", contentType: "application/x-ndjson", or: "text/csv" },
   faults: [],
+  example: { answer: `${JSON.stringify(request)}\n` },
 };
 
 export const LOG_ROUTES: readonly Route[] = [

@@ -293,8 +293,10 @@ test("what the management API answers fits its published schemas", async () => {
     manageListRouterVersions: { params: { ...params, router: "plain" } },
   };
   await room.ask("managePutRouter", { params: { ...params, router: "plain" }, body: {} });
-  for (const route of MANAGE_ROUTES.filter(({ method }) => method === "GET")) {
-    const answer = await room.ask(route.id, said[route.id] ?? { params });
-    if (route.answer.is === "json") expect(route.answer.schema.safeParse(answer).error, route.id).toBeUndefined();
+  for (const { id, answer, method } of MANAGE_ROUTES) {
+    // Nobody has a key of their own in this room.
+    if (method !== "GET" || answer.is !== "json" || id === "manageShowOwnKey") continue;
+    const json = await room.ask(id, said[id] ?? { params });
+    expect(answer.schema.safeParse(json).error, id).toBeUndefined();
   }
 });
