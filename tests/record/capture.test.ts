@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { filesWith } from "../support/data-files.ts";
+import { cleanUp, filesWith, spawnGateway } from "../edge/child.ts";
 import { type Json, startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
 import { startChat } from "../support/scene.ts";
 
@@ -18,7 +18,10 @@ let gateway: TestGateway;
 beforeAll(async () => {
   gateway = await startGateway({ env: SETTINGS });
 });
-afterAll(() => gateway.close());
+afterAll(async () => {
+  await gateway.close();
+  await cleanUp();
+});
 
 const chatOf = (word: string, more: Record<string, unknown> = {}) => ({
   model: "sandbox/chat",
@@ -57,13 +60,36 @@ describe("outside a window", () => {
       expect((await own.call(own.key, "/v1/responses", { body: response })).text).toContain(word);
       expect((await own.call(own.key, "/v1/chat/completions", { body: { ...body, [word]: word } })).status).toBe(400);
       await own.manage("GET", "/workspaces/demo/requests");
-      expect(filesWith(dataDir, word)).toEqual([]);
+      expect(filesWith(dataDir, [word])).toEqual([]);
       await own.close();
-      expect(filesWith(dataDir, word)).toEqual([]);
+      expect(filesWith(dataDir, [word])).toEqual([]);
     } finally {
       await own.close();
       rmSync(dataDir, { recursive: true });
     }
+  });
+});
+
+describe("log lines", () => {
+  test("LOG-03 no line says a word of a prompt or an answer, not even at the most talkative level", async () => {
+    const own = spawnGateway({ ...SETTINGS, LOG_LEVEL: "trace" });
+    const origin = await own.ready();
+    const key = /^Key {6}(\S+)$/m.exec(own.stdout())?.[1] ?? "";
+    const adminToken = readFileSync(path.join(own.dataDir, "admin-token"), "utf8").trim();
+    const word = canary();
+    const send = async (token: string, where: string, body: unknown) => {
+      const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+      const answer = await fetch(`${origin}${where}`, { method: "POST", headers, body: JSON.stringify(body) });
+      return { status: answer.status, text: await answer.text() };
+    };
+    expect((await send(adminToken, "/manage/workspaces/demo/capture-windows", { minutes: 5 })).status).toBe(201);
+    expect((await send(key, "/v1/chat/completions", chatOf(word))).text).toContain(word);
+    expect((await send(key, "/v1/chat/completions", chatOf(word, { stream: true }))).text).toContain(word);
+    expect((await send(key, "/v1/chat/completions", chatOf(word, { [word]: 1 }))).status).toBe(400);
+    expect((await send(key, "/v1/chat/completions", chatOf(word, { model: "sandbox/fail-500" }))).status).not.toBe(200);
+    expect(await own.stop()).toBe(0);
+    expect(own.stdout() + own.stderr()).not.toContain(word);
+    expect(filesWith(own.dataDir, [word])).toEqual([]);
   });
 });
 
@@ -96,7 +122,7 @@ describe("inside a window", () => {
     const word = canary();
     const { id } = await chat(tenant, chatOf(word, { stream: true }));
     expect(JSON.stringify((await row(id)).captured)).toContain(word);
-    expect(filesWith(gateway.dataDir, word)).toEqual([]);
+    expect(filesWith(gateway.dataDir, [word])).toEqual([]);
   });
 
   test("LOG-03 a stream is kept as its caller saw it", async () => {

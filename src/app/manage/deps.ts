@@ -35,8 +35,9 @@ export type Readers = Readonly<Partial<Record<ExplainedSurface, (bytes: Buffer) 
 /** What the use cases that change tenants need; the first start uses them as well. */
 export type TenancyDeps = {
   readonly store: {
-    readonly tenancy: TenancyStore;
-    readonly ledger: LedgerStore;
+    // To be read: whatever is written goes through `change`.
+    readonly tenancy: Pick<TenancyStore, "policyHistory" | "routerHistory" | "routerVersions">;
+    readonly ledger: Omit<LedgerStore, "post">;
     readonly audit: Pick<AuditStore, "list">;
     change: Store["change"];
   };
