@@ -58,7 +58,11 @@ describe("the door", () => {
   test.each(MANAGE_ROUTES.filter((route) => route.body !== undefined))(
     "$method $path refuses a body that is not JSON, or has a field it does not know",
     async ({ method, path }) => {
-      const target = path.replace("{workspace}", "lab").replace("{id}", key.id).replace("{router}", "auto");
+      const target = path
+        .replace("{workspace}", "lab")
+        .replace("{id}", key.id)
+        .replace("{router}", "auto")
+        .replace("{provider}", "mistral");
       for (const body of ["{", "[]", '{"a":1,"a":2}', '{"__proto__":{}}']) {
         const refused = await operator.send(method, target, body);
         expect([refused.status, refused.code]).toEqual([400, "invalid_json"]);
