@@ -11,11 +11,13 @@ import { sampleRecords } from "./log-samples.ts";
  * before the clock starts, in batches as the journal hands them over.
  */
 const BATCH = 2000;
+/** They come as fast as they are to be taken. */
+const SPACING_MS = 0.1;
 const total = Number(process.argv[2] ?? 100_000);
 const folder = mkdtempSync(path.join(tmpdir(), "gateway-ingest-"));
 try {
   const store = await openSqlite(folder, systemClock);
-  const samples = sampleRecords(total, Date.UTC(2027, 0, 15));
+  const samples = sampleRecords(total, Date.UTC(2027, 0, 15), SPACING_MS);
   let spentMs = 0;
   let cpuMs = 0;
   for (let done = 0; done < total; done += BATCH) {

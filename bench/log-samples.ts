@@ -12,20 +12,17 @@ const STATUSES = [
 export type Habits = "usual" | "unlike";
 
 /** Requests of one workspace as a busy one has them, always the same: forty keys, a dozen models, mostly served. */
-export function sampleRecords(total: number, endMs: number, habits: Habits = "usual") {
+export function sampleRecords(total: number, endMs: number, spacingMs: number, habits: Habits = "usual") {
   let n = 0;
   return {
     take(count: number): RequestRecord[] {
       const last = Math.min(total, n + count);
       const records: RequestRecord[] = [];
-      for (; n < last; n += 1) records.push(sampleRecord(n, endMs - (total - n) * SPACING_MS, habits));
+      for (; n < last; n += 1) records.push(sampleRecord(n, Math.floor(endMs - (total - n) * spacingMs), habits));
       return records;
     },
   };
 }
-
-/** A million requests are about a month. */
-const SPACING_MS = 2600;
 
 function sampleRecord(n: number, createdAtMs: number, habits: Habits): RequestRecord {
   const draw = drawsOf(n);

@@ -17,6 +17,8 @@ const total = Number(process.argv[2] ?? 1_000_000);
 const habits: Habits = process.argv[3] === "unlike" ? "unlike" : "usual";
 const END_MS = Date.UTC(2027, 0, 15);
 const DAY_MS = 86_400_000;
+/** A million requests are about a month. */
+const SPACING_MS = 2600;
 
 const KEY = (n: number) => `key_${n.toString(16).padStart(19, "0")}`;
 const FILTERS: Readonly<Record<string, LogFilter>> = {
@@ -46,7 +48,7 @@ const FILTERS: Readonly<Record<string, LogFilter>> = {
 const folder = mkdtempSync(path.join(tmpdir(), "gateway-log-"));
 try {
   const store = await openSqlite(folder, systemClock);
-  const samples = sampleRecords(total, END_MS, habits);
+  const samples = sampleRecords(total, END_MS, SPACING_MS, habits);
   const filledMs = performance.now();
   for (let done = 0; done < total; done += BATCH) await store.ingest(samples.take(BATCH));
   const seconds = (performance.now() - filledMs) / 1000;

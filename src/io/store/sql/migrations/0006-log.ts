@@ -58,6 +58,9 @@ export function log({ integer, keyed, fromJson }: Ddl): string[] {
         and ${parts.map(([name, value]) => `request_shapes.${name} = ${value}`).join(" and ")}
     )`,
     "drop index request_shapes_filling",
+    // What callers name as they like: a workspace that uses very many labels or keys has very many shapes.
+    "create index request_shapes_by_app on request_shapes (workspace_id, app)",
+    "create index request_shapes_by_key on request_shapes (workspace_id, key_id)",
     "drop index request_records_by_time",
     "create index request_records_by_time on request_records (workspace_id, created_at_ms, id, shape)",
     "create index request_records_by_shape on request_records (workspace_id, shape, created_at_ms, id)",
