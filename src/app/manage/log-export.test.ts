@@ -115,7 +115,7 @@ describe("an export of a long log", () => {
     });
     await run("format=csv&env=test&until=1970-01-01T00:00:05Z", sink);
     const [head = "", ...lines] = text.trimEnd().split("\r\n");
-    expect(head).toMatch(/^id,created_at,.*,usage\.input_tokens,.*,attempts$/);
+    expect(head).toMatch(/^id,created_at,.*,usage\.input_tokens,.*,attempts,own_key$/);
     expect(lines).toHaveLength(400);
     expect(lines[0]).toContain(",'=1+1,");
     expect(heads[0]?.["content-type"]).toBe("text/csv; charset=utf-8; header=present");

@@ -47,6 +47,7 @@ const COLUMNS: readonly Column[] = [
   field("total_ms"),
   field("overhead_ms"),
   field("attempts"),
+  field("own_key"),
 ];
 
 const FORMATS = {
