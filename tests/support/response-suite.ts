@@ -163,7 +163,10 @@ function workTests(current: () => Store): void {
     expect(Object.keys(first.rows[0] ?? {})).not.toContain("response");
     const second = await responses.list("ws_1", NOW, 2, first.next);
     expect([second.rows.map(({ id }) => id), second.next]).toEqual([["resp_1"], null]);
-    expect(await responses.purge("ws_1")).toBe(3);
+    for (let count = 0; count < 120; count += 1)
+      await responses.add(storedResponse(`resp_many_${count}`, { expiresAtMs: count < 110 ? NOW : NOW + 1 }));
+    expect(await responses.sweep(NOW)).toBe(110);
+    expect(await responses.purge("ws_1")).toBe(13);
     expect((await responses.list("ws_1", NOW, 10, null)).rows).toEqual([]);
     expect((await responses.list("ws_2", NOW, 10, null)).rows).toHaveLength(1);
   });

@@ -1,4 +1,4 @@
-import type { Kysely, Transaction as SqlTransaction } from "kysely";
+import type { Kysely, SelectQueryBuilder, Transaction as SqlTransaction } from "kysely";
 import { idOf, outputOf } from "../../../domain/responses/items.ts";
 import type { ResponseStore } from "../../../domain/responses/stored.ts";
 import type { Vault } from "../../../domain/tenancy/vault.ts";
@@ -76,19 +76,29 @@ export function responseStore(db: Kysely<Database>, vault: Vault): ResponseStore
       return removed.numDeletedRows > 0n;
     },
 
-    async purge(workspaceId) {
-      const removed = await db
-        .deleteFrom("stored_responses")
-        .where("workspace_id", "=", workspaceId)
-        .executeTakeFirst();
-      return Number(removed.numDeletedRows);
-    },
+    purge: (workspaceId) =>
+      removeAll(db, db.selectFrom("stored_responses").select("id").where("workspace_id", "=", workspaceId)),
 
-    async sweep(nowMs) {
-      const removed = await db.deleteFrom("stored_responses").where("expires_at_ms", "<=", nowMs).executeTakeFirst();
-      return Number(removed.numDeletedRows);
-    },
+    sweep: (nowMs) => removeAll(db, db.selectFrom("stored_responses").select("id").where("expires_at_ms", "<=", nowMs)),
   };
+}
+
+/** Each may be many megabytes: others come in between. */
+const REMOVED_AT_ONCE = 50;
+
+async function removeAll(
+  db: Kysely<Database>,
+  which: SelectQueryBuilder<Database, "stored_responses", { id: string }>,
+): Promise<number> {
+  let all = 0;
+  for (;;) {
+    const { numDeletedRows } = await db
+      .deleteFrom("stored_responses")
+      .where("id", "in", which.limit(REMOVED_AT_ONCE))
+      .executeTakeFirst();
+    all += Number(numDeletedRows);
+    if (numDeletedRows < BigInt(REMOVED_AT_ONCE)) return all;
+  }
 }
 
 async function indexItems(
