@@ -178,8 +178,9 @@ class Request {
     const { lane, thinking } = wayTo(this.#inbound, wished, { endpoint, model, head });
     this.#lane = lane;
     this.#thinking = thinking;
-    const trail = this.#trail;
-    return tryOnce({ gateway: this.#gateway, trail, attempt, lane, relay: this.#relay, plan, policyNow });
+    const [gateway, trail, relay] = [this.#gateway, this.#trail, this.#relay];
+    const recheck = () => gateway.recheck(this.#exchange);
+    return tryOnce({ gateway, trail, attempt, lane, relay, plan, policyNow, recheck });
   }
 
   /** The commit point of a stream: head and open record, then only this endpoint. */
@@ -284,6 +285,6 @@ class Request {
   }
 
   #learn(attempt: Attempt, usage: UsageRecord): void {
-    learn(this.#gateway, this.#trail, attempt, usage, this.#inbound.call.wishes);
+    learn(this.#gateway, this.#trail, attempt, usage, this.#inbound.call, this.#relay.pace);
   }
 }
