@@ -41,7 +41,8 @@ export async function countTokens(
     const { plan, policyNow } = planFor(gateway, question);
     trail.plan = plan;
     if (plan.is === "refused") throw plan.fault;
-    const asked = await askProviders({ gateway, trail, relay, inbound, plan, policyNow });
+    const recheck = () => gateway.recheck(exchange);
+    const asked = await askProviders({ gateway, trail, relay, inbound, plan, policyNow, recheck });
     if (asked.is === "gone") {
       await settleFree(gateway, trail, trail.finish({ ...GONE, usage: null, charge: null }));
       return;
@@ -76,6 +77,7 @@ type Asked =
   | { readonly is: "gone" };
 
 type Question = Pick<Planned, "policyNow"> & {
+  readonly recheck: () => void;
   readonly gateway: Gateway;
   readonly trail: Trail;
   readonly relay: Relay;
@@ -84,7 +86,8 @@ type Question = Pick<Planned, "policyNow"> & {
 };
 
 /** The endpoints of the plan that count in this dialect, one after the other, as any other request would ask them. */
-async function askProviders({ gateway, trail, relay, inbound, plan, policyNow }: Question): Promise<Asked> {
+async function askProviders(question: Question): Promise<Asked> {
+  const { gateway, trail, relay, inbound, plan, policyNow, recheck } = question;
   const laneTo = ({ endpoint, model }: Attempt) =>
     countLane(inbound, {
       endpoint,
@@ -97,7 +100,7 @@ async function askProviders({ gateway, trail, relay, inbound, plan, policyNow }:
   const ask = (attempt: Attempt): Promise<Tried> => {
     lane = laneTo(attempt);
     if (lane === undefined) throw new Error(`${attempt.endpoint.id} does not count`);
-    return tryOnce({ gateway, trail, attempt, lane, relay, plan, policyNow });
+    return tryOnce({ gateway, trail, attempt, lane, relay, plan, policyNow, recheck });
   };
   const { clock, limits, timers, budget } = gateway;
   const deadlineMs = clock.elapsedMs() + limits.requestTimeoutMs;
