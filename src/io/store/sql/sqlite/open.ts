@@ -2,16 +2,16 @@ import { mkdirSync } from "node:fs";
 import path from "node:path";
 import { Kysely } from "kysely";
 import type { Clock } from "../../../../kit/clock.ts";
+import { lockDataDir } from "../data-lock.ts";
 import type { Engine } from "../engine.ts";
 import { migrate } from "../migrate.ts";
 import { MIGRATIONS } from "../migrations/all.ts";
+import { makePrivate } from "../private-file.ts";
 import type { Database } from "../schema.ts";
 import { type Store, sqlStore } from "../store.ts";
 import { wholeNumbers } from "../whole-numbers.ts";
-import { lockDataDir } from "./data-lock.ts";
 import { sqliteDdl } from "./ddl.ts";
 import { workerDialect } from "./dialect.ts";
-import { makePrivate } from "./private-file.ts";
 import { Turnstile } from "./turnstile.ts";
 import { WorkerClient } from "./worker-client.ts";
 
