@@ -39,6 +39,7 @@ import { openDataDir } from "./io/data-dir.ts";
 import { type Books, openBooks } from "./io/journal/open.ts";
 import { keptSecret, makeMasterKey, readMasterKey } from "./io/secret-files.ts";
 import { memoryState } from "./io/state/memory.ts";
+import { openPostgres } from "./io/store/sql/postgres/open.ts";
 import { openSqlite } from "./io/store/sql/sqlite/open.ts";
 import type { Store } from "./io/store/sql/store.ts";
 import { type Logger, openLog } from "./io/telemetry/log.ts";
@@ -133,7 +134,7 @@ export async function start(config: Config): Promise<Running> {
   const connections = connectionsFrom(config.providers, () => snapshot, sandbox?.origins ?? {}, accounts);
   warnOfUnknown(config, snapshot, log);
 
-  const store = await openStore(config, masterKey);
+  const store = await openStore(config, masterKey, log);
   const { DATA_DIR: dataDir, GATEWAY_JOURNAL_SYNC_MS: syncEveryMs } = config;
   const books = await openBooks({ dataDir, store, clock, syncEveryMs, log });
   await loadTenants(store, directory, state);
@@ -221,8 +222,12 @@ function documentsAt(place: { readonly version: string; readonly serverUrl: stri
 }
 
 /** The store, once it is sure that what is sealed in it can be opened. */
-async function openStore(config: Config, masterKey: Buffer): Promise<Store> {
-  const store = await openSqlite(config.DATA_DIR, systemClock);
+async function openStore(config: Config, masterKey: Buffer, log: Logger): Promise<Store> {
+  const { DATABASE_URL: address, GATEWAY_DATABASE_CONNECTIONS: connections, DATA_DIR: dataDir } = config;
+  const store =
+    address === null
+      ? await openSqlite(dataDir, systemClock)
+      : await openPostgres({ address, connections, dataDir, clock: systemClock, log });
   try {
     await checkMasterKey(masterKey, store.dataKeys);
     return store;
@@ -314,7 +319,7 @@ function checksOf(config: Config, store: Store, books: Books): Check[] {
       name: "store",
       run: async () => {
         await store.ping();
-        return { ok: true, detail: `embedded store in ${config.DATA_DIR}` };
+        return { ok: true, detail: config.DATABASE_URL?.shown ?? `embedded store in ${config.DATA_DIR}` };
       },
     },
     {

@@ -4,6 +4,7 @@ import type { Surface } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import { type Plan, planAttempts } from "../../domain/routing/plan.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
+import { awayFault } from "../../io/store/sql/store-error.ts";
 import type { Inbound, Lane } from "../../io/upstream/lane.ts";
 import { dialectSupport, laneFor } from "../../io/upstream/lanes.ts";
 import type { Soon } from "../../kit/soon.ts";
@@ -73,6 +74,8 @@ export function principalOf(exchange: Exchange): Principal {
 }
 
 export function internalFault(error: unknown): Fault {
+  const away = awayFault(error);
+  if (away !== undefined) return away;
   const detail = { cause: error instanceof Error ? (error.stack ?? error.message) : String(error) };
   return fault("internal_error", {
     message: "The gateway failed on this request. Try again; if it stays, tell the operator the request id.",
