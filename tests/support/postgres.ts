@@ -40,6 +40,8 @@ const programs = readdirIfThere(PACKAGES)
 export const hasPostgres = programs !== undefined;
 
 export type Cluster = {
+  /** Where it keeps its files. */
+  readonly data: string;
   /** The address of a new database: empty, or with the tables of the last migration. */
   database(content: "empty" | "migrated"): Promise<DatabaseAddress>;
   /** Runs statements past the store. */
@@ -73,6 +75,7 @@ export async function startCluster(): Promise<Cluster> {
     return name;
   };
   return {
+    data,
     async database(content) {
       if (content === "empty") return server.address(await create("template1"));
       template ??= migrated();

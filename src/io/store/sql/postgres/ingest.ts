@@ -37,10 +37,10 @@ export function ingestInto(db: Kysely<Database>): (batch: RecordBatch) => Promis
 
 /** The records, and the bytes they are in. What no engine could take is refused before the first statement. */
 function readBatch(batch: RecordBatch): { readonly bytes: Buffer; readonly records: readonly Booked[] } {
-  const { bounds } = batch;
-  const [from, to] = [bounds[0] ?? 0, bounds.at(-1) ?? 0];
-  const bytes = Buffer.from(batch.bytes.buffer, batch.bytes.byteOffset + from, to - from);
-  if (!isReadableJson(bytes)) return readBatch(batchOf(textsOf(batch).map(readableJson)));
+  const sent = bytesOf(batch);
+  const { bounds, from, bytes } = isReadableJson(sent.bytes)
+    ? sent
+    : bytesOf(batchOf(textsOf(batch).map(readableJson)));
   const records: Booked[] = [];
   try {
     for (let at = 0; at < bounds.length; at += 2) {
@@ -53,6 +53,12 @@ function readBatch(batch: RecordBatch): { readonly bytes: Buffer; readonly recor
     throw new StoreError("rejected", error instanceof Error ? error.message : String(error));
   }
   return { bytes, records };
+}
+
+/** Only what the records are in: a batch may be a small part of a large piece of memory. */
+function bytesOf({ bytes, bounds }: RecordBatch) {
+  const [from, to] = [bounds[0] ?? 0, bounds.at(-1) ?? 0];
+  return { bounds, from, bytes: Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from) };
 }
 
 /** The ids of those that were not there. The bytes go over as they are, and the server cuts the records out of them. */
