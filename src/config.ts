@@ -70,7 +70,7 @@ export const SETTINGS = {
   GATEWAY_DATABASE_CONNECTIONS: setting(
     integer(1, 1000),
     10,
-    "Most connections to PostgreSQL for queries. One more is kept open, and one is opened for a moment at the start.",
+    "Most connections to PostgreSQL for queries. Two more are kept open, and one is opened for a moment at the start.",
   ),
   GATEWAY_CATALOGUE_DIR: setting(
     z.string().min(1).nullable(),

@@ -1,5 +1,5 @@
 import {
-  CompiledQuery,
+  type CompiledQuery,
   type DatabaseConnection,
   type Dialect,
   type Driver,
@@ -8,12 +8,11 @@ import {
   PostgresQueryCompiler,
   type QueryResult,
 } from "kysely";
-import type { Pool, PoolClient } from "pg";
+import type { Pool } from "pg";
 import { StoreError } from "../store-error.ts";
-import { endsConnection, toStoreError } from "./failure.ts";
-import { toParameter } from "./values.ts";
+import { PooledConnection } from "./connection.ts";
 
-/** Kysely on a pool whose failures are those of the stores, and which keeps no connection that has failed. */
+/** Kysely on a pool of connections. */
 export function poolDialect(pool: Pool): Dialect {
   return {
     createAdapter: () => new PostgresAdapter(),
@@ -28,70 +27,33 @@ function poolDriver(pool: Pool): Driver {
   return {
     init: async () => {},
     async acquireConnection() {
-      const client = await pool.connect().catch((error: unknown) => {
-        throw toStoreError(error);
-      });
-      const connection = new PooledConnection(client);
-      taken.set(connection, connection);
+      const pooled = await PooledConnection.take(pool);
+      const connection = connectionOn(pooled);
+      taken.set(connection, pooled);
       return connection;
     },
     async releaseConnection(connection) {
       taken.get(connection)?.release();
       taken.delete(connection);
     },
-    async beginTransaction(connection) {
-      await connection.executeQuery(CompiledQuery.raw("begin"));
-    },
-    async commitTransaction(connection) {
-      // Where a statement had failed, PostgreSQL takes back everything and calls that the answer to COMMIT.
-      if ((await taken.get(connection)?.run("commit")) === "ROLLBACK")
-        throw new StoreError("unavailable", "the transaction was taken back");
-    },
-    async rollbackTransaction(connection) {
-      // A connection that cannot even do this is not used again, and its end takes the transaction back.
-      await taken
-        .get(connection)
-        ?.run("rollback")
-        .catch(() => {});
-    },
+    beginTransaction: async (connection) => taken.get(connection)?.begin(),
+    commitTransaction: async (connection) => taken.get(connection)?.commit(),
+    rollbackTransaction: async (connection) => taken.get(connection)?.rollback(),
     destroy: () => pool.end(),
   };
 }
 
 const CHANGES = ["INSERT", "UPDATE", "DELETE"];
 
-class PooledConnection implements DatabaseConnection {
-  readonly #client: PoolClient;
-  #broken = false;
-
-  constructor(client: PoolClient) {
-    this.#client = client;
-  }
-
-  async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
-    const { rows, command, rowCount } = await this.#ask(sql, parameters);
-    return CHANGES.includes(command) ? { rows, numAffectedRows: BigInt(rowCount ?? 0) } : { rows };
-  }
-
-  streamQuery(): never {
-    throw new StoreError("rejected", "results are read page by page, not streamed");
-  }
-
-  async run(statement: string): Promise<string> {
-    return (await this.#ask(statement, [])).command;
-  }
-
-  release(): void {
-    this.#client.release(this.#broken);
-  }
-
-  async #ask(sql: string, parameters: readonly unknown[]) {
-    const values = parameters.map(toParameter);
-    try {
-      return await this.#client.query(sql, values);
-    } catch (error) {
-      this.#broken ||= endsConnection(error);
-      throw toStoreError(error);
-    }
-  }
+function connectionOn(pooled: PooledConnection): DatabaseConnection {
+  return {
+    async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
+      // The rows are typed by the query that asked for them.
+      const { rows, command, rowCount } = await pooled.ask<never>(sql, parameters);
+      return CHANGES.includes(command) ? { rows, numAffectedRows: BigInt(rowCount ?? 0) } : { rows };
+    },
+    streamQuery() {
+      throw new StoreError("rejected", "results are read page by page, not streamed");
+    },
+  };
 }

@@ -9,11 +9,11 @@ import type { Database } from "../schema.ts";
 import { type Store, sqlStore } from "../store.ts";
 import { StoreError } from "../store-error.ts";
 import { wholeNumbers } from "../whole-numbers.ts";
+import { WorkerClient } from "../worker-client.ts";
 import type { DatabaseAddress } from "./address.ts";
 import { postgresDdl } from "./ddl.ts";
 import { poolDialect } from "./dialect.ts";
 import { wordsOf } from "./failure.ts";
-import { ingestInto } from "./ingest.ts";
 import { DatabaseInUse, InstanceLock, LOCKS, type LockLog } from "./instance-lock.ts";
 import { openPool } from "./pool.ts";
 
@@ -102,11 +102,18 @@ function openDatabase(address: DatabaseAddress, connections: number, hurry: "hur
 function postgresEngine(address: DatabaseAddress, connections: number): Engine {
   const pool = openPool(address, connections, "hurried");
   const db = new Kysely<Database>({ dialect: poolDialect(pool), plugins: [wholeNumbers] });
+  const script = new URL("./postgres-worker.ts", import.meta.url);
+  // Started by the first batch: what only reads does not need it.
+  let worker: WorkerClient | undefined;
   return {
     db,
     ddl: postgresDdl,
-    ingest: ingestInto(db),
+    ingest: async (batch) => {
+      worker ??= new WorkerClient(script, { address });
+      await worker.ask({ is: "ingest", batch });
+    },
     close: async () => {
+      await worker?.close();
       // Not through Kysely, which would answer later questions in words of its own.
       if (!pool.ending) await pool.end();
     },

@@ -8,12 +8,14 @@ import { cuttingProxy } from "../../../../../tests/support/cutting-proxy.ts";
 import { listeningLog, tempFolder } from "../../../../../tests/support/journal-room.ts";
 import { type Cluster, hasPostgres, PASSWORD, startCluster } from "../../../../../tests/support/postgres.ts";
 import { chargedRecord, finishedRecord } from "../../../../../tests/support/records.ts";
+import { MASTER_KEY, storedResponse } from "../../../../../tests/support/response-suite.ts";
 import { storeSuite } from "../../../../../tests/support/store-suite.ts";
 import { unusedPort } from "../../../../../tests/support/upstream.ts";
 import { vaultSuite } from "../../../../../tests/support/vault-suite.ts";
 import { topupOf } from "../../../../domain/billing/ledger.ts";
 import { OPEN_POLICY } from "../../../../domain/tenancy/policy.ts";
 import { systemClock } from "../../../../kit/clock.ts";
+import { openVault } from "../../../vault.ts";
 import { MIGRATIONS } from "../migrations/all.ts";
 import type { Store } from "../store.ts";
 import { type DatabaseAddress, readDatabaseAddress } from "./address.ts";
@@ -196,6 +198,38 @@ describe.skipIf(!hasPostgres)("the tables themselves", () => {
   });
 });
 
+describe.skipIf(!hasPostgres)("two at once", () => {
+  test("RESP-03 events of a response that is being deleted at this moment are dropped without a word", async () => {
+    const address = await cluster.database("migrated");
+    const store = await open(address);
+    const responses = store.responses(openVault(MASTER_KEY, store.dataKeys));
+    await responses.add(storedResponse("resp_1"));
+    const other = new Client({ connectionString: address.url });
+    await other.connect();
+    await other.query("begin");
+    await other.query("delete from stored_responses");
+    const appended = responses.appendEvents("ws_1", "resp_1", [{ sequence: 0, text: "event" }]);
+    await vi.waitFor(async () => {
+      const waiting = await cluster.query(address, "select 1 from pg_stat_activity where wait_event_type = 'Lock'");
+      expect(waiting).toHaveLength(1);
+    });
+    await other.query("commit");
+    await other.end();
+    await appended;
+    expect(await responses.events("ws_1", "resp_1", -1)).toEqual([]);
+    await store.close();
+  });
+
+  test("BILL-02 the same batch sent twice at the same time is charged and counted once", async () => {
+    const store = await open(await cluster.database("migrated"));
+    const batch = Array.from({ length: 50 }, (_, n) => chargedRecord(`r${n}`, 2n));
+    await Promise.all([store.ingest(batch), store.ingest(batch.toReversed()), store.ingest(batch)]);
+    expect((await store.ledger.wallet("ws_1"))?.balanceNanos).toBe(-100n);
+    expect((await store.rollups.daily("ws_1", "0", "9")).map(({ requests }) => requests)).toEqual([50]);
+    await store.close();
+  });
+});
+
 describe.skipIf(!hasPostgres)("migrations", () => {
   test("a changed migration and a database from the future are refused with a reason", async () => {
     const changedOne = await cluster.database("migrated");
@@ -290,12 +324,12 @@ describe.skipIf(!hasPostgres)("failures", () => {
       }),
     );
     await store.ledger.post(topup("t1", 100n));
-    proxy.cutAfter("commit");
+    proxy.cutAfter("commit\0");
     await expect(store.ingest([chargedRecord("r1", 30n)])).rejects.toMatchObject({ failure: "unavailable" });
     await vi.waitFor(async () => expect(await store.log.find("r1")).toBeDefined());
     await store.ingest([chargedRecord("r1", 30n), chargedRecord("r2", 5n)]);
     expect((await store.ledger.wallet("ws_1"))?.balanceNanos).toBe(65n);
-    proxy.cutAfter("commit");
+    proxy.cutAfter("commit\0");
     await expect(store.ledger.post(topup("t2", 7n))).rejects.toMatchObject({ failure: "unavailable" });
     expect(await store.ledger.post(topup("t2", 7n))).toBe(false);
     expect((await store.ledger.wallet("ws_1"))?.balanceNanos).toBe(72n);
