@@ -63,7 +63,7 @@ export const SETTINGS = {
     ...setting(
       databaseUrl.nullable(),
       null,
-      "PostgreSQL in place of the embedded store, as postgres://user:password@host:5432/database; see the PostgreSQL guide. GATEWAY_ADMIN_TOKEN and GATEWAY_MASTER_KEY must be set with it.",
+      "PostgreSQL in place of the embedded store; see the PostgreSQL guide. GATEWAY_ADMIN_TOKEN and GATEWAY_MASTER_KEY must be set with it.",
     ),
     secret: true,
   },

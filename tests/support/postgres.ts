@@ -21,6 +21,7 @@ import { PROJECT_ROOT } from "../../src/config.ts";
 import { type DatabaseAddress, readDatabaseAddress } from "../../src/io/store/sql/postgres/address.ts";
 import { migratePostgres } from "../../src/io/store/sql/postgres/open.ts";
 import { systemClock } from "../../src/kit/clock.ts";
+import { digestOf } from "../../src/kit/secret.ts";
 import { unusedPort } from "./upstream.ts";
 
 const PACKAGES = "/usr/lib/postgresql";
@@ -173,26 +174,26 @@ async function onServer({ url }: DatabaseAddress, statement: string): Promise<Re
 
 /** A cluster as `initdb` makes it, made once and copied from then on. It sorts by language, as many servers do. */
 function initialised(programFolder: string, version: number): string {
+  const language = version >= 15 ? ["--locale-provider=icu", "--icu-locale=en"] : [];
+  const wanted = ["-U", "postgres", "-A", "scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync", ...language];
   const cache = path.join(PROJECT_ROOT, "node_modules/.cache/postgres");
-  const made = path.join(cache, `cluster-${version}`);
+  const name = digestOf(JSON.stringify([version, process.getuid?.(), PASSWORD, wanted])).slice(0, 16);
+  const made = path.join(cache, name);
   if (existsSync(made)) return made;
   const folder = mkdtempSync(path.join(os.tmpdir(), "gateway-initdb-"));
   const passwordFile = path.join(folder, "password");
   writeFileSync(passwordFile, PASSWORD);
   giveTo(folder, owner());
-  const language = version >= 15 ? ["--locale-provider=icu", "--icu-locale=en"] : [];
+  const data = path.join(folder, "data");
   const { status, stderr } = spawnSync(
     path.join(programFolder, "initdb"),
-    [
-      ...["-D", path.join(folder, "data"), "-U", "postgres", "-A", "scram-sha-256", `--pwfile=${passwordFile}`],
-      ...["--encoding=UTF8", "--locale=C", "--no-sync", ...language],
-    ],
+    ["-D", data, `--pwfile=${passwordFile}`, ...wanted],
     { ...owner(), cwd: folder, encoding: "utf8" },
   );
   if (status !== 0) throw new Error(`initdb failed: ${stderr}`);
   mkdirSync(cache, { recursive: true });
   const copy = `${made}.${process.pid}`;
-  cpSync(path.join(folder, "data"), copy, { recursive: true });
+  cpSync(data, copy, { recursive: true });
   rmSync(folder, { recursive: true, force: true });
   try {
     renameSync(copy, made);

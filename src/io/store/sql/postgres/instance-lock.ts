@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import type { DatabaseAddress } from "./address.ts";
 import { wordsOf } from "./failure.ts";
-import { connectionTo } from "./pool.ts";
+import { connectionTo, SESSION } from "./pool.ts";
 
 /** Another gateway works on this database. */
 export class DatabaseInUse extends Error {
@@ -83,6 +83,7 @@ export class InstanceLock {
     const client = new Client(connectionTo(this.#address, "hurried"));
     client.on("error", () => {});
     await client.connect();
+    await client.query(SESSION);
     return client;
   }
 

@@ -14,7 +14,7 @@ const KEEP_ALIVE_MS = 10_000;
  * journal lets go of the records then; statements of a transaction see what was committed before each of them; and
  * a gateway whose machine is gone does not keep its locks for hours.
  */
-const SESSION = `select
+export const SESSION = `select
   set_config('synchronous_commit', case when current_setting('synchronous_commit') in ('off', 'local')
     then 'on' else current_setting('synchronous_commit') end, false),
   set_config('default_transaction_isolation', 'read committed', false),
@@ -22,7 +22,7 @@ const SESSION = `select
   set_config('tcp_keepalives_interval', '5', false),
   set_config('tcp_keepalives_count', '4', false)`;
 
-/** Settings of every connection; `hurry` is off where a statement may take as long as it takes. */
+/** Settings of every connection; a patient one lets a statement take as long as it takes. */
 export function connectionTo({ url }: DatabaseAddress, hurry: "hurried" | "patient"): PoolConfig {
   return {
     connectionString: url,
