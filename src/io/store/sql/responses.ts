@@ -55,15 +55,15 @@ export function responseStore(db: Kysely<Database>, vault: Vault): ResponseStore
     async appendEvents(workspaceId, id, events) {
       if (events.length === 0) return;
       const sealed = await rows.sealEvents({ workspaceId, id }, events);
-      await db.transaction().execute(async (transaction) => {
-        const parent = await transaction
-          .selectFrom("stored_responses")
-          .select("id")
-          .where("id", "=", id)
-          .executeTakeFirst();
-        if (parent === undefined) return;
-        for (const row of sealed) await transaction.insertInto("stored_events").values(row).execute();
-      });
+      try {
+        await db.transaction().execute(async (transaction) => {
+          for (const row of sealed) await transaction.insertInto("stored_events").values(row).execute();
+        });
+      } catch (error) {
+        // Deleted while it was worked on, perhaps this very moment: its events are not wanted any more.
+        const parent = await db.selectFrom("stored_responses").select("id").where("id", "=", id).executeTakeFirst();
+        if (parent !== undefined) throw error;
+      }
     },
 
     async remove(workspaceId, id, nowMs) {
