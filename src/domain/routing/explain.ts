@@ -1,6 +1,7 @@
 import type { Endpoint } from "../catalogue/catalogue.ts";
 import type { CandidateRecord, DecisionRecord } from "../record/record.ts";
 import { demandRecordOf } from "./demand-record.ts";
+import { inWords } from "./preferences.ts";
 import type { Basis, Ranking } from "./rank.ts";
 import type { Figures, Scores } from "./score.ts";
 import type { Fallen, PlanRequest, Sifted } from "./sieve.ts";
@@ -121,6 +122,7 @@ function scoresAt(place: number, { sifted, figures, scores, request }: Considere
 const rounded = (share: number | undefined) => Math.round(10_000 * (share ?? 0)) / 10_000;
 
 function fallenCandidate({ endpoint, stage, rule, reason }: Fallen): CandidateRecord {
+  const why = inWords(reason);
   return {
     endpoint: endpoint.id,
     model: endpoint.model,
@@ -128,7 +130,7 @@ function fallenCandidate({ endpoint, stage, rule, reason }: Fallen): CandidateRe
     level: endpoint.sovereignty.level,
     outcome: "excluded",
     // A field of the request is named by its own words; a rule is named as callers know it.
-    reason: stage === "capability" ? reason : `${rule}: ${reason}`,
+    reason: stage === "capability" ? why : `${rule}: ${why}`,
     scores: null,
   };
 }
