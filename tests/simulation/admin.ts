@@ -25,10 +25,16 @@ const ACTS: Record<AdminAct, (world: World) => void> = {
 /** In SQL first, in the process a moment later, as the management API does it; a crash between leaves it in SQL alone. */
 function put(world: World, what: string, then: () => void): void {
   const { process, scheduler, chance } = world;
-  const inForce = () => {
-    if (process === undefined || !process.isAlive) return;
+  if (process === undefined) return;
+  const change = () => {
     world.note(`admin: ${what}`);
     then();
+  };
+  process.changes.push(change);
+  const inForce = () => {
+    // SQL answers in the order in which it was asked.
+    const upTo = process.changes.indexOf(change);
+    if (process.isAlive) for (const one of process.changes.splice(0, upTo + 1)) one();
   };
   if (chance.is(0.7)) inForce();
   else scheduler.after(chance.between(0, 20), inForce);
@@ -65,6 +71,8 @@ function revokeKey(world: World): void {
   const key: ApiKey = { ...before, state, version: before.version + 1 };
   stored.keys.set(key.id, key);
   put(world, `${key.id} is ${key.state}`, () => {
+    if (key.state === "revoked") world.revokedAtMs.set(key.id, world.scheduler.elapsedMs());
+    else world.revokedAtMs.delete(key.id);
     world.inForce.keys.set(key.id, key);
     world.process?.directory.putKey(key);
   });

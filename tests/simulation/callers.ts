@@ -66,7 +66,6 @@ function drawVisit(world: World, when: Visit["when"]): Visit {
     streaming: chance.is(0.5),
     maxTokens: chance.between(10, 300),
     sink,
-    startedAtMs: scheduler.elapsedMs(),
     when,
     planned: undefined,
     calls: [],
@@ -119,7 +118,7 @@ function enter(world: World, process: Process, visit: Visit, { headers, principa
 function arriving({ scheduler, chance }: World, process: Process, visit: Visit): Promise<Buffer> {
   const bytes = Buffer.from(bodyOf(visit));
   return new Promise((resolve) => {
-    scheduler.after(chance.is(0.7) ? 0 : chance.between(1, 500), () => {
+    scheduler.after(chance.is(0.7) ? 0 : chance.between(1, 2500), () => {
       if (process.isAlive) resolve(bytes);
     });
   });
@@ -137,7 +136,7 @@ function decode(world: World, visit: Visit, bytes: Buffer): Decoded | Promise<De
   const plan = () => {
     const slug = routerSlug(visit);
     const router = slug === undefined ? undefined : world.inForce.routers.get(routerKey(visit.workspaceId, slug));
-    visit.planned = { catalogue: world.catalogue, router: router?.spec };
+    visit.planned = { catalogue: world.catalogue, router: router?.spec, atMs: scheduler.elapsedMs() };
     return decoded;
   };
   if (chance.is(0.8)) return plan();

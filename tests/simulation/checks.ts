@@ -10,8 +10,10 @@ import type { World } from "./world.ts";
 
 type Arrival = { readonly address: string; readonly authorization: string | undefined };
 
-/** A credential may be on its way for so long between the leave to try once more and the call itself. */
+/** A credential may be on its way for so long between the leave to ask someone and the call itself. */
 const LEAVE_MS = 500;
+/** What a request does between its place and its first call. */
+const ADMITTED_MS = 100;
 const BUDGET = { share: 0.2, least: 3 };
 
 /** The invariants: what is asked of every byte on the wire, every step of money and every end. */
@@ -49,8 +51,16 @@ export class Checks {
     if (visit.held?.is !== "open") say("money", "no money is reserved");
     if (visit.sink.started) say("content", "content had reached the caller");
     if (visit.sink.gone) say("end", "the caller had hung up");
+    if (visit.calls.length === 0 && this.#wasRevoked(visit)) say("key", "its key was revoked before it began");
     const { authorization } = arrival;
     if (authorization?.replace("Bearer ", "") !== tokenOf(provider)) say("tenancy", "another's credential, or none");
+  }
+
+  /** Long enough ago that the request cannot have been let in before; credentials that fail take their time each. */
+  #wasRevoked({ keyId }: Visit): boolean {
+    const { revokedAtMs, shape, scheduler } = this.#world;
+    const sinceMs = scheduler.elapsedMs() - (revokedAtMs.get(keyId) ?? scheduler.elapsedMs());
+    return sinceMs > (shape.minted.length === 0 ? ADMITTED_MS : LEAVE_MS * (1 + shape.attemptsMax));
   }
 
   #mayBeAsked(visit: Visit, endpointId: string, { address }: Arrival, say: Say): void {

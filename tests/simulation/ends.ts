@@ -52,11 +52,11 @@ function isRecorded({ disk }: World, visit: Visit, say: Say): void {
 /** Whatever else a provider does, its answer is not whole. */
 const WHOLE_ANSWERS: ReadonlySet<string> = new Set(["well", "lie", "cut_before_figures"]);
 const WHOLE_STREAMS: ReadonlySet<string> = new Set(["well", "lie", "talks_on"]);
-/** The longest wait for figures, for the disk and for what comes before the clock of a request starts. */
+/** The longest wait for figures, and for the disk. */
 const AROUND_MS = 2500;
 
 function isInTime({ scheduler, shape }: World, visit: Visit, say: Say): void {
-  const tookMs = scheduler.elapsedMs() - visit.startedAtMs;
+  const tookMs = scheduler.elapsedMs() - (visit.planned?.atMs ?? scheduler.elapsedMs());
   if (tookMs > shape.requestTimeoutMs + AROUND_MS) say("liveness", `it took ${tookMs} ms`);
 }
 

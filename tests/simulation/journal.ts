@@ -72,6 +72,7 @@ export class Disk {
 
   #append(entry: JournalEntry, isAlive: () => boolean): Promise<void> {
     const settle = Promise.withResolvers<void>();
+    if (!isAlive()) return settle.promise;
     const pending = { entry, settle };
     this.#pending.push(pending);
     const { chance, scheduler } = this.#world;

@@ -177,6 +177,11 @@ const LAYERS: readonly Mutant[] = [
   one("sessions-shared", "ROUTE-06", "src/domain/routing/session.ts", "{workspaceId} ${", "{"),
 ];
 
+const KEYS: readonly Mutant[] = [
+  one("revoked-while-uploading", "KEY-04", RUN, "gateway.recheck(exchange);\n    trail.", "trail."),
+  one("revoked-while-waiting", "KEY-04", RUN, 'place = "taken";\n      gateway.recheck(exchange);', 'place = "taken";'),
+];
+
 /** Time: what held when the request was planned is taken to hold still. */
 const IN_FLIGHT: readonly Mutant[] = [
   one("checked-at-planning-only", "POL-02", ATTEMPT, "plan.refusedNow(row, policy)", "undefined"),
@@ -380,4 +385,4 @@ const RETRIES: readonly Mutant[] = [
   one("real-randomness", "ROUTE-04", TRIES, "gateway.random()", "Math.random()"),
 ];
 
-export const MUTANTS: readonly Mutant[] = [...FILTER, ...LAYERS, ...IN_FLIGHT, ...MONEY, ...RETRIES];
+export const MUTANTS: readonly Mutant[] = [...FILTER, ...LAYERS, ...KEYS, ...IN_FLIGHT, ...MONEY, ...RETRIES];

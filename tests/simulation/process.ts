@@ -29,6 +29,8 @@ export class Process {
   readonly directory = new Directory();
   readonly state: SharedState;
   readonly queue: AdmissionQueue;
+  /** Changes that are in SQL and not yet in force here. */
+  readonly changes: (() => void)[] = [];
   readonly gateway: Gateway;
   readonly #world: World;
   #isAlive = true;
@@ -42,6 +44,9 @@ export class Process {
     world.checks.started();
     const all = copyOf(stored);
     world.inForce = all;
+    world.revokedAtMs.clear();
+    for (const { id, state } of all.keys.values())
+      if (state === "revoked") world.revokedAtMs.set(id, scheduler.elapsedMs());
     this.directory.load({
       workspaces: [...all.workspaces.values()],
       members: [],

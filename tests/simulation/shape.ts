@@ -62,7 +62,7 @@ export class Shape {
     this.slowShare = chance.pick([0, 0.1, 0.5]);
     this.state = chance.is(0.3) ? "later" : "at_once";
     this.creditNanos = chance.is(0.2) ? BigInt(chance.between(0, 20)) * 1_000_000n : 10_000_000_000n;
-    this.minted = chance.some(PROVIDERS, 0.3);
+    this.minted = chance.is(0.4) ? [] : chance.some(PROVIDERS, 0.4);
     this.disconnected = chance.some(PROVIDERS, 0.1);
   }
 

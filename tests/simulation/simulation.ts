@@ -80,7 +80,7 @@ function crash(world: World): void {
   world.process = undefined;
   for (const visit of world.visits) {
     if (visit.state === "running") visit.state = "crashed";
-    visit.sink.hangUp();
+    visit.sink.lost();
   }
   world.checks.activeChanged();
   world.scheduler.after(RESTART_MS, () => {

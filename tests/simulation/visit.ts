@@ -6,7 +6,11 @@ import type { Call } from "./network.ts";
 import type { RawWishes } from "./wishes.ts";
 
 /** What was in force when the request was planned. */
-export type PlannedWith = { readonly catalogue: Catalogue; readonly router: RouterSpec | undefined };
+export type PlannedWith = {
+  readonly catalogue: Catalogue;
+  readonly router: RouterSpec | undefined;
+  readonly atMs: number;
+};
 
 /** One request of a caller, and everything that is seen of it from outside the gateway. */
 export type Visit = {
@@ -23,7 +27,6 @@ export type Visit = {
   readonly streaming: boolean;
   readonly maxTokens: number;
   readonly sink: CallerSink;
-  readonly startedAtMs: number;
   /** Once all trouble is over a request must be served if anyone may serve it. */
   readonly when: "in_trouble" | "in_calm";
   planned: PlannedWith | undefined;
@@ -123,6 +126,11 @@ export class CallerSink implements Sink {
   /** The caller hangs up. */
   hangUp(): void {
     if (this.#state === "open") this.#leave("left");
+  }
+
+  /** The gateway is no more: nobody is there to hear that the caller is cut off. */
+  lost(): void {
+    if (this.#state === "open") this.#state = "cut";
   }
 
   onGone(listener: () => void): void {

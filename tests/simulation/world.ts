@@ -26,6 +26,8 @@ export class World {
   readonly stored: Tenancy;
   inForce: Tenancy;
   readonly connected: Set<string>;
+  /** Since when keys are revoked in the running process. */
+  readonly revokedAtMs = new Map<string, number>();
   process: Process | undefined;
   readonly trace: string[] | undefined;
   readonly tally: Record<string, number> = {};
