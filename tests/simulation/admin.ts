@@ -28,6 +28,7 @@ function put(world: World, what: string, then: () => void): void {
   if (process === undefined) return;
   const change = () => {
     world.note(`admin: ${what}`);
+    world.changedAtMs = scheduler.elapsedMs();
     then();
   };
   process.changes.push(change);
@@ -104,6 +105,7 @@ function changeRouter(world: World): void {
 function changeCatalogue(world: World): void {
   world.catalogue = revised(world.catalogue, world.chance);
   world.process?.reread();
+  world.changedAtMs = world.scheduler.elapsedMs();
   world.note(`admin: catalogue ${world.catalogue.snapshot.version}`);
 }
 
@@ -113,6 +115,7 @@ function changeConnection(world: World): void {
   if (connected.has(provider)) connected.delete(provider);
   else connected.add(provider);
   world.process?.reread();
+  world.changedAtMs = world.scheduler.elapsedMs();
   world.note(`admin: ${provider} ${connected.has(provider) ? "connected" : "disconnected"}`);
 }
 

@@ -1,6 +1,7 @@
 import type { HoldRequest, HoldVerdict } from "../../src/domain/admission/admission.ts";
 import type { RequestRecord } from "../../src/domain/record/record.ts";
 import type { JournalEntry } from "../../src/io/journal/types.ts";
+import { eligibleFor } from "./eligible.ts";
 import { type Call, wasTurnedAwayAt } from "./network.ts";
 import { costOf, forbidden, isCheapEnough, isGoodEnough, type Layers } from "./oracle.ts";
 import { tokenOf } from "./process.ts";
@@ -48,6 +49,7 @@ export class Checks {
     this.#mayBeAsked(visit, endpointId, arrival, say);
     this.#isAskedFor(visit, endpointId, say);
     this.#isWithinBounds(visit, call, say);
+    this.#isNotAside(visit, call, say);
     if (visit.held?.is !== "open") say("money", "no money is reserved");
     if (visit.sink.started) say("content", "content had reached the caller");
     if (visit.sink.gone) say("end", "the caller had hung up");
@@ -109,6 +111,18 @@ export class Checks {
     if (shape.queue.places > 0 && served > shape.queue.places) say("queue", `${served} requests are served at once`);
     const there = network.openAt(endpointId) + 1;
     if (shape.placesAtEndpoint > 0 && there > shape.placesAtEndpoint) say("queue", `${there} at once at one endpoint`);
+  }
+
+  /** Who is set aside is asked last: never first while somebody is there with whom nothing was ever wrong. */
+  #isNotAside(visit: Visit, { endpointId }: Call, say: Say): void {
+    const { aside, shape, changedAtMs, scheduler } = this.#world;
+    const plannedAtMs = visit.planned?.atMs ?? 0;
+    const sinceMs = aside.since(endpointId, scheduler.elapsedMs());
+    if (sinceMs === undefined || sinceMs >= plannedAtMs || changedAtMs >= plannedAtMs) return;
+    // Others may have been passed over for reasons that are not seen here.
+    if (visit.calls.length > 0 || shape.placesAtEndpoint > 0 || shape.minted.length > 0) return;
+    const better = eligibleFor(this.#world, visit).find((id) => aside.isSpotless(id));
+    if (better !== undefined) say("aside", `it is set aside, and ${better} was not asked`);
   }
 
   /** How many requests were under way at most since an attempt could have been given leave. */

@@ -1,6 +1,6 @@
 import { Fault } from "../../src/contract/faults.ts";
 import type { Say } from "./checks.ts";
-import { forbidden, isCheapEnough, isGoodEnough } from "./oracle.ts";
+import { eligibleFor } from "./eligible.ts";
 import type { Visit } from "./visit.ts";
 import type { World } from "./world.ts";
 
@@ -98,22 +98,3 @@ const REFUSALS: ReadonlySet<string> = new Set([
   "provider_blocked",
   "no_eligible_endpoint",
 ]);
-
-/** Everyone who may serve the request, found by looking at everyone. */
-function eligibleFor(world: World, visit: Visit): string[] {
-  const { catalogue, connected, checks } = world;
-  const layers = checks.layersOf(visit);
-  const { model, workspaceSlug, planned, wishes } = visit;
-  if (layers === undefined || planned === undefined) return [];
-  const isRouted = model === "auto" || model.startsWith("@");
-  if (model.startsWith("@") && (!model.startsWith(`@${workspaceSlug}/`) || planned.router === undefined)) return [];
-  const found: string[] = [];
-  for (const [id, { endpoint, price }] of catalogue.places) {
-    if (!isRouted && endpoint.model !== model) continue;
-    if (!connected.has(endpoint.provider) || forbidden(id, catalogue, layers) !== undefined) continue;
-    if (!isCheapEnough(price, wishes)) continue;
-    if (planned.router !== undefined && !isGoodEnough(endpoint.model, catalogue, planned.router)) continue;
-    found.push(id);
-  }
-  return found;
-}

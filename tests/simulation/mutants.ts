@@ -353,6 +353,21 @@ const RETRIES: readonly Mutant[] = [
   one("no-deadline", "ROUTE-04", RUN, "() => tries.expire()", "() => undefined"),
   one("asked-for-someone-who-left", "CHAT-09", "src/app/pipeline/relay.ts", "if (this.gone) cancel();", ""),
   one(
+    "nobody-is-set-aside",
+    "ROUTE-05",
+    "src/domain/routing/breakers.ts",
+    "state.asideUntilMs = nowMs + Math.min(state.times * asideMs, asideMsMax);",
+    "",
+  ),
+  {
+    name: "aside-and-still-first",
+    breaks: "ROUTE-05",
+    patches: [
+      { file: "src/domain/routing/rank.ts", find: "ASIDE_TIER + (tiers[place] ?? 0)", put: "(tiers[place] ?? 0)" },
+      { file: TRIES, find: "if (!isAside(attempt)) return false;", put: "return false;" },
+    ],
+  },
+  one(
     "aside-means-out",
     "ROUTE-05",
     "src/domain/routing/rank.ts",
@@ -382,6 +397,13 @@ const RETRIES: readonly Mutant[] = [
     "",
   ),
   one("endpoint-place-lost", "ROUTE-04", TRIES, "} finally {\n      places.give(id);", "} finally {"),
+  one(
+    "real-time",
+    "ROUTE-04",
+    TRIES,
+    "return gateway.clock.elapsedMs() + waitMs <",
+    "return performance.now() + waitMs <",
+  ),
   one("real-randomness", "ROUTE-04", TRIES, "gateway.random()", "Math.random()"),
 ];
 

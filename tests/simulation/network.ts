@@ -89,7 +89,7 @@ export class Network {
       },
       world.chance,
     );
-    const wire = new Wire(world, call, steps, listener, isAlive, () => this.#open.delete(call));
+    const wire = new Wire(world, visit, call, steps, listener, isAlive, () => this.#open.delete(call));
     wire.play();
     return wire;
   }
@@ -120,6 +120,7 @@ export function wasTurnedAwayAt(visit: Visit, endpointId: string): boolean {
 /** Plays a script to its listener, held back and cut short as it is told. */
 class Wire {
   readonly #world: World;
+  readonly #visit: Visit;
   readonly #call: Call;
   readonly #steps: readonly Step[];
   readonly #listener: UpstreamListener;
@@ -133,6 +134,7 @@ class Wire {
 
   constructor(
     world: World,
+    visit: Visit,
     call: Call,
     steps: readonly Step[],
     listener: UpstreamListener,
@@ -140,6 +142,7 @@ class Wire {
     closed: () => void,
   ) {
     this.#world = world;
+    this.#visit = visit;
     this.#call = call;
     this.#steps = steps;
     this.#listener = listener;
@@ -158,6 +161,7 @@ class Wire {
   abort(): void {
     if (this.#call.state === "over") return;
     this.#closed();
+    this.#world.aside.unclear(this.#call.endpointId);
     const failure: UpstreamFailure = { kind: "aborted", sent: this.#sent, why: "aborted" };
     if (this.#world.chance.is(0.5)) this.#fail(failure);
     else this.#world.scheduler.after(0, () => this.#fail(failure));
@@ -204,6 +208,9 @@ class Wire {
   }
 
   #close(): void {
+    const { aside, scheduler } = this.#world;
+    if (this.#visit.sink.gone) aside.unclear(this.#call.endpointId);
+    else aside.ended(this.#call, scheduler.elapsedMs());
     this.#call.state = "over";
     this.#closed();
   }

@@ -42,6 +42,7 @@ export class Process {
     const { scheduler, shape, stored, disk } = world;
     disk.replay();
     world.checks.started();
+    world.aside.forget();
     const all = copyOf(stored);
     world.inForce = all;
     world.revokedAtMs.clear();

@@ -5,7 +5,7 @@ import type { Found } from "./seeds.ts";
 /** The same worlds at every run; others are tried with SIMULATION_FROM, and many more with `npm run soak`. */
 const FROM = process.env["SIMULATION_FROM"] ?? "1";
 const FOR_MS = 40_000;
-const SEEDS_LEAST = 2000;
+const SEEDS_LEAST = 3000;
 const TIMEOUT_MS = 5 * 60_000;
 
 /** What is promised, and under which names the simulation says that it was not kept. */
@@ -21,6 +21,7 @@ const PROMISES = [
   { promise: "ROUTE-04 attempts keep to their bounds; who may have accepted is not asked twice", rules: ["retry"] },
   { promise: "ROUTE-03 every request has one end and one record, which shows every attempt", rules: ["end", "record"] },
   { promise: "RATE-06 queue and endpoints never have more than their places", rules: ["queue"] },
+  { promise: "ROUTE-05 who keeps failing is asked after everybody else", rules: ["aside"] },
   { promise: "ROUTE-05 once trouble is over, whoever may be served is", rules: ["liveness"] },
   { promise: "ERR-09 nobody sees another's answer, conversation or credential", rules: ["tenancy"] },
   { promise: "the same seed makes the same world twice", rules: ["determinism"] },

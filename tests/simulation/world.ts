@@ -1,3 +1,4 @@
+import { Aside } from "./aside.ts";
 import { type Catalogue, drawCatalogue, PROVIDERS } from "./catalogue.ts";
 import { Chance } from "./chance.ts";
 import { Checks } from "./checks.ts";
@@ -20,6 +21,9 @@ export class World {
   readonly disk: Disk;
   readonly network: Network;
   readonly checks: Checks;
+  readonly aside = new Aside();
+  /** When a rule, the catalogue or a connection changed last. */
+  changedAtMs = 0;
   readonly visits: Visit[] = [];
   readonly violations: Violation[] = [];
   /** Tenants as SQL has them, and as the running process has them. */
