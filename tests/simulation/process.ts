@@ -118,6 +118,8 @@ export class Process {
       state: this.state,
       journal: disk.journal(isAlive),
       transport: network.transport(isAlive),
+      // Nobody counts tokens in a simulated run.
+      tokens: { count: async () => undefined, close: async () => undefined },
       recheck: (exchange) => recheckKey(exchange, this.directory, scheduler.nowMs()),
       policyOf: (workspaceId, keyId) => this.directory.policyOf(workspaceId, keyId),
       routerOf: (workspaceId, slug) => this.directory.router(workspaceId, slug),
