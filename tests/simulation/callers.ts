@@ -37,7 +37,7 @@ export function ask(world: World, when: Visit["when"]): void {
   world.checks.activeChanged();
   enter(world, process, visit, { headers, principal });
   if (when === "in_trouble" && world.chance.is(world.shape.leaveShare))
-    world.scheduler.after(world.chance.between(0, 3000), () => {
+    world.scheduler.after(world.chance.between(0, world.chance.is(0.6) ? 500 : 3000), () => {
       if (visit.sink.state === "open" && visit.state === "running") world.note(`${visit.mark} hangs up`);
       visit.sink.hangUp();
     });

@@ -25,6 +25,7 @@ const PLAN = "src/app/pipeline/plan.ts";
 const ATTEMPT = "src/app/pipeline/attempt.ts";
 const TRIES = "src/app/pipeline/tries.ts";
 const RUN = "src/app/pipeline/run.ts";
+const RELAY = "src/app/pipeline/relay.ts";
 const SETTLE = "src/app/pipeline/settle.ts";
 const BUDGET = "src/domain/admission/retry-budget.ts";
 const CLASSIFY = "src/io/upstream/classify.ts";
@@ -309,6 +310,14 @@ const MONEY: readonly Mutant[] = [
     "stream === undefined || !this.#relay.committed",
     "stream === undefined",
   ),
+  {
+    name: "output-after-hanging-up-is-charged",
+    breaks: "BILL-02",
+    patches: [
+      { file: RELAY, find: "if (this.gone) return true;", put: "" },
+      { file: RELAY, find: "finish(this.#committed ?", put: "finish(true ?" },
+    ],
+  },
   one("lies-are-believed", "BILL-02", SETTLE, " && !isBeyondReason(metered.usage, attempt)", ""),
   one(
     "estimates-beyond-the-hold",
@@ -320,13 +329,7 @@ const MONEY: readonly Mutant[] = [
 ];
 
 const RETRIES: readonly Mutant[] = [
-  one(
-    "retry-after-content",
-    "ROUTE-04",
-    "src/app/pipeline/relay.ts",
-    "else if (this.#committed) finish(",
-    "else if (false) finish(",
-  ),
+  one("retry-after-content", "ROUTE-04", RELAY, "else if (this.#committed) finish(", "else if (false) finish("),
   {
     name: "budget-ignored",
     breaks: "ROUTE-04",
@@ -351,7 +354,7 @@ const RETRIES: readonly Mutant[] = [
   one("attempts-without-end", "ROUTE-04", TRIES, "this.#asked < limits.attemptsMax +", "this.#asked < 99 +"),
   one("refusals-move-on", "ERR-06", CLASSIFY, "if (CALLERS_FAULT.has(status) &&", "if (false &&"),
   one("no-deadline", "ROUTE-04", RUN, "() => tries.expire()", "() => undefined"),
-  one("asked-for-someone-who-left", "CHAT-09", "src/app/pipeline/relay.ts", "if (this.gone) cancel();", ""),
+  one("asked-for-someone-who-left", "CHAT-09", RELAY, "if (this.gone) cancel();", ""),
   one(
     "nobody-is-set-aside",
     "ROUTE-05",

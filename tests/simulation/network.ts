@@ -164,7 +164,7 @@ class Wire {
     this.#world.aside.unclear(this.#call.endpointId);
     const failure: UpstreamFailure = { kind: "aborted", sent: this.#sent, why: "aborted" };
     if (this.#world.chance.is(0.5)) this.#fail(failure);
-    else this.#world.scheduler.after(0, () => this.#fail(failure));
+    else this.#world.scheduler.after(this.#world.chance.between(0, 80), () => this.#fail(failure));
   }
 
   resume(): void {
