@@ -179,8 +179,16 @@ const LAYERS: readonly Mutant[] = [
 ];
 
 const KEYS: readonly Mutant[] = [
-  one("revoked-while-uploading", "KEY-04", RUN, "gateway.recheck(exchange);\n    trail.", "trail."),
-  one("revoked-while-waiting", "KEY-04", RUN, 'place = "taken";\n      gateway.recheck(exchange);', 'place = "taken";'),
+  {
+    // Each of the three looks makes up for the other two but for a moment: a mutant has to shut them all.
+    name: "revoked-key-goes-on",
+    breaks: "KEY-04",
+    patches: [
+      { file: RUN, find: "gateway.recheck(exchange);\n    trail.", put: "trail." },
+      { file: RUN, find: 'place = "taken";\n      gateway.recheck(exchange);', put: 'place = "taken";' },
+      { file: ATTEMPT, find: "\n  recheck();", put: "" },
+    ],
+  },
 ];
 
 /** Time: what held when the request was planned is taken to hold still. */
@@ -389,7 +397,7 @@ const RETRIES: readonly Mutant[] = [
     "queue-without-end",
     "RATE-06",
     "src/domain/admission/queue.ts",
-    "if (this.#waiting >= this.#rules.waitingMax)",
+    "if (this.#waiting >= this.#rules.waitingMax && !this.#makesRoom(workspaceId))",
     "if (false)",
   ),
   one(
