@@ -185,6 +185,16 @@ export const SETTINGS = {
     "Group fdatasync of the journal: every N milliseconds; 0 syncs every write.",
   ),
   GATEWAY_RESPONSES_RETENTION: setting(duration, "30d", "How long a stored response is kept."),
+  GATEWAY_RESPONSES_MAX_BYTES: setting(
+    integer(0, 1_000_000_000_000_000),
+    1024 * 1024 * 1024,
+    "What the stored responses of one workspace may take. Beyond it answers are served and not stored.",
+  ),
+  GATEWAY_DISK_FREE_MIN_BYTES: setting(
+    integer(0, 1_000_000_000_000_000),
+    1024 * 1024 * 1024,
+    "What stays free on the disk of DATA_DIR for the journal: with less no response is stored. 0 switches the limit off.",
+  ),
   GATEWAY_BACKGROUND_MAX: setting(
     integer(0, 1_000_000),
     200,

@@ -23,11 +23,13 @@ import { validateHandler } from "./app/surfaces/validate.ts";
 import { type Config, PROJECT_ROOT } from "./config.ts";
 import { apiDocumentText, llmsText, manageDocumentText } from "./contract/documents.ts";
 import { ROUTES } from "./contract/routes.ts";
+import type { ResponseStore } from "./domain/responses/stored.ts";
 import { excludedByPolicy, permitsModel } from "./domain/routing/policy.ts";
 import { Directory } from "./domain/tenancy/directory.ts";
 import { standingOf } from "./domain/tenancy/key.ts";
 import { isOperator, recheckKey, scopeFault } from "./edge/authenticate.ts";
 import type { Edge } from "./edge/server.ts";
+import { type DiskSpace, watchDisk } from "./io/disk-space.ts";
 import { openBooks } from "./io/journal/open.ts";
 import { memoryState } from "./io/state/memory.ts";
 import type { Store } from "./io/store/sql/store.ts";
@@ -46,6 +48,7 @@ import {
   boundsOf,
   cannotListen,
   checksOf,
+  diskCheck,
   gaugesOf,
   limitsOf,
   loadTenants,
@@ -131,8 +134,9 @@ export async function start(config: Config): Promise<Running> {
     finished: (record) => metrics.finished(record),
     noticed: (notice) => notices.take(notice),
   };
+  const disk = await watchDisk(dataDir, config.GATEWAY_DISK_FREE_MIN_BYTES);
   const kept = store.responses(openVault(masterKey, store.dataKeys));
-  const responses = openResponses({ ...responseSettings(config), store: kept, clock, warn: warningsOf(log) }, gateway);
+  const responses = await openKept({ config, kept, disk, log }, gateway);
   // Before anyone can ask for new work, so that only what an earlier process left is taken for that.
   await resumeResponses(responses, store, directory);
   const tenancy: TenancyDeps = { store, directory, state, clock, ids, snapshot: () => snapshot };
@@ -144,7 +148,7 @@ export async function start(config: Config): Promise<Running> {
     responses: overseenResponses(responses),
     planning: gateway,
     readers: READERS,
-    checks: checksOf(config, store, books, bounds.breakers),
+    checks: [...checksOf(config, store, books, bounds.breakers), diskCheck(config, disk)],
     caughtUp: () => books.flush(),
   };
   edge.open({
@@ -173,6 +177,7 @@ export async function start(config: Config): Promise<Running> {
     },
     async stop() {
       clearInterval(sweeper);
+      disk.close();
       await drain(edge, responses, config.GATEWAY_DRAIN_TIMEOUT_MS);
       // Streams that are still open end here, and say so before their connections are cut.
       await transport.close();
@@ -208,8 +213,22 @@ async function drain(edge: Edge, { jobs }: ResponsesRoom, timeoutMs: number): Pr
   jobs.abandon();
 }
 
-function responseSettings(config: Config): Pick<ResponsesDeps, "retentionMs" | "jobsMax" | "keepAliveMs"> {
+type KeptParts = {
+  readonly config: Config;
+  readonly kept: ResponseStore;
+  readonly disk: DiskSpace;
+  readonly log: Logger;
+};
+
+async function openKept({ config, kept, disk, log }: KeptParts, gateway: Gateway): Promise<ResponsesRoom> {
+  await kept.count();
+  const given = { store: kept, clock: gateway.clock, diskIsLow: () => disk.isLow, warn: warningsOf(log) };
+  return openResponses({ ...responseSettings(config), ...given }, gateway);
+}
+
+function responseSettings(config: Config): Pick<ResponsesDeps, "retentionMs" | "bytesMax" | "jobsMax" | "keepAliveMs"> {
   return {
+    bytesMax: config.GATEWAY_RESPONSES_MAX_BYTES,
     retentionMs: parseDurationMs(config.GATEWAY_RESPONSES_RETENTION) ?? 0,
     jobsMax: { all: config.GATEWAY_BACKGROUND_MAX, workspace: config.GATEWAY_BACKGROUND_WORKSPACE_MAX },
     keepAliveMs: config.GATEWAY_KEEP_ALIVE_MS,

@@ -19,6 +19,7 @@ import { IpLimit } from "./edge/ip-limit.ts";
 import { Edge, type EdgeDeps } from "./edge/server.ts";
 import { catalogueFiles } from "./io/catalogue-files.ts";
 import { openDataDir } from "./io/data-dir.ts";
+import type { DiskSpace } from "./io/disk-space.ts";
 import type { Books } from "./io/journal/open.ts";
 import { keptSecret, makeMasterKey, readMasterKey } from "./io/secret-files.ts";
 import { openPostgres } from "./io/store/sql/postgres/open.ts";
@@ -178,6 +179,21 @@ export function checksOf(config: Config, store: Store, books: Books, breakers: E
       run: async () => ({ ok: true, detail: config.warnings.length === 0 ? "all known" : config.warnings.join("; ") }),
     },
   ];
+}
+
+/** Advice only: everything is served with little room, too. */
+export function diskCheck(config: Config, disk: DiskSpace): Check {
+  const room = () =>
+    disk.freeBytes === undefined ? "the system does not say what is free" : `${disk.freeBytes} bytes free`;
+  return {
+    name: "disk",
+    run: async () => ({
+      ok: true,
+      detail: disk.isLow
+        ? `${room()} on the disk of DATA_DIR, less than GATEWAY_DISK_FREE_MIN_BYTES (${config.GATEWAY_DISK_FREE_MIN_BYTES}): no response is stored. Make room.`
+        : `${room()} on the disk of DATA_DIR`,
+    }),
+  };
 }
 
 /** What to write instead, in place of the system's word for it. */

@@ -60,7 +60,12 @@ export async function openRoom(checks: readonly Check[] = []) {
     connections,
     planning,
     readers: { chat: decodeChat },
-    responses: { list: async () => ({ rows: [], next: null }), remove: async () => false, purge: async () => 0 },
+    responses: {
+      list: async () => ({ rows: [], next: null }),
+      usage: () => ({ usedBytes: 0, maxBytes: 1 }),
+      remove: async () => false,
+      purge: async () => 0,
+    },
     checks,
     caughtUp: async () => {},
   });

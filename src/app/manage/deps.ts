@@ -57,6 +57,7 @@ export type OverseenResponses = {
     limit: number,
     cursor: string | null,
   ): Promise<{ rows: readonly ResponseSummary[]; next: string | null }>;
+  usage(workspaceId: string): { readonly usedBytes: number; readonly maxBytes: number };
   remove(workspaceId: string, id: string): Promise<boolean>;
   purge(workspaceId: string): Promise<number>;
 };

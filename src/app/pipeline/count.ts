@@ -5,7 +5,7 @@ import { cannotCount, countLane } from "../../io/upstream/count-messages.ts";
 import type { InboundMessages, Lane } from "../../io/upstream/lane.ts";
 import { stop } from "../../kit/timers.ts";
 import { countableOf } from "../../language/canon/counting.ts";
-import { estimateTextTokens } from "../../language/canon/needs.ts";
+import { estimateTextTokens, namesKept } from "../../language/canon/needs.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { type Tried, tryOnce } from "./attempt.ts";
 import { addHeaders } from "./headers.ts";
@@ -112,6 +112,7 @@ async function askProviders(question: Question): Promise<Asked> {
     deadlineMs,
     tryOnce: ask,
     covers: () => true,
+    namesKept: () => namesKept(inbound.call),
   });
   const deadline = timers.after(limits.requestTimeoutMs, () => tries.expire());
   budget.enter();

@@ -8,6 +8,7 @@ import type { Inbound, Lane } from "../../io/upstream/lane.ts";
 import type { Soon } from "../../kit/soon.ts";
 import { stop } from "../../kit/timers.ts";
 import type { AnswerStream } from "../../language/canon/answer.ts";
+import { namesKept } from "../../language/canon/needs.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { admit, neededFor } from "./admit.ts";
 import { type Tried, tryOnce } from "./attempt.ts";
@@ -154,6 +155,7 @@ class Request {
       deadlineMs,
       tryOnce: (attempt) => this.#try(attempt),
       covers: (attempt) => this.#covers(attempt),
+      namesKept: () => namesKept(this.#inbound.call),
     });
     const deadline = timers.after(deadlineMs - clock.elapsedMs(), () => tries.expire());
     budget.enter();

@@ -22,7 +22,7 @@ beforeEach(async () => {
   sql = await openSqlite(folder, systemClock);
   store = sql.responses(openVault(MASTER_KEY, sql.dataKeys));
   const jobsMax = { all: 10, workspace: 10 };
-  const rest = { keepAliveMs: 1000, mayKeep: () => true, warn: () => undefined };
+  const rest = { bytesMax: 1e9, diskIsLow: () => false, keepAliveMs: 1000, mayKeep: () => true, warn: () => undefined };
   jobs = new Jobs({ store, clock: systemClock, retentionMs: 1000, jobsMax, ...rest });
 });
 afterEach(async () => {

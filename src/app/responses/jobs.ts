@@ -3,6 +3,7 @@ import { Fault, fault } from "../../contract/faults.ts";
 import type { BackgroundRequest } from "../../domain/responses/stored.ts";
 import type { ResponsesDeps } from "./deps.ts";
 import type { Job } from "./job.ts";
+import { noRoomFault, noRoomFor } from "./storage.ts";
 
 /** Events are written together: a commit costs as much for one as for many. */
 const FLUSH_EVERY_MS = 500;
@@ -31,6 +32,9 @@ export class Jobs {
   async open(job: Job, request: BackgroundRequest): Promise<void> {
     const { stored } = job;
     this.#checkRoom(stored.workspaceId);
+    // What was asked at the same time may have taken the room since. Work that is taken is kept to its end.
+    const noRoom = noRoomFor(this.#deps, stored.workspaceId, 2 * request.body.length);
+    if (noRoom !== undefined) throw noRoomFault(noRoom, "background");
     this.#running.set(stored.id, new Work(job, this.#deps));
     try {
       await this.#deps.store.add(stored, request);

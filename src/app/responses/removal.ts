@@ -22,6 +22,7 @@ export function overseenResponses(room: ResponsesRoom) {
       cursor: string | null,
     ): Promise<{ rows: readonly ResponseSummary[]; next: string | null }> =>
       store.list(workspaceId, clock.nowMs(), limit, cursor),
+    usage: (workspaceId: string) => ({ usedBytes: store.bytesOf(workspaceId), maxBytes: room.bytesMax }),
     remove: (workspaceId: string, id: string): Promise<boolean> => removeResponse(room, workspaceId, id),
     async purge(workspaceId: string): Promise<number> {
       await jobs.cancelAll(workspaceId);

@@ -100,7 +100,7 @@ async function runAgain(room: ResponsesRoom, job: Job, exchange: Exchange): Prom
   let failure: unknown;
   try {
     await run(room.gateway, "responses", exchange, NOBODY, async (bytes) => {
-      const { inbound } = await askedOf(room, exchange, bytes);
+      const { inbound } = await askedOf(room, exchange, bytes, "stored");
       return {
         inbound,
         sink: job.sink,

@@ -3,29 +3,54 @@ import { idOf, outputOf } from "../../../domain/responses/items.ts";
 import type { ResponseStore } from "../../../domain/responses/stored.ts";
 import type { Vault } from "../../../domain/tenancy/vault.ts";
 import type { JsonObject } from "../../../kit/json.ts";
+import { type Size, StoredBytes, sizesOf } from "./response-bytes.ts";
 import { responseReads } from "./response-reads.ts";
 import { fromSummary, SealedRows } from "./response-rows.ts";
 import type { Database } from "./schema.ts";
 
 export function responseStore(db: Kysely<Database>, vault: Vault): ResponseStore {
   const rows = new SealedRows(vault);
+  const bytes = new StoredBytes();
   return {
     ...responseReads(db, rows),
+    ...responseWork(db, rows, bytes),
+    ...responseRemoval(db, bytes),
+    bytesOf: (workspaceId) => bytes.of(workspaceId),
+    count: () => bytes.count(db),
 
     async add(stored, request) {
       const { id, workspaceId, response, input } = stored;
-      const row = {
-        ...fromSummary(stored),
-        response: await rows.seal(stored, "response", response),
-        input: await rows.seal(stored, "input", input),
-        request: request === undefined ? null : await rows.seal(stored, "request", request),
-      };
-      await db.transaction().execute(async (transaction) => {
-        await transaction.insertInto("stored_responses").values(row).execute();
-        await indexItems(transaction, workspaceId, id, response);
-      });
+      const texts = [response, input, request].map((value) => (value === undefined ? "" : JSON.stringify(value)));
+      const [responseText = "", inputText = "", requestText = ""] = texts;
+      // At once: others who ask for room while it is written are to see that it is taken.
+      let counted = texts.reduce((sum, text) => sum + text.length, 0);
+      bytes.change(workspaceId, counted);
+      try {
+        const row = {
+          ...fromSummary(stored),
+          response: await rows.sealText(stored, "response", responseText),
+          input: await rows.sealText(stored, "input", inputText),
+          request: request === undefined ? null : await rows.sealText(stored, "request", requestText),
+        };
+        const size = row.response.length + row.input.length + (row.request?.length ?? 0);
+        bytes.change(workspaceId, size - counted);
+        counted = size;
+        await db.transaction().execute(async (transaction) => {
+          await transaction.insertInto("stored_responses").values(row).execute();
+          await indexItems(transaction, workspaceId, id, response);
+        });
+      } catch (error) {
+        bytes.change(workspaceId, -counted);
+        throw error;
+      }
     },
+  };
+}
 
+type Work = Pick<ResponseStore, "begin" | "finish" | "appendEvents">;
+
+function responseWork(db: Kysely<Database>, rows: SealedRows, bytes: StoredBytes): Work {
+  return {
     async begin(id) {
       await db
         .updateTable("stored_responses")
@@ -39,22 +64,26 @@ export function responseStore(db: Kysely<Database>, vault: Vault): ResponseStore
       const { id, workspaceId, status, response, events } = end;
       const sealed = await rows.seal(end, "response", response);
       const last = await rows.sealEvents(end, events);
-      await db.transaction().execute(async (transaction) => {
+      const grown = await db.transaction().execute(async (transaction) => {
+        const before = await sizesOf(transaction, [id]);
         const changed = await transaction
           .updateTable("stored_responses")
           .set({ status, response: sealed, request: null })
           .where("id", "=", id)
           .executeTakeFirst();
         // Deleted while it was worked on: nothing of it comes back.
-        if (changed.numUpdatedRows === 0n) return;
+        if (changed.numUpdatedRows === 0n) return 0;
         await indexItems(transaction, workspaceId, id, response);
         for (const row of last) await transaction.insertInto("stored_events").values(row).execute();
+        return total(await sizesOf(transaction, [id])) - total(before);
       });
+      bytes.change(workspaceId, grown);
     },
 
     async appendEvents(workspaceId, id, events) {
       if (events.length === 0) return;
       const sealed = await rows.sealEvents({ workspaceId, id }, events);
+<<<<<<< HEAD
       try {
         await db.transaction().execute(async (transaction) => {
           for (const row of sealed) await transaction.insertInto("stored_events").values(row).execute();
@@ -64,41 +93,60 @@ export function responseStore(db: Kysely<Database>, vault: Vault): ResponseStore
         const parent = await db.selectFrom("stored_responses").select("id").where("id", "=", id).executeTakeFirst();
         if (parent !== undefined) throw error;
       }
+=======
+      const grown = await db.transaction().execute(async (transaction) => {
+        const parent = await transaction
+          .selectFrom("stored_responses")
+          .select("id")
+          .where("id", "=", id)
+          .executeTakeFirst();
+        if (parent === undefined) return 0;
+        for (const row of sealed) await transaction.insertInto("stored_events").values(row).execute();
+        return sealed.reduce((sum, row) => sum + row.events.length, 0);
+      });
+      bytes.change(workspaceId, grown);
+>>>>>>> main
     },
-
-    async remove(workspaceId, id, nowMs) {
-      const removed = await db
-        .deleteFrom("stored_responses")
-        .where("id", "=", id)
-        .where("workspace_id", "=", workspaceId)
-        .where("expires_at_ms", ">", nowMs)
-        .executeTakeFirst();
-      return removed.numDeletedRows > 0n;
-    },
-
-    purge: (workspaceId) =>
-      removeAll(db, db.selectFrom("stored_responses").select("id").where("workspace_id", "=", workspaceId)),
-
-    sweep: (nowMs) => removeAll(db, db.selectFrom("stored_responses").select("id").where("expires_at_ms", "<=", nowMs)),
   };
 }
+
+const total = (sizes: readonly Size[]) => sizes.reduce((sum, size) => sum + size.bytes, 0);
+
+type Removal = Pick<ResponseStore, "remove" | "purge" | "sweep">;
+type Which = SelectQueryBuilder<Database, "stored_responses", { id: string }>;
 
 /** Each may be many megabytes: others come in between. */
 const REMOVED_AT_ONCE = 50;
 
-async function removeAll(
-  db: Kysely<Database>,
-  which: SelectQueryBuilder<Database, "stored_responses", { id: string }>,
-): Promise<number> {
-  let all = 0;
-  for (;;) {
-    const { numDeletedRows } = await db
-      .deleteFrom("stored_responses")
-      .where("id", "in", which.limit(REMOVED_AT_ONCE))
-      .executeTakeFirst();
-    all += Number(numDeletedRows);
-    if (numDeletedRows < BigInt(REMOVED_AT_ONCE)) return all;
-  }
+function responseRemoval(db: Kysely<Database>, bytes: StoredBytes): Removal {
+  const removeSome = async (which: Which): Promise<number> => {
+    const sizes = await db.transaction().execute(async (transaction) => {
+      const found = await transaction.executeQuery(which.limit(REMOVED_AT_ONCE));
+      const ids = found.rows.map(({ id }) => id);
+      const going = await sizesOf(transaction, ids);
+      if (ids.length > 0) await transaction.deleteFrom("stored_responses").where("id", "in", ids).execute();
+      return going;
+    });
+    for (const { workspace_id, bytes: gone } of sizes) bytes.change(workspace_id, -gone);
+    return sizes.length;
+  };
+  const removeAll = async (which: Which): Promise<number> => {
+    let all = 0;
+    for (;;) {
+      const removed = await removeSome(which);
+      all += removed;
+      if (removed < REMOVED_AT_ONCE) return all;
+    }
+  };
+  const every = db.selectFrom("stored_responses").select("id");
+  return {
+    remove: async (workspaceId, id, nowMs) => {
+      const one = every.where("id", "=", id).where("workspace_id", "=", workspaceId);
+      return (await removeSome(one.where("expires_at_ms", ">", nowMs))) > 0;
+    },
+    purge: (workspaceId) => removeAll(every.where("workspace_id", "=", workspaceId)),
+    sweep: (nowMs) => removeAll(every.where("expires_at_ms", "<=", nowMs)),
+  };
 }
 
 async function indexItems(
