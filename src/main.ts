@@ -110,7 +110,7 @@ export async function start(config: Config): Promise<Running> {
   const connections = connectionsFrom(config.providers, () => snapshot, sandbox?.origins ?? {}, accounts);
   warnOfUnknown(config, snapshot, log);
 
-  const store = await openStore(config, masterKey);
+  const store = await openStore(config, masterKey, log);
   const { DATA_DIR: dataDir, GATEWAY_JOURNAL_SYNC_MS: syncEveryMs } = config;
   const books = await openBooks({ dataDir, store, clock, syncEveryMs, log });
   await loadTenants(store, directory, state);

@@ -166,11 +166,13 @@ export class Relay {
       return;
     }
     if (!this.#committed) this.#send(preamble, "");
-    finish({ is: "relayed", stream, upstreamStatus: 200 });
+    finish(this.#committed ? { is: "relayed", stream, upstreamStatus: 200 } : { is: "gone", stream });
   }
 
   #send(preamble: string[], text: string): boolean {
     if (!this.#committed) {
+      // What comes after the caller has left is nobody's output.
+      if (this.gone) return true;
       this.#committed = true;
       this.#commit();
       this.#startKeepAlive();

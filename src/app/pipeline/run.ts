@@ -3,6 +3,7 @@ import type { RequestRecord, Surface, UsageRecord } from "../../domain/record/re
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
+import { awayFault } from "../../io/store/sql/store-error.ts";
 import type { Inbound, Lane } from "../../io/upstream/lane.ts";
 import type { Soon } from "../../kit/soon.ts";
 import { stop } from "../../kit/timers.ts";
@@ -94,6 +95,8 @@ export function principalOf(exchange: Exchange): Principal {
 }
 
 export function internalFault(error: unknown): Fault {
+  const away = awayFault(error);
+  if (away !== undefined) return away;
   const detail = { cause: error instanceof Error ? (error.stack ?? error.message) : String(error) };
   return fault("internal_error", {
     message: "The gateway failed on this request. Try again; if it stays, tell the operator the request id.",

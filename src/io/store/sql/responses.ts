@@ -83,6 +83,17 @@ function responseWork(db: Kysely<Database>, rows: SealedRows, bytes: StoredBytes
     async appendEvents(workspaceId, id, events) {
       if (events.length === 0) return;
       const sealed = await rows.sealEvents({ workspaceId, id }, events);
+<<<<<<< HEAD
+      try {
+        await db.transaction().execute(async (transaction) => {
+          for (const row of sealed) await transaction.insertInto("stored_events").values(row).execute();
+        });
+      } catch (error) {
+        // Deleted while it was worked on, perhaps this very moment: its events are not wanted any more.
+        const parent = await db.selectFrom("stored_responses").select("id").where("id", "=", id).executeTakeFirst();
+        if (parent !== undefined) throw error;
+      }
+=======
       const grown = await db.transaction().execute(async (transaction) => {
         const parent = await transaction
           .selectFrom("stored_responses")
@@ -94,6 +105,7 @@ function responseWork(db: Kysely<Database>, rows: SealedRows, bytes: StoredBytes
         return sealed.reduce((sum, row) => sum + row.events.length, 0);
       });
       bytes.change(workspaceId, grown);
+>>>>>>> main
     },
   };
 }
