@@ -83,7 +83,6 @@ function responseWork(db: Kysely<Database>, rows: SealedRows, bytes: StoredBytes
     async appendEvents(workspaceId, id, events) {
       if (events.length === 0) return;
       const sealed = await rows.sealEvents({ workspaceId, id }, events);
-<<<<<<< HEAD
       try {
         await db.transaction().execute(async (transaction) => {
           for (const row of sealed) await transaction.insertInto("stored_events").values(row).execute();
@@ -92,20 +91,12 @@ function responseWork(db: Kysely<Database>, rows: SealedRows, bytes: StoredBytes
         // Deleted while it was worked on, perhaps this very moment: its events are not wanted any more.
         const parent = await db.selectFrom("stored_responses").select("id").where("id", "=", id).executeTakeFirst();
         if (parent !== undefined) throw error;
+        return;
       }
-=======
-      const grown = await db.transaction().execute(async (transaction) => {
-        const parent = await transaction
-          .selectFrom("stored_responses")
-          .select("id")
-          .where("id", "=", id)
-          .executeTakeFirst();
-        if (parent === undefined) return 0;
-        for (const row of sealed) await transaction.insertInto("stored_events").values(row).execute();
-        return sealed.reduce((sum, row) => sum + row.events.length, 0);
-      });
-      bytes.change(workspaceId, grown);
->>>>>>> main
+      bytes.change(
+        workspaceId,
+        sealed.reduce((sum, row) => sum + row.events.length, 0),
+      );
     },
   };
 }
