@@ -94,7 +94,7 @@ function keeping(room: ResponsesRoom, exchange: Exchange, asked: Asked): Pick<De
 function answerQueued(room: ResponsesRoom, exchange: Exchange, sink: Sink, job: Job): void {
   const headers = { ...exchange.baseHeaders };
   if (job.stored.background === "streamed") {
-    followJob(job, sink, -1, headers, room.keepAliveMs).catch(() => sink.cut());
+    followJob(room, job, sink, -1, headers).catch(() => sink.cut());
     return;
   }
   const body = JSON.stringify(job.stored.response);
