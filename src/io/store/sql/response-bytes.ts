@@ -14,7 +14,7 @@ export class StoredBytes {
   }
 
   async count(db: Kysely<Database>): Promise<void> {
-    const { rows } = await sql<Size>`
+    const { rows } = await sql<Omit<Size, "id">>`
       select workspace_id, sum(${sizeOf("stored_responses")}) as bytes from stored_responses group by workspace_id
       union all
       select parent.workspace_id, sum(length(stored_events.events)) as bytes
@@ -25,18 +25,18 @@ export class StoredBytes {
   }
 }
 
-export type Size = { readonly workspace_id: string; readonly bytes: number };
+export type Size = { readonly id: string; readonly workspace_id: string; readonly bytes: number };
 
 /** What these responses take, with their events. */
 export async function sizesOf(transaction: SqlTransaction<Database>, ids: readonly string[]): Promise<Size[]> {
   if (ids.length === 0) return [];
   const { rows } = await sql<Size>`
-    select workspace_id, ${sizeOf("stored_responses")} + coalesce(
+    select id, workspace_id, ${sizeOf("stored_responses")} + coalesce(
       (select sum(length(stored_events.events)) from stored_events where stored_events.response_id = stored_responses.id),
       0
     ) as bytes
     from stored_responses where id in (${sql.join(ids)})`.execute(transaction);
-  return rows.map(({ workspace_id, bytes }) => ({ workspace_id, bytes: Number(bytes) }));
+  return rows.map((row) => ({ ...row, bytes: Number(row.bytes) }));
 }
 
 /** A response without its events. */

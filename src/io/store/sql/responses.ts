@@ -114,9 +114,12 @@ function responseRemoval(db: Kysely<Database>, bytes: StoredBytes): Removal {
     const sizes = await db.transaction().execute(async (transaction) => {
       const found = await transaction.executeQuery(which.limit(REMOVED_AT_ONCE));
       const ids = found.rows.map(({ id }) => id);
+      if (ids.length === 0) return [];
       const going = await sizesOf(transaction, ids);
-      if (ids.length > 0) await transaction.deleteFrom("stored_responses").where("id", "in", ids).execute();
-      return going;
+      const deleted = await transaction.deleteFrom("stored_responses").where("id", "in", ids).returning("id").execute();
+      const gone = new Set(deleted.map(({ id }) => id));
+      // Another may have removed the same one at the same time: it is counted once.
+      return going.filter(({ id }) => gone.has(id));
     });
     for (const { workspace_id, bytes: gone } of sizes) bytes.change(workspace_id, -gone);
     return sizes.length;
