@@ -36,7 +36,17 @@ export function reasonFor(first: Endpoint, ranking: Ranking, { rows, fallen }: S
   const place = ranking.shortlist[0] ?? 0;
   const aside = ranking.standings?.get(place) === "aside" ? "; all of them are set aside after failures" : "";
   const policy = kept === 0 ? "" : `; policy kept out ${kept}`;
-  return `${first.provider} ${first.region} (${first.sovereignty.level}): ${HOW[ranking.basis]} ${rows.length} eligible${aside}${policy}`;
+  return inOnePiece(
+    `${first.provider} ${first.region} (${first.sovereignty.level}): ${HOW[ranking.basis]} ${rows.length} eligible${aside}${policy}`,
+  );
+}
+
+/**
+ * The same text, for a record. Inside, a text that was put together is a chain of its pieces, and a single one of those
+ * takes JSON.stringify off its fast path for the whole record.
+ */
+function inOnePiece(text: string): string {
+  return [text.charAt(0), text.slice(1)].join("");
 }
 
 export function decisionOf(considered: Considered): DecisionRecord {
@@ -85,7 +95,9 @@ function candidate(place: number, index: number, considered: Considered): Candid
   const scores = scoresAt(place, considered);
   if (onlyFirst && index > 0)
     return { ...head, outcome: "excluded", reason: "provider.allow_fallbacks: only the first is tried", scores };
-  return { ...head, outcome: "planned", reason: `choice ${index + 1}${noteOn(place, ranking, sifted)}`, scores };
+  const note = noteOn(place, ranking, sifted);
+  const reason = note === "" ? `choice ${index + 1}` : inOnePiece(`choice ${index + 1}${note}`);
+  return { ...head, outcome: "planned", reason, scores };
 }
 
 function noteOn(place: number, { standings, shortlist, basis }: Ranking, { pooled }: Sifted): string {
@@ -130,7 +142,7 @@ function fallenCandidate({ endpoint, stage, rule, reason }: Fallen): CandidateRe
     level: endpoint.sovereignty.level,
     outcome: "excluded",
     // A field of the request is named by its own words; a rule is named as callers know it.
-    reason: stage === "capability" ? why : `${rule}: ${why}`,
+    reason: inOnePiece(stage === "capability" ? why : `${rule}: ${why}`),
     scores: null,
   };
 }
