@@ -35,7 +35,7 @@ export type Decoded = {
   readonly sink?: Sink;
   /** Called once money is held, before anyone is asked. */
   readonly admitted?: () => Promise<void>;
-  /** Given the whole answer, as JSON text, after it is settled and before its last bytes go out. */
+  /** Given the whole answer, as JSON text, after it is settled and before its last bytes go out; so it must not fail. */
   readonly keep?: (final: string) => Promise<void>;
   /** A refusal that names a field of the canonical call, in the words of the caller's own request. */
   readonly inCallersWords?: (problem: Fault) => Fault;

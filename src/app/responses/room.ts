@@ -48,7 +48,9 @@ export async function askedOf(
   const sent = parseJson(bytes);
   const request = decodeWith(ResponsesRequest, sent.value);
   const { workspace, key } = callerOf(exchange);
-  const mayKeep = room.mayKeep(workspace.id, key.id) ? "anything" : "nothing";
+  // A request may demand of itself what its workspace does not, and then the gateway is no exception.
+  const demandsNone = request.provider?.zdr === true;
+  const mayKeep = room.mayKeep(workspace.id, key.id) && !demandsNone ? "anything" : "nothing";
   const noRoom = row === "new" ? noRoomFor(room, workspace.id, bytes.length) : undefined;
   const state = stateOf(request, mayKeep, noRoom);
   const input = inputItems(request);
@@ -91,7 +93,7 @@ function stateOf(
 
 function mayNotKeep(param: string, advice: string): Fault {
   return fault("invalid_value", {
-    message: `Field "${param}": this workspace demands zero data retention, so no answer may be kept. ${advice}`,
+    message: `Field "${param}": zero data retention is demanded, by the workspace, by its key or by "provider", so no answer may be kept. ${advice}`,
     param,
   });
 }
