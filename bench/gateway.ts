@@ -45,6 +45,8 @@ export async function prepareGateway(bench: Bench): Promise<Prepared> {
     GATEWAY_ADMIN_TOKEN: token,
     GATEWAY_RPM_IP: "0",
     GATEWAY_UPSTREAM_CONNECTIONS: String(UPSTREAM_CONNECTIONS),
+    // Thousands of streams go to one endpoint here, which is what the bound is against.
+    GATEWAY_ENDPOINT_CONCURRENCY: "0",
     LOG_LEVEL: "warn",
     ...providerSettings(bench.upstream),
   };

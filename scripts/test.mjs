@@ -1,10 +1,15 @@
 /** `npm test`: set-up, the checks, every test. Arguments (`npm test -- tests/edge`) run those tests alone. */
 import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
 import { setUp } from "./setup.mjs";
 import { CHECKS, close, runSteps, tests } from "./steps.mjs";
 
 /** Programs that tests run, and the Debian packages that have them. */
-const PROGRAMS = [{ program: "curl", debianPackage: "curl" }];
+const PROGRAMS = [
+  { isThere: () => isOnPath("curl"), debianPackage: "curl" },
+  { isThere: hasPostgres, debianPackage: "postgresql" },
+];
 
 const only = process.argv.slice(2);
 
@@ -13,19 +18,40 @@ installPrograms();
 close("Tests", await runSteps(only.length > 0 ? [tests(only)] : [...CHECKS, tests([])]));
 
 function installPrograms() {
-  const missing = PROGRAMS.filter(({ program }) => !isThere(program)).map(({ debianPackage }) => debianPackage);
-  if (missing.length === 0) return;
-  if (process.getuid?.() === 0 && isThere("apt-get")) {
-    process.stdout.write(`Installing Debian packages: ${missing.join(" ")}\n`);
-    aptGet(["update", "-qq"]);
-    aptGet(["install", "-y", "-qq", "--no-install-recommends", ...missing]);
+  const missing = () => PROGRAMS.filter(({ isThere }) => !isThere()).map(({ debianPackage }) => debianPackage);
+  const wanted = missing();
+  if (wanted.length === 0) return;
+  if (process.getuid?.() === 0 && isOnPath("apt-get")) {
+    process.stdout.write(`Installing Debian packages: ${wanted.join(" ")}\n`);
+    withoutServices(() => {
+      aptGet(["update", "-qq"]);
+      aptGet(["install", "-y", "-qq", "--no-install-recommends", ...wanted]);
+    });
   }
-  const still = PROGRAMS.filter(({ program }) => !isThere(program)).map(({ debianPackage }) => debianPackage);
+  const still = missing();
   if (still.length > 0) process.stdout.write(`Missing Debian packages, their tests are skipped: ${still.join(" ")}\n`);
 }
 
-function isThere(program) {
+function isOnPath(program) {
   return spawnSync("/bin/sh", ["-c", 'command -v "$1"', "sh", program], { stdio: "ignore" }).status === 0;
+}
+
+/** Debian keeps the programs of a server apart, a folder for each version. */
+function hasPostgres() {
+  const folder = "/usr/lib/postgresql";
+  return existsSync(folder) && readdirSync(folder).some((one) => existsSync(path.join(folder, one, "bin/initdb")));
+}
+
+/** Packages start their services unless this file says no; the tests start servers of their own. */
+function withoutServices(work) {
+  const policy = "/usr/sbin/policy-rc.d";
+  if (existsSync(policy)) return work();
+  writeFileSync(policy, "#!/bin/sh\nexit 101\n", { mode: 0o755 });
+  try {
+    work();
+  } finally {
+    rmSync(policy, { force: true });
+  }
 }
 
 function aptGet(args) {

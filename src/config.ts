@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
+import { type DatabaseAddress, readDatabaseAddress } from "./io/store/sql/postgres/address.ts";
 import { isCidr } from "./kit/cidr.ts";
 import { parseDurationMs } from "./kit/time.ts";
 
@@ -33,6 +34,12 @@ const logRetention = z
     (text) => text === "forever" || (parseDurationMs(text) ?? 0) >= DAY_MS,
     "write forever, or a duration of at least a day such as 90d",
   );
+const databaseUrl: z.ZodType<DatabaseAddress> = z.string().transform((text, context) => {
+  const address = readDatabaseAddress(text);
+  if (!("problem" in address)) return address;
+  context.addIssue({ code: "custom", message: address.problem });
+  return z.NEVER;
+});
 
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] as const;
 
@@ -59,6 +66,19 @@ export const SETTINGS = {
     z.string().min(1),
     path.join(PROJECT_ROOT, "data"),
     "Folder for the embedded store, the journal and generated secrets. A relative path is taken from the project's root.",
+  ),
+  DATABASE_URL: {
+    ...setting(
+      databaseUrl.nullable(),
+      null,
+      "PostgreSQL in place of the embedded store; see the PostgreSQL guide. GATEWAY_ADMIN_TOKEN and GATEWAY_MASTER_KEY must be set with it.",
+    ),
+    secret: true,
+  },
+  GATEWAY_DATABASE_CONNECTIONS: setting(
+    integer(1, 1000),
+    10,
+    "Most connections to PostgreSQL for queries. Two more are kept open, and one is opened for a moment at the start.",
   ),
   GATEWAY_CATALOGUE_DIR: setting(
     z.string().min(1).nullable(),
@@ -173,6 +193,16 @@ export const SETTINGS = {
     "Group fdatasync of the journal: every N milliseconds; 0 syncs every write.",
   ),
   GATEWAY_RESPONSES_RETENTION: setting(duration, "30d", "How long a stored response is kept."),
+  GATEWAY_RESPONSES_MAX_BYTES: setting(
+    integer(0, 1_000_000_000_000_000),
+    1024 * 1024 * 1024,
+    "What the stored responses of one workspace may take. Beyond it answers are served and not stored.",
+  ),
+  GATEWAY_DISK_FREE_MIN_BYTES: setting(
+    integer(0, 1_000_000_000_000_000),
+    1024 * 1024 * 1024,
+    "What stays free on the disk of DATA_DIR for the journal: with less no response is stored. 0 switches the limit off.",
+  ),
   GATEWAY_CAPTURE_ITEM_MAX_BYTES: setting(
     integer(1024, 67_108_864),
     1024 * 1024,
@@ -244,7 +274,10 @@ export class ConfigError extends Error {
   }
 }
 
-const NOT_YET = { DATABASE_URL: "PostgreSQL", REDIS_URL: "Redis" } as const;
+const NOT_YET = { REDIS_URL: "Redis" } as const;
+
+/** What a deployment with a database of its own must be given: made at the first start, they would be in one folder. */
+const WITH_DATABASE = ["GATEWAY_ADMIN_TOKEN", "GATEWAY_MASTER_KEY"] as const;
 
 /** Environment to one frozen, validated Config; every problem names its variable and says what to write. */
 export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
@@ -263,8 +296,11 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   }
   for (const [name, part] of Object.entries(NOT_YET)) {
     if ((readWithFileTwin(env, name, problems) ?? "") !== "")
-      problems.push(`${name}: this version runs on the embedded store only and does not speak ${part}; unset it`);
+      problems.push(`${name}: this version keeps shared state in the process and does not speak ${part}; unset it`);
   }
+  if ((values["DATABASE_URL"] ?? null) !== null)
+    for (const name of WITH_DATABASE)
+      if (values[name] === null) problems.push(`${name}: set it too, because DATABASE_URL is set`);
   const providers = readProviders(env, problems);
   const known = new Set([
     ...Object.keys(SETTINGS),
@@ -280,7 +316,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   return Object.freeze({
     ...settings,
     DATA_DIR: path.resolve(PROJECT_ROOT, settings.DATA_DIR),
-    sandbox: (settings.GATEWAY_SANDBOX ?? "on") === "on",
+    sandbox: (settings.GATEWAY_SANDBOX ?? (settings.DATABASE_URL === null ? "on" : "off")) === "on",
     providers,
     warnings,
   });

@@ -27,11 +27,13 @@ import { type Config, PROJECT_ROOT } from "./config.ts";
 import { apiDocumentText, llmsText, manageDocumentText } from "./contract/documents.ts";
 import { ROUTES } from "./contract/routes.ts";
 import type { SharedState } from "./domain/admission/admission.ts";
+import type { ResponseStore } from "./domain/responses/stored.ts";
 import { excludedByPolicy, permitsModel } from "./domain/routing/policy.ts";
 import { Directory } from "./domain/tenancy/directory.ts";
 import { standingOf } from "./domain/tenancy/key.ts";
 import { isOperator, recheckKey, scopeFault } from "./edge/authenticate.ts";
 import type { Edge } from "./edge/server.ts";
+import { type DiskSpace, watchDisk } from "./io/disk-space.ts";
 import { openBooks } from "./io/journal/open.ts";
 import { memoryState } from "./io/state/memory.ts";
 import type { Store } from "./io/store/sql/store.ts";
@@ -51,6 +53,7 @@ import {
   boundsOf,
   cannotListen,
   checksOf,
+  diskCheck,
   gaugesOf,
   holdOwnKeys,
   limitsOf,
@@ -117,7 +120,7 @@ export async function start(config: Config): Promise<Running> {
   const routing = routingOf(snapshot, connections, directory);
   warnOfUnknown(config, snapshot, log);
 
-  const store = await openStore(config, masterKey);
+  const store = await openStore(config, masterKey, log);
   const { DATA_DIR: dataDir, GATEWAY_JOURNAL_SYNC_MS: syncEveryMs } = config;
   const books = await openBooks({ dataDir, store, clock, syncEveryMs, log });
   const vault = openVault(masterKey, store.dataKeys);
@@ -126,10 +129,8 @@ export async function start(config: Config): Promise<Running> {
   const bounds = boundsOf(config);
   const notices = new Notices((notice) => metrics.noticed(notice), log, clock);
   metrics.watch(gaugesOf(edge, books, bounds));
-
   const captured = store.captures(vault);
   const captures = await openCaptures(config, captured, directory, log);
-
   const gateway: Gateway = {
     clock,
     timers: systemTimers,
@@ -148,8 +149,8 @@ export async function start(config: Config): Promise<Running> {
     finished: (record) => metrics.finished(record),
     noticed: (notice) => notices.take(notice),
   };
-  const kept = store.responses(vault);
-  const responses = openResponses({ ...responseSettings(config), store: kept, clock, warn: warningsOf(log) }, gateway);
+  const disk = await watchDisk(dataDir, config.GATEWAY_DISK_FREE_MIN_BYTES);
+  const responses = await openKept({ config, kept: store.responses(vault), disk, log }, gateway);
   // Before anyone can ask for new work, so that only what an earlier process left is taken for that.
   await resumeResponses(responses, store, directory);
   const tenancy: TenancyDeps = { store, directory, state, captures, clock, ids, snapshot: () => snapshot };
@@ -164,7 +165,7 @@ export async function start(config: Config): Promise<Running> {
     responseRetention: config.GATEWAY_RESPONSES_RETENTION,
     planning: gateway,
     readers: READERS,
-    checks: checksOf(config, store, books, bounds.breakers),
+    checks: [...checksOf(config, store, books, bounds.breakers), diskCheck(config, disk)],
     caughtUp: () => books.flush(),
   };
   edge.open({
@@ -186,6 +187,7 @@ export async function start(config: Config): Promise<Running> {
     },
     async stop() {
       await sweeper.stop();
+      disk.close();
       await drain(edge, responses, config.GATEWAY_DRAIN_TIMEOUT_MS);
       await cut(gateway, edge, responses);
       await captures.settled();
@@ -268,8 +270,22 @@ async function drain(edge: Edge, { jobs }: ResponsesRoom, timeoutMs: number): Pr
   jobs.abandon();
 }
 
-function responseSettings(config: Config): Pick<ResponsesDeps, "retentionMs" | "jobsMax" | "keepAliveMs"> {
+type KeptParts = {
+  readonly config: Config;
+  readonly kept: ResponseStore;
+  readonly disk: DiskSpace;
+  readonly log: Logger;
+};
+
+async function openKept({ config, kept, disk, log }: KeptParts, gateway: Gateway): Promise<ResponsesRoom> {
+  await kept.count();
+  const given = { store: kept, clock: gateway.clock, diskIsLow: () => disk.isLow, warn: warningsOf(log) };
+  return openResponses({ ...responseSettings(config), ...given }, gateway);
+}
+
+function responseSettings(config: Config): Pick<ResponsesDeps, "retentionMs" | "bytesMax" | "jobsMax" | "keepAliveMs"> {
   return {
+    bytesMax: config.GATEWAY_RESPONSES_MAX_BYTES,
     retentionMs: parseDurationMs(config.GATEWAY_RESPONSES_RETENTION) ?? 0,
     jobsMax: { all: config.GATEWAY_BACKGROUND_MAX, workspace: config.GATEWAY_BACKGROUND_WORKSPACE_MAX },
     keepAliveMs: config.GATEWAY_KEEP_ALIVE_MS,

@@ -25,8 +25,10 @@ import { IpLimit } from "./edge/ip-limit.ts";
 import { Edge, type EdgeDeps } from "./edge/server.ts";
 import { catalogueFiles } from "./io/catalogue-files.ts";
 import { openDataDir } from "./io/data-dir.ts";
+import type { DiskSpace } from "./io/disk-space.ts";
 import type { Books } from "./io/journal/open.ts";
 import { keptSecret, makeMasterKey, readMasterKey } from "./io/secret-files.ts";
+import { openPostgres } from "./io/store/sql/postgres/open.ts";
 import { openSqlite } from "./io/store/sql/sqlite/open.ts";
 import type { Store } from "./io/store/sql/store.ts";
 import type { Logger } from "./io/telemetry/log.ts";
@@ -175,8 +177,12 @@ export function gaugesOf(edge: Edge, books: Books, { queue, breakers }: ReturnTy
 }
 
 /** The store, once it is sure that what is sealed in it can be opened. */
-export async function openStore(config: Config, masterKey: Buffer): Promise<Store> {
-  const store = await openSqlite(config.DATA_DIR, systemClock);
+export async function openStore(config: Config, masterKey: Buffer, log: Logger): Promise<Store> {
+  const { DATABASE_URL: address, GATEWAY_DATABASE_CONNECTIONS: connections, DATA_DIR: dataDir } = config;
+  const store =
+    address === null
+      ? await openSqlite(dataDir, systemClock)
+      : await openPostgres({ address, connections, dataDir, clock: systemClock, log });
   try {
     await checkMasterKey(masterKey, store.dataKeys);
     return store;
@@ -205,7 +211,7 @@ export function checksOf(config: Config, store: Store, books: Books, breakers: E
       name: "store",
       run: async () => {
         await store.ping();
-        return { ok: true, detail: `embedded store in ${config.DATA_DIR}` };
+        return { ok: true, detail: config.DATABASE_URL?.shown ?? `embedded store in ${config.DATA_DIR}` };
       },
     },
     {
@@ -232,6 +238,21 @@ export function checksOf(config: Config, store: Store, books: Books, breakers: E
       run: async () => ({ ok: true, detail: config.warnings.length === 0 ? "all known" : config.warnings.join("; ") }),
     },
   ];
+}
+
+/** Advice only: everything is served with little room, too. */
+export function diskCheck(config: Config, disk: DiskSpace): Check {
+  const room = () =>
+    disk.freeBytes === undefined ? "the system does not say what is free" : `${disk.freeBytes} bytes free`;
+  return {
+    name: "disk",
+    run: async () => ({
+      ok: true,
+      detail: disk.isLow
+        ? `${room()} on the disk of DATA_DIR, less than GATEWAY_DISK_FREE_MIN_BYTES (${config.GATEWAY_DISK_FREE_MIN_BYTES}): no response is stored. Make room.`
+        : `${room()} on the disk of DATA_DIR`,
+    }),
+  };
 }
 
 /** What to write instead, in place of the system's word for it. */

@@ -138,7 +138,7 @@ describe("habits", () => {
 });
 
 describe("egress", () => {
-  const OPENERS = ["undici", "node:net", "node:tls", "node:http", "node:https", "node:http2", "node:dgram"];
+  const OPENERS = ["undici", "pg", "node:net", "node:tls", "node:http", "node:https", "node:http2", "node:dgram"];
   /** Names of those modules that look at addresses and open nothing. */
   const HARMLESS = ["isIP", "isIPv4", "isIPv6", "BlockList", "SocketAddress", "STATUS_CODES", "METHODS"];
   const MAY_OPEN = ["src/io/upstream", "src/sandbox", "src/cli", "src/cli.ts"];
@@ -148,13 +148,14 @@ describe("egress", () => {
     return kind === "values" && !isHarmless && OPENERS.some((one) => target === one || target.startsWith(`${one}/`));
   }
 
-  test("connections are opened in io/upstream only; the edge listens and never dials", () => {
+  test("connections are opened in io/upstream only, and to the database by its store; the edge listens and never dials", () => {
     const openers = sources.flatMap(({ file, imports }) =>
       imports.filter(opens).map(({ target, names }) => ({ file, target, names })),
     );
     const strangers = openers.filter(
       ({ file, target, names }) =>
         !isIn(file, ...MAY_OPEN) &&
+        !(isIn(file, "src/io/store/sql/postgres") && target === "pg") &&
         !(isIn(file, "src/edge") && target === "node:http" && names.length > 0 && !names.includes("request")),
     );
     expect(strangers).toEqual([]);

@@ -25,7 +25,8 @@ export type Column = { readonly title: string; readonly at: string; readonly cut
 /** What a person sees; with `--json` the document itself is printed. */
 export type View =
   | { readonly is: "record" }
-  | { readonly is: "table"; readonly columns: readonly Column[] }
+  /** `also`: members beside the list that are shown after it. */
+  | { readonly is: "table"; readonly columns: readonly Column[]; readonly also?: readonly string[] }
   /** A record, followed by tables of its lists. */
   | { readonly is: "record_with_tables"; readonly tables: readonly { at: string; columns: readonly Column[] }[] };
 

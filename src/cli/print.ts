@@ -27,7 +27,9 @@ export function asText(answer: JsonObject, view: View): string {
     case "record":
       return asRecord(answer);
     case "table":
-      return asTable(rowsAt(answer, "data"), view.columns, answer["next"]);
+      return [asTable(rowsAt(answer, "data"), view.columns, answer["next"]), ...besides(answer, view.also)].join(
+        "\n\n",
+      );
     case "record_with_tables": {
       const tops = new Set(view.tables.map((table) => table.at.split(".")[0]));
       const rest = Object.fromEntries(Object.entries(answer).filter(([name]) => !tops.has(name)));
@@ -37,6 +39,11 @@ export function asText(answer: JsonObject, view: View): string {
       return [asRecord(rest), ...tables].join("\n");
     }
   }
+}
+
+function besides(answer: JsonObject, names: readonly string[] = []): string[] {
+  const found = names.filter((name) => answer[name] !== undefined);
+  return found.length === 0 ? [] : [asRecord(Object.fromEntries(found.map((name) => [name, answer[name]])))];
 }
 
 function asRecord(record: JsonObject): string {

@@ -375,7 +375,11 @@ const responseCommands: ApiCommand[] = [
     args: [WORKSPACE],
     flags: page,
     call: { method: "GET", path: "/manage/workspaces/{workspace}/responses", sends: "query" },
-    view: { is: "table", columns: columns("created_at", "status", "model", "background", "expires_at", "id") },
+    view: {
+      is: "table",
+      columns: columns("created_at", "status", "model", "background", "expires_at", "id"),
+      also: ["used_bytes", "max_bytes"],
+    },
   },
   {
     ...READ,

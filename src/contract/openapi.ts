@@ -43,6 +43,8 @@ const TAGS: Readonly<Record<string, string>> = {
   Workspaces: "Workspaces: whoever has keys, a policy and a wallet.",
   Members: "People in a workspace, and whether they may have keys of their own.",
   Policy: "Which endpoints may serve a workspace.",
+  Routers:
+    "How a workspace chooses among models, with every version kept; decisions explained and past traffic replayed.",
   Wallet: "Money: balance, credits and the ledger.",
   "Stored responses": "Answers that are kept for the callers of the responses dialect, and their removal.",
   "Request log": "What was asked, who served it and what it cost. Never what was said.",

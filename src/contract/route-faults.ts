@@ -21,7 +21,7 @@ function commonFaults({ access, intake, path, query }: Route): FaultCode[] {
     codes.push("missing_api_key", "invalid_api_key", "expired_api_key", "ip_not_allowed", "service_unavailable");
     if (access.scope !== null) codes.push("insufficient_scope");
   }
-  if (access.by === "operator") codes.push("invalid_admin_token");
+  if (access.by === "operator") codes.push("invalid_admin_token", "service_unavailable");
   if (intake !== "none") {
     codes.push("invalid_value", "unsupported_parameter", "request_timeout", "request_too_large");
     codes.push("unsupported_media_type");

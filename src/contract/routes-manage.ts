@@ -298,8 +298,8 @@ const responseRoutes = [
     summary: "List stored responses",
     description: "Without what is in them.",
     query: PageQuery,
-    answer: listOf(stored.StoredResponseView),
-    example: { answer: { data: [examples.storedResponse], next: null } },
+    answer: stored.StoredResponseList,
+    example: { answer: { data: [examples.storedResponse], next: null, used_bytes: 5120, max_bytes: 1_073_741_824 } },
   }),
   managed({
     id: "managePurgeResponses",

@@ -39,6 +39,10 @@ export function authenticateKey(
     token.length <= KEY_CHARS_MAX && PREFIXES.some((prefix) => token.startsWith(prefix))
       ? directory.byDigest(digestOf(token))
       : undefined;
+  return usable(principal, address, nowMs);
+}
+
+function usable(principal: Principal | undefined, address: string, nowMs: number): Principal {
   const standing = principal === undefined ? "invalid" : standingOf(principal.key, nowMs);
   if (principal === undefined || standing === "invalid") {
     throw fault("invalid_api_key", {
@@ -74,11 +78,16 @@ export function scopeFault({ key: { scopes } }: Principal, { access }: Route): F
   });
 }
 
-/** The key's own rules once more, for a call that began some time ago: only where something was changed since. */
+/**
+ * The key's own rules once more, for a call that began some time ago: only where something was changed since. By what
+ * is known of the key, not by the headers: work that is taken up again after a restart has none.
+ */
 export function recheckKey(exchange: Exchange, directory: Directory, nowMs: number): void {
-  const { principal, headers, clientAddress, route } = exchange;
-  if (principal === undefined || directory.byDigest(principal.key.digest) === principal) return;
-  const outside = scopeFault(authenticateKey(headers, clientAddress, directory, nowMs), route);
+  const { principal, clientAddress, route } = exchange;
+  if (principal === undefined) return;
+  const now = directory.byDigest(principal.key.digest);
+  if (now === principal) return;
+  const outside = scopeFault(usable(now, clientAddress, nowMs), route);
   if (outside !== undefined) throw outside;
 }
 

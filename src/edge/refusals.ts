@@ -1,5 +1,6 @@
 import { type Fault, fault } from "../contract/faults.ts";
 import type { Route } from "../contract/route.ts";
+import { awayFault } from "../io/store/sql/store-error.ts";
 
 export function noHost(): Fault {
   return fault("invalid_request", {
@@ -55,6 +56,8 @@ export function tooManyFromAddress(waitSeconds: number): Fault {
 }
 
 export function internalFault(error: unknown): Fault {
+  const away = awayFault(error);
+  if (away !== undefined) return away;
   const detail = { cause: error instanceof Error ? (error.stack ?? error.message) : String(error) };
   return fault("internal_error", {
     message: "The gateway failed on this request. Try again; if it stays, tell the operator the request id.",

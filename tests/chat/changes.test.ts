@@ -100,3 +100,36 @@ test("AUTH-09 a model that is taken away while an attempt runs is not asked anyw
   expect(scene.at("ovhcloud").requests.length).toBe(others);
   expect(await scene.wallet(tenant)).toMatchObject({ balance: "10.00", held: "0.00" });
 });
+
+test("KEY-04 a key that is revoked while an attempt runs: nobody else is asked, and nothing is charged", async () => {
+  for (const stream of [false, true]) {
+    tenant = await scene.gateway.tenant({ credit: "10" });
+    const gate = Promise.withResolvers<void>();
+    const [first, others] = [scene.at("deepinfra").requests.length, scene.at("ovhcloud").requests.length];
+    scene.at("deepinfra").next({ status: 503, json: {}, gate: gate.promise });
+    const running = scene.chat(tenant.key, { stream });
+    await scene.at("deepinfra").arrived(first + 1);
+    await manage("POST", `/keys/${tenant.keyId}/revoke`);
+    gate.resolve();
+    const { status, body, headers } = await running;
+    expect([status, body.error.code]).toEqual([401, "invalid_api_key"]);
+    expect(headers.get("x-svc-provider")).toBe(null);
+    expect(scene.at("ovhcloud").requests.length).toBe(others);
+    const [row] = await scene.rowsOnce(tenant, 1);
+    expect(row).toMatchObject({ status: 401, error_code: "invalid_api_key", provider: null, cost: "0.00" });
+    expect(row.attempts).toHaveLength(1);
+    expect(await scene.wallet(tenant)).toMatchObject({ balance: "10.00", held: "0.00" });
+  }
+});
+
+test("KEY-06 a key that is only renamed while an attempt runs is served by the next endpoint", async () => {
+  const gate = Promise.withResolvers<void>();
+  const first = scene.at("deepinfra").requests.length;
+  scene.at("deepinfra").next({ status: 503, json: {}, gate: gate.promise });
+  const running = scene.chat(tenant.key);
+  await scene.at("deepinfra").arrived(first + 1);
+  await manage("PATCH", `/keys/${tenant.keyId}`, { name: "renamed" });
+  gate.resolve();
+  const { status, headers } = await running;
+  expect([status, headers.get("x-svc-provider")]).toEqual([200, "ovhcloud"]);
+});

@@ -2,6 +2,7 @@ import { openSync, writeSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openBooks } from "../../src/io/journal/open.ts";
+import { openPostgres } from "../../src/io/store/sql/postgres/open.ts";
 import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { chargedRecord } from "../support/records.ts";
@@ -10,10 +11,13 @@ import { chargedRecord } from "../support/records.ts";
  * Ends requests as fast as it can until somebody kills it, and notes the id of each one in a file once its append has
  * resolved: from then on a client could have the whole answer. Every fifth request begins and never ends.
  */
-const [dataDir = "", round = ""] = process.argv.slice(2);
+const [dataDir = "", round = "", url] = process.argv.slice(2);
 const acknowledged = openSync(path.join(dataDir, "acknowledged"), "a");
 const quiet = { info() {}, warn() {}, error() {} };
-const store = await openSqlite(dataDir, systemClock);
+const store =
+  url === undefined
+    ? await openSqlite(dataDir, systemClock)
+    : await openPostgres({ address: { url, shown: "" }, connections: 2, dataDir, clock: systemClock, log: quiet });
 const { journal } = await openBooks({
   dataDir,
   store,

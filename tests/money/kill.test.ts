@@ -3,15 +3,16 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import type { RequestRecord } from "../../src/domain/record/record.ts";
 import { openBooks } from "../../src/io/journal/open.ts";
+import { openPostgres } from "../../src/io/store/sql/postgres/open.ts";
 import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { listeningLog, tempFolder } from "../support/journal-room.ts";
+import { hasPostgres, startCluster } from "../support/postgres.ts";
 
-const ROUNDS = 20;
 const CHILD = path.join(import.meta.dirname, "journal-child.ts");
 
 let folder: ReturnType<typeof tempFolder>;
@@ -21,8 +22,10 @@ beforeEach(() => {
 afterEach(() => folder.remove());
 
 /** Runs a child on the folder and kills it at a random moment: some while they start and replay, the others at work. */
-async function runAndKill(round: number): Promise<void> {
-  const child = spawn(process.execPath, [CHILD, folder.path, String(round)], { stdio: ["ignore", "pipe", "inherit"] });
+async function runAndKill(round: number, ...more: string[]): Promise<void> {
+  const child = spawn(process.execPath, [CHILD, folder.path, String(round), ...more], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const exited = once(child, "exit");
   if (round % 5 === 4) await sleep(Math.random() * 300);
   else {
@@ -44,16 +47,14 @@ async function wholeLog(store: Store): Promise<RequestRecord[]> {
   return rows;
 }
 
-test("BILL-07 kill -9 at any moment loses no acknowledged charge or log row and charges nothing twice", {
-  timeout: 180_000,
-}, async () => {
-  for (let round = 0; round < ROUNDS; round += 1) await runAndKill(round);
+/** What clients had whole is in the store, once, and the books balance. */
+async function compare(open: () => Promise<Store>): Promise<void> {
   const lines = readFileSync(path.join(folder.path, "acknowledged"), "utf8").split("\n");
   const acknowledged = lines.slice(0, -1);
   expect(acknowledged.length).toBeGreaterThan(0);
   expect(new Set(acknowledged).size).toBe(acknowledged.length);
 
-  const store = await openSqlite(folder.path, systemClock);
+  const store = await open();
   const settings = { dataDir: folder.path, store, clock: systemClock, syncEveryMs: 5, log: listeningLog() };
   const books = await openBooks(settings);
   const rows = await wholeLog(store);
@@ -76,4 +77,26 @@ test("BILL-07 kill -9 at any moment loses no acknowledged charge or log row and 
 
   await books.close();
   await store.close();
+}
+
+test("BILL-07 kill -9 at any moment loses no acknowledged charge or log row and charges nothing twice", {
+  timeout: 180_000,
+}, async () => {
+  for (let round = 0; round < 20; round += 1) await runAndKill(round);
+  await compare(() => openSqlite(folder.path, systemClock));
 });
+
+test.skipIf(!hasPostgres)(
+  "BILL-07 kill -9 at any moment loses and doubles nothing on PostgreSQL either",
+  {
+    timeout: 180_000,
+  },
+  async () => {
+    const cluster = await startCluster();
+    onTestFinished(() => cluster.close());
+    const address = await cluster.database("empty");
+    for (let round = 0; round < 10; round += 1) await runAndKill(round, address.url);
+    const settings = { address, connections: 2, dataDir: folder.path, clock: systemClock, log: listeningLog() };
+    await compare(() => openPostgres(settings));
+  },
+);

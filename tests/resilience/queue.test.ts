@@ -95,6 +95,20 @@ test("RATE-06 RATE-04 a wait without a place ends with 429: what was reserved go
   expect((await first).status).toBe(200);
 });
 
+test("RATE-06 counting tokens waits for a place like everything else", async () => {
+  await open({ GATEWAY_QUEUE_LENGTH: "0" });
+  const { answerNext } = slowly();
+  const first = ask(tenant, "first");
+  await vi.waitFor(() => expect(scene.at("deepinfra").requests).toHaveLength(1));
+  const count = () =>
+    scene.gateway.call(tenant.key, "/v1/messages/count_tokens", { body: { ...chatBody(), max_tokens: 5 } });
+  expectTurnedAway(await count());
+  await answerNext();
+  expect((await first).status).toBe(200);
+  await vi.waitFor(async () => expect((await count()).status).toBe(200));
+  await vi.waitFor(async () => expect(await figure(scene, "gateway_queue_taken")).toBe(0));
+});
+
 test("RATE-06 a full queue refuses at once", async () => {
   await open({ GATEWAY_QUEUE_LENGTH: "1" });
   const { answerNext } = slowly();

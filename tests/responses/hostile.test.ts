@@ -7,7 +7,7 @@ import { cleanUp, temporaryFolder } from "../edge/child.ts";
 import { openResponse } from "../support/follow.ts";
 import { startGateway, type Tenant } from "../support/gateway.ts";
 import { type Caller, callerWith, framesOf, gate, saying } from "../support/kept.ts";
-import { eventsIn, responseFrames, responseJson } from "../support/responses-native.ts";
+import { eventsIn, frameOf, responseFrames, responseJson } from "../support/responses-native.ts";
 import { connectedTo, MODEL, openScene, type Scene } from "../support/scene.ts";
 import { startUpstream } from "../support/upstream.ts";
 
@@ -84,6 +84,44 @@ test("ERR-10 MSG-02 very many bad parts are one refusal that names the first", a
   const body = { model: MODEL, max_tokens: 1, messages: [{ role: "user", content }] };
   const refused = await scene.gateway.call(tenant.key, "/v1/messages", { body });
   expect([refused.status, refused.body.error.param]).toEqual([400, "messages.0.content.0.text"]);
+});
+
+test("BILL-02 MSG-01 a stream of Claude whose last figures are missing or impossible is billed by what it said", async () => {
+  const said = "word ".repeat(4000);
+  const started = {
+    type: "message_start",
+    message: { id: "m", content: [], usage: { input_tokens: 9, output_tokens: 1 } },
+  };
+  const content = [
+    { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+    { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: said } },
+  ];
+  const stopped = (usage: object) => ({ type: "message_delta", delta: { stop_reason: "end_turn" }, ...usage });
+  const owner = await scene.gateway.tenant();
+  const outputs: [number, boolean][] = [];
+  for (const end of [
+    [],
+    [stopped({})],
+    [stopped({ usage: { output_tokens: -5 } })],
+    [stopped({ usage: { output_tokens: 4000 } })],
+  ]) {
+    scene.at("anthropic").next({ frames: [started, ...content, ...end, { type: "message_stop" }].map(frameOf) });
+    const body = {
+      model: "anthropic/claude-opus-4-5",
+      max_tokens: 8000,
+      stream: true,
+      messages: [{ role: "user", content: "x" }],
+    };
+    const made = await scene.gateway.call(owner.key, "/v1/messages", { body });
+    const { usage } = await scene.row(made.headers.get("x-svc-request-id") ?? "");
+    outputs.push([usage.output_tokens, usage.estimated]);
+  }
+  expect(outputs).toEqual([
+    [5000, true],
+    [5000, true],
+    [5000, true],
+    [4000, false],
+  ]);
 });
 
 test("RESP-03 one large item that is named over and over does not become a larger request", async () => {

@@ -94,6 +94,20 @@ test("RESP-05 under zero data retention nothing is stored unless asked, and aski
   }
 });
 
+test("RESP-05 PARAM-05 a request that demands zero data retention of itself is not kept by the gateway either", async () => {
+  const caller = callerWith(scene.gateway, (await scene.gateway.tenant()).key);
+  const provider = { zdr: true };
+  for (const field of ["store", "background"] as const) {
+    const refused = await caller.post({ provider, [field]: true });
+    expect([refused.status, refused.body.error.param], refused.text).toEqual([400, field]);
+    expect(refused.body.error.message).toContain("zero data retention");
+  }
+  const made = await caller.post({ provider });
+  // Whether an endpoint promises it too is the catalogue's to say: what matters here is that nothing is in the store.
+  if (made.status === 200) expect(made.body.store).toBe(false);
+  else expect(made.body.error.code).toBe("zero_data_retention_required");
+});
+
 test("RESP-03 the paths work without /v1 too", async () => {
   const tenant = await scene.gateway.tenant();
   const made = await callerWith(scene.gateway, tenant.key).post();

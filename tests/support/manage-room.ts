@@ -93,7 +93,12 @@ export async function openRoom(checks: readonly Check[] = []) {
     connections,
     planning,
     readers: { chat: decodeChat },
-    responses: { list: async () => ({ rows: [], next: null }), stop: async () => {}, stopAll: async () => {} },
+    responses: {
+      list: async () => ({ rows: [], next: null }),
+      usage: () => ({ usedBytes: 0, maxBytes: 1 }),
+      stop: async () => {},
+      stopAll: async () => {},
+    },
     ...capturesOf(store, clock),
     responseRetention: "30d",
     ownKeys,

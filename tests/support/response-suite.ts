@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { StoredResponse } from "../../src/domain/responses/stored.ts";
+import type { ResponseStore, StoredResponse } from "../../src/domain/responses/stored.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { openVault } from "../../src/io/vault.ts";
 
@@ -31,6 +31,7 @@ const open = (store: Store) => store.responses(openVault(MASTER_KEY, store.dataK
 export function responseTests(current: () => Store, reopen: () => Promise<Store>): void {
   readTests(current, reopen);
   workTests(current);
+  sizeTests(current);
 }
 
 function readTests(current: () => Store, reopen: () => Promise<Store>): void {
@@ -163,8 +164,52 @@ function workTests(current: () => Store): void {
     expect(Object.keys(first.rows[0] ?? {})).not.toContain("response");
     const second = await responses.list("ws_1", NOW, 2, first.next);
     expect([second.rows.map(({ id }) => id), second.next]).toEqual([["resp_1"], null]);
-    expect(await responses.purge("ws_1")).toBe(3);
+    for (let count = 0; count < 120; count += 1)
+      await responses.add(storedResponse(`resp_many_${count}`, { expiresAtMs: count < 110 ? NOW : NOW + 1 }));
+    expect(await responses.sweep(NOW)).toBe(110);
+    expect(await responses.purge("ws_1")).toBe(13);
     expect((await responses.list("ws_1", NOW, 10, null)).rows).toEqual([]);
     expect((await responses.list("ws_2", NOW, 10, null)).rows).toHaveLength(1);
+  });
+}
+
+function sizeTests(current: () => Store): void {
+  test("RESP-05 the bytes of every workspace are known without asking, and the same as a new count finds", async () => {
+    const responses = open(current());
+    const sizesIn = (store: ResponseStore) => ["ws_1", "ws_2"].map((workspaceId) => store.bytesOf(workspaceId));
+    const recounted = async () => {
+      const kept = sizesIn(responses);
+      await responses.count();
+      expect(sizesIn(responses)).toEqual(kept);
+      return kept;
+    };
+    await responses.add(storedResponse("resp_1", { input: [{ content: "x".repeat(10_000) }] }));
+    await responses.add(storedResponse("resp_x", { workspaceId: "ws_2" }));
+    const [first = 0, other = 0] = await recounted();
+    expect(first).toBeGreaterThan(10_000);
+    expect(first).toBeLessThan(11_000);
+    expect(other).toBeGreaterThan(0);
+    const request = { body: "y".repeat(5000), headers: {}, clientAddress: "::1" };
+    await responses.add(storedResponse("resp_2", { status: "queued", background: "streamed" }), request);
+    await responses.appendEvents("ws_1", "resp_2", [{ sequence: 0, text: "e".repeat(20_000) }]);
+    const [working = 0] = await recounted();
+    expect(working - first).toBeGreaterThan(25_000);
+    const { response } = storedResponse("resp_2");
+    const events = [{ sequence: 1, text: "e".repeat(1000) }];
+    await responses.finish({ id: "resp_2", workspaceId: "ws_1", status: "completed", response, events });
+    const [finished = 0] = await recounted();
+    // The request went, the last event came.
+    expect(working - finished).toBeGreaterThan(3500);
+    await responses.add(storedResponse("resp_1")).catch(() => undefined);
+    expect(responses.bytesOf("ws_1")).toBe(finished);
+    await responses.remove("ws_1", "resp_1", NOW);
+    await responses.finish({ id: "resp_1", workspaceId: "ws_1", status: "completed", response, events });
+    await responses.appendEvents("ws_1", "resp_1", events);
+    expect((await recounted())[0]).toBe(finished - first);
+    await responses.add(storedResponse("resp_3", { workspaceId: "ws_2", expiresAtMs: NOW }));
+    await responses.sweep(NOW);
+    expect((await recounted())[1]).toBe(other);
+    await responses.purge("ws_1");
+    expect(await recounted()).toEqual([0, other]);
   });
 }

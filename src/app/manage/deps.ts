@@ -89,6 +89,7 @@ export type OverseenResponses = {
     limit: number,
     cursor: string | null,
   ): Promise<{ rows: readonly ResponseSummary[]; next: string | null }>;
+  usage(workspaceId: string): { readonly usedBytes: number; readonly maxBytes: number };
   /** Ends the work on one, or on all of a workspace, before they are removed. */
   stop(workspaceId: string, id: string): Promise<void>;
   stopAll(workspaceId: string): Promise<void>;

@@ -12,7 +12,11 @@ export function responseHandlers(room: Room): Record<string, Handler> {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const { limit, cursor } = readQuery(exchange, PageQuery);
       const { rows, next } = await room.responses.list(workspace.id, limit, cursor ?? null);
-      return { status: 200, json: { data: rows.map(responseView), next } };
+      const { usedBytes, maxBytes } = room.responses.usage(workspace.id);
+      return {
+        status: 200,
+        json: { data: rows.map(responseView), next, used_bytes: usedBytes, max_bytes: maxBytes },
+      };
     }),
     manageDeleteResponse: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);

@@ -32,6 +32,8 @@ type Try = {
   readonly relay: Relay;
   readonly plan: Pick<Plan, "refusedNow">;
   readonly policyNow: () => Policy | undefined;
+  /** Throws when the key may no longer ask. */
+  readonly recheck: () => void;
 };
 
 /** How an attempt ended, and its line in the record. */
@@ -44,8 +46,6 @@ export async function tryOnce(one: Try): Promise<Tried> {
   const started = gateway.clock.elapsedMs();
   trail.trying(started);
   const body = one.lane.encode();
-  // Not before: a call that cannot be said in the endpoint's dialect was served by nobody.
-  trail.served = attempt;
   const outcome = await send(one, body);
   const durationMs = Math.round((gateway.clock.elapsedMs() - started) * 10) / 10;
   const { id: endpoint, provider } = attempt.endpoint;
@@ -104,7 +104,7 @@ function send(one: Try, body: string): Soon<Outcome> {
 }
 
 function dispatch(
-  { gateway, trail, attempt, lane, relay, plan, policyNow }: Try,
+  { gateway, trail, attempt, lane, relay, plan, policyNow, recheck }: Try,
   body: string,
   headers: Record<string, string> | undefined,
   leash: Leash,
@@ -120,6 +120,8 @@ function dispatch(
         };
   if (headers === undefined) return unsent("the provider's authority gave no token", "connect");
   if (leash.cancelled === "yes") return unsent("cancelled before it was sent");
+  // A key that was revoked ends the request, whoever could be asked next: what is under way may take minutes.
+  recheck();
   const policy = policyNow();
   if (policy === undefined) return unsent("the workspace is gone");
   const row = rowNow(gateway, attempt);
@@ -129,6 +131,8 @@ function dispatch(
   if (refused !== undefined)
     return { is: "failed", verdict: classifyExcluded(refused.why, refused.fault), upstreamStatus: null };
   const secrets = secretsOf(connectionsFor(gateway, attempt)?.credential(endpoint.provider), headers);
+  // Not before: a call that cannot be said in the endpoint's dialect, or may not be asked, was served by nobody.
+  trail.served = attempt;
   return new Promise((settle) => {
     const resolve = (outcome: Outcome) => {
       if (outcome.is !== "failed") return settle(outcome);

@@ -5,17 +5,18 @@ import { cannotCount, countLane } from "../../io/upstream/count-messages.ts";
 import type { InboundMessages, Lane } from "../../io/upstream/lane.ts";
 import { stop } from "../../kit/timers.ts";
 import { countableOf } from "../../language/canon/counting.ts";
-import { estimateTextTokens } from "../../language/canon/needs.ts";
+import { estimateTextTokens, namesKept } from "../../language/canon/needs.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { type Tried, tryOnce } from "./attempt.ts";
 import { addHeaders } from "./headers.ts";
 import type { Ended } from "./outcome.ts";
 import { type Planned, planFor } from "./plan.ts";
 import { Relay } from "./relay.ts";
-import { GONE, internalFault, principalOf } from "./run.ts";
+import { type Decoded, GONE, internalFault, principalOf } from "./run.ts";
 import { settleFree } from "./settle.ts";
 import { Trail } from "./trail.ts";
 import { Tries } from "./tries.ts";
+import { waitForPlace } from "./wait.ts";
 import type { Gateway } from "./world.ts";
 
 /**
@@ -27,12 +28,14 @@ export async function countTokens(
   gateway: Gateway,
   exchange: Exchange,
   sink: Sink,
-  decode: (body: Buffer) => InboundMessages,
+  decode: (body: Buffer) => Decoded & { readonly inbound: InboundMessages },
 ): Promise<void> {
   const trail = new Trail(exchange, principalOf(exchange), "messages", gateway.clock);
-  const relay = new Relay(sink, gateway.limits, gateway.timers, () => undefined);
+  let place: "none" | "taken" = "none";
+  let decoded: ReturnType<typeof decode> | undefined;
   try {
-    const inbound = decode(await exchange.body());
+    decoded = decode(await exchange.body());
+    const { inbound } = decoded;
     gateway.recheck(exchange);
     trail.modelRequested = inbound.call.model;
     // What is too long for every endpoint can be counted all the same: that is why one counts.
@@ -41,7 +44,12 @@ export async function countTokens(
     const { plan, policyNow } = planFor(gateway, question);
     trail.plan = plan;
     if (plan.is === "refused") throw plan.fault;
-    const asked = await askProviders({ gateway, trail, relay, inbound, plan, policyNow });
+    const recheck = () => gateway.recheck(exchange);
+    // It costs nothing, and takes as much of the gateway and of its providers as anything else.
+    if (gateway.queue.enter() === "wait" && (await waitForPlace(gateway, trail, sink)) === "left")
+      return await settleFree(gateway, trail, trail.finish({ ...GONE, usage: null, charge: null }));
+    place = "taken";
+    const asked = await askProviders({ gateway, trail, sink, inbound, plan, policyNow, recheck });
     if (asked.is === "gone") {
       await settleFree(gateway, trail, trail.finish({ ...GONE, usage: null, charge: null }));
       return;
@@ -63,9 +71,9 @@ export async function countTokens(
   } catch (error) {
     const problem = error instanceof Fault ? error : internalFault(error);
     await settleFree(gateway, trail, trail.refuse(problem));
-    throw problem;
+    throw decoded?.inCallersWords?.(problem) ?? problem;
   } finally {
-    relay.stop();
+    if (place === "taken") gateway.queue.leave();
   }
 }
 
@@ -76,15 +84,17 @@ type Asked =
   | { readonly is: "gone" };
 
 type Question = Pick<Planned, "policyNow"> & {
+  readonly recheck: () => void;
   readonly gateway: Gateway;
   readonly trail: Trail;
-  readonly relay: Relay;
+  readonly sink: Sink;
   readonly inbound: InboundMessages;
   readonly plan: Plan;
 };
 
 /** The endpoints of the plan that count in this dialect, one after the other, as any other request would ask them. */
-async function askProviders({ gateway, trail, relay, inbound, plan, policyNow }: Question): Promise<Asked> {
+async function askProviders(question: Question): Promise<Asked> {
+  const { gateway, trail, sink, inbound, plan, policyNow, recheck } = question;
   const laneTo = ({ endpoint, model }: Attempt) =>
     countLane(inbound, {
       endpoint,
@@ -93,11 +103,12 @@ async function askProviders({ gateway, trail, relay, inbound, plan, policyNow }:
     });
   const attempts = plan.attempts.filter((attempt) => laneTo(attempt) !== undefined);
   if (attempts[0] === undefined || attempts[0] !== plan.attempts[0]) return { is: "nobody" };
+  const relay = new Relay(sink, gateway.limits, gateway.timers, () => undefined);
   let lane: Lane | undefined;
   const ask = (attempt: Attempt): Promise<Tried> => {
     lane = laneTo(attempt);
     if (lane === undefined) throw new Error(`${attempt.endpoint.id} does not count`);
-    return tryOnce({ gateway, trail, attempt, lane, relay, plan, policyNow });
+    return tryOnce({ gateway, trail, attempt, lane, relay, plan, policyNow, recheck });
   };
   const { clock, limits, timers, budget } = gateway;
   const deadlineMs = clock.elapsedMs() + limits.requestTimeoutMs;
@@ -109,6 +120,7 @@ async function askProviders({ gateway, trail, relay, inbound, plan, policyNow }:
     deadlineMs,
     tryOnce: ask,
     covers: () => true,
+    namesKept: () => namesKept(inbound.call),
   });
   const deadline = timers.after(limits.requestTimeoutMs, () => tries.expire());
   budget.enter();
@@ -121,6 +133,7 @@ async function askProviders({ gateway, trail, relay, inbound, plan, policyNow }:
   } finally {
     stop(deadline);
     budget.leave();
+    relay.stop();
   }
 }
 

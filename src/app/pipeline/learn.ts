@@ -1,23 +1,27 @@
 import type { UsageRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
-import type { Wishes } from "../../language/canon/wishes.ts";
+import type { Call } from "../../language/canon/call.ts";
 import type { Trail } from "./trail.ts";
 import type { Gateway } from "./world.ts";
 
-/** What an answer teaches the planner: how fast the endpoint is, how much the model writes, where a session lives. */
+/**
+ * What an answer teaches the planner: how fast the endpoint is, how much the model writes, where a session lives. A
+ * stream at the pace of its client says nothing of the endpoint: who reads slowly must not make it look slow to others.
+ */
 export function learn(
   { clock, health, learned, sessions }: Gateway,
   trail: Trail,
   { endpoint }: Attempt,
   usage: UsageRecord,
-  wishes: Wishes | undefined,
+  { wishes, maxOutputTokens }: Call,
+  pace: "provider" | "client",
 ): void {
   const nowMs = clock.nowMs();
   const { firstByteMs, totalMs } = trail.servingTimes;
   // An answer that came whole does not show when it began.
   const sample = { firstByteMs: trail.streaming ? firstByteMs : null, totalMs, outputTokens: usage.outputTokens };
-  health.served(endpoint.id, sample, nowMs);
-  learned.answered(endpoint.model, usage.outputTokens);
+  if (pace === "provider") health.served(endpoint.id, sample, nowMs);
+  learned.answered(endpoint.model, usage.outputTokens, maxOutputTokens);
   if (wishes?.sessionId === undefined) return;
   const seenTokens = usage.inputTokens + usage.outputTokens;
   sessions.served(trail.principal.workspace.id, wishes.sessionId, { endpoint: endpoint.id, seenTokens }, nowMs);

@@ -42,7 +42,7 @@ export type Asked = From & { readonly call: Call; readonly inputTokens: number }
 /** What planning has to know of a call: nothing of its content. */
 export type Outline = {
   readonly model: string;
-  readonly demand: Omit<Demand, "modelBy">;
+  readonly demand: Omit<Demand, "modelBy" | "limitIs">;
   readonly wishes?: Wishes | undefined;
 };
 
@@ -56,9 +56,7 @@ export type Planned = {
 
 /** Who may serve the call, and in which order. Throws only for a router that is not there. */
 export function planFor(planning: Planning, { surface, workspace, keyId, call, inputTokens }: Asked): Planned {
-  const { model, wishes, parameters, parameterNames, native } = call;
-  // The messages dialect demands a limit of everyone, so there it is a bound: a model that writes less will do.
-  const maxOutputTokens = surface === "messages" ? undefined : call.maxOutputTokens;
+  const { model, wishes, parameters, parameterNames, native, maxOutputTokens } = call;
   const demand = { needs: needsOf(call), parameters, parameterNames, native, inputTokens, maxOutputTokens };
   return planOutline(planning, { surface, workspace, keyId, outline: { model, demand, wishes } });
 }
@@ -75,7 +73,12 @@ export function planOutline(planning: Planning, asked: AskedOutline): Planned {
       route,
       surface,
       policy: policyNow() ?? combined(workspace.policy, route, wishes),
-      demand: { ...outline.demand, modelBy: route.is === "router" ? "router" : "caller" },
+      demand: {
+        ...outline.demand,
+        modelBy: route.is === "router" ? "router" : "caller",
+        // The messages dialect demands a limit of everyone, so there it is a bound: a model that writes less will do.
+        limitIs: surface === "messages" ? "bound" : "wanted",
+      },
       wishes,
       session:
         wishes?.sessionId === undefined ? undefined : planning.sessions.of(workspace.id, wishes.sessionId, nowMs),

@@ -33,6 +33,7 @@ export class Relay {
   readonly #timers: Timers;
   readonly #commit: () => void;
   #committed = false;
+  #pace: "provider" | "client" = "provider";
   #cancel: (() => void) | undefined;
   #keepAlive: Timer | undefined;
   #stream: AnswerStream | undefined;
@@ -54,6 +55,11 @@ export class Relay {
 
   get committed(): boolean {
     return this.#committed;
+  }
+
+  /** Who the stream waited for: its client, if it was ever slower than the provider. */
+  get pace(): "provider" | "client" {
+    return this.#pace;
   }
 
   /** What stops the attempt that is running now. */
@@ -124,6 +130,7 @@ export class Relay {
       if (failure !== undefined) fail(failure);
       else if (ended) this.#ended(stream, provider, finish, preamble);
       if (room || over) return "more";
+      this.#pace = "client";
       void this.#sink.drained().then(() => call.resume());
       return "pause";
     };
@@ -159,11 +166,13 @@ export class Relay {
       return;
     }
     if (!this.#committed) this.#send(preamble, "");
-    finish({ is: "relayed", stream, upstreamStatus: 200 });
+    finish(this.#committed ? { is: "relayed", stream, upstreamStatus: 200 } : { is: "gone", stream });
   }
 
   #send(preamble: string[], text: string): boolean {
     if (!this.#committed) {
+      // What comes after the caller has left is nobody's output.
+      if (this.gone) return true;
       this.#committed = true;
       this.#commit();
       this.#startKeepAlive();

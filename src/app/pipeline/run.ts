@@ -3,10 +3,12 @@ import type { RequestRecord, Surface, UsageRecord } from "../../domain/record/re
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
+import { awayFault } from "../../io/store/sql/store-error.ts";
 import type { Inbound, Lane } from "../../io/upstream/lane.ts";
 import type { Soon } from "../../kit/soon.ts";
 import { stop } from "../../kit/timers.ts";
 import type { AnswerStream } from "../../language/canon/answer.ts";
+import { namesKept } from "../../language/canon/needs.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { admit, neededFor } from "./admit.ts";
 import { type Tried, tryOnce } from "./attempt.ts";
@@ -34,7 +36,7 @@ export type Decoded = {
   readonly sink?: Sink;
   /** Called once money is held, before anyone is asked. */
   readonly admitted?: () => Promise<void>;
-  /** Given the whole answer, as JSON text, after it is settled and before its last bytes go out. */
+  /** Given the whole answer, as JSON text, after it is settled and before its last bytes go out; so it must not fail. */
   readonly keep?: (final: string) => Promise<void>;
   /** A refusal that names a field of the canonical call, in the words of the caller's own request. */
   readonly inCallersWords?: (problem: Fault) => Fault;
@@ -118,6 +120,8 @@ export function principalOf(exchange: Exchange): Principal {
 }
 
 export function internalFault(error: unknown): Fault {
+  const away = awayFault(error);
+  if (away !== undefined) return away;
   const detail = { cause: error instanceof Error ? (error.stack ?? error.message) : String(error) };
   return fault("internal_error", {
     message: "The gateway failed on this request. Try again; if it stays, tell the operator the request id.",
@@ -176,6 +180,7 @@ class Request {
       deadlineMs,
       tryOnce: (attempt) => this.#try(attempt),
       covers: (attempt) => this.#covers(attempt),
+      namesKept: () => namesKept(this.#inbound.call),
     });
     const deadline = timers.after(deadlineMs - clock.elapsedMs(), () => tries.expire());
     budget.enter();
@@ -203,8 +208,9 @@ class Request {
     const { lane, thinking } = wayTo(this.#inbound, wished, { endpoint, model, head });
     this.#lane = lane;
     this.#thinking = thinking;
-    const trail = this.#trail;
-    return tryOnce({ gateway: this.#gateway, trail, attempt, lane, relay: this.#relay, plan, policyNow });
+    const [gateway, trail, relay] = [this.#gateway, this.#trail, this.#relay];
+    const recheck = () => gateway.recheck(this.#exchange);
+    return tryOnce({ gateway, trail, attempt, lane, relay, plan, policyNow, recheck });
   }
 
   /** The commit point of a stream: head and open record, then only this endpoint. */
@@ -309,6 +315,6 @@ class Request {
   }
 
   #learn(attempt: Attempt, usage: UsageRecord): void {
-    learn(this.#gateway, this.#trail, attempt, usage, this.#inbound.call.wishes);
+    learn(this.#gateway, this.#trail, attempt, usage, this.#inbound.call, this.#relay.pace);
   }
 }

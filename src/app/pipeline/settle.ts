@@ -13,8 +13,8 @@ const CHARS_PER_TOKEN = 4;
 export type Metered = {
   readonly usage: Usage | undefined;
   readonly outputChars: number;
-  /** The answer was cut short, so its figures may be older than what was sent of it. */
-  readonly cutShort?: true;
+  /** The answer or its figures were cut short, so these may be older than what was sent of it. */
+  readonly cutShort?: true | undefined;
 };
 
 /** Nothing is shown as the cost of what was not charged. */

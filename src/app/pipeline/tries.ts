@@ -21,6 +21,8 @@ type Parts = {
   readonly tryOnce: (attempt: Attempt) => Promise<Tried>;
   /** Whether what was reserved pays for it: asked of endpoints beyond those that the reservation was made for. */
   readonly covers: (attempt: Attempt) => boolean;
+  /** Whether the request names what only a provider keeps, such as a file: that it is not there is no fault of theirs. */
+  readonly namesKept: () => boolean;
 };
 
 /** Who answered, and how that ended. */
@@ -34,6 +36,8 @@ const PASSED_OVER: Record<PassedOver, string> = {
   aside: "set aside since the plan was made: tried after the others",
   dear: "passed over: it may cost more than was reserved",
 };
+
+const NOT_FOUND = 404;
 
 /** The most that a wait is longer than it must be, so that those who wait do not all come back at once. */
 const JITTER_SHARE = 0.5;
@@ -203,12 +207,13 @@ export class Tries {
         return;
       case "failed": {
         const { verdict, upstreamStatus } = outcome;
-        if (verdict.is === "stop") breakers.served(id);
-        else if (verdict.blame.on === "nobody") breakers.unknown(id);
+        // A refusal says nothing of whether it could serve: else bad requests would keep a broken endpoint in its place.
+        if (verdict.is === "stop" || verdict.blame.on === "nobody") breakers.unknown(id);
         // Were it set aside, the platform's endpoints would go first: they are what `only` does not want.
         else if (verdict.blame.on === "workspace" && attempt.own?.use === "only") breakers.unknown(id);
         // A wait of nothing is no wait.
         else if (verdict.blame.on === "endpoint") breakers.failed(id, verdict.blame.retryAfterMs || undefined);
+        else if (upstreamStatus === NOT_FOUND && this.#parts.namesKept()) breakers.unknown(id);
         else {
           breakers.failed(id, undefined);
           if (verdict.blame.on === "operator")

@@ -50,7 +50,7 @@ export type Gateway = {
   readonly journal: Journal;
   readonly transport: Transport;
   readonly tokens: TokenCounter;
-  /** Throws when the key was revoked or narrowed while the body was on its way, which can take minutes. */
+  /** Throws when the key was revoked or narrowed since the call began: asked again before every attempt. */
   readonly recheck: (exchange: Exchange) => void;
   /** The policy of a workspace and one of its keys that is in force now: asked again before every attempt. */
   readonly policyOf: (workspaceId: string, keyId: string | null) => Policy | undefined;

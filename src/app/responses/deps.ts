@@ -7,6 +7,10 @@ export type ResponsesDeps = {
   readonly clock: Clock;
   /** How long a response is kept. */
   readonly retentionMs: number;
+  /** What the stored responses of one workspace may take. */
+  readonly bytesMax: number;
+  /** Whether what is left of the disk is for the journal alone. */
+  readonly diskIsLow: () => boolean;
   /** Background work at the same time. */
   readonly jobsMax: { readonly all: number; readonly workspace: number };
   /** How long a follower hears nothing before it is sent a sign of life. */

@@ -15,3 +15,13 @@ export async function* eventsAfter(
     reached = last.sequence;
   }
 }
+
+/** How many events of a response are stored: their numbers have no gap. */
+export async function countEvents(
+  store: ResponseStore,
+  response: Pick<ResponseSummary, "workspaceId" | "id">,
+): Promise<number> {
+  let count = 0;
+  for await (const piece of eventsAfter(store, response, -1)) count = (piece.at(-1)?.sequence ?? -1) + 1;
+  return count;
+}

@@ -1,32 +1,49 @@
 import type { ResponseEvent } from "../../domain/responses/stored.ts";
 import type { Sink } from "../exchange.ts";
+import type { ResponsesDeps } from "./deps.ts";
 import type { Job } from "./job.ts";
 
 const SIGN_OF_LIFE = ": keep-alive\n\n";
 
 const EVENT_STREAM = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" };
 
+type From = Pick<ResponsesDeps, "store" | "keepAliveMs">;
+
 /** Sends the events after one sequence number, and goes on as they come, to the end. Who leaves stops nothing. */
 export async function followJob(
+  { store, keepAliveMs }: From,
   job: Job,
   sink: Sink,
   after: number,
   headers: Readonly<Record<string, string>>,
-  keepAliveMs: number,
 ): Promise<void> {
+  const { workspaceId, id } = job.stored;
   sink.start(200, { ...headers, ...EVENT_STREAM });
-  let at = job.events.findIndex(({ sequence }) => sequence > after);
-  if (at < 0) at = job.events.length;
+  let next = after + 1;
   while (!sink.gone) {
-    const event = job.events[at];
-    if (event !== undefined) {
-      at += 1;
-      if (event.sequence > after && !sink.write(event.text)) await sink.drained();
+    const event = job.eventAt(next);
+    if (event === "stored") {
+      const sent = await send(await store.events(workspaceId, id, next - 1), sink);
+      // Deleted since, or of a workspace that has come to let nothing be kept: a gap is no answer.
+      if (sent === undefined) return sink.cut();
+      next = sent + 1;
+    } else if (event !== undefined) {
+      next += 1;
+      if (!sink.write(event.text)) await sink.drained();
     } else if (job.phase !== "running") {
       sink.end();
       return;
     } else if ((await job.news(keepAliveMs)) === "silence") sink.write(SIGN_OF_LIFE);
   }
+}
+
+/** Answers with the number of the last one. */
+async function send(events: readonly ResponseEvent[], sink: Sink): Promise<number | undefined> {
+  for (const { text } of events) {
+    if (sink.gone) break;
+    if (!sink.write(text)) await sink.drained();
+  }
+  return events.at(-1)?.sequence;
 }
 
 /** Sends events that are all there. */
@@ -40,10 +57,8 @@ export async function sendEvents(
   };
   for await (const events of pieces) {
     start();
-    for (const { text } of events) {
-      if (sink.gone) return;
-      if (!sink.write(text)) await sink.drained();
-    }
+    await send(events, sink);
+    if (sink.gone) return;
   }
   start();
   sink.end();

@@ -10,6 +10,9 @@ export type SinkListener = {
   event(event: ParsedBody): void;
   /** The answer is over, with these events. */
   ended(last: readonly ParsedBody[]): void;
+  /** Whether it takes more now, and when it does again. */
+  hasRoom(): boolean;
+  room(): Promise<void>;
 };
 
 /** Where the answer of background work goes: into its events. Nobody has to listen for it to go on. */
@@ -45,11 +48,11 @@ export class JobSink implements Sink {
 
   write(chunk: Buffer | string): boolean {
     for (const event of this.#read(chunk)) this.#listener.event(event);
-    return true;
+    return this.#gone || this.#listener.hasRoom();
   }
 
   drained(): Promise<void> {
-    return Promise.resolve();
+    return this.#gone || this.#listener.hasRoom() ? Promise.resolve() : this.#listener.room();
   }
 
   end(chunk?: Buffer | string): void {

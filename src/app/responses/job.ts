@@ -4,8 +4,10 @@ import { RESPONSE_STATUSES } from "../../domain/responses/stored.ts";
 import { isJsonObject, type JsonObject, type MemberPatch, type ParsedBody, patchMembers } from "../../kit/json.ts";
 import { JobSink } from "./job-sink.ts";
 
-/** More than any answer says: what a job keeps in memory until its end has an end too. */
+/** More than any answer says: what a job is, in the store and in what it needs for its end, has an end too. */
 const EVENT_CHARS_MAX = 64 * 1024 * 1024;
+/** Events that are not in the store yet: the provider waits while they are more. */
+const HELD_CHARS_MAX = 1024 * 1024;
 
 /** Why work was stopped before its end. */
 type Stop = { readonly is: "cancelled" } | { readonly is: "too_large" };
@@ -14,9 +16,12 @@ type Stop = { readonly is: "cancelled" } | { readonly is: "too_large" };
 export class Job {
   readonly stored: StoredResponse;
   readonly sink: JobSink;
-  /** How many of its events an earlier run made. */
-  readonly eventsBefore: number;
-  readonly #events: ResponseEvent[] = [];
+  /** Events that are not in the store yet, in order. */
+  #events: ResponseEvent[] = [];
+  /** How many there were before those: they are in the store, and read from there. */
+  #forgotten: number;
+  #heldChars = 0;
+  #room = Promise.withResolvers<void>();
   /** Events that are not to be heard yet. */
   readonly #fresh: ResponseEvent[] = [];
   readonly #watchers = new Set<() => void>();
@@ -28,32 +33,47 @@ export class Job {
   #final: JsonObject | undefined;
   #stop: Stop | undefined;
   #phase: "running" | "abandoned" | "over" = "running";
+  /** How many of its events are ones of the response; undefined: all. */
   #lasting: number | undefined;
 
-  /** `before`: the events of an earlier run. */
-  constructor(stored: StoredResponse, before: readonly ResponseEvent[] = []) {
+  /** `eventsBefore`: how many events an earlier run has stored. */
+  constructor(stored: StoredResponse, eventsBefore = 0) {
     this.stored = stored;
     this.sink = new JobSink({
       event: (event) => this.#take(event),
       ended: (last) => {
         this.#last = last;
       },
+      hasRoom: () => !this.isFull,
+      room: () => this.#room.promise,
     });
-    this.eventsBefore = before.length;
-    for (const event of before) this.#events.push(event);
-    this.#sequence = (before.at(-1)?.sequence ?? -1) + 1;
-    if (before.length > 0) return;
+    this.#forgotten = eventsBefore;
+    this.#sequence = eventsBefore;
+    if (eventsBefore > 0) return;
     this.#add("response.created", { response: stored.response });
     this.#add("response.queued", { response: stored.response });
   }
 
-  get events(): readonly ResponseEvent[] {
-    return this.#events;
+  /** One event by its number: there, only in the store any more, or (undefined) not there yet. */
+  eventAt(number: number): ResponseEvent | "stored" | undefined {
+    return number < this.#forgotten ? "stored" : this.#events[number - this.#forgotten];
   }
 
-  /** What is to be stored of them from one place on. */
-  lastingFrom(place: number): readonly ResponseEvent[] {
-    return this.#events.slice(place, this.#lasting);
+  /** The events that are to be stored next. */
+  get unstored(): readonly ResponseEvent[] {
+    return this.#events.slice(0, this.#lasting === undefined ? undefined : this.#lasting - this.#forgotten);
+  }
+
+  /** The first of them are in the store, and need no memory any more. */
+  forget(count: number): void {
+    for (const { text } of this.#events.slice(0, count)) this.#heldChars -= text.length;
+    this.#events = this.#events.slice(count);
+    this.#forgotten += count;
+    if (!this.isFull) this.#giveRoom();
+  }
+
+  get isFull(): boolean {
+    return this.#heldChars > HELD_CHARS_MAX;
   }
 
   get phase(): "running" | "abandoned" | "over" {
@@ -78,7 +98,7 @@ export class Job {
 
   cancel(): void {
     this.#stop ??= { is: "cancelled" };
-    this.sink.stop();
+    this.#halt();
   }
 
   /** The process ends before the work does: its row stays as it is, for the next start. */
@@ -86,11 +106,12 @@ export class Job {
     if (this.#phase !== "running") return;
     this.#publish();
     this.#phase = "abandoned";
-    const lasting = this.#events.length;
+    const events = this.#events.length;
     this.#add("error", { code: "service_unavailable", message: STOPPING, param: null });
     // Only for those who listen now: it is no event of the response.
-    this.#lasting = lasting;
-    this.#sequence = this.#sequence - (this.#events.length - lasting);
+    this.#lasting = this.#forgotten + events;
+    this.#sequence = this.#sequence - (this.#events.length - events);
+    this.#giveRoom();
     this.#over.resolve();
   }
 
@@ -117,7 +138,7 @@ export class Job {
   /** Its end is stored: whoever follows it hears of it now. */
   close(last: readonly ResponseEvent[]): void {
     this.#phase = "over";
-    this.#events.push(...last);
+    for (const event of last) this.#events.push(event);
     this.#tell();
     this.#over.resolve();
   }
@@ -148,10 +169,10 @@ export class Job {
     this.#chars += event.text.length;
     if (this.#chars > EVENT_CHARS_MAX) {
       this.#stop ??= { is: "too_large" };
-      this.sink.stop();
+      this.#halt();
     }
     if (!this.#keepsEvents || this.#phase !== "running") return;
-    this.#fresh.push(this.#numbered(event));
+    this.#fresh.push(this.#held(this.#numbered(event)));
     // Nobody hears of it before the journal has written, at the end of this turn, that there is an answer: what was
     // heard is never made anew after a restart.
     if (this.#fresh.length === 1) setImmediate(() => this.#publish());
@@ -165,8 +186,23 @@ export class Job {
 
   #add(type: string, more: JsonObject): void {
     if (!this.#keepsEvents) return;
-    this.#events.push(this.#event(type, more));
+    this.#events.push(this.#held(this.#event(type, more)));
     this.#tell();
+  }
+
+  #held(event: ResponseEvent): ResponseEvent {
+    this.#heldChars += event.text.length;
+    return event;
+  }
+
+  #giveRoom(): void {
+    this.#room.resolve();
+    this.#room = Promise.withResolvers<void>();
+  }
+
+  #halt(): void {
+    this.sink.stop();
+    this.#giveRoom();
   }
 
   #event(type: string, more: JsonObject): ResponseEvent {

@@ -8,7 +8,10 @@ import { openSqlite } from "../../io/store/sql/sqlite/open.ts";
 import type { Store } from "../../io/store/sql/store.ts";
 import { openVault } from "../../io/vault.ts";
 import { systemClock } from "../../kit/clock.ts";
+import type { Sink } from "../exchange.ts";
+import type { ResponsesDeps } from "./deps.ts";
 import { eventsAfter } from "./event-log.ts";
+import { followJob } from "./follow.ts";
 import { Job } from "./job.ts";
 import { Jobs } from "./jobs.ts";
 
@@ -21,14 +24,17 @@ beforeEach(async () => {
   folder = mkdtempSync(path.join(os.tmpdir(), "gateway-jobs-"));
   sql = await openSqlite(folder, systemClock);
   store = sql.responses(openVault(MASTER_KEY, sql.dataKeys));
-  const jobsMax = { all: 10, workspace: 10 };
-  const rest = { keepAliveMs: 1000, mayKeep: () => true, warn: () => undefined };
-  jobs = new Jobs({ store, clock: systemClock, retentionMs: 1000, jobsMax, ...rest });
+  jobs = jobsWith({ mayKeep: () => true });
 });
 afterEach(async () => {
   await sql.close();
   rmSync(folder, { recursive: true });
 });
+
+function jobsWith(rule: Pick<ResponsesDeps, "mayKeep">): Jobs {
+  const bounds = { retentionMs: 1000, bytesMax: 1e9, jobsMax: { all: 10, workspace: 10 }, keepAliveMs: 1000 };
+  return new Jobs({ store, clock: systemClock, ...bounds, ...rule, diskIsLow: () => false, warn: () => undefined });
+}
 
 const REQUEST = { body: "{}", headers: {}, clientAddress: "::1" };
 
@@ -72,3 +78,91 @@ test("RESP-04 a long list of events is read in pieces, and is whole all the same
   expect(pieces.length).toBeGreaterThan(1);
   expect(pieces.flat()).toEqual(Array.from({ length: 40 }, (_, at) => at + 10));
 });
+
+const MIB = 1024 * 1024;
+
+/** An event of about so many characters. */
+const delta = (chars: number) =>
+  `event: response.output_text.delta\ndata: ${JSON.stringify({ type: "response.output_text.delta", delta: "x".repeat(chars) })}\n\n`;
+
+test("RESP-04 a job holds about a mebibyte of events: its provider waits until the store has them, and they are read from there", async () => {
+  const job = await queued();
+  let written = 0;
+  while (job.sink.write(delta(MIB / 8))) written += 1;
+  expect(written).toBeLessThan(9);
+  await job.sink.drained();
+  expect(job.isFull).toBe(false);
+  expect(job.eventAt(0)).toBe("stored");
+  // Many times what it holds, with a reader that is slower than all of it.
+  const reader = new SlowSink();
+  const followed = followJob({ store, keepAliveMs: 1000 }, job, reader, 1, {});
+  for (let count = written + 1; count < 40; count += 1) if (!job.sink.write(delta(MIB / 8))) await job.sink.drained();
+  const response = { id: "resp_1", status: "completed", created_at: 1, output: [] };
+  job.keep(JSON.stringify(response));
+  job.sink.end(`event: response.completed\ndata: ${JSON.stringify({ type: "response.completed", response })}\n\n`);
+  await jobs.finish(job, undefined);
+  reader.hurry();
+  await followed;
+  expect(reader.numbers).toEqual(Array.from({ length: 41 }, (_, at) => at + 2));
+  expect(reader.ended).toBe("whole");
+});
+
+test("RESP-04 a job that is stopped waits for no store", async () => {
+  const job = await queued();
+  store.appendEvents = () => Promise.reject(new Error("the store is away"));
+  while (job.sink.write(delta(MIB / 8)));
+  const room = job.sink.drained();
+  job.cancel();
+  await room;
+  await jobs.finish(job, undefined);
+  expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "cancelled" });
+});
+
+test("RESP-05 where nothing may be kept any more the events are forgotten; who comes too late for them is cut off", async () => {
+  jobs = jobsWith({ mayKeep: () => false });
+  const job = await queued();
+  while (job.sink.write(delta(MIB / 8)));
+  await job.sink.drained();
+  const reader = new SlowSink();
+  reader.hurry();
+  await followJob({ store, keepAliveMs: 1000 }, job, reader, -1, {});
+  expect([reader.numbers, reader.ended]).toEqual([[], "cut"]);
+  await jobs.finish(job, undefined);
+});
+
+/** A client that takes one event, and the next only when it is told to hurry. */
+class SlowSink implements Sink {
+  readonly numbers: number[] = [];
+  readonly #hurry = Promise.withResolvers<void>();
+  started = false;
+  readonly gone = false;
+  ended: "no" | "whole" | "cut" = "no";
+
+  hurry(): void {
+    this.#hurry.resolve();
+  }
+
+  start(): void {
+    this.started = true;
+  }
+
+  write(chunk: Buffer | string): boolean {
+    const number = /"sequence_number":(\d+)/.exec(String(chunk))?.[1];
+    if (number !== undefined) this.numbers.push(Number(number));
+    return false;
+  }
+
+  drained(): Promise<void> {
+    return this.#hurry.promise;
+  }
+
+  end(): void {
+    this.ended = "whole";
+  }
+
+  cut(): void {
+    this.ended = "cut";
+  }
+
+  onGone(): void {}
+}

@@ -3,6 +3,7 @@ import { Fault, fault } from "../../contract/faults.ts";
 import type { BackgroundRequest } from "../../domain/responses/stored.ts";
 import type { ResponsesDeps } from "./deps.ts";
 import type { Job } from "./job.ts";
+import { noRoomFault, noRoomFor } from "./storage.ts";
 
 /** Events are written together: a commit costs as much for one as for many. */
 const FLUSH_EVERY_MS = 500;
@@ -31,6 +32,9 @@ export class Jobs {
   async open(job: Job, request: BackgroundRequest): Promise<void> {
     const { stored } = job;
     this.#checkRoom(stored.workspaceId);
+    // What was asked at the same time may have taken the room since. Work that is taken is kept to its end.
+    const noRoom = noRoomFor(this.#deps, stored.workspaceId, 2 * request.body.length);
+    if (noRoom !== undefined) throw noRoomFault(noRoom, "background");
     this.#running.set(stored.id, new Work(job, this.#deps));
     try {
       await this.#deps.store.add(stored, request);
@@ -109,13 +113,10 @@ class Work {
   readonly #deps: ResponsesDeps;
   readonly #timer: NodeJS.Timeout;
   #writing: Promise<void> | undefined;
-  /** How many of its events are in the store. */
-  #stored: number;
 
   constructor(job: Job, deps: ResponsesDeps) {
     this.job = job;
     this.#deps = deps;
-    this.#stored = job.eventsBefore;
     this.#timer = setInterval(() => this.#flush(), FLUSH_EVERY_MS);
   }
 
@@ -136,11 +137,15 @@ class Work {
   async #append(): Promise<void> {
     const { store, warn, mayKeep } = this.#deps;
     const { id, workspaceId, keyId } = this.job.stored;
-    if (!mayKeep(workspaceId, keyId)) return;
-    const events = this.job.lastingFrom(this.#stored);
+    const events = this.job.unstored;
+    if (!mayKeep(workspaceId, keyId)) {
+      // Who follows it has heard them, or is too slow for what cannot be kept for anyone.
+      if (this.job.isFull) this.job.forget(events.length);
+      return;
+    }
     try {
       await store.appendEvents(workspaceId, id, events);
-      this.#stored += events.length;
+      this.job.forget(events.length);
     } catch (error) {
       warn({ err: error, requestId: id }, "events of a background response could not be stored yet");
     }
@@ -153,7 +158,7 @@ class Work {
       warn({ err: failure, requestId: id, ...detailOf(failure) }, "a background response failed");
     const keeps = mayKeep(workspaceId, keyId);
     const { status, response, last } = keeps ? this.job.end(failure) : this.job.unkept();
-    const events = keeps ? [...this.job.lastingFrom(this.#stored), ...last] : [];
+    const events = keeps ? [...this.job.unstored, ...last] : [];
     const deadline = clock.elapsedMs() + SAVE_FOR_MS;
     for (let waitMs = SAVE_FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, SAVE_MOST_WAIT_MS)) {
       try {

@@ -22,6 +22,7 @@ export function overseenResponses(room: ResponsesRoom) {
       cursor: string | null,
     ): Promise<{ rows: readonly ResponseSummary[]; next: string | null }> =>
       store.list(workspaceId, clock.nowMs(), limit, cursor),
+    usage: (workspaceId: string) => ({ usedBytes: store.bytesOf(workspaceId), maxBytes: room.bytesMax }),
     async stop(workspaceId: string, id: string): Promise<void> {
       const job = jobs.find(workspaceId, id);
       if (job !== undefined) await jobs.cancel(job);

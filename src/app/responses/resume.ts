@@ -1,9 +1,9 @@
 import type { Route } from "../../contract/route.ts";
-import type { ResponseEvent, StoredResponse, UnfinishedResponse } from "../../domain/responses/stored.ts";
+import type { StoredResponse, UnfinishedResponse } from "../../domain/responses/stored.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { run } from "../pipeline/run.ts";
-import { eventsAfter } from "./event-log.ts";
+import { countEvents } from "./event-log.ts";
 import { Job } from "./job.ts";
 import { askedOf, type ResponsesRoom } from "./room.ts";
 
@@ -40,16 +40,10 @@ async function resume(room: ResponsesRoom, row: UnfinishedResponse, resuming: Re
   const principal = resuming.callerOf(row.keyId);
   const why = await whyNot(row, principal, resuming);
   if (why === undefined && principal !== undefined && row.request !== undefined) {
-    const job = new Job(stored, await eventsOf(room, stored));
+    const job = new Job(stored, await countEvents(room.store, stored));
     room.jobs.reopen(job);
     void runAgain(room, job, exchangeOf(room, row, principal, resuming.route));
   } else await endAsFailed(room, stored, why ?? "The request is not known any more.");
-}
-
-async function eventsOf({ store }: ResponsesRoom, stored: StoredResponse): Promise<ResponseEvent[]> {
-  const pieces: (readonly ResponseEvent[])[] = [];
-  for await (const piece of eventsAfter(store, stored, -1)) pieces.push(piece);
-  return pieces.flat();
 }
 
 async function whyNot(
@@ -68,8 +62,7 @@ async function whyNot(
 
 async function endAsFailed(room: ResponsesRoom, stored: StoredResponse, message: string): Promise<void> {
   const { id, workspaceId, background } = stored;
-  let sequence = 0;
-  for await (const piece of eventsAfter(room.store, stored, -1)) sequence = (piece.at(-1)?.sequence ?? -1) + 1;
+  const sequence = await countEvents(room.store, stored);
   const response = { ...stored.response, status: "failed", error: { code: "interrupted", message } };
   const data = JSON.stringify({ type: "response.failed", sequence_number: sequence, response });
   const last = { sequence, text: `event: response.failed\ndata: ${data}\n\n` };
@@ -100,7 +93,7 @@ async function runAgain(room: ResponsesRoom, job: Job, exchange: Exchange): Prom
   let failure: unknown;
   try {
     await run(room.gateway, "responses", exchange, NOBODY, async (bytes) => {
-      const { inbound } = await askedOf(room, exchange, bytes);
+      const { inbound } = await askedOf(room, exchange, bytes, "stored");
       return {
         inbound,
         sink: job.sink,

@@ -18,6 +18,7 @@ import type { Gateway } from "../pipeline/world.ts";
 import { conversationOf } from "./conversation.ts";
 import type { ResponsesDeps } from "./deps.ts";
 import type { Jobs } from "./jobs.ts";
+import { type NoRoom, noRoomFault, noRoomFor } from "./storage.ts";
 
 /** What the use cases of responses share. */
 export type ResponsesRoom = ResponsesDeps & { readonly gateway: Gateway; readonly jobs: Jobs };
@@ -37,11 +38,21 @@ export function callerOf({ principal, route }: Exchange): Principal {
   return principal;
 }
 
-export async function askedOf(room: ResponsesRoom, exchange: Exchange, bytes: Buffer): Promise<Asked> {
+/** `row`: whether it is stored already, as work that is taken up again after a restart is. */
+export async function askedOf(
+  room: ResponsesRoom,
+  exchange: Exchange,
+  bytes: Buffer,
+  row: "new" | "stored" = "new",
+): Promise<Asked> {
   const sent = parseJson(bytes);
   const request = decodeWith(ResponsesRequest, sent.value);
   const { workspace, key } = callerOf(exchange);
-  const state = stateOf(request, room.mayKeep(workspace.id, key.id) ? "anything" : "nothing");
+  // A request may demand of itself what its workspace does not, and then the gateway is no exception.
+  const demandsNone = request.provider?.zdr === true;
+  const mayKeep = room.mayKeep(workspace.id, key.id) && !demandsNone ? "anything" : "nothing";
+  const noRoom = row === "new" ? noRoomFor(room, workspace.id, bytes.length) : undefined;
+  const state = stateOf(request, mayKeep, noRoom);
   const input = inputItems(request);
   const items = await conversationOf(room.store, {
     workspaceId: workspace.id,
@@ -61,13 +72,17 @@ export async function askedOf(room: ResponsesRoom, exchange: Exchange, bytes: Bu
 function stateOf(
   { store, background, stream }: ResponsesRequest,
   mayKeep: "anything" | "nothing",
+  noRoom: NoRoom | undefined,
 ): Pick<Asked, "store" | "background"> {
   if (mayKeep === "nothing") {
     if (store === true) throw mayNotKeep("store", "Send store: false, or leave it out.");
     if (background === true) throw mayNotKeep("background", "Leave it out, and stream the answer instead.");
     return { store: false, background: "none" };
   }
-  if (background !== true) return { store: store ?? true, background: "none" };
+  if (noRoom !== undefined && background === true) throw noRoomFault(noRoom, "background");
+  if (noRoom !== undefined && store === true) throw noRoomFault(noRoom, "store");
+  // Who did not ask for it is served all the same, and told by the answer's `store`.
+  if (background !== true) return { store: store ?? noRoom === undefined, background: "none" };
   if (store === false)
     throw fault("invalid_value", {
       message: 'Field "background": the answer is found in the store later, so it needs store: true. Leave store out.',
@@ -78,7 +93,7 @@ function stateOf(
 
 function mayNotKeep(param: string, advice: string): Fault {
   return fault("invalid_value", {
-    message: `Field "${param}": this workspace demands zero data retention, so no answer may be kept. ${advice}`,
+    message: `Field "${param}": zero data retention is demanded, by the workspace, by its key or by "provider", so no answer may be kept. ${advice}`,
     param,
   });
 }

@@ -2,13 +2,13 @@ import { CountTokensRequest } from "../../contract/schemas/messages.ts";
 import { type Handler, streamed } from "../exchange.ts";
 import { countTokens } from "../pipeline/count.ts";
 import type { Gateway } from "../pipeline/world.ts";
-import { decodeInbound } from "./messages.ts";
+import { decodeAs } from "./messages.ts";
 
 /** POST /messages/count_tokens. */
 export function countHandlers(gateway: Gateway): Record<string, Handler> {
   return {
     countMessageTokens: streamed((exchange, sink) =>
-      countTokens(gateway, exchange, sink, (bytes) => decodeInbound(CountTokensRequest, bytes, exchange)),
+      countTokens(gateway, exchange, sink, (bytes) => decodeAs(CountTokensRequest, bytes, exchange)),
     ),
   };
 }

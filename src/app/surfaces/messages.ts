@@ -20,20 +20,19 @@ export function messagesHandlers(gateway: Gateway): Record<string, Handler> {
 }
 
 export function decodeMessage(bytes: Buffer, exchange: Pick<Exchange, "headers">): Decoded {
-  const body = parseJson(bytes);
-  const request = decodeWith(MessagesRequest, body.value);
-  const inbound = inboundOf(body, request, exchange);
-  return { inbound, inCallersWords: (problem) => inCallersWords(problem, request, inbound.call) };
+  return decodeAs(MessagesRequest, bytes, exchange);
 }
 
 /** A body of this dialect, decoded once and kept, with the headers that belong to it. */
-export function decodeInbound(
+export function decodeAs(
   schema: z.ZodType<CountTokensRequest>,
   bytes: Buffer,
   exchange: Pick<Exchange, "headers">,
-): InboundMessages {
+): Decoded & { readonly inbound: InboundMessages } {
   const body = parseJson(bytes);
-  return inboundOf(body, decodeWith(schema, body.value), exchange);
+  const request = decodeWith(schema, body.value);
+  const inbound = inboundOf(body, request, exchange);
+  return { inbound, inCallersWords: (problem) => inCallersWords(problem, request, inbound.call) };
 }
 
 function inboundOf(

@@ -18,6 +18,7 @@ import {
   requestOf,
   rowOf,
 } from "../responses/room.ts";
+import { noRoomFor } from "../responses/storage.ts";
 
 /** POST /responses. */
 export function responsesHandlers(room: ResponsesRoom): Record<string, Handler> {
@@ -75,6 +76,12 @@ function keeping(room: ResponsesRoom, exchange: Exchange, asked: Asked): Pick<De
       // The policy may have changed since it was asked for.
       const { workspace, key } = callerOf(exchange);
       if (!room.mayKeep(workspace.id, key.id)) return;
+      // What was asked at the same time may have taken the room since.
+      const noRoom = noRoomFor(room, workspace.id, asked.inbound.body.text.length + final.length);
+      if (noRoom !== undefined) {
+        room.warn({ requestId: exchange.requestId, noRoom }, "a response was not stored: there is no room for it");
+        return;
+      }
       try {
         await room.store.add(rowOf(room, exchange, asked, final));
       } catch (error) {
@@ -87,7 +94,7 @@ function keeping(room: ResponsesRoom, exchange: Exchange, asked: Asked): Pick<De
 function answerQueued(room: ResponsesRoom, exchange: Exchange, sink: Sink, job: Job): void {
   const headers = { ...exchange.baseHeaders };
   if (job.stored.background === "streamed") {
-    followJob(job, sink, -1, headers, room.keepAliveMs).catch(() => sink.cut());
+    followJob(room, job, sink, -1, headers).catch(() => sink.cut());
     return;
   }
   const body = JSON.stringify(job.stored.response);

@@ -52,7 +52,7 @@ async function retrieve(room: ResponsesRoom, exchange: Exchange, sink: Sink): Pr
     throw invalidValue("stream", "only a response made with background: true and stream: true can be followed");
   const after = query.starting_after ?? -1;
   const job = room.jobs.find(stored.workspaceId, stored.id);
-  if (job !== undefined) await followJob(job, sink, after, headers, room.keepAliveMs);
+  if (job !== undefined) await followJob(room, job, sink, after, headers);
   else await sendEvents(eventsAfter(room.store, stored, after), sink, headers);
 }
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { Time } from "./manage-values.ts";
+import { listOf, Time } from "./manage-values.ts";
 
 export const StoredResponseView = z
   .object({
@@ -11,6 +11,11 @@ export const StoredResponseView = z
     background: z.boolean(),
   })
   .meta({ id: "StoredResponse", description: "That it is there; what is in it is shown to its workspace only." });
+
+export const StoredResponseList = listOf(StoredResponseView).extend({
+  used_bytes: z.int().meta({ description: "What all stored responses of the workspace take, with their events." }),
+  max_bytes: z.int().meta({ description: "What they may take." }),
+});
 
 export const StoredResponseDeleted = z
   .object({ id: z.string(), deleted: z.literal(true) })

@@ -62,6 +62,27 @@ test("RATE-06 the wait and the queue have an end: too long, and full at once", a
   expect(queue.taken).toBe(0);
 });
 
+test("RATE-06 a crowd that fills the queue keeps nobody else out: who came last of the longest line makes room", async () => {
+  const { queue, wait, order, timers } = open({ waitingMax: 4 });
+  queue.enter();
+  for (let at = 0; at < 4; at += 1) wait("crowd");
+  wait("quiet");
+  wait("quiet");
+  await soon();
+  expect(order).toEqual(["crowd:full", "crowd:full"]);
+  // Lines as long as each other: nobody is sent away for a newcomer, and the crowd not for its own.
+  wait("quiet");
+  wait("crowd");
+  await soon();
+  expect(order.slice(2)).toEqual(["quiet:full", "crowd:full"]);
+  expect([queue.waiting, timers.size]).toEqual([4, 4]);
+  for (let at = 0; at < 4; at += 1) {
+    queue.leave();
+    await soon();
+  }
+  expect(order.slice(4)).toEqual(["crowd", "quiet", "crowd", "quiet"]);
+});
+
 test("RATE-06 who leaves the queue frees the place, and its timer", async () => {
   const { queue, wait, order, timers } = open();
   queue.enter();

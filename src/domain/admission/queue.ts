@@ -53,7 +53,8 @@ export class AdmissionQueue {
   }
 
   wait(workspaceId: string): Waiting {
-    if (this.#waiting >= this.#rules.waitingMax) return { place: Promise.resolve("full"), leave() {} };
+    if (this.#waiting >= this.#rules.waitingMax && !this.#makesRoom(workspaceId))
+      return { place: Promise.resolve("full"), leave() {} };
     const { promise, resolve } = Promise.withResolvers<"served" | Turned>();
     const end = (how: Turned) => {
       if (this.#drop(waiter)) waiter.settle(how);
@@ -91,6 +92,17 @@ export class AdmissionQueue {
       waiter.settle("served");
       return;
     }
+  }
+
+  /** A full queue is shared too: who came last in the longest line goes, unless the newcomer's own is as long. */
+  #makesRoom(workspaceId: string): boolean {
+    let longest: readonly Waiter[] = [];
+    for (const line of this.#lines.values()) if (line.length > longest.length) longest = line;
+    const last = longest.at(-1);
+    if (last === undefined || longest.length <= (this.#lines.get(workspaceId)?.length ?? 0) + 1) return false;
+    this.#drop(last);
+    last.settle("full");
+    return true;
   }
 
   #drop(waiter: Waiter): boolean {

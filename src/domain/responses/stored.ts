@@ -89,4 +89,8 @@ export type ResponseStore = {
   unfinished(): Promise<readonly UnfinishedResponse[]>;
   /** Removes what has expired; answers how many. */
   sweep(nowMs: number): Promise<number>;
+  /** How many bytes the contents of a workspace take, from memory: right once it was counted. */
+  bytesOf(workspaceId: string): number;
+  /** Counts what is there: once, at the start. */
+  count(): Promise<void>;
 };

@@ -15,6 +15,8 @@ export type Demand = {
   readonly modelBy?: "caller" | "router";
   readonly inputTokens: number;
   readonly maxOutputTokens: number | undefined;
+  /** What that limit is: something an endpoint must be able to write, or a bound, so that less will do. */
+  readonly limitIs?: "wanted" | "bound";
 };
 
 export type Shortcoming = {
@@ -56,6 +58,7 @@ export function shortcomingOf(
       contextTokens: context,
     };
   }
+  if (demand.limitIs === "bound") return undefined;
   const output = endpoint.limits.maxOutputTokens ?? model.maxOutputTokens;
   if (output !== null && demand.maxOutputTokens !== undefined && demand.maxOutputTokens > output) {
     return { reason: `writes at most ${output} tokens`, param: "max_tokens" };

@@ -1,6 +1,7 @@
 import type { Endpoint } from "../catalogue/catalogue.ts";
 import type { CandidateRecord, DecisionRecord } from "../record/record.ts";
 import { demandRecordOf } from "./demand-record.ts";
+import { inWords } from "./preferences.ts";
 import type { Basis, Ranking } from "./rank.ts";
 import type { Figures, Scores } from "./score.ts";
 import type { Fallen, PlanRequest, Sifted } from "./sieve.ts";
@@ -36,13 +37,23 @@ export function reasonFor(first: Endpoint, ranking: Ranking, { rows, fallen }: S
   const place = ranking.shortlist[0] ?? 0;
   const aside = ranking.standings?.get(place) === "aside" ? "; all of them are set aside after failures" : "";
   const policy = kept === 0 ? "" : `; policy kept out ${kept}`;
-  return `${first.provider} ${first.region} (${first.sovereignty.level}): ${HOW[ranking.basis]} ${endpointsIn(rows)} eligible${aside}${policy}`;
+  return inOnePiece(
+    `${first.provider} ${first.region} (${first.sovereignty.level}): ${HOW[ranking.basis]} ${endpointsIn(rows)} eligible${aside}${policy}`,
+  );
 }
 
 /** One that can be called with two keys is one endpoint. */
 function endpointsIn(rows: Sifted["rows"]): number {
   if (rows.every(({ own }) => own === undefined)) return rows.length;
   return new Set(rows.map(({ endpoint }) => endpoint)).size;
+}
+
+/**
+ * The same text, for a record. Inside, a text that was put together is a chain of its pieces, and a single one of those
+ * takes JSON.stringify off its fast path for the whole record.
+ */
+function inOnePiece(text: string): string {
+  return [text.charAt(0), text.slice(1)].join("");
 }
 
 export function decisionOf(considered: Considered): DecisionRecord {
@@ -91,7 +102,9 @@ function candidate(place: number, index: number, considered: Considered): Candid
   const scores = scoresAt(place, considered);
   if (onlyFirst && index > 0)
     return { ...head, outcome: "excluded", reason: "provider.allow_fallbacks: only the first is tried", scores };
-  return { ...head, outcome: "planned", reason: `choice ${index + 1}${noteOn(place, ranking, sifted)}`, scores };
+  const note = noteOn(place, ranking, sifted);
+  const reason = note === "" ? `choice ${index + 1}` : inOnePiece(`choice ${index + 1}${note}`);
+  return { ...head, outcome: "planned", reason, scores };
 }
 
 function noteOn(place: number, { standings, shortlist, basis }: Ranking, { rows, pooled }: Sifted): string {
@@ -129,6 +142,7 @@ function scoresAt(place: number, { sifted, figures, scores, request }: Considere
 const rounded = (share: number | undefined) => Math.round(10_000 * (share ?? 0)) / 10_000;
 
 function fallenCandidate({ endpoint, stage, rule, reason }: Fallen): CandidateRecord {
+  const why = inWords(reason);
   return {
     endpoint: endpoint.id,
     model: endpoint.model,
@@ -136,7 +150,7 @@ function fallenCandidate({ endpoint, stage, rule, reason }: Fallen): CandidateRe
     level: endpoint.sovereignty.level,
     outcome: "excluded",
     // A field of the request is named by its own words; a rule is named as callers know it.
-    reason: stage === "capability" ? reason : `${rule}: ${reason}`,
+    reason: inOnePiece(stage === "capability" ? why : `${rule}: ${why}`),
     scores: null,
   };
 }

@@ -6,10 +6,15 @@ const OUTPUT_TOKENS_ASSUMED = 512;
 export class Learned {
   readonly #output = new Map<string, number>();
 
-  /** It begins with the assumption, so that one short answer does not make a model look cheap. */
-  answered(modelId: string, outputTokens: number): void {
+  /**
+   * It begins with the assumption, so that one short answer does not make a model look cheap. An answer that its caller
+   * cut short shows only that the model writes at least so much: callers who ask for one token would else make it look
+   * cheap to everybody.
+   */
+  answered(modelId: string, outputTokens: number, outputLimit: number | undefined): void {
     // Models are catalogue rows, so the map is bounded by the catalogue.
     const before = this.#output.get(modelId) ?? OUTPUT_TOKENS_ASSUMED;
+    if (outputLimit !== undefined && outputTokens >= outputLimit && outputTokens < before) return;
     this.#output.set(modelId, before + WEIGHT_OF_NEW * (outputTokens - before));
   }
 

@@ -64,11 +64,20 @@ test("ROUTE-02 the expected output follows the traffic of each model and never e
   const learned = new Learned();
   expect(learned.outputTokens("m", undefined)).toBe(512);
   expect(learned.outputTokens("m", 100)).toBe(100);
-  learned.answered("m", 1512);
+  learned.answered("m", 1512, undefined);
   expect(learned.outputTokens("m", undefined)).toBe(612);
-  for (let answers = 0; answers < 100; answers += 1) learned.answered("m", 40);
+  for (let answers = 0; answers < 100; answers += 1) learned.answered("m", 40, 4096);
   expect(Math.round(learned.outputTokens("m", undefined))).toBe(40);
   expect(learned.outputTokens("other", undefined)).toBe(512);
+});
+
+test("ROUTE-02 answers that were cut at their caller's limit do not make a model look cheap to others", () => {
+  const learned = new Learned();
+  for (let answers = 0; answers < 100; answers += 1) learned.answered("m", 1, 1);
+  expect(learned.outputTokens("m", undefined)).toBe(512);
+  // It wrote at least so much.
+  learned.answered("m", 1512, 1512);
+  expect(learned.outputTokens("m", undefined)).toBe(612);
 });
 
 test("ROUTE-06 sessions are kept apart by workspace, for a while, and their cache for a shorter one", () => {

@@ -47,8 +47,15 @@ export function preferringOf(
   return { preferences, inputTokens, ceilings: { input, output, request: most(maxPrice.request, 1), usd } };
 }
 
+/** Why an endpoint is out: as it is, or put into words only when someone reads it, which is rarer than planning. */
+export type Why = string | (() => string);
+
+export function inWords(why: Why): string {
+  return typeof why === "string" ? why : why();
+}
+
 /** Which member of `provider` keeps the endpoint out, and why. */
-export type Unwanted = { readonly rule: string; readonly reason: string };
+export type Unwanted = { readonly rule: string; readonly reason: Why };
 
 /** The first preference that the endpoint does not meet. Nothing here lets anything in. */
 export function unwantedBy(reachable: Reachable, preferring: Preferring): Unwanted | undefined {
@@ -81,11 +88,15 @@ function isNamed(name: string, { provider, region, id }: Endpoint): boolean {
 function tooDear({ rates }: Reachable, ceilings: Ceilings, inputTokens: number): Unwanted | undefined {
   if (ceilings === "none") return { rule: "provider.max_price", reason: "there is no exchange rate to US dollars" };
   const { input, output } = ratesFor(rates, inputTokens);
-  if (input > ceilings.input) return above("prompt", (input * PER_MILLION) / ceilings.usd);
-  if (output > ceilings.output) return above("completion", (output * PER_MILLION) / ceilings.usd);
-  return rates.perRequest > ceilings.request ? above("request", rates.perRequest / ceilings.usd) : undefined;
+  const { usd } = ceilings;
+  if (input > ceilings.input) return above("prompt", input, PER_MILLION / usd);
+  if (output > ceilings.output) return above("completion", output, PER_MILLION / usd);
+  return rates.perRequest > ceilings.request ? above("request", rates.perRequest, 1 / usd) : undefined;
 }
 
-function above(name: string, usd: number): Unwanted {
-  return { rule: "provider.max_price", reason: `its ${name} price is ${Math.round(usd * 1e6) / 1e6} USD` };
+function above(name: string, rate: number, inUsd: number): Unwanted {
+  return {
+    rule: "provider.max_price",
+    reason: () => `its ${name} price is ${Math.round(rate * inUsd * 1e6) / 1e6} USD`,
+  };
 }

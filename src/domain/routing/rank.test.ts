@@ -140,7 +140,7 @@ describe("scores", () => {
     };
     expect(first()).toBe("writer");
     expect(first(10)).toBe("reader");
-    for (let turn = 0; turn < 60; turn += 1) world.learned.answered("acme/reader", 5);
+    for (let turn = 0; turn < 60; turn += 1) world.learned.answered("acme/reader", 5, undefined);
     expect(first()).toBe("reader");
   });
 

@@ -1,6 +1,7 @@
 import { type Fault, type FaultCode, fault } from "../../contract/faults.ts";
 import type { Policy } from "../tenancy/policy.ts";
 import { excludedByPolicy, isPolicyRule, permitsModel } from "./policy.ts";
+import { inWords } from "./preferences.ts";
 import { type Fallen, falls, type Judge, type PlanRequest, type Sifted, type Stage } from "./sieve.ts";
 
 const SHOWN_MAX = 8;
@@ -21,7 +22,7 @@ export function refusalFor(judge: Judge, sifted: Sifted): Fault {
   const [short] = at("capability");
   if (short?.contextTokens !== undefined) return tooLong(judge.request, name, at("capability"));
   if (short !== undefined) {
-    const message = `${name}: ${short.rule} cannot be honoured, because every endpoint ${short.reason}. Leave it out or choose another model.`;
+    const message = `${name}: ${short.rule} cannot be honoured, because every endpoint ${inWords(short.reason)}. Leave it out or choose another model.`;
     return fault("unsupported_parameter", { message, param: short.rule });
   }
   if (sifted.forbidden.length > 0) return notPermitted(sifted.forbidden, alternatives(judge, policy));
@@ -57,7 +58,7 @@ function leftOut(what: string, judge: Judge, { fallen }: Sifted, param = "model"
 function listed(fallen: readonly Fallen[], rules: "named" | "implied" = "named"): string {
   const shown = fallen
     .slice(0, SHOWN_MAX)
-    .map(({ endpoint, rule, reason }) => `${endpoint.id} (${rules === "named" ? `${rule}: ` : ""}${reason})`);
+    .map(({ endpoint, rule, reason }) => `${endpoint.id} (${rules === "named" ? `${rule}: ` : ""}${inWords(reason)})`);
   const more = fallen.length > SHOWN_MAX ? ` and ${fallen.length - SHOWN_MAX} more` : "";
   return `${shown.join(", ")}${more}`;
 }

@@ -23,13 +23,7 @@ export function figuresOf(sifted: Sifted, { demand, session, wishes }: PlanReque
   const { rows, outputTokens, pooled } = sifted;
   const furtherTurns = Math.min(wishes?.remainingTurns ?? 0, FURTHER_TURNS_MAX);
   const { inputTokens } = demand;
-  const count = rows.length;
-  // One piece of memory for all of them, and a place to look for the middle in.
-  const memory = new Float64Array(4 * count);
-  const costNanos = memory.subarray(0, count);
-  const latencyMs = memory.subarray(count, 2 * count);
-  const quality = memory.subarray(2 * count, 3 * count);
-  const scratch = memory.subarray(3 * count);
+  const [costNanos, latencyMs, quality, scratch] = lists(rows.length);
   const measured: (Measured | undefined)[] = [];
   for (let at = 0; at < rows.length; at += 1) {
     const row = rows[at];
@@ -48,32 +42,38 @@ export function figuresOf(sifted: Sifted, { demand, session, wishes }: PlanReque
   return { costNanos, measured, latencyMs, quality };
 }
 
+/** So many numbers fit into the object of a list itself; more of them are memory of their own, which costs more to get. */
+const SMALL = 8;
+
+/** Three lists, and a place to look for the middle in: one piece of memory where they are long. */
+function lists(count: number): readonly [Float64Array, Float64Array, Float64Array, Float64Array | undefined] {
+  if (count <= SMALL) return [new Float64Array(count), new Float64Array(count), new Float64Array(count), undefined];
+  const memory = new Float64Array(4 * count);
+  const nth = (place: number) => memory.subarray(place * count, (place + 1) * count);
+  return [nth(0), nth(1), nth(2), nth(3)];
+}
+
 export const MEDIAN = 1 / 2;
 const LOWER_QUARTILE = 1 / 4;
 
 /**
- * Puts the value that stands at a share of the pool's known ones in the place of those that are not known. `known` has
+ * Puts the value that stands at a share of the pool's known ones in the place of those that are not known. `scratch` has
  * room for all of them; what is in it does not matter.
  */
-export function fill(
-  values: Float64Array,
-  share: number,
-  pooled: number,
-  known: Float64Array = new Float64Array(values.length),
-): void {
+export function fill(values: Float64Array, share: number, pooled: number, scratch?: Float64Array): void {
+  let at = 0;
+  while (at < values.length && !Number.isNaN(values[at])) at += 1;
+  if (at === values.length) return;
+  const known = scratch ?? new Float64Array(values.length);
   let count = 0;
-  let unknown = 0;
-  for (let at = 0; at < values.length; at += 1) {
+  for (at = 0; at < pooled; at += 1) {
     const value = values[at] ?? Number.NaN;
-    if (Number.isNaN(value)) unknown += 1;
-    else if (at < pooled) {
-      known[count] = value;
-      count += 1;
-    }
+    if (Number.isNaN(value)) continue;
+    known[count] = value;
+    count += 1;
   }
-  if (unknown === 0) return;
   const value = count === 0 ? 0 : nthSmallest(known.subarray(0, count), Math.floor(count * share));
-  for (let at = 0; at < values.length; at += 1) if (Number.isNaN(values[at])) values[at] = value;
+  for (at = 0; at < values.length; at += 1) if (Number.isNaN(values[at])) values[at] = value;
 }
 
 /** 0 (worst of the pool) … 1 (best): each part, and all of them weighed together. */

@@ -7,7 +7,7 @@ import type { Health } from "./health.ts";
 import type { Learned } from "./learned.ts";
 import { excludedByPolicy, permitsModel } from "./policy.ts";
 import type { Route } from "./pool.ts";
-import { type Preferring, preferringOf, unwantedBy } from "./preferences.ts";
+import { type Preferring, preferringOf, unwantedBy, type Why } from "./preferences.ts";
 import type { Reachable, Reached, ReachedModel } from "./reach.ts";
 import type { SessionTrace } from "./session.ts";
 import type { Breakers } from "./standing.ts";
@@ -51,7 +51,7 @@ export type Fallen = {
   readonly endpoint: Endpoint;
   readonly stage: Stage;
   readonly rule: string;
-  readonly reason: string;
+  readonly reason: Why;
   /** The prompt alone is beyond what the endpoint takes. */
   readonly contextTokens?: number;
 };

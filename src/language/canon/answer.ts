@@ -32,6 +32,8 @@ export type AnswerStream = {
   read(frame: { readonly event: string | null; readonly data: string }): Piece;
   readonly usage: Usage | undefined;
   readonly outputChars: number;
+  /** The figures are from before the model's last word, so they may lag behind what it said. */
+  readonly cutShort?: true | undefined;
   readonly upstreamId: string | null;
   /** The model said why it stopped: with it a stream is whole even where a server forgets its end marker. */
   readonly finished: boolean;

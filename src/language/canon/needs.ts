@@ -54,6 +54,11 @@ function addMediaNeeds(needs: NeedSource[], part: Part | undefined, param: strin
   if ("source" in part && part.source.is === "uploaded") needs.push({ need: "uploaded_file", param });
 }
 
+/** Whether the call may name things that a provider keeps: files, or whatever fields of its own dialect stand for. */
+export function namesKept(call: Call): boolean {
+  return (call.native?.length ?? 0) > 0 || needsOf(call).some(({ need }) => need === "uploaded_file");
+}
+
 const MEDIA_NEEDS: Partial<Record<Part["is"], Need>> = {
   image: "image_input",
   audio: "audio_input",

@@ -6,6 +6,8 @@ import type { Database } from "./schema.ts";
 export type Ddl = {
   /** A whole number of 64 bits. */
   readonly integer: string;
+  /** Text, compared byte by byte on every engine: what sorts by a language can change with the system below it. */
+  readonly text: string;
   /** Bytes as they are. */
   readonly bytes: string;
   /** Ends the definition of a table whose rows are small and found by their primary key. */

@@ -13,14 +13,18 @@ export class MigrationError extends Error {
 }
 
 /** Brings the store forward to the last migration. There is no way back: restore a backup instead. */
-export async function migrate(engine: Engine, migrations: readonly Migration[], clock: Clock): Promise<void> {
+export async function migrate(
+  engine: Pick<Engine, "db" | "ddl">,
+  migrations: readonly Migration[],
+  clock: Clock,
+): Promise<void> {
   const { db, ddl } = engine;
   await sql
     .raw(
       `create table if not exists schema_migrations (
         number ${ddl.integer} not null primary key,
-        name text not null,
-        checksum text not null,
+        name ${ddl.text} not null,
+        checksum ${ddl.text} not null,
         applied_at_ms ${ddl.integer} not null
       ) ${ddl.plain}`,
     )

@@ -1,28 +1,48 @@
-import type { Kysely } from "kysely";
+import type { Kysely, SelectQueryBuilder } from "kysely";
 import type { ResponseStore } from "../../../domain/responses/stored.ts";
+import { inTransaction } from "./in-transaction.ts";
+import { sizesOf } from "./response-bytes.ts";
 import type { Database } from "./schema.ts";
 
-/** What takes stored responses away; nothing has to be opened for it. */
-export type ResponseRemoval = Pick<ResponseStore, "remove" | "purge">;
+type Removal = Pick<ResponseStore, "remove" | "purge" | "sweep">;
+/** What a management change takes away; nothing has to be opened for it. */
+export type ResponseRemoval = Pick<Removal, "remove" | "purge">;
+type Which = SelectQueryBuilder<Database, "stored_responses", { id: string }>;
 
-export function responseRemoval(db: Kysely<Database>): ResponseRemoval {
+/** Each may be many megabytes: others come in between, unless all of it is one change. */
+const REMOVED_AT_ONCE = 50;
+
+/** `freed` hears of every response that went, how many bytes of whom. */
+export function responseRemoval(db: Kysely<Database>, freed: (workspaceId: string, bytes: number) => void): Removal {
+  const removeSome = async (which: Which): Promise<number> => {
+    const sizes = await inTransaction(db, async (session) => {
+      const found = await session.executeQuery(which.limit(REMOVED_AT_ONCE));
+      const ids = found.rows.map(({ id }) => id);
+      if (ids.length === 0) return [];
+      const going = await sizesOf(session, ids);
+      const deleted = await session.deleteFrom("stored_responses").where("id", "in", ids).returning("id").execute();
+      const gone = new Set(deleted.map(({ id }) => id));
+      // Another may have removed the same one at the same time: it is counted once.
+      return going.filter(({ id }) => gone.has(id));
+    });
+    for (const { workspace_id, bytes } of sizes) freed(workspace_id, bytes);
+    return sizes.length;
+  };
+  const removeAll = async (which: Which): Promise<number> => {
+    let all = 0;
+    for (;;) {
+      const removed = await removeSome(which);
+      all += removed;
+      if (removed < REMOVED_AT_ONCE) return all;
+    }
+  };
+  const every = db.selectFrom("stored_responses").select("id");
   return {
-    async remove(workspaceId, id, nowMs) {
-      const removed = await db
-        .deleteFrom("stored_responses")
-        .where("id", "=", id)
-        .where("workspace_id", "=", workspaceId)
-        .where("expires_at_ms", ">", nowMs)
-        .executeTakeFirst();
-      return removed.numDeletedRows > 0n;
+    remove: async (workspaceId, id, nowMs) => {
+      const one = every.where("id", "=", id).where("workspace_id", "=", workspaceId);
+      return (await removeSome(one.where("expires_at_ms", ">", nowMs))) > 0;
     },
-
-    async purge(workspaceId) {
-      const removed = await db
-        .deleteFrom("stored_responses")
-        .where("workspace_id", "=", workspaceId)
-        .executeTakeFirst();
-      return Number(removed.numDeletedRows);
-    },
+    purge: (workspaceId) => removeAll(every.where("workspace_id", "=", workspaceId)),
+    sweep: (nowMs) => removeAll(every.where("expires_at_ms", "<=", nowMs)),
   };
 }

@@ -30,8 +30,12 @@ export class SealedRows {
     this.#vault = vault;
   }
 
-  seal({ workspaceId, id }: Place, column: string, value: unknown): Promise<Uint8Array> {
-    return this.#vault.seal({ workspaceId, column, row: id }, JSON.stringify(value));
+  seal(place: Place, column: string, value: unknown): Promise<Uint8Array> {
+    return this.sealText(place, column, JSON.stringify(value));
+  }
+
+  sealText({ workspaceId, id }: Place, column: string, text: string): Promise<Uint8Array> {
+    return this.#vault.seal({ workspaceId, column, row: id }, text);
   }
 
   async read(row: Row): Promise<StoredResponse> {

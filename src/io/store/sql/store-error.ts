@@ -1,3 +1,5 @@
+import { type Fault, fault } from "../../../contract/faults.ts";
+
 /**
  * Why a store did not do what was asked. `conflict`: the row exists already; `rejected`: the data itself is not
  * acceptable, now or later; `unavailable`: it may work the next time.
@@ -12,4 +14,16 @@ export class StoreError extends Error {
     this.name = "StoreError";
     this.failure = failure;
   }
+}
+
+const RETRY_AFTER_SECONDS = 5;
+
+/** What a caller is told when the store is away for now; undefined for every other error. */
+export function awayFault(error: unknown): Fault | undefined {
+  if (!(error instanceof StoreError) || error.failure !== "unavailable") return undefined;
+  return fault("service_unavailable", {
+    message: `The store of the gateway does not answer right now. Try again in ${RETRY_AFTER_SECONDS} s.`,
+    headers: { "retry-after": String(RETRY_AFTER_SECONDS) },
+    detail: { cause: error.message },
+  });
 }

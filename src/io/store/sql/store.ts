@@ -20,6 +20,7 @@ import { evidenceStore } from "./evidence.ts";
 import { ledgerStore } from "./ledger.ts";
 import { logStore } from "./log.ts";
 import { ownKeyStore } from "./own-keys.ts";
+import { StoredBytes } from "./response-bytes.ts";
 import { type ResponseRemoval, responseRemoval } from "./response-removal.ts";
 import { responseStore } from "./responses.ts";
 import { rollupStore } from "./rollups.ts";
@@ -71,6 +72,7 @@ export type Store = RecordSink & {
 
 export function sqlStore(engine: Engine): Store {
   const { db } = engine;
+  const storedBytes = new StoredBytes();
   const ingestBatch = async (batch: RecordBatch) => {
     try {
       if (batch.bounds.length > 0) await engine.ingest(batch);
@@ -90,17 +92,22 @@ export function sqlStore(engine: Engine): Store {
     evidence: evidenceStore(db),
     meta: metaStore(db),
     dataKeys: dataKeyStore(db),
-    responses: (vault) => responseStore(db, vault),
+    responses: (vault) => responseStore(db, vault, storedBytes),
     captures: (vault) => captureStore(db, vault),
     ownKeys: ownKeyStore(db),
     ingest: (records) => ingestBatch(batchOf(records.map((record) => JSON.stringify(record)))),
     ingestBatch,
-    change: (work) =>
-      db.transaction().execute(async (session) => {
-        const { answer, audit } = await work(writersOn(session));
-        if (audit !== null) await auditStore(session).append(audit);
-        return answer;
-      }),
+    async change(work) {
+      const freed: [workspaceId: string, bytes: number][] = [];
+      const answer = await db.transaction().execute(async (session) => {
+        const changed = await work(writersOn(session, (...response) => freed.push(response)));
+        if (changed.audit !== null) await auditStore(session).append(changed.audit);
+        return changed.answer;
+      });
+      // Only now: a change that was undone freed nothing.
+      for (const [workspaceId, bytes] of freed) storedBytes.change(workspaceId, -bytes);
+      return answer;
+    },
     ping: async () => {
       await sql`select 1`.execute(db);
     },
@@ -108,12 +115,12 @@ export function sqlStore(engine: Engine): Store {
   };
 }
 
-function writersOn(session: Kysely<Database>): Writers {
+function writersOn(session: Kysely<Database>, freed: (workspaceId: string, bytes: number) => void): Writers {
   return {
     tenancy: tenancyStore(session),
     limits: limitStore(session),
     ledger: ledgerStore(session),
-    responses: responseRemoval(session),
+    responses: responseRemoval(session, freed),
     captures: captureWriter(session),
     ownKeys: ownKeyStore(session),
   };

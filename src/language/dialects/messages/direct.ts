@@ -17,6 +17,8 @@ export class DirectMessages implements AnswerStream {
   #outputChars = 0;
   #upstreamId: string | null = null;
   #finished = false;
+  /** The output was told at the end; what stands at the start is a guess. */
+  #figured = false;
   #spoken = false;
   #last = LAST_EVENT;
 
@@ -30,6 +32,10 @@ export class DirectMessages implements AnswerStream {
 
   get outputChars(): number {
     return this.#outputChars;
+  }
+
+  get cutShort(): true | undefined {
+    return this.#figured ? undefined : true;
   }
 
   get upstreamId(): string | null {
@@ -99,13 +105,16 @@ export class DirectMessages implements AnswerStream {
   }
 
   #stop({ delta, usage }: JsonObject): void {
-    this.#count(usage);
+    const told = this.#count(usage);
+    this.#figured = told !== undefined && isJsonObject(usage) && typeof usage["output_tokens"] === "number";
     const stop = WireStop.safeParse(delta);
     if (stop.success && stop.data.stop_reason) this.#finished = true;
   }
 
-  #count(usage: unknown): void {
-    this.#usage = this.#tally.add(usage) ?? this.#usage;
+  #count(usage: unknown): Usage | undefined {
+    const told = this.#tally.add(usage);
+    this.#usage = told ?? this.#usage;
+    return told;
   }
 
   close(): string {

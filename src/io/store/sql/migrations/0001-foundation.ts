@@ -1,61 +1,61 @@
 import type { Ddl } from "../engine.ts";
 
 /** Tenants, money, the request log and the audit log. */
-export function foundation({ integer, keyed, plain, fromJson, appendOnly }: Ddl): string[] {
+export function foundation({ integer, text, keyed, plain, fromJson, appendOnly }: Ddl): string[] {
   return [
     `create table workspaces (
-      id text not null primary key,
-      slug text not null unique,
-      name text not null,
-      currency text not null,
+      id ${text} not null primary key,
+      slug ${text} not null unique,
+      name ${text} not null,
+      currency ${text} not null,
       created_at_ms ${integer} not null,
-      policy text not null,
-      key_policy text not null
+      policy ${text} not null,
+      key_policy ${text} not null
     ) ${plain}`,
     `create table members (
-      id text not null primary key,
-      workspace_id text not null references workspaces (id),
-      email text not null,
-      role text not null,
+      id ${text} not null primary key,
+      workspace_id ${text} not null references workspaces (id),
+      email ${text} not null,
+      role ${text} not null,
       created_at_ms ${integer} not null,
       unique (workspace_id, email)
     ) ${plain}`,
     // A personal key outlives its member as a row of the log, so member_id refers to nothing.
     `create table api_keys (
-      id text not null primary key,
-      workspace_id text not null references workspaces (id),
-      member_id text,
-      name text not null,
-      kind text not null,
-      environment text not null,
-      digest text not null unique,
-      state text not null,
-      scopes text,
-      ip_allowlist text,
+      id ${text} not null primary key,
+      workspace_id ${text} not null references workspaces (id),
+      member_id ${text},
+      name ${text} not null,
+      kind ${text} not null,
+      environment ${text} not null,
+      digest ${text} not null unique,
+      state ${text} not null,
+      scopes ${text},
+      ip_allowlist ${text},
       expires_at_ms ${integer},
       grace_until_ms ${integer},
       rpm ${integer},
       version ${integer} not null,
       created_at_ms ${integer} not null,
-      rotated_from text
+      rotated_from ${text}
     ) ${plain}`,
     `create table wallets (
-      workspace_id text not null primary key,
-      currency text not null,
+      workspace_id ${text} not null primary key,
+      currency ${text} not null,
       balance_nanos ${integer} not null
     ) ${keyed}`,
     // A movement of money is one row with two ends: whatever one account loses the other gains, by construction.
     `create table ledger_transactions (
-      workspace_id text not null,
+      workspace_id ${text} not null,
       created_at_ms ${integer} not null,
-      id text not null,
-      kind text not null,
-      from_account text not null,
-      to_account text not null check (to_account <> from_account),
-      currency text not null,
+      id ${text} not null,
+      kind ${text} not null,
+      from_account ${text} not null,
+      to_account ${text} not null check (to_account <> from_account),
+      currency ${text} not null,
       moved_nanos ${integer} not null check (moved_nanos >= 0),
-      note text,
-      detail text,
+      note ${text},
+      detail ${text},
       primary key (workspace_id, created_at_ms, id)
     ) ${keyed}`,
     // A charge has workspace and time of its request, so its primary key alone keeps it from being written twice. What
@@ -68,10 +68,10 @@ export function foundation({ integer, keyed, plain, fromJson, appendOnly }: Ddl)
       select id as transaction_id, 1 as place, to_account as account, workspace_id, created_at_ms, currency,
         moved_nanos as amount_nanos from ledger_transactions`,
     `create table request_records (
-      id text not null primary key,
-      workspace_id text not null,
+      id ${text} not null primary key,
+      workspace_id ${text} not null,
       created_at_ms ${integer} not null,
-      record text not null
+      record ${text} not null
     ) ${plain}`,
     "create index request_records_by_time on request_records (workspace_id, created_at_ms, id)",
     // What the log is filtered by is read out of the record, so that a request is written as its text and no more.
@@ -88,12 +88,12 @@ export function foundation({ integer, keyed, plain, fromJson, appendOnly }: Ddl)
       ].join(",\n      ")}
       from request_records`,
     `create table requests_daily (
-      workspace_id text not null,
-      day text not null,
-      key_id text not null,
-      model text not null,
-      provider text not null,
-      environment text not null,
+      workspace_id ${text} not null,
+      day ${text} not null,
+      key_id ${text} not null,
+      model ${text} not null,
+      provider ${text} not null,
+      environment ${text} not null,
       requests ${integer} not null,
       errors ${integer} not null,
       input_tokens ${integer} not null,
@@ -107,16 +107,16 @@ export function foundation({ integer, keyed, plain, fromJson, appendOnly }: Ddl)
       primary key (workspace_id, day, key_id, model, provider, environment)
     ) ${keyed}`,
     `create table audit_log (
-      id text not null primary key,
+      id ${text} not null primary key,
       at_ms ${integer} not null,
-      actor text not null,
-      action text not null,
-      workspace_id text,
-      target text,
-      detail text not null
+      actor ${text} not null,
+      action ${text} not null,
+      workspace_id ${text},
+      target ${text},
+      detail ${text} not null
     ) ${plain}`,
     "create index audit_log_by_time on audit_log (at_ms, id)",
-    `create table meta (name text not null primary key, value text not null) ${keyed}`,
+    `create table meta (name ${text} not null primary key, value ${text} not null) ${keyed}`,
     ...appendOnly("ledger_transactions"),
     ...appendOnly("audit_log"),
   ];

@@ -1,22 +1,22 @@
 import type { Ddl } from "../engine.ts";
 
 /** Keys of workspaces for what is sealed, and the responses that callers asked to be kept. */
-export function responses({ integer, bytes, keyed, plain }: Ddl): string[] {
+export function responses({ integer, text, bytes, keyed, plain }: Ddl): string[] {
   return [
     `create table data_keys (
-      workspace_id text not null primary key,
+      workspace_id ${text} not null primary key,
       wrapped ${bytes} not null
     ) ${keyed}`,
     `create table stored_responses (
-      id text not null primary key,
-      workspace_id text not null,
-      key_id text not null,
+      id ${text} not null primary key,
+      workspace_id ${text} not null,
+      key_id ${text} not null,
       created_at_ms ${integer} not null,
       expires_at_ms ${integer} not null,
-      status text not null,
-      model text not null,
-      previous_id text,
-      background text not null,
+      status ${text} not null,
+      model ${text} not null,
+      previous_id ${text},
+      background ${text} not null,
       runs ${integer} not null,
       response ${bytes} not null,
       input ${bytes} not null,
@@ -28,14 +28,14 @@ export function responses({ integer, bytes, keyed, plain }: Ddl): string[] {
       where status in ('queued', 'in_progress')`,
     // Callers name an item of an earlier answer by its id alone.
     `create table stored_items (
-      workspace_id text not null,
-      id text not null,
-      response_id text not null references stored_responses (id) on delete cascade,
+      workspace_id ${text} not null,
+      id ${text} not null,
+      response_id ${text} not null references stored_responses (id) on delete cascade,
       primary key (workspace_id, id, response_id)
     ) ${keyed}`,
     "create index stored_items_by_response on stored_items (response_id)",
     `create table stored_events (
-      response_id text not null references stored_responses (id) on delete cascade,
+      response_id ${text} not null references stored_responses (id) on delete cascade,
       first_number ${integer} not null,
       last_number ${integer} not null,
       events ${bytes} not null,

@@ -1,15 +1,15 @@
 import type { Ddl } from "../engine.ts";
 
 /** Keys with a policy of their own, and routers with every version they had. */
-export function routing({ integer, keyed, appendOnly }: Ddl): string[] {
+export function routing({ integer, text, keyed, appendOnly }: Ddl): string[] {
   return [
-    "alter table api_keys add column policy text",
+    `alter table api_keys add column policy ${text}`,
     `create table router_versions (
-      workspace_id text not null references workspaces (id),
-      slug text not null,
+      workspace_id ${text} not null references workspaces (id),
+      slug ${text} not null,
       version ${integer} not null,
       created_at_ms ${integer} not null,
-      spec text,
+      spec ${text},
       primary key (workspace_id, slug, version)
     ) ${keyed}`,
     ...appendOnly("router_versions"),

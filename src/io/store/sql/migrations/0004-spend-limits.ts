@@ -1,12 +1,12 @@
 import type { Ddl } from "../engine.ts";
 
 /** What workspaces, members and keys may spend in a day and in a month. */
-export function spendLimits({ integer, keyed }: Ddl): string[] {
+export function spendLimits({ integer, text, keyed }: Ddl): string[] {
   return [
     `create table spend_limits (
-      workspace_id text not null references workspaces (id),
-      spender text not null,
-      spender_id text not null,
+      workspace_id ${text} not null references workspaces (id),
+      spender ${text} not null,
+      spender_id ${text} not null,
       day_nanos ${integer},
       month_nanos ${integer},
       primary key (workspace_id, spender, spender_id),

@@ -4,8 +4,8 @@ import type { Ddl } from "../engine.ts";
  * The log by shapes: what requests are filtered by is kept once for all that have it in common, and every request
  * carries the number of its shape. Hourly roll-ups are added up by shape.
  */
-export function log({ integer, keyed, fromJson }: Ddl): string[] {
-  const text = (field: string) => `coalesce(${fromJson("record", [field])}, '')`;
+export function log({ integer, text, keyed, fromJson }: Ddl): string[] {
+  const said = (field: string) => `coalesce(${fromJson("record", [field])}, '')`;
   const whole = (...path: string[]) => `cast(coalesce(${fromJson("record", path)}, '0') as ${integer})`;
   const failed = `${whole("status")} >= 400 or ${fromJson("record", ["errorCode"])} is not null`;
   const sums: readonly (readonly [string, string])[] = [
@@ -21,27 +21,27 @@ export function log({ integer, keyed, fromJson }: Ddl): string[] {
     ["cost_nanos", `sum(${whole("charge", "nanos")})`],
   ];
   const parts: readonly (readonly [string, string])[] = [
-    ["key_id", text("keyId")],
-    ["member_id", text("memberId")],
-    ["environment", text("environment")],
-    ["app", text("app")],
-    ["model_requested", text("modelRequested")],
-    ["model", text("model")],
-    ["provider", text("provider")],
+    ["key_id", said("keyId")],
+    ["member_id", said("memberId")],
+    ["environment", said("environment")],
+    ["app", said("app")],
+    ["model_requested", said("modelRequested")],
+    ["model", said("model")],
+    ["provider", said("provider")],
     ["status", whole("status")],
   ];
   const names = parts.map(([name]) => name);
   return [
     `create table request_shapes (
-      workspace_id text not null,
+      workspace_id ${text} not null,
       id ${integer} not null,
-      key_id text not null,
-      member_id text not null,
-      environment text not null,
-      app text not null,
-      model_requested text not null,
-      model text not null,
-      provider text not null,
+      key_id ${text} not null,
+      member_id ${text} not null,
+      environment ${text} not null,
+      app ${text} not null,
+      model_requested ${text} not null,
+      model ${text} not null,
+      provider ${text} not null,
       status ${integer} not null,
       primary key (workspace_id, id)
     ) ${keyed}`,
@@ -65,7 +65,7 @@ export function log({ integer, keyed, fromJson }: Ddl): string[] {
     "create index request_records_by_time on request_records (workspace_id, created_at_ms, id, shape)",
     "create index request_records_by_shape on request_records (workspace_id, shape, created_at_ms, id)",
     `create table requests_hourly (
-      workspace_id text not null,
+      workspace_id ${text} not null,
       hour_ms ${integer} not null,
       shape ${integer} not null,
       ${sums.map(([name]) => `${name} ${integer} not null`).join(", ")},

@@ -1,44 +1,44 @@
 import type { Ddl } from "../engine.ts";
 
 /** Capture windows with what was captured in them, every version of every policy, and the log as evidence reads it. */
-export function capture({ integer, bytes, keyed, plain, fromJson, appendOnly }: Ddl): string[] {
+export function capture({ integer, text, bytes, keyed, plain, fromJson, appendOnly }: Ddl): string[] {
   return [
     `create table capture_windows (
-      id text not null primary key,
-      workspace_id text not null references workspaces (id),
+      id ${text} not null primary key,
+      workspace_id ${text} not null references workspaces (id),
       opened_at_ms ${integer} not null,
       closes_at_ms ${integer} not null,
       closed_at_ms ${integer},
       purged_at_ms ${integer},
       retention_ms ${integer} not null,
-      scope text not null,
-      opened_by text not null,
-      reason text,
+      scope ${text} not null,
+      opened_by ${text} not null,
+      reason ${text},
       items ${integer} not null,
       bytes ${integer} not null
     ) ${plain}`,
     "create index capture_windows_by_time on capture_windows (opened_at_ms, id)",
     `create table captured (
-      request_id text not null primary key,
-      window_id text not null references capture_windows (id),
-      workspace_id text not null,
-      key_id text not null,
+      request_id ${text} not null primary key,
+      window_id ${text} not null references capture_windows (id),
+      workspace_id ${text} not null,
+      key_id ${text} not null,
       captured_at_ms ${integer} not null,
       expires_at_ms ${integer} not null,
       request ${bytes},
       answer ${bytes},
-      cut text not null
+      cut ${text} not null
     ) ${plain}`,
     "create index captured_by_window on captured (window_id)",
     "create index captured_by_key on captured (workspace_id, key_id)",
     "create index captured_by_expiry on captured (expires_at_ms)",
     // `subject` is a key's id, or empty for the workspace itself; a null policy demands nothing.
     `create table policy_versions (
-      workspace_id text not null references workspaces (id),
-      subject text not null,
+      workspace_id ${text} not null references workspaces (id),
+      subject ${text} not null,
       version ${integer} not null,
       created_at_ms ${integer} not null,
-      policy text,
+      policy ${text},
       primary key (workspace_id, subject, version)
     ) ${keyed}`,
     ...appendOnly("policy_versions"),

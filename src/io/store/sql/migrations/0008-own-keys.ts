@@ -1,19 +1,19 @@
 import type { Ddl } from "../engine.ts";
 
 /** Keys of workspaces at providers: sealed, with what may be shown of them beside. */
-export function ownKeys({ integer, bytes, plain }: Ddl): string[] {
+export function ownKeys({ integer, text, bytes, plain }: Ddl): string[] {
   return [
     `create table workspace_credentials (
-      workspace_id text not null references workspaces (id),
-      provider text not null,
-      kind text not null,
-      usage text not null,
-      hint text,
-      fingerprint text not null,
+      workspace_id ${text} not null references workspaces (id),
+      provider ${text} not null,
+      kind ${text} not null,
+      usage ${text} not null,
+      hint ${text},
+      fingerprint ${text} not null,
       created_at_ms ${integer} not null,
       changed_at_ms ${integer} not null,
-      changed_by text not null,
-      result text not null,
+      changed_by ${text} not null,
+      result ${text} not null,
       tested_at_ms ${integer},
       secret ${bytes} not null,
       primary key (workspace_id, provider)

@@ -3,6 +3,7 @@ import type { Ddl } from "../engine.ts";
 // STRICT: a text can never end up in a money column. WITHOUT ROWID: one tree instead of two where rows are small.
 export const sqliteDdl: Ddl = {
   integer: "integer",
+  text: "text",
   bytes: "blob",
   keyed: "strict, without rowid",
   plain: "strict",

@@ -8,10 +8,10 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from "kysely";
+import type { SqlValue } from "../protocol.ts";
 import { StoreError } from "../store-error.ts";
-import type { SqlValue } from "./protocol.ts";
+import type { WorkerClient } from "../worker-client.ts";
 import type { Turnstile } from "./turnstile.ts";
-import type { WorkerClient } from "./worker-client.ts";
 
 /** Kysely on a SQLite that lives in a worker: one connection, handed to one query or transaction at a time. */
 export function workerDialect(client: WorkerClient, turnstile: Turnstile): Dialect {

@@ -12,6 +12,7 @@ import {
 } from "../../../../domain/record/rollup.ts";
 import { type RequestShape, ShapeNumbers } from "../../../../domain/record/shape.ts";
 import { StoreError } from "../store-error.ts";
+import { WalletSums } from "../wallet-sums.ts";
 
 /**
  * Writes finished requests: row of the log, ledger transaction, wallet and roll-ups in one transaction. What is there
@@ -50,23 +51,6 @@ export function prepareIngest(db: DatabaseSync): (batch: RecordBatch) => void {
       throw error;
     }
   };
-}
-
-/** What a batch takes from each wallet. A wallet has one currency; a second one shows here and is refused in SQL. */
-class WalletSums {
-  readonly #sums = new Map<string, { workspaceId: string; currency: string; nanos: bigint }[]>();
-
-  add(workspaceId: string, currency: string, nanos: bigint): void {
-    const ofWorkspace = this.#sums.get(workspaceId);
-    const known = ofWorkspace?.find((sum) => sum.currency === currency);
-    if (known !== undefined) known.nanos += nanos;
-    else if (ofWorkspace !== undefined) ofWorkspace.push({ workspaceId, currency, nanos });
-    else this.#sums.set(workspaceId, [{ workspaceId, currency, nanos }]);
-  }
-
-  rows() {
-    return [...this.#sums.values()].flat();
-  }
 }
 
 const SUMS = [

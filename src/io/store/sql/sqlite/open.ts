@@ -2,18 +2,18 @@ import { mkdirSync } from "node:fs";
 import path from "node:path";
 import { Kysely } from "kysely";
 import type { Clock } from "../../../../kit/clock.ts";
+import { lockDataDir } from "../data-lock.ts";
 import type { Engine } from "../engine.ts";
 import { migrate } from "../migrate.ts";
 import { MIGRATIONS } from "../migrations/all.ts";
+import { makePrivate } from "../private-file.ts";
 import type { Database } from "../schema.ts";
 import { type Store, sqlStore } from "../store.ts";
 import { wholeNumbers } from "../whole-numbers.ts";
-import { lockDataDir } from "./data-lock.ts";
+import { WorkerClient } from "../worker-client.ts";
 import { sqliteDdl } from "./ddl.ts";
 import { workerDialect } from "./dialect.ts";
-import { makePrivate } from "./private-file.ts";
 import { Turnstile } from "./turnstile.ts";
-import { WorkerClient } from "./worker-client.ts";
 
 export const DATABASE_FILE = "gateway.sqlite";
 
@@ -42,7 +42,7 @@ export async function openSqlite(dataDir: string, clock: Clock): Promise<Store> 
 }
 
 function sqliteEngine(file: string): Engine {
-  const client = new WorkerClient({ file });
+  const client = new WorkerClient(new URL("./sqlite-worker.ts", import.meta.url), { file });
   const turnstile = new Turnstile();
   const db = new Kysely<Database>({ dialect: workerDialect(client, turnstile), plugins: [wholeNumbers] });
   return {

@@ -2,12 +2,12 @@ import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { parentPort, workerData } from "node:worker_threads";
 import { UnbalancedTransaction } from "../../../../domain/billing/ledger.ts";
 import { BoundedMap } from "../../../../kit/bounded.ts";
+import type { Answer, Ask, Question, SqliteWorkerData, SqlValue } from "../protocol.ts";
 import { StoreError, type StoreFailure } from "../store-error.ts";
 import { prepareIngest } from "./ingest.ts";
-import type { Answer, Ask, Question, SqlValue, WorkerData } from "./protocol.ts";
 
 // SQLite blocks while it works, so it lives in a thread of its own and the request path never waits for it.
-const { file }: WorkerData = workerData;
+const { file }: SqliteWorkerData = workerData;
 const db = new DatabaseSync(file);
 // FULL, not NORMAL: a journal segment is deleted once its records are committed here, so a commit must be on the disk
 // when it returns. A commit covers a whole batch, which makes that one sync for hundreds of requests.

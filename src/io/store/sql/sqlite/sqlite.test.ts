@@ -9,7 +9,7 @@ import { chargedRecord } from "../../../../../tests/support/records.ts";
 import { storeSuite } from "../../../../../tests/support/store-suite.ts";
 import { topupOf } from "../../../../domain/billing/ledger.ts";
 import { systemClock } from "../../../../kit/clock.ts";
-import { DataDirInUse } from "./data-lock.ts";
+import { DataDirInUse } from "../data-lock.ts";
 import { DATABASE_FILE, openSqlite } from "./open.ts";
 
 const folders: string[] = [];

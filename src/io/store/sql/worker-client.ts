@@ -1,10 +1,10 @@
 import { Worker } from "node:worker_threads";
-import { StoreError } from "../store-error.ts";
-import type { Answer, Ask, Question, WorkerData } from "./protocol.ts";
+import type { Answer, Ask, PostgresWorkerData, Question, SqliteWorkerData } from "./protocol.ts";
+import { StoreError } from "./store-error.ts";
 
 type Waiting = { resolve(answer: Extract<Answer, { is: "done" }>): void; reject(error: Error): void };
 
-/** The main thread's side of the SQLite worker: questions out, answers back in the same order. */
+/** The main thread's side of the worker of an engine: questions out, answers back. */
 export class WorkerClient {
   readonly #worker: Worker;
   readonly #waiting = new Map<number, Waiting>();
@@ -12,11 +12,11 @@ export class WorkerClient {
   #next = 1;
   #gone: StoreError | undefined;
 
-  constructor(data: WorkerData) {
+  constructor(script: URL, data: SqliteWorkerData | PostgresWorkerData) {
     // The flags of the main thread (test runners set some) are not meant for the worker.
-    this.#worker = new Worker(new URL("./sqlite-worker.ts", import.meta.url), { workerData: data, execArgv: [] });
+    this.#worker = new Worker(script, { workerData: data, execArgv: [] });
     this.#worker.on("message", (answer: Answer) => this.#take(answer));
-    this.#worker.on("error", (error) => this.#fail(`the SQLite worker stopped: ${String(error)}`));
+    this.#worker.on("error", (error) => this.#fail(`the worker of the store stopped: ${String(error)}`));
     this.#exited = new Promise((resolve) => {
       this.#worker.on("exit", () => {
         this.#fail("the store is closed");

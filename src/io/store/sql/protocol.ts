@@ -1,9 +1,10 @@
-import type { RecordBatch } from "../../../../domain/record/ingest.ts";
-import type { StoreFailure } from "../store-error.ts";
+import type { RecordBatch } from "../../../domain/record/ingest.ts";
+import type { DatabaseAddress } from "./postgres/address.ts";
+import type { StoreFailure } from "./store-error.ts";
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
 
-/** What the main thread asks of the SQLite worker. They are answered in order. */
+/** What the main thread asks of the worker of an engine. */
 export type Ask =
   | { readonly is: "query"; readonly sql: string; readonly parameters: readonly SqlValue[] }
   /** Bytes in shared memory are not copied on their way to the worker, others are. */
@@ -17,4 +18,6 @@ export type Answer =
   | { readonly number: number; readonly is: "done"; readonly rows: never[]; readonly changes: bigint }
   | { readonly number: number; readonly is: "failed"; readonly failure: StoreFailure; readonly message: string };
 
-export type WorkerData = { readonly file: string };
+/** What a worker is told at its start. */
+export type SqliteWorkerData = { readonly file: string };
+export type PostgresWorkerData = { readonly address: DatabaseAddress };

@@ -1,0 +1,66 @@
+/**
+ * `npm run soak`: simulated worlds without end, from seeds that no run before has had, until one breaks a rule.
+ * `npm run soak -- --seed 4711` shows one world, `--mutant name` with a mutant's faults in it, `--minutes 10` comes to
+ * an end, `--from 1` begins at a given seed.
+ */
+import { spawnSync } from "node:child_process";
+import path from "node:path";
+import { parseArgs } from "node:util";
+import { pinnedNode, ROOT, setUp } from "./setup.mjs";
+
+const CHILD = path.join(ROOT, "tests/simulation/simulate-child.ts");
+const ROUND_MS = 60_000;
+const SEEDS_MAX = 2 ** 31;
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: "string" },
+    mutant: { type: "string" },
+    from: { type: "string" },
+    minutes: { type: "string", default: "Infinity" },
+  },
+});
+
+await setUp("develop");
+process.exitCode = values.seed === undefined ? soak() : show(values.seed);
+
+function show(seed) {
+  return child(["--seed", seed], "inherit").status ?? 1;
+}
+
+function soak() {
+  const untilMs = Date.now() + Number(values.minutes) * 60_000;
+  let from = Number(values.from ?? Math.floor(Math.random() * SEEDS_MAX));
+  while (Date.now() < untilMs) {
+    const forMs = Math.min(ROUND_MS, untilMs - Date.now());
+    const { stdout, stderr, status } = child(
+      ["--from", String(from), "--seeds", String(SEEDS_MAX), "--for-ms", String(forMs)],
+      "pipe",
+    );
+    if (status !== 0) {
+      process.stderr.write(stderr);
+      return 1;
+    }
+    const { seeds, requests, calls, broken, problem } = JSON.parse(stdout);
+    if (problem !== undefined) throw new Error(problem);
+    process.stdout.write(`seeds ${from} to ${from + seeds - 1}: ${requests} requests, ${calls} calls\n`);
+    if (broken !== undefined) {
+      process.stdout.write(`seed ${broken.seed} broke "${broken.rule}": ${broken.what}\n`);
+      const mutant = values.mutant === undefined ? "" : ` --mutant ${values.mutant}`;
+      process.stdout.write(`npm run soak -- --seed ${broken.seed}${mutant} shows how\n`);
+      return 1;
+    }
+    from += seeds;
+  }
+  return 0;
+}
+
+function child(args, output) {
+  const mutant = values.mutant === undefined ? [] : ["--mutant", values.mutant];
+  return spawnSync(pinnedNode(), ["--max-semi-space-size=32", CHILD, ...args, ...mutant], {
+    cwd: ROOT,
+    encoding: "utf8",
+    maxBuffer: 64 * 1024 * 1024,
+    stdio: ["ignore", output, output],
+  });
+}

@@ -1,0 +1,20 @@
+import type { Ddl } from "../engine.ts";
+
+/** Byte by byte: a collation of the system below can change with its next version, and unique indexes break with it. */
+const BYTEWISE = 'collate "C"';
+
+export const postgresDdl: Ddl = {
+  integer: "bigint",
+  text: `text ${BYTEWISE}`,
+  bytes: "bytea",
+  keyed: "",
+  plain: "",
+  fromJson: (column, path) => `(${column}::json #>> '{${path.join(",")}}') ${BYTEWISE}`,
+  // One trigger for a statement, not for its rows: so it covers TRUNCATE too.
+  appendOnly: (table) => [
+    `create or replace function refuse_change() returns trigger language plpgsql as $$
+      begin raise exception '% is append only', tg_table_name using errcode = 'restrict_violation'; end $$`,
+    `create trigger ${table}_append_only before update or delete or truncate on ${table}
+      for each statement execute function refuse_change()`,
+  ],
+};

@@ -1,0 +1,32 @@
+import { DatabaseError } from "pg";
+import { StoreError, type StoreFailure } from "../store-error.ts";
+
+const CONFLICT = "23505";
+/** Classes of SQLSTATE that are about the data itself: wrong values, broken rules of a table, sizes past every limit. */
+const OF_THE_DATA = ["22", "23", "54"];
+
+/**
+ * What PostgreSQL, or the way to it, says, as the stores say it. Only what is surely about the data is a rejection:
+ * a record that is rejected is set aside for good, and one that waits in vain is not lost.
+ */
+export function toStoreError(error: unknown): StoreError {
+  if (error instanceof StoreError) return error;
+  return new StoreError(error instanceof DatabaseError ? failureOf(error.code ?? "") : "unavailable", wordsOf(error));
+}
+
+function failureOf(state: string): StoreFailure {
+  if (state === CONFLICT) return "conflict";
+  return OF_THE_DATA.includes(state.slice(0, 2)) ? "rejected" : "unavailable";
+}
+
+/** Where every address of a host refuses, the error has a code and no words. */
+export function wordsOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error.message !== "") return error.message;
+  return "code" in error ? String(error.code) : error.name;
+}
+
+/** Whether the connection cannot be used any more: it answered nothing, or said that it ends. */
+export function endsConnection(error: unknown): boolean {
+  return !(error instanceof DatabaseError) || error.severity === "FATAL" || error.severity === "PANIC";
+}

@@ -1,0 +1,257 @@
+import type { Pool } from "pg";
+import { CHARGE, chargedNanosOf, chargeIdOf } from "../../../../domain/billing/ledger.ts";
+import { type BookedFields, readBooked } from "../../../../domain/record/booked.ts";
+import { batchOf, type RecordBatch, textsOf } from "../../../../domain/record/ingest.ts";
+import {
+  DailyFold,
+  type DailyUsage,
+  HourlyFold,
+  type HourlyUsage,
+  type UsageSums,
+} from "../../../../domain/record/rollup.ts";
+import { type RequestShape, ShapeNumbers } from "../../../../domain/record/shape.ts";
+import { StoreError } from "../store-error.ts";
+import { type WalletSum, WalletSums } from "../wallet-sums.ts";
+import { PooledConnection } from "./connection.ts";
+import { isReadableJson, readableJson } from "./values.ts";
+
+type Booked = BookedFields & { readonly nanos: bigint; readonly start: number; readonly length: number };
+type NewShape = RequestShape & { readonly workspaceId: string; readonly number: number };
+
+/**
+ * Writes finished requests: row of the log, ledger transaction, wallet and roll-ups in one transaction. What is there
+ * already changes nothing: a request counts in the roll-ups once, and its ledger transaction moves money once.
+ * Each table is written by one statement, whatever the size of the batch.
+ */
+export function ingestInto(pool: Pool): (batch: RecordBatch) => Promise<void> {
+  const shapes = new ShapeNumbers();
+  return async (batch) => {
+    const { bytes, records } = readBatch(batch);
+    const session = await PooledConnection.take(pool);
+    try {
+      await session.begin();
+      await write(session, bytes, records, shapes);
+      await session.commit();
+    } catch (error) {
+      shapes.forget();
+      await session.rollback();
+      throw error;
+    } finally {
+      session.release();
+    }
+  };
+}
+
+async function write(
+  session: PooledConnection,
+  bytes: Buffer,
+  records: readonly Booked[],
+  shapes: ShapeNumbers,
+): Promise<void> {
+  const daily = new DailyFold();
+  const hourly = new HourlyFold();
+  const newShapes: NewShape[] = [];
+  const numbers = records.map((record) =>
+    shapes.of(record, (number, shape) => newShapes.push({ ...shape, number, workspaceId: record.workspaceId })),
+  );
+  await insertRows(session, ADD_SHAPES, SHAPE_COLUMNS, newShapes);
+  const addedRequests = await addRequests(session, bytes, records, numbers);
+  for (const [at, record] of records.entries()) {
+    if (!addedRequests.delete(record.id)) continue;
+    daily.add(record, record.nanos);
+    hourly.add(record, numbers[at] ?? 0, record.nanos);
+  }
+  const spent = new WalletSums();
+  const charged = records.filter(({ nanos }) => nanos > 0n);
+  const addedCharges = await addCharges(session, charged);
+  for (const record of charged)
+    if (addedCharges.delete(chargeKeyOf(record)))
+      spent.add(record.workspaceId, record.charge?.currency ?? "", record.nanos);
+  await moveWallets(session, spent.rows());
+  await insertRows(session, ADD_DAILY, [...DAILY_KEYS, ...SUMS], [...daily.rows()]);
+  await insertRows(session, ADD_HOURLY, [...HOURLY_KEYS, ...SUMS], [...hourly.rows()]);
+}
+
+/** The records, and the bytes they are in. What no engine could take is refused before the first statement. */
+function readBatch(batch: RecordBatch): { readonly bytes: Buffer; readonly records: readonly Booked[] } {
+  const sent = bytesOf(batch);
+  const { bounds, from, bytes } = isReadableJson(sent.bytes)
+    ? sent
+    : bytesOf(batchOf(textsOf(batch).map(readableJson)));
+  const records: Booked[] = [];
+  try {
+    for (let at = 0; at < bounds.length; at += 2) {
+      const start = (bounds[at] ?? 0) - from;
+      const end = (bounds[at + 1] ?? 0) - from;
+      const record = readBooked(bytes.subarray(start, end));
+      records.push({ ...record, nanos: chargedNanosOf(record), start, length: end - start });
+    }
+  } catch (error) {
+    throw new StoreError("rejected", error instanceof Error ? error.message : String(error));
+  }
+  return { bytes, records };
+}
+
+/** Only what the records are in: a batch may be a small part of a large piece of memory. */
+function bytesOf({ bytes, bounds }: RecordBatch) {
+  const [from, to] = [bounds[0] ?? 0, bounds.at(-1) ?? 0];
+  return { bounds, from, bytes: Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from) };
+}
+
+/** The bytes go over as they are, and the server cuts the records out of them. */
+const ADD_REQUESTS = `
+  insert into request_records (id, workspace_id, created_at_ms, record, shape)
+  select id, workspace_id, created_at_ms, convert_from(substring($1::bytea from start for length), 'UTF8'), shape
+  from unnest($2::text[], $3::text[], $4::bigint[], $5::integer[], $6::integer[], $7::bigint[])
+    as batch (id, workspace_id, created_at_ms, start, length, shape)
+  on conflict do nothing returning id`;
+
+/** The ids of those that were not there. */
+async function addRequests(
+  session: PooledConnection,
+  bytes: Buffer,
+  records: readonly Booked[],
+  shapes: readonly number[],
+): Promise<Set<string>> {
+  const { rows } = await session.ask<{ id: string }>(ADD_REQUESTS, [
+    bytes,
+    records.map(({ id }) => id),
+    records.map(({ workspaceId }) => workspaceId),
+    records.map(({ createdAtMs }) => Math.trunc(createdAtMs)),
+    records.map(({ start }) => start + 1),
+    records.map(({ length }) => length),
+    shapes,
+  ]);
+  return new Set(rows.map(({ id }) => id));
+}
+
+/** No transfer can be out of balance; what is the same for every charge is a part of the statement. */
+const ADD_CHARGES = `
+  insert into ledger_transactions
+    (workspace_id, created_at_ms, id, kind, from_account, to_account, currency, moved_nanos, detail)
+  select workspace_id, created_at_ms, id, 'charge', '${CHARGE.from}', '${CHARGE.to}', currency, moved_nanos, detail
+  from unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::text[])
+    as batch (workspace_id, created_at_ms, id, currency, moved_nanos, detail)
+  on conflict do nothing returning workspace_id, created_at_ms, id`;
+
+const keyOf = (workspaceId: string, createdAtMs: number | bigint, id: string) => `${workspaceId} ${createdAtMs} ${id}`;
+const chargeKeyOf = ({ workspaceId, createdAtMs, id }: BookedFields) =>
+  keyOf(workspaceId, Math.trunc(createdAtMs), chargeIdOf(id));
+
+/** The keys of those that were not there. */
+async function addCharges(session: PooledConnection, charged: readonly Booked[]): Promise<Set<string>> {
+  if (charged.length === 0) return new Set();
+  const { rows } = await session.ask<{ workspace_id: string; created_at_ms: bigint; id: string }>(ADD_CHARGES, [
+    charged.map(({ workspaceId }) => workspaceId),
+    charged.map(({ createdAtMs }) => Math.trunc(createdAtMs)),
+    charged.map(({ id }) => chargeIdOf(id)),
+    charged.map(({ charge }) => charge?.currency ?? null),
+    charged.map(({ nanos }) => nanos),
+    charged.map(({ charge }) => JSON.stringify({ price: charge?.price, rate: charge?.rate })),
+  ]);
+  return new Set(rows.map((row) => keyOf(row.workspace_id, row.created_at_ms, row.id)));
+}
+
+/** In one order everywhere, so that two batches never wait for each other. */
+const MOVE_WALLETS = `
+  insert into wallets (workspace_id, currency, balance_nanos)
+  select workspace_id, currency, -nanos from unnest($1::text[], $2::text[], $3::bigint[])
+    as batch (workspace_id, currency, nanos)
+  order by workspace_id
+  on conflict (workspace_id) do update set balance_nanos = wallets.balance_nanos + excluded.balance_nanos
+  where wallets.currency = excluded.currency
+  returning workspace_id`;
+
+async function moveWallets(session: PooledConnection, sums: readonly WalletSum[]): Promise<void> {
+  if (sums.length === 0) return;
+  const twice = sums.find(({ workspaceId }, at) => sums[at - 1]?.workspaceId === workspaceId);
+  if (twice !== undefined) throw notIn(twice);
+  const { rows } = await session.ask<{ workspace_id: string }>(MOVE_WALLETS, [
+    sums.map(({ workspaceId }) => workspaceId),
+    sums.map(({ currency }) => currency),
+    sums.map(({ nanos }) => nanos),
+  ]);
+  const moved = new Set(rows.map((row) => row.workspace_id));
+  const refused = sums.find(({ workspaceId }) => !moved.has(workspaceId));
+  if (refused !== undefined) throw notIn(refused);
+}
+
+function notIn({ workspaceId, currency }: WalletSum): StoreError {
+  return new StoreError("rejected", `the wallet of ${workspaceId} is not in ${currency}`);
+}
+
+type Column<Row> = readonly [name: string, type: "text" | "bigint", read: (row: Row) => string | number | bigint];
+
+const SHAPE_COLUMNS: readonly Column<NewShape>[] = [
+  ["workspace_id", "text", (shape) => shape.workspaceId],
+  ["id", "bigint", (shape) => shape.number],
+  ["key_id", "text", (shape) => shape.keyId],
+  ["member_id", "text", (shape) => shape.memberId],
+  ["environment", "text", (shape) => shape.environment],
+  ["app", "text", (shape) => shape.app],
+  ["model_requested", "text", (shape) => shape.modelRequested],
+  ["model", "text", (shape) => shape.model],
+  ["provider", "text", (shape) => shape.provider],
+  ["status", "bigint", (shape) => shape.status],
+];
+const DAILY_KEYS: readonly Column<DailyUsage>[] = [
+  ["workspace_id", "text", (row) => row.workspaceId],
+  ["day", "text", (row) => row.day],
+  ["key_id", "text", (row) => row.keyId],
+  ["model", "text", (row) => row.model],
+  ["provider", "text", (row) => row.provider],
+  ["environment", "text", (row) => row.environment],
+];
+const HOURLY_KEYS: readonly Column<HourlyUsage>[] = [
+  ["workspace_id", "text", (row) => row.workspaceId],
+  ["hour_ms", "bigint", (row) => row.hourMs],
+  ["shape", "bigint", (row) => row.shape],
+];
+const SUMS: readonly Column<UsageSums>[] = [
+  ["requests", "bigint", (row) => row.requests],
+  ["errors", "bigint", (row) => row.errors],
+  ["input_tokens", "bigint", (row) => row.inputTokens],
+  ["cached_tokens", "bigint", (row) => row.cachedTokens],
+  ["cache_write_tokens", "bigint", (row) => row.cacheWriteTokens],
+  ["output_tokens", "bigint", (row) => row.outputTokens],
+  ["reasoning_tokens", "bigint", (row) => row.reasoningTokens],
+  ["characters", "bigint", (row) => row.characters],
+  ["audio_ms", "bigint", (row) => row.audioMs],
+  ["cost_nanos", "bigint", (row) => row.costNanos],
+];
+
+type Named = readonly [name: string, type: string, ...unknown[]];
+const namesOf = (columns: readonly Named[]) => columns.map(([name]) => name).join(", ");
+
+/** All rows of a batch at once, in the order of their keys: so two batches never wait for each other. */
+function insertOf(table: string, keys: readonly Named[], values: readonly Named[]): string {
+  const columns = [...keys, ...values];
+  return `
+    insert into ${table} (${namesOf(columns)})
+    select * from unnest(${columns.map(([, type], at) => `$${at + 1}::${type}[]`).join(", ")})
+      as batch (${namesOf(columns)})
+    order by ${namesOf(keys)}`;
+}
+
+function adding(table: string, keys: readonly Named[]): string {
+  return `${insertOf(table, keys, SUMS)}
+    on conflict (${namesOf(keys)}) do update
+    set ${SUMS.map(([sum]) => `${sum} = ${table}.${sum} + excluded.${sum}`).join(", ")}`;
+}
+
+const ADD_SHAPES = `${insertOf("request_shapes", SHAPE_COLUMNS, [])} on conflict do nothing`;
+const ADD_DAILY = adding("requests_daily", DAILY_KEYS);
+const ADD_HOURLY = adding("requests_hourly", HOURLY_KEYS);
+
+async function insertRows<Row>(
+  session: PooledConnection,
+  statement: string,
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+): Promise<void> {
+  if (rows.length > 0)
+    await session.ask(
+      statement,
+      columns.map(([, , read]) => rows.map(read)),
+    );
+}

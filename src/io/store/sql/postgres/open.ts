@@ -1,0 +1,121 @@
+import { mkdirSync } from "node:fs";
+import { Kysely, sql } from "kysely";
+import type { Clock } from "../../../../kit/clock.ts";
+import { lockDataDir } from "../data-lock.ts";
+import type { Engine } from "../engine.ts";
+import { MigrationError, migrate } from "../migrate.ts";
+import { MIGRATIONS } from "../migrations/all.ts";
+import type { Database } from "../schema.ts";
+import { type Store, sqlStore } from "../store.ts";
+import { StoreError } from "../store-error.ts";
+import { wholeNumbers } from "../whole-numbers.ts";
+import { WorkerClient } from "../worker-client.ts";
+import type { DatabaseAddress } from "./address.ts";
+import { postgresDdl } from "./ddl.ts";
+import { poolDialect } from "./dialect.ts";
+import { wordsOf } from "./failure.ts";
+import { DatabaseInUse, InstanceLock, LOCKS, type LockLog } from "./instance-lock.ts";
+import { openPool } from "./pool.ts";
+
+/** The database that was set cannot be worked on; the message says which and why, and holds no password. */
+export class DatabaseUnusable extends Error {
+  constructor({ shown }: DatabaseAddress, why: string) {
+    super(`DATABASE_URL: ${shown} cannot be used (${why}); start PostgreSQL there, or write the address of another`);
+    this.name = "DatabaseUnusable";
+  }
+}
+
+export type PostgresSettings = {
+  readonly address: DatabaseAddress;
+  readonly connections: number;
+  /** Where the journal is: it belongs to one process too. */
+  readonly dataDir: string;
+  readonly clock: Clock;
+  readonly log: LockLog;
+};
+
+const VERSION_LEAST = 13;
+
+/** Opens the store on PostgreSQL, takes database and data directory for this process and brings the tables up to date. */
+export async function openPostgres({ address, connections, dataDir, clock, log }: PostgresSettings): Promise<Store> {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const dataLock = lockDataDir(dataDir);
+  let lock: InstanceLock | undefined;
+  try {
+    lock = await InstanceLock.take(address, log);
+    await migratePostgres(address, clock);
+    return lockedStore(sqlStore(postgresEngine(address, connections)), lock, () => dataLock.release());
+  } catch (error) {
+    await lock?.release();
+    dataLock.release();
+    if (error instanceof DatabaseInUse || error instanceof MigrationError || error instanceof DatabaseUnusable)
+      throw error;
+    throw new DatabaseUnusable(address, wordsOf(error));
+  }
+}
+
+function lockedStore(store: Store, lock: InstanceLock, done: () => void): Store {
+  return {
+    ...store,
+    async ping() {
+      if (lock.isTaken) throw new StoreError("unavailable", "another gateway works on this database");
+      await store.ping();
+    },
+    async close() {
+      await store.close();
+      await lock.release();
+      done();
+    },
+  };
+}
+
+/** Brings the tables up to date. Of several that come together one does it, and the others find it done. */
+export async function migratePostgres(address: DatabaseAddress, clock: Clock): Promise<void> {
+  const db = openDatabase(address, 1, "patient");
+  try {
+    await db.connection().execute(async (session) => {
+      await checkServer(session, address);
+      await sql`select pg_advisory_lock(${sql.lit(LOCKS.ours)}, ${sql.lit(LOCKS.migration)})`.execute(session);
+      await migrate({ db: session, ddl: postgresDdl }, MIGRATIONS, clock);
+    });
+  } finally {
+    // The session ends here, and its lock with it.
+    await db.destroy();
+  }
+}
+
+async function checkServer(db: Kysely<Database>, address: DatabaseAddress): Promise<void> {
+  const { rows } = await sql<{ version: string; encoding: string; standby: boolean }>`
+    select current_setting('server_version_num') as version, current_setting('server_encoding') as encoding,
+      pg_is_in_recovery() as standby`.execute(db);
+  const [server] = rows;
+  const version = Math.trunc(Number(server?.version) / 10_000);
+  if (version < VERSION_LEAST) throw new DatabaseUnusable(address, `it is version ${version}, not ${VERSION_LEAST} on`);
+  if (server?.encoding !== "UTF8") throw new DatabaseUnusable(address, `its encoding is ${server?.encoding}, not UTF8`);
+  if (server.standby) throw new DatabaseUnusable(address, "it is a standby, which cannot be written");
+}
+
+function openDatabase(address: DatabaseAddress, connections: number, hurry: "hurried" | "patient"): Kysely<Database> {
+  return new Kysely<Database>({ dialect: poolDialect(openPool(address, connections, hurry)), plugins: [wholeNumbers] });
+}
+
+function postgresEngine(address: DatabaseAddress, connections: number): Engine {
+  const pool = openPool(address, connections, "hurried");
+  const db = new Kysely<Database>({ dialect: poolDialect(pool), plugins: [wholeNumbers] });
+  const script = new URL("./postgres-worker.ts", import.meta.url);
+  // Started by the first batch: what only reads does not need it.
+  let worker: WorkerClient | undefined;
+  return {
+    db,
+    ddl: postgresDdl,
+    ingest: async (batch) => {
+      worker ??= new WorkerClient(script, { address });
+      await worker.ask({ is: "ingest", batch });
+    },
+    close: async () => {
+      await worker?.close();
+      // Not through Kysely, which would answer later questions in words of its own.
+      if (!pool.ending) await pool.end();
+    },
+  };
+}

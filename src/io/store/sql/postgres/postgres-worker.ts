@@ -1,0 +1,32 @@
+import { parentPort, workerData } from "node:worker_threads";
+import type { Answer, Ask, PostgresWorkerData, Question } from "../protocol.ts";
+import { StoreError } from "../store-error.ts";
+import { toStoreError } from "./failure.ts";
+import { ingestInto } from "./ingest.ts";
+import { openPool } from "./pool.ts";
+
+// Reading a batch takes as long as some requests do, so it is done in a thread of its own, over its own connection.
+const { address }: PostgresWorkerData = workerData;
+const pool = openPool(address, 1, "hurried");
+const ingest = ingestInto(pool);
+
+async function carryOut(ask: Ask): Promise<void> {
+  if (ask.is === "ingest") await ingest(ask.batch);
+  else if (ask.is === "close") await pool.end();
+  else throw new StoreError("rejected", "this worker takes batches only");
+}
+
+async function answer({ number, ask }: Question): Promise<Answer> {
+  try {
+    await carryOut(ask);
+    return { number, is: "done", rows: [], changes: 0n };
+  } catch (error) {
+    const { failure, message } = toStoreError(error);
+    return { number, is: "failed", failure, message };
+  }
+}
+
+parentPort?.on("message", async (question: Question) => {
+  parentPort?.postMessage(await answer(question));
+  if (question.ask.is === "close") parentPort?.close();
+});

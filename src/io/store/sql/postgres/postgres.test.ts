@@ -1,0 +1,470 @@
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chownSync, readdirSync, readFileSync, statSync } from "node:fs";
+import path from "node:path";
+import { Client, DatabaseError } from "pg";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { cuttingProxy } from "../../../../../tests/support/cutting-proxy.ts";
+import { listeningLog, tempFolder } from "../../../../../tests/support/journal-room.ts";
+import { type Cluster, hasPostgres, PASSWORD, startCluster } from "../../../../../tests/support/postgres.ts";
+import { chargedRecord, finishedRecord } from "../../../../../tests/support/records.ts";
+import { MASTER_KEY, storedResponse } from "../../../../../tests/support/response-suite.ts";
+import { storeSuite } from "../../../../../tests/support/store-suite.ts";
+import { unusedPort } from "../../../../../tests/support/upstream.ts";
+import { vaultSuite } from "../../../../../tests/support/vault-suite.ts";
+import { topupOf } from "../../../../domain/billing/ledger.ts";
+import { OPEN_POLICY } from "../../../../domain/tenancy/policy.ts";
+import { systemClock } from "../../../../kit/clock.ts";
+import { openVault } from "../../../vault.ts";
+import { MIGRATIONS } from "../migrations/all.ts";
+import type { Store } from "../store.ts";
+import { type DatabaseAddress, readDatabaseAddress } from "./address.ts";
+import { toStoreError } from "./failure.ts";
+import { DatabaseInUse, LOCKS } from "./instance-lock.ts";
+import { migratePostgres, openPostgres } from "./open.ts";
+import { openPool } from "./pool.ts";
+
+let cluster: Cluster;
+const folders: ReturnType<typeof tempFolder>[] = [];
+beforeAll(async () => {
+  if (hasPostgres) cluster = await startCluster();
+}, 60_000);
+afterAll(async () => {
+  if (hasPostgres) await cluster.close();
+  for (const folder of folders) folder.remove();
+});
+
+function freshFolder(): string {
+  const folder = tempFolder("gateway-store-");
+  folders.push(folder);
+  return folder.path;
+}
+
+function open(address: DatabaseAddress, log = listeningLog()): Promise<Store> {
+  return openPostgres({ address, connections: 4, dataDir: freshFolder(), clock: systemClock, log });
+}
+
+/** The same database by another way: other parameters, another port. */
+function changed({ url }: DatabaseAddress, change: (url: URL) => void): DatabaseAddress {
+  const other = new URL(url);
+  change(other);
+  const read = readDatabaseAddress(other.href);
+  if ("problem" in read) throw new Error(read.problem);
+  return read;
+}
+
+const topup = (id: string, nanos: bigint) =>
+  topupOf({ id, workspaceId: "ws_1", currency: "EUR", nanos, createdAtMs: 1 });
+
+async function filled(): Promise<DatabaseAddress> {
+  const address = await cluster.database("migrated");
+  const store = await open(address);
+  await store.ledger.post(topup("t1", 100n));
+  const entry = { id: "a1", atMs: 1, actor: "operator", action: "x.y", workspaceId: null, target: null, detail: {} };
+  await store.audit.append(entry);
+  await store.ingest([chargedRecord("r1", 30n)]);
+  await store.close();
+  return address;
+}
+
+describe.skipIf(!hasPostgres)("the suites", () => {
+  storeSuite("PostgreSQL", async () => {
+    const address = await cluster.database("migrated");
+    const store = await open(address);
+    return {
+      store,
+      async reopen() {
+        await store.close();
+        return open(address);
+      },
+    };
+  });
+
+  vaultSuite("the vault on PostgreSQL", async () => {
+    const address = await cluster.database("migrated");
+    const store = await open(address);
+    return {
+      store,
+      async change(...statements) {
+        await store.close();
+        for (const statement of statements) await cluster.query(address, statement);
+        return open(address);
+      },
+      async bytes() {
+        await cluster.query(address, "checkpoint");
+        const [row] = await cluster.query(address, "select oid from pg_database where datname = current_database()");
+        return ["pg_wal", `base/${row?.["oid"]}`].flatMap((folder) =>
+          readdirSync(path.join(cluster.data, folder), { withFileTypes: true })
+            .filter((entry) => entry.isFile())
+            .map(({ name }) => ({ file: name, bytes: readFileSync(path.join(cluster.data, folder, name)) })),
+        );
+      },
+    };
+  });
+});
+
+describe.skipIf(!hasPostgres)("the tables themselves", () => {
+  test("BILL-01 ledger and audit rows cannot be changed or removed in PostgreSQL, not even all at once", async () => {
+    const address = await filled();
+    for (const table of ["ledger_transactions", "audit_log"])
+      for (const statement of [
+        `update ${table} set workspace_id = 'other'`,
+        `delete from ${table}`,
+        `truncate ${table}`,
+      ])
+        await expect(cluster.query(address, statement), statement).rejects.toThrow(`${table} is append only`);
+  });
+
+  test("BILL-01 the entries that PostgreSQL shows sum to zero, and those of a wallet to its balance", async () => {
+    const sums = await cluster.query(
+      await filled(),
+      "select account, sum(amount_nanos)::text as sum from ledger_entries group by account order by account",
+    );
+    expect(sums).toEqual([
+      { account: "revenue", sum: "30" },
+      { account: "topup_clearing", sum: "-100" },
+      { account: "wallet", sum: "70" },
+    ]);
+  });
+
+  test("BILL-01 the audit names what was broken behind the store's back in PostgreSQL, in the same words", async () => {
+    const address = await filled();
+    await cluster.query(address, "update wallets set balance_nanos = balance_nanos + 1");
+    const insert = "insert into ledger_transactions values ('ws_1', 2, ";
+    const same = `${insert} 'same', 'charge', 'revenue', 'revenue', 'EUR', 5, null, null)`;
+    const back = `${insert} 'back', 'charge', 'promotion', 'revenue', 'EUR', -5, null, null)`;
+    for (const statement of [same, back])
+      await expect(cluster.query(address, statement)).rejects.toThrow("violates check constraint");
+    for (const { conname } of await cluster.query(
+      address,
+      "select conname from pg_constraint where contype = 'c' and conrelid = 'ledger_transactions'::regclass",
+    ))
+      await cluster.query(address, `alter table ledger_transactions drop constraint ${conname}`);
+    for (const statement of [same, back]) await cluster.query(address, statement);
+    await cluster.query(address, `${insert} 'where', 'charge', 'promotion', 'nowhere', 'EUR', 5, null, null)`);
+    await cluster.query(address, `${insert} 'charge:r1', 'charge', 'wallet', 'revenue', 'EUR', 30, null, null)`);
+    await cluster.query(address, `update request_records set record = replace(record, '"nanos":"30"', '"nanos":"31"')`);
+    const store = await open(address);
+    expect((await store.ledger.audit()).toSorted()).toEqual([
+      "ledger transaction back moves -5 from promotion to revenue",
+      "ledger transaction charge:r1 was written 2 times",
+      "ledger transaction same moves 5 from revenue to revenue",
+      "ledger transaction where moves 5 from promotion to nowhere",
+      "request r1 cost 31, the ledger has -30",
+      "the wallet of ws_1 says 71, its ledger entries say 40",
+    ]);
+    await store.close();
+  });
+
+  test("every text is compared byte by byte, whatever the language of the database: write `text` of Ddl", async () => {
+    const address = await cluster.database("migrated");
+    const [{ sorted } = {}] = await cluster.query(address, "select 'a' < 'B' as sorted");
+    expect(sorted, "the database sorts by language").toBe(true);
+    const others = await cluster.query(
+      address,
+      `select table_name, column_name from information_schema.columns
+       where table_schema = 'public' and data_type = 'text' and collation_name is distinct from 'C'`,
+    );
+    expect(others).toEqual([]);
+  });
+
+  test("BILL-01 what is no money and too large for a number is an error, not another number", async () => {
+    const address = await cluster.database("migrated");
+    const store = await open(address);
+    await store.tenancy.saveWorkspace({
+      ...{ id: "ws_1", slug: "demo", name: "Demo", currency: "EUR", createdAtMs: 1 },
+      policy: OPEN_POLICY,
+      keyPolicy: { personalKeys: true, approval: false },
+    });
+    await cluster.query(address, "update workspaces set created_at_ms = 9007199254740993");
+    await expect(store.tenancy.loadAll()).rejects.toThrow("more than a number can say");
+    await store.close();
+  });
+
+  test("characters that PostgreSQL cannot have do not keep a record out, nor the log from being read", async () => {
+    const store = await open(await cluster.database("migrated"));
+    const asked = 'a\u0000b \ud800 \\u0000 \\\\ud800 \ud83d\ude00 "';
+    await store.ingest([finishedRecord("r1", { modelRequested: asked, app: "x" }), finishedRecord("r2")]);
+    const readable = 'a\ufffdb \ufffd \\u0000 \\\\ud800 \ud83d\ude00 "';
+    expect((await store.log.list("ws_1", { app: "x" }, 10, null)).rows.map((row) => row.modelRequested)).toEqual([
+      readable,
+    ]);
+    expect((await store.log.list("ws_1", { model: readable }, 10, null)).rows).toHaveLength(1);
+    expect((await store.log.list("ws_1", {}, 10, null)).rows).toHaveLength(2);
+    expect(await store.log.find("r\u0000")).toBeUndefined();
+    await store.meta.set("name", "a\u0000b");
+    expect(await store.meta.get("name")).toBe("a\ufffdb");
+    await store.close();
+  });
+});
+
+describe.skipIf(!hasPostgres)("two at once", () => {
+  test("RESP-03 events of a response that is being deleted at this moment are dropped without a word", async () => {
+    const address = await cluster.database("migrated");
+    const store = await open(address);
+    const responses = store.responses(openVault(MASTER_KEY, store.dataKeys));
+    await responses.add(storedResponse("resp_1"));
+    const other = new Client({ connectionString: address.url });
+    await other.connect();
+    await other.query("begin");
+    await other.query("delete from stored_responses");
+    const appended = responses.appendEvents("ws_1", "resp_1", [{ sequence: 0, text: "event" }]);
+    await vi.waitFor(async () => {
+      const waiting = await cluster.query(address, "select 1 from pg_stat_activity where wait_event_type = 'Lock'");
+      expect(waiting).toHaveLength(1);
+    });
+    await other.query("commit");
+    await other.end();
+    await appended;
+    expect(await responses.events("ws_1", "resp_1", -1)).toEqual([]);
+    await store.close();
+  });
+
+  test("BILL-02 the same batch sent twice at the same time is charged and counted once", async () => {
+    const store = await open(await cluster.database("migrated"));
+    const batch = Array.from({ length: 50 }, (_, n) => chargedRecord(`r${n}`, 2n));
+    await Promise.all([store.ingest(batch), store.ingest(batch.toReversed()), store.ingest(batch)]);
+    expect((await store.ledger.wallet("ws_1"))?.balanceNanos).toBe(-100n);
+    expect((await store.rollups.daily("ws_1", "0", "9")).map(({ requests }) => requests)).toEqual([50]);
+    await store.close();
+  });
+});
+
+describe.skipIf(!hasPostgres)("migrations", () => {
+  test("a changed migration and a database from the future are refused with a reason", async () => {
+    const changedOne = await cluster.database("migrated");
+    await cluster.query(changedOne, "update schema_migrations set checksum = 'x'");
+    await expect(open(changedOne)).rejects.toThrow("a released migration was changed");
+    const newer = await cluster.database("migrated");
+    await cluster.query(newer, "insert into schema_migrations values (999, 'later', 'x', 1)");
+    await expect(open(newer)).rejects.toThrow("migration 999 (later)");
+    // The refusal lets go of the database again.
+    await cluster.query(newer, "delete from schema_migrations where number = 999");
+    await (await open(newer)).close();
+  });
+
+  test("of several that start together one migrates, and the others find it done", async () => {
+    const address = await cluster.database("empty");
+    await Promise.all(Array.from({ length: 4 }, () => migratePostgres(address, systemClock)));
+    const rows = await cluster.query(address, "select number::int from schema_migrations order by number");
+    expect(rows.map(({ number }) => number)).toEqual(MIGRATIONS.map(({ number }) => number));
+  });
+
+  test("a database in another encoding is refused with a reason", async () => {
+    const address = await cluster.database("empty");
+    await cluster.query(
+      address,
+      "create database latin template template0 encoding latin1 locale_provider libc locale 'C'",
+    );
+    const latin = changed(address, (url) => {
+      url.pathname = "/latin";
+    });
+    await expect(open(latin)).rejects.toThrow("its encoding is LATIN1, not UTF8");
+  });
+});
+
+describe.skipIf(!hasPostgres)("one gateway for a database", () => {
+  const holder = `
+    import { openPostgres } from ${JSON.stringify(path.join(import.meta.dirname, "open.ts"))};
+    import { systemClock } from ${JSON.stringify(path.join(import.meta.dirname, "../../../../kit/clock.ts"))};
+    const [url, dataDir] = process.argv.slice(1);
+    const log = { info() {}, warn() {}, error() {} };
+    const store = await openPostgres({ address: { url, shown: "" }, connections: 2, dataDir, clock: systemClock, log });
+    await store.meta.set("from", "child");
+    console.log("open");
+  `;
+
+  test("a second one is refused by name, and a killed one blocks nobody", async () => {
+    const address = await cluster.database("migrated");
+    const args = ["--input-type=module-typescript", "-e", holder, address.url, freshFolder()];
+    const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+    await once(child.stdout, "data");
+    const refused = await open(address).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(DatabaseInUse);
+    expect(String(refused)).toContain(`the database ${address.shown} is in use by another gateway (at 127.0.0.1`);
+    const exited = once(child, "exit");
+    child.kill("SIGKILL");
+    await exited;
+    const store = await open(address);
+    expect(await store.meta.get("from")).toBe("child");
+    await store.close();
+    await store.close();
+    await expect(store.ping()).rejects.toMatchObject({ failure: "unavailable" });
+  });
+
+  test("a lock that was lost is taken again; while another has it, the store says so", async () => {
+    const address = await cluster.database("migrated");
+    const log = listeningLog();
+    const store = await open(address, log);
+    const thief = new Client({ connectionString: address.url });
+    await thief.connect();
+    const steal = thief.query(`select pg_advisory_lock(${LOCKS.ours}, ${LOCKS.instance})`);
+    await cluster.query(
+      address,
+      `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted and objid = ${LOCKS.instance}
+       and database = (select oid from pg_database where datname = current_database())`,
+    );
+    await steal;
+    await vi.waitFor(() => expect(log.lines.some(({ level }) => level === "error")).toBe(true), { timeout: 10_000 });
+    await expect(store.ping()).rejects.toThrow("another gateway works on this database");
+    await thief.end();
+    await vi.waitFor(() => store.ping(), { timeout: 10_000 });
+    await expect(open(address)).rejects.toThrow(DatabaseInUse);
+    await store.close();
+  });
+});
+
+describe.skipIf(!hasPostgres)("failures", () => {
+  test("BILL-07 a commit whose answer is lost is unavailable, and sent again it changes nothing", async () => {
+    const address = await cluster.database("migrated");
+    const proxy = await cuttingProxy(Number(new URL(address.url).port));
+    const store = await open(
+      changed(address, (url) => {
+        url.port = String(proxy.port);
+      }),
+    );
+    await store.ledger.post(topup("t1", 100n));
+    proxy.cutAfter("commit\0");
+    await expect(store.ingest([chargedRecord("r1", 30n)])).rejects.toMatchObject({ failure: "unavailable" });
+    await vi.waitFor(async () => expect(await store.log.find("r1")).toBeDefined());
+    await store.ingest([chargedRecord("r1", 30n), chargedRecord("r2", 5n)]);
+    expect((await store.ledger.wallet("ws_1"))?.balanceNanos).toBe(65n);
+    proxy.cutAfter("commit\0");
+    await expect(store.ledger.post(topup("t2", 7n))).rejects.toMatchObject({ failure: "unavailable" });
+    expect(await store.ledger.post(topup("t2", 7n))).toBe(false);
+    expect((await store.ledger.wallet("ws_1"))?.balanceNanos).toBe(72n);
+    expect(await store.ledger.audit()).toEqual([]);
+    await store.close();
+    await proxy.close();
+  });
+
+  test("a statement that waits too long is given up, changes nothing, and its connection goes on", async () => {
+    const address = await cluster.database("migrated");
+    const store = await open(changed(address, (url) => url.searchParams.set("statement_timeout", "200")));
+    await store.ledger.post(topup("t1", 1n));
+    const blocker = new Client({ connectionString: address.url });
+    await blocker.connect();
+    await blocker.query("begin");
+    await blocker.query("update wallets set balance_nanos = balance_nanos");
+    await expect(store.ledger.post(topup("t2", 1n))).rejects.toMatchObject({
+      failure: "unavailable",
+      message: "canceling statement due to statement timeout",
+    });
+    await blocker.end();
+    expect(await store.ledger.post(topup("t2", 1n))).toBe(true);
+    await store.close();
+  });
+
+  test("sessions that an administrator ends, in use or idle, are unavailable once and then replaced", async () => {
+    const address = await cluster.database("migrated");
+    const store = await open(address);
+    const posts = Array.from({ length: 40 }, (_, n) => store.ledger.post(topup(`t${n}`, 1n)).catch(String));
+    await cluster.query(
+      address,
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = current_database() and pid <> pg_backend_pid()`,
+    );
+    const ends = await Promise.all(posts);
+    await vi.waitFor(() => store.ping());
+    for (const [n, end] of ends.entries()) if (end !== true) await store.ledger.post(topup(`t${n}`, 1n));
+    expect((await store.ledger.wallet("ws_1"))?.balanceNanos).toBe(40n);
+    await store.close();
+  });
+
+  test.each([
+    ["23505", "conflict"],
+    ["23503", "rejected"],
+    ["23514", "rejected"],
+    ["22003", "rejected"],
+    ["22021", "rejected"],
+    ["54000", "rejected"],
+    ["40001", "unavailable"],
+    ["40P01", "unavailable"],
+    ["53300", "unavailable"],
+    ["53100", "unavailable"],
+    ["57P01", "unavailable"],
+    ["57P03", "unavailable"],
+    ["57014", "unavailable"],
+    ["25006", "unavailable"],
+    ["42501", "unavailable"],
+    ["08006", "unavailable"],
+  ])("SQLSTATE %s is %s", (code, failure) => {
+    const error = Object.assign(new DatabaseError("words", 5, "error"), { code });
+    expect(toStoreError(error)).toMatchObject({ failure, message: "words" });
+  });
+
+  test("what never reached the server is unavailable, and says why", () => {
+    const refused = Object.assign(new AggregateError([]), { code: "ECONNREFUSED" });
+    expect(toStoreError(refused)).toMatchObject({ failure: "unavailable", message: "ECONNREFUSED" });
+    expect(toStoreError(new Error("read ECONNRESET"))).toMatchObject({ failure: "unavailable" });
+  });
+});
+
+describe.skipIf(!hasPostgres)("the way to the server", () => {
+  test("OPS-04 an address that does not work is named without its password", async () => {
+    const address = await cluster.database("migrated");
+    const nowhere = await unusedPort();
+    const wrong: [DatabaseAddress, string][] = [
+      [changed(address, (url) => Object.assign(url, { port: String(nowhere) })), "ECONNREFUSED"],
+      [changed(address, (url) => Object.assign(url, { password: `${PASSWORD}x` })), "password authentication failed"],
+      [changed(address, (url) => Object.assign(url, { pathname: "/nothing" })), 'database "nothing" does not exist'],
+      [changed(address, (url) => url.searchParams.set("sslmode", "require")), "does not support SSL"],
+    ];
+    for (const [other, why] of wrong) {
+      const refused = await open(other).catch((error: unknown) => error);
+      expect(String(refused)).toContain(`DATABASE_URL: ${other.shown} cannot be used (`);
+      expect(String(refused)).toContain(why);
+      expect(String(refused)).not.toContain(PASSWORD);
+    }
+  });
+
+  test("a session syncs its commits and sees what was committed, whatever the database was told", async () => {
+    const address = await cluster.database("migrated");
+    const name = new URL(address.url).pathname.slice(1);
+    await cluster.query(address, `alter database ${name} set synchronous_commit = off`);
+    await cluster.query(address, `alter database ${name} set default_transaction_isolation = serializable`);
+    const pool = openPool(address, 1, "hurried");
+    const { rows } = await pool.query(
+      `select current_setting('synchronous_commit') as sync, current_setting('transaction_isolation') as isolation,
+        current_setting('statement_timeout') as timeout`,
+    );
+    expect(rows).toEqual([{ sync: "on", isolation: "read committed", timeout: "30s" }]);
+    await pool.end();
+  });
+
+  test("TLS by the address: the certificate is checked against `sslrootcert`, and not with `no-verify`", async () => {
+    const address = await cluster.database("migrated");
+    const file = (name: string) => path.join(cluster.data, name);
+    execFileSync(
+      "openssl",
+      `req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost
+       -keyout ${file("server.key")} -out ${file("server.crt")}`.split(/\s+/),
+      { stdio: "ignore" },
+    );
+    const { uid, gid } = statSync(cluster.data);
+    for (const name of ["server.key", "server.crt"]) chownSync(file(name), uid, gid);
+    await cluster.query(address, "alter system set ssl = on");
+    await cluster.query(address, "select pg_reload_conf()");
+    const by = (mode: string, root?: string) =>
+      changed(address, (url) => {
+        url.hostname = "localhost";
+        url.searchParams.set("sslmode", mode);
+        if (root !== undefined) url.searchParams.set("sslrootcert", root);
+      });
+    const encrypted = async (target: DatabaseAddress) => {
+      const pool = openPool(target, 1, "hurried");
+      try {
+        return (await pool.query("select ssl from pg_stat_ssl where pid = pg_backend_pid()")).rows;
+      } finally {
+        await pool.end();
+      }
+    };
+    await vi.waitFor(async () => expect(await encrypted(by("no-verify"))).toEqual([{ ssl: true }]));
+    expect(await encrypted(by("verify-full", file("server.crt")))).toEqual([{ ssl: true }]);
+    expect(await encrypted(by("disable"))).toEqual([{ ssl: false }]);
+    await expect(encrypted(by("require"))).rejects.toThrow("self-signed certificate");
+    await expect(open(by("verify-full", "/no/such/file"))).rejects.toThrow(
+      "DATABASE_URL: postgres://postgres@localhost:",
+    );
+  });
+});

@@ -1,0 +1,18 @@
+export type WalletSum = { readonly workspaceId: string; readonly currency: string; nanos: bigint };
+
+/** What a batch takes from each wallet. A wallet has one currency; a second one shows here and is refused in SQL. */
+export class WalletSums {
+  readonly #sums = new Map<string, WalletSum[]>();
+
+  add(workspaceId: string, currency: string, nanos: bigint): void {
+    const ofWorkspace = this.#sums.get(workspaceId);
+    const known = ofWorkspace?.find((sum) => sum.currency === currency);
+    if (known !== undefined) known.nanos += nanos;
+    else if (ofWorkspace !== undefined) ofWorkspace.push({ workspaceId, currency, nanos });
+    else this.#sums.set(workspaceId, [{ workspaceId, currency, nanos }]);
+  }
+
+  rows(): WalletSum[] {
+    return [...this.#sums.values()].flat();
+  }
+}

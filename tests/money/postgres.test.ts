@@ -1,0 +1,211 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { cleanUp, filesWith, spawnGateway, temporaryFolder } from "../edge/child.ts";
+import { startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
+import { type Cluster, hasPostgres, PASSWORD, startCluster } from "../support/postgres.ts";
+import { chatBody, connectedTo, costNanos, nanosOf } from "../support/scene.ts";
+import { startUpstream, type Upstream, unusedPort } from "../support/upstream.ts";
+
+const SECRETS = {
+  GATEWAY_ADMIN_TOKEN: "operator-of-the-tests-1f3870be274f6c49b3e31a0c6728957f",
+  GATEWAY_MASTER_KEY: Buffer.alloc(32, 7).toString("base64"),
+};
+
+let cluster: Cluster;
+let upstream: Upstream;
+let running: TestGateway | undefined;
+beforeAll(async () => {
+  if (!hasPostgres) return;
+  cluster = await startCluster();
+  upstream = await startUpstream();
+}, 60_000);
+afterEach(async () => {
+  await running?.close();
+  running = undefined;
+});
+afterAll(async () => {
+  await cleanUp();
+  if (!hasPostgres) return;
+  await upstream.close();
+  await cluster.close();
+});
+
+async function start(databaseUrl: string, dataDir: string): Promise<TestGateway> {
+  running = await startGateway({
+    dataDir,
+    env: {
+      ...SECRETS,
+      ...connectedTo(new Map([["deepinfra", upstream]])),
+      DATABASE_URL: databaseUrl,
+      GATEWAY_RPM_LIVE: "1000000",
+      GATEWAY_RPM_IP: "0",
+      GATEWAY_DRAIN_TIMEOUT_MS: "1000",
+    },
+  });
+  return running;
+}
+
+const chat = (gateway: TestGateway, key: string) =>
+  gateway.call(key, "/v1/chat/completions", { body: chatBody({ max_tokens: 50 }) });
+
+/** Every row of the log of a workspace. */
+async function rowsOf(gateway: TestGateway, { slug }: Tenant) {
+  const rows = [];
+  let cursor: string | null = null;
+  do {
+    const after: string = cursor === null ? "" : `&cursor=${cursor}`;
+    const page = await gateway.manage("GET", `/workspaces/${slug}/requests?limit=1000${after}`);
+    rows.push(...page.data);
+    cursor = page.next;
+  } while (cursor !== null);
+  return rows;
+}
+
+async function chargesOf(gateway: TestGateway, { slug }: Tenant): Promise<string[]> {
+  const ids = [];
+  let cursor: string | null = null;
+  do {
+    const after: string = cursor === null ? "" : `&cursor=${cursor}`;
+    const page = await gateway.manage("GET", `/workspaces/${slug}/wallet/entries?limit=1000${after}`);
+    for (const entry of page.data) if (entry.kind === "charge") ids.push(entry.id);
+    cursor = page.next;
+  } while (cursor !== null);
+  return ids;
+}
+
+describe.skipIf(!hasPostgres)("a gateway on PostgreSQL", () => {
+  test("BILL-07 it serves, logs and charges, and a restart keeps keys, log, wallet and ledger", async () => {
+    const { url } = await cluster.database("empty");
+    const dataDir = temporaryFolder();
+    const first = await start(url, dataDir);
+    expect(first.key).toMatch(/^sk_svc_test_/);
+    const tenant = await first.tenant({ credit: "5" });
+    const { status, body } = await chat(first, tenant.key);
+    expect(status).toBe(200);
+    const nanos = costNanos("deepinfra", { input: body.usage.prompt_tokens, output: body.usage.completion_tokens });
+    const seen = async (gateway: TestGateway) => ({
+      rows: (await rowsOf(gateway, tenant)).map(({ id, status: code, cost }) => [id, code, nanosOf(cost)]),
+      charges: await chargesOf(gateway, tenant),
+      balance: nanosOf((await gateway.manage("GET", `/workspaces/${tenant.slug}/wallet`)).balance),
+      keys: (await gateway.manage("GET", `/workspaces/${tenant.slug}/keys`)).data.map(({ id }: { id: string }) => id),
+    });
+    const before = await seen(first);
+    expect(before).toEqual({
+      rows: [[body.id, 200, nanos]],
+      charges: [`charge:${body.id}`],
+      balance: 5_000_000_000n - nanos,
+      keys: [tenant.keyId],
+    });
+    const models = await first.call(tenant.key, "/v1/models");
+    expect(models.body.data.some(({ id }: { id: string }) => id.startsWith("sandbox/"))).toBe(false);
+    await first.close();
+
+    const second = await start(url, dataDir);
+    expect(second.key).toBe("");
+    expect(await seen(second)).toEqual(before);
+    expect((await chat(second, tenant.key)).status).toBe(200);
+    const doctor = await second.manage("GET", "/doctor");
+    expect(doctor.ok).toBe(true);
+    expect(JSON.stringify(doctor)).toContain("postgres://postgres@127.0.0.1:");
+    expect(JSON.stringify(doctor)).not.toContain(PASSWORD);
+  });
+
+  test("BILL-07 with the database killed again and again under load, inference goes on and nothing is lost or doubled", {
+    timeout: 120_000,
+  }, async () => {
+    const { url } = await cluster.database("empty");
+    const gateway = await start(url, temporaryFolder());
+    const tenant = await gateway.tenant({ credit: "100" });
+    const answered: string[] = [];
+    const refused: number[] = [];
+    let goesOn = true;
+    const client = async () => {
+      while (goesOn) {
+        const { status, body } = await chat(gateway, tenant.key);
+        if (status === 200) answered.push(body.id);
+        else refused.push(status);
+        await sleep(5);
+      }
+    };
+    const clients = [client(), client(), client(), client()];
+    const more = async (count: number) => {
+      const wanted = answered.length + count;
+      await vi.waitFor(() => expect(answered.length).toBeGreaterThan(wanted), { timeout: 20_000 });
+    };
+    for (const how of ["immediate", "fast", "immediate"] as const) {
+      await more(20);
+      await cluster.stop(how);
+      await more(20);
+      await expectAway(gateway, tenant);
+      await more(20);
+      await cluster.start();
+    }
+    await more(20);
+    goesOn = false;
+    await Promise.all(clients);
+
+    expect(refused).toEqual([]);
+    const rows = await vi.waitFor(() => rowsOf(gateway, tenant), { timeout: 20_000 });
+    expect(rows.map(({ id }) => id).toSorted()).toEqual(answered.toSorted());
+    expect((await chargesOf(gateway, tenant)).toSorted()).toEqual(answered.map((id) => `charge:${id}`).toSorted());
+    const spent = rows.reduce((sum, { cost }) => sum + nanosOf(cost), 0n);
+    const wallet = await gateway.manage("GET", `/workspaces/${tenant.slug}/wallet`);
+    expect([nanosOf(wallet.balance), nanosOf(wallet.held)]).toEqual([100_000_000_000n - spent, 0n]);
+    const keys = await gateway.manage("GET", `/workspaces/${tenant.slug}/keys`);
+    expect(keys.data.map(({ id }: { id: string }) => id)).toEqual([tenant.keyId]);
+    expect((await gateway.manage("GET", "/doctor")).checks).toContainEqual(
+      expect.objectContaining({ name: "ledger", ok: true }),
+    );
+  });
+
+  async function expectAway(gateway: TestGateway, { slug }: Tenant): Promise<void> {
+    const answers = await Promise.all([
+      gateway.call(SECRETS.GATEWAY_ADMIN_TOKEN, `/manage/workspaces/${slug}/requests`),
+      gateway.call(SECRETS.GATEWAY_ADMIN_TOKEN, `/manage/workspaces/${slug}/keys`, { body: { name: "late" } }),
+      gateway.call(SECRETS.GATEWAY_ADMIN_TOKEN, `/manage/workspaces/${slug}/wallet/credits`, { body: { amount: "1" } }),
+    ]);
+    for (const { status, headers, body } of answers) {
+      expect([status, body.error.code]).toEqual([503, "service_unavailable"]);
+      expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
+    }
+    const doctor = await gateway.call(SECRETS.GATEWAY_ADMIN_TOKEN, "/manage/doctor");
+    expect(doctor.body.ok).toBe(false);
+  }
+});
+
+describe.skipIf(!hasPostgres)("the start", () => {
+  test("OPS-05 needs the operator token and the master key beside DATABASE_URL, and names what is missing", async () => {
+    const gateway = spawnGateway({ DATABASE_URL: `postgres://u:${PASSWORD}@127.0.0.1:1/x` });
+    expect(await gateway.exited).toBe(1);
+    expect(gateway.stderr().trim().split("\n")).toEqual([
+      "error: GATEWAY_ADMIN_TOKEN: set it too, because DATABASE_URL is set",
+      "GATEWAY_MASTER_KEY: set it too, because DATABASE_URL is set",
+    ]);
+  });
+
+  test("OPS-04 a database that cannot be reached stops it in one line that holds no password", async () => {
+    const port = await unusedPort();
+    const gateway = spawnGateway({ ...SECRETS, DATABASE_URL: `postgres://app:${PASSWORD}@127.0.0.1:${port}/gateway` });
+    expect(await gateway.exited).toBe(1);
+    expect(gateway.stderr()).toContain(
+      `error: DATABASE_URL: postgres://app@127.0.0.1:${port}/gateway cannot be used (connect ECONNREFUSED`,
+    );
+    expect(gateway.stderr().trim().split("\n")).toHaveLength(1);
+    expect(gateway.stdout()).toBe("");
+    expect(gateway.stderr()).not.toContain(PASSWORD);
+  });
+
+  test("OPS-04 a second gateway on the same database is refused, and the password is nowhere", async () => {
+    const { url, shown } = await cluster.database("migrated");
+    const first = spawnGateway({ ...SECRETS, DATABASE_URL: url });
+    await first.ready();
+    const second = spawnGateway({ ...SECRETS, DATABASE_URL: url });
+    expect(await second.exited).toBe(1);
+    expect(second.stderr()).toContain(`error: the database ${shown} is in use by another gateway`);
+    expect(await first.stop()).toBe(0);
+    for (const { stdout, stderr, dataDir } of [first, second]) {
+      expect(stdout() + stderr()).not.toContain(PASSWORD);
+      expect(filesWith(dataDir, [PASSWORD])).toEqual([]);
+    }
+  });
+});

@@ -1,0 +1,48 @@
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import type { Json, Tenant } from "../support/gateway.ts";
+import { chatBody, openChat, openScene, type Scene } from "../support/scene.ts";
+import { chatFrames } from "../support/upstream.ts";
+
+let scene: Scene;
+let tenant: Tenant;
+beforeAll(async () => {
+  scene = await openScene(["deepinfra"]);
+});
+afterAll(() => scene.close());
+beforeEach(async () => {
+  tenant = await scene.gateway.tenant();
+});
+
+const explain = (request: object, more: object = {}): Promise<Json> =>
+  scene.gateway.manage("POST", `/workspaces/${tenant.slug}/routing/explain`, { request, ...more });
+
+test("ROUTE-02 a client that reads slowly does not make the endpoint look slow to everybody", async () => {
+  // Many times what sockets keep on the way.
+  const words = Array.from({ length: 400 }, () => "word".repeat(10_000));
+  scene.at("deepinfra").next({ frames: chatFrames(words, { usage: "asked" }) });
+  const slow = await openChat(scene.gateway.url, tenant.key, chatBody({ stream: true }), "unread");
+  await sleep(300);
+  slow.response.resume();
+  await once(slow.response, "end");
+  await scene.rowsOnce(tenant, 1);
+  expect((await explain(chatBody())).expected.latency_ms).toBeNull();
+  await scene.chat(tenant.key, { stream: true });
+  await vi.waitFor(async () => expect((await explain(chatBody())).expected.latency_ms).toBeGreaterThan(0));
+});
+
+test("ROUTE-02 max_tokens bounds the output that is expected on every surface, and on messages asks nothing more", async () => {
+  const messages = [{ role: "user", content: "Say hello." }];
+  for (const [surface, limit] of [
+    ["chat", { max_tokens: 10 }],
+    ["messages", { max_tokens: 10 }],
+    ["responses", { max_output_tokens: 10, input: "Say hello.", messages: undefined }],
+  ] as const) {
+    const { refusal, expected } = await explain({ ...chatBody({ messages }), ...limit }, { surface });
+    expect([surface, refusal, expected?.output_tokens]).toEqual([surface, null, 10]);
+  }
+  const beyond = { ...chatBody({ messages }), max_tokens: 5_000_000 };
+  expect((await explain(beyond, { surface: "messages" })).refusal).toBeNull();
+  expect((await explain(beyond, { surface: "chat" })).refusal).toMatchObject({ param: "max_tokens" });
+});

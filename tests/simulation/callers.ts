@@ -1,0 +1,156 @@
+import type { Exchange } from "../../src/app/exchange.ts";
+import { type Decoded, run } from "../../src/app/pipeline/run.ts";
+import { decodeChat } from "../../src/app/surfaces/chat.ts";
+import { Fault, fault } from "../../src/contract/faults.ts";
+import { ROUTES } from "../../src/contract/routes.ts";
+import type { Principal } from "../../src/domain/tenancy/key.ts";
+import { authenticateKey } from "../../src/edge/authenticate.ts";
+import { routerSlug } from "./checks.ts";
+import { ended } from "./ends.ts";
+import type { Process } from "./process.ts";
+import { routerKey, secretOf } from "./tenants.ts";
+import { CallerSink, type Visit } from "./visit.ts";
+import { drawModel, drawWishes } from "./wishes.ts";
+import type { World } from "./world.ts";
+
+const ADDRESS = "127.0.0.1";
+const ROUTE = ROUTES.find(({ id }) => id === "createChatCompletion");
+
+/** Someone with a key asks for something. */
+export function ask(world: World, when: Visit["when"]): void {
+  const { process } = world;
+  if (process === undefined) {
+    world.note("nobody answers the door");
+    return;
+  }
+  const visit = drawVisit(world, when);
+  const headers = { authorization: `Bearer ${secretOf(visit.keyId)}` };
+  const principal = identified(headers, process, world);
+  if (principal === undefined) {
+    visit.state = "over";
+    visit.refusal = "invalid_api_key";
+    world.note(`${visit.mark} has no valid key`);
+    return;
+  }
+  world.note(`${visit.mark} ${visit.keyId} wants ${visit.model} ${JSON.stringify(visit.wishes)}`);
+  visit.state = "running";
+  world.checks.activeChanged();
+  enter(world, process, visit, { headers, principal });
+  if (when === "in_trouble" && world.chance.is(world.shape.leaveShare))
+    world.scheduler.after(world.chance.between(0, world.chance.is(0.6) ? 500 : 3000), () => {
+      if (visit.sink.state === "open" && visit.state === "running") world.note(`${visit.mark} hangs up`);
+      visit.sink.hangUp();
+    });
+}
+
+function drawVisit(world: World, when: Visit["when"]): Visit {
+  const { chance, scheduler, inForce, shape } = world;
+  const no = world.visits.length + 1;
+  const key = chance.pick([...inForce.keys.values()]);
+  const workspace = inForce.workspaces.get(key.workspaceId);
+  if (workspace === undefined) throw new Error(`no workspace of ${key.id}`);
+  const sink = new CallerSink(
+    () => !shape.isCalm && chance.is(shape.slowShare),
+    (then) => void scheduler.after(chance.between(1, 300), then),
+  );
+  const visit: Visit = {
+    no,
+    id: `req_${no}`,
+    mark: `<c${no}>`,
+    workspaceId: workspace.id,
+    workspaceSlug: workspace.slug,
+    currency: workspace.currency,
+    keyId: key.id,
+    model: drawModel(chance, workspace.slug),
+    wishes: drawWishes(chance),
+    streaming: chance.is(0.5),
+    maxTokens: chance.between(10, 300),
+    sink,
+    when,
+    planned: undefined,
+    calls: [],
+    held: undefined,
+    chargedNanos: 0n,
+    records: [],
+    refusedByJournal: 0,
+    finished: 0,
+    refusal: undefined,
+    state: "over",
+  };
+  world.visits.push(visit);
+  return visit;
+}
+
+function identified(headers: { authorization: string }, process: Process, world: World): Principal | undefined {
+  try {
+    return authenticateKey(headers, ADDRESS, process.directory, world.scheduler.nowMs());
+  } catch (error) {
+    if (error instanceof Fault) return undefined;
+    throw error;
+  }
+}
+
+type Known = { readonly headers: { authorization: string }; readonly principal: Principal };
+
+/** As the edge does it: the handler, and after it whatever is still to be said. */
+function enter(world: World, process: Process, visit: Visit, { headers, principal }: Known): void {
+  const { scheduler } = world;
+  if (ROUTE === undefined) throw new Error("there is no route for chat");
+  const exchange: Exchange = {
+    requestId: visit.id,
+    route: ROUTE,
+    params: {},
+    query: new URLSearchParams(),
+    headers,
+    clientAddress: ADDRESS,
+    receivedAtMs: scheduler.nowMs(),
+    startedMs: scheduler.elapsedMs(),
+    principal,
+    baseHeaders: {},
+    body: () => arriving(world, process, visit),
+  };
+  const over = (error?: unknown) => {
+    if (process.isAlive) ended(world, visit, error);
+  };
+  run(process.gateway, "chat", exchange, visit.sink, (bytes) => decode(world, visit, bytes)).then(() => over(), over);
+}
+
+function arriving({ scheduler, chance }: World, process: Process, visit: Visit): Promise<Buffer> {
+  const bytes = Buffer.from(bodyOf(visit));
+  return new Promise((resolve) => {
+    scheduler.after(chance.is(0.7) ? 0 : chance.between(1, 2500), () => {
+      if (process.isAlive) resolve(bytes);
+    });
+  });
+}
+
+function bodyOf({ model, mark, streaming, maxTokens, wishes, no }: Visit): string {
+  const messages = [{ role: "user", content: `${mark} ${"tell me more ".repeat(1 + (no % 5))}` }];
+  return JSON.stringify({ model, messages, stream: streaming, max_tokens: maxTokens, ...wishes });
+}
+
+/** Right after this the request is planned: what is in force now is what it is planned with. */
+function decode(world: World, visit: Visit, bytes: Buffer): Decoded | Promise<Decoded> {
+  const { chance, scheduler } = world;
+  const decoded: Decoded = { ...decodeChat(bytes), ...afterwards(world) };
+  const plan = () => {
+    const slug = routerSlug(visit);
+    const router = slug === undefined ? undefined : world.inForce.routers.get(routerKey(visit.workspaceId, slug));
+    visit.planned = { catalogue: world.catalogue, router: router?.spec, atMs: scheduler.elapsedMs() };
+    return decoded;
+  };
+  if (chance.is(0.8)) return plan();
+  return new Promise((resolve) => void scheduler.after(chance.between(0, 50), () => resolve(plan())));
+}
+
+/** Surfaces that keep their answers have something to do before and after. */
+function afterwards({ chance, scheduler, shape }: World): Pick<Decoded, "admitted" | "keep"> {
+  if (chance.is(0.8)) return {};
+  const aWhile = () => new Promise<void>((resolve) => void scheduler.after(chance.between(0, 40), resolve));
+  const fails = !shape.isCalm && chance.is(0.1);
+  const admitted = async () => {
+    await aWhile();
+    if (fails) throw fault("service_unavailable", { message: "It could not be put down. Try again." });
+  };
+  return { admitted, keep: aWhile };
+}

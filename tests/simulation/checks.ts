@@ -1,0 +1,269 @@
+import type { HoldRequest, HoldVerdict } from "../../src/domain/admission/admission.ts";
+import type { RequestRecord } from "../../src/domain/record/record.ts";
+import type { JournalEntry } from "../../src/io/journal/types.ts";
+import { eligibleFor } from "./eligible.ts";
+import { type Call, wasTurnedAwayAt } from "./network.ts";
+import { costOf, forbidden, isCheapEnough, isGoodEnough, type Layers } from "./oracle.ts";
+import { tokenOf } from "./process.ts";
+import { routerKey } from "./tenants.ts";
+import { priceWhenPlanned, type Visit } from "./visit.ts";
+import type { World } from "./world.ts";
+
+type Arrival = { readonly address: string; readonly authorization: string | undefined };
+
+/** A credential may be on its way for so long between the leave to ask someone and the call itself. */
+const LEAVE_MS = 500;
+/** What a request does between its place and its first call. */
+const ADMITTED_MS = 100;
+const BUDGET = { share: 0.2, least: 3 };
+
+/** The invariants: what is asked of every byte on the wire, every step of money and every end. */
+export class Checks {
+  readonly #world: World;
+  readonly #active: { readonly atMs: number; readonly count: number }[] = [];
+  /** What each wallet of the running process must hold, counted apart from it. */
+  readonly #purses = new Map<string, { nanos: bigint; heldNanos: bigint }>();
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** What is in force for a request at this moment. */
+  layersOf(visit: Visit): Layers | undefined {
+    const { inForce } = this.#world;
+    const workspace = inForce.workspaces.get(visit.workspaceId);
+    if (workspace === undefined) return undefined;
+    const slug = routerSlug(visit);
+    const now = slug === undefined ? undefined : inForce.routers.get(routerKey(visit.workspaceId, slug));
+    const routers = [visit.planned?.router, now?.spec].filter((spec) => spec !== undefined);
+    const key = inForce.keys.get(visit.keyId)?.policy ?? null;
+    return { workspace: workspace.policy, key, routers, wishes: visit.wishes };
+  }
+
+  /** A request reaches an endpoint. */
+  asked(visit: Visit, call: Call, arrival: Arrival): void {
+    const { endpointId, trouble, provider } = call;
+    this.#world.note(`${visit.mark} asks ${endpointId} (${trouble})`);
+    const say = (rule: string, what: string) => this.#world.broken(rule, `${visit.mark} at ${endpointId}: ${what}`);
+    if (visit.state !== "running") say("end", "asked after its end");
+    this.#mayBeAsked(visit, endpointId, arrival, say);
+    this.#isAskedFor(visit, endpointId, say);
+    this.#isWithinBounds(visit, call, say);
+    this.#isNotAside(visit, call, say);
+    if (visit.held?.is !== "open") say("money", "no money is reserved");
+    if (visit.sink.started) say("content", "content had reached the caller");
+    if (visit.sink.gone) say("end", "the caller had hung up");
+    if (visit.calls.length === 0 && this.#wasRevoked(visit)) say("key", "its key was revoked before it began");
+    const { authorization } = arrival;
+    if (authorization?.replace("Bearer ", "") !== tokenOf(provider)) say("tenancy", "another's credential, or none");
+  }
+
+  /** Long enough ago that the request cannot have been let in before; credentials that fail take their time each. */
+  #wasRevoked({ keyId }: Visit): boolean {
+    const { revokedAtMs, shape, scheduler } = this.#world;
+    const sinceMs = scheduler.elapsedMs() - (revokedAtMs.get(keyId) ?? scheduler.elapsedMs());
+    return sinceMs > (shape.minted.length === 0 ? ADMITTED_MS : LEAVE_MS * (1 + shape.attemptsMax));
+  }
+
+  #mayBeAsked(visit: Visit, endpointId: string, { address }: Arrival, say: Say): void {
+    const { catalogue, connected } = this.#world;
+    const layers = this.layersOf(visit);
+    const why = layers === undefined ? "its workspace is gone" : forbidden(endpointId, catalogue, layers);
+    if (why !== undefined) say("policy", why);
+    else if (catalogue.byAddress.get(address) !== endpointId) say("policy", "it has moved away from this address");
+    else if (!connected.has(endpointId.split(":")[0] ?? "")) say("policy", "its provider is not connected");
+  }
+
+  /** The model that was asked for, or one that the caller's own router may choose. */
+  #isAskedFor(visit: Visit, endpointId: string, say: Say): void {
+    const { planned, model, wishes, workspaceSlug } = visit;
+    const served = planned?.catalogue.snapshot.endpoints.get(endpointId)?.model;
+    if (planned === undefined || served === undefined) {
+      say("model", "it was not there when it was planned");
+      return;
+    }
+    if (model.startsWith("@")) {
+      if (!model.startsWith(`@${workspaceSlug}/`)) say("router", "a router of another workspace");
+      else if (planned.router === undefined) say("router", "a router that is not there");
+    } else if (model !== "auto" && served !== model) say("model", `${model} was asked for`);
+    if (planned.router !== undefined && !isGoodEnough(served, planned.catalogue, planned.router))
+      say("model", "below the quality floor");
+    const price = priceWhenPlanned(visit, endpointId);
+    if (price === undefined || !isCheapEnough(price, wishes)) say("model", "dearer than the request allows");
+  }
+
+  #isWithinBounds(visit: Visit, { endpointId, isFurther }: Call, say: Say): void {
+    const { shape, network, visits } = this.#world;
+    const { calls, wishes } = visit;
+    if (network.isBusyFor(visit)) say("retry", "two attempts at once");
+    const before = calls.filter((call) => call.endpointId === endpointId).length;
+    if (before > 0 && !wasTurnedAwayAt(visit, endpointId)) say("retry", "asked twice, and it may have been accepted");
+    if (before > 1) say("retry", "asked a third time");
+    if (calls.some(({ trouble }) => trouble === "400" || trouble === "content_policy"))
+      say("retry", "the request itself had been refused");
+    const others = calls.filter((call) => call.endpointId !== endpointId).length;
+    if (others > 0 && wishes.provider?.allow_fallbacks === false) say("retry", "the request allows no fallbacks");
+    if (calls.length + 1 > shape.attemptsMax + 1 || others + 1 > shape.attemptsMax) say("retry", "too many attempts");
+    const further = network.furtherOpen + 1;
+    const most = Math.max(BUDGET.least, Math.floor(BUDGET.share * this.#mostActive()));
+    if (isFurther && further > most) say("retry", `${further} further attempts at once, the budget is ${most}`);
+    const served = visits.filter((one) => one.state === "running" && network.isBusyFor(one)).length + 1;
+    if (shape.queue.places > 0 && served > shape.queue.places) say("queue", `${served} requests are served at once`);
+    const there = network.openAt(endpointId) + 1;
+    if (shape.placesAtEndpoint > 0 && there > shape.placesAtEndpoint) say("queue", `${there} at once at one endpoint`);
+  }
+
+  /** Who is set aside is asked last: never first while somebody is there with whom nothing was ever wrong. */
+  #isNotAside(visit: Visit, { endpointId }: Call, say: Say): void {
+    const { aside, shape, changedAtMs, scheduler } = this.#world;
+    const plannedAtMs = visit.planned?.atMs ?? 0;
+    const sinceMs = aside.since(endpointId, scheduler.elapsedMs());
+    if (sinceMs === undefined || sinceMs >= plannedAtMs || changedAtMs >= plannedAtMs) return;
+    // Others may have been passed over for reasons that are not seen here.
+    if (visit.calls.length > 0 || shape.placesAtEndpoint > 0 || shape.minted.length > 0) return;
+    const better = eligibleFor(this.#world, visit).find((id) => aside.isSpotless(id));
+    if (better !== undefined) say("aside", `it is set aside, and ${better} was not asked`);
+  }
+
+  /** How many requests were under way at most since an attempt could have been given leave. */
+  #mostActive(): number {
+    const sinceMs = this.#world.scheduler.elapsedMs() - LEAVE_MS;
+    let most = 0;
+    for (let at = this.#active.length - 1; at >= 0; at -= 1) {
+      const sample = this.#active[at];
+      if (sample === undefined) break;
+      most = Math.max(most, sample.count);
+      if (sample.atMs < sinceMs) break;
+    }
+    return most;
+  }
+
+  /** A request came in or is over. */
+  activeChanged(): void {
+    const count = this.#world.visits.filter(({ state }) => state === "running").length;
+    this.#active.push({ atMs: this.#world.scheduler.elapsedMs(), count });
+    const queue = this.#world.process?.queue;
+    if (queue !== undefined && queue.waiting > this.#world.shape.queue.waitingMax)
+      this.#world.broken("queue", `${queue.waiting} wait`);
+  }
+
+  /** A process begins with what the books say. */
+  started(): void {
+    this.#purses.clear();
+  }
+
+  credited(workspaceId: string, nanos: bigint): void {
+    this.#purse(workspaceId).nanos += nanos;
+  }
+
+  held({ requestId, nanos, workspaceId }: HoldRequest, verdict: HoldVerdict): void {
+    const visit = this.#visit(requestId);
+    if (visit === undefined || verdict.is !== "held") return;
+    if (visit.held !== undefined) this.#world.broken("money", `${visit.mark} is held twice`);
+    visit.held = { nanos, is: "open" };
+    const purse = this.#purse(workspaceId);
+    purse.heldNanos += nanos;
+    if (nanos < 0n || purse.heldNanos > purse.nanos)
+      this.#world.broken("money", `${visit.mark} holds ${nanos}: ${purse.heldNanos} of ${purse.nanos} are held`);
+  }
+
+  settled(requestId: string, nanos: bigint): void {
+    const visit = this.#visit(requestId);
+    if (visit === undefined) return;
+    const isOpen = visit.held?.is === "open";
+    if (nanos !== 0n && !isOpen) this.#world.broken("money", `${visit.mark} is charged ${nanos} without a hold`);
+    if (visit.held === undefined || !isOpen) return;
+    visit.chargedNanos += nanos;
+    visit.held.is = "ended";
+    const purse = this.#purse(visit.workspaceId);
+    purse.heldNanos -= visit.held.nanos;
+    purse.nanos -= nanos;
+  }
+
+  #purse(workspaceId: string): { nanos: bigint; heldNanos: bigint } {
+    const known = this.#purses.get(workspaceId);
+    if (known !== undefined) return known;
+    const purse = { nanos: 0n, heldNanos: 0n };
+    this.#purses.set(workspaceId, purse);
+    return purse;
+  }
+
+  finished({ id }: RequestRecord): void {
+    const visit = this.#visit(id);
+    if (visit !== undefined) visit.finished += 1;
+  }
+
+  unwritten(entry: JournalEntry): void {
+    const visit = this.#visit(entry.record.id);
+    if (entry.t === "done" && visit !== undefined) visit.refusedByJournal += 1;
+  }
+
+  /** A finished record is on the disk. */
+  written(record: RequestRecord): void {
+    const visit = this.#visit(record.id);
+    if (visit === undefined) {
+      this.#world.broken("record", `of nobody: ${record.id}`);
+      return;
+    }
+    visit.records.push(record);
+    const { status, errorCode, charge } = record;
+    this.#world.note(`${visit.mark} recorded ${status} ${errorCode ?? "-"} ${charge?.nanos ?? "free"}`);
+    const say = (rule: string, what: string) => this.#world.broken(rule, `${visit.mark}: ${what}`);
+    if (visit.records.length > 1) say("record", "a second record");
+    this.#isPriced(visit, record, say);
+    let at = 0;
+    for (const { endpoint } of record.attempts) if (visit.calls[at]?.endpointId === endpoint) at += 1;
+    if (at < visit.calls.length) say("record", `its attempts do not show ${visit.calls[at]?.endpointId}`);
+    this.#isOwnSession(visit, record, say);
+  }
+
+  /** A conversation is known to its own workspace only. */
+  #isOwnSession({ no, workspaceId, wishes }: Visit, { decision }: RequestRecord, say: Say): void {
+    const session = decision?.session;
+    if (session === undefined) return;
+    const isKnown = this.#world.visits.some(
+      (one) =>
+        one.no !== no &&
+        one.workspaceId === workspaceId &&
+        one.wishes.session_id === wishes.session_id &&
+        one.calls.some(({ endpointId }) => endpointId === session.endpoint),
+    );
+    if (!isKnown) say("tenancy", "a conversation of another workspace");
+  }
+
+  #isPriced(visit: Visit, { status, errorCode, charge, endpoint }: RequestRecord, say: Say): void {
+    const isAnswer = status === 200 && errorCode === null;
+    if (charge === null) {
+      if (isAnswer) say("money", "an answer that nobody pays for");
+      return;
+    }
+    if (!isAnswer && errorCode !== "client_disconnected") say("money", `a failure is charged: ${errorCode}`);
+    const call = visit.calls.at(-1);
+    const price = endpoint === null ? undefined : priceWhenPlanned(visit, endpoint);
+    if (call === undefined || call.endpointId !== endpoint || price === undefined) {
+      say("money", "charged for what nobody served");
+      return;
+    }
+    const nanos = BigInt(charge.nanos);
+    const worth = costOf(price, call.answer.used, visit.currency);
+    const isPlain = call.answer.figures === "honest" && (call.trouble === "well" || call.trouble === "talks_on");
+    const heldNanos = visit.held?.nanos ?? 0n;
+    if (nanos < 0n || charge.currency !== visit.currency) say("money", `a charge of ${nanos} ${charge.currency}`);
+    if (isAnswer && isPlain && nanos !== worth) say("money", `charged ${nanos}, worth ${worth}`);
+    if (isPlain && nanos > heldNanos) say("money", `charged ${nanos} within its limits, held ${heldNanos}`);
+    if (!isAnswer && !visit.sink.started) say("money", "charged, and the caller saw nothing of it");
+    if (nanos > worth && nanos > heldNanos) say("money", `charged ${nanos}, worth ${worth}, held ${heldNanos}`);
+  }
+
+  #visit(requestId: string): Visit | undefined {
+    return this.#world.visits[Number(requestId.slice("req_".length)) - 1];
+  }
+}
+
+export type Say = (rule: string, what: string) => void;
+
+/** The router that a request is led by; undefined for a plain model. */
+export function routerSlug({ model }: Visit): string | undefined {
+  if (model === "auto") return "auto";
+  return model.startsWith("@") ? model.slice(model.indexOf("/") + 1) : undefined;
+}

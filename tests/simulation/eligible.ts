@@ -1,0 +1,22 @@
+import { forbidden, isCheapEnough, isGoodEnough } from "./oracle.ts";
+import type { Visit } from "./visit.ts";
+import type { World } from "./world.ts";
+
+/** Everyone who may serve the request, found by looking at everyone. */
+export function eligibleFor(world: World, visit: Visit): string[] {
+  const { catalogue, connected, checks } = world;
+  const layers = checks.layersOf(visit);
+  const { model, workspaceSlug, planned, wishes } = visit;
+  if (layers === undefined || planned === undefined) return [];
+  const isRouted = model === "auto" || model.startsWith("@");
+  if (model.startsWith("@") && (!model.startsWith(`@${workspaceSlug}/`) || planned.router === undefined)) return [];
+  const found: string[] = [];
+  for (const [id, { endpoint, price }] of catalogue.places) {
+    if (!isRouted && endpoint.model !== model) continue;
+    if (!connected.has(endpoint.provider) || forbidden(id, catalogue, layers) !== undefined) continue;
+    if (!isCheapEnough(price, wishes)) continue;
+    if (planned.router !== undefined && !isGoodEnough(endpoint.model, catalogue, planned.router)) continue;
+    found.push(id);
+  }
+  return found;
+}

@@ -1,0 +1,46 @@
+import { registerHooks } from "node:module";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import type { Mutant, Patch } from "./mutants.ts";
+
+const ROOT = pathToFileURL(path.resolve(import.meta.dirname, "../..")).href;
+const NAMED = /\?mutant=([\w-]+)$/;
+
+/**
+ * Lets `import("./x.ts?mutant=name")` load a whole second copy of the program in which one mutant's faults stand. A
+ * module that was asked for with a mutant's name passes it on to everything of ours that it imports.
+ */
+export function allowMutants(mutants: readonly Mutant[]): void {
+  const byName = new Map(mutants.map((mutant) => [mutant.name, mutant]));
+  registerHooks({
+    resolve(specifier, context, nextResolve) {
+      const resolved = nextResolve(specifier, context);
+      const [suffix] = NAMED.exec(context.parentURL ?? "") ?? [];
+      return suffix !== undefined && isCopied(resolved.url)
+        ? { ...resolved, url: `${resolved.url}${suffix}` }
+        : resolved;
+    },
+    load(url, context, nextLoad) {
+      const loaded = nextLoad(url, context);
+      const mutant = byName.get(NAMED.exec(url)?.[1] ?? "");
+      const own = mutant?.patches.filter(({ file }) => url.startsWith(`${ROOT}/${file}?`)) ?? [];
+      return own.length === 0 ? loaded : { ...loaded, source: own.reduce(patched, String(loaded.source)) };
+    },
+  });
+}
+
+/** Floors below these know nothing of them, so one copy does for everyone. */
+const COPIED = ["src/app", "src/domain", "src/edge", "src/io", "tests/simulation"].map(
+  (folder) => `${ROOT}/${folder}/`,
+);
+
+function isCopied(url: string): boolean {
+  return COPIED.some((folder) => url.startsWith(folder));
+}
+
+function patched(text: string, { file, find, put }: Patch): string {
+  const parts = text.split(find);
+  if (parts.length !== 2)
+    throw new Error(`${JSON.stringify(find)} stands ${parts.length - 1} times in ${file}, not once`);
+  return parts.join(put);
+}

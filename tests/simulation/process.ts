@@ -1,0 +1,197 @@
+import type { Gateway } from "../../src/app/pipeline/world.ts";
+import type { SharedState } from "../../src/domain/admission/admission.ts";
+import { EndpointPlaces } from "../../src/domain/admission/endpoint-places.ts";
+import { AdmissionQueue } from "../../src/domain/admission/queue.ts";
+import { RetryBudget } from "../../src/domain/admission/retry-budget.ts";
+import type { Connections, Credential } from "../../src/domain/catalogue/catalogue.ts";
+import { BREAKER_RULES, EndpointBreakers } from "../../src/domain/routing/breakers.ts";
+import { Health } from "../../src/domain/routing/health.ts";
+import { Learned } from "../../src/domain/routing/learned.ts";
+import { Reach } from "../../src/domain/routing/reach.ts";
+import { Sessions } from "../../src/domain/routing/session.ts";
+import { Directory } from "../../src/domain/tenancy/directory.ts";
+import { recheckKey } from "../../src/edge/authenticate.ts";
+import { memoryState } from "../../src/io/state/memory.ts";
+import { isSpoken } from "../../src/io/upstream/lanes.ts";
+import { stop, type Timers } from "../../src/kit/timers.ts";
+import { copyOf } from "./tenants.ts";
+import type { World } from "./world.ts";
+
+const KEEP_ALIVE_MS = 1000;
+const HOLD_OUTPUT_TOKENS = 200;
+
+export function tokenOf(provider: string): string {
+  return `secret-of-${provider}`;
+}
+
+/** One life of the gateway: the real parts, put together as main.ts does it, from what disk and SQL have kept. */
+export class Process {
+  readonly directory = new Directory();
+  readonly state: SharedState;
+  readonly queue: AdmissionQueue;
+  /** Changes that are in SQL and not yet in force here. */
+  readonly changes: (() => void)[] = [];
+  readonly gateway: Gateway;
+  readonly #world: World;
+  #isAlive = true;
+  #reach: Reach;
+  #connections: Connections;
+
+  constructor(world: World) {
+    this.#world = world;
+    const { scheduler, shape, stored, disk } = world;
+    disk.replay();
+    world.checks.started();
+    world.aside.forget();
+    const all = copyOf(stored);
+    world.inForce = all;
+    world.revokedAtMs.clear();
+    for (const { id, state } of all.keys.values())
+      if (state === "revoked") world.revokedAtMs.set(id, scheduler.elapsedMs());
+    this.directory.load({
+      workspaces: [...all.workspaces.values()],
+      members: [],
+      keys: [...all.keys.values()],
+      routers: [...all.routers.values()],
+    });
+    this.state = watched(memoryState(scheduler), world, () => this.#isAlive);
+    for (const id of all.workspaces.keys()) void this.state.credit(id, disk.balanceOf(id));
+    this.#connections = connectionsOf(world, () => this.#isAlive);
+    this.#reach = new Reach(world.catalogue.snapshot, this.#connections, isSpoken);
+    const timers = this.#timers();
+    this.queue = new AdmissionQueue(shape.queue, (ms, then) => {
+      const timer = timers.after(ms, then);
+      return () => stop(timer);
+    });
+    this.gateway = this.#build(timers);
+  }
+
+  get isAlive(): boolean {
+    return this.#isAlive;
+  }
+
+  /** The power goes: nothing of this life is heard of any more. */
+  die(): void {
+    this.#isAlive = false;
+    this.#world.network.cutAll();
+    this.#world.disk.crash();
+  }
+
+  /** The catalogue or the connections are others now. */
+  reread(): void {
+    this.#connections = connectionsOf(this.#world, () => this.#isAlive);
+    this.#reach = new Reach(this.#world.catalogue.snapshot, this.#connections, isSpoken);
+  }
+
+  #timers(): Timers {
+    const { scheduler } = this.#world;
+    return {
+      after: (ms, then) =>
+        scheduler.after(ms, () => {
+          if (this.#isAlive) then();
+        }),
+    };
+  }
+
+  #build(timers: Timers): Gateway {
+    const { scheduler, shape, chance, network, disk, checks } = this.#world;
+    const process = this;
+    const isAlive = () => this.#isAlive;
+    return {
+      clock: scheduler,
+      timers,
+      snapshot: () => this.#world.catalogue.snapshot,
+      get connections() {
+        return process.#connections;
+      },
+      get reach() {
+        return process.#reach;
+      },
+      // Nobody brings keys of their own, and nothing is captured.
+      ownKeys: { of: () => undefined },
+      captures: { begin: () => undefined },
+      health: new Health(),
+      learned: new Learned(),
+      sessions: new Sessions(),
+      breakers: new EndpointBreakers(scheduler, BREAKER_RULES),
+      queue: this.queue,
+      budget: new RetryBudget(),
+      places: new EndpointPlaces(shape.placesAtEndpoint),
+      random: () => chance.next(),
+      state: this.state,
+      journal: disk.journal(isAlive),
+      transport: network.transport(isAlive),
+      // Nobody counts tokens in a simulated run.
+      tokens: { count: async () => undefined, close: async () => undefined },
+      recheck: (exchange) => recheckKey(exchange, this.directory, scheduler.nowMs()),
+      policyOf: (workspaceId, keyId) => this.directory.policyOf(workspaceId, keyId),
+      routerOf: (workspaceId, slug) => this.directory.router(workspaceId, slug),
+      spenderOf: (principal) => this.directory.spenderOf(principal),
+      limits: {
+        holdOutputTokens: HOLD_OUTPUT_TOKENS,
+        requestTimeoutMs: shape.requestTimeoutMs,
+        answerMaxBytes: 64 * 1024,
+        frameMaxChars: 16 * 1024,
+        keepAliveMs: KEEP_ALIVE_MS,
+        attemptsMax: shape.attemptsMax,
+        queueWaitMs: shape.queue.waitMs,
+      },
+      finished: (record) => checks.finished(record),
+      noticed: (notice) => this.#world.count(notice.is),
+    };
+  }
+}
+
+function connectionsOf({ connected, shape, scheduler, chance }: World, isAlive: () => boolean): Connections {
+  const isIn = new Set(connected);
+  const credentialOf = (provider: string): Credential => {
+    if (!shape.minted.includes(provider)) return { kind: "bearer", token: tokenOf(provider) };
+    // While it is fetched the world goes on.
+    const token = () =>
+      new Promise<string>((resolve, reject) => {
+        const fails = !shape.isCalm && chance.is(0.05);
+        scheduler.after(chance.between(0, 400), () => {
+          if (!isAlive()) return;
+          if (fails) reject(new Error("no token today"));
+          else resolve(tokenOf(provider));
+        });
+      });
+    return { kind: "minted", project: "p", token };
+  };
+  return {
+    credential: (provider) => (isIn.has(provider) ? credentialOf(provider) : undefined),
+    baseUrl: (endpoint) => endpoint.baseUrl ?? undefined,
+    anyReal: true,
+  };
+}
+
+/** The real state, with an eye on every hold and its end; in some worlds it answers a little later. */
+function watched(state: SharedState, { checks, shape, scheduler, chance }: World, isAlive: () => boolean): SharedState {
+  const later = <T>(value: T): T | Promise<T> => {
+    if (shape.state === "at_once") return value;
+    return new Promise((resolve) => {
+      scheduler.after(chance.between(0, 20), () => {
+        if (isAlive()) resolve(value);
+      });
+    });
+  };
+  return {
+    ...state,
+    credit(workspaceId, nanos) {
+      checks.credited(workspaceId, nanos);
+      return state.credit(workspaceId, nanos);
+    },
+    hold(request) {
+      const verdict = state.hold(request);
+      if (verdict instanceof Promise) throw new Error("the state in memory answers at once");
+      checks.held(request, verdict);
+      return later(verdict);
+    },
+    settle(requestId, nanos) {
+      checks.settled(requestId, nanos);
+      const done = state.settle(requestId, nanos);
+      if (done instanceof Promise) throw new Error("the state in memory answers at once");
+      return later(undefined);
+    },
+  };
+}

@@ -1,0 +1,54 @@
+import type { Outcome, simulate } from "./simulation.ts";
+
+/** What a run of many seeds found. */
+export type Found = {
+  readonly seeds: number;
+  readonly requests: number;
+  readonly calls: number;
+  readonly events: number;
+  readonly tally: Readonly<Record<string, number>>;
+  /** The first seed that broke a rule, and how. */
+  readonly broken?: { readonly seed: number; readonly rule: string; readonly what: string };
+};
+
+export type Range = {
+  readonly from: number;
+  readonly most: number;
+  readonly least: number;
+  readonly forMs: number;
+  readonly elapsedMs: () => number;
+};
+
+/** One of so many seeds is run twice: the same must happen. */
+const TWICE_EVERY = 10;
+
+/** Seed after seed, until one breaks a rule or there were enough. */
+export async function runMany(program: typeof simulate, range: Range): Promise<Found> {
+  const { from, most, least, forMs, elapsedMs } = range;
+  const startedMs = elapsedMs();
+  const traceLimit = Error.stackTraceLimit;
+  // Faults are thrown by the thousand, and nobody reads where they come from.
+  Error.stackTraceLimit = 0;
+  const tally: Record<string, number> = {};
+  let [seeds, requests, calls, events] = [0, 0, 0, 0];
+  let broken: Found["broken"];
+  while (seeds < most && (seeds < least || elapsedMs() - startedMs < forMs) && broken === undefined) {
+    const seed = from + seeds;
+    const outcome = await program(seed);
+    seeds += 1;
+    requests += outcome.requests;
+    calls += outcome.calls;
+    events += outcome.events;
+    for (const [what, count] of Object.entries(outcome.tally)) tally[what] = (tally[what] ?? 0) + count;
+    const again = seeds % TWICE_EVERY === 0 ? await program(seed) : outcome;
+    broken = firstOf(outcome, again);
+  }
+  Error.stackTraceLimit = traceLimit;
+  return { seeds, requests, calls, events, tally, ...(broken === undefined ? {} : { broken }) };
+}
+
+function firstOf({ seed, violations, hash }: Outcome, again: Outcome): Found["broken"] {
+  const [violation] = violations;
+  if (violation !== undefined) return { seed, rule: violation.rule, what: violation.what };
+  return again.hash === hash ? undefined : { seed, rule: "determinism", what: "two runs of one seed differ" };
+}

@@ -1,0 +1,63 @@
+import { parseArgs } from "node:util";
+import { forbidTheRealWorld } from "./guard.ts";
+import { MUTANTS } from "./mutants.ts";
+import { allowMutants } from "./mutate.ts";
+import { type Found, runMany } from "./seeds.ts";
+import { simulate } from "./simulation.ts";
+
+/** Runs seeds in a process of their own, which has no other clock and no other luck than theirs. */
+const { values } = parseArgs({
+  options: {
+    /** This one alone, with everything that happens in it. */
+    seed: { type: "string" },
+    from: { type: "string", default: "1" },
+    /** At most so many seeds … */
+    seeds: { type: "string", default: "1000" },
+    /** … or as many as fit into this time, and at least so many. */
+    "for-ms": { type: "string", default: "3600000" },
+    least: { type: "string", default: "0" },
+    /** The faults of one mutant are in the code; `all`: of each of them in turn. */
+    mutant: { type: "string" },
+  },
+});
+
+const elapsedMs = performance.now.bind(performance);
+const range = {
+  from: Number(values.from),
+  most: Number(values.seeds),
+  least: Number(values.least),
+  forMs: Number(values["for-ms"]),
+  elapsedMs,
+};
+allowMutants(MUTANTS);
+const chosen = MUTANTS.filter(({ name }) => values.mutant === "all" || values.mutant === name);
+if (values.mutant !== undefined && chosen.length === 0) throw new Error(`there is no mutant ${values.mutant}`);
+const programs = new Map<string, typeof simulate | string>();
+// Everything is loaded first: loading needs the real world.
+if (chosen.length === 0) programs.set("none", simulate);
+for (const { name } of chosen) programs.set(name, await mutated(name));
+forbidTheRealWorld();
+for (const [mutant, program] of programs) {
+  if (typeof program === "string") print({ mutant, problem: program });
+  else if (values.seed === undefined) print({ mutant, ...(await runMany(program, range)) });
+  else await showOne(program, Number(values.seed));
+}
+
+async function mutated(name: string): Promise<typeof simulate | string> {
+  try {
+    const program: { simulate: typeof simulate } = await import(`./simulation.ts?mutant=${name}`);
+    return program.simulate;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+function print(line: { mutant: string } & (Found | { problem: string })): void {
+  process.stdout.write(`${JSON.stringify(line)}\n`);
+}
+
+async function showOne(program: typeof simulate, seed: number): Promise<void> {
+  const { trace = [], violations, hash } = await program(seed, "traced");
+  process.stdout.write(`${trace.join("\n")}\nseed ${seed}: ${violations.length} broken, trace ${hash}\n`);
+  if (violations.length > 0) process.exitCode = 1;
+}

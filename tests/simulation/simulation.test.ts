@@ -1,0 +1,82 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { runChild } from "./child.ts";
+import type { Found } from "./seeds.ts";
+
+/** The same worlds at every run; others are tried with SIMULATION_FROM, and many more with `npm run soak`. */
+const FROM = process.env["SIMULATION_FROM"] ?? "1";
+const FOR_MS = 30_000;
+const SEEDS_LEAST = 3000;
+const TIMEOUT_MS = 5 * 60_000;
+
+/** What is promised, and under which names the simulation says that it was not kept. */
+const PROMISES = [
+  {
+    promise: "POL-01 POL-02 no byte of a request reaches an endpoint that a rule in force at that moment excludes",
+    rules: ["policy", "model", "network"],
+  },
+  { promise: "KEY-04 a revoked key begins nothing, wherever its request waited", rules: ["key"] },
+  { promise: "ROUTE-01 a router of another workspace never applies", rules: ["router"] },
+  { promise: "BILL-02 BILL-03 BILL-07 holds end, and wallets are credits less charges", rules: ["money"] },
+  { promise: "ROUTE-04 nothing is tried again after content reached the caller", rules: ["content"] },
+  { promise: "ROUTE-04 attempts keep to their bounds; who may have accepted is not asked twice", rules: ["retry"] },
+  { promise: "ROUTE-03 every request has one end and one record, which shows every attempt", rules: ["end", "record"] },
+  { promise: "RATE-06 queue and endpoints never have more than their places", rules: ["queue"] },
+  { promise: "ROUTE-05 who keeps failing is asked after everybody else", rules: ["aside"] },
+  { promise: "ROUTE-05 once trouble is over, whoever may be served is", rules: ["liveness"] },
+  { promise: "ERR-09 nobody sees another's answer, conversation or credential", rules: ["tenancy"] },
+  { promise: "the same seed makes the same world twice", rules: ["determinism"] },
+] as const;
+
+/** What has to happen somewhere, or the run has proved nothing. */
+const MET = [
+  "ended 200",
+  "left 200",
+  "left 0",
+  "crashed",
+  "5 calls",
+  "retried",
+  "passed_over",
+  "budget_spent",
+  "turned_away",
+  "credential_refused",
+  "insufficient_credits",
+  "service_unavailable",
+  "upstream_timeout",
+  "provider_error",
+  "router_not_found",
+  "model_not_permitted",
+  "sovereignty_floor_not_met",
+  "compute_country_not_allowed",
+  "zero_data_retention_required",
+  "no_training_required",
+  "provider_blocked",
+  "no_eligible_endpoint",
+];
+
+describe("worlds in which everything fails and changes while requests are under way", () => {
+  let found: Found;
+
+  beforeAll(async () => {
+    const range = ["--from", FROM, "--seeds", "1000000", "--least", String(SEEDS_LEAST), "--for-ms", String(FOR_MS)];
+    const [line] = await runChild(range);
+    if (line === undefined || "problem" in line) throw new Error(`the simulation did not run: ${line?.problem}`);
+    found = line;
+  }, TIMEOUT_MS);
+
+  test.each(PROMISES)("$promise", ({ rules }) => {
+    const { broken } = found;
+    const isOurs = broken !== undefined && rules.some((rule) => rule === broken.rule);
+    const how = isOurs ? `${broken.what}\n  npm run soak -- --seed ${broken.seed} shows how` : "kept";
+    expect(how).toBe("kept");
+  });
+
+  test("no other rule was broken, and there were enough worlds", () => {
+    expect(found.broken).toBeUndefined();
+    expect(found.seeds).toBeGreaterThanOrEqual(SEEDS_LEAST);
+  });
+
+  test("everything that was to be met was met", () => {
+    expect(MET.filter((what) => found.tally[what] === undefined)).toEqual([]);
+    expect(found.calls).toBeGreaterThan(found.requests / 3);
+  });
+});

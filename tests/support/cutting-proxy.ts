@@ -1,0 +1,54 @@
+import { once } from "node:events";
+import { connect, createServer, type Socket } from "node:net";
+
+export type CuttingProxy = {
+  readonly port: number;
+  /** Hands on the next bytes that hold these words, and cuts their connection once the server has them. */
+  cutAfter(words: string): void;
+  close(): Promise<void>;
+};
+
+/** Stands before a server on loopback and loses its answers on demand. */
+export async function cuttingProxy(targetPort: number): Promise<CuttingProxy> {
+  const sockets = new Set<Socket>();
+  let cut: string | undefined;
+  const server = createServer((client) => {
+    const target = connect(targetPort, "127.0.0.1");
+    let lost = false;
+    for (const socket of [client, target]) {
+      sockets.add(socket);
+      socket.on("error", () => {});
+      socket.on("close", () => {
+        sockets.delete(socket);
+        client.destroy();
+        target.destroy();
+      });
+    }
+    client.on("data", (bytes: Buffer) => {
+      target.write(bytes);
+      if (cut === undefined || !bytes.includes(cut)) return;
+      cut = undefined;
+      lost = true;
+    });
+    target.on("data", (bytes: Buffer) => {
+      // It has answered, so it has done what it was asked.
+      if (lost) client.destroy();
+      else client.write(bytes);
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the proxy has no port");
+  return {
+    port: address.port,
+    cutAfter: (words) => {
+      cut = words;
+    },
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}

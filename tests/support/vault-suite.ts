@@ -1,0 +1,91 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Store } from "../../src/io/store/sql/store.ts";
+import { checkMasterKey, openVault } from "../../src/io/vault.ts";
+import { MASTER_KEY, storedResponse } from "./response-suite.ts";
+
+/** A store, and ways past it. */
+export type VaultRoom = {
+  readonly store: Store;
+  /** Runs statements on the tables while the store is closed, and opens it again. */
+  change(...statements: string[]): Promise<Store>;
+  /** Everything the engine has on the disk. */
+  bytes(): Promise<{ readonly file: string; readonly bytes: Buffer }[]>;
+};
+
+const CANARY = "the canary sings in the mine";
+const SECRET = storedResponse("resp_1", {
+  response: { output: [{ type: "message", id: "msg_1", content: CANARY }] },
+  input: [{ role: "user", content: CANARY }],
+});
+
+/** What is sealed stays sealed, on every engine. */
+export function vaultSuite(name: string, enter: () => Promise<VaultRoom>): void {
+  describe(name, () => {
+    let room: VaultRoom;
+    let store: Store;
+    beforeEach(async () => {
+      room = await enter();
+      store = room.store;
+    });
+    afterEach(() => store.close());
+    const open = (key = MASTER_KEY) => store.responses(openVault(key, store.dataKeys));
+    const change = async (...statements: string[]) => {
+      store = await room.change(...statements);
+    };
+
+    test("RESP-05 nothing of what is stored is found in the bytes of the store, nor the master key", async () => {
+      const responses = open();
+      await responses.add(SECRET, { body: CANARY, headers: {}, clientAddress: "::1" });
+      await responses.appendEvents("ws_1", "resp_1", [{ sequence: 0, text: CANARY }]);
+      expect((await responses.find("ws_1", "resp_1", 2000))?.input).toEqual(SECRET.input);
+      const files = await room.bytes();
+      // The id of the response is not sealed: it shows that these are the right files.
+      expect(files.some(({ bytes }) => bytes.includes("resp_1"))).toBe(true);
+      for (const { file, bytes } of files) {
+        expect(bytes.includes("canary"), file).toBe(false);
+        expect(bytes.includes(MASTER_KEY), file).toBe(false);
+      }
+    });
+
+    test("RESP-05 a row that is moved to another workspace does not open there", async () => {
+      await open().add(SECRET);
+      await open().add(storedResponse("resp_2", { workspaceId: "ws_2" }));
+      await change("update stored_responses set workspace_id = 'ws_2' where id = 'resp_1'");
+      await expect(open().find("ws_2", "resp_1", 2000)).rejects.toThrow("does not open");
+    });
+
+    test("RESP-05 a content that is moved to another column or row, or changed by a bit, does not open", async () => {
+      await open().add(SECRET);
+      await open().add(storedResponse("resp_2"));
+      await change(
+        "update stored_responses set response = input where id = 'resp_1'",
+        "update stored_responses set input = (select input from stored_responses where id = 'resp_1')",
+      );
+      await expect(open().find("ws_1", "resp_1", 2000)).rejects.toThrow("response of resp_1 does not open");
+      await expect(open().find("ws_1", "resp_2", 2000)).rejects.toThrow("input of resp_2 does not open");
+    });
+
+    test("RESP-05 a data key of another workspace is no key", async () => {
+      await open().add(SECRET);
+      await open().add(storedResponse("resp_2", { workspaceId: "ws_2" }));
+      await change("update data_keys set wrapped = (select wrapped from data_keys where workspace_id = 'ws_1')");
+      await expect(open().find("ws_2", "resp_2", 2000)).rejects.toThrow("data key of workspace ws_2 does not open");
+    });
+
+    test("RESP-05 a wrong master key is said at once and gives no garbage", async () => {
+      const wrong = Buffer.alloc(32, 4);
+      await checkMasterKey(wrong, store.dataKeys);
+      await open().add(SECRET);
+      await checkMasterKey(MASTER_KEY, store.dataKeys);
+      await expect(checkMasterKey(wrong, store.dataKeys)).rejects.toThrow("set GATEWAY_MASTER_KEY");
+      await expect(open(wrong).find("ws_1", "resp_1", 2000)).rejects.toThrow("set GATEWAY_MASTER_KEY");
+    });
+
+    test("RESP-05 two that need the first key of a workspace at once get the same one", async () => {
+      const [one, other] = [openVault(MASTER_KEY, store.dataKeys), openVault(MASTER_KEY, store.dataKeys)];
+      const slot = { workspaceId: "ws_1", column: "c", row: "r" };
+      const [a, b] = await Promise.all([one.seal(slot, "a"), other.seal(slot, "b")]);
+      expect(await Promise.all([other.open(slot, a), one.open(slot, b)])).toEqual(["a", "b"]);
+    });
+  });
+}
