@@ -42,6 +42,16 @@ export const FAULTS = {
     type: "invalid_request_error",
     says: "`auto` and routers work on the chat surfaces only.",
   },
+  image_input_not_supported: {
+    status: 400,
+    type: "invalid_request_error",
+    says: "Images were sent to a decision model whose endpoints take none.",
+  },
+  speech_format_not_supported: {
+    status: 400,
+    type: "invalid_request_error",
+    says: "No endpoint of the model can produce the format, or meter it.",
+  },
   missing_api_key: { status: 401, type: "authentication_error", says: "No key was sent." },
   invalid_api_key: {
     status: 401,
@@ -130,11 +140,21 @@ export const FAULTS = {
     type: "invalid_request_error",
     says: "It exists already, or its state does not allow this.",
   },
+  speech_input_too_long: {
+    status: 413,
+    type: "invalid_request_error",
+    says: "The text is longer than any endpoint of the speech model takes.",
+  },
   request_too_large: { status: 413, type: "invalid_request_error", says: "The body is over its limit." },
   unsupported_media_type: {
     status: 415,
     type: "invalid_request_error",
     says: "The content type is not one this endpoint reads.",
+  },
+  decision_refused: {
+    status: 422,
+    type: "invalid_request_error",
+    says: "The provider declined a question; its reading of the input is billed.",
   },
   rate_limit_exceeded: {
     status: 429,
@@ -143,6 +163,21 @@ export const FAULTS = {
   },
   headers_too_large: { status: 431, type: "invalid_request_error", says: "The request headers are over their limit." },
   internal_error: { status: 500, type: "api_error", says: "A fault of the gateway itself." },
+  decisions_not_supported: {
+    status: 501,
+    type: "api_error",
+    says: "No provider of the model has a decisions interface.",
+  },
+  speech_not_supported: {
+    status: 501,
+    type: "api_error",
+    says: "No provider of the model has a speech interface.",
+  },
+  upstream_invalid_answer: {
+    status: 502,
+    type: "upstream_error",
+    says: "No provider endpoint answered every question in the type asked.",
+  },
   upstream_error: { status: 502, type: "upstream_error", says: "No provider endpoint gave a usable answer." },
   service_unavailable: { status: 503, type: "api_error", says: "The gateway cannot take the request right now." },
   upstream_timeout: { status: 504, type: "upstream_error", says: "No provider endpoint answered in time." },

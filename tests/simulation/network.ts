@@ -65,8 +65,9 @@ export class Network {
     return count;
   }
 
-  #send({ url, headers, body }: UpstreamRequest, listener: UpstreamListener, isAlive: () => boolean) {
+  #send({ url, headers, body: sent }: UpstreamRequest, listener: UpstreamListener, isAlive: () => boolean) {
     const world = this.#world;
+    const body = typeof sent === "string" ? sent : "";
     const mark = /<c\d+>/.exec(body)?.[0] ?? "";
     const visit = world.visitBy(mark);
     const address = url.slice(0, url.lastIndexOf("/")).replace(/\/chat$/, "");

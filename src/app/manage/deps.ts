@@ -21,7 +21,7 @@ import type { Ids } from "../../kit/ids.ts";
 import type { Soon } from "../../kit/soon.ts";
 import type { Captures } from "../pipeline/captures.ts";
 import type { Planning } from "../pipeline/plan.ts";
-import type { Decoded } from "../pipeline/run.ts";
+import type { DecodedChat } from "../pipeline/run.ts";
 
 /** One line of `gateway doctor`: not ok only for something broken, advice is ok with a detail. */
 export type CheckResult = { readonly ok: boolean; readonly detail: string };
@@ -30,7 +30,7 @@ export type Check = { readonly name: string; run(): Promise<CheckResult> };
 export type ExplainedSurface = Extract<Surface, "chat" | "messages" | "responses">;
 
 /** Reads the body of a request as the surface it is meant for does. */
-export type Readers = Readonly<Partial<Record<ExplainedSurface, (bytes: Buffer) => Soon<Decoded>>>>;
+export type Readers = Readonly<Partial<Record<ExplainedSurface, (bytes: Buffer) => Soon<DecodedChat>>>>;
 
 /** What the use cases that change tenants need; the first start uses them as well. */
 export type TenancyDeps = {

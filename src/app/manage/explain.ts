@@ -7,8 +7,7 @@ import { formatNanos } from "../../kit/money.ts";
 import { decodeWith, invalidValue, readJson } from "../body.ts";
 import { type Handler, whole } from "../exchange.ts";
 import { type Explained, explain } from "../pipeline/explain.ts";
-import { inputTokensOf } from "../pipeline/input-tokens.ts";
-import type { Decoded } from "../pipeline/run.ts";
+import type { DecodedChat } from "../pipeline/run.ts";
 import { type ExplainedSurface, findWorkspace, type Room, short } from "./deps.ts";
 import { policyView, routerName } from "./views.ts";
 
@@ -44,7 +43,7 @@ async function answer(room: Room, question: Question) {
   const { workspace, key, surface, text, model } = question;
   const reader = room.readers[surface];
   if (reader === undefined) throw invalidValue("surface", `requests of ${surface} cannot be explained here`);
-  let decoded: Decoded;
+  let decoded: DecodedChat;
   try {
     decoded = await reader(Buffer.from(withModel(text, model)));
   } catch (error) {
@@ -52,13 +51,10 @@ async function answer(room: Room, question: Question) {
     if (!(error instanceof Fault)) throw error;
     return { ...headOf(question, model ?? ""), ...unread(room, question, error) };
   }
-  const { inbound, inCallersWords } = decoded;
-  const { call } = inbound;
-  const inputTokens = inputTokensOf(inbound);
-  const asked = { surface, workspace, keyId: key?.id ?? null, call, inputTokens };
-  const explained = explain(room.planning, asked, key?.policy ?? null);
+  const { errand, inCallersWords } = decoded;
+  const explained = explain(room.planning, { surface, workspace, keyId: key?.id ?? null }, errand, key?.policy ?? null);
   const refusal = explained.refusal === null ? null : (inCallersWords?.(explained.refusal) ?? explained.refusal);
-  return { ...headOf(question, call.model), ...viewOf({ ...explained, refusal }, inputTokens) };
+  return { ...headOf(question, errand.outline.model), ...viewOf({ ...explained, refusal }, errand.inputTokens) };
 }
 
 function headOf({ surface, workspace }: Question, model: string) {

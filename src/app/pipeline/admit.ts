@@ -7,8 +7,7 @@ import type { Principal } from "../../domain/tenancy/key.ts";
 import type { SpenderKind } from "../../domain/tenancy/limits.ts";
 import { formatNanos } from "../../kit/money.ts";
 import { after, type Soon } from "../../kit/soon.ts";
-import type { Call } from "../../language/canon/call.ts";
-import { keepsAnHour } from "../../language/canon/needs.ts";
+import type { Errand } from "./errand.ts";
 import type { Trail } from "./trail.ts";
 import type { Gateway } from "./world.ts";
 
@@ -17,27 +16,20 @@ const MARGIN_SHARE = 0.3;
 const MARGIN_TOKENS = 64;
 
 /** What is reserved for one attempt. */
-export function neededFor(gateway: Gateway, trail: Trail, attempt: Attempt, inputTokens: number, call: Call): bigint {
-  const { price, endpoint, model } = attempt;
+export function neededFor(gateway: Gateway, trail: Trail, attempt: Attempt, errand: Errand): bigint {
   // What the workspace pays at the provider itself needs no wallet.
   if (attempt.own !== undefined) return 0n;
+  const { inputTokens, outputTokens, ...also } = errand.boundAt(attempt, gateway.limits);
   const input = Math.ceil(inputTokens * (1 + MARGIN_SHARE)) + MARGIN_TOKENS;
-  const { maxOutputTokens: asked } = call;
-  // A limit beyond what the model can write reserves nothing: it is asked for what it can.
-  const output =
-    asked === undefined
-      ? gateway.limits.holdOutputTokens
-      : Math.min(asked, endpoint.limits.maxOutputTokens ?? model.maxOutputTokens ?? asked);
-  const cacheTtl = price.cacheWrite1hPer1mTokens && keepsAnHour(call) ? "1h" : "5m";
   const { currencies } = gateway.snapshot();
-  return holdFor(input, output, price, currencies, trail.principal.workspace.currency, { cacheTtl });
+  return holdFor(input, outputTokens, attempt.price, currencies, trail.principal.workspace.currency, also);
 }
 
 /**
  * Reserves money for the dearest planned attempt, of the wallet and of every spend limit, in one atomic step. A refusal
  * costs no upstream call.
  */
-export function admit(gateway: Gateway, trail: Trail, plan: Plan, inputTokens: number, call: Call): Soon<void> {
+export function admit(gateway: Gateway, trail: Trail, plan: Plan, errand: Errand): Soon<void> {
   if (gateway.journal.broken) {
     throw fault("service_unavailable", {
       message: "The gateway cannot write its journal and takes no paid work until it can. Try again shortly.",
@@ -50,7 +42,7 @@ export function admit(gateway: Gateway, trail: Trail, plan: Plan, inputTokens: n
   const tried = plan.attempts.slice(0, gateway.limits.attemptsMax);
   if (tried.every(({ own }) => own !== undefined)) return;
   for (const attempt of tried) {
-    const needed = neededFor(gateway, trail, attempt, inputTokens, call);
+    const needed = neededFor(gateway, trail, attempt, errand);
     if (needed > nanos) nanos = needed;
   }
   const { keyId, limits } = gateway.spenderOf(trail.principal);

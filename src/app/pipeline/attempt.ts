@@ -15,8 +15,10 @@ import {
   withOwnKey,
 } from "../../io/upstream/classify.ts";
 import type { Lane } from "../../io/upstream/lane.ts";
-import type { BodyReader, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
+import type { BodyReader, UpstreamBody, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
 import { after, type Soon } from "../../kit/soon.ts";
+import type { Unusable, WholeAnswer } from "../../language/canon/answer.ts";
+import { audioReader } from "./audio.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Relay } from "./relay.ts";
 import type { Trail } from "./trail.ts";
@@ -45,8 +47,7 @@ export async function tryOnce(one: Try): Promise<Tried> {
   const startedAtMs = gateway.clock.nowMs();
   const started = gateway.clock.elapsedMs();
   trail.trying(started);
-  const body = one.lane.encode();
-  const outcome = await send(one, body);
+  const outcome = await (one.lane.parts === undefined ? send(one, one.lane.encode()) : sendParts(one, one.lane.parts));
   const durationMs = Math.round((gateway.clock.elapsedMs() - started) * 10) / 10;
   const { id: endpoint, provider } = attempt.endpoint;
   const record = { endpoint, provider, startedAtMs, durationMs, ...describe(outcome, one.lane) };
@@ -94,18 +95,52 @@ function listed(names: readonly string[]): string {
 
 type Leash = { call: UpstreamCall | undefined; cancelled: "no" | "yes" };
 
-function send(one: Try, body: string): Soon<Outcome> {
+function send(one: Try, body: UpstreamBody): Soon<Outcome> {
   const leash: Leash = { call: undefined, cancelled: "no" };
-  one.relay.cancelWith(() => {
-    leash.cancelled = "yes";
-    leash.call?.abort();
-  });
+  one.relay.cancelWith(() => cut(leash));
   return after(headersFor(one, body), (headers) => dispatch(one, body, headers, leash));
+}
+
+function cut(leash: Leash): void {
+  leash.cancelled = "yes";
+  leash.call?.abort();
+}
+
+/** So many parts of one answer are asked for at once. */
+const PARTS_AT_ONCE = 8;
+
+/** All parts, or nothing: with the first that fails the others are given up. */
+async function sendParts(one: Try, { lanes, join }: NonNullable<Lane["parts"]>): Promise<Outcome> {
+  const leashes = lanes.map((): Leash => ({ call: undefined, cancelled: "no" }));
+  const cutAll = () => leashes.forEach(cut);
+  one.relay.cancelWith(cutAll);
+  const answers: WholeAnswer[] = [];
+  let failure: Outcome | undefined;
+  let next = 0;
+  const work = async (): Promise<void> => {
+    while (failure === undefined && next < lanes.length) {
+      const at = next;
+      next += 1;
+      const [lane, leash] = [lanes[at], leashes[at]];
+      if (lane === undefined || leash === undefined) return;
+      const part: Try = { ...one, lane };
+      const body = lane.encode();
+      const outcome = await after(headersFor(part, body), (headers) => dispatch(part, body, headers, leash));
+      if (outcome.is === "whole") answers[at] = outcome.answer;
+      else if (failure === undefined) {
+        failure = outcome;
+        cutAll();
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(PARTS_AT_ONCE, lanes.length) }, work));
+  if (failure !== undefined) return failure;
+  return wholeOutcome(join(answers), one.lane, one.attempt.endpoint.provider);
 }
 
 function dispatch(
   { gateway, trail, attempt, lane, relay, plan, policyNow, recheck }: Try,
-  body: string,
+  body: UpstreamBody,
   headers: Record<string, string> | undefined,
   leash: Leash,
 ): Soon<Outcome> {
@@ -160,8 +195,10 @@ function dispatch(
             sent.abort();
             return IGNORE;
           }
+          if (lane.openAudio !== undefined)
+            return audioReader(relay, { call: sent, stream: lane.openAudio(), provider: endpoint.provider, resolve });
           if (trail.streaming) return relay.reader({ headers, call: sent, lane, provider: endpoint.provider, resolve });
-          return wholeReader({ gateway, call: sent, lane, provider: endpoint.provider, resolve, failed });
+          return wholeReader({ gateway, call: sent, lane, provider: endpoint.provider, resolve, failed, headers });
         },
       },
     );
@@ -181,7 +218,10 @@ function rowNow(gateway: Gateway, attempt: Attempt): Endpoint | undefined {
 const IGNORE: BodyReader = { data: () => "more", end() {}, failed() {} };
 
 /** Undefined when the provider's authority gives no credential. */
-function headersFor({ attempt, lane, gateway, trail }: Try, body: string): Soon<Record<string, string> | undefined> {
+function headersFor(
+  { attempt, lane, gateway, trail }: Try,
+  body: UpstreamBody,
+): Soon<Record<string, string> | undefined> {
   const headers: Record<string, string> = {
     "content-type": "application/json",
     accept: trail.streaming ? lane.streamType : "application/json",
@@ -212,8 +252,10 @@ type Reading = {
   readonly failed: (failure: UpstreamFailure, upstreamStatus: number | null) => void;
 };
 
+type WholeReading = Reading & { readonly gateway: Gateway; readonly headers: IncomingHttpHeaders };
+
 /** Collects a whole JSON answer under its cap. */
-function wholeReader({ gateway, call, lane, provider, resolve, failed }: Reading & { gateway: Gateway }): BodyReader {
+function wholeReader({ gateway, call, lane, provider, resolve, failed, headers }: WholeReading): BodyReader {
   const chunks: Buffer[] = [];
   let bytes = 0;
   return {
@@ -228,17 +270,17 @@ function wholeReader({ gateway, call, lane, provider, resolve, failed }: Reading
     },
     end() {
       const [only] = chunks;
-      const answer = lane.decodeWhole(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks));
-      if (answer === undefined)
-        resolve({
-          is: "failed",
-          verdict: classifyMalformed("not an answer of its dialect", provider),
-          upstreamStatus: 200,
-        });
-      else resolve({ is: "whole", answer, upstreamStatus: 200 });
+      const bytes = chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks);
+      resolve(wholeOutcome(lane.decodeWhole(bytes, headers), lane, provider));
     },
     failed: (failure) => failed(failure, 200),
   };
+}
+
+function wholeOutcome(answer: WholeAnswer | Unusable | undefined, { unusable }: Lane, provider: string): Outcome {
+  if (answer !== undefined && !("unusable" in answer)) return { is: "whole", answer, upstreamStatus: 200 };
+  const verdict = classifyMalformed(answer?.unusable ?? "not an answer of its dialect", provider, unusable);
+  return { is: "failed", verdict, upstreamStatus: 200 };
 }
 
 type ProblemReading = Reading & { readonly status: number; readonly headers: IncomingHttpHeaders };

@@ -8,11 +8,12 @@ import { countableOf } from "../../language/canon/counting.ts";
 import { estimateTextTokens, namesKept } from "../../language/canon/needs.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { type Tried, tryOnce } from "./attempt.ts";
+import { outlineOf } from "./chat-errand.ts";
 import { addHeaders } from "./headers.ts";
 import type { Ended } from "./outcome.ts";
-import { type Planned, planFor } from "./plan.ts";
+import { type Planned, planOutline } from "./plan.ts";
 import { Relay } from "./relay.ts";
-import { type Decoded, GONE, internalFault, principalOf } from "./run.ts";
+import { type DecodedChat, GONE, internalFault, principalOf } from "./run.ts";
 import { settleFree } from "./settle.ts";
 import { Trail } from "./trail.ts";
 import { Tries } from "./tries.ts";
@@ -28,20 +29,20 @@ export async function countTokens(
   gateway: Gateway,
   exchange: Exchange,
   sink: Sink,
-  decode: (body: Buffer) => Decoded & { readonly inbound: InboundMessages },
+  decode: (body: Buffer) => DecodedChat<InboundMessages>,
 ): Promise<void> {
   const trail = new Trail(exchange, principalOf(exchange), "messages", gateway.clock);
   let place: "none" | "taken" = "none";
   let decoded: ReturnType<typeof decode> | undefined;
   try {
     decoded = decode(await exchange.body());
-    const { inbound } = decoded;
+    const { inbound } = decoded.errand;
     gateway.recheck(exchange);
     trail.modelRequested = inbound.call.model;
     // What is too long for every endpoint can be counted all the same: that is why one counts.
     const { workspace, key } = trail.principal;
-    const question = { surface: "messages", workspace, keyId: key.id, call: inbound.call, inputTokens: 0 } as const;
-    const { plan, policyNow } = planFor(gateway, question);
+    const question = { surface: "messages", workspace, keyId: key.id, outline: outlineOf(inbound, 0) } as const;
+    const { plan, policyNow } = planOutline(gateway, question);
     trail.plan = plan;
     if (plan.is === "refused") throw plan.fault;
     const recheck = () => gateway.recheck(exchange);

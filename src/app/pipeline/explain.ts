@@ -5,8 +5,9 @@ import { policyOfWishes } from "../../domain/routing/preferences.ts";
 import type { Policy } from "../../domain/tenancy/policy.ts";
 import { type PolicyLayer, type SourcedRule, sourcesOf } from "../../domain/tenancy/policy-sources.ts";
 import { policyOfRouter, type Router } from "../../domain/tenancy/router.ts";
+import type { ChatErrand } from "./chat-errand.ts";
 import { headerText } from "./headers.ts";
-import { type Asked, type Planned, type Planning, planFor } from "./plan.ts";
+import { type AskedOutline, type Planned, type Planning, planOutline } from "./plan.ts";
 import { type Thinking, thinkingFor } from "./thinking.ts";
 
 /** What would become of a call, and why. Nobody is called, and nothing is held, charged or kept. */
@@ -23,8 +24,14 @@ export type Explained = {
 };
 
 /** Through the very planner that a real request goes through. */
-export function explain(planning: Planning, asked: Asked, keysPolicy: Partial<Policy> | null): Explained {
-  const { workspace, call } = asked;
+export function explain(
+  planning: Planning,
+  from: Omit<AskedOutline, "outline">,
+  { inbound, outline }: ChatErrand,
+  keysPolicy: Partial<Policy> | null,
+): Explained {
+  const asked: AskedOutline = { ...from, outline };
+  const { workspace } = asked;
   const layers: PolicyLayer[] = [
     { from: "workspace", policy: workspace.policy },
     { from: "key", policy: keysPolicy },
@@ -34,9 +41,9 @@ export function explain(planning: Planning, asked: Asked, keysPolicy: Partial<Po
   let planned: Planned;
   let router: Router | undefined;
   try {
-    const route = routeOf(call.model, workspace.slug, (slug) => planning.routerOf(workspace.id, slug));
+    const route = routeOf(outline.model, workspace.slug, (slug) => planning.routerOf(workspace.id, slug));
     router = route.is === "router" ? route.router : undefined;
-    planned = planFor(planning, asked);
+    planned = planOutline(planning, asked);
   } catch (error) {
     if (error instanceof Fault) return { ...nothing, refusal: error, policy: own, rules: sourcesOf(own, layers) };
     throw error;
@@ -44,7 +51,7 @@ export function explain(planning: Planning, asked: Asked, keysPolicy: Partial<Po
   const { plan, policyNow } = planned;
   const policy = policyNow() ?? own;
   layers.push({ from: "router", policy: router === undefined ? null : policyOfRouter(router.spec) });
-  layers.push({ from: "request", policy: policyOfWishes(call.wishes) });
+  layers.push({ from: "request", policy: policyOfWishes(outline.wishes) });
   const found = { decision: plan.decision(), router, policy, rules: sourcesOf(policy, layers) };
   if (plan.is === "refused") return { ...nothing, ...found, refusal: plan.fault };
   const [first] = plan.attempts;
@@ -52,6 +59,6 @@ export function explain(planning: Planning, asked: Asked, keysPolicy: Partial<Po
     ...found,
     routeReason: headerText(plan.reason),
     refusal: null,
-    thinking: first === undefined ? undefined : thinkingFor(call, plan, first, asked.surface),
+    thinking: first === undefined ? undefined : thinkingFor(inbound, plan, first),
   };
 }

@@ -20,7 +20,8 @@ export function addHeaders(
       headers["x-svc-compute-countries"] = endpoint.sovereignty.countries.join(",");
     }
   }
-  if (lane !== undefined) headers["x-svc-upstream-surface"] = lane.surface;
+  if (lane !== undefined && lane.surface !== null) headers["x-svc-upstream-surface"] = lane.surface;
+  if (lane?.answerHeaders !== undefined) Object.assign(headers, lane.answerHeaders);
   headers["x-svc-route-reason"] = routeReason(trail, plan);
   if (plan.router !== null) headers["x-svc-router"] = plan.router;
   if (thinking === undefined) return;

@@ -1,6 +1,6 @@
 import type { UsageRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
-import type { Call } from "../../language/canon/call.ts";
+import type { Outline } from "./plan.ts";
 import type { Trail } from "./trail.ts";
 import type { Gateway } from "./world.ts";
 
@@ -13,7 +13,7 @@ export function learn(
   trail: Trail,
   { endpoint }: Attempt,
   usage: UsageRecord,
-  { wishes, maxOutputTokens }: Call,
+  { wishes, demand: { maxOutputTokens } }: Outline,
   pace: "provider" | "client",
 ): void {
   const nowMs = clock.nowMs();

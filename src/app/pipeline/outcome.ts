@@ -1,5 +1,5 @@
 import type { Verdict } from "../../io/upstream/classify.ts";
-import type { AnswerStream, WholeAnswer } from "../../language/canon/answer.ts";
+import type { Sent, WholeAnswer } from "../../language/canon/answer.ts";
 
 /** How one attempt at one endpoint ended. */
 export type Outcome =
@@ -9,7 +9,7 @@ export type Outcome =
 /** Ends that leave nothing to try. */
 export type Ended =
   | { readonly is: "whole"; readonly answer: WholeAnswer; readonly upstreamStatus: number }
-  | { readonly is: "relayed"; readonly stream: AnswerStream; readonly upstreamStatus: number }
+  | { readonly is: "relayed"; readonly stream: Sent; readonly upstreamStatus: number }
   /** It broke after the client had seen content: nothing may be tried any more. */
-  | { readonly is: "broke"; readonly stream: AnswerStream; readonly why: string; readonly upstreamStatus: number }
-  | { readonly is: "gone"; readonly stream: AnswerStream | undefined };
+  | { readonly is: "broke"; readonly stream: Sent; readonly why: string; readonly upstreamStatus: number }
+  | { readonly is: "gone"; readonly stream: Sent | undefined };

@@ -9,8 +9,6 @@ import { type Policy, tightened } from "../../domain/tenancy/policy.ts";
 import { AUTO_ROUTER, policyOfRouter } from "../../domain/tenancy/router.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import { dialectSupport } from "../../io/upstream/lanes.ts";
-import type { Call } from "../../language/canon/call.ts";
-import { needsOf } from "../../language/canon/needs.ts";
 import type { Wishes } from "../../language/canon/wishes.ts";
 import type { Gateway } from "./world.ts";
 
@@ -37,8 +35,6 @@ type From = {
   readonly keyId: string | null;
 };
 
-export type Asked = From & { readonly call: Call; readonly inputTokens: number };
-
 /** What planning has to know of a call: nothing of its content. */
 export type Outline = {
   readonly model: string;
@@ -54,14 +50,7 @@ export type Planned = {
   readonly policyNow: () => Policy | undefined;
 };
 
-/** Who may serve the call, and in which order. Throws only for a router that is not there. */
-export function planFor(planning: Planning, { surface, workspace, keyId, call, inputTokens }: Asked): Planned {
-  const { model, wishes, parameters, parameterNames, native, maxOutputTokens } = call;
-  const demand = { needs: needsOf(call), parameters, parameterNames, native, inputTokens, maxOutputTokens };
-  return planOutline(planning, { surface, workspace, keyId, outline: { model, demand, wishes } });
-}
-
-/** The same for a call of which only the outline is known: the log keeps no more. */
+/** Who may serve a request, and in which order. Throws only for a router that is not there. */
 export function planOutline(planning: Planning, asked: AskedOutline): Planned {
   const { workspace, surface, outline } = asked;
   const { wishes } = outline;

@@ -80,6 +80,22 @@ export class Relay {
     stop(this.#figures);
   }
 
+  /** Bytes for the client; the first of them bind the request to its endpoint. False: wait until there is room. */
+  carry(bytes: Buffer): boolean {
+    if (this.gone) return true;
+    if (!this.#committed) {
+      this.#committed = true;
+      this.#commit();
+    }
+    return this.#sink.write(bytes);
+  }
+
+  /** The client is slower than the provider. */
+  whenRoom(then: () => void): void {
+    this.#pace = "client";
+    void this.#sink.drained().then(then);
+  }
+
   reader({ headers, call, lane, provider, resolve }: Reading): BodyReader {
     if (!String(headers["content-type"]).includes(lane.streamType)) {
       resolve({ is: "failed", verdict: classifyMalformed("not an event stream", provider), upstreamStatus: 200 });
@@ -130,8 +146,7 @@ export class Relay {
       if (failure !== undefined) fail(failure);
       else if (ended) this.#ended(stream, provider, finish, preamble);
       if (room || over) return "more";
-      this.#pace = "client";
-      void this.#sink.drained().then(() => call.resume());
+      this.whenRoom(() => call.resume());
       return "pause";
     };
     return {
@@ -191,6 +206,6 @@ export class Relay {
 }
 
 /** An error inside a stream is judged as if it had come as a status. */
-function verdictOf(problem: UpstreamProblem, provider: string): Verdict {
+export function verdictOf(problem: UpstreamProblem, provider: string): Verdict {
   return classifyStatus(problem.status !== null && problem.status >= 400 ? problem.status : 502, {}, problem, provider);
 }

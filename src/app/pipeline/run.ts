@@ -7,20 +7,20 @@ import { awayFault } from "../../io/store/sql/store-error.ts";
 import type { Inbound, Lane } from "../../io/upstream/lane.ts";
 import type { Soon } from "../../kit/soon.ts";
 import { stop } from "../../kit/timers.ts";
-import type { AnswerStream } from "../../language/canon/answer.ts";
-import { namesKept } from "../../language/canon/needs.ts";
+import type { Sent } from "../../language/canon/answer.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { admit, neededFor } from "./admit.ts";
 import { type Tried, tryOnce } from "./attempt.ts";
 import type { Capturing } from "./capturing.ts";
+import type { ChatErrand } from "./chat-errand.ts";
+import type { Errand } from "./errand.ts";
 import { addHeaders } from "./headers.ts";
-import { inputTokensOf } from "./input-tokens.ts";
 import { learn } from "./learn.ts";
 import type { Ended } from "./outcome.ts";
-import { type Planned, planFor } from "./plan.ts";
+import { type Planned, planOutline } from "./plan.ts";
 import { Relay } from "./relay.ts";
 import { type Metered, type Settled, settleFree, settleUsed } from "./settle.ts";
-import { type Thinking, thinkingFor, wayTo } from "./thinking.ts";
+import type { Thinking } from "./thinking.ts";
 import { Trail } from "./trail.ts";
 import { Tries } from "./tries.ts";
 import { waitForPlace } from "./wait.ts";
@@ -31,7 +31,7 @@ export const GONE = { status: 499, errorCode: "client_disconnected" } as const;
 
 /** A request as its surface decoded it, and what the surface wants to hear of it. */
 export type Decoded = {
-  readonly inbound: Inbound;
+  readonly errand: Errand;
   /** Where the answer goes, when that is not the connection the request came on. */
   readonly sink?: Sink;
   /** Called once money is held, before anyone is asked. */
@@ -40,7 +40,16 @@ export type Decoded = {
   readonly keep?: (final: string) => Promise<void>;
   /** A refusal that names a field of the canonical call, in the words of the caller's own request. */
   readonly inCallersWords?: (problem: Fault) => Fault;
+  /** Called when the request is over, however it ended. */
+  readonly over?: () => void;
 };
+
+export type DecodedChat<In extends Inbound = Inbound> = Decoded & { readonly errand: ChatErrand<In> };
+
+/** How a request is read: from its whole body, or from an upload, of which `asked` is what a capture window may keep. */
+export type Reading =
+  | ((body: Buffer) => Soon<Decoded>)
+  | { readonly upload: () => Promise<{ readonly asked: string; readonly decoded: Decoded }> };
 
 /** One request, all the way: decode → plan → admit → queue → attempt → relay → settle. Whatever happens is recorded. */
 export async function run(
@@ -48,29 +57,34 @@ export async function run(
   surface: Surface,
   exchange: Exchange,
   sink: Sink,
-  decode: (body: Buffer) => Soon<Decoded>,
+  reading: Reading,
 ): Promise<void> {
   const trail = new Trail(exchange, principalOf(exchange), surface, gateway.clock);
   const capturing = gateway.captures.begin(surface, trail.requestId, trail.principal);
   let place: "none" | "taken" = "none";
   let decoded: Decoded | undefined;
   try {
-    const body = await exchange.body();
-    capturing?.asked(body);
-    const soon = decode(body);
-    decoded = soon instanceof Promise ? await soon : soon;
+    if (typeof reading === "function") {
+      const body = await exchange.body();
+      capturing?.asked(body);
+      const soon = reading(body);
+      decoded = soon instanceof Promise ? await soon : soon;
+    } else {
+      const uploaded = await reading.upload();
+      capturing?.asked(Buffer.from(uploaded.asked));
+      decoded = uploaded.decoded;
+    }
     if (capturing !== undefined) decoded = captured(capturing, decoded, sink);
-    const { inbound } = decoded;
+    const { errand } = decoded;
     gateway.recheck(exchange);
-    trail.modelRequested = inbound.call.model;
-    trail.streaming = inbound.call.stream;
-    const inputTokens = inputTokensOf(inbound);
+    trail.modelRequested = errand.outline.model;
+    trail.streaming = errand.streaming;
+    trail.detail = errand.detail;
     const { workspace, key } = trail.principal;
-    const asked = { surface, workspace, keyId: key.id, call: inbound.call, inputTokens };
-    const { plan, policyNow } = planFor(gateway, asked);
+    const { plan, policyNow } = planOutline(gateway, { surface, workspace, keyId: key.id, outline: errand.outline });
     trail.plan = plan;
     if (plan.is === "refused") throw plan.fault;
-    await admit(gateway, trail, plan, inputTokens, inbound.call);
+    await admit(gateway, trail, plan, errand);
     const deadlineMs = gateway.clock.elapsedMs() + gateway.limits.requestTimeoutMs;
     if (gateway.queue.enter() === "wait") {
       if ((await waitForPlace(gateway, trail, sink)) === "left") return await settleFree(gateway, trail, gone(trail));
@@ -79,22 +93,23 @@ export async function run(
     }
     place = "taken";
     if (decoded.admitted !== undefined) await decoded.admitted();
-    const admitted = { surface, plan, policyNow, inputTokens, deadlineMs };
+    const admitted = { plan, policyNow, deadlineMs };
     await new Request(gateway, trail, exchange, decoded.sink ?? sink, decoded, admitted).serve();
   } catch (error) {
-    const problem = error instanceof Fault ? error : internalFault(error);
-    await settleFree(gateway, trail, trail.refuse(problem));
+    const problem = problemOf(error);
+    if (!(error instanceof SettledFault)) await settleFree(gateway, trail, trail.refuse(problem));
     capturing?.answered(JSON.stringify(envelopeOf(problem, trail.requestId)));
     throw decoded?.inCallersWords?.(problem) ?? problem;
   } finally {
     if (place === "taken") gateway.queue.leave();
     capturing?.end();
+    decoded?.over?.();
   }
 }
 
 /** The same request, listened to for the capture window it is in. */
 function captured(capturing: Capturing, decoded: Decoded, sink: Sink): Decoded {
-  const { provider } = decoded.inbound.call.wishes ?? {};
+  const { provider } = decoded.errand.outline.wishes ?? {};
   if (provider?.zeroDataRetention === true) capturing.leaveOut();
   const { keep } = decoded;
   if (decoded.sink === undefined || keep === undefined)
@@ -119,6 +134,21 @@ export function principalOf(exchange: Exchange): Principal {
   return exchange.principal;
 }
 
+/** A refusal that was paid for: the request is over and in the books. */
+class SettledFault extends Error {
+  readonly fault: Fault;
+
+  constructor(problem: Fault) {
+    super(problem.message);
+    this.fault = problem;
+  }
+}
+
+function problemOf(error: unknown): Fault {
+  if (error instanceof SettledFault) return error.fault;
+  return error instanceof Fault ? error : internalFault(error);
+}
+
 export function internalFault(error: unknown): Fault {
   const away = awayFault(error);
   if (away !== undefined) return away;
@@ -131,9 +161,7 @@ export function internalFault(error: unknown): Fault {
 
 /** What was decided of a request before anyone is asked. */
 type Admitted = Pick<Planned, "policyNow"> & {
-  readonly surface: Surface;
   readonly plan: Plan;
-  readonly inputTokens: number;
   /** When it has to be over, on the clock that never jumps. */
   readonly deadlineMs: number;
 };
@@ -144,7 +172,7 @@ class Request {
   readonly #trail: Trail;
   readonly #exchange: Exchange;
   readonly #sink: Sink;
-  readonly #inbound: Inbound;
+  readonly #errand: Errand;
   readonly #keep: Decoded["keep"];
   readonly #admitted: Admitted;
   readonly #relay: Relay;
@@ -156,14 +184,14 @@ class Request {
     trail: Trail,
     exchange: Exchange,
     sink: Sink,
-    { inbound, keep }: Decoded,
+    { errand, keep }: Decoded,
     admitted: Admitted,
   ) {
     this.#gateway = gateway;
     this.#trail = trail;
     this.#exchange = exchange;
     this.#sink = sink;
-    this.#inbound = inbound;
+    this.#errand = errand;
     this.#keep = keep;
     this.#admitted = admitted;
     this.#relay = new Relay(sink, gateway.limits, gateway.timers, () => this.#commit());
@@ -180,7 +208,7 @@ class Request {
       deadlineMs,
       tryOnce: (attempt) => this.#try(attempt),
       covers: (attempt) => this.#covers(attempt),
-      namesKept: () => namesKept(this.#inbound.call),
+      namesKept: () => this.#errand.namesKept(),
     });
     const deadline = timers.after(deadlineMs - clock.elapsedMs(), () => tries.expire());
     budget.enter();
@@ -195,17 +223,15 @@ class Request {
   }
 
   #covers(attempt: Attempt): boolean {
-    const needed = neededFor(this.#gateway, this.#trail, attempt, this.#admitted.inputTokens, this.#inbound.call);
-    return needed <= this.#trail.heldNanos;
+    return neededFor(this.#gateway, this.#trail, attempt, this.#errand) <= this.#trail.heldNanos;
   }
 
   #try(attempt: Attempt): Promise<Tried> {
-    const { endpoint, model } = attempt;
-    const { plan, policyNow, inputTokens } = this.#admitted;
+    const { plan, policyNow } = this.#admitted;
+    const { inputTokens } = this.#errand;
     const createdSeconds = Math.floor(this.#exchange.receivedAtMs / 1000);
-    const head = { id: this.#trail.requestId, createdSeconds, model: endpoint.model, inputTokens };
-    const wished = thinkingFor(this.#inbound.call, plan, attempt, this.#admitted.surface);
-    const { lane, thinking } = wayTo(this.#inbound, wished, { endpoint, model, head });
+    const head = { id: this.#trail.requestId, createdSeconds, model: attempt.endpoint.model, inputTokens };
+    const { lane, thinking } = this.#errand.wayTo(attempt, plan, head);
     this.#lane = lane;
     this.#thinking = thinking;
     const [gateway, trail, relay] = [this.#gateway, this.#trail, this.#relay];
@@ -223,7 +249,7 @@ class Request {
       .append({ t: "open", id: requestId, workspaceId: principal.workspace.id, atMs, record: this.#trail.open() })
       .catch(() => undefined);
     const headers = this.#headers();
-    headers["content-type"] = "text/event-stream; charset=utf-8";
+    headers["content-type"] ??= "text/event-stream; charset=utf-8";
     headers["cache-control"] = "no-cache";
     this.#sink.start(200, headers);
   }
@@ -249,26 +275,35 @@ class Request {
   }
 
   #settle(attempt: Attempt, metered: Metered, end: { status: number; errorCode: string | null }): Promise<Settled> {
-    return settleUsed(this.#gateway, this.#trail, attempt, metered, this.#admitted.inputTokens, end);
+    return settleUsed(this.#gateway, this.#trail, attempt, metered, this.#errand.inputTokens, end);
   }
 
   async #answerWhole(attempt: Attempt, { answer }: Extract<Ended, { is: "whole" }>): Promise<void> {
-    this.#trail.upstreamId = answer.upstreamId;
+    this.#heard(answer);
     if (this.#sink.gone) return settleFree(this.#gateway, this.#trail, gone(this.#trail));
     this.#trail.answering();
-    const { usage, shown } = await this.#settle(attempt, answer, { status: 200, errorCode: null });
+    const { declined } = answer;
+    const end = { status: declined?.status ?? 200, errorCode: declined?.code ?? null };
+    const { usage, shown } = await this.#settle(attempt, answer, end);
     this.#learn(attempt, usage);
+    if (declined !== undefined) throw new SettledFault(declined);
     const body = answer.render(usage, shown);
     if (this.#keep !== undefined) await this.#keep(body);
     const headers = this.#headers();
-    headers["content-type"] = "application/json";
+    headers["content-type"] = answer.contentType ?? "application/json";
     headers["content-length"] = String(Buffer.byteLength(body));
     this.#sink.start(200, headers);
     this.#sink.end(body);
   }
 
+  /** What only the answer shows of a request. */
+  #heard({ upstreamId, detail }: Pick<Sent, "upstreamId" | "detail">): void {
+    this.#trail.upstreamId = upstreamId;
+    if (detail !== undefined) this.#trail.detail = { ...this.#trail.detail, ...detail };
+  }
+
   async #closeStream(attempt: Attempt, { stream }: Extract<Ended, { is: "relayed" }>): Promise<void> {
-    this.#trail.upstreamId = stream.upstreamId;
+    this.#heard(stream);
     // The model was done and the client left before the figures came: it is billed by them all the same.
     const end = this.#sink.gone ? GONE : { status: 200, errorCode: null };
     try {
@@ -287,7 +322,7 @@ class Request {
 
   /** The stream broke after content had gone out: an error frame, no end marker, no charge. */
   async #breakStream({ stream }: Extract<Ended, { is: "broke" }>): Promise<void> {
-    this.#trail.upstreamId = stream.upstreamId;
+    this.#heard(stream);
     const problem = fault("upstream_error", {
       message: "The provider's stream broke before its end. What was sent so far is incomplete and is not charged.",
     });
@@ -299,22 +334,23 @@ class Request {
     await this.#endBroken(stream, problem);
   }
 
-  async #endBroken(stream: AnswerStream, problem: Fault): Promise<void> {
+  async #endBroken(stream: Sent, problem: Fault): Promise<void> {
     const last = stream.fail(envelopeOf(problem, this.#trail.requestId));
     if (this.#keep !== undefined && stream.final !== undefined) await this.#keep(stream.final);
-    this.#sink.end(last);
+    if (last === undefined) this.#sink.cut();
+    else this.#sink.end(last);
   }
 
   /** Output that was relayed before the client hung up is charged; where nothing was, nothing is. */
   async #clientGone(attempt: Attempt, { stream }: Extract<Ended, { is: "gone" }>): Promise<void> {
     if (stream === undefined || !this.#relay.committed)
       return settleFree(this.#gateway, this.#trail, gone(this.#trail));
-    this.#trail.upstreamId = stream.upstreamId;
-    const { usage, outputChars } = stream;
-    await this.#settle(attempt, { usage, outputChars, cutShort: true }, GONE);
+    this.#heard(stream);
+    const { usage, outputChars, units } = stream;
+    await this.#settle(attempt, { usage, outputChars, units, cutShort: true }, GONE);
   }
 
   #learn(attempt: Attempt, usage: UsageRecord): void {
-    learn(this.#gateway, this.#trail, attempt, usage, this.#inbound.call, this.#relay.pace);
+    learn(this.#gateway, this.#trail, attempt, usage, this.#errand.outline, this.#relay.pace);
   }
 }

@@ -2,7 +2,7 @@ import { fault } from "../../contract/faults.ts";
 import { type Charge, chargeFor, ImpossibleUsage } from "../../domain/billing/price.ts";
 import type { RequestRecord, UsageRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
-import type { ShownCost } from "../../language/canon/answer.ts";
+import type { ShownCost, Units } from "../../language/canon/answer.ts";
 import type { Usage } from "../../language/canon/usage.ts";
 import type { Trail } from "./trail.ts";
 import type { Gateway } from "./world.ts";
@@ -13,6 +13,9 @@ const CHARS_PER_TOKEN = 4;
 export type Metered = {
   readonly usage: Usage | undefined;
   readonly outputChars: number;
+  readonly units?: Units | undefined;
+  /** How many inputs the figures are of; absent: one. */
+  readonly inputs?: number | undefined;
   /** The answer or its figures were cut short, so these may be older than what was sent of it. */
   readonly cutShort?: true | undefined;
 };
@@ -22,12 +25,13 @@ export type Settled = { readonly usage: UsageRecord; readonly shown: ShownCost |
 
 /** The provider's figures, or the gateway's own count, marked so, where it gave none. */
 function countedUsage(metered: Metered, inputTokensEstimate: number): UsageRecord {
+  const { characters = null, seconds = null } = metered.units ?? {};
   const outputTokens = Math.ceil(metered.outputChars / CHARS_PER_TOKEN);
   if (metered.usage !== undefined) {
     // Figures from before the model spoke say next to nothing of the output; those that lag a little are the truth.
     const stale = metered.cutShort === true && 2 * metered.usage.outputTokens < outputTokens;
     const counted = stale ? { ...metered.usage, outputTokens } : metered.usage;
-    return { ...counted, characters: null, seconds: null, estimated: stale };
+    return { ...counted, characters, seconds, estimated: stale };
   }
   return {
     inputTokens: inputTokensEstimate,
@@ -37,8 +41,8 @@ function countedUsage(metered: Metered, inputTokensEstimate: number): UsageRecor
     reasoningTokens: 0,
     audioInputTokens: 0,
     audioOutputTokens: 0,
-    characters: null,
-    seconds: null,
+    characters,
+    seconds,
     estimated: true,
   };
 }
@@ -46,9 +50,9 @@ function countedUsage(metered: Metered, inputTokensEstimate: number): UsageRecor
 /** Figures beyond this many times what the model can hold at once are a provider's mistake. */
 const CONTEXTS_MAX = 4;
 
-function isBeyondReason(usage: Usage, { endpoint, model }: Attempt): boolean {
+function isBeyondReason(usage: Usage, { inputs = 1 }: Metered, { endpoint, model }: Attempt): boolean {
   const context = endpoint.limits.contextTokens ?? model.contextTokens;
-  return context !== null && usage.inputTokens + usage.outputTokens > CONTEXTS_MAX * context;
+  return context !== null && usage.inputTokens + usage.outputTokens > CONTEXTS_MAX * context * inputs;
 }
 
 /** Price and usage to a charge; figures nobody may be billed by fall back to the estimate. */
@@ -61,8 +65,9 @@ function charged(
 ): { usage: UsageRecord; charge: Charge } {
   const { currencies } = gateway.snapshot();
   const { currency } = trail.principal.workspace;
-  const unmetered: Metered = { usage: undefined, outputChars: metered.outputChars };
-  const believed = metered.usage !== undefined && !isBeyondReason(metered.usage, attempt);
+  const { outputChars, units } = metered;
+  const unmetered: Metered = { usage: undefined, outputChars, units };
+  const believed = metered.usage !== undefined && !isBeyondReason(metered.usage, metered, attempt);
   const usage = countedUsage(believed ? metered : unmetered, inputTokensEstimate);
   try {
     const charge = chargeFor(usage, attempt.price, currencies, currency);

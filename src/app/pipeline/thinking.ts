@@ -1,11 +1,10 @@
 import { Fault } from "../../contract/faults.ts";
-import type { Surface } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import { takesEffort } from "../../domain/routing/capability.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Inbound, Lane, Target } from "../../io/upstream/lane.ts";
 import { dialectSupport, laneFor } from "../../io/upstream/lanes.ts";
-import type { Call, Effort } from "../../language/canon/call.ts";
+import type { Effort } from "../../language/canon/call.ts";
 
 /** Who said how hard the model should think, on one attempt. */
 export type Thinking =
@@ -14,11 +13,11 @@ export type Thinking =
   | { readonly by: "provider_default" };
 
 /** The caller's word stands. Without one the router's goes to whoever can be told it. */
-export function thinkingFor(call: Call, plan: Plan, attempt: Attempt, surface: Surface): Thinking | undefined {
+export function thinkingFor({ call, dialect }: Inbound, plan: Plan, attempt: Attempt): Thinking | undefined {
   if (call.reasoning !== undefined) return { by: "caller", effort: call.reasoning.effort };
   const { effort } = plan;
   if (effort === null) return undefined;
-  const told = takesEffort(attempt.endpoint, attempt.model, effort, dialectSupport(surface));
+  const told = takesEffort(attempt.endpoint, attempt.model, effort, dialectSupport(dialect));
   return told ? { by: "router", effort } : { by: "provider_default" };
 }
 

@@ -5,6 +5,7 @@ import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { NoPlan, Plan } from "../../domain/routing/plan.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
 import type { Clock } from "../../kit/clock.ts";
+import type { JsonObject } from "../../kit/json.ts";
 import type { Exchange } from "../exchange.ts";
 
 const LABEL_CHARS_MAX = 128;
@@ -23,6 +24,8 @@ export class Trail {
   plan: Plan | NoPlan | undefined;
   served: Attempt | undefined;
   upstreamId: string | null = null;
+  /** What its surface says of it, for the log: never content. */
+  detail: JsonObject | undefined;
   /** What was reserved for it: no estimate is ever charged beyond. */
   heldNanos = 0n;
   /** Why nothing could be reserved, although there are own keys that need nothing: endpoints that cost are left out. */
@@ -129,6 +132,7 @@ export class Trail {
       attempts: this.#attempts,
       decision: this.plan?.decision() ?? null,
       ...(this.served?.own === undefined ? {} : { ownKey: true }),
+      ...(this.detail === undefined ? {} : { detail: this.detail }),
     };
   }
 }

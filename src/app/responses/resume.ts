@@ -2,6 +2,7 @@ import type { Route } from "../../contract/route.ts";
 import type { StoredResponse, UnfinishedResponse } from "../../domain/responses/stored.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
 import type { Exchange, Sink } from "../exchange.ts";
+import { ChatErrand } from "../pipeline/chat-errand.ts";
 import { run } from "../pipeline/run.ts";
 import { countEvents } from "./event-log.ts";
 import { Job } from "./job.ts";
@@ -95,7 +96,7 @@ async function runAgain(room: ResponsesRoom, job: Job, exchange: Exchange): Prom
     await run(room.gateway, "responses", exchange, NOBODY, async (bytes) => {
       const { inbound } = await askedOf(room, exchange, bytes, "stored");
       return {
-        inbound,
+        errand: new ChatErrand(inbound),
         sink: job.sink,
         admitted: () => room.store.begin(job.stored.id),
         keep: async (final) => job.keep(final),

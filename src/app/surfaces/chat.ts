@@ -2,7 +2,8 @@ import { ChatRequest } from "../../contract/schemas/chat.ts";
 import { decodeCall } from "../../language/dialects/chat/request.ts";
 import { decodeWith, parseJson } from "../body.ts";
 import { type Handler, streamed } from "../exchange.ts";
-import { type Decoded, run } from "../pipeline/run.ts";
+import { ChatErrand } from "../pipeline/chat-errand.ts";
+import { type DecodedChat, run } from "../pipeline/run.ts";
 import type { Gateway } from "../pipeline/world.ts";
 import { isPlainChat } from "./plain-chat.ts";
 
@@ -13,8 +14,8 @@ export function chatHandlers(gateway: Gateway): Record<string, Handler> {
   };
 }
 
-export function decodeChat(bytes: Buffer): Decoded {
+export function decodeChat(bytes: Buffer): DecodedChat {
   const body = parseJson(bytes);
   const request = isPlainChat(body.value) ? body.value : decodeWith(ChatRequest, body.value);
-  return { inbound: { dialect: "chat", call: decodeCall(request), request, body } };
+  return { errand: new ChatErrand({ dialect: "chat", call: decodeCall(request), request, body }) };
 }

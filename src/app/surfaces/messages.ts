@@ -7,7 +7,8 @@ import { decodeMessages } from "../../language/dialects/messages/inbound.ts";
 import { inCallersWords } from "../../language/dialects/messages/param-names.ts";
 import { decodeWith, parseJson } from "../body.ts";
 import { type Exchange, type Handler, streamed } from "../exchange.ts";
-import { type Decoded, run } from "../pipeline/run.ts";
+import { ChatErrand } from "../pipeline/chat-errand.ts";
+import { type DecodedChat, run } from "../pipeline/run.ts";
 import type { Gateway } from "../pipeline/world.ts";
 
 /** POST /messages. */
@@ -19,7 +20,7 @@ export function messagesHandlers(gateway: Gateway): Record<string, Handler> {
   };
 }
 
-export function decodeMessage(bytes: Buffer, exchange: Pick<Exchange, "headers">): Decoded {
+export function decodeMessage(bytes: Buffer, exchange: Pick<Exchange, "headers">): DecodedChat {
   return decodeAs(MessagesRequest, bytes, exchange);
 }
 
@@ -28,11 +29,14 @@ export function decodeAs(
   schema: z.ZodType<CountTokensRequest>,
   bytes: Buffer,
   exchange: Pick<Exchange, "headers">,
-): Decoded & { readonly inbound: InboundMessages } {
+): DecodedChat<InboundMessages> {
   const body = parseJson(bytes);
   const request = decodeWith(schema, body.value);
   const inbound = inboundOf(body, request, exchange);
-  return { inbound, inCallersWords: (problem) => inCallersWords(problem, request, inbound.call) };
+  return {
+    errand: new ChatErrand(inbound),
+    inCallersWords: (problem) => inCallersWords(problem, request, inbound.call),
+  };
 }
 
 function inboundOf(

@@ -6,7 +6,8 @@ import { decodeCall } from "../../language/dialects/responses/request.ts";
 import { decodeWith, parseJson } from "../body.ts";
 import type { Exchange, Handler, Sink } from "../exchange.ts";
 import { streamed } from "../exchange.ts";
-import { type Decoded, run } from "../pipeline/run.ts";
+import { ChatErrand } from "../pipeline/chat-errand.ts";
+import { type Decoded, type DecodedChat, run } from "../pipeline/run.ts";
 import { followJob } from "../responses/follow.ts";
 import { Job } from "../responses/job.ts";
 import {
@@ -57,7 +58,7 @@ async function createResponse(room: ResponsesRoom, exchange: Exchange, sink: Sin
 }
 
 /** A request by itself, without the conversation it may go on from. */
-export function decodeResponse(bytes: Buffer): Decoded {
+export function decodeResponse(bytes: Buffer): DecodedChat {
   const body = parseJson(bytes);
   const request = decodeWith(ResponsesRequest, body.value);
   const items = inputItems(request);
@@ -65,8 +66,11 @@ export function decodeResponse(bytes: Buffer): Decoded {
   return decodedOf({ inbound: { dialect: "responses", call: decodeCall(request, items), body, items, echo }, request });
 }
 
-function decodedOf({ inbound, request }: Pick<Asked, "inbound" | "request">): Decoded {
-  return { inbound, inCallersWords: (problem) => inCallersWords(problem, request, inbound.call) };
+function decodedOf({ inbound, request }: Pick<Asked, "inbound" | "request">): DecodedChat {
+  return {
+    errand: new ChatErrand(inbound),
+    inCallersWords: (problem) => inCallersWords(problem, request, inbound.call),
+  };
 }
 
 /** An answer that could not be stored is an answer all the same. */

@@ -15,7 +15,7 @@ export type Obstacle =
   | "retired"
   | "surface_not_served"
   | "no_dialect"
-  | "no_decisions_interface"
+  | "no_interface"
   | "not_connected"
   | "no_base_url"
   | "no_price"
@@ -42,8 +42,8 @@ export function usability(endpoint: Endpoint, surface: Surface, context: CallCon
   if (!servesSurface(endpoint.surfaces, surface)) return no("surface_not_served", `${id} does not serve ${surface}`);
   if (isChatLike(surface) && endpoint.dialects.length === 0)
     return no("no_dialect", `${id} speaks no dialect the gateway knows`);
-  if (surface === "decisions" && endpoint.decisionsInterface === null)
-    return no("no_decisions_interface", `${id} has no decisions interface`);
+  if (!hasInterface(endpoint, surface))
+    return no("no_interface", `${id} has no interface for ${surface} that is known here`);
   if (context.connections.credential(provider) === undefined)
     return no("not_connected", `provider ${provider} is not connected`);
   const baseUrl = context.connections.baseUrl(endpoint);
@@ -55,6 +55,20 @@ export function usability(endpoint: Endpoint, surface: Surface, context: CallCon
   if (!hasRate(context, price.currency))
     return no("no_exchange_rate", `there is no exchange rate from ${price.currency} to ${context.walletCurrency}`);
   return { is: "callable", price, baseUrl };
+}
+
+/** How an endpoint is asked is a fact of the catalogue, and never guessed. */
+function hasInterface(endpoint: Endpoint, surface: Surface): boolean {
+  switch (surface) {
+    case "embeddings":
+    case "speech":
+    case "transcriptions":
+      return endpoint[surface] !== null;
+    case "decisions":
+      return endpoint.decisionsInterface !== null;
+    default:
+      return true;
+  }
 }
 
 function no(why: Obstacle, reason: string): NotCallable {

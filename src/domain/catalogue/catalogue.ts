@@ -1,6 +1,10 @@
 import type { Decimal } from "../../kit/money.ts";
 import type { Surface } from "../record/record.ts";
 import type { LevelState } from "../tenancy/policy.ts";
+import type { DecisionFacts, DecisionInterface } from "./facts-decisions.ts";
+import type { EmbeddingFacts } from "./facts-embeddings.ts";
+import type { SpeechFacts } from "./facts-speech.ts";
+import type { TranscriptionFacts } from "./facts-transcriptions.ts";
 
 /** D1 chat completions, D2 messages, D3 Gemini generateContent, D4 Bedrock Converse. */
 export const DIALECTS = ["D1", "D2", "D3", "D4"] as const;
@@ -203,7 +207,12 @@ export type Endpoint = {
   readonly anthropicBetas?: readonly string[] | null;
   /** Parameter names the provider documents; null when it documents none. */
   readonly supportedParams: readonly string[] | null;
-  readonly decisionsInterface: string | null;
+  readonly decisionsInterface: DecisionInterface | null;
+  /** How it is asked on the surfaces that it serves beside chat; null where it serves none, or nothing is known. */
+  readonly decisions: DecisionFacts | null;
+  readonly embeddings: EmbeddingFacts | null;
+  readonly speech: SpeechFacts | null;
+  readonly transcriptions: TranscriptionFacts | null;
   readonly sandbox: boolean;
   readonly note: string | null;
 };

@@ -1,6 +1,11 @@
 import { type Decimal, parseDecimal } from "../../kit/money.ts";
 import { digestOf } from "../../kit/secret.ts";
+import type { Surface } from "../record/record.ts";
 import type { Creator, Currency, Endpoint, Evidence, Model, Price, Provider, Region, Snapshot } from "./catalogue.ts";
+import { decisionFactsOf } from "./facts-decisions.ts";
+import { embeddingFactsOf } from "./facts-embeddings.ts";
+import { speechFactsOf } from "./facts-speech.ts";
+import { transcriptionFactsOf } from "./facts-transcriptions.ts";
 import { deepFreeze, FrozenMap } from "./frozen.ts";
 import { isStale } from "./levels.ts";
 import { endpointId, type Parsed, type ProviderFacts } from "./parsed.ts";
@@ -212,8 +217,27 @@ function endpointOf(
     anthropicBetas: entry.anthropic_betas ?? facts.anthropic_betas ?? null,
     supportedParams: entry.supported_params ?? null,
     decisionsInterface: entry.decisions_interface ?? null,
+    ...surfaceFactsOf(entry, facts),
     sandbox: provider.sandbox,
     note: entry.note ?? null,
+  };
+}
+
+/** Only of surfaces that the endpoint serves: what its provider says of the others says nothing of it. */
+function surfaceFactsOf(
+  entry: EndpointEntry,
+  facts: ProviderFacts,
+): Pick<Endpoint, "decisions" | "embeddings" | "speech" | "transcriptions"> {
+  const serves = (surface: Surface) => entry.surfaces.includes(surface);
+  const embeddings = entry.embeddings ?? facts.embeddings;
+  const speech = entry.speech ?? facts.speech;
+  const transcriptions = entry.transcriptions ?? facts.transcriptions;
+  return {
+    decisions: serves("decisions") ? decisionFactsOf(entry.decisions ?? facts.decisions) : null,
+    embeddings: serves("embeddings") && embeddings !== undefined ? embeddingFactsOf(embeddings) : null,
+    speech: serves("speech") && speech !== undefined ? speechFactsOf(speech) : null,
+    transcriptions:
+      serves("transcriptions") && transcriptions !== undefined ? transcriptionFactsOf(transcriptions) : null,
   };
 }
 

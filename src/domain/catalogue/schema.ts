@@ -1,6 +1,10 @@
 import { z } from "zod";
 import { SURFACES } from "../record/record.ts";
 import { DIALECTS } from "./catalogue.ts";
+import { DECISION_INTERFACES, decisionsEntry } from "./facts-decisions.ts";
+import { embeddingsEntry } from "./facts-embeddings.ts";
+import { speechEntry } from "./facts-speech.ts";
+import { transcriptionsEntry } from "./facts-transcriptions.ts";
 import {
   amount,
   count,
@@ -63,7 +67,11 @@ const endpoint = z.strictObject({
   base_url: webAddress.nullable().optional().describe("Absent: the region's. null: not known for this endpoint."),
   dialects: z.array(z.enum(DIALECTS)).optional().describe("Absent: the provider's, when the endpoint serves chat."),
   responses_api: z.boolean().optional().describe("Absent: the provider's, when the endpoint serves chat."),
-  decisions_interface: text.optional().describe("How decisions are asked: logprobs, system_one, openai."),
+  decisions_interface: z.enum(DECISION_INTERFACES).optional().describe("The wire format that decisions are asked in."),
+  decisions: decisionsEntry.optional().describe("How decisions are asked. Absent: the provider's."),
+  embeddings: embeddingsEntry.optional().describe("How embeddings are asked for. Absent: the provider's."),
+  speech: speechEntry.optional().describe("How speech is asked for. Absent: the provider's."),
+  transcriptions: transcriptionsEntry.optional().describe("How transcripts are asked for. Absent: the provider's."),
   level: level.optional().describe("Only where it differs from the region's; with level_reason."),
   level_reason: text.optional(),
   countries: z.array(country).optional().describe("Only where they differ from the region's."),
@@ -152,6 +160,10 @@ export const ProviderFile = z.strictObject({
     .optional()
     .describe("What its chat endpoints speak, the preferred one first: D1 chat completions, D2 messages, D3, D4."),
   responses_api: z.boolean().optional().describe("Whether its chat endpoints also serve the responses dialect."),
+  decisions: decisionsEntry.optional().describe("How its endpoints are asked for decisions."),
+  embeddings: embeddingsEntry.optional().describe("How its endpoints are asked for embeddings."),
+  speech: speechEntry.optional().describe("How its endpoints are asked for speech."),
+  transcriptions: transcriptionsEntry.optional().describe("How its endpoints are asked for transcripts."),
   quirks: z.array(slug).optional().describe("Named deviations of an almost-compatible server."),
   anthropic_betas: z
     .array(text)

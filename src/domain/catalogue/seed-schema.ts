@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { SURFACES } from "../record/record.ts";
 import { DIALECTS } from "./catalogue.ts";
+import { DECISION_INTERFACES } from "./facts-decisions.ts";
 import {
   amount,
   count,
@@ -116,7 +117,7 @@ export const SeedEndpoint = z.object({
   surfaces: z.array(z.enum(SURFACES)).min(1, "must name at least one surface"),
   status: z.enum(["active", "preview", "deprecated", "retired"]),
   availability: maybe(z.enum(["listed", "unverified"])),
-  decisions_interface: maybe(text),
+  decisions_interface: maybe(z.enum(DECISION_INTERFACES)),
   sovereignty: z.object({
     level,
     level_reason: text,

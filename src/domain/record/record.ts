@@ -1,3 +1,4 @@
+import type { JsonObject } from "../../kit/json.ts";
 import type { Need } from "../../language/canon/needs.ts";
 import type { Parameter } from "../../language/canon/parameters.ts";
 import type { Usage } from "../../language/canon/usage.ts";
@@ -131,6 +132,8 @@ export type RequestRecord = {
   readonly decision: DecisionRecord | null;
   /** It was served with the workspace's own key at the provider, and so is not charged. */
   readonly ownKey?: true;
+  /** What only its surface has to say: the format of speech, the number of questions. Never content. */
+  readonly detail?: JsonObject;
 };
 
 /** By what requests are alike. A model is the one that served or the one that was asked for. */

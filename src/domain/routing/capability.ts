@@ -1,3 +1,4 @@
+import type { Fault } from "../../contract/faults.ts";
 import type { Effort } from "../../language/canon/call.ts";
 import type { NeedSource } from "../../language/canon/needs.ts";
 import type { Parameter } from "../../language/canon/parameters.ts";
@@ -17,11 +18,15 @@ export type Demand = {
   readonly maxOutputTokens: number | undefined;
   /** What that limit is: something an endpoint must be able to write, or a bound, so that less will do. */
   readonly limitIs?: "wanted" | "bound";
+  /** On surfaces beside chat: what such an endpoint cannot do of this request. */
+  readonly fits?: (endpoint: Endpoint, model: Model) => Shortcoming | undefined;
 };
 
 export type Shortcoming = {
   readonly reason: string;
   readonly param: string;
+  /** What a caller is told when every endpoint falls short; absent: `unsupported_parameter`. */
+  readonly fault?: Fault;
   /** The prompt alone is beyond this many tokens. */
   readonly contextTokens?: number;
 };
@@ -41,6 +46,7 @@ export function shortcomingOf(
   demand: Demand,
   support: DialectSupport,
 ): Shortcoming | undefined {
+  if (demand.fits !== undefined) return demand.fits(endpoint, model);
   const native = support.isNative(endpoint);
   const untold = native ? undefined : untoldOf(endpoint, demand, support);
   if (untold !== undefined) return untold;

@@ -21,6 +21,7 @@ export function refusalFor(judge: Judge, sifted: Sifted): Fault {
   if (excluded.length > 0) return policyRefusal(name, excluded, alternatives(judge, policy));
   const [short] = at("capability");
   if (short?.contextTokens !== undefined) return tooLong(judge.request, name, at("capability"));
+  if (short?.fault !== undefined) return short.fault;
   if (short !== undefined) {
     const message = `${name}: ${short.rule} cannot be honoured, because every endpoint ${inWords(short.reason)}. Leave it out or choose another model.`;
     return fault("unsupported_parameter", { message, param: short.rule });

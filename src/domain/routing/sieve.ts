@@ -1,3 +1,4 @@
+import type { Fault } from "../../contract/faults.ts";
 import type { Wishes } from "../../language/canon/wishes.ts";
 import type { Endpoint, Model, Snapshot } from "../catalogue/catalogue.ts";
 import type { Surface } from "../record/record.ts";
@@ -54,6 +55,8 @@ export type Fallen = {
   readonly reason: Why;
   /** The prompt alone is beyond what the endpoint takes. */
   readonly contextTokens?: number;
+  /** What a caller is told when every endpoint falls short. */
+  readonly fault?: Fault;
 };
 
 /** What passed, with the output that is expected of it, and what did not. */

@@ -1,6 +1,7 @@
 import type { Credential, Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { Soon } from "../../kit/soon.ts";
 import { type AwsKeys, awsRegion, signAws } from "./sigv4.ts";
+import type { UpstreamBody } from "./transport.ts";
 
 /** How a dialect's servers are shown who is calling. */
 export type AuthStyle = "bearer" | "x-api-key" | "x-goog-api-key";
@@ -9,7 +10,7 @@ export type AuthStyle = "bearer" | "x-api-key" | "x-goog-api-key";
 export type Outgoing = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+  readonly body: UpstreamBody;
   readonly endpoint: Pick<Endpoint, "region" | "baseUrl">;
   readonly nowMs: number;
 };
@@ -39,6 +40,7 @@ export function secretsOf(credential: Credential | undefined, headers: Readonly<
 function signed(keys: AwsKeys, { url, headers, body, endpoint, nowMs }: Outgoing): Record<string, string> {
   const region = awsRegion(url, endpoint.baseUrl, endpoint.region);
   if (region === undefined) throw new Error(`no AWS region is known for the endpoint's region ${endpoint.region}`);
+  if (typeof body !== "string") throw new Error("an upload cannot be signed");
   const { "content-type": contentType } = headers;
   const covered = contentType === undefined ? {} : { "content-type": contentType };
   return signAws({ method: "POST", url, headers: covered, body }, keys, { region, service: "bedrock", nowMs });

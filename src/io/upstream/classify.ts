@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { type Fault, fault } from "../../contract/faults.ts";
+import { type Fault, type FaultCode, fault } from "../../contract/faults.ts";
 import { redacted } from "../../kit/secret.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
 import type { UpstreamFailure } from "./transport.ts";
@@ -108,12 +108,12 @@ export function classifyFailure(failure: UpstreamFailure, provider: string): Ver
 }
 
 /** Status 200 with something that is not an answer of the dialect. */
-export function classifyMalformed(what: string, provider: string): Verdict {
+export function classifyMalformed(what: string, provider: string, code?: FaultCode): Verdict {
   return {
     is: "next",
     why: `malformed answer: ${what}`,
     maybeAccepted: true,
-    last: brokenFault(provider),
+    last: code === undefined ? brokenFault(provider) : fault(code, { message: `${provider} did not answer: ${what}.` }),
     blame: { on: "endpoint", retryAfterMs: undefined },
     againAfterMs: undefined,
   };

@@ -1,12 +1,15 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { FaultCode } from "../../contract/faults.ts";
 import type { ChatRequest } from "../../contract/schemas/chat.ts";
 import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { JsonObject, ParsedBody } from "../../kit/json.ts";
-import type { AnswerStream, WholeAnswer } from "../../language/canon/answer.ts";
+import type { AnswerStream, AudioStream, Unusable, WholeAnswer } from "../../language/canon/answer.ts";
 import type { Call, Effort } from "../../language/canon/call.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
 import type { AnswerHead } from "../../language/dialects/client.ts";
 import type { Frame } from "../../language/dialects/dialect.ts";
 import type { AuthStyle } from "./authorize.ts";
+import type { UpstreamBody } from "./transport.ts";
 
 /** A request as it came in: decoded once, its text kept. */
 export type Inbound = InboundChat | InboundMessages | InboundResponses;
@@ -45,8 +48,8 @@ export type FrameReader = { push(chunk: Buffer): Frame[]; end(): Frame[] };
 
 /** The way from one inbound request to one endpoint and back. */
 export type Lane = {
-  /** Which of the provider's APIs is called: the value of X-Svc-Upstream-Surface. */
-  readonly surface: "chat" | "responses" | "messages";
+  /** Which of the provider's APIs is called: the value of X-Svc-Upstream-Surface; null on surfaces that have but one. */
+  readonly surface: "chat" | "responses" | "messages" | null;
   readonly path: string;
   readonly auth: AuthStyle;
   readonly headers: Readonly<Record<string, string>>;
@@ -58,8 +61,16 @@ export type Lane = {
   readonly effort: Effort | "untold" | undefined;
   /** Fields of the request that were left out, because they change nothing of the answer. */
   readonly dropped: readonly string[];
-  encode(): string;
-  decodeWhole(bytes: Buffer): WholeAnswer | undefined;
+  /** What the answer to the caller says beside everything that is the same for all. */
+  readonly answerHeaders?: Readonly<Record<string, string>>;
+  /** What a caller is told when nobody gave an answer that can be used; absent: `upstream_error`. */
+  readonly unusable?: FaultCode;
+  encode(): UpstreamBody;
+  decodeWhole(bytes: Buffer, headers: IncomingHttpHeaders): WholeAnswer | Unusable | undefined;
+  /** Several requests to the same endpoint that are one answer together; `encode` and `decodeWhole` are theirs then. */
+  readonly parts?: { readonly lanes: readonly Lane[]; join(answers: readonly WholeAnswer[]): WholeAnswer | Unusable };
+  /** The answer is audio, and goes out as bytes while it comes. */
+  openAudio?(): AudioStream;
   openFrames(frameMaxChars: number): FrameReader;
   openStream(): AnswerStream;
   decodeProblem(

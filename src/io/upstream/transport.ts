@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import type { Readable } from "node:stream";
 import { type Dispatcher, Pool } from "undici";
 
 /** How an upstream call ended before or inside its answer. */
@@ -17,10 +18,15 @@ export type BodyReader = {
   failed(failure: UpstreamFailure): void;
 };
 
+/** A body that is too large to be held: opened anew for every attempt. */
+export type Upload = { readonly bytes: number; open(): Readable };
+
+export type UpstreamBody = string | Upload;
+
 export type UpstreamRequest = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+  readonly body: UpstreamBody;
   readonly method?: "GET" | "POST";
   /** Whose credential it carries, where that is not the operator's: connections are not shared between owners. */
   readonly owner?: string | undefined;
@@ -138,7 +144,7 @@ class HttpCall implements UpstreamCall, Dispatcher.DispatchHandler {
   ) {
     this.#listener = listener;
     try {
-      pool.dispatch({ origin, path, method, headers, body: method === "GET" ? null : body }, this);
+      pool.dispatch({ origin, path, method, headers, body: method === "GET" ? null : opened(body) }, this);
     } catch (error) {
       this.#fail("connect", error);
     }
@@ -196,6 +202,10 @@ class HttpCall implements UpstreamCall, Dispatcher.DispatchHandler {
     if (this.#reader === undefined) this.#listener.failed(failure);
     else this.#reader.failed(failure);
   }
+}
+
+function opened(body: UpstreamBody): string | Readable {
+  return typeof body === "string" ? body : body.open();
 }
 
 function kindOf(error: Error, sent: boolean, aborted: boolean): UpstreamFailure["kind"] {

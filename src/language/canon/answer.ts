@@ -1,4 +1,5 @@
-import type { ErrorEnvelope } from "../../contract/faults.ts";
+import type { ErrorEnvelope, Fault } from "../../contract/faults.ts";
+import type { JsonObject } from "../../kit/json.ts";
 import type { UpstreamProblem } from "./problem.ts";
 import type { Usage } from "./usage.ts";
 
@@ -12,8 +13,24 @@ export type WholeAnswer = {
   readonly upstreamId: string | null;
   /** Characters of everything the model wrote: what an estimate counts. */
   readonly outputChars: number;
+  /** Units beside tokens that it is billed by. */
+  readonly units?: Units | undefined;
+  /** How many inputs the figures are of; absent: one. */
+  readonly inputs?: number | undefined;
+  /** The provider would not answer, and is paid for having read: what the caller is told in the place of an answer. */
+  readonly declined?: Fault | undefined;
+  /** What only the answer shows of a request, for the log. */
+  readonly detail?: JsonObject | undefined;
+  /** Absent: JSON. */
+  readonly contentType?: string | undefined;
   render(counted: Usage, shown: ShownCost | undefined): string;
 };
+
+/** Units beside tokens: characters are counted, seconds measured. What is absent was not metered. */
+export type Units = { readonly characters?: number | undefined; readonly seconds?: number | undefined };
+
+/** What came is no answer of its dialect, and why: in words without content. */
+export type Unusable = { readonly unusable: string };
 
 /** What one frame of a provider's stream means for the relay; `text` is what the client gets of it. */
 export type Piece =
@@ -28,19 +45,38 @@ export type Piece =
   | { readonly is: "garbage" };
 
 /** Reads a provider's stream for two readers at once: the client and the meter. */
-export type AnswerStream = {
+export type AnswerStream = Sent & {
   read(frame: { readonly event: string | null; readonly data: string }): Piece;
+  /** The model said why it stopped: with it a stream is whole even where a server forgets its end marker. */
+  readonly finished: boolean;
+};
+
+/** What one chunk of a provider's audio means for the relay; `bytes` is what the client gets of it. */
+export type AudioPiece =
+  | { readonly is: "audio"; readonly bytes: Buffer }
+  | { readonly is: "problem"; readonly problem: UpstreamProblem }
+  | { readonly is: "garbage"; readonly why: string };
+
+/** The same for audio, which goes out as bytes. */
+export type AudioStream = Sent & {
+  read(chunk: Buffer): AudioPiece;
+  /** The provider has sent its last byte: what the client still gets, or that it was not whole. */
+  end(): AudioPiece;
+};
+
+/** What is known of an answer that goes out piece by piece. */
+export type Sent = {
   readonly usage: Usage | undefined;
   readonly outputChars: number;
+  readonly units?: Units | undefined;
+  readonly detail?: JsonObject | undefined;
   /** The figures are from before the model's last word, so they may lag behind what it said. */
   readonly cutShort?: true | undefined;
   readonly upstreamId: string | null;
-  /** The model said why it stopped: with it a stream is whole even where a server forgets its end marker. */
-  readonly finished: boolean;
   /** The last bytes of the client's stream. */
   close(counted: Usage, shown: ShownCost | undefined): string;
-  /** The last bytes of a stream that cannot be finished. */
-  fail(envelope: ErrorEnvelope): string;
+  /** The last bytes of a stream that cannot be finished; undefined: it has no words for it, and is cut. */
+  fail(envelope: ErrorEnvelope): string | undefined;
   /** After `close` or `fail`: the whole answer as JSON text, in dialects whose answers can be kept and asked for again. */
   readonly final?: string | undefined;
 };

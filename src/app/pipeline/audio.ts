@@ -1,0 +1,54 @@
+import { classifyFailure, classifyMalformed, type Verdict } from "../../io/upstream/classify.ts";
+import type { BodyReader, UpstreamCall } from "../../io/upstream/transport.ts";
+import type { AudioPiece, AudioStream } from "../../language/canon/answer.ts";
+import type { Outcome } from "./outcome.ts";
+import { type Relay, verdictOf } from "./relay.ts";
+
+type Reading = {
+  readonly call: UpstreamCall;
+  readonly stream: AudioStream;
+  readonly provider: string;
+  readonly resolve: (outcome: Outcome) => void;
+};
+
+/** Carries a provider's audio to the client while it comes. With its first byte the request is bound to the endpoint. */
+export function audioReader(relay: Relay, { call, stream, provider, resolve }: Reading): BodyReader {
+  let over = false;
+  const finish = (outcome: Outcome) => {
+    over = true;
+    resolve(outcome);
+  };
+  const fail = (verdict: Verdict) => {
+    if (over) return;
+    if (relay.gone) finish({ is: "gone", stream });
+    else if (relay.committed) finish({ is: "broke", stream, why: verdict.why, upstreamStatus: 200 });
+    else finish({ is: "failed", verdict, upstreamStatus: 200 });
+    // Last, because an abort is heard here as a failure of its own.
+    call.abort();
+  };
+  const take = (piece: AudioPiece): "more" | "pause" => {
+    if (piece.is === "problem") fail(verdictOf(piece.problem, provider));
+    else if (piece.is === "garbage") fail(classifyMalformed(piece.why, provider));
+    else if (piece.bytes.length > 0 && !relay.carry(piece.bytes)) {
+      relay.whenRoom(() => call.resume());
+      return "pause";
+    }
+    return "more";
+  };
+  return {
+    data: (chunk) => {
+      if (!over) return take(stream.read(chunk));
+      call.abort();
+      return "more";
+    },
+    end: () => {
+      if (over) return;
+      take(stream.end());
+      if (over) return;
+      if (relay.committed) finish({ is: "relayed", stream, upstreamStatus: 200 });
+      else if (relay.gone) finish({ is: "gone", stream });
+      else fail(classifyMalformed("no audio at all", provider));
+    },
+    failed: (failure) => fail(classifyFailure(failure, provider)),
+  };
+}

@@ -1,0 +1,57 @@
+import type { Attempt } from "../../domain/routing/attempt.ts";
+import type { Plan } from "../../domain/routing/plan.ts";
+import type { Inbound } from "../../io/upstream/lane.ts";
+import { keepsAnHour, namesKept, needsOf } from "../../language/canon/needs.ts";
+import type { AnswerHead } from "../../language/dialects/client.ts";
+import type { Bound, Errand } from "./errand.ts";
+import { inputTokensOf } from "./input-tokens.ts";
+import type { Outline } from "./plan.ts";
+import { thinkingFor, type Way, wayTo } from "./thinking.ts";
+import type { Limits } from "./world.ts";
+
+/** A request of the chat, messages or responses surface: its call, and the bytes it came in. */
+export class ChatErrand<In extends Inbound = Inbound> implements Errand {
+  readonly inbound: In;
+  readonly inputTokens: number;
+  readonly streaming: boolean;
+  readonly outline: Outline;
+
+  constructor(inbound: In) {
+    this.inbound = inbound;
+    const { call } = inbound;
+    this.streaming = call.stream;
+    this.inputTokens = inputTokensOf(inbound);
+    this.outline = outlineOf(inbound, this.inputTokens);
+  }
+
+  boundAt({ price, endpoint, model }: Attempt, limits: Pick<Limits, "holdOutputTokens">): Bound {
+    const { call } = this.inbound;
+    const asked = call.maxOutputTokens;
+    return {
+      inputTokens: this.inputTokens,
+      // A limit beyond what the model can write reserves nothing: it is asked for what it can.
+      outputTokens:
+        asked === undefined
+          ? limits.holdOutputTokens
+          : Math.min(asked, endpoint.limits.maxOutputTokens ?? model.maxOutputTokens ?? asked),
+      cacheTtl: price.cacheWrite1hPer1mTokens && keepsAnHour(call) ? "1h" : "5m",
+    };
+  }
+
+  wayTo(attempt: Attempt, plan: Plan, head: AnswerHead): Way {
+    const { endpoint, model } = attempt;
+    const wished = thinkingFor(this.inbound, plan, attempt);
+    return wayTo(this.inbound, wished, { endpoint, model, head });
+  }
+
+  namesKept(): boolean {
+    return namesKept(this.inbound.call);
+  }
+}
+
+/** What planning has to know of a call. */
+export function outlineOf({ call }: Inbound, inputTokens: number): Outline {
+  const { model, wishes, parameters, parameterNames, native, maxOutputTokens } = call;
+  const demand = { needs: needsOf(call), parameters, parameterNames, native, inputTokens, maxOutputTokens };
+  return { model, demand, wishes };
+}

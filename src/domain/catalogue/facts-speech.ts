@@ -1,0 +1,38 @@
+import { z } from "zod";
+import { count, text } from "./fields.ts";
+
+/** The formats that callers can ask for. */
+export const AUDIO_FORMATS = ["mp3", "opus", "aac", "flac", "wav", "pcm"] as const;
+export type AudioFormat = (typeof AUDIO_FORMATS)[number];
+
+export const SPEECH_INTERFACES = ["openai", "gemini", "mistral"] as const;
+
+export const speechEntry = z.strictObject({
+  interface: z.enum(SPEECH_INTERFACES),
+  formats: z.array(z.enum(AUDIO_FORMATS)).min(1, "must name at least one format"),
+  speed: z.boolean().optional().describe("Takes `speed`. Absent: no."),
+  instructions: z.boolean().optional().describe("Takes `instructions`. Absent: no."),
+  max_input_chars: count.optional().describe("The longest text it takes, in characters. Absent: none is stated."),
+  voices: z.array(text).optional().describe("Voices that the provider names. Any other is passed on all the same."),
+});
+
+/** How an endpoint is asked for speech. */
+export type SpeechFacts = {
+  readonly interface: (typeof SPEECH_INTERFACES)[number];
+  readonly formats: readonly AudioFormat[];
+  readonly speed: boolean;
+  readonly instructions: boolean;
+  readonly maxInputChars: number | null;
+  readonly voices: readonly string[];
+};
+
+export function speechFactsOf(entry: z.infer<typeof speechEntry>): SpeechFacts {
+  return {
+    interface: entry.interface,
+    formats: entry.formats,
+    speed: entry.speed ?? false,
+    instructions: entry.instructions ?? false,
+    maxInputChars: entry.max_input_chars ?? null,
+    voices: entry.voices ?? [],
+  };
+}
