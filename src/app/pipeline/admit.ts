@@ -5,6 +5,7 @@ import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
 import type { SpenderKind } from "../../domain/tenancy/limits.ts";
+import { outputMaxOf } from "../../io/upstream/lanes.ts";
 import { formatNanos } from "../../kit/money.ts";
 import { after, type Soon } from "../../kit/soon.ts";
 import type { Call } from "../../language/canon/call.ts";
@@ -16,18 +17,26 @@ import type { Gateway } from "./world.ts";
 const MARGIN_SHARE = 0.3;
 const MARGIN_TOKENS = 64;
 
+/** What admission needs of everything the request path is given. */
+export type Admitting = Pick<Gateway, "snapshot" | "limits" | "journal" | "state" | "spenderOf">;
+
+/** The call as it is encoded when a router says how hard to think. */
+function asThought(call: Call, plan: Trail["plan"]): Call {
+  if (call.reasoning !== undefined || plan?.is !== "planned" || plan.effort === null) return call;
+  return { ...call, reasoning: { effort: plan.effort, budgetTokens: null } };
+}
+
 /** What is reserved for one attempt. */
-export function neededFor(gateway: Gateway, trail: Trail, attempt: Attempt, inputTokens: number, call: Call): bigint {
+export function neededFor(gateway: Admitting, trail: Trail, attempt: Attempt, inputTokens: number, call: Call): bigint {
   const { price, endpoint, model } = attempt;
   // What the workspace pays at the provider itself needs no wallet.
   if (attempt.own !== undefined) return 0n;
   const input = Math.ceil(inputTokens * (1 + MARGIN_SHARE)) + MARGIN_TOKENS;
-  const { maxOutputTokens: asked } = call;
-  // A limit beyond what the model can write reserves nothing: it is asked for what it can.
+  const { maxOutputTokens: limit } = call;
   const output =
-    asked === undefined
+    limit === undefined
       ? gateway.limits.holdOutputTokens
-      : Math.min(asked, endpoint.limits.maxOutputTokens ?? model.maxOutputTokens ?? asked);
+      : outputMaxOf(asThought(call, trail.plan), limit, endpoint, model);
   const cacheTtl = price.cacheWrite1hPer1mTokens && keepsAnHour(call) ? "1h" : "5m";
   const { currencies } = gateway.snapshot();
   return holdFor(input, output, price, currencies, trail.principal.workspace.currency, { cacheTtl });
@@ -37,7 +46,13 @@ export function neededFor(gateway: Gateway, trail: Trail, attempt: Attempt, inpu
  * Reserves money for the dearest planned attempt, of the wallet and of every spend limit, in one atomic step. A refusal
  * costs no upstream call.
  */
-export function admit(gateway: Gateway, trail: Trail, plan: Plan, inputTokens: number, call: Call): Soon<void> {
+export function admit(
+  gateway: Admitting,
+  trail: Trail,
+  plan: Pick<Plan, "attempts">,
+  inputTokens: number,
+  call: Call,
+): Soon<void> {
   if (gateway.journal.broken) {
     throw fault("service_unavailable", {
       message: "The gateway cannot write its journal and takes no paid work until it can. Try again shortly.",

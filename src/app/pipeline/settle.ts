@@ -17,6 +17,9 @@ export type Metered = {
   readonly cutShort?: true | undefined;
 };
 
+/** What the end of a request needs of everything the request path is given. */
+export type Settling = Pick<Gateway, "snapshot" | "journal" | "state" | "finished">;
+
 /** Nothing is shown as the cost of what was not charged. */
 export type Settled = { readonly usage: UsageRecord; readonly shown: ShownCost | undefined };
 
@@ -53,7 +56,7 @@ function isBeyondReason(usage: Usage, { endpoint, model }: Attempt): boolean {
 
 /** Price and usage to a charge; figures nobody may be billed by fall back to the estimate. */
 function charged(
-  gateway: Gateway,
+  gateway: Settling,
   trail: Trail,
   attempt: Attempt,
   metered: Metered,
@@ -84,7 +87,7 @@ function bounded(charge: Charge, mostNanos: bigint): Charge {
  * the last bytes, so an answer that a client received whole is always in the books.
  */
 export async function settleUsed(
-  gateway: Gateway,
+  gateway: Settling,
   trail: Trail,
   attempt: Attempt,
   metered: Metered,
@@ -113,7 +116,7 @@ export async function settleUsed(
 }
 
 /** The end of a request that is not charged: the hold goes back, the log row says why. */
-export async function settleFree(gateway: Gateway, trail: Trail, record: RequestRecord): Promise<void> {
+export async function settleFree(gateway: Settling, trail: Trail, record: RequestRecord): Promise<void> {
   await gateway.state.settle(trail.requestId, 0n);
   gateway.finished(record);
   // A refusal is answered whether or not it could be logged.
