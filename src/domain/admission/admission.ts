@@ -35,6 +35,15 @@ export type HoldVerdict =
       readonly resetsAtMs: number;
     } & SpendState);
 
+export type Taking = {
+  readonly workspaceId: string;
+  /** At most this; where there is less, that, or with `whole` nothing at all. */
+  readonly nanos: bigint;
+  readonly whole: "yes" | "no";
+  /** What must stay besides the holds. */
+  readonly leavingNanos: bigint;
+};
+
 export type WalletState = { readonly balanceNanos: bigint; readonly heldNanos: bigint };
 
 /** Charged so far, and reserved by requests that are running. */
@@ -60,8 +69,13 @@ export type SharedState = {
   hold(request: HoldRequest): Soon<HoldVerdict>;
   /** Ends a hold with what was really used; a second call for the same request changes nothing. */
   settle(requestId: string, chargedNanos: bigint): Soon<void>;
-  /** Money that came in: from top-ups, and at start from SQL and the journal. */
+  /**
+   * Money that came in: from top-ups, and at start from SQL and the journal. A negative amount is money that was taken
+   * back from outside, whatever the balance.
+   */
   credit(workspaceId: string, nanos: bigint): Promise<void>;
+  /** Takes money out, but never what a hold needs; answers how much it took. */
+  take(taking: Taking): Promise<bigint>;
   wallet(workspaceId: string): Promise<WalletState>;
   /** What was spent before, at start from SQL: limits go on from it. */
   restoreSpend(spends: readonly DaySpend[]): Promise<void>;

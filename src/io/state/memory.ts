@@ -1,6 +1,7 @@
-import type { HoldRequest, HoldVerdict, SharedState, WalletState } from "../../domain/admission/admission.ts";
+import type { HoldRequest, HoldVerdict, SharedState, Taking, WalletState } from "../../domain/admission/admission.ts";
 import { dayStartMs, spanOf } from "../../kit/calendar.ts";
 import type { Clock } from "../../kit/clock.ts";
+import { lesser } from "../../kit/money.ts";
 import { RateWindows } from "./rate-window.ts";
 import { holdAt, type SpendPlace, SpendTallies, spendAt } from "./spending.ts";
 
@@ -14,6 +15,7 @@ export function memoryState(clock: Clock): SharedState {
     hold: (request) => wallets.hold(request),
     settle: (requestId, chargedNanos) => wallets.settle(requestId, chargedNanos),
     credit: async (workspaceId, nanos) => wallets.credit(workspaceId, nanos),
+    take: async (taking) => wallets.take(taking),
     wallet: async (workspaceId) => wallets.state(workspaceId),
     restoreSpend: async (spends) => {
       for (const spend of spends) wallets.tallies.restore(spend);
@@ -75,6 +77,16 @@ class Wallets {
 
   credit(workspaceId: string, nanos: bigint): void {
     this.#wallet(workspaceId).balanceNanos += nanos;
+  }
+
+  take({ workspaceId, nanos, whole, leavingNanos }: Taking): bigint {
+    if (nanos < 0n) throw new RangeError(`taking ${nanos} would create money`);
+    const wallet = this.#wallet(workspaceId);
+    const free = wallet.balanceNanos - wallet.heldNanos - leavingNanos;
+    if (free <= 0n || (whole === "yes" && free < nanos)) return 0n;
+    const taken = lesser(free, nanos);
+    wallet.balanceNanos -= taken;
+    return taken;
   }
 
   state(workspaceId: string): WalletState {

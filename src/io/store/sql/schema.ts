@@ -62,6 +62,31 @@ export type Database = {
     note: string | null;
     detail: string | null;
   };
+  /** Which transaction gives back a part of which. */
+  ledger_returns: { transaction_id: string; workspace_id: string; source_id: string; source_created_at_ms: number };
+  /** Credit that ends at a date; its money is in the ledger. */
+  promotions: {
+    id: string;
+    workspace_id: string;
+    amount_nanos: bigint;
+    granted_at_ms: number;
+    expires_at_ms: number;
+    expired_nanos: bigint;
+    expiry_parts: number;
+    closed_at_ms: number | null;
+  };
+  payment_orders: {
+    id: string;
+    workspace_id: string;
+    adapter: string;
+    reference: string;
+    currency: string;
+    amount_nanos: bigint;
+    state: string;
+    created_at_ms: number;
+    paid_at_ms: number | null;
+    payment_id: string | null;
+  };
   /** A view: each transaction seen from both of its accounts. */
   ledger_entries: {
     transaction_id: string;
@@ -231,6 +256,16 @@ export type Database = {
     output_tokens: number | null;
     charge_nanos: bigint | null;
     currency: string | null;
+  };
+  idempotency_keys: {
+    key_digest: string;
+    body_digest: string;
+    workspace_id: string;
+    request_id: string;
+    status: number;
+    charged_nanos: bigint;
+    currency: string;
+    expires_at_ms: number;
   };
   meta: { name: string; value: string };
   schema_migrations: { number: number; name: string; checksum: string; applied_at_ms: number };

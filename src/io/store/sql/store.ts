@@ -1,5 +1,8 @@
 import { type Kysely, sql } from "kysely";
+import type { IdempotencyStore } from "../../../domain/admission/idempotency.ts";
 import type { LedgerStore } from "../../../domain/billing/ledger.ts";
+import type { PaymentStore } from "../../../domain/billing/payment.ts";
+import type { PromotionStore } from "../../../domain/billing/promotion.ts";
 import type { AuditStore, Changed } from "../../../domain/record/audit.ts";
 import type { CaptureStore, CaptureWriter } from "../../../domain/record/capture.ts";
 import type { EvidenceStore } from "../../../domain/record/evidence.ts";
@@ -17,9 +20,12 @@ import { captureStore } from "./captures.ts";
 import { dataKeyStore } from "./data-keys.ts";
 import type { Engine } from "./engine.ts";
 import { evidenceStore } from "./evidence.ts";
+import { idempotencyStore } from "./idempotency.ts";
 import { ledgerStore } from "./ledger.ts";
 import { logStore } from "./log.ts";
 import { ownKeyStore } from "./own-keys.ts";
+import { paymentStore } from "./payments.ts";
+import { promotionStore } from "./promotions.ts";
 import { StoredBytes } from "./response-bytes.ts";
 import { type ResponseRemoval, responseRemoval } from "./response-removal.ts";
 import { responseStore } from "./responses.ts";
@@ -40,6 +46,8 @@ export type Writers = {
   readonly tenancy: TenancyStore;
   readonly limits: LimitStore;
   readonly ledger: LedgerStore;
+  readonly payments: PaymentStore;
+  readonly promotions: PromotionStore;
   readonly responses: ResponseRemoval;
   readonly ownKeys: OwnKeyStore;
   readonly captures: CaptureWriter;
@@ -50,6 +58,8 @@ export type Store = RecordSink & {
   readonly tenancy: TenancyStore;
   readonly limits: LimitStore;
   readonly ledger: LedgerStore;
+  readonly payments: PaymentStore;
+  readonly promotions: PromotionStore;
   readonly log: LogStore;
   readonly rollups: RollupStore;
   readonly audit: AuditStore;
@@ -62,6 +72,8 @@ export type Store = RecordSink & {
   captures(vault: Vault): CaptureStore;
   /** Workspaces' own keys at providers, sealed. */
   readonly ownKeys: OwnKeyStore;
+  /** Charged calls by their `Idempotency-Key`. */
+  readonly idempotency: IdempotencyStore;
   /** Log row, ledger transaction, wallet and roll-ups of finished requests, in one transaction; twice changes nothing. */
   ingest(records: readonly RequestRecord[]): Promise<void>;
   /** A management change with its line in the audit log, in one transaction: neither is there without the other. */
@@ -86,6 +98,8 @@ export function sqlStore(engine: Engine): Store {
     tenancy: tenancyStore(db),
     limits: limitStore(db),
     ledger: ledgerStore(db),
+    payments: paymentStore(db),
+    promotions: promotionStore(db),
     log: logStore(db),
     rollups: rollupStore(db),
     audit: auditStore(db),
@@ -95,6 +109,7 @@ export function sqlStore(engine: Engine): Store {
     responses: (vault) => responseStore(db, vault, storedBytes),
     captures: (vault) => captureStore(db, vault),
     ownKeys: ownKeyStore(db),
+    idempotency: idempotencyStore(db),
     ingest: (records) => ingestBatch(batchOf(records.map((record) => JSON.stringify(record)))),
     ingestBatch,
     async change(work) {
@@ -120,6 +135,8 @@ function writersOn(session: Kysely<Database>, freed: (workspaceId: string, bytes
     tenancy: tenancyStore(session),
     limits: limitStore(session),
     ledger: ledgerStore(session),
+    payments: paymentStore(session),
+    promotions: promotionStore(session),
     responses: responseRemoval(session, freed),
     captures: captureWriter(session),
     ownKeys: ownKeyStore(session),
