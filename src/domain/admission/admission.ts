@@ -1,5 +1,6 @@
 import type { Soon } from "../../kit/soon.ts";
 import type { SpendLimit } from "../tenancy/limits.ts";
+import type { ClaimVerdict, KeyUse, RememberedUse } from "./idempotency.ts";
 
 /** State that several requests share: rate windows, wallet balances, holds and what was spent. One process keeps it in memory. */
 export type WindowVerdict = {
@@ -81,6 +82,12 @@ export type SharedState = {
   restoreSpend(spends: readonly DaySpend[]): Promise<void>;
   /** What a workspace, a member or a key has spent in the day and the month of a moment. */
   spending(spenderId: string, atMs: number): Promise<Spending>;
+  /** Takes an `Idempotency-Key` for a request, unless another one has it or was charged under it. Again is no harm. */
+  claim(use: KeyUse, requestId: string): Soon<ClaimVerdict>;
+  /** The request was charged: its claim ends, and the key answers with it. At start for what SQL has, oldest first. */
+  remember(use: RememberedUse): Soon<void>;
+  /** The request was not charged: its claim ends, and the key is free. After `remember` it changes nothing. */
+  release(key: string, requestId: string): Soon<void>;
   /** Holds older than `maxAgeMs` are given back; answers how many. */
   sweep(maxAgeMs: number): Promise<number>;
 };

@@ -2,13 +2,22 @@ import type { HoldRequest, HoldVerdict, SharedState, Taking, WalletState } from 
 import { dayStartMs, spanOf } from "../../kit/calendar.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { lesser } from "../../kit/money.ts";
+import { Claims } from "./claims.ts";
 import { RateWindows } from "./rate-window.ts";
 import { holdAt, type SpendPlace, SpendTallies, spendAt } from "./spending.ts";
 
+export type MemoryLimits = {
+  /** Charged uses of `Idempotency-Key` that are kept here; the ones before them are found in SQL. */
+  readonly claimsMax?: number;
+};
+
+const CLAIMS_MAX = 100_000;
+
 /** The state of a single process. Every step is synchronous, so none can be interleaved with another. */
-export function memoryState(clock: Clock): SharedState {
+export function memoryState(clock: Clock, { claimsMax = CLAIMS_MAX }: MemoryLimits = {}): SharedState {
   const windows = new RateWindows(clock);
   const wallets = new Wallets(clock);
+  const claims = new Claims(clock, claimsMax);
   return {
     window: (keyId, limit) => windows.count(keyId, limit),
     look: (keyId, limit) => windows.look(keyId, limit),
@@ -21,8 +30,12 @@ export function memoryState(clock: Clock): SharedState {
       for (const spend of spends) wallets.tallies.restore(spend);
     },
     spending: async (spenderId, atMs) => wallets.tallies.spending(spenderId, atMs),
+    claim: (use, requestId) => claims.claim(use, requestId),
+    remember: (use) => claims.remember(use),
+    release: (key, requestId) => claims.release(key, requestId),
     sweep: async (maxAgeMs) => {
       windows.dropIdle();
+      claims.dropExpired();
       wallets.tallies.forgetOld(clock.nowMs());
       return wallets.sweep(maxAgeMs);
     },

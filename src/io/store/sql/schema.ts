@@ -267,6 +267,16 @@ export type Database = {
     currency: string;
     expires_at_ms: number;
   };
+  idempotency_keys: {
+    key_digest: string;
+    body_digest: string;
+    workspace_id: string;
+    request_id: string;
+    status: number;
+    charged_nanos: bigint;
+    currency: string;
+    expires_at_ms: number;
+  };
   meta: { name: string; value: string };
   schema_migrations: { number: number; name: string; checksum: string; applied_at_ms: number };
 };

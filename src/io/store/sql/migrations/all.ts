@@ -6,6 +6,7 @@ import { spendLimits } from "./0004-spend-limits.ts";
 import { log } from "./0006-log.ts";
 import { capture } from "./0007-capture.ts";
 import { ownKeys } from "./0008-own-keys.ts";
+import { idempotency } from "./0009-idempotency.ts";
 import { payments } from "./0010-payments.ts";
 
 /** A step forward. Once released it never changes: its text is remembered by every store that took it. */
@@ -19,5 +20,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 6, name: "log", statements: log },
   { number: 7, name: "capture", statements: capture },
   { number: 8, name: "own keys", statements: ownKeys },
+  { number: 9, name: "idempotency", statements: idempotency },
   { number: 10, name: "payments", statements: payments },
 ];
