@@ -277,6 +277,42 @@ export type Database = {
     currency: string;
     expires_at_ms: number;
   };
+  /** What workspaces want to be told of. */
+  alert_rules: {
+    workspace_id: string;
+    low_balance_nanos: bigint | null;
+    /** Lists as JSON. */
+    limit_percents: string;
+    credential_refused: number;
+    mail_to: string | null;
+    webhook_url: string | null;
+    /** Sealed. */
+    webhook_secret: Uint8Array | null;
+    secret_changed_at_ms: number | null;
+    changed_at_ms: number;
+  };
+  /** What they were told, and are not told again while it stands here. */
+  alerts_standing: {
+    workspace_id: string;
+    subject: string;
+    mark: string;
+    alert_id: string;
+    told_at_ms: number;
+  };
+  alert_deliveries: {
+    id: string;
+    alert_id: string;
+    workspace_id: string;
+    kind: string;
+    channel: string;
+    target: string;
+    payload: string;
+    created_at_ms: number;
+    state: string;
+    attempts: number;
+    at_ms: number;
+    last_error: string | null;
+  };
   meta: { name: string; value: string };
   schema_migrations: { number: number; name: string; checksum: string; applied_at_ms: number };
 };

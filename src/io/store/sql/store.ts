@@ -1,4 +1,5 @@
 import { type Kysely, sql } from "kysely";
+import type { AlertRuleStore, AlertStore } from "../../../domain/alerts/store.ts";
 import type { IdempotencyStore } from "../../../domain/admission/idempotency.ts";
 import type { LedgerStore } from "../../../domain/billing/ledger.ts";
 import type { PaymentStore } from "../../../domain/billing/payment.ts";
@@ -14,6 +15,7 @@ import type { TenancyStore } from "../../../domain/tenancy/directory.ts";
 import type { LimitStore } from "../../../domain/tenancy/limits.ts";
 import type { OwnKeyStore } from "../../../domain/tenancy/own-key.ts";
 import type { DataKeyStore, Vault } from "../../../domain/tenancy/vault.ts";
+import { alertRuleStore, alertStore } from "./alerts.ts";
 import { auditStore } from "./audit.ts";
 import { captureWriter } from "./capture-changes.ts";
 import { captureStore } from "./captures.ts";
@@ -51,6 +53,7 @@ export type Writers = {
   readonly responses: ResponseRemoval;
   readonly ownKeys: OwnKeyStore;
   readonly captures: CaptureWriter;
+  readonly alertRules: AlertRuleStore;
 };
 
 /** Everything that is kept in SQL, whatever the engine. */
@@ -64,6 +67,7 @@ export type Store = RecordSink & {
   readonly rollups: RollupStore;
   readonly audit: AuditStore;
   readonly evidence: EvidenceStore;
+  readonly alerts: AlertStore;
   readonly meta: MetaStore;
   readonly dataKeys: DataKeyStore;
   /** Stored responses, sealed by this vault. */
@@ -104,6 +108,7 @@ export function sqlStore(engine: Engine): Store {
     rollups: rollupStore(db),
     audit: auditStore(db),
     evidence: evidenceStore(db),
+    alerts: alertStore(db),
     meta: metaStore(db),
     dataKeys: dataKeyStore(db),
     responses: (vault) => responseStore(db, vault, storedBytes),
@@ -139,6 +144,7 @@ function writersOn(session: Kysely<Database>, freed: (workspaceId: string, bytes
     promotions: promotionStore(session),
     responses: responseRemoval(session, freed),
     captures: captureWriter(session),
+    alertRules: alertRuleStore(session),
     ownKeys: ownKeyStore(session),
   };
 }

@@ -8,6 +8,7 @@ import { capture } from "./0007-capture.ts";
 import { ownKeys } from "./0008-own-keys.ts";
 import { idempotency } from "./0009-idempotency.ts";
 import { payments } from "./0010-payments.ts";
+import { alerts } from "./0011-alerts.ts";
 
 /** A step forward. Once released it never changes: its text is remembered by every store that took it. */
 export type Migration = { readonly number: number; readonly name: string; statements(ddl: Ddl): string[] };
@@ -22,4 +23,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 8, name: "own keys", statements: ownKeys },
   { number: 9, name: "idempotency", statements: idempotency },
   { number: 10, name: "payments", statements: payments },
+  { number: 11, name: "alerts", statements: alerts },
 ];
