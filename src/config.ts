@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
+import { readMasterKey } from "./io/secret-files.ts";
 import { type DatabaseAddress, readDatabaseAddress } from "./io/store/sql/postgres/address.ts";
 import { isCidr } from "./kit/cidr.ts";
 import { parseDurationMs } from "./kit/time.ts";
@@ -40,6 +41,9 @@ const databaseUrl: z.ZodType<DatabaseAddress> = z.string().transform((text, cont
   context.addIssue({ code: "custom", message: address.problem });
   return z.NEVER;
 });
+
+const isMasterKey = (text: string) => readMasterKey(text) !== undefined;
+const MASTER_KEY_FORM = "write 32 bytes in base64 or hex";
 
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] as const;
 
@@ -93,9 +97,23 @@ export const SETTINGS = {
   GATEWAY_ADMIN_TOKEN: secretSetting(
     "Operator token of the management API. Default: made at first start and kept in DATA_DIR/admin-token.",
   ),
-  GATEWAY_MASTER_KEY: secretSetting(
-    "Master key for secrets at rest, 32 bytes in base64 or hex. Default: made at first start and kept in DATA_DIR/master-key.",
-  ),
+  GATEWAY_MASTER_KEY: {
+    ...secretSetting(
+      "Master key for secrets at rest, 32 bytes in base64 or hex. Default: made at first start and kept in DATA_DIR/master-key.",
+    ),
+    schema: z.string().refine(isMasterKey, MASTER_KEY_FORM).nullable(),
+  },
+  GATEWAY_MASTER_KEY_PREVIOUS: {
+    ...setting(
+      z
+        .string()
+        .transform((text) => text.split(/[\s,]+/).filter((item) => item !== ""))
+        .refine((list) => list.every(isMasterKey), `${MASTER_KEY_FORM}; several are separated by commas`),
+      [],
+      "Other master keys that what is stored may be sealed with, separated by commas: they are only read with. See the guide on secrets.",
+    ),
+    secret: true,
+  },
   GATEWAY_TRUSTED_PROXIES: setting(
     csv.refine((list) => list.every(isCidr), "write addresses or CIDR blocks, separated by commas"),
     [],

@@ -1,5 +1,6 @@
 import path from "node:path";
 import type { Check, OwnKeyRoom } from "./app/manage/deps.ts";
+import { MasterKeyRotation } from "./app/manage/master-key-rotation.ts";
 import { spentBefore } from "./app/manage/spent.ts";
 import { Captures } from "./app/pipeline/captures.ts";
 import type { Gateway } from "./app/pipeline/world.ts";
@@ -27,7 +28,9 @@ import { catalogueFiles } from "./io/catalogue-files.ts";
 import { openDataDir } from "./io/data-dir.ts";
 import type { DiskSpace } from "./io/disk-space.ts";
 import type { Books } from "./io/journal/open.ts";
-import { keptSecret, makeMasterKey, readMasterKey } from "./io/secret-files.ts";
+import { MasterKeyFile } from "./io/master-key-file.ts";
+import { MasterKeys, masterKeyOf } from "./io/master-keys.ts";
+import { keptSecret, readMasterKey } from "./io/secret-files.ts";
 import { openPostgres } from "./io/store/sql/postgres/open.ts";
 import { openSqlite } from "./io/store/sql/sqlite/open.ts";
 import type { Store } from "./io/store/sql/store.ts";
@@ -40,9 +43,10 @@ import { GOOGLE_TOKEN_URIS, readOwnKey } from "./io/upstream/own-credential.ts";
 import { type OwnKeyParts, OwnKeys } from "./io/upstream/own-keys.ts";
 import { probeProvider } from "./io/upstream/probe-key.ts";
 import { httpTransport, type Transport } from "./io/upstream/transport.ts";
-import { checkMasterKey } from "./io/vault.ts";
+import { checkMasterKeys, openVault } from "./io/vault.ts";
 import { addressList } from "./kit/cidr.ts";
 import { systemClock } from "./kit/clock.ts";
+import type { Ids } from "./kit/ids.ts";
 import { randomToken } from "./kit/secret.ts";
 import { stop, systemTimers } from "./kit/timers.ts";
 
@@ -71,16 +75,14 @@ export async function openCatalogue(config: Config): Promise<Snapshot> {
   ]);
 }
 
-export function openSecrets(config: Config): { adminToken: string; masterKey: Buffer } {
+export async function openSecrets(config: Config): Promise<{ adminToken: string }> {
   const unusable = openDataDir(config.DATA_DIR);
   if (unusable !== undefined)
     throw new ConfigError([
       `DATA_DIR: ${config.DATA_DIR} cannot be used (${unusable}); write a folder that can be written`,
     ]);
-  const adminToken = keptSecret(config.DATA_DIR, "admin-token", config.GATEWAY_ADMIN_TOKEN, () => randomToken(32));
-  const masterKey = readMasterKey(keptSecret(config.DATA_DIR, "master-key", config.GATEWAY_MASTER_KEY, makeMasterKey));
-  if (masterKey === undefined) throw new ConfigError(["GATEWAY_MASTER_KEY: write 32 bytes in base64 or hex"]);
-  return { adminToken, masterKey };
+  const make = () => randomToken(32);
+  return { adminToken: await keptSecret(config.DATA_DIR, "admin-token", config.GATEWAY_ADMIN_TOKEN, make) };
 }
 
 /** What requests are planned by: who can be reached, what is known of them, and whose rules hold. */
@@ -176,20 +178,38 @@ export function gaugesOf(edge: Edge, books: Books, { queue, breakers }: ReturnTy
   };
 }
 
-/** The store, once it is sure that what is sealed in it can be opened. */
-export async function openStore(config: Config, masterKey: Buffer, log: Logger): Promise<Store> {
+/** The store, and what opens what is sealed in it, once it is sure that all of it can be opened. */
+export async function openStore(config: Config, ids: Ids, log: Logger) {
   const { DATABASE_URL: address, GATEWAY_DATABASE_CONNECTIONS: connections, DATA_DIR: dataDir } = config;
   const store =
     address === null
       ? await openSqlite(dataDir, systemClock)
       : await openPostgres({ address, connections, dataDir, clock: systemClock, log });
   try {
-    await checkMasterKey(masterKey, store.dataKeys);
-    return store;
+    // The store keeps other gateways out of the folder: from here on nobody else changes the key's file.
+    const { keys, file, leaving } = await openMasterKeys(config, log);
+    await checkMasterKeys(keys, store.dataKeys);
+    const vault = openVault(keys, store.dataKeys);
+    const warn = (detail: object, message: string) => log.warn(detail, message);
+    const parts = { keys, file, leaving, store, vault, ids, warn };
+    const rotation = new MasterKeyRotation({ ...parts, clock: systemClock, timers: systemTimers });
+    return { store, vault, rotation };
   } catch (error) {
     await store.close();
     throw error;
   }
+}
+
+/** From the settings, or from the file that the first start makes. */
+async function openMasterKeys(config: Config, log: Logger) {
+  const bytesOf = (text: string) => readMasterKey(text) ?? Buffer.alloc(0);
+  const previous = config.GATEWAY_MASTER_KEY_PREVIOUS.map(bytesOf);
+  const given = config.GATEWAY_MASTER_KEY;
+  if (given !== null) return { keys: new MasterKeys(bytesOf(given), previous), file: null, leaving: undefined };
+  const file = new MasterKeyFile(config.DATA_DIR, (step) => log.info({ step }, "the file of the master key changes"));
+  const kept = await file.open();
+  const keys = new MasterKeys(kept.current, [...kept.previous, ...previous]);
+  return { keys, file, leaving: kept.previous.map((bytes) => masterKeyOf(bytes).id)[0] };
 }
 
 export function warnOfUnknown(config: Config, snapshot: Snapshot, log: Logger): void {

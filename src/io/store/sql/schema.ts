@@ -169,7 +169,7 @@ export type Database = {
     target: string | null;
     detail: string;
   };
-  data_keys: { workspace_id: string; wrapped: Uint8Array };
+  data_keys: { workspace_id: string; wrapped: Uint8Array; master_key: string | null };
   /** What may be shown of the keys that workspaces have at providers; `secret` is the key itself, sealed. */
   workspace_credentials: {
     workspace_id: string;

@@ -14,12 +14,12 @@ import type { ResponseStore } from "../../../domain/responses/stored.ts";
 import type { TenancyStore } from "../../../domain/tenancy/directory.ts";
 import type { LimitStore } from "../../../domain/tenancy/limits.ts";
 import type { OwnKeyStore } from "../../../domain/tenancy/own-key.ts";
-import type { DataKeyStore, Vault } from "../../../domain/tenancy/vault.ts";
+import type { DataKeyStore, DataKeyWriter, Vault } from "../../../domain/tenancy/vault.ts";
 import { alertRuleStore, alertStore } from "./alerts.ts";
 import { auditStore } from "./audit.ts";
 import { captureWriter } from "./capture-changes.ts";
 import { captureStore } from "./captures.ts";
-import { dataKeyStore } from "./data-keys.ts";
+import { dataKeyStore, dataKeyWriter } from "./data-keys.ts";
 import type { Engine } from "./engine.ts";
 import { evidenceStore } from "./evidence.ts";
 import { idempotencyStore } from "./idempotency.ts";
@@ -53,6 +53,7 @@ export type Writers = {
   readonly responses: ResponseRemoval;
   readonly ownKeys: OwnKeyStore;
   readonly captures: CaptureWriter;
+  readonly dataKeys: DataKeyWriter;
   readonly alertRules: AlertRuleStore;
 };
 
@@ -146,6 +147,7 @@ function writersOn(session: Kysely<Database>, freed: (workspaceId: string, bytes
     captures: captureWriter(session),
     alertRules: alertRuleStore(session),
     ownKeys: ownKeyStore(session),
+    dataKeys: dataKeyWriter(session),
   };
 }
 
