@@ -13,6 +13,7 @@ import { captureTests } from "./capture-suite.ts";
 import { limitTests } from "./limit-suite.ts";
 import { logQueryTests, retentionTests, usageTests } from "./log-suite.ts";
 import { ownKeyTests } from "./own-key-suite.ts";
+import { rateTests } from "./rate-suite.ts";
 import { chargedRecord, finishedRecord } from "./records.ts";
 import { responseTests } from "./response-suite.ts";
 
@@ -86,6 +87,10 @@ export function storeSuite(name: string, open: () => Promise<{ store: Store; reo
       () => reopen(),
     );
     alertTests(
+      () => store,
+      () => reopen(),
+    );
+    rateTests(
       () => store,
       () => reopen(),
     );

@@ -48,6 +48,16 @@ export type Database = {
     day_nanos: bigint | null;
     month_nanos: bigint | null;
   };
+  /** Units of the currency for one euro, as a decimal in text; never changed. */
+  exchange_rates: {
+    id: string;
+    code: string;
+    per_eur: string;
+    day: string;
+    source: string;
+    recorded_at_ms: number;
+  };
+  workspace_margins: { workspace_id: string; share: string };
   wallets: { workspace_id: string; currency: string; balance_nanos: bigint };
   /** What leaves one account and reaches the other. */
   ledger_transactions: {
@@ -256,16 +266,6 @@ export type Database = {
     output_tokens: number | null;
     charge_nanos: bigint | null;
     currency: string | null;
-  };
-  idempotency_keys: {
-    key_digest: string;
-    body_digest: string;
-    workspace_id: string;
-    request_id: string;
-    status: number;
-    charged_nanos: bigint;
-    currency: string;
-    expires_at_ms: number;
   };
   idempotency_keys: {
     key_digest: string;

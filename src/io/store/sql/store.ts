@@ -1,9 +1,11 @@
 import { type Kysely, sql } from "kysely";
-import type { AlertRuleStore, AlertStore } from "../../../domain/alerts/store.ts";
 import type { IdempotencyStore } from "../../../domain/admission/idempotency.ts";
+import type { AlertRuleStore, AlertStore } from "../../../domain/alerts/store.ts";
 import type { LedgerStore } from "../../../domain/billing/ledger.ts";
+import type { MarginStore } from "../../../domain/billing/margin.ts";
 import type { PaymentStore } from "../../../domain/billing/payment.ts";
 import type { PromotionStore } from "../../../domain/billing/promotion.ts";
+import type { RateStore } from "../../../domain/catalogue/rates.ts";
 import type { AuditStore, Changed } from "../../../domain/record/audit.ts";
 import type { CaptureStore, CaptureWriter } from "../../../domain/record/capture.ts";
 import type { EvidenceStore } from "../../../domain/record/evidence.ts";
@@ -28,6 +30,7 @@ import { logStore } from "./log.ts";
 import { ownKeyStore } from "./own-keys.ts";
 import { paymentStore } from "./payments.ts";
 import { promotionStore } from "./promotions.ts";
+import { marginStore, rateStore } from "./rates.ts";
 import { StoredBytes } from "./response-bytes.ts";
 import { type ResponseRemoval, responseRemoval } from "./response-removal.ts";
 import { responseStore } from "./responses.ts";
@@ -53,8 +56,10 @@ export type Writers = {
   readonly responses: ResponseRemoval;
   readonly ownKeys: OwnKeyStore;
   readonly captures: CaptureWriter;
-  readonly dataKeys: DataKeyWriter;
+  readonly rates: RateStore;
+  readonly margins: MarginStore;
   readonly alertRules: AlertRuleStore;
+  readonly dataKeys: DataKeyWriter;
 };
 
 /** Everything that is kept in SQL, whatever the engine. */
@@ -69,6 +74,9 @@ export type Store = RecordSink & {
   readonly audit: AuditStore;
   readonly evidence: EvidenceStore;
   readonly alerts: AlertStore;
+  /** Exchange rates, with all that ever held. */
+  readonly rates: RateStore;
+  readonly margins: MarginStore;
   readonly meta: MetaStore;
   readonly dataKeys: DataKeyStore;
   /** Stored responses, sealed by this vault. */
@@ -110,6 +118,8 @@ export function sqlStore(engine: Engine): Store {
     audit: auditStore(db),
     evidence: evidenceStore(db),
     alerts: alertStore(db),
+    rates: rateStore(db),
+    margins: marginStore(db),
     meta: metaStore(db),
     dataKeys: dataKeyStore(db),
     responses: (vault) => responseStore(db, vault, storedBytes),
@@ -147,6 +157,8 @@ function writersOn(session: Kysely<Database>, freed: (workspaceId: string, bytes
     captures: captureWriter(session),
     alertRules: alertRuleStore(session),
     ownKeys: ownKeyStore(session),
+    rates: rateStore(session),
+    margins: marginStore(session),
     dataKeys: dataKeyWriter(session),
   };
 }
