@@ -1,8 +1,11 @@
 import path from "node:path";
+import { Alerts } from "./app/alerts/alerts.ts";
+import type { AlertDeps } from "./app/alerts/deps.ts";
 import type { Check, OwnKeyRoom } from "./app/manage/deps.ts";
 import { MasterKeyRotation } from "./app/manage/master-key-rotation.ts";
 import { spentBefore } from "./app/manage/spent.ts";
 import { Captures } from "./app/pipeline/captures.ts";
+import { openChargedUses } from "./app/pipeline/charged-uses.ts";
 import type { Gateway } from "./app/pipeline/world.ts";
 import { type Config, ConfigError, PROJECT_ROOT } from "./config.ts";
 import { ROUTES } from "./contract/routes.ts";
@@ -37,8 +40,10 @@ import type { Store } from "./io/store/sql/store.ts";
 import type { Logger } from "./io/telemetry/log.ts";
 import type { Gauges, Metrics } from "./io/telemetry/metrics.ts";
 import { type Addresses, unknownProviderSettings } from "./io/upstream/connections.ts";
+import { egressProblem, guardedPost } from "./io/upstream/guarded-post.ts";
 import { type MintedCredential, mintedCredential, readGoogleAccount } from "./io/upstream/google-credentials.ts";
 import { isSpoken } from "./io/upstream/lanes.ts";
+import { smtpMailer } from "./io/upstream/mail.ts";
 import { GOOGLE_TOKEN_URIS, readOwnKey } from "./io/upstream/own-credential.ts";
 import { type OwnKeyParts, OwnKeys } from "./io/upstream/own-keys.ts";
 import { probeProvider } from "./io/upstream/probe-key.ts";
@@ -48,6 +53,7 @@ import { addressList } from "./kit/cidr.ts";
 import { systemClock } from "./kit/clock.ts";
 import type { Ids } from "./kit/ids.ts";
 import { randomToken } from "./kit/secret.ts";
+import { parseDurationMs } from "./kit/time.ts";
 import { stop, systemTimers } from "./kit/timers.ts";
 
 /** Frames longer than this are no frames of a chat. */
@@ -225,6 +231,20 @@ export async function loadTenants(store: Store, directory: Directory, state: Sha
   await state.restoreSpend(await spentBefore(store.rollups, directory, systemClock.nowMs()));
 }
 
+/** Charged calls by their `Idempotency-Key`, with those of earlier processes: asked for once the journal was replayed. */
+export function openIdempotency(config: Config, store: Store, state: SharedState, books: Books, log: Logger) {
+  return openChargedUses({
+    store: store.idempotency,
+    state,
+    clock: systemClock,
+    timers: systemTimers,
+    ttlMs: parseDurationMs(config.GATEWAY_IDEMPOTENCY_TTL) ?? 0,
+    keysMax: config.GATEWAY_IDEMPOTENCY_KEYS_MAX,
+    caughtUp: () => books.flush(),
+    warn: (detail, message) => log.warn(detail, message),
+  });
+}
+
 export function checksOf(config: Config, store: Store, books: Books, breakers: EndpointBreakers): Check[] {
   return [
     {
@@ -272,6 +292,62 @@ export function diskCheck(config: Config, disk: DiskSpace): Check {
         ? `${room()} on the disk of DATA_DIR, less than GATEWAY_DISK_FREE_MIN_BYTES (${config.GATEWAY_DISK_FREE_MIN_BYTES}): no response is stored. Make room.`
         : `${room()} on the disk of DATA_DIR`,
     }),
+  };
+}
+
+/** A webhook or a mail server that takes longer is not there. */
+const ALERT_TIMEOUT_MS = 10_000;
+const HOUR_MS = 3_600_000;
+
+type AlertParts = Pick<AlertDeps, "watch" | "directory" | "state" | "ownKeys" | "vault" | "ids"> & {
+  readonly metrics: Metrics;
+  readonly log: Logger;
+};
+
+/** Alerts, with the rules that are kept; they are looked for from now on. */
+export async function openAlerts(config: Config, store: Store, parts: AlertParts): Promise<Alerts> {
+  const { metrics, log, ...given } = parts;
+  const { GATEWAY_SMTP_URL: server, GATEWAY_MAIL_FROM: from } = config;
+  const egress = config.GATEWAY_WEBHOOK_PRIVATE === "on" ? "anywhere" : "public_https";
+  const alerts = new Alerts({
+    ...given,
+    store: store.alerts,
+    clock: systemClock,
+    timers: systemTimers,
+    random: Math.random,
+    post: guardedPost(egress, ALERT_TIMEOUT_MS),
+    mail: server === null || from === null ? undefined : smtpMailer(server, from, ALERT_TIMEOUT_MS),
+    addressProblem: (url) => egressProblem(url, egress),
+    patience: {
+      firstWaitMs: config.GATEWAY_ALERTS_RETRY_MS,
+      waitMsMax: HOUR_MS,
+      attemptsMax: 30,
+      ageMsMax: 24 * HOUR_MS,
+    },
+    everyMs: config.GATEWAY_ALERTS_EVERY_MS,
+    tried: (channel, result) => metrics.alerted(channel, result),
+    warn: (detail, message) => log.warn(detail, message),
+  });
+  await alerts.start();
+  return alerts;
+}
+
+/** Advice only: webhooks are sent all the same. */
+export function alertCheck(alerts: Alerts): Check {
+  return {
+    name: "alerts",
+    run: async () => {
+      const rules = alerts.watch.all();
+      const unsent = alerts.sendsMail ? [] : rules.filter((one) => alerts.recipientsOf(one).length > 0);
+      const detail = `${rules.length} workspaces have rules`;
+      return {
+        ok: true,
+        detail:
+          unsent.length === 0
+            ? detail
+            : `${detail}; ${unsent.length} of them want mail, and no mail server is set: set GATEWAY_SMTP_URL and GATEWAY_MAIL_FROM`,
+      };
+    },
   };
 }
 

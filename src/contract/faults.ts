@@ -130,11 +130,26 @@ export const FAULTS = {
     type: "invalid_request_error",
     says: "It exists already, or its state does not allow this.",
   },
+  idempotency_key_in_use: {
+    status: 409,
+    type: "invalid_request_error",
+    says: "The same request is still running under this `Idempotency-Key`.",
+  },
+  idempotent_replay: {
+    status: 409,
+    type: "invalid_request_error",
+    says: "The request was charged before under this `Idempotency-Key`, and there is no whole answer to repeat.",
+  },
   request_too_large: { status: 413, type: "invalid_request_error", says: "The body is over its limit." },
   unsupported_media_type: {
     status: 415,
     type: "invalid_request_error",
     says: "The content type is not one this endpoint reads.",
+  },
+  idempotency_key_reused: {
+    status: 422,
+    type: "invalid_request_error",
+    says: "The `Idempotency-Key` belongs to another request.",
   },
   rate_limit_exceeded: {
     status: 429,

@@ -14,6 +14,7 @@ import { admit, neededFor } from "./admit.ts";
 import { type Tried, tryOnce } from "./attempt.ts";
 import type { Capturing } from "./capturing.ts";
 import { addHeaders } from "./headers.ts";
+import { claimKey, hasKey, replay } from "./idempotency.ts";
 import { inputTokensOf } from "./input-tokens.ts";
 import { learn } from "./learn.ts";
 import type { Ended } from "./outcome.ts";
@@ -56,6 +57,13 @@ export async function run(
   let decoded: Decoded | undefined;
   try {
     const body = await exchange.body();
+    if (hasKey(exchange)) {
+      const first = await claimKey(gateway, trail, exchange, body);
+      if (first !== undefined) {
+        capturing?.leaveOut();
+        return await replay({ gateway, trail, exchange, sink, surface, body }, first);
+      }
+    }
     capturing?.asked(body);
     const soon = decode(body);
     decoded = soon instanceof Promise ? await soon : soon;
@@ -89,6 +97,7 @@ export async function run(
   } finally {
     if (place === "taken") gateway.queue.leave();
     capturing?.end();
+    if (trail.keyUse !== undefined) await gateway.state.release(trail.keyUse.key, trail.requestId);
   }
 }
 

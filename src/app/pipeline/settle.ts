@@ -4,6 +4,7 @@ import type { RequestRecord, UsageRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { ShownCost } from "../../language/canon/answer.ts";
 import type { Usage } from "../../language/canon/usage.ts";
+import { rememberedUse } from "./key-use.ts";
 import type { Trail } from "./trail.ts";
 import type { Gateway } from "./world.ts";
 
@@ -110,6 +111,8 @@ export async function settleUsed(
   }
   const settled = gateway.state.settle(trail.requestId, isOwn ? 0n : charge.nanos);
   if (settled instanceof Promise) await settled;
+  const use = record.idempotency && rememberedUse(record);
+  if (use !== undefined) await gateway.state.remember(use);
   gateway.finished(record);
   if (isOwn) return { usage, shown: undefined };
   return { usage, shown: { cost: Number(charge.nanos) / 1e9, currency: charge.record.currency } };
