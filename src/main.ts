@@ -1,0 +1,367 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import type { Handler } from "./app/exchange.ts";
+import type { Readers, TenancyDeps } from "./app/manage/deps.ts";
+import { firstStart } from "./app/manage/first-start.ts";
+import { manageHandlers } from "./app/manage/handlers.ts";
+import { LogRetention } from "./app/manage/log-retention.ts";
+import { masterKeyCheck } from "./app/manage/master-key.ts";
+import type { MasterKeyRotation } from "./app/manage/master-key-rotation.ts";
+import type { Captures } from "./app/pipeline/captures.ts";
+import type { Gateway } from "./app/pipeline/world.ts";
+import type { ResponsesDeps } from "./app/responses/deps.ts";
+import { openResponses } from "./app/responses/open.ts";
+import { overseenResponses } from "./app/responses/removal.ts";
+import { resumeJobs } from "./app/responses/resume.ts";
+import type { ResponsesRoom } from "./app/responses/room.ts";
+import { catalogueHandlers } from "./app/surfaces/catalogue.ts";
+import { chatHandlers, decodeChat } from "./app/surfaces/chat.ts";
+import { countHandlers } from "./app/surfaces/count-tokens.ts";
+import { documentHandlers } from "./app/surfaces/documents.ts";
+import { decodeMessage, messagesHandlers } from "./app/surfaces/messages.ts";
+import { modelHandlers } from "./app/surfaces/models.ts";
+import { operationsHandlers } from "./app/surfaces/operations.ts";
+import { requestHandlers } from "./app/surfaces/requests.ts";
+import { decodeResponse, responsesHandlers } from "./app/surfaces/responses.ts";
+import { storedResponseHandlers } from "./app/surfaces/stored-responses.ts";
+import { validateHandler } from "./app/surfaces/validate.ts";
+import { type Config, PROJECT_ROOT } from "./config.ts";
+import { apiDocumentText, llmsText, manageDocumentText } from "./contract/documents.ts";
+import { ROUTES } from "./contract/routes.ts";
+import type { SharedState } from "./domain/admission/admission.ts";
+import type { ResponseStore } from "./domain/responses/stored.ts";
+import { excludedByPolicy, permitsModel } from "./domain/routing/policy.ts";
+import { Directory } from "./domain/tenancy/directory.ts";
+import { standingOf } from "./domain/tenancy/key.ts";
+import { isOperator, recheckKey, scopeFault } from "./edge/authenticate.ts";
+import type { Edge } from "./edge/server.ts";
+import { type DiskSpace, watchDisk } from "./io/disk-space.ts";
+import { openBooks } from "./io/journal/open.ts";
+import { memoryState } from "./io/state/memory.ts";
+import type { Store } from "./io/store/sql/store.ts";
+import { type Logger, openLog } from "./io/telemetry/log.ts";
+import { Metrics } from "./io/telemetry/metrics.ts";
+import { Notices } from "./io/telemetry/notices.ts";
+import { tokenCounter } from "./io/tokens/token-counter.ts";
+import { addressesFrom, connectionsFrom } from "./io/upstream/connections.ts";
+import { isSpoken } from "./io/upstream/lanes.ts";
+import { connectionsWith } from "./io/upstream/own-keys.ts";
+import { systemClock } from "./kit/clock.ts";
+import { makeIds } from "./kit/ids.ts";
+import { parseDurationMs } from "./kit/time.ts";
+import { systemTimers } from "./kit/timers.ts";
+import {
+  boundsOf,
+  cannotListen,
+  checksOf,
+  diskCheck,
+  gaugesOf,
+  holdOwnKeys,
+  limitsOf,
+  loadTenants,
+  mintedFrom,
+  openCaptures,
+  openCatalogue,
+  openEdge,
+  openIdempotency,
+  openOwnKeys,
+  openSecrets,
+  openStore,
+  openTransport,
+  routingOf,
+  warnOfUnknown,
+} from "./parts.ts";
+import { startSandbox } from "./sandbox/server.ts";
+
+/** A gateway that runs: where it is reached, and how it is stopped. */
+export type Running = {
+  readonly origin: string;
+  readonly adminToken: string;
+  /** The key of a first start, shown once; undefined at later starts. */
+  readonly firstKey: string | undefined;
+  /** Opens the doors of /readyz: called once the banner is out. */
+  ready(): void;
+  stop(): Promise<void>;
+};
+
+const SWEEP_EVERY_MS = 60_000;
+
+/** A hold that outlives every request by this much was lost. */
+const HOLD_GRACE_MS = 60_000;
+
+const FIRST_START = "first_start";
+
+const VERSION = readVersion();
+
+function readVersion(): string {
+  const found: unknown = JSON.parse(readFileSync(path.join(PROJECT_ROOT, "package.json"), "utf8"));
+  return typeof found === "object" && found !== null && "version" in found ? String(found.version) : "unknown";
+}
+
+/** Builds everything, brings it up, and answers with what a caller needs. Nothing else in the code wires parts. */
+export async function start(config: Config): Promise<Running> {
+  const log = logOf(config);
+  const clock = systemClock;
+  const ids = makeIds(() => clock.nowMs());
+  const snapshot = await openCatalogue(config);
+  const { adminToken } = await openSecrets(config);
+  const transport = openTransport(config);
+  const accounts = mintedFrom(config, transport);
+  const directory = new Directory();
+  const state = memoryState(clock, { claimsMax: config.GATEWAY_IDEMPOTENCY_KEYS_MAX });
+  const metrics = new Metrics();
+  const held = holdOwnKeys(config, { snapshot, transport, platform: () => ({ addresses, reach: routing.reach }) });
+  const edge = openEdge({ config, log, clock, ids, directory, state, metrics, adminToken, ownKeys: held });
+  const origin = await edge.listen(config.HOST, config.PORT).catch((error: unknown) => {
+    throw cannotListen(error, config);
+  });
+
+  const sandbox = config.sandbox ? await startSandbox({ clock, ids }) : undefined;
+  const connections = connectionsFrom(config.providers, () => snapshot, sandbox?.origins ?? {}, accounts);
+  const addresses = addressesFrom(config.providers, sandbox?.origins ?? {});
+  const routing = routingOf(snapshot, connections, directory);
+  warnOfUnknown(config, snapshot, log);
+
+  const { store, vault, rotation } = await openStore(config, ids, log);
+  const { DATA_DIR: dataDir, GATEWAY_JOURNAL_SYNC_MS: syncEveryMs } = config;
+  const books = await openBooks({ dataDir, store, clock, syncEveryMs, log });
+  const ownKeys = await openOwnKeys(store, { held, vault, snapshot, transport, connections, addresses, log });
+  await loadTenants(store, directory, state);
+  const bounds = boundsOf(config);
+  metrics.watch(gaugesOf(edge, books, bounds));
+  const captured = store.captures(vault);
+  const captures = await openCaptures(config, captured, directory, log);
+  const gateway: Gateway = {
+    clock,
+    timers: systemTimers,
+    snapshot: () => snapshot,
+    connections,
+    ...routing,
+    ownKeys: held,
+    ...bounds,
+    state,
+    journal: books.journal,
+    transport,
+    tokens: tokenCounter(),
+    recheck: (exchange) => recheckKey(exchange, directory, clock.nowMs()),
+    limits: limitsOf(config),
+    idempotency: await openIdempotency(config, store, state, books, log),
+    captures,
+    finished: (record) => metrics.finished(record),
+    noticed: noticesOf(metrics, log),
+  };
+  const disk = await watchDisk(dataDir, config.GATEWAY_DISK_FREE_MIN_BYTES);
+  const responses = await openKept({ config, kept: store.responses(vault), disk, log }, gateway);
+  // Before anyone can ask for new work, so that only what an earlier process left is taken for that.
+  await resumeResponses(responses, store, directory);
+  const tenancy: TenancyDeps = { store, directory, state, captures, clock, ids, snapshot: () => snapshot };
+  const standing = { ready: false };
+  const manage = {
+    ...tenancy,
+    store,
+    connections,
+    responses: overseenResponses(responses),
+    ownKeys,
+    masterKey: { rotation, timers: systemTimers },
+    captured,
+    responseRetention: config.GATEWAY_RESPONSES_RETENTION,
+    planning: gateway,
+    readers: READERS,
+    checks: [...checksOf(config, store, books, bounds.breakers), diskCheck(config, disk), masterKeyCheck(rotation)],
+    caughtUp: () => books.flush(),
+  };
+  edge.open({
+    ...surfaceHandlers(gateway, responses),
+    ...requestHandlers({ log: store.log, timers: systemTimers, caughtUp: () => books.flush() }),
+    ...manageHandlers(manage),
+    ...documentsAt({ version: VERSION, serverUrl: config.GATEWAY_PUBLIC_URL ?? origin }),
+    ...operationsOf(edge, standing, metrics, adminToken),
+  });
+  const firstKey = await firstKeyOf(store, tenancy);
+  const retention = retentionOf(config, store, log);
+  const sweeper = sweepOften(config, { state, captures, responses, rotation, retention });
+
+  return {
+    origin,
+    adminToken,
+    firstKey,
+    ready: () => {
+      standing.ready = true;
+    },
+    async stop() {
+      await sweeper.stop();
+      disk.close();
+      await drain(edge, responses, config.GATEWAY_DRAIN_TIMEOUT_MS);
+      await cut(gateway, edge, responses);
+      await captures.settled();
+      for (const part of [books, store, sandbox]) await part?.close();
+    },
+  };
+}
+
+function logOf(config: Config): Logger {
+  const log = openLog(config.LOG_LEVEL);
+  for (const warning of config.warnings) log.warn({ setting: warning }, "a setting that is not known");
+  return log;
+}
+
+function noticesOf(metrics: Metrics, log: Logger): Gateway["noticed"] {
+  const notices = new Notices((notice) => metrics.noticed(notice), log, systemClock);
+  return (notice) => notices.take(notice);
+}
+
+async function firstKeyOf(store: Store, tenancy: TenancyDeps): Promise<string | undefined> {
+  if ((await store.meta.get(FIRST_START)) !== undefined) return undefined;
+  const key = await firstStart(tenancy);
+  await store.meta.set(FIRST_START, "done");
+  return key;
+}
+
+type Swept = {
+  readonly state: SharedState;
+  readonly captures: Pick<Captures, "sweep">;
+  readonly responses: ResponsesRoom;
+  readonly rotation: MasterKeyRotation;
+  readonly retention: LogRetention;
+};
+
+/** What has had its time leaves, now and again. */
+function sweepOften(config: Config, swept: Swept): { stop(): Promise<void> } {
+  const { state, captures, responses, rotation, retention } = swept;
+  void rotation.finish();
+  const timer = setInterval(() => {
+    void state.sweep(config.GATEWAY_REQUEST_TIMEOUT_MS + HOLD_GRACE_MS);
+    void sweepResponses(responses);
+    void captures.sweep();
+    void responses.gateway.idempotency.sweep();
+    void retention.run();
+    void rotation.retry();
+  }, SWEEP_EVERY_MS);
+  return {
+    async stop() {
+      clearInterval(timer);
+      await Promise.all([retention.stop(), rotation.stop()]);
+    },
+  };
+}
+
+/** Streams that are still open end here, and say so before their connections are cut. */
+async function cut({ transport, tokens }: Gateway, edge: Edge, { jobs }: ResponsesRoom): Promise<void> {
+  await transport.close();
+  await edge.cut();
+  await jobs.settled();
+  await tokens.close();
+}
+
+function operationsOf(edge: Edge, standing: { ready: boolean }, metrics: Metrics, adminToken: string) {
+  return operationsHandlers({
+    unready: async () => (edge.draining ? "it is draining" : standing.ready ? undefined : "it is starting"),
+    metricsText: () => metrics.text(),
+    isOperator: (authorization) => isOperator(authorization, adminToken),
+  });
+}
+
+/** How requests are read when it is asked what would become of them. */
+const READERS: Readers = {
+  chat: decodeChat,
+  messages: (bytes) => decodeMessage(bytes, { headers: {} }),
+  responses: decodeResponse,
+};
+
+function documentsAt(place: { readonly version: string; readonly serverUrl: string }): Record<string, Handler> {
+  return documentHandlers({
+    apiDocument: () => apiDocumentText(place),
+    manageDocument: () => manageDocumentText(place),
+    llmsText: () => llmsText(place),
+    publicUrl: place.serverUrl,
+  });
+}
+
+/** Lets what is running finish; background work that does not is left for the next start. */
+async function drain(edge: Edge, { jobs }: ResponsesRoom, timeoutMs: number): Promise<void> {
+  await Promise.all([edge.drain(timeoutMs), jobs.drain(timeoutMs)]);
+  jobs.abandon();
+}
+
+type KeptParts = {
+  readonly config: Config;
+  readonly kept: ResponseStore;
+  readonly disk: DiskSpace;
+  readonly log: Logger;
+};
+
+async function openKept({ config, kept, disk, log }: KeptParts, gateway: Gateway): Promise<ResponsesRoom> {
+  await kept.count();
+  const given = { store: kept, clock: gateway.clock, diskIsLow: () => disk.isLow, warn: warningsOf(log) };
+  return openResponses({ ...responseSettings(config), ...given }, gateway);
+}
+
+function responseSettings(config: Config): Pick<ResponsesDeps, "retentionMs" | "bytesMax" | "jobsMax" | "keepAliveMs"> {
+  return {
+    bytesMax: config.GATEWAY_RESPONSES_MAX_BYTES,
+    retentionMs: parseDurationMs(config.GATEWAY_RESPONSES_RETENTION) ?? 0,
+    jobsMax: { all: config.GATEWAY_BACKGROUND_MAX, workspace: config.GATEWAY_BACKGROUND_WORKSPACE_MAX },
+    keepAliveMs: config.GATEWAY_KEEP_ALIVE_MS,
+  };
+}
+
+function retentionOf(config: Config, store: Store, log: Logger): LogRetention {
+  return new LogRetention({
+    log: store.log,
+    clock: systemClock,
+    timers: systemTimers,
+    keepMs: parseDurationMs(config.GATEWAY_LOG_RETENTION) ?? null,
+    warn: warningsOf(log),
+  });
+}
+
+function warningsOf(log: Logger): ResponsesDeps["warn"] {
+  return (detail, message) => log.warn(detail, message);
+}
+
+async function sweepResponses({ store, clock, warn }: ResponsesDeps): Promise<void> {
+  try {
+    await store.sweep(clock.nowMs());
+  } catch (error) {
+    warn({ err: error }, "expired responses could not be removed yet");
+  }
+}
+
+/** Background work that an earlier process left; it needs the key that asked to be one that may still ask. */
+function resumeResponses(responses: ResponsesRoom, store: Store, directory: Directory): Promise<void> {
+  const route = ROUTES.find(({ id }) => id === "createResponse");
+  if (route === undefined) throw new Error("there is no route to create responses");
+  return resumeJobs(responses, {
+    route,
+    isRecorded: async (id) => (await store.log.find(id)) !== undefined,
+    callerOf: (keyId) => {
+      const key = directory.key(keyId);
+      const principal = key === undefined ? undefined : directory.byDigest(key.digest);
+      if (principal === undefined || standingOf(principal.key, systemClock.nowMs()) !== "valid") return undefined;
+      return scopeFault(principal, route) === undefined ? principal : undefined;
+    },
+  });
+}
+
+/** What callers with a key, and anyone who reads the catalogue, can ask. */
+function surfaceHandlers(gateway: Gateway, responses: ResponsesRoom): Record<string, Handler> {
+  const { snapshot, connections, ownKeys, clock } = gateway;
+  const nowMs = () => clock.nowMs();
+  return {
+    ...chatHandlers(gateway),
+    ...responsesHandlers(responses),
+    ...storedResponseHandlers(responses),
+    ...messagesHandlers(gateway),
+    ...countHandlers(gateway),
+    ...catalogueHandlers({ snapshot, nowMs }),
+    ...modelHandlers({
+      snapshot,
+      connectionsOf: (workspaceId) => connectionsWith(connections, ownKeys.of(workspaceId)),
+      nowMs,
+      allows: (endpoint, policy) => isSpoken(endpoint) && excludedByPolicy(endpoint, policy) === undefined,
+      permits: permitsModel,
+      servedSurfaces: ["chat", "messages", "responses"],
+    }),
+    validateKey: validateHandler,
+  };
+}
