@@ -2,7 +2,9 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
+import { readMasterKey } from "./io/secret-files.ts";
 import { type DatabaseAddress, readDatabaseAddress } from "./io/store/sql/postgres/address.ts";
+import { type MailServer, readMailServer, readSender, type Sender } from "./io/upstream/mail-server.ts";
 import { isCidr } from "./kit/cidr.ts";
 import { parseDurationMs } from "./kit/time.ts";
 
@@ -38,6 +40,22 @@ const databaseUrl: z.ZodType<DatabaseAddress> = z.string().transform((text, cont
   const address = readDatabaseAddress(text);
   if (!("problem" in address)) return address;
   context.addIssue({ code: "custom", message: address.problem });
+  return z.NEVER;
+});
+
+const isMasterKey = (text: string) => readMasterKey(text) !== undefined;
+const MASTER_KEY_FORM = "write 32 bytes in base64 or hex";
+
+const mailServer: z.ZodType<MailServer> = z.string().transform((text, context) => {
+  const server = readMailServer(text);
+  if (!("problem" in server)) return server;
+  context.addIssue({ code: "custom", message: server.problem });
+  return z.NEVER;
+});
+const sender: z.ZodType<Sender> = z.string().transform((text, context) => {
+  const from = readSender(text);
+  if (!("problem" in from)) return from;
+  context.addIssue({ code: "custom", message: from.problem });
   return z.NEVER;
 });
 
@@ -93,9 +111,23 @@ export const SETTINGS = {
   GATEWAY_ADMIN_TOKEN: secretSetting(
     "Operator token of the management API. Default: made at first start and kept in DATA_DIR/admin-token.",
   ),
-  GATEWAY_MASTER_KEY: secretSetting(
-    "Master key for secrets at rest, 32 bytes in base64 or hex. Default: made at first start and kept in DATA_DIR/master-key.",
-  ),
+  GATEWAY_MASTER_KEY: {
+    ...secretSetting(
+      "Master key for secrets at rest, 32 bytes in base64 or hex. Default: made at first start and kept in DATA_DIR/master-key.",
+    ),
+    schema: z.string().refine(isMasterKey, MASTER_KEY_FORM).nullable(),
+  },
+  GATEWAY_MASTER_KEY_PREVIOUS: {
+    ...setting(
+      z
+        .string()
+        .transform((text) => text.split(/[\s,]+/).filter((item) => item !== ""))
+        .refine((list) => list.every(isMasterKey), `${MASTER_KEY_FORM}; several are separated by commas`),
+      [],
+      "Other master keys that what is stored may be sealed with, separated by commas: they are only read with. See the guide on secrets.",
+    ),
+    secret: true,
+  },
   GATEWAY_TRUSTED_PROXIES: setting(
     csv.refine((list) => list.every(isCidr), "write addresses or CIDR blocks, separated by commas"),
     [],
@@ -218,6 +250,44 @@ export const SETTINGS = {
     "400d",
     "How long a request stays in the log: a duration of at least a day, or forever. Roll-ups and ledger are kept.",
   ),
+  GATEWAY_IDEMPOTENCY_TTL: setting(
+    duration,
+    "24h",
+    "How long a charged call is remembered by its Idempotency-Key, so that the same call is not made and charged again.",
+  ),
+  GATEWAY_IDEMPOTENCY_KEYS_MAX: setting(
+    integer(1, 10_000_000),
+    100_000,
+    "Charged calls that are remembered in memory by their Idempotency-Key. With more, calls with a key are looked for in SQL first.",
+  ),
+  GATEWAY_SMTP_URL: {
+    ...setting(
+      mailServer.nullable(),
+      null,
+      "Server that mails of alerts leave through: smtp://user:password@host:587 (STARTTLS) or smtps://user:password@host:465.",
+    ),
+    secret: true,
+  },
+  GATEWAY_MAIL_FROM: setting(
+    sender.nullable(),
+    null,
+    "Sender of mails: alerts@example.eu or Gateway <alerts@example.eu>. Needed with GATEWAY_SMTP_URL.",
+  ),
+  GATEWAY_ALERTS_EVERY_MS: setting(
+    integer(10, 3_600_000),
+    10_000,
+    "How often it is looked for alerts to raise, and for deliveries that are due.",
+  ),
+  GATEWAY_ALERTS_RETRY_MS: setting(
+    integer(10, 3_600_000),
+    5_000,
+    "How long an alert that could not be delivered waits for its second try; each further wait is twice as long, up to an hour.",
+  ),
+  GATEWAY_WEBHOOK_PRIVATE: setting(
+    onOff,
+    "off",
+    "For development: webhooks may be plain HTTP and in private networks. Off: public https addresses only.",
+  ),
   GATEWAY_BACKGROUND_MAX: setting(
     integer(0, 1_000_000),
     200,
@@ -301,6 +371,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   if ((values["DATABASE_URL"] ?? null) !== null)
     for (const name of WITH_DATABASE)
       if (values[name] === null) problems.push(`${name}: set it too, because DATABASE_URL is set`);
+  if ((values["GATEWAY_SMTP_URL"] ?? null) !== null && values["GATEWAY_MAIL_FROM"] === null)
+    problems.push("GATEWAY_MAIL_FROM: set it too, because GATEWAY_SMTP_URL is set");
   const providers = readProviders(env, problems);
   const known = new Set([
     ...Object.keys(SETTINGS),

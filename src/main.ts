@@ -5,6 +5,8 @@ import type { Readers, TenancyDeps } from "./app/manage/deps.ts";
 import { firstStart } from "./app/manage/first-start.ts";
 import { manageHandlers } from "./app/manage/handlers.ts";
 import { LogRetention } from "./app/manage/log-retention.ts";
+import { masterKeyCheck } from "./app/manage/master-key.ts";
+import type { MasterKeyRotation } from "./app/manage/master-key-rotation.ts";
 import type { Captures } from "./app/pipeline/captures.ts";
 import type { Gateway } from "./app/pipeline/world.ts";
 import type { ResponsesDeps } from "./app/responses/deps.ts";
@@ -44,7 +46,6 @@ import { tokenCounter } from "./io/tokens/token-counter.ts";
 import { addressesFrom, connectionsFrom } from "./io/upstream/connections.ts";
 import { isSpoken } from "./io/upstream/lanes.ts";
 import { connectionsWith } from "./io/upstream/own-keys.ts";
-import { openVault } from "./io/vault.ts";
 import { systemClock } from "./kit/clock.ts";
 import { makeIds } from "./kit/ids.ts";
 import { parseDurationMs } from "./kit/time.ts";
@@ -62,6 +63,7 @@ import {
   openCaptures,
   openCatalogue,
   openEdge,
+  openIdempotency,
   openOwnKeys,
   openSecrets,
   openStore,
@@ -102,11 +104,11 @@ export async function start(config: Config): Promise<Running> {
   const clock = systemClock;
   const ids = makeIds(() => clock.nowMs());
   const snapshot = await openCatalogue(config);
-  const { adminToken, masterKey } = openSecrets(config);
+  const { adminToken } = await openSecrets(config);
   const transport = openTransport(config);
   const accounts = mintedFrom(config, transport);
   const directory = new Directory();
-  const state = memoryState(clock);
+  const state = memoryState(clock, { claimsMax: config.GATEWAY_IDEMPOTENCY_KEYS_MAX });
   const metrics = new Metrics();
   const held = holdOwnKeys(config, { snapshot, transport, platform: () => ({ addresses, reach: routing.reach }) });
   const edge = openEdge({ config, log, clock, ids, directory, state, metrics, adminToken, ownKeys: held });
@@ -120,14 +122,12 @@ export async function start(config: Config): Promise<Running> {
   const routing = routingOf(snapshot, connections, directory);
   warnOfUnknown(config, snapshot, log);
 
-  const store = await openStore(config, masterKey, log);
+  const { store, vault, rotation } = await openStore(config, ids, log);
   const { DATA_DIR: dataDir, GATEWAY_JOURNAL_SYNC_MS: syncEveryMs } = config;
   const books = await openBooks({ dataDir, store, clock, syncEveryMs, log });
-  const vault = openVault(masterKey, store.dataKeys);
   const ownKeys = await openOwnKeys(store, { held, vault, snapshot, transport, connections, addresses, log });
   await loadTenants(store, directory, state);
   const bounds = boundsOf(config);
-  const notices = new Notices((notice) => metrics.noticed(notice), log, clock);
   metrics.watch(gaugesOf(edge, books, bounds));
   const captured = store.captures(vault);
   const captures = await openCaptures(config, captured, directory, log);
@@ -145,9 +145,10 @@ export async function start(config: Config): Promise<Running> {
     tokens: tokenCounter(),
     recheck: (exchange) => recheckKey(exchange, directory, clock.nowMs()),
     limits: limitsOf(config),
+    idempotency: await openIdempotency(config, store, state, books, log),
     captures,
     finished: (record) => metrics.finished(record),
-    noticed: (notice) => notices.take(notice),
+    noticed: noticesOf(metrics, log),
   };
   const disk = await watchDisk(dataDir, config.GATEWAY_DISK_FREE_MIN_BYTES);
   const responses = await openKept({ config, kept: store.responses(vault), disk, log }, gateway);
@@ -161,11 +162,12 @@ export async function start(config: Config): Promise<Running> {
     connections,
     responses: overseenResponses(responses),
     ownKeys,
+    masterKey: { rotation, timers: systemTimers },
     captured,
     responseRetention: config.GATEWAY_RESPONSES_RETENTION,
     planning: gateway,
     readers: READERS,
-    checks: [...checksOf(config, store, books, bounds.breakers), diskCheck(config, disk)],
+    checks: [...checksOf(config, store, books, bounds.breakers), diskCheck(config, disk), masterKeyCheck(rotation)],
     caughtUp: () => books.flush(),
   };
   edge.open({
@@ -176,7 +178,8 @@ export async function start(config: Config): Promise<Running> {
     ...operationsOf(edge, standing, metrics, adminToken),
   });
   const firstKey = await firstKeyOf(store, tenancy);
-  const sweeper = sweepOften(config, { state, captures, responses, retention: retentionOf(config, store, log) });
+  const retention = retentionOf(config, store, log);
+  const sweeper = sweepOften(config, { state, captures, responses, rotation, retention });
 
   return {
     origin,
@@ -202,6 +205,11 @@ function logOf(config: Config): Logger {
   return log;
 }
 
+function noticesOf(metrics: Metrics, log: Logger): Gateway["noticed"] {
+  const notices = new Notices((notice) => metrics.noticed(notice), log, systemClock);
+  return (notice) => notices.take(notice);
+}
+
 async function firstKeyOf(store: Store, tenancy: TenancyDeps): Promise<string | undefined> {
   if ((await store.meta.get(FIRST_START)) !== undefined) return undefined;
   const key = await firstStart(tenancy);
@@ -213,21 +221,26 @@ type Swept = {
   readonly state: SharedState;
   readonly captures: Pick<Captures, "sweep">;
   readonly responses: ResponsesRoom;
+  readonly rotation: MasterKeyRotation;
   readonly retention: LogRetention;
 };
 
 /** What has had its time leaves, now and again. */
-function sweepOften(config: Config, { state, captures, responses, retention }: Swept): { stop(): Promise<void> } {
+function sweepOften(config: Config, swept: Swept): { stop(): Promise<void> } {
+  const { state, captures, responses, rotation, retention } = swept;
+  void rotation.finish();
   const timer = setInterval(() => {
     void state.sweep(config.GATEWAY_REQUEST_TIMEOUT_MS + HOLD_GRACE_MS);
     void sweepResponses(responses);
     void captures.sweep();
+    void responses.gateway.idempotency.sweep();
     void retention.run();
+    void rotation.retry();
   }, SWEEP_EVERY_MS);
   return {
     async stop() {
       clearInterval(timer);
-      await retention.stop();
+      await Promise.all([retention.stop(), rotation.stop()]);
     },
   };
 }

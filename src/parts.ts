@@ -1,7 +1,11 @@
 import path from "node:path";
+import { Alerts } from "./app/alerts/alerts.ts";
+import type { AlertDeps } from "./app/alerts/deps.ts";
 import type { Check, OwnKeyRoom } from "./app/manage/deps.ts";
+import { MasterKeyRotation } from "./app/manage/master-key-rotation.ts";
 import { spentBefore } from "./app/manage/spent.ts";
 import { Captures } from "./app/pipeline/captures.ts";
+import { openChargedUses } from "./app/pipeline/charged-uses.ts";
 import type { Gateway } from "./app/pipeline/world.ts";
 import { type Config, ConfigError, PROJECT_ROOT } from "./config.ts";
 import { ROUTES } from "./contract/routes.ts";
@@ -27,23 +31,29 @@ import { catalogueFiles } from "./io/catalogue-files.ts";
 import { openDataDir } from "./io/data-dir.ts";
 import type { DiskSpace } from "./io/disk-space.ts";
 import type { Books } from "./io/journal/open.ts";
-import { keptSecret, makeMasterKey, readMasterKey } from "./io/secret-files.ts";
+import { MasterKeyFile } from "./io/master-key-file.ts";
+import { MasterKeys, masterKeyOf } from "./io/master-keys.ts";
+import { keptSecret, readMasterKey } from "./io/secret-files.ts";
 import { openPostgres } from "./io/store/sql/postgres/open.ts";
 import { openSqlite } from "./io/store/sql/sqlite/open.ts";
 import type { Store } from "./io/store/sql/store.ts";
 import type { Logger } from "./io/telemetry/log.ts";
 import type { Gauges, Metrics } from "./io/telemetry/metrics.ts";
 import { type Addresses, unknownProviderSettings } from "./io/upstream/connections.ts";
+import { egressProblem, guardedPost } from "./io/upstream/guarded-post.ts";
 import { type MintedCredential, mintedCredential, readGoogleAccount } from "./io/upstream/google-credentials.ts";
 import { isSpoken } from "./io/upstream/lanes.ts";
+import { smtpMailer } from "./io/upstream/mail.ts";
 import { GOOGLE_TOKEN_URIS, readOwnKey } from "./io/upstream/own-credential.ts";
 import { type OwnKeyParts, OwnKeys } from "./io/upstream/own-keys.ts";
 import { probeProvider } from "./io/upstream/probe-key.ts";
 import { httpTransport, type Transport } from "./io/upstream/transport.ts";
-import { checkMasterKey } from "./io/vault.ts";
+import { checkMasterKeys, openVault } from "./io/vault.ts";
 import { addressList } from "./kit/cidr.ts";
 import { systemClock } from "./kit/clock.ts";
+import type { Ids } from "./kit/ids.ts";
 import { randomToken } from "./kit/secret.ts";
+import { parseDurationMs } from "./kit/time.ts";
 import { stop, systemTimers } from "./kit/timers.ts";
 
 /** Frames longer than this are no frames of a chat. */
@@ -71,16 +81,14 @@ export async function openCatalogue(config: Config): Promise<Snapshot> {
   ]);
 }
 
-export function openSecrets(config: Config): { adminToken: string; masterKey: Buffer } {
+export async function openSecrets(config: Config): Promise<{ adminToken: string }> {
   const unusable = openDataDir(config.DATA_DIR);
   if (unusable !== undefined)
     throw new ConfigError([
       `DATA_DIR: ${config.DATA_DIR} cannot be used (${unusable}); write a folder that can be written`,
     ]);
-  const adminToken = keptSecret(config.DATA_DIR, "admin-token", config.GATEWAY_ADMIN_TOKEN, () => randomToken(32));
-  const masterKey = readMasterKey(keptSecret(config.DATA_DIR, "master-key", config.GATEWAY_MASTER_KEY, makeMasterKey));
-  if (masterKey === undefined) throw new ConfigError(["GATEWAY_MASTER_KEY: write 32 bytes in base64 or hex"]);
-  return { adminToken, masterKey };
+  const make = () => randomToken(32);
+  return { adminToken: await keptSecret(config.DATA_DIR, "admin-token", config.GATEWAY_ADMIN_TOKEN, make) };
 }
 
 /** What requests are planned by: who can be reached, what is known of them, and whose rules hold. */
@@ -176,20 +184,38 @@ export function gaugesOf(edge: Edge, books: Books, { queue, breakers }: ReturnTy
   };
 }
 
-/** The store, once it is sure that what is sealed in it can be opened. */
-export async function openStore(config: Config, masterKey: Buffer, log: Logger): Promise<Store> {
+/** The store, and what opens what is sealed in it, once it is sure that all of it can be opened. */
+export async function openStore(config: Config, ids: Ids, log: Logger) {
   const { DATABASE_URL: address, GATEWAY_DATABASE_CONNECTIONS: connections, DATA_DIR: dataDir } = config;
   const store =
     address === null
       ? await openSqlite(dataDir, systemClock)
       : await openPostgres({ address, connections, dataDir, clock: systemClock, log });
   try {
-    await checkMasterKey(masterKey, store.dataKeys);
-    return store;
+    // The store keeps other gateways out of the folder: from here on nobody else changes the key's file.
+    const { keys, file, leaving } = await openMasterKeys(config, log);
+    await checkMasterKeys(keys, store.dataKeys);
+    const vault = openVault(keys, store.dataKeys);
+    const warn = (detail: object, message: string) => log.warn(detail, message);
+    const parts = { keys, file, leaving, store, vault, ids, warn };
+    const rotation = new MasterKeyRotation({ ...parts, clock: systemClock, timers: systemTimers });
+    return { store, vault, rotation };
   } catch (error) {
     await store.close();
     throw error;
   }
+}
+
+/** From the settings, or from the file that the first start makes. */
+async function openMasterKeys(config: Config, log: Logger) {
+  const bytesOf = (text: string) => readMasterKey(text) ?? Buffer.alloc(0);
+  const previous = config.GATEWAY_MASTER_KEY_PREVIOUS.map(bytesOf);
+  const given = config.GATEWAY_MASTER_KEY;
+  if (given !== null) return { keys: new MasterKeys(bytesOf(given), previous), file: null, leaving: undefined };
+  const file = new MasterKeyFile(config.DATA_DIR, (step) => log.info({ step }, "the file of the master key changes"));
+  const kept = await file.open();
+  const keys = new MasterKeys(kept.current, [...kept.previous, ...previous]);
+  return { keys, file, leaving: kept.previous.map((bytes) => masterKeyOf(bytes).id)[0] };
 }
 
 export function warnOfUnknown(config: Config, snapshot: Snapshot, log: Logger): void {
@@ -203,6 +229,20 @@ export async function loadTenants(store: Store, directory: Directory, state: Sha
     await state.credit(workspaceId, balanceNanos);
   for (const limits of await store.limits.loadAll()) directory.limits.put(limits);
   await state.restoreSpend(await spentBefore(store.rollups, directory, systemClock.nowMs()));
+}
+
+/** Charged calls by their `Idempotency-Key`, with those of earlier processes: asked for once the journal was replayed. */
+export function openIdempotency(config: Config, store: Store, state: SharedState, books: Books, log: Logger) {
+  return openChargedUses({
+    store: store.idempotency,
+    state,
+    clock: systemClock,
+    timers: systemTimers,
+    ttlMs: parseDurationMs(config.GATEWAY_IDEMPOTENCY_TTL) ?? 0,
+    keysMax: config.GATEWAY_IDEMPOTENCY_KEYS_MAX,
+    caughtUp: () => books.flush(),
+    warn: (detail, message) => log.warn(detail, message),
+  });
 }
 
 export function checksOf(config: Config, store: Store, books: Books, breakers: EndpointBreakers): Check[] {
@@ -252,6 +292,62 @@ export function diskCheck(config: Config, disk: DiskSpace): Check {
         ? `${room()} on the disk of DATA_DIR, less than GATEWAY_DISK_FREE_MIN_BYTES (${config.GATEWAY_DISK_FREE_MIN_BYTES}): no response is stored. Make room.`
         : `${room()} on the disk of DATA_DIR`,
     }),
+  };
+}
+
+/** A webhook or a mail server that takes longer is not there. */
+const ALERT_TIMEOUT_MS = 10_000;
+const HOUR_MS = 3_600_000;
+
+type AlertParts = Pick<AlertDeps, "watch" | "directory" | "state" | "ownKeys" | "vault" | "ids"> & {
+  readonly metrics: Metrics;
+  readonly log: Logger;
+};
+
+/** Alerts, with the rules that are kept; they are looked for from now on. */
+export async function openAlerts(config: Config, store: Store, parts: AlertParts): Promise<Alerts> {
+  const { metrics, log, ...given } = parts;
+  const { GATEWAY_SMTP_URL: server, GATEWAY_MAIL_FROM: from } = config;
+  const egress = config.GATEWAY_WEBHOOK_PRIVATE === "on" ? "anywhere" : "public_https";
+  const alerts = new Alerts({
+    ...given,
+    store: store.alerts,
+    clock: systemClock,
+    timers: systemTimers,
+    random: Math.random,
+    post: guardedPost(egress, ALERT_TIMEOUT_MS),
+    mail: server === null || from === null ? undefined : smtpMailer(server, from, ALERT_TIMEOUT_MS),
+    addressProblem: (url) => egressProblem(url, egress),
+    patience: {
+      firstWaitMs: config.GATEWAY_ALERTS_RETRY_MS,
+      waitMsMax: HOUR_MS,
+      attemptsMax: 30,
+      ageMsMax: 24 * HOUR_MS,
+    },
+    everyMs: config.GATEWAY_ALERTS_EVERY_MS,
+    tried: (channel, result) => metrics.alerted(channel, result),
+    warn: (detail, message) => log.warn(detail, message),
+  });
+  await alerts.start();
+  return alerts;
+}
+
+/** Advice only: webhooks are sent all the same. */
+export function alertCheck(alerts: Alerts): Check {
+  return {
+    name: "alerts",
+    run: async () => {
+      const rules = alerts.watch.all();
+      const unsent = alerts.sendsMail ? [] : rules.filter((one) => alerts.recipientsOf(one).length > 0);
+      const detail = `${rules.length} workspaces have rules`;
+      return {
+        ok: true,
+        detail:
+          unsent.length === 0
+            ? detail
+            : `${detail}; ${unsent.length} of them want mail, and no mail server is set: set GATEWAY_SMTP_URL and GATEWAY_MAIL_FROM`,
+      };
+    },
   };
 }
 

@@ -2,6 +2,7 @@ import type { ApiCommand, Flag } from "./command.ts";
 import { columns, page, READ, RECORD, WORKSPACE } from "./rows.ts";
 import { captureCommands } from "./table-capture.ts";
 import { limitCommands } from "./table-limits.ts";
+import { masterKeyCommands } from "./table-master-key.ts";
 import { providerCommands } from "./table-providers.ts";
 import { routerCommands } from "./table-routers.ts";
 import { amount, duration, list, oneOf, onOff, orLift, time, wholeNumber } from "./values.ts";
@@ -406,5 +407,6 @@ export const API_COMMANDS: readonly ApiCommand[] = [
   ...responseCommands,
   ...captureCommands,
   ...providerCommands,
+  ...masterKeyCommands,
   ...operationCommands,
 ];

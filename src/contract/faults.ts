@@ -140,6 +140,16 @@ export const FAULTS = {
     type: "invalid_request_error",
     says: "It exists already, or its state does not allow this.",
   },
+  idempotency_key_in_use: {
+    status: 409,
+    type: "invalid_request_error",
+    says: "The same request is still running under this `Idempotency-Key`.",
+  },
+  idempotent_replay: {
+    status: 409,
+    type: "invalid_request_error",
+    says: "The request was charged before under this `Idempotency-Key`, and there is no whole answer to repeat.",
+  },
   speech_input_too_long: {
     status: 413,
     type: "invalid_request_error",
@@ -155,6 +165,11 @@ export const FAULTS = {
     status: 422,
     type: "invalid_request_error",
     says: "The provider declined a question; its reading of the input is billed.",
+  },
+  idempotency_key_reused: {
+    status: 422,
+    type: "invalid_request_error",
+    says: "The `Idempotency-Key` belongs to another request.",
   },
   rate_limit_exceeded: {
     status: 429,

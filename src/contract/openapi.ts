@@ -101,7 +101,11 @@ function pathsOf(routes: readonly Route[], desk: Desk): Json {
 
 function operation(route: Route, { book, refusals }: Desk): Json {
   const { id, tag, summary, description } = route;
-  const parameters = [...pathParameters(route.path), ...queryParameters(route, book)];
+  const parameters = [
+    ...pathParameters(route.path),
+    ...namedParameters("query", route.query, book),
+    ...namedParameters("header", route.headers, book),
+  ];
   return {
     operationId: id,
     tags: [tag],
@@ -124,14 +128,15 @@ function pathParameters(path: string): Json[] {
   }));
 }
 
-function queryParameters({ query }: Route, book: SchemaBook): Json[] {
-  if (query === undefined) return [];
-  const required = new Set(Object.keys(query.shape).filter((name) => !query.shape[name]?.safeParse(undefined).success));
-  return Object.entries(query.shape).map(([name, field]) => {
+function namedParameters(place: "query" | "header", fields: Route["query"], book: SchemaBook): Json[] {
+  if (fields === undefined) return [];
+  const { shape } = fields;
+  const required = new Set(Object.keys(shape).filter((name) => !shape[name]?.safeParse(undefined).success));
+  return Object.entries(shape).map(([name, field]) => {
     const { description, ...schema } = book.of(field);
     return {
       name,
-      in: "query",
+      in: place,
       ...(description === undefined ? {} : { description }),
       ...(required.has(name) ? { required: true } : {}),
       schema,

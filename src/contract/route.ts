@@ -24,6 +24,8 @@ export type Route = {
   readonly summary: string;
   readonly description?: string;
   readonly query?: z.ZodObject;
+  /** Headers that are a part of the request. */
+  readonly headers?: z.ZodObject;
   readonly body?: z.ZodType;
   readonly answer: Answer;
   /** Whose words stand around an error; absent: the gateway's own envelope and nothing else. */

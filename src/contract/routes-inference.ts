@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { FaultCode } from "./faults.ts";
 import type { Route } from "./route.ts";
 import { ChatChunk, ChatCompletion, ChatRequest } from "./schemas/chat.ts";
+import { IdempotencyHeaders } from "./schemas/idempotency.ts";
 
 const POLICY_FAULTS: readonly FaultCode[] = [
   "sovereignty_floor_not_met",
@@ -25,6 +26,13 @@ export const CHAT_FAULTS: readonly FaultCode[] = [
   "provider_error",
   "upstream_error",
   "upstream_timeout",
+];
+
+/** What a call that charges can answer beside these. */
+export const CHARGED_FAULTS: readonly FaultCode[] = [
+  "idempotency_key_in_use",
+  "idempotent_replay",
+  "idempotency_key_reused",
 ];
 
 const KeyValidation = z
@@ -52,9 +60,10 @@ export const INFERENCE_ROUTES: readonly Route[] = [
     summary: "Create a chat completion",
     description:
       "The chat-completions dialect. `model` is a catalogue id, `auto`, or `@workspace/router`. With `stream: true` the answer comes as server-sent events that end with `data: [DONE]`.",
+    headers: IdempotencyHeaders,
     body: ChatRequest,
     answer: { is: "json_or_events", schema: ChatCompletion, frame: ChatChunk },
-    faults: CHAT_FAULTS,
+    faults: [...CHAT_FAULTS, ...CHARGED_FAULTS],
     example: {
       body: { model: "sandbox/chat", messages: [{ role: "user", content: "Hello!" }] },
       answer: {

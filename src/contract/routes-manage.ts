@@ -4,6 +4,7 @@ import { CAPTURE_ROUTES } from "./routes-manage-capture.ts";
 import { EVIDENCE_ROUTES } from "./routes-manage-evidence.ts";
 import { LIMIT_ROUTES } from "./routes-manage-limits.ts";
 import { LOG_ROUTES } from "./routes-manage-log.ts";
+import { MASTER_KEY_ROUTES } from "./routes-manage-master-key.ts";
 import { PROVIDER_ROUTES } from "./routes-manage-providers.ts";
 import { ROUTING_ROUTES } from "./routes-manage-routing.ts";
 import * as examples from "./schemas/manage-examples.ts";
@@ -335,4 +336,5 @@ export const MANAGE_ROUTES: readonly Route[] = [
   ...responseRoutes,
   ...CAPTURE_ROUTES,
   ...EVIDENCE_ROUTES,
+  ...MASTER_KEY_ROUTES,
 ];

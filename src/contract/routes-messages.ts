@@ -1,6 +1,7 @@
 import type { FaultCode } from "./faults.ts";
 import type { Route } from "./route.ts";
-import { CHAT_FAULTS } from "./routes-inference.ts";
+import { CHARGED_FAULTS, CHAT_FAULTS } from "./routes-inference.ts";
+import { IdempotencyHeaders } from "./schemas/idempotency.ts";
 import { CountTokensRequest, Message, MessageEvent, MessagesRequest, TokenCount } from "./schemas/messages.ts";
 
 /** What counting cannot run into, because it costs nothing. */
@@ -19,10 +20,11 @@ export const MESSAGES_ROUTES: readonly Route[] = [
     summary: "Create a message",
     description:
       "The messages dialect. Clients of that dialect take the base address without `/v1`. Models whose id begins with `anthropic/claude-` get the body as it was sent; every other chat model answers the same shape. `model` is a catalogue id, `auto`, or `@workspace/router`. With `stream: true` the answer comes as server-sent events that end with `message_stop`.",
+    headers: IdempotencyHeaders,
     body: MessagesRequest,
     answer: { is: "json_or_events", schema: Message, frame: MessageEvent },
     errors: "messages",
-    faults: CHAT_FAULTS,
+    faults: [...CHAT_FAULTS, ...CHARGED_FAULTS],
     example: {
       body: { model: "sandbox/chat", max_tokens: 256, messages: [{ role: "user", content: "Hello!" }] },
       answer: {

@@ -1,5 +1,6 @@
 import type { Route } from "./route.ts";
-import { CHAT_FAULTS } from "./routes-inference.ts";
+import { CHARGED_FAULTS, CHAT_FAULTS } from "./routes-inference.ts";
+import { IdempotencyHeaders } from "./schemas/idempotency.ts";
 import { ResponseEvent, ResponseObject, ResponsesRequest } from "./schemas/responses.ts";
 
 export const RESPONSES_ROUTES: readonly Route[] = [
@@ -14,9 +15,10 @@ export const RESPONSES_ROUTES: readonly Route[] = [
     summary: "Create a response",
     description:
       "The responses dialect. Every chat model answers it; endpoints that speak it themselves get the body as it was sent. With `stream: true` the answer comes as server-sent events; the last one carries the whole response.",
+    headers: IdempotencyHeaders,
     body: ResponsesRequest,
     answer: { is: "json_or_events", schema: ResponseObject, frame: ResponseEvent },
-    faults: [...CHAT_FAULTS, "previous_response_not_found"],
+    faults: [...CHAT_FAULTS, ...CHARGED_FAULTS, "previous_response_not_found"],
     example: {
       body: { model: "sandbox/chat", input: "Hello!" },
       answer: {

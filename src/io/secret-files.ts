@@ -1,22 +1,77 @@
 import { randomBytes } from "node:crypto";
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { link, mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import path from "node:path";
 
 /** A secret from the settings, or one that is made at the first start and kept in a file only its owner can read. */
-export function keptSecret(dataDir: string, name: string, given: string | null, make: () => string): string {
-  if (given !== null) return given;
-  const file = path.join(dataDir, name);
-  try {
-    const kept = readFileSync(file, "utf8").trim();
-    if (kept !== "") return kept;
-  } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) throw error;
-  }
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+export async function keptSecret(
+  dataDir: string,
+  name: string,
+  given: string | null,
+  make: () => string,
+): Promise<string> {
+  return given ?? keptInFile(path.join(dataDir, name), make);
+}
+
+/** What the file holds; it is made when there is none. Two that make it at once get the same one. */
+export async function keptInFile(file: string, make: () => string): Promise<string> {
+  const kept = await readSecret(file);
+  if (kept !== undefined && kept !== "") return kept;
+  await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
   const made = make();
-  writeFileSync(file, `${made}\n`, { mode: 0o600 });
-  chmodSync(file, 0o600);
+  const fresh = await writeBeside(file, made);
+  try {
+    // An empty file is what a crash left of an older version's.
+    if (kept === "") await rename(fresh, file);
+    else await link(fresh, file);
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST") throw error;
+    const theirs = await readSecret(file);
+    if (theirs !== undefined && theirs !== "") return theirs;
+    throw error;
+  } finally {
+    await rm(fresh, { force: true });
+  }
+  await syncFolder(path.dirname(file));
   return made;
+}
+
+/** The secret in a file; undefined when there is no such file. */
+export async function readSecret(file: string): Promise<string | undefined> {
+  try {
+    return (await readFile(file, "utf8")).trim();
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** A whole file beside another, on the disk before it resolves; who reads the other never sees half of it. */
+export async function writeBeside(file: string, text: string): Promise<string> {
+  const fresh = `${file}.${randomBytes(6).toString("hex")}.tmp`;
+  const handle = await open(fresh, "wx", 0o600);
+  try {
+    // The system's mask may have taken more than was asked.
+    await handle.chmod(0o600);
+    await handle.writeFile(`${text}\n`);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  return fresh;
+}
+
+/** What was renamed, linked or removed in a folder survives a power cut once this resolves. */
+export async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && "code" in error ? error.code : undefined;
 }
 
 export const makeMasterKey = (): string => randomBytes(32).toString("base64");

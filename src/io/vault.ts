@@ -1,32 +1,32 @@
 import { randomBytes } from "node:crypto";
-import type { DataKeyStore, Slot, Vault } from "../domain/tenancy/vault.ts";
+import type { DataKeyStore, Slot, Vault, WrappedKey } from "../domain/tenancy/vault.ts";
 import { BoundedMap } from "../kit/bounded.ts";
 import { seal, unseal } from "../kit/secret.ts";
-
-/** Something sealed does not open. The message says what to do and nothing of what was in it. */
-export class VaultError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "VaultError";
-  }
-}
+import type { MasterKeys } from "./master-keys.ts";
+import { VaultError } from "./vault-error.ts";
 
 const KEY_BYTES = 32;
 /** Opened keys that are kept in memory. */
 const KEYS_MAX = 10_000;
 
-const wrapping = (workspaceId: string) => JSON.stringify(["data key", workspaceId]);
 const placeOf = ({ workspaceId, column, row }: Slot) => JSON.stringify([workspaceId, column, row]);
 
-/** One data key per workspace, made when it is first needed and wrapped by the master key. */
-export function openVault(masterKey: Uint8Array, keys: DataKeyStore): Vault {
+export type OpenVault = Vault & {
+  /** Resolves when every data key that is being made at the call stands in the store. */
+  settled(): Promise<void>;
+};
+
+/** One data key per workspace, made when it is first needed and wrapped by the current master key. */
+export function openVault(masterKeys: MasterKeys, keys: DataKeyStore): OpenVault {
   const opened = new BoundedMap<string, Promise<Buffer>>(KEYS_MAX);
-  const fetched = async (workspaceId: string): Promise<Buffer> => {
-    const wrapped =
-      (await keys.find(workspaceId)) ??
-      (await keys.add(workspaceId, seal(masterKey, randomBytes(KEY_BYTES), wrapping(workspaceId))));
-    return unwrapped(masterKey, workspaceId, wrapped);
+  const adding = new Set<Promise<WrappedKey>>();
+  const added = (workspaceId: string): Promise<WrappedKey> => {
+    const adds = keys.add(masterKeys.wrap(workspaceId, randomBytes(KEY_BYTES)));
+    adding.add(adds);
+    return adds.finally(() => adding.delete(adds));
   };
+  const fetched = async (workspaceId: string): Promise<Buffer> =>
+    masterKeys.unwrap((await keys.find(workspaceId)) ?? (await added(workspaceId)));
   const keyOf = (workspaceId: string): Promise<Buffer> => {
     const known = opened.get(workspaceId);
     if (known !== undefined) return known;
@@ -46,19 +46,16 @@ export function openVault(masterKey: Uint8Array, keys: DataKeyStore): Vault {
         throw new VaultError(`${slot.column} of ${slot.row} does not open: it was changed, or belongs elsewhere`);
       return text.toString("utf8");
     },
+    async settled() {
+      await Promise.allSettled(adding);
+    },
   };
 }
 
-/** Rejects when the store was sealed with another master key, so that nobody finds out by a request. */
-export async function checkMasterKey(masterKey: Uint8Array, keys: DataKeyStore): Promise<void> {
-  const found = await keys.any();
-  if (found !== undefined) unwrapped(masterKey, found.workspaceId, found.wrapped);
-}
-
-function unwrapped(masterKey: Uint8Array, workspaceId: string, wrapped: Uint8Array): Buffer {
-  const key = unseal(masterKey, wrapped, wrapping(workspaceId));
-  if (key !== undefined) return key;
-  throw new VaultError(
-    `the data key of workspace ${workspaceId} does not open with this master key: set GATEWAY_MASTER_KEY, or DATA_DIR/master-key, to the one the store was made with`,
-  );
+/** Rejects when the store was sealed with a master key that is not here, so that nobody finds out by a request. */
+export async function checkMasterKeys(masterKeys: MasterKeys, keys: DataKeyStore): Promise<void> {
+  for (const { masterKey } of await keys.counts()) {
+    const found = await keys.anyOf(masterKey);
+    if (found !== undefined) masterKeys.unwrap(found);
+  }
 }

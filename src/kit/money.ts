@@ -46,3 +46,8 @@ export function formatNanos(nanos: bigint): string {
   if (point < 0) return `${text}.00`;
   return text.length - point === 2 ? `${text}0` : text;
 }
+
+export function lesser(a: bigint, b: bigint): bigint {
+  if (a < b) return a;
+  return b;
+}

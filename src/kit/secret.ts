@@ -1,8 +1,23 @@
-import { createCipheriv, createDecipheriv, createHash, hash, randomBytes, timingSafeEqual } from "node:crypto";
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  hash,
+  randomBytes,
+  timingSafeEqual,
+} from "node:crypto";
 
 /** SHA-256 in hex: the only form in which a key is kept. */
 export function digestOf(secret: string): string {
   return hash("sha256", secret, "hex");
+}
+
+/** HMAC-SHA-256 in hex of all parts, one after the other: who does not have the secret cannot try out what they were. */
+export function keyedDigestOf(secret: string, ...parts: readonly (string | Uint8Array)[]): string {
+  const hmac = createHmac("sha256", secret);
+  for (const part of parts) hmac.update(part);
+  return hmac.digest("hex");
 }
 
 export function randomToken(bytes: number): string {

@@ -110,6 +110,12 @@ export class Process {
       // Nobody brings keys of their own, and nothing is captured.
       ownKeys: { of: () => undefined },
       captures: { begin: () => undefined },
+      idempotency: {
+        ttlMs: 86_400_000,
+        find: async () => undefined,
+        kept: async () => undefined,
+        sweep: async () => undefined,
+      },
       health: new Health(),
       learned: new Learned(),
       sessions: new Sessions(),

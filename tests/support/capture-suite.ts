@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { Captured, CaptureWindow } from "../../src/domain/record/capture.ts";
 import { OPEN_POLICY } from "../../src/domain/tenancy/policy.ts";
 import type { Workspace } from "../../src/domain/tenancy/workspace.ts";
+import { MasterKeys } from "../../src/io/master-keys.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { openVault } from "../../src/io/vault.ts";
 import { finishedRecord } from "./records.ts";
@@ -45,7 +46,7 @@ const workspace = (id: string): Workspace => ({
 });
 
 const MAX = 1_000_000;
-const capturesOf = (store: Store) => store.captures(openVault(Buffer.alloc(32, 3), store.dataKeys));
+const capturesOf = (store: Store) => store.captures(openVault(new MasterKeys(Buffer.alloc(32, 3)), store.dataKeys));
 
 async function opened(store: Store, ...windows: readonly CaptureWindow[]) {
   for (const id of ["ws_1", "ws_2"]) await store.tenancy.saveWorkspace(workspace(id));

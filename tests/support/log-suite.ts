@@ -212,6 +212,21 @@ export function usageTests(current: () => Store): void {
 }
 
 export function retentionTests(current: () => Store): void {
+  test("BILL-02 LOG-03 a request that has left the log and is sent again is neither charged nor counted again", async () => {
+    const { ingest, log, ledger, rollups } = current();
+    const late = chargedRecord("late", 3n, { createdAtMs: START_MS });
+    await ingest([late]);
+    expect(await log.sweep(START_MS + HOUR_MS, 10)).toBe(1);
+    await ingest([late, late]);
+    await ingest([late]);
+    expect((await log.list("ws_1", {}, 10, null)).rows.length).toBeLessThanOrEqual(1);
+    expect((await ledger.wallet("ws_1"))?.balanceNanos).toBe(-3n);
+    const days = await rollups.daily("ws_1", "2027-01-15", "2027-01-15");
+    expect(days.map(({ requests, costNanos }) => [requests, costNanos])).toEqual([[1, 3n]]);
+    const all = { fromMs: START_MS, toMs: START_MS + HOUR_MS, stepMs: HOUR_MS, group: null, filter: {} };
+    expect((await rollups.usage("ws_1", all, 10)).map(({ costNanos }) => costNanos)).toEqual([3n]);
+  });
+
   test("LOG-03 what is too old leaves the log in small steps, and what it came to stays", async () => {
     const { ingest, log, ledger, rollups } = current();
     const old = Array.from({ length: 7 }, (_, n) =>

@@ -4,6 +4,7 @@ import path from "node:path";
 import type { Reply } from "../../src/app/exchange.ts";
 import type { Check, OwnKeyRoom } from "../../src/app/manage/deps.ts";
 import { manageHandlers } from "../../src/app/manage/handlers.ts";
+import { MasterKeyRotation } from "../../src/app/manage/master-key-rotation.ts";
 import { Captures } from "../../src/app/pipeline/captures.ts";
 import { decodeChat } from "../../src/app/surfaces/chat.ts";
 import { Fault } from "../../src/contract/faults.ts";
@@ -18,6 +19,7 @@ import { Sessions } from "../../src/domain/routing/session.ts";
 import { ALL_IN } from "../../src/domain/routing/standing.ts";
 import { Directory } from "../../src/domain/tenancy/directory.ts";
 import { catalogueFiles } from "../../src/io/catalogue-files.ts";
+import { MasterKeys } from "../../src/io/master-keys.ts";
 import { memoryState } from "../../src/io/state/memory.ts";
 import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
@@ -26,6 +28,7 @@ import { openVault } from "../../src/io/vault.ts";
 import type { Clock } from "../../src/kit/clock.ts";
 import { makeIds } from "../../src/kit/ids.ts";
 import { isJsonObject, type JsonObject } from "../../src/kit/json.ts";
+import { systemTimers } from "../../src/kit/timers.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
 const CATALOGUE = [path.join(ROOT, "catalogue"), path.join(ROOT, "src/sandbox/catalogue")];
@@ -49,10 +52,15 @@ function noOwnKeys(snapshot: Snapshot, reach: Reach, clock: Clock): OwnKeyRoom {
   };
 }
 
-function capturesOf(store: Store, clock: Clock) {
-  const captured = store.captures(openVault(Buffer.alloc(32, 3), store.dataKeys));
+function sealedParts(store: Store, clock: Clock) {
+  const keys = new MasterKeys(Buffer.alloc(32, 3));
+  const vault = openVault(keys, store.dataKeys);
+  const captured = store.captures(vault);
   const limits = { itemMaxBytes: 1024, windowMaxBytes: 65536 };
-  return { captured, captures: new Captures({ store: captured, clock, limits, mayKeep: () => true, warn: () => {} }) };
+  const parts = { keys, file: null, leaving: undefined, store, vault, ids: makeIds(clock.nowMs), warn: () => {} };
+  const rotation = new MasterKeyRotation({ ...parts, clock, timers: systemTimers });
+  const captures = new Captures({ store: captured, clock, limits, mayKeep: () => true, warn: () => {} });
+  return { captured, captures, masterKey: { rotation, timers: systemTimers } };
 }
 
 /** The management use cases on a real store in a folder of their own, with a clock that is set by hand. */
@@ -99,7 +107,7 @@ export async function openRoom(checks: readonly Check[] = []) {
       stop: async () => {},
       stopAll: async () => {},
     },
-    ...capturesOf(store, clock),
+    ...sealedParts(store, clock),
     responseRetention: "30d",
     ownKeys,
     checks,

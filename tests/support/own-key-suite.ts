@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type OwnKey, ownKeySlot } from "../../src/domain/tenancy/own-key.ts";
 import { OPEN_POLICY } from "../../src/domain/tenancy/policy.ts";
+import { MasterKeys } from "../../src/io/master-keys.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { openVault } from "../../src/io/vault.ts";
 
@@ -57,7 +58,7 @@ export function ownKeyTests(store: () => Store, reopen: () => Promise<Store>): v
 
     test("BILL-08 a key that was moved to another workspace or provider does not open", async () => {
       await withWorkspaces(store());
-      const vault = openVault(Buffer.alloc(32, 7), store().dataKeys);
+      const vault = openVault(new MasterKeys(Buffer.alloc(32, 7)), store().dataKeys);
       const sealed = await vault.seal(ownKeySlot(KEY), "sk-canary");
       expect(await vault.open(ownKeySlot(KEY), sealed)).toBe("sk-canary");
       await expect(vault.open(ownKeySlot({ ...KEY, workspaceId: "ws_2" }), sealed)).rejects.toThrow("does not open");

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { ResponseStore, StoredResponse } from "../../src/domain/responses/stored.ts";
+import { MasterKeys } from "../../src/io/master-keys.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { openVault } from "../../src/io/vault.ts";
 
@@ -25,7 +26,7 @@ export function storedResponse(id: string, more: Partial<StoredResponse> = {}): 
 
 const NOW = 2000;
 
-const open = (store: Store) => store.responses(openVault(MASTER_KEY, store.dataKeys));
+const open = (store: Store) => store.responses(openVault(new MasterKeys(MASTER_KEY), store.dataKeys));
 
 /** What every engine must do for stored responses. */
 export function responseTests(current: () => Store, reopen: () => Promise<Store>): void {

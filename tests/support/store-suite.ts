@@ -8,10 +8,12 @@ import { OPEN_POLICY } from "../../src/domain/tenancy/policy.ts";
 import { OPEN_ROUTER, type Router } from "../../src/domain/tenancy/router.ts";
 import type { Workspace } from "../../src/domain/tenancy/workspace.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
+import { alertTests } from "./alert-suite.ts";
 import { captureTests } from "./capture-suite.ts";
 import { limitTests } from "./limit-suite.ts";
 import { logQueryTests, retentionTests, usageTests } from "./log-suite.ts";
 import { ownKeyTests } from "./own-key-suite.ts";
+import { rateTests } from "./rate-suite.ts";
 import { chargedRecord, finishedRecord } from "./records.ts";
 import { responseTests } from "./response-suite.ts";
 
@@ -81,6 +83,14 @@ export function storeSuite(name: string, open: () => Promise<{ store: Store; reo
       () => reopen(),
     );
     ownKeyTests(
+      () => store,
+      () => reopen(),
+    );
+    alertTests(
+      () => store,
+      () => reopen(),
+    );
+    rateTests(
       () => store,
       () => reopen(),
     );

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { MasterKeys } from "../../src/io/master-keys.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
-import { checkMasterKey, openVault } from "../../src/io/vault.ts";
+import { checkMasterKeys, openVault } from "../../src/io/vault.ts";
+import { masterKeyTests } from "./master-key-suite.ts";
 import { MASTER_KEY, storedResponse } from "./response-suite.ts";
 
 /** A store, and ways past it. */
@@ -28,10 +30,12 @@ export function vaultSuite(name: string, enter: () => Promise<VaultRoom>): void 
       store = room.store;
     });
     afterEach(() => store.close());
-    const open = (key = MASTER_KEY) => store.responses(openVault(key, store.dataKeys));
+    const open = (key = MASTER_KEY) => store.responses(openVault(new MasterKeys(key), store.dataKeys));
     const change = async (...statements: string[]) => {
       store = await room.change(...statements);
     };
+
+    masterKeyTests(() => store, change);
 
     test("RESP-05 nothing of what is stored is found in the bytes of the store, nor the master key", async () => {
       const responses = open();
@@ -74,15 +78,16 @@ export function vaultSuite(name: string, enter: () => Promise<VaultRoom>): void 
 
     test("RESP-05 a wrong master key is said at once and gives no garbage", async () => {
       const wrong = Buffer.alloc(32, 4);
-      await checkMasterKey(wrong, store.dataKeys);
+      await checkMasterKeys(new MasterKeys(wrong), store.dataKeys);
       await open().add(SECRET);
-      await checkMasterKey(MASTER_KEY, store.dataKeys);
-      await expect(checkMasterKey(wrong, store.dataKeys)).rejects.toThrow("set GATEWAY_MASTER_KEY");
+      await checkMasterKeys(new MasterKeys(MASTER_KEY), store.dataKeys);
+      await expect(checkMasterKeys(new MasterKeys(wrong), store.dataKeys)).rejects.toThrow("set GATEWAY_MASTER_KEY");
       await expect(open(wrong).find("ws_1", "resp_1", 2000)).rejects.toThrow("set GATEWAY_MASTER_KEY");
     });
 
     test("RESP-05 two that need the first key of a workspace at once get the same one", async () => {
-      const [one, other] = [openVault(MASTER_KEY, store.dataKeys), openVault(MASTER_KEY, store.dataKeys)];
+      const [one, other] = [MASTER_KEY, MASTER_KEY].map((key) => openVault(new MasterKeys(key), store.dataKeys));
+      if (one === undefined || other === undefined) throw new Error("two vaults were asked for");
       const slot = { workspaceId: "ws_1", column: "c", row: "r" };
       const [a, b] = await Promise.all([one.seal(slot, "a"), other.seal(slot, "b")]);
       expect(await Promise.all([other.open(slot, a), one.open(slot, b)])).toEqual(["a", "b"]);

@@ -22,6 +22,7 @@ import type { Soon } from "../../kit/soon.ts";
 import type { Captures } from "../pipeline/captures.ts";
 import type { Planning } from "../pipeline/plan.ts";
 import type { DecodedChat } from "../pipeline/run.ts";
+import type { MasterKeyDeps } from "./master-key.ts";
 
 /** One line of `gateway doctor`: not ok only for something broken, advice is ok with a detail. */
 export type CheckResult = { readonly ok: boolean; readonly detail: string };
@@ -63,6 +64,7 @@ export type ManageDeps = TenancyDeps & {
   readonly responses: OverseenResponses;
   /** Workspaces' own keys at providers. */
   readonly ownKeys: OwnKeyRoom;
+  readonly masterKey: MasterKeyDeps;
   readonly captured: CaptureStore;
   /** How long a stored response is kept, as the operator set it. */
   readonly responseRetention: string;

@@ -6,6 +6,7 @@ import { explainHandlers } from "./explain.ts";
 import { keyHandlers } from "./key-handlers.ts";
 import { limitHandlers } from "./limits.ts";
 import { logHandlers } from "./log.ts";
+import { masterKeyHandlers } from "./master-key.ts";
 import { memberHandlers } from "./members.ts";
 import { operationHandlers } from "./operation.ts";
 import { ownKeyHandlers } from "./own-keys.ts";
@@ -34,6 +35,7 @@ export function manageHandlers(deps: ManageDeps): Record<string, Handler> {
     ...captureHandlers(room),
     ...evidenceHandlers(room),
     ...ownKeyHandlers(room),
+    ...masterKeyHandlers(room.masterKey),
     ...operationHandlers(room),
   };
 }

@@ -7,6 +7,7 @@ import type { Principal } from "../../domain/tenancy/key.ts";
 import type { SpenderKind } from "../../domain/tenancy/limits.ts";
 import { formatNanos } from "../../kit/money.ts";
 import { after, type Soon } from "../../kit/soon.ts";
+import type { Effort } from "../../language/canon/call.ts";
 import type { Errand } from "./errand.ts";
 import type { Trail } from "./trail.ts";
 import type { Gateway } from "./world.ts";
@@ -15,11 +16,19 @@ import type { Gateway } from "./world.ts";
 const MARGIN_SHARE = 0.3;
 const MARGIN_TOKENS = 64;
 
+/** What admission needs of everything the request path is given. */
+export type Admitting = Pick<Gateway, "snapshot" | "limits" | "journal" | "state" | "spenderOf">;
+
+/** How hard the router of a request wants it thought about. */
+function effortOf({ plan }: Trail): Effort | null {
+  return plan?.is === "planned" ? plan.effort : null;
+}
+
 /** What is reserved for one attempt. */
-export function neededFor(gateway: Gateway, trail: Trail, attempt: Attempt, errand: Errand): bigint {
+export function neededFor(gateway: Admitting, trail: Trail, attempt: Attempt, errand: Pick<Errand, "boundAt">): bigint {
   // What the workspace pays at the provider itself needs no wallet.
   if (attempt.own !== undefined) return 0n;
-  const { inputTokens, outputTokens, ...also } = errand.boundAt(attempt, gateway.limits);
+  const { inputTokens, outputTokens, ...also } = errand.boundAt(attempt, gateway.limits, effortOf(trail));
   const input = Math.ceil(inputTokens * (1 + MARGIN_SHARE)) + MARGIN_TOKENS;
   const { currencies } = gateway.snapshot();
   return holdFor(input, outputTokens, attempt.price, currencies, trail.principal.workspace.currency, also);
@@ -29,7 +38,12 @@ export function neededFor(gateway: Gateway, trail: Trail, attempt: Attempt, erra
  * Reserves money for the dearest planned attempt, of the wallet and of every spend limit, in one atomic step. A refusal
  * costs no upstream call.
  */
-export function admit(gateway: Gateway, trail: Trail, plan: Plan, errand: Errand): Soon<void> {
+export function admit(
+  gateway: Admitting,
+  trail: Trail,
+  plan: Pick<Plan, "attempts">,
+  errand: Pick<Errand, "boundAt">,
+): Soon<void> {
   if (gateway.journal.broken) {
     throw fault("service_unavailable", {
       message: "The gateway cannot write its journal and takes no paid work until it can. Try again shortly.",

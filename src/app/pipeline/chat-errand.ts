@@ -1,6 +1,8 @@
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Inbound } from "../../io/upstream/lane.ts";
+import { outputMaxOf } from "../../io/upstream/lanes.ts";
+import type { Call, Effort } from "../../language/canon/call.ts";
 import { keepsAnHour, namesKept, needsOf } from "../../language/canon/needs.ts";
 import type { AnswerHead } from "../../language/dialects/client.ts";
 import type { Bound, Errand } from "./errand.ts";
@@ -24,16 +26,13 @@ export class ChatErrand<In extends Inbound = Inbound> implements Errand {
     this.outline = outlineOf(inbound, this.inputTokens);
   }
 
-  boundAt({ price, endpoint, model }: Attempt, limits: Pick<Limits, "holdOutputTokens">): Bound {
+  boundAt({ price, endpoint, model }: Attempt, limits: Pick<Limits, "holdOutputTokens">, effort: Effort | null): Bound {
     const { call } = this.inbound;
-    const asked = call.maxOutputTokens;
+    const limit = call.maxOutputTokens;
     return {
       inputTokens: this.inputTokens,
-      // A limit beyond what the model can write reserves nothing: it is asked for what it can.
       outputTokens:
-        asked === undefined
-          ? limits.holdOutputTokens
-          : Math.min(asked, endpoint.limits.maxOutputTokens ?? model.maxOutputTokens ?? asked),
+        limit === undefined ? limits.holdOutputTokens : outputMaxOf(asThought(call, effort), limit, endpoint, model),
       cacheTtl: price.cacheWrite1hPer1mTokens && keepsAnHour(call) ? "1h" : "5m",
     };
   }
@@ -47,6 +46,12 @@ export class ChatErrand<In extends Inbound = Inbound> implements Errand {
   namesKept(): boolean {
     return namesKept(this.inbound.call);
   }
+}
+
+/** The call as it is encoded when a router says how hard to think. */
+function asThought(call: Call, effort: Effort | null): Call {
+  if (call.reasoning !== undefined || effort === null) return call;
+  return { ...call, reasoning: { effort, budgetTokens: null } };
 }
 
 /** What planning has to know of a call. */

@@ -15,6 +15,7 @@ import type { Capturing } from "./capturing.ts";
 import type { ChatErrand } from "./chat-errand.ts";
 import type { Errand } from "./errand.ts";
 import { addHeaders } from "./headers.ts";
+import { claimKey, hasKey, replay } from "./idempotency.ts";
 import { learn } from "./learn.ts";
 import type { Ended } from "./outcome.ts";
 import { type Planned, planOutline } from "./plan.ts";
@@ -46,10 +47,22 @@ export type Decoded = {
 
 export type DecodedChat<In extends Inbound = Inbound> = Decoded & { readonly errand: ChatErrand<In> };
 
-/** How a request is read: from its whole body, or from an upload, of which `asked` is what a capture window may keep. */
-export type Reading =
-  | ((body: Buffer) => Soon<Decoded>)
-  | { readonly upload: () => Promise<{ readonly asked: string; readonly decoded: Decoded }> };
+/** How a request is read: from its whole body, or from an upload. */
+export type Reading = ((body: Buffer) => Soon<Decoded>) | { readonly upload: () => Promise<Arrived> };
+
+export type Arrived = {
+  /** What a capture window may keep of it: of an upload its fields alone. */
+  readonly asked: Buffer;
+  /** Two requests are the same when these bytes are. */
+  readonly sameness: Buffer;
+  decode(): Soon<Decoded>;
+};
+
+async function arrive(exchange: Exchange, reading: Reading): Promise<Arrived> {
+  if (typeof reading !== "function") return reading.upload();
+  const body = await exchange.body();
+  return { asked: body, sameness: body, decode: () => reading(body) };
+}
 
 /** One request, all the way: decode → plan → admit → queue → attempt → relay → settle. Whatever happens is recorded. */
 export async function run(
@@ -64,16 +77,17 @@ export async function run(
   let place: "none" | "taken" = "none";
   let decoded: Decoded | undefined;
   try {
-    if (typeof reading === "function") {
-      const body = await exchange.body();
-      capturing?.asked(body);
-      const soon = reading(body);
-      decoded = soon instanceof Promise ? await soon : soon;
-    } else {
-      const uploaded = await reading.upload();
-      capturing?.asked(Buffer.from(uploaded.asked));
-      decoded = uploaded.decoded;
+    const arrived = await arrive(exchange, reading);
+    if (hasKey(exchange)) {
+      const first = await claimKey(gateway, trail, exchange, arrived.sameness);
+      if (first !== undefined) {
+        capturing?.leaveOut();
+        return await replay({ gateway, trail, exchange, sink, surface, body: arrived.asked }, first);
+      }
     }
+    capturing?.asked(arrived.asked);
+    const soon = arrived.decode();
+    decoded = soon instanceof Promise ? await soon : soon;
     if (capturing !== undefined) decoded = captured(capturing, decoded, sink);
     const { errand } = decoded;
     gateway.recheck(exchange);
@@ -104,6 +118,7 @@ export async function run(
     if (place === "taken") gateway.queue.leave();
     capturing?.end();
     decoded?.over?.();
+    if (trail.keyUse !== undefined) await gateway.state.release(trail.keyUse.key, trail.requestId);
   }
 }
 

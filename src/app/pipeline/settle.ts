@@ -4,6 +4,7 @@ import type { RequestRecord, UsageRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { ShownCost, Units } from "../../language/canon/answer.ts";
 import type { Usage } from "../../language/canon/usage.ts";
+import { rememberedUse } from "./key-use.ts";
 import type { Trail } from "./trail.ts";
 import type { Gateway } from "./world.ts";
 
@@ -19,6 +20,9 @@ export type Metered = {
   /** The answer or its figures were cut short, so these may be older than what was sent of it. */
   readonly cutShort?: true | undefined;
 };
+
+/** What the end of a request needs of everything the request path is given. */
+export type Settling = Pick<Gateway, "snapshot" | "journal" | "state" | "finished">;
 
 /** Nothing is shown as the cost of what was not charged. */
 export type Settled = { readonly usage: UsageRecord; readonly shown: ShownCost | undefined };
@@ -57,7 +61,7 @@ function isBeyondReason(usage: Usage, { inputs = 1 }: Metered, { endpoint, model
 
 /** Price and usage to a charge; figures nobody may be billed by fall back to the estimate. */
 function charged(
-  gateway: Gateway,
+  gateway: Settling,
   trail: Trail,
   attempt: Attempt,
   metered: Metered,
@@ -89,7 +93,7 @@ function bounded(charge: Charge, mostNanos: bigint): Charge {
  * the last bytes, so an answer that a client received whole is always in the books.
  */
 export async function settleUsed(
-  gateway: Gateway,
+  gateway: Settling,
   trail: Trail,
   attempt: Attempt,
   metered: Metered,
@@ -112,13 +116,15 @@ export async function settleUsed(
   }
   const settled = gateway.state.settle(trail.requestId, isOwn ? 0n : charge.nanos);
   if (settled instanceof Promise) await settled;
+  const use = record.idempotency && rememberedUse(record);
+  if (use !== undefined) await gateway.state.remember(use);
   gateway.finished(record);
   if (isOwn) return { usage, shown: undefined };
   return { usage, shown: { cost: Number(charge.nanos) / 1e9, currency: charge.record.currency } };
 }
 
 /** The end of a request that is not charged: the hold goes back, the log row says why. */
-export async function settleFree(gateway: Gateway, trail: Trail, record: RequestRecord): Promise<void> {
+export async function settleFree(gateway: Settling, trail: Trail, record: RequestRecord): Promise<void> {
   await gateway.state.settle(trail.requestId, 0n);
   gateway.finished(record);
   // A refusal is answered whether or not it could be logged.

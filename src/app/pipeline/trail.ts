@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import type { Fault } from "../../contract/faults.ts";
+import type { KeyUse } from "../../domain/admission/idempotency.ts";
 import type { AttemptRecord, ChargeRecord, RequestRecord, Surface, UsageRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { NoPlan, Plan } from "../../domain/routing/plan.ts";
@@ -30,6 +31,8 @@ export class Trail {
   heldNanos = 0n;
   /** Why nothing could be reserved, although there are own keys that need nothing: endpoints that cost are left out. */
   unpaid: Fault | undefined;
+  /** The `Idempotency-Key` that is claimed for it, and how long it is remembered when it is charged. */
+  keyUse: (KeyUse & { readonly ttlMs: number }) | undefined;
   #untried = 0;
   #firstByteMs: number | null = null;
   #triedAtMs: number | null = null;
@@ -92,14 +95,17 @@ export class Trail {
     usage: UsageRecord | null;
     charge: ChargeRecord | null;
   }): RequestRecord {
-    return this.#record(end);
+    if (this.keyUse === undefined || end.charge === null || end.charge.nanos === "0") return this.#record(end);
+    const { key, body, ttlMs } = this.keyUse;
+    // The charge and the memory of it are one entry of the journal.
+    return this.#record({ ...end, idempotency: { key, body, untilMs: this.#clock.nowMs() + ttlMs } });
   }
 
   refuse(problem: Fault): RequestRecord {
     return this.#record({ status: problem.status, errorCode: problem.code, usage: null, charge: null });
   }
 
-  #record(end: Pick<RequestRecord, "status" | "errorCode" | "usage" | "charge">): RequestRecord {
+  #record(end: Pick<RequestRecord, "status" | "errorCode" | "usage" | "charge" | "idempotency">): RequestRecord {
     const { key, workspace, member } = this.principal;
     const endpoint = this.served?.endpoint;
     const totalMs = this.#clock.elapsedMs() - this.#exchange.startedMs;

@@ -22,6 +22,7 @@ import type { Clock } from "../../kit/clock.ts";
 import type { Timers } from "../../kit/timers.ts";
 import type { Exchange } from "../exchange.ts";
 import type { Captures } from "./captures.ts";
+import type { Idempotency } from "./idempotency.ts";
 
 /** Everything the request path is given. Built once, in main.ts. */
 export type Gateway = {
@@ -59,6 +60,8 @@ export type Gateway = {
   /** The spend limits in force now for a caller. */
   readonly spenderOf: (principal: Principal) => Spender;
   readonly limits: Limits;
+  /** Calls that are made once, however often they are sent. */
+  readonly idempotency: Idempotency;
   /** What is kept of requests and answers while someone has opened a window for it. */
   readonly captures: Pick<Captures, "begin">;
   /** Told of every finished request, for metrics and the log. */

@@ -4,6 +4,7 @@ import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { MASTER_KEY, storedResponse } from "../../../tests/support/response-suite.ts";
 import type { ResponseStore } from "../../domain/responses/stored.ts";
+import { MasterKeys } from "../../io/master-keys.ts";
 import { openSqlite } from "../../io/store/sql/sqlite/open.ts";
 import type { Store } from "../../io/store/sql/store.ts";
 import { openVault } from "../../io/vault.ts";
@@ -23,7 +24,7 @@ let jobs: Jobs;
 beforeEach(async () => {
   folder = mkdtempSync(path.join(os.tmpdir(), "gateway-jobs-"));
   sql = await openSqlite(folder, systemClock);
-  store = sql.responses(openVault(MASTER_KEY, sql.dataKeys));
+  store = sql.responses(openVault(new MasterKeys(MASTER_KEY), sql.dataKeys));
   jobs = jobsWith({ mayKeep: () => true });
 });
 afterEach(async () => {

@@ -9,12 +9,19 @@ export function openResponses(given: Omit<ResponsesDeps, "mayKeep">, gateway: Ga
     gateway.policyOf(workspaceId, keyId)?.zeroDataRetention === false;
   const deps: ResponsesDeps = { ...given, mayKeep };
   const jobs = new Jobs(deps);
-  const { journal } = gateway;
+  const { journal, idempotency } = gateway;
   return {
     ...deps,
     jobs,
     gateway: {
       ...gateway,
+      idempotency: {
+        ...idempotency,
+        async kept(workspaceId, requestId) {
+          const stored = await deps.store.find(workspaceId, requestId, deps.clock.nowMs());
+          return stored === undefined ? undefined : JSON.stringify(stored.response);
+        },
+      },
       journal: {
         // Work that was given up at the end of the process leaves no trace but its row, as if the process had been
         // killed: the next start runs it again. What was charged is always written.

@@ -1,5 +1,6 @@
 import type { Soon } from "../../kit/soon.ts";
 import type { SpendLimit } from "../tenancy/limits.ts";
+import type { ClaimVerdict, KeyUse, RememberedUse } from "./idempotency.ts";
 
 /** State that several requests share: rate windows, wallet balances, holds and what was spent. One process keeps it in memory. */
 export type WindowVerdict = {
@@ -35,6 +36,15 @@ export type HoldVerdict =
       readonly resetsAtMs: number;
     } & SpendState);
 
+export type Taking = {
+  readonly workspaceId: string;
+  /** At most this; where there is less, that, or with `whole` nothing at all. */
+  readonly nanos: bigint;
+  readonly whole: "yes" | "no";
+  /** What must stay besides the holds. */
+  readonly leavingNanos: bigint;
+};
+
 export type WalletState = { readonly balanceNanos: bigint; readonly heldNanos: bigint };
 
 /** Charged so far, and reserved by requests that are running. */
@@ -60,13 +70,24 @@ export type SharedState = {
   hold(request: HoldRequest): Soon<HoldVerdict>;
   /** Ends a hold with what was really used; a second call for the same request changes nothing. */
   settle(requestId: string, chargedNanos: bigint): Soon<void>;
-  /** Money that came in: from top-ups, and at start from SQL and the journal. */
+  /**
+   * Money that came in: from top-ups, and at start from SQL and the journal. A negative amount is money that was taken
+   * back from outside, whatever the balance.
+   */
   credit(workspaceId: string, nanos: bigint): Promise<void>;
+  /** Takes money out, but never what a hold needs; answers how much it took. */
+  take(taking: Taking): Promise<bigint>;
   wallet(workspaceId: string): Promise<WalletState>;
   /** What was spent before, at start from SQL: limits go on from it. */
   restoreSpend(spends: readonly DaySpend[]): Promise<void>;
   /** What a workspace, a member or a key has spent in the day and the month of a moment. */
   spending(spenderId: string, atMs: number): Promise<Spending>;
+  /** Takes an `Idempotency-Key` for a request, unless another one has it or was charged under it. Again is no harm. */
+  claim(use: KeyUse, requestId: string): Soon<ClaimVerdict>;
+  /** The request was charged: its claim ends, and the key answers with it. At start for what SQL has, oldest first. */
+  remember(use: RememberedUse): Soon<void>;
+  /** The request was not charged: its claim ends, and the key is free. After `remember` it changes nothing. */
+  release(key: string, requestId: string): Soon<void>;
   /** Holds older than `maxAgeMs` are given back; answers how many. */
   sweep(maxAgeMs: number): Promise<number>;
 };

@@ -4,7 +4,7 @@ import type { BookedFields } from "../record/booked.ts";
  * Double entry, append only. Every transaction sums to zero and is known by the gateway's own id, so that writing it a
  * second time changes nothing. The invariants are in README.md beside this file.
  */
-export const ACCOUNTS = ["wallet", "revenue", "promotion", "topup_clearing", "refund"] as const;
+export const ACCOUNTS = ["wallet", "revenue", "promotion", "topup_clearing", "refund", "adjustment"] as const;
 export type Account = (typeof ACCOUNTS)[number];
 
 export type Entry = {
@@ -15,7 +15,17 @@ export type Entry = {
   readonly nanos: bigint;
 };
 
-export type TransactionKind = "charge" | "topup" | "promotion" | "refund" | "adjustment";
+export const TRANSACTION_KINDS = [
+  "charge",
+  "topup",
+  "promotion",
+  "expiry",
+  "refund",
+  "payout",
+  "chargeback",
+  "adjustment",
+] as const;
+export type TransactionKind = (typeof TRANSACTION_KINDS)[number];
 
 export type Transaction = {
   readonly id: string;
@@ -96,6 +106,26 @@ export const CHARGE = { from: "wallet", to: "revenue" } as const;
 
 export const chargeOf = (posting: Posting): Transaction => between("charge", CHARGE.from, CHARGE.to, posting);
 export const topupOf = (posting: Posting): Transaction => between("topup", "topup_clearing", "wallet", posting);
+/** Credit that is given away, and what was not used of it by its date. */
+export const promotionOf = (posting: Posting): Transaction => between("promotion", "promotion", "wallet", posting);
+export const expiryOf = (posting: Posting): Transaction => between("expiry", "wallet", "promotion", posting);
+/** Of a request that was charged, back into the wallet. */
+export const refundOf = (posting: Posting): Transaction => between("refund", "refund", "wallet", posting);
+/** Money that was paid in and goes back to where it came from: by the operator, or taken by the payer's bank. */
+export const payoutOf = (posting: Posting): Transaction => between("payout", "wallet", "topup_clearing", posting);
+export const chargebackOf = (posting: Posting): Transaction =>
+  between("chargeback", "wallet", "topup_clearing", posting);
+
+export function adjustmentOf(direction: "up" | "down", posting: Posting): Transaction {
+  return direction === "up"
+    ? between("adjustment", "adjustment", "wallet", posting)
+    : between("adjustment", "wallet", "adjustment", posting);
+}
+
+/** What a transaction does to the wallet it belongs to. */
+export function walletNanosOf({ entries }: Transaction): bigint {
+  return entries.reduce((sum, { account, nanos }) => (account === "wallet" ? sum + nanos : sum), 0n);
+}
 
 /** What a finished request costs; zero when nothing was charged. */
 export function chargedNanosOf(record: BookedFields): bigint {
@@ -110,15 +140,53 @@ export const chargeIdOf = (requestId: string): string => `charge:${requestId}`;
 
 export type WalletRow = { readonly workspaceId: string; readonly currency: string; readonly balanceNanos: bigint };
 
+export type LedgerFilter = {
+  readonly kinds?: readonly TransactionKind[];
+  /** From this moment on, and before this one. */
+  readonly sinceMs?: number;
+  readonly untilMs?: number;
+};
+
+/** A transaction that another one gives back, in whole or in part. */
+export type Source = Pick<Transaction, "id" | "workspaceId" | "createdAtMs">;
+
+/** A stretch of time: from the first moment to before the second. */
+export type TimeSpan = { readonly fromMs: number; readonly toMs: number };
+
+/** What happened to a wallet in a stretch of time. */
+export type StatementSums = {
+  /** Its balance when the stretch began. */
+  readonly openingNanos: bigint;
+  /** By kind, and then up or down: an adjustment can be both. */
+  readonly kinds: readonly {
+    readonly kind: TransactionKind;
+    readonly transactions: number;
+    readonly inNanos: bigint;
+    readonly outNanos: bigint;
+  }[];
+  /** What requests cost, by the model that served; an unknown one is an empty text. Whole days of UTC. */
+  readonly models: readonly { readonly model: string; readonly requests: number; readonly nanos: bigint }[];
+};
+
 export type LedgerStore = {
   /** Writes once: a transaction id that exists already changes nothing and answers false. */
   post(transaction: Transaction): Promise<boolean>;
+  /** Notes that a transaction gives back a part of another, and answers all that was given back of that one by now. */
+  giveBack(transactionId: string, source: Source): Promise<bigint>;
+  /** A transaction that is no charge. */
+  find(id: string): Promise<Transaction | undefined>;
+  /** The charge of a request that began in this stretch of time. */
+  findCharge(workspaceId: string, requestId: string, within: TimeSpan): Promise<Transaction | undefined>;
+  /** What charges and corrections took from a wallet in each stretch of time. */
+  spent(workspaceId: string, spans: readonly TimeSpan[]): Promise<bigint[]>;
+  statement(workspaceId: string, span: TimeSpan): Promise<StatementSums>;
   wallets(): Promise<WalletRow[]>;
   wallet(workspaceId: string): Promise<WalletRow | undefined>;
   entries(
     workspaceId: string,
     limit: number,
     cursor: string | null,
+    filter?: LedgerFilter,
   ): Promise<{ rows: Transaction[]; next: string | null }>;
   /** What `gateway doctor` asks: broken invariants in words, none when the books balance. */
   audit(): Promise<string[]>;

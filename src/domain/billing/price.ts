@@ -1,6 +1,7 @@
 import { divideHalfUp, NANOS_PER_UNIT, parseDecimal } from "../../kit/money.ts";
 import type { Price } from "../catalogue/catalogue.ts";
 import type { ChargeRecord, UsageRecord } from "../record/record.ts";
+import { type Margin, NO_MARGIN } from "./margin.ts";
 import { type Currencies, type ExchangeRate, NoExchangeRate, rateBetween, tenTo } from "./rate.ts";
 import { ratesAt, type Tariff, type TokenRates, tariffOf } from "./tariff.ts";
 
@@ -20,26 +21,46 @@ export class ImpossibleUsage extends Error {
 export type Charge = { readonly nanos: bigint; readonly record: ChargeRecord };
 
 /** What a request costs in the wallet's currency: exact fractions all the way, one rounding (half up) at the end. */
-export function chargeFor(usage: UsageRecord, price: Price, currencies: Currencies, walletCurrency: string): Charge {
+export function chargeFor(
+  usage: UsageRecord,
+  price: Price,
+  currencies: Currencies,
+  walletCurrency: string,
+  margin: Margin = NO_MARGIN,
+): Charge {
   checkUsage(usage);
   const rate = requireRate(currencies, price.currency, walletCurrency);
   const tariff = tariffOf(price);
-  const tokens = tokenCost(usage, ratesAt(tariff, usage.inputTokens));
-  const cost = costOf(tariff, tokens, usage.characters ?? 0, usage.seconds ?? 0);
-  const nanos = divideHalfUp(cost.numerator * NANOS_PER_UNIT * rate.numerator, cost.denominator * rate.denominator);
+  const cost = costOf(tariff, {
+    tokens: tokenCost(usage, ratesAt(tariff, usage.inputTokens)),
+    characters: usage.characters ?? 0,
+    seconds: usage.seconds ?? 0,
+    images: usage.images ?? 0,
+    extras: usage.extras,
+  });
+  const nanos = divideHalfUp(
+    cost.numerator * NANOS_PER_UNIT * rate.numerator * margin.numerator,
+    cost.denominator * rate.denominator * margin.denominator,
+  );
   if (nanos > CHARGE_MAX_NANOS) throw new ImpossibleUsage("the charge is larger than the ledger can hold");
-  return {
-    nanos,
-    record: { nanos: nanos.toString(), currency: walletCurrency, price: tariff.record, rate: rate.record },
-  };
+  const record = { nanos: nanos.toString(), currency: walletCurrency, price: tariff.record, rate: rate.record };
+  return { nanos, record: margin === NO_MARGIN ? record : { ...record, margin: margin.share } };
 }
 
 /** What a request has besides tokens; `cacheTtl` is the longest time it asks to keep something in a cache. */
-type HoldAlso = { readonly characters?: number; readonly seconds?: number; readonly cacheTtl?: "5m" | "1h" };
+type HoldAlso = {
+  readonly characters?: number;
+  readonly seconds?: number;
+  readonly images?: number;
+  readonly cacheTtl?: "5m" | "1h";
+  /** What it asks for that is billed apart, with the most uses where it states them. */
+  readonly extras?: readonly { readonly name: string; readonly usesMax?: number }[];
+  readonly margin?: Margin;
+};
 
 /**
  * What to reserve before the call: no request with at most this many tokens can cost more, whatever share of them
- * turns out to be cached, written to a cache or audio.
+ * turns out to be cached, written to a cache, thought or audio.
  */
 export function holdFor(
   inputTokensEstimate: number,
@@ -49,10 +70,11 @@ export function holdFor(
   walletCurrency: string,
   also: HoldAlso = {},
 ): bigint {
-  const { characters = 0, seconds = 0, cacheTtl = "5m" } = also;
+  const { characters = 0, seconds = 0, images = 0, cacheTtl = "5m", margin = NO_MARGIN } = also;
   checkCount("input tokens", inputTokensEstimate);
   checkCount("output tokens", outputLimit);
   checkCount("characters", characters);
+  checkCount("images", images);
   checkSeconds(seconds);
   const rate = requireRate(currencies, price.currency, walletCurrency);
   const tariff = tariffOf(price);
@@ -62,13 +84,24 @@ export function holdFor(
     if (rates.aboveInputTokens >= inputTokensEstimate) continue;
     dearestInput = largest(dearestInput, rates.input, rates.cachedRead, rates.cacheWrite, rates.audioInput);
     if (cacheTtl === "1h") dearestInput = largest(dearestInput, rates.cacheWrite1h);
-    dearestOutput = largest(dearestOutput, rates.output, rates.audioOutput);
+    dearestOutput = largest(dearestOutput, rates.output, rates.reasoning, rates.audioOutput);
   }
   const tokens = BigInt(inputTokensEstimate) * dearestInput + BigInt(outputLimit) * dearestOutput;
-  const cost = costOf(tariff, tokens, characters, seconds);
-  const numerator = cost.numerator * NANOS_PER_UNIT * rate.numerator;
-  const denominator = cost.denominator * rate.denominator;
+  const extras = also.extras === undefined ? undefined : mostUses(tariff, also.extras);
+  const cost = costOf(tariff, { tokens, characters, seconds, images, extras });
+  const numerator = cost.numerator * NANOS_PER_UNIT * rate.numerator * margin.numerator;
+  const denominator = cost.denominator * rate.denominator * margin.denominator;
   return (numerator + denominator - 1n) / denominator;
+}
+
+function mostUses(tariff: Tariff, asked: NonNullable<HoldAlso["extras"]>): Record<string, number> {
+  const uses: Record<string, number> = {};
+  for (const { name, usesMax } of asked) {
+    const most = usesMax ?? tariff.extras?.get(name)?.usesMax ?? 0;
+    // What only multiplies is in force once it is asked for.
+    uses[name] = (uses[name] ?? 0) + Math.min(Math.max(1, most), USAGE_MAX);
+  }
+  return uses;
 }
 
 function requireRate(currencies: Currencies, from: string, to: string): ExchangeRate {
@@ -83,13 +116,16 @@ function tokenCost(usage: UsageRecord, rates: TokenRates): bigint {
   const fresh = usage.inputTokens - usage.cachedTokens - usage.cacheWriteTokens;
   const audioInput = Math.min(usage.audioInputTokens, fresh);
   const hourLong = usage.cacheWrite1hTokens ?? 0;
+  const spoken = usage.outputTokens - usage.audioOutputTokens;
+  const thought = Math.min(usage.reasoningTokens, spoken);
   return (
     BigInt(fresh - audioInput) * rates.input +
     BigInt(audioInput) * rates.audioInput +
     BigInt(usage.cachedTokens) * rates.cachedRead +
     BigInt(usage.cacheWriteTokens - hourLong) * rates.cacheWrite +
     BigInt(hourLong) * rates.cacheWrite1h +
-    BigInt(usage.outputTokens - usage.audioOutputTokens) * rates.output +
+    BigInt(spoken - thought) * rates.output +
+    BigInt(thought) * rates.reasoning +
     BigInt(usage.audioOutputTokens) * rates.audioOutput
   );
 }
@@ -97,24 +133,48 @@ function tokenCost(usage: UsageRecord, rates: TokenRates): bigint {
 const PER_MILLION = 1_000_000n;
 const SECONDS_PER_MINUTE = 60n;
 
+type Units = {
+  readonly tokens: bigint;
+  readonly characters: number;
+  readonly seconds: number;
+  readonly images: number;
+  readonly extras: UsageRecord["extras"];
+};
+
 /** Everything over one denominator, in units of the price's currency. */
 function costOf(
   tariff: Tariff,
-  tokens: bigint,
-  characters: number,
-  seconds: number,
+  { tokens, characters, seconds, images, extras }: Units,
 ): { numerator: bigint; denominator: bigint } {
-  const perMillion = tokens + BigInt(characters) * tariff.per1mCharacters;
-  const numerator = perMillion + PER_MILLION * tariff.perRequest;
-  const denominator = PER_MILLION * tariff.scale;
+  const apart = extras === undefined || tariff.extras === undefined ? undefined : extraCost(tariff.extras, extras);
+  const priced = apart === undefined ? tokens : tokens * apart.numerator;
+  const flat = tariff.perRequest + BigInt(images) * tariff.perImage + (apart?.uses ?? 0n);
+  const beside = BigInt(characters) * tariff.per1mCharacters + PER_MILLION * flat;
+  const numerator = priced + (apart === undefined ? beside : beside * apart.denominator);
+  const denominator = PER_MILLION * tariff.scale * (apart?.denominator ?? 1n);
   if (seconds === 0 || tariff.perMinuteAudio === 0n) return { numerator, denominator };
   const exact = parseDecimal(seconds);
   if (exact === undefined) throw new ImpossibleUsage(`seconds is ${seconds}`);
   const finer = SECONDS_PER_MINUTE * tenTo(exact.scale);
   return {
-    numerator: numerator * finer + PER_MILLION * exact.digits * tariff.perMinuteAudio,
+    numerator: numerator * finer + PER_MILLION * exact.digits * tariff.perMinuteAudio * (apart?.denominator ?? 1n),
     denominator: denominator * finer,
   };
+}
+
+/** What is taken for uses, and what the cost of tokens is multiplied by. What is not priced was not for sale. */
+function extraCost(rates: NonNullable<Tariff["extras"]>, used: NonNullable<UsageRecord["extras"]>) {
+  let uses = 0n;
+  let numerator = 1n;
+  let denominator = 1n;
+  for (const [name, times] of Object.entries(used)) {
+    const rate = rates.get(name);
+    if (rate === undefined || times === 0) continue;
+    uses += BigInt(times) * rate.perUse;
+    numerator *= rate.numerator;
+    denominator *= rate.denominator;
+  }
+  return { uses, numerator, denominator };
 }
 
 function checkUsage(usage: UsageRecord): void {
@@ -126,6 +186,9 @@ function checkUsage(usage: UsageRecord): void {
   checkCount("reasoning tokens", usage.reasoningTokens);
   checkCount("audio input tokens", usage.audioInputTokens);
   checkCount("audio output tokens", usage.audioOutputTokens);
+  if (usage.images !== undefined) checkCount("images", usage.images);
+  if (usage.extras !== undefined)
+    for (const [name, uses] of Object.entries(usage.extras)) checkCount(`uses of ${name}`, uses);
   if (usage.characters !== null) checkCount("characters", usage.characters);
   if (usage.seconds !== null) checkSeconds(usage.seconds);
   if (usage.cachedTokens + usage.cacheWriteTokens > usage.inputTokens)

@@ -1,5 +1,5 @@
 import { type Decimal, formatDecimal } from "../../kit/money.ts";
-import type { Price } from "../catalogue/catalogue.ts";
+import type { Price, PriceTier } from "../catalogue/catalogue.ts";
 import type { ChargeRecord } from "../record/record.ts";
 import { digitsAt, tenTo } from "./rate.ts";
 
@@ -12,6 +12,7 @@ export type TokenRates = {
   readonly cacheWrite1h: bigint;
   readonly audioInput: bigint;
   readonly output: bigint;
+  readonly reasoning: bigint;
   readonly audioOutput: bigint;
 };
 
@@ -22,9 +23,20 @@ export type Tariff = {
   readonly tokens: readonly [TokenRates, ...TokenRates[]];
   readonly per1mCharacters: bigint;
   readonly perMinuteAudio: bigint;
+  readonly perImage: bigint;
   readonly perRequest: bigint;
+  /** What is billed apart; undefined where nothing is. */
+  readonly extras: ReadonlyMap<string, ExtraRates> | undefined;
   /** The row as it is written beside a charge: decimals as text, what is not stated left out. */
   readonly record: ChargeRecord["price"];
+};
+
+/** `perUse` at the tariff's scale; token prices are multiplied by `numerator / denominator`. */
+export type ExtraRates = {
+  readonly perUse: bigint;
+  readonly usesMax: number;
+  readonly numerator: bigint;
+  readonly denominator: bigint;
 };
 
 /** A price that would create money or cannot be computed with. */
@@ -47,48 +59,59 @@ export function tariffOf(price: Price): Tariff {
 }
 
 function derive(price: Price): Tariff {
-  const decimals = [...decimalsOf(price), ...price.tiers.flatMap((tier) => decimalsOf(tier))];
+  const decimals = [price, ...price.tiers, ...Object.values(price.extras ?? {})].flatMap((row) => decimalsOf(row));
   for (const [name, value] of decimals) if (value.digits < 0n) throw new ImpossiblePrice(`${name} is negative`);
   const scale = Math.max(0, ...decimals.map(([, value]) => value.scale));
-  const at = (value: Decimal | null) => (value === null ? undefined : digitsAt(value, scale));
+  const at = (value: Decimal | null | undefined) => (value == null ? undefined : digitsAt(value, scale));
 
-  // What a row does not state falls back to the plain rate of its side; what has no plain rate is not priced.
-  const ratesFrom = (
-    aboveInputTokens: number,
-    input: bigint | undefined,
-    output: bigint | undefined,
-    cachedRead: bigint | undefined,
-  ): TokenRates => ({
-    aboveInputTokens,
-    input: input ?? 0n,
-    output: output ?? 0n,
-    cachedRead: cachedRead ?? input ?? 0n,
-    cacheWrite: at(price.cacheWritePer1mTokens) ?? input ?? 0n,
-    cacheWrite1h: at(price.cacheWrite1hPer1mTokens ?? price.cacheWritePer1mTokens) ?? input ?? 0n,
-    audioInput: at(price.audioInputPer1mTokens) ?? input ?? 0n,
-    audioOutput: at(price.audioOutputPer1mTokens) ?? output ?? 0n,
-  });
-  const input = at(price.inputPer1mTokens);
-  const output = at(price.outputPer1mTokens);
-  const cachedRead = at(price.cachedReadPer1mTokens);
+  // What a tier does not state is as in the row; what that does not state falls back to the plain rate of its side; and
+  // what has no plain rate is not priced.
+  const ratesOf = (aboveInputTokens: number, tier: Partial<PriceTier>): TokenRates => {
+    const stated = (name: TokenFigure) => at(tier[name]) ?? at(price[name]);
+    const input = stated("inputPer1mTokens") ?? 0n;
+    const output = stated("outputPer1mTokens") ?? 0n;
+    const cacheWrite = stated("cacheWritePer1mTokens");
+    return {
+      aboveInputTokens,
+      input,
+      output,
+      cachedRead: stated("cachedReadPer1mTokens") ?? input,
+      cacheWrite: cacheWrite ?? input,
+      cacheWrite1h: stated("cacheWrite1hPer1mTokens") ?? cacheWrite ?? input,
+      reasoning: stated("reasoningPer1mTokens") ?? output,
+      audioInput: stated("audioInputPer1mTokens") ?? input,
+      audioOutput: stated("audioOutputPer1mTokens") ?? output,
+    };
+  };
   const tiers = price.tiers
     .toSorted((a, b) => a.aboveInputTokens - b.aboveInputTokens)
-    .map((tier) =>
-      ratesFrom(
-        tier.aboveInputTokens,
-        at(tier.inputPer1mTokens) ?? input,
-        at(tier.outputPer1mTokens) ?? output,
-        at(tier.cachedReadPer1mTokens) ?? cachedRead,
-      ),
-    );
+    .map((tier) => ratesOf(tier.aboveInputTokens, tier));
   return {
     scale: tenTo(scale),
-    tokens: [ratesFrom(-1, input, output, cachedRead), ...tiers],
+    tokens: [ratesOf(-1, {}), ...tiers],
     per1mCharacters: at(price.per1mCharacters) ?? 0n,
     perMinuteAudio: at(price.perMinuteAudio) ?? 0n,
+    perImage: at(price.perImage) ?? 0n,
     perRequest: at(price.perRequest) ?? 0n,
+    extras: price.extras === undefined ? undefined : extraRates(price.extras, scale),
     record: recordOf(price),
   };
+}
+
+type TokenFigure = Exclude<keyof PriceTier, "aboveInputTokens">;
+
+function extraRates(extras: NonNullable<Price["extras"]>, scale: number): ReadonlyMap<string, ExtraRates> {
+  return new Map(
+    Object.entries(extras).map(([name, { perUse, usesMax, times }]) => [
+      name,
+      {
+        perUse: perUse === null ? 0n : digitsAt(perUse, scale),
+        usesMax,
+        numerator: times?.digits ?? 1n,
+        denominator: times === null ? 1n : tenTo(times.scale),
+      },
+    ]),
+  );
 }
 
 function decimalsOf(row: object): [string, Decimal][] {
@@ -109,6 +132,9 @@ function recordOf(price: Price): ChargeRecord["price"] {
     ...(price.tiers.length === 0
       ? {}
       : { tiers: price.tiers.map((tier) => ({ aboveInputTokens: tier.aboveInputTokens, ...stated(tier) })) }),
+    ...(price.extras === undefined
+      ? {}
+      : { extras: Object.fromEntries(Object.entries(price.extras).map(([name, extra]) => [name, stated(extra)])) }),
   });
 }
 

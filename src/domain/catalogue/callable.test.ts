@@ -92,8 +92,8 @@ describe("an endpoint is callable", () => {
     expect((await ask({ files, walletCurrency: "USD" })).is).toBe("callable");
   });
 
-  test("with a price of zero: free is a price, unknown is not", async () => {
-    const free = { currency: "EUR", input_per_1m_tokens: 0, output_per_1m_tokens: 0 };
+  test("with a price of zero that says so: free is a price, unknown is not", async () => {
+    const free = { currency: "EUR", input_per_1m_tokens: 0, output_per_1m_tokens: 0, free: true };
     expect((await ask({ files: firstEndpoint({ prices: [free] }) })).is).toBe("callable");
   });
 

@@ -124,6 +124,12 @@ export type PriceTier = {
   readonly inputPer1mTokens: Decimal | null;
   readonly outputPer1mTokens: Decimal | null;
   readonly cachedReadPer1mTokens: Decimal | null;
+  /** Absent or null: as in the row itself. */
+  readonly cacheWritePer1mTokens?: Decimal | null;
+  readonly cacheWrite1hPer1mTokens?: Decimal | null;
+  readonly reasoningPer1mTokens?: Decimal | null;
+  readonly audioInputPer1mTokens?: Decimal | null;
+  readonly audioOutputPer1mTokens?: Decimal | null;
 };
 
 /** Where a price was read and how far it can be trusted. */
@@ -146,13 +152,27 @@ export type Price = {
   readonly cacheWritePer1mTokens: Decimal | null;
   /** What is written to a cache of one hour; absent or null: the same as any other write. */
   readonly cacheWrite1hPer1mTokens?: Decimal | null;
+  /** What the model thought; absent or null: the same as any other output. */
+  readonly reasoningPer1mTokens?: Decimal | null;
   readonly audioInputPer1mTokens: Decimal | null;
   readonly audioOutputPer1mTokens: Decimal | null;
   readonly per1mCharacters: Decimal | null;
   readonly perMinuteAudio: Decimal | null;
+  /** For each image that was made. */
+  readonly perImage?: Decimal | null;
   readonly perRequest: Decimal | null;
   readonly tiers: readonly PriceTier[];
+  /** What the provider bills apart, by the name of the extra. What is not here is not priced. */
+  readonly extras?: Readonly<Record<string, ExtraPrice>>;
   readonly source?: PriceSource | null;
+};
+
+/** Either a price for each use, or what the prices of all tokens are multiplied by. */
+export type ExtraPrice = {
+  readonly perUse: Decimal | null;
+  /** How many uses of one request are reserved for where it states no number itself. */
+  readonly usesMax: number;
+  readonly times: Decimal | null;
 };
 
 export type EndpointFeatures = {

@@ -1,7 +1,18 @@
 import { type Decimal, parseDecimal } from "../../kit/money.ts";
 import { digestOf } from "../../kit/secret.ts";
 import type { Surface } from "../record/record.ts";
-import type { Creator, Currency, Endpoint, Evidence, Model, Price, Provider, Region, Snapshot } from "./catalogue.ts";
+import type {
+  Creator,
+  Currency,
+  Endpoint,
+  Evidence,
+  ExtraPrice,
+  Model,
+  Price,
+  Provider,
+  Region,
+  Snapshot,
+} from "./catalogue.ts";
 import { decisionFactsOf } from "./facts-decisions.ts";
 import { embeddingFactsOf } from "./facts-embeddings.ts";
 import { speechFactsOf } from "./facts-speech.ts";
@@ -270,17 +281,25 @@ function priceOf(row: PriceEntry): Price {
     cachedReadPer1mTokens: maybeDecimal(row.cached_read_per_1m_tokens),
     cacheWritePer1mTokens: maybeDecimal(row.cache_write_per_1m_tokens),
     cacheWrite1hPer1mTokens: maybeDecimal(row.cache_write_1h_per_1m_tokens),
+    reasoningPer1mTokens: maybeDecimal(row.reasoning_per_1m_tokens),
     audioInputPer1mTokens: maybeDecimal(row.audio_input_per_1m_tokens),
     audioOutputPer1mTokens: maybeDecimal(row.audio_output_per_1m_tokens),
     per1mCharacters: maybeDecimal(row.per_1m_characters),
     perMinuteAudio: maybeDecimal(row.per_minute_audio),
+    perImage: maybeDecimal(row.per_image),
     perRequest: maybeDecimal(row.per_request),
     tiers: (row.tiers ?? []).map((tier) => ({
       aboveInputTokens: tier.above_input_tokens,
       inputPer1mTokens: maybeDecimal(tier.input_per_1m_tokens),
       outputPer1mTokens: maybeDecimal(tier.output_per_1m_tokens),
       cachedReadPer1mTokens: maybeDecimal(tier.cached_read_per_1m_tokens),
+      cacheWritePer1mTokens: maybeDecimal(tier.cache_write_per_1m_tokens),
+      cacheWrite1hPer1mTokens: maybeDecimal(tier.cache_write_1h_per_1m_tokens),
+      reasoningPer1mTokens: maybeDecimal(tier.reasoning_per_1m_tokens),
+      audioInputPer1mTokens: maybeDecimal(tier.audio_input_per_1m_tokens),
+      audioOutputPer1mTokens: maybeDecimal(tier.audio_output_per_1m_tokens),
     })),
+    ...(row.extras === undefined ? {} : { extras: extrasOf(row.extras) }),
     source:
       row.source === undefined
         ? null
@@ -292,4 +311,15 @@ function priceOf(row: PriceEntry): Price {
             conflict: row.conflict ?? null,
           },
   };
+}
+
+function extrasOf(extras: NonNullable<PriceEntry["extras"]>): Record<string, ExtraPrice> {
+  return Object.fromEntries(
+    Object.entries(extras).map(([name, extra]): [string, ExtraPrice] => [
+      name,
+      "times" in extra
+        ? { perUse: null, usesMax: 0, times: decimalOf(extra.times) }
+        : { perUse: decimalOf(extra.per_use), usesMax: extra.uses_max, times: null },
+    ]),
+  );
 }

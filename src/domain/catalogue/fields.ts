@@ -33,10 +33,12 @@ export const figures = {
   cached_read_per_1m_tokens: amount.optional(),
   cache_write_per_1m_tokens: amount.optional(),
   cache_write_1h_per_1m_tokens: amount.optional(),
+  reasoning_per_1m_tokens: amount.optional(),
   audio_input_per_1m_tokens: amount.optional(),
   audio_output_per_1m_tokens: amount.optional(),
   per_1m_characters: amount.optional(),
   per_minute_audio: amount.optional(),
+  per_image: amount.optional(),
   per_request: amount.optional(),
 };
 export const PRICE_FIGURES = [
@@ -45,9 +47,11 @@ export const PRICE_FIGURES = [
   "cached_read_per_1m_tokens",
   "cache_write_per_1m_tokens",
   "cache_write_1h_per_1m_tokens",
+  "reasoning_per_1m_tokens",
   "audio_input_per_1m_tokens",
   "audio_output_per_1m_tokens",
   "per_1m_characters",
   "per_minute_audio",
+  "per_image",
   "per_request",
 ] as const satisfies readonly (keyof typeof figures)[];

@@ -100,6 +100,63 @@ const BROKEN: readonly [string, Record<string, unknown>, string, RegExp][] = [
     `${ENDPOINT}.prices[0].tiers[0].input_per_1m_tokens`,
     /absurd/,
   ],
+  [
+    "a price that grew beyond all numbers",
+    priceRow({ currency: "EUR", input_per_1m_tokens: "9".repeat(400) }),
+    `${ENDPOINT}.prices[0].input_per_1m_tokens`,
+    /must be a price/,
+  ],
+  [
+    "a price of nothing that nobody said is meant",
+    priceRow({ currency: "EUR", input_per_1m_tokens: 1, output_per_1m_tokens: 0 }),
+    `${ENDPOINT}.prices[0].output_per_1m_tokens`,
+    /is 0: .*free: true/,
+  ],
+  [
+    "a row of zeros in another unit",
+    priceRow({ currency: "EUR", per_request: "0.000" }),
+    `${ENDPOINT}.prices[0].per_request`,
+    /is 0: .*free: true/,
+  ],
+  [
+    "a free row with a price in it",
+    priceRow({ currency: "EUR", input_per_1m_tokens: 0, output_per_1m_tokens: 2, free: true }),
+    `${ENDPOINT}.prices[0].output_per_1m_tokens`,
+    /says free/,
+  ],
+  [
+    "a price with its point in the wrong place",
+    firstEndpoint({
+      prices: [
+        { currency: "EUR", input_per_1m_tokens: 2.5, output_per_1m_tokens: 9 },
+        { currency: "EUR", input_per_1m_tokens: 2500, output_per_1m_tokens: 9, from: "2026-01-01" },
+      ],
+    }),
+    `${ENDPOINT}.prices[1].input_per_1m_tokens`,
+    /absurd after 2\.5/,
+  ],
+  [
+    "an extra that nobody knows",
+    priceRow({ currency: "EUR", input_per_1m_tokens: 1, extras: { magic: { times: 2, source: "x" } } }),
+    `${ENDPOINT}.prices[0].extras.magic`,
+    /not a field|nvalid/,
+  ],
+  [
+    "an extra for an absurd price",
+    priceRow({
+      currency: "EUR",
+      input_per_1m_tokens: 1,
+      extras: { web_search: { per_use: 20000, uses_max: 2, source: "x" } },
+    }),
+    `${ENDPOINT}.prices[0].extras.web_search.per_use`,
+    /absurd/,
+  ],
+  [
+    "an extra that multiplies by nothing",
+    priceRow({ currency: "EUR", input_per_1m_tokens: 1, extras: { fast_mode: { times: 0, source: "x" } } }),
+    `${ENDPOINT}.prices[0].extras.fast_mode.times`,
+    /absurd/,
+  ],
   ["a price without a figure", priceRow({ currency: "EUR" }), `${ENDPOINT}.prices[0]`, /no figure/],
   [
     "prices out of order",

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { EXTRAS } from "../../language/canon/extras.ts";
 import { SURFACES } from "../record/record.ts";
 import { DIALECTS } from "./catalogue.ts";
 import { DECISION_INTERFACES, decisionsEntry } from "./facts-decisions.ts";
@@ -31,13 +32,35 @@ const tier = z.strictObject({
   input_per_1m_tokens: amount.optional(),
   output_per_1m_tokens: amount.optional(),
   cached_read_per_1m_tokens: amount.optional(),
+  cache_write_per_1m_tokens: amount.optional(),
+  cache_write_1h_per_1m_tokens: amount.optional(),
+  reasoning_per_1m_tokens: amount.optional(),
+  audio_input_per_1m_tokens: amount.optional(),
+  audio_output_per_1m_tokens: amount.optional(),
 });
+
+const extra = z.union([
+  z.strictObject({
+    per_use: amount.describe("For each use that the provider reports."),
+    uses_max: count.describe("Uses that are reserved for where a request states no number itself."),
+    source: text.describe("Where the figure was read."),
+  }),
+  z.strictObject({
+    times: amount.describe("What the prices of all tokens are multiplied by; 1: nothing is taken for it."),
+    source: text.describe("Where the figure was read."),
+  }),
+]);
 
 const priceRow = z.strictObject({
   from: day.optional().describe("First day (UTC) on which the row holds. Absent: from the beginning."),
   currency: currencyCode.describe("A code of currencies.json."),
   ...figures,
+  free: z.literal(true).optional().describe("The provider takes nothing: every figure of the row is 0."),
   tiers: z.array(tier).optional().describe("Dearer or cheaper rows for long requests, smallest threshold first."),
+  extras: z
+    .partialRecord(z.enum(EXTRAS), extra)
+    .optional()
+    .describe("What the provider bills apart, in the currency of the row. What is absent is refused."),
   source: text.optional().describe("Where the figures were read."),
   source_date: day.optional(),
   source_kind: z.enum(["first_party", "community", "secondary"]).optional(),

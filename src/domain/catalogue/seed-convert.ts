@@ -66,7 +66,8 @@ function sovereigntyFromSeed(
 /** A row without a single figure is no price: unknown stays unknown. */
 function priceFromSeed(seed: SeedEndpoint): PriceEntry | undefined {
   const { tiers, ...figures } = seed.price;
-  if (PRICE_FIGURES.every((name) => figures[name] === undefined)) return undefined;
+  const stated: PriceEntry = figures;
+  if (PRICE_FIGURES.every((name) => stated[name] === undefined)) return undefined;
   return {
     ...figures,
     tiers: unlessEmpty(tiers),

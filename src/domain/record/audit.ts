@@ -2,7 +2,7 @@
 export type AuditEntry = {
   readonly id: string;
   readonly atMs: number;
-  /** Who did it: `operator`, or the id of a member. */
+  /** Who did it: `operator`, the id of a member, or `gateway` for what it does by itself. */
   readonly actor: string;
   /** What was done, as `noun.verb`: `key.revoke`. */
   readonly action: string;

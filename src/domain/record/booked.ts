@@ -17,6 +17,7 @@ export type BookedFields = Pick<
   | "errorCode"
   | "usage"
   | "charge"
+  | "idempotency"
 >;
 
 /** The first field behind all of them, in the order in which records are written. */

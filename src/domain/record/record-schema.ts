@@ -33,8 +33,10 @@ const usage: z.ZodType<UsageRecord> = z.object({
   reasoningTokens: z.number(),
   audioInputTokens: z.number(),
   audioOutputTokens: z.number(),
+  extras: z.record(z.string(), z.number()).exactOptional(),
   characters: z.number().nullable(),
   seconds: z.number().nullable(),
+  images: z.number().exactOptional(),
   estimated: z.boolean(),
 });
 
@@ -111,6 +113,7 @@ const charge: z.ZodType<ChargeRecord> = z.object({
   currency: z.string(),
   price: z.record(z.string(), z.unknown()),
   rate: z.object({ from: z.string(), to: z.string(), perEurFrom: z.string(), perEurTo: z.string() }).nullable(),
+  margin: z.string().exactOptional(),
 });
 
 export const requestRecordSchema: z.ZodType<RequestRecord> = z.object({
@@ -136,6 +139,7 @@ export const requestRecordSchema: z.ZodType<RequestRecord> = z.object({
   errorCode: z.string().nullable(),
   usage: usage.nullable(),
   charge: charge.nullable(),
+  idempotency: z.object({ key: z.string(), body: z.string(), untilMs: z.number() }).exactOptional(),
   ttfbMs: z.number().nullable(),
   totalMs: z.number(),
   overheadMs: z.number(),

@@ -21,6 +21,10 @@ export type Surface = (typeof SURFACES)[number];
 export type UsageRecord = Usage & {
   readonly characters: number | null;
   readonly seconds: number | null;
+  /** Images that were made; absent where none were. */
+  readonly images?: number;
+  /** How often something was used that is billed apart, by the name of the extra; absent where nothing was. */
+  readonly extras?: Readonly<Record<string, number>>;
   /** True when the provider reported nothing and the figures are the gateway's own count. */
   readonly estimated: boolean;
 };
@@ -99,6 +103,8 @@ export type ChargeRecord = {
     readonly perEurFrom: string;
     readonly perEurTo: string;
   } | null;
+  /** What the operator adds to the price, as a share of it; absent: nothing. */
+  readonly margin?: string;
 };
 
 /** One finished request, without its content: a row of the log and, when charged, the source of its ledger entry. */
@@ -125,6 +131,8 @@ export type RequestRecord = {
   readonly errorCode: string | null;
   readonly usage: UsageRecord | null;
   readonly charge: ChargeRecord | null;
+  /** The `Idempotency-Key` it came with, when it was charged: until then the same call is not made again. */
+  readonly idempotency?: { readonly key: string; readonly body: string; readonly untilMs: number };
   readonly ttfbMs: number | null;
   readonly totalMs: number;
   readonly overheadMs: number;

@@ -8,11 +8,34 @@ export type Vault = {
   open(slot: Slot, sealed: Uint8Array): Promise<string>;
 };
 
-/** The data keys of workspaces, each wrapped by the master key. */
+/** A data key as it is kept. `masterKey` is the id of the key that wrapped it; null: from before ids were kept. */
+export type WrappedKey = {
+  readonly workspaceId: string;
+  readonly wrapped: Uint8Array;
+  readonly masterKey: string | null;
+};
+
+/** The same data key, wrapped by another master key. */
+export type Rewrapped = { readonly before: WrappedKey; readonly after: WrappedKey };
+
+/** How many data keys a master key has wrapped. */
+export type WrappedCount = { readonly masterKey: string | null; readonly dataKeys: number };
+
+/** The data keys of workspaces, each wrapped by a master key. */
 export type DataKeyStore = {
-  find(workspaceId: string): Promise<Uint8Array | undefined>;
+  find(workspaceId: string): Promise<WrappedKey | undefined>;
   /** Keeps the first one: answers the key that is there now, whoever wrote it. */
-  add(workspaceId: string, wrapped: Uint8Array): Promise<Uint8Array>;
-  /** Any one of them, with its workspace; undefined when there is none. */
-  any(): Promise<{ readonly workspaceId: string; readonly wrapped: Uint8Array } | undefined>;
+  add(key: WrappedKey): Promise<WrappedKey>;
+  /** How many there are of each master key. */
+  counts(): Promise<WrappedCount[]>;
+  /** Any one that this master key wrapped. */
+  anyOf(masterKey: string | null): Promise<WrappedKey | undefined>;
+  /** In the order of their workspaces, from after `afterWorkspaceId` on. */
+  notWrappedBy(masterKey: string, afterWorkspaceId: string, limit: number): Promise<WrappedKey[]>;
+};
+
+/** Changes of data keys that are written together with their line in the audit log. */
+export type DataKeyWriter = {
+  /** Puts `after` in the place of `before` where that still stands; answers how many did. */
+  rewrap(keys: readonly Rewrapped[]): Promise<number>;
 };

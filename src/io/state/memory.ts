@@ -1,26 +1,41 @@
-import type { HoldRequest, HoldVerdict, SharedState, WalletState } from "../../domain/admission/admission.ts";
+import type { HoldRequest, HoldVerdict, SharedState, Taking, WalletState } from "../../domain/admission/admission.ts";
 import { dayStartMs, spanOf } from "../../kit/calendar.ts";
 import type { Clock } from "../../kit/clock.ts";
+import { lesser } from "../../kit/money.ts";
+import { Claims } from "./claims.ts";
 import { RateWindows } from "./rate-window.ts";
 import { holdAt, type SpendPlace, SpendTallies, spendAt } from "./spending.ts";
 
+export type MemoryLimits = {
+  /** Charged uses of `Idempotency-Key` that are kept here; the ones before them are found in SQL. */
+  readonly claimsMax?: number;
+};
+
+const CLAIMS_MAX = 100_000;
+
 /** The state of a single process. Every step is synchronous, so none can be interleaved with another. */
-export function memoryState(clock: Clock): SharedState {
+export function memoryState(clock: Clock, { claimsMax = CLAIMS_MAX }: MemoryLimits = {}): SharedState {
   const windows = new RateWindows(clock);
   const wallets = new Wallets(clock);
+  const claims = new Claims(clock, claimsMax);
   return {
     window: (keyId, limit) => windows.count(keyId, limit),
     look: (keyId, limit) => windows.look(keyId, limit),
     hold: (request) => wallets.hold(request),
     settle: (requestId, chargedNanos) => wallets.settle(requestId, chargedNanos),
     credit: async (workspaceId, nanos) => wallets.credit(workspaceId, nanos),
+    take: async (taking) => wallets.take(taking),
     wallet: async (workspaceId) => wallets.state(workspaceId),
     restoreSpend: async (spends) => {
       for (const spend of spends) wallets.tallies.restore(spend);
     },
     spending: async (spenderId, atMs) => wallets.tallies.spending(spenderId, atMs),
+    claim: (use, requestId) => claims.claim(use, requestId),
+    remember: (use) => claims.remember(use),
+    release: (key, requestId) => claims.release(key, requestId),
     sweep: async (maxAgeMs) => {
       windows.dropIdle();
+      claims.dropExpired();
       wallets.tallies.forgetOld(clock.nowMs());
       return wallets.sweep(maxAgeMs);
     },
@@ -75,6 +90,16 @@ class Wallets {
 
   credit(workspaceId: string, nanos: bigint): void {
     this.#wallet(workspaceId).balanceNanos += nanos;
+  }
+
+  take({ workspaceId, nanos, whole, leavingNanos }: Taking): bigint {
+    if (nanos < 0n) throw new RangeError(`taking ${nanos} would create money`);
+    const wallet = this.#wallet(workspaceId);
+    const free = wallet.balanceNanos - wallet.heldNanos - leavingNanos;
+    if (free <= 0n || (whole === "yes" && free < nanos)) return 0n;
+    const taken = lesser(free, nanos);
+    wallet.balanceNanos -= taken;
+    return taken;
   }
 
   state(workspaceId: string): WalletState {

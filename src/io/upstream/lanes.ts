@@ -119,6 +119,16 @@ function factsOf(endpoint: Endpoint, model: Model): ModelFacts {
   };
 }
 
+/** The most that an endpoint writes in answer to a call that states a limit. */
+export function outputMaxOf(call: Call, limit: number, endpoint: Endpoint, model: Model): number {
+  const most = endpoint.limits.maxOutputTokens ?? model.maxOutputTokens ?? Number.POSITIVE_INFINITY;
+  // A limit beyond what the model can write: it is asked for what it can.
+  const asked = Math.min(limit, most);
+  if (call.reasoning === undefined) return asked;
+  const thought = translationFor(endpoint)?.outputMax?.(call, asked, factsOf(endpoint, model)) ?? asked;
+  return Math.min(thought, most);
+}
+
 function reasoningOf({ features, thinking }: Endpoint): "never" | "untold" | null {
   if (features.reasoning === false) return "never";
   return features.reasoningControl === false || thinking === "fixed" ? "untold" : null;

@@ -54,6 +54,8 @@ export type UpstreamDialect = {
   path(call: Call, facts: ModelFacts): string;
   /** The level of reasoning the provider is told, where the dialect has no word for the one asked for. */
   effort?(call: Call, facts: ModelFacts): Effort | undefined;
+  /** The most that is written where thoughts can come on top of the limit that a call states. */
+  outputMax?(call: Call, limit: number, facts: ModelFacts): number;
   /** The body, as JSON text. Throws a Fault that names the field when the call cannot be said in this dialect. */
   encode(call: Call, facts: ModelFacts): string;
   /** A whole answer as the events it consists of; undefined when it is not an answer of this dialect. */

@@ -13,6 +13,8 @@ export async function auditLedger(db: Kysely<Database>): Promise<string[]> {
     repeatedIds(db),
     walletSums(db),
     requestsWithoutCharge(db),
+    returnsBeyondSource(db),
+    ordersWithoutPayment(db),
   ]);
   return found.flat();
 }
@@ -73,5 +75,36 @@ async function requestsWithoutCharge(db: Kysely<Database>): Promise<string[]> {
     limit ${sql.lit(NAMED_MAX)}`.execute(db);
   return rows.map(
     (row) => `request ${row.id} cost ${row.charge_nanos}, the ledger has ${row.posted_nanos ?? "nothing"}`,
+  );
+}
+
+/** What was given back, taken back or has expired is at most what there was. */
+async function returnsBeyondSource(db: Kysely<Database>): Promise<string[]> {
+  const { rows } = await sql<{ source_id: string; source_nanos: bigint | null; given_nanos: bigint }>`
+    select given.source_id, source.moved_nanos as source_nanos, cast(sum(posted.moved_nanos) as bigint) as given_nanos
+    from ledger_returns as given
+    join ledger_transactions as posted on posted.id = given.transaction_id and posted.kind <> 'charge'
+    left join ledger_transactions as source on source.workspace_id = given.workspace_id
+      and source.created_at_ms = given.source_created_at_ms and source.id = given.source_id
+    group by given.workspace_id, given.source_id, source.moved_nanos
+    having source.moved_nanos is null or sum(posted.moved_nanos) > source.moved_nanos
+    limit ${sql.lit(NAMED_MAX)}`.execute(db);
+  return rows.map(
+    ({ source_id, source_nanos, given_nanos }) =>
+      `of ${source_id} over ${source_nanos ?? "nothing"} went back ${given_nanos}`,
+  );
+}
+
+async function ordersWithoutPayment(db: Kysely<Database>): Promise<string[]> {
+  const { rows } = await sql<{ id: string; amount_nanos: bigint; posted_nanos: bigint | null }>`
+    select orders.id, orders.amount_nanos, posted.moved_nanos as posted_nanos
+    from payment_orders as orders left join ledger_transactions as posted
+      on posted.id = 'payment:' || orders.id and posted.kind <> 'charge'
+      and posted.workspace_id = orders.workspace_id and posted.currency = orders.currency
+    where (orders.state = 'paid') <> (posted.id is not null)
+      or (orders.state = 'paid' and posted.moved_nanos <> orders.amount_nanos)
+    limit ${sql.lit(NAMED_MAX)}`.execute(db);
+  return rows.map(
+    (row) => `order ${row.id} over ${row.amount_nanos} has ${row.posted_nanos ?? "nothing"} in the ledger`,
   );
 }

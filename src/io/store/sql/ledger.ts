@@ -2,9 +2,12 @@ import { type Kysely, sql } from "kysely";
 import { z } from "zod";
 import {
   ACCOUNTS,
+  chargeIdOf,
   type Entry,
   entriesOf,
+  type LedgerFilter,
   type LedgerStore,
+  TRANSACTION_KINDS,
   type Transaction,
   type Transfer,
   transferOf,
@@ -12,6 +15,7 @@ import {
 } from "../../../domain/billing/ledger.ts";
 import { inTransaction } from "./in-transaction.ts";
 import { auditLedger } from "./ledger-audit.ts";
+import { returnedNanos, spentIn, statementOf } from "./ledger-sums.ts";
 import { cutPage, decodeCursor, pageSize } from "./page.ts";
 import type { Database } from "./schema.ts";
 import { StoreError } from "./store-error.ts";
@@ -33,13 +37,53 @@ export function ledgerStore(db: Kysely<Database>): LedgerStore {
       return row === undefined ? undefined : toWallet(row);
     },
 
-    async entries(workspaceId, limit, cursor) {
+    async giveBack(transactionId, { id, workspaceId, createdAtMs }) {
+      const values = {
+        transaction_id: transactionId,
+        workspace_id: workspaceId,
+        source_id: id,
+        source_created_at_ms: createdAtMs,
+      };
+      return inTransaction(db, async (session) => {
+        await session.insertInto("ledger_returns").values(values).execute();
+        return returnedNanos(session, workspaceId, id);
+      });
+    },
+
+    async find(id) {
+      const row = await db
+        .selectFrom("ledger_transactions")
+        .selectAll()
+        .where("id", "=", id)
+        // In these words, so that the index of everything but charges is found.
+        .where(sql<boolean>`kind <> 'charge'`)
+        .executeTakeFirst();
+      return row === undefined ? undefined : toTransaction(row);
+    },
+
+    async findCharge(workspaceId, requestId, { fromMs, toMs }) {
+      const row = await db
+        .selectFrom("ledger_transactions")
+        .selectAll()
+        .where("workspace_id", "=", workspaceId)
+        .where("created_at_ms", ">=", fromMs)
+        .where("created_at_ms", "<", toMs)
+        .where("id", "=", chargeIdOf(requestId))
+        .executeTakeFirst();
+      return row === undefined ? undefined : toTransaction(row);
+    },
+
+    spent: (workspaceId, spans) => spentIn(db, workspaceId, spans),
+    statement: (workspaceId, span) => statementOf(db, workspaceId, span),
+
+    async entries(workspaceId, limit, cursor, filter = {}) {
       const size = pageSize(limit);
       const place = cursor === null ? undefined : decodeCursor(cursor);
       const rows = await db
         .selectFrom("ledger_transactions")
         .selectAll()
         .where("workspace_id", "=", workspaceId)
+        .where(filterOf(filter))
         .$if(place !== undefined, (query) =>
           query.where(({ eb, refTuple, tuple }) =>
             eb(refTuple("created_at_ms", "id"), "<", tuple(place?.atMs ?? 0, place?.id ?? "")),
@@ -55,6 +99,14 @@ export function ledgerStore(db: Kysely<Database>): LedgerStore {
 
     audit: () => auditLedger(db),
   };
+}
+
+function filterOf({ kinds, sinceMs, untilMs }: LedgerFilter) {
+  const conditions = [sql<boolean>`1 = 1`];
+  if (kinds !== undefined) conditions.push(sql`kind in (${sql.join(kinds.map((kind) => sql.lit(kind)))})`);
+  if (sinceMs !== undefined) conditions.push(sql`created_at_ms >= ${sinceMs}`);
+  if (untilMs !== undefined) conditions.push(sql`created_at_ms < ${untilMs}`);
+  return sql<boolean>`(${sql.join(conditions, sql` and `)})`;
 }
 
 async function postIn(
@@ -101,7 +153,7 @@ async function moveWallet(session: Kysely<Database>, { workspaceId, currency, na
 }
 
 const account = z.enum(ACCOUNTS);
-const kind = z.enum(["charge", "topup", "promotion", "refund", "adjustment"]);
+const kind = z.enum(TRANSACTION_KINDS);
 const detailObject = z.record(z.string(), z.unknown());
 
 function toTransaction(row: Database["ledger_transactions"]): Transaction {

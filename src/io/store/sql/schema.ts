@@ -48,6 +48,16 @@ export type Database = {
     day_nanos: bigint | null;
     month_nanos: bigint | null;
   };
+  /** Units of the currency for one euro, as a decimal in text; never changed. */
+  exchange_rates: {
+    id: string;
+    code: string;
+    per_eur: string;
+    day: string;
+    source: string;
+    recorded_at_ms: number;
+  };
+  workspace_margins: { workspace_id: string; share: string };
   wallets: { workspace_id: string; currency: string; balance_nanos: bigint };
   /** What leaves one account and reaches the other. */
   ledger_transactions: {
@@ -61,6 +71,31 @@ export type Database = {
     moved_nanos: bigint;
     note: string | null;
     detail: string | null;
+  };
+  /** Which transaction gives back a part of which. */
+  ledger_returns: { transaction_id: string; workspace_id: string; source_id: string; source_created_at_ms: number };
+  /** Credit that ends at a date; its money is in the ledger. */
+  promotions: {
+    id: string;
+    workspace_id: string;
+    amount_nanos: bigint;
+    granted_at_ms: number;
+    expires_at_ms: number;
+    expired_nanos: bigint;
+    expiry_parts: number;
+    closed_at_ms: number | null;
+  };
+  payment_orders: {
+    id: string;
+    workspace_id: string;
+    adapter: string;
+    reference: string;
+    currency: string;
+    amount_nanos: bigint;
+    state: string;
+    created_at_ms: number;
+    paid_at_ms: number | null;
+    payment_id: string | null;
   };
   /** A view: each transaction seen from both of its accounts. */
   ledger_entries: {
@@ -144,7 +179,7 @@ export type Database = {
     target: string | null;
     detail: string;
   };
-  data_keys: { workspace_id: string; wrapped: Uint8Array };
+  data_keys: { workspace_id: string; wrapped: Uint8Array; master_key: string | null };
   /** What may be shown of the keys that workspaces have at providers; `secret` is the key itself, sealed. */
   workspace_credentials: {
     workspace_id: string;
@@ -231,6 +266,52 @@ export type Database = {
     output_tokens: number | null;
     charge_nanos: bigint | null;
     currency: string | null;
+  };
+  idempotency_keys: {
+    key_digest: string;
+    body_digest: string;
+    workspace_id: string;
+    request_id: string;
+    status: number;
+    charged_nanos: bigint;
+    currency: string;
+    expires_at_ms: number;
+  };
+  /** What workspaces want to be told of. */
+  alert_rules: {
+    workspace_id: string;
+    low_balance_nanos: bigint | null;
+    /** Lists as JSON. */
+    limit_percents: string;
+    credential_refused: number;
+    mail_to: string | null;
+    webhook_url: string | null;
+    /** Sealed. */
+    webhook_secret: Uint8Array | null;
+    secret_changed_at_ms: number | null;
+    changed_at_ms: number;
+  };
+  /** What they were told, and are not told again while it stands here. */
+  alerts_standing: {
+    workspace_id: string;
+    subject: string;
+    mark: string;
+    alert_id: string;
+    told_at_ms: number;
+  };
+  alert_deliveries: {
+    id: string;
+    alert_id: string;
+    workspace_id: string;
+    kind: string;
+    channel: string;
+    target: string;
+    payload: string;
+    created_at_ms: number;
+    state: string;
+    attempts: number;
+    at_ms: number;
+    last_error: string | null;
   };
   meta: { name: string; value: string };
   schema_migrations: { number: number; name: string; checksum: string; applied_at_ms: number };

@@ -1,5 +1,11 @@
 import { type Kysely, sql } from "kysely";
+import type { IdempotencyStore } from "../../../domain/admission/idempotency.ts";
+import type { AlertRuleStore, AlertStore } from "../../../domain/alerts/store.ts";
 import type { LedgerStore } from "../../../domain/billing/ledger.ts";
+import type { MarginStore } from "../../../domain/billing/margin.ts";
+import type { PaymentStore } from "../../../domain/billing/payment.ts";
+import type { PromotionStore } from "../../../domain/billing/promotion.ts";
+import type { RateStore } from "../../../domain/catalogue/rates.ts";
 import type { AuditStore, Changed } from "../../../domain/record/audit.ts";
 import type { CaptureStore, CaptureWriter } from "../../../domain/record/capture.ts";
 import type { EvidenceStore } from "../../../domain/record/evidence.ts";
@@ -10,16 +16,21 @@ import type { ResponseStore } from "../../../domain/responses/stored.ts";
 import type { TenancyStore } from "../../../domain/tenancy/directory.ts";
 import type { LimitStore } from "../../../domain/tenancy/limits.ts";
 import type { OwnKeyStore } from "../../../domain/tenancy/own-key.ts";
-import type { DataKeyStore, Vault } from "../../../domain/tenancy/vault.ts";
+import type { DataKeyStore, DataKeyWriter, Vault } from "../../../domain/tenancy/vault.ts";
+import { alertRuleStore, alertStore } from "./alerts.ts";
 import { auditStore } from "./audit.ts";
 import { captureWriter } from "./capture-changes.ts";
 import { captureStore } from "./captures.ts";
-import { dataKeyStore } from "./data-keys.ts";
+import { dataKeyStore, dataKeyWriter } from "./data-keys.ts";
 import type { Engine } from "./engine.ts";
 import { evidenceStore } from "./evidence.ts";
+import { idempotencyStore } from "./idempotency.ts";
 import { ledgerStore } from "./ledger.ts";
 import { logStore } from "./log.ts";
 import { ownKeyStore } from "./own-keys.ts";
+import { paymentStore } from "./payments.ts";
+import { promotionStore } from "./promotions.ts";
+import { marginStore, rateStore } from "./rates.ts";
 import { StoredBytes } from "./response-bytes.ts";
 import { type ResponseRemoval, responseRemoval } from "./response-removal.ts";
 import { responseStore } from "./responses.ts";
@@ -40,9 +51,15 @@ export type Writers = {
   readonly tenancy: TenancyStore;
   readonly limits: LimitStore;
   readonly ledger: LedgerStore;
+  readonly payments: PaymentStore;
+  readonly promotions: PromotionStore;
   readonly responses: ResponseRemoval;
   readonly ownKeys: OwnKeyStore;
   readonly captures: CaptureWriter;
+  readonly rates: RateStore;
+  readonly margins: MarginStore;
+  readonly alertRules: AlertRuleStore;
+  readonly dataKeys: DataKeyWriter;
 };
 
 /** Everything that is kept in SQL, whatever the engine. */
@@ -50,10 +67,16 @@ export type Store = RecordSink & {
   readonly tenancy: TenancyStore;
   readonly limits: LimitStore;
   readonly ledger: LedgerStore;
+  readonly payments: PaymentStore;
+  readonly promotions: PromotionStore;
   readonly log: LogStore;
   readonly rollups: RollupStore;
   readonly audit: AuditStore;
   readonly evidence: EvidenceStore;
+  readonly alerts: AlertStore;
+  /** Exchange rates, with all that ever held. */
+  readonly rates: RateStore;
+  readonly margins: MarginStore;
   readonly meta: MetaStore;
   readonly dataKeys: DataKeyStore;
   /** Stored responses, sealed by this vault. */
@@ -62,6 +85,8 @@ export type Store = RecordSink & {
   captures(vault: Vault): CaptureStore;
   /** Workspaces' own keys at providers, sealed. */
   readonly ownKeys: OwnKeyStore;
+  /** Charged calls by their `Idempotency-Key`. */
+  readonly idempotency: IdempotencyStore;
   /** Log row, ledger transaction, wallet and roll-ups of finished requests, in one transaction; twice changes nothing. */
   ingest(records: readonly RequestRecord[]): Promise<void>;
   /** A management change with its line in the audit log, in one transaction: neither is there without the other. */
@@ -86,15 +111,21 @@ export function sqlStore(engine: Engine): Store {
     tenancy: tenancyStore(db),
     limits: limitStore(db),
     ledger: ledgerStore(db),
+    payments: paymentStore(db),
+    promotions: promotionStore(db),
     log: logStore(db),
     rollups: rollupStore(db),
     audit: auditStore(db),
     evidence: evidenceStore(db),
+    alerts: alertStore(db),
+    rates: rateStore(db),
+    margins: marginStore(db),
     meta: metaStore(db),
     dataKeys: dataKeyStore(db),
     responses: (vault) => responseStore(db, vault, storedBytes),
     captures: (vault) => captureStore(db, vault),
     ownKeys: ownKeyStore(db),
+    idempotency: idempotencyStore(db),
     ingest: (records) => ingestBatch(batchOf(records.map((record) => JSON.stringify(record)))),
     ingestBatch,
     async change(work) {
@@ -120,9 +151,15 @@ function writersOn(session: Kysely<Database>, freed: (workspaceId: string, bytes
     tenancy: tenancyStore(session),
     limits: limitStore(session),
     ledger: ledgerStore(session),
+    payments: paymentStore(session),
+    promotions: promotionStore(session),
     responses: responseRemoval(session, freed),
     captures: captureWriter(session),
+    alertRules: alertRuleStore(session),
     ownKeys: ownKeyStore(session),
+    rates: rateStore(session),
+    margins: marginStore(session),
+    dataKeys: dataKeyWriter(session),
   };
 }
 

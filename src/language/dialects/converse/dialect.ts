@@ -1,4 +1,5 @@
 import type { UpstreamDialect } from "../dialect.ts";
+import { outputMax } from "../messages/thinking.ts";
 import { decodeProblem } from "./errors.ts";
 import { FIELDS } from "./fields.ts";
 import { decodeReply } from "./reply.ts";
@@ -16,6 +17,7 @@ export const converseDialect: UpstreamDialect = {
   framing: "event-stream",
   path: pathOf,
   effort: (call, facts) => planThinking(call, facts).received,
+  outputMax,
   encode: encodeCall,
   decodeReply,
   openReader: (asked) => new ConverseReader(asked),

@@ -4,7 +4,7 @@ import { FIELDS } from "./fields.ts";
 import { decodeReply } from "./reply.ts";
 import { encodeRequest } from "./request.ts";
 import { MessageReader } from "./stream.ts";
-import { planThinking } from "./thinking.ts";
+import { outputMax, planThinking } from "./thinking.ts";
 
 /** D2: the messages API. */
 export const messagesDialect: UpstreamDialect = {
@@ -16,6 +16,7 @@ export const messagesDialect: UpstreamDialect = {
   framing: "sse",
   path: () => "/messages",
   effort: (call, facts) => planThinking(call, facts).received,
+  outputMax,
   encode: encodeRequest,
   decodeReply,
   openReader: () => new MessageReader(),

@@ -32,9 +32,21 @@ export function planThinking(call: Call, facts: ModelFacts): ThinkingPlan {
   const maxTokens = call.maxOutputTokens ?? facts.maxOutputTokens ?? MAX_TOKENS_DEFAULT;
   const { reasoning } = call;
   if (reasoning === undefined) return { maxTokens, thinking: undefined, word: undefined, received: undefined };
-  const mode = facts.thinking ?? usualMode(facts);
+  const mode = modeOf(facts);
   if (reasoning.effort === "none") return { maxTokens, thinking: off(mode, facts), word: undefined, received: "none" };
   return mode === "budget" ? byBudget(call, reasoning, maxTokens, facts) : byWord(call, reasoning.effort, maxTokens);
+}
+
+/** The most that is written where a limit is stated: a budget that does not fit into it comes on top of it. */
+export function outputMax({ reasoning }: Call, limit: number, facts: ModelFacts): number {
+  if (reasoning === undefined || reasoning.effort === "none" || modeOf(facts) !== "budget") return limit;
+  // A word alone asks for more than a small limit only by the least that can be thought.
+  const budget = reasoning.budgetTokens ?? BUDGET_MIN;
+  return limit > budget ? limit : limit + budget;
+}
+
+function modeOf(facts: ModelFacts): string {
+  return facts.thinking ?? usualMode(facts);
 }
 
 /** Models that refuse sampling are the ones that also refuse a budget. */

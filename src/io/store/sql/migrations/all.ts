@@ -6,6 +6,11 @@ import { spendLimits } from "./0004-spend-limits.ts";
 import { log } from "./0006-log.ts";
 import { capture } from "./0007-capture.ts";
 import { ownKeys } from "./0008-own-keys.ts";
+import { idempotency } from "./0009-idempotency.ts";
+import { payments } from "./0010-payments.ts";
+import { alerts } from "./0011-alerts.ts";
+import { rates } from "./0012-rates.ts";
+import { masterKeys } from "./0013-master-keys.ts";
 
 /** A step forward. Once released it never changes: its text is remembered by every store that took it. */
 export type Migration = { readonly number: number; readonly name: string; statements(ddl: Ddl): string[] };
@@ -18,4 +23,9 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 6, name: "log", statements: log },
   { number: 7, name: "capture", statements: capture },
   { number: 8, name: "own keys", statements: ownKeys },
+  { number: 9, name: "idempotency", statements: idempotency },
+  { number: 10, name: "payments", statements: payments },
+  { number: 11, name: "alerts", statements: alerts },
+  { number: 12, name: "rates", statements: rates },
+  { number: 13, name: "master keys", statements: masterKeys },
 ];

@@ -55,18 +55,22 @@ async function write(
     shapes.of(record, (number, shape) => newShapes.push({ ...shape, number, workspaceId: record.workspaceId })),
   );
   await insertRows(session, ADD_SHAPES, SHAPE_COLUMNS, newShapes);
+  await insertRows(session, ADD_KEY_USES, [...KEY_USE_KEYS, ...KEY_USE_VALUES], keyUsesOf(records));
   const addedRequests = await addRequests(session, bytes, records, numbers);
+  const spent = new WalletSums();
+  const addedCharges = await addCharges(
+    session,
+    records.filter(({ nanos }) => nanos > 0n),
+  );
   for (const [at, record] of records.entries()) {
-    if (!addedRequests.delete(record.id)) continue;
+    const isNew = addedRequests.delete(record.id);
+    const isBooked = record.nanos > 0n && addedCharges.delete(chargeKeyOf(record));
+    if (isBooked) spent.add(record.workspaceId, record.charge?.currency ?? "", record.nanos);
+    // One that has left the log and is sent again was counted before: its charge is there still.
+    if (!isNew || (record.nanos > 0n && !isBooked)) continue;
     daily.add(record, record.nanos);
     hourly.add(record, numbers[at] ?? 0, record.nanos);
   }
-  const spent = new WalletSums();
-  const charged = records.filter(({ nanos }) => nanos > 0n);
-  const addedCharges = await addCharges(session, charged);
-  for (const record of charged)
-    if (addedCharges.delete(chargeKeyOf(record)))
-      spent.add(record.workspaceId, record.charge?.currency ?? "", record.nanos);
   await moveWallets(session, spent.rows());
   await insertRows(session, ADD_DAILY, [...DAILY_KEYS, ...SUMS], [...daily.rows()]);
   await insertRows(session, ADD_HOURLY, [...HOURLY_KEYS, ...SUMS], [...hourly.rows()]);
@@ -220,6 +224,32 @@ const SUMS: readonly Column<UsageSums>[] = [
   ["cost_nanos", "bigint", (row) => row.costNanos],
 ];
 
+type KeyUse = Booked & { readonly idempotency: NonNullable<Booked["idempotency"]> };
+
+const KEY_USE_KEYS: readonly Column<KeyUse>[] = [["key_digest", "text", (use) => use.idempotency.key]];
+const KEY_USE_VALUES: readonly Column<KeyUse>[] = [
+  ["body_digest", "text", (use) => use.idempotency.body],
+  ["workspace_id", "text", (use) => use.workspaceId],
+  ["request_id", "text", (use) => use.id],
+  ["status", "bigint", (use) => use.status],
+  ["charged_nanos", "bigint", (use) => use.nanos],
+  ["currency", "text", (use) => use.charge?.currency ?? ""],
+  ["expires_at_ms", "bigint", (use) => Math.trunc(use.idempotency.untilMs)],
+];
+
+/** One for each key, because a statement changes a row only once: the one that lasts longest. */
+function keyUsesOf(records: readonly Booked[]): KeyUse[] {
+  const uses = new Map<string, KeyUse>();
+  for (const record of records) {
+    const { idempotency } = record;
+    if (idempotency === undefined || record.nanos === 0n) continue;
+    const known = uses.get(idempotency.key);
+    if (known === undefined || known.idempotency.untilMs < idempotency.untilMs)
+      uses.set(idempotency.key, { ...record, idempotency });
+  }
+  return [...uses.values()];
+}
+
 type Named = readonly [name: string, type: string, ...unknown[]];
 const namesOf = (columns: readonly Named[]) => columns.map(([name]) => name).join(", ");
 
@@ -240,6 +270,11 @@ function adding(table: string, keys: readonly Named[]): string {
 }
 
 const ADD_SHAPES = `${insertOf("request_shapes", SHAPE_COLUMNS, [])} on conflict do nothing`;
+/** A key that is free again after its time may be there still; an old record that is sent again changes nothing. */
+const ADD_KEY_USES = `${insertOf("idempotency_keys", KEY_USE_KEYS, KEY_USE_VALUES)}
+  on conflict (key_digest) do update
+  set ${KEY_USE_VALUES.map(([name]) => `${name} = excluded.${name}`).join(", ")}
+  where excluded.expires_at_ms > idempotency_keys.expires_at_ms`;
 const ADD_DAILY = adding("requests_daily", DAILY_KEYS);
 const ADD_HOURLY = adding("requests_hourly", HOURLY_KEYS);
 

@@ -15,6 +15,7 @@ import { vaultSuite } from "../../../../../tests/support/vault-suite.ts";
 import { topupOf } from "../../../../domain/billing/ledger.ts";
 import { OPEN_POLICY } from "../../../../domain/tenancy/policy.ts";
 import { systemClock } from "../../../../kit/clock.ts";
+import { MasterKeys } from "../../../master-keys.ts";
 import { openVault } from "../../../vault.ts";
 import { MIGRATIONS } from "../migrations/all.ts";
 import type { Store } from "../store.ts";
@@ -202,7 +203,7 @@ describe.skipIf(!hasPostgres)("two at once", () => {
   test("RESP-03 events of a response that is being deleted at this moment are dropped without a word", async () => {
     const address = await cluster.database("migrated");
     const store = await open(address);
-    const responses = store.responses(openVault(MASTER_KEY, store.dataKeys));
+    const responses = store.responses(openVault(new MasterKeys(MASTER_KEY), store.dataKeys));
     await responses.add(storedResponse("resp_1"));
     const other = new Client({ connectionString: address.url });
     await other.connect();

@@ -33,13 +33,17 @@ export function prepareIngest(db: DatabaseSync): (batch: RecordBatch) => void {
         const record = readBooked(text);
         const { charge, workspaceId } = record;
         const nanos = chargedNanosOf(record);
+        if (record.idempotency !== undefined && nanos > 0n) write.keyUse(record, record.idempotency, nanos);
         const shape = shapes.of(record, (number, parts) => write.shape(workspaceId, number, parts));
-        if (write.request(record, shape, text)) {
+        const isNew = write.request(record, shape, text);
+        const owed = nanos > 0n ? charge : null;
+        const isBooked = owed !== null && write.charge(record, owed, nanos);
+        if (isBooked) spent.add(workspaceId, owed.currency, nanos);
+        // One that has left the log and is sent again was counted before: its charge is there still.
+        if (isNew && (owed === null || isBooked)) {
           daily.add(record, nanos);
           hourly.add(record, shape, nanos);
         }
-        if (charge !== null && nanos > 0n && write.charge(record, charge, nanos))
-          spent.add(workspaceId, charge.currency, nanos);
       }
       for (const { workspaceId, currency, nanos } of spent.rows()) write.wallet(workspaceId, currency, -nanos);
       for (const row of daily.rows()) write.daily(row);
@@ -100,6 +104,13 @@ function prepareWriters(db: DatabaseSync) {
     `insert into wallets values (?, ?, ?) on conflict do update
      set balance_nanos = balance_nanos + excluded.balance_nanos where currency = excluded.currency`,
   );
+  // A key that is free again after its time may be there still; an old record that is sent again changes nothing.
+  const keyUse = db.prepare(
+    `insert into idempotency_keys values (?, ?, ?, ?, ?, ?, ?, ?) on conflict do update
+     set body_digest = excluded.body_digest, request_id = excluded.request_id, status = excluded.status,
+       charged_nanos = excluded.charged_nanos, currency = excluded.currency, expires_at_ms = excluded.expires_at_ms
+     where excluded.expires_at_ms > expires_at_ms`,
+  );
   const daily = db.prepare(adding("requests_daily", 6));
   const hourly = db.prepare(adding("requests_hourly", 3));
   return {
@@ -119,6 +130,11 @@ function prepareWriters(db: DatabaseSync) {
     wallet(workspaceId: string, currency: string, nanos: bigint): void {
       const { changes } = wallet.run(workspaceId, currency, nanos);
       if (changes === 0) throw new StoreError("rejected", `the wallet of ${workspaceId} is not in ${currency}`);
+    },
+    keyUse(record: BookedFields, use: NonNullable<BookedFields["idempotency"]>, nanos: bigint): void {
+      const { id, workspaceId, status, charge } = record;
+      const untilMs = Math.trunc(use.untilMs);
+      keyUse.run(use.key, use.body, workspaceId, id, status, nanos, charge?.currency ?? "", untilMs);
     },
     daily(row: DailyUsage): void {
       const { workspaceId, day, keyId, model, provider, environment } = row;

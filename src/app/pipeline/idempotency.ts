@@ -1,0 +1,189 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { envelopeOf, type Fault, fault, messagesEnvelopeOf } from "../../contract/faults.ts";
+import { IDEMPOTENCY_KEY_CHARS_MAX, IdempotencyHeaders } from "../../contract/schemas/idempotency.ts";
+import { type KeyUse, keyUseOf, type RememberedUse } from "../../domain/admission/idempotency.ts";
+import type { Surface } from "../../domain/record/record.ts";
+import { parseJsonObject } from "../../kit/json.ts";
+import { formatNanos } from "../../kit/money.ts";
+import { failedChat } from "../../language/dialects/chat/answer.ts";
+import type { Exchange, Sink } from "../exchange.ts";
+import { settleFree } from "./settle.ts";
+import type { Trail } from "./trail.ts";
+import type { Gateway } from "./world.ts";
+
+/** What the request path is given for calls with an `Idempotency-Key`. */
+export type Idempotency = {
+  /** How long a charged call is remembered. */
+  readonly ttlMs: number;
+  /** A charged use that is not in memory any more, by the digest of its key. */
+  find(key: string): Promise<RememberedUse | undefined>;
+  /** The answer of a request as JSON text, where it is kept for its callers anyway. */
+  kept(workspaceId: string, requestId: string): Promise<string | undefined>;
+  /** Forgets in SQL what has had its time. */
+  sweep(): Promise<void>;
+};
+
+const HEADER = "idempotency-key";
+const RETRY_AFTER_SECONDS = 1;
+
+/** Headers that change what is answered. */
+const TELLING = ["anthropic-version", "anthropic-beta"] as const;
+
+export function hasKey({ headers }: Exchange): boolean {
+  return headers[HEADER] !== undefined;
+}
+
+/**
+ * Takes the caller's key for this request, before anything is planned or held. Answers with the charged call that the
+ * key stands for already, if there is one; a twin that runs and another body are refused.
+ */
+export async function claimKey(
+  gateway: Gateway,
+  trail: Trail,
+  exchange: Exchange,
+  body: Buffer,
+): Promise<RememberedUse | undefined> {
+  const use = useOf(trail, exchange, body);
+  const verdict = await gateway.state.claim(use, trail.requestId);
+  switch (verdict.is) {
+    case "remembered":
+      return verdict.first;
+    case "running":
+      throw stillRunning(verdict.requestId);
+    case "other_body":
+      throw otherBody(verdict.requestId);
+    case "claimed": {
+      trail.keyUse = { ...use, ttlMs: gateway.idempotency.ttlMs };
+      if (verdict.known === "all") return undefined;
+      const first = await gateway.idempotency.find(use.key);
+      if (first !== undefined && first.body !== use.body) throw otherBody(first.requestId);
+      return first;
+    }
+  }
+}
+
+function useOf({ principal }: Trail, { headers, route }: Exchange, body: Buffer): KeyUse {
+  const sent = IdempotencyHeaders.safeParse({ "Idempotency-Key": headers[HEADER] });
+  if (!sent.success)
+    throw fault("invalid_value", {
+      message: `Header "Idempotency-Key": write 1 to ${IDEMPOTENCY_KEY_CHARS_MAX} printable ASCII characters, such as a UUID, or leave it out.`,
+      param: "Idempotency-Key",
+    });
+  const { workspace, key } = principal;
+  return keyUseOf(
+    {
+      workspaceId: workspace.id,
+      environment: key.environment,
+      key: sent.data["Idempotency-Key"] ?? "",
+      route: route.id,
+      headers: TELLING.map((name) => oneLine(headers[name])),
+    },
+    body,
+  );
+}
+
+function oneLine(value: IncomingHttpHeaders[string]): string | null {
+  return value === undefined ? null : String(value);
+}
+
+function stillRunning(requestId: string): Fault {
+  return fault("idempotency_key_in_use", {
+    message: `The same request is still running under this Idempotency-Key, as ${requestId}. Send it again when that one is over, or use another key.`,
+    headers: { "retry-after": String(RETRY_AFTER_SECONDS) },
+  });
+}
+
+function otherBody(requestId: string): Fault {
+  return fault("idempotency_key_reused", {
+    message: `This Idempotency-Key belongs to another request, ${requestId}: its body, its endpoint or its anthropic-* headers were others. Use a new key for a new request.`,
+    param: "Idempotency-Key",
+  });
+}
+
+type Replayed = {
+  readonly gateway: Gateway;
+  readonly trail: Trail;
+  readonly exchange: Exchange;
+  readonly sink: Sink;
+  readonly surface: Surface;
+  readonly body: Buffer;
+};
+
+/** Answers a call that was answered and charged before: what is known of the first, and its contents where they are kept. */
+export async function replay(call: Replayed, first: RememberedUse): Promise<void> {
+  const { gateway, trail, exchange, sink, surface, body } = call;
+  gateway.recheck(exchange);
+  const problem = replayFault(first, surface);
+  // Its caller left before it was whole: there is no answer to repeat.
+  if (first.status !== 200) throw problem;
+  const isStream = asksForStream(body);
+  const kept = isStream ? undefined : await keptAnswer(gateway, first);
+  await settleFree(
+    gateway,
+    trail,
+    trail.finish({ status: first.status, errorCode: problem.code, usage: null, charge: null }),
+  );
+  const text = isStream ? frameOf(problem, first.requestId, surface) : (kept ?? noticeOf(problem, first, surface));
+  sink.start(first.status, {
+    ...exchange.baseHeaders,
+    ...idsOf(first.requestId),
+    "idempotent-replayed": "true",
+    "content-type": isStream ? "text/event-stream; charset=utf-8" : "application/json",
+    ...(isStream ? { "cache-control": "no-cache" } : { "content-length": String(Buffer.byteLength(text)) }),
+  });
+  sink.end(text);
+}
+
+/** The id under which log and cost are found is the first one's. */
+function idsOf(id: string): Record<string, string> {
+  return { "x-svc-request-id": id, "x-request-id": id, "request-id": id };
+}
+
+function replayFault({ requestId, status, nanos, currency }: RememberedUse, surface: Surface): Fault {
+  const stored =
+    surface === "responses" ? `, and the response, if it was stored, at GET /v1/responses/${requestId}` : "";
+  const end = status === 200 ? "was answered" : "was cut short by its caller";
+  return fault("idempotent_replay", {
+    message: `This request ${end} and charged before, under the same Idempotency-Key: ${requestId}, status ${status}, ${formatNanos(nanos)} ${currency}. It is not made or charged again, and the gateway keeps no contents. What became of it is at GET /v1/requests/${requestId}${stored}. To ask anew, use another key.`,
+    headers: { "idempotent-replayed": "true", "x-should-retry": "false" },
+  });
+}
+
+/** The same bytes were a request before, so they are read as one. */
+function asksForStream(body: Buffer): boolean {
+  const parsed = parseJsonObject(body);
+  return "value" in parsed && parsed.value["stream"] === true;
+}
+
+async function keptAnswer(gateway: Gateway, { workspaceId, requestId }: RememberedUse): Promise<string | undefined> {
+  try {
+    return await gateway.idempotency.kept(workspaceId, requestId);
+  } catch {
+    // What is known of it can be said without its contents.
+    return undefined;
+  }
+}
+
+/** It has no `choices`, `content` or `output`, so that nobody takes it for an answer that says nothing. */
+function noticeOf({ message, code }: Fault, first: RememberedUse, surface: Surface): string {
+  const { requestId: id, status, nanos, currency } = first;
+  return JSON.stringify({
+    id,
+    [surface === "messages" ? "type" : "object"]: code,
+    status,
+    cost: formatNanos(nanos),
+    currency,
+    request_url: `/v1/requests/${id}`,
+    message,
+  });
+}
+
+/** A stream that says nothing would look like an empty answer, so it ends with an error at once. */
+function frameOf(problem: Fault, requestId: string, surface: Surface): string {
+  const envelope = envelopeOf(problem, requestId);
+  if (surface === "messages") return `event: error\ndata: ${JSON.stringify(messagesEnvelopeOf(envelope))}\n\n`;
+  if (surface !== "responses") return failedChat(envelope);
+  const { code, message } = problem;
+  const event = { type: "error", sequence_number: 0, code, message, param: null, error: envelope.error };
+  return `event: error\ndata: ${JSON.stringify(event)}\n\n`;
+}

@@ -1,0 +1,50 @@
+import { digestOf, keyedDigestOf } from "../../kit/secret.ts";
+
+/** What one `Idempotency-Key` was sent with. Digests only: neither the key nor the body can be read back from them. */
+export type KeyUse = { readonly key: string; readonly body: string };
+
+/** A call under a key that was charged. */
+export type RememberedUse = KeyUse & {
+  readonly workspaceId: string;
+  readonly requestId: string;
+  readonly status: number;
+  readonly nanos: bigint;
+  readonly currency: string;
+  readonly expiresAtMs: number;
+};
+
+export type ClaimVerdict =
+  /** The caller is the first. `known`: whether all charged uses are in memory, or older ones only in SQL. */
+  | { readonly is: "claimed"; readonly known: "all" | "newest" }
+  | { readonly is: "running"; readonly requestId: string }
+  | { readonly is: "remembered"; readonly first: RememberedUse }
+  | { readonly is: "other_body"; readonly requestId: string };
+
+/** Charged uses as SQL has them: written with the charge, in its transaction. */
+export type IdempotencyStore = {
+  /** Those that are in force, the ones that last longest first. */
+  newest(nowMs: number, limit: number): Promise<RememberedUse[]>;
+  find(key: string, nowMs: number): Promise<RememberedUse | undefined>;
+  /** Removes what has had its time, at most so many; how many it were. */
+  sweep(nowMs: number, rowsMax: number): Promise<number>;
+};
+
+/** What makes a call the same call, beside the bytes of its body. */
+export type CallIdentity = {
+  readonly workspaceId: string;
+  /** Test traffic is a world of its own: a rehearsal must not answer for the real call. */
+  readonly environment: "live" | "test";
+  readonly key: string;
+  readonly route: string;
+  /** Headers that change the answer. */
+  readonly headers: readonly (string | null)[];
+};
+
+/**
+ * Two workspaces that send the same key have nothing in common here. The body's digest is keyed by the key itself,
+ * which is kept nowhere: who reads the store cannot try out what a body may have said.
+ */
+export function keyUseOf({ workspaceId, environment, key, route, headers }: CallIdentity, body: Uint8Array): KeyUse {
+  const scoped = JSON.stringify(["idempotency-key", workspaceId, environment, key]);
+  return { key: digestOf(scoped), body: keyedDigestOf(scoped, `${JSON.stringify([route, ...headers])}\n`, body) };
+}

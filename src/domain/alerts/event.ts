@@ -1,0 +1,153 @@
+import { z } from "zod";
+import { dayNamed, dayStartMs, spanOf } from "../../kit/calendar.ts";
+import { formatNanos } from "../../kit/money.ts";
+import type { Workspace } from "../tenancy/workspace.ts";
+import type { Happening, LimitFact } from "./judge.ts";
+
+/** What the people of a workspace call the one whose limit it is. */
+export type SpenderNames = {
+  readonly member: string | null;
+  readonly key: string | null;
+  readonly keyName: string | null;
+};
+
+export const NOBODY: SpenderNames = { member: null, key: null, keyName: null };
+
+/** An alert as receivers get it: for people (`title`, `message`, `advice`) and for programs (`data`). */
+const shape = z.object({
+  id: z.string(),
+  type: z.string(),
+  created_at: z.string(),
+  workspace: z.object({ id: z.string(), slug: z.string(), name: z.string() }),
+  title: z.string(),
+  message: z.string(),
+  advice: z.string(),
+  data: z.record(z.string(), z.unknown()),
+});
+export type AlertEvent = z.infer<typeof shape>;
+
+export function readEvent(text: string): AlertEvent {
+  return shape.parse(JSON.parse(text));
+}
+
+export const TYPES = {
+  balance_low: "balance.low",
+  limit_reached: "limit.reached",
+  credential_refused: "credential.refused",
+  test: "test",
+} as const;
+
+type Told = Pick<AlertEvent, "title" | "message" | "advice" | "data">;
+
+export type About = { readonly id: string; readonly atMs: number; readonly workspace: Workspace };
+
+export function eventOf({ id, atMs, workspace }: About, happening: Happening, names: SpenderNames): AlertEvent {
+  const { slug, name } = workspace;
+  return {
+    id,
+    type: TYPES[happening.is],
+    created_at: new Date(atMs).toISOString(),
+    workspace: { id: workspace.id, slug, name },
+    ...told(happening, workspace, names),
+  };
+}
+
+function told(happening: Happening, workspace: Workspace, names: SpenderNames): Told {
+  switch (happening.is) {
+    case "balance_low":
+      return lowBalance(happening, workspace);
+    case "limit_reached":
+      return limitReached(happening, workspace, names);
+    case "credential_refused":
+      return keyRefused(happening, workspace);
+    case "test":
+      return {
+        title: `Test alert of workspace ${workspace.slug}`,
+        message: "This is a test. Alerts of this workspace reach you here.",
+        advice: "Nothing has to be done.",
+        data: {},
+      };
+  }
+}
+
+type Of<Kind extends Happening["is"]> = Extract<Happening, { is: Kind }>;
+
+function lowBalance({ balanceNanos, thresholdNanos }: Of<"balance_low">, { slug, currency }: Workspace): Told {
+  const [balance, threshold] = [formatNanos(balanceNanos), formatNanos(thresholdNanos)];
+  const isSpent = balanceNanos <= 0n;
+  return {
+    title: `Balance of workspace ${slug} is ${balance} ${currency}`,
+    message: `The balance of workspace ${slug} is ${balance} ${currency}, below the ${threshold} ${currency} that you asked to be told of.`,
+    advice: isSpent
+      ? "Requests are refused with 402 until the wallet is topped up."
+      : "Top up the wallet before it is empty: requests that it cannot pay are refused with 402.",
+    data: { balance, threshold, currency },
+  };
+}
+
+const PERIOD = { day: "daily", month: "monthly" } as const;
+
+function limitReached({ percent, limit }: Of<"limit_reached">, workspace: Workspace, names: SpenderNames): Told {
+  const { slug, currency } = workspace;
+  const [most, spent] = [formatNanos(limit.limitNanos), formatNanos(limit.spentNanos)];
+  const resets = new Date(resetsAtMs(limit)).toISOString();
+  const whose = `${PERIOD[limit.per]} spend limit of ${spenderName(limit, workspace, names)}`;
+  const refused = limit.refused ? " A request was refused because of it." : "";
+  return {
+    title: `${percent} % of the ${whose} reached`,
+    message: `${spent} ${currency} of the ${whose} of ${most} ${currency} are spent.${refused}`,
+    advice:
+      percent === 100
+        ? `Requests beyond it are refused with 402 until ${resets}. Raise the limit if they should go on.`
+        : `At ${most} ${currency} requests are refused with 402 until ${resets}. Raise the limit if that is too early.`,
+    data: {
+      of: limit.of,
+      workspace: slug,
+      member: names.member,
+      key: names.key,
+      key_name: names.keyName,
+      per: limit.per,
+      percent,
+      limit: most,
+      spent,
+      currency,
+      refused: limit.refused,
+      resets_at: resets,
+    },
+  };
+}
+
+function spenderName({ of }: LimitFact, { slug }: Workspace, { member, key, keyName }: SpenderNames): string {
+  if (of === "workspace") return `workspace ${slug}`;
+  return of === "member" ? `member ${member ?? "(removed)"}` : `key "${keyName ?? ""}" (${key ?? "removed"})`;
+}
+
+function resetsAtMs({ per, period }: LimitFact): number {
+  return dayStartMs(spanOf(per, dayStartMs(dayNamed(period))).endDay);
+}
+
+function keyRefused({ provider, status }: Of<"credential_refused">, { slug }: Workspace): Told {
+  return {
+    title: `${provider} refuses the own key of workspace ${slug}`,
+    message: `${provider} answered ${status} to a request with the key of workspace ${slug}'s own.`,
+    advice: `Ask ${provider} why, or connect another key. Until then requests go elsewhere and are charged, or fail where only this key may be used.`,
+    data: { provider, status },
+  };
+}
+
+/** Characters that end a line or draw: a name must not become a header, or another line of the mail. */
+const UNPRINTED = /[\p{Cc}\p{Cf}\u2028\u2029]+/gu;
+
+export type Letter = { readonly subject: string; readonly text: string };
+
+const SUBJECT_CHARS_MAX = 150;
+
+/** Plain text, each sentence in a paragraph of its own. */
+export function letterOf({ id, title, message, advice, workspace }: AlertEvent): Letter {
+  const line = (text: string) => text.replace(UNPRINTED, " ").trim();
+  const about = `Workspace: ${line(workspace.name)} (${workspace.slug})\nAlert: ${id}`;
+  return {
+    subject: line(title).slice(0, SUBJECT_CHARS_MAX),
+    text: `${[line(message), line(advice), about].join("\n\n")}\n`,
+  };
+}

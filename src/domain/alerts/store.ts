@@ -1,0 +1,59 @@
+import type { Standing } from "./judge.ts";
+import type { AlertRules } from "./rules.ts";
+
+export const CHANNELS = ["mail", "webhook"] as const;
+export type Channel = (typeof CHANNELS)[number];
+
+/** `waiting` is tried again; the others are over. */
+export const DELIVERY_STATES = ["waiting", "delivered", "failed"] as const;
+export type DeliveryState = (typeof DELIVERY_STATES)[number];
+
+/** One alert on its way to one receiver. */
+export type Delivery = {
+  readonly id: string;
+  /** The same for every receiver and every try: who gets it twice knows it by this. */
+  readonly alertId: string;
+  readonly workspaceId: string;
+  readonly type: string;
+  readonly channel: Channel;
+  /** An address of mail, or the origin of the webhook. */
+  readonly target: string;
+  /** The JSON text that is sent, or that the mail is made from. */
+  readonly payload: string;
+  readonly createdAtMs: number;
+  readonly state: DeliveryState;
+  readonly attempts: number;
+  /** When it is tried next, or was over. */
+  readonly atMs: number;
+  readonly lastError: string | null;
+};
+
+/** A crossing with what is to be sent because of it. */
+export type Fired = Standing & { readonly alertId: string; readonly deliveries: readonly Delivery[] };
+
+export type AlertRuleStore = {
+  all(): Promise<AlertRules[]>;
+  save(rules: AlertRules): Promise<void>;
+  /** With what was told under them. */
+  remove(workspaceId: string): Promise<void>;
+};
+
+export type AlertStore = {
+  readonly rules: Pick<AlertRuleStore, "all">;
+  /** What was told and is not to be told again. */
+  standing(workspaceId: string): Promise<Standing[]>;
+  /** What is over may be told again, and what is new is told: once, also where two processes found it. */
+  turn(workspaceId: string, over: readonly Standing[], fired: readonly Fired[], nowMs: number): Promise<void>;
+  due(nowMs: number, limit: number): Promise<Delivery[]>;
+  /** Counts a try and keeps others away from it until then; false when somebody else was faster. */
+  claim(delivery: Delivery, untilMs: number): Promise<boolean>;
+  conclude(id: string, end: Pick<Delivery, "state" | "atMs" | "lastError">): Promise<void>;
+  /** Newest first. */
+  deliveries(
+    workspaceId: string,
+    limit: number,
+    cursor: string | null,
+  ): Promise<{ rows: Delivery[]; next: string | null }>;
+  /** Removes what was over before then; answers how many. */
+  sweep(beforeMs: number): Promise<number>;
+};

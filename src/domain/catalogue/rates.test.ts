@@ -1,0 +1,159 @@
+import { describe, expect, test } from "vitest";
+import { memoryFiles, NOON_MS, sampleFiles } from "../../../tests/support/small-catalogue.ts";
+import { formatDecimal } from "../../kit/money.ts";
+import type { Snapshot } from "./catalogue.ts";
+import { readEcbRates } from "./ecb-rates.ts";
+import { loadCatalogue } from "./load.ts";
+import { type Judging, judgeRates, RateBook, type RateRow, seedRates, staleRates } from "./rates.ts";
+
+const CURRENCIES = [
+  ["EUR", 1],
+  ["USD", 1.1],
+  ["HUF", "400.5"],
+].map(([code, per_eur]) => ({
+  code,
+  name: `The ${code}`,
+  symbol: code,
+  decimals: 2,
+  per_eur,
+  rate_date: "2026-01-10",
+  rate_source: "the file",
+}));
+
+async function catalogue(): Promise<Snapshot> {
+  const files = memoryFiles("cat", { ...sampleFiles(), "currencies.json": { currencies: CURRENCIES } });
+  const loaded = await loadCatalogue(["cat"], NOON_MS, files);
+  if ("problems" in loaded) throw new Error(JSON.stringify(loaded.problems));
+  return loaded.snapshot;
+}
+
+const row = (code: string, perEur: string, day: string): RateRow => ({
+  id: `rate_${code}_${day}`,
+  code,
+  perEur,
+  day,
+  source: "a test",
+  recordedAtMs: 1,
+});
+
+const JUDGING: Judging = { today: "2026-02-01", jumps: "refused" };
+
+describe("what becomes of a rate that is offered", () => {
+  const judged = async (rates: Record<string, string>, more: Partial<Judging> = {}, day = "2026-01-20") => {
+    const { currencies } = await catalogue();
+    return judgeRates({ day, source: "a test", rates }, currencies, { ...JUDGING, ...more });
+  };
+
+  test("BILL-06 a rate that moved a little is taken", async () => {
+    expect(await judged({ USD: "1.375", HUF: "320.4" })).toEqual([
+      { is: "taken", code: "USD", perEur: "1.375" },
+      { is: "taken", code: "HUF", perEur: "320.4" },
+    ]);
+  });
+
+  test("BILL-06 a rate that moved by more than the factor is refused and said, unless somebody vouches for it", async () => {
+    for (const jump of ["1.3751", "0.879", "110", "0.011"]) {
+      const [found] = await judged({ USD: jump });
+      expect(found, jump).toMatchObject({ is: "refused", why: expect.stringContaining("factor of 1.25") });
+    }
+    expect(await judged({ USD: "110" }, { jumps: "accepted" })).toMatchObject([{ is: "taken" }]);
+  });
+
+  test("BILL-06 what is no rate is refused, vouched for or not", async () => {
+    for (const bad of ["0", "-1", "NaN", "", "1e40", "9999999999", "1.0000000000001", "Infinity"])
+      expect(await judged({ USD: bad }, { jumps: "accepted" }), bad).toMatchObject([{ is: "refused" }]);
+    expect(await judged({ EUR: "1.1" })).toMatchObject([{ is: "refused", why: expect.stringContaining("always 1") }]);
+    expect(await judged({ XTS: "1.1" })).toMatchObject([{ is: "refused", why: expect.stringContaining("no such") }]);
+    expect(await judged({ USD: "1.12" }, {}, "2026-02-02")).toMatchObject([{ why: expect.stringContaining("future") }]);
+    expect(await judged({ USD: "1.12" }, {}, "2026-01-09")).toMatchObject([
+      { why: expect.stringContaining("in force") },
+    ]);
+  });
+
+  test("BILL-06 the same rate of the same day is no news", async () => {
+    expect(await judged({ USD: "1.100" }, {}, "2026-01-10")).toEqual([{ is: "known", code: "USD", perEur: "1.100" }]);
+  });
+});
+
+describe("the rates in force", () => {
+  test("BILL-06 new rates make a new snapshot in one step, and the old one stays as it was", async () => {
+    const base = await catalogue();
+    const book = new RateBook(base);
+    expect(book.snapshot).toBe(base);
+    book.put([row("USD", "1.2", "2026-01-20"), row("XTS", "3", "2026-01-20"), row("EUR", "2", "2026-01-20")]);
+    const after = book.snapshot;
+    const shown = (snapshot: Snapshot) =>
+      [...snapshot.currencies.values()].map((c) => [c.code, formatDecimal(c.perEur)]);
+    expect(shown(after)).toEqual([
+      ["EUR", "1"],
+      ["HUF", "400.5"],
+      ["USD", "1.2"],
+    ]);
+    expect(after.currencies.get("USD")).toMatchObject({ rateDate: "2026-01-20", rateSource: "a test" });
+    expect(shown(base)).toContainEqual(["USD", "1.1"]);
+    expect(after.version).not.toBe(base.version);
+    expect(after.endpoints).toBe(base.endpoints);
+    expect(Object.isFrozen(after)).toBe(true);
+  });
+
+  test("BILL-06 a newer rate in the catalogue's files wins over an older one in the store", async () => {
+    const base = await catalogue();
+    const book = new RateBook(base);
+    book.put([row("USD", "1.2", "2026-01-09")]);
+    expect(book.snapshot).toBe(base);
+    expect(seedRates(base, [row("USD", "1.2", "2026-01-09"), row("HUF", "400.5", "2026-01-10")])).toMatchObject([
+      { code: "USD" },
+    ]);
+  });
+
+  test("BILL-06 a rate is stale once its day is further back than allowed", async () => {
+    const base = await catalogue();
+    const at = (day: string) => Date.parse(`${day}T12:00:00Z`);
+    expect(staleRates(base, at("2026-01-17"), 7)).toEqual([]);
+    expect(staleRates(base, at("2026-01-18"), 7).map(({ code }) => code)).toEqual(["HUF", "USD"]);
+  });
+});
+
+describe("the ECB's daily file", () => {
+  const file = (cubes: string) => `<?xml version="1.0" encoding="UTF-8"?>
+<gesmes:Envelope xmlns:gesmes="http://www.gesmes.org/xml/2002-08-01" xmlns="http://www.ecb.int/vocabulary/2002-08-01/eurofxref">
+  <gesmes:subject>Reference rates</gesmes:subject>
+  <gesmes:Sender><gesmes:name>European Central Bank</gesmes:name></gesmes:Sender>
+  <Cube>${cubes}</Cube>
+</gesmes:Envelope>`;
+
+  test("BILL-06 its day and its rates are read, in either kind of quotes", () => {
+    const cubes = `<Cube time='2026-11-13'><Cube currency='USD' rate='1.1604'/><Cube rate="395.10" currency="HUF" /></Cube>`;
+    expect(readEcbRates(file(cubes))).toEqual({
+      day: "2026-11-13",
+      source: "ECB euro foreign exchange reference rates",
+      rates: { USD: "1.1604", HUF: "395.10" },
+    });
+  });
+
+  test("BILL-06 of several days the newest counts, and what is commented out does not", () => {
+    const older = "<Cube time='2026-11-12'><Cube currency='USD' rate='1.1'/></Cube>";
+    const newer =
+      "<Cube time='2026-11-13'><!-- <Cube currency='HUF' rate='1'/> --><Cube currency='USD' rate='1.2'/></Cube>";
+    for (const cubes of [older + newer, newer + older])
+      expect(readEcbRates(file(cubes))).toMatchObject({ day: "2026-11-13", rates: { USD: "1.2" } });
+  });
+
+  test("BILL-06 what is not that file is refused whole", () => {
+    const bad = [
+      "",
+      "<html>busy</html>",
+      file(""),
+      file("<Cube time='2026-11-13'></Cube>"),
+      file("<Cube currency='USD' rate='1.1'/>"),
+      file("<Cube time='yesterday'><Cube currency='USD' rate='1.1'/></Cube>"),
+      file("<Cube time='2026-11-13'><Cube currency='USD' rate='-1.1'/></Cube>"),
+      file("<Cube time='2026-11-13'><Cube currency='USD' rate='NaN'/></Cube>"),
+      file("<Cube time='2026-11-13'><Cube currency='USD'/></Cube>"),
+      file("<Cube time='2026-11-13'><Cube currency='dollar' rate='1'/></Cube>"),
+      file("<Cube time='2026-11-13'><Cube currency='USD' rate='1'/><Cube currency='USD' rate='2'/></Cube>"),
+      `<!DOCTYPE x [<!ENTITY a "b">]>${file("<Cube time='2026-11-13'><Cube currency='USD' rate='1'/></Cube>")}`,
+    ];
+    for (const text of bad) expect(readEcbRates(text), text).toHaveProperty("problem");
+  });
+});

@@ -1,0 +1,174 @@
+import { type Decimal, formatDecimal, parseDecimal } from "../../kit/money.ts";
+import { digestOf } from "../../kit/secret.ts";
+import type { Currency, Snapshot } from "./catalogue.ts";
+import { FrozenMap } from "./frozen.ts";
+
+/** One exchange rate as it was learned: kept for ever, never changed. */
+export type RateRow = {
+  readonly id: string;
+  readonly code: string;
+  /** Units of the currency for one euro, as an exact decimal. */
+  readonly perEur: string;
+  /** ISO date the rate is of. */
+  readonly day: string;
+  readonly source: string;
+  readonly recordedAtMs: number;
+};
+
+export type RateStore = {
+  /** The row in force of every currency: of the newest day, and of that the one that was recorded last. */
+  latest(): Promise<RateRow[]>;
+  /** Newest first; of one currency, or of all. */
+  history(code: string | null, limit: number, cursor: string | null): Promise<{ rows: RateRow[]; next: string | null }>;
+  append(rows: readonly RateRow[]): Promise<void>;
+};
+
+/** Rates that somebody or something brings. */
+export type RateOffer = {
+  /** ISO date they are of. */
+  readonly day: string;
+  readonly source: string;
+  /** Units for one euro, as decimals, by currency. */
+  readonly rates: Readonly<Record<string, string>>;
+};
+
+/** Where rates can be had from. */
+export type RateSource = {
+  readonly name: string;
+  fetch(): Promise<RateOffer | { readonly problem: string }>;
+};
+
+/** A rate that moved by more than this against the last one is a mistake until somebody says it is not. */
+export const RATE_STEP_MAX = { numerator: 5n, denominator: 4n } as const;
+
+const BASE = "EUR";
+const PER_EUR_MAX = 10n ** 9n;
+const PLACES_MAX = 12;
+
+export type Judged =
+  | { readonly is: "taken"; readonly code: string; readonly perEur: string }
+  /** The same rate of the same day is already in force. */
+  | { readonly is: "known"; readonly code: string; readonly perEur: string }
+  | { readonly is: "refused"; readonly code: string; readonly perEur: string; readonly why: string };
+
+/** `jumps`: whether a rate may have moved further than is believed. */
+export type Judging = { readonly today: string; readonly jumps: "refused" | "accepted" };
+
+/** What becomes of each rate of an offer, against those in force. Pure. */
+export function judgeRates(offer: RateOffer, inForce: Snapshot["currencies"], judging: Judging): Judged[] {
+  return Object.entries(offer.rates).map(([code, perEur]): Judged => {
+    const why = faultOf(code, perEur, offer.day, inForce.get(code), judging);
+    if (why === KNOWN) return { is: "known", code, perEur };
+    return why === undefined ? { is: "taken", code, perEur } : { is: "refused", code, perEur, why };
+  });
+}
+
+const KNOWN = "known";
+
+function faultOf(
+  code: string,
+  perEur: string,
+  day: string,
+  last: Currency | undefined,
+  { today, jumps }: Judging,
+): string | undefined {
+  if (code === BASE) return "the euro is what rates are counted in: it is always 1";
+  if (last === undefined) return "the catalogue has no such currency: add it to currencies.json first";
+  const rate = parseDecimal(perEur);
+  if (
+    rate === undefined ||
+    rate.digits <= 0n ||
+    rate.scale > PLACES_MAX ||
+    rate.digits > PER_EUR_MAX * tenTo(rate.scale)
+  )
+    return `write units for one euro: a decimal above zero, at most ${PER_EUR_MAX}, with at most ${PLACES_MAX} places`;
+  if (day > today) return `${day} lies in the future`;
+  if (day < last.rateDate) return `it is of ${day}, and the rate in force is of ${last.rateDate}`;
+  if (day === last.rateDate && isSame(rate, last.perEur)) return KNOWN;
+  if (jumps === "refused" && isJump(rate, last.perEur))
+    return `it moved from ${formatDecimal(last.perEur)} to ${formatDecimal(rate)}, by more than a factor of ${Number(RATE_STEP_MAX.numerator) / Number(RATE_STEP_MAX.denominator)}; if that is true, send it with accept_jumps`;
+  return undefined;
+}
+
+function tenTo(power: number): bigint {
+  return 10n ** BigInt(power);
+}
+
+/** Both over one denominator. */
+function compared(a: Decimal, b: Decimal): readonly [bigint, bigint] {
+  return [a.digits * tenTo(b.scale), b.digits * tenTo(a.scale)];
+}
+
+function isSame(a: Decimal, b: Decimal): boolean {
+  const [left, right] = compared(a, b);
+  return left === right;
+}
+
+function isJump(now: Decimal, before: Decimal): boolean {
+  const { numerator, denominator } = RATE_STEP_MAX;
+  const [is, was] = compared(now, before);
+  return is * denominator > was * numerator || was * denominator > is * numerator;
+}
+
+/**
+ * The catalogue with the exchange rates in force. A new rate makes a new snapshot, which takes the place of the old one
+ * in one step: whoever planned with the old one settles with it, whoever plans next sees the new one.
+ */
+export class RateBook {
+  readonly #base: Snapshot;
+  readonly #rows = new Map<string, RateRow>();
+  #current: Snapshot;
+
+  constructor(base: Snapshot) {
+    this.#base = base;
+    this.#current = base;
+  }
+
+  get snapshot(): Snapshot {
+    return this.#current;
+  }
+
+  /** Rows of currencies that the catalogue does not have, or that are older than its own, wait without effect. */
+  put(rows: readonly RateRow[]): void {
+    for (const row of rows) this.#rows.set(row.code, row);
+    const changed: Currency[] = [];
+    const currencies = [...this.#base.currencies].map(([code, currency]): [string, Currency] => {
+      const row = this.#rows.get(code);
+      const perEur = row === undefined ? undefined : parseDecimal(row.perEur);
+      if (row === undefined || perEur === undefined || perEur.digits <= 0n || code === BASE) return [code, currency];
+      if (row.day < currency.rateDate) return [code, currency];
+      if (row.day === currency.rateDate && isSame(perEur, currency.perEur)) return [code, currency];
+      const now = Object.freeze({ ...currency, perEur, rateDate: row.day, rateSource: row.source });
+      changed.push(now);
+      return [code, now];
+    });
+    if (changed.length === 0) {
+      this.#current = this.#base;
+      return;
+    }
+    const rates = changed.map(({ code, perEur, rateDate }) => `${code} ${formatDecimal(perEur)} ${rateDate}`).join();
+    this.#current = Object.freeze({
+      ...this.#base,
+      version: digestOf(`${this.#base.version} ${rates}`).slice(0, 16),
+      currencies: new FrozenMap(currencies),
+    });
+  }
+}
+
+/** Rates of the catalogue's files that the store does not have yet, or has only older ones of. */
+export function seedRates(base: Snapshot, latest: readonly RateRow[]): readonly Currency[] {
+  const known = new Map(latest.map((row) => [row.code, row]));
+  return [...base.currencies.values()].filter(({ code, rateDate }) => {
+    const row = known.get(code);
+    return code !== BASE && (row === undefined || row.day < rateDate);
+  });
+}
+
+const DAY_MS = 86_400_000;
+
+/** Currencies whose rate is older than so many days, the euro apart. */
+export function staleRates({ currencies }: Snapshot, nowMs: number, daysMax: number): Currency[] {
+  return [...currencies.values()].filter(
+    ({ code, rateDate }) => code !== BASE && nowMs - Date.parse(`${rateDate}T00:00:00Z`) > (daysMax + 1) * DAY_MS,
+  );
+}

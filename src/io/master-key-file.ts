@@ -1,0 +1,77 @@
+import { readdir, rename, rm } from "node:fs/promises";
+import path from "node:path";
+import { keptInFile, makeMasterKey, readMasterKey, readSecret, syncFolder, writeBeside } from "./secret-files.ts";
+
+/** The file does not hold what it should; the message says which. */
+export class MasterKeyFileError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "MasterKeyFileError";
+  }
+}
+
+/** Steps of a change of the file, each of them on the disk once it is named. */
+export type FileStep = "key written" | "key beside" | "key in place";
+
+/**
+ * The generated master key in its file. A new one stands beside it, as `master-key.next`, for as long as data keys
+ * need both; then it takes the old one's place in one step of the file system. Whenever the process ends, the files
+ * that are left open everything.
+ */
+export class MasterKeyFile {
+  readonly #file: string;
+  readonly #next: string;
+  readonly #stepped: (step: FileStep) => void;
+
+  constructor(dataDir: string, stepped: (step: FileStep) => void = () => undefined) {
+    this.#file = path.join(dataDir, "master-key");
+    this.#next = `${this.#file}.next`;
+    this.#stepped = stepped;
+  }
+
+  /** The key that wraps, and the one before it when a change was begun. The first start makes one. */
+  async open(): Promise<{ readonly current: Buffer; readonly previous: readonly Buffer[] }> {
+    await this.#clear();
+    const kept = bytesOf(this.#file, await keptInFile(this.#file, makeMasterKey));
+    const next = await readSecret(this.#next);
+    if (next === undefined) return { current: kept, previous: [] };
+    return { current: bytesOf(this.#next, next), previous: [kept] };
+  }
+
+  /** What a crash left of a key that never came into use. */
+  async #clear(): Promise<void> {
+    const folder = path.dirname(this.#file);
+    for (const name of await readdir(folder))
+      if (name.startsWith("master-key.") && name.endsWith(".tmp")) await rm(path.join(folder, name), { force: true });
+  }
+
+  /** A new key beside the old one. */
+  async begin(): Promise<Buffer> {
+    const text = makeMasterKey();
+    const fresh = await writeBeside(this.#next, text);
+    this.#stepped("key written");
+    await rename(fresh, this.#next);
+    await syncFolder(path.dirname(this.#next));
+    this.#stepped("key beside");
+    return bytesOf(this.#next, text);
+  }
+
+  /** Undoes `begin`, while nothing is wrapped by the new key yet. */
+  async abandon(): Promise<void> {
+    await rm(this.#next, { force: true });
+    await syncFolder(path.dirname(this.#next));
+  }
+
+  /** The new key is the only one from here on: to be called when nothing needs the old one. */
+  async finish(): Promise<void> {
+    await rename(this.#next, this.#file);
+    await syncFolder(path.dirname(this.#file));
+    this.#stepped("key in place");
+  }
+}
+
+function bytesOf(file: string, text: string): Buffer {
+  const bytes = readMasterKey(text);
+  if (bytes !== undefined) return bytes;
+  throw new MasterKeyFileError(`${file} holds no master key: write 32 bytes in base64 or hex into it`);
+}

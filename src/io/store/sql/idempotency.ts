@@ -1,0 +1,58 @@
+import type { Kysely, Selectable } from "kysely";
+import type { IdempotencyStore, RememberedUse } from "../../../domain/admission/idempotency.ts";
+import type { Database } from "./schema.ts";
+
+/** Read and removed here; the ingest writes them, together with the charges they stand for. */
+export function idempotencyStore(db: Kysely<Database>): IdempotencyStore {
+  return {
+    async newest(nowMs, limit) {
+      const rows = await db
+        .selectFrom("idempotency_keys")
+        .selectAll()
+        .where("expires_at_ms", ">", nowMs)
+        .orderBy("expires_at_ms", "desc")
+        .limit(limit)
+        .execute();
+      return rows.map(toUse);
+    },
+
+    async find(key, nowMs) {
+      const row = await db
+        .selectFrom("idempotency_keys")
+        .selectAll()
+        .where("key_digest", "=", key)
+        .where("expires_at_ms", ">", nowMs)
+        .executeTakeFirst();
+      return row === undefined ? undefined : toUse(row);
+    },
+
+    async sweep(nowMs, rowsMax) {
+      const old = db
+        .selectFrom("idempotency_keys")
+        .select("key_digest")
+        .where("expires_at_ms", "<=", nowMs)
+        .orderBy("expires_at_ms")
+        .limit(rowsMax);
+      const { numDeletedRows } = await db
+        .deleteFrom("idempotency_keys")
+        .where("key_digest", "in", old)
+        // Again: between the two the key may have been used anew.
+        .where("expires_at_ms", "<=", nowMs)
+        .executeTakeFirst();
+      return Number(numDeletedRows);
+    },
+  };
+}
+
+function toUse(row: Selectable<Database["idempotency_keys"]>): RememberedUse {
+  return {
+    key: row.key_digest,
+    body: row.body_digest,
+    workspaceId: row.workspace_id,
+    requestId: row.request_id,
+    status: row.status,
+    nanos: row.charged_nanos,
+    currency: row.currency,
+    expiresAtMs: row.expires_at_ms,
+  };
+}

@@ -1,0 +1,18 @@
+import type { Ddl } from "../engine.ts";
+
+/** Charged calls by the `Idempotency-Key` they were sent with: digests, and what became of the call. */
+export function idempotency({ integer, text, keyed }: Ddl): string[] {
+  return [
+    `create table idempotency_keys (
+      key_digest ${text} not null primary key,
+      body_digest ${text} not null,
+      workspace_id ${text} not null,
+      request_id ${text} not null,
+      status ${integer} not null,
+      charged_nanos ${integer} not null,
+      currency ${text} not null,
+      expires_at_ms ${integer} not null
+    ) ${keyed}`,
+    "create index idempotency_keys_by_expiry on idempotency_keys (expires_at_ms)",
+  ];
+}

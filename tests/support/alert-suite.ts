@@ -1,0 +1,141 @@
+import { describe, expect, test } from "vitest";
+import { type AlertRules, firstRules } from "../../src/domain/alerts/rules.ts";
+import type { Delivery, Fired } from "../../src/domain/alerts/store.ts";
+import { OPEN_POLICY } from "../../src/domain/tenancy/policy.ts";
+import type { Store } from "../../src/io/store/sql/store.ts";
+
+async function withWorkspaces(store: Store): Promise<void> {
+  for (const id of ["ws_1", "ws_2"])
+    await store.tenancy.saveWorkspace({
+      id,
+      slug: id.replace("_", "-"),
+      name: id,
+      currency: "EUR",
+      createdAtMs: 1,
+      policy: OPEN_POLICY,
+      keyPolicy: { personalKeys: true, approval: false },
+    });
+}
+
+const save = (store: Store, rules: AlertRules) =>
+  store.change(async ({ alertRules }) => {
+    await alertRules.save(rules);
+    return { answer: null, audit: null };
+  });
+
+const delivery = (id: string, more: Partial<Delivery> = {}): Delivery => ({
+  id,
+  alertId: "alert_1",
+  workspaceId: "ws_1",
+  type: "balance.low",
+  channel: "webhook",
+  target: "https://example.eu",
+  payload: '{"id":"alert_1"}',
+  createdAtMs: 10,
+  state: "waiting",
+  attempts: 0,
+  atMs: 10,
+  lastError: null,
+  ...more,
+});
+const fired = (subject: string, mark: string, ...deliveries: Delivery[]): Fired => ({
+  subject,
+  mark,
+  alertId: "alert_1",
+  deliveries,
+});
+
+/** Rules, what was told, and what is on its way. */
+export function alertTests(store: () => Store, reopen: () => Promise<Store>): void {
+  describe("alerts", () => {
+    test("BILL-10 rules are kept, changed and removed with what was told under them", async () => {
+      await withWorkspaces(store());
+      const plain = firstRules("ws_2", 5);
+      const rules: AlertRules = {
+        workspaceId: "ws_1",
+        lowBalanceNanos: 2n ** 53n + 1n,
+        limitPercents: [50, 100],
+        credentialRefused: false,
+        mailTo: ["ada@example.eu"],
+        webhook: { url: "https://example.eu/hook", sealed: Buffer.from([0, 255]), secretChangedAtMs: 4 },
+        changedAtMs: 6,
+      };
+      await save(store(), firstRules("ws_1", 1));
+      await save(store(), rules);
+      await save(store(), plain);
+      const kept = await (await reopen()).alerts.rules.all();
+      expect(kept.map(({ webhook }) => [...(webhook?.sealed ?? [])])).toEqual([[0, 255], []]);
+      const sealed = expect.anything();
+      expect(kept).toEqual([{ ...rules, webhook: { ...rules.webhook, sealed } }, plain]);
+      await store().alerts.turn("ws_1", [], [fired("balance", "")], 1);
+      await store().change(async ({ alertRules }) => {
+        await alertRules.remove("ws_1");
+        return { answer: null, audit: null };
+      });
+      expect(await store().alerts.rules.all()).toEqual([plain]);
+      expect(await store().alerts.standing("ws_1")).toEqual([]);
+    });
+
+    test("BILL-10 what was told is told once, until it is over; another mark is another crossing", async () => {
+      await withWorkspaces(store());
+      const { alerts } = store();
+      await alerts.turn("ws_1", [], [fired("balance", "", delivery("d1"), delivery("d2", { channel: "mail" }))], 10);
+      await alerts.turn("ws_1", [], [fired("balance", "", delivery("d3"))], 11);
+      await alerts.turn("ws_2", [], [fired("balance", "", delivery("d4", { workspaceId: "ws_2" }))], 11);
+      const ids = async (workspaceId: string) =>
+        (await store().alerts.deliveries(workspaceId, 100, null)).rows.map(({ id }) => id);
+      expect([await ids("ws_1"), await ids("ws_2")]).toEqual([["d2", "d1"], ["d4"]]);
+      expect(await (await reopen()).alerts.standing("ws_1")).toEqual([{ subject: "balance", mark: "" }]);
+      await store().alerts.turn("ws_1", [{ subject: "balance", mark: "other" }], [], 12);
+      expect(await store().alerts.standing("ws_1")).toHaveLength(1);
+      const over = [{ subject: "balance", mark: "" }];
+      await store().alerts.turn("ws_1", over, [fired("balance", "", delivery("d5", { createdAtMs: 12 }))], 12);
+      expect(await ids("ws_1")).toEqual(["d5", "d2", "d1"]);
+    });
+
+    test("BILL-10 of a turn that fails nothing is kept: neither that it was told nor what is to be sent", async () => {
+      await withWorkspaces(store());
+      const twice = fired("balance", "", delivery("same"), delivery("same"));
+      await expect(store().alerts.turn("ws_1", [], [twice], 10)).rejects.toThrow();
+      expect(await store().alerts.standing("ws_1")).toEqual([]);
+      expect((await store().alerts.deliveries("ws_1", 10, null)).rows).toEqual([]);
+    });
+
+    test("BILL-10 a delivery is claimed by one, tried again when its time comes, and over once", async () => {
+      await withWorkspaces(store());
+      const { alerts } = store();
+      const [first, later] = [delivery("d1"), delivery("d2", { atMs: 50 })];
+      await alerts.turn("ws_1", [], [fired("balance", "", first, later)], 10);
+      expect(await alerts.due(20, 10)).toEqual([first]);
+      expect([await alerts.claim(first, 100), await alerts.claim(first, 100)]).toEqual([true, false]);
+      expect(await alerts.due(99, 10)).toEqual([later]);
+      await alerts.conclude("d1", { state: "waiting", atMs: 30, lastError: "it cannot be reached" });
+      const again = { ...first, attempts: 1, atMs: 30, lastError: "it cannot be reached" };
+      expect(await (await reopen()).alerts.due(30, 10)).toEqual([again]);
+      await store().alerts.conclude("d1", { state: "delivered", atMs: 31, lastError: null });
+      await store().alerts.conclude("d1", { state: "failed", atMs: 32, lastError: "too late" });
+      const { rows } = await store().alerts.deliveries("ws_1", 10, null);
+      expect(rows.map(({ id, state, attempts }) => [id, state, attempts])).toEqual([
+        ["d2", "waiting", 0],
+        ["d1", "delivered", 1],
+      ]);
+      expect([await store().alerts.sweep(31), await store().alerts.sweep(32), await store().alerts.sweep(1e9)]).toEqual(
+        [0, 1, 0],
+      );
+    });
+
+    test("BILL-10 deliveries are listed newest first, page by page", async () => {
+      await withWorkspaces(store());
+      const many = [1, 2, 3, 4, 5].map((n) => delivery(`d${n}`, { createdAtMs: 10 + Math.floor(n / 2) }));
+      await store().alerts.turn("ws_1", [], [fired("balance", "", ...many)], 10);
+      const seen: string[] = [];
+      let cursor: string | null = null;
+      do {
+        const page: { rows: Delivery[]; next: string | null } = await store().alerts.deliveries("ws_1", 2, cursor);
+        seen.push(...page.rows.map(({ id }) => id));
+        cursor = page.next;
+      } while (cursor !== null);
+      expect(seen).toEqual(["d5", "d4", "d3", "d2", "d1"]);
+    });
+  });
+}
