@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
+import type { Alerts } from "./app/alerts/alerts.ts";
+import { watchedState } from "./app/alerts/watched-state.ts";
 import type { Handler } from "./app/exchange.ts";
-import type { Readers, TenancyDeps } from "./app/manage/deps.ts";
+import type { Check, Readers, TenancyDeps } from "./app/manage/deps.ts";
 import { firstStart } from "./app/manage/first-start.ts";
 import { manageHandlers } from "./app/manage/handlers.ts";
 import { LogRetention } from "./app/manage/log-retention.ts";
@@ -29,6 +31,7 @@ import { type Config, PROJECT_ROOT } from "./config.ts";
 import { apiDocumentText, llmsText, manageDocumentText } from "./contract/documents.ts";
 import { ROUTES } from "./contract/routes.ts";
 import type { SharedState } from "./domain/admission/admission.ts";
+import { AlertWatch } from "./domain/alerts/watch.ts";
 import type { ResponseStore } from "./domain/responses/stored.ts";
 import { excludedByPolicy, permitsModel } from "./domain/routing/policy.ts";
 import { Directory } from "./domain/tenancy/directory.ts";
@@ -51,6 +54,7 @@ import { makeIds } from "./kit/ids.ts";
 import { parseDurationMs } from "./kit/time.ts";
 import { systemTimers } from "./kit/timers.ts";
 import {
+  alertCheck,
   boundsOf,
   cannotListen,
   checksOf,
@@ -60,6 +64,7 @@ import {
   limitsOf,
   loadTenants,
   mintedFrom,
+  openAlerts,
   openCaptures,
   openCatalogue,
   openEdge,
@@ -108,7 +113,8 @@ export async function start(config: Config): Promise<Running> {
   const transport = openTransport(config);
   const accounts = mintedFrom(config, transport);
   const directory = new Directory();
-  const state = memoryState(clock, { claimsMax: config.GATEWAY_IDEMPOTENCY_KEYS_MAX });
+  const watch = new AlertWatch();
+  const state = watchedState(memoryState(clock, { claimsMax: config.GATEWAY_IDEMPOTENCY_KEYS_MAX }), watch);
   const metrics = new Metrics();
   const held = holdOwnKeys(config, { snapshot, transport, platform: () => ({ addresses, reach: routing.reach }) });
   const edge = openEdge({ config, log, clock, ids, directory, state, metrics, adminToken, ownKeys: held });
@@ -127,6 +133,7 @@ export async function start(config: Config): Promise<Running> {
   const books = await openBooks({ dataDir, store, clock, syncEveryMs, log });
   const ownKeys = await openOwnKeys(store, { held, vault, snapshot, transport, connections, addresses, log });
   await loadTenants(store, directory, state);
+  const alerts = await openAlerts(config, store, { watch, directory, state, ownKeys: held, vault, ids, metrics, log });
   const bounds = boundsOf(config);
   metrics.watch(gaugesOf(edge, books, bounds));
   const captured = store.captures(vault);
@@ -147,7 +154,7 @@ export async function start(config: Config): Promise<Running> {
     limits: limitsOf(config),
     idempotency: await openIdempotency(config, store, state, books, log),
     captures,
-    finished: (record) => metrics.finished(record),
+    finished: finishedIn(metrics, watch),
     noticed: noticesOf(metrics, log),
   };
   const disk = await watchDisk(dataDir, config.GATEWAY_DISK_FREE_MIN_BYTES);
@@ -164,10 +171,11 @@ export async function start(config: Config): Promise<Running> {
     ownKeys,
     masterKey: { rotation, timers: systemTimers },
     captured,
+    alerts,
     responseRetention: config.GATEWAY_RESPONSES_RETENTION,
     planning: gateway,
     readers: READERS,
-    checks: [...checksOf(config, store, books, bounds.breakers), diskCheck(config, disk), masterKeyCheck(rotation)],
+    checks: [...checksOf(config, store, books, bounds.breakers), ...adviceOf(config, disk, rotation, alerts)],
     caughtUp: () => books.flush(),
   };
   edge.open({
@@ -189,13 +197,26 @@ export async function start(config: Config): Promise<Running> {
       standing.ready = true;
     },
     async stop() {
-      await sweeper.stop();
+      await Promise.all([sweeper.stop(), alerts.stop()]);
       disk.close();
       await drain(edge, responses, config.GATEWAY_DRAIN_TIMEOUT_MS);
       await cut(gateway, edge, responses);
       await captures.settled();
       for (const part of [books, store, sandbox]) await part?.close();
     },
+  };
+}
+
+/** Checks that advise, and never call something broken. */
+function adviceOf(config: Config, disk: DiskSpace, rotation: MasterKeyRotation, alerts: Alerts): Check[] {
+  return [diskCheck(config, disk), masterKeyCheck(rotation), alertCheck(alerts)];
+}
+
+/** Told of every request that is over. */
+function finishedIn(metrics: Metrics, watch: AlertWatch): Gateway["finished"] {
+  return (record) => {
+    metrics.finished(record);
+    watch.finished(record);
   };
 }
 

@@ -1,5 +1,6 @@
 import { managed } from "./managed.ts";
 import type { Route } from "./route.ts";
+import { ALERT_ROUTES } from "./routes-manage-alerts.ts";
 import { CAPTURE_ROUTES } from "./routes-manage-capture.ts";
 import { EVIDENCE_ROUTES } from "./routes-manage-evidence.ts";
 import { LIMIT_ROUTES } from "./routes-manage-limits.ts";
@@ -330,6 +331,7 @@ export const MANAGE_ROUTES: readonly Route[] = [
   ...keyRoutes,
   ...ROUTING_ROUTES,
   ...LIMIT_ROUTES,
+  ...ALERT_ROUTES,
   ...recordRoutes,
   ...LOG_ROUTES,
   ...PROVIDER_ROUTES,

@@ -19,6 +19,7 @@ import type { Probed } from "../../io/upstream/probe-key.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Ids } from "../../kit/ids.ts";
 import type { Soon } from "../../kit/soon.ts";
+import type { Alerts } from "../alerts/alerts.ts";
 import type { Captures } from "../pipeline/captures.ts";
 import type { Planning } from "../pipeline/plan.ts";
 import type { Decoded } from "../pipeline/run.ts";
@@ -65,6 +66,10 @@ export type ManageDeps = TenancyDeps & {
   /** Workspaces' own keys at providers. */
   readonly ownKeys: OwnKeyRoom;
   readonly masterKey: MasterKeyDeps;
+  readonly alerts: Pick<
+    Alerts,
+    "watch" | "sendsMail" | "recipientsOf" | "deliveries" | "addressProblem" | "seal" | "open" | "test"
+  >;
   readonly captured: CaptureStore;
   /** How long a stored response is kept, as the operator set it. */
   readonly responseRetention: string;

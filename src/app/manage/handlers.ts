@@ -1,4 +1,5 @@
 import type { Handler } from "../exchange.ts";
+import { alertHandlers } from "./alerts.ts";
 import { captureHandlers } from "./captures.ts";
 import { type ManageDeps, makeTurns, type Room } from "./deps.ts";
 import { evidenceHandlers } from "./evidence.ts";
@@ -30,6 +31,7 @@ export function manageHandlers(deps: ManageDeps): Record<string, Handler> {
     ...replayHandlers(room),
     ...walletHandlers(room),
     ...limitHandlers(room),
+    ...alertHandlers(room),
     ...logHandlers(room),
     ...responseHandlers(room),
     ...captureHandlers(room),
