@@ -3,10 +3,12 @@ import path from "node:path";
 import type { Alerts } from "./app/alerts/alerts.ts";
 import { watchedState } from "./app/alerts/watched-state.ts";
 import type { Handler } from "./app/exchange.ts";
+import { Bookings } from "./app/manage/bookings.ts";
 import type { Check, Readers, TenancyDeps } from "./app/manage/deps.ts";
 import { firstStart } from "./app/manage/first-start.ts";
 import { manageHandlers } from "./app/manage/handlers.ts";
 import { LogRetention } from "./app/manage/log-retention.ts";
+import type { Money } from "./app/manage/money.ts";
 import { masterKeyCheck } from "./app/manage/master-key.ts";
 import type { MasterKeyRotation } from "./app/manage/master-key-rotation.ts";
 import type { Captures } from "./app/pipeline/captures.ts";
@@ -60,6 +62,7 @@ import {
   checksOf,
   diskCheck,
   gaugesOf,
+  HOLD_GRACE_MS,
   holdOwnKeys,
   limitsOf,
   loadTenants,
@@ -70,6 +73,7 @@ import {
   openEdge,
   openIdempotency,
   openOwnKeys,
+  openPayments,
   openSecrets,
   openStore,
   openTransport,
@@ -90,9 +94,6 @@ export type Running = {
 };
 
 const SWEEP_EVERY_MS = 60_000;
-
-/** A hold that outlives every request by this much was lost. */
-const HOLD_GRACE_MS = 60_000;
 
 const FIRST_START = "first_start";
 
@@ -161,7 +162,9 @@ export async function start(config: Config): Promise<Running> {
   const responses = await openKept({ config, kept: store.responses(vault), disk, log }, gateway);
   // Before anyone can ask for new work, so that only what an earlier process left is taken for that.
   await resumeResponses(responses, store, directory);
-  const tenancy: TenancyDeps = { store, directory, state, captures, clock, ids, snapshot: () => snapshot };
+  const bookings = new Bookings({ state, ledger: store.ledger, clock });
+  const tenancy: TenancyDeps = { store, directory, state, bookings, captures, clock, ids, snapshot: () => snapshot };
+  const money = await openPayments(config, { ...tenancy, store, caughtUp: () => books.flush() }, log);
   const standing = { ready: false };
   const manage = {
     ...tenancy,
@@ -170,6 +173,7 @@ export async function start(config: Config): Promise<Running> {
     responses: overseenResponses(responses),
     ownKeys,
     masterKey: { rotation, timers: systemTimers },
+    payments: money.payments,
     captured,
     alerts,
     responseRetention: config.GATEWAY_RESPONSES_RETENTION,
@@ -187,7 +191,7 @@ export async function start(config: Config): Promise<Running> {
   });
   const firstKey = await firstKeyOf(store, tenancy);
   const retention = retentionOf(config, store, log);
-  const sweeper = sweepOften(config, { state, captures, responses, rotation, retention });
+  const sweeper = sweepOften(config, { state, captures, responses, rotation, retention, money });
 
   return {
     origin,
@@ -244,11 +248,12 @@ type Swept = {
   readonly responses: ResponsesRoom;
   readonly rotation: MasterKeyRotation;
   readonly retention: LogRetention;
+  readonly money: Money;
 };
 
 /** What has had its time leaves, now and again. */
 function sweepOften(config: Config, swept: Swept): { stop(): Promise<void> } {
-  const { state, captures, responses, rotation, retention } = swept;
+  const { state, captures, responses, rotation, retention, money } = swept;
   void rotation.finish();
   const timer = setInterval(() => {
     void state.sweep(config.GATEWAY_REQUEST_TIMEOUT_MS + HOLD_GRACE_MS);
@@ -257,11 +262,12 @@ function sweepOften(config: Config, swept: Swept): { stop(): Promise<void> } {
     void responses.gateway.idempotency.sweep();
     void retention.run();
     void rotation.retry();
+    void money.run();
   }, SWEEP_EVERY_MS);
   return {
     async stop() {
       clearInterval(timer);
-      await Promise.all([retention.stop(), rotation.stop()]);
+      await Promise.all([retention.stop(), rotation.stop(), money.stop()]);
     },
   };
 }
