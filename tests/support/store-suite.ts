@@ -10,6 +10,7 @@ import type { Workspace } from "../../src/domain/tenancy/workspace.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { alertTests } from "./alert-suite.ts";
 import { captureTests } from "./capture-suite.ts";
+import { idempotencyTests } from "./idempotency-suite.ts";
 import { limitTests } from "./limit-suite.ts";
 import { logQueryTests, retentionTests, usageTests } from "./log-suite.ts";
 import { ownKeyTests } from "./own-key-suite.ts";
@@ -74,6 +75,10 @@ export function storeSuite(name: string, open: () => Promise<{ store: Store; reo
     logQueryTests(() => store);
     usageTests(() => store);
     retentionTests(() => store);
+    idempotencyTests(
+      () => store,
+      () => reopen(),
+    );
     limitTests(
       () => store,
       () => reopen(),
