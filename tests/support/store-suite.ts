@@ -15,6 +15,7 @@ import { limitTests } from "./limit-suite.ts";
 import { logQueryTests, retentionTests, usageTests } from "./log-suite.ts";
 import { ownKeyTests } from "./own-key-suite.ts";
 import { rateTests } from "./rate-suite.ts";
+import { paymentTests } from "./payment-suite.ts";
 import { chargedRecord, finishedRecord } from "./records.ts";
 import { responseTests } from "./response-suite.ts";
 
@@ -70,6 +71,7 @@ export function storeSuite(name: string, open: () => Promise<{ store: Store; reo
       () => reopen(),
     );
     ledgerTests(() => store);
+    paymentTests(() => store);
     ingestTests(() => store);
     logTests(() => store);
     logQueryTests(() => store);

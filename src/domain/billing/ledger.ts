@@ -85,7 +85,7 @@ export function entriesOf(transfer: Transfer, workspaceId: string): Entry[] {
   ];
 }
 
-type Posting = {
+export type Posting = {
   id: string;
   workspaceId: string;
   currency: string;
