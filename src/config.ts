@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
+import { checkPayments, paymentAdapters, paymentSecrets } from "./io/payments/settings.ts";
 import { readMasterKey } from "./io/secret-files.ts";
 import { type DatabaseAddress, readDatabaseAddress } from "./io/store/sql/postgres/address.ts";
 import { type MailServer, readMailServer, readSender, type Sender } from "./io/upstream/mail-server.ts";
@@ -245,6 +246,32 @@ export const SETTINGS = {
     256 * 1024 * 1024,
     "How much one capture window keeps in all; once it is full, nothing more goes in.",
   ),
+  GATEWAY_PAYMENTS: setting(
+    paymentAdapters,
+    [],
+    "Payment adapters, separated by commas: webhook, stripe. Each needs its secrets. Absent: nothing is paid from outside. See the guide on wallets.",
+  ),
+  GATEWAY_PAYMENT_WEBHOOK_SECRETS: {
+    ...setting(
+      paymentSecrets,
+      [],
+      "Secrets that messages to the adapter webhook are signed with, each of at least 32 characters, separated by commas. Each is taken, so that they can be changed without a gap.",
+    ),
+    secret: true,
+  },
+  GATEWAY_PAYMENT_STRIPE_SECRETS: {
+    ...setting(
+      paymentSecrets,
+      [],
+      "Signing secrets (whsec_…) of the webhook endpoint at Stripe, separated by commas. Each of them is taken.",
+    ),
+    secret: true,
+  },
+  GATEWAY_PAYMENT_TOLERANCE: setting(
+    duration,
+    "5m",
+    "How far the time in a payment message's signature may be from now.",
+  ),
   GATEWAY_LOG_RETENTION: setting(
     logRetention,
     "400d",
@@ -373,6 +400,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       if (values[name] === null) problems.push(`${name}: set it too, because DATABASE_URL is set`);
   if ((values["GATEWAY_SMTP_URL"] ?? null) !== null && values["GATEWAY_MAIL_FROM"] === null)
     problems.push("GATEWAY_MAIL_FROM: set it too, because GATEWAY_SMTP_URL is set");
+  checkPayments(values, problems);
   const providers = readProviders(env, problems);
   const known = new Set([
     ...Object.keys(SETTINGS),

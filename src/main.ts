@@ -1,10 +1,14 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
+import type { Alerts } from "./app/alerts/alerts.ts";
+import { watchedState } from "./app/alerts/watched-state.ts";
 import type { Handler } from "./app/exchange.ts";
-import type { Readers, TenancyDeps } from "./app/manage/deps.ts";
+import { Bookings } from "./app/manage/bookings.ts";
+import type { Check, Readers, TenancyDeps } from "./app/manage/deps.ts";
 import { firstStart } from "./app/manage/first-start.ts";
 import { manageHandlers } from "./app/manage/handlers.ts";
 import { LogRetention } from "./app/manage/log-retention.ts";
+import type { Money } from "./app/manage/money.ts";
 import { masterKeyCheck } from "./app/manage/master-key.ts";
 import type { MasterKeyRotation } from "./app/manage/master-key-rotation.ts";
 import type { Captures } from "./app/pipeline/captures.ts";
@@ -29,6 +33,7 @@ import { type Config, PROJECT_ROOT } from "./config.ts";
 import { apiDocumentText, llmsText, manageDocumentText } from "./contract/documents.ts";
 import { ROUTES } from "./contract/routes.ts";
 import type { SharedState } from "./domain/admission/admission.ts";
+import { AlertWatch } from "./domain/alerts/watch.ts";
 import type { ResponseStore } from "./domain/responses/stored.ts";
 import { excludedByPolicy, permitsModel } from "./domain/routing/policy.ts";
 import { Directory } from "./domain/tenancy/directory.ts";
@@ -51,20 +56,24 @@ import { makeIds } from "./kit/ids.ts";
 import { parseDurationMs } from "./kit/time.ts";
 import { systemTimers } from "./kit/timers.ts";
 import {
+  alertCheck,
   boundsOf,
   cannotListen,
   checksOf,
   diskCheck,
   gaugesOf,
+  HOLD_GRACE_MS,
   holdOwnKeys,
   limitsOf,
   loadTenants,
   mintedFrom,
+  openAlerts,
   openCaptures,
   openCatalogue,
   openEdge,
   openIdempotency,
   openOwnKeys,
+  openPayments,
   openSecrets,
   openStore,
   openTransport,
@@ -86,9 +95,6 @@ export type Running = {
 
 const SWEEP_EVERY_MS = 60_000;
 
-/** A hold that outlives every request by this much was lost. */
-const HOLD_GRACE_MS = 60_000;
-
 const FIRST_START = "first_start";
 
 const VERSION = readVersion();
@@ -108,7 +114,8 @@ export async function start(config: Config): Promise<Running> {
   const transport = openTransport(config);
   const accounts = mintedFrom(config, transport);
   const directory = new Directory();
-  const state = memoryState(clock, { claimsMax: config.GATEWAY_IDEMPOTENCY_KEYS_MAX });
+  const watch = new AlertWatch();
+  const state = watchedState(memoryState(clock, { claimsMax: config.GATEWAY_IDEMPOTENCY_KEYS_MAX }), watch);
   const metrics = new Metrics();
   const held = holdOwnKeys(config, { snapshot, transport, platform: () => ({ addresses, reach: routing.reach }) });
   const edge = openEdge({ config, log, clock, ids, directory, state, metrics, adminToken, ownKeys: held });
@@ -127,6 +134,7 @@ export async function start(config: Config): Promise<Running> {
   const books = await openBooks({ dataDir, store, clock, syncEveryMs, log });
   const ownKeys = await openOwnKeys(store, { held, vault, snapshot, transport, connections, addresses, log });
   await loadTenants(store, directory, state);
+  const alerts = await openAlerts(config, store, { watch, directory, state, ownKeys: held, vault, ids, metrics, log });
   const bounds = boundsOf(config);
   metrics.watch(gaugesOf(edge, books, bounds));
   const captured = store.captures(vault);
@@ -147,14 +155,16 @@ export async function start(config: Config): Promise<Running> {
     limits: limitsOf(config),
     idempotency: await openIdempotency(config, store, state, books, log),
     captures,
-    finished: (record) => metrics.finished(record),
+    finished: finishedIn(metrics, watch),
     noticed: noticesOf(metrics, log),
   };
   const disk = await watchDisk(dataDir, config.GATEWAY_DISK_FREE_MIN_BYTES);
   const responses = await openKept({ config, kept: store.responses(vault), disk, log }, gateway);
   // Before anyone can ask for new work, so that only what an earlier process left is taken for that.
   await resumeResponses(responses, store, directory);
-  const tenancy: TenancyDeps = { store, directory, state, captures, clock, ids, snapshot: () => snapshot };
+  const bookings = new Bookings({ state, ledger: store.ledger, clock });
+  const tenancy: TenancyDeps = { store, directory, state, bookings, captures, clock, ids, snapshot: () => snapshot };
+  const money = await openPayments(config, { ...tenancy, store, caughtUp: () => books.flush() }, log);
   const standing = { ready: false };
   const manage = {
     ...tenancy,
@@ -163,11 +173,13 @@ export async function start(config: Config): Promise<Running> {
     responses: overseenResponses(responses),
     ownKeys,
     masterKey: { rotation, timers: systemTimers },
+    payments: money.payments,
     captured,
+    alerts,
     responseRetention: config.GATEWAY_RESPONSES_RETENTION,
     planning: gateway,
     readers: READERS,
-    checks: [...checksOf(config, store, books, bounds.breakers), diskCheck(config, disk), masterKeyCheck(rotation)],
+    checks: [...checksOf(config, store, books, bounds.breakers), ...adviceOf(config, disk, rotation, alerts)],
     caughtUp: () => books.flush(),
   };
   edge.open({
@@ -179,7 +191,7 @@ export async function start(config: Config): Promise<Running> {
   });
   const firstKey = await firstKeyOf(store, tenancy);
   const retention = retentionOf(config, store, log);
-  const sweeper = sweepOften(config, { state, captures, responses, rotation, retention });
+  const sweeper = sweepOften(config, { state, captures, responses, rotation, retention, money });
 
   return {
     origin,
@@ -189,13 +201,26 @@ export async function start(config: Config): Promise<Running> {
       standing.ready = true;
     },
     async stop() {
-      await sweeper.stop();
+      await Promise.all([sweeper.stop(), alerts.stop()]);
       disk.close();
       await drain(edge, responses, config.GATEWAY_DRAIN_TIMEOUT_MS);
       await cut(gateway, edge, responses);
       await captures.settled();
       for (const part of [books, store, sandbox]) await part?.close();
     },
+  };
+}
+
+/** Checks that advise, and never call something broken. */
+function adviceOf(config: Config, disk: DiskSpace, rotation: MasterKeyRotation, alerts: Alerts): Check[] {
+  return [diskCheck(config, disk), masterKeyCheck(rotation), alertCheck(alerts)];
+}
+
+/** Told of every request that is over. */
+function finishedIn(metrics: Metrics, watch: AlertWatch): Gateway["finished"] {
+  return (record) => {
+    metrics.finished(record);
+    watch.finished(record);
   };
 }
 
@@ -223,11 +248,12 @@ type Swept = {
   readonly responses: ResponsesRoom;
   readonly rotation: MasterKeyRotation;
   readonly retention: LogRetention;
+  readonly money: Money;
 };
 
 /** What has had its time leaves, now and again. */
 function sweepOften(config: Config, swept: Swept): { stop(): Promise<void> } {
-  const { state, captures, responses, rotation, retention } = swept;
+  const { state, captures, responses, rotation, retention, money } = swept;
   void rotation.finish();
   const timer = setInterval(() => {
     void state.sweep(config.GATEWAY_REQUEST_TIMEOUT_MS + HOLD_GRACE_MS);
@@ -236,11 +262,12 @@ function sweepOften(config: Config, swept: Swept): { stop(): Promise<void> } {
     void responses.gateway.idempotency.sweep();
     void retention.run();
     void rotation.retry();
+    void money.run();
   }, SWEEP_EVERY_MS);
   return {
     async stop() {
       clearInterval(timer);
-      await Promise.all([retention.stop(), rotation.stop()]);
+      await Promise.all([retention.stop(), rotation.stop(), money.stop()]);
     },
   };
 }

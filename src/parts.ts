@@ -3,6 +3,8 @@ import { Alerts } from "./app/alerts/alerts.ts";
 import type { AlertDeps } from "./app/alerts/deps.ts";
 import type { Check, OwnKeyRoom } from "./app/manage/deps.ts";
 import { MasterKeyRotation } from "./app/manage/master-key-rotation.ts";
+import { type Money, openMoney } from "./app/manage/money.ts";
+import type { ExpiryDeps } from "./app/manage/promotions.ts";
 import { spentBefore } from "./app/manage/spent.ts";
 import { Captures } from "./app/pipeline/captures.ts";
 import { openChargedUses } from "./app/pipeline/charged-uses.ts";
@@ -34,6 +36,7 @@ import type { Books } from "./io/journal/open.ts";
 import { MasterKeyFile } from "./io/master-key-file.ts";
 import { MasterKeys, masterKeyOf } from "./io/master-keys.ts";
 import { keptSecret, readMasterKey } from "./io/secret-files.ts";
+import { openAdapters } from "./io/payments/open.ts";
 import { openPostgres } from "./io/store/sql/postgres/open.ts";
 import { openSqlite } from "./io/store/sql/sqlite/open.ts";
 import type { Store } from "./io/store/sql/store.ts";
@@ -60,6 +63,9 @@ import { stop, systemTimers } from "./kit/timers.ts";
 const FRAME_CHARS_MAX = 16 * 1024 * 1024;
 
 const ATTEMPTS_MAX = 5;
+
+/** A hold that outlives every request by this much was lost. */
+export const HOLD_GRACE_MS = 60_000;
 
 /** The longest time aside, in times of the first. */
 const ASIDE_TIMES_MAX = 10;
@@ -408,6 +414,26 @@ export function mintedFrom(config: Config, transport: Transport): Map<string, Mi
     minted.set(name, mintedCredential(account, transport, systemClock));
   }
   return minted;
+}
+
+/** Money that moves by hand, by date or from outside. */
+export function openPayments(
+  config: Config,
+  deps: Omit<ExpiryDeps, "timers" | "requestMaxMs" | "warn">,
+  log: Logger,
+): Promise<Money> {
+  const secretsOf = {
+    webhook: config.GATEWAY_PAYMENT_WEBHOOK_SECRETS,
+    stripe: config.GATEWAY_PAYMENT_STRIPE_SECRETS,
+  };
+  const secrets = new Map(config.GATEWAY_PAYMENTS.map((name) => [name, secretsOf[name]]));
+  return openMoney({
+    ...deps,
+    adapters: openAdapters(secrets, parseDurationMs(config.GATEWAY_PAYMENT_TOLERANCE) ?? 0),
+    timers: systemTimers,
+    requestMaxMs: config.GATEWAY_REQUEST_TIMEOUT_MS + HOLD_GRACE_MS,
+    warn: (detail, message) => log.warn(detail, message),
+  });
 }
 
 type EdgeParts = Pick<EdgeDeps, "clock" | "ids" | "directory" | "state" | "adminToken"> & {

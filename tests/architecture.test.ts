@@ -138,7 +138,7 @@ describe("habits", () => {
 });
 
 describe("egress", () => {
-  const OPENERS = ["undici", "pg", "node:net", "node:tls", "node:http", "node:https", "node:http2", "node:dgram"];
+  const OPENERS = ["undici", "pg", "nodemailer", "node:net", "node:tls", "node:http", "node:https", "node:http2", "node:dgram"];
   /** Names of those modules that look at addresses and open nothing. */
   const HARMLESS = ["isIP", "isIPv4", "isIPv6", "BlockList", "SocketAddress", "STATUS_CODES", "METHODS"];
   const MAY_OPEN = ["src/io/upstream", "src/sandbox", "src/cli", "src/cli.ts"];

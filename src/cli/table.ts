@@ -1,5 +1,6 @@
 import type { ApiCommand, Flag } from "./command.ts";
 import { columns, page, READ, RECORD, WORKSPACE } from "./rows.ts";
+import { alertCommands } from "./table-alerts.ts";
 import { captureCommands } from "./table-capture.ts";
 import { limitCommands } from "./table-limits.ts";
 import { masterKeyCommands } from "./table-master-key.ts";
@@ -403,6 +404,7 @@ export const API_COMMANDS: readonly ApiCommand[] = [
   ...keyCommands,
   ...moneyAndPolicyCommands,
   ...limitCommands,
+  ...alertCommands,
   ...routerCommands,
   ...responseCommands,
   ...captureCommands,

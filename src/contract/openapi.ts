@@ -45,7 +45,8 @@ const TAGS: Readonly<Record<string, string>> = {
   Policy: "Which endpoints may serve a workspace.",
   Routers:
     "How a workspace chooses among models, with every version kept; decisions explained and past traffic replayed.",
-  Wallet: "Money: balance, credits and the ledger.",
+  Wallet: "Money: balance, credits, what goes back, payment orders and the ledger.",
+  Payments: "Where payment providers say what was paid. Not for callers.",
   "Stored responses": "Answers that are kept for the callers of the responses dialect, and their removal.",
   "Request log": "What was asked, who served it and what it cost. Never what was said.",
 };

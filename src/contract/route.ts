@@ -18,6 +18,8 @@ export type Route = {
   readonly path: string;
   readonly access: Access;
   readonly intake: Intake;
+  /** Absent: as much as the settings allow for bodies of its kind. */
+  readonly bodyMaxBytes?: number;
   /** Whether a call counts in the per-key window. */
   readonly counted: boolean;
   readonly tag: string;

@@ -1,14 +1,17 @@
 import { managed } from "./managed.ts";
 import type { Route } from "./route.ts";
+import { ALERT_ROUTES } from "./routes-manage-alerts.ts";
 import { CAPTURE_ROUTES } from "./routes-manage-capture.ts";
 import { EVIDENCE_ROUTES } from "./routes-manage-evidence.ts";
 import { LIMIT_ROUTES } from "./routes-manage-limits.ts";
 import { LOG_ROUTES } from "./routes-manage-log.ts";
+import { MONEY_ROUTES } from "./routes-manage-money.ts";
 import { MASTER_KEY_ROUTES } from "./routes-manage-master-key.ts";
 import { PROVIDER_ROUTES } from "./routes-manage-providers.ts";
 import { ROUTING_ROUTES } from "./routes-manage-routing.ts";
 import * as examples from "./schemas/manage-examples.ts";
 import { RequestQuery } from "./schemas/manage-log.ts";
+import { EntryQuery } from "./schemas/manage-money.ts";
 import { ProviderQuery } from "./schemas/manage-providers.ts";
 import * as records from "./schemas/manage-records.ts";
 import * as stored from "./schemas/manage-responses.ts";
@@ -233,7 +236,7 @@ const recordRoutes = [
     path: `${WORKSPACE}/wallet/entries`,
     tag: "Wallet",
     summary: "List ledger entries",
-    query: PageQuery,
+    query: EntryQuery,
     answer: listOf(records.WalletEntry),
     example: { answer: { data: [examples.walletEntry], next: null } },
   }),
@@ -330,7 +333,9 @@ export const MANAGE_ROUTES: readonly Route[] = [
   ...keyRoutes,
   ...ROUTING_ROUTES,
   ...LIMIT_ROUTES,
+  ...ALERT_ROUTES,
   ...recordRoutes,
+  ...MONEY_ROUTES,
   ...LOG_ROUTES,
   ...PROVIDER_ROUTES,
   ...responseRoutes,

@@ -4,6 +4,7 @@ import { INFERENCE_ROUTES } from "./routes-inference.ts";
 import { MANAGE_ROUTES } from "./routes-manage.ts";
 import { MESSAGES_ROUTES } from "./routes-messages.ts";
 import { OPERATION_ROUTES } from "./routes-operations.ts";
+import { PAYMENT_ROUTES } from "./routes-payments.ts";
 import { REQUEST_ROUTES } from "./routes-requests.ts";
 import { RESPONSES_ROUTES } from "./routes-responses.ts";
 import { STORED_RESPONSE_ROUTES } from "./routes-stored-responses.ts";
@@ -17,5 +18,6 @@ export const ROUTES: readonly Route[] = [
   ...REQUEST_ROUTES,
   ...CATALOGUE_ROUTES,
   ...MANAGE_ROUTES,
+  ...PAYMENT_ROUTES,
   ...OPERATION_ROUTES,
 ];

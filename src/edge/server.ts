@@ -262,11 +262,13 @@ export class Edge {
   }
 
   /** The body, read while the window is asked; a refusal that is known is not preceded by any reading. */
-  #body(call: Call, { intake }: Route, refusal: Soon<Fault | undefined>): Promise<Buffer> {
+  #body(call: Call, { intake, bodyMaxBytes }: Route, refusal: Soon<Fault | undefined>): Promise<Buffer> {
     const { request, response } = call;
     if (refusal instanceof Fault) return Promise.reject(refusal);
+    const { bodyLimits: general } = this.#deps;
+    const limits = bodyMaxBytes === undefined ? general : { ...general, jsonMaxBytes: bodyMaxBytes };
     const read = () =>
-      readBody(request, intake, this.#deps.bodyLimits, () => {
+      readBody(request, intake, limits, () => {
         if (awaitsContinue(request)) response.writeContinue();
       });
     if (refusal === undefined) return read();

@@ -24,4 +24,10 @@ export function makeIds(nowMs: () => number): Ids {
   };
 }
 
+/** When an id of this kind was made: milliseconds since the Unix epoch. */
+export function timeOfId(id: string): number | undefined {
+  const time = /([0-9a-f]{12})7[0-9a-f]{3}[89ab][0-9a-f]{15}$/.exec(id)?.[1];
+  return time === undefined ? undefined : Number.parseInt(time, 16);
+}
+
 const VARIANT = ["8", "9", "a", "b"] as const;

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Reply } from "../../src/app/exchange.ts";
+import { Bookings } from "../../src/app/manage/bookings.ts";
 import type { Check, OwnKeyRoom } from "../../src/app/manage/deps.ts";
 import { manageHandlers } from "../../src/app/manage/handlers.ts";
 import { MasterKeyRotation } from "../../src/app/manage/master-key-rotation.ts";
@@ -9,6 +10,7 @@ import { Captures } from "../../src/app/pipeline/captures.ts";
 import { decodeChat } from "../../src/app/surfaces/chat.ts";
 import { Fault } from "../../src/contract/faults.ts";
 import { MANAGE_ROUTES } from "../../src/contract/routes-manage.ts";
+import type { SharedState } from "../../src/domain/admission/admission.ts";
 import type { Snapshot } from "../../src/domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "../../src/domain/catalogue/load.ts";
 import { BREAKER_RULES } from "../../src/domain/routing/breakers.ts";
@@ -63,6 +65,12 @@ function sealedParts(store: Store, clock: Clock) {
   return { captured, captures, masterKey: { rotation, timers: systemTimers } };
 }
 
+/** Where nobody pays from outside. */
+function moneyParts(store: Store, state: SharedState, clock: Clock) {
+  const payments = { adapters: new Map(), refused: () => undefined, granted: async () => {} };
+  return { bookings: new Bookings({ state, ledger: store.ledger, clock }), payments };
+}
+
 /** The management use cases on a real store in a folder of their own, with a clock that is set by hand. */
 export async function openRoom(checks: readonly Check[] = []) {
   const dataDir = mkdtempSync(path.join(tmpdir(), "gateway-manage-"));
@@ -95,6 +103,7 @@ export async function openRoom(checks: readonly Check[] = []) {
     store,
     directory,
     state,
+    ...moneyParts(store, state, clock),
     clock,
     ids: makeIds(clock.nowMs),
     snapshot: () => snapshot,

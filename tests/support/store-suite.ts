@@ -10,10 +10,12 @@ import type { Workspace } from "../../src/domain/tenancy/workspace.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { alertTests } from "./alert-suite.ts";
 import { captureTests } from "./capture-suite.ts";
+import { idempotencyTests } from "./idempotency-suite.ts";
 import { limitTests } from "./limit-suite.ts";
 import { logQueryTests, retentionTests, usageTests } from "./log-suite.ts";
 import { ownKeyTests } from "./own-key-suite.ts";
 import { rateTests } from "./rate-suite.ts";
+import { paymentTests } from "./payment-suite.ts";
 import { chargedRecord, finishedRecord } from "./records.ts";
 import { responseTests } from "./response-suite.ts";
 
@@ -69,11 +71,16 @@ export function storeSuite(name: string, open: () => Promise<{ store: Store; reo
       () => reopen(),
     );
     ledgerTests(() => store);
+    paymentTests(() => store);
     ingestTests(() => store);
     logTests(() => store);
     logQueryTests(() => store);
     usageTests(() => store);
     retentionTests(() => store);
+    idempotencyTests(
+      () => store,
+      () => reopen(),
+    );
     limitTests(
       () => store,
       () => reopen(),

@@ -1,6 +1,8 @@
 import { fault } from "../../contract/faults.ts";
 import type { SharedState } from "../../domain/admission/admission.ts";
 import type { LedgerStore } from "../../domain/billing/ledger.ts";
+import type { PaymentAdapter, PaymentStore } from "../../domain/billing/payment.ts";
+import type { PromotionStore } from "../../domain/billing/promotion.ts";
 import type { Connections, Credential, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import type { AuditEntry, AuditStore } from "../../domain/record/audit.ts";
 import type { CaptureStore } from "../../domain/record/capture.ts";
@@ -19,9 +21,11 @@ import type { Probed } from "../../io/upstream/probe-key.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Ids } from "../../kit/ids.ts";
 import type { Soon } from "../../kit/soon.ts";
+import type { Alerts } from "../alerts/alerts.ts";
 import type { Captures } from "../pipeline/captures.ts";
 import type { Planning } from "../pipeline/plan.ts";
 import type { DecodedChat } from "../pipeline/run.ts";
+import type { Bookings } from "./bookings.ts";
 import type { MasterKeyDeps } from "./master-key.ts";
 
 /** One line of `gateway doctor`: not ok only for something broken, advice is ok with a detail. */
@@ -38,12 +42,14 @@ export type TenancyDeps = {
   readonly store: {
     // To be read: whatever is written goes through `change`.
     readonly tenancy: Pick<TenancyStore, "policyHistory" | "routerHistory" | "routerVersions">;
-    readonly ledger: Omit<LedgerStore, "post">;
+    readonly ledger: Omit<LedgerStore, "post" | "giveBack">;
     readonly audit: Pick<AuditStore, "list">;
     change: Store["change"];
   };
   readonly directory: Directory;
   readonly state: SharedState;
+  /** Money that is moved by hand or from outside, in SQL and in the live balance. */
+  readonly bookings: Bookings;
   /** Capture windows as the request path knows them. */
   readonly captures: Pick<Captures, "opened" | "closed" | "settled" | "skipped">;
   readonly clock: Clock;
@@ -56,7 +62,10 @@ export type ManageDeps = TenancyDeps & {
     readonly log: LogStore;
     readonly rollups: RollupStore;
     readonly evidence: EvidenceStore;
+    readonly promotions: Pick<PromotionStore, "list">;
+    readonly payments: Omit<PaymentStore, "addOrder" | "markPaid">;
   };
+  readonly payments: PaymentRoom;
   readonly connections: Connections;
   /** What requests are planned by. */
   readonly planning: Planning;
@@ -65,6 +74,10 @@ export type ManageDeps = TenancyDeps & {
   /** Workspaces' own keys at providers. */
   readonly ownKeys: OwnKeyRoom;
   readonly masterKey: MasterKeyDeps;
+  readonly alerts: Pick<
+    Alerts,
+    "watch" | "sendsMail" | "recipientsOf" | "deliveries" | "addressProblem" | "seal" | "open" | "test"
+  >;
   readonly captured: CaptureStore;
   /** How long a stored response is kept, as the operator set it. */
   readonly responseRetention: string;
@@ -72,6 +85,16 @@ export type ManageDeps = TenancyDeps & {
   readonly checks: readonly Check[];
   /** Resolves when everything the journal held at the call can be read from the log and the ledger. */
   caughtUp(): Promise<void>;
+};
+
+/** What the use cases around payments need beside the store. */
+export type PaymentRoom = {
+  /** By name; none: nothing can be paid from outside. */
+  readonly adapters: ReadonlyMap<string, PaymentAdapter>;
+  /** Told of every message that moved no money although it wanted to, without what was in it. */
+  refused(detail: object, message: string): void;
+  /** There is new credit with a date. */
+  granted(): Promise<void>;
 };
 
 /** What the use cases around workspaces' own keys need beside the store. */
@@ -113,6 +136,8 @@ export function makeTurns(): InTurn {
 export type Room = ManageDeps & { readonly inTurn: InTurn };
 
 export type Change = {
+  /** Absent: the operator. */
+  readonly actor?: string;
   readonly action: string;
   readonly workspaceId: string | null;
   readonly target: string | null;
@@ -136,8 +161,9 @@ export function change<T>(deps: TenancyDeps, work: (writers: Writers) => Promise
   });
 }
 
-function lineOf({ ids, clock }: TenancyDeps, { action, workspaceId, target, detail = {} }: Change): AuditEntry {
-  return { id: ids.next("aud_"), atMs: clock.nowMs(), actor: ACTOR, action, workspaceId, target, detail };
+function lineOf({ ids, clock }: TenancyDeps, said: Change): AuditEntry {
+  const { actor = ACTOR, action, workspaceId, target, detail = {} } = said;
+  return { id: ids.next("aud_"), atMs: clock.nowMs(), actor, action, workspaceId, target, detail };
 }
 
 export function findWorkspace(deps: Pick<TenancyDeps, "directory">, slugOrId: string | undefined): Workspace {

@@ -1,4 +1,5 @@
 import type { Handler } from "../exchange.ts";
+import { alertHandlers } from "./alerts.ts";
 import { captureHandlers } from "./captures.ts";
 import { type ManageDeps, makeTurns, type Room } from "./deps.ts";
 import { evidenceHandlers } from "./evidence.ts";
@@ -10,10 +11,14 @@ import { masterKeyHandlers } from "./master-key.ts";
 import { memberHandlers } from "./members.ts";
 import { operationHandlers } from "./operation.ts";
 import { ownKeyHandlers } from "./own-keys.ts";
+import { paymentHandlers } from "./payments.ts";
 import { policyHandlers } from "./policies.ts";
 import { replayHandlers } from "./replay.ts";
 import { responseHandlers } from "./responses.ts";
 import { routerHandlers } from "./routers.ts";
+import { walletChangeHandlers } from "./wallet-changes.ts";
+import { walletOrderHandlers } from "./wallet-orders.ts";
+import { walletReadingHandlers } from "./wallet-reading.ts";
 import { walletHandlers } from "./wallets.ts";
 import { workspaceHandlers } from "./workspaces.ts";
 
@@ -29,7 +34,12 @@ export function manageHandlers(deps: ManageDeps): Record<string, Handler> {
     ...explainHandlers(room),
     ...replayHandlers(room),
     ...walletHandlers(room),
+    ...walletChangeHandlers(room),
+    ...walletOrderHandlers(room),
+    ...walletReadingHandlers(room),
+    ...paymentHandlers(room),
     ...limitHandlers(room),
+    ...alertHandlers(room),
     ...logHandlers(room),
     ...responseHandlers(room),
     ...captureHandlers(room),

@@ -137,6 +137,7 @@ export function limitHandlers(room: Room): Record<string, Handler> {
       return room.inTurn(async () => {
         const spender = spenderNamed(room, findWorkspace(room, id), named);
         await changeLimits(room, spender, said);
+        room.alerts.watch.touch(id);
         return { status: 200, json: await limitsView(room, spender) };
       });
     }),

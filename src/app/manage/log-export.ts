@@ -76,12 +76,31 @@ async function exportLog(room: ExportRoom, exchange: Exchange, sink: Sink): Prom
   const filter = logFilterOf(query, workspace, room.directory);
   await room.caughtUp();
   const read = (cursor: string | null) => room.store.log.list(workspace.id, filter, PAGE_ROWS, cursor);
-  const { type, head, line } = FORMATS[query.format];
+  const { line, ...form } = FORMATS[query.format];
+  await sendPages(exchange, sink, {
+    ...form,
+    fileName: `${workspace.slug}-requests.${query.format}`,
+    read,
+    line: (row) => line(requestView(row, room.directory)),
+  });
+}
+
+export type Export<Row> = {
+  readonly type: string;
+  readonly fileName: string;
+  readonly head: string;
+  line(row: Row): string;
+  read(cursor: string | null): Promise<{ readonly rows: readonly Row[]; readonly next: string | null }>;
+};
+
+/** Page after page as one file. */
+export async function sendPages<Row>(exchange: Exchange, sink: Sink, file: Export<Row>): Promise<void> {
+  const { type, fileName, head, line, read } = file;
   let page = await read(null);
   sink.start(200, {
     ...exchange.baseHeaders,
     "content-type": type,
-    "content-disposition": `attachment; filename="${workspace.slug}-requests.${query.format}"`,
+    "content-disposition": `attachment; filename="${fileName}"`,
     "cache-control": "no-store",
   });
   let text = head;
@@ -89,7 +108,7 @@ async function exportLog(room: ExportRoom, exchange: Exchange, sink: Sink): Prom
     const following = page.next === null ? undefined : read(page.next);
     // Whoever hung up does not wait for it any more, so nobody may be there to hear of its failure.
     following?.catch(() => undefined);
-    text += page.rows.map((row) => line(requestView(row, room.directory))).join("");
+    text += page.rows.map(line).join("");
     if (text !== "" && !sink.write(text)) await sink.drained();
     if (sink.gone) return;
     text = "";

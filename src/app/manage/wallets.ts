@@ -1,10 +1,9 @@
 import { fault } from "../../contract/faults.ts";
 import { WalletCredit } from "../../contract/schemas/manage-records.ts";
-import { PAGE_LIMIT_MAX, PageQuery } from "../../contract/schemas/manage-values.ts";
-import { type Transaction, topupOf } from "../../domain/billing/ledger.ts";
+import { type Transaction, topupOf, walletNanosOf } from "../../domain/billing/ledger.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import { formatNanos, parseNanos } from "../../kit/money.ts";
-import { invalidValue, readBody, readQuery } from "../body.ts";
+import { invalidValue, readBody } from "../body.ts";
 import { type Handler, whole } from "../exchange.ts";
 import { change, findWorkspace, type Room, type TenancyDeps } from "./deps.ts";
 import { transactionView } from "./views.ts";
@@ -30,50 +29,36 @@ export async function creditWallet(deps: TenancyDeps, workspace: Workspace, cred
     createdAtMs: deps.clock.nowMs(),
     note: credit.note,
   });
-  const isNew = await change(deps, async ({ ledger }) => {
-    if (!(await ledger.post(transaction))) return { answer: false, audit: null };
-    const detail = { amount: formatNanos(credit.nanos), currency: workspace.currency, note: credit.note };
-    const audit = { action: "wallet.credit", workspaceId: workspace.id, target: transaction.id, detail };
-    return { answer: true, audit };
-  });
+  const isNew = await deps.bookings.book(transaction, 0n, () =>
+    change(deps, async ({ ledger }) => {
+      if (!(await ledger.post(transaction))) return { answer: false, audit: null };
+      const detail = { amount: formatNanos(credit.nanos), currency: workspace.currency, note: credit.note };
+      const audit = { action: "wallet.credit", workspaceId: workspace.id, target: transaction.id, detail };
+      return { answer: true, audit };
+    }),
+  );
   if (!isNew) return { transaction: await bookedBefore(deps, transaction), repeated: true };
-  await deps.state.credit(workspace.id, credit.nanos);
   return { transaction, repeated: false };
 }
 
 /** The same name for another amount is a mistake that must not look like a success. */
-async function bookedBefore(deps: TenancyDeps, transaction: Transaction): Promise<Transaction> {
-  let cursor: string | null = null;
-  do {
-    const page: { rows: Transaction[]; next: string | null } = await deps.store.ledger.entries(
-      transaction.workspaceId,
-      PAGE_LIMIT_MAX,
-      cursor,
-    );
-    const found = page.rows.find((row) => row.id === transaction.id);
-    if (found !== undefined) {
-      if (walletNanos(found) === walletNanos(transaction)) return found;
-      throw fault("conflict", {
-        message: `A credit with this id was booked over ${formatNanos(walletNanos(found))} ${found.entries[0]?.currency ?? ""}: send another id.`,
-        param: "id",
-      });
-    }
-    cursor = page.next;
-  } while (cursor !== null);
-  throw fault("internal_error", { message: "The earlier credit could not be read back." });
-}
-
-function walletNanos(transaction: Transaction): bigint {
-  return transaction.entries.find((entry) => entry.account === "wallet")?.nanos ?? 0n;
+export async function bookedBefore(deps: TenancyDeps, transaction: Transaction): Promise<Transaction> {
+  const found = await deps.store.ledger.find(transaction.id);
+  if (found === undefined) throw fault("internal_error", { message: "The earlier booking could not be read back." });
+  if (found.kind === transaction.kind && walletNanosOf(found) === walletNanosOf(transaction)) return found;
+  throw fault("conflict", {
+    message: `Under this name ${formatNanos(walletNanosOf(found))} ${found.entries[0]?.currency ?? ""} were booked: send another one.`,
+    param: transaction.kind === "topup" ? "id" : "reference",
+  });
 }
 
 /** From the live state, so that a request that has just ended shows at once. */
-async function walletView(deps: Pick<TenancyDeps, "state">, workspace: Workspace) {
+export async function walletView(deps: Pick<TenancyDeps, "state">, workspace: Workspace) {
   const { balanceNanos, heldNanos } = await deps.state.wallet(workspace.id);
   return { balance: formatNanos(balanceNanos), held: formatNanos(heldNanos), currency: workspace.currency };
 }
 
-function amountOf(text: string): bigint {
+export function amountOf(text: string): bigint {
   const nanos = parseNanos(text);
   if (nanos === undefined || nanos <= 0n || nanos > CREDIT_NANOS_MAX)
     throw invalidValue("amount", "write a decimal above 0 and at most 1000000000, with at most 9 places");
@@ -106,13 +91,6 @@ export function walletHandlers(room: Room): Record<string, Handler> {
           wallet: await walletView(room, workspace),
         },
       };
-    }),
-    manageListWalletEntries: whole(async (exchange) => {
-      const workspace = findWorkspace(room, exchange.params["workspace"]);
-      const { limit, cursor } = readQuery(exchange, PageQuery);
-      await room.caughtUp();
-      const { rows, next } = await room.store.ledger.entries(workspace.id, limit, cursor ?? null);
-      return { status: 200, json: { data: rows.map((row) => transactionView(row, workspace.currency)), next } };
     }),
   };
 }

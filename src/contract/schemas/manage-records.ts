@@ -37,7 +37,7 @@ export const WalletCredited = z
 export const WalletEntry = z
   .object({
     id: z.string(),
-    kind: z.enum(["charge", "topup", "promotion", "refund", "adjustment"]),
+    kind: z.enum(["charge", "topup", "promotion", "expiry", "refund", "payout", "chargeback", "adjustment"]),
     created_at: Time,
     amount: Money.meta({ description: "What it did to the wallet: negative for a charge." }),
     currency: z.string(),

@@ -85,7 +85,7 @@ export function entriesOf(transfer: Transfer, workspaceId: string): Entry[] {
   ];
 }
 
-type Posting = {
+export type Posting = {
   id: string;
   workspaceId: string;
   currency: string;
@@ -173,6 +173,7 @@ export type LedgerStore = {
   post(transaction: Transaction): Promise<boolean>;
   /** Notes that a transaction gives back a part of another, and answers all that was given back of that one by now. */
   giveBack(transactionId: string, source: Source): Promise<bigint>;
+  returned(workspaceId: string, sourceId: string): Promise<bigint>;
   /** A transaction that is no charge. */
   find(id: string): Promise<Transaction | undefined>;
   /** The charge of a request that began in this stretch of time. */

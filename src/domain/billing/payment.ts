@@ -51,7 +51,12 @@ export type Reading =
   | { readonly is: "unreadable"; readonly reason: string };
 
 /** One way in. An adapter only exists with secrets that can prove something. */
-export type PaymentAdapter = { readonly name: string; read(incoming: Incoming): Reading };
+export type PaymentAdapter = {
+  readonly name: string;
+  /** Why an order over this amount could never be paid through it; undefined: it can. */
+  unpayable(amount: Pick<PaymentOrder, "currency" | "nanos">): string | undefined;
+  read(incoming: Incoming): Reading;
+};
 
 export type OrderPage = { readonly rows: PaymentOrder[]; readonly next: string | null };
 

@@ -1,4 +1,5 @@
 import { Gauge, Registry } from "@prometheus-io/client";
+import type { Channel } from "../../domain/alerts/store.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import type { Notice } from "./notices.ts";
 import { Counts, Timings } from "./series.ts";
@@ -56,6 +57,11 @@ export class Metrics {
   readonly #credentials = new Counts(
     "gateway_credential_refusals_total",
     "Refusals of the gateway's own credential, account or deployment, by provider and status.",
+  );
+
+  readonly #alerts = new Counts(
+    "gateway_alert_deliveries_total",
+    "Tries to deliver an alert, by channel and result.",
   );
 
   constructor() {
@@ -127,6 +133,10 @@ export class Metrics {
     }
   }
 
+  alerted(channel: Channel, result: "delivered" | "later" | "failed"): void {
+    this.#alerts.add(`channel="${channel}",result="${result}"`, 1);
+  }
+
   async text(): Promise<{ readonly contentType: string; readonly body: string }> {
     const series = [
       this.#http,
@@ -141,6 +151,7 @@ export class Metrics {
       this.#passedOver,
       this.#turnedAway,
       this.#credentials,
+      this.#alerts,
     ];
     const texts = [...series.map((one) => one.text()), await this.#registry.metrics()];
     return { contentType: this.#registry.contentType, body: texts.join("\n\n") };

@@ -127,7 +127,13 @@ class Pools {
 
 const ABORTED = new Error("aborted by the gateway");
 
-type Target = { readonly pool: Pool; readonly origin: string; readonly path: string };
+type Target = { readonly pool: Pick<Dispatcher, "dispatch">; readonly origin: string; readonly path: string };
+
+/** One request on connections that are the caller's to open and to end. */
+export function callOn(pool: Target["pool"], request: UpstreamRequest, listener: UpstreamListener): UpstreamCall {
+  const { origin, pathname, search } = new URL(request.url);
+  return new HttpCall({ pool, origin, path: `${pathname}${search}` }, request, listener);
+}
 
 class HttpCall implements UpstreamCall, Dispatcher.DispatchHandler {
   readonly #listener: UpstreamListener;

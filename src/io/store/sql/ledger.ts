@@ -50,6 +50,8 @@ export function ledgerStore(db: Kysely<Database>): LedgerStore {
       });
     },
 
+    returned: (workspaceId, sourceId) => returnedNanos(db, workspaceId, sourceId),
+
     async find(id) {
       const row = await db
         .selectFrom("ledger_transactions")

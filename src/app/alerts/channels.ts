@@ -1,0 +1,90 @@
+import { z } from "zod";
+import { letterOf, readEvent } from "../../domain/alerts/event.ts";
+import { type AlertRules, type WebhookSecrets, webhookSlot } from "../../domain/alerts/rules.ts";
+import { signatureOf } from "../../domain/alerts/signature.ts";
+import type { Channel, Delivery } from "../../domain/alerts/store.ts";
+import type { Directory } from "../../domain/tenancy/directory.ts";
+import type { AlertDeps } from "./deps.ts";
+
+/** One receiver: an address of mail, or the webhook by its origin. What follows the origin may be secret. */
+export type Receiver = { readonly channel: Channel; readonly target: string };
+
+/** Who gets mail now: whom the rules name, or the workspace's owners and admins. */
+export function recipientsOf(rules: AlertRules, directory: Directory): string[] {
+  if (rules.mailTo !== null) return [...rules.mailTo];
+  return directory
+    .members(rules.workspaceId)
+    .filter(({ role }) => role !== "member")
+    .map(({ email }) => email);
+}
+
+export function receiversOf(rules: AlertRules, directory: Directory): Receiver[] {
+  const mails = recipientsOf(rules, directory).map((target): Receiver => ({ channel: "mail", target }));
+  if (rules.webhook === null) return mails;
+  return [...mails, { channel: "webhook", target: new URL(rules.webhook.url).origin }];
+}
+
+/** `never`: it would end the same way every time. */
+export type Sent =
+  | { readonly is: "delivered"; readonly detail: string }
+  | { readonly is: "failed"; readonly detail: string; readonly again: "later" | "never" };
+
+type Message = Pick<Delivery, "id" | "alertId" | "workspaceId" | "channel" | "target" | "payload">;
+
+export function send(deps: AlertDeps, message: Message, signal: AbortSignal): Promise<Sent> {
+  return message.channel === "mail" ? sendMail(deps, message, signal) : sendWebhook(deps, message, signal);
+}
+
+const failed = (detail: string, again: "later" | "never"): Sent => ({ is: "failed", detail, again });
+
+async function sendMail({ mail }: AlertDeps, { id, target, payload }: Message, signal: AbortSignal): Promise<Sent> {
+  if (mail === undefined) return failed("no mail server is set: set GATEWAY_SMTP_URL", "never");
+  const mailed = await mail({ id, to: target, ...letterOf(readEvent(payload)), signal });
+  if (mailed.is === "sent") return { is: "delivered", detail: "the mail server took it" };
+  return failed(mailed.why, mailed.is === "refused" ? "never" : "later");
+}
+
+const secretsShape: z.ZodType<WebhookSecrets> = z.object({
+  current: z.string(),
+  previous: z.object({ secret: z.string(), untilMs: z.number() }).nullable(),
+});
+
+export function sealSecrets({ vault }: Pick<AlertDeps, "vault">, workspaceId: string, secrets: WebhookSecrets) {
+  return vault.seal(webhookSlot(workspaceId), JSON.stringify(secrets));
+}
+
+export async function openSecrets({ vault }: Pick<AlertDeps, "vault">, workspaceId: string, sealed: Uint8Array) {
+  return secretsShape.parse(JSON.parse(await vault.open(webhookSlot(workspaceId), sealed)));
+}
+
+/** To the address in the rules as they are now: what was removed meanwhile gets nothing. */
+async function sendWebhook(deps: AlertDeps, message: Message, signal: AbortSignal): Promise<Sent> {
+  const { alertId, workspaceId, payload } = message;
+  const webhook = deps.watch.of(workspaceId)?.webhook ?? null;
+  if (webhook === null) return failed("the workspace has no webhook any more", "never");
+  const { current, previous } = await openSecrets(deps, workspaceId, webhook.sealed);
+  const nowMs = deps.clock.nowMs();
+  const timestamp = Math.floor(nowMs / 1000);
+  const secrets = previous !== null && nowMs < previous.untilMs ? [current, previous.secret] : [current];
+  const posted = await deps.post({
+    url: webhook.url,
+    headers: {
+      "content-type": "application/json",
+      "user-agent": "inference-gateway",
+      "x-svc-alert-id": alertId,
+      "x-svc-timestamp": String(timestamp),
+      "x-svc-signature": secrets.map((secret) => `v1=${signatureOf(secret, timestamp, payload)}`).join(","),
+    },
+    body: payload,
+    signal,
+  });
+  if (posted.is !== "answered") return failed(posted.why, posted.is === "refused" ? "never" : "later");
+  return answered(posted.status);
+}
+
+function answered(status: number): Sent {
+  if (status >= 200 && status < 300) return { is: "delivered", detail: `it answered ${status}` };
+  if (status === 410) return failed("it answered 410: it wants no more of them", "never");
+  const isRedirect = status >= 300 && status < 400;
+  return failed(`it answered ${status}${isRedirect ? ", and redirects are not followed" : ""}`, "later");
+}

@@ -1,0 +1,38 @@
+import type { SharedState } from "../../domain/admission/admission.ts";
+import type { Patience } from "../../domain/alerts/backoff.ts";
+import type { AlertStore, Channel } from "../../domain/alerts/store.ts";
+import type { AlertWatch } from "../../domain/alerts/watch.ts";
+import type { Directory } from "../../domain/tenancy/directory.ts";
+import type { Vault } from "../../domain/tenancy/vault.ts";
+import type { GuardedPost } from "../../io/upstream/guarded-post.ts";
+import type { Mailer } from "../../io/upstream/mail.ts";
+import type { OwnKeys } from "../../io/upstream/own-keys.ts";
+import type { Clock } from "../../kit/clock.ts";
+import type { Ids } from "../../kit/ids.ts";
+import type { Timers } from "../../kit/timers.ts";
+
+/** How a try ended: `later` is tried again. */
+export type TryResult = "delivered" | "later" | "failed";
+
+export type AlertDeps = {
+  readonly store: AlertStore;
+  readonly watch: AlertWatch;
+  readonly directory: Directory;
+  readonly state: Pick<SharedState, "wallet" | "spending">;
+  readonly ownKeys: Pick<OwnKeys, "of">;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly ids: Ids;
+  readonly random: () => number;
+  readonly post: GuardedPost;
+  /** Undefined: the operator set no mail server. */
+  readonly mail: Mailer | undefined;
+  /** What is wrong with an address that a workspace wants alerts at; undefined: nothing. */
+  readonly addressProblem: (url: string) => Promise<string | undefined>;
+  readonly patience: Patience;
+  /** How often it is looked for something to tell, and to send. */
+  readonly everyMs: number;
+  readonly tried: (channel: Channel, result: TryResult) => void;
+  readonly warn: (detail: object, message: string) => void;
+};

@@ -1,0 +1,55 @@
+import { NOBODY, type SpenderNames } from "../../domain/alerts/event.ts";
+import type { Facts, Happening, KeyFact, LimitFact } from "../../domain/alerts/judge.ts";
+import { limitName, type Touched } from "../../domain/alerts/watch.ts";
+import type { SpendLimits } from "../../domain/tenancy/limits.ts";
+import { dayName, spanOf } from "../../kit/calendar.ts";
+import type { AlertDeps } from "./deps.ts";
+
+type Sources = Pick<AlertDeps, "state" | "directory" | "ownKeys">;
+
+/** How a workspace stands now, from what the request path itself reads. */
+export async function factsOf(sources: Sources, workspaceId: string, touched: Touched, nowMs: number): Promise<Facts> {
+  const { state, directory } = sources;
+  const { balanceNanos } = await state.wallet(workspaceId);
+  const limits: LimitFact[] = [];
+  for (const set of directory.limits.all(workspaceId)) limits.push(...(await limitFacts(sources, set, touched, nowMs)));
+  return { balanceNanos, limits, keys: keyFacts(sources, workspaceId, touched) };
+}
+
+async function limitFacts(
+  { state }: Sources,
+  { of, spenderId, dayNanos, monthNanos }: SpendLimits,
+  touched: Touched,
+  nowMs: number,
+): Promise<LimitFact[]> {
+  const spending = await state.spending(spenderId, nowMs);
+  const facts: LimitFact[] = [];
+  for (const [per, limitNanos] of [["day", dayNanos] as const, ["month", monthNanos] as const]) {
+    if (limitNanos === null) continue;
+    const { spentNanos } = spending[per];
+    const period = dayName(spanOf(per, nowMs).firstDay);
+    const refused = touched.limits.has(limitName(spenderId, per));
+    facts.push({ of, spenderId, per, period, limitNanos, spentNanos, refused });
+  }
+  return facts;
+}
+
+/** A key that was replaced, or tested again, may be told of again. */
+function keyFacts({ ownKeys }: Sources, workspaceId: string, touched: Touched): KeyFact[] {
+  const held = ownKeys.of(workspaceId)?.keys.values() ?? [];
+  return [...held].map(({ key: { provider, fingerprint, testedAtMs } }) => ({
+    provider,
+    mark: `${fingerprint}/${testedAtMs ?? ""}`,
+    status: touched.keys.get(provider),
+  }));
+}
+
+/** Of a line of keys the newest is named: the older ones were rotated into it. */
+export function namesIn(directory: AlertDeps["directory"], workspaceId: string, happening: Happening): SpenderNames {
+  if (happening.is !== "limit_reached") return NOBODY;
+  const { of, spenderId } = happening.limit;
+  if (of === "member") return { ...NOBODY, member: directory.member(spenderId)?.email ?? null };
+  if (of === "workspace") return NOBODY;
+  const key = directory.keys(workspaceId).findLast(({ id }) => directory.lineOf(id) === spenderId);
+  return { ...NOBODY, key: key?.id ?? null, keyName: key?.name ?? null };
+}

@@ -1,0 +1,99 @@
+import type { ApiCommand } from "./command.ts";
+import { columns, page, READ, RECORD, WORKSPACE } from "./rows.ts";
+import { amount, LIFTED, list, onOff, orLift, wholeNumber } from "./values.ts";
+
+const ALERTS = "/manage/workspaces/{workspace}/alerts";
+const percents = (text: string) => list(text).map(wholeNumber(1, 100));
+
+/** Nobody is something else than those who get mail of themselves. */
+const addresses = (text: string) => (text === "" ? LIFTED : text === "none" ? [] : list(text));
+
+export const alertCommands: ApiCommand[] = [
+  {
+    words: "alert set",
+    says: "say what a workspace is told of, and where; what is not named stays",
+    args: [WORKSPACE],
+    flags: [
+      {
+        flags: "--low-balance <amount>",
+        field: "low_balance",
+        says: "below this balance; empty: never",
+        read: orLift(amount),
+      },
+      {
+        flags: "--percents <list>",
+        field: "limit_percents",
+        says: "at these shares of a spend limit, by commas (first: 80,100); empty: never",
+        read: percents,
+      },
+      {
+        flags: "--credential-refused <on|off>",
+        field: "credential_refused",
+        says: "when a provider refuses the workspace's own key",
+        read: onOff,
+      },
+      {
+        flags: "--mail <addresses>",
+        field: "mail_to",
+        says: "who gets mail, by commas; none: nobody; empty: owners and admins",
+        read: addresses,
+      },
+      {
+        flags: "--webhook <url>",
+        field: "webhook_url",
+        says: "where alerts are posted to, a public https address; empty: nowhere",
+        read: orLift((text) => text),
+      },
+    ],
+    call: { method: "PUT", path: ALERTS, sends: "body" },
+    bare: "send",
+    pages: "one",
+    view: RECORD,
+    note: "The webhook_secret of a new webhook is shown this once.",
+  },
+  {
+    ...READ,
+    words: "alert show",
+    says: "show what a workspace is told of, and where",
+    args: [WORKSPACE],
+    call: { method: "GET", path: ALERTS, sends: "nothing" },
+  },
+  {
+    ...READ,
+    words: "alert remove",
+    says: "switch a workspace's alerts off and forget its rules",
+    args: [WORKSPACE],
+    call: { method: "DELETE", path: ALERTS, sends: "nothing" },
+  },
+  {
+    ...READ,
+    words: "alert rotate-secret",
+    says: "give the webhook a new secret; the one before signs too for a day",
+    args: [WORKSPACE],
+    call: { method: "POST", path: `${ALERTS}/rotate-secret`, sends: "nothing" },
+  },
+  {
+    ...READ,
+    words: "alert test",
+    says: "send a test alert to every receiver; exit 1 when one did not get it",
+    args: [WORKSPACE],
+    call: { method: "POST", path: `${ALERTS}/test`, sends: "nothing" },
+    view: {
+      is: "record_with_tables",
+      tables: [{ at: "channels", columns: columns("channel", "target", "ok", "detail") }],
+    },
+    verdict: "ok",
+  },
+  {
+    ...READ,
+    words: "alert deliveries",
+    says: "list deliveries of alerts, newest first",
+    args: [WORKSPACE],
+    flags: page,
+    call: { method: "GET", path: `${ALERTS}/deliveries`, sends: "query" },
+    view: {
+      is: "table",
+      columns: columns("created_at", "type", "title", "channel", "target", "state", "attempts", "last_error"),
+    },
+  },
+];

@@ -1,0 +1,150 @@
+import { z } from "zod";
+import { AmountInput, Money, Time } from "./manage-values.ts";
+
+const Percent = z
+  .number()
+  .int()
+  .min(1, "write whole numbers from 1 to 100")
+  .max(100, "write whole numbers from 1 to 100");
+
+export const AlertRulesPut = z
+  .strictObject({
+    low_balance: AmountInput.nullable()
+      .optional()
+      .meta({ description: "Tell when the balance is below this, in the workspace's currency; null: never." }),
+    limit_percents: z
+      .array(Percent)
+      .max(10)
+      .nullable()
+      .optional()
+      .meta({
+        description:
+          "Tell when these shares of a spend limit are spent; an empty list or null: never. First: 80 and 100.",
+      }),
+    credential_refused: z
+      .boolean()
+      .optional()
+      .meta({ description: "Tell when a provider refuses the workspace's own key. First: true." }),
+    mail_to: z
+      .array(z.email("write e-mail addresses").max(254))
+      .max(20)
+      .nullable()
+      .optional()
+      .meta({
+        description: "Who gets mail; an empty list: nobody; null: the workspace's owners and admins. First: null.",
+      }),
+    webhook_url: z
+      .string()
+      .min(1)
+      .max(2048)
+      .nullable()
+      .optional()
+      .meta({ description: "Where alerts are posted to: a public https address; null: nowhere." }),
+  })
+  .meta({ id: "AlertRulesPut", description: "What is not named stays as it is." });
+
+const rulesShape = {
+  workspace: z.string().meta({ description: "Slug of the workspace." }),
+  enabled: z.boolean().meta({ description: "False: the workspace has no rules, and is told nothing." }),
+  low_balance: Money.nullable(),
+  currency: z.string(),
+  limit_percents: z.array(z.number()),
+  credential_refused: z.boolean(),
+  mail_to: z.array(z.string()).nullable().meta({ description: "Null: the workspace's owners and admins." }),
+  recipients: z.array(z.string()).meta({ description: "Who gets mail now." }),
+  mail_ready: z.boolean().meta({ description: "The operator has set a mail server; without one no mail is sent." }),
+  webhook: z
+    .object({ url: z.string(), secret_changed_at: Time })
+    .nullable()
+    .meta({ description: "Its secret is never shown again." }),
+  changed_at: Time.nullable(),
+};
+
+export const AlertRulesView = z.object(rulesShape).meta({ id: "AlertRules" });
+
+const Secret = z.string().meta({ description: "What the webhook's messages are signed with. Shown this once." });
+
+export const AlertRulesSaved = z
+  .object({
+    ...rulesShape,
+    webhook_secret: Secret.nullable().meta({
+      description: "Of a new webhook, shown this once; null where there was one already.",
+    }),
+  })
+  .meta({ id: "AlertRulesSaved" });
+
+export const AlertRulesRemoved = z
+  .object({ workspace: z.string(), removed: z.boolean() })
+  .meta({ id: "AlertRulesRemoved" });
+
+export const AlertSecretRotated = z
+  .object({
+    workspace: z.string(),
+    webhook_secret: Secret,
+    previous_until: Time.meta({ description: "Until then messages are signed with the secret before, too." }),
+  })
+  .meta({ id: "AlertSecretRotated" });
+
+const ChannelName = z.enum(["mail", "webhook"]);
+
+export const AlertsTested = z
+  .object({
+    ok: z.boolean().meta({ description: "There are receivers, and every one of them got it." }),
+    channels: z.array(
+      z.object({
+        channel: ChannelName,
+        target: z.string().meta({ description: "An address of mail, or the origin of the webhook." }),
+        ok: z.boolean(),
+        detail: z.string(),
+      }),
+    ),
+  })
+  .meta({ id: "AlertsTested" });
+
+export const AlertDeliveryView = z
+  .object({
+    id: z.string(),
+    alert: z.string().meta({ description: "The same for every receiver and every try." }),
+    type: z.enum(["balance.low", "limit.reached", "credential.refused"]),
+    title: z.string(),
+    channel: ChannelName,
+    target: z.string().meta({ description: "An address of mail, or the origin of the webhook." }),
+    state: z.enum(["waiting", "delivered", "failed"]),
+    attempts: z.number(),
+    last_error: z.string().nullable(),
+    created_at: Time,
+    next_attempt_at: Time.nullable().meta({ description: "While it waits." }),
+    finished_at: Time.nullable().meta({ description: "When it was delivered or given up." }),
+  })
+  .meta({ id: "AlertDelivery" });
+
+const AT = "2026-11-15T09:30:00.000Z";
+
+export const alertRules = {
+  workspace: "research",
+  enabled: true,
+  low_balance: "10.00",
+  currency: "EUR",
+  limit_percents: [80, 100],
+  credential_refused: true,
+  mail_to: null,
+  recipients: ["ada@example.eu"],
+  mail_ready: true,
+  webhook: { url: "https://hooks.example.eu/gateway", secret_changed_at: AT },
+  changed_at: AT,
+};
+
+export const alertDelivery = {
+  id: "dlv_019a864f0b2c7f3a8e21d04c5b6a79a1",
+  alert: "alert_019a864f0b2c7f3a8e21d04c5b6a79a0",
+  type: "balance.low",
+  title: "Balance of workspace research is 9.87 EUR",
+  channel: "webhook",
+  target: "https://hooks.example.eu",
+  state: "waiting",
+  attempts: 2,
+  last_error: "it answered 503",
+  created_at: AT,
+  next_attempt_at: "2026-11-15T09:30:21.000Z",
+  finished_at: null,
+};

@@ -1,0 +1,108 @@
+import { z } from "zod";
+import type { Incoming, PaymentAdapter, PaymentEvent, PaymentOrder, Reading } from "../../domain/billing/payment.ts";
+import { type Proof, signatureProblem } from "./signature.ts";
+import { jsonOf } from "./signed-webhook.ts";
+
+export const STRIPE_ADAPTER = "stripe";
+const HEADER = "stripe-signature";
+
+/** Amounts there are whole hundredths of these currencies. Others have other parts, and are left alone. */
+const HUNDREDTHS = new Set(["CHF", "CNY", "CZK", "DKK", "EUR", "GBP", "NOK", "PLN", "RON", "SEK", "USD"]);
+const NANOS_PER_HUNDREDTH = 10_000_000n;
+
+const Id = z.string().min(1).max(255);
+const Minor = z.number().int().nonnegative();
+const Currency = z.string().regex(/^[a-z]{3}$/);
+const Metadata = z.record(z.string(), z.string()).nullish();
+
+const Event = z.object({ id: Id, type: z.string(), data: z.object({ object: z.unknown() }) });
+
+const Session = z.object({
+  payment_status: z.string(),
+  client_reference_id: Id.nullish(),
+  metadata: Metadata,
+  payment_intent: Id.nullish(),
+  amount_total: Minor.nullish(),
+  currency: Currency.nullish(),
+});
+const Intent = z.object({ id: Id, amount_received: Minor, currency: Currency, metadata: Metadata });
+const Charge = z.object({ payment_intent: Id.nullish(), amount_refunded: Minor, currency: Currency });
+const Dispute = z.object({ payment_intent: Id.nullish(), amount: Minor, currency: Currency });
+
+type Amount = { readonly minor: number; readonly currency: string };
+
+/** Stripe's messages about checkout sessions and payment intents that carry an order's id. */
+export function stripe(proof: Proof): PaymentAdapter {
+  return { name: STRIPE_ADAPTER, unpayable, read: (incoming) => readStripe(incoming, proof) };
+}
+
+function unpayable({ currency, nanos }: Pick<PaymentOrder, "currency" | "nanos">): string | undefined {
+  if (!HUNDREDTHS.has(currency)) return `amounts in ${currency} cannot be paid through this adapter`;
+  return nanos % NANOS_PER_HUNDREDTH === 0n ? undefined : "write an amount with at most two places";
+}
+
+function readStripe(incoming: Incoming, proof: Proof): Reading {
+  const problem = signatureProblem(HEADER, incoming, proof);
+  if (problem !== undefined) return { is: "refused", reason: problem };
+  const event = Event.safeParse(jsonOf(incoming.body));
+  if (!event.success) return { is: "unreadable", reason: "The message is no event." };
+  const { id, type, data } = event.data;
+  const read = READERS[type];
+  if (read === undefined) return ignored("It is about nothing that moves money here.");
+  return read(id, data.object);
+}
+
+const READERS: Readonly<Record<string, (id: string, object: unknown) => Reading>> = {
+  "checkout.session.completed": readSession,
+  "checkout.session.async_payment_succeeded": readSession,
+  "payment_intent.succeeded": readIntent,
+  "charge.refunded": (id, object) => readReturn(id, "refunded", Charge.safeParse(object).data),
+  "charge.dispute.created": (id, object) => readReturn(id, "disputed", Dispute.safeParse(object).data),
+};
+
+function readSession(id: string, object: unknown): Reading {
+  const session = Session.safeParse(object).data;
+  if (session === undefined) return unreadable();
+  const { payment_status, client_reference_id, metadata, payment_intent, amount_total, currency } = session;
+  if (payment_status !== "paid") return ignored("It is not paid yet.");
+  const orderId = client_reference_id ?? metadata?.["order"];
+  if (orderId === undefined) return ignored("It names no order.");
+  if (typeof amount_total !== "number" || typeof currency !== "string") return unreadable();
+  const order = { by: "id", id: orderId } as const;
+  return paid(id, order, payment_intent ?? null, { minor: amount_total, currency });
+}
+
+function readIntent(id: string, object: unknown): Reading {
+  const intent = Intent.safeParse(object).data;
+  if (intent === undefined) return unreadable();
+  const orderId = intent.metadata?.["order"];
+  if (orderId === undefined) return ignored("It names no order.");
+  const amount = { minor: intent.amount_received, currency: intent.currency };
+  return paid(id, { by: "id", id: orderId }, intent.id, amount);
+}
+
+function paid(id: string, order: PaymentEvent["order"], paymentId: string | null, amount: Amount): Reading {
+  return readAmount(amount, { id, what: "paid", order, paymentId, amountIs: "of_this" });
+}
+
+type Returned = z.infer<typeof Charge> | z.infer<typeof Dispute>;
+
+/** A charge says what went back of it by now, a dispute what it is about. */
+function readReturn(id: string, what: "refunded" | "disputed", object: Returned | undefined): Reading {
+  if (object === undefined) return unreadable();
+  const { payment_intent: paymentId, currency } = object;
+  if (typeof paymentId !== "string") return ignored("It names no payment.");
+  const order = { by: "payment", id: paymentId } as const;
+  return "amount_refunded" in object
+    ? readAmount({ minor: object.amount_refunded, currency }, { id, what, order, paymentId, amountIs: "of_all_so_far" })
+    : readAmount({ minor: object.amount, currency }, { id, what, order, paymentId, amountIs: "of_this" });
+}
+
+function readAmount(amount: Amount, event: Omit<PaymentEvent, "currency" | "nanos">): Reading {
+  const currency = amount.currency.toUpperCase();
+  if (!HUNDREDTHS.has(currency)) return { is: "unreadable", reason: `Amounts in ${currency} are not read here.` };
+  return { is: "event", event: { ...event, currency, nanos: BigInt(amount.minor) * NANOS_PER_HUNDREDTH } };
+}
+
+const ignored = (reason: string): Reading => ({ is: "ignored", reason });
+const unreadable = (): Reading => ({ is: "unreadable", reason: "The message has not the fields of its kind." });

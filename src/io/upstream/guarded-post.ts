@@ -1,0 +1,92 @@
+import { Client } from "undici";
+import { type EgressRules, guardedLookup, readEgressUrl } from "./egress.ts";
+import { callOn, type UpstreamFailure } from "./transport.ts";
+
+/** What became of a message to an address that a workspace chose. */
+export type Posted =
+  | { readonly is: "answered"; readonly status: number }
+  /** It leads where nothing is sent. */
+  | { readonly is: "refused"; readonly why: string }
+  | { readonly is: "failed"; readonly why: string };
+
+export type Post = {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly signal: AbortSignal;
+};
+
+export type GuardedPost = (post: Post) => Promise<Posted>;
+
+const HEADER_BYTES_MAX = 16 * 1024;
+
+/**
+ * Sends to an address that a workspace chose: parsed, resolved, every address of it looked at, and connected to one of
+ * those. Each message has a connection of its own, so that none is shared between workspaces. Redirects are not
+ * followed, and of the answer nothing but its status is read.
+ */
+export function guardedPost(rules: EgressRules, timeoutMs: number): GuardedPost {
+  return async ({ url, headers, body, signal }) => {
+    const read = readEgressUrl(url, rules);
+    if ("problem" in read) return { is: "refused", why: read.problem };
+    const client = new Client(read.origin, {
+      connect: { lookup: guardedLookup(rules), timeout: timeoutMs },
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
+      maxHeaderSize: HEADER_BYTES_MAX,
+      allowH2: false,
+      pipelining: 0,
+    });
+    try {
+      return await posted(client, { url: read.href, headers, body, signal }, timeoutMs);
+    } finally {
+      await client.destroy();
+    }
+  };
+}
+
+function posted(client: Client, { url, headers, body, signal }: Post, timeoutMs: number): Promise<Posted> {
+  return new Promise((resolve) => {
+    const deadline = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+    const settle = (found: Posted) => {
+      deadline.removeEventListener("abort", abort);
+      resolve(found);
+    };
+    const abort = () => call.abort();
+    const call = callOn(
+      client,
+      { url, headers, body },
+      {
+        failed: (failure) => settle(notSent(failure)),
+        answered: (status) => {
+          settle({ is: "answered", status });
+          return { data: () => "pause", end() {}, failed() {} };
+        },
+      },
+    );
+    deadline.addEventListener("abort", abort);
+    if (deadline.aborted) abort();
+  });
+}
+
+function notSent({ kind, why }: UpstreamFailure): Posted {
+  if (why === "EgressRefused") return { is: "refused", why: "its name leads into a private or reserved network" };
+  const failed = (text: string): Posted => ({ is: "failed", why: text });
+  if (kind === "timeout" || kind === "aborted") return failed("it did not answer in time");
+  if (why === "ENOTFOUND" || why === "EAI_AGAIN") return failed("its name cannot be resolved");
+  return failed(kind === "connect" ? `it cannot be reached (${why})` : `the connection broke (${why})`);
+}
+
+/** Whether an address may be sent to as its name stands now: asked before it is kept. Undefined: it may. */
+export async function egressProblem(text: string, rules: EgressRules): Promise<string | undefined> {
+  const url = readEgressUrl(text, rules);
+  if ("problem" in url) return url.problem;
+  const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
+  return new Promise((resolve) => {
+    guardedLookup(rules)(host, { all: true }, (error) => {
+      if (error === null) resolve(undefined);
+      else if (error.name === "EgressRefused") resolve(error.message);
+      else resolve(`the name ${host.slice(0, 100)} cannot be resolved`);
+    });
+  });
+}

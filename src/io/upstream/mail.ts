@@ -1,0 +1,81 @@
+import { createTransport } from "nodemailer";
+import type { MailServer, Sender } from "./mail-server.ts";
+
+export type Mail = {
+  /** Stays the same when it is sent again, so that readers see it once. */
+  readonly id: string;
+  readonly to: string;
+  readonly subject: string;
+  readonly text: string;
+  readonly signal: AbortSignal;
+};
+
+export type Mailed =
+  | { readonly is: "sent" }
+  /** The server will not take it, however often it is asked. */
+  | { readonly is: "refused"; readonly why: string }
+  | { readonly is: "failed"; readonly why: string };
+
+export type Mailer = (mail: Mail) => Promise<Mailed>;
+
+/** The only way in which mails leave: through the operator's server, on a connection for each. */
+export function smtpMailer(server: MailServer, from: Sender, timeoutMs: number): Mailer {
+  const { host, port, secure, user } = server;
+  const transport = createTransport({
+    host,
+    port,
+    secure,
+    ...(user === null ? {} : { auth: { user: user.name, pass: user.password } }),
+    // A password is never sent in the open, but on the machine itself.
+    requireTLS: user !== null && !secure && !isLoopback(host),
+    connectionTimeout: timeoutMs,
+    greetingTimeout: timeoutMs,
+    socketTimeout: timeoutMs,
+    dnsTimeout: timeoutMs,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+  const domain = from.address.slice(from.address.lastIndexOf("@") + 1);
+  return ({ id, to, subject, text, signal }) => {
+    const sending = transport.sendMail({
+      from: { name: from.name, address: from.address },
+      to: { name: "", address: to },
+      subject,
+      text,
+      messageId: `<${id}@${domain}>`,
+      headers: { "Auto-Submitted": "auto-generated" },
+    });
+    return untilStopped(
+      sending.then((): Mailed => ({ is: "sent" }), failureOf),
+      signal,
+    );
+  };
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || host.startsWith("127.");
+}
+
+function untilStopped(sending: Promise<Mailed>, signal: AbortSignal): Promise<Mailed> {
+  return new Promise((resolve) => {
+    const end = () => resolve({ is: "failed", why: "the gateway stopped" });
+    signal.addEventListener("abort", end);
+    if (signal.aborted) end();
+    void sending.then((mailed) => {
+      signal.removeEventListener("abort", end);
+      resolve(mailed);
+    });
+  });
+}
+
+/** The receiver or the mail itself is not wanted; anything else may be put right by somebody. */
+const FOR_GOOD = ["EENVELOPE", "EMESSAGE"];
+
+/** Codes only: what a mail server says may hold addresses and more. */
+function failureOf(error: unknown): Mailed {
+  const status = error instanceof Error && "responseCode" in error ? error.responseCode : undefined;
+  const code = error instanceof Error && "code" in error ? String(error.code).slice(0, 40) : "unknown fault";
+  if (typeof status !== "number") return { is: "failed", why: `the mail server cannot be used (${code})` };
+  if (status >= 500 && FOR_GOOD.includes(code)) return { is: "refused", why: `the mail server refused it (${status})` };
+  return { is: "failed", why: `the mail server did not take it (${status})` };
+}

@@ -1,0 +1,202 @@
+import { describe, expect, test } from "vitest";
+import {
+  adjustmentOf,
+  chargeIdOf,
+  type Posting,
+  payoutOf,
+  promotionOf,
+  refundOf,
+  topupOf,
+} from "../../src/domain/billing/ledger.ts";
+import type { PaymentOrder } from "../../src/domain/billing/payment.ts";
+import type { Store } from "../../src/io/store/sql/store.ts";
+import { chargedRecord } from "./records.ts";
+
+const BIG = 2n ** 53n + 1n;
+const NOVEMBER = Date.UTC(2026, 10);
+const DECEMBER = Date.UTC(2026, 11);
+
+const posting = (id: string, nanos: bigint, createdAtMs: number): Posting => ({
+  id,
+  workspaceId: "ws_1",
+  currency: "EUR",
+  nanos,
+  createdAtMs,
+});
+
+const order: PaymentOrder = {
+  id: "ord_1",
+  workspaceId: "ws_1",
+  adapter: "webhook",
+  reference: "a",
+  currency: "EUR",
+  nanos: BIG,
+  state: "open",
+  createdAtMs: 5,
+  paidAtMs: null,
+  paymentId: null,
+};
+
+const charged = (id: string, nanos: bigint, createdAtMs: number, more: object = {}) =>
+  chargedRecord(id, nanos, { createdAtMs, ...more });
+
+/** What goes back, what ends at a date, what comes from outside, and how it is added up. */
+export function paymentTests(store: () => Store): void {
+  describe("payments", () => {
+    returnTests(store);
+    sumTests(store);
+    orderTests(store);
+  });
+}
+
+function returnTests(store: () => Store): void {
+  test("BILL-01 what is given back of a charge is counted together, and the charge is found by its request", async () => {
+    await store().ledger.post(topupOf(posting("t1", 10n * BIG, 1)));
+    await store().ingest([charged("r1", BIG, 1000), charged("r2", 3n, 1000)]);
+    const within = { fromMs: 900, toMs: 1100 };
+    const charge = await store().ledger.findCharge("ws_1", "r1", within);
+    expect(charge).toMatchObject({ id: chargeIdOf("r1"), kind: "charge", createdAtMs: 1000 });
+    expect(await store().ledger.findCharge("ws_1", "r1", { fromMs: 0, toMs: 1000 })).toBeUndefined();
+    expect(await store().ledger.findCharge("ws_2", "r1", within)).toBeUndefined();
+    const source = { id: chargeIdOf("r1"), workspaceId: "ws_1", createdAtMs: 1000 };
+    await store().ledger.post(refundOf(posting("f1", BIG - 5n, 2000)));
+    expect(await store().ledger.giveBack("f1", source)).toBe(BIG - 5n);
+    await store().ledger.post(refundOf(posting("f2", 5n, 2001)));
+    expect(await store().ledger.giveBack("f2", source)).toBe(BIG);
+    expect(await store().ledger.returned("ws_1", chargeIdOf("r2"))).toBe(0n);
+    expect(await store().ledger.audit()).toEqual([]);
+    await store().ledger.post(refundOf(posting("f3", 1n, 2002)));
+    await store().ledger.giveBack("f3", source);
+    expect(await store().ledger.audit()).toEqual([`of charge:r1 over ${BIG} went back ${BIG + 1n}`]);
+    await expect(store().ledger.giveBack("f3", source)).rejects.toThrow();
+  });
+
+  test("BILL-01 a transaction is found by its id, entries by kind and time", async () => {
+    await store().ledger.post(topupOf(posting("t1", 10n, 10)));
+    await store().ledger.post(promotionOf(posting("p1", 5n, 20)));
+    await store().ledger.post(payoutOf(posting("o1", 2n, 30)));
+    await store().ingest([charged("r1", 1n, 40)]);
+    expect(await store().ledger.find("p1")).toMatchObject({ kind: "promotion", createdAtMs: 20 });
+    expect(await store().ledger.find("charge:r1")).toBeUndefined();
+    const ids = async (filter: object) =>
+      (await store().ledger.entries("ws_1", 10, null, filter)).rows.map(({ id }) => id);
+    expect(await ids({ kinds: ["topup", "charge"] })).toEqual(["charge:r1", "t1"]);
+    expect(await ids({ sinceMs: 20, untilMs: 40 })).toEqual(["o1", "p1"]);
+    const first = await store().ledger.entries("ws_1", 1, null, { kinds: ["topup", "payout"] });
+    expect(first.rows.map(({ id }) => id)).toEqual(["o1"]);
+    const second = await store().ledger.entries("ws_1", 1, first.next, { kinds: ["topup", "payout"] });
+    expect([second.rows.map(({ id }) => id), second.next]).toEqual([["t1"], null]);
+  });
+}
+
+function sumTests(store: () => Store): void {
+  test("BILL-01 what was spent of promotions is charges and corrections downwards, by stretches of time", async () => {
+    await store().ledger.post(topupOf(posting("t1", 10n * BIG, 1)));
+    await store().ledger.post(adjustmentOf("down", posting("a1", 7n, 110)));
+    await store().ledger.post(adjustmentOf("up", posting("a2", 9n, 120)));
+    await store().ledger.post(payoutOf(posting("o1", 11n, 130)));
+    await store().ingest([charged("r1", BIG, 100), charged("r2", 5n, 199), charged("r3", 1n, 200)]);
+    const spans = [
+      { fromMs: 0, toMs: 100 },
+      { fromMs: 100, toMs: 200 },
+      { fromMs: 200, toMs: 300 },
+    ];
+    expect(await store().ledger.spent("ws_1", spans)).toEqual([0n, BIG + 12n, 1n]);
+    expect(await store().ledger.spent("ws_2", spans)).toEqual([0n, 0n, 0n]);
+  });
+
+  test("BILL-01 a statement is the ledger of its month, and charges by model are its charges", async () => {
+    await store().ledger.post(topupOf(posting("t0", 100n, NOVEMBER - 1)));
+    await store().ledger.post(topupOf(posting("t1", BIG, NOVEMBER)));
+    await store().ledger.post(adjustmentOf("down", posting("a1", 7n, NOVEMBER + 1)));
+    await store().ledger.post(adjustmentOf("up", posting("a2", 2n, NOVEMBER + 2)));
+    await store().ledger.post(topupOf(posting("t2", 4n, DECEMBER)));
+    await store().ingest([
+      charged("r0", 30n, NOVEMBER - 1),
+      charged("r1", 11n, NOVEMBER),
+      charged("r2", 13n, DECEMBER - 1, { model: "b/two" }),
+      charged("r3", 17n, DECEMBER),
+    ]);
+    const { openingNanos, kinds, models } = await store().ledger.statement("ws_1", {
+      fromMs: NOVEMBER,
+      toMs: DECEMBER,
+    });
+    expect(openingNanos).toBe(70n);
+    expect(kinds.toSorted((a, b) => (a.kind < b.kind ? -1 : 1))).toEqual([
+      { kind: "adjustment", transactions: 2, inNanos: 2n, outNanos: 7n },
+      { kind: "charge", transactions: 2, inNanos: 0n, outNanos: 24n },
+      { kind: "topup", transactions: 1, inNanos: BIG, outNanos: 0n },
+    ]);
+    expect(models.map(({ nanos }) => nanos).toSorted((a, b) => Number(a - b))).toEqual([11n, 13n]);
+    const empty = await store().ledger.statement("ws_none", { fromMs: NOVEMBER, toMs: DECEMBER });
+    expect(empty).toEqual({ openingNanos: 0n, kinds: [], models: [] });
+  });
+}
+
+function orderTests(store: () => Store): void {
+  test("BILL-01 promotional credit is kept, ends in parts, and is settled once", async () => {
+    const one = { id: "p1", workspaceId: "ws_1", nanos: BIG, grantedAtMs: 10, expiresAtMs: 20 };
+    await store().promotions.add(one);
+    await store().promotions.add({ ...one, id: "p2", expiresAtMs: 30 });
+    expect(await store().promotions.due(19)).toEqual([]);
+    expect(await store().promotions.due(20)).toEqual(["ws_1"]);
+    expect(await store().promotions.nextExpiryMs(0)).toBe(20);
+    expect(await store().promotions.nextExpiryMs(20)).toBe(30);
+    await store().promotions.expired("p1", BIG - 1n);
+    await expect(store().promotions.expired("p1", 2n)).rejects.toThrow();
+    await store().promotions.expired("p1", 1n);
+    await store().promotions.close("p1", 25);
+    await expect(store().promotions.expired("p1", 0n)).rejects.toThrow("settled before");
+    expect(await store().promotions.list("ws_1")).toEqual([
+      { ...one, expiredNanos: BIG, expiryParts: 2, closedAtMs: 25 },
+      { ...one, id: "p2", expiresAtMs: 30, expiredNanos: 0n, expiryParts: 0, closedAtMs: null },
+    ]);
+    expect(await store().promotions.due(29)).toEqual([]);
+    await expect(store().promotions.add({ ...one, id: "p3", nanos: 0n })).rejects.toThrow();
+    await expect(store().promotions.add({ ...one, id: "p3", expiresAtMs: 10 })).rejects.toThrow();
+  });
+
+  test("BILL-01 an order is made once by its reference and paid once; a payment pays one order", async () => {
+    const { payments } = store();
+    expect(await payments.addOrder(order)).toBe(true);
+    expect(await payments.addOrder({ ...order, id: "ord_other" })).toBe(false);
+    expect(await payments.addOrder({ ...order, id: "ord_2", reference: "b", createdAtMs: 6 })).toBe(true);
+    expect(await payments.orderByReference("ws_1", "a")).toEqual(order);
+    expect(await payments.markPaid("ord_1", 9, "pay_1")).toBe(true);
+    expect(await payments.markPaid("ord_1", 10, "pay_2")).toBe(false);
+    await expect(payments.markPaid("ord_2", 10, "pay_1")).rejects.toThrow();
+    const paid = { ...order, state: "paid", paidAtMs: 9, paymentId: "pay_1" };
+    expect(await payments.orderByPayment("webhook", "pay_1")).toEqual(paid);
+    expect(await payments.orderByPayment("stripe", "pay_1")).toBeUndefined();
+    const page = await payments.orders("ws_1", 1, null);
+    expect(page.rows.map(({ id }) => id)).toEqual(["ord_2"]);
+    expect((await payments.orders("ws_1", 1, page.next)).rows).toEqual([paid]);
+  });
+
+  test("BILL-01 the audit names a paid order without its money, and money without its order", async () => {
+    await store().payments.addOrder(order);
+    await store().payments.markPaid("ord_1", 9, "pay_1");
+    expect(await store().ledger.audit()).toEqual([`order ord_1 over ${BIG} has nothing in the ledger`]);
+    await store().ledger.post(topupOf(posting("payment:ord_1", BIG, 9)));
+    expect(await store().ledger.audit()).toEqual([]);
+  });
+
+  test("BILL-01 of refunds of one charge at the same time, no more than the charge is written", async () => {
+    await store().ledger.post(topupOf(posting("t1", 1000n, 1)));
+    await store().ingest([charged("r1", 100n, 1000)]);
+    const source = { id: "charge:r1", workspaceId: "ws_1", createdAtMs: 1000 };
+    const tries = Array.from({ length: 8 }, (_, at) =>
+      store().change(async ({ ledger }) => {
+        const refund = refundOf(posting(`f${at}`, 30n, 2000 + at));
+        await ledger.post(refund);
+        if ((await ledger.giveBack(refund.id, source)) > 100n) throw new RangeError("too much");
+        return { answer: null, audit: null };
+      }),
+    );
+    const ended = await Promise.allSettled(tries);
+    expect(ended.filter(({ status }) => status === "fulfilled")).toHaveLength(3);
+    expect(await store().ledger.returned("ws_1", "charge:r1")).toBe(90n);
+    expect((await store().ledger.wallet("ws_1"))?.balanceNanos).toBe(990n);
+    expect(await store().ledger.audit()).toEqual([]);
+  });
+}
