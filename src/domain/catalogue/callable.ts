@@ -31,7 +31,7 @@ export function servesSurface(surfaces: readonly Surface[], surface: Surface): b
   return surfaces.includes(isChatLike(surface) ? "chat" : surface) || surfaces.includes(surface);
 }
 
-function isChatLike(surface: Surface): boolean {
+export function isChatLike(surface: Surface): boolean {
   return surface === "chat" || surface === "messages" || surface === "responses";
 }
 

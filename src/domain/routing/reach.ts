@@ -1,4 +1,4 @@
-import { servesSurface, usability } from "../catalogue/callable.ts";
+import { isChatLike, servesSurface, usability } from "../catalogue/callable.ts";
 import type { Connections, Endpoint, Model, Snapshot } from "../catalogue/catalogue.ts";
 import type { Surface } from "../record/record.ts";
 import type { Attempt } from "./attempt.ts";
@@ -85,7 +85,8 @@ export class Reach {
       const { price, baseUrl } = usable;
       const rates = unitRates(price, this.#snapshot.currencies, walletCurrency);
       if (rates === undefined) obstacles.push(`there is no exchange rate from ${price.currency} to ${walletCurrency}`);
-      else if (!this.#speaks(endpoint)) obstacles.push(`${endpoint.id} speaks a dialect the gateway does not`);
+      else if (isChatLike(surface) && !this.#speaks(endpoint))
+        obstacles.push(`${endpoint.id} speaks a dialect the gateway does not`);
       else endpoints.push({ endpoint, model, price, baseUrl, rates });
     }
     return { endpoints, obstacles };
