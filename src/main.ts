@@ -8,9 +8,9 @@ import type { Check, Readers, TenancyDeps } from "./app/manage/deps.ts";
 import { firstStart } from "./app/manage/first-start.ts";
 import { manageHandlers } from "./app/manage/handlers.ts";
 import { LogRetention } from "./app/manage/log-retention.ts";
-import type { Money } from "./app/manage/money.ts";
 import { masterKeyCheck } from "./app/manage/master-key.ts";
 import type { MasterKeyRotation } from "./app/manage/master-key-rotation.ts";
+import type { Money } from "./app/manage/money.ts";
 import type { Captures } from "./app/pipeline/captures.ts";
 import type { Gateway } from "./app/pipeline/world.ts";
 import type { ResponsesDeps } from "./app/responses/deps.ts";
@@ -22,6 +22,7 @@ import { catalogueHandlers } from "./app/surfaces/catalogue.ts";
 import { chatHandlers, decodeChat } from "./app/surfaces/chat.ts";
 import { countHandlers } from "./app/surfaces/count-tokens.ts";
 import { documentHandlers } from "./app/surfaces/documents.ts";
+import { embeddingsHandlers } from "./app/surfaces/embeddings.ts";
 import { decodeMessage, messagesHandlers } from "./app/surfaces/messages.ts";
 import { modelHandlers } from "./app/surfaces/models.ts";
 import { operationsHandlers } from "./app/surfaces/operations.ts";
@@ -49,7 +50,6 @@ import { Metrics } from "./io/telemetry/metrics.ts";
 import { Notices } from "./io/telemetry/notices.ts";
 import { tokenCounter } from "./io/tokens/token-counter.ts";
 import { addressesFrom, connectionsFrom } from "./io/upstream/connections.ts";
-import { isSpoken } from "./io/upstream/lanes.ts";
 import { connectionsWith } from "./io/upstream/own-keys.ts";
 import { systemClock } from "./kit/clock.ts";
 import { makeIds } from "./kit/ids.ts";
@@ -380,14 +380,15 @@ function surfaceHandlers(gateway: Gateway, responses: ResponsesRoom): Record<str
     ...storedResponseHandlers(responses),
     ...messagesHandlers(gateway),
     ...countHandlers(gateway),
+    ...embeddingsHandlers(gateway),
     ...catalogueHandlers({ snapshot, nowMs }),
     ...modelHandlers({
       snapshot,
       connectionsOf: (workspaceId) => connectionsWith(connections, ownKeys.of(workspaceId)),
       nowMs,
-      allows: (endpoint, policy) => isSpoken(endpoint) && excludedByPolicy(endpoint, policy) === undefined,
+      allows: (endpoint, policy) => excludedByPolicy(endpoint, policy) === undefined,
       permits: permitsModel,
-      servedSurfaces: ["chat", "messages", "responses"],
+      servedSurfaces: ["chat", "messages", "responses", "embeddings"],
     }),
     validateKey: validateHandler,
   };

@@ -1,5 +1,6 @@
 import type { Route } from "./route.ts";
 import { CATALOGUE_ROUTES } from "./routes-catalogue.ts";
+import { EMBEDDINGS_ROUTES } from "./routes-embeddings.ts";
 import { INFERENCE_ROUTES } from "./routes-inference.ts";
 import { MANAGE_ROUTES } from "./routes-manage.ts";
 import { MESSAGES_ROUTES } from "./routes-messages.ts";
@@ -15,6 +16,7 @@ export const ROUTES: readonly Route[] = [
   ...MESSAGES_ROUTES,
   ...RESPONSES_ROUTES,
   ...STORED_RESPONSE_ROUTES,
+  ...EMBEDDINGS_ROUTES,
   ...REQUEST_ROUTES,
   ...CATALOGUE_ROUTES,
   ...MANAGE_ROUTES,

@@ -128,7 +128,7 @@ export class Process {
       journal: disk.journal(isAlive),
       transport: network.transport(isAlive),
       // Nobody counts tokens in a simulated run.
-      tokens: { count: async () => undefined, close: async () => undefined },
+      tokens: { count: async () => undefined, words: async () => ({ is: "busy" }), close: async () => undefined },
       recheck: (exchange) => recheckKey(exchange, this.directory, scheduler.nowMs()),
       policyOf: (workspaceId, keyId) => this.directory.policyOf(workspaceId, keyId),
       routerOf: (workspaceId, slug) => this.directory.router(workspaceId, slug),

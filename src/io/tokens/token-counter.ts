@@ -1,10 +1,22 @@
 import { Worker } from "node:worker_threads";
 
-export type Question = { readonly number: number; readonly texts: readonly string[] };
-export type Counted = { readonly number: number; readonly tokens: number };
+export type Question =
+  | { readonly number: number; readonly texts: readonly string[] }
+  | { readonly number: number; readonly lists: readonly (readonly number[])[] };
+export type Answered = { readonly number: number; readonly answer: number | Words };
 
-/** Undefined: it could not be counted in time, so the caller has to estimate. */
-export type TokenCounter = { count(texts: readonly string[]): Promise<number | undefined>; close(): Promise<void> };
+/** What token numbers stand for. `unknown`: a number of that list is no token. */
+export type Words =
+  | { readonly is: "words"; readonly texts: readonly string[] }
+  | { readonly is: "unknown"; readonly list: number };
+
+export type TokenCounter = {
+  /** Undefined: it could not be counted in time, so the caller has to estimate. */
+  count(texts: readonly string[]): Promise<number | undefined>;
+  /** Token numbers of cl100k_base as the texts they stand for. */
+  words(lists: readonly (readonly number[])[]): Promise<Words | { readonly is: "busy" }>;
+  close(): Promise<void>;
+};
 
 export type CounterLimits = {
   /** What is counted of one request; the rest is taken to be as dense as that. */
@@ -24,7 +36,7 @@ export function tokenCounter(limits: CounterLimits = LIMITS): TokenCounter {
 
 class WorkerCounter implements TokenCounter {
   readonly #limits: CounterLimits;
-  readonly #waiting = new Map<number, (tokens: number | undefined) => void>();
+  readonly #waiting = new Map<number, (answer: Answered["answer"] | undefined) => void>();
   #worker: Worker | undefined;
   #idle: NodeJS.Timeout | undefined;
   #next = 1;
@@ -38,21 +50,31 @@ class WorkerCounter implements TokenCounter {
     const total = texts.reduce((sum, { length }) => sum + length, 0);
     if (total === 0) return 0;
     if (this.#waiting.size >= waitingMax) return undefined;
-    const tokens = await this.#ask(total > charsMax ? beginningOf(texts, charsMax) : texts);
-    return tokens === undefined || total <= charsMax ? tokens : Math.ceil((tokens * total) / charsMax);
+    const tokens = await this.#ask((number) => ({
+      number,
+      texts: total > charsMax ? beginningOf(texts, charsMax) : texts,
+    }));
+    if (typeof tokens !== "number") return undefined;
+    return total <= charsMax ? tokens : Math.ceil((tokens * total) / charsMax);
   }
 
-  #ask(texts: readonly string[]): Promise<number | undefined> {
+  async words(lists: readonly (readonly number[])[]): Promise<Words | { readonly is: "busy" }> {
+    const busy = { is: "busy" } as const;
+    if (this.#waiting.size >= this.#limits.waitingMax) return busy;
+    const words = await this.#ask((number) => ({ number, lists }));
+    return words === undefined || typeof words === "number" ? busy : words;
+  }
+
+  #ask(questionOf: (number: number) => Question): Promise<Answered["answer"] | undefined> {
     const number = this.#next++;
     const worker = this.#running();
     return new Promise((resolve) => {
       const late = setTimeout(() => this.#answer(number, undefined), this.#limits.answerMs);
-      this.#waiting.set(number, (tokens) => {
+      this.#waiting.set(number, (answer) => {
         clearTimeout(late);
-        resolve(tokens);
+        resolve(answer);
       });
-      const question: Question = { number, texts };
-      worker.postMessage(question);
+      worker.postMessage(questionOf(number));
     });
   }
 
@@ -62,17 +84,17 @@ class WorkerCounter implements TokenCounter {
     // The flags of the main thread (test runners set some) are not meant for the worker.
     const worker = new Worker(new URL("./tokens-worker.ts", import.meta.url), { execArgv: [] });
     worker.unref();
-    worker.on("message", ({ number, tokens }: Counted) => this.#answer(number, tokens));
+    worker.on("message", ({ number, answer }: Answered) => this.#answer(number, answer));
     worker.on("error", () => this.#lost(worker));
     worker.on("exit", () => this.#lost(worker));
     this.#worker = worker;
     return worker;
   }
 
-  #answer(number: number, tokens: number | undefined): void {
+  #answer(number: number, answer: Answered["answer"] | undefined): void {
     const waiting = this.#waiting.get(number);
     this.#waiting.delete(number);
-    waiting?.(tokens);
+    waiting?.(answer);
     if (this.#waiting.size === 0) this.#idle = setTimeout(() => void this.close(), this.#limits.idleMs).unref();
   }
 

@@ -20,11 +20,16 @@ const SANDBOX_TOKEN: Credential = { kind: "bearer", token: "sandbox" };
 type Minted = Extract<Credential, { kind: "minted" }>;
 
 /** Where a cloud keeps the models of a project; undefined for models that are asked in a way the gateway does not know. */
-function placeInProject({ dialects: [dialect], region, quirks }: Endpoint, project: string): string | undefined {
-  const publisher =
-    dialect === "D3" ? "google" : dialect === "D2" && quirks?.includes(RAW_PREDICT) ? "anthropic" : undefined;
+function placeInProject(endpoint: Endpoint, project: string): string | undefined {
+  const { region } = endpoint;
+  const publisher = publisherOf(endpoint);
   if (publisher === undefined) return undefined;
   return `/v1/projects/${encodeURIComponent(project)}/locations/${region}/publishers/${publisher}`;
+}
+
+function publisherOf({ dialects: [dialect], embeddings, quirks }: Endpoint): "google" | "anthropic" | undefined {
+  if (dialect === "D3" || embeddings?.interface === "vertex") return "google";
+  return dialect === "D2" && quirks?.includes(RAW_PREDICT) ? "anthropic" : undefined;
 }
 
 /** Providers that keep models in the projects of a cloud, and so take its service accounts. */

@@ -1,0 +1,56 @@
+import { z } from "zod";
+import { wishFields } from "./wishes.ts";
+
+/** An explicit null is the same as absent (PARAM-04). */
+const optional = <T extends z.ZodType>(schema: T) => schema.nullish();
+
+/** What one request may ask for at once, as the format's own servers have it. */
+export const EMBEDDING_INPUTS_MAX = 2048;
+const TOKEN_MAX = 200_000;
+
+const text = z.string().min(1, "must not be empty");
+const tokens = z.array(z.int().min(0).max(TOKEN_MAX)).min(1, "must not be empty");
+
+export const EmbeddingsRequest = z
+  .strictObject({
+    model: z.string().min(1),
+    input: z
+      .union(
+        [
+          text,
+          z.array(text).min(1, "must not be empty").max(EMBEDDING_INPUTS_MAX),
+          tokens,
+          z.array(tokens).min(1, "must not be empty").max(EMBEDDING_INPUTS_MAX),
+        ],
+        { error: "must be a text, a list of texts, a list of token numbers, or a list of such lists" },
+      )
+      .describe("Token numbers are those of cl100k_base; endpoints that read words only get the text they stand for."),
+    encoding_format: optional(z.enum(["float", "base64"])).describe("Absent: float."),
+    dimensions: optional(z.int().min(1).max(65_536)).describe(
+      "Only endpoints that can shorten their vectors are asked.",
+    ),
+    user: optional(z.string().max(512)),
+    provider: wishFields.provider,
+  })
+  .meta({ id: "EmbeddingsRequest" });
+export type EmbeddingsRequest = z.output<typeof EmbeddingsRequest>;
+
+export const EmbeddingList = z
+  .looseObject({
+    object: z.literal("list"),
+    data: z.array(
+      z.looseObject({
+        object: z.literal("embedding"),
+        index: z.int(),
+        embedding: z.union([z.array(z.number()), z.string()]).describe("Numbers, or base64 of 32-bit floats."),
+      }),
+    ),
+    model: z.string(),
+    usage: z.looseObject({
+      prompt_tokens: z.int(),
+      total_tokens: z.int(),
+      cost: z.number().optional(),
+      currency: z.string().optional(),
+    }),
+  })
+  .meta({ id: "EmbeddingList" });

@@ -1,0 +1,26 @@
+import { type Frame, FrameMeter, type Framing } from "./framed.ts";
+import type { Meter } from "./meter.ts";
+
+const RATES_HZ = [96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000, 7_350];
+const BLOCK_SAMPLES = 1024;
+const HEADER_BYTES = 7;
+
+const framing: Framing = { headerBytes: HEADER_BYTES, frameAt: adtsFrameAt, isNote: () => false };
+
+/** Counts frames of AAC in ADTS. Their samples may be fewer than a decoder makes of them, at a lower rate: the time is the same. */
+export function adtsMeter(): Meter {
+  return new FrameMeter(framing);
+}
+
+/** The ADTS header at `at`; the seven bytes must be there. */
+export function adtsFrameAt(bytes: Buffer, at: number): Frame | undefined {
+  const word = bytes.readUInt32BE(at);
+  if (word >>> 20 !== 0xfff || ((word >>> 17) & 3) !== 0) return undefined;
+  const rateHz = RATES_HZ[(word >>> 10) & 15];
+  const length = ((word & 3) << 11) | (bytes.readUInt16BE(at + 4) >>> 5);
+  const hasChecksum = ((word >>> 16) & 1) === 0;
+  if (rateHz === undefined || length < HEADER_BYTES + (hasChecksum ? 2 : 0)) return undefined;
+  const blocks = (bytes.readUInt8(at + 6) & 3) + 1;
+  // Version, profile, rate and channels.
+  return { bytes: length, samples: blocks * BLOCK_SAMPLES, rateHz, kind: word & 0x0008fdc0 };
+}

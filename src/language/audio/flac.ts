@@ -1,0 +1,140 @@
+import { tagBytes } from "./id3.ts";
+import { type Meter, Tally } from "./meter.ts";
+import { Scanner, standsAt, TO_THE_END, toNext } from "./scanner.ts";
+
+/** A frame as its header tells of it; the rate is zero where the header leaves it to the stream's. */
+export type FlacFrame = {
+  readonly headerBytes: number;
+  readonly samples: number;
+  readonly rateHz: number;
+  /** What all frames of a stream have in common. */
+  readonly kind: number;
+};
+
+const SYNC = 0xff;
+const RATES_HZ = [0, 88_200, 176_400, 192_000, 8_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 96_000];
+const CHANNELS_LAST = 10;
+const RESERVED_SIZE = 3;
+const STREAMINFO = 0;
+const INVALID_BLOCK = 127;
+
+const CRC8 = Uint8Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte;
+  for (let bit = 0; bit < 8; bit++) crc = (crc & 0x80) === 0 ? crc << 1 : (crc << 1) ^ 0x107;
+  return crc;
+});
+
+export function crc8(bytes: Buffer, from: number, to: number): number {
+  let crc = 0;
+  for (let i = from; i < to; i++) crc = CRC8[crc ^ (bytes[i] ?? 0)] ?? 0;
+  return crc;
+}
+
+/** The header of a frame at `at`; undefined when it is none, "more" when too little has come to tell. */
+export function flacFrameAt(bytes: Buffer, at: number): FlacFrame | "more" | undefined {
+  const here = bytes.length - at;
+  if (bytes[at] !== SYNC) return undefined;
+  if (here < 5) return here > 1 && ((bytes[at + 1] ?? 0) & 0xfe) !== 0xf8 ? undefined : "more";
+  const word = bytes.readUInt32BE(at);
+  const [blockCode, rateCode] = [(word >>> 12) & 15, (word >>> 8) & 15];
+  if (word >>> 17 !== 0x7ffc || blockCode === 0 || rateCode === 15 || (word & 1) !== 0) return undefined;
+  if (((word >>> 4) & 15) > CHANNELS_LAST || ((word >>> 1) & 7) === RESERVED_SIZE) return undefined;
+  const numberBytes = codedBytes(bytes.readUInt8(at + 4));
+  if (numberBytes === undefined) return undefined;
+  const blockAt = at + 4 + numberBytes;
+  const rateAt = blockAt + (blockCode === 6 ? 1 : blockCode === 7 ? 2 : 0);
+  const crcAt = rateAt + (rateCode < 12 ? 0 : rateCode === 12 ? 1 : 2);
+  if (crcAt >= bytes.length) return "more";
+  if (crc8(bytes, at, crcAt) !== bytes[crcAt]) return undefined;
+  return {
+    headerBytes: crcAt + 1 - at,
+    samples: blockSamples(blockCode, bytes, blockAt),
+    rateHz: rateOf(rateCode, bytes, rateAt),
+    // Blocking, rate and sample size; the channels may be coupled differently from frame to frame.
+    kind: word & 0x00010f0e,
+  };
+}
+
+/** The length of a number in the coding of UTF-8, by its first byte. */
+function codedBytes(first: number): number | undefined {
+  if (first < 0x80) return 1;
+  const ones = Math.clz32((~first & 0xff) << 24);
+  return first < 0xc0 || first === 0xff ? undefined : ones;
+}
+
+function blockSamples(code: number, bytes: Buffer, at: number): number {
+  if (code === 1) return 192;
+  if (code <= 5) return 576 << (code - 2);
+  if (code === 6) return bytes.readUInt8(at) + 1;
+  if (code === 7) return bytes.readUInt16BE(at) + 1;
+  return 256 << (code - 8);
+}
+
+function rateOf(code: number, bytes: Buffer, at: number): number {
+  if (code === 12) return bytes.readUInt8(at) * 1000;
+  if (code === 13) return bytes.readUInt16BE(at);
+  if (code === 14) return bytes.readUInt16BE(at) * 10;
+  return RATES_HZ[code] ?? 0;
+}
+
+/** Counts frames by their headers. What the file says of its own length is not read: who streams does not know it yet. */
+export class FlacMeter implements Meter {
+  readonly #tally = new Tally();
+  readonly #scanner = new Scanner((bytes, at) => this.#read(bytes, at));
+  #at: "start" | "blocks" | "frames" = "start";
+  #isFlac = false;
+  #streamRateHz = 0;
+  #kind: number | undefined;
+
+  push(chunk: Buffer): void {
+    this.#scanner.push(chunk);
+  }
+
+  seconds(): number | undefined {
+    return this.#isFlac ? this.#tally.seconds : undefined;
+  }
+
+  #read(bytes: Buffer, at: number): number | undefined {
+    if (this.#at === "start") return this.#start(bytes, at);
+    if (this.#at === "blocks") return this.#block(bytes, at);
+    return this.#frame(bytes, at);
+  }
+
+  #start(bytes: Buffer, at: number): number | undefined {
+    const tag = tagBytes(bytes, at);
+    if (tag !== 0) return tag;
+    const named = standsAt("fLaC", bytes, at);
+    if (named !== true) return named === false ? TO_THE_END : undefined;
+    this.#isFlac = true;
+    this.#at = "blocks";
+    return 4;
+  }
+
+  #block(bytes: Buffer, at: number): number | undefined {
+    const here = bytes.length - at;
+    if (here < 4) return undefined;
+    const word = bytes.readUInt32BE(at);
+    const type = (word >>> 24) & 0x7f;
+    const length = word & 0xffffff;
+    if (type === INVALID_BLOCK) {
+      // No block was called the last one, and the frames begin all the same.
+      this.#at = "frames";
+      return this.#frame(bytes, at);
+    }
+    if (type === STREAMINFO && length >= 14) {
+      if (here < 4 + 14) return undefined;
+      this.#streamRateHz = bytes.readUInt32BE(at + 14) >>> 12;
+    }
+    if (word >>> 31 === 1) this.#at = "frames";
+    return 4 + length;
+  }
+
+  #frame(bytes: Buffer, at: number): number | undefined {
+    const frame = flacFrameAt(bytes, at);
+    if (frame === "more") return undefined;
+    if (frame === undefined || (this.#kind !== undefined && frame.kind !== this.#kind)) return toNext(SYNC, bytes, at);
+    this.#kind = frame.kind;
+    this.#tally.add(frame.samples, frame.rateHz === 0 ? this.#streamRateHz : frame.rateHz);
+    return frame.headerBytes;
+  }
+}

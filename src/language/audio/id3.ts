@@ -1,0 +1,17 @@
+import { standsAt } from "./scanner.ts";
+
+const HEADER_BYTES = 10;
+const HAS_FOOTER = 0x10;
+
+/** The length of the ID3v2 tag at `at`, zero when there is none; undefined when too little has come to tell. */
+export function tagBytes(bytes: Buffer, at: number): number | undefined {
+  const named = standsAt("ID3", bytes, at);
+  if (named !== true) return named === false ? 0 : undefined;
+  if (bytes.length - at < HEADER_BYTES) return undefined;
+  const size = bytes.readUInt32BE(at + 6);
+  // Each byte of the size has seven bits.
+  if (bytes[at + 3] === 0xff || bytes[at + 4] === 0xff || (size & 0x80808080) !== 0) return 0;
+  const body = ((size >>> 24) << 21) | (((size >>> 16) & 0x7f) << 14) | (((size >>> 8) & 0x7f) << 7) | (size & 0x7f);
+  const footer = (bytes.readUInt8(at + 5) & HAS_FOOTER) === 0 ? 0 : HEADER_BYTES;
+  return HEADER_BYTES + body + footer;
+}

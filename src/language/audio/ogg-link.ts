@@ -1,0 +1,75 @@
+import type { OggCodec, Yield } from "./ogg-codecs.ts";
+
+const NOTHING: Yield = { least: 0, most: 0 };
+
+/** One logical stream of an Ogg file: what a codec's first packet opened. Its packets are counted; the positions that its
+ * pages tell are believed only where the packets allow them. */
+export class OggLink {
+  readonly serial: number;
+  readonly codec: OggCodec;
+  #headersLeft: number;
+  /** The packet that has begun and not ended. */
+  #open: Yield | undefined;
+  #last = NOTHING;
+  #least = 0;
+  #most = 0;
+  /** Of the last page in which a packet ended. */
+  #pageLeast = 0;
+  #isNewPage = true;
+  /** The position before the first packet: who joins a stream late does not start at zero. */
+  #startAt: number | undefined;
+  #endAt = 0;
+  /** Fewer samples than this cannot have been played. */
+  #floor = 0;
+
+  constructor(serial: number, codec: OggCodec) {
+    this.serial = serial;
+    this.codec = codec;
+    this.#headersLeft = codec.headerPackets;
+  }
+
+  begin(head: Buffer): void {
+    this.#open = this.#headersLeft > 0 ? NOTHING : this.codec.samplesOf(head);
+  }
+
+  end(): void {
+    if (this.#open === undefined) return;
+    if (this.#headersLeft > 0) this.#headersLeft--;
+    if (this.#isNewPage) this.#pageLeast = 0;
+    this.#isNewPage = false;
+    this.#last = this.#open;
+    this.#least += this.#open.least;
+    this.#most += this.#open.most;
+    this.#pageLeast += this.#open.least;
+    this.#open = undefined;
+  }
+
+  /** A packet does not go on where it should: its end was lost. */
+  forget(): void {
+    this.#open = undefined;
+  }
+
+  /** `granule` is where the stream stands once the packets that ended in the page are played; negative: nowhere new. */
+  endPage(granule: number, place: "within" | "last"): void {
+    this.#isNewPage = true;
+    if (granule < 0 || this.#most === 0) return;
+    this.#startAt ??= place === "last" ? 0 : Math.max(0, granule - this.#most);
+    this.#endAt = granule;
+    // Where the audio ends within the last page, its position says so.
+    this.#floor = place === "last" ? this.#least - this.#pageLeast : this.#least;
+  }
+
+  /** `last`: whether the packet that ended last has come whole. */
+  seconds(last: "whole" | "cut"): number {
+    const missing = last === "cut" ? this.#last : NOTHING;
+    const played = this.#played(this.#least - missing.least, this.#most - missing.most);
+    return Math.max(0, played - this.codec.preSkip) / this.codec.rateHz;
+  }
+
+  #played(least: number, most: number): number {
+    if (this.#startAt === undefined) return most;
+    const told = this.#endAt - this.#startAt;
+    if (told > most) return most;
+    return told < this.#floor ? least : told;
+  }
+}

@@ -1,0 +1,123 @@
+import type { Meter } from "./meter.ts";
+import { codecOf, FIRST_PACKET_BYTES } from "./ogg-codecs.ts";
+import { OggLink } from "./ogg-link.ts";
+import { Scanner, standsAt, toNext } from "./scanner.ts";
+
+const HEADER_BYTES = 27;
+const FLAGS_MAX = 7;
+const CONTINUED = 1;
+const FIRST = 2;
+const LAST = 4;
+const LACE_FULL = 255;
+
+/** A packet, or the part of it that is in one page. */
+type Piece = { readonly bytes: number; readonly begins: boolean; readonly ends: boolean };
+type Page = { readonly granule: number; readonly place: "within" | "last"; readonly pieces: Piece[] };
+
+/** Measures Ogg by its packets: Opus, Vorbis and FLAC, also streams that follow one another in one file. */
+export class OggMeter implements Meter {
+  readonly #scanner = new Scanner((bytes, at) => this.#read(bytes, at));
+  /** Of the links that are over. */
+  #secondsBefore = 0;
+  #link: OggLink | undefined;
+  /** Streams that run beside each other all open before any of them goes on. */
+  #isUnderway = false;
+  #page: Page | undefined;
+  /** Whether what the scanner still skips is the end of a counted packet. */
+  #isInPacket = false;
+
+  push(chunk: Buffer): void {
+    this.#scanner.push(chunk);
+  }
+
+  seconds(): number | undefined {
+    if (this.#link === undefined) return undefined;
+    const isCut = this.#isInPacket && this.#scanner.missingBytes > 0;
+    return this.#secondsBefore + this.#link.seconds(isCut ? "cut" : "whole");
+  }
+
+  #read(bytes: Buffer, at: number): number | undefined {
+    const piece = this.#page?.pieces[0];
+    if (this.#page === undefined || piece === undefined || this.#link === undefined) return this.#openPage(bytes, at);
+    const headBytes = Math.min(piece.bytes, this.#link.codec.headBytes);
+    if (bytes.length - at < headBytes) return undefined;
+    this.#isInPacket = piece.ends;
+    this.#take(this.#link, piece, bytes.subarray(at, at + headBytes));
+    this.#page.pieces.shift();
+    this.#settlePage(this.#link, this.#page);
+    return piece.bytes;
+  }
+
+  #take(link: OggLink, piece: Piece, head: Buffer): void {
+    if (piece.begins) link.begin(head);
+    if (piece.ends) link.end();
+  }
+
+  /** Takes pieces without bytes, which no step could stop at, and closes the page behind its last one. */
+  #settlePage(link: OggLink, page: Page): void {
+    while (page.pieces[0]?.bytes === 0) {
+      this.#take(link, page.pieces[0], Buffer.alloc(0));
+      page.pieces.shift();
+    }
+    if (page.pieces.length > 0) return;
+    link.endPage(page.granule, page.place);
+    this.#page = undefined;
+  }
+
+  #openPage(bytes: Buffer, at: number): number | undefined {
+    const here = bytes.length - at;
+    const named = standsAt("OggS", bytes, at);
+    if (named === false) return toNext(0x4f, bytes, at);
+    if (named === undefined || here < HEADER_BYTES) return undefined;
+    const flags = bytes.readUInt8(at + 5);
+    if (bytes[at + 4] !== 0 || flags > FLAGS_MAX) return toNext(0x4f, bytes, at);
+    const headerBytes = HEADER_BYTES + bytes.readUInt8(at + 26);
+    if (here < headerBytes) return undefined;
+    const laces = bytes.subarray(at + HEADER_BYTES, at + headerBytes);
+    const bodyBytes = laces.reduce((sum, lace) => sum + lace, 0);
+    const serial = bytes.readUInt32LE(at + 14);
+    this.#isInPacket = false;
+    if ((flags & FIRST) !== 0) {
+      const shown = Math.min(bodyBytes, FIRST_PACKET_BYTES);
+      if (here < headerBytes + shown) return undefined;
+      this.#open(serial, bytes.subarray(at + headerBytes, at + headerBytes + shown));
+    } else if (serial === this.#link?.serial) {
+      this.#isUnderway = true;
+      if ((flags & CONTINUED) === 0) this.#link.forget();
+      this.#page = {
+        granule: Number(bytes.readBigInt64LE(at + 6)),
+        place: (flags & LAST) === 0 ? "within" : "last",
+        pieces: piecesOf(laces, flags),
+      };
+      this.#settlePage(this.#link, this.#page);
+      return headerBytes;
+    }
+    return headerBytes + bodyBytes;
+  }
+
+  /** Of streams that run beside each other the first is measured; one that opens later follows it. */
+  #open(serial: number, first: Buffer): void {
+    const codec = codecOf(first);
+    if (codec === undefined || (this.#link !== undefined && !this.#isUnderway)) return;
+    this.#secondsBefore += this.#link?.seconds("whole") ?? 0;
+    this.#link = new OggLink(serial, codec);
+    this.#isUnderway = false;
+  }
+}
+
+function piecesOf(laces: Buffer, flags: number): Piece[] {
+  const pieces: Piece[] = [];
+  let bytes = 0;
+  let begins = (flags & CONTINUED) === 0;
+  let isOpen = false;
+  for (const lace of laces) {
+    bytes += lace;
+    isOpen = lace === LACE_FULL;
+    if (isOpen) continue;
+    pieces.push({ bytes, begins, ends: true });
+    bytes = 0;
+    begins = true;
+  }
+  if (isOpen) pieces.push({ bytes, begins, ends: false });
+  return pieces;
+}

@@ -1,0 +1,27 @@
+/** Opus counts in samples of this rate, whatever was encoded. */
+export const OPUS_RATE_HZ = 48_000;
+/** Reading this much of a packet tells how long it lasts. */
+export const OPUS_HEAD_BYTES = 2;
+
+/** No packet may be longer; a decoder refuses it. */
+const PACKET_MAX_SAMPLES = 5_760;
+const SILK_SAMPLES = [480, 960, 1_920, 2_880];
+const HYBRID_SAMPLES = [480, 960];
+const CELT_SAMPLES = [120, 240, 480, 960];
+
+/** How long a packet of Opus lasts, by its first bytes: the size of its frames times their number. */
+export function opusSamples(head: Buffer): number {
+  const [first, second = 0] = head;
+  if (first === undefined) return 0;
+  const config = first >>> 3;
+  const code = first & 3;
+  const frames = code === 0 ? 1 : code === 3 ? second & 0x3f : 2;
+  const samples = frames * frameSamples(config);
+  return samples > PACKET_MAX_SAMPLES ? 0 : samples;
+}
+
+function frameSamples(config: number): number {
+  if (config < 12) return SILK_SAMPLES[config & 3] ?? 0;
+  if (config < 16) return HYBRID_SAMPLES[config & 1] ?? 0;
+  return CELT_SAMPLES[config & 3] ?? 0;
+}

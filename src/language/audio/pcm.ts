@@ -1,0 +1,62 @@
+import type { Meter } from "./meter.ts";
+
+/** Raw samples of 16 bits, little-endian. */
+export type PcmShape = { readonly rateHz: number; readonly channels: number };
+
+/** What providers send when they do not say otherwise. */
+export const PCM_SPEECH: PcmShape = { rateHz: 24_000, channels: 1 };
+
+const SAMPLE_BYTES = 2;
+const RATE_MAX_HZ = 768_000;
+const CHANNELS_MAX = 32;
+const HEADER_BYTES = 44;
+/** What stands for a length that is not known yet. */
+const UNKNOWN = 0xffffffff;
+const PCM_TYPES: ReadonlySet<string> = new Set(["audio/l16", "audio/pcm", "audio/x-pcm", "audio/raw", "audio/x-raw"]);
+
+/** Reads a media type such as `audio/L16;codec=pcm;rate=24000`; undefined when it does not mean raw samples. */
+export function pcmShapeOf(mediaType: string): PcmShape | undefined {
+  const [type = "", ...parameters] = mediaType.toLowerCase().split(";");
+  if (!PCM_TYPES.has(type.trim())) return undefined;
+  const said = (name: string, max: number) => {
+    const found = parameters
+      .map((one) => /^\s*([a-z]+)\s*=\s*"?(\d{1,7})"?\s*$/.exec(one))
+      .find((one) => one?.[1] === name);
+    const value = Number(found?.[2]);
+    return value >= 1 && value <= max ? value : undefined;
+  };
+  return {
+    rateHz: said("rate", RATE_MAX_HZ) ?? PCM_SPEECH.rateHz,
+    channels: said("channels", CHANNELS_MAX) ?? PCM_SPEECH.channels,
+  };
+}
+
+/** Measures raw samples by their number: everything that comes is audio. */
+export function pcmMeter({ rateHz, channels }: PcmShape): Meter {
+  let bytes = 0;
+  return {
+    push: (chunk) => {
+      bytes += chunk.length;
+    },
+    seconds: () => (bytes === 0 ? undefined : Math.floor(bytes / SAMPLE_BYTES / channels) / rateHz),
+  };
+}
+
+/** The header that makes raw samples a WAV file. Without a length it is the header of a stream. */
+export function wavHeader({ rateHz, channels }: PcmShape, dataBytes?: number): Buffer {
+  const isKnown = dataBytes !== undefined && dataBytes + HEADER_BYTES - 8 < UNKNOWN;
+  const header = Buffer.alloc(HEADER_BYTES);
+  header.write("RIFF", 0, "latin1");
+  header.writeUInt32LE(isKnown ? dataBytes + HEADER_BYTES - 8 : UNKNOWN, 4);
+  header.write("WAVEfmt ", 8, "latin1");
+  header.writeUInt32LE(16, 16);
+  header.writeUInt16LE(1, 20);
+  header.writeUInt16LE(channels, 22);
+  header.writeUInt32LE(rateHz, 24);
+  header.writeUInt32LE(rateHz * channels * SAMPLE_BYTES, 28);
+  header.writeUInt16LE(channels * SAMPLE_BYTES, 32);
+  header.writeUInt16LE(SAMPLE_BYTES * 8, 34);
+  header.write("data", 36, "latin1");
+  header.writeUInt32LE(isKnown ? dataBytes : UNKNOWN, 40);
+  return header;
+}

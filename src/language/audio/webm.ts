@@ -1,0 +1,134 @@
+import type { Meter } from "./meter.ts";
+import { OPUS_RATE_HZ, opusSamples } from "./opus.ts";
+import { Scanner, TO_THE_END } from "./scanner.ts";
+
+const EBML = 0x1a45dfa3;
+const ENTRY = 0xae;
+const SCALE = 0x2ad7b1;
+const NUMBER = 0xd7;
+const TYPE = 0x83;
+const CODEC = 0x86;
+const CLUSTER_TIME = 0xe7;
+const SIMPLE_BLOCK = 0xa3;
+const BLOCK = 0xa1;
+/** Elements that hold elements: segment, info, tracks, entry, cluster, group. What they hold is read in its turn. */
+const HOLDERS: ReadonlySet<number> = new Set([0x18538067, 0x1549a966, 0x1654ae6b, ENTRY, 0x1f43b675, 0xa0]);
+const VALUES: ReadonlySet<number> = new Set([SCALE, NUMBER, TYPE, CODEC, CLUSTER_TIME, SIMPLE_BLOCK, BLOCK]);
+const SHOWN_BYTES = 16;
+const AUDIO = 2;
+const LACED = 0x06;
+const DEFAULT_SCALE_NANOS = 1_000_000;
+const TRACKS_MAX = 16;
+/** No block of sound lasts longer. */
+const BLOCK_MAX_NANOS = 10e9;
+
+type Track = { number: number; type: number; codec: string };
+type Element = { readonly id: number; readonly headerBytes: number; readonly bodyBytes: number };
+
+/** Measures WebM and Matroska: packets of Opus by themselves, other sound by the times of its blocks. */
+export class WebmMeter implements Meter {
+  readonly #scanner = new Scanner((bytes, at) => this.#read(bytes, at));
+  readonly #tracks: Track[] = [];
+  #begun = false;
+  #scaleNanos = DEFAULT_SCALE_NANOS;
+  #clusterTime = 0;
+  #opusSamples = 0;
+  #hasLaces = false;
+  #lastTime: number | undefined;
+  /** From each block to the next. */
+  #time = 0;
+  /** Between the last two blocks: how long the last one lasts, as far as that shows. */
+  #pace = 0;
+
+  push(chunk: Buffer): void {
+    this.#scanner.push(chunk);
+  }
+
+  seconds(): number | undefined {
+    if (this.#lastTime === undefined) return undefined;
+    if (this.#opusSamples > 0 && !this.#hasLaces) return this.#opusSamples / OPUS_RATE_HZ;
+    return ((this.#time + this.#pace) * this.#scaleNanos) / 1e9;
+  }
+
+  #read(bytes: Buffer, at: number): number | undefined {
+    const element = elementAt(bytes, at);
+    if (element === "more") return undefined;
+    if (element === undefined || (!this.#begun && element.id !== EBML)) return TO_THE_END;
+    this.#begun = true;
+    if (element.id === ENTRY && this.#tracks.length < TRACKS_MAX) this.#tracks.push({ number: 0, type: 0, codec: "" });
+    if (HOLDERS.has(element.id)) return element.headerBytes;
+    if (VALUES.has(element.id)) {
+      const shown = Math.min(element.bodyBytes, SHOWN_BYTES);
+      const from = at + element.headerBytes;
+      if (bytes.length < from + shown) return undefined;
+      this.#value(element.id, bytes.subarray(from, from + shown));
+    }
+    return element.headerBytes + element.bodyBytes;
+  }
+
+  #value(id: number, body: Buffer): void {
+    const track = this.#tracks.at(-1);
+    if (id === SIMPLE_BLOCK || id === BLOCK) this.#block(body);
+    else if (id === CLUSTER_TIME) this.#clusterTime = unsigned(body);
+    else if (id === SCALE) this.#scaleNanos = unsigned(body) || DEFAULT_SCALE_NANOS;
+    else if (track === undefined) return;
+    else if (id === NUMBER) track.number = unsigned(body);
+    else if (id === TYPE) track.type = unsigned(body);
+    else if (id === CODEC) track.codec = body.toString("latin1").replace(/\0+$/, "");
+  }
+
+  #block(body: Buffer): void {
+    const number = vintAt(body, 0);
+    const sound = this.#tracks.find((track) => track.type === AUDIO);
+    if (typeof number !== "object" || number.value !== sound?.number || body.length < number.bytes + 3) return;
+    const time = this.#clusterTime + body.readInt16BE(number.bytes);
+    const gap = time - (this.#lastTime ?? time);
+    // Longer is a pause, or a lie: either way there is no sound in it.
+    const isPause = gap < 0 || gap * this.#scaleNanos > BLOCK_MAX_NANOS;
+    if (!isPause) this.#pace = gap;
+    this.#time += isPause ? 0 : gap;
+    this.#lastTime = time;
+    if ((body.readUInt8(number.bytes + 2) & LACED) !== 0) this.#hasLaces = true;
+    else if (sound.codec === "A_OPUS") this.#opusSamples += opusSamples(body.subarray(number.bytes + 3));
+  }
+}
+
+/** Whether a file that begins so is WebM or Matroska. */
+export function opensWebm(head: Buffer): boolean {
+  return head.length >= 4 && head.readUInt32BE(0) === EBML;
+}
+
+function elementAt(bytes: Buffer, at: number): Element | "more" | undefined {
+  const idBytes = Math.clz32((bytes[at] ?? 0) << 24) + 1;
+  if (idBytes > 4) return undefined;
+  if (at + idBytes >= bytes.length) return "more";
+  const size = vintAt(bytes, at + idBytes);
+  if (typeof size !== "object") return size;
+  const id = bytes.readUIntBE(at, idBytes);
+  // Who streams does not know how long a segment or a cluster will be.
+  if (size.isUnknown && !HOLDERS.has(id)) return undefined;
+  return { id, headerBytes: idBytes + size.bytes, bodyBytes: Math.min(size.value, TO_THE_END) };
+}
+
+type Vint = { readonly bytes: number; readonly value: number; readonly isUnknown: boolean };
+
+/** A number whose first byte tells its length. */
+function vintAt(bytes: Buffer, at: number): Vint | "more" | undefined {
+  const first = bytes[at];
+  if (first === undefined) return "more";
+  const length = Math.clz32(first << 24) + 1;
+  if (length > 8) return undefined;
+  if (at + length > bytes.length) return "more";
+  let value = first & (0xff >>> length);
+  let ones = value === 0xff >>> length;
+  for (let i = at + 1; i < at + length; i++) {
+    value = value * 256 + (bytes[i] ?? 0);
+    ones &&= bytes[i] === 0xff;
+  }
+  return { bytes: length, value, isUnknown: ones };
+}
+
+function unsigned(body: Buffer): number {
+  const bytes = body.subarray(0, 8);
+  return bytes.reduce((value, byte) => value * 256 + byte, 0);
+}

@@ -1,0 +1,50 @@
+import { isJsonObject } from "../../kit/json.ts";
+import { decodeProblem } from "../dialects/gemini/errors.ts";
+import { countOf, type EmbeddingWire } from "./wire.ts";
+
+const valuesOf = (row: unknown) => (isJsonObject(row) ? row["values"] : undefined);
+
+/** Gemini's batchEmbedContents: one request for each text, all of one model. */
+export const geminiEmbeddings: EmbeddingWire = {
+  auth: "x-goog-api-key",
+  batchMax: 100,
+  path: (upstreamModel) => `/models/${encodeURIComponent(upstreamModel)}:batchEmbedContents`,
+  encode: ({ upstreamModel, inputs, dimensions }) => ({
+    requests: inputs.texts.map((text) => ({
+      model: `models/${upstreamModel}`,
+      content: { parts: [{ text }] },
+      ...(dimensions === undefined ? {} : { outputDimensionality: dimensions }),
+    })),
+  }),
+  decode(body) {
+    if (!isJsonObject(body) || !Array.isArray(body["embeddings"])) return undefined;
+    const { usageMetadata } = body;
+    const tokens = isJsonObject(usageMetadata) ? countOf(usageMetadata["promptTokenCount"]) : undefined;
+    return { vectors: body["embeddings"].map(valuesOf), tokens, id: null };
+  },
+  decodeProblem,
+};
+
+/** Vertex: the same models behind `predict`, which counts what it read of each. */
+export const vertexEmbeddings: EmbeddingWire = {
+  auth: "x-goog-api-key",
+  // Its newer models take one text at a time.
+  batchMax: 1,
+  path: (upstreamModel) => `/models/${encodeURIComponent(upstreamModel)}:predict`,
+  encode: ({ inputs, dimensions }) => ({
+    instances: inputs.texts.map((content) => ({ content })),
+    parameters: { autoTruncate: false, ...(dimensions === undefined ? {} : { outputDimensionality: dimensions }) },
+  }),
+  decode(body) {
+    if (!isJsonObject(body) || !Array.isArray(body["predictions"])) return undefined;
+    const rows = body["predictions"].map((row: unknown) => (isJsonObject(row) ? row["embeddings"] : undefined));
+    let tokens: number | undefined = 0;
+    for (const row of rows) {
+      const { statistics } = isJsonObject(row) ? row : {};
+      const count = isJsonObject(statistics) ? countOf(statistics["token_count"]) : undefined;
+      tokens = tokens === undefined || count === undefined ? undefined : tokens + count;
+    }
+    return { vectors: rows.map(valuesOf), tokens, id: null };
+  },
+  decodeProblem,
+};

@@ -1,0 +1,52 @@
+import { isJsonObject, type JsonObject } from "../../kit/json.ts";
+import { decodeProblem } from "../dialects/chat/errors.ts";
+import type { EmbeddingInputs } from "./ask.ts";
+import { countOf, type EmbeddingWire, type WireAnswer, type WireAsk } from "./wire.ts";
+
+/** OpenAI's format, and that of everyone who follows it. */
+export const openaiEmbeddings: EmbeddingWire = {
+  auth: "bearer",
+  batchMax: null,
+  path: () => "/embeddings",
+  encode: ({ upstreamModel, inputs, dimensions, encoding, user }) => ({
+    model: upstreamModel,
+    input: inputOf(inputs),
+    encoding_format: encoding,
+    ...(dimensions === undefined ? {} : { dimensions }),
+    ...(user === undefined ? {} : { user }),
+  }),
+  decode: decodeList,
+  decodeProblem,
+};
+
+/** Mistral's: the same with another name for the length of vectors, and numbers only. */
+export const mistralEmbeddings: EmbeddingWire = {
+  ...openaiEmbeddings,
+  encode: ({ upstreamModel, inputs, dimensions }: WireAsk): JsonObject => ({
+    model: upstreamModel,
+    input: inputs.texts,
+    ...(dimensions === undefined ? {} : { output_dimension: dimensions }),
+  }),
+};
+
+function inputOf(inputs: EmbeddingInputs): unknown {
+  const all = inputs.is === "texts" ? inputs.texts : inputs.lists;
+  return all.length === 1 ? all[0] : all;
+}
+
+/** Servers may answer in any order: what counts is the index. */
+function decodeList(body: unknown): WireAnswer | undefined {
+  if (!isJsonObject(body) || !Array.isArray(body["data"])) return undefined;
+  const rows: unknown[] = body["data"];
+  const vectors: unknown[] = [];
+  for (const [place, row] of rows.entries()) {
+    if (!isJsonObject(row)) return undefined;
+    const index = row["index"] ?? place;
+    if (typeof index !== "number" || !Number.isInteger(index) || index < 0 || index >= rows.length) return undefined;
+    if (vectors[index] !== undefined) return undefined;
+    vectors[index] = row["embedding"];
+  }
+  const { id, usage } = body;
+  const tokens = isJsonObject(usage) ? (countOf(usage["prompt_tokens"]) ?? countOf(usage["total_tokens"])) : undefined;
+  return { vectors, tokens, id: typeof id === "string" ? id : null };
+}

@@ -1,0 +1,45 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { JsonObject } from "../../kit/json.ts";
+import type { UpstreamProblem } from "../canon/problem.ts";
+import type { EmbeddingInputs } from "./ask.ts";
+import type { Vector } from "./vector.ts";
+
+/** What one request to a provider asks for. */
+export type WireAsk = {
+  readonly upstreamModel: string;
+  readonly inputs: EmbeddingInputs;
+  readonly dimensions: number | undefined;
+  readonly encoding: "float" | "base64";
+  readonly user: string | undefined;
+};
+
+/** What a provider answered, as far as it can be read; `tokens` is undefined where it told none. */
+export type WireAnswer = {
+  readonly vectors: readonly unknown[];
+  readonly tokens: number | undefined;
+  readonly id: string | null;
+};
+
+export type Embedded = Omit<WireAnswer, "vectors"> & { readonly vectors: readonly Vector[] };
+
+/** A wire format that embeddings are asked in. */
+export type EmbeddingWire = {
+  readonly auth: "bearer" | "x-goog-api-key";
+  /** The most inputs that its own format has room for. */
+  readonly batchMax: number | null;
+  path(upstreamModel: string): string;
+  encode(ask: WireAsk): JsonObject;
+  /** Undefined when it is no answer of this format. */
+  decode(body: unknown, headers: IncomingHttpHeaders): WireAnswer | undefined;
+  decodeProblem(
+    body: unknown,
+    status: number,
+    headers: Readonly<Record<string, string | string[] | undefined>>,
+  ): UpstreamProblem;
+};
+
+/** A count that a provider told; anything else is none. */
+export function countOf(value: unknown): number | undefined {
+  const number = typeof value === "string" && /^\d{1,15}$/.test(value) ? Number(value) : value;
+  return typeof number === "number" && Number.isInteger(number) && number >= 0 ? number : undefined;
+}
