@@ -31,6 +31,7 @@ import type { Clock } from "../../src/kit/clock.ts";
 import { makeIds } from "../../src/kit/ids.ts";
 import { isJsonObject, type JsonObject } from "../../src/kit/json.ts";
 import { systemTimers } from "../../src/kit/timers.ts";
+import { quietAlerts } from "./alerts.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
 const CATALOGUE = [path.join(ROOT, "catalogue"), path.join(ROOT, "src/sandbox/catalogue")];
@@ -117,6 +118,7 @@ export async function openRoom(checks: readonly Check[] = []) {
       stopAll: async () => {},
     },
     ...sealedParts(store, clock),
+    alerts: quietAlerts({ store, directory, state, ownKeys: ownKeys.held, clock }),
     responseRetention: "30d",
     ownKeys,
     checks,
