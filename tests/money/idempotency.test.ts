@@ -324,8 +324,10 @@ describe("official clients", () => {
     const client = new Keyed({ apiKey: tenant.key, baseURL: `${scene.gateway.url}/v1` });
     const body = { model: MODEL, messages: [{ role: "user" as const, content: "Hi" }] };
     const first = await client.chat.completions.create(body, { idempotencyKey: "a" });
-    const { data, response } = await client.chat.completions.create(body, { idempotencyKey: "a" }).withResponse();
-    expect([data.id, data._request_id]).toEqual([first.id, first.id]);
+    const { data, response, request_id } = await client.chat.completions
+      .create(body, { idempotencyKey: "a" })
+      .withResponse();
+    expect([data.id, request_id]).toEqual([first.id, first.id]);
     expect([data.choices, response.headers.get("idempotent-replayed")]).toEqual([undefined, "true"]);
     const stream = { ...body, stream: true as const };
     for await (const _ of await client.chat.completions.create(stream, { idempotencyKey: "b" }));
