@@ -161,6 +161,19 @@ describe("egress", () => {
     expect(strangers).toEqual([]);
   });
 
+  test("each door of io/upstream is known: to providers, to addresses that workspaces choose, to the mail server", () => {
+    const doors = sources.flatMap(({ file, imports }) =>
+      imports
+        .filter((one) => opens(one) && ["undici", "nodemailer"].includes(one.target) && isIn(file, "src/io/upstream"))
+        .map(({ target }) => `${file} ${target}`),
+    );
+    expect(doors.toSorted()).toEqual([
+      "src/io/upstream/guarded-post.ts undici",
+      "src/io/upstream/mail.ts nodemailer",
+      "src/io/upstream/transport.ts undici",
+    ]);
+  });
+
   test("nobody else calls fetch or opens a WebSocket", () => {
     const calls = /(?<![.\w])fetch\s*\(|\bnew\s+(?:WebSocket|EventSource)\b|\bglobalThis\s*\.\s*fetch\b/;
     const callers = sources.filter(({ bare }) => calls.test(bare)).map(({ file }) => file);
