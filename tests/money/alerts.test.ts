@@ -5,7 +5,7 @@ import { type Mailbox, openMailbox } from "../support/alerts.ts";
 import { gatewayForTest, type Json, startGateway, type Tenant } from "../support/gateway.ts";
 import { awayFromMidnight, decimal } from "../support/limits.ts";
 import { chatBody, connectedTo, costNanos, openScene, type Scene } from "../support/scene.ts";
-import { startUpstream, type Upstream } from "../support/upstream.ts";
+import { chatJson, startUpstream, type Upstream } from "../support/upstream.ts";
 
 const COST = costNanos("deepinfra", { input: 11, output: 7 });
 const QUICK = { GATEWAY_ALERTS_EVERY_MS: "20", GATEWAY_ALERTS_RETRY_MS: "20", GATEWAY_WEBHOOK_PRIVATE: "on" };
@@ -150,6 +150,30 @@ describe("a spend limit", () => {
     await looks();
     expect(hook.requests).toHaveLength(3);
   });
+});
+
+test("BILL-10 an own key that its provider refuses is told once, and again when it is another one", async () => {
+  const connect = (key: string) => manage("PUT", "/providers/deepinfra", { key, use: "first", skip_test: true });
+  await connect("own-key-one-1234567890");
+  await setAlerts({ mail_to: [] });
+  scene
+    .at("deepinfra")
+    .always(({ headers }) =>
+      headers.authorization?.includes("own-key")
+        ? { status: 401, json: { error: { message: "no" } } }
+        : { status: 500 },
+    );
+  onTestFinished(() => scene.at("deepinfra").always({ json: chatJson() }));
+  await ask();
+  const event: Json = (await hook.arrived(1)).json;
+  expect([event.type, event.data]).toEqual(["credential.refused", { provider: "deepinfra", status: 401 }]);
+  expect(JSON.stringify(event)).not.toContain("own-key-one");
+  await ask();
+  await looks();
+  expect(hook.requests).toHaveLength(1);
+  await connect("own-key-two-1234567890");
+  await ask();
+  await hook.arrived(2);
 });
 
 describe("a receiver", () => {
