@@ -56,7 +56,7 @@ class World {
       bookings: new Bookings({ state: this.state, ledger: store.ledger, clock: this.#clock }),
       clock: this.#clock,
       ids: makeIds(() => 1),
-      captures: { opened() {}, closed() {}, settled: async () => {}, skipped: () => ({ full: 0, failed: 0 }) },
+      captures: { opened() {}, closed() {}, settled: async () => {}, skipped: () => 0 },
       snapshot: () => {
         throw new Error("nobody asks for models here");
       },
