@@ -8,9 +8,9 @@ import type { Check, Readers, TenancyDeps } from "./app/manage/deps.ts";
 import { firstStart } from "./app/manage/first-start.ts";
 import { manageHandlers } from "./app/manage/handlers.ts";
 import { LogRetention } from "./app/manage/log-retention.ts";
-import type { Money } from "./app/manage/money.ts";
 import { masterKeyCheck } from "./app/manage/master-key.ts";
 import type { MasterKeyRotation } from "./app/manage/master-key-rotation.ts";
+import type { Money } from "./app/manage/money.ts";
 import type { Captures } from "./app/pipeline/captures.ts";
 import type { Gateway } from "./app/pipeline/world.ts";
 import type { ResponsesDeps } from "./app/responses/deps.ts";
@@ -34,6 +34,7 @@ import { apiDocumentText, llmsText, manageDocumentText } from "./contract/docume
 import { ROUTES } from "./contract/routes.ts";
 import type { SharedState } from "./domain/admission/admission.ts";
 import { AlertWatch } from "./domain/alerts/watch.ts";
+import { RateBook } from "./domain/catalogue/rates.ts";
 import type { ResponseStore } from "./domain/responses/stored.ts";
 import { excludedByPolicy, permitsModel } from "./domain/routing/policy.ts";
 import { Directory } from "./domain/tenancy/directory.ts";
@@ -80,6 +81,7 @@ import {
   routingOf,
   warnOfUnknown,
 } from "./parts.ts";
+import { openPrices, openRates } from "./parts-prices.ts";
 import { startSandbox } from "./sandbox/server.ts";
 
 /** A gateway that runs: where it is reached, and how it is stopped. */
@@ -109,7 +111,8 @@ export async function start(config: Config): Promise<Running> {
   const log = logOf(config);
   const clock = systemClock;
   const ids = makeIds(() => clock.nowMs());
-  const snapshot = await openCatalogue(config);
+  const rateBook = new RateBook(await openCatalogue(config));
+  const snapshot = () => rateBook.snapshot;
   const { adminToken } = await openSecrets(config);
   const transport = openTransport(config);
   const accounts = mintedFrom(config, transport);
@@ -124,15 +127,23 @@ export async function start(config: Config): Promise<Running> {
   });
 
   const sandbox = config.sandbox ? await startSandbox({ clock, ids }) : undefined;
-  const connections = connectionsFrom(config.providers, () => snapshot, sandbox?.origins ?? {}, accounts);
+  const connections = connectionsFrom(config.providers, snapshot, sandbox?.origins ?? {}, accounts);
   const addresses = addressesFrom(config.providers, sandbox?.origins ?? {});
   const routing = routingOf(snapshot, connections, directory);
-  warnOfUnknown(config, snapshot, log);
+  warnOfUnknown(config, snapshot(), log);
 
   const { store, vault, rotation } = await openStore(config, ids, log);
   const { DATA_DIR: dataDir, GATEWAY_JOURNAL_SYNC_MS: syncEveryMs } = config;
   const books = await openBooks({ dataDir, store, clock, syncEveryMs, log });
-  const ownKeys = await openOwnKeys(store, { held, vault, snapshot, transport, connections, addresses, log });
+  const ownKeys = await openOwnKeys(store, {
+    held,
+    vault,
+    snapshot: snapshot(),
+    transport,
+    connections,
+    addresses,
+    log,
+  });
   await loadTenants(store, directory, state);
   const alerts = await openAlerts(config, store, { watch, directory, state, ownKeys: held, vault, ids, metrics, log });
   const bounds = boundsOf(config);
@@ -142,7 +153,7 @@ export async function start(config: Config): Promise<Running> {
   const gateway: Gateway = {
     clock,
     timers: systemTimers,
-    snapshot: () => snapshot,
+    snapshot,
     connections,
     ...routing,
     ownKeys: held,
@@ -152,6 +163,7 @@ export async function start(config: Config): Promise<Running> {
     transport,
     tokens: tokenCounter(),
     recheck: (exchange) => recheckKey(exchange, directory, clock.nowMs()),
+    margins: await openPrices(config, store, rateBook, ids),
     limits: limitsOf(config),
     idempotency: await openIdempotency(config, store, state, books, log),
     captures,
@@ -163,8 +175,9 @@ export async function start(config: Config): Promise<Running> {
   // Before anyone can ask for new work, so that only what an earlier process left is taken for that.
   await resumeResponses(responses, store, directory);
   const bookings = new Bookings({ state, ledger: store.ledger, clock });
-  const tenancy: TenancyDeps = { store, directory, state, bookings, captures, clock, ids, snapshot: () => snapshot };
+  const tenancy: TenancyDeps = { store, directory, state, bookings, captures, clock, ids, snapshot };
   const money = await openPayments(config, { ...tenancy, store, caughtUp: () => books.flush() }, log);
+  const rates = openRates(config, { tenancy, store: store.rates, book: rateBook, warn: warningsOf(log) }, transport);
   const standing = { ready: false };
   const manage = {
     ...tenancy,
@@ -174,6 +187,7 @@ export async function start(config: Config): Promise<Running> {
     ownKeys,
     masterKey: { rotation, timers: systemTimers },
     payments: money.payments,
+    rates,
     captured,
     alerts,
     responseRetention: config.GATEWAY_RESPONSES_RETENTION,
@@ -201,11 +215,10 @@ export async function start(config: Config): Promise<Running> {
       standing.ready = true;
     },
     async stop() {
-      await Promise.all([sweeper.stop(), alerts.stop()]);
+      await Promise.all([sweeper.stop(), alerts.stop(), rates.stop()]);
       disk.close();
       await drain(edge, responses, config.GATEWAY_DRAIN_TIMEOUT_MS);
-      await cut(gateway, edge, responses);
-      await captures.settled();
+      await cut(gateway, edge, captures, responses);
       for (const part of [books, store, sandbox]) await part?.close();
     },
   };
@@ -273,11 +286,12 @@ function sweepOften(config: Config, swept: Swept): { stop(): Promise<void> } {
 }
 
 /** Streams that are still open end here, and say so before their connections are cut. */
-async function cut({ transport, tokens }: Gateway, edge: Edge, { jobs }: ResponsesRoom): Promise<void> {
-  await transport.close();
+async function cut(gateway: Gateway, edge: Edge, captures: Pick<Captures, "settled">, { jobs }: ResponsesRoom) {
+  await gateway.transport.close();
   await edge.cut();
   await jobs.settled();
-  await tokens.close();
+  await gateway.tokens.close();
+  await captures.settled();
 }
 
 function operationsOf(edge: Edge, standing: { ready: boolean }, metrics: Metrics, adminToken: string) {

@@ -6,6 +6,7 @@ import { limitCommands } from "./table-limits.ts";
 import { masterKeyCommands } from "./table-master-key.ts";
 import { moneyCommands } from "./table-money.ts";
 import { providerCommands } from "./table-providers.ts";
+import { rateCommands } from "./table-rates.ts";
 import { routerCommands } from "./table-routers.ts";
 import { amount, duration, list, oneOf, onOff, orLift, time, wholeNumber } from "./values.ts";
 
@@ -397,6 +398,7 @@ export const API_COMMANDS: readonly ApiCommand[] = [
   ...moneyAndPolicyCommands,
   ...moneyCommands,
   ...limitCommands,
+  ...rateCommands,
   ...alertCommands,
   ...routerCommands,
   ...responseCommands,

@@ -10,6 +10,7 @@ import { formatNanos } from "../../kit/money.ts";
 import { after, type Soon } from "../../kit/soon.ts";
 import type { Call } from "../../language/canon/call.ts";
 import { keepsAnHour } from "../../language/canon/needs.ts";
+import { sentExtras } from "./extras.ts";
 import type { Trail } from "./trail.ts";
 import type { Gateway } from "./world.ts";
 
@@ -38,8 +39,14 @@ export function neededFor(gateway: Admitting, trail: Trail, attempt: Attempt, in
       ? gateway.limits.holdOutputTokens
       : outputMaxOf(asThought(call, trail.plan), limit, endpoint, model);
   const cacheTtl = price.cacheWrite1hPer1mTokens && keepsAnHour(call) ? "1h" : "5m";
-  const { currencies } = gateway.snapshot();
-  return holdFor(input, output, price, currencies, trail.principal.workspace.currency, { cacheTtl });
+  const { currencies, margin, extras } = trail.terms ?? { currencies: gateway.snapshot().currencies };
+  const { currency } = trail.principal.workspace;
+  const asked = extras === undefined ? undefined : sentExtras(extras, attempt);
+  return holdFor(input, output, price, currencies, currency, {
+    cacheTtl,
+    ...(margin === undefined ? {} : { margin }),
+    ...(asked === undefined ? {} : { extras: asked }),
+  });
 }
 
 /**

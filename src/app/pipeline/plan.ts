@@ -1,3 +1,4 @@
+import { type Margin, NO_MARGIN } from "../../domain/billing/margin.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import type { Demand } from "../../domain/routing/capability.ts";
 import { exchange } from "../../domain/routing/cost.ts";
@@ -27,6 +28,7 @@ export type Planning = Pick<
   | "policyOf"
   | "routerOf"
   | "ownKeys"
+  | "margins"
 > & { readonly breakers: Breakers; readonly limits: Pick<Gateway["limits"], "attemptsMax"> };
 
 /** Whose call it is, and where it came in. */
@@ -56,8 +58,8 @@ export type Planned = {
 
 /** Who may serve the call, and in which order. Throws only for a router that is not there. */
 export function planFor(planning: Planning, { surface, workspace, keyId, call, inputTokens }: Asked): Planned {
-  const { model, wishes, parameters, parameterNames, native, maxOutputTokens } = call;
-  const demand = { needs: needsOf(call), parameters, parameterNames, native, inputTokens, maxOutputTokens };
+  const { model, wishes, parameters, parameterNames, native, extras, maxOutputTokens } = call;
+  const demand = { needs: needsOf(call), parameters, parameterNames, native, extras, inputTokens, maxOutputTokens };
   return planOutline(planning, { surface, workspace, keyId, outline: { model, demand, wishes } });
 }
 
@@ -105,9 +107,14 @@ function worldOf(planning: Planning, { surface, workspace, outline }: AskedOutli
     support: dialectSupport(surface),
     walletPerUsd:
       outline.wishes?.provider?.maxPrice === undefined ? undefined : exchange(snapshot.currencies, "USD", currency),
+    priceTimes: priceTimesOf(planning.margins.of(workspace.id)),
     nowMs,
     attemptsMax: planning.limits.attemptsMax,
   };
+}
+
+function priceTimesOf(margin: Margin): number {
+  return margin === NO_MARGIN ? 1 : Number(margin.numerator) / Number(margin.denominator);
 }
 
 function policyInForce(

@@ -13,6 +13,7 @@ import type { Exchange, Sink } from "../exchange.ts";
 import { admit, neededFor } from "./admit.ts";
 import { type Tried, tryOnce } from "./attempt.ts";
 import type { Capturing } from "./capturing.ts";
+import { leftOutOf } from "./extras.ts";
 import { addHeaders } from "./headers.ts";
 import { claimKey, hasKey, replay } from "./idempotency.ts";
 import { inputTokensOf } from "./input-tokens.ts";
@@ -77,6 +78,9 @@ export async function run(
     const asked = { surface, workspace, keyId: key.id, call: inbound.call, inputTokens };
     const { plan, policyNow } = planFor(gateway, asked);
     trail.plan = plan;
+    // In the same turn as the plan: a rate or a margin that changes now is for the next request.
+    const { extras } = inbound.call;
+    trail.terms = { currencies: gateway.snapshot().currencies, margin: gateway.margins.of(workspace.id), extras };
     if (plan.is === "refused") throw plan.fault;
     await admit(gateway, trail, plan, inputTokens, inbound.call);
     const deadlineMs = gateway.clock.elapsedMs() + gateway.limits.requestTimeoutMs;
@@ -213,8 +217,9 @@ class Request {
     const { plan, policyNow, inputTokens } = this.#admitted;
     const createdSeconds = Math.floor(this.#exchange.receivedAtMs / 1000);
     const head = { id: this.#trail.requestId, createdSeconds, model: endpoint.model, inputTokens };
+    const leftOut = leftOutOf(this.#inbound.call.extras, attempt);
     const wished = thinkingFor(this.#inbound.call, plan, attempt, this.#admitted.surface);
-    const { lane, thinking } = wayTo(this.#inbound, wished, { endpoint, model, head });
+    const { lane, thinking } = wayTo(this.#inbound, wished, { endpoint, model, head, leftOut });
     this.#lane = lane;
     this.#thinking = thinking;
     const [gateway, trail, relay] = [this.#gateway, this.#trail, this.#relay];
@@ -319,8 +324,8 @@ class Request {
     if (stream === undefined || !this.#relay.committed)
       return settleFree(this.#gateway, this.#trail, gone(this.#trail));
     this.#trail.upstreamId = stream.upstreamId;
-    const { usage, outputChars } = stream;
-    await this.#settle(attempt, { usage, outputChars, cutShort: true }, GONE);
+    const { usage, outputChars, uses } = stream;
+    await this.#settle(attempt, { usage, outputChars, uses, cutShort: true }, GONE);
   }
 
   #learn(attempt: Attempt, usage: UsageRecord): void {

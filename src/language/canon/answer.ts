@@ -12,6 +12,8 @@ export type WholeAnswer = {
   readonly upstreamId: string | null;
   /** Characters of everything the model wrote: what an estimate counts. */
   readonly outputChars: number;
+  /** How often something was used that is billed apart. */
+  readonly uses?: Readonly<Record<string, number>> | undefined;
   render(counted: Usage, shown: ShownCost | undefined): string;
 };
 
@@ -34,6 +36,8 @@ export type AnswerStream = {
   readonly outputChars: number;
   /** The figures are from before the model's last word, so they may lag behind what it said. */
   readonly cutShort?: true | undefined;
+  /** How often something was used that is billed apart. */
+  readonly uses?: Readonly<Record<string, number>> | undefined;
   readonly upstreamId: string | null;
   /** The model said why it stopped: with it a stream is whole even where a server forgets its end marker. */
   readonly finished: boolean;
