@@ -1,5 +1,6 @@
 import type { SharedState } from "../../domain/admission/admission.ts";
 import type { EndpointPlaces } from "../../domain/admission/endpoint-places.ts";
+import type { Idempotency } from "../../domain/admission/idempotency.ts";
 import type { AdmissionQueue } from "../../domain/admission/queue.ts";
 import type { RetryBudget } from "../../domain/admission/retry-budget.ts";
 import type { MarginBook } from "../../domain/billing/margin.ts";
@@ -23,7 +24,6 @@ import type { Clock } from "../../kit/clock.ts";
 import type { Timers } from "../../kit/timers.ts";
 import type { Exchange } from "../exchange.ts";
 import type { Captures } from "./captures.ts";
-import type { Idempotency } from "./idempotency.ts";
 
 /** Everything the request path is given. Built once, in main.ts. */
 export type Gateway = {
