@@ -101,6 +101,8 @@ const FIRST_START = "first_start";
 
 const VERSION = readVersion();
 
+const clock = systemClock;
+
 function readVersion(): string {
   const found: unknown = JSON.parse(readFileSync(path.join(PROJECT_ROOT, "package.json"), "utf8"));
   return typeof found === "object" && found !== null && "version" in found ? String(found.version) : "unknown";
@@ -108,18 +110,9 @@ function readVersion(): string {
 
 /** Builds everything, brings it up, and answers with what a caller needs. Nothing else in the code wires parts. */
 export async function start(config: Config): Promise<Running> {
-  const log = logOf(config);
-  const clock = systemClock;
-  const ids = makeIds(() => clock.nowMs());
-  const rateBook = new RateBook(await openCatalogue(config));
-  const snapshot = () => rateBook.snapshot;
+  const { log, ids, rateBook, snapshot, transport, directory, watch, state, metrics } = await openGround(config);
   const { adminToken } = await openSecrets(config);
-  const transport = openTransport(config);
   const accounts = mintedFrom(config, transport);
-  const directory = new Directory();
-  const watch = new AlertWatch();
-  const state = watchedState(memoryState(clock, { claimsMax: config.GATEWAY_IDEMPOTENCY_KEYS_MAX }), watch);
-  const metrics = new Metrics();
   const held = holdOwnKeys(config, { snapshot, transport, platform: () => ({ addresses, reach: routing.reach }) });
   const edge = openEdge({ config, log, clock, ids, directory, state, metrics, adminToken, ownKeys: held });
   const origin = await edge.listen(config.HOST, config.PORT).catch((error: unknown) => {
@@ -135,15 +128,7 @@ export async function start(config: Config): Promise<Running> {
   const { store, vault, rotation } = await openStore(config, ids, log);
   const { DATA_DIR: dataDir, GATEWAY_JOURNAL_SYNC_MS: syncEveryMs } = config;
   const books = await openBooks({ dataDir, store, clock, syncEveryMs, log });
-  const ownKeys = await openOwnKeys(store, {
-    held,
-    vault,
-    snapshot: snapshot(),
-    transport,
-    connections,
-    addresses,
-    log,
-  });
+  const ownKeys = await openOwnKeys(store, { held, vault, snapshot, transport, connections, addresses, log });
   await loadTenants(store, directory, state);
   const alerts = await openAlerts(config, store, { watch, directory, state, ownKeys: held, vault, ids, metrics, log });
   const bounds = boundsOf(config);
@@ -221,6 +206,24 @@ export async function start(config: Config): Promise<Running> {
       await cut(gateway, edge, captures, responses);
       for (const part of [books, store, sandbox]) await part?.close();
     },
+  };
+}
+
+/** What everything else stands on; nothing of it is kept on disk, and nothing listens yet. */
+async function openGround(config: Config) {
+  const rateBook = new RateBook(await openCatalogue(config));
+  const watch = new AlertWatch();
+  const memory = memoryState(clock, { claimsMax: config.GATEWAY_IDEMPOTENCY_KEYS_MAX });
+  return {
+    log: logOf(config),
+    ids: makeIds(() => clock.nowMs()),
+    rateBook,
+    snapshot: () => rateBook.snapshot,
+    transport: openTransport(config),
+    directory: new Directory(),
+    watch,
+    state: watchedState(memory, watch),
+    metrics: new Metrics(),
   };
 }
 

@@ -122,7 +122,8 @@ export function holdOwnKeys(config: Config, parts: Pick<OwnKeyParts, "snapshot" 
 type OwnKeyDeps = {
   readonly held: OwnKeys;
   readonly vault: Vault;
-  readonly snapshot: Snapshot;
+  /** Of providers and endpoints, which stay as they are; rates are not read from it. */
+  readonly snapshot: () => Snapshot;
   readonly transport: Transport;
   readonly connections: Connections;
   readonly addresses: Addresses;
@@ -131,7 +132,8 @@ type OwnKeyDeps = {
 
 /** What is done with workspaces' own keys: read, sealed, and tried at their providers. Those that are kept are opened. */
 export async function openOwnKeys(store: Store, deps: OwnKeyDeps): Promise<OwnKeyRoom> {
-  const { held, vault, snapshot, transport, connections, addresses, log } = deps;
+  const { held, vault, transport, connections, addresses, log } = deps;
+  const snapshot = deps.snapshot();
   const reading = { snapshot, transport, clock: systemClock, tokenUris: GOOGLE_TOKEN_URIS };
   const room: OwnKeyRoom = {
     held,

@@ -12,27 +12,17 @@ export const AlertRulesPut = z
     low_balance: AmountInput.nullable()
       .optional()
       .meta({ description: "Tell when the balance is below this, in the workspace's currency; null: never." }),
-    limit_percents: z
-      .array(Percent)
-      .max(10)
-      .nullable()
-      .optional()
-      .meta({
-        description:
-          "Tell when these shares of a spend limit are spent; an empty list or null: never. First: 80 and 100.",
-      }),
+    limit_percents: z.array(Percent).max(10).nullable().optional().meta({
+      description:
+        "Tell when these shares of a spend limit are spent; an empty list or null: never. First: 80 and 100.",
+    }),
     credential_refused: z
       .boolean()
       .optional()
       .meta({ description: "Tell when a provider refuses the workspace's own key. First: true." }),
-    mail_to: z
-      .array(z.email("write e-mail addresses").max(254))
-      .max(20)
-      .nullable()
-      .optional()
-      .meta({
-        description: "Who gets mail; an empty list: nobody; null: the workspace's owners and admins. First: null.",
-      }),
+    mail_to: z.array(z.email("write e-mail addresses").max(254)).max(20).nullable().optional().meta({
+      description: "Who gets mail; an empty list: nobody; null: the workspace's owners and admins. First: null.",
+    }),
     webhook_url: z
       .string()
       .min(1)
