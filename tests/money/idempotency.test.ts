@@ -226,6 +226,14 @@ describe("the key is free again", () => {
     expect([asked(), (await charges()).length]).toEqual([2, 1]);
   });
 
+  test("BILL-09 after a call that came to nothing: there is no charge to remember", async () => {
+    const usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+    for (const _ of [1, 2]) upstream().next({ json: chatJson({ usage }) });
+    const [one, two] = [await post("chat"), await post("chat")];
+    expect([one.body.usage.cost, two.body.usage.cost, await charges()]).toEqual([0, 0, []]);
+    expect([one.body.id === two.body.id, asked()]).toEqual([false, 2]);
+  });
+
   test("BILL-09 after a call with the workspace's own key at the provider: it costs nothing here", async () => {
     const { slug } = tenant;
     await scene.gateway.manage("PUT", `/workspaces/${slug}/providers/deepinfra`, {
