@@ -51,6 +51,19 @@ test("BILL-01 a credit whose answer was lost is in the live balance once, when i
   }
 });
 
+test("BILL-01 a credit that an earlier process booked is not credited again when the answer to its repetition is lost", async () => {
+  for (const lost of ["before", "after"] as const) {
+    const { bookings, state, post, balance, wait } = open();
+    await post(topup)();
+    // As a start does it: everything that the books say.
+    await state.credit("ws", 10n);
+    await expect(bookings.book(topup, 0n, post(topup, lost))).rejects.toThrow("cut");
+    expect(await bookings.book(topup, 0n, post(topup))).toBe(false);
+    wait(60_000);
+    expect([await bookings.settle(), await balance()]).toEqual([0, 10n]);
+  }
+});
+
 test("BILL-01 money that was taken for a booking comes back when the booking is not there, and only then", async () => {
   for (const lost of ["before", "after"] as const) {
     const { bookings, state, post, balance, wait } = open();
