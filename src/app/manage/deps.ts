@@ -26,7 +26,7 @@ import type { Captures } from "../pipeline/captures.ts";
 import type { Planning } from "../pipeline/plan.ts";
 import type { Decoded } from "../pipeline/run.ts";
 import type { Bookings } from "./bookings.ts";
-import type { MasterKeyDeps } from "./master-key.ts";
+import type { MasterKeyDeps } from "./master-key-rotation.ts";
 import type { RateRoom } from "./rate-room.ts";
 
 /** One line of `gateway doctor`: not ok only for something broken, advice is ok with a detail. */
