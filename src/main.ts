@@ -11,6 +11,7 @@ import { LogRetention } from "./app/manage/log-retention.ts";
 import { masterKeyCheck } from "./app/manage/master-key.ts";
 import type { MasterKeyRotation } from "./app/manage/master-key-rotation.ts";
 import type { Money } from "./app/manage/money.ts";
+import { paymentHandlers } from "./app/manage/payments.ts";
 import type { Captures } from "./app/pipeline/captures.ts";
 import type { Gateway } from "./app/pipeline/world.ts";
 import type { ResponsesDeps } from "./app/responses/deps.ts";
@@ -184,7 +185,7 @@ export async function start(config: Config): Promise<Running> {
   edge.open({
     ...surfaceHandlers(gateway, responses),
     ...requestHandlers({ log: store.log, timers: systemTimers, caughtUp: () => books.flush() }),
-    ...manageHandlers(manage),
+    ...operatorHandlers(manage),
     ...documentsAt({ version: VERSION, serverUrl: config.GATEWAY_PUBLIC_URL ?? origin }),
     ...operationsOf(edge, standing, metrics, adminToken),
   });
@@ -295,6 +296,11 @@ async function cut(gateway: Gateway, edge: Edge, captures: Pick<Captures, "settl
   await jobs.settled();
   await gateway.tokens.close();
   await captures.settled();
+}
+
+/** What operators call, and payment providers. */
+function operatorHandlers(deps: ManageDeps): Record<string, Handler> {
+  return { ...manageHandlers(deps), ...paymentHandlers(deps) };
 }
 
 function operationsOf(edge: Edge, standing: { ready: boolean }, metrics: Metrics, adminToken: string) {

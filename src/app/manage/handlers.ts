@@ -12,7 +12,6 @@ import { masterKeyHandlers } from "./master-key.ts";
 import { memberHandlers } from "./members.ts";
 import { operationHandlers } from "./operation.ts";
 import { ownKeyHandlers } from "./own-keys.ts";
-import { paymentHandlers } from "./payments.ts";
 import { policyHandlers } from "./policies.ts";
 import { rateHandlers } from "./rates.ts";
 import { replayHandlers } from "./replay.ts";
@@ -39,7 +38,6 @@ export function manageHandlers(deps: ManageDeps): Record<string, Handler> {
     ...walletChangeHandlers(room),
     ...walletOrderHandlers(room),
     ...walletReadingHandlers(room),
-    ...paymentHandlers(room),
     ...limitHandlers(room),
     ...rateHandlers(room),
     ...marginHandlers(room),
