@@ -4,7 +4,7 @@ import type { Alerts } from "./app/alerts/alerts.ts";
 import { watchedState } from "./app/alerts/watched-state.ts";
 import type { Handler } from "./app/exchange.ts";
 import { Bookings } from "./app/manage/bookings.ts";
-import type { Check, Readers, TenancyDeps } from "./app/manage/deps.ts";
+import type { Check, ManageDeps, Readers, TenancyDeps } from "./app/manage/deps.ts";
 import { firstStart } from "./app/manage/first-start.ts";
 import { manageHandlers } from "./app/manage/handlers.ts";
 import { LogRetention } from "./app/manage/log-retention.ts";
