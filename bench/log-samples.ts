@@ -8,8 +8,12 @@ const STATUSES = [
   [404, "model_not_found"],
 ] as const;
 
-/** `unlike`: every request has a label of its own. */
-export type Habits = "usual" | "unlike";
+/** `unlike`: every request has a label of its own; `faded`: the first ones had, and their provider has left since. */
+export const HABITS = ["usual", "unlike", "faded"] as const;
+export type Habits = (typeof HABITS)[number];
+
+/** Of every so many requests one is of the time that has faded. */
+const FADED_SHARE = 50;
 
 /** Requests of one workspace as a busy one has them, always the same: forty keys, a dozen models, mostly served. */
 export function sampleRecords(total: number, endMs: number, spacingMs: number, habits: Habits = "usual") {
@@ -18,7 +22,10 @@ export function sampleRecords(total: number, endMs: number, spacingMs: number, h
     take(count: number): RequestRecord[] {
       const last = Math.min(total, n + count);
       const records: RequestRecord[] = [];
-      for (; n < last; n += 1) records.push(sampleRecord(n, Math.floor(endMs - (total - n) * spacingMs), habits));
+      for (; n < last; n += 1) {
+        const record = sampleRecord(n, Math.floor(endMs - (total - n) * spacingMs), habits);
+        records.push(habits === "faded" && n < total / FADED_SHARE ? faded(record, n) : record);
+      }
       return records;
     },
   };
@@ -44,6 +51,11 @@ function sampleRecord(n: number, createdAtMs: number, habits: Habits): RequestRe
     errorCode,
   });
   return status === 200 ? plain : { ...plain, charge: null, usage: null };
+}
+
+function faded(record: RequestRecord, n: number): RequestRecord {
+  const left = { provider: "provider-gone", status: 503, errorCode: "upstream_error", environment: "live" } as const;
+  return { ...record, ...left, app: `job ${n}`, charge: null, usage: null };
 }
 
 const hex = (n: number) => n.toString(16).padStart(19, "0");

@@ -2,19 +2,24 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { LogFilter } from "../src/domain/record/record.ts";
+import { openPostgres } from "../src/io/store/sql/postgres/open.ts";
 import { openSqlite } from "../src/io/store/sql/sqlite/open.ts";
+import type { Store } from "../src/io/store/sql/store.ts";
 import { systemClock } from "../src/kit/clock.ts";
-import { type Habits, sampleRecords } from "./log-samples.ts";
+import { startCluster } from "../tests/support/postgres.ts";
+import { HABITS, type Habits, sampleRecords } from "./log-samples.ts";
 
 /**
- * How long the last 50 of a workspace take to list among many: `node bench/log.ts [records] [usual|unlike]`. `unlike`
- * is a workspace that labels every request differently, which is the worst that can be done to the log.
+ * How long the last 50 of a workspace take to list among many: `node bench/log.ts [records] [usual|unlike|faded]
+ * [sqlite|postgres]`. `unlike` is a workspace that labels every request differently; `faded` one that did so long ago
+ * and never since, at a provider that it has left.
  */
 const PAGE = 50;
 const ROUNDS = 5;
 const BATCH = 2000;
 const total = Number(process.argv[2] ?? 1_000_000);
-const habits: Habits = process.argv[3] === "unlike" ? "unlike" : "usual";
+const habits: Habits = HABITS.find((habit) => habit === process.argv[3]) ?? "usual";
+const engine = process.argv[4] === "postgres" ? "postgres" : "sqlite";
 const END_MS = Date.UTC(2027, 0, 15);
 const DAY_MS = 86_400_000;
 /** A million requests are about a month. */
@@ -34,6 +39,8 @@ const FILTERS: Readonly<Record<string, LogFilter>> = {
   "a model": { model: "creator/model-3" },
   "the model auto": { model: "auto" },
   "a provider": { provider: "provider-1" },
+  "a provider of long ago": { provider: "provider-gone" },
+  "a status of long ago": { status: 503, environment: "live" },
   "an app": { app: "editor" },
   "no such app": { app: "nobody" },
   "a month ago": { untilMs: END_MS - 25 * DAY_MS },
@@ -46,26 +53,42 @@ const FILTERS: Readonly<Record<string, LogFilter>> = {
 };
 
 const folder = mkdtempSync(path.join(tmpdir(), "gateway-log-"));
+const { store, close } = await open();
 try {
-  const store = await openSqlite(folder, systemClock);
   const samples = sampleRecords(total, END_MS, SPACING_MS, habits);
   const filledMs = performance.now();
   for (let done = 0; done < total; done += BATCH) await store.ingest(samples.take(BATCH));
   const seconds = (performance.now() - filledMs) / 1000;
-  console.log(`${total} records (${habits}) in ${Math.round(seconds)} s\n`);
+  console.log(`${total} records (${habits}, ${engine}) in ${Math.round(seconds)} s\n`);
+  let slowest = { name: "", ms: 0 };
   for (const [name, filter] of Object.entries(FILTERS)) {
     const pages = await timed(() => store.log.list("ws_1", filter, PAGE, null));
     const { next } = pages.value;
     const second = next === null ? undefined : await timed(() => store.log.list("ws_1", filter, PAGE, next));
-    const figures = [pages.bestMs, pages.worstMs, second?.bestMs].map((ms) => (ms === undefined ? "-" : ms.toFixed(1)));
+    const ms = Math.max(pages.worstMs, second?.worstMs ?? 0);
+    if (ms > slowest.ms) slowest = { name, ms };
+    const figures = [pages.bestMs, pages.worstMs, second?.bestMs].map((one) =>
+      one === undefined ? "-" : one.toFixed(1),
+    );
     console.log(`${name.padEnd(36)} ${String(pages.value.rows.length).padStart(3)} rows, ms: ${figures.join(" / ")}`);
   }
+  console.log(`the slowest: ${slowest.name}, ${slowest.ms.toFixed(1)} ms`);
   const month = { fromMs: END_MS - 30 * DAY_MS, toMs: END_MS, stepMs: DAY_MS, group: "app", filter: {} } as const;
   const usage = await timed(() => store.rollups.usage("ws_1", month, 10_000));
   console.log(`usage of a month by app and day: ${usage.value.length} rows, ms: ${usage.bestMs.toFixed(1)}`);
-  await store.close();
 } finally {
+  await store.close();
+  await close();
   rmSync(folder, { recursive: true, force: true });
+}
+
+async function open(): Promise<{ store: Store; close(): Promise<void> }> {
+  if (engine === "sqlite") return { store: await openSqlite(folder, systemClock), close: async () => {} };
+  const cluster = await startCluster();
+  const address = await cluster.database("migrated");
+  const silent = { info() {}, warn() {}, error() {} };
+  const store = await openPostgres({ address, connections: 4, dataDir: folder, clock: systemClock, log: silent });
+  return { store, close: () => cluster.close() };
 }
 
 async function timed<T>(work: () => Promise<T>) {

@@ -1,7 +1,7 @@
 /**
  * `npm run soak`: simulated worlds without end, from seeds that no run before has had, until one breaks a rule.
  * `npm run soak -- --seed 4711` shows one world, `--mutant name` with a mutant's faults in it, `--minutes 10` comes to
- * an end, `--from 1` begins at a given seed.
+ * an end, `--from 1` begins at a given seed, `--of money` is about wallets and books of several instances.
  */
 import { spawnSync } from "node:child_process";
 import path from "node:path";
@@ -14,6 +14,7 @@ const SEEDS_MAX = 2 ** 31;
 
 const { values } = parseArgs({
   options: {
+    of: { type: "string", default: "requests" },
     seed: { type: "string" },
     mutant: { type: "string" },
     from: { type: "string" },
@@ -47,7 +48,8 @@ function soak() {
     if (broken !== undefined) {
       process.stdout.write(`seed ${broken.seed} broke "${broken.rule}": ${broken.what}\n`);
       const mutant = values.mutant === undefined ? "" : ` --mutant ${values.mutant}`;
-      process.stdout.write(`npm run soak -- --seed ${broken.seed}${mutant} shows how\n`);
+      const of = values.of === "requests" ? "" : `--of ${values.of} `;
+      process.stdout.write(`npm run soak -- ${of}--seed ${broken.seed}${mutant} shows how\n`);
       return 1;
     }
     from += seeds;
@@ -57,7 +59,7 @@ function soak() {
 
 function child(args, output) {
   const mutant = values.mutant === undefined ? [] : ["--mutant", values.mutant];
-  return spawnSync(pinnedNode(), ["--max-semi-space-size=32", CHILD, ...args, ...mutant], {
+  return spawnSync(pinnedNode(), ["--max-semi-space-size=32", CHILD, "--of", values.of, ...args, ...mutant], {
     cwd: ROOT,
     encoding: "utf8",
     maxBuffer: 64 * 1024 * 1024,

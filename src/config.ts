@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
+import { MARGIN_WORDS, readMargin } from "./domain/billing/margin.ts";
 import { checkPayments, paymentAdapters, paymentSecrets } from "./io/payments/settings.ts";
 import { readMasterKey } from "./io/secret-files.ts";
 import { type DatabaseAddress, readDatabaseAddress } from "./io/store/sql/postgres/address.ts";
@@ -156,6 +157,22 @@ export const SETTINGS = {
     integer(1, 10_000_000),
     4096,
     "Output tokens that are reserved in the wallet when a request states no limit.",
+  ),
+  GATEWAY_MARGIN: setting(
+    z.string().refine((text) => readMargin(text) !== undefined, MARGIN_WORDS),
+    "0",
+    "What is added to providers' prices, as a share of them: 0.05 is five percent. A workspace can have its own.",
+  ),
+  GATEWAY_RATES_URL: setting(
+    z.url({ protocol: /^https?$/, error: "write an absolute http or https address" }).nullable(),
+    null,
+    "Where exchange rates are fetched from: a file in the form of the ECB's eurofxref-daily.xml. Default: nothing is fetched.",
+  ),
+  GATEWAY_RATES_EVERY: setting(duration, "12h", "How often exchange rates are fetched from GATEWAY_RATES_URL."),
+  GATEWAY_RATES_STALE_DAYS: setting(
+    integer(1, 3650),
+    14,
+    "Exchange rates that are older are named by `gateway doctor`.",
   ),
   GATEWAY_CONNECT_TIMEOUT_MS: setting(integer(10, 600_000), 5_000, "How long a connection to a provider may take."),
   GATEWAY_FIRST_BYTE_TIMEOUT_MS: setting(

@@ -4,13 +4,14 @@ import type { Alerts } from "./app/alerts/alerts.ts";
 import { watchedState } from "./app/alerts/watched-state.ts";
 import type { Handler } from "./app/exchange.ts";
 import { Bookings } from "./app/manage/bookings.ts";
-import type { Check, Readers, TenancyDeps } from "./app/manage/deps.ts";
+import type { Check, ManageDeps, Readers, TenancyDeps } from "./app/manage/deps.ts";
 import { firstStart } from "./app/manage/first-start.ts";
 import { manageHandlers } from "./app/manage/handlers.ts";
 import { LogRetention } from "./app/manage/log-retention.ts";
 import { masterKeyCheck } from "./app/manage/master-key.ts";
 import type { MasterKeyRotation } from "./app/manage/master-key-rotation.ts";
 import type { Money } from "./app/manage/money.ts";
+import { paymentHandlers } from "./app/manage/payments.ts";
 import type { Captures } from "./app/pipeline/captures.ts";
 import type { Gateway } from "./app/pipeline/world.ts";
 import type { ResponsesDeps } from "./app/responses/deps.ts";
@@ -35,6 +36,7 @@ import { apiDocumentText, llmsText, manageDocumentText } from "./contract/docume
 import { ROUTES } from "./contract/routes.ts";
 import type { SharedState } from "./domain/admission/admission.ts";
 import { AlertWatch } from "./domain/alerts/watch.ts";
+import { RateBook } from "./domain/catalogue/rates.ts";
 import type { ResponseStore } from "./domain/responses/stored.ts";
 import { excludedByPolicy, permitsModel } from "./domain/routing/policy.ts";
 import { Directory } from "./domain/tenancy/directory.ts";
@@ -80,6 +82,7 @@ import {
   routingOf,
   warnOfUnknown,
 } from "./parts.ts";
+import { openPrices, openRates } from "./parts-prices.ts";
 import { startSandbox } from "./sandbox/server.ts";
 
 /** A gateway that runs: where it is reached, and how it is stopped. */
@@ -99,6 +102,8 @@ const FIRST_START = "first_start";
 
 const VERSION = readVersion();
 
+const clock = systemClock;
+
 function readVersion(): string {
   const found: unknown = JSON.parse(readFileSync(path.join(PROJECT_ROOT, "package.json"), "utf8"));
   return typeof found === "object" && found !== null && "version" in found ? String(found.version) : "unknown";
@@ -106,17 +111,9 @@ function readVersion(): string {
 
 /** Builds everything, brings it up, and answers with what a caller needs. Nothing else in the code wires parts. */
 export async function start(config: Config): Promise<Running> {
-  const log = logOf(config);
-  const clock = systemClock;
-  const ids = makeIds(() => clock.nowMs());
-  const snapshot = await openCatalogue(config);
+  const { log, ids, rateBook, snapshot, transport, directory, watch, state, metrics } = await openGround(config);
   const { adminToken } = await openSecrets(config);
-  const transport = openTransport(config);
   const accounts = mintedFrom(config, transport);
-  const directory = new Directory();
-  const watch = new AlertWatch();
-  const state = watchedState(memoryState(clock, { claimsMax: config.GATEWAY_IDEMPOTENCY_KEYS_MAX }), watch);
-  const metrics = new Metrics();
   const held = holdOwnKeys(config, { snapshot, transport, platform: () => ({ addresses, reach: routing.reach }) });
   const edge = openEdge({ config, log, clock, ids, directory, state, metrics, adminToken, ownKeys: held });
   const origin = await edge.listen(config.HOST, config.PORT).catch((error: unknown) => {
@@ -124,10 +121,10 @@ export async function start(config: Config): Promise<Running> {
   });
 
   const sandbox = config.sandbox ? await startSandbox({ clock, ids }) : undefined;
-  const connections = connectionsFrom(config.providers, () => snapshot, sandbox?.origins ?? {}, accounts);
+  const connections = connectionsFrom(config.providers, snapshot, sandbox?.origins ?? {}, accounts);
   const addresses = addressesFrom(config.providers, sandbox?.origins ?? {});
   const routing = routingOf(snapshot, connections, directory);
-  warnOfUnknown(config, snapshot, log);
+  warnOfUnknown(config, snapshot(), log);
 
   const { store, vault, rotation } = await openStore(config, ids, log);
   const { DATA_DIR: dataDir, GATEWAY_JOURNAL_SYNC_MS: syncEveryMs } = config;
@@ -142,7 +139,7 @@ export async function start(config: Config): Promise<Running> {
   const gateway: Gateway = {
     clock,
     timers: systemTimers,
-    snapshot: () => snapshot,
+    snapshot,
     connections,
     ...routing,
     ownKeys: held,
@@ -152,6 +149,7 @@ export async function start(config: Config): Promise<Running> {
     transport,
     tokens: tokenCounter(),
     recheck: (exchange) => recheckKey(exchange, directory, clock.nowMs()),
+    margins: await openPrices(config, store, rateBook, ids),
     limits: limitsOf(config),
     idempotency: await openIdempotency(config, store, state, books, log),
     captures,
@@ -163,8 +161,9 @@ export async function start(config: Config): Promise<Running> {
   // Before anyone can ask for new work, so that only what an earlier process left is taken for that.
   await resumeResponses(responses, store, directory);
   const bookings = new Bookings({ state, ledger: store.ledger, clock });
-  const tenancy: TenancyDeps = { store, directory, state, bookings, captures, clock, ids, snapshot: () => snapshot };
+  const tenancy: TenancyDeps = { store, directory, state, bookings, captures, clock, ids, snapshot };
   const money = await openPayments(config, { ...tenancy, store, caughtUp: () => books.flush() }, log);
+  const rates = openRates(config, { tenancy, store: store.rates, book: rateBook, warn: warningsOf(log) }, transport);
   const standing = { ready: false };
   const manage = {
     ...tenancy,
@@ -174,6 +173,7 @@ export async function start(config: Config): Promise<Running> {
     ownKeys,
     masterKey: { rotation, timers: systemTimers },
     payments: money.payments,
+    rates,
     captured,
     alerts,
     responseRetention: config.GATEWAY_RESPONSES_RETENTION,
@@ -185,7 +185,7 @@ export async function start(config: Config): Promise<Running> {
   edge.open({
     ...surfaceHandlers(gateway, responses),
     ...requestHandlers({ log: store.log, timers: systemTimers, caughtUp: () => books.flush() }),
-    ...manageHandlers(manage),
+    ...operatorHandlers(manage),
     ...documentsAt({ version: VERSION, serverUrl: config.GATEWAY_PUBLIC_URL ?? origin }),
     ...operationsOf(edge, standing, metrics, adminToken),
   });
@@ -201,13 +201,30 @@ export async function start(config: Config): Promise<Running> {
       standing.ready = true;
     },
     async stop() {
-      await Promise.all([sweeper.stop(), alerts.stop()]);
+      await Promise.all([sweeper.stop(), alerts.stop(), rates.stop()]);
       disk.close();
       await drain(edge, responses, config.GATEWAY_DRAIN_TIMEOUT_MS);
-      await cut(gateway, edge, responses);
-      await captures.settled();
+      await cut(gateway, edge, captures, responses);
       for (const part of [books, store, sandbox]) await part?.close();
     },
+  };
+}
+
+/** What everything else stands on; nothing of it is kept on disk, and nothing listens yet. */
+async function openGround(config: Config) {
+  const rateBook = new RateBook(await openCatalogue(config));
+  const watch = new AlertWatch();
+  const memory = memoryState(clock, { claimsMax: config.GATEWAY_IDEMPOTENCY_KEYS_MAX });
+  return {
+    log: logOf(config),
+    ids: makeIds(() => clock.nowMs()),
+    rateBook,
+    snapshot: () => rateBook.snapshot,
+    transport: openTransport(config),
+    directory: new Directory(),
+    watch,
+    state: watchedState(memory, watch),
+    metrics: new Metrics(),
   };
 }
 
@@ -273,11 +290,17 @@ function sweepOften(config: Config, swept: Swept): { stop(): Promise<void> } {
 }
 
 /** Streams that are still open end here, and say so before their connections are cut. */
-async function cut({ transport, tokens }: Gateway, edge: Edge, { jobs }: ResponsesRoom): Promise<void> {
-  await transport.close();
+async function cut(gateway: Gateway, edge: Edge, captures: Pick<Captures, "settled">, { jobs }: ResponsesRoom) {
+  await gateway.transport.close();
   await edge.cut();
   await jobs.settled();
-  await tokens.close();
+  await gateway.tokens.close();
+  await captures.settled();
+}
+
+/** What operators call, and payment providers. */
+function operatorHandlers(deps: ManageDeps): Record<string, Handler> {
+  return { ...manageHandlers(deps), ...paymentHandlers(deps) };
 }
 
 function operationsOf(edge: Edge, standing: { ready: boolean }, metrics: Metrics, adminToken: string) {

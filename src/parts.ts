@@ -35,16 +35,17 @@ import type { DiskSpace } from "./io/disk-space.ts";
 import type { Books } from "./io/journal/open.ts";
 import { MasterKeyFile } from "./io/master-key-file.ts";
 import { MasterKeys, masterKeyOf } from "./io/master-keys.ts";
-import { keptSecret, readMasterKey } from "./io/secret-files.ts";
 import { openAdapters } from "./io/payments/open.ts";
+import { keptSecret, readMasterKey } from "./io/secret-files.ts";
 import { openPostgres } from "./io/store/sql/postgres/open.ts";
 import { openSqlite } from "./io/store/sql/sqlite/open.ts";
 import type { Store } from "./io/store/sql/store.ts";
 import type { Logger } from "./io/telemetry/log.ts";
 import type { Gauges, Metrics } from "./io/telemetry/metrics.ts";
+import { UNUSABLE } from "./io/upstream/authorize.ts";
 import { type Addresses, unknownProviderSettings } from "./io/upstream/connections.ts";
-import { egressProblem, guardedPost } from "./io/upstream/guarded-post.ts";
 import { type MintedCredential, mintedCredential, readGoogleAccount } from "./io/upstream/google-credentials.ts";
+import { egressProblem, guardedPost } from "./io/upstream/guarded-post.ts";
 import { isSpoken } from "./io/upstream/lanes.ts";
 import { smtpMailer } from "./io/upstream/mail.ts";
 import { GOOGLE_TOKEN_URIS, readOwnKey } from "./io/upstream/own-credential.ts";
@@ -98,7 +99,7 @@ export async function openSecrets(config: Config): Promise<{ adminToken: string 
 }
 
 /** What requests are planned by: who can be reached, what is known of them, and whose rules hold. */
-export function routingOf(snapshot: Snapshot, connections: Connections, directory: Directory) {
+export function routingOf(snapshot: () => Snapshot, connections: Connections, directory: Directory) {
   return {
     reach: new Reach(snapshot, connections, isSpoken),
     health: new Health(),
@@ -121,7 +122,8 @@ export function holdOwnKeys(config: Config, parts: Pick<OwnKeyParts, "snapshot" 
 type OwnKeyDeps = {
   readonly held: OwnKeys;
   readonly vault: Vault;
-  readonly snapshot: Snapshot;
+  /** Of providers and endpoints, which stay as they are; rates are not read from it. */
+  readonly snapshot: () => Snapshot;
   readonly transport: Transport;
   readonly connections: Connections;
   readonly addresses: Addresses;
@@ -130,7 +132,8 @@ type OwnKeyDeps = {
 
 /** What is done with workspaces' own keys: read, sealed, and tried at their providers. Those that are kept are opened. */
 export async function openOwnKeys(store: Store, deps: OwnKeyDeps): Promise<OwnKeyRoom> {
-  const { held, vault, snapshot, transport, connections, addresses, log } = deps;
+  const { held, vault, transport, connections, addresses, log } = deps;
+  const snapshot = deps.snapshot();
   const reading = { snapshot, transport, clock: systemClock, tokenUris: GOOGLE_TOKEN_URIS };
   const room: OwnKeyRoom = {
     held,
@@ -148,12 +151,14 @@ export async function openOwnKeys(store: Store, deps: OwnKeyDeps): Promise<OwnKe
   };
   for (const { key, sealed } of await store.ownKeys.all()) {
     const about = { workspace: key.workspaceId, provider: key.provider };
-    // One that does not open, or is of no use any more, is told and left out: the others are needed all the same.
+    // One that does not open, or is of no use any more, is told and lets nothing through. Were it left out, a workspace
+    // that wants only its own key would be served, and charged, with the platform's.
     const secret = await vault.open(ownKeySlot(key), sealed).catch(() => undefined);
     const opened = secret === undefined ? undefined : room.read(secret, key.provider);
-    if (opened === undefined) log.warn(about, "a workspace's own provider key does not open and is not used");
-    else if ("problem" in opened) log.warn(about, `a workspace's own provider key is not used: ${opened.problem}`);
-    else held.put(key, opened);
+    if (opened === undefined) log.warn(about, "a workspace's own provider key does not open: connect it again");
+    else if ("problem" in opened) log.warn(about, `a workspace's own provider key is of no use: ${opened.problem}`);
+    const usable = opened === undefined || "problem" in opened ? undefined : opened;
+    held.put(key, usable ?? { ...key, credential: UNUSABLE, secrets: [] });
   }
   return room;
 }

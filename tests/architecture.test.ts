@@ -4,7 +4,7 @@ import { blank, type Import, importsOf, readSources, type Source } from "./archi
 
 const LINES_MAX = 500;
 /** Files of the roof: they wire everything and belong to no room. */
-const ROOF = ["src/serve.ts", "src/main.ts", "src/parts.ts", "src/cli.ts", "src/config.ts"];
+const ROOF = ["src/serve.ts", "src/main.ts", "src/parts.ts", "src/parts-prices.ts", "src/cli.ts", "src/config.ts"];
 const ROOF_FLOOR = 6;
 
 const sources = readSources();
@@ -138,7 +138,17 @@ describe("habits", () => {
 });
 
 describe("egress", () => {
-  const OPENERS = ["undici", "pg", "nodemailer", "node:net", "node:tls", "node:http", "node:https", "node:http2", "node:dgram"];
+  const OPENERS = [
+    "undici",
+    "pg",
+    "nodemailer",
+    "node:net",
+    "node:tls",
+    "node:http",
+    "node:https",
+    "node:http2",
+    "node:dgram",
+  ];
   /** Names of those modules that look at addresses and open nothing. */
   const HARMLESS = ["isIP", "isIPv4", "isIPv6", "BlockList", "SocketAddress", "STATUS_CODES", "METHODS"];
   const MAY_OPEN = ["src/io/upstream", "src/sandbox", "src/cli", "src/cli.ts"];
@@ -159,6 +169,19 @@ describe("egress", () => {
         !(isIn(file, "src/edge") && target === "node:http" && names.length > 0 && !names.includes("request")),
     );
     expect(strangers).toEqual([]);
+  });
+
+  test("each door of io/upstream is known: to providers, to addresses that workspaces choose, to the mail server", () => {
+    const doors = sources.flatMap(({ file, imports }) =>
+      imports
+        .filter((one) => opens(one) && ["undici", "nodemailer"].includes(one.target) && isIn(file, "src/io/upstream"))
+        .map(({ target }) => `${file} ${target}`),
+    );
+    expect(doors.toSorted()).toEqual([
+      "src/io/upstream/guarded-post.ts undici",
+      "src/io/upstream/mail.ts nodemailer",
+      "src/io/upstream/transport.ts undici",
+    ]);
   });
 
   test("nobody else calls fetch or opens a WebSocket", () => {

@@ -1,15 +1,27 @@
 import { once } from "node:events";
 import { makeClient } from "./client.ts";
-import type { Invocation } from "./command.ts";
+import type { Flag, Invocation } from "./command.ts";
 import { eachPage, fieldsOf, fillPath, withQuery } from "./run-api.ts";
 import { logFilters } from "./table.ts";
+import { entryFilters } from "./table-money.ts";
 
 const REQUESTS = "/manage/workspaces/{workspace}/requests";
 
-export async function runLogExport({ args, options, format }: Invocation): Promise<number> {
+const ENTRIES = "/manage/workspaces/{workspace}/wallet/entries";
+
+export function runLogExport(invocation: Invocation): Promise<number> {
+  return runExport(REQUESTS, logFilters, invocation);
+}
+
+export function runWalletExport(invocation: Invocation): Promise<number> {
+  return runExport(ENTRIES, entryFilters, invocation);
+}
+
+async function runExport(list: string, flags: readonly Flag[], invocation: Invocation): Promise<number> {
+  const { args, options, format } = invocation;
   const client = makeClient(process.env);
-  const { path } = fillPath(REQUESTS, [{ name: "workspace" }], args);
-  const filters = fieldsOf(logFilters, options);
+  const { path } = fillPath(list, [{ name: "workspace" }], args);
+  const filters = fieldsOf(flags, options);
   if (format === "json") {
     const data: unknown[] = [];
     for await (const page of eachPage(client, path, filters)) data.push(...page);

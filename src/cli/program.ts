@@ -2,6 +2,7 @@ import { Argument, Command, Option } from "commander";
 import { type ApiCommand, CliError, type Flag, type Invocation, optionName } from "./command.ts";
 import { API_COMMANDS, logFilters } from "./table.ts";
 import { evidencePeriod } from "./table-capture.ts";
+import { entryFilters } from "./table-money.ts";
 import { oneOf, wholeNumber } from "./values.ts";
 
 const GROUPS: Readonly<Record<string, string>> = {
@@ -47,6 +48,7 @@ export function buildProgram(version: string, done: (exitCode: number) => void):
   for (const spec of API_COMMANDS) {
     addApi(place(spec.words), spec, bind);
     if (spec.words === "log show") addLogExport(place("log export"), bind);
+    if (spec.words === "wallet orders") addWalletExport(place("wallet export"), bind);
     if (spec.words === "audit list") addEvidence(place("evidence"), bind);
   }
   return program;
@@ -87,6 +89,14 @@ function addLogExport(command: Command, bind: Bind): void {
   command.addOption(optionOf(format).default("jsonl"));
   for (const flag of logFilters) command.addOption(optionOf(flag));
   bind(command, async (invocation) => (await import("./log-export.ts")).runLogExport(invocation));
+}
+
+function addWalletExport(command: Command, bind: Bind): void {
+  command.description("write the ledger of a workspace to stdout, all pages").argument("<workspace>");
+  const format = { flags: "--format <csv|jsonl>", field: "", says: "form of the rows", read: oneOf("csv", "jsonl") };
+  command.addOption(optionOf(format).default("csv"));
+  for (const flag of entryFilters) command.addOption(optionOf(flag));
+  bind(command, async (invocation) => (await import("./log-export.ts")).runWalletExport(invocation));
 }
 
 function addEvidence(command: Command, bind: Bind): void {

@@ -4,7 +4,9 @@ import { alertCommands } from "./table-alerts.ts";
 import { captureCommands } from "./table-capture.ts";
 import { limitCommands } from "./table-limits.ts";
 import { masterKeyCommands } from "./table-master-key.ts";
+import { moneyCommands } from "./table-money.ts";
 import { providerCommands } from "./table-providers.ts";
+import { rateCommands } from "./table-rates.ts";
 import { routerCommands } from "./table-routers.ts";
 import { amount, duration, list, oneOf, onOff, orLift, time, wholeNumber } from "./values.ts";
 
@@ -253,15 +255,6 @@ const moneyAndPolicyCommands: ApiCommand[] = [
   },
   {
     ...READ,
-    words: "wallet entries",
-    says: "list ledger entries",
-    args: [WORKSPACE],
-    flags: page,
-    call: { method: "GET", path: "/manage/workspaces/{workspace}/wallet/entries", sends: "query" },
-    view: { is: "table", columns: columns("created_at", "kind", "amount", "currency", "note", "id") },
-  },
-  {
-    ...READ,
     words: "policy show",
     says: "show what the workspace demands of providers",
     args: [WORKSPACE],
@@ -403,7 +396,9 @@ export const API_COMMANDS: readonly ApiCommand[] = [
   ...workspaceCommands,
   ...keyCommands,
   ...moneyAndPolicyCommands,
+  ...moneyCommands,
   ...limitCommands,
+  ...rateCommands,
   ...alertCommands,
   ...routerCommands,
   ...responseCommands,

@@ -8,6 +8,7 @@ import { LOG_ROUTES } from "./routes-manage-log.ts";
 import { MASTER_KEY_ROUTES } from "./routes-manage-master-key.ts";
 import { MONEY_ROUTES } from "./routes-manage-money.ts";
 import { PROVIDER_ROUTES } from "./routes-manage-providers.ts";
+import { RATE_ROUTES } from "./routes-manage-rates.ts";
 import { ROUTING_ROUTES } from "./routes-manage-routing.ts";
 import * as examples from "./schemas/manage-examples.ts";
 import { RequestQuery } from "./schemas/manage-log.ts";
@@ -333,6 +334,7 @@ export const MANAGE_ROUTES: readonly Route[] = [
   ...keyRoutes,
   ...ROUTING_ROUTES,
   ...LIMIT_ROUTES,
+  ...RATE_ROUTES,
   ...ALERT_ROUTES,
   ...recordRoutes,
   ...MONEY_ROUTES,

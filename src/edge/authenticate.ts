@@ -21,13 +21,8 @@ function presentedToken(headers: IncomingHttpHeaders): string {
   return authorization.trim() === "" ? "" : NO_BEARER;
 }
 
-/** Key to digest to principal; then the address. The key itself is never compared or kept. */
-export function authenticateKey(
-  headers: IncomingHttpHeaders,
-  address: string,
-  directory: Directory,
-  nowMs: number,
-): Principal {
+/** Key to digest to principal. The key itself is never compared or kept. */
+export function authenticateKey(headers: IncomingHttpHeaders, directory: Directory, nowMs: number): Principal {
   const token = presentedToken(headers);
   if (token === "") {
     throw fault("missing_api_key", {
@@ -39,10 +34,10 @@ export function authenticateKey(
     token.length <= KEY_CHARS_MAX && PREFIXES.some((prefix) => token.startsWith(prefix))
       ? directory.byDigest(digestOf(token))
       : undefined;
-  return usable(principal, address, nowMs);
+  return usable(principal, nowMs);
 }
 
-function usable(principal: Principal | undefined, address: string, nowMs: number): Principal {
+function usable(principal: Principal | undefined, nowMs: number): Principal {
   const standing = principal === undefined ? "invalid" : standingOf(principal.key, nowMs);
   if (principal === undefined || standing === "invalid") {
     throw fault("invalid_api_key", {
@@ -57,13 +52,13 @@ function usable(principal: Principal | undefined, address: string, nowMs: number
       headers: { ...CHALLENGE, "x-should-retry": "false" },
     });
   }
-  checkAddress(principal, address);
   return principal;
 }
 
-function checkAddress(principal: Principal, address: string): void {
-  if (principal.allowlist === undefined || principal.allowlist.has(address)) return;
-  throw fault("ip_not_allowed", {
+/** What is wrong when the key may not be used from an address. */
+export function addressFault({ allowlist }: Principal, address: string): Fault | undefined {
+  if (allowlist === undefined || allowlist.has(address)) return undefined;
+  return fault("ip_not_allowed", {
     message: `The address ${address} is not on this key's allowlist. An admin of the workspace can add it.`,
   });
 }
@@ -87,7 +82,8 @@ export function recheckKey(exchange: Exchange, directory: Directory, nowMs: numb
   if (principal === undefined) return;
   const now = directory.byDigest(principal.key.digest);
   if (now === principal) return;
-  const outside = scopeFault(usable(now, clientAddress, nowMs), route);
+  const known = usable(now, nowMs);
+  const outside = addressFault(known, clientAddress) ?? scopeFault(known, route);
   if (outside !== undefined) throw outside;
 }
 

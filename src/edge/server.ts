@@ -13,7 +13,7 @@ import type { Ids } from "../kit/ids.ts";
 import { redacted } from "../kit/secret.ts";
 import { after, type Soon } from "../kit/soon.ts";
 import { clientAddress, peerAddress } from "./address.ts";
-import { authenticateKey, authenticateOperator, scopeFault } from "./authenticate.ts";
+import { addressFault, authenticateKey, authenticateOperator, scopeFault } from "./authenticate.ts";
 import { awaitsContinue, type BodyLimits, readBody } from "./body.ts";
 import { answerByHand, HEADER_BYTES_MAX, malformedFault, noTunnel } from "./by-hand.ts";
 import { type CorsPolicy, corsHeaders, isPreflight } from "./cors.ts";
@@ -218,17 +218,11 @@ export class Edge {
     if (this.#handlers === undefined) throw starting();
     const { request } = call;
     const receivedAtMs = this.#deps.clock.nowMs();
-    const principal = this.#authenticate(request, route, address, receivedAtMs);
+    const principal = this.#authenticate(request, route, receivedAtMs);
     call.workspaceId = principal?.workspace.id;
-    const refusal = principal === undefined ? undefined : this.#window(call, principal, route);
-    const outside = principal === undefined ? undefined : scopeFault(principal, route);
-    // Refused or failed: not everyone waits for it.
-    const asked = refusal instanceof Promise ? refusal.catch(() => undefined) : undefined;
-    // A refused call counts like any other; the scope answers first, whatever the window says.
-    if (outside !== undefined)
-      return after(asked, () => {
-        throw outside;
-      });
+    const refusal = principal === undefined ? undefined : this.#refusalOf(call, principal, route, address);
+    // Failed: not everyone waits for it.
+    if (refusal instanceof Promise) refusal.catch(() => undefined);
     const exchange: Exchange = {
       requestId: call.requestId,
       route,
@@ -240,7 +234,7 @@ export class Edge {
       startedMs: call.startedMs,
       principal,
       baseHeaders: call.baseHeaders,
-      // Whoever reads the body hears first of a refusal by the window.
+      // Whoever reads the body hears first of a refusal, so that it is in the log.
       body: () => this.#body(call, route, refusal),
     };
     if (route.intake !== "none") return this.#dispatch(call, route, exchange);
@@ -281,11 +275,23 @@ export class Edge {
     });
   }
 
-  #authenticate(request: IncomingMessage, route: Route, address: string, nowMs: number): Principal | undefined {
+  #authenticate(request: IncomingMessage, route: Route, nowMs: number): Principal | undefined {
     const { access } = route;
-    if (access.by === "key") return authenticateKey(request.headers, address, this.#deps.directory, nowMs);
+    if (access.by === "key") return authenticateKey(request.headers, this.#deps.directory, nowMs);
     if (access.by === "operator") authenticateOperator(request.headers, this.#deps.adminToken);
     return undefined;
+  }
+
+  /** What keeps a caller out whose key is right: the address, the scope, the window, in this order. */
+  #refusalOf(call: Call, principal: Principal, route: Route, address: string): Soon<Fault | undefined> {
+    const elsewhere = addressFault(principal, address);
+    // From a wrong address nobody uses up the window of those who have the key.
+    if (elsewhere !== undefined) return elsewhere;
+    const outside = scopeFault(principal, route);
+    const window = this.#window(call, principal, route);
+    if (outside === undefined) return window;
+    // A refused call counts like any other; the scope answers first, whatever the window says, or whether it answers.
+    return window instanceof Promise ? window.catch(() => undefined).then(() => outside) : outside;
   }
 
   /** Counts the call where its route counts, and says in any case how the window stands; a fault where it is over. */

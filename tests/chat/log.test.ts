@@ -143,6 +143,40 @@ describe("a row of the log", () => {
   });
 });
 
+describe("calls that a key may not make", () => {
+  let scene: Scene;
+  beforeAll(async () => {
+    scene = await openScene(["deepinfra"]);
+  });
+  afterAll(() => scene.close());
+
+  test("LOG-01 SCOPE-03 AUTH-07 one outside its scopes or from a wrong address has a row like any other", async () => {
+    const tenant = await scene.gateway.tenant();
+    const keyOf = async (settings: Record<string, unknown>) =>
+      String((await scene.gateway.manage("POST", `/workspaces/${tenant.slug}/keys`, settings))["key"]);
+    const narrow = await keyOf({ name: "narrow", scopes: ["inference:models"], rpm: 4 });
+    const elsewhere = await keyOf({ name: "elsewhere", ip_allowlist: ["192.0.2.0/24"], rpm: 1 });
+    const called = [];
+    for (const key of [narrow, elsewhere])
+      for (const where of ["/v1/chat/completions", "/v1/messages", "/v1/messages/count_tokens", "/v1/responses"]) {
+        const { status, headers, body } = await scene.gateway.call(key, where, { body: chatBody() });
+        called.push([headers.get("x-svc-request-id"), status, body.error.code]);
+        // Somebody at a wrong address uses up nobody's window.
+        expect(headers.get("x-ratelimit-limit")).toBe(key === narrow ? "4" : null);
+      }
+    expect(called.map(([, , code]) => code)).toEqual([
+      ...Array.from({ length: 4 }, () => "insufficient_scope"),
+      ...Array.from({ length: 4 }, () => "ip_not_allowed"),
+    ]);
+    const rows = await scene.rowsOnce(tenant, 8);
+    expect(rows.map((row: Json) => [row.id, row.status, row.error_code]).toReversed()).toEqual(called);
+    expect(rows.every((row: Json) => row.cost === "0.00" && row.model_requested === null)).toBe(true);
+    // The fifth is one too many, and is told of its scope all the same.
+    const fifth = await scene.chat(narrow, {});
+    expect([fifth.status, fifth.body.error.code]).toEqual([403, "insufficient_scope"]);
+  });
+});
+
 describe("content and the log", () => {
   let upstream: Upstream;
   beforeAll(async () => {

@@ -4,6 +4,7 @@ import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { ConfigError } from "../../src/config.ts";
+import { CredentialRefused } from "../../src/io/upstream/authorize.ts";
 import { mintedCredential, readGoogleAccount } from "../../src/io/upstream/google-credentials.ts";
 import { httpTransport } from "../../src/io/upstream/transport.ts";
 import { gatewayForTest, type Json, startGateway, type TestGateway } from "../support/gateway.ts";
@@ -241,5 +242,20 @@ describe("tokens of a service account", () => {
     authority.next({ end: { is: "cut", after: "before_headers" } });
     await expect(credential.token()).rejects.toThrow("token endpoint");
     expect(await credential.token()).toBe("first");
+  });
+
+  test("BILL-08 an account that is refused is told from an authority that is away", async () => {
+    const { authority, credential } = await minted({ value: 0 });
+    for (const [status, is] of [
+      [400, true],
+      [401, true],
+      [403, true],
+      [429, false],
+      [500, false],
+    ] as const) {
+      authority.next({ status, json: { error: "invalid_grant" } });
+      const error: unknown = await credential.token().catch((thrown: unknown) => thrown);
+      expect(error instanceof CredentialRefused, String(status)).toBe(is);
+    }
   });
 });

@@ -36,6 +36,7 @@ const TABLE: Readonly<Record<string, string | null>> = {
   "GET /v1/models/{id+}": "inference:models",
   "POST /v1/decisions": "inference:decisions",
   "GET /v1/auth/validate": null,
+  "GET /v1/requests/{id}": null,
 };
 
 const CARRIERS = {
@@ -54,8 +55,8 @@ function knock(key: string, carrier: keyof typeof CARRIERS, method: string, path
   return gateway.call("", path, { method, headers: CARRIERS[carrier](key), ...body });
 }
 
-/** Behind the door of a stored response is nothing until one is made: who may look is told so. */
-const opened = (path: string) => (path.startsWith("/v1/responses/") ? 404 : 200);
+/** Behind the door of a stored response or a request is nothing until one is made: who may look is told so. */
+const opened = (path: string) => (/^\/v1\/(?:responses|requests)\//.test(path) ? 404 : 200);
 
 const keyOf = (name: string): string => keys.get(name) ?? "";
 

@@ -68,6 +68,30 @@ describe("what became of a request", () => {
     expect((await get(other.key, `/v1/requests/${id}`)).status).toBe(200);
   });
 
+  test("LOG-01 a member sees what their own keys asked for; owners, admins and keys of the workspace see all", async () => {
+    const team = await scene.gateway.tenant();
+    const workspace = `/workspaces/${team.slug}`;
+    await scene.gateway.manage("PATCH", `${workspace}/key-policy`, { personal_keys: true, approval: false });
+    const keyOf = async (role: string): Promise<string> => {
+      const email = `${role}@example.eu`;
+      await scene.gateway.manage("POST", `${workspace}/members`, { email, role });
+      return (await scene.gateway.manage("POST", `${workspace}/keys`, { member: email }))["key"] as Json;
+    };
+    const [member, admin, owner] = [await keyOf("member"), await keyOf("admin"), await keyOf("owner")];
+    const idOf = async (key: string) => String((await scene.chat(key, {})).headers.get("x-svc-request-id"));
+    const [hers, ours] = [await idOf(member), await idOf(team.key)];
+    const sees = async (key: string) => {
+      const answers = await Promise.all([hers, ours].map((id) => get(key, `/v1/requests/${id}`)));
+      return answers.map(({ status }) => status);
+    };
+    expect(await sees(member)).toEqual([200, 404]);
+    for (const key of [admin, owner, team.key]) expect(await sees(key)).toEqual([200, 200]);
+    const refused = await get(member, `/v1/requests/${ours}`);
+    const unknown = await get(member, `/v1/requests/${ours.replace(/.{8}$/, "00000000")}`);
+    expect(refused.body.error.message.length).toBe(unknown.body.error.message.length);
+    expect(refused.body.error.code).toBe("not_found");
+  });
+
   test("BILL-10 any key of the workspace may ask, whatever its scope; it is counted and costs nothing", async () => {
     const issued = await scene.gateway.manage("POST", `/workspaces/${tenant.slug}/keys`, {
       environment: "test",

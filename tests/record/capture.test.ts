@@ -194,6 +194,18 @@ describe("inside a window", () => {
     expect((await row(id)).captured).toBeUndefined();
   });
 
+  test("LOG-03 the same where the request is refused before anyone reads what it wishes", async () => {
+    const word = canary();
+    const refused = await chat(tenant, chatOf(word, { provider: { zdr: true }, temperature: "hot" }));
+    expect(refused.status).toBe(400);
+    const broken = await gateway.call(tenant.key, "/v1/chat/completions", {
+      body: `{"provider":{"zdr":true},"${word}"`,
+    });
+    expect(broken.status).toBe(400);
+    for (const { headers } of [refused, broken])
+      expect((await row(headers.get("x-svc-request-id") ?? "")).captured).toBeUndefined();
+  });
+
   test("LOG-05 opening and reading are in the audit log, with who and why", async () => {
     const [opened] = await auditOf(tenant, "capture.open");
     expect(opened).toMatchObject({ actor: "operator", target: window.id, detail: { reason: "answers are cut off" } });

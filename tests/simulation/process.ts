@@ -3,6 +3,7 @@ import type { SharedState } from "../../src/domain/admission/admission.ts";
 import { EndpointPlaces } from "../../src/domain/admission/endpoint-places.ts";
 import { AdmissionQueue } from "../../src/domain/admission/queue.ts";
 import { RetryBudget } from "../../src/domain/admission/retry-budget.ts";
+import { MarginBook, NO_MARGIN } from "../../src/domain/billing/margin.ts";
 import type { Connections, Credential } from "../../src/domain/catalogue/catalogue.ts";
 import { BREAKER_RULES, EndpointBreakers } from "../../src/domain/routing/breakers.ts";
 import { Health } from "../../src/domain/routing/health.ts";
@@ -57,7 +58,7 @@ export class Process {
     this.state = watched(memoryState(scheduler), world, () => this.#isAlive);
     for (const id of all.workspaces.keys()) void this.state.credit(id, disk.balanceOf(id));
     this.#connections = connectionsOf(world, () => this.#isAlive);
-    this.#reach = new Reach(world.catalogue.snapshot, this.#connections, isSpoken);
+    this.#reach = new Reach(() => world.catalogue.snapshot, this.#connections, isSpoken);
     const timers = this.#timers();
     this.queue = new AdmissionQueue(shape.queue, (ms, then) => {
       const timer = timers.after(ms, then);
@@ -80,7 +81,7 @@ export class Process {
   /** The catalogue or the connections are others now. */
   reread(): void {
     this.#connections = connectionsOf(this.#world, () => this.#isAlive);
-    this.#reach = new Reach(this.#world.catalogue.snapshot, this.#connections, isSpoken);
+    this.#reach = new Reach(() => this.#world.catalogue.snapshot, this.#connections, isSpoken);
   }
 
   #timers(): Timers {
@@ -107,6 +108,7 @@ export class Process {
       get reach() {
         return process.#reach;
       },
+      margins: new MarginBook(NO_MARGIN),
       // Nobody brings keys of their own, and nothing is captured.
       ownKeys: { of: () => undefined },
       captures: { begin: () => undefined },

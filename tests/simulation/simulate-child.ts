@@ -1,13 +1,17 @@
 import { parseArgs } from "node:util";
+import { allowVirtualTimers } from "../support/virtual-timers.ts";
 import { forbidTheRealWorld } from "./guard.ts";
+import { MONEY_MUTANTS } from "./money/mutants.ts";
 import { MUTANTS } from "./mutants.ts";
 import { allowMutants } from "./mutate.ts";
 import { type Found, runMany } from "./seeds.ts";
-import { simulate } from "./simulation.ts";
+import type { simulate } from "./simulation.ts";
 
 /** Runs seeds in a process of their own, which has no other clock and no other luck than theirs. */
 const { values } = parseArgs({
   options: {
+    /** Which simulation: of requests, or of money at several instances. */
+    of: { type: "string", default: "requests" },
     /** This one alone, with everything that happens in it. */
     seed: { type: "string" },
     from: { type: "string", default: "1" },
@@ -29,23 +33,36 @@ const range = {
   forMs: Number(values["for-ms"]),
   elapsedMs,
 };
-allowMutants(MUTANTS);
-const chosen = MUTANTS.filter(({ name }) => values.mutant === "all" || values.mutant === name);
+/** Loaded by name, so that a mutant can stand in for it. */
+const PROGRAMS = {
+  requests: { file: "./simulation.ts", mutants: MUTANTS, forbid: forbidTheRealWorld },
+  money: {
+    file: "./money/simulation.ts",
+    mutants: MONEY_MUTANTS,
+    forbid: () => {
+      forbidTheRealWorld();
+      allowVirtualTimers();
+    },
+  },
+};
+const { file, mutants, forbid } = PROGRAMS[values.of === "money" ? "money" : "requests"];
+allowMutants(mutants);
+const chosen = mutants.filter(({ name }) => values.mutant === "all" || values.mutant === name);
 if (values.mutant !== undefined && chosen.length === 0) throw new Error(`there is no mutant ${values.mutant}`);
 const programs = new Map<string, typeof simulate | string>();
 // Everything is loaded first: loading needs the real world.
-if (chosen.length === 0) programs.set("none", simulate);
-for (const { name } of chosen) programs.set(name, await mutated(name));
-forbidTheRealWorld();
+if (chosen.length === 0) programs.set("none", await loaded(file));
+for (const { name } of chosen) programs.set(name, await loaded(`${file}?mutant=${name}`));
+forbid();
 for (const [mutant, program] of programs) {
   if (typeof program === "string") print({ mutant, problem: program });
   else if (values.seed === undefined) print({ mutant, ...(await runMany(program, range)) });
   else await showOne(program, Number(values.seed));
 }
 
-async function mutated(name: string): Promise<typeof simulate | string> {
+async function loaded(name: string): Promise<typeof simulate | string> {
   try {
-    const program: { simulate: typeof simulate } = await import(`./simulation.ts?mutant=${name}`);
+    const program: { simulate: typeof simulate } = await import(name);
     return program.simulate;
   } catch (error) {
     return error instanceof Error ? error.message : String(error);

@@ -112,6 +112,37 @@ export function logQueryTests(current: () => Store): void {
     expect((await allIds(store, { keyId: "key_2" }, 5)).length).toBe(103);
   });
 
+  test("LOG-02 what is rare is found behind very many newer ones, whatever the number of its shapes", async () => {
+    const store = current();
+    const newer = Array.from({ length: 4050 }, (_, n) =>
+      finishedRecord(`n${String(n).padStart(5, "0")}`, { createdAtMs: 9000 + n, keyId: "key_9", provider: "new" }),
+    );
+    const older = Array.from({ length: 4700 }, (_, n) =>
+      finishedRecord(`o${String(n).padStart(5, "0")}`, {
+        createdAtMs: 1000 + Math.floor(n / 7),
+        provider: "old",
+        keyId: n % 20 === 0 ? "key_2" : "key_1",
+        app: n % 100 === 1 ? "editor" : `job ${n}`,
+        model: n % 100 === 1 ? "a/one" : "a/two",
+      }),
+    );
+    // A few of everything among the newest too, so that a page begins there and ends far behind.
+    const mixed = older.slice(0, 3).map((record, n) => ({ ...record, id: `m${n}`, createdAtMs: 9500 + n }));
+    for (const records of [newer, older, mixed]) await store.ingest(records);
+    const all = [...newer, ...older, ...mixed];
+    for (const [filter, limit] of [
+      [{ provider: "old" }, 900],
+      [{ keyId: "key_2" }, 130],
+      [{ keyId: "key_2", untilMs: 1400 }, 80],
+      [{ app: "editor" }, 30],
+      [{ model: "a/one", sinceMs: 1100 }, 50],
+      [{ app: "job 7" }, 5],
+      [{ app: "nobody" }, 5],
+      [{ provider: "old", keyId: "key_9" }, 5],
+    ] as const)
+      expect(await allIds(store, filter, limit), JSON.stringify(filter)).toEqual(expected(all, filter));
+  });
+
   test("LOG-02 very many different requests of the same moment are all found", async () => {
     const store = current();
     const records = Array.from({ length: 300 }, (_, n) => finishedRecord(`r${n}`, { app: `job ${n % 150}` }));

@@ -6,13 +6,16 @@ import { Bookings } from "../../src/app/manage/bookings.ts";
 import type { Check, OwnKeyRoom } from "../../src/app/manage/deps.ts";
 import { manageHandlers } from "../../src/app/manage/handlers.ts";
 import { MasterKeyRotation } from "../../src/app/manage/master-key-rotation.ts";
+import { RateRoom } from "../../src/app/manage/rate-room.ts";
 import { Captures } from "../../src/app/pipeline/captures.ts";
 import { decodeChat } from "../../src/app/surfaces/chat.ts";
 import { Fault } from "../../src/contract/faults.ts";
 import { MANAGE_ROUTES } from "../../src/contract/routes-manage.ts";
 import type { SharedState } from "../../src/domain/admission/admission.ts";
+import { MarginBook, NO_MARGIN } from "../../src/domain/billing/margin.ts";
 import type { Snapshot } from "../../src/domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "../../src/domain/catalogue/load.ts";
+import { RateBook } from "../../src/domain/catalogue/rates.ts";
 import { BREAKER_RULES } from "../../src/domain/routing/breakers.ts";
 import { Health } from "../../src/domain/routing/health.ts";
 import { Learned } from "../../src/domain/routing/learned.ts";
@@ -31,6 +34,7 @@ import type { Clock } from "../../src/kit/clock.ts";
 import { makeIds } from "../../src/kit/ids.ts";
 import { isJsonObject, type JsonObject } from "../../src/kit/json.ts";
 import { systemTimers } from "../../src/kit/timers.ts";
+import { quietAlerts } from "./alerts.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
 const CATALOGUE = [path.join(ROOT, "catalogue"), path.join(ROOT, "src/sandbox/catalogue")];
@@ -40,7 +44,7 @@ export type Said = { params?: Record<string, string>; query?: string; body?: unk
 /** A room in which nobody has a key of their own. */
 function noOwnKeys(snapshot: Snapshot, reach: Reach, clock: Clock): OwnKeyRoom {
   const held = new OwnKeys({
-    snapshot,
+    snapshot: () => snapshot,
     platform: () => ({ addresses: () => undefined, reach }),
     transport: { release: () => undefined },
     clock,
@@ -71,6 +75,20 @@ function moneyParts(store: Store, state: SharedState, clock: Clock) {
   return { bookings: new Bookings({ state, ledger: store.ledger, clock }), payments };
 }
 
+/** Rates that are only given by hand. */
+function ratesOf(store: Store, snapshot: Snapshot, clock: Clock): RateRoom {
+  const tenancy = { store, clock, ids: makeIds(clock.nowMs) };
+  const parts = {
+    tenancy,
+    store: store.rates,
+    book: new RateBook(snapshot),
+    source: undefined,
+    everyMs: 1,
+    staleDays: 14,
+  };
+  return new RateRoom({ ...parts, timers: systemTimers, warn: () => {} });
+}
+
 /** The management use cases on a real store in a folder of their own, with a clock that is set by hand. */
 export async function openRoom(checks: readonly Check[] = []) {
   const dataDir = mkdtempSync(path.join(tmpdir(), "gateway-manage-"));
@@ -83,7 +101,11 @@ export async function openRoom(checks: readonly Check[] = []) {
   if ("problems" in loaded) throw new Error(JSON.stringify(loaded.problems));
   const { snapshot } = loaded;
   const connections = { credential: () => undefined, baseUrl: () => undefined, anyReal: false };
-  const reach = new Reach(snapshot, connections, () => true);
+  const reach = new Reach(
+    () => snapshot,
+    connections,
+    () => true,
+  );
   const ownKeys = noOwnKeys(snapshot, reach, clock);
   const planning = {
     clock,
@@ -95,6 +117,7 @@ export async function openRoom(checks: readonly Check[] = []) {
     sessions: new Sessions(),
     breakers: ALL_IN,
     ownKeys: ownKeys.held,
+    margins: new MarginBook(NO_MARGIN),
     policyOf: (workspaceId: string, keyId: string | null) => directory.policyOf(workspaceId, keyId),
     routerOf: (workspaceId: string, slug: string) => directory.router(workspaceId, slug),
     limits: { attemptsMax: 5 },
@@ -107,6 +130,7 @@ export async function openRoom(checks: readonly Check[] = []) {
     clock,
     ids: makeIds(clock.nowMs),
     snapshot: () => snapshot,
+    rates: ratesOf(store, snapshot, clock),
     connections,
     planning,
     readers: { chat: decodeChat },
@@ -117,6 +141,7 @@ export async function openRoom(checks: readonly Check[] = []) {
       stopAll: async () => {},
     },
     ...sealedParts(store, clock),
+    alerts: quietAlerts({ store, directory, state, ownKeys: ownKeys.held, clock }),
     responseRetention: "30d",
     ownKeys,
     checks,

@@ -67,6 +67,7 @@ export class Bookings {
     const { state, ledger } = this.#deps;
     let isNew: boolean;
     try {
+      await this.#recall(id);
       isNew = await write();
     } catch (error) {
       if (isUndone(error)) await state.credit(workspaceId, takenNanos);
@@ -82,6 +83,15 @@ export class Bookings {
     await state.credit(workspaceId, takenNanos);
     if (this.#doubts.has(id)) await this.#resolve(id, await ledger.find(id));
     return false;
+  }
+
+  /**
+   * What the books had before anything was written here came into the live balance with them, at the start: a doubt
+   * about its repetition must not bring it in again.
+   */
+  async #recall(id: string): Promise<void> {
+    if (this.#known.has(id) || this.#doubts.has(id)) return;
+    if ((await this.#deps.ledger.find(id)) !== undefined) this.#know(id);
   }
 
   #doubt(id: string, workspaceId: string, takenNanos: bigint): void {

@@ -26,7 +26,8 @@ import type { Captures } from "../pipeline/captures.ts";
 import type { Planning } from "../pipeline/plan.ts";
 import type { DecodedChat } from "../pipeline/run.ts";
 import type { Bookings } from "./bookings.ts";
-import type { MasterKeyDeps } from "./master-key.ts";
+import type { MasterKeyDeps } from "./master-key-rotation.ts";
+import type { RateRoom } from "./rate-room.ts";
 
 /** One line of `gateway doctor`: not ok only for something broken, advice is ok with a detail. */
 export type CheckResult = { readonly ok: boolean; readonly detail: string };
@@ -74,6 +75,8 @@ export type ManageDeps = TenancyDeps & {
   /** Workspaces' own keys at providers. */
   readonly ownKeys: OwnKeyRoom;
   readonly masterKey: MasterKeyDeps;
+  /** Exchange rates while the gateway runs. */
+  readonly rates: RateRoom;
   readonly alerts: Pick<
     Alerts,
     "watch" | "sendsMail" | "recipientsOf" | "deliveries" | "addressProblem" | "seal" | "open" | "test"
@@ -147,6 +150,9 @@ export type Change = {
 /** Until people sign in, every change is the operator's. */
 export const ACTOR = "operator";
 
+/** What a change needs to be written down. */
+export type Changing = Pick<TenancyDeps, "clock" | "ids"> & { readonly store: Pick<TenancyDeps["store"], "change"> };
+
 /** What a change answers, and what is written down of it; nothing where nothing was changed. */
 export type Done<T> = { readonly answer: T; readonly audit: Change | null };
 
@@ -154,14 +160,14 @@ export type Done<T> = { readonly answer: T; readonly audit: Change | null };
  * Writes to SQL together with the line of the audit log about it: both are there, or neither. Inside, only the given
  * writers may be used: the stores wait for the transaction to end. Memory is changed afterwards.
  */
-export function change<T>(deps: TenancyDeps, work: (writers: Writers) => Promise<Done<T>>): Promise<T> {
+export function change<T>(deps: Changing, work: (writers: Writers) => Promise<Done<T>>): Promise<T> {
   return deps.store.change(async (writers) => {
     const { answer, audit } = await work(writers);
     return { answer, audit: audit === null ? null : lineOf(deps, audit) };
   });
 }
 
-function lineOf({ ids, clock }: TenancyDeps, said: Change): AuditEntry {
+function lineOf({ ids, clock }: Changing, said: Change): AuditEntry {
   const { actor = ACTOR, action, workspaceId, target, detail = {} } = said;
   return { id: ids.next("aud_"), atMs: clock.nowMs(), actor, action, workspaceId, target, detail };
 }

@@ -7,12 +7,13 @@ import { explainHandlers } from "./explain.ts";
 import { keyHandlers } from "./key-handlers.ts";
 import { limitHandlers } from "./limits.ts";
 import { logHandlers } from "./log.ts";
+import { marginHandlers } from "./margins.ts";
 import { masterKeyHandlers } from "./master-key.ts";
 import { memberHandlers } from "./members.ts";
 import { operationHandlers } from "./operation.ts";
 import { ownKeyHandlers } from "./own-keys.ts";
-import { paymentHandlers } from "./payments.ts";
 import { policyHandlers } from "./policies.ts";
+import { rateHandlers } from "./rates.ts";
 import { replayHandlers } from "./replay.ts";
 import { responseHandlers } from "./responses.ts";
 import { routerHandlers } from "./routers.ts";
@@ -37,8 +38,9 @@ export function manageHandlers(deps: ManageDeps): Record<string, Handler> {
     ...walletChangeHandlers(room),
     ...walletOrderHandlers(room),
     ...walletReadingHandlers(room),
-    ...paymentHandlers(room),
     ...limitHandlers(room),
+    ...rateHandlers(room),
+    ...marginHandlers(room),
     ...alertHandlers(room),
     ...logHandlers(room),
     ...responseHandlers(room),

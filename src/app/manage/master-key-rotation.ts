@@ -202,6 +202,9 @@ export class MasterKeyRotation {
   }
 }
 
+/** What the management API does about the master key. */
+export type MasterKeyDeps = { readonly rotation: MasterKeyRotation; readonly timers: Timers };
+
 function foreign({ masterKey, dataKeys }: WrappedCount): KeyStanding {
   return { id: masterKey, role: masterKey === null ? "unknown" : "missing", dataKeys };
 }

@@ -1,8 +1,7 @@
 import { fault } from "../../contract/faults.ts";
-import type { Timers } from "../../kit/timers.ts";
 import { type Handler, whole } from "../exchange.ts";
 import type { Check, CheckResult } from "./deps.ts";
-import type { KeyStanding, MasterKeyRotation } from "./master-key-rotation.ts";
+import type { KeyStanding, MasterKeyDeps, MasterKeyRotation } from "./master-key-rotation.ts";
 import { isoTime } from "./views.ts";
 
 /** How long a call waits for the end of the rotation it began; it goes on all the same. */
@@ -59,8 +58,6 @@ function adviceOn(keys: readonly KeyStanding[], { state: { state, problem } }: M
     detail: `${current}. Once every instance has it as GATEWAY_MASTER_KEY, ${idle.join(", ")} can leave GATEWAY_MASTER_KEY_PREVIOUS.`,
   };
 }
-
-export type MasterKeyDeps = { readonly rotation: MasterKeyRotation; readonly timers: Timers };
 
 export function masterKeyHandlers({ rotation, timers }: MasterKeyDeps): Record<string, Handler> {
   return {

@@ -9,6 +9,7 @@ import { type Handler, whole } from "../exchange.ts";
 import { type Check, type CheckResult, findWorkspace, type ManageDeps, type Room } from "./deps.ts";
 import { timeOf } from "./key-settings.ts";
 import { liveChecks } from "./live-check.ts";
+import { rateCheck } from "./rates.ts";
 import { isoTime } from "./views.ts";
 
 function providerViews(snapshot: Snapshot, connections: Connections, own: OwnLayer | undefined) {
@@ -56,6 +57,7 @@ function ownChecks(deps: ManageDeps): Check[] {
       },
     },
     ...liveChecks(deps),
+    rateCheck(deps, deps.rates.staleDays),
     { name: "catalogue", run: async () => catalogueCheck(deps.snapshot()) },
     { name: "providers", run: async () => providerCheck(deps.snapshot(), deps.connections) },
   ];

@@ -49,7 +49,14 @@ function notAccepted(provider: string, { result, detail }: Probed): Fault {
   });
 }
 
+/** Where nobody is paid there is nothing to pay for oneself. */
+function demandReal(room: Room, provider: string): void {
+  if (room.snapshot().providers.get(provider)?.sandbox !== true) return;
+  throw fault("conflict", { message: `${provider} is simulated and takes no keys. Connect a real provider.` });
+}
+
 async function putOwnKey(room: Room, workspace: Workspace, provider: string, exchange: Exchange): Promise<OwnKey> {
+  demandReal(room, provider);
   const { key: text, use, skip_test } = await readBody(exchange, OwnKeyPut);
   const read = room.ownKeys.read(text, provider);
   if ("problem" in read) throw invalidValue("key", read.problem);

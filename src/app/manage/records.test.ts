@@ -291,7 +291,12 @@ test("what the management API answers fits its published schemas", async () => {
     manageListProviders: {},
     manageShowRouter: { params: { ...params, router: "plain" } },
     manageListRouterVersions: { params: { ...params, router: "plain" } },
+    manageShowStatement: { params, query: "month=2026-11" },
+    manageShowOrder: { params: { ...params, id: "ord_1" } },
   };
+  const workspaceId = room.directory.workspace(params.workspace)?.id ?? "";
+  const order = { id: "ord_1", workspaceId, adapter: "webhook", reference: "a", currency: "EUR", nanos: 1n } as const;
+  await room.store.payments.addOrder({ ...order, state: "open", createdAtMs: 1, paidAtMs: null, paymentId: null });
   await room.ask("managePutRouter", { params: { ...params, router: "plain" }, body: {} });
   for (const { id, answer, method } of MANAGE_ROUTES) {
     // Nobody has a key of their own in this room.

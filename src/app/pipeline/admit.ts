@@ -9,6 +9,7 @@ import { formatNanos } from "../../kit/money.ts";
 import { after, type Soon } from "../../kit/soon.ts";
 import type { Effort } from "../../language/canon/call.ts";
 import type { Errand } from "./errand.ts";
+import { sentExtras } from "./extras.ts";
 import type { Trail } from "./trail.ts";
 import type { Gateway } from "./world.ts";
 
@@ -30,8 +31,14 @@ export function neededFor(gateway: Admitting, trail: Trail, attempt: Attempt, er
   if (attempt.own !== undefined) return 0n;
   const { inputTokens, outputTokens, ...also } = errand.boundAt(attempt, gateway.limits, effortOf(trail));
   const input = Math.ceil(inputTokens * (1 + MARGIN_SHARE)) + MARGIN_TOKENS;
-  const { currencies } = gateway.snapshot();
-  return holdFor(input, outputTokens, attempt.price, currencies, trail.principal.workspace.currency, also);
+  const { currencies, margin, extras } = trail.terms ?? { currencies: gateway.snapshot().currencies };
+  const { currency } = trail.principal.workspace;
+  const asked = extras === undefined ? undefined : sentExtras(extras, attempt);
+  return holdFor(input, outputTokens, attempt.price, currencies, currency, {
+    ...also,
+    ...(margin === undefined ? {} : { margin }),
+    ...(asked === undefined ? {} : { extras: asked }),
+  });
 }
 
 /**

@@ -4,8 +4,9 @@ import type { AttemptRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Policy } from "../../domain/tenancy/policy.ts";
-import { authorize, secretsOf } from "../../io/upstream/authorize.ts";
+import { authorize, CredentialRefused, secretsOf } from "../../io/upstream/authorize.ts";
 import {
+  classifyCredential,
   classifyExcluded,
   classifyFailure,
   classifyMalformed,
@@ -141,7 +142,7 @@ async function sendParts(one: Try, { lanes, join }: NonNullable<Lane["parts"]>):
 function dispatch(
   { gateway, trail, attempt, lane, relay, plan, policyNow, recheck }: Try,
   body: UpstreamBody,
-  headers: Record<string, string> | undefined,
+  headers: Record<string, string> | NoHeaders,
   leash: Leash,
 ): Soon<Outcome> {
   const { endpoint } = attempt;
@@ -153,7 +154,8 @@ function dispatch(
           verdict: classifyFailure({ kind, sent: false, why }, endpoint.provider),
           upstreamStatus: null,
         };
-  if (headers === undefined) return unsent("the provider's authority gave no token", "connect");
+  if (headers === "unreached") return unsent("the provider's authority gave no token", "connect");
+  if (headers === "refused") return relay.gone ? unsent("the client left") : notLetIn(attempt);
   if (leash.cancelled === "yes") return unsent("cancelled before it was sent");
   // A key that was revoked ends the request, whoever could be asked next: what is under way may take minutes.
   recheck();
@@ -215,13 +217,24 @@ function rowNow(gateway: Gateway, attempt: Attempt): Endpoint | undefined {
   return connections.baseUrl(row) === attempt.baseUrl ? row : undefined;
 }
 
+/** A key that is no key any more ends what wants that one alone, as if the provider had said so. */
+function notLetIn({ own, endpoint: { provider } }: Attempt): Outcome {
+  const verdict = classifyCredential(provider);
+  const judged = own === undefined ? verdict : withOwnKey(verdict, provider, null);
+  return { is: "failed", verdict: judged, upstreamStatus: null };
+}
+
 const IGNORE: BodyReader = { data: () => "more", end() {}, failed() {} };
 
-/** Undefined when the provider's authority gives no credential. */
+/** Why there is no credential: whoever gives it said no, or was not there. */
+type NoHeaders = "refused" | "unreached";
+
+const whyNone = (error: unknown): NoHeaders => (error instanceof CredentialRefused ? "refused" : "unreached");
+
 function headersFor(
   { attempt, lane, gateway, trail }: Try,
   body: UpstreamBody,
-): Soon<Record<string, string> | undefined> {
+): Soon<Record<string, string> | NoHeaders> {
   const headers: Record<string, string> = {
     "content-type": "application/json",
     accept: trail.streaming ? lane.streamType : "application/json",
@@ -235,12 +248,9 @@ function headersFor(
   try {
     const authorized = authorize(credential, lane.auth, outgoing);
     if (!(authorized instanceof Promise)) return Object.assign(headers, authorized);
-    return authorized.then(
-      (own) => Object.assign(headers, own),
-      () => undefined,
-    );
-  } catch {
-    return undefined;
+    return authorized.then((own) => Object.assign(headers, own), whyNone);
+  } catch (error) {
+    return whyNone(error);
   }
 }
 

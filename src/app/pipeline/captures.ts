@@ -1,3 +1,4 @@
+import { asksForNoRetention } from "../../domain/record/asked-not-to.ts";
 import { withoutAudio } from "../../domain/record/audio-free.ts";
 import {
   CAPTURED_PARTS,
@@ -10,7 +11,7 @@ import {
 import type { Surface } from "../../domain/record/record.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { Capturing, type Heard } from "./capturing.ts";
+import { Capturing, type Heard, ListeningRoom } from "./capturing.ts";
 
 export type CaptureLimits = { readonly itemMaxBytes: number; readonly windowMaxBytes: number };
 
@@ -25,6 +26,7 @@ export type CaptureDeps = {
 
 /** What waits to be written has an end: a store that is slow or away costs captured contents, and never a request. */
 const WAITING_BYTES_MAX = 64 * 1024 * 1024;
+const LISTENING_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Capture windows on the request path. While none is open a request pays one look-up; writing is never waited for. */
 export class Captures {
@@ -34,6 +36,7 @@ export class Captures {
   readonly #ended = new Set<string>();
   readonly #full = new Set<string>();
   readonly #skipped = new Map<string, number>();
+  readonly #room = new ListeningRoom(LISTENING_BYTES_MAX);
   #waitingBytes = 0;
   #written: Promise<void> = Promise.resolve();
 
@@ -60,9 +63,8 @@ export class Captures {
     }
     if (!this.#deps.mayKeep(workspace.id, key.id)) return undefined;
     const { itemMaxBytes } = this.#deps.limits;
-    return new Capturing({ requestId, keyId: key.id, window, atMs, surface }, itemMaxBytes, (heard) =>
-      this.#take(heard),
-    );
+    const told = { requestId, keyId: key.id, window, atMs, surface };
+    return new Capturing(told, itemMaxBytes, this.#room, (heard) => this.#take(heard));
   }
 
   opened(window: CaptureWindow): void {
@@ -113,6 +115,8 @@ export class Captures {
     const { store, limits, mayKeep, warn } = this.#deps;
     const { window, keyId, requestId } = heard;
     if (this.#ended.has(window.id) || !mayKeep(window.workspaceId, keyId)) return;
+    // A request that was refused before its wishes were read has them all the same.
+    if (heard.request !== null && asksForNoRetention(heard.request.toString("utf8"))) return;
     try {
       const outcome = await store.add(itemOf(heard, limits.itemMaxBytes), limits.windowMaxBytes);
       if (outcome === "kept") return;

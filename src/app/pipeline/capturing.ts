@@ -15,20 +15,43 @@ export type Heard = {
 
 type Told = Pick<Heard, "requestId" | "keyId" | "window" | "atMs"> & { readonly surface: Surface };
 
+/** What running calls may hold of their answers, all together: a crowd of long streams must not fill the memory. */
+export class ListeningRoom {
+  #leftBytes: number;
+
+  constructor(maxBytes: number) {
+    this.#leftBytes = maxBytes;
+  }
+
+  take(bytes: number): "taken" | "full" {
+    if (bytes > this.#leftBytes) return "full";
+    this.#leftBytes -= bytes;
+    return "taken";
+  }
+
+  give(bytes: number): void {
+    this.#leftBytes += bytes;
+  }
+}
+
 /** Listens to one call for the window it is in. It holds references and counts; the work is done after the answer. */
 export class Capturing {
   readonly #told: Told;
   readonly #itemMaxBytes: number;
+  readonly #room: ListeningRoom;
   readonly #kept: (heard: Heard) => void;
   #request: Buffer | null = null;
   #pieces: string[] = [];
+  /** Of the answer so far, and how much of that is held. */
   #bytes = 0;
+  #heldBytes = 0;
   #whole: string | undefined;
   #refused: "no" | "yes" = "no";
 
-  constructor(told: Told, itemMaxBytes: number, kept: (heard: Heard) => void) {
+  constructor(told: Told, itemMaxBytes: number, room: ListeningRoom, kept: (heard: Heard) => void) {
     this.#told = told;
     this.#itemMaxBytes = itemMaxBytes;
+    this.#room = room;
     this.#kept = kept;
   }
 
@@ -53,11 +76,12 @@ export class Capturing {
 
   /** The call is over, however it ended. */
   end(): void {
+    this.#room.give(this.#heldBytes);
     if (this.#refused === "yes") return;
     const { surface, ...told } = this.#told;
     const parts = CAPTURED_PARTS[surface];
     const answer = this.#whole ?? (this.#pieces.length === 0 ? null : this.#pieces.join(""));
-    const isCut = this.#whole === undefined && this.#bytes > this.#itemMaxBytes;
+    const isCut = this.#whole === undefined && (this.#bytes > this.#itemMaxBytes || this.#heldBytes < this.#bytes);
     this.#kept({
       ...told,
       request: parts.includes("request") ? this.#request : null,
@@ -69,8 +93,12 @@ export class Capturing {
   #take(chunk: Buffer | string): void {
     // Pieces are whole events: one that would go beyond what is kept is counted and let go.
     const bytes = typeof chunk === "string" ? Buffer.byteLength(chunk) : chunk.length;
-    if (this.#bytes < this.#itemMaxBytes) this.#pieces.push(chunk.toString());
+    const isWhole = this.#heldBytes === this.#bytes;
     this.#bytes += bytes;
+    if (this.#refused === "yes" || !isWhole || this.#heldBytes >= this.#itemMaxBytes) return;
+    if (this.#room.take(bytes) === "full") return;
+    this.#pieces.push(chunk.toString());
+    this.#heldBytes += bytes;
   }
 }
 

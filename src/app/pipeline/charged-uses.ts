@@ -1,9 +1,8 @@
 import { fault } from "../../contract/faults.ts";
 import type { SharedState } from "../../domain/admission/admission.ts";
-import type { IdempotencyStore } from "../../domain/admission/idempotency.ts";
+import type { Idempotency, IdempotencyStore } from "../../domain/admission/idempotency.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { stop, type Timers } from "../../kit/timers.ts";
-import type { Idempotency } from "./idempotency.ts";
 
 export type ChargedUsesDeps = {
   readonly store: IdempotencyStore;

@@ -6,6 +6,7 @@ import type { Call, Effort } from "../../language/canon/call.ts";
 import { keepsAnHour, namesKept, needsOf } from "../../language/canon/needs.ts";
 import type { AnswerHead } from "../../language/dialects/client.ts";
 import type { Bound, Errand } from "./errand.ts";
+import { leftOutOf } from "./extras.ts";
 import { inputTokensOf } from "./input-tokens.ts";
 import type { Outline } from "./plan.ts";
 import { thinkingFor, type Way, wayTo } from "./thinking.ts";
@@ -40,7 +41,8 @@ export class ChatErrand<In extends Inbound = Inbound> implements Errand {
   wayTo(attempt: Attempt, plan: Plan, head: AnswerHead): Way {
     const { endpoint, model } = attempt;
     const wished = thinkingFor(this.inbound, plan, attempt);
-    return wayTo(this.inbound, wished, { endpoint, model, head });
+    const leftOut = leftOutOf(this.inbound.call.extras, attempt);
+    return wayTo(this.inbound, wished, { endpoint, model, head, leftOut });
   }
 
   namesKept(): boolean {
@@ -56,7 +58,7 @@ function asThought(call: Call, effort: Effort | null): Call {
 
 /** What planning has to know of a call. */
 export function outlineOf({ call }: Inbound, inputTokens: number): Outline {
-  const { model, wishes, parameters, parameterNames, native, maxOutputTokens } = call;
-  const demand = { needs: needsOf(call), parameters, parameterNames, native, inputTokens, maxOutputTokens };
+  const { model, wishes, parameters, parameterNames, native, extras, maxOutputTokens } = call;
+  const demand = { needs: needsOf(call), parameters, parameterNames, native, extras, inputTokens, maxOutputTokens };
   return { model, demand, wishes };
 }

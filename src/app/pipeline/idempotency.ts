@@ -11,18 +11,6 @@ import { settleFree } from "./settle.ts";
 import type { Trail } from "./trail.ts";
 import type { Gateway } from "./world.ts";
 
-/** What the request path is given for calls with an `Idempotency-Key`. */
-export type Idempotency = {
-  /** How long a charged call is remembered. */
-  readonly ttlMs: number;
-  /** A charged use that is not in memory any more, by the digest of its key. */
-  find(key: string): Promise<RememberedUse | undefined>;
-  /** The answer of a request as JSON text, where it is kept for its callers anyway. */
-  kept(workspaceId: string, requestId: string): Promise<string | undefined>;
-  /** Forgets in SQL what has had its time. */
-  sweep(): Promise<void>;
-};
-
 const HEADER = "idempotency-key";
 const RETRY_AFTER_SECONDS = 1;
 

@@ -6,12 +6,13 @@ import type { Gateway } from "./world.ts";
 
 /**
  * What an answer teaches the planner: how fast the endpoint is, how much the model writes, where a session lives. A
- * stream at the pace of its client says nothing of the endpoint: who reads slowly must not make it look slow to others.
+ * stream at the pace of its client says nothing of the endpoint: who reads slowly must not make it look slow to others;
+ * nor does what an account of a workspace's own is given there.
  */
 export function learn(
   { clock, health, learned, sessions }: Gateway,
   trail: Trail,
-  { endpoint }: Attempt,
+  { endpoint, own }: Attempt,
   usage: UsageRecord,
   { wishes, demand: { maxOutputTokens } }: Outline,
   pace: "provider" | "client",
@@ -20,7 +21,7 @@ export function learn(
   const { firstByteMs, totalMs } = trail.servingTimes;
   // An answer that came whole does not show when it began.
   const sample = { firstByteMs: trail.streaming ? firstByteMs : null, totalMs, outputTokens: usage.outputTokens };
-  if (pace === "provider") health.served(endpoint.id, sample, nowMs);
+  if (pace === "provider" && own === undefined) health.served(endpoint.id, sample, nowMs);
   learned.answered(endpoint.model, usage.outputTokens, maxOutputTokens);
   if (wishes?.sessionId === undefined) return;
   const seenTokens = usage.inputTokens + usage.outputTokens;

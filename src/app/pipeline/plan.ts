@@ -1,3 +1,4 @@
+import { type Margin, NO_MARGIN } from "../../domain/billing/margin.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import type { Demand } from "../../domain/routing/capability.ts";
 import { exchange } from "../../domain/routing/cost.ts";
@@ -25,6 +26,7 @@ export type Planning = Pick<
   | "policyOf"
   | "routerOf"
   | "ownKeys"
+  | "margins"
 > & { readonly breakers: Breakers; readonly limits: Pick<Gateway["limits"], "attemptsMax"> };
 
 /** Whose call it is, and where it came in. */
@@ -94,9 +96,14 @@ function worldOf(planning: Planning, { surface, workspace, outline }: AskedOutli
     support: dialectSupport(surface),
     walletPerUsd:
       outline.wishes?.provider?.maxPrice === undefined ? undefined : exchange(snapshot.currencies, "USD", currency),
+    priceTimes: priceTimesOf(planning.margins.of(workspace.id)),
     nowMs,
     attemptsMax: planning.limits.attemptsMax,
   };
+}
+
+function priceTimesOf(margin: Margin): number {
+  return margin === NO_MARGIN ? 1 : Number(margin.numerator) / Number(margin.denominator);
 }
 
 function policyInForce(

@@ -55,7 +55,13 @@ export function replayOne(planning: Planning, workspace: Workspace, router: stri
     if (plan.is === "refused") return leftOut(`the router would refuse it: ${plan.fault.code}`);
     const [first] = plan.attempts;
     if (first === undefined) return leftOut("the router has nobody for it");
-    const { nanos } = chargeFor(usage, first.price, planning.snapshot().currencies, workspace.currency);
+    const { nanos } = chargeFor(
+      usage,
+      first.price,
+      planning.snapshot().currencies,
+      workspace.currency,
+      planning.margins.of(workspace.id),
+    );
     const same = first.endpoint.id === record.endpoint;
     return {
       is: "compared",

@@ -97,6 +97,9 @@ export async function run(
     const { workspace, key } = trail.principal;
     const { plan, policyNow } = planOutline(gateway, { surface, workspace, keyId: key.id, outline: errand.outline });
     trail.plan = plan;
+    // In the same turn as the plan: a rate or a margin that changes now is for the next request.
+    const { extras } = errand.outline.demand;
+    trail.terms = { currencies: gateway.snapshot().currencies, margin: gateway.margins.of(workspace.id), extras };
     if (plan.is === "refused") throw plan.fault;
     await admit(gateway, trail, plan, errand);
     const deadlineMs = gateway.clock.elapsedMs() + gateway.limits.requestTimeoutMs;
@@ -361,8 +364,8 @@ class Request {
     if (stream === undefined || !this.#relay.committed)
       return settleFree(this.#gateway, this.#trail, gone(this.#trail));
     this.#heard(stream);
-    const { usage, outputChars, units } = stream;
-    await this.#settle(attempt, { usage, outputChars, units, cutShort: true }, GONE);
+    const { usage, outputChars, units, uses } = stream;
+    await this.#settle(attempt, { usage, outputChars, units, uses, cutShort: true }, GONE);
   }
 
   #learn(attempt: Attempt, usage: UsageRecord): void {

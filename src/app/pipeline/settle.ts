@@ -4,6 +4,7 @@ import type { RequestRecord, UsageRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { ShownCost, Units } from "../../language/canon/answer.ts";
 import type { Usage } from "../../language/canon/usage.ts";
+import { usedExtras } from "./extras.ts";
 import { rememberedUse } from "./key-use.ts";
 import type { Trail } from "./trail.ts";
 import type { Gateway } from "./world.ts";
@@ -19,6 +20,8 @@ export type Metered = {
   readonly inputs?: number | undefined;
   /** The answer or its figures were cut short, so these may be older than what was sent of it. */
   readonly cutShort?: true | undefined;
+  /** How often something was used that is billed apart. */
+  readonly uses?: Readonly<Record<string, number>> | undefined;
 };
 
 /** What the end of a request needs of everything the request path is given. */
@@ -67,14 +70,16 @@ function charged(
   metered: Metered,
   inputTokensEstimate: number,
 ): { usage: UsageRecord; charge: Charge } {
-  const { currencies } = gateway.snapshot();
+  const { currencies, margin, extras } = trail.terms ?? { currencies: gateway.snapshot().currencies };
   const { currency } = trail.principal.workspace;
-  const { outputChars, units } = metered;
-  const unmetered: Metered = { usage: undefined, outputChars, units };
+  const { outputChars, units, uses } = metered;
+  const unmetered: Metered = { usage: undefined, outputChars, units, uses };
   const believed = metered.usage !== undefined && !isBeyondReason(metered.usage, metered, attempt);
-  const usage = countedUsage(believed ? metered : unmetered, inputTokensEstimate);
+  const tokens = countedUsage(believed ? metered : unmetered, inputTokensEstimate);
+  const used = extras === undefined ? undefined : usedExtras(extras, attempt, uses);
+  const usage = used === undefined ? tokens : { ...tokens, extras: used };
   try {
-    const charge = chargeFor(usage, attempt.price, currencies, currency);
+    const charge = chargeFor(usage, attempt.price, currencies, currency, margin);
     return { usage, charge: usage.estimated ? bounded(charge, trail.heldNanos) : charge };
   } catch (error) {
     if (!(error instanceof ImpossibleUsage) || !believed) throw error;

@@ -1,16 +1,27 @@
 import { isUtf8 } from "node:buffer";
 import type { Fault } from "../../contract/faults.ts";
 import type { KeyUse } from "../../domain/admission/idempotency.ts";
+import type { Margin } from "../../domain/billing/margin.ts";
+import type { Currencies } from "../../domain/billing/rate.ts";
 import type { AttemptRecord, ChargeRecord, RequestRecord, Surface, UsageRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { NoPlan, Plan } from "../../domain/routing/plan.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { JsonObject } from "../../kit/json.ts";
+import type { Extra } from "../../language/canon/extras.ts";
 import type { Exchange } from "../exchange.ts";
 
 const LABEL_CHARS_MAX = 128;
 const UPSTREAM_ID_CHARS_MAX = 256;
+
+/** What a request is priced by, beside the price row of who serves it. */
+export type Terms = {
+  readonly currencies: Currencies;
+  readonly margin: Margin;
+  /** What it asks for that is billed apart. */
+  readonly extras: readonly Extra[] | undefined;
+};
 
 /** Collects what happened to one request, and becomes its record. It never sees content. */
 export class Trail {
@@ -27,6 +38,8 @@ export class Trail {
   upstreamId: string | null = null;
   /** What its surface says of it, for the log: never content. */
   detail: JsonObject | undefined;
+  /** What it is priced by: as it was when it was planned, whatever changes afterwards. */
+  terms: Terms | undefined;
   /** What was reserved for it: no estimate is ever charged beyond. */
   heldNanos = 0n;
   /** Why nothing could be reserved, although there are own keys that need nothing: endpoints that cost are left out. */

@@ -93,14 +93,27 @@ export class Tries {
     const { gateway, plan, covers } = this.#parts;
     for (;;) {
       const attempt = plan.attempts[this.#next];
-      if (attempt === undefined) return this.#later.shift();
+      if (attempt === undefined) return this.#takeLater();
       this.#next += 1;
-      const closed = attempt.own === undefined ? this.#closed() : undefined;
-      if (closed !== undefined) this.#untried(attempt, "next", closed);
-      else if (this.#next > gateway.limits.attemptsMax && !covers(attempt)) this.#passOver(attempt, "dear");
+      if (this.#isClosed(attempt)) continue;
+      if (this.#next > gateway.limits.attemptsMax && !covers(attempt)) this.#passOver(attempt, "dear");
       else if (this.#hasToWait(attempt)) this.#later.push(attempt);
       else return attempt;
     }
+  }
+
+  /** What was put off may have been shut since. */
+  #takeLater(): Attempt | undefined {
+    for (;;) {
+      const attempt = this.#later.shift();
+      if (attempt === undefined || !this.#isClosed(attempt)) return attempt;
+    }
+  }
+
+  #isClosed(attempt: Attempt): boolean {
+    const closed = attempt.own === undefined ? this.#closed() : undefined;
+    if (closed !== undefined) this.#untried(attempt, "next", closed);
+    return closed !== undefined;
   }
 
   /** Why the platform's endpoints are not for this request. */

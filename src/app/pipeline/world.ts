@@ -1,7 +1,9 @@
 import type { SharedState } from "../../domain/admission/admission.ts";
 import type { EndpointPlaces } from "../../domain/admission/endpoint-places.ts";
+import type { Idempotency } from "../../domain/admission/idempotency.ts";
 import type { AdmissionQueue } from "../../domain/admission/queue.ts";
 import type { RetryBudget } from "../../domain/admission/retry-budget.ts";
+import type { MarginBook } from "../../domain/billing/margin.ts";
 import type { Connections, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import type { EndpointBreakers } from "../../domain/routing/breakers.ts";
@@ -22,7 +24,6 @@ import type { Clock } from "../../kit/clock.ts";
 import type { Timers } from "../../kit/timers.ts";
 import type { Exchange } from "../exchange.ts";
 import type { Captures } from "./captures.ts";
-import type { Idempotency } from "./idempotency.ts";
 
 /** Everything the request path is given. Built once, in main.ts. */
 export type Gateway = {
@@ -59,6 +60,8 @@ export type Gateway = {
   readonly routerOf: (workspaceId: string, slug: string) => Router | undefined;
   /** The spend limits in force now for a caller. */
   readonly spenderOf: (principal: Principal) => Spender;
+  /** What is added to providers' prices, and for whom. */
+  readonly margins: MarginBook;
   readonly limits: Limits;
   /** Calls that are made once, however often they are sent. */
   readonly idempotency: Idempotency;

@@ -17,13 +17,13 @@ export type RequestsDeps = {
 /** A request that was answered a moment ago is on its way into the log. */
 const WAIT_MS_MAX = 2_000;
 
-/** `GET /v1/requests/{id}`: what became of a request and what it cost, for any key of its workspace. */
+/** `GET /v1/requests/{id}`: what became of a request and what it cost, for the keys of its workspace. */
 export function requestHandlers(deps: RequestsDeps): Record<string, Handler> {
   return {
     getRequest: whole(async ({ params, principal }) => {
       if (principal === undefined) throw fault("internal_error", { message: "The route was called without a key." });
       mayCall(principal);
-      const record = await find(deps, params["id"] ?? "", principal.workspace.id);
+      const record = await find(deps, params["id"] ?? "", principal);
       return { status: 200, json: requestCost(record, principal.workspace.currency) };
     }),
   };
@@ -37,11 +37,17 @@ function mayCall({ key: { scopes } }: Principal): void {
     });
 }
 
-async function find(deps: RequestsDeps, id: string, workspaceId: string): Promise<RequestRecord> {
+/** Owners and admins, and who has a key of the workspace itself, see all of its requests; a member sees their own. */
+function isFor({ workspace, member }: Principal, record: RequestRecord | undefined): record is RequestRecord {
+  if (record?.workspaceId !== workspace.id) return false;
+  return member === undefined || member.role !== "member" || record.memberId === member.id;
+}
+
+async function find(deps: RequestsDeps, id: string, principal: Principal): Promise<RequestRecord> {
   const known = await deps.log.find(id);
-  const record = known ?? (await findLater(deps, id));
-  // Unknown, removed or another workspace's: nobody can tell which.
-  if (record === undefined || record.workspaceId !== workspaceId)
+  // Unknown, removed or somebody else's: nobody can tell which, by the answer or by how it comes about.
+  const record = isFor(principal, known) ? known : await findLater(deps, id);
+  if (!isFor(principal, record))
     throw fault("not_found", {
       message: `There is no finished request with the id "${id.replace(/\p{Cc}/gu, "?").slice(0, 100)}". Use X-Svc-Request-Id of an answer that is complete.`,
       param: "id",

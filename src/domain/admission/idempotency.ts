@@ -29,6 +29,18 @@ export type IdempotencyStore = {
   sweep(nowMs: number, rowsMax: number): Promise<number>;
 };
 
+/** What the request path is given for calls with an `Idempotency-Key`. */
+export type Idempotency = {
+  /** How long a charged call is remembered. */
+  readonly ttlMs: number;
+  /** A charged use that is not in memory any more, by the digest of its key. */
+  find(key: string): Promise<RememberedUse | undefined>;
+  /** The answer of a request as JSON text, where it is kept for its callers anyway. */
+  kept(workspaceId: string, requestId: string): Promise<string | undefined>;
+  /** Forgets in SQL what has had its time. */
+  sweep(): Promise<void>;
+};
+
 /** What makes a call the same call, beside the bytes of its body. */
 export type CallIdentity = {
   readonly workspaceId: string;

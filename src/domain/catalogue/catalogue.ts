@@ -1,4 +1,5 @@
 import type { Decimal } from "../../kit/money.ts";
+import type { ExtraName } from "../../language/canon/extras.ts";
 import type { Surface } from "../record/record.ts";
 import type { LevelState } from "../tenancy/policy.ts";
 import type { DecisionFacts, DecisionInterface } from "./facts-decisions.ts";
@@ -289,6 +290,12 @@ export function priceAt(endpoint: Endpoint, nowMs: number): Price | undefined {
   let found: Price | undefined;
   for (const price of endpoint.prices) if (price.from === null || price.from <= today) found = price;
   return found;
+}
+
+/** Whether something that is billed apart has a price in the row. */
+export function isExtraPriced(price: Price, name: ExtraName): boolean {
+  if (price.extras?.[name] !== undefined) return true;
+  return name === "audio_output" && price.audioOutputPer1mTokens !== null;
 }
 
 /** How the gateway reaches a provider: which ones have a credential, and where their endpoints really are. */

@@ -35,7 +35,7 @@ export type RateOffer = {
 /** Where rates can be had from. */
 export type RateSource = {
   readonly name: string;
-  fetch(): Promise<RateOffer | { readonly problem: string }>;
+  ask(): Promise<RateOffer | { readonly problem: string }>;
 };
 
 /** A rate that moved by more than this against the last one is a mistake until somebody says it is not. */

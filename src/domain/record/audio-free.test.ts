@@ -20,6 +20,45 @@ test("LOG-03 no sound stays in a body, wherever its dialect puts it; everything 
   }
 });
 
+test("LOG-03 no sound stays where nobody expects it: bodies that are refused are kept too", () => {
+  const long = SOUND.repeat(4);
+  const bodies = [
+    // Letters written as numbers.
+    JSON.stringify({ content: [{ type: "input_audio", input_audio: { data: long } }] }).replaceAll("u", "\\u0075"),
+    JSON.stringify({ file: { filename: "talk.wav", file_data: long } }).replace(".wav", "\\u002ewav"),
+    // Deeper, in a list, as a text, as numbers.
+    JSON.stringify({ content: [{ type: "audio", source: { type: "base64", data: long } }] }),
+    JSON.stringify({ content: [{ type: "audio", source: { of: [{ bytes: long }] } }] }),
+    JSON.stringify({ audio: [{ data: long }] }),
+    JSON.stringify({ input_audio: long }),
+    JSON.stringify({ audio: { data: [...Buffer.from(long)] }, long: "[" }),
+    // Inside other texts.
+    JSON.stringify({ content: `listen: ![](data:audio/wav;base64,${long}) and tell` }),
+    JSON.stringify({ content: `data:application/ogg;base64,${long}` }),
+    JSON.stringify({ tool_calls: [{ function: { arguments: JSON.stringify({ audio: { data: long } }) } }] }),
+  ];
+  const asBytes = [...Buffer.from(long)].join(",");
+  for (const body of bodies) {
+    const clean = withoutAudio(body);
+    expect(clean).not.toContain(SOUND);
+    expect(clean).not.toContain(asBytes);
+    expect(clean).toContain("audio is never kept");
+  }
+});
+
+test("LOG-03 words about sound, and letters that are written as numbers, stay as they are, to the byte", () => {
+  for (const plain of [
+    '{ "content": "the audio of the video was caf\\u00e9 \\u0041", "n": 1.50 }',
+    '{"modalities":["text","audio"],"audio":{"voice":"alloy","format":"wav"}}',
+  ])
+    expect(withoutAudio(plain)).toBe(plain);
+});
+
+test("LOG-03 a body beyond what may be asked is not taken apart: nobody waits for that", () => {
+  const bodies = [`{"audio":${"[".repeat(2_000_000)}`, `{"audio":[${"{},".repeat(1_000_000)}0]}`];
+  for (const body of bodies) expect(withoutAudio(body)).toMatch(/^\[left out/);
+});
+
 test("LOG-03 no sound stays in events", () => {
   const events = [
     `data: ${JSON.stringify({ choices: [{ delta: { audio: { data: SOUND } } }] })}`,

@@ -1,8 +1,10 @@
 import type { Fault } from "../../contract/faults.ts";
 import type { Effort } from "../../language/canon/call.ts";
+import type { Extra } from "../../language/canon/extras.ts";
 import type { NeedSource } from "../../language/canon/needs.ts";
 import type { Parameter } from "../../language/canon/parameters.ts";
-import type { Endpoint, Model } from "../catalogue/catalogue.ts";
+import { type Endpoint, isExtraPriced, type Model } from "../catalogue/catalogue.ts";
+import type { Attempt } from "./attempt.ts";
 
 /** What a request needs of an endpoint, with the field that asks for it. */
 export type Demand = {
@@ -15,6 +17,8 @@ export type Demand = {
   /** Who chose the model: the caller by its id, or a router. */
   readonly modelBy?: "caller" | "router";
   readonly inputTokens: number;
+  /** What it asks for that is billed apart. */
+  readonly extras?: readonly Extra[] | undefined;
   readonly maxOutputTokens: number | undefined;
   /** What that limit is: something an endpoint must be able to write, or a bound, so that less will do. */
   readonly limitIs?: "wanted" | "bound";
@@ -68,6 +72,26 @@ export function shortcomingOf(
   const output = endpoint.limits.maxOutputTokens ?? model.maxOutputTokens;
   if (output !== null && demand.maxOutputTokens !== undefined && demand.maxOutputTokens > output) {
     return { reason: `writes at most ${output} tokens`, param: "max_tokens" };
+  }
+  return undefined;
+}
+
+/**
+ * What the request asks for that the provider bills apart, at a price nobody has written down: on the operator's key
+ * that would be given away. What is only offered is left out instead; with the workspace's own key nothing is charged.
+ */
+export function unpricedExtra(
+  { endpoint, price, own }: Attempt,
+  { extras }: Demand,
+  support: DialectSupport,
+): Shortcoming | undefined {
+  if (extras === undefined || own !== undefined) return undefined;
+  for (const { name, field, goes, offeredAt } of extras) {
+    if (offeredAt !== undefined || isExtraPriced(price, name)) continue;
+    if (goes === "native" && !support.isNative(endpoint)) continue;
+    const what = name.replaceAll("_", " ");
+    const reason = `bills it apart (${what}) at a price this gateway does not have; with an own key of the workspace at the provider it can be used`;
+    return { reason, param: field };
   }
   return undefined;
 }

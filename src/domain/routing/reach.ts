@@ -19,17 +19,18 @@ const NOTHING: Reached = { endpoints: [], obstacles: [] };
 /**
  * Which endpoints of a model can be called, on a surface and from a wallet. It depends on the catalogue, on the
  * connections and on the day (prices have dates), none of which changes from request to request, so it is worked out
- * once a day for each model that is asked for.
+ * once a day, and after a change of exchange rates, for each model that is asked for.
  */
 export class Reach {
-  readonly #snapshot: Snapshot;
+  readonly #snapshot: () => Snapshot;
   readonly #connections: Connections;
   readonly #speaks: (endpoint: Endpoint) => boolean;
   readonly #known = new Map<string, Reached>();
   readonly #pools = new Map<string, readonly ReachedModel[]>();
   #day = -1;
+  #seen: Snapshot | undefined;
 
-  constructor(snapshot: Snapshot, connections: Connections, speaks: (endpoint: Endpoint) => boolean) {
+  constructor(snapshot: () => Snapshot, connections: Connections, speaks: (endpoint: Endpoint) => boolean) {
     this.#snapshot = snapshot;
     this.#connections = connections;
     this.#speaks = speaks;
@@ -41,7 +42,7 @@ export class Reach {
     const key = `${surface} ${walletCurrency} ${modelId}`;
     const known = this.#known.get(key);
     if (known !== undefined) return known;
-    const model = this.#snapshot.models.get(modelId);
+    const model = this.#snapshot().models.get(modelId);
     if (model === undefined) return NOTHING;
     const reached = this.#workOut(model, surface, walletCurrency, nowMs);
     this.#known.set(key, reached);
@@ -55,7 +56,7 @@ export class Reach {
     const known = this.#pools.get(key);
     if (known !== undefined) return known;
     const pool: ReachedModel[] = [];
-    for (const model of this.#snapshot.models.values()) {
+    for (const model of this.#snapshot().models.values()) {
       if (model.hidden || !servesSurface(model.surfaces, surface)) continue;
       const { endpoints } = this.of(model.id, surface, walletCurrency, nowMs);
       if (endpoints.length > 0) pool.push({ model, endpoints });
@@ -66,24 +67,27 @@ export class Reach {
 
   #turnTo(nowMs: number): void {
     const day = Math.floor(nowMs / DAY_MS);
-    if (day === this.#day) return;
+    const snapshot = this.#snapshot();
+    if (day === this.#day && snapshot === this.#seen) return;
     this.#known.clear();
     this.#pools.clear();
     this.#day = day;
+    this.#seen = snapshot;
   }
 
   #workOut(model: Model, surface: Surface, walletCurrency: string, nowMs: number): Reached {
     const endpoints: Reachable[] = [];
     const obstacles: string[] = [];
-    const context = { snapshot: this.#snapshot, connections: this.#connections, walletCurrency, nowMs };
-    for (const endpoint of this.#snapshot.endpointsByModel.get(model.id) ?? []) {
+    const snapshot = this.#snapshot();
+    const context = { snapshot, connections: this.#connections, walletCurrency, nowMs };
+    for (const endpoint of snapshot.endpointsByModel.get(model.id) ?? []) {
       const usable = usability(endpoint, surface, context);
       if (usable.is === "not_callable") {
         obstacles.push(usable.reason);
         continue;
       }
       const { price, baseUrl } = usable;
-      const rates = unitRates(price, this.#snapshot.currencies, walletCurrency);
+      const rates = unitRates(price, snapshot.currencies, walletCurrency);
       if (rates === undefined) obstacles.push(`there is no exchange rate from ${price.currency} to ${walletCurrency}`);
       else if (isChatLike(surface) && !this.#speaks(endpoint))
         obstacles.push(`${endpoint.id} speaks a dialect the gateway does not`);

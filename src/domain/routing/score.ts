@@ -23,6 +23,7 @@ export function figuresOf(sifted: Sifted, { demand, session, wishes }: PlanReque
   const { rows, outputTokens, pooled } = sifted;
   const furtherTurns = Math.min(wishes?.remainingTurns ?? 0, FURTHER_TURNS_MAX);
   const { inputTokens } = demand;
+  const { priceTimes = 1 } = world;
   const [costNanos, latencyMs, quality, scratch] = lists(rows.length);
   const measured: (Measured | undefined)[] = [];
   for (let at = 0; at < rows.length; at += 1) {
@@ -31,7 +32,9 @@ export function figuresOf(sifted: Sifted, { demand, session, wishes }: PlanReque
     if (row === undefined) continue;
     const { endpoint, model, rates } = row;
     const cachedTokens = session?.endpoint === endpoint.id ? Math.min(session.seenTokens, inputTokens) : 0;
-    costNanos[at] = expectedNanos(rates, inputTokens, cachedTokens, output, furtherTurns);
+    const nanos = expectedNanos(rates, inputTokens, cachedTokens, output, furtherTurns);
+    // With a key of its own the workspace pays the provider, who adds nothing for the gateway.
+    costNanos[at] = priceTimes === 1 || row.own !== undefined ? nanos : nanos * priceTimes;
     const speed = world.health.of(endpoint.id, world.nowMs);
     measured.push(speed);
     latencyMs[at] = speed === undefined ? Number.NaN : expectedMs(speed, output);

@@ -3,7 +3,7 @@ import type { Wishes } from "../../language/canon/wishes.ts";
 import type { Endpoint, Model, Snapshot } from "../catalogue/catalogue.ts";
 import type { Surface } from "../record/record.ts";
 import type { Policy } from "../tenancy/policy.ts";
-import { type Demand, type DialectSupport, shortcomingOf } from "./capability.ts";
+import { type Demand, type DialectSupport, shortcomingOf, unpricedExtra } from "./capability.ts";
 import type { Health } from "./health.ts";
 import type { Learned } from "./learned.ts";
 import { excludedByPolicy, permitsModel } from "./policy.ts";
@@ -39,6 +39,8 @@ export type World = {
   readonly ownBreakers?: ((provider: string) => Breakers | undefined) | undefined;
   readonly support: DialectSupport;
   readonly walletPerUsd: number | undefined;
+  /** What the workspace pays, in times of the provider's price; absent: the price itself. */
+  readonly priceTimes?: number;
   readonly nowMs: number;
   /** How many endpoints one request may try. */
   readonly attemptsMax: number;
@@ -90,9 +92,14 @@ export function judgeOf(request: PlanRequest, world: World): Judge {
     request,
     world,
     preferring:
-      preferences === undefined ? undefined : preferringOf(preferences, request.demand.inputTokens, world.walletPerUsd),
+      preferences === undefined ? undefined : preferringOf(preferences, request.demand.inputTokens, perUsd(world)),
     qualityFloor: request.route.is === "router" ? (request.route.router?.spec.qualityFloor ?? null) : null,
   };
+}
+
+/** A ceiling is of what the caller pays; endpoints are compared by what their providers take. */
+function perUsd({ walletPerUsd, priceTimes = 1 }: World): number | undefined {
+  return walletPerUsd === undefined || priceTimes === 1 ? walletPerUsd : walletPerUsd / priceTimes;
 }
 
 /** Every endpoint that the route leads to, through every filter. */
@@ -154,7 +161,9 @@ function siftModel(model: Model, endpoints: readonly Reachable[], judge: Judge, 
 export function falls(reachable: Reachable, judge: Judge): Fallen | undefined {
   const { endpoint, model } = reachable;
   const { request, world, preferring, qualityFloor } = judge;
-  const short = shortcomingOf(endpoint, model, request.demand, world.support);
+  const short =
+    shortcomingOf(endpoint, model, request.demand, world.support) ??
+    unpricedExtra(reachable, request.demand, world.support);
   if (short !== undefined) return { endpoint, stage: "capability", rule: short.param, ...short };
   const excluded = excludedByPolicy(endpoint, request.policy);
   if (excluded !== undefined) return { endpoint, stage: "policy", rule: excluded.rule, reason: excluded.reason };

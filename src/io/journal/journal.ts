@@ -218,6 +218,7 @@ class SegmentedJournal implements JournalFile {
   #fail(error: unknown): void {
     if (!this.#failed) this.#settings.log.error({ err: error }, "the journal cannot be written: paid work is refused");
     this.#failed = true;
+    if (this.#closed) return;
     this.#probe ??= setInterval(() => void this.#tryAgain(), this.#settings.probeEveryMs).unref();
   }
 

@@ -16,7 +16,7 @@ const READ_BYTES = 2 * 1024 * 1024;
  */
 export class SegmentReader {
   readonly #disk: Disk;
-  readonly #memory = sharedBytes(READ_BYTES);
+  #memory: Buffer | undefined;
 
   constructor(disk: Disk) {
     this.#disk = disk;
@@ -40,6 +40,7 @@ export class SegmentReader {
   /** As much as fits; a frame that is larger than the memory gets its own. */
   #bytesOf(segment: Segment): Buffer {
     const waitingBytes = segment.safeBytes - segment.movedBytes;
+    this.#memory ??= sharedBytes(READ_BYTES);
     const bytes = this.#fill(segment, this.#memory.subarray(0, Math.min(waitingBytes, READ_BYTES)));
     const first = payloadAt(bytes, 0);
     if (first === undefined || first.end <= bytes.length) return bytes;

@@ -59,10 +59,7 @@ export class Metrics {
     "Refusals of the gateway's own credential, account or deployment, by provider and status.",
   );
 
-  readonly #alerts = new Counts(
-    "gateway_alert_deliveries_total",
-    "Tries to deliver an alert, by channel and result.",
-  );
+  readonly #alerts = new Counts("gateway_alert_deliveries_total", "Tries to deliver an alert, by channel and result.");
 
   constructor() {
     this.#overhead.begin("");

@@ -15,6 +15,17 @@ export type Outgoing = {
   readonly nowMs: number;
 };
 
+/** There is no credential to be had: who issues it said no, or what is kept of it does not open. */
+export class CredentialRefused extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "CredentialRefused";
+  }
+}
+
+/** In the place of a key that is kept and cannot be opened: it is asked like any other, and never lets anything out. */
+export const UNUSABLE: Credential = { kind: "bearer", token: "" };
+
 /** The headers that carry the operator's credential. They are made right before the request leaves and kept nowhere. */
 export function authorize(
   credential: Credential | undefined,
@@ -22,6 +33,7 @@ export function authorize(
   outgoing: Outgoing,
 ): Soon<Record<string, string>> {
   if (credential === undefined || credential.kind === "none") return {};
+  if (credential === UNUSABLE) throw new CredentialRefused("the key that is kept does not open");
   if (credential.kind === "aws") return signed(credential.keys, outgoing);
   if (credential.kind === "minted")
     return credential.token().then((token): Record<string, string> => ({ authorization: `Bearer ${token}` }));

@@ -1,6 +1,14 @@
 import { expect, test } from "vitest";
 import { fault } from "../../contract/faults.ts";
-import { classifyExcluded, classifyFailure, classifyMalformed, classifyStatus, type Verdict } from "./classify.ts";
+import {
+  classifyCredential,
+  classifyExcluded,
+  classifyFailure,
+  classifyMalformed,
+  classifyStatus,
+  type Verdict,
+  withOwnKey,
+} from "./classify.ts";
 
 const NO_WORDS = { message: "m", code: null, type: null, status: null };
 
@@ -89,4 +97,12 @@ test("ROUTE-04 an answer that is none may have been paid for; an endpoint that p
   );
   const refusal = fault("provider_blocked", { message: "m" });
   expect(shown(classifyExcluded("blocked", refusal))).toEqual(next(403, "provider_blocked", "nobody"));
+});
+
+test("BILL-08 a credential that its issuer refuses is the operator's matter, and with an own key the workspace's", () => {
+  const verdict = classifyCredential("acme");
+  expect(shown(verdict)).toEqual(next(502, "upstream_error", "operator"));
+  const own = withOwnKey(verdict, "acme", null);
+  expect(shown(own)).toEqual(next(502, "upstream_error", "workspace"));
+  expect(own.why).toBe("your key for acme was refused");
 });

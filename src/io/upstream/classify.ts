@@ -141,15 +141,23 @@ export function classifyWithdrawn({ id, model }: { readonly id: string; readonly
   return { is: "next", why, maybeAccepted: false, last, blame: NOBODY, againAfterMs: undefined };
 }
 
+/** There was no credential to ask with, and trying again gets none: nobody was asked. */
+export function classifyCredential(provider: string): Verdict {
+  const why = "the gateway's own credential was refused by who issues it";
+  const last = brokenFault(provider);
+  return { is: "next", why, maybeAccepted: false, last, blame: { on: "operator" }, againAfterMs: undefined };
+}
+
 /** The same failure where the endpoint was called with the workspace's own key: whose account it is changes who is told. */
 export function withOwnKey(verdict: Verdict, provider: string, status: number | null): Verdict {
   if (verdict.is !== "next" || verdict.blame.on !== "operator") return verdict;
-  const isRefused = status === 401 || status === 403 || status === 400;
+  const shown = status === null ? "" : ` (${status})`;
+  const isRefused = status === null || status === 401 || status === 403 || status === 400;
   const why = isRefused
-    ? `your key for ${provider} was refused (${status})`
-    : `your account at ${provider} did not let the request through (${status})`;
+    ? `your key for ${provider} was refused${shown}`
+    : `your account at ${provider} did not let the request through${shown}`;
   const last = fault("upstream_error", {
-    message: `The provider ${provider} did not accept the workspace's own key (${status}), and no other endpoint is left. An admin of the workspace can test it, or connect another one.`,
+    message: `The provider ${provider} did not accept the workspace's own key${shown}, and no other endpoint is left. An admin of the workspace can test it, or connect another one.`,
     headers: { "x-should-retry": "false" },
     detail: { ownKey: provider },
   });

@@ -9,8 +9,8 @@ import { DirectStream } from "../../language/dialects/responses/direct-stream.ts
 import type { InboundResponses, Lane, Target } from "./lane.ts";
 
 /** Responses to responses: the caller's bytes with named patches, the provider's bytes with our id and our state. */
-export function directResponses(inbound: InboundResponses, { endpoint, head }: Target): Lane {
-  const { patches, dropped } = directRequest(inbound, factsOf(endpoint));
+export function directResponses(inbound: InboundResponses, { endpoint, head, leftOut }: Target): Lane {
+  const { patches, dropped } = directRequest(inbound, { ...factsOf(endpoint), leftOut });
   const ownership: Ownership = { head, provider: endpoint.provider, echo: inbound.echo };
   return {
     surface: "responses",

@@ -2,6 +2,7 @@ import { createPrivateKey, type KeyObject, sign } from "node:crypto";
 import { z } from "zod";
 import type { Credential } from "../../domain/catalogue/catalogue.ts";
 import type { Clock } from "../../kit/clock.ts";
+import { CredentialRefused } from "./authorize.ts";
 import type { Transport } from "./transport.ts";
 
 /** The parts of a service account's key file that are used. */
@@ -66,6 +67,8 @@ const TOKEN_TIMEOUT_MS = 10_000;
 /** A token is not used in its last minute: a request that leaves with it must still be let in. */
 const SPARE_MS = 60_000;
 const ANSWER_BYTES_MAX = 64 * 1024;
+/** What an account gets that is wrong, locked or gone; everything else passes. */
+const REFUSALS: ReadonlySet<number> = new Set([400, 401, 403, 404]);
 
 /** The account as a credential: its tokens are fetched when needed, shared by all requests, and renewed before they end. */
 export function mintedCredential(account: GoogleAccount, transport: Transport, clock: Clock): MintedCredential {
@@ -121,10 +124,11 @@ function base64url(value: unknown): string {
 /** One small form, one small JSON answer, within a time of its own. */
 function post(transport: Transport, url: string, body: string): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    const fail = (why: string) => {
+    const end = (error: Error) => {
       clearTimeout(deadline);
-      reject(new Error(why));
+      reject(error);
     };
+    const fail = (why: string) => end(new Error(why));
     const chunks: Buffer[] = [];
     let bytes = 0;
     const headers = {
@@ -148,7 +152,9 @@ function post(transport: Transport, url: string, body: string): Promise<unknown>
             return "more";
           },
           end() {
-            if (status !== 200) return fail(`the token endpoint refused with ${status}`);
+            const why = `the token endpoint refused with ${status}`;
+            if (REFUSALS.has(status)) return end(new CredentialRefused(why));
+            if (status !== 200) return fail(why);
             clearTimeout(deadline);
             resolve(parsedJson(Buffer.concat(chunks)));
           },

@@ -41,7 +41,13 @@ export type InboundResponses = {
 };
 
 /** Where one request is sent, and what its answer is called. */
-export type Target = { readonly endpoint: Endpoint; readonly model: Model; readonly head: AnswerHead };
+export type Target = {
+  readonly endpoint: Endpoint;
+  readonly model: Model;
+  readonly head: AnswerHead;
+  /** Places in `tools` of what the endpoint would bill apart and is not asked for. */
+  readonly leftOut?: readonly number[] | undefined;
+};
 
 /** Cuts the bytes of a stream into frames, wherever they were split; throws when one grows over its cap. */
 export type FrameReader = { push(chunk: Buffer): Frame[]; end(): Frame[] };

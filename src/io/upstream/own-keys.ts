@@ -48,7 +48,7 @@ export type OwnLayer = {
 };
 
 export type OwnKeyParts = {
-  readonly snapshot: Snapshot;
+  readonly snapshot: () => Snapshot;
   /** Where endpoints are, and what the platform reaches: asked when there is a first key. */
   readonly platform: () => { readonly addresses: Addresses; readonly reach: Reach };
   readonly transport: Pick<Transport, "release">;
@@ -106,7 +106,7 @@ export class OwnKeys {
     const { snapshot } = this.#parts;
     const { addresses, reach: platform } = this.#parts.platform();
     const credentials = new Map([...keys].map(([provider, held]) => [provider, held.credential]));
-    const connections = connectionsOf(credentials, snapshot, addresses);
+    const connections = connectionsOf(credentials, snapshot(), addresses);
     const own = new Reach(snapshot, connections, isSpoken);
     const shown = new Map([...keys].map(([provider, { key }]) => [provider, key]));
     return { workspaceId, keys, connections, reach: new OwnReach(platform, own, shown) };

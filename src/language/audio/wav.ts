@@ -16,6 +16,8 @@ const UNKNOWN_FROM = 0xffff_fff0;
 const EXTENSIBLE = 0xfffe;
 /** Linear samples, floating samples, A-law and mu-law: their size follows from the sample's. */
 const PLAIN: ReadonlySet<number> = new Set([1, 3, 6, 7]);
+/** Two kinds of ADPCM and GSM: samples in blocks, of which the header tells the number in each. */
+const BLOCKED: ReadonlySet<number> = new Set([0x02, 0x11, 0x31]);
 const FMT_MAX_BYTES = 40;
 
 /** Measures a WAV file by the bytes of its data. The lengths in its headers end nothing by themselves. */
@@ -112,7 +114,12 @@ function layoutOf(fmt: Buffer): Layout | undefined {
   const format = tag === EXTENSIBLE && fmt.length >= 26 ? fmt.readUInt16LE(24) : tag;
   const [channels, rateHz, bytesPerSecond] = [fmt.readUInt16LE(2), fmt.readUInt32LE(4), fmt.readUInt32LE(8)];
   const sampleBytes = Math.ceil(fmt.readUInt16LE(14) / 8);
+  if (rateHz === 0) return undefined;
+  if (BLOCKED.has(format) && fmt.length >= 20) {
+    const [blockBytes, blockSamples] = [fmt.readUInt16LE(12), fmt.readUInt16LE(18)];
+    if (blockBytes > 0 && blockSamples > 0) return { unitBytes: blockBytes, unitsPerSecond: rateHz / blockSamples };
+  }
   if (!PLAIN.has(format)) return bytesPerSecond === 0 ? undefined : { unitBytes: 1, unitsPerSecond: bytesPerSecond };
-  if (channels === 0 || rateHz === 0 || sampleBytes === 0) return undefined;
+  if (channels === 0 || sampleBytes === 0) return undefined;
   return { unitBytes: channels * sampleBytes, unitsPerSecond: rateHz };
 }

@@ -23,6 +23,8 @@ export type WholeAnswer = {
   readonly detail?: JsonObject | undefined;
   /** Absent: JSON. */
   readonly contentType?: string | undefined;
+  /** How often something was used that is billed apart. */
+  readonly uses?: Readonly<Record<string, number>> | undefined;
   render(counted: Usage, shown: ShownCost | undefined): string;
 };
 
@@ -72,6 +74,8 @@ export type Sent = {
   readonly detail?: JsonObject | undefined;
   /** The figures are from before the model's last word, so they may lag behind what it said. */
   readonly cutShort?: true | undefined;
+  /** How often something was used that is billed apart. */
+  readonly uses?: Readonly<Record<string, number>> | undefined;
   readonly upstreamId: string | null;
   /** The last bytes of the client's stream. */
   close(counted: Usage, shown: ShownCost | undefined): string;

@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../kit/json.ts";
+import type { Extra } from "./extras.ts";
 import type { Parameter } from "./parameters.ts";
 import type { CacheMark, Turn } from "./parts.ts";
 import type { Wishes } from "./wishes.ts";
@@ -29,6 +30,8 @@ export type Call = {
   readonly native?: readonly string[];
   /** Fields that change nothing of the answer, and are left out where the dialect has to be translated. */
   readonly advisory?: readonly string[];
+  /** What is billed apart where it is had; absent for most. */
+  readonly extras?: readonly Extra[];
   /** What is asked of the gateway itself. */
   readonly wishes?: Wishes;
 };

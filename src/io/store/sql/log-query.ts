@@ -3,8 +3,17 @@ import type { LogFilter, ShapeFilter } from "../../../domain/record/record.ts";
 import type { Place } from "./page.ts";
 import type { Database } from "./schema.ts";
 
-/** Shapes of which the newest request is looked for, one by one. With more of them what is sought is not rare. */
+/** The newest requests are looked through first: what is not rare is among them, whatever its shapes. */
+const NEAR_ROWS = 4000;
+
+/** How many times further each next look goes, where there are too many shapes to look for. */
+const FURTHER = 8;
+
+/** Shapes of which the newest request is looked for, one by one. */
 const SHAPES_MAX = 4000;
+
+/** Before every time: a shape without a request. */
+const NOTHING_MS = -1;
 
 /** Shapes whose requests are read side by side. */
 const ARMS_MAX = 64;
@@ -15,8 +24,9 @@ type Span = { readonly workspaceId: string; readonly fromMs: number; readonly be
 const END: Place = { atMs: Number.MAX_SAFE_INTEGER, id: "" };
 
 /**
- * Where the next requests of a list are, newest first. A filter is asked of the shapes; the requests of each shape are
- * in order in an index of their own, so that whatever is combined, hardly more is read than what is found.
+ * Where the next requests of a list are, newest first. What is not found among the newest is asked of the shapes; the
+ * requests of each shape are in order in an index of their own, so that whatever is combined, hardly more is read than
+ * what is found.
  */
 export async function findPlaces(
   db: Kysely<Database>,
@@ -29,41 +39,90 @@ export async function findPlaces(
   const until = untilMs === undefined ? END : { atMs: untilMs, id: "" };
   const before = cursor === null || until.atMs <= cursor.atMs ? until : cursor;
   const span = { workspaceId, fromMs: sinceMs, before };
-  if (Object.values(alike).every((value) => value === undefined)) return inOrder(db, span, {}, count);
+  if (Object.values(alike).every((value) => value === undefined)) return inOrder(db, span, count);
+  const near = await among(db, span, alike, NEAR_ROWS, count);
+  const edge = near.length < count ? await endOf(db, span, NEAR_ROWS) : undefined;
+  if (edge === undefined) return near;
+  return [...near, ...(await findFurther(db, { ...span, before: edge }, alike, count - near.length))];
+}
+
+/** What is rare, behind the newest requests. */
+async function findFurther(db: Kysely<Database>, span: Span, filter: ShapeFilter, count: number): Promise<Place[]> {
   const shapes = await db
     .selectFrom("request_shapes")
     .select("id")
-    .where(shapeCondition(workspaceId, alike))
+    .where(shapeCondition(span.workspaceId, filter))
     .limit(SHAPES_MAX + 1)
     .execute();
   const numbers = shapes.map(({ id }) => id);
-  if (numbers.length > SHAPES_MAX) return inOrder(db, span, alike, count);
+  if (numbers.length > SHAPES_MAX) return walkBack(db, span, filter, count);
   if (numbers.length <= ARMS_MAX) return sideBySide(db, span, numbers, count);
-  return ofTheNewest(db, span, alike, count);
+  return ofTheNewest(db, span, filter, count);
 }
 
-/** All requests by time; where only some are wanted, each is asked for its shape. */
-async function inOrder(db: Kysely<Database>, span: Span, filter: ShapeFilter, count: number): Promise<Place[]> {
-  const { workspaceId, fromMs, before } = span;
-  let query = db
+/** Where one is of no shape that could be looked for, all are looked through, ever more of them at once. */
+async function walkBack(db: Kysely<Database>, span: Span, filter: ShapeFilter, count: number): Promise<Place[]> {
+  const found: Place[] = [];
+  let { before } = span;
+  for (let rows = NEAR_ROWS * FURTHER; ; rows *= FURTHER) {
+    const part = { ...span, before };
+    found.push(...(await among(db, part, filter, rows, count - found.length)));
+    const edge = found.length < count ? await endOf(db, part, rows) : undefined;
+    if (edge === undefined) return found;
+    before = edge;
+  }
+}
+
+/** Requests by time. */
+function byTime(db: Kysely<Database>, { workspaceId, fromMs, before }: Span) {
+  return db
     .selectFrom("request_records")
-    .select(["created_at_ms", "id"])
     .where("workspace_id", "=", workspaceId)
     .where("created_at_ms", ">=", fromMs)
     .where(({ eb, refTuple, tuple }) => eb(refTuple("created_at_ms", "id"), "<", tuple(before.atMs, before.id)))
     .orderBy("created_at_ms", "desc")
-    .orderBy("id", "desc")
-    .limit(count);
-  if (Object.keys(filter).length > 0)
-    query = query.where(({ exists, selectFrom }) =>
-      exists(
-        selectFrom("request_shapes")
-          .select("request_shapes.id")
-          .where(shapeCondition(workspaceId, filter))
-          .whereRef("request_shapes.id", "=", "request_records.shape"),
-      ),
-    );
-  return (await query.execute()).map(toPlace);
+    .orderBy("id", "desc");
+}
+
+async function inOrder(db: Kysely<Database>, span: Span, count: number): Promise<Place[]> {
+  const rows = await byTime(db, span).select(["created_at_ms", "id"]).limit(count).execute();
+  return rows.map(toPlace);
+}
+
+/**
+ * Of so many of the newest requests those that are wanted. The limit inside says how they are read: an engine that
+ * knows little of its tables would begin with the shapes, and sort everything that has one of them.
+ */
+async function among(
+  db: Kysely<Database>,
+  span: Span,
+  filter: ShapeFilter,
+  rowsMax: number,
+  count: number,
+): Promise<Place[]> {
+  const newest = byTime(db, span).select(["created_at_ms", "id", "shape"]).limit(rowsMax);
+  const rows = await db
+    .selectFrom(newest.as("newest"))
+    .select(["newest.created_at_ms", "newest.id"])
+    .where("newest.shape", "in", (eb) =>
+      eb.selectFrom("request_shapes").select("request_shapes.id").where(shapeCondition(span.workspaceId, filter)),
+    )
+    .orderBy("newest.created_at_ms", "desc")
+    .orderBy("newest.id", "desc")
+    .limit(count)
+    .execute();
+  return rows.map(toPlace);
+}
+
+/** The last of so many of the newest requests; undefined where there are not more of them. */
+async function endOf(db: Kysely<Database>, span: Span, rowsMax: number): Promise<Place | undefined> {
+  const rows = await byTime(db, span)
+    .select(["created_at_ms", "id"])
+    .offset(rowsMax - 1)
+    .limit(2)
+    .execute();
+  const [last, next] = rows.map(toPlace);
+  return next === undefined ? undefined : last;
 }
 
 /** The requests of these shapes, merged by time. */
@@ -107,7 +166,7 @@ async function ofTheNewest(db: Kysely<Database>, span: Span, filter: ShapeFilter
     if (newestMs === undefined) return found;
     const rest = count - found.length;
     // Very many at the very same time: no shape is ahead of the others.
-    if (floorMs === newestMs) return [...found, ...(await inOrder(db, { ...span, before }, filter, rest))];
+    if (floorMs === newestMs) return [...found, ...(await walkBack(db, { ...span, before }, filter, rest))];
     const fromMs = floorMs === undefined ? span.fromMs : floorMs + 1;
     const numbers = arms.map(({ shape }) => shape);
     found.push(...(await sideBySide(db, { ...span, fromMs, before }, numbers, rest)));
@@ -123,20 +182,20 @@ async function newestOf(db: Kysely<Database>, { workspaceId, fromMs, before }: S
     .where(shapeCondition(workspaceId, filter))
     .select("request_shapes.id as shape")
     .select(
-      sql<number | null>`(select newest.created_at_ms from request_records as newest
+      sql<number>`coalesce((select newest.created_at_ms from request_records as newest
         where newest.workspace_id = ${workspaceId} and newest.shape = request_shapes.id
           and newest.created_at_ms >= ${fromMs}
           and (newest.created_at_ms, newest.id) < (${before.atMs}, ${before.id})
-        order by newest.created_at_ms desc, newest.id desc limit 1)`.as("head_ms"),
+        order by newest.created_at_ms desc, newest.id desc limit 1), ${NOTHING_MS})`.as("head_ms"),
     );
   const rows = await db
     .selectFrom(heads.as("heads"))
     .select(["shape", "head_ms"])
-    .where("head_ms", "is not", null)
     .orderBy("head_ms", "desc")
     .limit(ARMS_MAX + 1)
     .execute();
-  return rows.flatMap(({ shape, head_ms }) => (head_ms === null ? [] : [{ shape, head_ms }]));
+  // Left out here and not there, where the same would be looked up once more to be compared.
+  return rows.filter(({ head_ms }) => head_ms !== NOTHING_MS);
 }
 
 /** What a filter says of shapes of a workspace. */

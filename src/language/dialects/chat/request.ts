@@ -6,6 +6,7 @@ import { effortOfBudget } from "../../canon/effort.ts";
 import { isParameter, type Parameter } from "../../canon/parameters.ts";
 import type { CacheMark, MediaSource, Part, Turn } from "../../canon/parts.ts";
 import { decodeWishes, WISH_FIELDS } from "../../canon/wishes.ts";
+import { extrasOf } from "../extras.ts";
 import { decodeDetail } from "./details.ts";
 import { ALIASES, CALL_FIELDS } from "./fields.ts";
 
@@ -34,6 +35,7 @@ export function decodeCall(request: ChatRequest): Call {
     stream: request.stream === true,
     includeUsage: request.stream_options?.include_usage === true,
     parameters: parametersOf(request),
+    ...extrasOf("chat", request),
     ...(wishes === undefined ? {} : { wishes }),
   };
 }

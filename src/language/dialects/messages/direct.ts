@@ -3,6 +3,7 @@ import { isJsonObject, type JsonObject, parseJsonObject, parseJsonText, patchMem
 import type { AnswerStream, Piece, WholeAnswer } from "../../canon/answer.ts";
 import type { Usage } from "../../canon/usage.ts";
 import type { Frame } from "../dialect.ts";
+import { messageUses, type Uses } from "../extras.ts";
 import { decodeProblem } from "./errors.ts";
 import { UsageTally } from "./usage.ts";
 import { WireMessage, WireStart, WireStop } from "./wire.ts";
@@ -14,6 +15,7 @@ export class DirectMessages implements AnswerStream {
   readonly #ownId: string;
   readonly #tally = new UsageTally();
   #usage: Usage | undefined;
+  #uses: Uses | undefined;
   #outputChars = 0;
   #upstreamId: string | null = null;
   #finished = false;
@@ -28,6 +30,10 @@ export class DirectMessages implements AnswerStream {
 
   get usage(): Usage | undefined {
     return this.#usage;
+  }
+
+  get uses(): Uses | undefined {
+    return this.#uses;
   }
 
   get outputChars(): number {
@@ -113,6 +119,7 @@ export class DirectMessages implements AnswerStream {
 
   #count(usage: unknown): Usage | undefined {
     const told = this.#tally.add(usage);
+    this.#uses = messageUses(usage) ?? this.#uses;
     this.#usage = told ?? this.#usage;
     return told;
   }
@@ -135,6 +142,7 @@ export function decodeDirect(bytes: Buffer, ownId: string): WholeAnswer | undefi
   const { content, id, usage } = message.data;
   return {
     usage: new UsageTally().add(usage),
+    uses: messageUses(usage),
     upstreamId: id || null,
     outputChars: content.reduce((sum, block) => sum + charsOf(block), 0),
     render: () => patchMembers(body, [{ key: "id", json: JSON.stringify(ownId) }]),

@@ -5,6 +5,7 @@ import type { Call } from "../../canon/call.ts";
 import type { Parameter } from "../../canon/parameters.ts";
 import type { Part, Turn } from "../../canon/parts.ts";
 import { decodeWishes } from "../../canon/wishes.ts";
+import { extrasOf } from "../extras.ts";
 import { cacheMark, decodeMessage } from "./inbound-blocks.ts";
 import { Notes, onlyAs, onlyEmpty, type Rows } from "./inbound-notes.ts";
 import { decodeFormat, decodeReasoning, decodeToolChoice, decodeTools } from "./inbound-settings.ts";
@@ -95,6 +96,7 @@ export function decodeMessages(request: CountTokensRequest): Call {
     ...(serial ? { chatOnly: { parallel_tool_calls: false } } : {}),
     native: notes.native,
     advisory: notes.advisory,
+    ...extrasOf("messages", request),
     ...(wishes === undefined ? {} : { wishes }),
   };
 }

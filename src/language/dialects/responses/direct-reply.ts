@@ -1,5 +1,6 @@
 import { parseJsonObject } from "../../../kit/json.ts";
 import type { WholeAnswer } from "../../canon/answer.ts";
+import { responseUses } from "../extras.ts";
 import { type Ownership, outputChars, ownedResponse, usagePatch } from "./direct-response.ts";
 import { decodeUsage } from "./usage.ts";
 
@@ -14,6 +15,7 @@ export function decodeReply(bytes: Buffer, ownership: Ownership): WholeAnswer | 
   if (!Array.isArray(output) || !ANSWERED.has(status) || error != null) return undefined;
   return {
     usage: decodeUsage(usage),
+    uses: responseUses(output),
     upstreamId: typeof id === "string" && id !== "" ? id : null,
     outputChars: outputChars(output),
     render: (counted, shown) => ownedResponse(body, ownership, [usagePatch(body, counted, shown)]),

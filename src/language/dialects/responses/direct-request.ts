@@ -16,6 +16,8 @@ export type DirectFacts = {
   readonly provider: string;
   /** The model thinks, and its provider gives the thoughts out encrypted to who asks for them. */
   readonly sealsThoughts: boolean;
+  /** Places in `tools` of what this endpoint is not asked for, because it would bill it apart. */
+  readonly leftOut?: readonly number[] | undefined;
 };
 
 export type DirectRequest = {
@@ -36,7 +38,10 @@ export function directRequest({ body, items, echo }: DirectAsked, facts: DirectF
     { key: "store", json: "false" },
   ];
   for (const key of OWN_FIELDS) if (body.members.has(key)) patches.push({ key, json: null });
-  const dropped = patchInput(patches, body.value, items, facts.provider);
+  const dropped = [
+    ...patchInput(patches, body.value, items, facts.provider),
+    ...patchTools(patches, body.value["tools"], facts.leftOut ?? []),
+  ];
   const include = Array.isArray(body.value["include"]) ? body.value["include"] : [];
   // A kept answer can only be gone on from if its thoughts are kept with it: the provider keeps nothing.
   if (echo["store"] === true && facts.sealsThoughts && !include.includes(ENCRYPTED))
@@ -59,6 +64,15 @@ function patchInput(
   if (!isWhole || outgoing.changed) patches.push({ key: "input", json: JSON.stringify(outgoing.items) });
   const before = isWhole ? 0 : items.length - (own?.length ?? 1);
   return outgoing.dropped.map((at) => (at < before ? `history.${at}` : `input.${at - before}`));
+}
+
+/** Tools that were only offered; without any left there is nothing to choose from either. */
+function patchTools(patches: MemberPatch[], tools: unknown, leftOut: readonly number[]): readonly string[] {
+  if (leftOut.length === 0 || !Array.isArray(tools)) return [];
+  const kept = tools.filter((_, at) => !leftOut.includes(at));
+  patches.push({ key: "tools", json: kept.length === 0 ? null : JSON.stringify(kept) });
+  if (kept.length === 0) patches.push({ key: "tool_choice", json: null });
+  return leftOut.map((at) => `tools.${at}`);
 }
 
 function isReference(item: unknown): boolean {

@@ -10,6 +10,7 @@ import {
 import type { AnswerStream, Piece, ShownCost } from "../../canon/answer.ts";
 import type { Usage } from "../../canon/usage.ts";
 import type { Frame } from "../dialect.ts";
+import { responseUses, type Uses } from "../extras.ts";
 import { memberText, type Ownership, ownedResponse, sealedText, usagePatch } from "./direct-response.ts";
 import { decodeFailure, failureCode } from "./errors.ts";
 import { decodeUsage } from "./usage.ts";
@@ -28,6 +29,7 @@ type Event = { readonly name: string; readonly body: ParsedBody };
 export class DirectStream implements AnswerStream {
   readonly #ownership: Ownership;
   #usage: Usage | undefined;
+  #uses: Uses | undefined;
   #outputChars = 0;
   #upstreamId: string | null = null;
   /** The number of the last event that went out. */
@@ -40,6 +42,10 @@ export class DirectStream implements AnswerStream {
 
   constructor(ownership: Ownership) {
     this.#ownership = ownership;
+  }
+
+  get uses(): Uses | undefined {
+    return this.#uses;
   }
 
   get usage(): Usage | undefined {
@@ -109,6 +115,7 @@ export class DirectStream implements AnswerStream {
     const response = this.#responseIn(body);
     if (response === undefined || !Array.isArray(response.value["output"])) return { is: "garbage" };
     this.#usage = decodeUsage(response.value["usage"]);
+    this.#uses = responseUses(response.value["output"]);
     this.#held = { name, body, response };
     return { is: "end", text: "" };
   }

@@ -4,6 +4,7 @@ import type { JsonObject } from "../../../kit/json.ts";
 import type { Call, ResponseFormat } from "../../canon/call.ts";
 import type { Turn } from "../../canon/parts.ts";
 import { decodeWishes } from "../../canon/wishes.ts";
+import { extrasOf } from "../extras.ts";
 import { decodeItems, HISTORY, inputItems, invalid } from "./items.ts";
 import { decodeSettings, PARAMETER_NAMES } from "./settings.ts";
 import { decodeTools } from "./tools.ts";
@@ -41,6 +42,7 @@ export function decodeCall(request: ResponsesRequest, items: readonly JsonObject
     chatOnly: settings.chatOnly,
     native: [...settings.native, ...nativeTools, ...said.native],
     advisory: [...settings.advisory, ...leftOutTools],
+    ...extrasOf("responses", request),
     ...(wishes === undefined ? {} : { wishes }),
   };
 }

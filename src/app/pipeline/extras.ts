@@ -1,0 +1,36 @@
+import { isExtraPriced } from "../../domain/catalogue/catalogue.ts";
+import type { Attempt } from "../../domain/routing/attempt.ts";
+import type { Extra } from "../../language/canon/extras.ts";
+
+/** What an attempt is really sent of what is billed apart: what was only offered and has no price stays here. */
+export function sentExtras(extras: readonly Extra[], attempt: Attempt): readonly Extra[] {
+  return extras.filter((extra) => extra.offeredAt === undefined || isExtraPriced(attempt.price, extra.name));
+}
+
+/** Places in `tools` of what an attempt is not sent. With the workspace's own key nothing is charged, so all is sent. */
+export function leftOutOf(extras: readonly Extra[] | undefined, attempt: Attempt): readonly number[] | undefined {
+  if (extras === undefined || attempt.own !== undefined) return undefined;
+  const places = extras.flatMap(({ offeredAt, name }) =>
+    offeredAt === undefined || isExtraPriced(attempt.price, name) ? [] : [offeredAt],
+  );
+  return places.length === 0 ? undefined : places;
+}
+
+/**
+ * What was used, as it is priced: what multiplies is in force because it was asked for, the rest is what the provider
+ * reports. Undefined where the row has no such prices.
+ */
+export function usedExtras(
+  extras: readonly Extra[],
+  { price }: Attempt,
+  uses: Readonly<Record<string, number>> | undefined,
+): Record<string, number> | undefined {
+  if (price.extras === undefined) return undefined;
+  const used: Record<string, number> = {};
+  for (const { name } of extras) {
+    const row = price.extras[name];
+    if (row === undefined) continue;
+    used[name] = row.times === null ? (uses?.[name] ?? 0) : 1;
+  }
+  return used;
+}

@@ -1,0 +1,128 @@
+import { describe, expect, test } from "vitest";
+import { OPEN_POLICY } from "../tenancy/policy.ts";
+import { waitAfter } from "./backoff.ts";
+import { eventOf, letterOf, NOBODY, readEvent } from "./event.ts";
+import { type Facts, judge, type LimitFact, type Standing } from "./judge.ts";
+import { firstRules } from "./rules.ts";
+
+const RULES = { ...firstRules("ws_1", 1), lowBalanceNanos: 10n };
+const LIMIT: LimitFact = {
+  of: "workspace",
+  spenderId: "ws_1",
+  per: "day",
+  period: "2026-11-15",
+  limitNanos: 100n,
+  spentNanos: 0n,
+  refused: false,
+};
+const facts = (more: Partial<Facts> = {}): Facts => ({ balanceNanos: 1000n, limits: [], keys: [], ...more });
+const spent = (spentNanos: bigint, more: Partial<LimitFact> = {}) =>
+  facts({ limits: [{ ...LIMIT, spentNanos, ...more }] });
+
+/** What is told by one look after the other, with what stands between them. */
+function follow(...looks: Facts[]): string[][] {
+  let standing: Standing[] = [];
+  return looks.map((look) => {
+    const { crossed, over } = judge(RULES, look, standing);
+    const isOver = (one: Standing) => over.some(({ subject, mark }) => subject === one.subject && mark === one.mark);
+    standing = [...standing.filter((one) => !isOver(one)), ...crossed];
+    return crossed.flatMap(({ happening, subject }) => (happening === null ? [] : [subject]));
+  });
+}
+
+describe("what is told", () => {
+  test("BILL-10 a balance below its amount is told once, and again after it was back", () => {
+    const at = (balanceNanos: bigint) => facts({ balanceNanos });
+    expect(follow(at(10n), at(9n), at(8n), at(-1n), at(10n), at(9n))).toEqual([
+      [],
+      ["balance"],
+      [],
+      [],
+      [],
+      ["balance"],
+    ]);
+  });
+
+  test("BILL-10 every share of a limit is told once in its period, and again in the next", () => {
+    const next = { period: "2026-11-16" };
+    expect(
+      follow(spent(79n), spent(80n), spent(99n), spent(100n), spent(120n), spent(0n, next), spent(80n, next)),
+    ).toEqual([[], ["limit/ws_1/day/80"], [], ["limit/ws_1/day/100"], [], [], ["limit/ws_1/day/80"]]);
+  });
+
+  test("BILL-10 two shares that are passed at once are told as one, the higher", () => {
+    expect(follow(spent(0n), spent(100n), spent(110n))).toEqual([[], ["limit/ws_1/day/100"], []]);
+  });
+
+  test("BILL-10 a limit that refuses requests is used up, whatever was spent of it; the lower share is not told after it", () => {
+    const refused = { refused: true };
+    expect(follow(spent(50n, refused), spent(50n), spent(85n))).toEqual([["limit/ws_1/day/100"], [], []]);
+  });
+
+  test("BILL-10 a limit that was changed is another one; a limit of nothing is nobody's news", () => {
+    const raised = { limitNanos: 101n };
+    expect(follow(spent(80n), spent(85n, raised), facts(), spent(80n))).toEqual([
+      ["limit/ws_1/day/80"],
+      ["limit/ws_1/day/80"],
+      [],
+      ["limit/ws_1/day/80"],
+    ]);
+    expect(follow(spent(0n, { limitNanos: 0n, refused: true }))).toEqual([[]]);
+  });
+
+  test("BILL-10 a refused key is told once, and again when it is another one", () => {
+    const key = (mark: string, status?: number) => facts({ keys: [{ provider: "mistral", mark, status }] });
+    const told = follow(key("a"), key("a", 401), key("a"), key("a", 401), key("b"), key("b", 403));
+    expect(told).toEqual([[], ["credential/mistral"], [], [], [], ["credential/mistral"]]);
+  });
+
+  test("BILL-10 what nobody wants to be told is not told, and is over", () => {
+    const quiet = { ...RULES, lowBalanceNanos: null, limitPercents: [], credentialRefused: false };
+    const key = { provider: "mistral", mark: "a", status: 401 };
+    const all = { balanceNanos: -5n, limits: [{ ...LIMIT, spentNanos: 100n }], keys: [key] };
+    const standing = [{ subject: "balance", mark: "" }];
+    expect(judge(quiet, all, standing)).toEqual({ crossed: [], over: standing });
+  });
+});
+
+describe("in which words", () => {
+  const workspace = {
+    id: "ws_1",
+    slug: "research",
+    name: "Research\r\nBcc: someone@example.eu\u2028",
+    currency: "EUR",
+    createdAtMs: 1,
+  };
+  const about = {
+    id: "alert_1",
+    atMs: Date.UTC(2026, 10, 15),
+    workspace: { ...workspace, policy: OPEN_POLICY, keyPolicy: { personalKeys: true, approval: false } },
+  };
+
+  test("BILL-10 a mail names the figures with their currency, and a name in it begins no line of its own", () => {
+    const low = { is: "balance_low", balanceNanos: 9_870_000_000n, thresholdNanos: 10_000_000_000n } as const;
+    const { subject, text } = letterOf(readEvent(JSON.stringify(eventOf(about, low, NOBODY))));
+    expect(subject).toBe("Balance of workspace research is 9.87 EUR");
+    expect(text).toContain("below the 10.00 EUR");
+    expect(text).toContain("Workspace: Research Bcc: someone@example.eu (research)\n");
+    expect(`${subject}${text}`).not.toMatch(/[\r\u2028]|^Bcc/m);
+    const limit = { ...LIMIT, of: "key", limitNanos: 2_500_000_000n, spentNanos: 2_000_000_000n } as const;
+    const names = { member: null, key: "key_1", keyName: 'a"\r\nTo: b@example.eu' };
+    const reached = eventOf(about, { is: "limit_reached", percent: 80, limit }, names);
+    expect(letterOf(reached).subject).not.toMatch(/[\r\n]/);
+    expect(reached.message).toContain("2.00 EUR of the daily spend limit of key");
+    expect(reached.data).toMatchObject({
+      percent: 80,
+      limit: "2.50",
+      spent: "2.00",
+      resets_at: "2026-11-16T00:00:00.000Z",
+    });
+  });
+});
+
+test("BILL-10 waits double up to their most, and are spread", () => {
+  const patience = { firstWaitMs: 1000, waitMsMax: 60_000, attemptsMax: 9, ageMsMax: 9 };
+  const waits = (random: number) => [1, 2, 3, 7, 100].map((attempts) => waitAfter(attempts, patience, () => random));
+  expect(waits(0)).toEqual([500, 1000, 2000, 30_000, 30_000]);
+  expect(waits(1)).toEqual([1000, 2000, 4000, 60_000, 60_000]);
+});

@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+import { asksForNoRetention } from "./asked-not-to.ts";
+
+test("LOG-03 a body that demands zero data retention is known by its wish, also where it is not well-formed", () => {
+  for (const body of [
+    '{"provider":{"zdr":true},"temperature":"hot"}',
+    '{"provider":{"zdr":"true"}}',
+    '{"provider":{"\\u007adr":true}}',
+    '{"provider":{"zdr":true}',
+    '{"provider":{"zdr":true},"provider":{}}',
+    `{"provider":{"zdr":true},"a":${"[".repeat(1000)}`,
+  ])
+    expect(asksForNoRetention(body), body.slice(0, 60)).toBe(true);
+  for (const body of [
+    "{}",
+    '{"provider":{"zdr":false}}',
+    '{"provider":{"zdr":null}}',
+    '{"provider":"zdr"}',
+    '{"messages":[{"content":"what is zdr? \\u0041"}]}',
+    "no JSON at all",
+  ])
+    expect(asksForNoRetention(body), body).toBe(false);
+});

@@ -1,0 +1,16 @@
+import { isJsonObject, parseJsonText } from "../../kit/json.ts";
+
+/** The name of the wish, or letters that are written as numbers and may be it. */
+const HINT = /zdr|\\u00[4-7][0-9a-f]/i;
+/** A body that is refused for being larger than this is not taken apart here either. */
+const PARTS_MAX = 400_000;
+
+/** Whether a body demands that nothing of it is kept. One that names the wish and cannot be read is taken to do so. */
+export function asksForNoRetention(text: string): boolean {
+  if (!HINT.test(text)) return false;
+  const parsed = parseJsonText(text, { partsMax: PARTS_MAX });
+  if ("problem" in parsed) return true;
+  const { provider } = parsed.value;
+  const said = isJsonObject(provider) ? provider["zdr"] : undefined;
+  return said !== undefined && said !== null && said !== false;
+}

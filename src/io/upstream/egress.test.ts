@@ -1,0 +1,123 @@
+import { createServer } from "node:http";
+import { expect, onTestFinished, test } from "vitest";
+import { isPublicAddress, readEgressUrl } from "./egress.ts";
+import { egressProblem, guardedPost } from "./guarded-post.ts";
+import { readMailServer, readSender } from "./mail-server.ts";
+
+const CLOSED = [
+  ...[
+    "127.0.0.1",
+    "127.9.9.9",
+    "0.0.0.0",
+    "10.0.0.1",
+    "172.16.0.1",
+    "172.31.255.255",
+    "192.168.1.1",
+    "169.254.169.254",
+  ],
+  ...["100.64.0.1", "198.18.0.1", "192.0.0.8", "192.0.2.1", "224.0.0.1", "240.0.0.1", "255.255.255.255"],
+  ...["::1", "::", "fe80::1", "fe80::1%eth0", "fc00::1", "fd12::1", "ff02::1", "fec0::1"],
+  // IPv4 in other clothes: mapped, compatible, NAT64, 6to4, Teredo.
+  ...["::ffff:127.0.0.1", "::ffff:a00:1", "::7f00:1", "::127.0.0.1", "64:ff9b::7f00:1", "64:ff9b:1::a00:1"],
+  ...["2002:7f00:1::", "2001:0:4136:e378::1", "2001:db8::1", "not an address", ""],
+];
+
+test.each(CLOSED)("BILL-10 %s is no public address", (address) => {
+  expect(isPublicAddress(address)).toBe(false);
+});
+
+test.each(["1.1.1.1", "93.184.216.34", "172.32.0.1", "::ffff:1.1.1.1", "2606:4700::1111", "2a00:1450:4001::1"])(
+  "%s is a public address",
+  (address) => {
+    expect(isPublicAddress(address)).toBe(true);
+  },
+);
+
+test.each([
+  "http://example.eu/hook",
+  "https://user:secret@example.eu/",
+  "https://example.eu/#part",
+  "ftp://example.eu/",
+  "example.eu",
+  "https://127.0.0.1/",
+  "https://0x7f.1/",
+  "https://2130706433/",
+  "https://[::1]/",
+  "https://[::ffff:169.254.169.254]/",
+  `https://example.eu/${"a".repeat(2048)}`,
+])("BILL-10 %s is refused before any name is asked for", (url) => {
+  expect(readEgressUrl(url, "public_https")).toHaveProperty("problem");
+});
+
+test("BILL-10 a name that leads to a private address is refused, at saving and at sending; nothing is connected to", async () => {
+  const { port, requests } = await receiver(200);
+  expect(await egressProblem(`https://localhost:${port}/`, "public_https")).toContain("private or reserved");
+  const body = { headers: {}, body: "{}", signal: new AbortController().signal };
+  const sent = await guardedPost("public_https", 1000)({ url: `https://localhost:${port}/`, ...body });
+  expect(sent.is).toBe("refused");
+  expect(requests).toEqual([]);
+  const allowed = await guardedPost("anywhere", 1000)({ url: `http://localhost:${port}/hook?a=1`, ...body });
+  expect(allowed).toEqual({ is: "answered", status: 200 });
+  expect(requests).toEqual(["POST /hook?a=1"]);
+});
+
+test("BILL-10 redirects are not followed, and a receiver that is silent or floods is left", async () => {
+  const { port, requests } = await receiver(307, { location: "/elsewhere" });
+  const post = (url: string) =>
+    guardedPost("anywhere", 300)({ url, headers: {}, body: "{}", signal: new AbortController().signal });
+  expect(await post(`http://127.0.0.1:${port}/`)).toEqual({ is: "answered", status: 307 });
+  expect(requests).toEqual(["POST /"]);
+  const silent = await receiver("silent");
+  expect(await post(`http://127.0.0.1:${silent.port}/`)).toEqual({ is: "failed", why: "it did not answer in time" });
+  const endless = await receiver("endless");
+  expect(await post(`http://127.0.0.1:${endless.port}/`)).toEqual({ is: "answered", status: 200 });
+  const gone = await post("http://127.0.0.1:1/");
+  expect(gone).toMatchObject({ is: "failed", why: expect.stringContaining("cannot be reached") });
+});
+
+test("BILL-10 the address of the mail server is read, and shown without its password", () => {
+  expect(readMailServer("smtps://alerts%40example.eu:p%3Aw@mail.example.eu")).toEqual({
+    host: "mail.example.eu",
+    port: 465,
+    secure: true,
+    user: { name: "alerts@example.eu", password: "p:w" },
+    shown: "smtps://alerts%40example.eu@mail.example.eu:465",
+  });
+  expect(readMailServer("smtp://127.0.0.1:2525")).toMatchObject({ port: 2525, secure: false, user: null });
+  for (const wrong of ["mail.example.eu", "http://a", "smtp://a/path", "smtp://user@host", "smtp://u:p%@h"])
+    expect(readMailServer(wrong)).toHaveProperty("problem");
+  expect(readSender('"The Gateway" <alerts@example.eu>')).toEqual({
+    name: "The Gateway",
+    address: "alerts@example.eu",
+  });
+  expect(readSender("alerts@example.eu")).toEqual({ name: "", address: "alerts@example.eu" });
+  for (const wrong of ["alerts", "a <b>", "a@b, c@d", "a@b\r\nBcc: c@d"])
+    expect(readSender(wrong)).toHaveProperty("problem");
+});
+
+async function receiver(answer: number | "silent" | "endless", headers: Record<string, string> = {}) {
+  const requests: string[] = [];
+  const server = createServer((request, response) => {
+    requests.push(`${request.method} ${request.url}`);
+    response.on("error", () => undefined);
+    if (answer === "silent") return;
+    response.writeHead(answer === "endless" ? 200 : answer, headers);
+    if (answer !== "endless") response.end();
+    else {
+      const flood = () => {
+        while (!response.destroyed && response.write("x".repeat(65_536)));
+      };
+      response.on("drain", flood);
+      flood();
+    }
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, "127.0.0.1", resolve);
+  });
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const address = server.address();
+  return { requests, port: typeof address === "object" && address !== null ? address.port : 0 };
+}

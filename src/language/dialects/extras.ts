@@ -1,0 +1,160 @@
+import { isJsonObject, type JsonObject } from "../../kit/json.ts";
+import { type Extra, type ExtraName, NO_EXTRAS } from "../canon/extras.ts";
+
+/**
+ * The one place that knows what a provider bills apart: how a request asks for it, and where an answer says how often
+ * it was used. What a request can ask of a provider and is not here costs nothing but tokens.
+ */
+type Reader = (request: JsonObject) => readonly Extra[];
+
+/** Words for the service that everyone gets at the usual price. */
+const USUAL_TIERS: ReadonlySet<unknown> = new Set([undefined, null, "auto", "default", "standard", "standard_only"]);
+
+function tierOf(request: JsonObject, goes: Extra["goes"]): readonly Extra[] {
+  const { service_tier: tier } = request;
+  if (USUAL_TIERS.has(tier)) return NO_EXTRAS;
+  const name = tier === "priority" || tier === "flex" ? (`service_tier_${tier}` as const) : "service_tier_other";
+  return [{ name, field: "service_tier", goes }];
+}
+
+const CHAT: Reader = (request) => {
+  const { modalities } = request;
+  const tier = tierOf(request, "said");
+  if (!Array.isArray(modalities)) return tier;
+  const media: Extra[] = [];
+  for (const [at, medium] of modalities.entries()) {
+    if (medium !== "audio" && medium !== "image") continue;
+    const name = medium === "audio" ? "audio_output" : "image_output";
+    media.push({ name, field: `modalities.${at}`, goes: "said" });
+  }
+  return [...tier, ...media];
+};
+
+type Row = { readonly type: RegExp; readonly is: ExtraName | "tokens" };
+
+/** Tools of the messages dialect by their type. Those that the caller runs itself, or that only read, cost tokens. */
+const MESSAGE_TOOLS: readonly Row[] = [
+  { type: /^(custom|(bash|text_editor|computer|memory|tool_search_tool_\w+?)_\d+|mcp_toolset)$/, is: "tokens" },
+  { type: /^web_search_\d+$/, is: "web_search" },
+  { type: /^web_fetch_\d+$/, is: "web_fetch" },
+  { type: /^code_execution_\d+$/, is: "code_execution" },
+  { type: /^advisor_\d+$/, is: "other_models" },
+];
+
+/** Tools of the responses dialect. A shell runs at the caller's, unless it is given a container of the provider. */
+const RESPONSE_TOOLS: readonly Row[] = [
+  { type: /^(function|custom|namespace|local_shell|shell|apply_patch|mcp|tool_search)$/, is: "tokens" },
+  { type: /^computer(_use(_preview)?)?(_\d{4}_\d{2}_\d{2})?$/, is: "tokens" },
+  { type: /^web_search(_preview)?(_\d{4}_\d{2}_\d{2})?$/, is: "web_search" },
+  { type: /^file_search$/, is: "file_search" },
+  { type: /^code_interpreter$/, is: "code_execution" },
+  { type: /^image_generation$/, is: "image_generation" },
+];
+
+function toolOf(tool: unknown, rows: readonly Row[]): ExtraName | "tokens" {
+  if (!isJsonObject(tool)) return "tokens";
+  const { type } = tool;
+  if (type === undefined || type === null) return "tokens";
+  return rows.find((row) => row.type.test(String(type)))?.is ?? "hosted_tool";
+}
+
+const MESSAGES: Reader = (request) => {
+  const { tools, speed, inference_geo, container, fallbacks } = request;
+  const found: Extra[] = [...tierOf(request, "native")];
+  const ask = (name: ExtraName, field: string) => found.push({ name, field, goes: "native" });
+  if (speed != null && speed !== "standard") ask("fast_mode", "speed");
+  if (inference_geo != null && inference_geo !== "global") ask("inference_geo", "inference_geo");
+  if (container != null) ask("hosted_container", "container");
+  if (Array.isArray(fallbacks) && fallbacks.length > 0) ask("other_models", "fallbacks");
+  for (const [at, tool] of listOf(tools).entries()) {
+    const name = toolOf(tool, MESSAGE_TOOLS);
+    if (name === "tokens") continue;
+    const uses = isJsonObject(tool) ? tool["max_uses"] : undefined;
+    const usesMax = typeof uses === "number" && Number.isInteger(uses) && uses > 0 ? { usesMax: uses } : {};
+    found.push({ name, field: `tools.${at}.type`, goes: "native", ...usesMax });
+  }
+  return found;
+};
+
+/** Agents offer these with every request to every model: where they cannot be had they are left out. */
+const LEFT_OUT: ReadonlySet<ExtraName> = new Set(["web_search", "image_generation"]);
+
+const RESPONSES: Reader = (request) => {
+  const { tools, prompt } = request;
+  const found: Extra[] = [...tierOf(request, "said")];
+  // What stands in a template of the provider's is not seen here.
+  if (prompt != null) found.push({ name: "hosted_tool", field: "prompt", goes: "native" });
+  for (const [at, tool] of listOf(tools).entries()) {
+    if (isInContainer(tool)) found.push({ name: "hosted_container", field: `tools.${at}.environment`, goes: "native" });
+    const name = toolOf(tool, RESPONSE_TOOLS);
+    if (name === "tokens") continue;
+    const offered = LEFT_OUT.has(name) && isOnlyOffered(request) ? { offeredAt: at } : {};
+    found.push({ name, field: `tools.${at}.type`, goes: "native", ...offered });
+  }
+  return found;
+};
+
+function isInContainer(tool: unknown): boolean {
+  const environment = isJsonObject(tool) ? tool["environment"] : undefined;
+  return isJsonObject(environment) && String(environment["type"]).startsWith("container");
+}
+
+/** Whether the model may do without the tools of the provider. */
+function isOnlyOffered({ tools, tool_choice: choice }: JsonObject): boolean {
+  if (choice == null || choice === "auto" || choice === "none") return true;
+  if (choice === "required") return listOf(tools).some((tool) => toolOf(tool, RESPONSE_TOOLS) === "tokens");
+  return isJsonObject(choice) && (choice["type"] === "function" || choice["type"] === "custom");
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+const READERS = { chat: CHAT, messages: MESSAGES, responses: RESPONSES } as const;
+
+/** Everything a request asks for that is billed apart; mostly nothing. */
+export function extrasOf(dialect: keyof typeof READERS, request: JsonObject): { readonly extras?: readonly Extra[] } {
+  const extras = READERS[dialect](request);
+  return extras.length === 0 ? NOTHING : { extras };
+}
+const NOTHING = {};
+
+export type Uses = Readonly<Partial<Record<ExtraName, number>>>;
+
+/** What `usage` of the messages dialect says of tools that the provider ran. */
+export function messageUses(usage: unknown): Uses | undefined {
+  const told = isJsonObject(usage) ? usage["server_tool_use"] : undefined;
+  if (!isJsonObject(told)) return undefined;
+  return {
+    ...countOf("web_search", told["web_search_requests"]),
+    ...countOf("web_fetch", told["web_fetch_requests"]),
+    ...countOf("code_execution", told["code_execution_requests"]),
+  };
+}
+
+function countOf(name: ExtraName, count: unknown): Uses {
+  return typeof count === "number" && Number.isInteger(count) && count > 0 ? { [name]: count } : {};
+}
+
+const ITEM_USES: Readonly<Record<string, ExtraName>> = {
+  web_search_call: "web_search",
+  file_search_call: "file_search",
+  code_interpreter_call: "code_execution",
+  image_generation_call: "image_generation",
+};
+
+/** What the items of a response say of tools that the provider ran. A container that is used again is one use. */
+export function responseUses(output: unknown): Uses | undefined {
+  const uses: Partial<Record<ExtraName, number>> = {};
+  const containers = new Set<unknown>();
+  for (const item of listOf(output)) {
+    if (!isJsonObject(item)) continue;
+    const name = ITEM_USES[String(item["type"])];
+    if (name === undefined) continue;
+    const container = item["container_id"];
+    if (container != null && containers.has(container)) continue;
+    containers.add(container);
+    uses[name] = (uses[name] ?? 0) + 1;
+  }
+  return Object.keys(uses).length === 0 ? undefined : uses;
+}

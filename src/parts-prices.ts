@@ -1,0 +1,51 @@
+import { type RateParts, RateRoom } from "./app/manage/rate-room.ts";
+import type { Config } from "./config.ts";
+import { MarginBook, NO_MARGIN, readMargin } from "./domain/billing/margin.ts";
+import { type RateBook, type RateRow, seedRates } from "./domain/catalogue/rates.ts";
+import type { Store } from "./io/store/sql/store.ts";
+import { ecbSource } from "./io/upstream/rate-source.ts";
+import type { Transport } from "./io/upstream/transport.ts";
+import { systemClock } from "./kit/clock.ts";
+import type { Ids } from "./kit/ids.ts";
+import { formatDecimal } from "./kit/money.ts";
+import { parseDurationMs } from "./kit/time.ts";
+import { systemTimers } from "./kit/timers.ts";
+
+/** Margins and exchange rates as the store has them, before anyone is served; rates of the files it has not are added. */
+export async function openPrices(config: Config, store: Store, book: RateBook, ids: Ids): Promise<MarginBook> {
+  const latest = await store.rates.latest();
+  const seeds = seedRates(book.snapshot, latest).map(
+    (currency): RateRow => ({
+      id: ids.next("rate_"),
+      code: currency.code,
+      perEur: formatDecimal(currency.perEur),
+      day: currency.rateDate,
+      source: currency.rateSource,
+      recordedAtMs: systemClock.nowMs(),
+    }),
+  );
+  await store.rates.append(seeds);
+  book.put([...latest, ...seeds]);
+  const margins = new MarginBook(readMargin(config.GATEWAY_MARGIN) ?? NO_MARGIN);
+  for (const { workspaceId, share } of await store.margins.loadAll())
+    margins.put(workspaceId, readMargin(share) ?? null);
+  return margins;
+}
+
+/** Exchange rates while the gateway runs; they are fetched where the operator has named an address. */
+export function openRates(
+  config: Config,
+  parts: Pick<RateParts, "tenancy" | "store" | "book" | "warn">,
+  transport: Transport,
+): RateRoom {
+  const { GATEWAY_RATES_URL: address, GATEWAY_RATES_EVERY: every, GATEWAY_RATES_STALE_DAYS: staleDays } = config;
+  const rates = new RateRoom({
+    ...parts,
+    source: address === null ? undefined : ecbSource(address, transport, systemTimers),
+    everyMs: parseDurationMs(every) ?? 0,
+    staleDays,
+    timers: systemTimers,
+  });
+  rates.start();
+  return rates;
+}

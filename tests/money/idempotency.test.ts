@@ -1,0 +1,373 @@
+import Anthropic from "@anthropic-ai/sdk";
+import OpenAI from "openai";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { filesWith } from "../edge/child.ts";
+import type { Called, Json, Tenant } from "../support/gateway.ts";
+import { callerWith, gate } from "../support/kept.ts";
+import { chatBody, costNanos, MODEL, nanosOf, openScene, type Scene } from "../support/scene.ts";
+import { chatFrames, chatJson } from "../support/upstream.ts";
+
+let scene: Scene;
+let tenant: Tenant;
+/** How many requests the provider had before the test. */
+let before: number;
+beforeAll(async () => {
+  scene = await openScene(["deepinfra"]);
+});
+afterAll(() => scene.close());
+beforeEach(async () => {
+  tenant = await scene.gateway.tenant({ credit: "10" });
+  before = upstream().requests.length;
+});
+
+const upstream = () => scene.at("deepinfra");
+const asked = () => upstream().requests.length - before;
+const KEY = { "idempotency-key": "order 66 / 8e03978e-40d5-43e8-bc93-6894a57f9324" };
+
+/** What each surface is asked, and the words of its errors. */
+const SURFACES = {
+  chat: { path: "/v1/chat/completions", body: chatBody(), tag: "object" },
+  messages: {
+    path: "/v1/messages",
+    body: { model: MODEL, max_tokens: 100, messages: [{ role: "user", content: "Say hello." }] },
+    tag: "type",
+  },
+  responses: { path: "/v1/responses", body: { model: MODEL, input: "Say hello.", store: false }, tag: "object" },
+} as const;
+type Name = keyof typeof SURFACES;
+
+const post = (name: Name, more: object = {}, headers: Record<string, string> = KEY, key = tenant.key) =>
+  scene.gateway.call(key, SURFACES[name].path, { body: { ...SURFACES[name].body, ...more }, headers });
+
+const charges = async () => (await scene.charges(tenant)).map(({ id }) => id);
+const idOf = ({ headers }: Called) => headers.get("x-svc-request-id") ?? "";
+
+function expectError(name: Name, answer: Called, status: number, code: string): void {
+  expect([answer.status, answer.body.error.code], answer.text).toEqual([status, code]);
+  expect(answer.body.type).toBe(name === "messages" ? "error" : undefined);
+  expect(answer.body.error.request_id).toBe(idOf(answer));
+}
+
+/** The frames of a stream with their data read. */
+const framesIn = (text: string): Json[] =>
+  text
+    .split("\n")
+    .filter((line) => line.startsWith("data: {"))
+    .map((line) => JSON.parse(line.slice("data: ".length)));
+
+/** Reads a stream until it has said this much, and hangs up. */
+async function leaveAfter(word: string): Promise<void> {
+  const left = new AbortController();
+  const { body } = await fetch(`${scene.gateway.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${tenant.key}`, "content-type": "application/json", ...KEY },
+    body: JSON.stringify(chatBody({ stream: true })),
+    signal: left.signal,
+  });
+  let text = "";
+  for await (const chunk of body ?? []) {
+    text += Buffer.from(chunk).toString();
+    if (text.includes(word)) break;
+  }
+  left.abort();
+}
+
+describe.each(["chat", "messages", "responses"] as const)("%s", (name) => {
+  test("BILL-09 twins at the same time: one is served and charged, the others get 409 and when to come again", async () => {
+    const held = gate();
+    upstream().next({ gate: held.closed, json: chatJson() });
+    const first = post(name);
+    await upstream().arrived(before + 1);
+    for (const twin of await Promise.all(Array.from({ length: 8 }, () => post(name)))) {
+      expectError(name, twin, 409, "idempotency_key_in_use");
+      expect(twin.headers.get("retry-after")).toBe("1");
+    }
+    expectError(name, await post(name, { temperature: 0.5 }), 422, "idempotency_key_reused");
+    held.open();
+    const served = await first;
+    expect(served.status, served.text).toBe(200);
+    expect([asked(), await charges()]).toEqual([1, [`charge:${served.body.id}`]]);
+  });
+
+  test("BILL-09 many at the very same moment: one upstream call, one charge", async () => {
+    const answers = await Promise.all(Array.from({ length: 12 }, () => post(name)));
+    const served = answers.filter(({ status, headers }) => status === 200 && !headers.has("idempotent-replayed"));
+    expect([served.length, asked(), (await charges()).length]).toEqual([1, 1, 1]);
+    for (const { status, body } of answers)
+      expect(status === 200 ? body.id : body.error.code).toBe(
+        status === 200 ? served[0]?.body.id : "idempotency_key_in_use",
+      );
+  });
+
+  test("BILL-09 after a whole answer: its status and id, what it cost and where to read it; no second call, no second charge", async () => {
+    const first = await post(name);
+    expect(first.status, first.text).toBe(200);
+    const again = await post(name);
+    expect([again.status, again.headers.get("idempotent-replayed")]).toEqual([200, "true"]);
+    expect([idOf(again), again.headers.get("x-request-id")]).toEqual([first.body.id, first.body.id]);
+    expect(again.headers.get("x-ratelimit-remaining")).not.toBeNull();
+    const { message, cost, ...rest } = again.body;
+    expect(rest).toEqual({
+      id: first.body.id,
+      [SURFACES[name].tag]: "idempotent_replay",
+      status: 200,
+      currency: "EUR",
+      request_url: `/v1/requests/${first.body.id}`,
+    });
+    expect(nanosOf(cost)).toBe(costNanos("deepinfra", { input: 11, output: 7 }));
+    expect(message).toContain(`GET /v1/requests/${first.body.id}`);
+    expect(message.includes("/v1/responses/")).toBe(name === "responses");
+    const read = await scene.gateway.call(tenant.key, again.body.request_url);
+    expect(read.body).toMatchObject({ id: first.body.id, status: 200, cost, currency: "EUR" });
+    expect([asked(), await charges()]).toEqual([1, [`charge:${first.body.id}`]]);
+    const rows = await scene.rows(tenant);
+    expect(rows.map((row) => [row.status, row.error_code, row.cost === "0.00"])).toEqual([
+      [200, "idempotent_replay", true],
+      [200, null, false],
+    ]);
+    const wallet = await scene.wallet(tenant);
+    expect([wallet.held, nanosOf(wallet.balance)]).toEqual(["0.00", nanosOf("10") - nanosOf(cost)]);
+  });
+
+  test("BILL-09 after a streamed answer: the stream says at once that it is not made again, in an error frame and not as an empty answer", async () => {
+    const first = await post(name, { stream: true });
+    expect(first.status, first.text).toBe(200);
+    const again = await post(name, { stream: true });
+    expect([again.status, again.headers.get("idempotent-replayed")]).toEqual([200, "true"]);
+    expect(again.headers.get("content-type")).toContain("text/event-stream");
+    expect(idOf(again)).toBe(idOf(first));
+    const [frame, ...more] = framesIn(again.text);
+    expect(more).toEqual([]);
+    expect(frame.error).toMatchObject({ code: "idempotent_replay", request_id: idOf(first) });
+    expect(again.text.startsWith("event: error\n")).toBe(name !== "chat");
+    if (name === "responses")
+      expect(frame).toMatchObject({ type: "error", sequence_number: 0, code: frame.error.code });
+    expect([asked(), await charges()]).toEqual([1, [`charge:${idOf(first)}`]]);
+    // The same words without a stream are another body.
+    expectError(name, await post(name), 422, "idempotency_key_reused");
+  });
+
+  test("BILL-09 with another body it is 422, and costs nothing", async () => {
+    const first = await post(name);
+    const other = await post(name, { temperature: 0.5 });
+    expectError(name, other, 422, "idempotency_key_reused");
+    expect(other.body.error).toMatchObject({ param: "Idempotency-Key" });
+    expect(other.body.error.message).toContain(first.body.id);
+    expect([asked(), (await charges()).length]).toEqual([1, 1]);
+  });
+
+  test("BILL-09 a key that is empty, too long or not printable is refused, and names the header", async () => {
+    for (const bad of ["", "x".repeat(256), "caf\u00e9", "a\tb"]) {
+      const answer = await post(name, {}, { "idempotency-key": bad });
+      expectError(name, answer, 400, "invalid_value");
+      expect(answer.body.error).toMatchObject({ param: "Idempotency-Key" });
+    }
+    expect(asked()).toBe(0);
+    const longest = await post(name, {}, { "idempotency-key": "~".repeat(255) });
+    expect(longest.status).toBe(200);
+  });
+});
+
+describe("the key is free again", () => {
+  test("BILL-09 after a provider's failure: the next call is made, and is the one that counts", async () => {
+    upstream().next({ status: 500, json: { error: { message: "no" } } });
+    const failed = await post("chat");
+    expect(failed.status).toBe(502);
+    const second = await post("chat");
+    expect([second.status, second.headers.get("idempotent-replayed")]).toEqual([200, null]);
+    expect((await post("chat")).body.id).toBe(second.body.id);
+    expect(await charges()).toEqual([`charge:${second.body.id}`]);
+  });
+
+  test("BILL-09 after a refusal: of the body, of the model, and for want of money", async () => {
+    expect((await post("chat", { temperature: "hot" })).status).toBe(400);
+    expect((await post("chat", { model: "no/such" })).status).toBe(404);
+    expect((await post("chat")).status).toBe(200);
+    const poor = await scene.gateway.tenant({ credit: "0" });
+    expect((await post("chat", {}, KEY, poor.key)).status).toBe(402);
+    await scene.gateway.manage("POST", `/workspaces/${poor.slug}/wallet/credits`, { amount: "1" });
+    expect((await post("chat", {}, KEY, poor.key)).headers.get("idempotent-replayed")).toBeNull();
+  });
+
+  test("BILL-09 after a stream that broke off, which is not charged", async () => {
+    const frames = chatFrames(["Hello"]).slice(0, 2);
+    upstream().next({ frames, end: { is: "cut", after: Buffer.byteLength(frames.join("")) } });
+    const broken = await post("chat", { stream: true });
+    expect(broken.text).toContain("upstream_error");
+    expect((await post("chat", { stream: true })).text).toContain("[DONE]");
+    expect(await charges()).toHaveLength(1);
+  });
+
+  test("BILL-09 after a caller left before anything was said; but not after one who left in the middle and was charged", async () => {
+    const held = gate();
+    upstream().next({ gate: held.closed });
+    const left = new AbortController();
+    const gone = scene.gateway.call(tenant.key, "/v1/chat/completions", {
+      body: chatBody(),
+      headers: KEY,
+      signal: left.signal,
+    });
+    await upstream().arrived(before + 1);
+    left.abort();
+    await expect(gone).rejects.toThrow();
+    held.open();
+    await scene.rowsOnce(tenant, 1);
+    const [word = "", ...rest] = chatFrames(["Hello", " there"]);
+    upstream().next({ frames: [word, rest[0] ?? ""], end: { is: "stall", after: Buffer.byteLength(word + rest[0]) } });
+    await leaveAfter("Hello");
+    const rows = await scene.rowsOnce(tenant, 2);
+    expect(rows[0]).toMatchObject({ status: 499, error_code: "client_disconnected" });
+    expect(nanosOf(rows[0].cost)).toBeGreaterThan(0n);
+    const again = await post("chat", { stream: true });
+    expectError("chat", again, 409, "idempotent_replay");
+    expect(again.headers.get("x-should-retry")).toBe("false");
+    expect(again.headers.get("idempotent-replayed")).toBe("true");
+    expect(again.body.error.message).toContain(`${rows[0].id}, status 499, ${rows[0].cost} EUR`);
+    expect([asked(), (await charges()).length]).toEqual([2, 1]);
+  });
+
+  test("BILL-09 after a call that came to nothing: there is no charge to remember", async () => {
+    const usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+    for (const _ of [1, 2]) upstream().next({ json: chatJson({ usage }) });
+    const [one, two] = [await post("chat"), await post("chat")];
+    expect([one.body.usage.cost, two.body.usage.cost, await charges()]).toEqual([0, 0, []]);
+    expect([one.body.id === two.body.id, asked()]).toEqual([false, 2]);
+  });
+
+  test("BILL-09 after a call with the workspace's own key at the provider: it costs nothing here", async () => {
+    const { slug } = tenant;
+    await scene.gateway.manage("PUT", `/workspaces/${slug}/providers/deepinfra`, {
+      key: "own-key-0123456789",
+      use: "only",
+    });
+    before = upstream().requests.length;
+    const [one, two] = [await post("chat"), await post("chat")];
+    expect([one.status, two.status, one.body.id === two.body.id, asked()]).toEqual([200, 200, false, 2]);
+    expect(await charges()).toEqual([]);
+  });
+});
+
+describe("whose key it is", () => {
+  test("BILL-09 another workspace's and a test key's calls are calls of their own; another key of the workspace is not", async () => {
+    const first = await post("chat");
+    const other = await scene.gateway.tenant({ credit: "10" });
+    expect((await post("chat", {}, KEY, other.key)).headers.get("idempotent-replayed")).toBeNull();
+    const keys = `/workspaces/${tenant.slug}/keys`;
+    const trial = await scene.gateway.manage("POST", keys, { name: "trial", environment: "test" });
+    expect((await post("chat", {}, KEY, trial.key)).headers.get("idempotent-replayed")).toBeNull();
+    const second = await scene.gateway.manage("POST", keys, { name: "second", environment: "live" });
+    expect((await post("chat", {}, KEY, second.key)).body.id).toBe(first.body.id);
+    expect(asked()).toBe(3);
+  });
+
+  test("BILL-09 the same key on another surface, or with another anthropic-beta, is another request", async () => {
+    await post("messages");
+    expect((await post("chat")).status).toBe(422);
+    expect((await post("messages", {}, { ...KEY, "anthropic-beta": "x-2026-01-01" })).status).toBe(422);
+    expect((await post("messages", {}, { ...KEY, "x-title": "another label" })).status).toBe(200);
+    expect(asked()).toBe(1);
+  });
+
+  test("BILL-09 without the header every call is made", async () => {
+    const [one, two] = [await post("chat", {}, {}), await post("chat", {}, {})];
+    expect(one.body.id).not.toBe(two.body.id);
+    expect([asked(), (await charges()).length]).toEqual([2, 2]);
+  });
+
+  test("BILL-09 neither key nor body is kept anywhere", async () => {
+    const secret = "only-the-caller-knows-4711";
+    const answer = await post(
+      "chat",
+      { messages: [{ role: "user", content: "a very private word" }] },
+      {
+        "idempotency-key": secret,
+      },
+    );
+    expect(answer.status).toBe(200);
+    await scene.rows(tenant);
+    expect(filesWith(scene.gateway.dataDir, [secret])).toEqual([]);
+    expect(filesWith(scene.gateway.dataDir, ["a very private word"])).toEqual([]);
+  });
+});
+
+describe("stored responses", () => {
+  const stored = (more: object = {}) =>
+    scene.gateway.call(tenant.key, "/v1/responses", {
+      body: { model: MODEL, input: "Say hello.", ...more },
+      headers: KEY,
+    });
+
+  test("BILL-09 a response that is stored is the answer again; once it is deleted, what is known of it", async () => {
+    const first = await stored();
+    const again = await stored();
+    expect([again.status, again.headers.get("idempotent-replayed"), again.body]).toEqual([200, "true", first.body]);
+    await callerWith(scene.gateway, tenant.key).remove(first.body.id);
+    expect((await stored()).body).toMatchObject({ id: first.body.id, object: "idempotent_replay" });
+    expect([asked(), (await charges()).length]).toEqual([1, 1]);
+  });
+
+  test("BILL-09 in the background: 409 while it is made, and then the response", async () => {
+    const held = gate();
+    upstream().next({ gate: held.closed, frames: chatFrames(["Hello"], { usage: "asked" }) });
+    const made = await stored({ background: true });
+    expect([made.status, made.body.status]).toEqual([200, "queued"]);
+    await upstream().arrived(before + 1);
+    const twin = await stored({ background: true });
+    expectError("responses", twin, 409, "idempotency_key_in_use");
+    expect(twin.body.error.message).toContain(made.body.id);
+    held.open();
+    const done = await callerWith(scene.gateway, tenant.key).once(made.body.id, "completed");
+    expect((await stored({ background: true })).body).toEqual(done);
+    expect([asked(), await charges()]).toEqual([1, [`charge:${made.body.id}`]]);
+  });
+});
+
+describe("official clients", () => {
+  /** The client has the option and no header of its own for it. */
+  class Keyed extends OpenAI {
+    protected override idempotencyHeader = "Idempotency-Key";
+  }
+
+  test("BILL-09 the OpenAI client with `idempotencyKey`: one call, and a stream that was answered before throws", async () => {
+    const client = new Keyed({ apiKey: tenant.key, baseURL: `${scene.gateway.url}/v1` });
+    const body = { model: MODEL, messages: [{ role: "user" as const, content: "Hi" }] };
+    const first = await client.chat.completions.create(body, { idempotencyKey: "a" });
+    const { data, response, request_id } = await client.chat.completions
+      .create(body, { idempotencyKey: "a" })
+      .withResponse();
+    expect([data.id, request_id]).toEqual([first.id, first.id]);
+    expect([data.choices, response.headers.get("idempotent-replayed")]).toEqual([undefined, "true"]);
+    const stream = { ...body, stream: true as const };
+    for await (const _ of await client.chat.completions.create(stream, { idempotencyKey: "b" }));
+    const again = await client.chat.completions.create(stream, { idempotencyKey: "b" });
+    await expect(Array.fromAsync(again)).rejects.toThrow("was answered and charged before");
+    expect([asked(), (await charges()).length]).toEqual([2, 2]);
+  });
+
+  test("BILL-09 a client that sends its request again while the first runs waits and gets the first one's answer", async () => {
+    const client = new Keyed({ apiKey: tenant.key, baseURL: `${scene.gateway.url}/v1`, maxRetries: 3 });
+    const held = gate();
+    upstream().next({ gate: held.closed, json: chatJson() });
+    const body = { model: MODEL, input: "Hi" };
+    const first = client.responses.create(body, { idempotencyKey: "c" });
+    await upstream().arrived(before + 1);
+    const twin = client.responses.create(body, { idempotencyKey: "c" });
+    // It has heard 409 once the log has a line of it.
+    await scene.rowsOnce(tenant, 1);
+    held.open();
+    expect((await twin).id).toBe((await first).id);
+    expect([asked(), (await charges()).length]).toEqual([1, 1]);
+  });
+
+  test("BILL-09 the Anthropic client: errors are its own, a stream that was answered before throws", async () => {
+    const client = new Anthropic({ apiKey: tenant.key, baseURL: scene.gateway.url, maxRetries: 0 });
+    const body = { model: MODEL, max_tokens: 50, messages: [{ role: "user" as const, content: "Hi" }] };
+    const headers = { "Idempotency-Key": "d" };
+    await client.messages.stream(body, { headers }).finalMessage();
+    const again = client.messages.stream(body, { headers });
+    await expect(again.finalMessage()).rejects.toThrow("was answered and charged before");
+    const other = client.messages.create({ ...body, max_tokens: 51 }, { headers });
+    await expect(other).rejects.toMatchObject({ status: 422, error: { error: { code: "idempotency_key_reused" } } });
+    expect(asked()).toBe(1);
+  });
+});

@@ -1,0 +1,122 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { DATABASE_FILE } from "../../src/io/store/sql/sqlite/open.ts";
+import { type Json, startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
+import { gate } from "../support/kept.ts";
+import { doorOf, inferences, keyOf, OWN, openPlace, type Place, QUIET } from "../support/own-keys.ts";
+import { chatBody, connectedTo, credentialOf } from "../support/scene.ts";
+import { startUpstream, type Upstream } from "../support/upstream.ts";
+
+let place: Place;
+beforeAll(async () => {
+  place = await openPlace();
+});
+afterAll(() => place.close());
+
+test("BILL-08 only: a platform endpoint that was put off is not asked either, once the own key was refused", async () => {
+  const narrow = await openPlace({ GATEWAY_QUEUE_CONCURRENCY: "1", GATEWAY_ASIDE_FAILURES: "1" });
+  onTestFinished(() => narrow.close());
+  const [other, tenant] = [await narrow.tenant(), await narrow.tenant()];
+  await narrow.put(tenant, "deepinfra", { key: OWN("gone"), use: "only", skip_test: true });
+  const held = gate();
+  narrow.nebius.next({ status: 500, json: {}, gate: held.closed });
+  const first = narrow.chat(other);
+  await vi.waitFor(() => expect(inferences(narrow.nebius)).toHaveLength(1));
+  // Planned while nebius does well; its turn comes when nebius has been set aside.
+  const second = narrow.chat(tenant, { provider: { order: ["nebius", "deepinfra"] } });
+  await vi.waitFor(async () => {
+    const metrics = await narrow.gateway.call(narrow.gateway.adminToken, "/metrics");
+    expect(metrics.text).toMatch(/queue_waiting\S* 1\b/);
+  });
+  held.open();
+  expect((await first).status).toBe(502);
+  expect((await second).status).toBe(502);
+  expect(inferences(narrow.nebius)).toHaveLength(1);
+  expect((await narrow.last(tenant)).attempts).toMatchObject([
+    { provider: "nebius", reason: expect.stringContaining("set aside") },
+    { provider: "deepinfra", own_key: true, reason: expect.stringContaining("refused") },
+    { provider: "nebius", reason: expect.stringContaining("only your own key") },
+  ]);
+});
+
+test("BILL-08 how fast an own key is served is nobody else's measure", async () => {
+  const [own, other] = [await place.tenant(), await place.tenant()];
+  place.letIn.add(OWN("quick"));
+  await place.put(own, "nebius", { key: OWN("quick"), use: "only" });
+  const expected = async (tenant: Tenant) => {
+    const question = { request: chatBody() };
+    return (await place.gateway.manage("POST", `/workspaces/${tenant.slug}/routing/explain`, question)).expected;
+  };
+  expect((await place.chat(own)).status).toBe(200);
+  await place.last(own);
+  expect((await expected(other)).latency_ms).toBeNull();
+  expect((await place.chat(other)).status).toBe(200);
+  await vi.waitFor(async () => expect((await expected(other)).latency_ms).not.toBeNull());
+});
+
+test("BILL-08 a simulated provider takes no key: what it answers is paid by the wallet, or by nobody", async () => {
+  const gateway = await startGateway({ env: { GATEWAY_RPM_IP: "0" } });
+  onTestFinished(() => gateway.close());
+  const put = await gateway.call(gateway.adminToken, "/manage/workspaces/demo/providers/sandbox-us", {
+    method: "PUT",
+    body: { key: OWN("free"), skip_test: true },
+  });
+  expect([put.status, put.body.error.code]).toEqual([409, "conflict"]);
+});
+
+test("BILL-08 a body that is no JSON is refused without a word of the key in it", async () => {
+  const tenant = await place.tenant();
+  const where = `/manage/workspaces/${tenant.slug}/providers/nebius`;
+  for (const body of [`{"key":"${OWN("torn")}`, `{"key" "${OWN("torn")}"}`, `{"key":["${OWN("torn")}"]}`]) {
+    const answer = await place.gateway.call(place.gateway.adminToken, where, { method: "PUT", body });
+    expect(answer.status).toBe(400);
+    expect(answer.text).not.toContain("canary");
+  }
+});
+
+/** A gateway whose keys at nebius are the operator's and a workspace's own. */
+async function openKept(dataDir: string, nebius: Upstream): Promise<TestGateway> {
+  return startGateway({ dataDir, env: { ...connectedTo(new Map([["nebius", nebius]])), ...QUIET } });
+}
+
+test.each(["only", "first"])(
+  "BILL-08 %s: a key that does not open any more is a refused one, not none",
+  async (use) => {
+    const dataDir = mkdtempSync(path.join(os.tmpdir(), "gateway-own-"));
+    const nebius = await startUpstream();
+    onTestFinished(async () => {
+      await nebius.close();
+      rmSync(dataDir, { recursive: true, force: true });
+    });
+    doorOf(nebius, new Set([credentialOf("nebius"), OWN("shut")]));
+    const before = await openKept(dataDir, nebius);
+    const tenant = await before.tenant();
+    const where = `/workspaces/${tenant.slug}/providers/nebius`;
+    await before.manage("PUT", where, { key: OWN("shut"), use });
+    await before.close();
+    const db = new DatabaseSync(path.join(dataDir, DATABASE_FILE));
+    db.exec("update workspace_credentials set secret = x'00'");
+    db.close();
+
+    const gateway = await openKept(dataDir, nebius);
+    onTestFinished(() => gateway.close());
+    const asked = inferences(nebius).length;
+    const chat = () => gateway.call(tenant.key, "/v1/chat/completions", { body: chatBody() });
+    const answer = await chat();
+    const keys = inferences(nebius).slice(asked).map(keyOf);
+    const [row] = (await gateway.manage("GET", `/workspaces/${tenant.slug}/requests?limit=1`)).data;
+    expect(row.attempts[0]).toMatchObject({ own_key: true, reason: "your key for nebius was refused" });
+    if (use === "only") expect([answer.status, keys, row.cost]).toEqual([502, [], "0.00"]);
+    else expect([answer.status, keys]).toEqual([200, [credentialOf("nebius")]]);
+    // It is there to be seen, tried, replaced and taken away.
+    expect((await gateway.manage("GET", where)).use).toBe(use);
+    const tested: Json = await gateway.manage("POST", "/providers/nebius/test", { workspace: tenant.slug });
+    expect([tested.ok, tested.result]).toEqual([false, "refused"]);
+    await gateway.manage("PUT", where, { key: OWN("shut") });
+    expect((await chat()).status).toBe(200);
+    expect(keyOf(inferences(nebius).at(-1) ?? { headers: {} })).toBe(OWN("shut"));
+  },
+);

@@ -1,0 +1,291 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readConfig } from "../../src/config.ts";
+import { type Json, startGateway, type TestGateway } from "../support/gateway.ts";
+import { NEW_SECRET, PAYMENT_ENV, SECRET, STRIPE_SECRET, sendPayment, signed } from "../support/payments.ts";
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startGateway({ env: PAYMENT_ENV });
+}, 60_000);
+afterAll(() => gateway.close());
+
+let count = 0;
+
+/** A workspace with an order over 50 EUR, and the message that pays it. */
+async function ordered(more: Record<string, unknown> = {}) {
+  count += 1;
+  const { slug, key } = await gateway.tenant({ credit: "1.00" });
+  const order = await gateway.manage("POST", `/workspaces/${slug}/wallet/orders`, {
+    ...{ amount: "50.00", currency: "EUR", reference: `invoice-${count}`, adapter: "webhook" },
+    ...more,
+  });
+  const message = (type: string, said: object = {}) => ({
+    ...{ id: `evt_${count}_${type}`, type: `payment.${type}`, order: order.id, payment: `pay_${count}` },
+    ...{ amount: "50.00", currency: "EUR" },
+    ...said,
+  });
+  const wallet = async (): Promise<string> => (await gateway.manage("GET", `/workspaces/${slug}/wallet`)).balance;
+  return { slug, key, order, message, wallet };
+}
+
+const outcomeOf = ({ status, body }: { status: number; body: Json }) => [status, body.outcome ?? body.error?.code];
+
+async function expectBooksInOrder(): Promise<void> {
+  const { ok, checks } = await gateway.manage("GET", "/doctor");
+  expect([ok, checks.filter((check: Json) => !check.ok)]).toEqual([true, []]);
+}
+
+describe("signed messages", () => {
+  test("BILL-01 a payment is credited once: again, at the same time and under another event it changes nothing", async () => {
+    const { slug, order, message, wallet } = await ordered();
+    const paid = message("succeeded");
+    const answers = await Promise.all(Array.from({ length: 8 }, () => sendPayment(gateway, paid)));
+    expect(answers.map(outcomeOf).toSorted((a, b) => String(a).localeCompare(String(b)))).toEqual([
+      [200, "credited"],
+      ...Array.from({ length: 7 }, () => [200, "repeated"]),
+    ]);
+    expect(outcomeOf(await sendPayment(gateway, { ...paid, id: "evt_other" }))).toEqual([200, "repeated"]);
+    expect(outcomeOf(await sendPayment(gateway, { ...paid, payment: "pay_second" }))).toEqual([409, "conflict"]);
+    expect(await wallet()).toBe("51.00");
+    const shown = await gateway.manage("GET", `/workspaces/${slug}/wallet/orders/${order.id}`);
+    expect([shown.state, shown.payment]).toEqual(["paid", paid.payment]);
+    const { data } = await gateway.manage("GET", `/workspaces/${slug}/wallet/entries?kind=topup&limit=1`);
+    expect(data[0]).toMatchObject({ id: `payment:${order.id}`, amount: "50.00", note: order.reference });
+    const audit = await gateway.manage("GET", `/audit?action=wallet.pay&workspace=${slug}`);
+    expect(audit.data).toHaveLength(1);
+    expect(audit.data[0]).toMatchObject({ actor: "payment:webhook", target: `payment:${order.id}` });
+    await expectBooksInOrder();
+  });
+
+  test("BILL-01 both secrets are taken while one is changed, and several signatures in one header", async () => {
+    const one = await ordered();
+    expect(outcomeOf(await sendPayment(gateway, one.message("succeeded"), { secret: NEW_SECRET }))).toEqual([
+      200,
+      "credited",
+    ]);
+    const two = await ordered();
+    const text = JSON.stringify(two.message("succeeded"));
+    const [time, right] = signed(text, SECRET).split(",");
+    const signature = `${time},v0=abc,v1=${"0".repeat(64)},${right}`;
+    expect(outcomeOf(await sendPayment(gateway, text, { signature }))).toEqual([200, "credited"]);
+  });
+
+  test("BILL-01 what is not signed, wrongly signed, changed, old or of the future moves nothing", async () => {
+    const { message, wallet } = await ordered();
+    const text = JSON.stringify(message("succeeded"));
+    const now = Math.floor(Date.now() / 1000);
+    const right = signed(text, SECRET);
+    const wrong = {
+      "no header": "",
+      "no time": right.replace(/^t=\d+,/, ""),
+      "two times": `t=${now - 1},${right}`,
+      "another secret": signed(text, "another-secret-0123456789abcdef0123"),
+      "the empty secret": signed(text, ""),
+      "another adapter's secret": signed(text, STRIPE_SECRET),
+      "another text": signed(`${text} `, SECRET),
+      "another time": right.replace(/^t=\d+/, `t=${now + 1}`),
+      "half a signature": right.slice(0, -32),
+      old: signed(text, SECRET, now - 301),
+      early: signed(text, SECRET, now + 320),
+      "v0 only": right.replace("v1=", "v0="),
+    };
+    for (const [name, signature] of Object.entries(wrong)) {
+      const answer = await sendPayment(gateway, text, { signature });
+      expect([name, ...outcomeOf(answer)]).toEqual([name, 403, "not_allowed"]);
+    }
+    expect(await wallet()).toBe("1.00");
+    expect(outcomeOf(await sendPayment(gateway, text, { signature: signed(text, SECRET, now - 250) }))).toEqual([
+      200,
+      "credited",
+    ]);
+  });
+
+  test("BILL-06 BILL-01 another amount, currency, order or adapter moves nothing", async () => {
+    const { slug, message, wallet } = await ordered();
+    const other = await ordered({ adapter: "stripe" });
+    const refused: [object, number][] = [
+      [message("succeeded", { amount: "50.01" }), 409],
+      [message("succeeded", { amount: "5000" }), 409],
+      [message("succeeded", { amount: "0" }), 400],
+      [message("succeeded", { amount: "-50.00" }), 400],
+      [message("succeeded", { amount: 50 }), 400],
+      [message("succeeded", { currency: "USD" }), 409],
+      [message("succeeded", { order: "ord_none" }), 404],
+      [message("succeeded", { order: other.order.id }), 404],
+      [message("succeeded", { order: undefined }), 400],
+    ];
+    for (const [said, status] of refused) expect((await sendPayment(gateway, said)).status).toBe(status);
+    expect((await sendPayment(gateway, "no json")).status).toBe(400);
+    expect((await sendPayment(gateway, "[]")).status).toBe(400);
+    expect(outcomeOf(await sendPayment(gateway, message("created")))).toEqual([200, "ignored"]);
+    expect([await wallet(), await other.wallet()]).toEqual(["1.00", "1.00"]);
+    const { data } = await gateway.manage("GET", `/workspaces/${slug}/wallet/orders`);
+    expect(data.map((one: Json) => one.state)).toEqual(["open"]);
+    await expectBooksInOrder();
+  });
+
+  test("BILL-01 a payment that has paid one order does not pay another", async () => {
+    const one = await ordered();
+    const two = await ordered();
+    await sendPayment(gateway, one.message("succeeded"));
+    const again = two.message("succeeded", { payment: one.message("succeeded").payment });
+    expect(outcomeOf(await sendPayment(gateway, again))).toEqual([409, "conflict"]);
+    expect(await two.wallet()).toBe("1.00");
+  });
+
+  test("BILL-01 a message about money that goes back waits for the one about money that came", async () => {
+    const { message, wallet } = await ordered();
+    const back = message("refunded", { amount: "20.00" });
+    expect(outcomeOf(await sendPayment(gateway, back))).toEqual([409, "conflict"]);
+    expect(await wallet()).toBe("1.00");
+    await sendPayment(gateway, message("succeeded"));
+    const answers = await Promise.all(Array.from({ length: 5 }, () => sendPayment(gateway, back)));
+    expect(answers.map(outcomeOf).filter(([, outcome]) => outcome === "taken_back")).toHaveLength(1);
+    expect(await wallet()).toBe("31.00");
+    // All that goes back of an order is at most what came.
+    expect(outcomeOf(await sendPayment(gateway, message("disputed")))).toEqual([200, "taken_back"]);
+    expect(await wallet()).toBe("1.00");
+    expect(outcomeOf(await sendPayment(gateway, message("disputed", { id: "evt_more" })))).toEqual([200, "repeated"]);
+    expect(outcomeOf(await sendPayment(gateway, message("succeeded")))).toEqual([200, "repeated"]);
+    expect(await wallet()).toBe("1.00");
+    await expectBooksInOrder();
+  });
+
+  test("BILL-03 a chargeback of money that was spent leaves a debt, and nothing is served until it is paid", async () => {
+    const { slug, key, message, wallet } = await ordered();
+    await sendPayment(gateway, message("succeeded"));
+    await gateway.manage("POST", `/workspaces/${slug}/wallet/adjustments`, {
+      ...{ direction: "down", amount: "40.00", reference: "spent", reason: "as if it had been spent" },
+    });
+    await sendPayment(gateway, message("disputed"));
+    expect(await wallet()).toBe("-39.00");
+    const ask = { model: "sandbox/chat", messages: [{ role: "user", content: "hi" }], max_tokens: 5 };
+    const refused = await gateway.call(key, "/v1/chat/completions", { body: ask });
+    expect([refused.status, refused.body.error.code]).toEqual([402, "insufficient_credits"]);
+    await gateway.manage("POST", `/workspaces/${slug}/wallet/credits`, { amount: "40.00" });
+    expect((await gateway.call(key, "/v1/chat/completions", { body: ask })).status).toBe(200);
+    await expectBooksInOrder();
+  });
+
+  test("BILL-01 a body beyond its bound, another method and an adapter that is not there are refused", async () => {
+    const { status } = await sendPayment(gateway, { pad: "x".repeat(300_000) });
+    expect(status).toBe(413);
+    expect((await gateway.call("", "/payments/webhook/webhook", { method: "GET" })).status).toBe(405);
+    expect((await sendPayment(gateway, {}, { adapter: "paypal" })).status).toBe(404);
+    expect((await sendPayment(gateway, {}, { adapter: "__proto__" })).status).toBe(404);
+  });
+});
+
+describe("orders", () => {
+  test("BILL-06 an order is made once by its reference, in the wallet's currency, through an adapter that is there", async () => {
+    const { slug } = await gateway.tenant({ credit: "1.00", currency: "USD" });
+    const make = async (said: object) => {
+      const body = { amount: "10.00", currency: "USD", reference: "a", adapter: "webhook", ...said };
+      const headers = { authorization: `Bearer ${gateway.adminToken}` };
+      return gateway.call("", `/manage/workspaces/${slug}/wallet/orders`, { body, headers });
+    };
+    const first = await make({});
+    expect([first.status, first.body.repeated]).toEqual([201, false]);
+    const again = await make({});
+    expect([again.status, again.body.repeated, again.body.id]).toEqual([201, true, first.body.id]);
+    expect((await make({ amount: "11.00" })).status).toBe(409);
+    expect((await make({ reference: "b", currency: "EUR" })).body.error.param).toBe("currency");
+    expect((await make({ reference: "b", adapter: "paypal" })).body.error.param).toBe("adapter");
+    expect((await make({ reference: "b", adapter: undefined })).body.error.param).toBe("adapter");
+    expect((await make({ reference: "b", adapter: "stripe", amount: "0.001" })).body.error.param).toBe("amount");
+    expect((await make({ reference: "b", amount: "0" })).status).toBe(400);
+    const { data } = await gateway.manage("GET", `/workspaces/${slug}/wallet/orders`);
+    expect(data).toHaveLength(1);
+  });
+});
+
+describe("Stripe", () => {
+  /** An event as Stripe's documentation of webhooks and of the object describes it. */
+  const event = (id: string, type: string, object: object) => ({
+    ...{ id, object: "event", api_version: "2026-01-28", created: 1_790_000_000, livemode: false, type },
+    data: { object },
+  });
+  const session = (orderId: string, intent: string, more: object = {}) => ({
+    ...{ id: "cs_test_1", object: "checkout.session", amount_total: 5000, currency: "eur", metadata: {} },
+    ...{ client_reference_id: orderId, payment_intent: intent, payment_status: "paid", status: "complete" },
+    ...more,
+  });
+  const send = async (said: object) => outcomeOf(await sendPayment(gateway, said, { adapter: "stripe" }));
+
+  test("BILL-01 a session and its payment credit once; refunds count what went back in all, disputes the rest", async () => {
+    const { order, wallet } = await ordered({ adapter: "stripe" });
+    const intent = `pi_${count}`;
+    const unpaid = session(order.id, intent, { payment_status: "unpaid" });
+    expect(await send(event("evt_s0", "checkout.session.completed", unpaid))).toEqual([200, "ignored"]);
+    const paid = session(order.id, intent);
+    expect(await send(event("evt_s1", "checkout.session.completed", paid))).toEqual([200, "credited"]);
+    const said = { id: intent, amount_received: 5000, currency: "eur", metadata: { order: order.id } };
+    expect(await send(event("evt_s2", "payment_intent.succeeded", said))).toEqual([200, "repeated"]);
+    expect(await wallet()).toBe("51.00");
+    const charge = (refunded: number) => ({
+      ...{ id: "ch_1", object: "charge", amount: 5000, amount_refunded: refunded, currency: "eur" },
+      payment_intent: intent,
+    });
+    expect(await send(event("evt_r1", "charge.refunded", charge(1000)))).toEqual([200, "taken_back"]);
+    expect(await send(event("evt_r1", "charge.refunded", charge(1000)))).toEqual([200, "repeated"]);
+    expect(await send(event("evt_r2", "charge.refunded", charge(1500)))).toEqual([200, "taken_back"]);
+    expect(await send(event("evt_r0", "charge.refunded", charge(1000)))).toEqual([200, "repeated"]);
+    expect(await wallet()).toBe("36.00");
+    const dispute = { id: "dp_1", object: "dispute", amount: 5000, currency: "eur", charge: "ch_1" };
+    const disputed = event("evt_d1", "charge.dispute.created", { ...dispute, payment_intent: intent });
+    expect(await send(disputed)).toEqual([200, "taken_back"]);
+    expect(await send(disputed)).toEqual([200, "repeated"]);
+    expect(await wallet()).toBe("1.00");
+    await expectBooksInOrder();
+  });
+
+  test("BILL-01 what names no order of ours is none of our business, another amount or currency is refused", async () => {
+    const { order, wallet } = await ordered({ adapter: "stripe" });
+    const nameless = session(order.id, "pi_n", { client_reference_id: null });
+    expect(await send(event("evt_1", "checkout.session.completed", nameless))).toEqual([200, "ignored"]);
+    expect(await send(event("evt_2", "customer.created", { id: "cus_1" }))).toEqual([200, "ignored"]);
+    const small = session(order.id, "pi_n", { amount_total: 1 });
+    expect(await send(event("evt_3", "checkout.session.completed", small))).toEqual([409, "conflict"]);
+    const dollars = session(order.id, "pi_n", { currency: "usd" });
+    expect(await send(event("evt_4", "checkout.session.completed", dollars))).toEqual([409, "conflict"]);
+    const yen = session(order.id, "pi_n", { currency: "jpy" });
+    expect(await send(event("evt_5", "checkout.session.completed", yen))).toEqual([400, "invalid_value"]);
+    const text = JSON.stringify(event("evt_6", "checkout.session.completed", session(order.id, "pi_n")));
+    const forged = { adapter: "stripe", signature: signed(text, SECRET) };
+    expect((await sendPayment(gateway, text, forged)).status).toBe(403);
+    expect(await wallet()).toBe("1.00");
+  });
+});
+
+describe("settings", () => {
+  const problem = (env: Record<string, string>): string => {
+    try {
+      readConfig(env);
+      return "";
+    } catch (error) {
+      return String(error);
+    }
+  };
+
+  test("BILL-01 an adapter without a secret, or with an empty or short one, does not start", () => {
+    const on = { GATEWAY_PAYMENTS: "webhook" };
+    const name = "GATEWAY_PAYMENT_WEBHOOK_SECRETS";
+    expect(problem(on)).toContain(name);
+    for (const secrets of ["", " ", "short", `${SECRET},`, `,${SECRET}`, `${SECRET},short`])
+      expect([secrets, problem({ ...on, [name]: secrets })]).toEqual([secrets, expect.stringContaining(name)]);
+    expect(problem({ ...on, [name]: SECRET })).toBe("");
+    expect(problem({ [name]: SECRET })).toContain("GATEWAY_PAYMENTS");
+    expect(problem({ GATEWAY_PAYMENTS: "paypal" })).toContain("GATEWAY_PAYMENTS");
+  });
+
+  test("BILL-01 without an adapter nothing is there to be paid, nor to be called", async () => {
+    const bare = await startGateway();
+    try {
+      expect((await sendPayment(bare, {})).status).toBe(404);
+      const body = { amount: "1.00", currency: "EUR", reference: "a" };
+      await expect(bare.manage("POST", "/workspaces/demo/wallet/orders", body)).rejects.toThrow();
+    } finally {
+      await bare.close();
+    }
+  }, 30_000);
+});

@@ -1,0 +1,87 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { type Line, runChild } from "./child.ts";
+import { MONEY_MUTANTS } from "./money/mutants.ts";
+import type { Found } from "./seeds.ts";
+
+/** The same worlds at every run; others are tried with SIMULATION_FROM, and many more with `npm run soak -- --of money`. */
+const FROM = process.env["SIMULATION_FROM"] ?? "1";
+const FOR_MS = 25_000;
+const SEEDS_LEAST = 500;
+const SEEDS_MOST = 5000;
+/** A mutant that lives through so many worlds is not noticed. */
+const MUTANT_SEEDS = 300;
+const TIMEOUT_MS = 5 * 60_000;
+
+const PROMISES = [
+  { promise: "BILL-03 BILL-04 no hold takes what is not there, and none breaks a limit in force", rules: ["hold"] },
+  {
+    promise:
+      "BILL-01 BILL-03 live figures are the sums of what happened, at every step, and equal the books in the end",
+    rules: ["state"],
+  },
+  {
+    promise:
+      "BILL-01 BILL-02 entries sum to zero, wallets are credits less charges, nothing is charged twice or unseen",
+    rules: ["books"],
+  },
+  { promise: "BILL-07 what a client saw as charged is in the ledger and the log", rules: ["lost"] },
+  { promise: "BILL-07 nothing fails for good, and everything comes to rest", rules: ["liveness", "end"] },
+  { promise: "the same seed makes the same world twice", rules: ["determinism"] },
+] as const;
+
+/** What has to happen somewhere, or the run has proved nothing. */
+const MET = [
+  "answer",
+  "answer lost",
+  "booked",
+  "commit unheard",
+  "crash",
+  "full disk",
+  "insufficient_credits",
+  "interrupted",
+  "power cut",
+  "service_unavailable",
+  "spend_limit_reached",
+  "sql away",
+];
+
+describe("money at several instances that die, hear nothing, and are told everything twice", () => {
+  let found: Found;
+
+  beforeAll(async () => {
+    const range = ["--from", FROM, "--seeds", String(SEEDS_MOST), "--least", String(SEEDS_LEAST)];
+    const [line] = await runChild(["--of", "money", ...range, "--for-ms", String(FOR_MS)]);
+    if (line === undefined || "problem" in line) throw new Error(`the simulation did not run: ${line?.problem}`);
+    found = line;
+  }, TIMEOUT_MS);
+
+  test.each(PROMISES)("$promise", ({ rules }) => {
+    const { broken } = found;
+    const isOurs = broken !== undefined && rules.some((rule) => rule === broken.rule);
+    const how = isOurs ? `${broken.what}\n  npm run soak -- --of money --seed ${broken.seed} shows how` : "kept";
+    expect(how).toBe("kept");
+  });
+
+  test("no other rule was broken, there were enough worlds, and everything that was to be met was met", () => {
+    expect(found.broken).toBeUndefined();
+    expect(found.seeds).toBeGreaterThanOrEqual(SEEDS_LEAST);
+    expect(MET.filter((what) => found.tally[what] === undefined)).toEqual([]);
+  });
+});
+
+describe("faults of the money code", () => {
+  const lines = new Map<string, Line>();
+
+  beforeAll(async () => {
+    const args = ["--of", "money", "--mutant", "all", "--seeds", String(MUTANT_SEEDS)];
+    for (const line of await runChild(args)) lines.set(line.mutant, line);
+  }, TIMEOUT_MS);
+
+  test.each(MONEY_MUTANTS)("$breaks the simulation notices the mutant $name", ({ name }) => {
+    const line = lines.get(name);
+    if (line === undefined) throw new Error("it was not run");
+    // The code has changed: the mutant's text has to follow it.
+    if ("problem" in line) throw new Error(line.problem);
+    expect(line.broken, `it lived through ${line.seeds} worlds`).toBeDefined();
+  });
+});

@@ -1,0 +1,204 @@
+import { spentBefore } from "../../../src/app/manage/spent.ts";
+import type { Admitting } from "../../../src/app/pipeline/admit.ts";
+import type { Settling } from "../../../src/app/pipeline/settle.ts";
+import { type RecordSink, textsOf } from "../../../src/domain/record/ingest.ts";
+import { Directory } from "../../../src/domain/tenancy/directory.ts";
+import { type Books, openBooks } from "../../../src/io/journal/open.ts";
+import type { JournalLog } from "../../../src/io/journal/types.ts";
+import { type Store, sqlStore } from "../../../src/io/store/sql/store.ts";
+import { limitsIn } from "./limits.ts";
+import { MemoryDisk } from "./memory-disk.ts";
+import type { SqlFate } from "./sql.ts";
+import { Till } from "./till.ts";
+import { Wire } from "./wire.ts";
+import type { World } from "./world.ts";
+
+const RESTART_MS = 300;
+const RESTART_MAX_MS = 2000;
+const HOLD_OUTPUT_TOKENS = 200;
+const QUIET: JournalLog = { info: () => {}, warn: () => {}, error: () => {} };
+
+/** One gateway with a disk of its own; its lives come and go. */
+export class Instance {
+  readonly name: string;
+  readonly disk: MemoryDisk;
+  readonly #world: World;
+  life: Life | undefined;
+  #restartMs = RESTART_MS;
+
+  constructor(world: World, name: string) {
+    this.#world = world;
+    this.name = name;
+    this.disk = new MemoryDisk(world);
+  }
+
+  start(): void {
+    if (this.life !== undefined) return;
+    const life = new Life(this.#world, this);
+    this.life = life;
+    const up = () => {
+      this.#restartMs = RESTART_MS;
+    };
+    void life.open().then(up, (error: unknown) => {
+      // The store is away or the disk is full: somebody starts it again.
+      if (!life.isAlive) return;
+      this.#world.note(`${this.name} does not start: ${error instanceof Error ? error.message : error}`);
+      this.kill();
+    });
+  }
+
+  kill(): void {
+    const { life } = this;
+    if (life === undefined) return;
+    this.#world.note(`${this.name} dies`);
+    this.#world.count("crash");
+    this.life = undefined;
+    this.disk.diesAfterBytes = undefined;
+    life.end();
+    // What one process shares with nobody dies with it.
+    if (this.#world.instances.length === 1) this.#world.till = new Till(this.#world);
+    this.#world.scheduler.after(this.#restartMs, () => this.start());
+    this.#restartMs = Math.min(RESTART_MAX_MS, 2 * this.#restartMs);
+  }
+}
+
+/** One life of a gateway: the real journal, replay, ingest and settlement, put together as main.ts does it. */
+export class Life {
+  readonly directory = new Directory();
+  readonly store: Store;
+  readonly #world: World;
+  readonly #instance: Instance;
+  readonly #wire: Wire;
+  #isAlive = true;
+  #books: Books | undefined;
+  gateway: (Admitting & Settling) | undefined;
+
+  constructor(world: World, instance: Instance) {
+    this.#world = world;
+    this.#instance = instance;
+    this.store = sqlStore(world.sql.engine(() => this.#fate()));
+    this.#wire = new Wire(world, () => this.#isAlive);
+    const { workspaces, members, keys } = world;
+    this.directory.load({ workspaces: [...workspaces], members: [...members], keys: [...keys], routers: [] });
+  }
+
+  get isAlive(): boolean {
+    return this.#isAlive;
+  }
+
+  async open(): Promise<void> {
+    const world = this.#world;
+    const { shape, scheduler } = world;
+    const disk = this.#instance.disk.for(
+      () => this.#isAlive,
+      () => this.#instance.kill(),
+    );
+    const books = await openBooks({
+      dataDir: this.#instance.name,
+      store: this.#sink(),
+      clock: scheduler,
+      syncEveryMs: shape.syncEveryMs,
+      log: QUIET,
+      disk,
+      tuning: {
+        segmentMaxBytes: shape.segmentMaxBytes,
+        batchMax: shape.batchMax,
+        everyMs: 50,
+        backoffFirstMs: 50,
+        backoffMaxMs: 1000,
+        probeEveryMs: 200,
+      },
+    });
+    if (!this.#isAlive) return;
+    this.#books = books;
+    for (const limits of limitsIn(world)) this.directory.limits.put(limits);
+    this.gateway = {
+      snapshot: () => world.snapshot,
+      limits: LIMITS,
+      journal: books.journal,
+      state: world.instances.length === 1 ? this.#direct() : this.#wire.state(),
+      spenderOf: (principal) => this.directory.spenderOf(principal),
+      finished: () => undefined,
+    };
+    world.note(`${this.#instance.name} is up: ${books.replayed.done} done, ${books.replayed.interrupted} interrupted`);
+    if (books.replayed.interrupted > 0) world.count("interrupted");
+    if (world.instances.every(({ life }) => life?.gateway !== undefined)) await this.#fill(world.till);
+  }
+
+  /** As at every start: what SQL says, once every journal is in it. */
+  async #fill(till: Till): Promise<void> {
+    if (till.isFilled) return;
+    const wallets = await this.store.ledger.wallets();
+    const spends = await spentBefore(this.store.rollups, this.directory, this.#world.scheduler.nowMs());
+    if (!this.#isAlive || till.isFilled) return;
+    for (const { workspaceId, balanceNanos } of wallets) till.credit(workspaceId, balanceNanos);
+    till.restoreSpend(spends);
+    this.#world.examiner.filled(spends);
+    till.isFilled = true;
+  }
+
+  #direct() {
+    const { till } = this.#world;
+    return {
+      ...till.state,
+      hold: till.hold.bind(till),
+      settle: till.settle.bind(till),
+    };
+  }
+
+  /**
+   * Where instances share what outlives them, a record leaves the journal only when both SQL and the shared state have
+   * it: the one that was to settle it may have died.
+   */
+  #sink(): RecordSink {
+    const { examiner, instances } = this.#world;
+    const state = this.#wire.state();
+    return {
+      ingestBatch: async (batch) => {
+        const texts = textsOf(batch);
+        await this.store.ingestBatch(batch).finally(() => examiner.ingested(texts));
+        if (instances.length === 1) return;
+        for (const text of texts) {
+          const { id, charge } = JSON.parse(text);
+          await state.settle(id, BigInt(charge?.nanos ?? 0));
+        }
+      },
+    };
+  }
+
+  #fate(): SqlFate {
+    const { shape, chance, scheduler } = this.#world;
+    if (!this.#isAlive) return "away";
+    if (shape.isCalm) return "answered";
+    const nowMs = scheduler.elapsedMs();
+    if (shape.sqlAway.some(({ fromMs, toMs }) => nowMs >= fromMs && nowMs < toMs) || chance.is(shape.sql.away)) {
+      this.#world.count("sql away");
+      return "away";
+    }
+    if (!chance.is(shape.sql.lostAnswers)) return "answered";
+    this.#world.count("commit unheard");
+    return "answer_lost";
+  }
+
+  /** kill -9. */
+  end(): void {
+    this.#wire.cut();
+    this.#isAlive = false;
+    this.gateway = undefined;
+    void this.#books?.close().catch(() => undefined);
+  }
+
+  async flush(): Promise<void> {
+    await this.#books?.flush();
+  }
+}
+
+const LIMITS: Admitting["limits"] = {
+  holdOutputTokens: HOLD_OUTPUT_TOKENS,
+  requestTimeoutMs: 10_000,
+  answerMaxBytes: 64 * 1024,
+  frameMaxChars: 16 * 1024,
+  keepAliveMs: 1000,
+  attemptsMax: 1,
+  queueWaitMs: 0,
+};

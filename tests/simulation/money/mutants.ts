@@ -1,0 +1,202 @@
+import type { Mutant } from "../mutants.ts";
+
+const one = (name: string, breaks: string, file: string, find: string, put: string): Mutant => ({
+  name,
+  breaks,
+  patches: [{ file, find, put }],
+});
+
+const ADMIT = "src/app/pipeline/admit.ts";
+const SETTLE = "src/app/pipeline/settle.ts";
+const MEMORY = "src/io/state/memory.ts";
+const SPENDING = "src/io/state/spending.ts";
+const PRICE = "src/domain/billing/price.ts";
+const INGEST = "src/io/store/sql/sqlite/ingest.ts";
+const POST = "src/io/store/sql/ledger.ts";
+const JOURNAL = "src/io/journal/journal.ts";
+const WRITER = "src/io/journal/segment-writer.ts";
+const BOOK = "src/io/journal/segment-book.ts";
+const INGESTER = "src/io/journal/ingester.ts";
+const REPLAY = "src/io/journal/replay.ts";
+const SPENT = "src/app/manage/spent.ts";
+
+/** Reserving: what is looked at and what is taken have to be one step. */
+const HOLDS: readonly Mutant[] = [
+  one(
+    "check-then-debit",
+    "BILL-03",
+    ADMIT,
+    "after(gateway.state.hold(hold),",
+    `after(gateway.state.wallet(workspace.id).then(({ balanceNanos, heldNanos }) => balanceNanos - heldNanos < nanos
+      ? { is: "insufficient_credits", availableNanos: balanceNanos, neededNanos: nanos }
+      : gateway.state.hold({ ...hold, nanos: 0n, limits: [] })),`,
+  ),
+  one(
+    "limits-checked-before-the-hold",
+    "BILL-04",
+    ADMIT,
+    "after(gateway.state.hold(hold),",
+    `after(gateway.state.spending(workspace.id, atMs).then(() => gateway.state.hold({ ...hold, limits: [] })),`,
+  ),
+  one("limits-forget-what-is-held", "BILL-04", MEMORY, "spentNanos + heldNanos + nanos <=", "spentNanos + nanos <="),
+  one("limits-may-be-passed-once", "BILL-04", MEMORY, "spentNanos + heldNanos + nanos <=", "spentNanos + heldNanos <="),
+  one(
+    "wallet-forgets-what-is-held",
+    "BILL-03",
+    MEMORY,
+    "wallet.balanceNanos - wallet.heldNanos;",
+    "wallet.balanceNanos;",
+  ),
+  one("held-again-when-asked-again", "BILL-03", MEMORY, 'if (this.#holds.has(requestId)) return { is: "held" };', ""),
+  one("hold-not-counted-against-members", "BILL-04", SPENDING, "cellOf(member.together, day).heldNanos += nanos;", ";"),
+  one(
+    "spent-not-counted-against-workspaces",
+    "BILL-04",
+    SPENDING,
+    "cellOf(workspace.together, day).spentNanos += nanos;",
+    ";",
+  ),
+];
+
+/** Settling: once, by the request's own id, with what was used. */
+const ENDS: readonly Mutant[] = [
+  one(
+    "settle-not-idempotent",
+    "BILL-02",
+    MEMORY,
+    "    this.#holds.delete(requestId);\n    release(hold);",
+    "    release(hold);",
+  ),
+  one(
+    "settled-under-another-id",
+    "BILL-02",
+    SETTLE,
+    "const settled = gateway.state.settle(trail.requestId,",
+    "const settled = gateway.state.settle('late ' + trail.requestId,",
+  ),
+  one("sweeper-refunds-the-settled", "BILL-03", MEMORY, "hold.wallet.balanceNanos -= chargedNanos;\n", ""),
+  one(
+    "sweeper-gives-back-again-and-again",
+    "BILL-03",
+    MEMORY,
+    '        hold.swept = "yes";\n',
+    "        hold.wallet.balanceNanos += 1n;\n",
+  ),
+  one(
+    "swept-holds-settle-for-free",
+    "BILL-03",
+    MEMORY,
+    "if (ageMs >= 2 * maxAgeMs) this.#holds.delete(requestId);",
+    "this.#holds.delete(requestId);",
+  ),
+  one(
+    "released-when-the-journal-is-slow-to-say",
+    "BILL-07",
+    SETTLE,
+    'await gateway.journal.append({ t: "done", record });',
+    `await gateway.journal.append({ t: "done", record });
+    if (trail.requestId.endsWith("7")) throw new Error("after the record was written");`,
+  ),
+  one(
+    "answered-before-the-journal",
+    "BILL-07",
+    SETTLE,
+    'await gateway.journal.append({ t: "done", record });',
+    'void gateway.journal.append({ t: "done", record }).catch(() => undefined);',
+  ),
+  one(
+    "hold-kept-after-refusal",
+    "BILL-03",
+    SETTLE,
+    "  await gateway.state.settle(trail.requestId, 0n);\n  gateway.finished(record);",
+    "  gateway.finished(record);",
+  ),
+  one(
+    "estimates-beyond-the-hold",
+    "BILL-03",
+    SETTLE,
+    "usage.estimated ? bounded(charge, trail.heldNanos) : charge",
+    "charge",
+  ),
+  one("absurd-usage-is-believed", "BILL-02", SETTLE, " && !isBeyondReason(metered.usage, attempt)", ""),
+];
+
+const PRICES: readonly Mutant[] = [
+  {
+    name: "negative-usage-is-credited",
+    breaks: "BILL-02",
+    patches: [
+      { file: PRICE, find: "!Number.isInteger(value) || value < 0 ||", put: "!Number.isInteger(value) ||" },
+      { file: PRICE, find: "if (usage.audioOutputTokens > usage.outputTokens)", put: "if (false)" },
+    ],
+  },
+  one(
+    "rounded-twice",
+    "BILL-01",
+    PRICE,
+    "    cost.numerator * NANOS_PER_UNIT * rate.numerator * margin.numerator,\n    cost.denominator * rate.denominator",
+    "    divideHalfUp(cost.numerator * NANOS_PER_UNIT, cost.denominator) * rate.numerator * margin.numerator,\n    rate.denominator",
+  ),
+  one(
+    "rounded-down",
+    "BILL-01",
+    PRICE,
+    "const nanos = divideHalfUp(\n",
+    "const nanos = ((a: bigint, b: bigint) => a / b)(\n",
+  ),
+  one(
+    "holds-rounded-down",
+    "BILL-03",
+    PRICE,
+    "return (numerator + denominator - 1n) / denominator;",
+    "return numerator / denominator / 2n;",
+  ),
+];
+
+/** The way into the books, which is gone more than once. */
+const BOOKS: readonly Mutant[] = [
+  one("wallet-moved-at-every-ingest", "BILL-02", INGEST, "if (isBooked) spent", "if (owed !== null) spent"),
+  one("counted-at-every-ingest", "BILL-02", INGEST, "if (isNew && (owed === null || isBooked)) {", "{"),
+  one("charge-outside-the-batch", "BILL-01", INGEST, 'db.exec("begin immediate");', ""),
+  one("money-booked-twice", "BILL-01", POST, "if (inserted.numInsertedOrUpdatedRows === 0n) return false;", ""),
+  one(
+    "interrupted-requests-are-lost",
+    "BILL-07",
+    REPLAY,
+    "for (const record of content.opened) open.set(record.id, record);",
+    "",
+  ),
+  one(
+    "segments-dropped-before-sql-has-them",
+    "BILL-07",
+    INGESTER,
+    "      await mover.move(load.batch);\n      journal.moved(load);",
+    "      journal.moved(load);\n      await mover.move(load.batch);",
+  ),
+  one("segments-dropped-while-requests-are-open", "BILL-07", BOOK, " || segment.open > 0) return;", ") return;"),
+  one(
+    "leftovers-dropped-unread",
+    "BILL-07",
+    REPLAY,
+    "await mover.moveTexts(content.done.map(({ recordJson }) => recordJson));",
+    "",
+  ),
+  one(
+    "unsafe-writes-stay",
+    "BILL-07",
+    WRITER,
+    "if (this.#segment !== undefined) this.#cutBack(this.#segment, this.#syncedBytes);",
+    "",
+  ),
+  one(
+    "acknowledged-before-the-write",
+    "BILL-07",
+    JOURNAL,
+    "return written.promise;",
+    "written.promise.catch(() => undefined); return Promise.resolve();",
+  ),
+  one("spend-of-others-restored", "BILL-04", SPENT, "keyId: directory.lineOf(keyId),", 'keyId: "key_red_a",'),
+];
+
+/** Deliberate faults of the money code: each has to be noticed in a few hundred worlds. */
+export const MONEY_MUTANTS: readonly Mutant[] = [...HOLDS, ...ENDS, ...PRICES, ...BOOKS];

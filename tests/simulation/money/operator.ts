@@ -1,0 +1,63 @@
+import { entriesOf, type Transaction } from "../../../src/domain/billing/ledger.ts";
+import type { Workspace } from "../../../src/domain/tenancy/workspace.ts";
+import type { Till } from "./till.ts";
+import type { World } from "./world.ts";
+
+const AGAIN_MS = 150;
+
+/** Money that comes in or goes back. */
+export type Posted = { readonly transaction: Transaction; readonly walletNanos: bigint; acknowledged: boolean };
+
+const KINDS = [
+  { kind: "topup", from: "topup_clearing", to: "wallet" },
+  { kind: "topup", from: "topup_clearing", to: "wallet" },
+  { kind: "refund", from: "refund", to: "wallet" },
+  { kind: "adjustment", from: "wallet", to: "topup_clearing" },
+] as const;
+
+export function postingOf(world: World, workspace: Workspace, nanos: bigint, at: number): Posted {
+  const { kind, from, to } = KINDS[at] ?? KINDS[0];
+  const transaction: Transaction = {
+    id: `post_${world.examiner.posted.length + 1}`,
+    kind,
+    workspaceId: workspace.id,
+    createdAtMs: world.scheduler.nowMs(),
+    note: null,
+    entries: entriesOf({ from, to, currency: workspace.currency, nanos }, workspace.id),
+  };
+  const posted = { transaction, walletNanos: to === "wallet" ? nanos : -nanos, acknowledged: false };
+  world.examiner.posted.push(posted);
+  return posted;
+}
+
+/** The operator books money, and says it again under the same name until somebody has answered. */
+export function book(world: World): void {
+  const { chance, shape } = world;
+  const at = chance.between(0, KINDS.length - 1);
+  const share = at === KINDS.length - 1 ? 10 : 1;
+  const nanos = BigInt(chance.between(1, Math.ceil(shape.creditNanos / share)));
+  const posted = postingOf(world, chance.pick(world.workspaces), nanos, at);
+  world.note(`${posted.transaction.id} is to move ${posted.walletNanos}`);
+  void say(world, posted, undefined);
+}
+
+/** `absentFrom`: the state for which it is known that its books did not have it when it was filled from them. */
+async function say(world: World, posted: Posted, absentFrom: Till | undefined): Promise<void> {
+  const { till, scheduler, chance } = world;
+  const { life } = chance.pick(world.instances);
+  const again = (absent: Till | undefined) => void scheduler.after(AGAIN_MS, () => void say(world, posted, absent));
+  if (life?.gateway === undefined || !till.isFilled) return again(absentFrom);
+  const { transaction, walletNanos } = posted;
+  const isAbsent = absentFrom === till || (await life.store.ledger.find(transaction.id)) === undefined;
+  try {
+    // Later than the first time, as a person would.
+    await life.store.ledger.post({ ...transaction, createdAtMs: scheduler.nowMs() });
+    if (!life.isAlive || world.till !== till) return again(absentFrom);
+    if (isAbsent) till.credit(transaction.workspaceId, walletNanos);
+    posted.acknowledged = true;
+    world.count("booked");
+    world.note(`${transaction.id} is booked`);
+  } catch {
+    again(isAbsent ? till : absentFrom);
+  }
+}

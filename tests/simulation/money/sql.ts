@@ -1,0 +1,152 @@
+import { DatabaseSync, type StatementSync } from "node:sqlite";
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type Driver,
+  Kysely,
+  type QueryResult,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from "kysely";
+import type { Engine } from "../../../src/io/store/sql/engine.ts";
+import { migrate } from "../../../src/io/store/sql/migrate.ts";
+import { MIGRATIONS } from "../../../src/io/store/sql/migrations/all.ts";
+import type { Database } from "../../../src/io/store/sql/schema.ts";
+import { sqliteDdl } from "../../../src/io/store/sql/sqlite/ddl.ts";
+import { prepareIngest } from "../../../src/io/store/sql/sqlite/ingest.ts";
+import { Turnstile } from "../../../src/io/store/sql/sqlite/turnstile.ts";
+import { StoreError } from "../../../src/io/store/sql/store-error.ts";
+import { wholeNumbers } from "../../../src/io/store/sql/whole-numbers.ts";
+
+/** What becomes of a question to SQL. */
+export type SqlFate = "answered" | "away" | "answer_lost";
+
+/** The real SQL and the real ingest on a database in memory, which all instances share. */
+export class SharedSql {
+  readonly #db: DatabaseSync;
+  readonly #turnstile = new Turnstile();
+  readonly #statements = new Map<string, StatementSync>();
+  readonly #ingest: ReturnType<typeof prepareIngest>;
+
+  constructor() {
+    this.#db = new DatabaseSync(":memory:");
+    this.#db.deserialize(TEMPLATE);
+    this.#db.exec("pragma foreign_keys = on; pragma recursive_triggers = on;");
+    this.#ingest = prepareIngest(this.#db);
+  }
+
+  /** SQL as one life of a process reaches it: `fate` says what becomes of a transaction that it ends. */
+  engine(fate: () => SqlFate): Engine {
+    const ingest = this.#ingest;
+    return {
+      db: kyselyOn(this.#db, this.#turnstile, fate),
+      ddl: sqliteDdl,
+      ingest: (batch) =>
+        this.#turnstile.pass(async () => {
+          const is = fate();
+          if (is === "away") throw away();
+          try {
+            ingest(batch);
+          } catch (error) {
+            throw new StoreError("rejected", String(error));
+          }
+          if (is === "answer_lost") throw away();
+        }),
+      close: async () => undefined,
+    };
+  }
+
+  /** Read past everything, in the way nobody but an examiner does. */
+  rows(sql: string): Record<string, unknown>[] {
+    const statement = this.#statements.get(sql) ?? this.#db.prepare(sql);
+    this.#statements.set(sql, statement);
+    statement.setReadBigInts(true);
+    return statement.all();
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+}
+
+function away(): StoreError {
+  return new StoreError("unavailable", "SQL is away");
+}
+
+function kyselyOn(db: DatabaseSync, turnstile: Turnstile, fate: () => SqlFate): Kysely<Database> {
+  const statements = new Map<string, StatementSync>();
+  const statementFor = (sql: string) => {
+    const statement = statements.get(sql) ?? db.prepare(sql);
+    statement.setReadBigInts(true);
+    statements.set(sql, statement);
+    return statement;
+  };
+  const connection: DatabaseConnection = {
+    async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
+      const statement = statementFor(sql);
+      const values = parameters.map(sqlValue);
+      // What comes back is what the schema says, as in the real driver.
+      if (statement.columns().length > 0) return { rows: rowsOf<R>(statement.all(...values)) };
+      return { rows: [], numAffectedRows: BigInt(statement.run(...values).changes) };
+    },
+    streamQuery() {
+      throw new Error("results are read page by page");
+    },
+  };
+  const run = (statement: string) => connection.executeQuery(CompiledQuery.raw(statement));
+  const driver: Driver = {
+    init: async () => {},
+    acquireConnection: async () => {
+      await turnstile.enter();
+      return connection;
+    },
+    releaseConnection: async () => turnstile.leave(),
+    beginTransaction: async () => {
+      await run("begin immediate");
+    },
+    commitTransaction: async () => {
+      const is = fate();
+      // Kysely takes a failed commit for one that was not, and rolls back what is no longer there.
+      if (is !== "away") await run("commit");
+      if (is !== "answered") throw away();
+    },
+    rollbackTransaction: async () => {
+      if (db.isTransaction) await run("rollback");
+    },
+    destroy: async () => {},
+  };
+  return new Kysely<Database>({
+    dialect: {
+      createAdapter: () => new SqliteAdapter(),
+      createDriver: () => driver,
+      createIntrospector: (any) => new SqliteIntrospector(any),
+      createQueryCompiler: () => new SqliteQueryCompiler(),
+    },
+    plugins: [wholeNumbers],
+  });
+}
+
+function rowsOf<R>(rows: unknown[]): R[];
+function rowsOf(rows: unknown[]): unknown[] {
+  return rows;
+}
+
+function sqlValue(value: unknown): string | number | bigint | null | Uint8Array {
+  if (value === null || typeof value === "string" || typeof value === "number" || typeof value === "bigint")
+    return value;
+  if (value instanceof Uint8Array) return value;
+  throw new Error(`a value of type ${typeof value} cannot be stored`);
+}
+
+/** All tables, made once. */
+async function template(): Promise<Uint8Array> {
+  const db = new DatabaseSync(":memory:");
+  const made = kyselyOn(db, new Turnstile(), () => "answered");
+  await migrate({ db: made, ddl: sqliteDdl }, MIGRATIONS, { nowMs: () => 0, elapsedMs: () => 0 });
+  const bytes = db.serialize();
+  db.close();
+  return bytes;
+}
+
+const TEMPLATE = await template();
