@@ -10,6 +10,7 @@ import { Captures } from "./app/pipeline/captures.ts";
 import { openChargedUses } from "./app/pipeline/charged-uses.ts";
 import type { Gateway } from "./app/pipeline/world.ts";
 import { type Config, ConfigError, PROJECT_ROOT } from "./config.ts";
+import type { Switch } from "./contract/route.ts";
 import { ROUTES } from "./contract/routes.ts";
 import type { SharedState } from "./domain/admission/admission.ts";
 import { EndpointPlaces } from "./domain/admission/endpoint-places.ts";
@@ -448,12 +449,18 @@ type EdgeParts = Pick<EdgeDeps, "clock" | "ids" | "directory" | "state" | "admin
   metrics: Metrics;
 };
 
+/** Surfaces that this deployment does without. */
+export function switchedOff(config: Pick<Config, "GATEWAY_DECISIONS">): ReadonlySet<Switch> {
+  return new Set(config.GATEWAY_DECISIONS === "off" ? ["decisions"] : []);
+}
+
 export function openEdge({ config, log, metrics, ownKeys, ...parts }: EdgeParts): Edge {
   const proxies = config.GATEWAY_TRUSTED_PROXIES;
   return new Edge({
     ...parts,
     routes: ROUTES,
     ipLimit: new IpLimit(config.GATEWAY_RPM_IP, parts.clock),
+    switchedOff: switchedOff(config),
     trustedProxies: proxies.length === 0 ? undefined : addressList(proxies),
     bodyLimits: { jsonMaxBytes: config.GATEWAY_BODY_MAX_BYTES, uploadMaxBytes: config.GATEWAY_UPLOAD_MAX_BYTES },
     cors: { origins: config.GATEWAY_CORS_ORIGINS },

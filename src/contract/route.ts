@@ -10,6 +10,9 @@ export type Access =
 /** What a route takes in: nothing, one JSON object, or a multipart upload. */
 export type Intake = "none" | "json" | "multipart";
 
+/** Surfaces that a deployment can do without. */
+export type Switch = "decisions" | "speech";
+
 export type Route = {
   /** The operation id of the OpenAPI document and the name a handler is bound to. */
   readonly id: string;
@@ -20,6 +23,8 @@ export type Route = {
   readonly intake: Intake;
   /** Absent: as much as the settings allow for bodies of its kind. */
   readonly bodyMaxBytes?: number;
+  /** Which switch of the deployment turns it off; absent: it is always on. */
+  readonly switchedBy?: Switch;
   /** Whether a call counts in the per-key window. */
   readonly counted: boolean;
   readonly tag: string;

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { type Readable, Transform } from "node:stream";
 import { type Fault, fault } from "../contract/faults.ts";
 import type { Intake } from "../contract/route.ts";
 
@@ -46,7 +47,7 @@ export function readBody(
       if (wrong !== undefined) reject(wrong);
       else resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks));
     });
-    const broken = () => reject(fault("invalid_request", { message: "The request ended before its body was whole." }));
+    const broken = () => reject(notWhole());
     request.on("error", broken);
     request.on("close", () => {
       if (!request.complete) broken();
@@ -54,18 +55,71 @@ export function readBody(
   });
 }
 
+/**
+ * The body of an upload as it comes, under its cap and never held whole. What is wrong with it by its headers is said
+ * before a byte is read; what goes wrong later ends the stream with the fault.
+ */
+export function openUpload(request: IncomingMessage, maxBytes: number, wanted: () => void): Readable {
+  const wrong = uploadFault(request, maxBytes);
+  if (wrong !== undefined) throw wrong;
+  wanted();
+  let bytes = 0;
+  const counted = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length;
+      if (bytes > maxBytes) done(tooLarge(maxBytes));
+      else done(null, chunk);
+    },
+  });
+  const broken = () => {
+    if (!request.complete) counted.destroy(notWhole());
+  };
+  request.on("error", broken);
+  request.on("close", broken);
+  counted.on("close", () => {
+    request.off("close", broken);
+    // Whoever answers now decides what becomes of the rest.
+    request.unpipe(counted);
+    request.pause();
+  });
+  return request.pipe(counted);
+}
+
+/** A form with the boundary that its parts are told apart by; anything else is no upload. */
+const FORM_TYPE = /^multipart\/form-data[ \t]*;(?:[^"]|"[^"]*")*\bboundary=(?:"[^"\r\n]{1,200}"|[^\s";,]{1,200})/i;
+
+function uploadFault(request: IncomingMessage, maxBytes: number): Fault | undefined {
+  const announced = Number(request.headers["content-length"] ?? 0);
+  if (announced > maxBytes) return tooLarge(maxBytes);
+  const compressed = codingFault(request);
+  if (compressed !== undefined) return compressed;
+  if (FORM_TYPE.test(request.headers["content-type"] ?? "")) return undefined;
+  return fault("unsupported_media_type", {
+    message: "This endpoint reads a form with a file. Send `Content-Type: multipart/form-data` with its boundary.",
+  });
+}
+
+function codingFault(request: IncomingMessage): Fault | undefined {
+  const coding = request.headers["content-encoding"] ?? "identity";
+  if (coding.toLowerCase() === "identity") return undefined;
+  return fault("unsupported_media_type", {
+    message: "Compressed bodies are not read here. Send the body without `Content-Encoding`.",
+  });
+}
+
 /** Clients that send JSON without saying so are believed; clients that say something else are not. */
 function typeFault(request: IncomingMessage, intake: Intake, bytes: number): Fault | undefined {
-  const coding = request.headers["content-encoding"] ?? "identity";
-  if (bytes > 0 && coding.toLowerCase() !== "identity")
-    return fault("unsupported_media_type", {
-      message: "Compressed bodies are not read here. Send the body without `Content-Encoding`.",
-    });
+  const compressed = bytes > 0 ? codingFault(request) : undefined;
+  if (compressed !== undefined) return compressed;
   const type = request.headers["content-type"];
   if (intake !== "json" || type === undefined || bytes === 0 || JSON_TYPE.test(type)) return undefined;
   return fault("unsupported_media_type", {
     message: "This endpoint reads JSON. Send `Content-Type: application/json`.",
   });
+}
+
+function notWhole(): Fault {
+  return fault("invalid_request", { message: "The request ended before its body was whole." });
 }
 
 function tooLarge(maxBytes: number) {

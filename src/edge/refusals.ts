@@ -1,5 +1,5 @@
 import { type Fault, fault } from "../contract/faults.ts";
-import type { Route } from "../contract/route.ts";
+import type { Route, Switch } from "../contract/route.ts";
 import { awayFault } from "../io/store/sql/store-error.ts";
 
 export function noHost(): Fault {
@@ -46,6 +46,15 @@ export function starting(): Fault {
     message: "The gateway is starting. Try again in a second.",
     headers: { "retry-after": "1" },
   });
+}
+
+const SWITCHED_OFF: Readonly<Record<Switch, Fault>> = {
+  decisions: fault("decisions_not_enabled", { message: "Decisions are not enabled on this deployment." }),
+  speech: fault("audio_not_enabled", { message: "Text-to-speech is not enabled on this deployment." }),
+};
+
+export function switchedOffFault({ switchedBy }: Route, off: ReadonlySet<Switch>): Fault | undefined {
+  return switchedBy !== undefined && off.has(switchedBy) ? SWITCHED_OFF[switchedBy] : undefined;
 }
 
 export function tooManyFromAddress(waitSeconds: number): Fault {

@@ -9,7 +9,7 @@ export type Lookup =
   | { readonly is: "unknown" };
 
 /** Paths that clients get wrong by a base address without the version, or with one too many: they answer all the same. */
-const VERSIONED = ["/models", "/chat/completions", "/messages", "/responses"];
+const VERSIONED = ["/models", "/chat/completions", "/messages", "/responses", "/decisions"];
 
 type Compiled = { readonly route: Route; readonly pattern: RegExp; readonly names: readonly string[] };
 

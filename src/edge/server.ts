@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { Duplex } from "node:stream";
+import type { Duplex, Readable } from "node:stream";
 import type { Exchange, Handler } from "../app/exchange.ts";
 import { Fault, fault } from "../contract/faults.ts";
-import type { Route } from "../contract/route.ts";
+import type { Route, Switch } from "../contract/route.ts";
 import type { SharedState } from "../domain/admission/admission.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
 import type { Principal } from "../domain/tenancy/key.ts";
@@ -14,11 +14,20 @@ import { redacted } from "../kit/secret.ts";
 import { after, type Soon } from "../kit/soon.ts";
 import { clientAddress, peerAddress } from "./address.ts";
 import { addressFault, authenticateKey, authenticateOperator, scopeFault } from "./authenticate.ts";
-import { awaitsContinue, type BodyLimits, readBody } from "./body.ts";
+import { awaitsContinue, type BodyLimits, openUpload, readBody } from "./body.ts";
 import { answerByHand, HEADER_BYTES_MAX, malformedFault, noTunnel } from "./by-hand.ts";
 import { type CorsPolicy, corsHeaders, isPreflight } from "./cors.ts";
 import type { IpLimit } from "./ip-limit.ts";
-import { errorsAt, internalFault, noHost, starting, tooManyFromAddress, unknownPath, wrongMethod } from "./refusals.ts";
+import {
+  errorsAt,
+  internalFault,
+  noHost,
+  starting,
+  switchedOffFault,
+  tooManyFromAddress,
+  unknownPath,
+  wrongMethod,
+} from "./refusals.ts";
 import { sendFault, sendReply } from "./respond.ts";
 import { type Match, Router } from "./router.ts";
 import { ResponseSink } from "./sink.ts";
@@ -31,6 +40,8 @@ export type EdgeDeps = {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly ipLimit: IpLimit;
+  /** Surfaces that are switched off here. */
+  readonly switchedOff: ReadonlySet<Switch>;
   readonly trustedProxies: AddressList | undefined;
   readonly adminToken: string;
   /** Credentials of the platform at providers: no refusal leaves with one in it, whoever wrote its message. */
@@ -236,6 +247,7 @@ export class Edge {
       baseHeaders: call.baseHeaders,
       // Whoever reads the body hears first of a refusal, so that it is in the log.
       body: () => this.#body(call, route, refusal),
+      upload: () => this.#upload(call, refusal),
     };
     if (route.intake !== "none") return this.#dispatch(call, route, exchange);
     return after(refusal, (problem) => {
@@ -275,6 +287,15 @@ export class Edge {
     });
   }
 
+  /** Nothing of an upload is read before it is known that the caller may send it. */
+  async #upload({ request, response }: Call, refusal: Soon<Fault | undefined>): Promise<Readable> {
+    const problem = refusal instanceof Promise ? await refusal : refusal;
+    if (problem !== undefined) throw problem;
+    return openUpload(request, this.#deps.bodyLimits.uploadMaxBytes, () => {
+      if (awaitsContinue(request)) response.writeContinue();
+    });
+  }
+
   #authenticate(request: IncomingMessage, route: Route, nowMs: number): Principal | undefined {
     const { access } = route;
     if (access.by === "key") return authenticateKey(request.headers, this.#deps.directory, nowMs);
@@ -282,12 +303,12 @@ export class Edge {
     return undefined;
   }
 
-  /** What keeps a caller out whose key is right: the address, the scope, the window, in this order. */
+  /** What keeps a caller out whose key is right: the address, the scope, a switch, the window, in this order. */
   #refusalOf(call: Call, principal: Principal, route: Route, address: string): Soon<Fault | undefined> {
     const elsewhere = addressFault(principal, address);
     // From a wrong address nobody uses up the window of those who have the key.
     if (elsewhere !== undefined) return elsewhere;
-    const outside = scopeFault(principal, route);
+    const outside = scopeFault(principal, route) ?? switchedOffFault(route, this.#deps.switchedOff);
     const window = this.#window(call, principal, route);
     if (outside === undefined) return window;
     // A refused call counts like any other; the scope answers first, whatever the window says, or whether it answers.
@@ -364,6 +385,8 @@ const ID_PREFIXES: Readonly<Record<string, string>> = {
   createChatCompletion: "chatcmpl-",
   createMessage: "msg_",
   createResponse: "resp_",
+  createDecision: "dec_",
+  createOpenaiDecision: "dec_",
 };
 
 /** A proxy may send the whole address; only path and query say what is asked. */

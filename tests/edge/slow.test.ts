@@ -21,6 +21,7 @@ let url: string;
 /** The edge as it is, with little patience: its handlers only read the body. */
 beforeAll(async () => {
   edge = new Edge({
+    switchedOff: new Set(),
     routes: ROUTES,
     directory: new Directory(),
     state: memoryState(systemClock),

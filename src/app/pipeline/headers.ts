@@ -1,7 +1,11 @@
+import type { Surface } from "../../domain/record/record.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Lane } from "../../io/upstream/lane.ts";
 import type { Thinking } from "./thinking.ts";
 import type { Trail } from "./trail.ts";
+
+/** Surfaces whose headers the specification lists to the last one: why it was routed so is in the log alone. */
+const EXACT_LIST: ReadonlySet<Surface> = new Set(["decisions", "speech"]);
 
 /** What every inference answer says of who served it. */
 export function addHeaders(
@@ -22,6 +26,7 @@ export function addHeaders(
   }
   if (lane !== undefined && lane.surface !== null) headers["x-svc-upstream-surface"] = lane.surface;
   if (lane?.answerHeaders !== undefined) Object.assign(headers, lane.answerHeaders);
+  if (EXACT_LIST.has(trail.surface)) return;
   headers["x-svc-route-reason"] = routeReason(trail, plan);
   if (plan.router !== null) headers["x-svc-router"] = plan.router;
   if (thinking === undefined) return;

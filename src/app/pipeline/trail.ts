@@ -28,7 +28,7 @@ export class Trail {
   readonly requestId: string;
   readonly principal: Principal;
   readonly #exchange: Exchange;
-  readonly #surface: Surface;
+  readonly surface: Surface;
   readonly #clock: Clock;
   readonly #attempts: AttemptRecord[] = [];
   modelRequested: string | null = null;
@@ -54,7 +54,7 @@ export class Trail {
     this.requestId = exchange.requestId;
     this.principal = principal;
     this.#exchange = exchange;
-    this.#surface = surface;
+    this.surface = surface;
     this.#clock = clock;
   }
 
@@ -132,7 +132,7 @@ export class Trail {
       environment: key.environment,
       app: label(this.#exchange.headers["x-title"]),
       clientRequestId: label(this.#exchange.headers["x-client-request-id"]),
-      surface: this.#surface,
+      surface: this.surface,
       modelRequested: this.modelRequested,
       model: endpoint?.model ?? null,
       provider: endpoint?.provider ?? null,
