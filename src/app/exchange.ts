@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import type { Readable } from "node:stream";
 import type { Route } from "../contract/route.ts";
 import type { Principal } from "../domain/tenancy/key.ts";
 
@@ -20,7 +21,14 @@ export type Exchange = {
   readonly baseHeaders: Record<string, string>;
   /** Reads the body once, under its limit. */
   body(): Promise<Buffer>;
+  /** On routes that take a multipart form: the body as it comes, under its limit. In the place of `body`. */
+  upload(): Promise<Readable>;
 };
+
+/** For calls that did not come over a connection of their own. */
+export async function noUpload(): Promise<Readable> {
+  throw new Error("there is no upload in this call");
+}
 
 /** A whole answer. `json` is serialised by the edge. */
 export type Reply = {

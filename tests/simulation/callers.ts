@@ -1,4 +1,4 @@
-import type { Exchange } from "../../src/app/exchange.ts";
+import { type Exchange, noUpload } from "../../src/app/exchange.ts";
 import { type Decoded, run } from "../../src/app/pipeline/run.ts";
 import { decodeChat } from "../../src/app/surfaces/chat.ts";
 import { Fault, fault } from "../../src/contract/faults.ts";
@@ -109,6 +109,7 @@ function enter(world: World, process: Process, visit: Visit, { headers, principa
     principal,
     baseHeaders: {},
     body: () => arriving(world, process, visit),
+    upload: noUpload,
   };
   const over = (error?: unknown) => {
     if (process.isAlive) ended(world, visit, error);

@@ -1,4 +1,4 @@
-import type { Exchange, Handler, Reply } from "../../src/app/exchange.ts";
+import { type Exchange, type Handler, noUpload, type Reply } from "../../src/app/exchange.ts";
 import { Fault } from "../../src/contract/faults.ts";
 import { CATALOGUE_ROUTES } from "../../src/contract/routes-catalogue.ts";
 import type { Principal } from "../../src/domain/tenancy/key.ts";
@@ -38,6 +38,7 @@ export async function ask(handlers: Record<string, Handler>, said: Ask): Promise
     principal: said.principal,
     baseHeaders: {},
     body: async () => Buffer.alloc(0),
+    upload: noUpload,
   };
   const reply: Reply = await handler.handle(exchange);
   const body = reply.json ?? (reply.bytes === undefined ? undefined : JSON.parse(reply.bytes.toString()));

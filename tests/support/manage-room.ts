@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import type { Reply } from "../../src/app/exchange.ts";
+import { noUpload, type Reply } from "../../src/app/exchange.ts";
 import { Bookings } from "../../src/app/manage/bookings.ts";
 import type { Check, OwnKeyRoom } from "../../src/app/manage/deps.ts";
 import { manageHandlers } from "../../src/app/manage/handlers.ts";
@@ -35,6 +35,7 @@ import { makeIds } from "../../src/kit/ids.ts";
 import { isJsonObject, type JsonObject } from "../../src/kit/json.ts";
 import { systemTimers } from "../../src/kit/timers.ts";
 import { quietAlerts } from "./alerts.ts";
+import { ALL_PROVEN } from "./proofs.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
 const CATALOGUE = [path.join(ROOT, "catalogue"), path.join(ROOT, "src/sandbox/catalogue")];
@@ -45,7 +46,7 @@ export type Said = { params?: Record<string, string>; query?: string; body?: unk
 function noOwnKeys(snapshot: Snapshot, reach: Reach, clock: Clock): OwnKeyRoom {
   const held = new OwnKeys({
     snapshot: () => snapshot,
-    platform: () => ({ addresses: () => undefined, reach }),
+    platform: () => ({ addresses: () => undefined, reach, proofs: ALL_PROVEN }),
     transport: { release: () => undefined },
     clock,
     breakerRules: BREAKER_RULES,
@@ -105,6 +106,7 @@ export async function openRoom(checks: readonly Check[] = []) {
     () => snapshot,
     connections,
     () => true,
+    ALL_PROVEN,
   );
   const ownKeys = noOwnKeys(snapshot, reach, clock);
   const planning = {
@@ -164,6 +166,7 @@ export async function openRoom(checks: readonly Check[] = []) {
       principal: undefined,
       baseHeaders: {},
       body: async () => Buffer.from(said.body === undefined ? "" : JSON.stringify(said.body)),
+      upload: noUpload,
     });
   };
 

@@ -3,7 +3,7 @@ import { type ManageRoom, openRoom } from "../../../tests/support/manage-room.ts
 import { finishedRecord } from "../../../tests/support/records.ts";
 import { MANAGE_ROUTES } from "../../contract/routes-manage.ts";
 import type { LogStore } from "../../domain/record/record.ts";
-import type { Exchange, Sink } from "../exchange.ts";
+import { type Exchange, noUpload, type Sink } from "../exchange.ts";
 import { exportHandlers } from "./log-export.ts";
 
 const ROWS = 50_000;
@@ -82,6 +82,7 @@ describe("an export of a long log", () => {
       principal: undefined,
       baseHeaders: {},
       body: async () => Buffer.alloc(0),
+      upload: noUpload,
     };
     return handler.handle(exchange, sink);
   }

@@ -56,6 +56,8 @@ export type Arrived = {
   /** Two requests are the same when these bytes are. */
   readonly sameness: Buffer;
   decode(): Soon<Decoded>;
+  /** Called when the request is over, however it ended: what it arrived with is let go. */
+  over?(): void;
 };
 
 async function arrive(exchange: Exchange, reading: Reading): Promise<Arrived> {
@@ -75,9 +77,10 @@ export async function run(
   const trail = new Trail(exchange, principalOf(exchange), surface, gateway.clock);
   const capturing = gateway.captures.begin(surface, trail.requestId, trail.principal);
   let place: "none" | "taken" = "none";
+  let arrived: Arrived | undefined;
   let decoded: Decoded | undefined;
   try {
-    const arrived = await arrive(exchange, reading);
+    arrived = await arrive(exchange, reading);
     if (hasKey(exchange)) {
       const first = await claimKey(gateway, trail, exchange, arrived.sameness);
       if (first !== undefined) {
@@ -121,6 +124,7 @@ export async function run(
     if (place === "taken") gateway.queue.leave();
     capturing?.end();
     decoded?.over?.();
+    arrived?.over?.();
     if (trail.keyUse !== undefined) await gateway.state.release(trail.keyUse.key, trail.requestId);
   }
 }

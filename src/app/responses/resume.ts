@@ -1,7 +1,7 @@
 import type { Route } from "../../contract/route.ts";
 import type { StoredResponse, UnfinishedResponse } from "../../domain/responses/stored.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
-import type { Exchange, Sink } from "../exchange.ts";
+import { type Exchange, noUpload, type Sink } from "../exchange.ts";
 import { ChatErrand } from "../pipeline/chat-errand.ts";
 import { run } from "../pipeline/run.ts";
 import { countEvents } from "./event-log.ts";
@@ -87,6 +87,7 @@ function exchangeOf(room: ResponsesRoom, row: UnfinishedResponse, principal: Pri
     principal,
     baseHeaders: {},
     body: async () => Buffer.from(body),
+    upload: noUpload,
   };
 }
 

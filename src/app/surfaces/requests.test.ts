@@ -3,7 +3,7 @@ import { principalWith } from "../../../tests/support/handled.ts";
 import { finishedRecord } from "../../../tests/support/records.ts";
 import { Fault } from "../../contract/faults.ts";
 import { REQUEST_ROUTES } from "../../contract/routes-requests.ts";
-import type { Handler } from "../exchange.ts";
+import { type Handler, noUpload } from "../exchange.ts";
 import { requestHandlers } from "./requests.ts";
 
 /** Asks while the log does not get any further. */
@@ -24,6 +24,7 @@ async function asked(handlers: Record<string, Handler>, id: string): Promise<str
       principal: principalWith(),
       baseHeaders: {},
       body: async () => Buffer.alloc(0),
+      upload: noUpload,
     });
     return "found";
   } catch (error) {

@@ -1,4 +1,4 @@
-import type { Exchange } from "../../../src/app/exchange.ts";
+import { type Exchange, noUpload } from "../../../src/app/exchange.ts";
 import { type Admitting, admit } from "../../../src/app/pipeline/admit.ts";
 import type { Errand } from "../../../src/app/pipeline/errand.ts";
 import { type Metered, type Settling, settleFree, settleUsed } from "../../../src/app/pipeline/settle.ts";
@@ -180,6 +180,7 @@ function exchangeOf({ scheduler }: World, { id, principal }: Order): Exchange {
     principal,
     baseHeaders: {},
     body: async () => Buffer.alloc(0),
+    upload: noUpload,
   };
 }
 
