@@ -18,9 +18,8 @@ export class OggLink {
   #isNewPage = true;
   /** The position before the first packet: who joins a stream late does not start at zero. */
   #startAt: number | undefined;
-  #endAt = 0;
-  /** Fewer samples than this cannot have been played. */
-  #floor = 0;
+  /** What was played of the pages whose position is known, and what their packets could have given. */
+  #settled = { played: 0, most: 0 };
 
   constructor(serial: number, codec: OggCodec) {
     this.serial = serial;
@@ -54,22 +53,16 @@ export class OggLink {
     this.#isNewPage = true;
     if (granule < 0 || this.#most === 0) return;
     this.#startAt ??= place === "last" ? 0 : Math.max(0, granule - this.#most);
-    this.#endAt = granule;
-    // Where the audio ends within the last page, its position says so.
-    this.#floor = place === "last" ? this.#least - this.#pageLeast : this.#least;
+    // Only in the last page can the audio end before its packets do.
+    const floor = place === "last" ? this.#least - this.#pageLeast : this.#least;
+    const told = granule - this.#startAt;
+    const played = told > this.#most ? this.#most : told < floor ? this.#least : told;
+    this.#settled = { played, most: this.#most };
   }
 
   /** `last`: whether the packet that ended last has come whole. */
   seconds(last: "whole" | "cut"): number {
-    const missing = last === "cut" ? this.#last : NOTHING;
-    const played = this.#played(this.#least - missing.least, this.#most - missing.most);
-    return Math.max(0, played - this.codec.preSkip) / this.codec.rateHz;
-  }
-
-  #played(least: number, most: number): number {
-    if (this.#startAt === undefined) return most;
-    const told = this.#endAt - this.#startAt;
-    if (told > most) return most;
-    return told < this.#floor ? least : told;
+    const since = this.#most - this.#settled.most - (last === "cut" ? this.#last.most : 0);
+    return Math.max(0, this.#settled.played + since - this.codec.preSkip) / this.codec.rateHz;
   }
 }

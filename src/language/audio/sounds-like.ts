@@ -1,4 +1,5 @@
 import { adtsFrameAt } from "./adts.ts";
+import type { Framing } from "./framed.ts";
 import { tagBytes } from "./id3.ts";
 import type { AudioFormat } from "./meter.ts";
 import { mpegFrameAt } from "./mp3.ts";
@@ -43,24 +44,23 @@ function isTagged(bytes: Buffer): boolean {
   return tagBytes(bytes, 0) !== 0;
 }
 
-function isFrame(bytes: Buffer, headerBytes: number, frameAt: (bytes: Buffer, at: number) => unknown): boolean {
+function isFrame(bytes: Buffer, headerBytes: number, frameAt: Framing["frameAt"]): boolean {
   if (bytes.length < headerBytes) return bytes.length === 0 || bytes[0] === 0xff;
   return frameAt(bytes, 0) !== undefined;
 }
 
 /** Raw samples have no mark of their own, so they are told by having no other's. */
 function isFile(bytes: Buffer): boolean {
-  const isMarked = ["fLaC", "OggS"].some((mark) => standsAt(mark, bytes, 0) === true);
-  return (
-    isMarked || (tagBytes(bytes, 0) ?? 0) > 0 || opensWav(bytes) || opensWebm(bytes) || opensMp4(bytes) || isMpeg(bytes)
-  );
+  if (["fLaC", "OggS"].some((mark) => standsAt(mark, bytes, 0) === true) || (tagBytes(bytes, 0) ?? 0) > 0) return true;
+  if (opensWav(bytes) || opensWebm(bytes) || opensMp4(bytes)) return true;
+  return hasFrames(bytes, MPEG_HEADER_BYTES, mpegFrameAt) || hasFrames(bytes, ADTS_HEADER_BYTES, adtsFrameAt);
 }
 
 /** Two frames in a row: one header alone may be chance. */
-function isMpeg(bytes: Buffer): boolean {
-  const frame = bytes.length < MPEG_HEADER_BYTES ? undefined : mpegFrameAt(bytes, 0);
-  if (frame === undefined || bytes.length < frame.bytes + MPEG_HEADER_BYTES) return false;
-  return mpegFrameAt(bytes, frame.bytes)?.kind === frame.kind;
+function hasFrames(bytes: Buffer, headerBytes: number, frameAt: Framing["frameAt"]): boolean {
+  const frame = bytes.length < headerBytes ? undefined : frameAt(bytes, 0);
+  if (frame === undefined || bytes.length < frame.bytes + headerBytes) return false;
+  return frameAt(bytes, frame.bytes)?.kind === frame.kind;
 }
 
 /** An error page or an object, or any plain words: no audio starts with that many letters and nothing else. */

@@ -1,0 +1,101 @@
+import { describe, expect, test } from "vitest";
+import { encodedSample } from "../../../tests/support/audio/samples.ts";
+import { flacOf } from "../../sandbox/audio/flac.ts";
+import { tone } from "../../sandbox/audio/tone.ts";
+import { crc8, FlacMeter, flacFrameAt } from "./flac.ts";
+
+function secondsOf(...parts: Buffer[]): number | undefined {
+  const meter = new FlacMeter();
+  meter.push(Buffer.concat(parts));
+  return meter.seconds();
+}
+
+function withCrc(hex: string): Buffer {
+  const header = Buffer.from(hex, "hex");
+  return Buffer.concat([header, Buffer.from([crc8(header, 0, header.length)])]);
+}
+
+/** Magic and the one block, then frames. */
+const HEADERS_BYTES = 4 + 4 + 34;
+const file = flacOf(tone(2.5));
+
+describe("headers of frames", () => {
+  test.each([
+    ["4096 samples at 44.1 kHz", "fff8c91800", 4_096, 44_100],
+    ["192 samples, rate of the stream", "fff8100800", 192, 0],
+    ["1152 samples at 48 kHz, a long number", "fff93a08e69cac", 1_152, 48_000],
+    ["a size in one byte", "fff86a08000f", 16, 48_000],
+    ["a size in two bytes, a rate in kHz", "fff87c0800ffff10", 65_536, 16_000],
+    ["a rate in Hz", "fff8cd08002b11", 4_096, 11_025],
+    ["a rate in tens of Hz", "fff8ce08002b11", 4_096, 110_250],
+  ])("%s", (_, hex, samples, rateHz) => {
+    const header = withCrc(hex);
+    expect(flacFrameAt(header, 0)).toMatchObject({ headerBytes: header.length, samples, rateHz });
+    for (let cut = 1; cut < header.length; cut++) expect(flacFrameAt(header.subarray(0, cut), 0)).toBe("more");
+    header.writeUInt8(header.readUInt8(header.length - 1) ^ 1, header.length - 1);
+    expect(flacFrameAt(header, 0)).toBeUndefined();
+  });
+
+  test.each([
+    ["no sync", "fff0c91800"],
+    ["a reserved bit", "fff8c91900"],
+    ["a reserved size", "fff8091800"],
+    ["a bad rate", "fff8cf1800"],
+    ["reserved channels", "fff8c9b800"],
+    ["a reserved sample size", "fff8c91600"],
+    ["a bad number", "fff8c91880"],
+  ])("%s", (_, hex) => {
+    expect(flacFrameAt(withCrc(hex), 0)).toBeUndefined();
+  });
+});
+
+describe("what the file says of itself", () => {
+  test.each([0n, 1n, 2n ** 36n - 1n])("a length of %s samples is not read", (told) => {
+    const lying = Buffer.from(file);
+    const at = 4 + 4 + 10;
+    lying.writeBigUInt64BE((lying.readBigUInt64BE(at) & ~(2n ** 36n - 1n)) | told, at);
+    expect(secondsOf(lying)).toBe(2.5);
+  });
+
+  test("a rate that the frames tell otherwise is not believed", () => {
+    const lying = Buffer.from(file);
+    lying.writeUInt16BE(0, 4 + 4 + 10);
+    expect(secondsOf(lying)).toBe(2.5);
+  });
+
+  test("no block is called the last", () => {
+    const lying = Buffer.from(file);
+    lying.writeUInt8(0, 4);
+    expect(secondsOf(lying)).toBe(2.5);
+  });
+
+  test("an encoder that streams leaves the length open", () => {
+    expect(secondsOf(encodedSample("streamed.flac"))).toBe(0.6);
+  });
+
+  test("other blocks and a tag are passed over", () => {
+    const info = Buffer.from(file.subarray(4, HEADERS_BYTES));
+    info.writeUInt8(0, 0);
+    const notes = Buffer.concat([Buffer.from([0x84, 0, 1, 0]), Buffer.alloc(256, 0xff)]);
+    const tag = Buffer.from("ID3\x04\0\0\0\0\0\x05.....", "latin1");
+    expect(secondsOf(tag, Buffer.from("fLaC"), info, notes, file.subarray(HEADERS_BYTES))).toBe(2.5);
+  });
+});
+
+test("garbage between frames is passed over, also frames of another kind", () => {
+  const stray = withCrc("fff8c91800");
+  const frames = file.subarray(HEADERS_BYTES);
+  expect(secondsOf(file, stray, Buffer.alloc(99, 0xff), stray, frames)).toBe(5);
+});
+
+test("only the frames that came count", () => {
+  const half = secondsOf(file.subarray(0, file.length / 2)) ?? 0;
+  expect(half).toBeGreaterThan(1.1);
+  expect(half).toBeLessThan(1.5);
+  expect(secondsOf(file.subarray(0, HEADERS_BYTES))).toBe(0);
+});
+
+test("without the magic it is not FLAC", () => {
+  expect(secondsOf(file.subarray(1))).toBeUndefined();
+  expect(secondsOf(file.subarray(HEADERS_BYTES))).toBeUndefined();
+});

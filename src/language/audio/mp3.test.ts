@@ -1,0 +1,142 @@
+import { describe, expect, test } from "vitest";
+import { encodedSample } from "../../../tests/support/audio/samples.ts";
+import { silentAac, silentMp3 } from "../../sandbox/audio/frames.ts";
+import { adtsMeter } from "./adts.ts";
+import { mp3Meter, mpegFrameAt } from "./mp3.ts";
+
+function secondsOf(bytes: Buffer, meter = mp3Meter()): number | undefined {
+  meter.push(bytes);
+  return meter.seconds();
+}
+
+/** The frames of a file without what stands around them. */
+function frames(file: Buffer): Buffer[] {
+  const found: Buffer[] = [];
+  for (let at = file.indexOf(0xff); at >= 0 && at + 4 <= file.length; ) {
+    const frame = mpegFrameAt(file, at);
+    if (frame === undefined) break;
+    found.push(file.subarray(at, at + frame.bytes));
+    at += frame.bytes;
+  }
+  return found;
+}
+
+/** An ID3v2 tag that says it is as long as told. */
+function tag(bytes: number, told = bytes): Buffer {
+  const header = Buffer.from([
+    0x49,
+    0x44,
+    0x33,
+    4,
+    0,
+    0,
+    (told >> 21) & 127,
+    (told >> 14) & 127,
+    (told >> 7) & 127,
+    told & 127,
+  ]);
+  return Buffer.concat([header, Buffer.alloc(bytes, 0xff)]);
+}
+
+/** 24 ms each. */
+const FRAME = silentMp3(0.024);
+const TEN = silentMp3(0.24);
+
+describe("headers", () => {
+  test.each([
+    ["MPEG 1 layer III, 128 kbit/s, 44.1 kHz", "fffb9064", 417, 1_152, 44_100],
+    ["the same with padding", "fffb9264", 418, 1_152, 44_100],
+    ["MPEG 1 layer III, 320 kbit/s, 48 kHz", "fffbe464", 960, 1_152, 48_000],
+    ["MPEG 2 layer III, 32 kbit/s, 24 kHz", "fff344c4", 96, 576, 24_000],
+    ["MPEG 2.5 layer III, 8 kbit/s, 8 kHz", "ffe318c4", 72, 576, 8_000],
+    ["MPEG 1 layer II, 192 kbit/s, 48 kHz", "fffda404", 576, 1_152, 48_000],
+    ["MPEG 1 layer I, 384 kbit/s, 44.1 kHz, padding", "ffffc200", 420, 384, 44_100],
+  ])("%s", (_, header, bytes, samples, rateHz) => {
+    expect(mpegFrameAt(Buffer.from(header, "hex"), 0)).toMatchObject({ bytes, samples, rateHz });
+  });
+
+  test.each([
+    ["no sync", "7ffb9064"],
+    ["a reserved version", "ffeb9064"],
+    ["a reserved layer", "fff99064"],
+    ["a free bit rate", "fffb0064"],
+    ["a bad bit rate", "fffbf064"],
+    ["a reserved rate", "fffb9c64"],
+    ["a reserved emphasis", "fffb9066"],
+  ])("%s is no header", (_, header) => {
+    expect(mpegFrameAt(Buffer.from(header, "hex"), 0)).toBeUndefined();
+  });
+});
+
+describe("what is not audio", () => {
+  test("the first frame of a file with a note of its length, whatever the note says", () => {
+    const real = encodedSample("xing-id3.mp3");
+    const [note, ...audio] = frames(real.subarray(real.indexOf(Buffer.from([0xff, 0xe3]))));
+    expect(note?.includes("Info") === true || note?.includes("Xing") === true).toBe(true);
+    expect(secondsOf(real)).toBe((audio.length * 576) / 8_000);
+    const lying = Buffer.from(real);
+    lying.writeUInt32BE(0xffffff, lying.indexOf(note?.includes("Info") === true ? "Info" : "Xing") + 8);
+    expect(secondsOf(lying)).toBe(secondsOf(real));
+  });
+
+  test("a note counts as a frame where it is not the first: no decoder looks for it there", () => {
+    const noted = Buffer.from(FRAME);
+    noted.write("Xing", 4 + 9, "latin1");
+    expect(secondsOf(Buffer.concat([TEN, noted, noted, TEN]))).toBeCloseTo(0.528, 9);
+    expect(secondsOf(Buffer.concat([noted, TEN]))).toBe(0.24);
+  });
+
+  test.each(["TAG", "APETAGEX"])("a closing %s", (name) => {
+    const trailer = Buffer.alloc(128, 0x20);
+    trailer.write(name, 0, "latin1");
+    expect(secondsOf(Buffer.concat([TEN, trailer]))).toBe(0.24);
+  });
+
+  test("a tag in front, also one after another", () => {
+    expect(secondsOf(Buffer.concat([tag(300), tag(77), TEN]))).toBe(0.24);
+  });
+
+  test("a tag that says it is shorter than it is", () => {
+    expect(secondsOf(Buffer.concat([tag(300, 20), TEN]))).toBe(0.24);
+  });
+
+  test("a tag between frames hides nothing behind it, whatever it says", () => {
+    expect(secondsOf(Buffer.concat([TEN, tag(0, 2 ** 27), TEN]))).toBe(0.48);
+  });
+});
+
+describe("damage", () => {
+  test("garbage between frames, also with sync marks in it", () => {
+    const garbage = Buffer.from("fffb9064fffb90fffffffff344c400112233", "hex");
+    expect(secondsOf(Buffer.concat([garbage, TEN, garbage, TEN, garbage]))).toBe(0.48);
+  });
+
+  test("a frame that came in part does not count", () => {
+    expect(secondsOf(TEN.subarray(0, TEN.length - 1))).toBe(0.216);
+    expect(secondsOf(TEN.subarray(0, TEN.length - 95))).toBe(0.216);
+  });
+
+  test("one frame alone", () => {
+    expect(secondsOf(FRAME)).toBe(0.024);
+    expect(secondsOf(FRAME.subarray(0, 50))).toBeUndefined();
+  });
+
+  test("a change of rate within the file", () => {
+    const [, ...other] = frames(encodedSample("stereo.mp3"));
+    expect(secondsOf(Buffer.concat([TEN, ...other]))).toBeCloseTo(0.24 + (other.length * 1_152) / 48_000, 9);
+  });
+});
+
+describe("ADTS", () => {
+  test("counts frames, not the one that was cut", () => {
+    const bytes = silentAac(1.024);
+    expect(secondsOf(bytes, adtsMeter())).toBe(1.024);
+    expect(secondsOf(bytes.subarray(0, -1), adtsMeter())).toBeCloseTo(1.024 - 1_024 / 24_000, 9);
+    expect(secondsOf(Buffer.concat([tag(99), bytes, Buffer.from("fff150"), bytes]), adtsMeter())).toBeCloseTo(2.048, 9);
+  });
+
+  test("is not MPEG audio, nor the other way round", () => {
+    expect(secondsOf(silentAac(1))).toBeUndefined();
+    expect(secondsOf(silentMp3(1), adtsMeter())).toBeUndefined();
+  });
+});

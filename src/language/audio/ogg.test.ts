@@ -1,0 +1,176 @@
+import { describe, expect, test } from "vitest";
+import { encodedSample } from "../../../tests/support/audio/samples.ts";
+import { silentOpus } from "../../sandbox/audio/opus.ts";
+import { OggMeter } from "./ogg.ts";
+import { opusSamples } from "./opus.ts";
+
+const FIRST = 2;
+const LAST = 4;
+const CONTINUED = 1;
+const PACKET = Buffer.from([0xf8, 0xff, 0xfe]);
+
+function secondsOf(...parts: Buffer[]): number | undefined {
+  const meter = new OggMeter();
+  meter.push(Buffer.concat(parts));
+  return meter.seconds();
+}
+
+type Page = { flags?: number; granule?: bigint; serial?: number; laces?: number[] };
+
+function page(body: Buffer, { flags = 0, granule = 0n, serial = 1, laces = [body.length] }: Page = {}): Buffer {
+  const header = Buffer.alloc(27 + laces.length);
+  header.write("OggS", 0, "latin1");
+  header.writeUInt8(flags, 5);
+  header.writeBigInt64LE(granule, 6);
+  header.writeUInt32LE(serial, 14);
+  header.writeUInt8(laces.length, 26);
+  header.set(laces, 27);
+  return Buffer.concat([header, body]);
+}
+
+function opening(serial = 1, preSkip = 0): Buffer {
+  const head = Buffer.alloc(19);
+  head.write("OpusHead\x01\x01", 0, "latin1");
+  head.writeUInt16LE(preSkip, 10);
+  return page(head, { flags: FIRST, serial });
+}
+
+function heads(serial = 1, preSkip = 0): Buffer {
+  return Buffer.concat([opening(serial, preSkip), page(Buffer.from("OpusTags\0\0\0\0\0\0\0\0", "latin1"), { serial })]);
+}
+
+/** Packets of 20 ms. */
+function audio(count: number, more: Page = {}): Buffer {
+  return page(Buffer.alloc(count * 3, PACKET), { laces: Array<number>(count).fill(3), ...more });
+}
+
+describe("packets of Opus", () => {
+  test.each([
+    ["20 ms at full band", "f8", 960],
+    ["2.5 ms", "e0", 120],
+    ["60 ms of speech", "18", 2_880],
+    ["10 ms of both", "60", 480],
+    ["two frames", "f9", 1_920],
+    ["two frames of unlike size", "fa", 1_920],
+    ["six frames told in the second byte", "fb06", 5_760],
+    ["more than a packet may have", "fb07", 0],
+    ["none at all", "fb00", 0],
+    ["a second byte that is missing", "fb", 0],
+    ["an empty packet", "", 0],
+  ])("%s", (_, head, samples) => {
+    expect(opusSamples(Buffer.from(head, "hex"))).toBe(samples);
+  });
+});
+
+describe("positions", () => {
+  test("the samples before the start are not played", () => {
+    expect(secondsOf(heads(1, 480), audio(50, { granule: 48_000n }))).toBe(0.99);
+    expect(secondsOf(heads(1, 65_535), audio(50, { granule: 48_000n }))).toBe(0);
+  });
+
+  test("the last page says where the audio ends", () => {
+    expect(secondsOf(heads(), audio(50, { granule: 48_000n }), audio(50, { granule: 72_000n, flags: LAST }))).toBe(1.5);
+    expect(secondsOf(heads(), audio(50, { granule: 24_000n, flags: LAST }))).toBe(0.5);
+  });
+
+  test("also when it holds no packet itself", () => {
+    const close = page(Buffer.alloc(0), { granule: 84_000n, flags: LAST, laces: [] });
+    expect(secondsOf(heads(), audio(50, { granule: 48_000n }), audio(50, { granule: 96_000n }), close)).toBe(1.75);
+  });
+
+  test("a stream that was joined late does not start at zero", () => {
+    const pages = [audio(50, { granule: 9_048_000n }), audio(50, { granule: 9_072_000n, flags: LAST })];
+    expect(secondsOf(heads(), ...pages)).toBe(1.5);
+  });
+
+  test.each([0n, 1n, 2n ** 62n, -1n, -(2n ** 63n)])("a position of %s is a lie and changes nothing", (granule) => {
+    const pages = [
+      audio(50, { granule: 48_000n }),
+      audio(50, { granule: 96_000n }),
+      audio(50, { granule, flags: LAST }),
+    ];
+    expect(secondsOf(heads(), ...pages)).toBe(3);
+    expect(secondsOf(heads(), audio(50, { granule }), audio(50, { granule }))).toBe(2);
+  });
+
+  test("a page called the last is not, where others follow", () => {
+    expect(secondsOf(heads(), audio(50, { granule: 1n, flags: LAST }), audio(50, { granule: 2n }))).toBe(2);
+  });
+});
+
+describe("structure", () => {
+  test("streams one after another add up, also when their numbers are the same", () => {
+    expect(secondsOf(silentOpus(1.5), silentOpus(2.25), silentOpus(0.5))).toBe(4.25);
+  });
+
+  test("a stream without audio does not hide the next", () => {
+    expect(secondsOf(heads(1), heads(2), audio(50, { serial: 2 }))).toBe(1);
+  });
+
+  test("of streams beside each other one is measured", () => {
+    const beside = [
+      opening(1),
+      opening(2),
+      page(Buffer.from("OpusTags"), { serial: 1 }),
+      page(Buffer.from("OpusTags"), { serial: 2 }),
+    ];
+    expect(secondsOf(...beside, audio(50, { serial: 2 }), audio(50), audio(50, { serial: 2 }), audio(25))).toBe(1.5);
+  });
+
+  test("a packet over two pages counts once, where it ends", () => {
+    const long = Buffer.alloc(300, 0);
+    long.writeUInt8(0xf8, 0);
+    const begun = page(long.subarray(0, 255), { laces: [255], granule: -1n });
+    const ended = page(long.subarray(255), { laces: [45], flags: CONTINUED });
+    expect(secondsOf(heads(), begun)).toBe(0);
+    expect(secondsOf(heads(), begun, ended)).toBe(0.02);
+    expect(secondsOf(heads(), begun, audio(1))).toBe(0.02);
+    expect(secondsOf(heads(), ended, audio(1))).toBe(0.02);
+  });
+
+  test("a packet of exactly a full lace is closed by an empty one, also on the next page", () => {
+    const full = Buffer.alloc(255, 0xf8);
+    expect(secondsOf(heads(), page(full, { laces: [255, 0] }))).toBe(0.02);
+    const close = page(Buffer.alloc(0), { laces: [0], flags: CONTINUED });
+    expect(secondsOf(heads(), page(full, { laces: [255] }), close, audio(1))).toBe(0.04);
+  });
+
+  test("garbage between pages is passed over", () => {
+    const garbage = Buffer.from("OggOggSOggS\x01junkOggS\0\x09", "latin1");
+    expect(secondsOf(heads(), garbage, audio(50), garbage, audio(50))).toBe(2);
+  });
+
+  test("a packet that came in part does not count", () => {
+    const bytes = Buffer.concat([heads(), audio(50)]);
+    expect(secondsOf(bytes.subarray(0, -1))).toBeCloseTo(0.98, 9);
+    expect(secondsOf(bytes.subarray(0, -3))).toBeCloseTo(0.98, 9);
+  });
+
+  test("other contents of Ogg are not known", () => {
+    expect(secondsOf(page(Buffer.from("Speex   1.2"), { flags: FIRST }), audio(50))).toBeUndefined();
+    expect(secondsOf(audio(50))).toBeUndefined();
+  });
+});
+
+describe("Vorbis", () => {
+  const real = encodedSample("speech.ogg");
+  const pages = (): { at: number; granule: bigint }[] => {
+    const found = [];
+    for (let at = real.indexOf("OggS"); at >= 0; at = real.indexOf("OggS", at + 1)) {
+      found.push({ at, granule: real.readBigInt64LE(at + 6) });
+    }
+    return found;
+  };
+
+  test("the last position says how long it is", () => {
+    expect(secondsOf(real)).toBe(Number(pages().at(-1)?.granule) / 8_000);
+  });
+
+  test.each([0n, 10n, 2n ** 50n])("a last position of %s is held to what its packets can be", (granule) => {
+    const lying = Buffer.from(real);
+    for (const { at, granule: was } of pages()) if (was > 0n) lying.writeBigInt64LE(granule, at + 6);
+    const seconds = secondsOf(lying) ?? 0;
+    expect(seconds).toBeGreaterThan(0.1);
+    expect(seconds).toBeLessThan(3);
+  });
+});

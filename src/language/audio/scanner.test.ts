@@ -1,0 +1,29 @@
+import { expect, test } from "vitest";
+import { Scanner } from "./scanner.ts";
+
+test("a step that always waits ends at the window, not in a standstill", () => {
+  const scanner = new Scanner(() => undefined);
+  scanner.push(Buffer.alloc(100_000));
+  expect(scanner.rest.length).toBeLessThan(20_000);
+});
+
+test("a step that does not move is moved", () => {
+  let steps = 0;
+  const scanner = new Scanner(() => {
+    steps++;
+    return 0;
+  });
+  scanner.push(Buffer.alloc(1_000));
+  expect(steps).toBe(1_000);
+});
+
+test("what a step goes over beyond the bytes is passed over when it comes", () => {
+  const seen: number[] = [];
+  const scanner = new Scanner((bytes, at) => {
+    seen.push(bytes.readUInt8(at));
+    return 10;
+  });
+  for (let i = 0; i < 25; i++) scanner.push(Buffer.from([i]));
+  expect(seen).toEqual([0, 10, 20]);
+  expect(scanner.missingBytes).toBe(5);
+});

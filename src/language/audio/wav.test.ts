@@ -1,0 +1,115 @@
+import { describe, expect, test } from "vitest";
+import { WavMeter } from "./wav.ts";
+
+const SECOND = Buffer.alloc(16_000, 1);
+
+function chunk(name: string, body: Buffer, told = body.length): Buffer {
+  const header = Buffer.alloc(8);
+  header.write(name, 0, "latin1");
+  header.writeUInt32LE(told, 4);
+  return Buffer.concat([header, body, Buffer.alloc(told === body.length ? body.length % 2 : 0)]);
+}
+
+type Fmt = { tag?: number; channels?: number; bits?: number; bytesPerSecond?: number; subFormat?: number };
+
+/** 8 kHz, mono, 16 bits unless told. */
+function fmt({ tag = 1, channels = 1, bits = 16, bytesPerSecond = 16_000, subFormat }: Fmt = {}): Buffer {
+  const body = Buffer.alloc(subFormat === undefined ? 16 : 40);
+  body.writeUInt16LE(tag, 0);
+  body.writeUInt16LE(channels, 2);
+  body.writeUInt32LE(8_000, 4);
+  body.writeUInt32LE(bytesPerSecond, 8);
+  body.writeUInt16LE((channels * bits) / 8, 12);
+  body.writeUInt16LE(bits, 14);
+  if (subFormat !== undefined) body.writeUInt16LE(subFormat, 24);
+  return chunk("fmt ", body);
+}
+
+function riff(chunks: readonly Buffer[], told = 0xffffffff, name = "RIFF"): Buffer {
+  const header = Buffer.alloc(12);
+  header.write(name, 0, "latin1");
+  header.writeUInt32LE(told, 4);
+  header.write("WAVE", 8, "latin1");
+  return Buffer.concat([header, ...chunks]);
+}
+
+function secondsOf(bytes: Buffer): number | undefined {
+  const meter = new WavMeter();
+  meter.push(bytes);
+  return meter.seconds();
+}
+
+describe("lengths that lie", () => {
+  test.each([0, 0xffffffff, 0xfffffffe, 0x7fffffff, 4, 15_999, 16_000, 16_001, 1_000_000])(
+    "data that says %i bytes",
+    (told) => {
+      expect(secondsOf(riff([fmt(), chunk("data", SECOND, told)]))).toBeCloseTo(1, 3);
+    },
+  );
+
+  test.each([0, 1, 36, 0xffffffff])("a file that says %i bytes", (told) => {
+    expect(secondsOf(riff([fmt(), chunk("data", SECOND)], told))).toBe(1);
+  });
+
+  test.each([0, 1, 999_999])("a byte rate of %i beside plain samples", (bytesPerSecond) => {
+    expect(secondsOf(riff([fmt({ bytesPerSecond }), chunk("data", SECOND)]))).toBe(1);
+  });
+
+  test("data that goes on where its length ends, with bytes like no chunk", () => {
+    expect(secondsOf(riff([fmt(), chunk("data", SECOND, 8_000)]))).toBe(1);
+  });
+});
+
+describe("other chunks", () => {
+  test("before and behind the data are not audio", () => {
+    const list = chunk("LIST", Buffer.alloc(501, 1));
+    expect(secondsOf(riff([chunk("JUNK", Buffer.alloc(28)), fmt(), list, chunk("data", SECOND), list, list]))).toBe(1);
+  });
+
+  test("behind data of an odd length stand after a byte of padding", () => {
+    const data = chunk("data", Buffer.alloc(15_999, 1));
+    const file = riff([fmt({ bits: 8 }), data, chunk("LIST", Buffer.alloc(500))]);
+    expect(secondsOf(file)).toBe(15_999 / 8_000);
+  });
+
+  test("a second piece of data counts", () => {
+    expect(secondsOf(riff([fmt(), chunk("data", SECOND), chunk("data", SECOND)]))).toBe(2);
+  });
+
+  test("without a format there is no length", () => {
+    expect(secondsOf(riff([chunk("data", SECOND)]))).toBeUndefined();
+  });
+});
+
+describe("layouts", () => {
+  test.each<[string, Fmt, number]>([
+    ["8 bits", { bits: 8 }, 2],
+    ["24 bits, two channels", { bits: 24, channels: 2 }, 1 / 3],
+    ["floating", { tag: 3, bits: 32 }, 0.5],
+    ["extensible", { tag: 0xfffe, bits: 32, subFormat: 3 }, 0.5],
+    ["A-law", { tag: 6, bits: 8 }, 2],
+    ["a codec that only tells its byte rate", { tag: 0x55, bits: 0, bytesPerSecond: 4_000 }, 4],
+  ])("%s", (_, layout, seconds) => {
+    expect(secondsOf(riff([fmt(layout), chunk("data", SECOND)]))).toBeCloseTo(seconds, 3);
+  });
+
+  test.each<[string, Fmt]>([
+    ["no channels", { channels: 0 }],
+    ["no bits", { bits: 0 }],
+    ["a codec without a byte rate", { tag: 0x55, bytesPerSecond: 0 }],
+  ])("%s: not known", (_, layout) => {
+    expect(secondsOf(riff([fmt(layout), chunk("data", SECOND)]))).toBeUndefined();
+  });
+
+  test("RF64, whose lengths stand elsewhere", () => {
+    const file = riff([chunk("ds64", Buffer.alloc(28)), fmt(), chunk("data", SECOND, 0xffffffff)], 0xffffffff, "RF64");
+    expect(secondsOf(file)).toBe(1);
+  });
+});
+
+test("RIFF of another kind is not WAV", () => {
+  const avi = riff([fmt(), chunk("data", SECOND)]);
+  avi.write("AVI ", 8, "latin1");
+  expect(secondsOf(avi)).toBeUndefined();
+  expect(secondsOf(Buffer.from("RIFF"))).toBeUndefined();
+});
