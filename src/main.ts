@@ -36,6 +36,7 @@ import { apiDocumentText, llmsText, manageDocumentText } from "./contract/docume
 import { ROUTES } from "./contract/routes.ts";
 import type { SharedState } from "./domain/admission/admission.ts";
 import { AlertWatch } from "./domain/alerts/watch.ts";
+import type { Proven } from "./domain/catalogue/proofs.ts";
 import { RateBook } from "./domain/catalogue/rates.ts";
 import type { ResponseStore } from "./domain/responses/stored.ts";
 import { excludedByPolicy, permitsModel } from "./domain/routing/policy.ts";
@@ -104,6 +105,9 @@ const VERSION = readVersion();
 
 const clock = systemClock;
 
+/** Nobody is asked for a proof yet. */
+const proofs: Proven = { isProven: () => true, version: () => 0 };
+
 function readVersion(): string {
   const found: unknown = JSON.parse(readFileSync(path.join(PROJECT_ROOT, "package.json"), "utf8"));
   return typeof found === "object" && found !== null && "version" in found ? String(found.version) : "unknown";
@@ -114,7 +118,11 @@ export async function start(config: Config): Promise<Running> {
   const { log, ids, rateBook, snapshot, transport, directory, watch, state, metrics } = await openGround(config);
   const { adminToken } = await openSecrets(config);
   const accounts = mintedFrom(config, transport);
-  const held = holdOwnKeys(config, { snapshot, transport, platform: () => ({ addresses, reach: routing.reach }) });
+  const held = holdOwnKeys(config, {
+    snapshot,
+    transport,
+    platform: () => ({ addresses, reach: routing.reach, proofs }),
+  });
   const edge = openEdge({ config, log, clock, ids, directory, state, metrics, adminToken, ownKeys: held });
   const origin = await edge.listen(config.HOST, config.PORT).catch((error: unknown) => {
     throw cannotListen(error, config);
@@ -123,7 +131,7 @@ export async function start(config: Config): Promise<Running> {
   const sandbox = config.sandbox ? await startSandbox({ clock, ids }) : undefined;
   const connections = connectionsFrom(config.providers, snapshot, sandbox?.origins ?? {}, accounts);
   const addresses = addressesFrom(config.providers, sandbox?.origins ?? {});
-  const routing = routingOf(snapshot, connections, directory);
+  const routing = routingOf(snapshot, connections, directory, proofs);
   warnOfUnknown(config, snapshot(), log);
 
   const { store, vault, rotation } = await openStore(config, ids, log);
@@ -183,7 +191,7 @@ export async function start(config: Config): Promise<Running> {
     caughtUp: () => books.flush(),
   };
   edge.open({
-    ...surfaceHandlers(gateway, responses),
+    ...surfaceHandlers(gateway, responses, proofs),
     ...requestHandlers({ log: store.log, timers: systemTimers, caughtUp: () => books.flush() }),
     ...operatorHandlers(manage),
     ...documentsAt({ version: VERSION, serverUrl: config.GATEWAY_PUBLIC_URL ?? origin }),
@@ -394,7 +402,7 @@ function resumeResponses(responses: ResponsesRoom, store: Store, directory: Dire
 }
 
 /** What callers with a key, and anyone who reads the catalogue, can ask. */
-function surfaceHandlers(gateway: Gateway, responses: ResponsesRoom): Record<string, Handler> {
+function surfaceHandlers(gateway: Gateway, responses: ResponsesRoom, proofs: Proven): Record<string, Handler> {
   const { snapshot, connections, ownKeys, clock } = gateway;
   const nowMs = () => clock.nowMs();
   return {
@@ -408,6 +416,7 @@ function surfaceHandlers(gateway: Gateway, responses: ResponsesRoom): Record<str
     ...modelHandlers({
       snapshot,
       connectionsOf: (workspaceId) => connectionsWith(connections, ownKeys.of(workspaceId)),
+      proofs,
       nowMs,
       allows: (endpoint, policy) => excludedByPolicy(endpoint, policy) === undefined,
       permits: permitsModel,

@@ -18,6 +18,7 @@ import { AdmissionQueue } from "./domain/admission/queue.ts";
 import { RetryBudget } from "./domain/admission/retry-budget.ts";
 import type { Connections, Endpoint, Snapshot } from "./domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "./domain/catalogue/load.ts";
+import type { Proven } from "./domain/catalogue/proofs.ts";
 import type { CaptureStore } from "./domain/record/capture.ts";
 import { type BreakerRules, EndpointBreakers } from "./domain/routing/breakers.ts";
 import { Health } from "./domain/routing/health.ts";
@@ -100,9 +101,9 @@ export async function openSecrets(config: Config): Promise<{ adminToken: string 
 }
 
 /** What requests are planned by: who can be reached, what is known of them, and whose rules hold. */
-export function routingOf(snapshot: () => Snapshot, connections: Connections, directory: Directory) {
+export function routingOf(snapshot: () => Snapshot, connections: Connections, directory: Directory, proofs: Proven) {
   return {
-    reach: new Reach(snapshot, connections, isSpoken),
+    reach: new Reach(snapshot, connections, isSpoken, proofs),
     health: new Health(),
     learned: new Learned(),
     sessions: new Sessions(),

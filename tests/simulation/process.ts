@@ -15,6 +15,7 @@ import { recheckKey } from "../../src/edge/authenticate.ts";
 import { memoryState } from "../../src/io/state/memory.ts";
 import { isSpoken } from "../../src/io/upstream/lanes.ts";
 import { stop, type Timers } from "../../src/kit/timers.ts";
+import { ALL_PROVEN } from "../support/proofs.ts";
 import { copyOf } from "./tenants.ts";
 import type { World } from "./world.ts";
 
@@ -58,7 +59,7 @@ export class Process {
     this.state = watched(memoryState(scheduler), world, () => this.#isAlive);
     for (const id of all.workspaces.keys()) void this.state.credit(id, disk.balanceOf(id));
     this.#connections = connectionsOf(world, () => this.#isAlive);
-    this.#reach = new Reach(() => world.catalogue.snapshot, this.#connections, isSpoken);
+    this.#reach = new Reach(() => world.catalogue.snapshot, this.#connections, isSpoken, ALL_PROVEN);
     const timers = this.#timers();
     this.queue = new AdmissionQueue(shape.queue, (ms, then) => {
       const timer = timers.after(ms, then);
@@ -81,7 +82,7 @@ export class Process {
   /** The catalogue or the connections are others now. */
   reread(): void {
     this.#connections = connectionsOf(this.#world, () => this.#isAlive);
-    this.#reach = new Reach(() => this.#world.catalogue.snapshot, this.#connections, isSpoken);
+    this.#reach = new Reach(() => this.#world.catalogue.snapshot, this.#connections, isSpoken, ALL_PROVEN);
   }
 
   #timers(): Timers {

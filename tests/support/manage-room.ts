@@ -13,7 +13,7 @@ import { Fault } from "../../src/contract/faults.ts";
 import { MANAGE_ROUTES } from "../../src/contract/routes-manage.ts";
 import type { SharedState } from "../../src/domain/admission/admission.ts";
 import { MarginBook, NO_MARGIN } from "../../src/domain/billing/margin.ts";
-import type { Snapshot } from "../../src/domain/catalogue/catalogue.ts";
+import type { Connections, Snapshot } from "../../src/domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "../../src/domain/catalogue/load.ts";
 import { RateBook } from "../../src/domain/catalogue/rates.ts";
 import { BREAKER_RULES } from "../../src/domain/routing/breakers.ts";
@@ -41,6 +41,11 @@ const ROOT = path.resolve(import.meta.dirname, "../..");
 const CATALOGUE = [path.join(ROOT, "catalogue"), path.join(ROOT, "src/sandbox/catalogue")];
 
 export type Said = { params?: Record<string, string>; query?: string; body?: unknown };
+
+function reachOf(snapshot: Snapshot, connections: Connections): Reach {
+  const speaks = () => true;
+  return new Reach(() => snapshot, connections, speaks, ALL_PROVEN);
+}
 
 /** A room in which nobody has a key of their own. */
 function noOwnKeys(snapshot: Snapshot, reach: Reach, clock: Clock): OwnKeyRoom {
@@ -90,26 +95,15 @@ function ratesOf(store: Store, snapshot: Snapshot, clock: Clock): RateRoom {
   return new RateRoom({ ...parts, timers: systemTimers, warn: () => {} });
 }
 
-/** The management use cases on a real store in a folder of their own, with a clock that is set by hand. */
-export async function openRoom(checks: readonly Check[] = []) {
-  const dataDir = mkdtempSync(path.join(tmpdir(), "gateway-manage-"));
-  let nowMs = Date.UTC(2026, 10, 15, 12);
-  const clock = { nowMs: () => nowMs, elapsedMs: () => nowMs };
-  const store = await openSqlite(dataDir, clock);
-  const directory = new Directory();
-  const state = memoryState(clock);
-  const loaded = await loadCatalogue(CATALOGUE, nowMs, catalogueFiles);
-  if ("problems" in loaded) throw new Error(JSON.stringify(loaded.problems));
-  const { snapshot } = loaded;
-  const connections = { credential: () => undefined, baseUrl: () => undefined, anyReal: false };
-  const reach = new Reach(
-    () => snapshot,
-    connections,
-    () => true,
-    ALL_PROVEN,
-  );
-  const ownKeys = noOwnKeys(snapshot, reach, clock);
-  const planning = {
+type Ground = {
+  readonly snapshot: Snapshot;
+  readonly connections: Connections;
+  readonly clock: Clock;
+  readonly directory: Directory;
+};
+
+function planningOf({ snapshot, connections, clock, directory }: Ground, reach: Reach, ownKeys: OwnKeyRoom) {
+  return {
     clock,
     snapshot: () => snapshot,
     connections,
@@ -124,6 +118,23 @@ export async function openRoom(checks: readonly Check[] = []) {
     routerOf: (workspaceId: string, slug: string) => directory.router(workspaceId, slug),
     limits: { attemptsMax: 5 },
   };
+}
+
+/** The management use cases on a real store in a folder of their own, with a clock that is set by hand. */
+export async function openRoom(checks: readonly Check[] = []) {
+  const dataDir = mkdtempSync(path.join(tmpdir(), "gateway-manage-"));
+  let nowMs = Date.UTC(2026, 10, 15, 12);
+  const clock = { nowMs: () => nowMs, elapsedMs: () => nowMs };
+  const store = await openSqlite(dataDir, clock);
+  const directory = new Directory();
+  const state = memoryState(clock);
+  const loaded = await loadCatalogue(CATALOGUE, nowMs, catalogueFiles);
+  if ("problems" in loaded) throw new Error(JSON.stringify(loaded.problems));
+  const { snapshot } = loaded;
+  const connections = { credential: () => undefined, baseUrl: () => undefined, anyReal: false };
+  const reach = reachOf(snapshot, connections);
+  const ownKeys = noOwnKeys(snapshot, reach, clock);
+  const planning = planningOf({ snapshot, connections, clock, directory }, reach, ownKeys);
   const handlers = manageHandlers({
     store,
     directory,

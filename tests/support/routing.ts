@@ -9,6 +9,7 @@ import type { Standing } from "../../src/domain/routing/standing.ts";
 import { OPEN_POLICY, type Policy } from "../../src/domain/tenancy/policy.ts";
 import { OPEN_ROUTER, type RouterSpec } from "../../src/domain/tenancy/router.ts";
 import { parseDecimal } from "../../src/kit/money.ts";
+import { ALL_PROVEN } from "./proofs.ts";
 
 export const NOW_MS = 1_900_000_000_000;
 
@@ -176,7 +177,12 @@ export function worldOf(endpoints: readonly Endpoint[], draft: WorldDraft = {}):
   };
   const credential = () => (connected ? ({ kind: "none" } as const) : undefined);
   const connections = { credential, baseUrl: ({ baseUrl }: Endpoint) => baseUrl ?? undefined, anyReal: !simulated };
-  const reach = new Reach(() => snapshot, connections, () => true);
+  const reach = new Reach(
+    () => snapshot,
+    connections,
+    () => true,
+    ALL_PROVEN,
+  );
   const health = new Health();
   return {
     snapshot,

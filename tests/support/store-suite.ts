@@ -14,8 +14,9 @@ import { idempotencyTests } from "./idempotency-suite.ts";
 import { limitTests } from "./limit-suite.ts";
 import { logQueryTests, retentionTests, usageTests } from "./log-suite.ts";
 import { ownKeyTests } from "./own-key-suite.ts";
-import { rateTests } from "./rate-suite.ts";
 import { paymentTests } from "./payment-suite.ts";
+import { proofTests } from "./proof-suite.ts";
+import { rateTests } from "./rate-suite.ts";
 import { chargedRecord, finishedRecord } from "./records.ts";
 import { responseTests } from "./response-suite.ts";
 
@@ -94,6 +95,10 @@ export function storeSuite(name: string, open: () => Promise<{ store: Store; reo
       () => reopen(),
     );
     alertTests(
+      () => store,
+      () => reopen(),
+    );
+    proofTests(
       () => store,
       () => reopen(),
     );

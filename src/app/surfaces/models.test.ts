@@ -1,6 +1,7 @@
 import path from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { type Ask, ask, principalWith, refusal } from "../../../tests/support/handled.ts";
+import { ALL_PROVEN } from "../../../tests/support/proofs.ts";
 import { NOON_MS } from "../../../tests/support/small-catalogue.ts";
 import { CATALOGUE_ROUTES } from "../../contract/routes-catalogue.ts";
 import { AgentModel, ModelList, ModelObject } from "../../contract/schemas/models.ts";
@@ -32,6 +33,7 @@ function handlersWith(connections: Connections, more: Partial<ModelDeps> = {}) {
   return modelHandlers({
     snapshot: () => snapshot,
     nowMs: () => NOON_MS,
+    proofs: ALL_PROVEN,
     connectionsOf: () => connections,
     allows: (endpoint, policy) => excludedByPolicy(endpoint, policy) === undefined,
     permits: permitsModel,

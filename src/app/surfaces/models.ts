@@ -2,6 +2,7 @@ import { fault } from "../../contract/faults.ts";
 import { type ModelList, ModelListQuery } from "../../contract/schemas/models.ts";
 import { servesSurface, usability } from "../../domain/catalogue/callable.ts";
 import type { Connections, Endpoint, Model, Snapshot } from "../../domain/catalogue/catalogue.ts";
+import type { Proven } from "../../domain/catalogue/proofs.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
 import { type Policy, tightened } from "../../domain/tenancy/policy.ts";
@@ -18,6 +19,7 @@ export type ModelDeps = {
   nowMs(): number;
   /** The platform's connections, with the workspace's own before them. */
   connectionsOf(workspaceId: string): Connections;
+  readonly proofs: Pick<Proven, "isProven">;
   /** Whether a policy lets traffic reach an endpoint. */
   allows(endpoint: Endpoint, policy: Policy): boolean;
   /** Whether a policy allows a model at all. */
@@ -106,7 +108,7 @@ function offerFor(model: Model, deps: ModelDeps, context: KeyContext, policy: Po
 }
 
 function callableEndpoints(model: Model, deps: ModelDeps, { snapshot, connections, nowMs, currency }: KeyContext) {
-  const call = { snapshot, connections, walletCurrency: currency, nowMs };
+  const call = { snapshot, connections, proofs: deps.proofs, walletCurrency: currency, nowMs };
   return (snapshot.endpointsByModel.get(model.id) ?? [])
     .map((endpoint) => ({
       endpoint,

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { ALL_PROVEN } from "../../../tests/support/proofs.ts";
 import { firstEndpoint, memoryFiles, NOON_MS, sampleFiles } from "../../../tests/support/small-catalogue.ts";
 import type { Surface } from "../record/record.ts";
 import { isPricedFor, servesSurface, usability } from "./callable.ts";
@@ -34,6 +35,7 @@ async function ask(given: Case) {
   return usability(endpoint, given.surface ?? "chat", {
     snapshot,
     connections: given.connections ?? connected,
+    proofs: ALL_PROVEN,
     walletCurrency: given.walletCurrency ?? "EUR",
     nowMs: given.nowMs ?? NOON_MS,
   });

@@ -1,9 +1,11 @@
 import type { Surface } from "../record/record.ts";
 import { type Connections, type Endpoint, type Price, priceAt, type Snapshot } from "./catalogue.ts";
+import { needsProof, type Proven } from "./proofs.ts";
 
 export type CallContext = {
   readonly snapshot: Pick<Snapshot, "currencies">;
   readonly connections: Connections;
+  readonly proofs: Pick<Proven, "isProven">;
   readonly walletCurrency: string;
   readonly nowMs: number;
 };
@@ -19,7 +21,8 @@ export type Obstacle =
   | "not_connected"
   | "no_base_url"
   | "no_price"
-  | "no_exchange_rate";
+  | "no_exchange_rate"
+  | "not_proven";
 
 /** `reason` is a clause for people, without a full stop and without anything secret. */
 export type NotCallable = { readonly is: "not_callable"; readonly why: Obstacle; readonly reason: string };
@@ -54,6 +57,11 @@ export function usability(endpoint: Endpoint, surface: Surface, context: CallCon
     return no("no_price", `the price of ${id} on ${surface} is not known`);
   if (!hasRate(context, price.currency))
     return no("no_exchange_rate", `there is no exchange rate from ${price.currency} to ${context.walletCurrency}`);
+  if (needsProof(surface) && !context.proofs.isProven(endpoint, surface, context.nowMs))
+    return no(
+      "not_proven",
+      `${id} is not proven to answer on ${surface} (the operator proves it with \`gateway probe --endpoint ${id}\`)`,
+    );
   return { is: "callable", price, baseUrl };
 }
 

@@ -1,5 +1,6 @@
 import { isChatLike, servesSurface, usability } from "../catalogue/callable.ts";
 import type { Connections, Endpoint, Model, Snapshot } from "../catalogue/catalogue.ts";
+import type { Proven } from "../catalogue/proofs.ts";
 import type { Surface } from "../record/record.ts";
 import type { Attempt } from "./attempt.ts";
 import { type UnitRates, unitRates } from "./cost.ts";
@@ -18,22 +19,30 @@ const NOTHING: Reached = { endpoints: [], obstacles: [] };
 
 /**
  * Which endpoints of a model can be called, on a surface and from a wallet. It depends on the catalogue, on the
- * connections and on the day (prices have dates), none of which changes from request to request, so it is worked out
- * once a day, and after a change of exchange rates, for each model that is asked for.
+ * connections, on the day (prices have dates) and on what is proven, none of which changes from request to request, so
+ * it is worked out once a day, and after a change of exchange rates or proofs, for each model that is asked for.
  */
 export class Reach {
   readonly #snapshot: () => Snapshot;
   readonly #connections: Connections;
   readonly #speaks: (endpoint: Endpoint) => boolean;
+  readonly #proofs: Proven;
   readonly #known = new Map<string, Reached>();
   readonly #pools = new Map<string, readonly ReachedModel[]>();
   #day = -1;
   #seen: Snapshot | undefined;
+  #proven = -1;
 
-  constructor(snapshot: () => Snapshot, connections: Connections, speaks: (endpoint: Endpoint) => boolean) {
+  constructor(
+    snapshot: () => Snapshot,
+    connections: Connections,
+    speaks: (endpoint: Endpoint) => boolean,
+    proofs: Proven,
+  ) {
     this.#snapshot = snapshot;
     this.#connections = connections;
     this.#speaks = speaks;
+    this.#proofs = proofs;
   }
 
   /** The key is bounded: models and currencies are catalogue rows, surfaces a closed list. */
@@ -68,18 +77,20 @@ export class Reach {
   #turnTo(nowMs: number): void {
     const day = Math.floor(nowMs / DAY_MS);
     const snapshot = this.#snapshot();
-    if (day === this.#day && snapshot === this.#seen) return;
+    const proven = this.#proofs.version(nowMs);
+    if (day === this.#day && snapshot === this.#seen && proven === this.#proven) return;
     this.#known.clear();
     this.#pools.clear();
     this.#day = day;
     this.#seen = snapshot;
+    this.#proven = proven;
   }
 
   #workOut(model: Model, surface: Surface, walletCurrency: string, nowMs: number): Reached {
     const endpoints: Reachable[] = [];
     const obstacles: string[] = [];
     const snapshot = this.#snapshot();
-    const context = { snapshot, connections: this.#connections, walletCurrency, nowMs };
+    const context = { snapshot, connections: this.#connections, proofs: this.#proofs, walletCurrency, nowMs };
     for (const endpoint of snapshot.endpointsByModel.get(model.id) ?? []) {
       const usable = usability(endpoint, surface, context);
       if (usable.is === "not_callable") {

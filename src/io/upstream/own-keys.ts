@@ -1,4 +1,5 @@
 import type { Connections, Credential, Snapshot } from "../../domain/catalogue/catalogue.ts";
+import type { Proven } from "../../domain/catalogue/proofs.ts";
 import { type BreakerRules, EndpointBreakers } from "../../domain/routing/breakers.ts";
 import { OwnReach } from "../../domain/routing/own-reach.ts";
 import { Reach } from "../../domain/routing/reach.ts";
@@ -49,8 +50,8 @@ export type OwnLayer = {
 
 export type OwnKeyParts = {
   readonly snapshot: () => Snapshot;
-  /** Where endpoints are, and what the platform reaches: asked when there is a first key. */
-  readonly platform: () => { readonly addresses: Addresses; readonly reach: Reach };
+  /** Where endpoints are, what the platform reaches, and what is proven: asked when there is a first key. */
+  readonly platform: () => { readonly addresses: Addresses; readonly reach: Reach; readonly proofs: Proven };
   readonly transport: Pick<Transport, "release">;
   readonly clock: Clock;
   readonly breakerRules: BreakerRules;
@@ -104,10 +105,10 @@ export class OwnKeys {
 
   #layer(workspaceId: string, keys: ReadonlyMap<string, HeldKey>): OwnLayer {
     const { snapshot } = this.#parts;
-    const { addresses, reach: platform } = this.#parts.platform();
+    const { addresses, reach: platform, proofs } = this.#parts.platform();
     const credentials = new Map([...keys].map(([provider, held]) => [provider, held.credential]));
     const connections = connectionsOf(credentials, snapshot(), addresses);
-    const own = new Reach(snapshot, connections, isSpoken);
+    const own = new Reach(snapshot, connections, isSpoken, proofs);
     const shown = new Map([...keys].map(([provider, { key }]) => [provider, key]));
     return { workspaceId, keys, connections, reach: new OwnReach(platform, own, shown) };
   }

@@ -57,6 +57,21 @@ export type Database = {
     source: string;
     recorded_at_ms: number;
   };
+  /** Each time an endpoint was asked whether it answers on a surface; never changed. */
+  endpoint_proofs: {
+    id: string;
+    endpoint: string;
+    surface: string;
+    subject: string;
+    at_ms: number;
+    result: string;
+    reason: string;
+    cause: string;
+    duration_ms: number;
+    input_tokens: number | null;
+    output_tokens: number | null;
+    audio_ms: number | null;
+  };
   workspace_margins: { workspace_id: string; share: string };
   wallets: { workspace_id: string; currency: string; balance_nanos: bigint };
   /** What leaves one account and reaches the other. */

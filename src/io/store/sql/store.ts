@@ -5,6 +5,7 @@ import type { LedgerStore } from "../../../domain/billing/ledger.ts";
 import type { MarginStore } from "../../../domain/billing/margin.ts";
 import type { PaymentStore } from "../../../domain/billing/payment.ts";
 import type { PromotionStore } from "../../../domain/billing/promotion.ts";
+import type { ProofStore } from "../../../domain/catalogue/proofs.ts";
 import type { RateStore } from "../../../domain/catalogue/rates.ts";
 import type { AuditStore, Changed } from "../../../domain/record/audit.ts";
 import type { CaptureStore, CaptureWriter } from "../../../domain/record/capture.ts";
@@ -30,6 +31,7 @@ import { logStore } from "./log.ts";
 import { ownKeyStore } from "./own-keys.ts";
 import { paymentStore } from "./payments.ts";
 import { promotionStore } from "./promotions.ts";
+import { proofStore } from "./proofs.ts";
 import { marginStore, rateStore } from "./rates.ts";
 import { StoredBytes } from "./response-bytes.ts";
 import { type ResponseRemoval, responseRemoval } from "./response-removal.ts";
@@ -77,6 +79,8 @@ export type Store = RecordSink & {
   /** Exchange rates, with all that ever held. */
   readonly rates: RateStore;
   readonly margins: MarginStore;
+  /** What endpoints were proven to do. */
+  readonly proofs: ProofStore;
   readonly meta: MetaStore;
   readonly dataKeys: DataKeyStore;
   /** Stored responses, sealed by this vault. */
@@ -120,6 +124,7 @@ export function sqlStore(engine: Engine): Store {
     alerts: alertStore(db),
     rates: rateStore(db),
     margins: marginStore(db),
+    proofs: proofStore(db),
     meta: metaStore(db),
     dataKeys: dataKeyStore(db),
     responses: (vault) => responseStore(db, vault, storedBytes),

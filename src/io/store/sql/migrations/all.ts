@@ -11,6 +11,7 @@ import { payments } from "./0010-payments.ts";
 import { alerts } from "./0011-alerts.ts";
 import { rates } from "./0012-rates.ts";
 import { masterKeys } from "./0013-master-keys.ts";
+import { proofs } from "./0014-proofs.ts";
 
 /** A step forward. Once released it never changes: its text is remembered by every store that took it. */
 export type Migration = { readonly number: number; readonly name: string; statements(ddl: Ddl): string[] };
@@ -28,4 +29,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 11, name: "alerts", statements: alerts },
   { number: 12, name: "rates", statements: rates },
   { number: 13, name: "master keys", statements: masterKeys },
+  { number: 14, name: "proofs", statements: proofs },
 ];

@@ -1,0 +1,131 @@
+import { describe, expect, test } from "vitest";
+import { proofOf } from "../../../tests/support/proof-suite.ts";
+import { memoryFiles, NOON_MS, sampleFiles } from "../../../tests/support/small-catalogue.ts";
+import type { Endpoint } from "./catalogue.ts";
+import { loadCatalogue } from "./load.ts";
+import { ProofBook, subjectOf } from "./proofs.ts";
+
+const DAY_MS = 86_400_000;
+const RULES = { maxAgeMs: 30 * DAY_MS, failuresMax: 2 };
+
+async function endpoints(): Promise<{ judge: Endpoint; other: Endpoint }> {
+  const loaded = await loadCatalogue(["cat"], NOON_MS, memoryFiles("cat", sampleFiles()));
+  if ("problems" in loaded) throw new Error(JSON.stringify(loaded.problems));
+  const [judge, other] = [...loaded.snapshot.endpoints.values()];
+  if (judge === undefined || other === undefined) throw new Error("no endpoints");
+  return { judge, other };
+}
+
+async function openBook() {
+  const { judge, other } = await endpoints();
+  let subject = "s1";
+  const book = new ProofBook(RULES, () => subject);
+  const at = (atMs: number, result: "proven" | "failed" = "proven") =>
+    book.take([proofOf(`p${atMs}`, atMs, { endpoint: judge.id, result })]);
+  return {
+    book,
+    judge,
+    other,
+    at,
+    fails: (atMs: number) => at(atMs, "failed"),
+    is: (nowMs: number) => book.isProven(judge, "decisions", nowMs),
+    become: (next: string) => {
+      subject = next;
+    },
+  };
+}
+
+describe("DEC-02 TTS-09 an endpoint", () => {
+  test("is proven by a success, on that surface and for itself alone", async () => {
+    const { book, judge, other, at, is } = await openBook();
+    expect(is(1)).toBe(false);
+    at(1);
+    expect(is(2)).toBe(true);
+    expect(book.isProven(judge, "speech", 2)).toBe(false);
+    expect(book.isProven(other, "decisions", 2)).toBe(false);
+  });
+
+  test("stays proven through one failure, is taken off by two in a row and comes back with a success", async () => {
+    const { at, fails, is } = await openBook();
+    at(1);
+    fails(2);
+    expect(is(3)).toBe(true);
+    at(4);
+    fails(5);
+    expect(is(6)).toBe(true);
+    fails(7);
+    expect(is(8)).toBe(false);
+    at(9);
+    expect(is(10)).toBe(true);
+  });
+
+  test("that never succeeded is not proven by failing less", async () => {
+    const { fails, is } = await openBook();
+    fails(1);
+    expect(is(2)).toBe(false);
+  });
+
+  test("is proven until its proof is too old", async () => {
+    const { at, is } = await openBook();
+    at(1);
+    expect(is(RULES.maxAgeMs)).toBe(true);
+    expect(is(RULES.maxAgeMs + 1)).toBe(false);
+  });
+
+  test("that became another one must be proven anew, and old failures do not count", async () => {
+    const { book, judge, at, fails, is, become } = await openBook();
+    at(1);
+    fails(2);
+    become("s2");
+    expect(is(3)).toBe(false);
+    book.take([proofOf("q1", 4, { endpoint: judge.id, subject: "s2", result: "failed" })]);
+    expect(book.standing(judge, "decisions")).toMatchObject({ failures: 1, provenAtMs: null });
+    book.take([proofOf("q2", 5, { endpoint: judge.id, subject: "s2" })]);
+    expect(is(6)).toBe(true);
+  });
+});
+
+describe("the version", () => {
+  test("changes when something is proven, taken off or expires, and not otherwise", async () => {
+    const { book, at, fails } = await openBook();
+    const seen = [book.version(0)];
+    const look = (nowMs: number) => seen.push(book.version(nowMs));
+    at(1);
+    look(1);
+    at(2);
+    look(2);
+    fails(3);
+    look(3);
+    fails(4);
+    look(4);
+    fails(5);
+    look(5);
+    at(6);
+    look(6);
+    look(5 + RULES.maxAgeMs);
+    look(6 + RULES.maxAgeMs);
+    look(7 + RULES.maxAgeMs);
+    const changes = seen.slice(1).map((version, at) => version !== seen[at]);
+    expect(changes.slice(0, 6)).toEqual([true, false, false, true, false, true]);
+    expect(changes.at(-2)).toBe(true);
+    expect(changes.at(-1)).toBe(false);
+  });
+});
+
+test("a proof is of one model, interface and address", async () => {
+  const { judge } = await endpoints();
+  const at = (baseUrl: string) => ({ baseUrl: () => baseUrl });
+  const subject = subjectOf(judge, "decisions", at("https://a.example/v1"));
+  expect(subjectOf({ ...judge, note: "new" }, "decisions", at("https://a.example/v1"))).toBe(subject);
+  const others = [
+    subjectOf(judge, "decisions", at("https://b.example/v1")),
+    subjectOf(judge, "speech", at("https://a.example/v1")),
+    subjectOf({ ...judge, upstreamModel: "judge-2" }, "decisions", at("https://a.example/v1")),
+    subjectOf({ ...judge, decisionsInterface: "sglang" }, "decisions", at("https://a.example/v1")),
+  ];
+  expect(new Set([subject, ...others]).size).toBe(5);
+  const sandboxed = { ...judge, sandbox: true };
+  expect(subjectOf(sandboxed, "decisions", at("http://127.0.0.1:1/v1"))).toBe(
+    subjectOf(sandboxed, "decisions", at("http://127.0.0.1:2/v1")),
+  );
+});

@@ -1,0 +1,154 @@
+import { digestOf } from "../../kit/secret.ts";
+import type { Surface } from "../record/record.ts";
+import type { Connections, Endpoint } from "./catalogue.ts";
+
+/** Surfaces on which an endpoint serves only once it was seen to do so. */
+export const PROVEN_SURFACES = ["decisions", "speech"] as const;
+export type ProvenSurface = (typeof PROVEN_SURFACES)[number];
+
+export function needsProof(surface: Surface): surface is ProvenSurface {
+  return surface === "decisions" || surface === "speech";
+}
+
+export const PROOF_RESULTS = ["proven", "failed"] as const;
+export const PROOF_CAUSES = ["start", "schedule", "operator"] as const;
+
+/** One time that an endpoint was asked, and what came of it. Nothing of the answer itself is kept. */
+export type Proof = {
+  readonly id: string;
+  readonly endpoint: string;
+  readonly surface: ProvenSurface;
+  /** What the endpoint was then: a proof of another model, interface or address counts no more. */
+  readonly subject: string;
+  readonly atMs: number;
+  readonly result: (typeof PROOF_RESULTS)[number];
+  /** A clause for the operator, without a full stop, without content and without a provider's own words. */
+  readonly reason: string;
+  readonly cause: (typeof PROOF_CAUSES)[number];
+  readonly durationMs: number;
+  /** What the provider says it used, and will bill the operator for; null: it did not say. */
+  readonly inputTokens: number | null;
+  readonly outputTokens: number | null;
+  /** How long the audio lasts that came back; null: none did. */
+  readonly audioMs: number | null;
+};
+
+export type ProofFilter = {
+  readonly endpoint?: string | undefined;
+  readonly surface?: ProvenSurface | undefined;
+  readonly result?: Proof["result"] | undefined;
+};
+
+/** Proofs as they were made. They are never changed, and leave when they are too old. */
+export type ProofStore = {
+  append(proofs: readonly Proof[]): Promise<void>;
+  /** Newest first. */
+  history(
+    filter: ProofFilter,
+    limit: number,
+    cursor: string | null,
+  ): Promise<{ readonly rows: readonly Proof[]; readonly next: string | null }>;
+  /** Everything from a time on, oldest first: what the standing of endpoints is worked out from. */
+  since(atMs: number): Promise<readonly Proof[]>;
+  /** Removes what is older. */
+  sweep(beforeMs: number): Promise<void>;
+};
+
+export type ProofRules = {
+  /** A success that is older proves nothing any more. */
+  readonly maxAgeMs: number;
+  /** So many failures in a row take an endpoint off, whatever was proven before. */
+  readonly failuresMax: number;
+};
+
+/** Where an endpoint stands on a surface. */
+export type ProofStanding = {
+  readonly subject: string;
+  /** Null: it never succeeded. */
+  readonly provenAtMs: number | null;
+  /** In a row, since then. */
+  readonly failures: number;
+  readonly last: Proof;
+};
+
+/** What planning asks. The number changes whenever an answer may have. */
+export type Proven = {
+  isProven(endpoint: Endpoint, surface: ProvenSurface, nowMs: number): boolean;
+  version(nowMs: number): number;
+};
+
+/** What is proven of an endpoint on a surface: this model, asked this way, at this address. */
+export function subjectOf(endpoint: Endpoint, surface: ProvenSurface, connections: Pick<Connections, "baseUrl">) {
+  const { upstreamModel, decisionsInterface, decisions, speech, sandbox } = endpoint;
+  const asked =
+    surface === "decisions"
+      ? [decisionsInterface, decisions?.path ?? null, decisions?.images ?? null]
+      : [speech?.interface ?? null];
+  // Simulated providers have another port at every start.
+  const at = sandbox ? "sandbox" : (connections.baseUrl(endpoint) ?? null);
+  return digestOf(JSON.stringify([surface, upstreamModel, ...asked, at])).slice(0, 32);
+}
+
+/** What is proven now, in the memory that requests are planned by. */
+export class ProofBook implements Proven {
+  readonly #rules: ProofRules;
+  readonly #subjectOf: (endpoint: Endpoint, surface: ProvenSurface) => string;
+  readonly #standings = new Map<string, ProofStanding>();
+  #version = 0;
+  #nextExpiryMs = Number.POSITIVE_INFINITY;
+
+  constructor(rules: ProofRules, subjectOf: (endpoint: Endpoint, surface: ProvenSurface) => string) {
+    this.#rules = rules;
+    this.#subjectOf = subjectOf;
+  }
+
+  /** Undefined: never asked, or not as what it is now. */
+  standing(endpoint: Endpoint, surface: ProvenSurface): ProofStanding | undefined {
+    const standing = this.#standings.get(`${surface} ${endpoint.id}`);
+    return standing?.subject === this.#subjectOf(endpoint, surface) ? standing : undefined;
+  }
+
+  isProven(endpoint: Endpoint, surface: ProvenSurface, nowMs: number): boolean {
+    return this.#holds(this.standing(endpoint, surface), nowMs);
+  }
+
+  version(nowMs: number): number {
+    if (nowMs >= this.#nextExpiryMs) {
+      this.#version += 1;
+      this.#nextExpiryMs = this.#expiryAfter(nowMs);
+    }
+    return this.#version;
+  }
+
+  /** In the order in which they were made. */
+  take(proofs: readonly Proof[]): void {
+    for (const proof of proofs) {
+      const key = `${proof.surface} ${proof.endpoint}`;
+      const before = this.#standings.get(key);
+      const after = standingAfter(before, proof);
+      this.#standings.set(key, after);
+      const { atMs } = proof;
+      if (before?.subject !== after.subject || this.#holds(before, atMs) !== this.#holds(after, atMs))
+        this.#version += 1;
+      if (after.provenAtMs === atMs)
+        this.#nextExpiryMs = Math.min(this.#nextExpiryMs, after.provenAtMs + this.#rules.maxAgeMs);
+    }
+  }
+
+  #holds(standing: ProofStanding | undefined, nowMs: number): boolean {
+    if (standing === undefined || standing.provenAtMs === null) return false;
+    return nowMs < standing.provenAtMs + this.#rules.maxAgeMs && standing.failures < this.#rules.failuresMax;
+  }
+
+  #expiryAfter(nowMs: number): number {
+    const expiries = [...this.#standings.values()].map(({ provenAtMs }) => (provenAtMs ?? 0) + this.#rules.maxAgeMs);
+    return Math.min(Number.POSITIVE_INFINITY, ...expiries.filter((atMs) => atMs > nowMs));
+  }
+}
+
+function standingAfter(before: ProofStanding | undefined, proof: Proof): ProofStanding {
+  const { subject } = proof;
+  if (proof.result === "proven") return { subject, provenAtMs: proof.atMs, failures: 0, last: proof };
+  const same = before?.subject === subject ? before : undefined;
+  return { subject, provenAtMs: same?.provenAtMs ?? null, failures: (same?.failures ?? 0) + 1, last: proof };
+}

@@ -1,0 +1,23 @@
+import type { Ddl } from "../engine.ts";
+
+/** What came of asking endpoints whether they answer on a surface. Rows are only added, and swept when they are old. */
+export function proofs({ integer, text, plain }: Ddl): string[] {
+  return [
+    `create table endpoint_proofs (
+      id ${text} not null primary key,
+      endpoint ${text} not null,
+      surface ${text} not null,
+      subject ${text} not null,
+      at_ms ${integer} not null,
+      result ${text} not null,
+      reason ${text} not null,
+      cause ${text} not null,
+      duration_ms ${integer} not null,
+      input_tokens ${integer},
+      output_tokens ${integer},
+      audio_ms ${integer}
+    ) ${plain}`,
+    "create index endpoint_proofs_by_time on endpoint_proofs (at_ms, id)",
+    "create index endpoint_proofs_by_endpoint on endpoint_proofs (endpoint, at_ms, id)",
+  ];
+}
