@@ -198,7 +198,12 @@ function dispatch(
             return IGNORE;
           }
           if (lane.openAudio !== undefined)
-            return audioReader(relay, { call: sent, stream: lane.openAudio(), provider: endpoint.provider, resolve });
+            return audioReader(relay, {
+              call: sent,
+              stream: lane.openAudio(headers),
+              provider: endpoint.provider,
+              resolve,
+            });
           if (trail.streaming) return relay.reader({ headers, call: sent, lane, provider: endpoint.provider, resolve });
           return wholeReader({ gateway, call: sent, lane, provider: endpoint.provider, resolve, failed, headers });
         },

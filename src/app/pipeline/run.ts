@@ -368,8 +368,8 @@ class Request {
     if (stream === undefined || !this.#relay.committed)
       return settleFree(this.#gateway, this.#trail, gone(this.#trail));
     this.#heard(stream);
-    const { usage, outputChars, units, uses } = stream;
-    await this.#settle(attempt, { usage, outputChars, units, uses, cutShort: true }, GONE);
+    const { usage, outputChars, units, estimate, uses } = stream;
+    await this.#settle(attempt, { usage, outputChars, units, estimate, uses, cutShort: true }, GONE);
   }
 
   #learn(attempt: Attempt, usage: UsageRecord): void {

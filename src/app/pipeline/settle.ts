@@ -16,6 +16,8 @@ export type Metered = {
   readonly usage: Usage | undefined;
   readonly outputChars: number;
   readonly units?: Units | undefined;
+  /** What it is billed by where the provider told no figures. */
+  readonly estimate?: Usage | undefined;
   /** How many inputs the figures are of; absent: one. */
   readonly inputs?: number | undefined;
   /** The answer or its figures were cut short, so these may be older than what was sent of it. */
@@ -40,6 +42,7 @@ function countedUsage(metered: Metered, inputTokensEstimate: number): UsageRecor
     const counted = stale ? { ...metered.usage, outputTokens } : metered.usage;
     return { ...counted, characters, seconds, estimated: stale };
   }
+  if (metered.estimate !== undefined) return { ...metered.estimate, characters, seconds, estimated: true };
   return {
     inputTokens: inputTokensEstimate,
     cachedTokens: 0,
@@ -72,8 +75,8 @@ function charged(
 ): { usage: UsageRecord; charge: Charge } {
   const { currencies, margin, extras } = trail.terms ?? { currencies: gateway.snapshot().currencies };
   const { currency } = trail.principal.workspace;
-  const { outputChars, units, uses } = metered;
-  const unmetered: Metered = { usage: undefined, outputChars, units, uses };
+  const { outputChars, units, estimate, uses } = metered;
+  const unmetered: Metered = { usage: undefined, outputChars, units, estimate, uses };
   const believed = metered.usage !== undefined && !isBeyondReason(metered.usage, metered, attempt);
   const tokens = countedUsage(believed ? metered : unmetered, inputTokensEstimate);
   const used = extras === undefined ? undefined : usedExtras(extras, attempt, uses);

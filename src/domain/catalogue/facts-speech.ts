@@ -13,6 +13,11 @@ export const speechEntry = z.strictObject({
   speed: z.boolean().optional().describe("Takes `speed`. Absent: no."),
   instructions: z.boolean().optional().describe("Takes `instructions`. Absent: no."),
   max_input_chars: count.optional().describe("The longest text it takes, in characters. Absent: none is stated."),
+  stream: z.boolean().optional().describe("Sends audio while it makes it, in events. Absent: no."),
+  pcm: z
+    .enum(["s16", "f32"])
+    .optional()
+    .describe("Its raw samples at 24 kHz: integers of 16 bits, or floats of 32. Absent: s16."),
   voices: z.array(text).optional().describe("Voices that the provider names. Any other is passed on all the same."),
 });
 
@@ -23,6 +28,9 @@ export type SpeechFacts = {
   readonly speed: boolean;
   readonly instructions: boolean;
   readonly maxInputChars: number | null;
+  /** Audio comes in events while it is made; an interface whose bytes flow anyway needs none. */
+  readonly stream: boolean;
+  readonly pcm: "s16" | "f32";
   readonly voices: readonly string[];
 };
 
@@ -33,6 +41,8 @@ export function speechFactsOf(entry: z.infer<typeof speechEntry>): SpeechFacts {
     speed: entry.speed ?? false,
     instructions: entry.instructions ?? false,
     maxInputChars: entry.max_input_chars ?? null,
+    stream: entry.stream ?? false,
+    pcm: entry.pcm ?? "s16",
     voices: entry.voices ?? [],
   };
 }

@@ -76,7 +76,7 @@ export type Lane = {
   /** Several requests to the same endpoint that are one answer together; `encode` and `decodeWhole` are theirs then. */
   readonly parts?: { readonly lanes: readonly Lane[]; join(answers: readonly WholeAnswer[]): WholeAnswer | Unusable };
   /** The answer is audio, and goes out as bytes while it comes. */
-  openAudio?(): AudioStream;
+  openAudio?(headers: IncomingHttpHeaders): AudioStream;
   openFrames(frameMaxChars: number): FrameReader;
   openStream(): AnswerStream;
   decodeProblem(

@@ -72,6 +72,8 @@ export type Sent = {
   readonly outputChars: number;
   readonly units?: Units | undefined;
   readonly detail?: JsonObject | undefined;
+  /** What it is billed by where the provider told no figures; absent: input and output are estimated by their length. */
+  readonly estimate?: Usage | undefined;
   /** The figures are from before the model's last word, so they may lag behind what it said. */
   readonly cutShort?: true | undefined;
   /** How often something was used that is billed apart. */

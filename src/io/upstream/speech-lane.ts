@@ -1,0 +1,73 @@
+import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
+import type { SpeechFacts } from "../../domain/catalogue/facts-speech.ts";
+import { SseReader } from "../../kit/sse.ts";
+import { estimateTextTokens } from "../../language/canon/needs.ts";
+import { CONTENT_TYPES, codePointsOf, type SpeechAsk } from "../../language/speech/ask.ts";
+import { geminiSpeech } from "../../language/speech/gemini.ts";
+import { mistralSpeech } from "../../language/speech/mistral.ts";
+import { openaiSpeech } from "../../language/speech/openai.ts";
+import { type Expected, SpokenAudio } from "../../language/speech/spoken.ts";
+import type { SpeechWire } from "../../language/speech/wire.ts";
+import { type Lane, NOTHING_DROPPED } from "./lane.ts";
+
+const WIRES: Readonly<Record<SpeechFacts["interface"], SpeechWire>> = {
+  openai: openaiSpeech,
+  gemini: geminiSpeech,
+  mistral: mistralSpeech,
+};
+
+/** What one speech is at one endpoint. */
+export type SpeechTarget = {
+  readonly endpoint: Pick<Endpoint, "upstreamModel" | "sovereignty">;
+  readonly facts: SpeechFacts;
+  /** What the endpoint's price is for. */
+  readonly unit: Expected["unit"];
+};
+
+/** The way to an endpoint that speaks. */
+export function speechLane(ask: SpeechAsk, { endpoint, facts, unit }: SpeechTarget): Lane {
+  const wire = WIRES[facts.interface];
+  const wanted = { upstreamModel: endpoint.upstreamModel, streams: facts.stream, figures: unit === "tokens" };
+  const characters = codePointsOf(ask.input);
+  return {
+    surface: null,
+    path: wire.path(wanted),
+    auth: wire.auth,
+    headers: { accept: wire.accept(ask, wanted) },
+    streamType: "",
+    keepAlive: "",
+    effort: undefined,
+    dropped: NOTHING_DROPPED,
+    answerHeaders: {
+      "content-type": CONTENT_TYPES[ask.format],
+      ...countryOf(endpoint),
+      ...(unit === "characters" ? { "x-svc-input-characters": String(characters) } : {}),
+    },
+    encode: () => JSON.stringify(wire.encode(ask, wanted)),
+    decodeWhole: () => undefined,
+    openAudio: (headers) =>
+      new SpokenAudio(wire.unwrap(headers), {
+        format: ask.format,
+        characters,
+        inputTokens: inputTokensOf(ask),
+        unit,
+        pcm: facts.pcm,
+      }),
+    openFrames: (max) => new SseReader(max),
+    openStream() {
+      throw new Error("speech comes as bytes");
+    },
+    decodeProblem: wire.decodeProblem,
+  };
+}
+
+export function inputTokensOf({ input, instructions }: SpeechAsk): number {
+  return estimateTextTokens(input) + (instructions === undefined ? 0 : estimateTextTokens(instructions));
+}
+
+/** Only where it is one, and known. */
+function countryOf({ sovereignty }: SpeechTarget["endpoint"]): Readonly<Record<string, string>> {
+  const [country] = sovereignty.countries;
+  const isOne = sovereignty.countriesKind !== "unknown" && sovereignty.countries.length === 1;
+  return country !== undefined && isOne ? { "x-svc-compute-country": country } : {};
+}

@@ -1,0 +1,65 @@
+import type { AudioFormat } from "../audio/meter.ts";
+
+/** A text to be spoken, as it was asked for. */
+export type SpeechAsk = {
+  readonly input: string;
+  readonly voice: string;
+  readonly format: AudioFormat;
+  readonly speed?: number | undefined;
+  readonly instructions?: string | undefined;
+};
+
+/** How a caller hears the bytes called. */
+export const CONTENT_TYPES: Readonly<Record<AudioFormat, string>> = {
+  mp3: "audio/mpeg",
+  opus: "audio/opus",
+  aac: "audio/aac",
+  flac: "audio/flac",
+  wav: "audio/wav",
+  pcm: "audio/pcm",
+};
+
+const HIGH_FROM = 0xd800;
+const LOW_FROM = 0xdc00;
+const LOW_TO = 0xdfff;
+
+/** Unicode code points: two halves of one character are one, a half without its other is one as well. */
+export function codePointsOf(text: string): number {
+  let points = text.length;
+  for (let at = 1; at < text.length; at += 1) {
+    const unit = text.charCodeAt(at);
+    if (unit < LOW_FROM || unit > LOW_TO) continue;
+    const before = text.charCodeAt(at - 1);
+    if (before >= HIGH_FROM && before < LOW_FROM) points -= 1;
+  }
+  return points;
+}
+
+/** Slower than anybody reads, in any script; what is reserved is given back. */
+const CHARACTERS_PER_SECOND = 3;
+const PAUSE_SECONDS = 5;
+/** More than any provider counts for a second of audio. */
+const TOKENS_PER_SECOND_MAX = 32;
+/** Fewer than any provider counts: what is billed of a second whose tokens nobody told. */
+const TOKENS_PER_SECOND_MIN = 20;
+/** What readers make of a text usually. */
+const USUAL_CHARACTERS_PER_SECOND = 15;
+
+/** The longest that a text can take to be said. */
+export function secondsBound(characters: number, speed = 1): number {
+  return Math.ceil((characters / CHARACTERS_PER_SECOND + PAUSE_SECONDS) / Math.min(1, speed));
+}
+
+export function tokensBound(seconds: number): number {
+  return seconds * TOKENS_PER_SECOND_MAX;
+}
+
+/** What a text usually takes: endpoints are compared by it. */
+export function secondsExpected(characters: number, speed = 1): number {
+  return Math.max(1, Math.round(characters / USUAL_CHARACTERS_PER_SECOND / speed));
+}
+
+/** The tokens of audio that came without any figures; in favour of who pays. */
+export function tokensOfSeconds(seconds: number): number {
+  return Math.floor(seconds * TOKENS_PER_SECOND_MIN);
+}

@@ -1,0 +1,110 @@
+/** Decodes base64 that comes in pieces, cut anywhere. */
+export class Base64Pieces {
+  #left = "";
+
+  push(text: string): Buffer {
+    const all = this.#left + text;
+    const whole = all.length - (all.length % 4);
+    this.#left = all.slice(whole);
+    return Buffer.from(all.slice(0, whole), "base64");
+  }
+
+  end(): Buffer {
+    const last = Buffer.from(this.#left, "base64");
+    this.#left = "";
+    return last;
+  }
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COLON = 0x3a;
+const KEY_CHARS_MAX = 64;
+const BLANKS: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
+
+/**
+ * Takes base64 out of a JSON text while it comes: the values of one field are decoded as they pass, and the rest of the
+ * text is kept, with nothing in their place. So a whole answer of a provider need not be there before its audio flows.
+ */
+export class Base64Field {
+  readonly #field: string;
+  readonly #restMax: number;
+  readonly #pieces = new Base64Pieces();
+  #at: "between" | "word" | "value" = "between";
+  #escape: string | undefined;
+  #word = "";
+  #isNamed = false;
+  #rest = "";
+
+  constructor(field: string, restMax: number) {
+    this.#field = field;
+    this.#restMax = restMax;
+  }
+
+  /** The JSON text without the values of the field; undefined when it is longer than such a text may be. */
+  get rest(): string | undefined {
+    if (this.#rest.length > this.#restMax) return undefined;
+    return Buffer.from(this.#rest, "latin1").toString("utf8");
+  }
+
+  push(chunk: Buffer): Buffer {
+    const decoded: Buffer[] = [];
+    let at = 0;
+    while (at < chunk.length)
+      at = this.#at === "value" ? this.#readValue(chunk, at, decoded) : this.#readRest(chunk, at);
+    const [only] = decoded;
+    return decoded.length === 1 && only !== undefined ? only : Buffer.concat(decoded);
+  }
+
+  #readRest(chunk: Buffer, at: number): number {
+    const byte = chunk[at] ?? 0;
+    if (this.#rest.length <= this.#restMax) this.#rest += String.fromCharCode(byte);
+    if (this.#at === "word") this.#readWord(byte);
+    else if (byte === QUOTE) {
+      this.#at = this.#isNamed ? "value" : "word";
+      this.#isNamed = false;
+      this.#word = "";
+    } else if (!BLANKS.has(byte)) this.#isNamed = byte === COLON && this.#word === this.#field;
+    return at + 1;
+  }
+
+  #readWord(byte: number): void {
+    if (this.#escape !== undefined) this.#escape = undefined;
+    else if (byte === BACKSLASH) this.#escape = "";
+    else if (byte === QUOTE) {
+      this.#at = "between";
+      return;
+    }
+    if (this.#word.length < KEY_CHARS_MAX) this.#word += String.fromCharCode(byte);
+  }
+
+  #readValue(chunk: Buffer, from: number, decoded: Buffer[]): number {
+    if (this.#escape !== undefined) return this.#readEscape(chunk, from, decoded);
+    const quote = chunk.indexOf(QUOTE, from);
+    const end = quote < 0 ? chunk.length : quote;
+    const escape = chunk.subarray(from, end).indexOf(BACKSLASH);
+    const to = escape < 0 ? end : from + escape;
+    if (to > from) decoded.push(this.#pieces.push(chunk.toString("latin1", from, to)));
+    if (escape >= 0) {
+      this.#escape = "";
+      return to + 1;
+    }
+    if (quote < 0) return to;
+    decoded.push(this.#pieces.end());
+    this.#at = "between";
+    this.#word = "";
+    this.#rest += '"';
+    return to + 1;
+  }
+
+  /** Some writers of JSON escape the slash, others every sign that means something in HTML. */
+  #readEscape(chunk: Buffer, at: number, decoded: Buffer[]): number {
+    const text = `${this.#escape ?? ""}${chunk.toString("latin1", at, at + 1)}`;
+    const isOver = text.startsWith("u") ? text.length === 5 : true;
+    this.#escape = isOver ? undefined : text;
+    if (!isOver) return at + 1;
+    const sign = text === "/" ? "/" : String.fromCharCode(Number.parseInt(text.slice(1), 16));
+    if (/[\w+/=-]/.test(sign) && (text === "/" || text.length === 5)) decoded.push(this.#pieces.push(sign));
+    return at + 1;
+  }
+}

@@ -1,0 +1,84 @@
+import { isJsonObject, type JsonObject } from "../../kit/json.ts";
+import { type SseFrame, SseReader } from "../../kit/sse.ts";
+import type { AudioPiece } from "../canon/answer.ts";
+import type { UpstreamProblem } from "../canon/problem.ts";
+import type { Usage } from "../canon/usage.ts";
+import type { Unwrapping } from "./wire.ts";
+
+/** A whole text in one event is long; minutes of raw samples in one are longer. */
+const EVENT_CHARS_MAX = 64 * 1024 * 1024;
+
+/** What one event means. */
+export type EventPiece =
+  | { readonly is: "audio"; readonly base64: string; readonly mediaType?: string | undefined }
+  | { readonly is: "done" }
+  | { readonly is: "problem"; readonly problem: UpstreamProblem }
+  | { readonly is: "garbage"; readonly why: string }
+  | { readonly is: "nothing" };
+
+/** Figures and id come with any event, before or with the last. */
+export type EventReading = {
+  read(event: JsonObject): readonly EventPiece[];
+  readonly usage: Usage | undefined;
+  readonly upstreamId: string | null;
+};
+
+/** Audio in server-sent events, each with a piece of it in base64. */
+export class AudioEvents implements Unwrapping {
+  readonly #frames = new SseReader(EVENT_CHARS_MAX);
+  readonly #reading: EventReading;
+  #done = false;
+  mediaType: string | undefined;
+
+  constructor(reading: EventReading) {
+    this.#reading = reading;
+  }
+
+  get usage(): Usage | undefined {
+    return this.#reading.usage;
+  }
+
+  get upstreamId(): string | null {
+    return this.#reading.upstreamId;
+  }
+
+  push(chunk: Buffer): AudioPiece {
+    try {
+      return this.#take(this.#frames.push(chunk));
+    } catch {
+      return { is: "garbage", why: "an event over the size limit" };
+    }
+  }
+
+  end(): AudioPiece {
+    const last = this.#take(this.#frames.end());
+    if (last.is !== "audio" || this.#done) return last;
+    return { is: "garbage", why: "the stream ended without its last event" };
+  }
+
+  #take(frames: readonly SseFrame[]): AudioPiece {
+    const parts: Buffer[] = [];
+    for (const { data } of frames) {
+      if (data === "[DONE]") continue;
+      const event = parsed(data);
+      if (event === undefined) return { is: "garbage", why: "an event that is not of its format" };
+      for (const piece of this.#reading.read(event)) {
+        if (piece.is === "audio") {
+          this.mediaType ??= piece.mediaType;
+          parts.push(Buffer.from(piece.base64, "base64"));
+        } else if (piece.is === "done") this.#done = true;
+        else if (piece.is !== "nothing") return piece;
+      }
+    }
+    return { is: "audio", bytes: Buffer.concat(parts) };
+  }
+}
+
+function parsed(data: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(data);
+    return isJsonObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,78 @@
+import { isJsonObject, type JsonObject } from "../../kit/json.ts";
+import type { Usage } from "../canon/usage.ts";
+import { decodeProblem } from "../dialects/gemini/errors.ts";
+import { decodeUsage } from "../dialects/gemini/usage.ts";
+import { AudioEvents, type EventPiece, type EventReading } from "./events.ts";
+import { AudioInJson } from "./whole.ts";
+import { type SpeechWire, says } from "./wire.ts";
+
+/** Gemini's format: a model that writes audio. The bytes are raw samples, and the media type tells their rate. */
+export const geminiSpeech: SpeechWire = {
+  auth: "x-goog-api-key",
+  path: ({ upstreamModel, streams }) =>
+    `/models/${encodeURIComponent(upstreamModel)}:${streams ? "streamGenerateContent?alt=sse" : "generateContent"}`,
+  encode: ({ input, voice }) => ({
+    contents: [{ role: "user", parts: [{ text: input }] }],
+    generationConfig: {
+      responseModalities: ["AUDIO"],
+      speechConfig: { voiceConfig: { prebuiltVoiceConfig: { voiceName: voice } } },
+    },
+  }),
+  accept: (_ask, { streams }) => (streams ? "text/event-stream" : "application/json"),
+  unwrap(headers) {
+    const candidates = new Candidates();
+    if (says(headers, "text/event-stream")) return new AudioEvents(candidates);
+    return new AudioInJson("data", candidates, mediaTypeIn);
+  },
+  decodeProblem,
+};
+
+/** The last one that stands before the audio. */
+function mediaTypeIn(rest: string): string | undefined {
+  return [...rest.matchAll(/"mime_?[tT]ype"\s*:\s*"([^"\\]{1,200})"/g)].at(-1)?.[1];
+}
+
+/** Reasons that a model has to stop with what it was to say said. */
+const SAID: ReadonlySet<string> = new Set(["STOP", "MAX_TOKENS", "FINISH_REASON_UNSPECIFIED"]);
+
+/** Reads whole answers and chunks of a stream: they have the same shape. */
+class Candidates implements EventReading {
+  usage: Usage | undefined;
+  upstreamId: string | null = null;
+
+  read(event: JsonObject): readonly EventPiece[] {
+    if (isJsonObject(event["error"])) return [{ is: "problem", problem: decodeProblem(event, null) }];
+    this.usage = asAudio(decodeUsage(event["usageMetadata"])) ?? this.usage;
+    if (typeof event["responseId"] === "string") this.upstreamId = event["responseId"];
+    const blocked = isJsonObject(event["promptFeedback"]) ? event["promptFeedback"]["blockReason"] : undefined;
+    if (typeof blocked === "string") return [refused(`the provider blocked the text (${blocked})`)];
+    const [candidate] = Array.isArray(event["candidates"]) ? event["candidates"].filter(isJsonObject) : [];
+    if (candidate === undefined) return [];
+    const pieces: EventPiece[] = partsOf(candidate).flatMap(audioOf);
+    const reason = candidate["finishReason"];
+    if (typeof reason !== "string") return pieces;
+    return [...pieces, SAID.has(reason) ? { is: "done" } : refused(`the provider stopped speaking (${reason})`)];
+  }
+}
+
+/** The text is the caller's, so another endpoint may well speak it. */
+function refused(why: string): EventPiece {
+  return { is: "garbage", why };
+}
+
+function partsOf({ content }: JsonObject): readonly JsonObject[] {
+  return isJsonObject(content) && Array.isArray(content["parts"]) ? content["parts"].filter(isJsonObject) : [];
+}
+
+function audioOf(part: JsonObject): readonly EventPiece[] {
+  const inline = part["inlineData"] ?? part["inline_data"];
+  if (!isJsonObject(inline) || typeof inline["data"] !== "string") return [];
+  const said = inline["mimeType"] ?? inline["mime_type"];
+  return [{ is: "audio", base64: inline["data"], mediaType: typeof said === "string" ? said : undefined }];
+}
+
+/** Servers do not always say of what kind the tokens are; a model that only speaks wrote nothing else. */
+function asAudio(usage: Usage | undefined): Usage | undefined {
+  if (usage === undefined) return undefined;
+  return { ...usage, audioOutputTokens: usage.outputTokens - usage.reasoningTokens };
+}

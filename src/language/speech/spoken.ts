@@ -1,0 +1,151 @@
+import type { JsonObject } from "../../kit/json.ts";
+import { adtsMeter } from "../audio/adts.ts";
+import { type AudioFormat, billedSeconds, type Meter } from "../audio/meter.ts";
+import { speechMeter } from "../audio/meters.ts";
+import { PCM_SPEECH, type PcmShape, pcmShapeOf, wavHeader } from "../audio/pcm.ts";
+import { soundsLike, TELLING_BYTES } from "../audio/sounds-like.ts";
+import type { AudioPiece, AudioStream, Units } from "../canon/answer.ts";
+import type { Usage } from "../canon/usage.ts";
+import { tokensOfSeconds } from "./ask.ts";
+import { WavData } from "./wav-data.ts";
+import { NO_TOKENS, type Unwrapping } from "./wire.ts";
+
+/** What is known of a speech before its first byte. */
+export type Expected = {
+  readonly format: AudioFormat;
+  readonly characters: number;
+  /** The input, estimated. */
+  readonly inputTokens: number;
+  /** What it is billed by. */
+  readonly unit: "characters" | "seconds" | "tokens";
+  /** Raw samples of this provider, where it does not say itself what they are. */
+  readonly pcm: "s16" | "f32";
+};
+
+/** A float of 32 bits takes the room of two samples of 16. */
+const FLOATS: PcmShape = { rateHz: PCM_SPEECH.rateHz, channels: 2 };
+
+/** What the bytes of a provider are, and what is made of them. */
+type Shaping = { readonly meter: Meter | undefined; readonly before: Buffer; shape(bytes: Buffer): Buffer | undefined };
+
+/**
+ * Speech on its way to the caller: taken out of its wrapping, known as audio of the asked format before its first byte
+ * goes out, and measured as it passes. Nothing else is held back.
+ */
+export class SpokenAudio implements AudioStream {
+  readonly #expected: Expected;
+  readonly #from: Unwrapping;
+  #head: Buffer | undefined = Buffer.alloc(0);
+  #shaping: Shaping | undefined;
+  #bytes = 0;
+  readonly outputChars = 0;
+
+  constructor(from: Unwrapping, expected: Expected) {
+    this.#from = from;
+    this.#expected = expected;
+  }
+
+  read(chunk: Buffer): AudioPiece {
+    const piece = this.#from.push(chunk);
+    return piece.is === "audio" ? this.#take(piece.bytes, TELLING_BYTES) : piece;
+  }
+
+  end(): AudioPiece {
+    const piece = this.#from.end();
+    if (piece.is !== "audio") return piece;
+    const last = this.#take(piece.bytes, 1);
+    if (last.is !== "audio" || this.#bytes === 0 || this.#expected.unit !== "seconds") return last;
+    if (this.#shaping?.meter?.seconds() !== undefined) return last;
+    return { is: "garbage", why: "nothing in the audio can be measured" };
+  }
+
+  get usage(): Usage | undefined {
+    // By another unit than tokens nothing is estimated: what is counted and measured is exact.
+    return this.#from.usage ?? (this.#expected.unit === "tokens" ? undefined : NO_TOKENS);
+  }
+
+  /** For a provider that told no figures, or was not heard to its end. */
+  get estimate(): Usage {
+    const outputTokens = tokensOfSeconds(this.#seconds ?? 0);
+    return { ...NO_TOKENS, inputTokens: this.#expected.inputTokens, outputTokens, audioOutputTokens: outputTokens };
+  }
+
+  get units(): Units {
+    const seconds = this.#seconds;
+    const { characters, unit } = this.#expected;
+    if (seconds === undefined && unit !== "seconds") return { characters };
+    // Something was heard, so it lasted for at least what is billed at least.
+    return { characters, seconds: billedSeconds(seconds ?? 0) };
+  }
+
+  get detail(): JsonObject {
+    const seconds = this.#seconds;
+    return { seconds: seconds === undefined ? null : Math.round(seconds * 1000) / 1000, bytes: this.#bytes };
+  }
+
+  get upstreamId(): string | null {
+    return this.#from.upstreamId;
+  }
+
+  close(): string {
+    return "";
+  }
+
+  /** Audio has no words for what went wrong. */
+  fail(): undefined {
+    return undefined;
+  }
+
+  get #seconds(): number | undefined {
+    return this.#shaping?.meter?.seconds();
+  }
+
+  /** Holds the beginning until `telling` bytes of it are there: then it is audio of the asked format, or no answer. */
+  #take(bytes: Buffer, telling: number): AudioPiece {
+    if (this.#head === undefined) return this.#pass(bytes);
+    this.#head = this.#head.length === 0 ? bytes : Buffer.concat([this.#head, bytes]);
+    const head = this.#head;
+    if (head.length < telling) return { is: "audio", bytes: Buffer.alloc(0) };
+    const payload = payloadOf(this.#from.mediaType, this.#expected);
+    if (payload === undefined || !soundsLike(payload.format, head))
+      return { is: "garbage", why: `not audio of the format ${this.#expected.format}` };
+    this.#head = undefined;
+    this.#shaping = shapingOf(payload, this.#expected);
+    const first = this.#pass(head);
+    if (first.is !== "audio" || this.#shaping === undefined || this.#shaping.before.length === 0) return first;
+    this.#bytes += this.#shaping.before.length;
+    return { is: "audio", bytes: Buffer.concat([this.#shaping.before, first.bytes]) };
+  }
+
+  #pass(bytes: Buffer): AudioPiece {
+    this.#shaping?.meter?.push(bytes);
+    const shaped = this.#shaping?.shape(bytes);
+    if (shaped === undefined) return { is: "garbage", why: `not audio of the format ${this.#expected.format}` };
+    this.#bytes += shaped.length;
+    return { is: "audio", bytes: shaped };
+  }
+}
+
+type Payload = { readonly format: AudioFormat; readonly pcm: PcmShape };
+
+/** What comes in the wrapping; undefined when nothing that was asked for can be made of it. */
+function payloadOf(mediaType: string | undefined, { format, pcm }: Expected): Payload | undefined {
+  if (mediaType === undefined) return { format, pcm: pcm === "f32" ? FLOATS : PCM_SPEECH };
+  const shape = pcmShapeOf(mediaType);
+  const payload: Payload | undefined =
+    shape !== undefined
+      ? { format: "pcm", pcm: shape }
+      : /^audio\/(?:x-|vnd\.)?wav/i.test(mediaType)
+        ? { format: "wav", pcm: PCM_SPEECH }
+        : undefined;
+  return payload !== undefined && (format === "wav" || format === "pcm") ? payload : undefined;
+}
+
+function shapingOf(payload: Payload, { format }: Expected): Shaping {
+  const meter = payload.format === "aac" ? adtsMeter() : speechMeter(payload.format, payload.pcm);
+  const none = Buffer.alloc(0);
+  if (payload.format === format) return { meter, before: none, shape: (bytes) => bytes };
+  if (format === "wav") return { meter, before: wavHeader(payload.pcm), shape: (bytes) => bytes };
+  const samples = new WavData();
+  return { meter, before: none, shape: (bytes) => samples.push(bytes) };
+}

@@ -1,0 +1,31 @@
+const HEAD_BYTES_MAX = 64 * 1024;
+const FILE_HEADER_BYTES = 12;
+const CHUNK_HEADER_BYTES = 8;
+
+/** Lets the samples of a WAV file through, and nothing of its headers. */
+export class WavData {
+  #head: Buffer | undefined = Buffer.alloc(0);
+
+  /** Undefined when there are no samples where they should be. */
+  push(bytes: Buffer): Buffer | undefined {
+    if (this.#head === undefined) return bytes;
+    const head = Buffer.concat([this.#head, bytes]);
+    const at = samplesAt(head);
+    if (at === undefined) {
+      this.#head = head;
+      return head.length > HEAD_BYTES_MAX ? undefined : Buffer.alloc(0);
+    }
+    this.#head = undefined;
+    return head.subarray(at);
+  }
+}
+
+function samplesAt(head: Buffer): number | undefined {
+  let at = FILE_HEADER_BYTES;
+  while (at + CHUNK_HEADER_BYTES <= head.length) {
+    if (head.toString("latin1", at, at + 4) === "data") return at + CHUNK_HEADER_BYTES;
+    const length = head.readUInt32LE(at + 4);
+    at += CHUNK_HEADER_BYTES + length + (length % 2);
+  }
+  return undefined;
+}

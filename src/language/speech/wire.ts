@@ -1,0 +1,72 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { JsonObject } from "../../kit/json.ts";
+import type { AudioPiece } from "../canon/answer.ts";
+import type { UpstreamProblem } from "../canon/problem.ts";
+import type { Usage } from "../canon/usage.ts";
+import type { SpeechAsk } from "./ask.ts";
+
+/** How an answer is wanted: as it is made, with figures that it is billed by, or both. */
+export type Wanted = {
+  readonly upstreamModel: string;
+  /** The endpoint can send audio while it makes it. */
+  readonly streams: boolean;
+  /** The tokens are needed: it is billed by them. */
+  readonly figures: boolean;
+};
+
+/** Takes a provider's audio out of what it is wrapped in. */
+export type Unwrapping = {
+  push(chunk: Buffer): AudioPiece;
+  /** The provider has sent its last byte: garbage when the wrapping is not whole. */
+  end(): AudioPiece;
+  readonly usage: Usage | undefined;
+  readonly upstreamId: string | null;
+  /** What the wrapping says the bytes are; known with the first of them. Undefined: they are what was asked for. */
+  readonly mediaType: string | undefined;
+};
+
+/** A wire format that speech is asked for in. */
+export type SpeechWire = {
+  readonly auth: "bearer" | "x-goog-api-key";
+  path(wanted: Wanted): string;
+  encode(ask: SpeechAsk, wanted: Wanted): JsonObject;
+  /** The content type that the answer is expected in. */
+  accept(ask: SpeechAsk, wanted: Wanted): string;
+  unwrap(headers: IncomingHttpHeaders): Unwrapping;
+  decodeProblem(
+    body: unknown,
+    status: number,
+    headers: Readonly<Record<string, string | string[] | undefined>>,
+  ): UpstreamProblem;
+};
+
+export const NOTHING: AudioPiece = { is: "audio", bytes: Buffer.alloc(0) };
+
+/** All a body says of its kind is its type; it is read as what it says it is. */
+export function says(headers: IncomingHttpHeaders, type: string): boolean {
+  return headers["content-type"]?.toLowerCase().includes(type) === true;
+}
+
+/** A count that a provider told; anything else is none. */
+function countOf(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= COUNT_MAX ? value : undefined;
+}
+
+const COUNT_MAX = 1_000_000_000;
+
+/** Everything that came out is audio, so all of it is billed as such. */
+export function spokenUsage(input: unknown, output: unknown): Usage | undefined {
+  const [inputTokens, outputTokens] = [countOf(input), countOf(output)];
+  if (inputTokens === undefined || outputTokens === undefined) return undefined;
+  return { ...NO_TOKENS, inputTokens, outputTokens, audioOutputTokens: outputTokens };
+}
+
+export const NO_TOKENS: Usage = {
+  inputTokens: 0,
+  cachedTokens: 0,
+  cacheWriteTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
+  audioInputTokens: 0,
+  audioOutputTokens: 0,
+};
