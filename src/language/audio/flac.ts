@@ -55,6 +55,12 @@ export function flacFrameAt(bytes: Buffer, at: number): FlacFrame | "more" | und
   };
 }
 
+function toNextFrame(bytes: Buffer, at: number): number {
+  let next = at + toNext(SYNC, bytes, at);
+  while (next < bytes.length && flacFrameAt(bytes, next) === undefined) next += toNext(SYNC, bytes, next);
+  return next - at;
+}
+
 /** The length of a number in the coding of UTF-8, by its first byte. */
 function codedBytes(first: number): number | undefined {
   if (first < 0x80) return 1;
@@ -132,7 +138,7 @@ export class FlacMeter implements Meter {
   #frame(bytes: Buffer, at: number): number | undefined {
     const frame = flacFrameAt(bytes, at);
     if (frame === "more") return undefined;
-    if (frame === undefined || (this.#kind !== undefined && frame.kind !== this.#kind)) return toNext(SYNC, bytes, at);
+    if (frame === undefined || (this.#kind !== undefined && frame.kind !== this.#kind)) return toNextFrame(bytes, at);
     this.#kind = frame.kind;
     this.#tally.add(frame.samples, frame.rateHz === 0 ? this.#streamRateHz : frame.rateHz);
     return frame.headerBytes;

@@ -76,8 +76,13 @@ export class FrameMeter implements Meter {
     return frame.bytes;
   }
 
+  /** Goes on to the next header. */
   #lost(bytes: Buffer, at: number): number {
     this.#run = undefined;
-    return toNext(SYNC, bytes, at);
+    let next = at + toNext(SYNC, bytes, at);
+    while (next + this.#framing.headerBytes <= bytes.length && this.#framing.frameAt(bytes, next) === undefined) {
+      next += toNext(SYNC, bytes, next);
+    }
+    return next - at;
   }
 }

@@ -40,13 +40,13 @@ export function mp3Meter(): Meter {
 /** The header of MPEG audio at `at`; the four bytes must be there. */
 export function mpegFrameAt(bytes: Buffer, at: number): Frame | undefined {
   const word = bytes.readUInt32BE(at);
-  if (word >>> 21 !== 0x7ff) return undefined;
+  const [bitrateIndex, rateIndex] = [(word >>> 12) & 15, (word >>> 10) & 3];
+  if (word >>> 21 !== 0x7ff || bitrateIndex === 0 || bitrateIndex === 15 || rateIndex === 3) return undefined;
   const version = VERSIONS[(word >>> 19) & 3];
   const layer = LAYERS[(word >>> 17) & 3];
   if (version === undefined || layer === undefined || (word & 3) === RESERVED_EMPHASIS) return undefined;
-  const kbits = BITRATES[version === "1" ? "1" : "2"][layer][(word >>> 12) & 15] ?? 0;
-  const rateHz = RATES_HZ[version][(word >>> 10) & 3] ?? 0;
-  if (kbits === 0 || rateHz === 0) return undefined;
+  const kbits = BITRATES[version === "1" ? "1" : "2"][layer][bitrateIndex] ?? 0;
+  const rateHz = RATES_HZ[version][rateIndex] ?? 0;
   const padding = (word >>> 9) & 1;
   const samples = layer === 1 ? 384 : layer === 3 && version !== "1" ? 576 : 1152;
   const slotBytes = layer === 1 ? 4 : 1;

@@ -1,8 +1,9 @@
 import type { Meter } from "./meter.ts";
 import { codecOf, FIRST_PACKET_BYTES } from "./ogg-codecs.ts";
 import { OggLink } from "./ogg-link.ts";
-import { Scanner, standsAt, toNext } from "./scanner.ts";
+import { Scanner, standsAt } from "./scanner.ts";
 
+const MARK = "OggS";
 const HEADER_BYTES = 27;
 const FLAGS_MAX = 7;
 const CONTINUED = 1;
@@ -66,11 +67,11 @@ export class OggMeter implements Meter {
 
   #openPage(bytes: Buffer, at: number): number | undefined {
     const here = bytes.length - at;
-    const named = standsAt("OggS", bytes, at);
-    if (named === false) return toNext(0x4f, bytes, at);
+    const named = standsAt(MARK, bytes, at);
+    if (named === false) return toNextPage(bytes, at);
     if (named === undefined || here < HEADER_BYTES) return undefined;
     const flags = bytes.readUInt8(at + 5);
-    if (bytes[at + 4] !== 0 || flags > FLAGS_MAX) return toNext(0x4f, bytes, at);
+    if (bytes[at + 4] !== 0 || flags > FLAGS_MAX) return toNextPage(bytes, at);
     const headerBytes = HEADER_BYTES + bytes.readUInt8(at + 26);
     if (here < headerBytes) return undefined;
     const laces = bytes.subarray(at + HEADER_BYTES, at + headerBytes);
@@ -103,6 +104,12 @@ export class OggMeter implements Meter {
     this.#link = new OggLink(serial, codec);
     this.#isUnderway = false;
   }
+}
+
+function toNextPage(bytes: Buffer, at: number): number {
+  const next = bytes.indexOf(MARK, at + 1);
+  // The last bytes may be the beginning of the mark.
+  return next >= 0 ? next - at : Math.max(1, bytes.length - at - MARK.length + 1);
 }
 
 function piecesOf(laces: Buffer, flags: number): Piece[] {

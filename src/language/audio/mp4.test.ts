@@ -1,0 +1,125 @@
+import { describe, expect, test } from "vitest";
+import { encodedSample } from "../../../tests/support/audio/samples.ts";
+import { Mp4Meter } from "./mp4.ts";
+
+function secondsOf(bytes: Buffer): number | undefined {
+  const meter = new Mp4Meter();
+  meter.push(bytes);
+  return meter.seconds();
+}
+
+function words(...values: number[]): Buffer {
+  const bytes = Buffer.alloc(values.length * 4);
+  for (const [i, value] of values.entries()) bytes.writeUInt32BE(value, i * 4);
+  return bytes;
+}
+
+function box(name: string, ...parts: Buffer[]): Buffer {
+  const body = Buffer.concat(parts);
+  return Buffer.concat([words(8 + body.length), Buffer.from(name, "latin1"), body]);
+}
+
+type Trak = { id?: number; handler?: string; unitsPerSecond?: number; stts?: Buffer };
+
+/** A track of sound at 8 kHz unless told. */
+function trak({ id = 1, handler = "soun", unitsPerSecond = 8_000, stts = table([100, 1_024]) }: Trak = {}): Buffer {
+  const tkhd = box("tkhd", words(0, 0, 0, id));
+  const mdhd = box("mdhd", words(0, 0, 0, unitsPerSecond, 999_999_999, 0));
+  const hdlr = box("hdlr", words(0, 0), Buffer.from(handler, "latin1"), words(0, 0, 0));
+  return box("trak", tkhd, box("mdia", mdhd, hdlr, box("minf", box("stbl", box("stts", stts)))));
+}
+
+function table(...entries: [samples: number, units: number][]): Buffer {
+  return words(0, entries.length, ...entries.flat());
+}
+
+const FTYP = box("ftyp", Buffer.from("M4A \0\0\0\0", "latin1"));
+const DATA = box("mdat", Buffer.alloc(5_000));
+
+describe("tables", () => {
+  test("the samples tell the length, not the header of the track", () => {
+    expect(secondsOf(Buffer.concat([FTYP, box("moov", trak()), DATA]))).toBe(12.8);
+  });
+
+  test("also behind the data", () => {
+    expect(secondsOf(Buffer.concat([FTYP, DATA, box("moov", trak())]))).toBe(12.8);
+    expect(secondsOf(Buffer.concat([FTYP, DATA]))).toBeUndefined();
+  });
+
+  test("runs of unlike samples add up", () => {
+    const stts = table([10, 1_024], [5, 100], [1, 260]);
+    expect(secondsOf(Buffer.concat([FTYP, box("moov", trak({ stts })), DATA]))).toBe(11_000 / 8_000);
+  });
+
+  test("a count of entries beyond the box reads none of what follows", () => {
+    const stts = words(0, 1_000_000, 50, 1_024);
+    expect(secondsOf(Buffer.concat([FTYP, box("moov", trak({ stts })), DATA]))).toBe(6.4);
+  });
+
+  test("what stands behind the entries in their box is passed over", () => {
+    const stts = words(0, 1, 50, 1_024, 7, 7, 7);
+    const moov = box("moov", trak({ stts }), trak({ id: 2, stts: table([60, 1_024]) }));
+    expect(secondsOf(Buffer.concat([FTYP, moov, DATA]))).toBe(7.68);
+  });
+
+  test("pictures are no sound", () => {
+    const video = trak({ handler: "vide", stts: table([4_000, 1_024]) });
+    expect(secondsOf(Buffer.concat([FTYP, box("moov", video, trak({ id: 2 })), DATA]))).toBe(12.8);
+    expect(secondsOf(Buffer.concat([FTYP, box("moov", video), DATA]))).toBeUndefined();
+  });
+});
+
+describe("lies", () => {
+  test.each([
+    ["more samples than the file has bytes", { stts: table([4_000_000_000, 1_024]) }],
+    ["samples that last for hours", { stts: table([10, 4_000_000_000]) }],
+    ["no units at all", { unitsPerSecond: 0 }],
+  ])("%s: not known", (_, told) => {
+    expect(secondsOf(Buffer.concat([FTYP, box("moov", trak(told)), DATA]))).toBeUndefined();
+  });
+
+  test("a box shorter than its header ends the reading", () => {
+    expect(secondsOf(Buffer.concat([FTYP, box("moov", trak()), words(3), DATA]))).toBe(12.8);
+  });
+
+  test("a box of another kind in front: not MP4", () => {
+    expect(secondsOf(Buffer.concat([box("abcd"), FTYP, box("moov", trak()), DATA]))).toBeUndefined();
+  });
+});
+
+describe("fragments", () => {
+  const empty = { stts: table() };
+  const moov = (more: Buffer) => Buffer.concat([FTYP, box("moov", trak(empty), more)]);
+  const mvex = box("mvex", box("trex", words(0, 1, 1, 1_024, 0, 0)));
+  const fragment = (tfhd: Buffer, ...truns: Buffer[]) =>
+    Buffer.concat([box("moof", box("mfhd", words(0, 1)), box("traf", box("tfhd", tfhd), ...truns)), DATA]);
+
+  test("last as long as the file's default says", () => {
+    const one = fragment(words(0, 1), box("trun", words(0, 50)));
+    expect(secondsOf(Buffer.concat([moov(mvex), one, one]))).toBe(12.8);
+  });
+
+  test("as the fragment's default says, past what stands before it", () => {
+    const one = fragment(words(0x0b, 1, 0, 0, 1, 512), box("trun", words(0x201, 50, 0), Buffer.alloc(200)));
+    expect(secondsOf(Buffer.concat([moov(mvex), one]))).toBe(3.2);
+  });
+
+  test("as each sample says", () => {
+    const one = fragment(words(0, 1), box("trun", words(0x301, 2, 0, 800, 7, 1_600, 7)));
+    expect(secondsOf(Buffer.concat([moov(mvex), one]))).toBe(0.3);
+  });
+
+  test("of another track are not counted", () => {
+    const one = fragment(words(0, 9), box("trun", words(0, 50)));
+    expect(secondsOf(Buffer.concat([moov(mvex), one]))).toBe(0);
+  });
+
+  test("with more samples than bytes are a lie", () => {
+    const one = fragment(words(0, 1), box("trun", words(0, 4_000_000_000)));
+    expect(secondsOf(Buffer.concat([moov(mvex), one]))).toBeUndefined();
+  });
+});
+
+test("the same audio is as long before its tables and behind them", () => {
+  expect(secondsOf(encodedSample("moov-first.m4a"))).toBe(secondsOf(encodedSample("moov-last.m4a")));
+});

@@ -1,0 +1,86 @@
+import { describe, expect, test } from "vitest";
+import { WebmMeter } from "./webm.ts";
+
+function secondsOf(...parts: Buffer[]): number | undefined {
+  const meter = new WebmMeter();
+  meter.push(Buffer.concat(parts));
+  return meter.seconds();
+}
+
+function element(id: string, body: Buffer | string = ""): Buffer {
+  const bytes = typeof body === "string" ? Buffer.from(body, "latin1") : body;
+  const size = Buffer.alloc(4);
+  size.writeUInt32BE(0x10000000 + bytes.length);
+  return Buffer.concat([Buffer.from(id, "hex"), size, bytes]);
+}
+
+/** As a recorder writes it that does not know how much will follow. */
+function endless(id: string): Buffer {
+  return Buffer.from(`${id}01ffffffffffffff`, "hex");
+}
+
+function track(number: number, type: number, codec: string): Buffer {
+  return element(
+    "ae",
+    Buffer.concat([element("d7", Buffer.from([number])), element("83", Buffer.from([type])), element("86", codec)]),
+  );
+}
+
+function cluster(time: number): Buffer {
+  const at = Buffer.alloc(8);
+  at.writeBigUInt64BE(BigInt(time));
+  return Buffer.concat([endless("1f43b675"), element("e7", at)]);
+}
+
+function block(number: number, time: number, flags = 0x80, packet = "f8fffe"): Buffer {
+  const head = Buffer.from([0x80 | number, 0, 0, flags]);
+  head.writeInt16BE(time, 1);
+  return element("a3", Buffer.concat([head, Buffer.from(packet, "hex")]));
+}
+
+const START = Buffer.concat([element("1a45dfa3", "\x42\x82\x84webm"), endless("18538067")]);
+const OPUS = Buffer.concat([START, element("1654ae6b", track(1, 2, "A_OPUS"))]);
+const VORBIS = Buffer.concat([START, element("1654ae6b", track(1, 2, "A_VORBIS"))]);
+
+describe("Opus", () => {
+  test("packets count, not the times they are given", () => {
+    expect(secondsOf(OPUS, cluster(0), block(1, 0), block(1, 20), cluster(5_000_000), block(1, 0))).toBe(0.06);
+  });
+
+  test("packets in groups count, pictures do not", () => {
+    const tracks = element("1654ae6b", Buffer.concat([track(1, 1, "V_VP8"), track(2, 2, "A_OPUS")]));
+    const inGroup = element("a0", Buffer.concat([element("a1", block(2, 20).subarray(5)), element("9b", "\x14")]));
+    expect(secondsOf(START, tracks, cluster(0), block(1, 0), block(2, 0), inGroup, block(1, 30))).toBe(0.04);
+  });
+});
+
+describe("other codecs", () => {
+  test("the times of the blocks count, the last as long as the one before", () => {
+    expect(secondsOf(VORBIS, cluster(1_000), block(1, 0), block(1, 30), cluster(1_060), block(1, 0))).toBeCloseTo(
+      0.09,
+      9,
+    );
+  });
+
+  test("the scale of the times is read", () => {
+    const slow = element("1549a966", element("2ad7b1", Buffer.from("989680", "hex")));
+    expect(secondsOf(VORBIS, cluster(0), block(1, 0), block(1, 50))).toBeCloseTo(0.1, 9);
+    expect(secondsOf(VORBIS, slow, cluster(0), block(1, 0), block(1, 50))).toBeCloseTo(1, 9);
+  });
+
+  test("a leap is no sound, forth or back", () => {
+    const far = cluster(9_000_000_000);
+    expect(
+      secondsOf(VORBIS, cluster(0), block(1, 0), block(1, 30), far, block(1, 0), cluster(0), block(1, 0)),
+    ).toBeCloseTo(0.06, 9);
+  });
+
+  test("laced packets of Opus go by their times", () => {
+    expect(secondsOf(OPUS, cluster(0), block(1, 0, 0x82), block(1, 100, 0x82))).toBeCloseTo(0.2, 9);
+  });
+});
+
+test("without a block of sound nothing is known", () => {
+  expect(secondsOf(OPUS, cluster(0), block(3, 0))).toBeUndefined();
+  expect(secondsOf(OPUS.subarray(1), cluster(0), block(1, 0))).toBeUndefined();
+});
