@@ -1,11 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { type Decimal, parseDecimal } from "../../kit/money.ts";
 import type { ExtraPrice, Price, PriceTier } from "../catalogue/catalogue.ts";
+import type { SpeechFacts } from "../catalogue/facts-speech.ts";
 import type { UsageRecord } from "../record/record.ts";
 import { NO_MARGIN, readMargin } from "./margin.ts";
 import { chargeFor, holdFor } from "./price.ts";
 import type { Currencies } from "./rate.ts";
-import { speechPrice, speechSeconds, speechUnit } from "./speech.ts";
+import { billedPrice, speechFormats, speechPrice, speechUnit } from "./speech.ts";
 
 /** The same arithmetic a second time, in plain fractions of decimal text, with nothing of the code that is tested. */
 type Fraction = readonly [over: bigint, under: bigint];
@@ -302,7 +303,25 @@ describe("the three units of speech", () => {
     );
   });
 
-  test("BILL-05 seconds of speech are whole, half up, at least one", () => {
-    expect([0, 0.2, 1.49, 1.5, 2.5, 59.999].map(speechSeconds)).toEqual([1, 1, 1, 2, 3, 60]);
+  test("TTS-07 a row is cut down to one unit for speech alone, and only once", () => {
+    const price = priceOf(row(figures));
+    expect(billedPrice(price, "transcriptions")).toBe(price);
+    expect(billedPrice(price, "speech")).toBe(speechPrice(price));
+    expect(billedPrice(price, "speech")).toMatchObject({ perMinuteAudio: null, inputPer1mTokens: null });
+  });
+
+  test("TTS-05 what cannot be measured is not offered by the minute", () => {
+    const facts: SpeechFacts = {
+      interface: "openai",
+      formats: ["mp3", "aac", "wav"],
+      speed: true,
+      instructions: false,
+      maxInputChars: null,
+      stream: false,
+      pcm: "s16",
+      voices: [],
+    };
+    expect(speechFormats(facts, priceOf(row({ perMinuteAudio: "0.5" })))).toEqual(["mp3", "wav"]);
+    expect(speechFormats(facts, priceOf(row({ per1mCharacters: "5", perMinuteAudio: "0.5" })))).toEqual(facts.formats);
   });
 });

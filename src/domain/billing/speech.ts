@@ -1,4 +1,6 @@
 import type { Price } from "../catalogue/catalogue.ts";
+import type { AudioFormat, SpeechFacts } from "../catalogue/facts-speech.ts";
+import type { Surface } from "../record/record.ts";
 
 /** The units that speech is billed by; of those that are priced the first one applies, alone. */
 export type SpeechUnit = "characters" | "seconds" | "tokens";
@@ -41,7 +43,12 @@ export function speechPrice(price: Price): Price {
   return row;
 }
 
-/** Seconds of audio that was made, as they are billed: whole ones, half up, at least one. */
-export function speechSeconds(exact: number): number {
-  return Math.max(1, Math.floor(exact + 0.5));
+/** What a request on a surface is billed by of a price row. */
+export function billedPrice(price: Price, surface: Surface): Price {
+  return surface === "speech" ? speechPrice(price) : price;
+}
+
+/** The formats that an endpoint can be asked for: one whose length nobody can measure is not billed by the second. */
+export function speechFormats({ formats }: SpeechFacts, price: Price): readonly AudioFormat[] {
+  return speechUnit(price) === "seconds" ? formats.filter((format) => format !== "aac") : formats;
 }

@@ -5,6 +5,7 @@ import type { NeedSource } from "../../language/canon/needs.ts";
 import type { Parameter } from "../../language/canon/parameters.ts";
 import { type Endpoint, isExtraPriced, type Model } from "../catalogue/catalogue.ts";
 import type { Attempt } from "./attempt.ts";
+import type { UnitsExpected } from "./cost.ts";
 
 /** What a request needs of an endpoint, with the field that asks for it. */
 export type Demand = {
@@ -22,6 +23,10 @@ export type Demand = {
   readonly maxOutputTokens: number | undefined;
   /** What that limit is: something an endpoint must be able to write, or a bound, so that less will do. */
   readonly limitIs?: "wanted" | "bound";
+  /** On surfaces that are billed by more than text: what the request is expected to take. No text is written there. */
+  readonly units?: UnitsExpected | undefined;
+  /** What a caller is told when nobody serves the model on this surface; undefined: that it cannot be called here. */
+  readonly unserved?: (() => Fault | undefined) | undefined;
   /** On surfaces beside chat: what such an endpoint cannot do of this request. */
   readonly fits?: (endpoint: Endpoint, model: Model) => Shortcoming | undefined;
 };

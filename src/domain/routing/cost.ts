@@ -9,6 +9,16 @@ export type UnitRates = {
   /** Smallest context first; the first row is the base. */
   readonly tokens: readonly TokenRates[];
   readonly perRequest: number;
+  /** Where something else is priced than text. */
+  readonly units?: { readonly perCharacter: number; readonly perSecond: number; readonly perAudioToken: number };
+};
+
+/** What a request is expected to take beside text, on surfaces that are billed by it. */
+export type UnitsExpected = {
+  readonly characters: number;
+  readonly seconds: number;
+  /** Where it is audio that the model writes. */
+  readonly audioTokens: number;
 };
 
 /** Nano-units for one token. */
@@ -21,6 +31,7 @@ type TokenRates = {
 
 const NANOS_PER_UNIT = 1e9;
 const PER_MILLION = 1e6;
+const SECONDS_PER_MINUTE = 60;
 
 export function numberOf({ digits, scale }: Decimal): number {
   return Number(digits) / 10 ** scale;
@@ -58,7 +69,26 @@ export function unitRates(price: Price, currencies: Snapshot["currencies"], wall
   return {
     tokens: [{ aboveInputTokens: -1, input, cachedRead: cachedRead ?? input, output }, ...tiers],
     perRequest: price.perRequest === null ? 0 : numberOf(price.perRequest) * rate * NANOS_PER_UNIT,
+    ...besideText(price, rate * NANOS_PER_UNIT),
   };
+}
+
+function besideText(price: Price, nanosPerUnit: number): Pick<UnitRates, "units"> {
+  const { per1mCharacters, perMinuteAudio, audioOutputPer1mTokens, outputPer1mTokens } = price;
+  if (per1mCharacters === null && perMinuteAudio === null && audioOutputPer1mTokens === null) return {};
+  const nanos = (value: Decimal | null, times: number) =>
+    value === null ? 0 : (numberOf(value) * nanosPerUnit) / times;
+  const perCharacter = nanos(per1mCharacters, PER_MILLION);
+  const perSecond = nanos(perMinuteAudio, SECONDS_PER_MINUTE);
+  const perAudioToken = nanos(audioOutputPer1mTokens ?? outputPer1mTokens, PER_MILLION);
+  return { units: { perCharacter, perSecond, perAudioToken } };
+}
+
+/** What a request costs beside its text. */
+export function expectedUnitNanos({ units }: UnitRates, expected: UnitsExpected): number {
+  if (units === undefined) return 0;
+  const { characters, seconds, audioTokens } = expected;
+  return characters * units.perCharacter + seconds * units.perSecond + audioTokens * units.perAudioToken;
 }
 
 const NO_RATES: TokenRates = { aboveInputTokens: -1, input: 0, cachedRead: 0, output: 0 };

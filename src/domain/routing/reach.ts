@@ -1,3 +1,4 @@
+import { billedPrice } from "../billing/speech.ts";
 import { isChatLike, servesSurface, usability } from "../catalogue/callable.ts";
 import type { Connections, Endpoint, Model, Snapshot } from "../catalogue/catalogue.ts";
 import type { Proven } from "../catalogue/proofs.ts";
@@ -97,7 +98,9 @@ export class Reach {
         obstacles.push(usable.reason);
         continue;
       }
-      const { price, baseUrl } = usable;
+      const { baseUrl } = usable;
+      // From here on everybody reckons with it: what is reserved, compared and charged.
+      const price = billedPrice(usable.price, surface);
       const rates = unitRates(price, snapshot.currencies, walletCurrency);
       if (rates === undefined) obstacles.push(`there is no exchange rate from ${price.currency} to ${walletCurrency}`);
       else if (isChatLike(surface) && !this.#speaks(endpoint))

@@ -27,6 +27,8 @@ export function refusalFor(judge: Judge, sifted: Sifted): Fault {
     return fault("unsupported_parameter", { message, param: short.rule });
   }
   if (sifted.forbidden.length > 0) return notPermitted(sifted.forbidden, alternatives(judge, policy));
+  const unserved = judge.request.demand.unserved?.();
+  if (unserved !== undefined) return unserved;
   const why = [...new Set(sifted.uncallable)].slice(0, 5).join("; ");
   const message =
     route.is === "router"

@@ -1,7 +1,7 @@
 import { nthSmallest } from "../../kit/select.ts";
 import type { CostTier } from "../../language/canon/wishes.ts";
 import { EVEN_WEIGHTS, type Weights } from "../tenancy/router.ts";
-import { expectedNanos } from "./cost.ts";
+import { expectedNanos, expectedUnitNanos } from "./cost.ts";
 import { expectedMs, type Measured } from "./health.ts";
 import type { PlanRequest, Sifted, World } from "./sieve.ts";
 
@@ -22,7 +22,7 @@ const FURTHER_TURNS_MAX = 100;
 export function figuresOf(sifted: Sifted, { demand, session, wishes }: PlanRequest, world: World): Figures {
   const { rows, outputTokens, pooled } = sifted;
   const furtherTurns = Math.min(wishes?.remainingTurns ?? 0, FURTHER_TURNS_MAX);
-  const { inputTokens } = demand;
+  const { inputTokens, units } = demand;
   const { priceTimes = 1 } = world;
   const [costNanos, latencyMs, quality, scratch] = lists(rows.length);
   const measured: (Measured | undefined)[] = [];
@@ -32,7 +32,10 @@ export function figuresOf(sifted: Sifted, { demand, session, wishes }: PlanReque
     if (row === undefined) continue;
     const { endpoint, model, rates } = row;
     const cachedTokens = session?.endpoint === endpoint.id ? Math.min(session.seenTokens, inputTokens) : 0;
-    const nanos = expectedNanos(rates, inputTokens, cachedTokens, output, furtherTurns);
+    const nanos =
+      units === undefined
+        ? expectedNanos(rates, inputTokens, cachedTokens, output, furtherTurns)
+        : expectedNanos(rates, inputTokens, 0, 0, 0) + expectedUnitNanos(rates, units);
     // With a key of its own the workspace pays the provider, who adds nothing for the gateway.
     costNanos[at] = priceTimes === 1 || row.own !== undefined ? nanos : nanos * priceTimes;
     const speed = world.health.of(endpoint.id, world.nowMs);

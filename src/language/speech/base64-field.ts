@@ -82,10 +82,10 @@ export class Base64Field {
     if (this.#escape !== undefined) return this.#readEscape(chunk, from, decoded);
     const quote = chunk.indexOf(QUOTE, from);
     const end = quote < 0 ? chunk.length : quote;
-    const escape = chunk.subarray(from, end).indexOf(BACKSLASH);
-    const to = escape < 0 ? end : from + escape;
+    const slash = chunk.subarray(from, end).indexOf(BACKSLASH);
+    const to = slash < 0 ? end : from + slash;
     if (to > from) decoded.push(this.#pieces.push(chunk.toString("latin1", from, to)));
-    if (escape >= 0) {
+    if (slash >= 0) {
       this.#escape = "";
       return to + 1;
     }
