@@ -30,6 +30,7 @@ import { operationsHandlers } from "./app/surfaces/operations.ts";
 import { requestHandlers } from "./app/surfaces/requests.ts";
 import { decodeResponse, responsesHandlers } from "./app/surfaces/responses.ts";
 import { storedResponseHandlers } from "./app/surfaces/stored-responses.ts";
+import { transcriptionHandlers } from "./app/surfaces/transcriptions.ts";
 import { validateHandler } from "./app/surfaces/validate.ts";
 import { type Config, PROJECT_ROOT } from "./config.ts";
 import { apiDocumentText, llmsText, manageDocumentText } from "./contract/documents.ts";
@@ -52,6 +53,7 @@ import { type Logger, openLog } from "./io/telemetry/log.ts";
 import { Metrics } from "./io/telemetry/metrics.ts";
 import { Notices } from "./io/telemetry/notices.ts";
 import { tokenCounter } from "./io/tokens/token-counter.ts";
+import { openUploads } from "./io/uploads/uploads.ts";
 import { addressesFrom, connectionsFrom } from "./io/upstream/connections.ts";
 import { connectionsWith } from "./io/upstream/own-keys.ts";
 import { systemClock } from "./kit/clock.ts";
@@ -192,6 +194,7 @@ export async function start(config: Config): Promise<Running> {
   };
   edge.open({
     ...surfaceHandlers(gateway, responses, proofs),
+    ...transcriptionHandlers(gateway, await openUploads(path.join(dataDir, "tmp"), disk)),
     ...requestHandlers({ log: store.log, timers: systemTimers, caughtUp: () => books.flush() }),
     ...operatorHandlers(manage),
     ...documentsAt({ version: VERSION, serverUrl: config.GATEWAY_PUBLIC_URL ?? origin }),
@@ -420,7 +423,7 @@ function surfaceHandlers(gateway: Gateway, responses: ResponsesRoom, proofs: Pro
       nowMs,
       allows: (endpoint, policy) => excludedByPolicy(endpoint, policy) === undefined,
       permits: permitsModel,
-      servedSurfaces: ["chat", "messages", "responses", "embeddings"],
+      servedSurfaces: ["chat", "messages", "responses", "embeddings", "transcriptions"],
     }),
     validateKey: validateHandler,
   };

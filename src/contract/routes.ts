@@ -1,5 +1,6 @@
 import type { Route } from "./route.ts";
 import { CATALOGUE_ROUTES } from "./routes-catalogue.ts";
+import { DECISIONS_ROUTES } from "./routes-decisions.ts";
 import { EMBEDDINGS_ROUTES } from "./routes-embeddings.ts";
 import { INFERENCE_ROUTES } from "./routes-inference.ts";
 import { MANAGE_ROUTES } from "./routes-manage.ts";
@@ -8,7 +9,9 @@ import { OPERATION_ROUTES } from "./routes-operations.ts";
 import { PAYMENT_ROUTES } from "./routes-payments.ts";
 import { REQUEST_ROUTES } from "./routes-requests.ts";
 import { RESPONSES_ROUTES } from "./routes-responses.ts";
+import { SPEECH_ROUTES } from "./routes-speech.ts";
 import { STORED_RESPONSE_ROUTES } from "./routes-stored-responses.ts";
+import { TRANSCRIPTIONS_ROUTES } from "./routes-transcriptions.ts";
 
 /** The one route table: the edge serves it, the OpenAPI documents describe it, the tests knock at every door of it. */
 export const ROUTES: readonly Route[] = [
@@ -17,6 +20,9 @@ export const ROUTES: readonly Route[] = [
   ...RESPONSES_ROUTES,
   ...STORED_RESPONSE_ROUTES,
   ...EMBEDDINGS_ROUTES,
+  ...DECISIONS_ROUTES,
+  ...TRANSCRIPTIONS_ROUTES,
+  ...SPEECH_ROUTES,
   ...REQUEST_ROUTES,
   ...CATALOGUE_ROUTES,
   ...MANAGE_ROUTES,

@@ -1,17 +1,19 @@
 import { z } from "zod";
+import { TRANSCRIPTION_PARAMETERS, type TranscriptionParameter } from "../../language/transcriptions/ask.ts";
 import { count } from "./fields.ts";
 
-/** What a transcript can be asked for as. */
-export const TRANSCRIPT_FORMATS = ["json", "text", "srt", "verbose_json", "vtt"] as const;
-export type TranscriptFormat = (typeof TRANSCRIPT_FORMATS)[number];
-
-export const TRANSCRIPTION_INTERFACES = ["openai", "mistral"] as const;
+const TRANSCRIPTION_INTERFACES = ["openai", "mistral"] as const;
 
 export const transcriptionsEntry = z.strictObject({
   interface: z.enum(TRANSCRIPTION_INTERFACES),
   segments: z.boolean().optional().describe("Gives the times of segments, from which subtitles are made. Absent: no."),
   words: z.boolean().optional().describe("Gives the times of words. Absent: no."),
   stream: z.boolean().optional().describe("Sends the transcript while it is made. Absent: no."),
+  seconds: z.boolean().optional().describe("Its answers say how long the audio was. Absent: not always."),
+  parameters: z
+    .array(z.enum(TRANSCRIPTION_PARAMETERS))
+    .optional()
+    .describe("What it can be told beside model, file, format and times. Absent: nothing."),
   max_bytes: count.optional().describe("The largest file it takes. Absent: as large as callers may send."),
 });
 
@@ -21,6 +23,8 @@ export type TranscriptionFacts = {
   readonly segments: boolean;
   readonly words: boolean;
   readonly stream: boolean;
+  readonly seconds: boolean;
+  readonly parameters: readonly TranscriptionParameter[];
   readonly maxBytes: number | null;
 };
 
@@ -30,6 +34,8 @@ export function transcriptionFactsOf(entry: z.infer<typeof transcriptionsEntry>)
     segments: entry.segments ?? false,
     words: entry.words ?? false,
     stream: entry.stream ?? false,
+    seconds: entry.seconds ?? false,
+    parameters: entry.parameters ?? [],
     maxBytes: entry.max_bytes ?? null,
   };
 }

@@ -1,0 +1,199 @@
+import { createHash } from "node:crypto";
+import { fault } from "../../contract/faults.ts";
+import { TranscriptionRequest } from "../../contract/schemas/transcriptions.ts";
+import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
+import type { Attempt } from "../../domain/routing/attempt.ts";
+import type { Shortcoming } from "../../domain/routing/capability.ts";
+import type { ArrivedFile, ArrivedForm } from "../../io/uploads/form.ts";
+import type { Uploads } from "../../io/uploads/uploads.ts";
+import { excludedByTimes, transcriptionsLane } from "../../io/upstream/transcriptions-lane.ts";
+import { estimateTextTokens } from "../../language/canon/needs.ts";
+import { decodeWishes } from "../../language/canon/wishes.ts";
+import {
+  type FormValue,
+  needsSegments,
+  needsWords,
+  TRANSCRIPTION_PARAMETERS,
+  type TranscriptionAsk,
+  type TranscriptionParameter,
+} from "../../language/transcriptions/ask.ts";
+import { secondsAtMost } from "../../language/transcriptions/seconds.ts";
+import { decodeWith, invalidValue } from "../body.ts";
+import { type Exchange, type Handler, streamed } from "../exchange.ts";
+import type { Bound, Errand } from "../pipeline/errand.ts";
+import type { Outline } from "../pipeline/plan.ts";
+import { type Arrived, type Decoded, run } from "../pipeline/run.ts";
+import type { Way } from "../pipeline/thinking.ts";
+import type { Gateway } from "../pipeline/world.ts";
+import { requireNamedModel } from "./named-model.ts";
+import { keptOf, valuesOf } from "./transcription-form.ts";
+
+/** POST /audio/transcriptions. */
+export function transcriptionHandlers(gateway: Gateway, uploads: Uploads): Record<string, Handler> {
+  return {
+    createTranscription: streamed((exchange, sink) =>
+      run(gateway, "transcriptions", exchange, sink, { upload: () => arrive(exchange, uploads) }),
+    ),
+  };
+}
+
+async function arrive(exchange: Exchange, uploads: Uploads): Promise<Arrived> {
+  const source = await exchange.upload();
+  const form = await uploads.read(source, exchange.headers["content-type"] ?? "");
+  const { fields, file } = form;
+  return {
+    asked: Buffer.from(JSON.stringify(keptOf(fields, file))),
+    sameness: samenessOf(form),
+    decode: () => decodeTranscription(form),
+    over: () => form.close(),
+  };
+}
+
+/** Boundaries differ each time that a form is sent; what is in it does not. */
+function samenessOf({ fields, file }: ArrivedForm): Buffer {
+  const hash = createHash("sha256").update(JSON.stringify([fields, file?.filename, file?.contentType]));
+  return hash.update(file?.sha256 ?? "").digest();
+}
+
+function decodeTranscription({ fields, file }: ArrivedForm): Decoded {
+  const values = valuesOf(fields);
+  if (Object.hasOwn(values, "file")) throw invalidValue("file", "it must be sent as a file, with a file name");
+  const request = decodeWith(TranscriptionRequest, file === undefined ? values : { ...values, file: file.filename });
+  if (file === undefined || file.bytes === 0) throw invalidValue("file", "it is empty");
+  const ask = askOf(request);
+  requireNamedModel(ask.model, "transcriptions");
+  return { errand: new TranscriptionErrand(ask, file) };
+}
+
+function askOf(request: TranscriptionRequest): TranscriptionAsk {
+  const format = request.response_format ?? "json";
+  const streaming = request.stream ?? false;
+  const granularities = [...new Set(request.timestamp_granularities ?? [])];
+  if (granularities.length > 0 && format !== "verbose_json")
+    throw invalidValue("timestamp_granularities", "it needs response_format verbose_json");
+  if (streaming && format !== "json" && format !== "text")
+    throw invalidValue("stream", `there are no events for response_format ${format}: use json or text`);
+  if (request.include != null && format !== "json") throw invalidValue("include", "it needs response_format json");
+  const parameters = Object.fromEntries(
+    TRANSCRIPTION_PARAMETERS.flatMap((name): [TranscriptionParameter, FormValue][] => {
+      const value = formValueOf(request[name]);
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+  const wishes = decodeWishes({ provider: request.provider });
+  return { model: request.model, format, streaming, granularities, parameters, wishes };
+}
+
+/** A value as a form carries it. */
+function formValueOf(value: TranscriptionRequest[TranscriptionParameter]): FormValue | undefined {
+  if (value == null) return undefined;
+  if (typeof value === "string" || Array.isArray(value)) return value;
+  if (typeof value === "number") return String(value);
+  const members = Object.entries(value).flatMap(([key, one]) => (one == null ? [] : [[key, String(one)]]));
+  return Object.fromEntries(members);
+}
+
+/** What models make of a second of audio, and of the least that they listen to at once. */
+const AUDIO_TOKENS_PER_SECOND = 12.5;
+const WINDOW_SECONDS = 30;
+/** Nobody speaks so fast. */
+const WRITTEN_TOKENS_PER_SECOND = 8;
+/** How much longer than it was measured audio may be reported to be. */
+const REPORT_SHARE = 1.05;
+const REPORT_SECONDS = 1;
+
+class TranscriptionErrand implements Errand {
+  readonly outline: Outline;
+  readonly streaming: boolean;
+  readonly inputTokens: number;
+  readonly #ask: TranscriptionAsk;
+  readonly #file: ArrivedFile;
+  readonly #secondsMax: number;
+
+  constructor(ask: TranscriptionAsk, file: ArrivedFile) {
+    this.#ask = ask;
+    this.#file = file;
+    this.streaming = ask.streaming;
+    this.#secondsMax = secondsAtMost(file);
+    const { prompt } = ask.parameters;
+    const heard = Math.ceil(Math.max(WINDOW_SECONDS, this.#secondsMax) * AUDIO_TOKENS_PER_SECOND);
+    this.inputTokens = heard + (typeof prompt === "string" ? estimateTextTokens(prompt) : 0);
+    this.outline = {
+      model: ask.model,
+      wishes: ask.wishes,
+      demand: {
+        needs: [],
+        parameters: [],
+        inputTokens: 0,
+        maxOutputTokens: undefined,
+        fits: (endpoint) => shortcomingOf(endpoint, ask, file),
+      },
+    };
+  }
+
+  get detail() {
+    const { bytes, seconds } = this.#file;
+    return { format: this.#ask.format, bytes, ...(seconds === undefined ? {} : { seconds }) };
+  }
+
+  boundAt({ price }: Attempt): Bound {
+    const seconds = Math.ceil(this.#secondsMax * REPORT_SHARE) + REPORT_SECONDS;
+    if (price.perMinuteAudio !== null) return { inputTokens: 0, outputTokens: 0, seconds };
+    return { inputTokens: this.inputTokens, outputTokens: seconds * WRITTEN_TOKENS_PER_SECOND };
+  }
+
+  wayTo({ endpoint, price }: Attempt): Way {
+    const { transcriptions: facts } = endpoint;
+    if (facts === null) throw new Error(`${endpoint.id} has no interface for transcriptions`);
+    const billedBy = price.perMinuteAudio === null ? "tokens" : "seconds";
+    const lane = transcriptionsLane({ ask: this.#ask, file: this.#file, billedBy }, endpoint, facts);
+    return { lane, thinking: undefined };
+  }
+
+  namesKept(): boolean {
+    return false;
+  }
+}
+
+function shortcomingOf(
+  { transcriptions: facts, prices }: Endpoint,
+  ask: TranscriptionAsk,
+  file: ArrivedFile,
+): Shortcoming | undefined {
+  if (facts === null) return { reason: "has no interface for transcripts", param: "model" };
+  if (needsSegments(ask) && !facts.segments)
+    return { reason: `gives no times of segments, which ${ask.format} is made from`, param: "response_format" };
+  if (needsWords(ask) && !facts.words) return { reason: "gives no times of words", param: "timestamp_granularities" };
+  if (ask.streaming && !facts.stream)
+    return { reason: "does not send transcripts while it makes them", param: "stream" };
+  const told = TRANSCRIPTION_PARAMETERS.filter((name) => ask.parameters[name] !== undefined);
+  const untold = told.find((name) => !facts.parameters.includes(name));
+  if (untold !== undefined) return { reason: `does not take the parameter ${untold}`, param: untold };
+  const excluded = excludedByTimes(facts, ask);
+  if (excluded !== undefined)
+    return { reason: `does not take ${excluded} together with the times that ${ask.format} needs`, param: excluded };
+  if (facts.maxBytes !== null && file.bytes > facts.maxBytes) return tooLarge(facts.maxBytes, ask.model);
+  if (file.seconds === undefined && !facts.seconds && prices.some(({ perMinuteAudio }) => perMinuteAudio !== null))
+    return unmeasured();
+  return undefined;
+}
+
+function tooLarge(maxBytes: number, model: string): Shortcoming {
+  const message = `The file is larger than the ${maxBytes} bytes that ${model} takes. Cut it, or send it in a denser format.`;
+  return {
+    reason: `takes files of at most ${maxBytes} bytes`,
+    param: "file",
+    fault: fault("request_too_large", { message, param: "file" }),
+  };
+}
+
+/** Billed by the second, by somebody who does not say how many there were. */
+function unmeasured(): Shortcoming {
+  const message =
+    "How long this file is could not be measured, and it would be billed by the second. Send it as mp3, mp4, m4a, wav, webm, ogg or flac.";
+  return {
+    reason: "is billed by the second and does not say how many there were, and the file could not be measured",
+    param: "file",
+    fault: fault("invalid_value", { message: `Field "file": ${message}`, param: "file" }),
+  };
+}

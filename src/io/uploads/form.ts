@@ -1,0 +1,173 @@
+import { createHash } from "node:crypto";
+import type { Readable } from "node:stream";
+import { Busboy, type BusboyFileStream, type BusboyInstance } from "@fastify/busboy";
+import { type Fault, fault } from "../../contract/faults.ts";
+import { fileMeter } from "../../language/audio/file.ts";
+import { Spool, type SpoolRoom } from "./spool.ts";
+
+/** More than any form for these endpoints has. */
+const PARTS_MAX = 64;
+const FIELD_MAX_BYTES = 64 * 1024;
+const HEADER_PAIRS_MAX = 32;
+const HEADER_MAX_BYTES = 16 * 1024;
+const NAME_CHARS_MAX = 100;
+const FILENAME_CHARS_MAX = 200;
+
+const MEDIA_TYPE = /^[\w.+-]{1,60}\/[\w.+-]{1,60}$/;
+/** What a decoder writes where bytes were no UTF-8. */
+const REPLACEMENT = "\uFFFD";
+
+/** The one file of a form, kept to be read again; how long its audio lasts where that could be measured. */
+export type ArrivedFile = {
+  readonly filename: string;
+  readonly contentType: string;
+  readonly bytes: number;
+  readonly seconds: number | undefined;
+  readonly sha256: Buffer;
+  read(): AsyncIterable<Buffer>;
+};
+
+/** A form as it arrived: fields in their order, and the file if there was one. */
+export type ArrivedForm = {
+  readonly fields: readonly (readonly [name: string, value: string])[];
+  readonly file: ArrivedFile | undefined;
+  /** Lets go of the file. */
+  close(): void;
+};
+
+/** Reads a form while it comes. The file goes by in pieces and is never held whole. */
+export function readForm(source: Readable, contentType: string, room: SpoolRoom): Promise<ArrivedForm> {
+  return new Promise((resolve, reject) => {
+    const reader = new FormReader(room);
+    let over = false;
+    const fail = (problem: unknown) => {
+      if (over) return;
+      over = true;
+      source.unpipe();
+      source.destroy();
+      reader.close();
+      reject(problem);
+    };
+    source.on("error", fail);
+    let busboy: BusboyInstance;
+    try {
+      busboy = new Busboy({
+        headers: { "content-type": contentType },
+        limits: {
+          parts: PARTS_MAX,
+          files: 1,
+          fieldSize: FIELD_MAX_BYTES,
+          headerPairs: HEADER_PAIRS_MAX,
+          headerSize: HEADER_MAX_BYTES,
+        },
+        isPartAFile: (_name, _type, filename) => filename !== undefined,
+      });
+    } catch {
+      return fail(malformed("it has no boundary that its parts could be told apart by"));
+    }
+    busboy.on("field", (name: string | undefined, value: string, _cut: boolean, isTruncated: boolean) => {
+      const problem = reader.field(name, value, isTruncated ? "cut" : "whole");
+      if (problem !== undefined) fail(problem);
+    });
+    busboy.on("file", (name, stream, filename, _encoding, type) => {
+      stream.on("error", () => fail(malformed("it ends in the middle of the file")));
+      const problem = reader.file(name, stream, { filename, type }, fail);
+      if (problem !== undefined) fail(problem);
+    });
+    busboy.on("partsLimit", () => fail(malformed(`it has more than ${PARTS_MAX} parts`)));
+    busboy.on("filesLimit", () => fail(twice("file")));
+    busboy.on("error", () => fail(malformed("it is cut off or is no multipart form")));
+    busboy.on("finish", () => {
+      if (over) return;
+      over = true;
+      resolve(reader.form());
+    });
+    source.pipe(busboy);
+  });
+}
+
+class FormReader {
+  readonly #spool: Spool;
+  readonly #fields: (readonly [name: string, value: string])[] = [];
+  readonly #hash = createHash("sha256");
+  readonly #meter = fileMeter();
+  #named: { readonly filename: string; readonly contentType: string } | undefined;
+
+  constructor(room: SpoolRoom) {
+    this.#spool = new Spool(room);
+  }
+
+  field(name: string | undefined, value: string, end: "whole" | "cut"): Fault | undefined {
+    if (name === undefined || name === "") return malformed("one of its parts has no name");
+    const param = name.slice(0, NAME_CHARS_MAX);
+    if (name.length > NAME_CHARS_MAX) return unknownField(param);
+    if (end === "cut") return bad(param, `it is longer than ${FIELD_MAX_BYTES} bytes`);
+    if (name.includes(REPLACEMENT) || value.includes(REPLACEMENT)) return bad(param, "it is not valid UTF-8");
+    this.#fields.push([name, value]);
+    return undefined;
+  }
+
+  file(
+    name: string | undefined,
+    stream: BusboyFileStream,
+    told: { readonly filename: string; readonly type: string },
+    fail: (problem: unknown) => void,
+  ): Fault | undefined {
+    if (name !== "file") return unknownField((name ?? "").slice(0, NAME_CHARS_MAX));
+    this.#named = { filename: filenameOf(told.filename), contentType: mediaTypeOf(told.type) };
+    stream.on("data", (chunk: Buffer) => {
+      this.#hash.update(chunk);
+      this.#meter.push(chunk);
+      const writing = this.#spool.add(chunk);
+      if (writing === undefined) return;
+      stream.pause();
+      writing.then(() => stream.resume(), fail);
+    });
+    return undefined;
+  }
+
+  form(): ArrivedForm {
+    const spool = this.#spool;
+    const file =
+      this.#named === undefined
+        ? undefined
+        : {
+            ...this.#named,
+            bytes: spool.bytes,
+            seconds: this.#meter.seconds(),
+            sha256: this.#hash.digest(),
+            read: () => spool.read(),
+          };
+    return { fields: this.#fields, file, close: () => spool.close() };
+  }
+
+  close(): void {
+    this.#spool.close();
+  }
+}
+
+/** Providers tell the format by the ending, so that is what stays of a long name. */
+function filenameOf(name: string): string {
+  const plain = [...name].filter((char) => char >= " " && char !== "\u007F").join("");
+  return plain === "" ? "audio" : plain.slice(-FILENAME_CHARS_MAX);
+}
+
+function mediaTypeOf(type: string): string {
+  return MEDIA_TYPE.test(type) ? type : "application/octet-stream";
+}
+
+function malformed(why: string): Fault {
+  return fault("invalid_request", { message: `The form cannot be read: ${why}.` });
+}
+
+function bad(param: string, why: string): Fault {
+  return fault("invalid_value", { message: `Field "${param}": ${why}.`, param });
+}
+
+function twice(param: string): Fault {
+  return bad(param, "it is given twice");
+}
+
+function unknownField(param: string): Fault {
+  return fault("unsupported_parameter", { message: `Field "${param}" is not known here: remove it.`, param });
+}

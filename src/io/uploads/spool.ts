@@ -1,0 +1,139 @@
+import { type Cipheriv, createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+import { type FileHandle, open, unlink } from "node:fs/promises";
+import path from "node:path";
+import { fault } from "../../contract/faults.ts";
+
+/** So much of a file is held in memory; what is longer goes to disk. */
+export const SPOOL_MEMORY_MAX_BYTES = 256 * 1024;
+const READ_BYTES = 64 * 1024;
+const CIPHER = "aes-256-ctr";
+const KEY_BYTES = 32;
+const NONCE_BYTES = 16;
+
+/** Where uploads wait that are too long for the memory. */
+export type SpoolRoom = {
+  readonly folder: string;
+  /** The disk has no room for more. */
+  readonly isFull: () => boolean;
+};
+
+export const SPOOL_PREFIX = "upload-";
+
+/**
+ * An upload that is kept until its request is over, to be read from the beginning as often as somebody has to be asked.
+ * On disk it is sealed with a key that only this process has, in a file that has no name any more: nothing is left of
+ * it when the process ends, however it ends.
+ */
+export class Spool {
+  readonly #room: SpoolRoom;
+  #chunks: Buffer[] = [];
+  #bytes = 0;
+  #disk: DiskSpool | undefined;
+  #closed = false;
+
+  constructor(room: SpoolRoom) {
+    this.#room = room;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Undefined when it is done already; one call after the other. */
+  add(chunk: Buffer): Promise<void> | undefined {
+    this.#bytes += chunk.length;
+    if (this.#disk === undefined && this.#bytes <= SPOOL_MEMORY_MAX_BYTES) {
+      this.#chunks.push(chunk);
+      return undefined;
+    }
+    return this.#spill(chunk);
+  }
+
+  async *read(): AsyncGenerator<Buffer> {
+    if (this.#closed) throw new Error("an upload is read after its request was over");
+    if (this.#disk === undefined) yield* this.#chunks;
+    else yield* this.#disk.read();
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#chunks = [];
+    this.#disk?.close();
+  }
+
+  async #spill(chunk: Buffer): Promise<void> {
+    if (this.#room.isFull()) throw noRoom("the disk has less free space than is to be left");
+    try {
+      this.#disk ??= await DiskSpool.open(this.#room.folder);
+      for (const held of this.#chunks.splice(0)) await this.#disk.write(held);
+      await this.#disk.write(chunk);
+    } catch (error) {
+      throw noRoom(String(error));
+    } finally {
+      if (this.#closed) this.#disk?.close();
+    }
+  }
+}
+
+function noRoom(cause: string) {
+  return fault("service_unavailable", {
+    message: "The gateway has no room for uploads right now. Try again shortly.",
+    headers: { "retry-after": "5" },
+    detail: { cause },
+  });
+}
+
+class DiskSpool {
+  readonly #file: FileHandle;
+  readonly #key = randomBytes(KEY_BYTES);
+  readonly #nonce = randomBytes(NONCE_BYTES);
+  readonly #cipher: Cipheriv;
+  #bytes = 0;
+  #closed = false;
+
+  private constructor(file: FileHandle) {
+    this.#file = file;
+    this.#cipher = createCipheriv(CIPHER, this.#key, this.#nonce);
+  }
+
+  static async open(folder: string): Promise<DiskSpool> {
+    const name = path.join(folder, `${SPOOL_PREFIX}${randomBytes(12).toString("hex")}`);
+    const file = await open(name, "wx+", 0o600);
+    try {
+      await unlink(name);
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+    return new DiskSpool(file);
+  }
+
+  async write(chunk: Buffer): Promise<void> {
+    const sealed = this.#cipher.update(chunk);
+    for (let at = 0; at < sealed.length; ) {
+      const { bytesWritten } = await this.#file.write(sealed, at, sealed.length - at, this.#bytes);
+      at += bytesWritten;
+      this.#bytes += bytesWritten;
+    }
+  }
+
+  async *read(): AsyncGenerator<Buffer> {
+    const decipher = createDecipheriv(CIPHER, this.#key, this.#nonce);
+    for (let at = 0; at < this.#bytes; ) {
+      const piece = Buffer.allocUnsafe(Math.min(READ_BYTES, this.#bytes - at));
+      const { bytesRead } = await this.#file.read(piece, 0, piece.length, at);
+      if (bytesRead === 0) throw new Error("an upload is shorter on disk than it was");
+      at += bytesRead;
+      yield decipher.update(piece.subarray(0, bytesRead));
+    }
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#key.fill(0);
+    // Waits for what is being read or written.
+    this.#file.close().catch(() => undefined);
+  }
+}

@@ -1,0 +1,100 @@
+import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
+import type { TranscriptionFacts } from "../../domain/catalogue/facts-transcriptions.ts";
+import { SseReader } from "../../kit/sse.ts";
+import type { Unusable, WholeAnswer } from "../../language/canon/answer.ts";
+import { needsSegments, needsWords, type TranscriptionAsk } from "../../language/transcriptions/ask.ts";
+import { mistralTranscriptions } from "../../language/transcriptions/mistral.ts";
+import { openaiTranscriptions } from "../../language/transcriptions/openai.ts";
+import { contentTypeOf, renderTranscript, usageOf } from "../../language/transcriptions/render.ts";
+import { type Measured, secondsHeard } from "../../language/transcriptions/seconds.ts";
+import { TranscriptStream } from "../../language/transcriptions/stream.ts";
+import { NO_TOKENS, type Transcript } from "../../language/transcriptions/transcript.ts";
+import type { TranscriptionWire } from "../../language/transcriptions/wire.ts";
+import { type FormFile, outgoingForm } from "./form-data.ts";
+import { type Lane, NOTHING_DROPPED } from "./lane.ts";
+
+const WIRES: Readonly<Record<TranscriptionFacts["interface"], TranscriptionWire>> = {
+  openai: openaiTranscriptions,
+  mistral: mistralTranscriptions,
+};
+
+/** A parameter that the endpoint cannot be told together with the times that the format is made of. */
+export function excludedByTimes(facts: TranscriptionFacts, ask: TranscriptionAsk): string | undefined {
+  if (!needsSegments(ask)) return undefined;
+  return WIRES[facts.interface].noTimesWith.find((name) => Object.hasOwn(ask.parameters, name));
+}
+
+/** What a transcript is made from, and by what it is billed at this endpoint. */
+export type Transcribing = {
+  readonly ask: TranscriptionAsk;
+  readonly file: FormFile & Measured;
+  readonly billedBy: "seconds" | "tokens";
+};
+
+/** The way to an endpoint that listens. The file is read again from its beginning by every attempt. */
+export function transcriptionsLane(
+  { ask, file, billedBy }: Transcribing,
+  { upstreamModel }: Pick<Endpoint, "upstreamModel">,
+  facts: TranscriptionFacts,
+): Lane {
+  const wire = WIRES[facts.interface];
+  const { headers, body } = outgoingForm(wire.fields(ask, upstreamModel), file);
+  return {
+    surface: null,
+    path: wire.path,
+    auth: "bearer",
+    headers,
+    streamType: "text/event-stream",
+    keepAlive: ": keep-alive\n\n",
+    effort: undefined,
+    dropped: NOTHING_DROPPED,
+    encode: () => body,
+    decodeWhole(bytes) {
+      const transcript = wire.decode(parsed(bytes));
+      return transcript === undefined ? undefined : answerOf(transcript, { ask, file, billedBy });
+    },
+    openFrames: (max) => new SseReader(max),
+    openStream: () => new TranscriptStream(wire, billedBy, file),
+    decodeProblem: wire.decodeProblem,
+  };
+}
+
+function answerOf(transcript: Transcript, { ask, file, billedBy }: Transcribing): WholeAnswer | Unusable {
+  const missing = missingIn(transcript, ask);
+  if (missing !== undefined) return { unusable: missing };
+  const seconds = secondsHeard(transcript.figures.seconds, file);
+  if (billedBy === "seconds" && seconds === undefined) return { unusable: "it does not say how long the audio was" };
+  const bySeconds = billedBy === "seconds" && seconds !== undefined;
+  return {
+    usage: bySeconds ? NO_TOKENS : transcript.figures.tokens,
+    upstreamId: null,
+    outputChars: bySeconds ? 0 : transcript.text.length,
+    units: bySeconds ? { seconds } : undefined,
+    detail: seconds === undefined ? undefined : { seconds },
+    contentType: contentTypeOf(ask.format),
+    render: (counted, shown) =>
+      renderTranscript(
+        transcript,
+        ask,
+        seconds,
+        usageOf(bySeconds ? { by: "seconds", seconds } : { by: "tokens" }, counted, shown),
+      ),
+  };
+}
+
+/** Times that were asked for and did not come, in words without content. */
+function missingIn({ text, segments, words }: Transcript, ask: TranscriptionAsk): string | undefined {
+  const isSilent = text.trim() === "";
+  if (needsWords(ask) && (words === undefined || (words.length === 0 && !isSilent))) return "no times of words";
+  const wordsAlone = ask.format === "verbose_json" && needsWords(ask) && !ask.granularities.includes("segment");
+  if (!needsSegments(ask) || wordsAlone) return undefined;
+  return segments === undefined || (segments.length === 0 && !isSilent) ? "no times of segments" : undefined;
+}
+
+function parsed(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}

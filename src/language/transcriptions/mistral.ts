@@ -1,0 +1,79 @@
+import { isJsonObject, type JsonObject } from "../../kit/json.ts";
+import type { Usage } from "../canon/usage.ts";
+import { decodeProblem } from "../dialects/chat/errors.ts";
+import { needsSegments, needsWords, type TranscriptionAsk } from "./ask.ts";
+import { parameterFields } from "./openai.ts";
+import { countOf, type Figures, NO_TOKENS, secondsOf, segmentsOf, type Transcript, wordsOf } from "./transcript.ts";
+import type { FormField, TranscriptEvent, TranscriptionWire } from "./wire.ts";
+
+/** Mistral's: one JSON for everything, times by name of what they are wanted for, and events of its own. */
+export const mistralTranscriptions: TranscriptionWire = {
+  path: "/audio/transcriptions",
+  noTimesWith: ["language"],
+  fields: (ask, upstreamModel) => [
+    ["model", upstreamModel],
+    ...parameterFields(ask),
+    ...timesOf(ask).map((one): FormField => ["timestamp_granularities", one]),
+    ...(ask.streaming ? [["stream", "true"] as const] : []),
+  ],
+  decode: transcriptOf,
+  event: eventOf,
+  decodeProblem,
+};
+
+function timesOf(ask: TranscriptionAsk): ("segment" | "word")[] {
+  if (!needsSegments(ask)) return [];
+  return needsWords(ask) ? ["segment", "word"] : ["segment"];
+}
+
+function transcriptOf(body: unknown): Transcript | undefined {
+  if (!isJsonObject(body) || typeof body["text"] !== "string") return undefined;
+  const { text, language, segments, words, usage } = body;
+  return {
+    text,
+    language: typeof language === "string" ? language : undefined,
+    segments: segmentsOf(segments),
+    words: wordsOf(words),
+    figures: figuresOf(usage),
+    also: {},
+  };
+}
+
+function figuresOf(usage: unknown): Figures {
+  if (!isJsonObject(usage)) return { seconds: undefined, tokens: undefined };
+  return { seconds: secondsOf(usage["prompt_audio_seconds"]), tokens: tokensOf(usage) };
+}
+
+/** Its prompt tokens are without those of the audio; the total is what all of them add up to. */
+function tokensOf(usage: JsonObject): Usage | undefined {
+  const [total, output] = [countOf(usage["total_tokens"]), countOf(usage["completion_tokens"])];
+  if (total === undefined || output === undefined || output > total) return undefined;
+  const details = isJsonObject(usage["prompt_tokens_details"]) ? usage["prompt_tokens_details"] : {};
+  const input = total - output;
+  const audio = countOf(details["audio_tokens"]) ?? 0;
+  return { ...NO_TOKENS, inputTokens: input, outputTokens: output, audioInputTokens: Math.min(audio, input) };
+}
+
+function eventOf(data: unknown): TranscriptEvent {
+  if (!isJsonObject(data)) return { is: "garbage" };
+  const { type, text } = data;
+  if (type === "transcription.text.delta")
+    return typeof text === "string" ? { is: "text", text, said: {} } : { is: "garbage" };
+  if (type === "transcription.segment") return segmentOf(data);
+  if (type === "transcription.done") {
+    const transcript = transcriptOf(data);
+    return transcript === undefined ? { is: "garbage" } : { is: "done", transcript };
+  }
+  if (type === "error" || data["error"] !== undefined || data["detail"] !== undefined)
+    return { is: "problem", problem: decodeProblem(data, null) };
+  return { is: "nothing" };
+}
+
+function segmentOf(data: JsonObject): TranscriptEvent {
+  const [segment] = segmentsOf([data]) ?? [];
+  if (segment === undefined) return { is: "garbage" };
+  const { start, end, text } = segment;
+  const speaker = data["speaker_id"] ?? data["speaker"];
+  const event = { type: "transcript.text.segment", start, end, text };
+  return { is: "segment", event: typeof speaker === "string" ? { ...event, speaker } : event };
+}

@@ -1,0 +1,85 @@
+import { isJsonObject, type JsonObject } from "../../kit/json.ts";
+import type { Usage } from "../canon/usage.ts";
+import { decodeProblem } from "../dialects/chat/errors.ts";
+import { type FormValue, needsSegments, type TranscriptionAsk } from "./ask.ts";
+import { countOf, type Figures, NO_TOKENS, secondsOf, segmentsOf, type Transcript, wordsOf } from "./transcript.ts";
+import type { FormField, TranscriptEvent, TranscriptionWire } from "./wire.ts";
+
+/** OpenAI's format, and that of everyone who follows it. Figures stand in JSON only, so no other format is asked for. */
+export const openaiTranscriptions: TranscriptionWire = {
+  path: "/audio/transcriptions",
+  noTimesWith: [],
+  fields: (ask, upstreamModel) => [
+    ["model", upstreamModel],
+    ["response_format", needsSegments(ask) ? "verbose_json" : "json"],
+    ...parameterFields(ask),
+    ...ask.granularities.map((one): FormField => ["timestamp_granularities[]", one]),
+    ...(ask.streaming ? [["stream", "true"] as const] : []),
+  ],
+  decode: transcriptOf,
+  event: eventOf,
+  decodeProblem,
+};
+
+/** Parameters of the ask, under the names that forms have for lists and objects. */
+export function parameterFields({ parameters }: TranscriptionAsk): FormField[] {
+  return Object.entries(parameters).flatMap(([name, value]) => (value === undefined ? [] : fieldsOf(name, value)));
+}
+
+function fieldsOf(name: string, value: FormValue): FormField[] {
+  if (typeof value === "string") return [[name, value]];
+  if (isList(value)) return value.map((one): FormField => [`${name}[]`, one]);
+  return Object.entries(value).map(([key, one]): FormField => [`${name}[${key}]`, one]);
+}
+
+function isList(value: FormValue): value is readonly string[] {
+  return Array.isArray(value);
+}
+
+/** What is passed on as it came beside what is read. */
+const ALSO = ["languages", "logprobs"] as const;
+
+function transcriptOf(body: unknown): Transcript | undefined {
+  if (!isJsonObject(body) || typeof body["text"] !== "string") return undefined;
+  const { text, language, segments, words, duration, usage } = body;
+  const figures = figuresOf(usage);
+  return {
+    text,
+    language: typeof language === "string" ? language : undefined,
+    segments: segmentsOf(segments),
+    words: wordsOf(words),
+    figures: { tokens: figures.tokens, seconds: figures.seconds ?? secondsOf(duration) },
+    also: alsoOf(body),
+  };
+}
+
+function alsoOf(body: JsonObject): JsonObject {
+  return Object.fromEntries(ALSO.flatMap((name) => (body[name] == null ? [] : [[name, body[name]]])));
+}
+
+function figuresOf(usage: unknown): Figures {
+  if (!isJsonObject(usage)) return { seconds: undefined, tokens: undefined };
+  return { seconds: secondsOf(usage["seconds"]), tokens: tokensOf(usage) };
+}
+
+function tokensOf(usage: JsonObject): Usage | undefined {
+  const [input, output] = [countOf(usage["input_tokens"]), countOf(usage["output_tokens"])];
+  if (input === undefined || output === undefined) return undefined;
+  const details = isJsonObject(usage["input_token_details"]) ? usage["input_token_details"] : {};
+  const audio = countOf(details["audio_tokens"]) ?? 0;
+  return { ...NO_TOKENS, inputTokens: input, outputTokens: output, audioInputTokens: Math.min(audio, input) };
+}
+
+function eventOf(data: unknown): TranscriptEvent {
+  if (!isJsonObject(data)) return { is: "garbage" };
+  if (data["error"] !== undefined || data["type"] === "error")
+    return { is: "problem", problem: decodeProblem(data, null) };
+  const { type, delta, usage: _usage, ...rest } = data;
+  if (type === "transcript.text.delta") {
+    return typeof delta === "string" ? { is: "text", text: delta, said: rest } : { is: "garbage" };
+  }
+  if (type === "transcript.text.segment") return { is: "segment", event: data };
+  if (type !== "transcript.text.done") return { is: "nothing" };
+  const transcript = transcriptOf(data);
+  return transcript === undefined ? { is: "garbage" } : { is: "done", transcript };
+}

@@ -1,0 +1,73 @@
+import type { JsonObject } from "../../kit/json.ts";
+import type { ShownCost } from "../canon/answer.ts";
+import type { Usage } from "../canon/usage.ts";
+import type { TranscriptFormat, TranscriptionAsk } from "./ask.ts";
+import { srtOf, vttOf } from "./subtitles.ts";
+import type { Segment, Transcript } from "./transcript.ts";
+
+/** What a transcript is billed by, and so what its usage says. */
+export type Basis = { readonly by: "seconds"; readonly seconds: number } | { readonly by: "tokens" };
+
+export function contentTypeOf(format: TranscriptFormat): string {
+  return format === "json" || format === "verbose_json" ? "application/json" : "text/plain; charset=utf-8";
+}
+
+/** What the answer says of itself: a length or tokens, and what was charged. */
+export function usageOf(basis: Basis, counted: Usage, shown: ShownCost | undefined): JsonObject {
+  if (basis.by === "seconds") return { type: "duration", seconds: basis.seconds, ...shown };
+  const { inputTokens, audioInputTokens, outputTokens } = counted;
+  return {
+    type: "tokens",
+    input_tokens: inputTokens,
+    input_token_details: { text_tokens: inputTokens - audioInputTokens, audio_tokens: audioInputTokens },
+    output_tokens: outputTokens,
+    total_tokens: inputTokens + outputTokens,
+    ...shown,
+  };
+}
+
+/** A transcript in the format that was asked for. Segments must be there where the format is made of them. */
+export function renderTranscript(
+  transcript: Transcript,
+  ask: Pick<TranscriptionAsk, "format" | "granularities">,
+  seconds: number | undefined,
+  usage: JsonObject,
+): string {
+  const { text, segments = [] } = transcript;
+  switch (ask.format) {
+    case "json":
+      return JSON.stringify({ text, ...transcript.also, usage });
+    case "text":
+      return `${text}\n`;
+    case "srt":
+      return srtOf(segments);
+    case "vtt":
+      return vttOf(segments);
+    case "verbose_json":
+      return JSON.stringify(verbose(transcript, ask.granularities, seconds, usage));
+  }
+}
+
+/** With words alone asked for, words alone are given: as callers of the format know it. */
+function verbose(
+  { text, language, segments = [], words }: Transcript,
+  granularities: TranscriptionAsk["granularities"],
+  seconds: number | undefined,
+  usage: JsonObject,
+): JsonObject {
+  const wantsSegments = granularities.length === 0 || granularities.includes("segment");
+  return {
+    task: "transcribe",
+    ...(language === undefined ? {} : { language }),
+    ...(seconds === undefined ? {} : { duration: seconds }),
+    text,
+    ...(wantsSegments ? { segments: segments.map(numbered) } : {}),
+    ...(granularities.includes("word") ? { words } : {}),
+    usage,
+  };
+}
+
+function numbered({ said, start, end, text }: Segment, index: number): JsonObject {
+  const { type: _type, ...rest } = said;
+  return { id: index, ...rest, start, end, text };
+}

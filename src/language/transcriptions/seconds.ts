@@ -1,0 +1,25 @@
+/** Fewer bytes for a second are no speech that could be understood: so long, at most, is a file of a given size. */
+const BYTES_PER_SECOND_MIN = 500;
+
+/** A provider may round, or leave out what it takes for silence; a report that is further off is a mistake. */
+const NEAR_SECONDS = 1;
+const NEAR_SHARE = 0.05;
+
+/** A file as far as it could be measured. */
+export type Measured = { readonly bytes: number; readonly seconds: number | undefined };
+
+/** The longest that the audio of a file can last. */
+export function secondsAtMost({ bytes, seconds }: Measured): number {
+  return seconds ?? Math.ceil(bytes / BYTES_PER_SECOND_MIN);
+}
+
+/**
+ * How long the audio was: as the provider reports it, where that can be true, else as it was measured. Undefined when
+ * neither is known: then nothing can be billed by it.
+ */
+export function secondsHeard(reported: number | undefined, file: Measured): number | undefined {
+  const { seconds } = file;
+  if (seconds === undefined) return reported !== undefined && reported <= secondsAtMost(file) ? reported : undefined;
+  const isNear = reported !== undefined && Math.abs(reported - seconds) <= NEAR_SECONDS + NEAR_SHARE * seconds;
+  return isNear ? reported : Math.round(seconds * 1000) / 1000;
+}

@@ -1,0 +1,102 @@
+import type { ErrorEnvelope } from "../../contract/faults.ts";
+import type { JsonObject } from "../../kit/json.ts";
+import type { AnswerStream, Piece, ShownCost, Units } from "../canon/answer.ts";
+import type { Usage } from "../canon/usage.ts";
+import { usageOf } from "./render.ts";
+import { type Measured, secondsHeard } from "./seconds.ts";
+import { NO_TOKENS, type Transcript } from "./transcript.ts";
+import type { TranscriptionWire } from "./wire.ts";
+
+const END = "[DONE]";
+
+/** A transcript that goes out while it is made, in the events that callers know. Its last one waits for the charge. */
+export class TranscriptStream implements AnswerStream {
+  readonly upstreamId = null;
+  readonly #wire: TranscriptionWire;
+  readonly #billedBy: "seconds" | "tokens";
+  readonly #file: Measured;
+  #chars = 0;
+  #done: Transcript | undefined;
+
+  constructor(wire: TranscriptionWire, billedBy: "seconds" | "tokens", file: Measured) {
+    this.#wire = wire;
+    this.#billedBy = billedBy;
+    this.#file = file;
+  }
+
+  get finished(): boolean {
+    return this.#done !== undefined;
+  }
+
+  /** Where seconds are billed tokens are not, and nothing may be guessed from what was written. */
+  get usage(): Usage | undefined {
+    return this.#billedBy === "seconds" ? NO_TOKENS : this.#done?.figures.tokens;
+  }
+
+  get outputChars(): number {
+    return this.#billedBy === "seconds" ? 0 : this.#chars;
+  }
+
+  get units(): Units | undefined {
+    return this.#billedBy === "seconds" ? { seconds: this.#seconds } : undefined;
+  }
+
+  get detail(): JsonObject | undefined {
+    return this.#seconds === undefined ? undefined : { seconds: this.#seconds };
+  }
+
+  get #seconds(): number | undefined {
+    return secondsHeard(this.#done?.figures.seconds, this.#file);
+  }
+
+  read({ data }: { readonly data: string }): Piece {
+    if (data === END) return this.finished ? { is: "end", text: "" } : { is: "garbage" };
+    // Who talks on after the last word has nothing to say.
+    if (this.finished) return { is: "figures" };
+    const event = this.#wire.event(parsed(data));
+    switch (event.is) {
+      case "text":
+        this.#chars += event.text.length;
+        return { is: "content", text: frame({ type: "transcript.text.delta", delta: event.text, ...event.said }) };
+      case "segment":
+        return { is: "content", text: frame(event.event) };
+      case "done":
+        this.#done = event.transcript;
+        if (this.#billedBy === "seconds" && this.#seconds === undefined) return { is: "garbage" };
+        return { is: "figures" };
+      case "problem":
+        return { is: "problem", problem: event.problem };
+      case "nothing":
+        return { is: "figures" };
+      case "garbage":
+        return { is: "garbage" };
+    }
+  }
+
+  close(counted: Usage, shown: ShownCost | undefined): string {
+    const seconds = this.#seconds;
+    const basis =
+      this.#billedBy === "seconds" && seconds !== undefined ? ({ by: "seconds", seconds } as const) : BY_TOKENS;
+    const { text = "", also = {} } = this.#done ?? {};
+    const last = { type: "transcript.text.done", text, ...also, usage: usageOf(basis, counted, shown) };
+    return `${frame(last)}data: ${END}\n\n`;
+  }
+
+  fail(envelope: ErrorEnvelope): string {
+    return frame(envelope);
+  }
+}
+
+const BY_TOKENS = { by: "tokens" } as const;
+
+function frame(event: object): string {
+  return `data: ${JSON.stringify(event)}\n\n`;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

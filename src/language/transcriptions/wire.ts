@@ -1,0 +1,31 @@
+import type { JsonObject } from "../../kit/json.ts";
+import type { UpstreamProblem } from "../canon/problem.ts";
+import type { TranscriptionAsk } from "./ask.ts";
+import type { Transcript } from "./transcript.ts";
+
+/** A field of a form, in the order in which it is sent. */
+export type FormField = readonly [name: string, value: string];
+
+/** What one event of a provider's stream means. */
+export type TranscriptEvent =
+  /** Words, in the caller's words for them; `said` is what an event has beside its text. */
+  | { readonly is: "text"; readonly text: string; readonly said: JsonObject }
+  /** Something with times that callers may want, and that is not the text once more. */
+  | { readonly is: "segment"; readonly event: JsonObject }
+  | { readonly is: "done"; readonly transcript: Transcript }
+  | { readonly is: "problem"; readonly problem: UpstreamProblem }
+  | { readonly is: "nothing" }
+  | { readonly is: "garbage" };
+
+/** One wire format for transcripts. */
+export type TranscriptionWire = {
+  readonly path: string;
+  /** A parameter that cannot be sent together with a wish for times. */
+  readonly noTimesWith: readonly string[];
+  /** Everything but the file. */
+  fields(ask: TranscriptionAsk, upstreamModel: string): FormField[];
+  /** Undefined when it is no transcript. */
+  decode(body: unknown): Transcript | undefined;
+  event(data: unknown): TranscriptEvent;
+  decodeProblem(body: unknown, status: number | null): UpstreamProblem;
+};
