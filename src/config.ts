@@ -111,6 +111,7 @@ export const SETTINGS = {
     "Simulated providers. Default: on, and off once DATABASE_URL is set.",
   ),
   GATEWAY_DECISIONS: setting(onOff, "on", "POST /v1/decisions. off: it answers decisions_not_enabled."),
+  GATEWAY_SPEECH: setting(onOff, "on", "POST /v1/audio/speech. off: it answers audio_not_enabled."),
   GATEWAY_ADMIN_TOKEN: secretSetting(
     "Operator token of the management API. Default: made at first start and kept in DATA_DIR/admin-token.",
   ),

@@ -29,6 +29,7 @@ import { modelHandlers } from "./app/surfaces/models.ts";
 import { operationsHandlers } from "./app/surfaces/operations.ts";
 import { requestHandlers } from "./app/surfaces/requests.ts";
 import { decodeResponse, responsesHandlers } from "./app/surfaces/responses.ts";
+import { speechHandlers } from "./app/surfaces/speech.ts";
 import { storedResponseHandlers } from "./app/surfaces/stored-responses.ts";
 import { transcriptionHandlers } from "./app/surfaces/transcriptions.ts";
 import { validateHandler } from "./app/surfaces/validate.ts";
@@ -39,6 +40,7 @@ import type { SharedState } from "./domain/admission/admission.ts";
 import { AlertWatch } from "./domain/alerts/watch.ts";
 import type { Proven } from "./domain/catalogue/proofs.ts";
 import { RateBook } from "./domain/catalogue/rates.ts";
+import type { Surface } from "./domain/record/record.ts";
 import type { ResponseStore } from "./domain/responses/stored.ts";
 import { excludedByPolicy, permitsModel } from "./domain/routing/policy.ts";
 import { Directory } from "./domain/tenancy/directory.ts";
@@ -83,6 +85,7 @@ import {
   openStore,
   openTransport,
   routingOf,
+  servedSurfaces,
   warnOfUnknown,
 } from "./parts.ts";
 import { openPrices, openRates } from "./parts-prices.ts";
@@ -193,7 +196,7 @@ export async function start(config: Config): Promise<Running> {
     caughtUp: () => books.flush(),
   };
   edge.open({
-    ...surfaceHandlers(gateway, responses, proofs),
+    ...surfaceHandlers(gateway, responses, proofs, servedSurfaces(config)),
     ...transcriptionHandlers(gateway, await openUploads(path.join(dataDir, "tmp"), disk)),
     ...requestHandlers({ log: store.log, timers: systemTimers, caughtUp: () => books.flush() }),
     ...operatorHandlers(manage),
@@ -405,7 +408,12 @@ function resumeResponses(responses: ResponsesRoom, store: Store, directory: Dire
 }
 
 /** What callers with a key, and anyone who reads the catalogue, can ask. */
-function surfaceHandlers(gateway: Gateway, responses: ResponsesRoom, proofs: Proven): Record<string, Handler> {
+function surfaceHandlers(
+  gateway: Gateway,
+  responses: ResponsesRoom,
+  proofs: Proven,
+  served: readonly Surface[],
+): Record<string, Handler> {
   const { snapshot, connections, ownKeys, clock } = gateway;
   const nowMs = () => clock.nowMs();
   return {
@@ -415,6 +423,7 @@ function surfaceHandlers(gateway: Gateway, responses: ResponsesRoom, proofs: Pro
     ...messagesHandlers(gateway),
     ...countHandlers(gateway),
     ...embeddingsHandlers(gateway),
+    ...speechHandlers(gateway),
     ...catalogueHandlers({ snapshot, nowMs }),
     ...modelHandlers({
       snapshot,
@@ -423,7 +432,7 @@ function surfaceHandlers(gateway: Gateway, responses: ResponsesRoom, proofs: Pro
       nowMs,
       allows: (endpoint, policy) => excludedByPolicy(endpoint, policy) === undefined,
       permits: permitsModel,
-      servedSurfaces: ["chat", "messages", "responses", "embeddings", "transcriptions"],
+      servedSurfaces: served,
     }),
     validateKey: validateHandler,
   };

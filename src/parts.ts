@@ -20,6 +20,7 @@ import type { Connections, Endpoint, Snapshot } from "./domain/catalogue/catalog
 import { loadCatalogue } from "./domain/catalogue/load.ts";
 import type { Proven } from "./domain/catalogue/proofs.ts";
 import type { CaptureStore } from "./domain/record/capture.ts";
+import { SURFACES, type Surface } from "./domain/record/record.ts";
 import { type BreakerRules, EndpointBreakers } from "./domain/routing/breakers.ts";
 import { Health } from "./domain/routing/health.ts";
 import { Learned } from "./domain/routing/learned.ts";
@@ -451,8 +452,17 @@ type EdgeParts = Pick<EdgeDeps, "clock" | "ids" | "directory" | "state" | "admin
 };
 
 /** Surfaces that this deployment does without. */
-export function switchedOff(config: Pick<Config, "GATEWAY_DECISIONS">): ReadonlySet<Switch> {
-  return new Set(config.GATEWAY_DECISIONS === "off" ? ["decisions"] : []);
+export function switchedOff(config: Pick<Config, "GATEWAY_DECISIONS" | "GATEWAY_SPEECH">): ReadonlySet<Switch> {
+  const off = new Set<Switch>();
+  if (config.GATEWAY_DECISIONS === "off") off.add("decisions");
+  if (config.GATEWAY_SPEECH === "off") off.add("speech");
+  return off;
+}
+
+/** Surfaces that models are listed with here. */
+export function servedSurfaces(config: Config): readonly Surface[] {
+  const off: ReadonlySet<Surface> = switchedOff(config);
+  return SURFACES.filter((surface) => !off.has(surface));
 }
 
 export function openEdge({ config, log, metrics, ownKeys, ...parts }: EdgeParts): Edge {

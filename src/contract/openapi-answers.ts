@@ -19,6 +19,12 @@ const HEADERS = {
     "Every country the input may have been processed in, when known: ISO 3166-1 alpha-2, separated by commas.",
     "DE",
   ],
+  ComputeCountry: ["X-Svc-Compute-Country", "The country of processing, when exactly one is known.", "DE"],
+  InputCharacters: [
+    "X-Svc-Input-Characters",
+    "Characters of the input (Unicode code points), where the request is billed by them.",
+    "23",
+  ],
   RouteReason: ["X-Svc-Route-Reason", "Why this endpoint; prose, not to be parsed.", "cheapest eligible endpoint"],
   UpstreamSurface: ["X-Svc-Upstream-Surface", "Provider API that served the request.", "chat"],
   RateLimitLimit: ["X-RateLimit-Limit", "Requests a minute this key may send.", "300"],
@@ -38,6 +44,16 @@ const INFERENCE_HEADERS = [
   "ComputeCountries",
   "RouteReason",
   "UpstreamSurface",
+] as const;
+
+/** On surfaces whose headers the specification lists to the last one. */
+const SPEECH_HEADERS = [
+  "Model",
+  "Provider",
+  "SovereigntyLevel",
+  "ComputeCountries",
+  "ComputeCountry",
+  "InputCharacters",
 ] as const;
 
 const ErrorEnvelope = z
@@ -107,6 +123,7 @@ function goodAnswer(route: Route, book: SchemaBook): Json {
   const names: HeaderName[] = [];
   if (access.by !== "anyone") names.push("RequestId");
   if (answer.is === "json_or_events") names.push(...INFERENCE_HEADERS);
+  if (answer.is === "bytes") names.push(...SPEECH_HEADERS);
   if (counted) names.push(...RATE_HEADERS);
   const described = { description: goodWords(route), ...headers(names) };
   if (answer.is === "json" && answer.status === 204) return described;
@@ -119,6 +136,8 @@ function goodWords({ answer }: Route): string {
       return answer.status === 201 ? "Created." : "Done.";
     case "json_or_events":
       return "JSON; or, with `stream: true`, server-sent events. The data of each event is one chunk, and `data: [DONE]` is the last. An error after the first byte comes as an event with the error envelope as its data.";
+    case "bytes":
+      return "The audio, in chunks as it is made. The content type is that of the format asked for.";
     case "text":
       return "Done.";
   }
@@ -134,6 +153,10 @@ function goodContent({ answer, example }: Route, book: SchemaBook): Json {
         "application/json": { schema: book.of(answer.schema), ...shown },
         "text/event-stream": { schema: book.of(answer.frame) },
       };
+    case "bytes":
+      return Object.fromEntries(
+        answer.contentTypes.map((type) => [type, { schema: { type: "string", format: "binary" } }]),
+      );
     case "text":
       return {
         [answer.contentType]: { schema: { type: answer.contentType === "application/json" ? "object" : "string" } },

@@ -35,6 +35,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Chat: "Chat completions on every model of the catalogue.",
   Messages: "The messages dialect on every chat model; Claude models get the body as it was sent.",
   Responses: "The responses dialect on every chat model, with stored and background responses.",
+  Audio: "Speech from text, and transcripts of speech.",
   Models: "Models that the key may use.",
   Keys: "API keys.",
   Catalogue: "The public catalogue: models, families, creators, providers, prices and sovereignty. No key needed.",

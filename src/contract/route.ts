@@ -46,5 +46,7 @@ export type Answer =
   | { readonly is: "json"; readonly status: 200 | 201 | 202 | 204; readonly schema: z.ZodType }
   /** JSON, or with `stream: true` server-sent events whose data is `frame`. */
   | { readonly is: "json_or_events"; readonly schema: z.ZodType; readonly frame: z.ZodType }
+  /** Bytes as they are made, of one of these types. */
+  | { readonly is: "bytes"; readonly contentTypes: readonly string[] }
   /** `or`: in a second form, where the caller chooses. */
   | { readonly is: "text"; readonly contentType: string; readonly or?: string };

@@ -1,0 +1,110 @@
+import { fault } from "../../contract/faults.ts";
+import { SpeechRequest } from "../../contract/schemas/speech.ts";
+import { speechUnit } from "../../domain/billing/speech.ts";
+import type { Attempt } from "../../domain/routing/attempt.ts";
+import { inputTokensOf, speechLane } from "../../io/upstream/speech-lane.ts";
+import { isJsonObject } from "../../kit/json.ts";
+import { codePointsOf, type SpeechAsk, secondsBound, secondsExpected, tokensBound } from "../../language/speech/ask.ts";
+import { decodeWith, parseJson } from "../body.ts";
+import { type Handler, streamed } from "../exchange.ts";
+import type { Bound, Errand } from "../pipeline/errand.ts";
+import type { Outline } from "../pipeline/plan.ts";
+import { type Decoded, run } from "../pipeline/run.ts";
+import type { Way } from "../pipeline/thinking.ts";
+import type { Gateway } from "../pipeline/world.ts";
+import { requireNamedModel } from "./named-model.ts";
+import { noInterface } from "./no-interface.ts";
+import { speechShortcoming } from "./speech-fit.ts";
+
+/** POST /audio/speech. */
+export function speechHandlers(gateway: Gateway): Record<string, Handler> {
+  return {
+    createSpeech: streamed((exchange, sink) =>
+      run(gateway, "speech", exchange, sink, (bytes) => decodeSpeech(bytes, gateway)),
+    ),
+  };
+}
+
+function decodeSpeech(bytes: Buffer, gateway: Gateway): Decoded {
+  const { value } = parseJson(bytes);
+  const request = decodeWith(SpeechRequest, withoutSse(value));
+  requireNamedModel(request.model, "speech");
+  const ask: SpeechAsk = {
+    input: request.input,
+    voice: request.voice,
+    format: request.response_format ?? "mp3",
+    speed: request.speed ?? undefined,
+    instructions: request.instructions ?? undefined,
+  };
+  return { errand: new SpeechErrand(request.model, ask, gateway) };
+}
+
+/** A form of the answer that others offer and that is not spoken here is no bad value: it is refused as what it is. */
+function withoutSse(value: unknown): unknown {
+  if (!isJsonObject(value) || value["stream_format"] !== "sse") return value;
+  // A field that nobody knows comes first.
+  const unknown = Object.keys(value).find((name) => !Object.hasOwn(SpeechRequest.shape, name));
+  if (unknown !== undefined) return value;
+  throw fault("unsupported_parameter", {
+    message: 'Field "stream_format": "sse" is not served here: the answer is always audio bytes. Leave it out.',
+    param: "stream_format",
+  });
+}
+
+const VOICE_CHARS_MAX = 128;
+const AUDIO_TOKENS_PER_SECOND = 25;
+
+class SpeechErrand implements Errand {
+  readonly outline: Outline;
+  readonly streaming = true;
+  readonly inputTokens: number;
+  readonly #ask: SpeechAsk;
+  readonly #characters: number;
+
+  constructor(model: string, ask: SpeechAsk, { snapshot, clock }: Pick<Gateway, "snapshot" | "clock">) {
+    this.#ask = ask;
+    this.#characters = codePointsOf(ask.input);
+    this.inputTokens = inputTokensOf(ask);
+    const seconds = secondsExpected(this.#characters, ask.speed);
+    const wanted = { ask, characters: this.#characters, nowMs: clock.nowMs() };
+    this.outline = {
+      model,
+      demand: {
+        needs: [],
+        parameters: [],
+        inputTokens: this.inputTokens,
+        maxOutputTokens: 0,
+        units: { characters: this.#characters, seconds, audioTokens: seconds * AUDIO_TOKENS_PER_SECOND },
+        fits: (endpoint) => speechShortcoming(endpoint, wanted, snapshot()),
+        unserved: () =>
+          noInterface(snapshot(), {
+            modelId: model,
+            has: ({ speech }) => speech !== null,
+            code: "speech_not_supported",
+            what: "speech",
+          }),
+      },
+    };
+  }
+
+  get detail() {
+    const { format, voice } = this.#ask;
+    return { characters: this.#characters, format, voice: voice.slice(0, VOICE_CHARS_MAX) };
+  }
+
+  boundAt({ endpoint }: Attempt): Bound {
+    const seconds = secondsBound(this.#characters, this.#ask.speed);
+    const outputTokens = Math.min(tokensBound(seconds), endpoint.limits.maxOutputTokens ?? Number.POSITIVE_INFINITY);
+    return { inputTokens: this.inputTokens, outputTokens, characters: this.#characters, seconds };
+  }
+
+  wayTo({ endpoint, price }: Attempt): Way {
+    const { speech: facts } = endpoint;
+    if (facts === null) throw new Error(`${endpoint.id} has no interface for speech`);
+    return { lane: speechLane(this.#ask, { endpoint, facts, unit: speechUnit(price) }), thinking: undefined };
+  }
+
+  namesKept(): boolean {
+    return false;
+  }
+}

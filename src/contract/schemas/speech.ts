@@ -1,0 +1,36 @@
+import { z } from "zod";
+
+/** An explicit null is the same as absent (PARAM-04). */
+const optional = <T extends z.ZodType>(schema: T) => schema.nullish();
+
+/** The formats that callers can ask for. */
+const FORMATS = ["mp3", "opus", "aac", "flac", "wav", "pcm"] as const;
+const SPEED_MIN = 0.25;
+const SPEED_MAX = 4;
+const INSTRUCTIONS_CHARS_MAX = 4096;
+
+/** A limit in characters is one in code points, as they are billed. */
+function within(max: number): (text: string) => boolean {
+  return (text) => text.length <= max || [...text].length <= max;
+}
+
+export const SpeechRequest = z
+  .strictObject({
+    model: z.string().min(1).describe("A model with `speech` among its `svc_surfaces`."),
+    input: z
+      .string()
+      .min(1, "must not be empty")
+      .describe("The text to speak. `svc_max_input_chars` of the model says how long it may be."),
+    voice: z.string().min(1, "must not be empty").describe("Passed to the provider as given; see `svc_voices`."),
+    response_format: optional(z.enum(FORMATS)).describe("Absent: mp3. `svc_speech_params` says which ones are served."),
+    speed: optional(z.number().min(SPEED_MIN).max(SPEED_MAX)).describe("Only endpoints that take it are asked."),
+    instructions: optional(
+      z
+        .string()
+        .refine(within(INSTRUCTIONS_CHARS_MAX), `must not have more than ${INSTRUCTIONS_CHARS_MAX} characters`)
+        .meta({ maxLength: INSTRUCTIONS_CHARS_MAX }),
+    ).describe("Tone, pace, accent. Only endpoints that take it are asked."),
+    stream_format: optional(z.literal("audio")).describe("The answer is always audio."),
+  })
+  .meta({ id: "SpeechRequest" });
+export type SpeechRequest = z.output<typeof SpeechRequest>;
