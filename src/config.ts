@@ -4,79 +4,26 @@ import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { MARGIN_WORDS, readMargin } from "./domain/billing/margin.ts";
 import { checkPayments, paymentAdapters, paymentSecrets } from "./io/payments/settings.ts";
-import { readMasterKey } from "./io/secret-files.ts";
-import { type DatabaseAddress, readDatabaseAddress } from "./io/store/sql/postgres/address.ts";
-import { type MailServer, readMailServer, readSender, type Sender } from "./io/upstream/mail-server.ts";
 import { isCidr } from "./kit/cidr.ts";
-import { parseDurationMs } from "./kit/time.ts";
+import {
+  csv,
+  databaseUrl,
+  duration,
+  durationOrNever,
+  integer,
+  isMasterKey,
+  LOG_LEVELS,
+  logRetention,
+  MASTER_KEY_FORM,
+  mailServer,
+  onOff,
+  type Setting,
+  secretSetting,
+  sender,
+  setting,
+} from "./settings.ts";
 
 export const PROJECT_ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
-
-const onOff = z.enum(["on", "off"], { error: "write on or off" });
-const csv = z.string().transform((text) =>
-  text
-    .split(",")
-    .map((item) => item.trim())
-    .filter((item) => item !== ""),
-);
-const integer = (min: number, max: number) =>
-  z
-    .string()
-    .regex(/^\d+$/, `write a whole number from ${min} to ${max}`)
-    .transform(Number)
-    .refine((value) => value >= min && value <= max, `write a whole number from ${min} to ${max}`);
-
-const duration = z
-  .string()
-  .refine((text) => (parseDurationMs(text) ?? 0) > 0, "write a duration such as 90s, 5m, 12h or 7d");
-
-const DAY_MS = 86_400_000;
-// A record that is sent again after a crash must still find itself in the log.
-const logRetention = z
-  .string()
-  .refine(
-    (text) => text === "forever" || (parseDurationMs(text) ?? 0) >= DAY_MS,
-    "write forever, or a duration of at least a day such as 90d",
-  );
-const databaseUrl: z.ZodType<DatabaseAddress> = z.string().transform((text, context) => {
-  const address = readDatabaseAddress(text);
-  if (!("problem" in address)) return address;
-  context.addIssue({ code: "custom", message: address.problem });
-  return z.NEVER;
-});
-
-const isMasterKey = (text: string) => readMasterKey(text) !== undefined;
-const MASTER_KEY_FORM = "write 32 bytes in base64 or hex";
-
-const mailServer: z.ZodType<MailServer> = z.string().transform((text, context) => {
-  const server = readMailServer(text);
-  if (!("problem" in server)) return server;
-  context.addIssue({ code: "custom", message: server.problem });
-  return z.NEVER;
-});
-const sender: z.ZodType<Sender> = z.string().transform((text, context) => {
-  const from = readSender(text);
-  if (!("problem" in from)) return from;
-  context.addIssue({ code: "custom", message: from.problem });
-  return z.NEVER;
-});
-
-const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] as const;
-
-type Setting<T> = {
-  readonly schema: z.ZodType<T>;
-  readonly fallback: T;
-  readonly says: string;
-  readonly secret?: true;
-};
-
-function setting<T>(schema: z.ZodType<T>, fallback: NoInfer<T>, says: string): Setting<T> {
-  return { schema, fallback, says };
-}
-
-function secretSetting(says: string): Setting<string | null> {
-  return { schema: z.string().min(1).nullable(), fallback: null, says, secret: true };
-}
 
 /** Every setting: its shape, its default and what it does. The settings page of the documentation is printed from here. */
 export const SETTINGS = {
@@ -296,6 +243,22 @@ export const SETTINGS = {
     "400d",
     "How long a request stays in the log: a duration of at least a day, or forever. Roll-ups and ledger are kept.",
   ),
+  GATEWAY_PROOF_EVERY: setting(
+    durationOrNever,
+    "24h",
+    "How often endpoints are proven on decisions and speech; at the start those without a proof are. never: only by `gateway probe`. See the guide on proofs.",
+  ),
+  GATEWAY_PROOF_MAX_AGE: setting(
+    duration,
+    "30d",
+    "How long a proof holds. An endpoint without one is not served on decisions and speech.",
+  ),
+  GATEWAY_PROOF_FAILURES: setting(
+    integer(1, 1000),
+    3,
+    "Failed proofs in a row that take an endpoint off its surface until one succeeds again.",
+  ),
+  GATEWAY_PROOF_RETENTION: setting(duration, "400d", "How long the history of proofs is kept."),
   GATEWAY_IDEMPOTENCY_TTL: setting(
     duration,
     "24h",

@@ -19,7 +19,7 @@ async function endpoints(): Promise<{ judge: Endpoint; other: Endpoint }> {
 async function openBook() {
   const { judge, other } = await endpoints();
   let subject = "s1";
-  const book = new ProofBook(RULES, () => subject);
+  const book = new ProofBook(RULES, { subjectOf: () => subject, isExempt: () => false });
   const at = (atMs: number, result: "proven" | "failed" = "proven") =>
     book.take([proofOf(`p${atMs}`, atMs, { endpoint: judge.id, result })]);
   return {

@@ -1,6 +1,6 @@
 import { digestOf } from "../../kit/secret.ts";
 import type { Surface } from "../record/record.ts";
-import type { Connections, Endpoint } from "./catalogue.ts";
+import type { Connections, Endpoint, Snapshot } from "./catalogue.ts";
 
 /** Surfaces on which an endpoint serves only once it was seen to do so. */
 export const PROVEN_SURFACES = ["decisions", "speech"] as const;
@@ -89,27 +89,38 @@ export function subjectOf(endpoint: Endpoint, surface: ProvenSurface, connection
   return digestOf(JSON.stringify([surface, upstreamModel, ...asked, at])).slice(0, 32);
 }
 
+/** Simulated models that show failures are in no list, and could not be proven. */
+export function isMadeToFail({ sandbox, model }: Endpoint, { models }: Pick<Snapshot, "models">): boolean {
+  return sandbox && models.get(model)?.hidden === true;
+}
+
+export type ProofSubjects = {
+  subjectOf(endpoint: Endpoint, surface: ProvenSurface): string;
+  /** Called as it is, without any proof. */
+  isExempt(endpoint: Endpoint): boolean;
+};
+
 /** What is proven now, in the memory that requests are planned by. */
 export class ProofBook implements Proven {
   readonly #rules: ProofRules;
-  readonly #subjectOf: (endpoint: Endpoint, surface: ProvenSurface) => string;
+  readonly #subjects: ProofSubjects;
   readonly #standings = new Map<string, ProofStanding>();
   #version = 0;
   #nextExpiryMs = Number.POSITIVE_INFINITY;
 
-  constructor(rules: ProofRules, subjectOf: (endpoint: Endpoint, surface: ProvenSurface) => string) {
+  constructor(rules: ProofRules, subjects: ProofSubjects) {
     this.#rules = rules;
-    this.#subjectOf = subjectOf;
+    this.#subjects = subjects;
   }
 
   /** Undefined: never asked, or not as what it is now. */
   standing(endpoint: Endpoint, surface: ProvenSurface): ProofStanding | undefined {
     const standing = this.#standings.get(`${surface} ${endpoint.id}`);
-    return standing?.subject === this.#subjectOf(endpoint, surface) ? standing : undefined;
+    return standing?.subject === this.#subjects.subjectOf(endpoint, surface) ? standing : undefined;
   }
 
   isProven(endpoint: Endpoint, surface: ProvenSurface, nowMs: number): boolean {
-    return this.#holds(this.standing(endpoint, surface), nowMs);
+    return this.#subjects.isExempt(endpoint) || this.#holds(this.standing(endpoint, surface), nowMs);
   }
 
   version(nowMs: number): number {

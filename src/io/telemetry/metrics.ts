@@ -1,5 +1,6 @@
 import { Gauge, Registry } from "@prometheus-io/client";
 import type { Channel } from "../../domain/alerts/store.ts";
+import type { Proof } from "../../domain/catalogue/proofs.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import type { Notice } from "./notices.ts";
 import { Counts, Timings } from "./series.ts";
@@ -59,6 +60,11 @@ export class Metrics {
     "Refusals of the gateway's own credential, account or deployment, by provider and status.",
   );
 
+  readonly #proofs = new Counts("gateway_proofs_total", "Proofs of endpoints, by surface, provider and result.");
+  readonly #proofTokens = new Counts(
+    "gateway_proof_tokens_total",
+    "Tokens that proofs used, which the operator pays for, by provider and kind.",
+  );
   readonly #alerts = new Counts("gateway_alert_deliveries_total", "Tries to deliver an alert, by channel and result.");
 
   constructor() {
@@ -134,6 +140,18 @@ export class Metrics {
     this.#alerts.add(`channel="${channel}",result="${result}"`, 1);
   }
 
+  proved({ surface, result, inputTokens, outputTokens }: Proof, provider: string): void {
+    const labels = `provider="${provider}"`;
+    this.#proofs.add(`surface="${surface}",${labels},result="${result}"`, 1);
+    if (inputTokens !== null) this.#proofTokens.add(`${labels},kind="input"`, inputTokens);
+    if (outputTokens !== null) this.#proofTokens.add(`${labels},kind="output"`, outputTokens);
+  }
+
+  watchProofs(unproven: () => number): void {
+    const help = "Connected endpoints that are not proven on a surface, and so not served there.";
+    gauge("gateway_endpoints_unproven", help, unproven, this.#registry);
+  }
+
   async text(): Promise<{ readonly contentType: string; readonly body: string }> {
     const series = [
       this.#http,
@@ -149,6 +167,8 @@ export class Metrics {
       this.#turnedAway,
       this.#credentials,
       this.#alerts,
+      this.#proofs,
+      this.#proofTokens,
     ];
     const texts = [...series.map((one) => one.text()), await this.#registry.metrics()];
     return { contentType: this.#registry.contentType, body: texts.join("\n\n") };

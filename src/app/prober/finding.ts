@@ -1,0 +1,29 @@
+import type { Endpoint, Model, Price } from "../../domain/catalogue/catalogue.ts";
+import type { Proof, ProvenSurface } from "../../domain/catalogue/proofs.ts";
+import type { Asked } from "../../io/upstream/ask-lane.ts";
+import type { Lane } from "../../io/upstream/lane.ts";
+
+/** An endpoint that could be called on a surface, were it proven. */
+export type Candidate = {
+  readonly surface: ProvenSurface;
+  readonly endpoint: Endpoint;
+  readonly model: Model;
+  readonly price: Price;
+  readonly baseUrl: string;
+};
+
+/** What came of asking. */
+export type Finding = Pick<Proof, "result" | "reason" | "inputTokens" | "outputTokens" | "audioMs">;
+
+/** Asks the candidate once, with the operator's credential. */
+export type Ask = (lane: Lane, heard?: (bytes: Buffer) => void) => Promise<Asked>;
+
+const NOTHING_USED = { inputTokens: null, outputTokens: null, audioMs: null };
+
+export function failure(reason: string, used: Partial<Finding> = {}): Finding {
+  return { ...NOTHING_USED, ...used, result: "failed", reason };
+}
+
+export function success(reason: string, used: Partial<Finding>): Finding {
+  return { ...NOTHING_USED, ...used, result: "proven", reason };
+}

@@ -1,0 +1,224 @@
+import { type CallContext, usability } from "../../domain/catalogue/callable.ts";
+import type { Connections, Endpoint, Snapshot } from "../../domain/catalogue/catalogue.ts";
+import {
+  isMadeToFail,
+  type Proof,
+  type ProofBook,
+  type ProofStanding,
+  type ProofStore,
+  type ProvenSurface,
+  subjectOf,
+} from "../../domain/catalogue/proofs.ts";
+import { type AskingParts, askLane } from "../../io/upstream/ask-lane.ts";
+import type { Ids } from "../../kit/ids.ts";
+import { stop, type Timer } from "../../kit/timers.ts";
+import { proveDecisions } from "./decisions-proof.ts";
+import { type Ask, type Candidate, type Finding, failure } from "./finding.ts";
+import { proveSpeech } from "./speech-proof.ts";
+
+export type ProberParts = AskingParts & {
+  readonly snapshot: () => Snapshot;
+  readonly connections: Connections;
+  readonly book: ProofBook;
+  readonly store: ProofStore;
+  readonly ids: Ids;
+  /** The surfaces that this deployment serves. */
+  readonly surfaces: readonly ProvenSurface[];
+  /** How often a proof is repeated; null: only simulated providers are asked unasked. */
+  readonly everyMs: number | null;
+  readonly maxAgeMs: number;
+  readonly keepMs: number;
+  readonly told: (proof: Proof, candidate: Candidate) => void;
+  readonly warn: (detail: Readonly<Record<string, unknown>>, message: string) => void;
+};
+
+/** Where an endpoint stands: proven or not, and by what. */
+export type Proved = Candidate & { readonly proven: boolean; readonly standing: ProofStanding | undefined };
+
+const PROOFS: Readonly<Record<ProvenSurface, (candidate: Candidate, ask: Ask) => Promise<Finding>>> = {
+  decisions: proveDecisions,
+  speech: proveSpeech,
+};
+
+const AT_ONCE = 8;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+/** An endpoint that failed is asked again after this long, then after twice as long, up to the usual time. */
+const AGAIN_MS = 10 * MINUTE_MS;
+/** Endpoints are spread over this share of the time between two proofs. */
+const SPREAD = 0.1;
+/** The catalogue's prices have dates, so who can be asked at all is looked up again. */
+const LOOK_MS = HOUR_MS;
+
+/** Asks endpoints whether they do what the catalogue says: at the start, now and again, and when told to. */
+export class Prober {
+  readonly #parts: ProberParts;
+  readonly #running = new Map<string, Promise<Proof | undefined>>();
+  readonly #ending = new AbortController();
+  #timer: Timer | undefined;
+  #round: Promise<unknown> = Promise.resolve();
+
+  constructor(parts: ProberParts) {
+    this.#parts = parts;
+  }
+
+  /** What earlier processes proved. */
+  async load(): Promise<void> {
+    const { store, book, clock, maxAgeMs } = this.#parts;
+    book.take(await store.since(clock.nowMs() - maxAgeMs));
+  }
+
+  get history(): ProofStore["history"] {
+    return this.#parts.store.history;
+  }
+
+  /** Every endpoint that could be called, were it proven, and whether it is. */
+  all(): readonly Proved[] {
+    const { snapshot, connections, clock, surfaces, book } = this.#parts;
+    const nowMs = clock.nowMs();
+    const context: CallContext = {
+      snapshot: snapshot(),
+      connections,
+      proofs: ASSUMED,
+      walletCurrency: WALLET_CURRENCY,
+      nowMs,
+    };
+    const found: Proved[] = [];
+    for (const endpoint of snapshot().endpoints.values())
+      for (const surface of surfaces) {
+        const candidate = candidateOf(endpoint, surface, context, snapshot());
+        if (candidate === undefined) continue;
+        const [proven, standing] = [book.isProven(endpoint, surface, nowMs), book.standing(endpoint, surface)];
+        found.push({ ...candidate, proven, standing });
+      }
+    return found;
+  }
+
+  /** Asks all of them, a few at a time; each answer is kept as it comes. */
+  async prove(candidates: readonly Candidate[], cause: Proof["cause"]): Promise<readonly Proof[]> {
+    const made: Proof[] = [];
+    const waiting = [...candidates];
+    const work = async () => {
+      for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+        const proof = await this.#proveOnce(next, cause);
+        if (proof !== undefined) made.push(proof);
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(AT_ONCE, waiting.length) }, work));
+    return made;
+  }
+
+  /** Simulated providers: over before anybody is served. */
+  async proveSandbox(): Promise<void> {
+    const missing = this.all().filter(({ endpoint, proven }) => endpoint.sandbox && !proven);
+    await this.prove(missing, "start");
+  }
+
+  /** From now on, until it is stopped. */
+  start(): void {
+    this.#round = this.#runDue("start");
+  }
+
+  async stop(): Promise<void> {
+    this.#ending.abort();
+    stop(this.#timer);
+    await Promise.all([this.#round, ...this.#running.values()]);
+  }
+
+  async #runDue(cause: "start" | "schedule"): Promise<void> {
+    const { clock, store, keepMs, warn } = this.#parts;
+    try {
+      const nowMs = clock.nowMs();
+      await this.prove(
+        this.all().filter((one) => this.#dueMs(one) <= nowMs),
+        cause,
+      );
+      if (!this.#ending.signal.aborted) await store.sweep(nowMs - keepMs);
+    } catch (error) {
+      warn({ err: error }, "proofs of endpoints could not be made; they are tried again");
+    }
+    if (this.#ending.signal.aborted) return;
+    const nextMs = Math.min(...this.all().map((one) => this.#dueMs(one)), clock.nowMs() + LOOK_MS);
+    const waitMs = Math.max(1_000, nextMs - clock.nowMs());
+    this.#timer = this.#parts.timers.after(waitMs, () => {
+      this.#round = this.#runDue("schedule");
+    });
+  }
+
+  #dueMs({ endpoint, standing }: Proved): number {
+    const { everyMs, maxAgeMs } = this.#parts;
+    if (everyMs === null && !endpoint.sandbox) return Number.POSITIVE_INFINITY;
+    if (standing === undefined) return 0;
+    const { last, failures } = standing;
+    // Before the last proof is too old, there is time for a second try.
+    const usualMs = Math.min(everyMs ?? DAY_MS, maxAgeMs / 2);
+    const waitMs = failures === 0 ? usualMs : Math.min(usualMs, AGAIN_MS * 2 ** Math.min(failures - 1, 20));
+    return last.atMs + waitMs * (1 - SPREAD * placeOf(last.id));
+  }
+
+  #proveOnce(candidate: Candidate, cause: Proof["cause"]): Promise<Proof | undefined> {
+    const key = `${candidate.surface} ${candidate.endpoint.id}`;
+    // Who asks for one that is being made gets that one.
+    const running = this.#running.get(key) ?? this.#make(candidate, cause).finally(() => this.#running.delete(key));
+    this.#running.set(key, running);
+    return running;
+  }
+
+  async #make(candidate: Candidate, cause: Proof["cause"]): Promise<Proof | undefined> {
+    const { clock, ids, connections, book, store, told, warn } = this.#parts;
+    const { endpoint, surface, baseUrl } = candidate;
+    const { signal } = this.#ending;
+    const credential = connections.credential(endpoint.provider);
+    const ask: Ask = (lane, heard) =>
+      askLane({ lane, endpoint, baseUrl, credential, signal, ...(heard === undefined ? {} : { heard }) }, this.#parts);
+    const started = clock.elapsedMs();
+    const finding = await PROOFS[surface](candidate, ask).catch((error: unknown) => {
+      warn({ err: error, endpoint: endpoint.id, surface }, "an endpoint could not be asked");
+      return failure("the gateway could not ask");
+    });
+    // What was given up because the gateway stops says nothing about anybody.
+    if (signal.aborted) return undefined;
+    const proof: Proof = {
+      id: ids.next("prf_"),
+      endpoint: endpoint.id,
+      surface,
+      subject: subjectOf(endpoint, surface, connections),
+      atMs: clock.nowMs(),
+      cause,
+      durationMs: Math.round(clock.elapsedMs() - started),
+      ...finding,
+    };
+    book.take([proof]);
+    told(proof, candidate);
+    await store.append([proof]).catch((error: unknown) => {
+      warn({ err: error, endpoint: endpoint.id, surface }, "a proof could not be kept; it holds until the next start");
+    });
+    return proof;
+  }
+}
+
+/** Whether it is proven is what is to be found out. */
+const ASSUMED = { isProven: () => true };
+
+/** Every catalogue has a rate for it: rates are stated by it. */
+const WALLET_CURRENCY = "EUR";
+
+function candidateOf(
+  endpoint: Endpoint,
+  surface: ProvenSurface,
+  context: CallContext,
+  snapshot: Snapshot,
+): Candidate | undefined {
+  const model = snapshot.models.get(endpoint.model);
+  if (model === undefined || isMadeToFail(endpoint, snapshot)) return undefined;
+  const usable = usability(endpoint, surface, context);
+  if (usable.is === "not_callable") return undefined;
+  return { endpoint, surface, model, price: usable.price, baseUrl: usable.baseUrl };
+}
+
+/** A place between 0 and 1 that stays the same for a proof: its id ends at random. */
+function placeOf(id: string): number {
+  const digits = Number.parseInt(id.slice(-4), 16);
+  return Number.isNaN(digits) ? 0 : digits / 0xffff;
+}

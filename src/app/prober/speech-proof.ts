@@ -1,0 +1,42 @@
+import { speechFormats, speechUnit } from "../../domain/billing/speech.ts";
+import { speechLane } from "../../io/upstream/speech-lane.ts";
+import { adtsMeter } from "../../language/audio/adts.ts";
+import { speechMeter } from "../../language/audio/meters.ts";
+import { soundsLike, TELLING_BYTES } from "../../language/audio/sounds-like.ts";
+import { type Ask, type Candidate, type Finding, failure, success } from "./finding.ts";
+
+const WORDS = "This is a short test of speech.";
+
+/** Nobody says that in less. */
+const SECONDS_MIN = 0.3;
+
+/** A short text in the first format that the endpoint can be asked for: audio must come back, and last. */
+export async function proveSpeech({ endpoint, price }: Candidate, ask: Ask): Promise<Finding> {
+  const { speech: facts } = endpoint;
+  const [format] = facts === null ? [] : speechFormats(facts, price);
+  const [voice] = facts?.voices ?? [];
+  if (facts === null || format === undefined) return failure("it names no format that it could be asked for");
+  if (voice === undefined) return failure("it names no voice that it could be asked for");
+  const unit = speechUnit(price);
+  const meter = format === "aac" ? adtsMeter() : speechMeter(format);
+  let head = Buffer.alloc(0);
+  const heard = (bytes: Buffer) => {
+    if (head.length < TELLING_BYTES) head = Buffer.concat([head, bytes.subarray(0, TELLING_BYTES)]);
+    meter?.push(bytes);
+  };
+  const asked = await ask(speechLane({ input: WORDS, voice, format }, { endpoint, facts, unit }), heard);
+  if (asked.is === "failed") return failure(asked.why);
+  if (asked.is === "whole") return failure("it answered without audio");
+  const seconds = meter?.seconds() ?? 0;
+  const { usage } = asked.stream;
+  const used = {
+    inputTokens: usage?.inputTokens ?? null,
+    outputTokens: usage?.outputTokens ?? null,
+    audioMs: Math.round(seconds * 1000),
+  };
+  if (head.length === 0 || !soundsLike(format, head)) return failure(`what came is not audio in ${format}`, used);
+  if (seconds < SECONDS_MIN) return failure(`its audio lasts ${seconds.toFixed(2)} s`, used);
+  // Where tokens are the price, there is nothing else to bill by.
+  if (unit === "tokens" && usage === undefined) return failure("it does not report what it used", used);
+  return success(`${seconds.toFixed(1)} s of audio in ${format}`, used);
+}

@@ -1,0 +1,78 @@
+import { z } from "zod";
+import { readMasterKey } from "./io/secret-files.ts";
+import { type DatabaseAddress, readDatabaseAddress } from "./io/store/sql/postgres/address.ts";
+import { type MailServer, readMailServer, readSender, type Sender } from "./io/upstream/mail-server.ts";
+import { parseDurationMs } from "./kit/time.ts";
+
+export const onOff = z.enum(["on", "off"], { error: "write on or off" });
+export const csv = z.string().transform((text) =>
+  text
+    .split(",")
+    .map((item) => item.trim())
+    .filter((item) => item !== ""),
+);
+export const integer = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d+$/, `write a whole number from ${min} to ${max}`)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, `write a whole number from ${min} to ${max}`);
+
+export const duration = z
+  .string()
+  .refine((text) => (parseDurationMs(text) ?? 0) > 0, "write a duration such as 90s, 5m, 12h or 7d");
+
+export const durationOrNever = z
+  .string()
+  .refine(
+    (text) => text === "never" || (parseDurationMs(text) ?? 0) > 0,
+    "write never, or a duration such as 12h or 7d",
+  );
+
+const DAY_MS = 86_400_000;
+// A record that is sent again after a crash must still find itself in the log.
+export const logRetention = z
+  .string()
+  .refine(
+    (text) => text === "forever" || (parseDurationMs(text) ?? 0) >= DAY_MS,
+    "write forever, or a duration of at least a day such as 90d",
+  );
+export const databaseUrl: z.ZodType<DatabaseAddress> = z.string().transform((text, context) => {
+  const address = readDatabaseAddress(text);
+  if (!("problem" in address)) return address;
+  context.addIssue({ code: "custom", message: address.problem });
+  return z.NEVER;
+});
+
+export const isMasterKey = (text: string) => readMasterKey(text) !== undefined;
+export const MASTER_KEY_FORM = "write 32 bytes in base64 or hex";
+
+export const mailServer: z.ZodType<MailServer> = z.string().transform((text, context) => {
+  const server = readMailServer(text);
+  if (!("problem" in server)) return server;
+  context.addIssue({ code: "custom", message: server.problem });
+  return z.NEVER;
+});
+export const sender: z.ZodType<Sender> = z.string().transform((text, context) => {
+  const from = readSender(text);
+  if (!("problem" in from)) return from;
+  context.addIssue({ code: "custom", message: from.problem });
+  return z.NEVER;
+});
+
+export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] as const;
+
+export type Setting<T> = {
+  readonly schema: z.ZodType<T>;
+  readonly fallback: T;
+  readonly says: string;
+  readonly secret?: true;
+};
+
+export function setting<T>(schema: z.ZodType<T>, fallback: NoInfer<T>, says: string): Setting<T> {
+  return { schema, fallback, says };
+}
+
+export function secretSetting(says: string): Setting<string | null> {
+  return { schema: z.string().min(1).nullable(), fallback: null, says, secret: true };
+}
