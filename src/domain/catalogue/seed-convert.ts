@@ -1,6 +1,7 @@
 import { PRICE_FIGURES } from "./fields.ts";
 import type { ProviderFacts } from "./parsed.ts";
 import type { EndpointEntry, ModelEntry, PriceEntry } from "./schema.ts";
+import { seedEndpointEmbeddings, seedProviderEmbeddings } from "./seed-embeddings.ts";
 import type { SeedEndpoint, SeedModel, SeedProvider } from "./seed-schema.ts";
 
 export function providerFromSeed(seed: SeedProvider): ProviderFacts {
@@ -10,6 +11,7 @@ export function providerFromSeed(seed: SeedProvider): ProviderFacts {
     certifications: unlessEmpty(certifications),
     dialects: unlessEmpty(dialects),
     responses_api: responses_api ? true : undefined,
+    embeddings: seedProviderEmbeddings(seed.slug),
     regions: seed.regions,
     evidence: unlessEmpty(seed.evidence),
   };
@@ -31,6 +33,7 @@ export function endpointFromSeed(seed: SeedEndpoint, provider: SeedProvider | un
     dialects: differing(seed.dialects, chats ? (provider?.dialects ?? []) : []),
     responses_api: differing(seed.responses_api, chats && (provider?.responses_api ?? false)),
     decisions_interface: seed.decisions_interface,
+    embeddings: seed.surfaces.includes("embeddings") ? seedEndpointEmbeddings(seed.provider, seed.model) : undefined,
     ...sovereigntyFromSeed(seed, provider, region),
     prices: prices === undefined ? undefined : [prices],
     price_alternatives: unlessEmpty(seed.price_alternatives),
