@@ -22,6 +22,7 @@ import type { ResponsesRoom } from "./app/responses/room.ts";
 import { catalogueHandlers } from "./app/surfaces/catalogue.ts";
 import { chatHandlers, decodeChat } from "./app/surfaces/chat.ts";
 import { countHandlers } from "./app/surfaces/count-tokens.ts";
+import { decisionsHandlers } from "./app/surfaces/decisions.ts";
 import { documentHandlers } from "./app/surfaces/documents.ts";
 import { embeddingsHandlers } from "./app/surfaces/embeddings.ts";
 import { decodeMessage, messagesHandlers } from "./app/surfaces/messages.ts";
@@ -423,6 +424,7 @@ function surfaceHandlers(
     ...messagesHandlers(gateway),
     ...countHandlers(gateway),
     ...embeddingsHandlers(gateway),
+    ...decisionsHandlers(gateway),
     ...speechHandlers(gateway),
     ...catalogueHandlers({ snapshot, nowMs }),
     ...modelHandlers({

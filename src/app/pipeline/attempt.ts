@@ -305,12 +305,12 @@ function problemReader({ status, headers, lane, provider, resolve, failed, call 
   const chunks: Buffer[] = [];
   let bytes = 0;
   const conclude = () => {
-    const verdict = classifyStatus(
-      status,
-      headers,
-      lane.decodeProblem(parseLoosely(Buffer.concat(chunks)), status, headers),
-      provider,
-    );
+    const problem = lane.decodeProblem(parseLoosely(Buffer.concat(chunks)), status, headers);
+    const refused = status < 500 && status !== 429 ? lane.refusal?.(problem) : undefined;
+    const verdict =
+      refused === undefined
+        ? classifyStatus(status, headers, problem, provider)
+        : ({ is: "stop", why: `provider declined (${status})`, fault: refused } as const);
     resolve({ is: "failed", verdict, upstreamStatus: status });
   };
   return {

@@ -13,7 +13,7 @@ import type {
   Region,
   Snapshot,
 } from "./catalogue.ts";
-import { decisionFactsOf } from "./facts-decisions.ts";
+import { canBeRead, decisionFactsOf } from "./facts-decisions.ts";
 import { embeddingFactsOf } from "./facts-embeddings.ts";
 import { speechFactsOf } from "./facts-speech.ts";
 import { transcriptionFactsOf } from "./facts-transcriptions.ts";
@@ -191,6 +191,8 @@ function endpointOf(
 ): Endpoint {
   const chats = entry.surfaces.includes("chat");
   const { features = {}, limits = {} } = entry;
+  const dialects = entry.dialects ?? (chats ? (facts.dialects ?? []) : []);
+  const quirks = [...provider.quirks, ...(entry.quirks ?? [])];
   return {
     id: endpointId(provider.slug, entry),
     model: entry.model,
@@ -198,7 +200,7 @@ function endpointOf(
     region: region.id,
     upstreamModel: entry.upstream_model,
     baseUrl: entry.base_url === undefined ? region.baseUrl : entry.base_url,
-    dialects: entry.dialects ?? (chats ? (facts.dialects ?? []) : []),
+    dialects,
     responsesApi: entry.responses_api ?? (chats && (facts.responses_api ?? false)),
     surfaces: entry.surfaces,
     status: entry.status ?? "active",
@@ -224,10 +226,10 @@ function endpointOf(
     },
     thinking: entry.thinking ?? null,
     structuredOutput: entry.structured_output ?? null,
-    quirks: [...provider.quirks, ...(entry.quirks ?? [])],
+    quirks,
     anthropicBetas: entry.anthropic_betas ?? facts.anthropic_betas ?? null,
     supportedParams: entry.supported_params ?? null,
-    decisionsInterface: entry.decisions_interface ?? null,
+    decisionsInterface: canBeRead(entry, dialects[0], quirks) ? (entry.decisions_interface ?? null) : null,
     ...surfaceFactsOf(entry, facts),
     sandbox: provider.sandbox,
     note: entry.note ?? null,
@@ -244,12 +246,16 @@ function surfaceFactsOf(
   const speech = entry.speech ?? facts.speech;
   const transcriptions = entry.transcriptions ?? facts.transcriptions;
   return {
-    decisions: serves("decisions") ? decisionFactsOf(entry.decisions ?? facts.decisions) : null,
+    decisions: serves("decisions") ? decisionFactsOf(entry.decisions ?? facts.decisions, chatImages(entry)) : null,
     embeddings: serves("embeddings") && embeddings !== undefined ? embeddingFactsOf(embeddings) : null,
     speech: serves("speech") && speech !== undefined ? speechFactsOf(speech) : null,
     transcriptions:
       serves("transcriptions") && transcriptions !== undefined ? transcriptionFactsOf(transcriptions) : null,
   };
+}
+
+function chatImages({ decisions_interface: asked, features }: EndpointEntry): "reads_images" | "no_images" {
+  return asked === "logprobs" && features?.image_input === true ? "reads_images" : "no_images";
 }
 
 function sovereigntyOf(

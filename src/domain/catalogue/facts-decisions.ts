@@ -9,14 +9,32 @@ export type DecisionInterface = (typeof DECISION_INTERFACES)[number];
 export const DECISION_IMAGES = ["state_items", "input_parts", "images_field", "image_objects"] as const;
 
 export const decisionsEntry = z.strictObject({
-  path: text.optional().describe("Where it is asked, below the base address. Absent: the interface's usual path."),
+  path: text
+    .optional()
+    .describe(
+      "Where it is asked, below the base address. Absent: the interface's usual path. With {model} in it, the body names the last part of the model alone.",
+    ),
   envelope: z.literal(true).optional().describe("The answer stands in `result`, beside `success`."),
-  images: z.enum(DECISION_IMAGES).optional().describe("How images are sent. Absent: it takes none."),
+  images: z
+    .enum(DECISION_IMAGES)
+    .optional()
+    .describe("How images are sent. Absent: it takes none. Over log-probabilities the feature image_input decides."),
+  images_max: count.optional().describe("Absent: as many as a request may have."),
+  image_tiles_max: count.optional().describe("The most squares of 32 pixels in one image."),
+  body_max_bytes: count.optional().describe("The largest request that the server reads."),
   questions_max: count.optional(),
   options_max: count.optional(),
   levels_max: count.optional(),
   decimals: count.optional().describe("How many decimals probabilities are rounded to. Absent: not known."),
   top_logprobs: count.optional().describe("How many alternatives the server names. Absent: 20."),
+  logprobs: z
+    .enum(["flag", "count"])
+    .optional()
+    .describe("How alternatives are asked for: by a flag and a number, or by the number alone. Absent: flag."),
+  thinking_off: z
+    .enum(["enable_thinking", "chat_template_kwargs"])
+    .optional()
+    .describe("How a model is kept from thinking first. Absent: the dialect's usual way."),
 });
 
 /** How an endpoint is asked for decisions, beside its interface. */
@@ -24,22 +42,47 @@ export type DecisionFacts = {
   readonly path: string | null;
   readonly envelope: boolean;
   readonly images: (typeof DECISION_IMAGES)[number] | null;
+  readonly imagesMax: number | null;
+  readonly imageTilesMax: number | null;
+  readonly bodyMaxBytes: number | null;
   readonly questionsMax: number | null;
   readonly optionsMax: number | null;
   readonly levelsMax: number | null;
   readonly decimals: number | null;
   readonly topLogprobs: number | null;
+  readonly logprobs: "flag" | "count";
+  readonly thinkingOff: "enable_thinking" | "chat_template_kwargs" | null;
 };
 
-export function decisionFactsOf(entry: z.infer<typeof decisionsEntry> | undefined): DecisionFacts {
+/** Over log-probabilities pictures are a part of the chat request, as far as that takes any. */
+export function decisionFactsOf(
+  entry: z.infer<typeof decisionsEntry> | undefined,
+  chat: "reads_images" | "no_images",
+): DecisionFacts {
   return {
     path: entry?.path ?? null,
     envelope: entry?.envelope ?? false,
-    images: entry?.images ?? null,
+    images: chat === "reads_images" ? "input_parts" : (entry?.images ?? null),
+    imagesMax: entry?.images_max ?? null,
+    imageTilesMax: entry?.image_tiles_max ?? null,
+    bodyMaxBytes: entry?.body_max_bytes ?? null,
     questionsMax: entry?.questions_max ?? null,
     optionsMax: entry?.options_max ?? null,
     levelsMax: entry?.levels_max ?? null,
     decimals: entry?.decimals ?? null,
     topLogprobs: entry?.top_logprobs ?? null,
+    logprobs: entry?.logprobs ?? "flag",
+    thinkingOff: entry?.thinking_off ?? null,
   };
+}
+
+/** Who always thinks before it speaks cannot be read by its first word; other dialects tell no alternatives at all. */
+export function canBeRead(
+  entry: { readonly decisions_interface?: DecisionInterface | undefined; readonly thinking?: string | undefined },
+  dialect: string | undefined,
+  quirks: readonly string[],
+): boolean {
+  if (entry.decisions_interface !== "logprobs") return true;
+  if (entry.thinking === "always" || quirks.includes("thinks-always")) return false;
+  return dialect === "D1" || dialect === "D3";
 }

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { FaultCode } from "../../contract/faults.ts";
+import type { Fault, FaultCode } from "../../contract/faults.ts";
 import type { ChatRequest } from "../../contract/schemas/chat.ts";
 import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { JsonObject, ParsedBody } from "../../kit/json.ts";
@@ -77,6 +77,8 @@ export type Lane = {
   readonly parts?: { readonly lanes: readonly Lane[]; join(answers: readonly WholeAnswer[]): WholeAnswer | Unusable };
   /** The answer is audio, and goes out as bytes while it comes. */
   openAudio?(headers: IncomingHttpHeaders): AudioStream;
+  /** What a caller is told of an error by which the provider declines to answer; undefined when it is another one. */
+  refusal?(problem: UpstreamProblem): Fault | undefined;
   openFrames(frameMaxChars: number): FrameReader;
   openStream(): AnswerStream;
   decodeProblem(

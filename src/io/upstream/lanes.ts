@@ -105,7 +105,7 @@ export function laneFor(inbound: Inbound, target: Target): Lane {
   return translatedLane(inbound, dialect, target);
 }
 
-function factsOf(endpoint: Endpoint, model: Model): ModelFacts {
+export function factsOf(endpoint: Endpoint, model: Model): ModelFacts {
   return {
     upstreamModel: endpoint.upstreamModel,
     maxOutputTokens: endpoint.limits.maxOutputTokens ?? model.maxOutputTokens,

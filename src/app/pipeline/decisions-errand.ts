@@ -1,0 +1,67 @@
+import type { Attempt } from "../../domain/routing/attempt.ts";
+import type { Demand } from "../../domain/routing/capability.ts";
+import { decisionsLane } from "../../io/upstream/decisions-lane.ts";
+import type { JsonObject } from "../../kit/json.ts";
+import { type DecisionAsk, questionTokens, stateTokens } from "../../language/decisions/ask.ts";
+import type { DecisionClient } from "../../language/decisions/render.ts";
+import { requestsFor, unfitFor } from "./decisions-fit.ts";
+import type { Bound, Errand } from "./errand.ts";
+import type { Outline } from "./plan.ts";
+import type { Way } from "./thinking.ts";
+
+/** What a provider may count as written for one question, where it counts anything. */
+const OUTPUT_TOKENS_PER_QUESTION = 32;
+
+/** Typed questions about a state. */
+export class DecisionsErrand implements Errand {
+  readonly outline: Outline;
+  readonly streaming = false;
+  readonly inputTokens: number;
+  readonly detail: JsonObject;
+  readonly #ask: DecisionAsk;
+  readonly #client: DecisionClient;
+
+  constructor(ask: DecisionAsk, client: DecisionClient, unserved?: Demand["unserved"]) {
+    this.#ask = ask;
+    this.#client = client;
+    this.detail = detailOf(ask);
+    this.inputTokens = ask.questions.reduce((sum, question) => sum + questionTokens(question), stateTokens(ask));
+    this.outline = {
+      model: ask.model,
+      demand: {
+        needs: [],
+        parameters: [],
+        inputTokens: this.inputTokens,
+        maxOutputTokens: ask.questions.length,
+        fits: (endpoint, model) => unfitFor(ask, endpoint, model),
+        unserved,
+      },
+    };
+  }
+
+  /** The state is read once for each request that it is sent with. */
+  boundAt({ endpoint }: Attempt): Bound {
+    const requests = requestsFor(this.#ask, endpoint);
+    return {
+      inputTokens: requests.reduce((sum, tokens) => sum + tokens, 0),
+      outputTokens: this.#ask.questions.length * OUTPUT_TOKENS_PER_QUESTION,
+    };
+  }
+
+  wayTo({ endpoint, model }: Attempt): Way {
+    return { lane: decisionsLane(this.#ask, { endpoint, model, client: this.#client }), thinking: undefined };
+  }
+
+  namesKept(): boolean {
+    return false;
+  }
+}
+
+/** The number of questions and their types: nothing of what they say. */
+function detailOf({ questions, images }: DecisionAsk): JsonObject {
+  const count = (type: string) => questions.filter((question) => question.type === type).length;
+  const types = Object.fromEntries(
+    (["noul", "choice", "score"] as const).flatMap((type) => (count(type) === 0 ? [] : [[type, count(type)] as const])),
+  );
+  return { questions: questions.length, types, ...(images.length === 0 ? {} : { images: images.length }) };
+}

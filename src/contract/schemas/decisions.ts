@@ -1,0 +1,101 @@
+import { z } from "zod";
+
+/** An explicit null is the same as absent (PARAM-04). */
+const optional = <T extends z.ZodType>(schema: T) => schema.nullish();
+
+export const QUESTIONS_MAX = 32;
+export const IMAGES_MAX = 4;
+
+const words = z.string().regex(/\S/, "must not be empty");
+const instructions = words.describe("The question.");
+const model = z.string().min(1, "must not be empty").describe("A model with the decisions surface in `svc_surfaces`.");
+
+const sizeOf = (value: object) => Object.keys(value).length;
+
+const Noul = z
+  .strictObject({ type: z.literal("noul"), instructions })
+  .meta({ id: "NoulQuestion", description: "Yes or no; answered with the probability of yes." });
+
+const Choice = z
+  .strictObject({
+    type: z.literal("choice"),
+    instructions,
+    criteria: z
+      .record(words, z.string().nullable(), "must be an object of option names with their descriptions")
+      .refine((value) => sizeOf(value) >= 2, "must have two options or more")
+      .meta({ minProperties: 2, description: "Option name to description." }),
+  })
+  .meta({ id: "ChoiceQuestion", description: "One of several options." });
+
+const Score = z
+  .strictObject({
+    type: z.literal("score"),
+    instructions,
+    criteria: z
+      .array(words, "must be a list of levels")
+      .min(2, "must have two levels or more")
+      .describe("Lowest first."),
+  })
+  .meta({ id: "ScoreQuestion", description: "A place on a scale of ordered levels." });
+
+const Question = z.discriminatedUnion("type", [Noul, Choice, Score], {
+  error: ({ code }) => (code === "invalid_union" ? "must be noul, choice or score" : "must be an object"),
+});
+export type Question = z.output<typeof Question>;
+
+const KEY_WORDS = "its name may have letters, digits, _, . and - only";
+
+export const DecisionRequest = z
+  .strictObject({
+    model,
+    state: z
+      .union([z.string().min(1, "must not be empty"), z.record(z.string(), z.unknown())], {
+        error: "must be a text or an object",
+      })
+      .describe("What the questions are about."),
+    questions: z
+      .record(z.string().regex(/^[A-Za-z0-9_.-]+$/), Question, {
+        error: ({ code }) => (code === "invalid_key" ? KEY_WORDS : "must be an object of questions by their names"),
+      })
+      .refine(
+        (value) => sizeOf(value) >= 1 && sizeOf(value) <= QUESTIONS_MAX,
+        `must have 1 to ${QUESTIONS_MAX} questions`,
+      )
+      .meta({ minProperties: 1, maxProperties: QUESTIONS_MAX, description: "Answers come back under the same names." }),
+    images: optional(z.array(z.string()).max(IMAGES_MAX, `may have ${IMAGES_MAX} images at most`)).describe(
+      "Data URLs of PNG, JPEG or WebP; addresses are not followed.",
+    ),
+  })
+  .meta({ id: "DecisionRequest" });
+export type DecisionRequest = z.output<typeof DecisionRequest>;
+
+const share = z.number().min(0).max(1);
+
+const NoulAnswer = z
+  .strictObject({ type: z.literal("noul"), noul: share.describe("The probability of yes.") })
+  .meta({ id: "NoulAnswer" });
+const ChoiceAnswer = z
+  .strictObject({ type: z.literal("choice"), choice: z.string(), confidence: share })
+  .meta({ id: "ChoiceAnswer" });
+const ScoreAnswer = z
+  .looseObject({
+    type: z.literal("score"),
+    score: z.number().describe("Weighted by the probabilities; the lowest level is 0."),
+    probabilities: z.record(z.string(), share).describe("By level, from 0."),
+    legend: z.record(z.string(), z.unknown()).optional(),
+    confidence: share.optional(),
+  })
+  .meta({ id: "ScoreAnswer", description: "The provider's own fields, as it sent them." });
+
+export const Decision = z
+  .strictObject({
+    model: z.string().describe("The model that answered."),
+    answers: z.record(z.string(), z.discriminatedUnion("type", [NoulAnswer, ChoiceAnswer, ScoreAnswer])),
+    usage: z.strictObject({
+      input_tokens: z.int(),
+      output_tokens: z.int(),
+      cost: z.number().optional().describe("Absent when the workspace's own key served the call."),
+      currency: z.string().optional(),
+    }),
+  })
+  .meta({ id: "Decision" });

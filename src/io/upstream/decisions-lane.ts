@@ -1,0 +1,247 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { type Fault, fault } from "../../contract/faults.ts";
+import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
+import type { DecisionFacts, DecisionInterface } from "../../domain/catalogue/facts-decisions.ts";
+import { SseReader } from "../../kit/sse.ts";
+import type { Unusable, WholeAnswer } from "../../language/canon/answer.ts";
+import type { UpstreamProblem } from "../../language/canon/problem.ts";
+import type { Usage } from "../../language/canon/usage.ts";
+import type { DecisionAsk, DecisionQuestion } from "../../language/decisions/ask.ts";
+import { type Checked, checkReply } from "../../language/decisions/check.ts";
+import {
+  decodeLogprobs,
+  encodeLogprobs,
+  type LogprobsFacts,
+  type LogprobsReading,
+  TOP_LOGPROBS,
+} from "../../language/decisions/logprobs.ts";
+import { openaiDecisions } from "../../language/decisions/openai.ts";
+import type { DecisionClient } from "../../language/decisions/render.ts";
+import { sglangDecisions } from "../../language/decisions/sglang.ts";
+import { systemOne } from "../../language/decisions/system-one.ts";
+import { type DecisionWire, decodeDecisionProblem, isRefusal, pathOf } from "../../language/decisions/wire.ts";
+import { chatDialect } from "../../language/dialects/chat/dialect.ts";
+import { geminiDialect } from "../../language/dialects/gemini/dialect.ts";
+import { type Lane, NOTHING_DROPPED } from "./lane.ts";
+import { factsOf } from "./lanes.ts";
+
+const WIRES: Readonly<Record<Exclude<DecisionInterface, "logprobs">, DecisionWire>> = {
+  system_one: systemOne,
+  openai: openaiDecisions,
+  sglang: sglangDecisions,
+};
+
+/** Who is asked, and for whom the answer is written. */
+export type DecisionTarget = {
+  readonly endpoint: Endpoint;
+  readonly model: Model;
+  readonly client: DecisionClient;
+};
+
+/** The way to an endpoint that answers typed questions: whole or not at all. */
+export function decisionsLane(ask: DecisionAsk, target: DecisionTarget): Lane {
+  const { decisions, decisionsInterface } = target.endpoint;
+  if (decisions === null || decisionsInterface === null)
+    throw new Error(`${target.endpoint.id} has no interface for decisions`);
+  return decisionsInterface === "logprobs"
+    ? logprobsLane(ask, target, decisions)
+    : wireLane(ask, target, decisions, WIRES[decisionsInterface]);
+}
+
+type Base = Pick<
+  Lane,
+  "surface" | "headers" | "streamType" | "keepAlive" | "effort" | "dropped" | "unusable" | "openFrames" | "openStream"
+>;
+
+function baseOf({ advisory = NOTHING_DROPPED }: DecisionAsk): Base {
+  return {
+    surface: null,
+    headers: {},
+    streamType: "text/event-stream",
+    keepAlive: "",
+    effort: undefined,
+    dropped: advisory,
+    unusable: "upstream_invalid_answer",
+    openFrames: (max) => new SseReader(max),
+    openStream() {
+      throw new Error("decisions do not come as a stream");
+    },
+  };
+}
+
+function wireLane(ask: DecisionAsk, target: DecisionTarget, decisions: DecisionFacts, wire: DecisionWire): Lane {
+  const { upstreamModel } = target.endpoint;
+  const facts = { upstreamModel, ...decisions };
+  return {
+    ...baseOf(ask),
+    path: pathOf(wire, facts),
+    auth: "bearer",
+    encode: () => JSON.stringify(wire.encode(ask, facts)),
+    decodeWhole(bytes, headers) {
+      const reply = wire.decode(parsed(bytes), facts, headers);
+      if (reply === undefined) return { unusable: "not an answer of its format" };
+      const answers = checkReply(reply, ask.questions, decisions.decimals);
+      if ("unusable" in answers) return answers;
+      const { usage, upstreamId } = reply;
+      return wholeOf({ ask, target, answers, usage: usage && { ...NO_AUDIO, ...usage }, upstreamId, requests: 1 });
+    },
+    decodeProblem: decodeDecisionProblem,
+    refusal: (problem) => (isRefusal(problem) ? refusedFault(ask.questions, target) : undefined),
+  };
+}
+
+const NO_AUDIO = { audioInputTokens: 0, audioOutputTokens: 0 } as const;
+
+function parsed(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+type Whole = {
+  readonly ask: DecisionAsk;
+  readonly target: DecisionTarget;
+  readonly answers: Checked;
+  readonly usage: Usage | undefined;
+  readonly upstreamId: string | null;
+  /** How many requests the figures are of. */
+  readonly requests: number;
+};
+
+/** Figures beyond this many times what the model can hold at once are a provider's mistake. */
+const CONTEXTS_MAX = 4;
+
+/** Nobody is ever billed by an estimate here: an answer without figures, or with impossible ones, is none. */
+function wholeOf({ ask, target, answers, usage, upstreamId, requests }: Whole): WholeAnswer | Unusable {
+  const { endpoint, model, client } = target;
+  if (usage === undefined) return { unusable: "the provider did not report what it used" };
+  const context = endpoint.limits.contextTokens ?? model.contextTokens;
+  if (context !== null && usage.inputTokens + usage.outputTokens > CONTEXTS_MAX * context * requests)
+    return { unusable: "the provider reported more than the model can read" };
+  const declined = ask.questions.filter(({ key }) => answers.get(key)?.type === "refusal");
+  return {
+    usage,
+    upstreamId,
+    outputChars: 0,
+    inputs: requests,
+    declined: declined.length > 0 && client.refusals === "fault" ? refusedFault(declined, target) : undefined,
+    render: (counted, shown) =>
+      client.render({ model: endpoint.model, questions: ask.questions, answers, counted, shown }),
+  };
+}
+
+const NAMED_MAX = 8;
+
+/** Names what was declined; where the provider does not say which, what was asked. */
+function refusedFault(questions: readonly DecisionQuestion[], { endpoint }: DecisionTarget): Fault {
+  const names = questions.slice(0, NAMED_MAX).map(({ key }) => `"${key.slice(0, 100)}"`);
+  const more = questions.length > NAMED_MAX ? ` and ${questions.length - NAMED_MAX} more` : "";
+  const [first] = questions;
+  const what = questions.length === 1 ? `question ${names[0]}` : `questions ${names.join(", ")}${more}`;
+  return fault("decision_refused", {
+    message: `The provider ${endpoint.provider} declined ${what}. What it read is billed as it bills it. Ask in other words, or leave it out.`,
+    ...(questions.length === 1 && first !== undefined ? { param: `questions.${first.key.slice(0, 100)}` } : {}),
+  });
+}
+
+/** One request for each question, joined to one answer. */
+function logprobsLane(ask: DecisionAsk, target: DecisionTarget, decisions: DecisionFacts): Lane {
+  const readings: LogprobsReading[] = [];
+  const lanes = ask.questions.map((question, place) =>
+    questionLane(ask, question, target, decisions, (reading) => {
+      readings[place] = reading;
+    }),
+  );
+  const [first] = lanes;
+  if (first === undefined) throw new Error("there is no question");
+  return { ...first, parts: { lanes, join: () => joined(ask, target, readings) } };
+}
+
+/** Figures are computed here and rounded nowhere. */
+const UNROUNDED_DECIMALS = 12;
+
+function questionLane(
+  ask: DecisionAsk,
+  question: DecisionQuestion,
+  target: DecisionTarget,
+  decisions: DecisionFacts,
+  kept: (reading: LogprobsReading) => void,
+): Lane {
+  const { endpoint, model } = target;
+  const facts = logprobsFactsOf(endpoint, decisions);
+  const dialect = facts.form === "chat" ? chatDialect : geminiDialect;
+  const { path, body } = encodeLogprobs(ask, question, dialect, factsOf(endpoint, model), facts);
+  return {
+    ...baseOf(ask),
+    path,
+    auth: dialect.auth,
+    encode: () => body,
+    decodeWhole(bytes: Buffer, _headers: IncomingHttpHeaders) {
+      const reading = decodeLogprobs(bytes, question, dialect, facts);
+      if ("unusable" in reading) return reading;
+      const { answer, usage, upstreamId } = reading;
+      const one = [question];
+      const answers = checkReply({ answers: [[question.id, answer]], truncated: false }, one, UNROUNDED_DECIMALS);
+      if ("unusable" in answers) return answers;
+      kept(reading);
+      return wholeOf({ ask: { ...ask, questions: one }, target, answers, usage, upstreamId, requests: 1 });
+    },
+    decodeProblem: dialect.decodeProblem,
+    refusal: (problem: UpstreamProblem) => (isRefusal(problem) ? refusedFault([question], target) : undefined),
+  };
+}
+
+export function logprobsFactsOf(
+  { dialects: [dialect] }: Pick<Endpoint, "dialects">,
+  { topLogprobs, logprobs, thinkingOff }: DecisionFacts,
+): LogprobsFacts {
+  const form = dialect === "D3" ? "gemini" : "chat";
+  return { form, askedBy: logprobs, top: topLogprobs ?? TOP_LOGPROBS, thinkingOff };
+}
+
+function joined(
+  ask: DecisionAsk,
+  target: DecisionTarget,
+  readings: readonly LogprobsReading[],
+): WholeAnswer | Unusable {
+  const answers = checkReply(
+    {
+      answers: ask.questions.flatMap(({ id }, place) => {
+        const reading = readings[place];
+        return reading === undefined ? [] : [[id, reading.answer] as const];
+      }),
+      truncated: false,
+    },
+    ask.questions,
+    UNROUNDED_DECIMALS,
+  );
+  if ("unusable" in answers) return answers;
+  let usage: Usage | undefined = { ...NO_USAGE };
+  for (const reading of readings) usage = usage && reading.usage && sum(usage, reading.usage);
+  const upstreamId = readings[0]?.upstreamId ?? null;
+  return wholeOf({ ask, target, answers, usage, upstreamId, requests: ask.questions.length });
+}
+
+const NO_USAGE: Usage = {
+  inputTokens: 0,
+  cachedTokens: 0,
+  cacheWriteTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
+  audioInputTokens: 0,
+  audioOutputTokens: 0,
+};
+
+function sum(left: Usage, right: Usage): Usage {
+  return {
+    inputTokens: left.inputTokens + right.inputTokens,
+    cachedTokens: left.cachedTokens + right.cachedTokens,
+    cacheWriteTokens: left.cacheWriteTokens + right.cacheWriteTokens,
+    outputTokens: left.outputTokens + right.outputTokens,
+    reasoningTokens: left.reasoningTokens + right.reasoningTokens,
+    audioInputTokens: left.audioInputTokens + right.audioInputTokens,
+    audioOutputTokens: left.audioOutputTokens + right.audioOutputTokens,
+  };
+}

@@ -1,0 +1,80 @@
+import type { JsonObject } from "../../kit/json.ts";
+import { estimateTextTokens, TOKENS_PER_MEDIA } from "../canon/needs.ts";
+import type { DecisionImage } from "./image.ts";
+
+/** What is asked about: a text, or an object of any shape. */
+export type DecisionState = string | JsonObject;
+
+/** One question. `key` is the caller's name for it, `id` the one that providers get. */
+export type DecisionQuestion = {
+  readonly key: string;
+  readonly id: string;
+  readonly instructions: string;
+} & (
+  | { readonly type: "noul" }
+  | { readonly type: "choice"; readonly options: readonly DecisionOption[] }
+  /** Lowest first. */
+  | { readonly type: "score"; readonly levels: readonly string[] }
+);
+
+export type DecisionOption = { readonly name: string; readonly description: string | null };
+
+/** Typed questions about one state, whatever shape they came in. */
+export type DecisionAsk = {
+  readonly model: string;
+  readonly state: DecisionState;
+  readonly questions: readonly DecisionQuestion[];
+  readonly images: readonly DecisionImage[];
+  /** Fields that change nothing of the answer, and go to no provider. */
+  readonly advisory?: readonly string[];
+};
+
+/** What every server takes as the name of a question. */
+const PLAIN_ID = /^[A-Za-z0-9_.-]{1,64}$/;
+
+/** The caller's own names where every server takes them, others in the place of the rest; no two are the same. */
+export function idsFor(keys: readonly (string | null)[]): string[] {
+  const taken = new Set(keys.filter((key) => key !== null && PLAIN_ID.test(key)));
+  let count = 0;
+  return keys.map((key) => {
+    if (key !== null && PLAIN_ID.test(key)) return key;
+    do count += 1;
+    while (taken.has(`q${count}`));
+    return `q${count}`;
+  });
+}
+
+export function stateText(state: DecisionState): string {
+  return typeof state === "string" ? state : JSON.stringify(state);
+}
+
+/** The words of an option or a level as one line. */
+export function optionText({ name, description }: DecisionOption): string {
+  return description === null || description === "" ? name : `${name} - ${description}`;
+}
+
+/** What every question costs beside its own words. */
+const TOKENS_PER_QUESTION = 24;
+/** Instructions, templates and marks around a request. */
+const TOKENS_PER_REQUEST = 96;
+
+/** Tokens of what all questions are about. */
+export function stateTokens({ state, images }: DecisionAsk): number {
+  return TOKENS_PER_REQUEST + estimateTextTokens(stateText(state)) + images.length * TOKENS_PER_MEDIA;
+}
+
+export function questionTokens(question: DecisionQuestion): number {
+  const words = [question.id, question.instructions, ...criteriaWords(question)];
+  return TOKENS_PER_QUESTION + words.reduce((sum, text) => sum + 2 + estimateTextTokens(text), 0);
+}
+
+function criteriaWords(question: DecisionQuestion): readonly string[] {
+  switch (question.type) {
+    case "noul":
+      return [];
+    case "choice":
+      return question.options.map(optionText);
+    case "score":
+      return question.levels;
+  }
+}

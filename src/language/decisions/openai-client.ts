@@ -1,0 +1,56 @@
+import type { JsonObject } from "../../kit/json.ts";
+import type { DecisionAnswer } from "./answer.ts";
+import type { Asked } from "./openai-request.ts";
+import type { DecisionClient } from "./render.ts";
+
+/** OpenAI's shape: answers in the order of the questions, and a declined question is one of them. */
+export function openaiClient(asked: readonly Asked[]): DecisionClient {
+  return {
+    refusals: "answered",
+    render({ model, answers, counted, shown }) {
+      return JSON.stringify({
+        model,
+        answers: asked.flatMap((one) => {
+          const answer = answers.get(one.question.key);
+          return answer === undefined ? [] : [answerOf(answer, one)];
+        }),
+        usage: {
+          input_tokens: counted.inputTokens,
+          input_tokens_details: { cached_tokens: counted.cachedTokens, cache_write_tokens: counted.cacheWriteTokens },
+          output_tokens: counted.outputTokens,
+          output_tokens_details: { reasoning_tokens: counted.reasoningTokens },
+          total_tokens: counted.inputTokens + counted.outputTokens,
+          ...(shown === undefined ? {} : { cost: shown.cost, currency: shown.currency }),
+        },
+      });
+    },
+  };
+}
+
+function answerOf(answer: DecisionAnswer, { question, name, values, labels }: Asked): JsonObject {
+  switch (answer.type) {
+    case "noul":
+      return { type: "predicate", name, probability: answer.noul };
+    case "choice": {
+      const options = question.type === "choice" ? question.options : [];
+      const told = answer.probabilities;
+      return {
+        type: "choice",
+        name,
+        choice: values[options.findIndex((option) => option.name === answer.choice)],
+        confidence: answer.confidence,
+        probabilities:
+          told === undefined
+            ? []
+            : options.map((option, place) => ({ value: values[place], probability: told.get(option.name) })),
+      };
+    }
+    case "score": {
+      const { score, confidence, probabilities } = answer;
+      const levels = probabilities.map((probability, value) => ({ value, label: labels[value], probability }));
+      return { type: "score", name, score, confidence, probabilities: levels };
+    }
+    case "refusal":
+      return { type: "refusal", name };
+  }
+}

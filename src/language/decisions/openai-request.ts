@@ -1,0 +1,164 @@
+import { fault } from "../../contract/faults.ts";
+import { IMAGES_MAX } from "../../contract/schemas/decisions.ts";
+import type {
+  OpenaiDecisionItem,
+  OpenaiDecisionRequest,
+  OpenaiInstructions,
+  OpenaiQuestion,
+  UserPart,
+} from "../../contract/schemas/openai-decisions.ts";
+import { isJsonObject, type JsonObject } from "../../kit/json.ts";
+import { type DecisionAsk, type DecisionQuestion, type DecisionState, idsFor } from "./ask.ts";
+import type { DecisionImage } from "./image.ts";
+import { openaiClient } from "./openai-client.ts";
+import type { DecisionClient } from "./render.ts";
+import { imageAt } from "./request.ts";
+
+/** The canonical questions behind a request in OpenAI's shape, and who writes its answer. */
+export function decodeOpenaiDecision(request: OpenaiDecisionRequest): { ask: DecisionAsk; client: DecisionClient } {
+  const { model, input, questions } = request;
+  const names = questions.map(({ name }) => name ?? null);
+  requireUnique(names);
+  const ids = idsFor(names);
+  const asked = questions.map((question, place): Asked => {
+    const id = ids[place] ?? "";
+    return {
+      question: decodeQuestion(question, id),
+      name: names[place] ?? null,
+      values: valuesOf(question),
+      labels: labelsOf(question),
+    };
+  });
+  const pictures: DecisionImage[] = [];
+  const state = typeof input === "string" ? input : stateOf(input, pictures);
+  if (pictures.length > IMAGES_MAX)
+    throw fault("invalid_value", {
+      message: `Field "input": it may have ${IMAGES_MAX} images at most.`,
+      param: "input",
+    });
+  const advisory = (["safety_identifier", "prompt_cache_key", "prompt_cache_options"] as const).filter(
+    (field) => request[field] != null,
+  );
+  return {
+    ask: {
+      model,
+      state,
+      questions: asked.map(({ question }) => question),
+      images: pictures,
+      ...(advisory.length === 0 ? {} : { advisory }),
+    },
+    client: openaiClient(asked),
+  };
+}
+
+/** A question, and the caller's own words for what comes back. */
+export type Asked = {
+  readonly question: DecisionQuestion;
+  readonly name: string | null;
+  /** The values of its choices: a boolean is another thing than the word for it. */
+  readonly values: readonly (string | boolean)[];
+  readonly labels: readonly string[];
+};
+
+function requireUnique(names: readonly (string | null)[]): void {
+  for (const [place, name] of names.entries()) {
+    if (name === null || names.indexOf(name) === place) continue;
+    const param = `questions.${place}.name`;
+    throw fault("invalid_value", { message: `Field "${param}": another question has the same name.`, param });
+  }
+}
+
+function decodeQuestion(question: OpenaiQuestion, id: string): DecisionQuestion {
+  const names = { key: id, id, instructions: instructionsOf(question.instructions) };
+  switch (question.type) {
+    case "predicate":
+      return { ...names, type: "noul" };
+    case "choice": {
+      const options = optionNames(question.choices.map(({ value }) => value));
+      return {
+        ...names,
+        type: "choice",
+        options: question.choices.map(({ description }, place) => ({
+          name: options[place] ?? "",
+          description: description ?? null,
+        })),
+      };
+    }
+    case "score": {
+      const levels = question.levels.map(({ label, description }) =>
+        description ? `${label}: ${description}` : label,
+      );
+      return { ...names, type: "score", levels };
+    }
+  }
+}
+
+const valuesOf = (question: OpenaiQuestion) =>
+  question.type === "choice" ? question.choices.map(({ value }) => value) : [];
+const labelsOf = (question: OpenaiQuestion) =>
+  question.type === "score" ? question.levels.map(({ label }) => label) : [];
+
+/** A boolean goes by its word, unless a text among the choices has that already. */
+function optionNames(values: readonly (string | boolean)[]): string[] {
+  const names = values.map((value) =>
+    typeof value === "string" ? value : values.includes(String(value)) ? `${value} (boolean)` : String(value),
+  );
+  if (new Set(names).size === names.length) return names;
+  throw fault("invalid_value", { message: 'Field "questions": a choice is there twice.', param: "questions" });
+}
+
+function instructionsOf(instructions: OpenaiInstructions): string {
+  if (typeof instructions === "string") return instructions;
+  return instructions.map((part) => (part.type === "input_text" ? part.text : JSON.stringify(part.data))).join("\n\n");
+}
+
+/** One message is what it says; a conversation is data about who said what. Pictures are taken out of either. */
+function stateOf(items: readonly OpenaiDecisionItem[], pictures: DecisionImage[]): DecisionState {
+  const [only] = items;
+  if (items.length === 1 && only !== undefined && "role" in only && only.role === "user") {
+    const { content } = only;
+    const [part] = typeof content === "string" ? [] : content;
+    if (content.length === 1 && typeof part === "object" && part.type === "input_json" && isJsonObject(part.data))
+      return part.data;
+    return contentText(content, "input.0.content", pictures);
+  }
+  return { input: items.map((item, place) => itemOf(item, `input.${place}`, pictures)) };
+}
+
+function itemOf(item: OpenaiDecisionItem, path: string, pictures: DecisionImage[]): JsonObject {
+  if ("role" in item) return { role: item.role, content: contentText(item.content, `${path}.content`, pictures) };
+  const { type, call_id } = item;
+  switch (item.type) {
+    case "function_call":
+      return { type, call_id, name: item.name, arguments: item.arguments };
+    case "custom_tool_call":
+      return { type, call_id, name: item.name, input: item.input };
+    default:
+      return { type, call_id, output: contentText(item.output, `${path}.output`, pictures) };
+  }
+}
+
+type Piece =
+  | UserPart
+  | { readonly type: "output_text"; readonly text: string }
+  | { readonly type: "refusal"; readonly refusal: string };
+
+function contentText(content: string | readonly Piece[], path: string, pictures: DecisionImage[]): string {
+  if (typeof content === "string") return content;
+  return content.flatMap((piece, place) => pieceText(piece, `${path}.${place}`, pictures)).join("\n\n");
+}
+
+function pieceText(piece: Piece, path: string, pictures: DecisionImage[]): string[] {
+  switch (piece.type) {
+    case "input_text":
+    case "output_text":
+      return [piece.text];
+    case "refusal":
+      return [piece.refusal];
+    case "input_json":
+      return [JSON.stringify(piece.data)];
+    case "input_image":
+      pictures.push(imageAt(piece.image_url, `${path}.image_url`));
+      return [];
+  }
+}

@@ -1,0 +1,105 @@
+import { isJsonObject, type JsonObject } from "../../kit/json.ts";
+import type { RawAnswer } from "./answer.ts";
+import type { DecisionAsk, DecisionQuestion, DecisionState } from "./ask.ts";
+import { imageUrl } from "./image.ts";
+import { type DecisionWire, mapOf, modelOf, upstreamIdOf, usageOf } from "./wire.ts";
+
+/** OpenAI's Decisions: a list of questions and a list of answers, each with its name. */
+export const openaiDecisions: DecisionWire = {
+  path: "/decisions",
+  encode: (ask, facts) => ({
+    model: modelOf(facts),
+    input: inputOf(ask),
+    questions: ask.questions.map(questionOf),
+  }),
+  decode(body, _facts, headers) {
+    if (!isJsonObject(body) || !Array.isArray(body["answers"])) return undefined;
+    const answers: unknown[] = body["answers"];
+    return {
+      answers: answers.map((answer) => {
+        const name = isJsonObject(answer) ? answer["name"] : undefined;
+        return [typeof name === "string" ? name : "", answerOf(answer)];
+      }),
+      usage: usageOf(body["usage"], "input_tokens", "output_tokens", "unknown"),
+      upstreamId: upstreamIdOf(body, headers),
+      truncated: false,
+    };
+  },
+};
+
+function inputOf({ state, images }: DecisionAsk): unknown {
+  if (typeof state === "string" && images.length === 0) return state;
+  const pictures = images.map((image) => ({ type: "input_image", image_url: imageUrl(image) }));
+  return [{ role: "user", content: [partOf(state), ...pictures] }];
+}
+
+const JSON_DEPTH_MAX = 32;
+const JSON_VALUES_MAX = 10_000;
+const JSON_BYTES_MAX = 256 * 1024;
+
+/** Data of a moderate size has a part of its own; what is larger goes as its text. */
+function partOf(state: DecisionState): JsonObject {
+  if (typeof state === "string") return { type: "input_text", text: state };
+  const text = JSON.stringify(state);
+  const fits = Buffer.byteLength(text) <= JSON_BYTES_MAX && valuesWithin(state, JSON_DEPTH_MAX) <= JSON_VALUES_MAX;
+  return fits ? { type: "input_json", data: state } : { type: "input_text", text };
+}
+
+/** How many values there are; more than can be where it is nested too deep. */
+function valuesWithin(value: unknown, depthLeft: number): number {
+  if (typeof value !== "object" || value === null) return 1;
+  if (depthLeft === 0) return Number.POSITIVE_INFINITY;
+  return Object.values(value).reduce<number>((sum, inner) => sum + valuesWithin(inner, depthLeft - 1), 1);
+}
+
+function questionOf(question: DecisionQuestion): JsonObject {
+  const { id: name, instructions } = question;
+  switch (question.type) {
+    case "noul":
+      return { type: "predicate", name, instructions };
+    case "choice":
+      return {
+        type: "choice",
+        name,
+        instructions,
+        choices: question.options.map(({ name: value, description }) => ({
+          value,
+          ...(description ? { description } : {}),
+        })),
+      };
+    case "score":
+      return {
+        type: "score",
+        name,
+        instructions,
+        levels: question.levels.map((description, level) => ({ label: String(level), description })),
+      };
+  }
+}
+
+function answerOf(answer: unknown): RawAnswer {
+  if (!isJsonObject(answer)) return { type: "other" };
+  const { type, confidence, probabilities } = answer;
+  const told = Array.isArray(probabilities) ? mapOf(probabilities.flatMap(pairOf)) : undefined;
+  switch (type) {
+    case "predicate":
+      return { type: "noul", value: answer["probability"] };
+    case "choice": {
+      const { choice } = answer;
+      return { type, value: typeof choice === "boolean" ? String(choice) : choice, probabilities: told, confidence };
+    }
+    case "score": {
+      const { score } = answer;
+      const sent = { score, ...(told === undefined ? {} : { probabilities: Object.fromEntries(told) }) };
+      return { type, value: score, probabilities: told, confidence, sent };
+    }
+    case "refusal":
+      return { type };
+    default:
+      return { type: "other" };
+  }
+}
+
+function pairOf(row: unknown): [string, unknown][] {
+  return isJsonObject(row) ? [[String(row["value"]), row["probability"]]] : [["", undefined]];
+}

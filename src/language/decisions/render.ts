@@ -1,0 +1,60 @@
+import type { JsonObject } from "../../kit/json.ts";
+import type { ShownCost } from "../canon/answer.ts";
+import type { Usage } from "../canon/usage.ts";
+import type { DecisionAnswer } from "./answer.ts";
+import type { DecisionQuestion } from "./ask.ts";
+import type { Checked } from "./check.ts";
+
+/** What an answer is written from. */
+export type Rendering = {
+  readonly model: string;
+  readonly questions: readonly DecisionQuestion[];
+  readonly answers: Checked;
+  readonly counted: Usage;
+  readonly shown: ShownCost | undefined;
+};
+
+/** How answers are written for a caller. */
+export type DecisionClient = {
+  /** What becomes of a question that the provider declined: it has a place in the answer, or there is no answer. */
+  readonly refusals: "answered" | "fault";
+  render(rendering: Rendering): string;
+};
+
+/** The specified shape: `model`, `answers` and `usage`, and nothing beside them. */
+export const decisionClient: DecisionClient = {
+  refusals: "fault",
+  render({ model, questions, answers, counted, shown }) {
+    const written = questions.flatMap((question) => {
+      const answer = answers.get(question.key);
+      return answer === undefined ? [] : [[question.key, answerOf(answer, question)] as const];
+    });
+    return JSON.stringify({
+      model,
+      answers: Object.fromEntries(written),
+      usage: {
+        input_tokens: counted.inputTokens,
+        output_tokens: counted.outputTokens,
+        ...(shown === undefined ? {} : { cost: shown.cost, currency: shown.currency }),
+      },
+    });
+  },
+};
+
+function answerOf(answer: DecisionAnswer, question: DecisionQuestion): JsonObject {
+  switch (answer.type) {
+    case "noul":
+      return { type: "noul", noul: answer.noul };
+    case "choice":
+      return { type: "choice", choice: answer.choice, confidence: answer.confidence };
+    case "score": {
+      // What the provider sent goes out as it is; what it left out is made of what was asked.
+      const legend = question.type === "score" ? Object.fromEntries(question.levels.entries()) : {};
+      const { score, probabilities, confidence } = answer;
+      const made = { score, probabilities: Object.fromEntries(probabilities.entries()), legend, confidence };
+      return { type: "score", ...made, ...answer.sent };
+    }
+    case "refusal":
+      return { type: "refusal" };
+  }
+}

@@ -1,0 +1,36 @@
+import { fault } from "../../contract/faults.ts";
+import type { DecisionRequest, Question } from "../../contract/schemas/decisions.ts";
+import { type DecisionAsk, type DecisionQuestion, idsFor } from "./ask.ts";
+import { type DecisionImage, readImage } from "./image.ts";
+
+/** The canonical questions behind a request of the specified shape. */
+export function decodeDecision({ model, state, questions, images }: DecisionRequest): DecisionAsk {
+  const asked = Object.entries(questions);
+  const ids = idsFor(asked.map(([key]) => key));
+  return {
+    model,
+    state,
+    questions: asked.map(([key, question], place) => decodeQuestion(question, { key, id: ids[place] ?? key })),
+    images: (images ?? []).map((url, place) => imageAt(url, `images.${place}`)),
+  };
+}
+
+function decodeQuestion(question: Question, names: Pick<DecisionQuestion, "key" | "id">): DecisionQuestion {
+  const { instructions } = question;
+  switch (question.type) {
+    case "noul":
+      return { ...names, instructions, type: "noul" };
+    case "choice": {
+      const options = Object.entries(question.criteria).map(([name, description]) => ({ name, description }));
+      return { ...names, instructions, type: "choice", options };
+    }
+    case "score":
+      return { ...names, instructions, type: "score", levels: question.criteria };
+  }
+}
+
+export function imageAt(url: string, param: string): DecisionImage {
+  const image = readImage(url);
+  if ("problem" in image) throw fault("invalid_value", { message: `Field "${param}": ${image.problem}.`, param });
+  return image;
+}

@@ -1,0 +1,99 @@
+import { isJsonObject, type JsonObject } from "../../kit/json.ts";
+import type { RawAnswer } from "./answer.ts";
+import type { DecisionAsk, DecisionQuestion } from "./ask.ts";
+import { imageUrl } from "./image.ts";
+import { type DecisionWire, mapOf, modelOf, upstreamIdOf, usageOf, type WireFacts } from "./wire.ts";
+
+/** TypeSafe's System One, and everyone who follows it: questions and answers by name. */
+export const systemOne: DecisionWire = {
+  path: "/systemone",
+  encode: (ask, facts) => ({
+    model: modelOf(facts),
+    state: stateOf(ask, facts),
+    questions: Object.fromEntries(ask.questions.map((question) => [question.id, questionOf(question)])),
+    ...imagesOf(ask, facts),
+  }),
+  decode(whole, facts, headers) {
+    const body = facts.envelope ? opened(whole) : whole;
+    if (!isJsonObject(body) || !isJsonObject(body["answers"])) return undefined;
+    const { answers, usage, diagnostics } = body;
+    // One server has another quantity under this name, and tells that it is that server.
+    const confidence = body["object"] === "structured_decision" ? "unlike" : "told";
+    return {
+      answers: Object.entries(answers).map(([id, answer]) => {
+        const doubts = isJsonObject(diagnostics) && Object.hasOwn(diagnostics, id) ? diagnostics[id] : undefined;
+        return [id, { ...answerOf(answer, confidence), ...doubtsOf(doubts) }];
+      }),
+      usage: usageOf(usage, "input_tokens", "output_tokens", "unknown"),
+      upstreamId: upstreamIdOf(body, headers),
+      truncated: isTruncated(usage),
+    };
+  },
+};
+
+function opened(whole: unknown): unknown {
+  return isJsonObject(whole) && whole["success"] === true ? whole["result"] : undefined;
+}
+
+function stateOf({ state, images }: DecisionAsk, facts: WireFacts): unknown {
+  if (images.length === 0 || facts.images !== "state_items") return state;
+  return [state, ...images.map((image) => ({ type: "image_url", image_url: { url: imageUrl(image) } }))];
+}
+
+function imagesOf({ images }: DecisionAsk, facts: WireFacts): JsonObject {
+  if (images.length === 0) return {};
+  if (facts.images === "images_field") return { images: images.map(imageUrl) };
+  return facts.images === "image_objects" ? { images: images.map((image) => ({ url: imageUrl(image) })) } : {};
+}
+
+function questionOf(question: DecisionQuestion): JsonObject {
+  const { type, instructions } = question;
+  switch (question.type) {
+    case "noul":
+      return { type, instructions };
+    case "choice": {
+      const criteria = Object.fromEntries(question.options.map(({ name, description }) => [name, description]));
+      return { type, instructions, criteria };
+    }
+    case "score":
+      return { type, instructions, criteria: question.levels };
+  }
+}
+
+function answerOf(answer: unknown, said: "told" | "unlike"): RawAnswer {
+  if (!isJsonObject(answer)) return { type: "other" };
+  const { type, probabilities, ...rest } = answer;
+  const confidence = said === "told" ? answer["confidence"] : undefined;
+  const told = isJsonObject(probabilities) ? mapOf(Object.entries(probabilities)) : undefined;
+  switch (type) {
+    case "noul":
+      return { type, value: answer["noul"] };
+    case "choice":
+      return { type, value: answer["choice"], probabilities: told, confidence };
+    case "score": {
+      const { confidence: _apart, ...others } = rest;
+      const sent = {
+        ...others,
+        ...(probabilities === undefined ? {} : { probabilities }),
+        ...(confidence == null ? {} : { confidence }),
+      };
+      return { type, value: answer["score"], probabilities: told, confidence, sent };
+    }
+    case "refusal":
+      return { type };
+    default:
+      return { type: "other" };
+  }
+}
+
+function doubtsOf(diagnostics: unknown): Pick<RawAnswer, "labelMass" | "argmaxIsLabel"> {
+  if (!isJsonObject(diagnostics)) return {};
+  return { labelMass: diagnostics["label_mass"], argmaxIsLabel: diagnostics["argmax_is_label"] };
+}
+
+/** Small models read a beginning and say so, if one looks. */
+function isTruncated(usage: unknown): boolean {
+  if (!isJsonObject(usage)) return false;
+  const { truncated, truncated_questions: questions, state_tokens_dropped: dropped } = usage;
+  return truncated === true || (Array.isArray(questions) && questions.length > 0) || Number(dropped ?? 0) > 0;
+}
