@@ -40,6 +40,8 @@ export class Capturing {
   readonly #itemMaxBytes: number;
   readonly #room: ListeningRoom;
   readonly #kept: (heard: Heard) => void;
+  /** Of an answer that is never kept nothing is held either: audio above all. */
+  readonly #keepsAnswer: boolean;
   #request: Buffer | null = null;
   #pieces: string[] = [];
   /** Of the answer so far, and how much of that is held. */
@@ -53,6 +55,7 @@ export class Capturing {
     this.#itemMaxBytes = itemMaxBytes;
     this.#room = room;
     this.#kept = kept;
+    this.#keepsAnswer = CAPTURED_PARTS[told.surface].includes("answer");
   }
 
   asked(body: Buffer): void {
@@ -85,8 +88,8 @@ export class Capturing {
     this.#kept({
       ...told,
       request: parts.includes("request") ? this.#request : null,
-      answer: parts.includes("answer") ? answer : null,
-      cut: isCut && parts.includes("answer") ? [{ part: "answer", ofBytes: this.#bytes }] : [],
+      answer: this.#keepsAnswer ? answer : null,
+      cut: isCut && this.#keepsAnswer ? [{ part: "answer", ofBytes: this.#bytes }] : [],
     });
   }
 
@@ -95,7 +98,7 @@ export class Capturing {
     const bytes = typeof chunk === "string" ? Buffer.byteLength(chunk) : chunk.length;
     const isWhole = this.#heldBytes === this.#bytes;
     this.#bytes += bytes;
-    if (this.#refused === "yes" || !isWhole || this.#heldBytes >= this.#itemMaxBytes) return;
+    if (this.#refused === "yes" || !this.#keepsAnswer || !isWhole || this.#heldBytes >= this.#itemMaxBytes) return;
     if (this.#room.take(bytes) === "full") return;
     this.#pieces.push(chunk.toString());
     this.#heldBytes += bytes;

@@ -4,6 +4,7 @@ import type { Surface } from "../../domain/record/record.ts";
 import { cheapest, type Offer } from "./catalogue-select.ts";
 import { levelsOf, unique } from "./catalogue-views.ts";
 import { priceView } from "./price-view.ts";
+import { speechView } from "./speech-view.ts";
 
 /** A model with the endpoints a key may use, and the surfaces it may use them on. */
 export type KeyOffer = Offer & { readonly surfaces: readonly Surface[] };
@@ -53,6 +54,7 @@ export function modelObject({ model, endpoints, surfaces }: KeyOffer, context: M
     svc_family: model.family,
     svc_quality: model.quality?.score ?? null,
     svc_sandbox: model.sandbox,
+    ...(surfaces.includes("speech") ? speechView(endpoints, nowMs) : {}),
   };
 }
 

@@ -1,12 +1,18 @@
 import { fault } from "../../contract/faults.ts";
 import { speechFormats } from "../../domain/billing/speech.ts";
-import { type Endpoint, priceAt, type Snapshot } from "../../domain/catalogue/catalogue.ts";
+import { type Endpoint, priceAt } from "../../domain/catalogue/catalogue.ts";
 import { AUDIO_FORMATS, type AudioFormat, type SpeechFacts } from "../../domain/catalogue/facts-speech.ts";
 import type { Shortcoming } from "../../domain/routing/capability.ts";
 import type { SpeechAsk } from "../../language/speech/ask.ts";
 
 /** What is asked of an endpoint that speaks. */
-export type SpeechWanted = { readonly ask: SpeechAsk; readonly characters: number; readonly nowMs: number };
+export type SpeechWanted = {
+  readonly ask: SpeechAsk;
+  readonly characters: number;
+  readonly nowMs: number;
+  /** All that can be called of a model. */
+  readonly callable: (modelId: string) => readonly { readonly endpoint: Endpoint }[];
+};
 
 /** An endpoint that speaks, and the formats that it can be asked for now. */
 export type Speaker = {
@@ -24,15 +30,11 @@ export function speakerOf(endpoint: Endpoint, nowMs: number): Speaker | undefine
 }
 
 /** The first thing of a speech that an endpoint cannot do, with what a caller hears when none of the model's can. */
-export function speechShortcoming(
-  endpoint: Endpoint,
-  wanted: SpeechWanted,
-  snapshot: Pick<Snapshot, "endpointsByModel">,
-): Shortcoming | undefined {
-  const speaker = speakerOf(endpoint, wanted.nowMs);
+export function speechShortcoming(endpoint: Endpoint, wanted: SpeechWanted): Shortcoming | undefined {
+  const { nowMs, callable } = wanted;
+  const speaker = speakerOf(endpoint, nowMs);
   if (speaker === undefined) return { reason: "does not speak", param: "model" };
-  const siblings = () =>
-    (snapshot.endpointsByModel.get(endpoint.model) ?? []).flatMap((one) => speakerOf(one, wanted.nowMs) ?? []);
+  const siblings = () => callable(endpoint.model).flatMap((one) => speakerOf(one.endpoint, nowMs) ?? []);
   return (
     formatShort(speaker, wanted, siblings) ??
     settingShort(speaker, wanted, siblings) ??

@@ -2,6 +2,7 @@ import { fault } from "../../contract/faults.ts";
 import { SpeechRequest } from "../../contract/schemas/speech.ts";
 import { speechUnit } from "../../domain/billing/speech.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
+import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import { inputTokensOf, speechLane } from "../../io/upstream/speech-lane.ts";
 import { isJsonObject } from "../../kit/json.ts";
 import { codePointsOf, type SpeechAsk, secondsBound, secondsExpected, tokensBound } from "../../language/speech/ask.ts";
@@ -9,23 +10,23 @@ import { decodeWith, parseJson } from "../body.ts";
 import { type Handler, streamed } from "../exchange.ts";
 import type { Bound, Errand } from "../pipeline/errand.ts";
 import type { Outline } from "../pipeline/plan.ts";
-import { type Decoded, run } from "../pipeline/run.ts";
+import { type Decoded, principalOf, run } from "../pipeline/run.ts";
 import type { Way } from "../pipeline/thinking.ts";
 import type { Gateway } from "../pipeline/world.ts";
 import { requireNamedModel } from "./named-model.ts";
 import { noInterface } from "./no-interface.ts";
-import { speechShortcoming } from "./speech-fit.ts";
+import { type SpeechWanted, speechShortcoming } from "./speech-fit.ts";
 
 /** POST /audio/speech. */
 export function speechHandlers(gateway: Gateway): Record<string, Handler> {
   return {
     createSpeech: streamed((exchange, sink) =>
-      run(gateway, "speech", exchange, sink, (bytes) => decodeSpeech(bytes, gateway)),
+      run(gateway, "speech", exchange, sink, (bytes) => decodeSpeech(bytes, gateway, principalOf(exchange).workspace)),
     ),
   };
 }
 
-function decodeSpeech(bytes: Buffer, gateway: Gateway): Decoded {
+function decodeSpeech(bytes: Buffer, gateway: Gateway, { id, currency }: Workspace): Decoded {
   const { value } = parseJson(bytes);
   const request = decodeWith(SpeechRequest, withoutSse(value));
   requireNamedModel(request.model, "speech");
@@ -36,7 +37,12 @@ function decodeSpeech(bytes: Buffer, gateway: Gateway): Decoded {
     speed: request.speed ?? undefined,
     instructions: request.instructions ?? undefined,
   };
-  return { errand: new SpeechErrand(request.model, ask, gateway) };
+  const { clock, snapshot, ownKeys, reach } = gateway;
+  const nowMs = clock.nowMs();
+  const callable = (modelId: string) =>
+    (ownKeys.of(id)?.reach ?? reach).of(modelId, "speech", currency, nowMs).endpoints;
+  const wanted = { ask, characters: codePointsOf(ask.input), nowMs, callable };
+  return { errand: new SpeechErrand(request.model, wanted, snapshot) };
 }
 
 /** A form of the answer that others offer and that is not spoken here is no bad value: it is refused as what it is. */
@@ -61,12 +67,12 @@ class SpeechErrand implements Errand {
   readonly #ask: SpeechAsk;
   readonly #characters: number;
 
-  constructor(model: string, ask: SpeechAsk, { snapshot, clock }: Pick<Gateway, "snapshot" | "clock">) {
+  constructor(model: string, wanted: SpeechWanted, snapshot: Gateway["snapshot"]) {
+    const { ask, characters } = wanted;
     this.#ask = ask;
-    this.#characters = codePointsOf(ask.input);
+    this.#characters = characters;
     this.inputTokens = inputTokensOf(ask);
-    const seconds = secondsExpected(this.#characters, ask.speed);
-    const wanted = { ask, characters: this.#characters, nowMs: clock.nowMs() };
+    const seconds = secondsExpected(characters, ask.speed);
     this.outline = {
       model,
       demand: {
@@ -74,8 +80,8 @@ class SpeechErrand implements Errand {
         parameters: [],
         inputTokens: this.inputTokens,
         maxOutputTokens: 0,
-        units: { characters: this.#characters, seconds, audioTokens: seconds * AUDIO_TOKENS_PER_SECOND },
-        fits: (endpoint) => speechShortcoming(endpoint, wanted, snapshot()),
+        units: { characters, seconds, audioTokens: seconds * AUDIO_TOKENS_PER_SECOND },
+        fits: (endpoint) => speechShortcoming(endpoint, wanted),
         unserved: () =>
           noInterface(snapshot(), {
             modelId: model,
