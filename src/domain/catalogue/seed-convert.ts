@@ -3,6 +3,7 @@ import type { ProviderFacts } from "./parsed.ts";
 import type { EndpointEntry, ModelEntry, PriceEntry } from "./schema.ts";
 import { seedEndpointEmbeddings, seedProviderEmbeddings } from "./seed-embeddings.ts";
 import type { SeedEndpoint, SeedModel, SeedProvider } from "./seed-schema.ts";
+import { modelSpeech, providerSpeech } from "./seed-speech.ts";
 
 export function providerFromSeed(seed: SeedProvider): ProviderFacts {
   const { dialects, responses_api, certifications, ...rest } = seed;
@@ -11,6 +12,7 @@ export function providerFromSeed(seed: SeedProvider): ProviderFacts {
     certifications: unlessEmpty(certifications),
     dialects: unlessEmpty(dialects),
     responses_api: responses_api ? true : undefined,
+    speech: providerSpeech(seed.slug),
     embeddings: seedProviderEmbeddings(seed.slug),
     regions: seed.regions,
     evidence: unlessEmpty(seed.evidence),
@@ -33,6 +35,7 @@ export function endpointFromSeed(seed: SeedEndpoint, provider: SeedProvider | un
     dialects: differing(seed.dialects, chats ? (provider?.dialects ?? []) : []),
     responses_api: differing(seed.responses_api, chats && (provider?.responses_api ?? false)),
     decisions_interface: seed.decisions_interface,
+    speech: seed.surfaces.includes("speech") ? modelSpeech(seed.provider, seed.model) : undefined,
     embeddings: seed.surfaces.includes("embeddings") ? seedEndpointEmbeddings(seed.provider, seed.model) : undefined,
     ...sovereigntyFromSeed(seed, provider, region),
     prices: prices === undefined ? undefined : [prices],
