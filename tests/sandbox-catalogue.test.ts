@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { CreatorFile, ProviderFile } from "../src/domain/catalogue/schema.ts";
+import { CreatorFile, type PriceEntry, ProviderFile } from "../src/domain/catalogue/schema.ts";
 import { MISHAP_MODELS } from "../src/sandbox/mishaps.ts";
 import { SANDBOX_SLUGS, SEEING_MODELS, SIMULATED } from "../src/sandbox/simulated.ts";
 
@@ -8,6 +8,12 @@ const folder = new URL("../src/sandbox/catalogue/", import.meta.url);
 const read = (name: string): unknown => JSON.parse(readFileSync(new URL(name, folder), "utf8"));
 const creator = CreatorFile.parse(read("creators/sandbox.json"));
 const models = new Map(creator.families.flatMap((family) => family.models.map((model) => [model.id, model])));
+
+/** A price as the guide writes it. */
+function shown(price: PriceEntry): string {
+  if (price.per_minute_audio !== undefined) return `${price.per_minute_audio} ${price.currency} a minute`;
+  return `${price.input_per_1m_tokens} / ${price.output_per_1m_tokens} ${price.currency}`;
+}
 
 describe("the sandbox's catalogue files", () => {
   test("there is one file for every simulated provider and no other", () => {
@@ -49,9 +55,7 @@ describe("the sandbox's catalogue files", () => {
     for (const model of models.values()) {
       const cells = providers.map(({ endpoints }) => {
         const price = endpoints.find((endpoint) => endpoint.model === model.id)?.prices?.[0];
-        return price === undefined
-          ? "–"
-          : `${price.input_per_1m_tokens} / ${price.output_per_1m_tokens} ${price.currency}`;
+        return price === undefined ? "–" : shown(price);
       });
       const row = `| \`${model.id}\` | ${cells.join(" | ")} | ${SEEING_MODELS.has(model.id) ? "yes" : "no"} |`;
       expect(guide).toContain(model.hidden === true ? `| \`${model.id}\` |` : row);

@@ -10,6 +10,7 @@ import { messagesFormat } from "./messages.ts";
 import { MISHAP_MODELS, mishapOf } from "./mishaps.ts";
 import { responsesFormat } from "./responses.ts";
 import { type SandboxSlug, SIMULATED } from "./simulated.ts";
+import { transcriptionsFormat } from "./transcriptions.ts";
 import { type Desk, type Refusal, refusal, type WireFormat } from "./wire.ts";
 
 export type Sandbox = {
@@ -27,6 +28,7 @@ const FORMATS: readonly WireFormat[] = [
   countFormat,
   modelsFormat,
   responsesFormat,
+  transcriptionsFormat,
 ];
 const BODY_MAX_BYTES = 64 * 1024 * 1024;
 /** Longer than the gateway keeps an idle connection, so that it never picks one that is being closed here. */

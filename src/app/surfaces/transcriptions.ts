@@ -126,6 +126,7 @@ class TranscriptionErrand implements Errand {
         parameters: [],
         inputTokens: 0,
         maxOutputTokens: undefined,
+        units: { characters: 0, seconds: this.#secondsMax, audioTokens: 0 },
         fits: (endpoint) => shortcomingOf(endpoint, ask, file),
       },
     };

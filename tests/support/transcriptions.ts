@@ -1,0 +1,117 @@
+import { type ClientRequest, request as httpRequest } from "node:http";
+import OpenAI, { toFile } from "openai";
+import { speechOf } from "../../src/sandbox/audio/speech.ts";
+import type { Called, Json, TestGateway } from "./gateway.ts";
+
+/** A sound that lasts so long. */
+export function sound(seconds: number): Buffer {
+  return speechOf("wav", seconds);
+}
+
+export function clientOf(gateway: Pick<TestGateway, "url">, key: string): OpenAI {
+  return new OpenAI({ apiKey: key, baseURL: `${gateway.url}/v1`, maxRetries: 0 });
+}
+
+export function wav(seconds: number, name = "speech.wav") {
+  return toFile(sound(seconds), name, { type: "audio/wav" });
+}
+
+type Field = readonly [name: string, value: string];
+
+/** Sends a form as it is; `file` is a WAV of two seconds unless told otherwise, null for none. */
+export async function transcribe(
+  gateway: Pick<TestGateway, "url">,
+  key: string,
+  fields: readonly Field[],
+  file: { name: string; bytes: Buffer } | null = { name: "speech.wav", bytes: sound(2) },
+  headers: Record<string, string> = {},
+): Promise<Called> {
+  const form = new FormData();
+  for (const [name, value] of fields) form.append(name, value);
+  if (file !== null) form.append("file", new Blob([new Uint8Array(file.bytes)], { type: "audio/wav" }), file.name);
+  const response = await fetch(`${gateway.url}/v1/audio/transcriptions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, ...headers },
+    body: form,
+  });
+  return answered(response);
+}
+
+async function answered(response: Response): Promise<Called> {
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, text, body: parsed(text) };
+}
+
+function parsed(text: string): Json {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+export const BOUNDARY = "a-boundary-of-the-test";
+
+/** The bytes of a form, by hand: whatever a client may send. */
+export function formBytes(
+  parts: readonly { head: string; body: string | Buffer }[],
+  end = `--${BOUNDARY}--\r\n`,
+): Buffer {
+  return Buffer.concat([
+    ...parts.flatMap(({ head, body }) => [
+      Buffer.from(`--${BOUNDARY}\r\n${head}\r\n\r\n`),
+      Buffer.from(body),
+      Buffer.from("\r\n"),
+    ]),
+    Buffer.from(end),
+  ]);
+}
+
+export const fieldPart = (name: string, body: string) => ({
+  head: `Content-Disposition: form-data; name="${name}"`,
+  body,
+});
+
+export const filePart = (body: Buffer, filename = "speech.wav") => ({
+  head: `Content-Disposition: form-data; name="file"; filename="${filename}"\r\nContent-Type: audio/wav`,
+  body,
+});
+
+/** Sends bytes as a form's body. */
+export async function sendBytes(
+  gateway: Pick<TestGateway, "url">,
+  key: string,
+  bytes: Buffer,
+  headers: Record<string, string> = {},
+): Promise<Called> {
+  return answered(
+    await fetch(`${gateway.url}/v1/audio/transcriptions`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${key}`,
+        "content-type": `multipart/form-data; boundary=${BOUNDARY}`,
+        ...headers,
+      },
+      body: new Uint8Array(bytes),
+    }),
+  );
+}
+
+/** Begins an upload and leaves it to the caller to go on. */
+export function startUpload(
+  gateway: Pick<TestGateway, "url">,
+  key: string,
+  headers: Record<string, string> = {},
+): ClientRequest {
+  const request = httpRequest(`${gateway.url}/v1/audio/transcriptions`, {
+    method: "POST",
+    agent: false,
+    headers: {
+      authorization: `Bearer ${key}`,
+      "content-type": `multipart/form-data; boundary=${BOUNDARY}`,
+      ...headers,
+    },
+  });
+  request.on("error", () => undefined);
+  return request;
+}
