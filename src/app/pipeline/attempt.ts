@@ -134,7 +134,13 @@ async function sendParts(one: Try, { lanes, join }: NonNullable<Lane["parts"]>):
       }
     }
   };
-  await Promise.all(Array.from({ length: Math.min(PARTS_AT_ONCE, lanes.length) }, work));
+  try {
+    await Promise.all(Array.from({ length: Math.min(PARTS_AT_ONCE, lanes.length) }, work));
+  } catch (error) {
+    // The key was revoked meanwhile: what is under way is given up with the rest.
+    cutAll();
+    throw error;
+  }
   if (failure !== undefined) return failure;
   return wholeOutcome(join(answers), one.lane, one.attempt.endpoint.provider);
 }
