@@ -14,6 +14,7 @@ import type { Money } from "./app/manage/money.ts";
 import { paymentHandlers } from "./app/manage/payments.ts";
 import type { Captures } from "./app/pipeline/captures.ts";
 import type { Gateway } from "./app/pipeline/world.ts";
+import type { Prober } from "./app/prober/prober.ts";
 import type { ResponsesDeps } from "./app/responses/deps.ts";
 import { openResponses } from "./app/responses/open.ts";
 import { overseenResponses } from "./app/responses/removal.ts";
@@ -90,6 +91,7 @@ import {
   warnOfUnknown,
 } from "./parts.ts";
 import { openPrices, openRates } from "./parts-prices.ts";
+import { openProber, proofBookOf, proofCheck } from "./parts-proofs.ts";
 import { startSandbox } from "./sandbox/server.ts";
 
 /** A gateway that runs: where it is reached, and how it is stopped. */
@@ -111,36 +113,29 @@ const VERSION = readVersion();
 
 const clock = systemClock;
 
-/** Nobody is asked for a proof yet. */
-const proofs: Proven = { isProven: () => true, version: () => 0 };
-
 function readVersion(): string {
   const found: unknown = JSON.parse(readFileSync(path.join(PROJECT_ROOT, "package.json"), "utf8"));
   return typeof found === "object" && found !== null && "version" in found ? String(found.version) : "unknown";
 }
 
+/** Called with the open store before anything is read from it: tests put there what an earlier process left. */
+type Prepare = (store: Store, platform: Pick<Platform, "snapshot" | "connections">) => Promise<void>;
+
 /** Builds everything, brings it up, and answers with what a caller needs. Nothing else in the code wires parts. */
-export async function start(config: Config): Promise<Running> {
+export async function start(config: Config, prepare?: Prepare): Promise<Running> {
   const { log, ids, rateBook, snapshot, transport, directory, watch, state, metrics } = await openGround(config);
   const { adminToken } = await openSecrets(config);
-  const accounts = mintedFrom(config, transport);
-  const held = holdOwnKeys(config, {
-    snapshot,
-    transport,
-    platform: () => ({ addresses, reach: routing.reach, proofs }),
-  });
+  const held = holdOwnKeys(config, { snapshot, transport, platform: () => platform });
   const edge = openEdge({ config, log, clock, ids, directory, state, metrics, adminToken, ownKeys: held });
-  const origin = await edge.listen(config.HOST, config.PORT).catch((error: unknown) => {
-    throw cannotListen(error, config);
-  });
+  const origin = await listening(edge, config);
 
-  const sandbox = config.sandbox ? await startSandbox({ clock, ids }) : undefined;
-  const connections = connectionsFrom(config.providers, snapshot, sandbox?.origins ?? {}, accounts);
-  const addresses = addressesFrom(config.providers, sandbox?.origins ?? {});
-  const routing = routingOf(snapshot, connections, directory, proofs);
+  const platform = await openPlatform(config, { snapshot, transport, directory, ids });
+  const { sandbox, connections, addresses, proofs, routing } = platform;
   warnOfUnknown(config, snapshot(), log);
 
   const { store, vault, rotation } = await openStore(config, ids, log);
+  await prepare?.(store, platform);
+  const { prober, sandboxProven } = await openProber(config, store, { ...platform, transport, ids, metrics, log });
   const { DATA_DIR: dataDir, GATEWAY_JOURNAL_SYNC_MS: syncEveryMs } = config;
   const books = await openBooks({ dataDir, store, clock, syncEveryMs, log });
   const ownKeys = await openOwnKeys(store, { held, vault, snapshot, transport, connections, addresses, log });
@@ -188,12 +183,13 @@ export async function start(config: Config): Promise<Running> {
     masterKey: { rotation, timers: systemTimers },
     payments: money.payments,
     rates,
+    prober,
     captured,
     alerts,
     responseRetention: config.GATEWAY_RESPONSES_RETENTION,
     planning: gateway,
     readers: READERS,
-    checks: [...checksOf(config, store, books, bounds.breakers), ...adviceOf(config, disk, rotation, alerts)],
+    checks: [...checksOf(config, store, books, bounds.breakers), ...adviceOf(config, disk, rotation, alerts, prober)],
     caughtUp: () => books.flush(),
   };
   edge.open({
@@ -207,16 +203,15 @@ export async function start(config: Config): Promise<Running> {
   const firstKey = await firstKeyOf(store, tenancy);
   const retention = retentionOf(config, store, log);
   const sweeper = sweepOften(config, { state, captures, responses, rotation, retention, money });
+  await sandboxProven;
 
   return {
     origin,
     adminToken,
     firstKey,
-    ready: () => {
-      standing.ready = true;
-    },
+    ready: () => begin(standing, prober),
     async stop() {
-      await Promise.all([sweeper.stop(), alerts.stop(), rates.stop()]);
+      await Promise.all([sweeper.stop(), alerts.stop(), rates.stop(), prober.stop()]);
       disk.close();
       await drain(edge, responses, config.GATEWAY_DRAIN_TIMEOUT_MS);
       await cut(gateway, edge, captures, responses);
@@ -224,6 +219,8 @@ export async function start(config: Config): Promise<Running> {
     },
   };
 }
+
+type Ground = Awaited<ReturnType<typeof openGround>>;
 
 /** What everything else stands on; nothing of it is kept on disk, and nothing listens yet. */
 async function openGround(config: Config) {
@@ -243,9 +240,43 @@ async function openGround(config: Config) {
   };
 }
 
+type Platform = Awaited<ReturnType<typeof openPlatform>>;
+
+/** Who can be reached from here, simulated providers included, and what is proven of them. */
+async function openPlatform(
+  config: Config,
+  { snapshot, transport, directory, ids }: Pick<Ground, "snapshot" | "transport" | "directory" | "ids">,
+) {
+  const sandbox = config.sandbox ? await startSandbox({ clock, ids }) : undefined;
+  const origins = sandbox?.origins ?? {};
+  const connections = connectionsFrom(config.providers, snapshot, origins, mintedFrom(config, transport));
+  const proofs = proofBookOf(config, snapshot, connections);
+  const routing = routingOf(snapshot, connections, directory, proofs);
+  const addresses = addressesFrom(config.providers, origins);
+  return { snapshot, sandbox, connections, addresses, proofs, routing, reach: routing.reach };
+}
+
+function listening(edge: Edge, config: Config): Promise<string> {
+  return edge.listen(config.HOST, config.PORT).catch((error: unknown) => {
+    throw cannotListen(error, config);
+  });
+}
+
 /** Checks that advise, and never call something broken. */
-function adviceOf(config: Config, disk: DiskSpace, rotation: MasterKeyRotation, alerts: Alerts): Check[] {
-  return [diskCheck(config, disk), masterKeyCheck(rotation), alertCheck(alerts)];
+function adviceOf(
+  config: Config,
+  disk: DiskSpace,
+  rotation: MasterKeyRotation,
+  alerts: Alerts,
+  prober: Prober,
+): Check[] {
+  return [diskCheck(config, disk), masterKeyCheck(rotation), alertCheck(alerts), proofCheck(prober)];
+}
+
+/** Served from here on; who is not proven yet is asked now. */
+function begin(standing: { ready: boolean }, prober: Prober): void {
+  standing.ready = true;
+  prober.start();
 }
 
 /** Told of every request that is over. */

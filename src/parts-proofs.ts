@@ -28,7 +28,7 @@ export function proofBookOf(config: Config, snapshot: () => Snapshot, connection
 }
 
 type ProberDeps = {
-  readonly book: ProofBook;
+  readonly proofs: ProofBook;
   readonly snapshot: () => Snapshot;
   readonly connections: Connections;
   readonly transport: Transport;
@@ -39,10 +39,14 @@ type ProberDeps = {
 
 /** The prober, with what earlier processes proved. Simulated providers are being proven when this resolves. */
 export async function openProber(config: Config, store: Store, deps: ProberDeps) {
-  const { metrics, log, ...parts } = deps;
+  const { metrics, log, proofs: book, snapshot, connections, transport, ids } = deps;
   const maxAgeMs = maxAgeOf(config);
   const prober = new Prober({
-    ...parts,
+    book,
+    snapshot,
+    connections,
+    transport,
+    ids,
     store: store.proofs,
     clock: systemClock,
     timers: systemTimers,

@@ -3,6 +3,7 @@ import { type ApiCommand, CliError, type Flag, type Invocation, optionName } fro
 import { API_COMMANDS, logFilters } from "./table.ts";
 import { evidencePeriod } from "./table-capture.ts";
 import { entryFilters } from "./table-money.ts";
+import { probeFlags } from "./table-proofs.ts";
 import { oneOf, wholeNumber } from "./values.ts";
 
 const GROUPS: Readonly<Record<string, string>> = {
@@ -14,6 +15,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   router: "named choices between models, and what they would decide",
   log: "the request log",
   provider: "inference providers",
+  proof: "which endpoints were seen to answer on decisions and speech",
   audit: "who changed what",
   capture: "windows of time in which requests and answers are kept",
   catalogue: "the files models and prices come from",
@@ -50,6 +52,7 @@ export function buildProgram(version: string, done: (exitCode: number) => void):
     if (spec.words === "log show") addLogExport(place("log export"), bind);
     if (spec.words === "wallet orders") addWalletExport(place("wallet export"), bind);
     if (spec.words === "audit list") addEvidence(place("evidence"), bind);
+    if (spec.words === "proof history") addProbe(place("probe"), bind);
   }
   return program;
 }
@@ -104,6 +107,12 @@ function addEvidence(command: Command, bind: Bind): void {
   for (const flag of evidencePeriod) command.addOption(optionOf(flag));
   command.option("--html <file>", "write it as a page to print; - is standard output");
   bind(command, async (invocation) => (await import("./evidence.ts")).runEvidence(invocation));
+}
+
+function addProbe(command: Command, bind: Bind): void {
+  command.description("ask endpoints now whether they answer on decisions and speech; exit 1 when one does not");
+  for (const flag of probeFlags) command.addOption(optionOf(flag));
+  bind(command, async (invocation) => (await import("./probe.ts")).runProbe(invocation));
 }
 
 function addApi(command: Command, spec: ApiCommand, bind: Bind): void {

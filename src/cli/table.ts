@@ -5,6 +5,7 @@ import { captureCommands } from "./table-capture.ts";
 import { limitCommands } from "./table-limits.ts";
 import { masterKeyCommands } from "./table-master-key.ts";
 import { moneyCommands } from "./table-money.ts";
+import { proofCommands } from "./table-proofs.ts";
 import { providerCommands } from "./table-providers.ts";
 import { rateCommands } from "./table-rates.ts";
 import { routerCommands } from "./table-routers.ts";
@@ -404,6 +405,7 @@ export const API_COMMANDS: readonly ApiCommand[] = [
   ...responseCommands,
   ...captureCommands,
   ...providerCommands,
+  ...proofCommands,
   ...masterKeyCommands,
   ...operationCommands,
 ];

@@ -49,6 +49,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Wallet: "Money: balance, credits, what goes back, payment orders and the ledger.",
   Payments: "Where payment providers say what was paid. Not for callers.",
   "Stored responses": "Answers that are kept for the callers of the responses dialect, and their removal.",
+  Proofs: "Whether endpoints were seen to answer on decisions and speech, where nobody is called who was not.",
   "Request log": "What was asked, who served it and what it cost. Never what was said.",
 };
 

@@ -7,6 +7,7 @@ import { LIMIT_ROUTES } from "./routes-manage-limits.ts";
 import { LOG_ROUTES } from "./routes-manage-log.ts";
 import { MASTER_KEY_ROUTES } from "./routes-manage-master-key.ts";
 import { MONEY_ROUTES } from "./routes-manage-money.ts";
+import { PROOF_ROUTES } from "./routes-manage-proofs.ts";
 import { PROVIDER_ROUTES } from "./routes-manage-providers.ts";
 import { RATE_ROUTES } from "./routes-manage-rates.ts";
 import { ROUTING_ROUTES } from "./routes-manage-routing.ts";
@@ -340,6 +341,7 @@ export const MANAGE_ROUTES: readonly Route[] = [
   ...MONEY_ROUTES,
   ...LOG_ROUTES,
   ...PROVIDER_ROUTES,
+  ...PROOF_ROUTES,
   ...responseRoutes,
   ...CAPTURE_ROUTES,
   ...EVIDENCE_ROUTES,

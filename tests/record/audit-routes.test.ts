@@ -85,6 +85,7 @@ async function* steps(
   yield ["manageDeleteAlerts", [`${ws}/alerts`]];
   const opened: Json = yield ["manageOpenCapture", [`${ws}/capture-windows`, { minutes: 1 }]];
   yield ["manageCloseCapture", [`/capture-windows/${opened.id}/close`, {}]];
+  yield ["manageRunProbes", ["/probes", { surface: "decisions" }]];
   if (engine === "SQLite") yield ["manageRotateMasterKey", ["/master-key/rotate"]];
   yield ["manageChangePolicy", [`${ws}/policy`, { floor: "L2" }]];
   yield ["manageRemoveMember", [`${ws}/members/ada@example.eu`]];

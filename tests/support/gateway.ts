@@ -47,11 +47,16 @@ let tenants = 0;
 
 /** A whole gateway in this process, on a free port and a data directory of its own; it stops with the test. */
 export async function startGateway(
-  options: { env?: Record<string, string>; dataDir?: string; keep?: boolean } = {},
+  options: {
+    env?: Record<string, string>;
+    dataDir?: string;
+    keep?: boolean;
+    prepare?: Parameters<typeof start>[1];
+  } = {},
 ): Promise<TestGateway> {
   const dataDir = options.dataDir ?? (await mkdtemp(path.join(os.tmpdir(), "gateway-test-")));
   const env = { PORT: "0", DATA_DIR: dataDir, LOG_LEVEL: "silent", ...options.env };
-  const running = await start(readConfig(env));
+  const running = await start(readConfig(env), options.prepare);
   running.ready();
   let closed = false;
   const close = async () => {

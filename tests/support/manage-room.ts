@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { noUpload, type Reply } from "../../src/app/exchange.ts";
 import { Bookings } from "../../src/app/manage/bookings.ts";
-import type { Check, OwnKeyRoom } from "../../src/app/manage/deps.ts";
+import type { Check, ManageDeps, OwnKeyRoom } from "../../src/app/manage/deps.ts";
 import { manageHandlers } from "../../src/app/manage/handlers.ts";
 import { MasterKeyRotation } from "../../src/app/manage/master-key-rotation.ts";
 import { RateRoom } from "../../src/app/manage/rate-room.ts";
@@ -120,6 +120,11 @@ function planningOf({ snapshot, connections, clock, directory }: Ground, reach: 
   };
 }
 
+/** Where no provider is connected. */
+function nobodyToProve(store: Store): ManageDeps["prober"] {
+  return { all: () => [], prove: async () => [], history: store.proofs.history, maxAgeMs: 1 };
+}
+
 /** The management use cases on a real store in a folder of their own, with a clock that is set by hand. */
 export async function openRoom(checks: readonly Check[] = []) {
   const dataDir = mkdtempSync(path.join(tmpdir(), "gateway-manage-"));
@@ -144,6 +149,7 @@ export async function openRoom(checks: readonly Check[] = []) {
     ids: makeIds(clock.nowMs),
     snapshot: () => snapshot,
     rates: ratesOf(store, snapshot, clock),
+    prober: nobodyToProve(store),
     connections,
     planning,
     readers: { chat: decodeChat },

@@ -4,6 +4,7 @@ import path from "node:path";
 import { vi } from "vitest";
 import { PROJECT_ROOT } from "../../src/config.ts";
 import { type Called, type Json, startGateway, type Tenant, type TestGateway } from "./gateway.ts";
+import { allProven } from "./proofs.ts";
 import { startUpstream, type Upstream } from "./upstream.ts";
 
 /** A model of the shipped catalogue that four connected providers serve. */
@@ -47,7 +48,7 @@ export type Scene = {
 export async function openScene(providers: readonly Provider[], env: Record<string, string> = {}): Promise<Scene> {
   const upstreams = new Map<Provider, Upstream>();
   for (const provider of providers) upstreams.set(provider, await startUpstream());
-  const gateway = await startGateway({ env: { ...connectedTo(upstreams), ...QUIET, ...env } });
+  const gateway = await startGateway({ env: { ...connectedTo(upstreams), ...QUIET, ...env }, prepare: allProven });
   const at = (provider: Provider) => {
     const upstream = upstreams.get(provider);
     if (upstream === undefined) throw new Error(`${provider} is not in this scene`);
@@ -94,9 +95,9 @@ const QUIET = {
   GATEWAY_DRAIN_TIMEOUT_MS: "1000",
 };
 
-/** Settings that put upstreams in the place of catalogue providers. */
+/** Settings that put upstreams in the place of catalogue providers, where they are asked by tests alone. */
 export function connectedTo(upstreams: ReadonlyMap<string, Pick<Upstream, "baseUrl">>): Record<string, string> {
-  const env: Record<string, string> = {};
+  const env: Record<string, string> = { GATEWAY_PROOF_EVERY: "never" };
   for (const [provider, { baseUrl }] of upstreams) {
     const name = provider.toUpperCase().replaceAll("-", "_");
     env[`PROVIDER_${name}_API_KEY`] = credentialOf(provider);

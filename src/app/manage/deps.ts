@@ -25,6 +25,7 @@ import type { Alerts } from "../alerts/alerts.ts";
 import type { Captures } from "../pipeline/captures.ts";
 import type { Planning } from "../pipeline/plan.ts";
 import type { DecodedChat } from "../pipeline/run.ts";
+import type { Prober } from "../prober/prober.ts";
 import type { Bookings } from "./bookings.ts";
 import type { MasterKeyDeps } from "./master-key-rotation.ts";
 import type { RateRoom } from "./rate-room.ts";
@@ -77,6 +78,8 @@ export type ManageDeps = TenancyDeps & {
   readonly masterKey: MasterKeyDeps;
   /** Exchange rates while the gateway runs. */
   readonly rates: RateRoom;
+  /** Whether endpoints do what the catalogue says. */
+  readonly prober: Pick<Prober, "all" | "prove" | "history" | "maxAgeMs">;
   readonly alerts: Pick<
     Alerts,
     "watch" | "sendsMail" | "recipientsOf" | "deliveries" | "addressProblem" | "seal" | "open" | "test"

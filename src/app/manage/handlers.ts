@@ -13,6 +13,7 @@ import { memberHandlers } from "./members.ts";
 import { operationHandlers } from "./operation.ts";
 import { ownKeyHandlers } from "./own-keys.ts";
 import { policyHandlers } from "./policies.ts";
+import { proofHandlers } from "./proofs.ts";
 import { rateHandlers } from "./rates.ts";
 import { replayHandlers } from "./replay.ts";
 import { responseHandlers } from "./responses.ts";
@@ -47,6 +48,7 @@ export function manageHandlers(deps: ManageDeps): Record<string, Handler> {
     ...captureHandlers(room),
     ...evidenceHandlers(room),
     ...ownKeyHandlers(room),
+    ...proofHandlers(room),
     ...masterKeyHandlers(room.masterKey),
     ...operationHandlers(room),
   };

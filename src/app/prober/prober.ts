@@ -73,6 +73,10 @@ export class Prober {
     return this.#parts.store.history;
   }
 
+  get maxAgeMs(): number {
+    return this.#parts.maxAgeMs;
+  }
+
   /** Every endpoint that could be called, were it proven, and whether it is. */
   all(): readonly Proved[] {
     const { snapshot, connections, clock, surfaces, book } = this.#parts;
