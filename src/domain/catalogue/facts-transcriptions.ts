@@ -17,6 +17,8 @@ export const transcriptionsEntry = z.strictObject({
   max_bytes: count.optional().describe("The largest file it takes. Absent: as large as callers may send."),
 });
 
+export type TranscriptionsEntry = z.infer<typeof transcriptionsEntry>;
+
 /** How an endpoint is asked for a transcript. */
 export type TranscriptionFacts = {
   readonly interface: (typeof TRANSCRIPTION_INTERFACES)[number];
@@ -28,7 +30,7 @@ export type TranscriptionFacts = {
   readonly maxBytes: number | null;
 };
 
-export function transcriptionFactsOf(entry: z.infer<typeof transcriptionsEntry>): TranscriptionFacts {
+export function transcriptionFactsOf(entry: TranscriptionsEntry): TranscriptionFacts {
   return {
     interface: entry.interface,
     segments: entry.segments ?? false,

@@ -4,6 +4,7 @@ import type { EndpointEntry, ModelEntry, PriceEntry } from "./schema.ts";
 import { seedEndpointEmbeddings, seedProviderEmbeddings } from "./seed-embeddings.ts";
 import type { SeedEndpoint, SeedModel, SeedProvider } from "./seed-schema.ts";
 import { modelSpeech, providerSpeech } from "./seed-speech.ts";
+import { transcriptionsFromSeed } from "./seed-transcriptions.ts";
 
 export function providerFromSeed(seed: SeedProvider): ProviderFacts {
   const { dialects, responses_api, certifications, ...rest } = seed;
@@ -35,6 +36,9 @@ export function endpointFromSeed(seed: SeedEndpoint, provider: SeedProvider | un
     dialects: differing(seed.dialects, chats ? (provider?.dialects ?? []) : []),
     responses_api: differing(seed.responses_api, chats && (provider?.responses_api ?? false)),
     decisions_interface: seed.decisions_interface,
+    transcriptions: seed.surfaces.includes("transcriptions")
+      ? transcriptionsFromSeed(seed.provider, seed.upstream_model_id)
+      : undefined,
     speech: seed.surfaces.includes("speech") ? modelSpeech(seed.provider, seed.model) : undefined,
     embeddings: seed.surfaces.includes("embeddings") ? seedEndpointEmbeddings(seed.provider, seed.model) : undefined,
     ...sovereigntyFromSeed(seed, provider, region),
