@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { CreatorFile, type PriceEntry, ProviderFile } from "../src/domain/catalogue/schema.ts";
 import { MISHAP_MODELS } from "../src/sandbox/mishaps.ts";
 import { SANDBOX_SLUGS, SEEING_MODELS, SIMULATED } from "../src/sandbox/simulated.ts";
+import { SPEECH_MISHAP_MODELS } from "../src/sandbox/speech-mishaps.ts";
 
 const folder = new URL("../src/sandbox/catalogue/", import.meta.url);
 const read = (name: string): unknown => JSON.parse(readFileSync(new URL(name, folder), "utf8"));
@@ -12,7 +13,9 @@ const models = new Map(creator.families.flatMap((family) => family.models.map((m
 /** A price as the guide writes it. */
 function shown(price: PriceEntry): string {
   if (price.per_minute_audio !== undefined) return `${price.per_minute_audio} ${price.currency} a minute`;
-  return `${price.input_per_1m_tokens} / ${price.output_per_1m_tokens} ${price.currency}`;
+  if (price.per_1m_characters !== undefined) return `${price.per_1m_characters} ${price.currency} a million characters`;
+  const output = price.output_per_1m_tokens ?? price.audio_output_per_1m_tokens;
+  return `${price.input_per_1m_tokens} / ${output} ${price.currency}`;
 }
 
 describe("the sandbox's catalogue files", () => {
@@ -28,7 +31,7 @@ describe("the sandbox's catalogue files", () => {
     expect(provider.name).toContain("simulated");
     expect(provider.notes).toContain("Simulated");
     expect(provider.evidence?.[0]?.claim).toContain("simulated");
-    const served = [...SIMULATED[slug].models, ...MISHAP_MODELS].sort();
+    const served = [...SIMULATED[slug].models, ...MISHAP_MODELS, ...SPEECH_MISHAP_MODELS].sort();
     expect(provider.endpoints.map((endpoint) => endpoint.upstream_model).sort()).toEqual(served);
     for (const endpoint of provider.endpoints) {
       expect(endpoint.upstream_model).toBe(endpoint.model);
@@ -39,7 +42,7 @@ describe("the sandbox's catalogue files", () => {
 
   test("models that fail on purpose are hidden, and only those", () => {
     const hidden = [...models.values()].filter((model) => model.hidden === true).map((model) => model.id);
-    expect(hidden.sort()).toEqual([...MISHAP_MODELS].sort());
+    expect(hidden.sort()).toEqual([...MISHAP_MODELS, ...SPEECH_MISHAP_MODELS].sort());
   });
 
   test("the guide's tables say what the files and the pace table say", () => {

@@ -18,11 +18,7 @@ export const EMBEDDINGS_ROUTES: readonly Route[] = [
     headers: IdempotencyHeaders,
     body: EmbeddingsRequest,
     answer: { is: "json", status: 200, schema: EmbeddingList },
-    faults: [
-      ...CHAT_FAULTS.filter((code) => code !== "context_length_exceeded"),
-      "router_not_supported",
-      ...CHARGED_FAULTS,
-    ],
+    faults: [...CHAT_FAULTS, "router_not_supported", ...CHARGED_FAULTS],
     example: {
       body: { model: "sandbox/embed", input: ["The first text", "The second text"] },
       answer: {

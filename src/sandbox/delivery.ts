@@ -22,7 +22,8 @@ export async function send(
   const gone = new AbortController();
   response.once("close", () => gone.abort());
   const pace = mishap?.is === "slow" ? mishap.pace : usualPace;
-  const kind = mishap?.is === "cut" ? "half" : "all";
+  const breaks = mishap?.is === "cut" || (delivery.is === "frames" && delivery.breaks === true);
+  const kind = breaks ? "half" : "all";
   try {
     await sleep(pace.firstTokenMs, undefined, { signal: gone.signal });
     if (mishap?.is === "garbage") {

@@ -11,6 +11,8 @@ import { MISHAP_MODELS, mishapOf } from "./mishaps.ts";
 import { responsesFormat } from "./responses.ts";
 import { type SandboxSlug, SIMULATED } from "./simulated.ts";
 import { transcriptionsFormat } from "./transcriptions.ts";
+import { geminiSpeechFormat, speechFormat } from "./speech.ts";
+import { SPEECH_MISHAP_MODELS } from "./speech-mishaps.ts";
 import { type Desk, type Refusal, refusal, type WireFormat } from "./wire.ts";
 
 export type Sandbox = {
@@ -23,11 +25,13 @@ export type Sandbox = {
 const FORMATS: readonly WireFormat[] = [
   chatFormat,
   converseFormat,
+  geminiSpeechFormat,
   geminiFormat,
   messagesFormat,
   countFormat,
   modelsFormat,
   responsesFormat,
+  speechFormat,
   transcriptionsFormat,
 ];
 const BODY_MAX_BYTES = 64 * 1024 * 1024;
@@ -106,7 +110,8 @@ async function answer(
 
   const opened = format.open({ path, query, headers: request.headers, body });
   if (opened.is === "refusal") return refuse(opened);
-  if (opened.model !== "" && !SIMULATED[slug].models.includes(opened.model) && !MISHAP_MODELS.includes(opened.model))
+  const has = [...SIMULATED[slug].models, ...MISHAP_MODELS, ...SPEECH_MISHAP_MODELS].includes(opened.model);
+  if (opened.model !== "" && !has)
     return refuse(
       refusal(404, `The model \`${opened.model}\` does not exist or you do not have access to it.`, {
         code: "model_not_found",

@@ -13,7 +13,13 @@ export type Refusal = {
 export type Delivery =
   /** `tokens` is the number of pieces a stream would have had: it sets how long a whole answer takes. */
   | { readonly is: "whole"; readonly contentType: string; readonly body: string | Buffer; readonly tokens: number }
-  | { readonly is: "frames"; readonly contentType: string; readonly frames: readonly (string | Buffer)[] };
+  | {
+      readonly is: "frames";
+      readonly contentType: string;
+      readonly frames: readonly (string | Buffer)[];
+      /** The connection dies in the middle. */
+      readonly breaks?: true;
+    };
 
 /** What a wire format needs from the provider that is simulated. */
 export type Desk = {

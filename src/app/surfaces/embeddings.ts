@@ -1,12 +1,13 @@
 import { fault } from "../../contract/faults.ts";
-import { EmbeddingsRequest } from "../../contract/schemas/embeddings.ts";
-import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
+import { EmbeddingsFields } from "../../contract/schemas/embeddings.ts";
+import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Shortcoming } from "../../domain/routing/capability.ts";
 import { embeddingsLane } from "../../io/upstream/embeddings-lane.ts";
 import { estimateTextTokens } from "../../language/canon/needs.ts";
 import { decodeWishes } from "../../language/canon/wishes.ts";
 import type { EmbeddingAsk, EmbeddingInputs } from "../../language/embeddings/ask.ts";
+import { readInputs } from "../../language/embeddings/input.ts";
 import { decodeWith, parseJson } from "../body.ts";
 import { type Handler, streamed } from "../exchange.ts";
 import type { Bound, Errand } from "../pipeline/errand.ts";
@@ -26,13 +27,15 @@ export function embeddingsHandlers(gateway: Gateway): Record<string, Handler> {
 }
 
 async function decodeEmbeddings(bytes: Buffer, tokens: Gateway["tokens"]): Promise<Decoded> {
-  const request = decodeWith(EmbeddingsRequest, parseJson(bytes).value);
+  const request = decodeWith(EmbeddingsFields, parseJson(bytes).value);
   requireNamedModel(request.model, "embeddings");
   const wishes = decodeWishes({ provider: request.provider });
+  const inputs = await inputsOf(request.input, tokens);
   return {
     errand: new EmbeddingsErrand({
       model: request.model,
-      inputs: await inputsOf(request.input, tokens),
+      inputs,
+      weights: weightsOf(inputs),
       dimensions: request.dimensions ?? undefined,
       encoding: request.encoding_format ?? "float",
       user: request.user ?? undefined,
@@ -41,24 +44,26 @@ async function decodeEmbeddings(bytes: Buffer, tokens: Gateway["tokens"]): Promi
   };
 }
 
-async function inputsOf(input: EmbeddingsRequest["input"], tokens: Gateway["tokens"]): Promise<EmbeddingInputs> {
-  if (typeof input === "string") return { is: "texts", texts: [input] };
-  const texts = input.filter((one) => typeof one === "string");
-  if (texts.length === input.length) return { is: "texts", texts };
-  const numbers = input.filter((one) => typeof one === "number");
-  const lists = numbers.length > 0 ? [numbers] : input.filter((one) => Array.isArray(one));
+async function inputsOf(input: unknown, tokens: Gateway["tokens"]): Promise<EmbeddingInputs> {
+  const given = readInputs(input);
+  if (given.is === "texts") return given;
+  const { lists, form } = given;
   const words = await tokens.words(lists);
   if (words.is === "busy")
     throw fault("service_unavailable", {
       message: "Token numbers cannot be read right now. Send texts, or try again shortly.",
       headers: { "retry-after": "2" },
     });
-  if (words.is === "unknown")
-    throw fault("invalid_value", {
-      message: `Field "input": list ${words.list} holds a number that is no token of cl100k_base. Send texts instead.`,
-      param: numbers.length > 0 ? "input" : `input.${words.list}`,
-    });
+  if (words.is === "unknown") {
+    const param = form === "one" ? "input" : `input.${words.list}`;
+    const message = `Field "${param}": ${words.token} is no token of cl100k_base. Send texts instead.`;
+    throw fault("invalid_value", { message, param });
+  }
   return { is: "tokens", lists, texts: words.texts };
+}
+
+function weightsOf(inputs: EmbeddingInputs): number[] {
+  return inputs.is === "tokens" ? inputs.lists.map(({ length }) => length) : inputs.texts.map(estimateTextTokens);
 }
 
 class EmbeddingsErrand implements Errand {
@@ -69,7 +74,7 @@ class EmbeddingsErrand implements Errand {
 
   constructor(ask: EmbeddingAsk) {
     this.#ask = ask;
-    this.inputTokens = tokensOf(ask.inputs);
+    this.inputTokens = ask.weights.reduce((sum, weight) => sum + weight, 0);
     this.outline = {
       model: ask.model,
       wishes: ask.wishes,
@@ -78,7 +83,7 @@ class EmbeddingsErrand implements Errand {
         parameters: [],
         inputTokens: this.inputTokens,
         maxOutputTokens: 0,
-        fits: (endpoint) => shortcomingOf(endpoint, ask),
+        fits: (endpoint, model) => shortcomingOf(endpoint, model, ask),
       },
     };
   }
@@ -91,10 +96,10 @@ class EmbeddingsErrand implements Errand {
     return { inputTokens: this.inputTokens, outputTokens: 0 };
   }
 
-  wayTo({ endpoint }: Attempt): Way {
-    const { embeddings } = endpoint;
-    if (embeddings === null) throw new Error(`${endpoint.id} has no interface for embeddings`);
-    return { lane: embeddingsLane(this.#ask, endpoint, embeddings), thinking: undefined };
+  wayTo({ endpoint, model }: Attempt): Way {
+    const { embeddings: facts } = endpoint;
+    if (facts === null) throw new Error(`${endpoint.id} has no interface for embeddings`);
+    return { lane: embeddingsLane({ ask: this.#ask, endpoint, model, facts }), thinking: undefined };
   }
 
   namesKept(): boolean {
@@ -102,12 +107,26 @@ class EmbeddingsErrand implements Errand {
   }
 }
 
-function tokensOf(inputs: EmbeddingInputs): number {
-  if (inputs.is === "tokens") return inputs.lists.reduce((sum, { length }) => sum + length, 0);
-  return inputs.texts.reduce((sum, text) => sum + estimateTextTokens(text), 0);
+/** An input that is estimated at this many times what an endpoint reads is too long for it, however it counts. */
+const ESTIMATE_MARGIN = 2;
+
+function shortcomingOf(endpoint: Endpoint, model: Model, ask: EmbeddingAsk): Shortcoming | undefined {
+  const { dimensions, weights } = ask;
+  // What comes in this length anyway need not be asked for.
+  const isUsual = dimensions === undefined || dimensions === model.embeddingDimensions;
+  if (!isUsual && endpoint.embeddings?.dimensions !== true)
+    return { reason: "gives vectors of one length only", param: "dimensions" };
+  const { limits } = endpoint;
+  const most = limits.maxInputTokens ?? limits.contextTokens ?? model.contextTokens;
+  if (most === null) return undefined;
+  const at = weights.findIndex((weight) => weight > ESTIMATE_MARGIN * most);
+  return at < 0 ? undefined : tooLong(at, most, ask);
 }
 
-function shortcomingOf({ embeddings }: Endpoint, { dimensions }: EmbeddingAsk): Shortcoming | undefined {
-  if (dimensions === undefined || embeddings?.dimensions === true) return undefined;
-  return { reason: "gives vectors of one length only", param: "dimensions" };
+/** Some providers read the beginning of such a text and say nothing: its vector would stand for another text. */
+function tooLong(at: number, most: number, { model, weights }: EmbeddingAsk): Shortcoming {
+  const param = weights.length === 1 ? "input" : `input.${at}`;
+  const message = `Field "${param}" is too long: about ${weights[at]} tokens by the gateway's estimate, and ${model} reads at most ${most} in one input. Cut it into shorter ones.`;
+  const reason = `reads at most ${most} tokens in one input`;
+  return { reason, param, fault: fault("context_length_exceeded", { message, param }) };
 }

@@ -6,34 +6,38 @@ const optional = <T extends z.ZodType>(schema: T) => schema.nullish();
 
 /** What one request may ask for at once, as the format's own servers have it. */
 export const EMBEDDING_INPUTS_MAX = 2048;
-const TOKEN_MAX = 200_000;
 
-const text = z.string().min(1, "must not be empty");
-const tokens = z.array(z.int().min(0).max(TOKEN_MAX)).min(1, "must not be empty");
+const text = z.string().min(1);
+const tokens = z.array(z.int().min(0)).min(1);
+
+const fields = {
+  model: z.string().min(1),
+  encoding_format: optional(z.enum(["float", "base64"])).describe("Absent: float."),
+  dimensions: optional(z.int().min(1).max(65_536)).describe(
+    "Only endpoints that can shorten their vectors are asked, or whose vectors have this length anyway.",
+  ),
+  user: optional(z.string().max(512)),
+  provider: wishFields.provider,
+};
+
+/** What is read of a request; its inputs are many and read by hand. */
+export const EmbeddingsFields = z.strictObject({ ...fields, input: z.unknown() });
 
 export const EmbeddingsRequest = z
   .strictObject({
-    model: z.string().min(1),
+    ...fields,
     input: z
-      .union(
-        [
-          text,
-          z.array(text).min(1, "must not be empty").max(EMBEDDING_INPUTS_MAX),
-          tokens,
-          z.array(tokens).min(1, "must not be empty").max(EMBEDDING_INPUTS_MAX),
-        ],
-        { error: "must be a text, a list of texts, a list of token numbers, or a list of such lists" },
-      )
-      .describe("Token numbers are those of cl100k_base; endpoints that read words only get the text they stand for."),
-    encoding_format: optional(z.enum(["float", "base64"])).describe("Absent: float."),
-    dimensions: optional(z.int().min(1).max(65_536)).describe(
-      "Only endpoints that can shorten their vectors are asked.",
-    ),
-    user: optional(z.string().max(512)),
-    provider: wishFields.provider,
+      .union([
+        text,
+        z.array(text).min(1).max(EMBEDDING_INPUTS_MAX),
+        tokens,
+        z.array(tokens).min(1).max(EMBEDDING_INPUTS_MAX),
+      ])
+      .describe(
+        "A text, a list of texts, a list of token numbers, or a list of such lists. Token numbers are those of cl100k_base; endpoints that read words only get the text they stand for.",
+      ),
   })
   .meta({ id: "EmbeddingsRequest" });
-export type EmbeddingsRequest = z.output<typeof EmbeddingsRequest>;
 
 export const EmbeddingList = z
   .looseObject({

@@ -5,10 +5,10 @@ export type Question =
   | { readonly number: number; readonly lists: readonly (readonly number[])[] };
 export type Answered = { readonly number: number; readonly answer: number | Words };
 
-/** What token numbers stand for. `unknown`: a number of that list is no token. */
+/** What token numbers stand for. `unknown`: this number of that list is no token. */
 export type Words =
   | { readonly is: "words"; readonly texts: readonly string[] }
-  | { readonly is: "unknown"; readonly list: number };
+  | { readonly is: "unknown"; readonly list: number; readonly token: number };
 
 export type TokenCounter = {
   /** Undefined: it could not be counted in time, so the caller has to estimate. */

@@ -27,10 +27,26 @@ function cutAfter(text: string, from: number): number {
 
 /** Its tables are as large as those for counting, so they are read by the first who needs them. */
 async function wordsOf(lists: readonly (readonly number[])[]): Promise<Words> {
-  const { decode, vocabularySize } = await import("gpt-tokenizer/encoding/cl100k_base");
-  const list = lists.findIndex((tokens) => tokens.some((token) => token >= vocabularySize));
-  if (list >= 0) return { is: "unknown", list };
-  return { is: "words", texts: lists.map((tokens) => decode(tokens)) };
+  const { decode } = await import("gpt-tokenizer/encoding/cl100k_base");
+  const known = new Set<number>();
+  const texts: string[] = [];
+  for (const [list, tokens] of lists.entries()) {
+    const token = tokens.find((one) => !known.has(one) && !isToken(one, decode, known));
+    if (token !== undefined) return { is: "unknown", list, token };
+    texts.push(decode(tokens));
+  }
+  return { is: "words", texts };
+}
+
+/** There are gaps between the last tokens, and whoever decodes one of them throws. */
+function isToken(token: number, decode: (tokens: readonly number[]) => string, known: Set<number>): boolean {
+  try {
+    decode([token]);
+    known.add(token);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 parentPort?.on("message", async (question: Question) => {

@@ -1,13 +1,13 @@
-import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
+import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { EmbeddingFacts } from "../../domain/catalogue/facts-embeddings.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { Unusable, WholeAnswer } from "../../language/canon/answer.ts";
 import { renderEmbeddings } from "../../language/embeddings/answer.ts";
-import { type EmbeddingAsk, type EmbeddingInputs, sliceOf } from "../../language/embeddings/ask.ts";
+import { type EmbeddingAsk, type EmbeddingInputs, partsOf, type Room } from "../../language/embeddings/ask.ts";
 import { bedrockCohere, bedrockNova, bedrockTitan, cohereEmbeddings } from "../../language/embeddings/cohere.ts";
 import { geminiEmbeddings, vertexEmbeddings } from "../../language/embeddings/gemini.ts";
 import { mistralEmbeddings, openaiEmbeddings } from "../../language/embeddings/openai.ts";
-import { dimensionsOf, isVector, type Vector } from "../../language/embeddings/vector.ts";
+import { type Writing, type Written, writeVector } from "../../language/embeddings/vector.ts";
 import type { EmbeddingWire, WireAnswer } from "../../language/embeddings/wire.ts";
 import { type Lane, NOTHING_DROPPED } from "./lane.ts";
 
@@ -22,36 +22,58 @@ const WIRES: Readonly<Record<EmbeddingFacts["interface"], EmbeddingWire>> = {
   bedrock_nova: bedrockNova,
 };
 
+/** One request for vectors, and the endpoint that is asked for them. */
+export type EmbeddingErrand = {
+  readonly ask: EmbeddingAsk;
+  readonly endpoint: Endpoint;
+  readonly model: Model;
+  readonly facts: EmbeddingFacts;
+};
+
 /** The answer of a part keeps its vectors until all parts are there. */
-type Part = WholeAnswer & { readonly vectors: readonly Vector[]; readonly tokens: number | undefined };
+type Part = WholeAnswer & { readonly vectors: readonly Written[]; readonly tokens: number | undefined };
 
 /** The way to an endpoint that gives vectors: as many requests as it takes for all inputs, and one answer. */
-export function embeddingsLane(ask: EmbeddingAsk, endpoint: Endpoint, facts: EmbeddingFacts): Lane {
-  const wire = WIRES[facts.interface];
-  const { texts } = ask.inputs;
-  const most = Math.min(facts.batchMax ?? texts.length, wire.batchMax ?? texts.length);
-  const slices: EmbeddingInputs[] = [];
-  for (let from = 0; from < texts.length; from += most) slices.push(sliceOf(ask.inputs, from, most));
+export function embeddingsLane(errand: EmbeddingErrand): Lane {
   const parts: Part[] = [];
-  const lanes = slices.map((inputs, place) => partLane(ask, endpoint, facts, inputs, (part) => (parts[place] = part)));
-  const [only] = lanes;
-  if (lanes.length === 1 && only !== undefined) return only;
-  const join = () => joined(parts, ask, endpoint);
-  return { ...(only ?? partLane(ask, endpoint, facts, ask.inputs, () => undefined)), parts: { lanes, join } };
+  const [first, ...others] = partsOf(errand.ask, roomOf(errand)).map((inputs, place) =>
+    partLane(errand, inputs, (part) => {
+      parts[place] = part;
+    }),
+  );
+  if (first === undefined) throw new Error("a request for no vectors");
+  if (others.length === 0) return first;
+  return { ...first, parts: { lanes: [first, ...others], join: () => joined(parts, errand) } };
 }
 
-function partLane(
-  ask: EmbeddingAsk,
-  endpoint: Endpoint,
-  facts: EmbeddingFacts,
-  inputs: EmbeddingInputs,
-  kept: (part: Part) => void,
-): Lane {
+/** An answer is read in one go, and everybody else waits meanwhile: no request asks for more than this at once. */
+const ANSWER_BYTES = 8 * 1024 * 1024;
+/** What a number takes up at most: servers write it on a line of its own, indented. */
+const NUMBER_BYTES = { float: 24, base64: 5.5 } as const;
+/** The longest vectors that models usually give, where the catalogue does not say. */
+const DIMENSIONS_USUAL = 4096;
+/** Tokens are estimated here, and counted there. */
+const ESTIMATE_SHARE = 0.5;
+
+function roomOf({ ask, model, facts }: EmbeddingErrand): Room {
+  const dimensions = ask.dimensions ?? model.embeddingDimensions ?? DIMENSIONS_USUAL;
+  const readable = Math.floor(ANSWER_BYTES / (dimensions * NUMBER_BYTES[encodingOf(ask, facts)]));
+  const stated = Math.min(facts.batchMax ?? Infinity, WIRES[facts.interface].batchMax ?? Infinity);
+  return {
+    inputs: Math.max(1, Math.min(stated, readable)),
+    tokens: facts.batchTokensMax === null ? Infinity : facts.batchTokensMax * ESTIMATE_SHARE,
+  };
+}
+
+/** Whoever knows no base64 gives numbers, and they are made into it here. */
+function encodingOf({ encoding }: EmbeddingAsk, { base64 }: EmbeddingFacts): "float" | "base64" {
+  return base64 ? encoding : "float";
+}
+
+function partLane(errand: EmbeddingErrand, inputs: EmbeddingInputs, kept: (part: Part) => void): Lane {
+  const { ask, endpoint, facts } = errand;
   const wire = WIRES[facts.interface];
   const { upstreamModel } = endpoint;
-  const { dimensions, encoding, user } = ask;
-  // Words for whoever reads no numbers.
-  const told: EmbeddingInputs = facts.tokens ? inputs : { is: "texts", texts: inputs.texts };
   return {
     surface: null,
     path: wire.path(upstreamModel),
@@ -61,10 +83,20 @@ function partLane(
     keepAlive: "",
     effort: undefined,
     dropped: NOTHING_DROPPED,
-    encode: () => JSON.stringify(wire.encode({ upstreamModel, inputs: told, dimensions, encoding, user })),
+    encode: () =>
+      JSON.stringify(
+        wire.encode({
+          upstreamModel,
+          // Words for whoever reads no numbers.
+          inputs: facts.tokens ? inputs : { is: "texts", texts: inputs.texts },
+          dimensions: facts.dimensions ? ask.dimensions : undefined,
+          encoding: encodingOf(ask, facts),
+          user: ask.user,
+        }),
+      ),
     decodeWhole(bytes, headers) {
       const answer = wire.decode(parsed(bytes), headers);
-      const read = answer === undefined ? undefined : readPart(answer, ask, inputs.texts.length, endpoint);
+      const read = answer === undefined ? undefined : readPart(answer, inputs.texts.length, errand);
       if (read !== undefined && !("unusable" in read)) kept(read);
       return read;
     },
@@ -86,25 +118,38 @@ function parsed(bytes: Buffer): unknown {
 
 /** One vector for each input, all of one length, and of the length that was asked for. */
 function readPart(
-  { vectors, tokens, id }: WireAnswer,
-  ask: EmbeddingAsk,
+  { vectors: given, tokens, id }: WireAnswer,
   inputs: number,
-  endpoint: Endpoint,
+  errand: EmbeddingErrand,
 ): Part | Unusable {
-  const valid = vectors.filter(isVector);
-  if (valid.length !== inputs || vectors.length !== inputs)
-    return { unusable: `${valid.length} vectors for ${inputs} inputs` };
-  const length = ask.dimensions ?? dimensionsOf(valid[0]);
-  if (valid.some((vector) => dimensionsOf(vector) !== length)) return { unusable: "vectors of another length" };
-  return answerOf(valid, tokens, id, ask, endpoint);
+  if (given.length !== inputs) return { unusable: `${given.length} vectors for ${inputs} inputs` };
+  const writing = writingOf(errand);
+  const vectors: Written[] = [];
+  for (const one of given) {
+    const written = writeVector(one, writing);
+    if (written === undefined) return { unusable: "something that is no vector" };
+    vectors.push(written);
+  }
+  return isEven(vectors, errand.ask.dimensions) ? answerOf(vectors, tokens, id, errand) : OTHER_LENGTH;
+}
+
+const OTHER_LENGTH: Unusable = { unusable: "vectors of another length" };
+
+function writingOf({ ask, facts }: EmbeddingErrand): Writing {
+  const isShortened = facts.normalize && ask.dimensions !== undefined;
+  return { encoding: ask.encoding, scale: isShortened ? "unit" : "as_given" };
+}
+
+function isEven(vectors: readonly Written[], asked: number | undefined): boolean {
+  const length = asked ?? vectors[0]?.dimensions;
+  return vectors.every(({ dimensions }) => dimensions === length);
 }
 
 function answerOf(
-  vectors: readonly Vector[],
+  vectors: readonly Written[],
   tokens: number | undefined,
   upstreamId: string | null,
-  { encoding }: EmbeddingAsk,
-  { model }: Endpoint,
+  { endpoint }: EmbeddingErrand,
 ): Part {
   return {
     vectors,
@@ -113,8 +158,14 @@ function answerOf(
     usage: tokens === undefined ? undefined : { ...NO_USAGE, inputTokens: tokens },
     outputChars: 0,
     inputs: vectors.length,
-    detail: { inputs: vectors.length, dimensions: dimensionsOf(vectors[0]) ?? 0 },
-    render: (counted, shown) => renderEmbeddings(vectors, { model, encoding }, counted, shown),
+    detail: { inputs: vectors.length, dimensions: vectors[0]?.dimensions ?? 0 },
+    render: (counted, shown) =>
+      renderEmbeddings(
+        vectors.map(({ json }) => json),
+        endpoint.model,
+        counted,
+        shown,
+      ),
   };
 }
 
@@ -129,13 +180,11 @@ const NO_USAGE = {
 } as const;
 
 /** All vectors in the order of the inputs; figures only where every part told them. */
-function joined(parts: readonly Part[], ask: EmbeddingAsk, endpoint: Endpoint): WholeAnswer | Unusable {
+function joined(parts: readonly Part[], errand: EmbeddingErrand): WholeAnswer | Unusable {
   const vectors = parts.flatMap((part) => part.vectors);
-  const [first] = parts;
-  const length = dimensionsOf(first?.vectors[0]);
-  if (vectors.some((vector) => dimensionsOf(vector) !== length)) return { unusable: "vectors of another length" };
+  if (!isEven(vectors, errand.ask.dimensions)) return OTHER_LENGTH;
   let tokens: number | undefined = 0;
   for (const part of parts)
     tokens = tokens === undefined || part.tokens === undefined ? undefined : tokens + part.tokens;
-  return answerOf(vectors, tokens, first?.upstreamId ?? null, ask, endpoint);
+  return answerOf(vectors, tokens, parts[0]?.upstreamId ?? null, errand);
 }

@@ -4,6 +4,8 @@ import type { Wishes } from "../canon/wishes.ts";
 export type EmbeddingAsk = {
   readonly model: string;
   readonly inputs: EmbeddingInputs;
+  /** How many tokens each input is estimated to have. */
+  readonly weights: readonly number[];
   readonly dimensions: number | undefined;
   readonly encoding: "float" | "base64";
   readonly user: string | undefined;
@@ -15,10 +17,26 @@ export type EmbeddingInputs =
   /** `texts` is what the numbers stand for, for providers that read words only. */
   | { readonly is: "tokens"; readonly lists: readonly (readonly number[])[]; readonly texts: readonly string[] };
 
-/** A part of the inputs, as many as one request to a provider takes. */
-export function sliceOf(inputs: EmbeddingInputs, from: number, count: number): EmbeddingInputs {
-  const texts = inputs.texts.slice(from, from + count);
-  return inputs.is === "texts"
-    ? { is: "texts", texts }
-    : { is: "tokens", texts, lists: inputs.lists.slice(from, from + count) };
+/** What one request to a provider may hold. */
+export type Room = { readonly inputs: number; readonly tokens: number };
+
+/** The inputs in as few parts as have room for them, in their order; one that is too large stands alone. */
+export function partsOf({ inputs, weights }: Pick<EmbeddingAsk, "inputs" | "weights">, room: Room): EmbeddingInputs[] {
+  const parts: EmbeddingInputs[] = [];
+  let [from, tokens] = [0, 0];
+  for (const [at, weight] of weights.entries()) {
+    const isFull = at - from >= room.inputs || tokens + weight > room.tokens;
+    if (isFull && at > from) {
+      parts.push(sliceOf(inputs, from, at));
+      [from, tokens] = [at, 0];
+    }
+    tokens += weight;
+  }
+  parts.push(sliceOf(inputs, from, weights.length));
+  return parts;
+}
+
+function sliceOf(inputs: EmbeddingInputs, from: number, to: number): EmbeddingInputs {
+  const texts = inputs.texts.slice(from, to);
+  return inputs.is === "texts" ? { is: "texts", texts } : { is: "tokens", texts, lists: inputs.lists.slice(from, to) };
 }

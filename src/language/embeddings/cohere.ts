@@ -26,7 +26,7 @@ export const bedrockCohere: EmbeddingWire = {
   auth: "bearer",
   batchMax: TEXTS_MAX,
   path: invoke,
-  encode: (ask) => ({ ...textsOf(ask), truncate: "NONE" }),
+  encode: textsOf,
   decode: (body, headers) => decodeTyped(body, headerTokens(headers)),
   decodeProblem,
 };
@@ -71,8 +71,13 @@ export const bedrockNova: EmbeddingWire = {
 };
 
 function textsOf({ inputs, dimensions }: WireAsk): JsonObject {
-  const { texts } = inputs;
-  return { texts, input_type: INPUT_TYPE, ...(dimensions === undefined ? {} : { output_dimension: dimensions }) };
+  return {
+    texts: inputs.texts,
+    input_type: INPUT_TYPE,
+    // A text that is too long is refused: a vector of its beginning would look like one of all of it.
+    truncate: "NONE",
+    ...(dimensions === undefined ? {} : { output_dimension: dimensions }),
+  };
 }
 
 /** Older models answer with a plain list, newer ones by the type of number. */

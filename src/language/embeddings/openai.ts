@@ -11,7 +11,8 @@ export const openaiEmbeddings: EmbeddingWire = {
   encode: ({ upstreamModel, inputs, dimensions, encoding, user }) => ({
     model: upstreamModel,
     input: inputOf(inputs),
-    encoding_format: encoding,
+    // Numbers are what every server gives unasked; some know no other word for it.
+    ...(encoding === "base64" ? { encoding_format: encoding } : {}),
     ...(dimensions === undefined ? {} : { dimensions }),
     ...(user === undefined ? {} : { user }),
   }),

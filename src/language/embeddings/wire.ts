@@ -2,7 +2,6 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { JsonObject } from "../../kit/json.ts";
 import type { UpstreamProblem } from "../canon/problem.ts";
 import type { EmbeddingInputs } from "./ask.ts";
-import type { Vector } from "./vector.ts";
 
 /** What one request to a provider asks for. */
 export type WireAsk = {
@@ -20,8 +19,6 @@ export type WireAnswer = {
   readonly id: string | null;
 };
 
-export type Embedded = Omit<WireAnswer, "vectors"> & { readonly vectors: readonly Vector[] };
-
 /** A wire format that embeddings are asked in. */
 export type EmbeddingWire = {
   readonly auth: "bearer" | "x-goog-api-key";
@@ -38,8 +35,8 @@ export type EmbeddingWire = {
   ): UpstreamProblem;
 };
 
-/** A count that a provider told; anything else is none. */
+/** A count that a provider told. No input is empty, so nought is what a server says that does not count. */
 export function countOf(value: unknown): number | undefined {
   const number = typeof value === "string" && /^\d{1,15}$/.test(value) ? Number(value) : value;
-  return typeof number === "number" && Number.isInteger(number) && number >= 0 ? number : undefined;
+  return typeof number === "number" && Number.isInteger(number) && number > 0 ? number : undefined;
 }

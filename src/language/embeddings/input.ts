@@ -1,0 +1,45 @@
+import { fault } from "../../contract/faults.ts";
+import { EMBEDDING_INPUTS_MAX } from "../../contract/schemas/embeddings.ts";
+
+/** The inputs of a request as they were sent: one list of numbers, or many. */
+export type GivenInputs =
+  | { readonly is: "texts"; readonly texts: readonly string[] }
+  | { readonly is: "tokens"; readonly lists: readonly (readonly number[])[]; readonly form: "one" | "many" };
+
+const FORMS = "a text, a list of texts, a list of token numbers, or a list of such lists";
+
+/**
+ * Reads the field `input` of a request in any of its four forms. By hand: a list may hold hundreds of thousands of
+ * numbers, and a schema of four forms would try each of them four times.
+ */
+export function readInputs(input: unknown): GivenInputs {
+  if (input === undefined || input === null) throw invalid("input", "it is required");
+  if (typeof input === "string") return { is: "texts", texts: [textAt(input, "input")] };
+  if (!Array.isArray(input)) throw invalid("input", `must be ${FORMS}`);
+  const [first] = input;
+  if (typeof first === "number") return { is: "tokens", lists: [numbersAt(input, "input")], form: "one" };
+  if (input.length > EMBEDDING_INPUTS_MAX)
+    throw invalid("input", `must have at most ${EMBEDDING_INPUTS_MAX} items, and has ${input.length}`);
+  if (typeof first === "string") return { is: "texts", texts: input.map((one, at) => textAt(one, `input.${at}`)) };
+  if (!Array.isArray(first)) throw invalid("input", input.length === 0 ? "must not be empty" : `must be ${FORMS}`);
+  return { is: "tokens", lists: input.map((one, at) => numbersAt(one, `input.${at}`)), form: "many" };
+}
+
+function textAt(value: unknown, param: string): string {
+  if (typeof value !== "string") throw invalid(param, "must be a text, as the first item is");
+  if (value === "") throw invalid(param, "must not be empty");
+  return value;
+}
+
+function numbersAt(value: unknown, param: string): number[] {
+  if (!Array.isArray(value)) throw invalid(param, "must be a list of token numbers, as the first item is");
+  if (value.length === 0) throw invalid(param, "must not be empty");
+  return value.map((one: unknown, at) => {
+    if (typeof one === "number" && Number.isSafeInteger(one) && one >= 0) return one;
+    throw invalid(`${param}.${at}`, "must be a token number, as the first item is");
+  });
+}
+
+function invalid(param: string, problem: string) {
+  return fault("invalid_value", { message: `Field "${param}": ${problem}.`, param });
+}
