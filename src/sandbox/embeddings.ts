@@ -96,7 +96,7 @@ function textsOf(input: unknown): readonly string[] | undefined {
   if (!Array.isArray(input) || input.length === 0) return undefined;
   if (input.every((one) => typeof one === "number")) return [input.join(" ")];
   const texts = input.map((one: unknown) => (Array.isArray(one) ? one.join(" ") : one));
-  const read = texts.filter((one) => typeof one === "string" && one !== "");
+  const read = texts.filter((one) => typeof one === "string").filter((one) => one !== "");
   return read.length === texts.length ? read : undefined;
 }
 
