@@ -1,5 +1,7 @@
 import { type Answer, answerTo, type Call, type Usage } from "./answer.ts";
 import { type ChatAsked, readChat } from "./chat-request.ts";
+import { decideInChat } from "./decide-chat.ts";
+import { isDecider } from "./misdeeds.ts";
 import { runsOf, wordsOf } from "./tokens.ts";
 import { bearerOf, type Delivery, type Desk, type Refusal, refusal, type WireFormat } from "./wire.ts";
 
@@ -51,6 +53,7 @@ export function openAiError(given: Refusal): string {
 }
 
 function deliver(asked: ChatAsked, desk: Desk): Delivery | Refusal {
+  if (isDecider(asked.model)) return decideInChat(asked, desk);
   const answer = answerTo(asked.prompt, desk.provider);
   if (answer.is === "refused") {
     const what = answer.part === null ? "response_format" : `function '${answer.part}'`;

@@ -1,3 +1,4 @@
+import { MISDEED_MODELS } from "./misdeeds.ts";
 import type { Pace, SandboxSlug } from "./simulated.ts";
 
 /** What goes wrong on purpose. Only the model asked for decides it, never the content of a request. */
@@ -49,7 +50,7 @@ const SCRIPTS: ReadonlyMap<string, Script> = new Map<string, Script>([
 ]);
 
 /** Callable but listed nowhere; every provider has all of them. */
-export const MISHAP_MODELS: readonly string[] = [...SCRIPTS.keys()];
+export const MISHAP_MODELS: readonly string[] = [...SCRIPTS.keys(), ...MISDEED_MODELS];
 
 export function mishapOf(provider: SandboxSlug, model: string): Mishap | undefined {
   return SCRIPTS.get(model)?.(provider);

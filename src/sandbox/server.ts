@@ -4,15 +4,17 @@ import type { Ids } from "../kit/ids.ts";
 import { chatFormat, modelsFormat } from "./chat.ts";
 import { converseFormat } from "./converse.ts";
 import { countFormat } from "./count.ts";
+import { openaiDecisionsFormat, systemOneFormat } from "./decisions.ts";
 import { send } from "./delivery.ts";
+import { embeddingsFormat, geminiEmbeddingsFormat } from "./embeddings.ts";
 import { geminiFormat } from "./gemini.ts";
 import { messagesFormat } from "./messages.ts";
 import { MISHAP_MODELS, mishapOf } from "./mishaps.ts";
 import { responsesFormat } from "./responses.ts";
 import { type SandboxSlug, SIMULATED } from "./simulated.ts";
-import { transcriptionsFormat } from "./transcriptions.ts";
 import { geminiSpeechFormat, speechFormat } from "./speech.ts";
 import { SPEECH_MISHAP_MODELS } from "./speech-mishaps.ts";
+import { transcriptionsFormat } from "./transcriptions.ts";
 import { type Desk, type Refusal, refusal, type WireFormat } from "./wire.ts";
 
 export type Sandbox = {
@@ -29,8 +31,12 @@ const FORMATS: readonly WireFormat[] = [
   geminiFormat,
   messagesFormat,
   countFormat,
+  embeddingsFormat,
+  geminiEmbeddingsFormat,
   modelsFormat,
   responsesFormat,
+  systemOneFormat,
+  openaiDecisionsFormat,
   speechFormat,
   transcriptionsFormat,
 ];
@@ -110,7 +116,8 @@ async function answer(
 
   const opened = format.open({ path, query, headers: request.headers, body });
   if (opened.is === "refusal") return refuse(opened);
-  const has = [...SIMULATED[slug].models, ...MISHAP_MODELS, ...SPEECH_MISHAP_MODELS].includes(opened.model);
+  const { models } = SIMULATED[slug];
+  const has = [...models, ...MISHAP_MODELS, ...SPEECH_MISHAP_MODELS].includes(opened.model);
   if (opened.model !== "" && !has)
     return refuse(
       refusal(404, `The model \`${opened.model}\` does not exist or you do not have access to it.`, {

@@ -13,15 +13,33 @@ type Simulated = {
 export const SIMULATED: Readonly<Record<SandboxSlug, Simulated>> = {
   "sandbox-us": {
     pace: { firstTokenMs: 5, betweenTokensMs: 2, wholeMsMax: 250 },
-    models: ["sandbox/chat", "sandbox/chat-mini", "sandbox/claude", "sandbox/gemini", "sandbox/listen", "sandbox/speak"],
+    models: [
+      "sandbox/chat",
+      "sandbox/embed",
+      "sandbox/chat-mini",
+      "sandbox/claude",
+      "sandbox/gemini",
+      "sandbox/listen",
+      "sandbox/speak",
+      "sandbox/decide",
+    ],
   },
   "sandbox-de": {
     pace: { firstTokenMs: 20, betweenTokensMs: 4, wholeMsMax: 250 },
-    models: ["sandbox/chat", "sandbox/chat-mini", "sandbox/claude", "sandbox/nova", "sandbox/listen", "sandbox/speak"],
+    models: [
+      "sandbox/chat",
+      "sandbox/embed",
+      "sandbox/chat-mini",
+      "sandbox/claude",
+      "sandbox/nova",
+      "sandbox/listen",
+      "sandbox/speak",
+      "sandbox/decide",
+    ],
   },
   "sandbox-fr": {
     pace: { firstTokenMs: 60, betweenTokensMs: 8, wholeMsMax: 250 },
-    models: ["sandbox/chat", "sandbox/chat-fr", "sandbox/listen", "sandbox/speak"],
+    models: ["sandbox/chat", "sandbox/embed", "sandbox/chat-fr", "sandbox/listen", "sandbox/speak", "sandbox/decide"],
   },
 };
 

@@ -1,7 +1,16 @@
 import type { JsonObject } from "../../kit/json.ts";
 import type { DecisionAnswer } from "./answer.ts";
-import type { Asked } from "./openai-request.ts";
+import type { DecisionQuestion } from "./ask.ts";
 import type { DecisionClient } from "./render.ts";
+
+/** A question, and the caller's own words for what comes back. */
+export type Asked = {
+  readonly question: DecisionQuestion;
+  readonly name: string | null;
+  /** The values of its choices: a boolean is another thing than the word for it. */
+  readonly values: readonly (string | boolean)[];
+  readonly labels: readonly string[];
+};
 
 /** OpenAI's shape: answers in the order of the questions, and a declined question is one of them. */
 export function openaiClient(asked: readonly Asked[]): DecisionClient {

@@ -10,7 +10,7 @@ import type {
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import { type DecisionAsk, type DecisionQuestion, type DecisionState, idsFor } from "./ask.ts";
 import type { DecisionImage } from "./image.ts";
-import { openaiClient } from "./openai-client.ts";
+import { type Asked, openaiClient } from "./openai-client.ts";
 import type { DecisionClient } from "./render.ts";
 import { imageAt } from "./request.ts";
 
@@ -50,15 +50,6 @@ export function decodeOpenaiDecision(request: OpenaiDecisionRequest): { ask: Dec
     client: openaiClient(asked),
   };
 }
-
-/** A question, and the caller's own words for what comes back. */
-export type Asked = {
-  readonly question: DecisionQuestion;
-  readonly name: string | null;
-  /** The values of its choices: a boolean is another thing than the word for it. */
-  readonly values: readonly (string | boolean)[];
-  readonly labels: readonly string[];
-};
 
 function requireUnique(names: readonly (string | null)[]): void {
   for (const [place, name] of names.entries()) {
