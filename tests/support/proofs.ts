@@ -1,7 +1,9 @@
 import type { Connections, Snapshot } from "../../src/domain/catalogue/catalogue.ts";
 import { PROVEN_SURFACES, type Proven, subjectOf } from "../../src/domain/catalogue/proofs.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
+import { isJsonObject } from "../../src/kit/json.ts";
 import { proofOf } from "./proof-suite.ts";
+import type { Script } from "./upstream.ts";
 
 /** For tests of everything else: whatever is asked is proven. */
 export const ALL_PROVEN: Proven = { isProven: () => true, version: () => 0 };
@@ -25,3 +27,20 @@ export async function allProven(
     );
   await store.proofs.append(proofs);
 }
+
+/** What a server of System One says to the proof's two states, and to everything else. */
+export function systemOne(
+  yesTo: (state: string) => number,
+  usage: unknown = { input_tokens: 40, output_tokens: 18 },
+): (received: { readonly json: unknown }) => Script {
+  return ({ json }) => {
+    const { state, questions } = isJsonObject(json) ? json : {};
+    const noul = yesTo(typeof state === "string" ? state : JSON.stringify(state));
+    const names = isJsonObject(questions) ? Object.keys(questions) : [];
+    const answers = Object.fromEntries(names.map((name) => [name, { type: "noul", noul }]));
+    return { json: { model: "jev-1.13.0", answers, usage } };
+  };
+}
+
+/** Reads what it is asked about. */
+export const honestly = (state: string) => (state.includes("switched off") ? 0.02 : 0.98);
