@@ -1,6 +1,7 @@
 import { PRICE_FIGURES } from "./fields.ts";
 import type { ProviderFacts } from "./parsed.ts";
 import type { EndpointEntry, ModelEntry, PriceEntry } from "./schema.ts";
+import { seedDecisionsInterface, seedEndpointDecisions, seedProviderDecisions } from "./seed-decisions.ts";
 import { seedEndpointEmbeddings, seedProviderEmbeddings } from "./seed-embeddings.ts";
 import type { SeedEndpoint, SeedModel, SeedProvider } from "./seed-schema.ts";
 import { modelSpeech, providerSpeech } from "./seed-speech.ts";
@@ -15,6 +16,7 @@ export function providerFromSeed(seed: SeedProvider): ProviderFacts {
     responses_api: responses_api ? true : undefined,
     speech: providerSpeech(seed.slug),
     embeddings: seedProviderEmbeddings(seed.slug),
+    decisions: seedProviderDecisions(seed.slug),
     regions: seed.regions,
     evidence: unlessEmpty(seed.evidence),
   };
@@ -35,7 +37,8 @@ export function endpointFromSeed(seed: SeedEndpoint, provider: SeedProvider | un
     base_url: seed.base_url === region?.base_url ? undefined : (seed.base_url ?? null),
     dialects: differing(seed.dialects, chats ? (provider?.dialects ?? []) : []),
     responses_api: differing(seed.responses_api, chats && (provider?.responses_api ?? false)),
-    decisions_interface: seed.decisions_interface,
+    decisions_interface: seedDecisionsInterface(seed.model, seed.decisions_interface),
+    decisions: seed.surfaces.includes("decisions") ? seedEndpointDecisions(seed.provider, seed.model) : undefined,
     transcriptions: seed.surfaces.includes("transcriptions")
       ? transcriptionsFromSeed(seed.provider, seed.upstream_model_id)
       : undefined,
