@@ -14,6 +14,8 @@ export const MODEL = "openai/gpt-oss-120b";
 export type Provider =
   | "deepinfra"
   | "openai"
+  | "groq"
+  | "mistral"
   | "ovhcloud"
   | "scaleway"
   | "ionos"
@@ -86,7 +88,7 @@ export async function openScene(providers: readonly Provider[], env: Record<stri
 }
 
 /** Scripted failures are many and at once: nobody is set aside for them or left without a retry unless a test says so. */
-const QUIET = {
+export const QUIET = {
   GATEWAY_ASIDE_FAILURES: "0",
   GATEWAY_RETRY_PERCENT: "100",
   GATEWAY_SANDBOX: "off",

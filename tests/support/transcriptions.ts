@@ -1,6 +1,7 @@
 import { type ClientRequest, request as httpRequest } from "node:http";
 import OpenAI, { toFile } from "openai";
 import { speechOf } from "../../src/sandbox/audio/speech.ts";
+import { partsOf } from "../../src/sandbox/form.ts";
 import type { Called, Json, TestGateway } from "./gateway.ts";
 
 /** A sound that lasts so long. */
@@ -114,4 +115,16 @@ export function startUpload(
   });
   request.on("error", () => undefined);
   return request;
+}
+
+/** The parts of a form that a provider received. */
+export function receivedForm(received: { raw: Buffer; headers: { "content-type"?: string | undefined } }) {
+  const parts = partsOf(received.raw, received.headers["content-type"]);
+  if (parts === undefined) throw new Error("what the provider received is no form");
+  const file = parts.find(({ filename }) => filename !== undefined);
+  return {
+    fields: parts.filter((part) => part !== file).map(({ name, body }) => [name, body.toString("utf8")]),
+    file,
+    names: parts.map(({ name }) => name),
+  };
 }

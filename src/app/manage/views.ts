@@ -215,8 +215,8 @@ export function requestView(record: RequestRecord, directory: Directory) {
 }
 
 export function requestDetail(record: RequestRecord, directory: Directory) {
-  const { decision } = record;
-  return { ...requestView(record, directory), decision: decision === null ? null : decisionView(decision) };
+  const { decision, detail = null } = record;
+  return { ...requestView(record, directory), detail, decision: decision === null ? null : decisionView(decision) };
 }
 
 function decisionView({ demand, ...decision }: DecisionRecord) {

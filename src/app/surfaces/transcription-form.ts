@@ -78,6 +78,6 @@ export function keptOf(fields: Fields, file: { filename: string; contentType: st
     const known = kept[name];
     kept[name] = known === undefined ? read(name, value) : [known, read(name, value)].flat();
   }
-  if (file !== undefined) kept["file"] = { filename: file.filename, content_type: file.contentType, bytes: file.bytes };
+  if (file !== undefined) kept["file"] = { filename: file.filename, content_type: file.contentType, size: file.bytes };
   return kept satisfies JsonObject;
 }

@@ -158,6 +158,10 @@ export const DecisionView = z
   .meta({ id: "RoutingDecision" });
 
 export const RequestDetail = RequestView.extend({
+  detail: z.looseObject({}).nullable().meta({
+    description:
+      "What only its surface has to say, such as the length, size and format of audio; never content. Null on chat surfaces.",
+  }),
   decision: DecisionView.nullable().meta({
     description: "Every candidate with its outcome and reason; null when the request was refused before a plan.",
   }),

@@ -8,7 +8,7 @@ export const CAPTURED_PARTS: Readonly<Record<Surface, readonly ("request" | "ans
   responses: ["request", "answer"],
   decisions: ["request", "answer"],
   embeddings: ["request"],
-  transcriptions: ["answer"],
+  transcriptions: ["request", "answer"],
   speech: ["request"],
 };
 

@@ -146,6 +146,7 @@ export const requestRecordSchema: z.ZodType<RequestRecord> = z.object({
   attempts: z.array(attempt),
   decision: decision.nullable(),
   ownKey: z.literal(true).exactOptional(),
+  detail: z.looseObject({}).exactOptional(),
 });
 
 export function parseRecord(json: string): RequestRecord {
