@@ -7,11 +7,18 @@ import { priceView } from "./price-view.ts";
 import { speechView } from "./speech-view.ts";
 
 /** A model with the endpoints a key may use, and the surfaces it may use them on. */
-export type KeyOffer = Offer & { readonly surfaces: readonly Surface[] };
+export type KeyOffer = Offer & {
+  readonly surfaces: readonly Surface[];
+  /** Whether an endpoint that answers decisions takes images with them. */
+  readonly decisionImages: boolean;
+};
 
 export type ModelContext = { readonly snapshot: Snapshot; readonly nowMs: number; readonly currency: string };
 
-export function modelObject({ model, endpoints, surfaces }: KeyOffer, context: ModelContext): ModelObject {
+export function modelObject(
+  { model, endpoints, surfaces, decisionImages }: KeyOffer,
+  context: ModelContext,
+): ModelObject {
   const { snapshot, nowMs, currency } = context;
   const lowest = cheapest(endpoints, snapshot, nowMs);
   const levels = levelsOf(endpoints.map(({ sovereignty }) => sovereignty.level));
@@ -54,6 +61,7 @@ export function modelObject({ model, endpoints, surfaces }: KeyOffer, context: M
     svc_family: model.family,
     svc_quality: model.quality?.score ?? null,
     svc_sandbox: model.sandbox,
+    ...(surfaces.includes("decisions") ? { svc_decision_images: decisionImages } : {}),
     ...(surfaces.includes("speech") ? speechView(endpoints, nowMs) : {}),
   };
 }

@@ -64,7 +64,10 @@ function modelList(deps: ModelDeps, exchange: Exchange): ModelList {
   });
   const byModel = new Map(offers.map((offer) => [offer.model.id, offer]));
   const chosen = sortOffers(select(offers, readSelection(filters, snapshot), snapshot), sort, snapshot, nowMs).map(
-    ({ model, endpoints }): KeyOffer => ({ model, endpoints, surfaces: byModel.get(model.id)?.surfaces ?? [] }),
+    ({ model, endpoints }): KeyOffer => {
+      const { surfaces = [], decisionImages = false } = byModel.get(model.id) ?? {};
+      return { model, endpoints, surfaces, decisionImages };
+    },
   );
   const rest = after_id === undefined ? chosen : after(chosen, after_id);
   const page = { list: listKey(exchange), limit: limit ?? Math.max(1, rest.length), cursor };
@@ -104,6 +107,9 @@ function offerFor(model: Model, deps: ModelDeps, context: KeyContext, policy: Po
     model,
     endpoints: callable.map(({ endpoint }) => endpoint),
     surfaces: deps.servedSurfaces.filter((surface) => callable.some(({ surfaces }) => surfaces.includes(surface))),
+    decisionImages: callable.some(
+      ({ endpoint, surfaces }) => surfaces.includes("decisions") && endpoint.decisions?.images != null,
+    ),
   };
 }
 
