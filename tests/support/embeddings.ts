@@ -1,0 +1,166 @@
+import { copyFile, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import os from "node:os";
+import path from "node:path";
+import { PROJECT_ROOT } from "../../src/config.ts";
+import type { EmbeddingsEntry } from "../../src/domain/catalogue/facts-embeddings.ts";
+import { type Called, type Json, startGateway, type Tenant, type TestGateway } from "./gateway.ts";
+import { connectedTo } from "./scene.ts";
+import { type Answering, startUpstream, type Upstream } from "./upstream.ts";
+
+/** One scripted provider: how it is asked, and what it costs per million tokens in EUR. */
+export type Host = {
+  readonly facts: EmbeddingsEntry;
+  readonly price: number;
+  readonly upstreamModel?: string;
+  readonly contextTokens?: number;
+};
+
+export type EmbeddingScene = {
+  readonly gateway: TestGateway;
+  readonly tenant: Tenant;
+  at(slug: string): Upstream;
+  /** POST /v1/embeddings for `lab/vectors`. */
+  embed(body: Record<string, unknown>, headers?: Record<string, string>): Promise<Called>;
+  /** The row of the request log that belongs to an answer. */
+  rowOf(called: Called): Promise<Json>;
+  close(): Promise<void>;
+};
+
+export const MODEL = "lab/vectors";
+
+/** A gateway with a catalogue of its own: one model, and scripted providers that serve it, cheapest first. */
+export async function openEmbeddings(
+  hosts: Readonly<Record<string, Host>>,
+  given: { readonly env?: Record<string, string>; readonly dimensions?: number } = {},
+): Promise<EmbeddingScene> {
+  const folder = await mkdtemp(path.join(os.tmpdir(), "embeddings-test-"));
+  await writeCatalogue(folder, hosts, given.dimensions);
+  const upstreams = new Map<string, Upstream>();
+  for (const slug of Object.keys(hosts)) upstreams.set(slug, await startUpstream());
+  const gateway = await startGateway({
+    env: {
+      ...connectedTo(upstreams),
+      GATEWAY_CATALOGUE_DIR: folder,
+      GATEWAY_SANDBOX: "off",
+      GATEWAY_ASIDE_FAILURES: "0",
+      GATEWAY_RETRY_PERCENT: "100",
+      GATEWAY_RPM_LIVE: "1000000",
+      GATEWAY_RPM_IP: "0",
+      GATEWAY_DRAIN_TIMEOUT_MS: "1000",
+      ...given.env,
+    },
+  });
+  const tenant = await gateway.tenant();
+  return {
+    gateway,
+    tenant,
+    at(slug) {
+      const upstream = upstreams.get(slug);
+      if (upstream === undefined) throw new Error(`${slug} is not in this scene`);
+      return upstream;
+    },
+    embed: (body, headers = {}) =>
+      gateway.call(tenant.key, "/v1/embeddings", { body: { model: MODEL, ...body }, headers }),
+    rowOf: (called) => gateway.manage("GET", `/requests/${called.headers.get("x-svc-request-id")}`),
+    async close() {
+      await Promise.all([...upstreams.values()].map((upstream) => upstream.close()));
+      await gateway.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function writeCatalogue(
+  folder: string,
+  hosts: Readonly<Record<string, Host>>,
+  dimensions: number | undefined,
+): Promise<void> {
+  for (const name of ["providers", "creators"]) await mkdir(path.join(folder, name));
+  for (const name of ["currencies.json", "capabilities.json"])
+    await copyFile(path.join(PROJECT_ROOT, "catalogue", name), path.join(folder, name));
+  const write = (name: string, value: unknown) => writeFile(path.join(folder, name), JSON.stringify(value));
+  const model = {
+    id: MODEL,
+    name: "Vectors",
+    surfaces: ["embeddings"],
+    modalities_in: ["text"],
+    modalities_out: ["embedding"],
+    capabilities: ["embeddings"],
+    embedding_dimensions: dimensions,
+  };
+  await write("creators/lab.json", {
+    slug: "lab",
+    name: "The Lab",
+    families: [{ slug: "vectors", name: "Vectors", models: [model] }],
+  });
+  for (const [slug, host] of Object.entries(hosts)) await write(`providers/${slug}.json`, providerOf(slug, host));
+}
+
+function providerOf(slug: string, { facts, price, upstreamModel = "vectors-1", contextTokens }: Host): Json {
+  return {
+    slug,
+    name: slug,
+    operator: slug,
+    eea_operated: true,
+    currency: "EUR",
+    zero_data_retention: "yes",
+    trains_on_data: "no",
+    embeddings: facts,
+    regions: [
+      {
+        id: "fr",
+        name: "Paris",
+        base_url: "https://api.acme.example/v1",
+        countries: ["FR"],
+        countries_kind: "exact",
+        level: "L3",
+        level_reason: "shown",
+      },
+    ],
+    evidence: [{ claim: "hosted in Paris", url: "https://acme.example/trust", kind: "primary", read: "2026-11-15" }],
+    endpoints: [
+      {
+        model: MODEL,
+        region: "fr",
+        upstream_model: upstreamModel,
+        surfaces: ["embeddings"],
+        limits: contextTokens === undefined ? undefined : { context_tokens: contextTokens },
+        prices: [{ currency: "EUR", input_per_1m_tokens: price }],
+      },
+    ],
+  };
+}
+
+/** A vector that says which text it is of: its characters' codes, as 32-bit floats, to be told apart from any other. */
+export function vectorOf(text: string, dimensions = 4): number[] {
+  let sum = 7;
+  for (const char of text) sum = (sum * 31 + (char.codePointAt(0) ?? 0)) % 100_003;
+  return Array.from({ length: dimensions }, (_, at) => Math.fround((sum + at) / 100_003));
+}
+
+export function base64Of(vector: readonly number[]): string {
+  const bytes = Buffer.alloc(vector.length * 4);
+  for (const [at, value] of vector.entries()) bytes.writeFloatLE(value, at * 4);
+  return bytes.toString("base64");
+}
+
+export function floatsOf(text: string): number[] {
+  const bytes = Buffer.from(text, "base64");
+  return Array.from({ length: bytes.length / 4 }, (_, at) => bytes.readFloatLE(at * 4));
+}
+
+/** Answers in OpenAI's shape, of any form of input, in the order that `order` gives the rows. */
+export function openaiList(order: (rows: Json[]) => Json[] = (rows) => rows, usage: unknown = undefined): Answering {
+  return ({ json }) => {
+    const { input, dimensions, encoding_format: encoding }: Json = json;
+    const texts: string[] = (typeof input === "string" ? [input] : input).map(String);
+    const rows = texts.map((text, index) => {
+      const vector = vectorOf(text, dimensions);
+      return { object: "embedding", index, embedding: encoding === "base64" ? base64Of(vector) : vector };
+    });
+    const told = usage === undefined ? { prompt_tokens: texts.length * 10, total_tokens: texts.length * 10 } : usage;
+    return {
+      json: { object: "list", data: order(rows), model: "vectors-1", ...(told === null ? {} : { usage: told }) },
+    };
+  };
+}
