@@ -43,3 +43,24 @@ test("a counter that was closed counts again, in a new thread", async () => {
   await counter.close();
   expect(await counter.count(["hello world"])).toBe(2);
 });
+
+test("EMB-01 token numbers become the texts they stand for, letters that are cut between two of them too", async () => {
+  const counter = opened();
+  // The character 🙂 is three tokens, none of which is a text by itself.
+  expect(await counter.words([[15339, 1917], [9468, 247, 224], [9906]])).toEqual({
+    is: "words",
+    texts: ["hello world", "🙂", "Hello"],
+  });
+  expect(await counter.words([[9468], [9906]])).toMatchObject({ is: "words", texts: [expect.any(String), "Hello"] });
+});
+
+test("EMB-01 a number that is no token is named, and the next question is answered", async () => {
+  const counter = opened();
+  for (const token of [100_256, 100_261, 100_277, 9_999_999])
+    expect(await counter.words([[9906], [9906, token]])).toEqual({ is: "unknown", list: 1, token });
+  expect(await counter.words([[100_257], [100_276]])).toEqual({
+    is: "words",
+    texts: ["<|endoftext|>", "<|endofprompt|>"],
+  });
+  expect(await counter.count(["hello world"])).toBe(2);
+});

@@ -1,0 +1,29 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { partsOf } from "./ask.ts";
+
+const room = fc.record({ inputs: fc.integer({ min: 1, max: 5 }), tokens: fc.integer({ min: 1, max: 20 }) });
+const weighed = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 30 });
+
+test("EMB-01 parts have all inputs in their order, none empty, and none beyond its room unless it stands alone", () => {
+  fc.assert(
+    fc.property(weighed, room, (weights, most) => {
+      const texts = weights.map((weight, at) => `${at} ${weight}`);
+      const lists = weights.map((weight) => [weight]);
+      const parts = partsOf({ inputs: { is: "tokens", texts, lists }, weights }, most);
+      expect(parts.flatMap((part) => part.texts)).toEqual(texts);
+      expect(parts.flatMap((part) => (part.is === "tokens" ? part.lists : []))).toEqual(lists);
+      for (const part of parts) {
+        const tokens = part.texts.reduce((sum, text) => sum + Number(text.split(" ")[1]), 0);
+        expect(part.texts.length).toBeGreaterThan(0);
+        expect(part.texts.length).toBeLessThanOrEqual(most.inputs);
+        expect(part.texts.length === 1 || tokens <= most.tokens).toBe(true);
+      }
+    }),
+  );
+});
+
+test("EMB-01 what has room is one part", () => {
+  const inputs = { is: "texts", texts: ["a", "b"] } as const;
+  expect(partsOf({ inputs, weights: [1, 1] }, { inputs: 2, tokens: 2 })).toEqual([inputs]);
+});

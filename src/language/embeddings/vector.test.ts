@@ -1,0 +1,54 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { writeVector } from "./vector.ts";
+
+const as = { encoding: "base64", scale: "as_given" } as const;
+const plain = { encoding: "float", scale: "as_given" } as const;
+const floats = fc.array(fc.float({ noNaN: true, noDefaultInfinity: true }), { minLength: 1, maxLength: 64 });
+
+test("EMB-01 32-bit floats survive every way: numbers to base64, base64 to numbers, and back", () => {
+  fc.assert(
+    fc.property(floats, (vector) => {
+      // JSON has no negative zero.
+      const numbers = vector.map((value) => value + 0);
+      const coded = JSON.parse(writeVector(numbers, as)?.json ?? "");
+      const bytes = Buffer.from(coded, "base64");
+      expect([...new Float32Array(new Uint8Array(bytes).buffer)]).toEqual(numbers);
+      expect(JSON.parse(writeVector(coded, plain)?.json ?? "")).toEqual(numbers);
+      expect(JSON.parse(writeVector(coded, as)?.json ?? "")).toBe(coded);
+      expect(writeVector(coded, as)?.dimensions).toBe(numbers.length);
+    }),
+  );
+});
+
+test("EMB-01 numbers go out with the digits they came in with", () => {
+  expect(writeVector(JSON.parse("[-0.0069292834,1e-8,0.1]"), plain)?.json).toBe("[-0.0069292834,1e-8,0.1]");
+});
+
+test("EMB-01 a vector without direction stays as it is when it is to have length one", () => {
+  expect(writeVector([0, 0], { encoding: "float", scale: "unit" })?.json).toBe("[0,0]");
+  expect(writeVector([0, -5], { encoding: "float", scale: "unit" })?.json).toBe("[0,-1]");
+});
+
+test("EMB-01 base64 without its padding is read, and written with it", () => {
+  const [json] = [writeVector("AACAPwAAAEA", plain)?.json];
+  expect(json).toBe("[1,2]");
+  expect(writeVector("AACAPwAAAEA", as)?.json).toBe('"AACAPwAAAEA="');
+});
+
+test.each([
+  [undefined],
+  [null],
+  [{}],
+  [[]],
+  [[1, Number.NaN]],
+  [[1, Number.POSITIVE_INFINITY]],
+  [[3.5e38]],
+  [""],
+  ["AAAA"],
+  ["AA A"],
+  ["AADAfw=="],
+])("EMB-01 %j is no vector", (given) => {
+  expect(writeVector(given, plain)).toBeUndefined();
+  expect(writeVector(given, as)).toBeUndefined();
+});
