@@ -1,0 +1,396 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { AudioFormat } from "../../src/language/audio/meter.ts";
+import { CONTENT_TYPES } from "../../src/language/speech/ask.ts";
+import { speechOf } from "../../src/sandbox/audio/speech.ts";
+import type { Tenant } from "../support/gateway.ts";
+import {
+  EVERYTHING,
+  FIVE,
+  openSpeech,
+  openSpeechCall,
+  RAW,
+  type Speaking,
+  type SpeechRow,
+  type SpeechScene,
+} from "../support/speech.ts";
+import type { Script } from "../support/upstream.ts";
+
+const ASKED = { input: "A text to be said.", voice: "ada" };
+const CHARACTERS = { per_1m_characters: 10 };
+const TOKENS = { input_per_1m_tokens: 1, audio_output_per_1m_tokens: 10 };
+const MP3 = speechOf("mp3", 4);
+const PCM = speechOf("pcm", 1);
+
+const row = (model: string, provider: Speaking, more: Partial<SpeechRow> = {}): SpeechRow => ({
+  model: `voice/${model}`,
+  provider,
+  speech: EVERYTHING,
+  price: CHARACTERS,
+  ...more,
+});
+
+let scene: SpeechScene;
+let tenant: Tenant;
+beforeAll(async () => {
+  scene = await openSpeech([
+    row("bytes", "alpha"),
+    row("tokens", "alpha", { price: TOKENS }),
+    row("five", "beta", { speech: { ...FIVE, stream: true } }),
+    row("five-whole", "beta", { speech: FIVE }),
+    row("raw", "gamma", { speech: { ...RAW, stream: true }, price: TOKENS }),
+    row("raw-whole", "gamma", { speech: RAW, price: TOKENS }),
+    row("several", "alpha"),
+    row("several", "beta", { price: { per_1m_characters: 20 } }),
+    row("minute", "alpha", { price: { per_minute_audio: 0.6 } }),
+    row("lost", "nowhere"),
+  ]);
+  tenant = await scene.gateway.tenant();
+});
+afterAll(() => scene.close());
+
+const plain = (bytes: Buffer, format: AudioFormat = "mp3"): Script => ({
+  body: bytes,
+  headers: { "content-type": CONTENT_TYPES[format] },
+  framing: "chunked",
+});
+const sse = (event: unknown) => `data: ${JSON.stringify(event)}\n\n`;
+const delta = (bytes: Buffer, field: string) => sse({ type: "speech.audio.delta", [field]: bytes.toString("base64") });
+const DONE = sse({ type: "speech.audio.done", usage: { input_tokens: 7, output_tokens: 90, total_tokens: 97 } });
+const pcmChunk = (bytes: Buffer, more: Record<string, unknown> = {}) => ({
+  candidates: [
+    {
+      content: {
+        parts: [{ inlineData: { mimeType: "audio/L16;codec=pcm;rate=24000", data: bytes.toString("base64") } }],
+      },
+      ...more,
+    },
+  ],
+});
+const LAST = { finishReason: "STOP" };
+const FIGURES = { promptTokenCount: 7, candidatesTokenCount: 25, totalTokenCount: 32 };
+
+type Way = {
+  readonly model: string;
+  readonly at: Speaking;
+  readonly format: AudioFormat;
+  frames(half: [Buffer, Buffer]): [string | Buffer, string | Buffer];
+  readonly headers?: Record<string, string>;
+};
+
+const EVENTS = { "content-type": "text/event-stream" };
+const WAYS: Way[] = [
+  { model: "bytes", at: "alpha", format: "mp3", frames: (half) => half, headers: { "content-type": "audio/mpeg" } },
+  {
+    model: "tokens",
+    at: "alpha",
+    format: "mp3",
+    frames: ([a, b]) => [delta(a, "audio"), delta(b, "audio") + DONE],
+    headers: EVENTS,
+  },
+  {
+    model: "five",
+    at: "beta",
+    format: "mp3",
+    frames: ([a, b]) => [delta(a, "audio_data"), delta(b, "audio_data") + DONE],
+    headers: EVENTS,
+  },
+  {
+    model: "raw",
+    at: "gamma",
+    format: "pcm",
+    frames: ([a, b]) => [sse(pcmChunk(a)), sse({ ...pcmChunk(b, LAST), usageMetadata: FIGURES })],
+    headers: EVENTS,
+  },
+  {
+    model: "five-whole",
+    at: "beta",
+    format: "mp3",
+    frames([a, b]) {
+      const text = JSON.stringify({ audio_data: Buffer.concat([a, b]).toString("base64") });
+      return [text.slice(0, text.length >> 1), text.slice(text.length >> 1)];
+    },
+    headers: { "content-type": "application/json" },
+  },
+  {
+    model: "raw-whole",
+    at: "gamma",
+    format: "pcm",
+    frames([a, b]) {
+      const text = JSON.stringify({ ...pcmChunk(Buffer.concat([a, b]), LAST), usageMetadata: FIGURES }, undefined, 2);
+      return [text.slice(0, text.length >> 1), text.slice(text.length >> 1)];
+    },
+    headers: { "content-type": "application/json; charset=UTF-8" },
+  },
+];
+
+describe("bytes as they come", () => {
+  test.each(WAYS)(
+    "TTS-01 $model: the first chunk is with the caller before the provider has sent its last",
+    async (way) => {
+      const audio = way.format === "mp3" ? MP3 : PCM;
+      const { promise: heard, resolve } = Promise.withResolvers<void>();
+      const [first, last] = way.frames([audio.subarray(0, audio.length >> 1), audio.subarray(audio.length >> 1)]);
+      scene.at(way.at).next({ frames: [first, { data: last, afterMs: 0, gate: heard }], headers: way.headers ?? {} });
+      const asked = { ...ASKED, model: `voice/${way.model}`, response_format: way.format };
+      const call = await openSpeechCall(scene.gateway.url, tenant.key, asked);
+      expect([call.status, call.headers["content-type"]]).toEqual([200, CONTENT_TYPES[way.format]]);
+      const chunks = [await call.chunk()];
+      expect(chunks[0]?.length).toBeGreaterThan(0);
+      resolve();
+      for await (const chunk of call.response) chunks.push(chunk);
+      expect(await call.over).toBe("whole");
+      expect(Buffer.concat(chunks).equals(audio)).toBe(true);
+    },
+  );
+
+  test("TTS-01 a provider that dribbles byte by byte gives the same audio", async () => {
+    const short = speechOf("mp3", 0.5);
+    scene.at("alpha").next({ ...plain(short), slices: "bytes" });
+    const bare = await scene.speak(tenant.key, { ...ASKED, model: "voice/bytes" });
+    expect(bare.bytes.equals(short)).toBe(true);
+    const body = JSON.stringify({ audio_data: short.toString("base64").replaceAll("/", "\\/") });
+    scene
+      .at("beta")
+      .next({ body, headers: { "content-type": "application/json" }, slices: "bytes", framing: "chunked" });
+    const whole = await scene.speak(tenant.key, { ...ASKED, model: "voice/five-whole" });
+    expect(whole.bytes.equals(short)).toBe(true);
+  });
+
+  test("TTS-01 a caller who reads slowly makes the provider wait, and loses nothing", async () => {
+    const piece = Buffer.concat(Array.from({ length: 64 }, () => MP3));
+    let sent = 0;
+    function* endless() {
+      for (; sent < 64; sent += 1) yield piece;
+    }
+    scene.at("alpha").next({ frames: endless(), headers: { "content-type": "audio/mpeg" } });
+    const call = await openSpeechCall(scene.gateway.url, tenant.key, { ...ASKED, model: "voice/bytes" });
+    await call.chunk();
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    // More than sockets hold, so the provider would be done if nobody held it back.
+    expect(sent).toBeLessThan(64);
+    let bytes = 0;
+    for await (const chunk of call.response) bytes += chunk.length;
+    expect(await call.over).toBe("whole");
+    expect(bytes).toBeGreaterThan(piece.length * 60);
+  });
+});
+
+describe("what was asked for", () => {
+  test("TTS-11 OpenAI's format: default mp3, the voice as given, nothing that was not sent", async () => {
+    scene.at("alpha").next(plain(MP3));
+    await scene.speak(tenant.key, { ...ASKED, model: "voice/bytes" });
+    expect(scene.at("alpha").requests.at(-1)).toMatchObject({ method: "POST", path: "/v1/audio/speech" });
+    expect(scene.at("alpha").requests.at(-1)?.json).toEqual({
+      model: "bytes-upstream",
+      input: ASKED.input,
+      voice: "ada",
+      response_format: "mp3",
+    });
+    scene.at("alpha").next({ frames: [delta(MP3, "audio"), DONE], headers: EVENTS });
+    await scene.speak(tenant.key, { ...ASKED, model: "voice/tokens", speed: 1.5, instructions: "calm" });
+    expect(scene.at("alpha").requests.at(-1)?.json).toMatchObject({
+      speed: 1.5,
+      instructions: "calm",
+      stream_format: "sse",
+    });
+  });
+
+  test("TTS-11 Mistral's and Gemini's formats", async () => {
+    scene.at("beta").next({ frames: [delta(MP3, "audio_data"), DONE], headers: EVENTS });
+    await scene.speak(tenant.key, { ...ASKED, model: "voice/five", voice: "Ä 1" });
+    expect(scene.at("beta").requests.at(-1)?.json).toEqual({
+      model: "five-upstream",
+      input: ASKED.input,
+      voice_id: "Ä 1",
+      response_format: "mp3",
+      stream: true,
+    });
+    scene.at("gamma").next({ json: { ...pcmChunk(PCM, LAST), usageMetadata: FIGURES } });
+    await scene.speak(tenant.key, { ...ASKED, model: "voice/raw-whole", response_format: "pcm" });
+    const { path, headers, json } = scene.at("gamma").requests.at(-1) ?? {};
+    expect(path).toBe("/v1/models/raw-whole-upstream:generateContent");
+    expect(headers?.["x-goog-api-key"]).toBeDefined();
+    expect(json).toEqual({
+      contents: [{ role: "user", parts: [{ text: ASKED.input }] }],
+      generationConfig: {
+        responseModalities: ["AUDIO"],
+        speechConfig: { voiceConfig: { prebuiltVoiceConfig: { voiceName: "ada" } } },
+      },
+    });
+  });
+
+  test.each(["mp3", "opus", "aac", "flac", "wav", "pcm"] as const)(
+    "TTS-11 %s has its exact content type",
+    async (format) => {
+      const audio = speechOf(format, 1);
+      scene.at("alpha").next(plain(audio, format));
+      const spoken = await scene.speak(tenant.key, { ...ASKED, model: "voice/bytes", response_format: format });
+      expect(spoken.headers.get("content-type")).toBe(CONTENT_TYPES[format]);
+      expect(spoken.bytes.equals(audio)).toBe(true);
+    },
+  );
+
+  test("TTS-04 raw samples become a WAV file with the rate that the provider tells", async () => {
+    const inline = { mimeType: "audio/L16;codec=pcm;rate=16000", data: PCM.toString("base64") };
+    const candidates = [{ content: { parts: [{ inlineData: inline }] }, ...LAST }];
+    scene.at("gamma").next({ json: { candidates, usageMetadata: FIGURES } });
+    const { bytes, id } = await scene.speak(tenant.key, { ...ASKED, model: "voice/raw-whole", response_format: "wav" });
+    expect(bytes.subarray(0, 4).toString()).toBe("RIFF");
+    expect(bytes.readUInt32LE(24)).toBe(16_000);
+    expect(bytes.subarray(44).equals(PCM)).toBe(true);
+    expect((await scene.row(id)).detail.seconds).toBe(PCM.length / 2 / 16_000);
+  });
+
+  test("TTS-04 a provider that sends a file in the place of samples is read all the same", async () => {
+    const wav = speechOf("wav", 1);
+    const inline = { mimeType: "audio/wav", data: wav.toString("base64") };
+    const json = { candidates: [{ content: { parts: [{ inlineData: inline }] }, ...LAST }], usageMetadata: FIGURES };
+    scene.at("gamma").next({ json });
+    const samples = await scene.speak(tenant.key, { ...ASKED, model: "voice/raw-whole", response_format: "pcm" });
+    expect(samples.bytes.equals(wav.subarray(44))).toBe(true);
+    scene.at("gamma").next({ json });
+    const file = await scene.speak(tenant.key, { ...ASKED, model: "voice/raw-whole", response_format: "wav" });
+    expect(file.bytes.equals(wav)).toBe(true);
+  });
+
+  test("TTS-10 the headers of rule 10 and no other of the gateway's own", async () => {
+    scene.at("alpha").next(plain(MP3));
+    const { headers, id } = await scene.speak(tenant.key, { ...ASKED, model: "voice/bytes", input: "né 🙂" });
+    const own = [...headers.keys()].filter((name) => name.startsWith("x-svc-") || name.startsWith("x-ratelimit-"));
+    expect(own.sort()).toEqual([
+      "x-ratelimit-limit",
+      "x-ratelimit-remaining",
+      "x-ratelimit-reset",
+      "x-svc-compute-countries",
+      "x-svc-compute-country",
+      "x-svc-input-characters",
+      "x-svc-model",
+      "x-svc-provider",
+      "x-svc-request-id",
+      "x-svc-sovereignty-level",
+    ]);
+    expect(headers.get("x-svc-input-characters")).toBe("4");
+    expect(headers.get("x-svc-compute-country")).toBe("FR");
+    expect(id).toMatch(/^req_/);
+  });
+
+  test("TTS-10 no country where none is known, no characters where they are not billed", async () => {
+    scene.at("nowhere").next(plain(MP3));
+    const lost = await scene.speak(tenant.key, { ...ASKED, model: "voice/lost" });
+    expect(lost.headers.has("x-svc-compute-country")).toBe(false);
+    expect(lost.headers.has("x-svc-compute-countries")).toBe(false);
+    scene.at("alpha").next(plain(MP3));
+    const timed = await scene.speak(tenant.key, { ...ASKED, model: "voice/minute" });
+    expect(timed.headers.has("x-svc-input-characters")).toBe(false);
+  });
+});
+
+describe("what goes wrong", () => {
+  const several = { ...ASKED, model: "voice/several" };
+
+  test.each<[string, Script]>([
+    ["a status", { status: 503, json: { error: { message: "busy" } } }],
+    [
+      "a web page",
+      { body: "<!doctype html><html><body>It works!</body></html>", headers: { "content-type": "text/html" } },
+    ],
+    [
+      "words that call themselves audio",
+      { body: '{"error": "nothing to hear here at all"}', headers: { "content-type": "audio/mpeg" } },
+    ],
+    ["another format", plain(speechOf("wav", 1))],
+    ["nothing", plain(Buffer.alloc(0))],
+    ["a connection that dies before any audio", { ...plain(MP3), end: { is: "cut", after: 20 } }],
+  ])("TTS-01 %s before the first byte: the next endpoint serves", async (_what, script) => {
+    scene.at("alpha").next(script);
+    scene.at("beta").next(plain(MP3));
+    const spoken = await scene.speak(tenant.key, several);
+    expect([spoken.status, spoken.headers.get("x-svc-provider")]).toEqual([200, "beta"]);
+    expect(spoken.bytes.equals(MP3)).toBe(true);
+    expect((await scene.row(spoken.id)).attempts).toHaveLength(2);
+  });
+
+  test.each<[string, string, Speaking, Script]>([
+    [
+      "samples that are words",
+      "raw-whole",
+      "gamma",
+      { json: pcmChunk(Buffer.from("<html><body>not found, sorry</body></html>"), LAST) },
+    ],
+    ["a blocked text", "raw-whole", "gamma", { json: { promptFeedback: { blockReason: "SAFETY" } } }],
+    ["a model that would not speak", "raw-whole", "gamma", { json: { candidates: [{ finishReason: "OTHER" }] } }],
+    [
+      "mp3 in the place of samples",
+      "raw-whole",
+      "gamma",
+      {
+        json: {
+          candidates: [
+            { content: { parts: [{ inlineData: { mimeType: "audio/mpeg", data: MP3.toString("base64") } }] }, ...LAST },
+          ],
+        },
+      },
+    ],
+    ["an object without audio", "five-whole", "beta", { json: { message: "hello" } }],
+    [
+      "an error in events",
+      "five",
+      "beta",
+      { frames: [sse({ type: "error", error: { message: "overloaded", code: 503 } })], headers: EVENTS },
+    ],
+    ["events of nothing", "five", "beta", { frames: [DONE], headers: EVENTS }],
+  ])("TTS-01 %s is no answer: 502, nothing charged", async (_what, model, at, script) => {
+    const own = await scene.gateway.tenant();
+    scene.at(at).next(script);
+    const format = model.startsWith("raw") ? "pcm" : "mp3";
+    const { status, error } = await scene.speak(own.key, {
+      ...ASKED,
+      model: `voice/${model}`,
+      response_format: format,
+    });
+    expect([status, error.code]).toEqual([502, "upstream_error"]);
+    expect(await scene.charged(own)).toEqual([]);
+  });
+
+  test.each<[string, string, Speaking, Script]>([
+    ["bytes", "bytes", "alpha", { ...plain(MP3), end: { is: "cut", after: 5000 } }],
+    ["events without their last", "five", "beta", { frames: [delta(MP3, "audio_data")], headers: EVENTS }],
+    [
+      "an object without its end",
+      "five-whole",
+      "beta",
+      {
+        body: JSON.stringify({ audio_data: MP3.toString("base64") }).slice(0, -9),
+        headers: { "content-type": "application/json" },
+      },
+    ],
+    [
+      "an error in the middle",
+      "tokens",
+      "alpha",
+      { frames: [delta(MP3, "audio"), sse({ error: { message: "lost" } })], headers: EVENTS },
+    ],
+  ])(
+    "TTS-01 %s that break off in the middle: so does the caller's answer, and nothing is charged",
+    async (_what, model, at, script) => {
+      const own = await scene.gateway.tenant();
+      scene.at(at).next(script);
+      const call = await openSpeechCall(scene.gateway.url, own.key, { ...ASKED, model: `voice/${model}` });
+      expect(call.status).toBe(200);
+      call.response.resume();
+      expect(await call.over).toBe("cut");
+      const [logged] = await scene.rowsOnce(own, 1);
+      expect(logged).toMatchObject({ error_code: "upstream_error", cost: "0.00" });
+      expect(await scene.charged(own)).toEqual([]);
+    },
+  );
+
+  test("a provider's refusal of the text is passed on with its words", async () => {
+    scene
+      .at("alpha")
+      .next({ status: 400, json: { error: { message: "no such voice", type: "invalid_request_error" } } });
+    const { status, error } = await scene.speak(tenant.key, { ...ASKED, model: "voice/bytes" });
+    expect([status, error.code]).toEqual([400, "provider_error"]);
+    expect(error.message).toContain("no such voice");
+  });
+});
