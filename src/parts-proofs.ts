@@ -57,10 +57,14 @@ export async function openProber(config: Config, store: Store, deps: ProberDeps)
     keepMs: Math.max(maxAgeMs, parseDurationMs(config.GATEWAY_PROOF_RETENTION) ?? 0),
     timeoutMs: ANSWER_MS_MAX,
     answerMaxBytes: ANSWER_MAX_BYTES,
-    told: (proof, { endpoint: { provider } }) => {
-      metrics.proved(proof, provider);
-      const { endpoint, surface, reason } = proof;
-      if (proof.result === "failed") log.warn({ endpoint, surface, reason }, "an endpoint failed its proof");
+    told: (proof, { endpoint, surface }) => {
+      metrics.proved(proof, endpoint.provider);
+      if (proof.result === "proven") return;
+      // Told when it begins and when it is taken off; what stays as it was is no news.
+      const failures = book.standing(endpoint, surface)?.failures ?? 1;
+      const isNews = failures === 1 || failures === config.GATEWAY_PROOF_FAILURES;
+      const detail = { endpoint: endpoint.id, surface, failures, reason: proof.reason };
+      log[isNews ? "warn" : "debug"](detail, "an endpoint failed its proof");
     },
     warn: (detail, message) => log.warn(detail, message),
   });

@@ -158,7 +158,7 @@ export class Prober {
     // Before the last proof is too old, there is time for a second try.
     const usualMs = Math.min(everyMs ?? DAY_MS, maxAgeMs / 2);
     const waitMs = failures === 0 ? usualMs : Math.min(usualMs, AGAIN_MS * 2 ** Math.min(failures - 1, 20));
-    return last.atMs + waitMs * (1 - SPREAD * placeOf(last.id));
+    return last.atMs + Math.ceil(waitMs * (1 - SPREAD * placeOf(last.id)));
   }
 
   #proveOnce(candidate: Candidate, cause: Proof["cause"]): Promise<Proof | undefined> {
