@@ -12,37 +12,47 @@ export type Written = { readonly json: string; readonly dimensions: number };
  * it is none: empty, not finite, or bytes that are no floats.
  */
 export function writeVector(given: unknown, { encoding, scale }: Writing): Written | undefined {
-  const numbers = typeof given === "string" ? fromBase64(given) : given;
-  if (!isVector(numbers)) return undefined;
+  const numbers = typeof given === "string" ? fromBase64(given) : numbersOf(given);
+  if (numbers === undefined) return undefined;
   const scaled = scale === "unit" ? toUnit(numbers) : numbers;
   // A number that came as text goes out as the same text: shorter than the float it stands for, and no digit is lost.
-  const json = encoding === "float" ? JSON.stringify(scaled) : `"${toBase64(scaled)}"`;
+  const json = encoding === "float" ? `[${scaled.join(",")}]` : `"${toBase64(scaled)}"`;
   return { json, dimensions: numbers.length };
 }
 
-/** Finite also as the 32-bit float that most callers read it as. */
-function isVector(value: unknown): value is readonly number[] {
-  if (!Array.isArray(value) || value.length === 0) return false;
-  return value.every((one) => typeof one === "number" && Number.isFinite(Math.fround(one)));
+type Numbers = readonly number[] | Float32Array;
+
+/** Finite also as the 32-bit floats that most callers read. */
+function numbersOf(value: unknown): readonly number[] | undefined {
+  if (!Array.isArray(value) || value.length === 0) return undefined;
+  for (const one of value) if (typeof one !== "number" || !Number.isFinite(Math.fround(one))) return undefined;
+  return value;
 }
 
-function toUnit(vector: readonly number[]): readonly number[] {
-  const length = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
-  return length === 0 ? vector : vector.map((value) => value / length);
+function toUnit(vector: Numbers): readonly number[] {
+  let squares = 0;
+  for (const value of vector) squares += value * value;
+  const length = Math.sqrt(squares);
+  return Array.from(vector, (value) => (length === 0 ? value : value / length));
 }
 
 /** Lowest byte first, as everybody who reads it expects. */
-function toBase64(vector: readonly number[]): string {
-  const bytes = Buffer.allocUnsafe(vector.length * FLOAT_BYTES);
-  for (let at = 0; at < vector.length; at += 1) bytes.writeFloatLE(vector[at] ?? 0, at * FLOAT_BYTES);
-  return bytes.toString("base64");
+function toBase64(vector: Numbers): string {
+  const view = new DataView(new ArrayBuffer(vector.length * FLOAT_BYTES));
+  for (let at = 0; at < vector.length; at += 1) view.setFloat32(at * FLOAT_BYTES, vector[at] ?? 0, true);
+  return Buffer.from(view.buffer).toString("base64");
 }
 
-function fromBase64(text: string): number[] | undefined {
+function fromBase64(text: string): Float32Array | undefined {
   if (!BASE64.test(text)) return undefined;
   const bytes = Buffer.from(text, "base64");
-  if (bytes.length % FLOAT_BYTES !== 0) return undefined;
-  const vector: number[] = [];
-  for (let at = 0; at < bytes.length; at += FLOAT_BYTES) vector.push(bytes.readFloatLE(at));
+  if (bytes.length === 0 || bytes.length % FLOAT_BYTES !== 0) return undefined;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  const vector = new Float32Array(bytes.length / FLOAT_BYTES);
+  for (let at = 0; at < vector.length; at += 1) {
+    const value = view.getFloat32(at * FLOAT_BYTES, true);
+    if (!Number.isFinite(value)) return undefined;
+    vector[at] = value;
+  }
   return vector;
 }
