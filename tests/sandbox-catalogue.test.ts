@@ -15,7 +15,8 @@ function shown(price: PriceEntry): string {
   if (price.per_minute_audio !== undefined) return `${price.per_minute_audio} ${price.currency} a minute`;
   if (price.per_1m_characters !== undefined) return `${price.per_1m_characters} ${price.currency} a million characters`;
   const output = price.output_per_1m_tokens ?? price.audio_output_per_1m_tokens;
-  return `${price.input_per_1m_tokens} / ${output} ${price.currency}`;
+  const input = price.input_per_1m_tokens;
+  return `${output === undefined ? input : `${input} / ${output}`} ${price.currency}`;
 }
 
 describe("the sandbox's catalogue files", () => {
