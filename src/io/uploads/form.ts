@@ -49,6 +49,13 @@ export function readForm(source: Readable, contentType: string, room: SpoolRoom)
       reject(problem);
     };
     source.on("error", fail);
+    // The library waits for ever for the end of a part whose header never ends: it has had everything by then.
+    let waitsFor = 1;
+    const arrived = () => {
+      waitsFor -= 1;
+      if (waitsFor === 0) setImmediate(() => setImmediate(() => fail(malformed("one of its parts has no end"))));
+    };
+    source.on("end", arrived);
     let busboy: BusboyInstance;
     try {
       busboy = new Busboy({
@@ -71,6 +78,8 @@ export function readForm(source: Readable, contentType: string, room: SpoolRoom)
     });
     busboy.on("file", (name, stream, filename, _encoding, type) => {
       stream.on("error", () => fail(malformed("it ends in the middle of the file")));
+      waitsFor += 1;
+      stream.on("end", arrived);
       const problem = reader.file(name, stream, { filename, type }, fail);
       if (problem !== undefined) fail(problem);
     });

@@ -1,0 +1,151 @@
+import { describe, expect, test } from "vitest";
+import { SseReader } from "../../kit/sse.ts";
+import { mistralTranscriptions } from "./mistral.ts";
+import { openaiTranscriptions } from "./openai.ts";
+import { secondsAtMost, secondsHeard } from "./seconds.ts";
+import { TranscriptStream } from "./stream.ts";
+import { srtOf, vttOf } from "./subtitles.ts";
+import { NO_TOKENS, segmentsOf } from "./transcript.ts";
+
+const cue = (start: number, end: number, text: string) => ({ start, end, text, said: {} });
+
+describe("subtitles", () => {
+  test("STT-01 times go over minutes and hours, and round to the millisecond", () => {
+    expect(srtOf([cue(59.9996, 3661.0004, "a")])).toBe("1\n00:01:00,000 --> 01:01:01,000\na\n\n");
+    expect(vttOf([cue(0, 360_000.5, "a")])).toBe("WEBVTT\n\n00:00:00.000 --> 100:00:00.500\na\n\n");
+  });
+
+  test("STT-01 nothing in a text ends its cue, begins another or is markup", () => {
+    const text = " one\r\n\r\ntwo --> three <b>&\u2028\u2028four ";
+    expect(srtOf([cue(0, 1, text)])).toBe("1\n00:00:00,000 --> 00:00:01,000\none\ntwo -> three <b>&\nfour\n\n");
+    expect(vttOf([cue(0, 1, text)])).toContain("\none\ntwo -&gt; three &lt;b&gt;&amp;\nfour\n\n");
+  });
+
+  test("STT-01 silence has no cues", () => {
+    expect([srtOf([]), vttOf([])]).toEqual(["", "WEBVTT\n\n"]);
+  });
+
+  test.each([
+    [[{ start: 2, end: 1, text: "a" }]],
+    [[{ start: -1, end: 1, text: "a" }]],
+    [[{ start: 0, end: Number.NaN, text: "a" }]],
+    [[{ start: 0, end: 1 }]],
+    ["none"],
+  ])("STT-01 segments that cannot be are not read: %j", (value) => {
+    expect(segmentsOf(value)).toBeUndefined();
+  });
+});
+
+describe("how long it was", () => {
+  const measured = { bytes: 320_000, seconds: 10 };
+  const unmeasured = { bytes: 5000, seconds: undefined };
+
+  test.each([
+    ["a report that rounds", 10.9, measured, 10.9],
+    ["a report that leaves silence out", 9, measured, 9],
+    ["a report that is far too long", 600, measured, 10],
+    ["a report that is far too short", 1, measured, 10],
+    ["no report", undefined, measured, 10],
+    ["a report where nothing could be measured", 9.5, unmeasured, 9.5],
+    ["one that the size makes impossible", 3600, unmeasured, undefined],
+    ["nothing at all", undefined, unmeasured, undefined],
+  ] as const)("STT-01 %s", (_what, reported, file, seconds) => {
+    expect(secondsHeard(reported, file)).toBe(seconds);
+  });
+
+  test("STT-01 without a measure the size is the bound", () => {
+    expect([secondsAtMost(measured), secondsAtMost(unmeasured)]).toEqual([10, 10]);
+  });
+});
+
+describe("tokens", () => {
+  test("STT-01 OpenAI's are read with their audio, and Mistral's add up to the total", () => {
+    const openai = openaiTranscriptions.decode({
+      text: "",
+      usage: { type: "tokens", input_tokens: 40, input_token_details: { audio_tokens: 37 }, output_tokens: 12 },
+    });
+    expect(openai?.figures.tokens).toEqual({ ...NO_TOKENS, inputTokens: 40, audioInputTokens: 37, outputTokens: 12 });
+    const mistral = mistralTranscriptions.decode({
+      text: "",
+      usage: {
+        prompt_tokens: 3,
+        completion_tokens: 11,
+        total_tokens: 389,
+        prompt_tokens_details: { audio_tokens: 375 },
+      },
+    });
+    expect(mistral?.figures.tokens).toEqual({
+      ...NO_TOKENS,
+      inputTokens: 378,
+      audioInputTokens: 375,
+      outputTokens: 11,
+    });
+  });
+
+  test.each([
+    [{ input_tokens: -1, output_tokens: 2 }],
+    [{ input_tokens: 1.5, output_tokens: 2 }],
+    [{ input_tokens: 1 }],
+    ["many"],
+  ])("STT-01 figures that cannot be are none: %j", (usage) => {
+    expect(openaiTranscriptions.decode({ text: "a", usage })?.figures.tokens).toBeUndefined();
+  });
+});
+
+describe("streams", () => {
+  const sse = (event: object) => `data: ${JSON.stringify(event)}\n\n`;
+  const usage = { type: "tokens", input_tokens: 1, output_tokens: 2 };
+  const openai = [
+    sse({ type: "transcript.text.delta", delta: "caf\u00e9 ", logprobs: [] }),
+    sse({ type: "something.new" }),
+    sse({ type: "transcript.text.delta", delta: "noir" }),
+    sse({ type: "transcript.text.done", text: "caf\u00e9 noir", usage }),
+    "data: [DONE]\n\n",
+  ].join("");
+
+  function told(bytes: Buffer, cut: number): string {
+    const stream = new TranscriptStream(openaiTranscriptions, "tokens", { bytes: 1, seconds: undefined });
+    const reader = new SseReader(10_000);
+    const frames = [...reader.push(bytes.subarray(0, cut)), ...reader.push(bytes.subarray(cut)), ...reader.end()];
+    let text = "";
+    for (const frame of frames) {
+      const piece = stream.read(frame);
+      if ("text" in piece) text += piece.text;
+      expect(piece.is).not.toBe("garbage");
+    }
+    expect(stream.finished).toBe(true);
+    return text + stream.close(stream.usage ?? NO_TOKENS, { cost: 1, currency: "EUR" });
+  }
+
+  test("STT-01 any cut gives the same events", () => {
+    const bytes = Buffer.from(openai);
+    const one = told(bytes, 0);
+    expect(one).toContain('"delta":"caf\u00e9 ","logprobs":[]');
+    expect(one).toContain('"total_tokens":3,"cost":1,"currency":"EUR"}}\n\ndata: [DONE]\n\n');
+    for (let cut = 1; cut <= bytes.length; cut += 1) expect(told(bytes, cut)).toBe(one);
+  });
+
+  test.each([
+    ["not JSON", "nonsense"],
+    ["a delta without text", '{"type":"transcript.text.delta"}'],
+    ["an end before the last word", "[DONE]"],
+  ])("STT-01 %s is no event", (_what, data) => {
+    const stream = new TranscriptStream(openaiTranscriptions, "tokens", { bytes: 1, seconds: undefined });
+    expect(stream.read({ data })).toEqual({ is: "garbage" });
+  });
+
+  test("STT-01 an error inside a stream is a problem in both formats", () => {
+    for (const wire of [openaiTranscriptions, mistralTranscriptions]) {
+      const stream = new TranscriptStream(wire, "tokens", { bytes: 1, seconds: undefined });
+      expect(stream.read({ data: '{"type":"error","error":{"message":"overloaded"}}' })).toMatchObject({
+        is: "problem",
+        problem: { message: "overloaded" },
+      });
+    }
+  });
+
+  test("STT-01 where seconds are billed, a stream that never says them of a file nobody could measure is not whole", () => {
+    const stream = new TranscriptStream(openaiTranscriptions, "seconds", { bytes: 1, seconds: undefined });
+    expect(stream.read({ data: '{"type":"transcript.text.done","text":"a"}' })).toEqual({ is: "garbage" });
+  });
+});

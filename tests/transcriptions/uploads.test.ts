@@ -1,0 +1,370 @@
+import { readdirSync, readlinkSync } from "node:fs";
+import path from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { exchange } from "../edge/wire.ts";
+import type { Called, Tenant } from "../support/gateway.ts";
+import { openScene, type Scene } from "../support/scene.ts";
+import {
+  BOUNDARY,
+  fieldPart,
+  filePart,
+  formBytes,
+  sendBytes,
+  sound,
+  startUpload,
+  transcribe,
+} from "../support/transcriptions.ts";
+
+const MODEL = "openai/whisper-1";
+const LIMIT = 2_000_000;
+
+let scene: Scene;
+let tenant: Tenant;
+let before: number;
+beforeAll(async () => {
+  scene = await openScene(["openai"], { GATEWAY_UPLOAD_MAX_BYTES: String(LIMIT) });
+  scene.at("openai").always({ json: { text: "Hi", usage: { type: "duration", seconds: 2 } } });
+});
+afterAll(() => scene.close());
+beforeEach(async () => {
+  tenant = await scene.gateway.tenant({ credit: "10" });
+  before = asked();
+});
+
+const asked = () => scene.at("openai").requests.length;
+const send = (fields: readonly (readonly [string, string])[], file?: { name: string; bytes: Buffer } | null) =>
+  transcribe(scene.gateway, tenant.key, fields, file);
+const sendForm = (bytes: Buffer, headers?: Record<string, string>) =>
+  sendBytes(scene.gateway, tenant.key, bytes, headers);
+const codeOf = ({ status, body }: Called) => [status, body?.error?.code, body?.error?.param];
+
+/** Files of uploads that this process still holds open, named or not. */
+function heldFiles(): string[] {
+  const folder = path.join(scene.gateway.dataDir, "tmp");
+  return readdirSync("/proc/self/fd").flatMap((fd) => {
+    try {
+      const target = readlinkSync(`/proc/self/fd/${fd}`);
+      return target.startsWith(folder) ? [target] : [];
+    } catch {
+      return [];
+    }
+  });
+}
+
+const nothingHeld = () => vi.waitFor(() => expect(heldFiles()).toEqual([]));
+const good = [fieldPart("model", MODEL), filePart(sound(2))];
+
+describe("what a form has to be", () => {
+  test.each([
+    [
+      "an unknown field",
+      [
+        ["model", MODEL],
+        ["tempo", "1"],
+      ],
+      400,
+      "unsupported_parameter",
+      "tempo",
+    ],
+    [
+      "a name inside a name",
+      [
+        ["model", MODEL],
+        ["include[a][b]", "x"],
+      ],
+      400,
+      "unsupported_parameter",
+      "include[a][b]",
+    ],
+    [
+      "a member of what has none",
+      [
+        ["model", MODEL],
+        ["prompt[x]", "x"],
+      ],
+      400,
+      "unsupported_parameter",
+      "prompt[x]",
+    ],
+    [
+      "a prototype",
+      [
+        ["model", MODEL],
+        ["__proto__", "x"],
+      ],
+      400,
+      "unsupported_parameter",
+      "__proto__",
+    ],
+    [
+      "a field twice",
+      [
+        ["model", MODEL],
+        ["model", MODEL],
+      ],
+      400,
+      "invalid_value",
+      "model",
+    ],
+    ["no model", [["prompt", "x"]], 400, "invalid_value", "model"],
+    [
+      "a format that is none",
+      [
+        ["model", MODEL],
+        ["response_format", "docx"],
+      ],
+      400,
+      "invalid_value",
+      "response_format",
+    ],
+    [
+      "a temperature of words",
+      [
+        ["model", MODEL],
+        ["temperature", "warm"],
+      ],
+      400,
+      "invalid_value",
+      "temperature",
+    ],
+    [
+      "a temperature too high",
+      [
+        ["model", MODEL],
+        ["temperature", "1.5"],
+      ],
+      400,
+      "invalid_value",
+      "temperature",
+    ],
+    [
+      "a stream of maybe",
+      [
+        ["model", MODEL],
+        ["stream", "maybe"],
+      ],
+      400,
+      "invalid_value",
+      "stream",
+    ],
+    [
+      "times without verbose_json",
+      [
+        ["model", MODEL],
+        ["timestamp_granularities[]", "word"],
+      ],
+      400,
+      "invalid_value",
+      "timestamp_granularities",
+    ],
+    [
+      "events of subtitles",
+      [
+        ["model", MODEL],
+        ["stream", "true"],
+        ["response_format", "srt"],
+      ],
+      400,
+      "invalid_value",
+      "stream",
+    ],
+    ["auto", [["model", "auto"]], 400, "router_not_supported", "model"],
+    ["a router", [["model", "@team/fast"]], 400, "router_not_supported", "model"],
+    ["no such model", [["model", "nobody/nothing"]], 404, "model_not_found", undefined],
+    ["a model that chats", [["model", "openai/gpt-oss-120b"]], 404, "model_not_found", undefined],
+  ] as const)("STT-01 ERR-10 %s", async (_what, fields, status, code, param) => {
+    const answer = await send(fields);
+    expect(codeOf(answer).slice(0, 2), answer.text).toEqual([status, code]);
+    if (param !== undefined) expect(answer.body.error.param).toBe(param);
+    expect(asked()).toBe(before);
+  });
+
+  test("STT-01 no file, an empty one, one without a name, two of them, one in another's place", async () => {
+    const model = fieldPart("model", MODEL);
+    const cases: [Buffer, string, string | undefined][] = [
+      [formBytes([model]), "invalid_value", "file"],
+      [formBytes([model, filePart(Buffer.alloc(0))]), "invalid_value", "file"],
+      [formBytes([model, fieldPart("file", "RIFF")]), "invalid_value", "file"],
+      [formBytes([model, filePart(sound(1)), filePart(sound(1))]), "invalid_value", "file"],
+      [
+        formBytes([{ ...filePart(sound(1)), head: filePart(sound(1)).head.replace('"file"', '"model"') }]),
+        "unsupported_parameter",
+        "model",
+      ],
+    ];
+    for (const [bytes, code, param] of cases) expect(codeOf(await sendForm(bytes))).toEqual([400, code, param]);
+    expect(asked()).toBe(before);
+  });
+
+  test("STT-01 lists with and without brackets, and empty fields that mean nothing", async () => {
+    const fields = [
+      ["model", MODEL],
+      ["language", ""],
+      ["prompt", ""],
+      ["response_format", "json"],
+    ] as const;
+    expect((await send(fields)).status).toBe(200);
+    const verbose = {
+      text: "Hi",
+      segments: [{ start: 0, end: 1, text: "Hi" }],
+      words: [{ word: "Hi", start: 0, end: 1 }],
+    };
+    for (const name of ["timestamp_granularities[]", "timestamp_granularities", "timestamp_granularities[0]"]) {
+      scene.at("openai").next({ json: verbose });
+      const answer = await send([
+        ["model", MODEL],
+        ["response_format", "verbose_json"],
+        [name, "word"],
+      ]);
+      expect(answer.body.words, answer.text).toEqual(verbose.words);
+      expect(answer.body.segments).toBeUndefined();
+    }
+  });
+});
+
+describe("C7 hostile forms", () => {
+  test.each([
+    ["another type", "application/json"],
+    ["no boundary", "multipart/form-data"],
+    ["an empty boundary", "multipart/form-data; boundary="],
+    ["a tab where a slash should be", "multipart\tform-data; boundary=x"],
+    ["a type that only begins so", "multipart/form-datax; boundary=x"],
+    ["another kind of multipart", "multipart/mixed; boundary=x"],
+  ])("GEN-05 %s: 415", async (_what, type) => {
+    const answer = await sendForm(formBytes(good), { "content-type": type });
+    expect(codeOf(answer).slice(0, 2)).toEqual([415, "unsupported_media_type"]);
+  });
+
+  test("GEN-05 a compressed form: 415", async () => {
+    const answer = await sendForm(formBytes(good), { "content-encoding": "gzip" });
+    expect(codeOf(answer).slice(0, 2)).toEqual([415, "unsupported_media_type"]);
+  });
+
+  test("a quoted boundary and a charset beside it are read", async () => {
+    const type = `multipart/form-data; charset=utf-8; boundary="${BOUNDARY}"`;
+    expect((await sendForm(formBytes(good), { "content-type": type })).status).toBe(200);
+  });
+
+  test("a hundred thousand parts: 400, and nothing is kept", async () => {
+    const part = `--${BOUNDARY}\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n`;
+    const answer = await sendForm(Buffer.from(part.repeat(Math.floor((LIMIT - 100) / part.length))));
+    expect(codeOf(answer).slice(0, 2)).toEqual([400, "invalid_request"]);
+    await nothingHeld();
+  });
+
+  test.each([
+    ["one that is cut off in its file", formBytes(good, "").subarray(0, -50)],
+    ["one without an end", formBytes(good, "")],
+    ["one that is no form at all", Buffer.from("hello")],
+    ["an empty one", Buffer.alloc(0)],
+    ["a part without a name", formBytes([{ head: "Content-Disposition: form-data", body: "x" }, ...good])],
+    ["a name of a megabyte", formBytes([fieldPart("n".repeat(1_000_000), "x"), ...good])],
+    ["a field of a megabyte", formBytes([fieldPart("prompt", "x".repeat(1_000_000)), ...good])],
+    ["a field that is no UTF-8", formBytes([{ ...fieldPart("prompt", ""), body: Buffer.from([0xff, 0xfe]) }, ...good])],
+  ])("%s: 400", async (_what, bytes) => {
+    const answer = await sendForm(bytes);
+    expect(answer.status, answer.text).toBe(400);
+    expect(asked()).toBe(before);
+    await nothingHeld();
+  });
+});
+
+describe("C5 sizes", () => {
+  const head = (more: string) =>
+    `POST /v1/audio/transcriptions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${tenant.key}\r\ncontent-type: multipart/form-data; boundary=${BOUNDARY}\r\n${more}\r\n\r\n`;
+
+  test("GEN-05 a length that is announced too large is refused before a byte of it is read", async () => {
+    const { answers } = await exchange(scene.gateway.url, [
+      head(`content-length: ${LIMIT + 1}\r\nexpect: 100-continue`),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([413]);
+    expect(answers[0]?.body).toContain(String(LIMIT));
+  });
+
+  test("GEN-05 a body that grows over the limit unannounced: 413 that names the limit", async () => {
+    const request = startUpload(scene.gateway, tenant.key);
+    const answered = new Promise<{ status: number; text: string }>((resolve) =>
+      request.on("response", async (response) => {
+        const text = Buffer.concat(await response.toArray()).toString("utf8");
+        resolve({ status: response.statusCode ?? 0, text });
+      }),
+    );
+    request.write(formBytes(good, "").subarray(0, -2));
+    for (let sent = 0; sent < LIMIT * 2; sent += 100_000) request.write(Buffer.alloc(100_000));
+    const { status, text } = await answered;
+    request.destroy();
+    expect([status, text.includes(String(LIMIT))]).toEqual([413, true]);
+    await nothingHeld();
+  });
+
+  test("a length that is larger than what comes: nobody is asked, and nothing is kept", async () => {
+    const bytes = formBytes([fieldPart("model", MODEL), filePart(sound(20))]);
+    await exchange(scene.gateway.url, [head(`content-length: ${bytes.length + 10}`), bytes], { half: "closed" });
+    await nothingHeld();
+    expect(asked()).toBe(before);
+  });
+
+  test("a length that is smaller than what comes: the form is cut there, and the rest is no request", async () => {
+    const bytes = formBytes(good);
+    const { answers } = await exchange(scene.gateway.url, [head(`content-length: ${bytes.length - 30}`), bytes]);
+    expect(answers[0]?.status).toBe(400);
+    expect(asked()).toBe(before);
+  });
+
+  test("GEN-05 401 and 403 come before the upload is read", async () => {
+    const chat = await scene.gateway.tenant({ key: { scopes: ["inference:chat"] } });
+    const { answers } = await exchange(scene.gateway.url, [
+      head("content-length: 1000000\r\nexpect: 100-continue").replace(tenant.key, chat.key),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([403]);
+  });
+});
+
+describe("hanging up", () => {
+  test("CHAT-09 in the middle of an upload frees everything, and the log has it", async () => {
+    const request = startUpload(scene.gateway, tenant.key, { "content-length": "1900000" });
+    request.write(formBytes([fieldPart("model", MODEL), filePart(Buffer.concat([sound(20)]))], "").subarray(0, -2));
+    await vi.waitFor(() => expect(heldFiles().length).toBe(1));
+    expect(readdirSync(path.join(scene.gateway.dataDir, "tmp"))).toEqual([]);
+    request.destroy();
+    await nothingHeld();
+    const [row] = await scene.rowsOnce(tenant, 1);
+    expect([row.surface, row.status, row.cost]).toEqual(["transcriptions", 400, "0.00"]);
+    expect(asked()).toBe(before);
+  });
+
+  test("CHAT-09 while the provider works cancels the call and lets the file go", async () => {
+    const hold = Promise.withResolvers<void>();
+    scene.at("openai").next({ gate: hold.promise, json: { text: "late" } });
+    const request = startUpload(scene.gateway, tenant.key);
+    request.end(formBytes([fieldPart("model", MODEL), filePart(sound(20))]));
+    const received = await scene.at("openai").arrived(before + 1);
+    expect(heldFiles().length).toBe(1);
+    request.destroy();
+    expect(await received.over).toBe("aborted");
+    hold.resolve();
+    await nothingHeld();
+    const [row] = await scene.rowsOnce(tenant, 1);
+    expect(row.error_code).toBe("client_disconnected");
+    expect(await scene.charges(tenant)).toEqual([]);
+  });
+
+  test("a request that is over holds no file, however it ended", async () => {
+    const file = { name: "a.wav", bytes: sound(20) };
+    const key = { "idempotency-key": "again and again" };
+    const fields = [["model", MODEL]] as const;
+    await transcribe(scene.gateway, tenant.key, fields, file, key);
+    await transcribe(scene.gateway, tenant.key, fields, file, key);
+    await send([["model", "nobody/nothing"]], file);
+    await send(
+      [
+        ["model", MODEL],
+        ["nothing", "x"],
+      ],
+      file,
+    );
+    scene.at("openai").next({ status: 500, json: {} });
+    await send(fields, file);
+    await nothingHeld();
+  });
+});
