@@ -1,4 +1,4 @@
-import { fault } from "../../contract/faults.ts";
+import { type Fault, fault } from "../../contract/faults.ts";
 import { speechFormats } from "../../domain/billing/speech.ts";
 import { type Endpoint, priceAt } from "../../domain/catalogue/catalogue.ts";
 import { AUDIO_FORMATS, type AudioFormat, type SpeechFacts } from "../../domain/catalogue/facts-speech.ts";
@@ -34,74 +34,80 @@ export function speechShortcoming(endpoint: Endpoint, wanted: SpeechWanted): Sho
   const { nowMs, callable } = wanted;
   const speaker = speakerOf(endpoint, nowMs);
   if (speaker === undefined) return { reason: "does not speak", param: "model" };
-  const siblings = () => callable(endpoint.model).flatMap((one) => speakerOf(one.endpoint, nowMs) ?? []);
-  return (
-    formatShort(speaker, wanted, siblings) ??
-    settingShort(speaker, wanted, siblings) ??
-    tooLong(speaker, wanted, siblings)
-  );
+  const short = SIEVE.find(({ takes }) => !takes(speaker, wanted));
+  if (short === undefined) return undefined;
+  const siblings = callable(endpoint.model).flatMap((one) => speakerOf(one.endpoint, nowMs) ?? []);
+  const fault = refusal(endpoint.model, siblings, wanted);
+  return { reason: short.reason(speaker, wanted), param: short.param, ...(fault === undefined ? {} : { fault }) };
 }
 
-type Siblings = () => readonly Speaker[];
+/** What leaves none of them is what the caller is told: not what the first of them happens to lack. */
+function refusal(model: string, speakers: readonly Speaker[], wanted: SpeechWanted): Fault | undefined {
+  let left = speakers;
+  for (const { takes, fault } of SIEVE) {
+    const taking = left.filter((speaker) => takes(speaker, wanted));
+    if (taking.length === 0) return fault({ model, speakers, left, wanted });
+    left = taking;
+  }
+  return undefined;
+}
 
-function formatShort(
-  { endpoint, formats }: Speaker,
-  { ask }: SpeechWanted,
-  siblings: Siblings,
-): Shortcoming | undefined {
-  const { format } = ask;
-  if (formats.includes(format)) return undefined;
-  const served = AUDIO_FORMATS.filter((one) => siblings().some((sibling) => sibling.formats.includes(one)));
-  const those = served.includes(format)
-    ? `only by endpoints that cannot do the rest of this request`
-    : `by none of its endpoints. Formats that work: ${served.join(", ")}`;
-  const unsaid = format === "mp3" ? " (mp3 is meant where no response_format is sent)" : "";
-  return {
-    reason: `does not serve ${format}`,
-    param: "response_format",
-    fault: fault("speech_format_not_supported", {
-      message: `${endpoint.model}: the format ${format}${unsaid} is served ${those}.`,
+type Emptied = {
+  readonly model: string;
+  /** All of the model's, and those that came so far. */
+  readonly speakers: readonly Speaker[];
+  readonly left: readonly Speaker[];
+  readonly wanted: SpeechWanted;
+};
+
+type Mesh = {
+  readonly param: string;
+  takes(speaker: Speaker, wanted: SpeechWanted): boolean;
+  reason(speaker: Speaker, wanted: SpeechWanted): string;
+  fault(emptied: Emptied): Fault;
+};
+
+const FORMAT: Mesh = {
+  param: "response_format",
+  takes: ({ formats }, { ask }) => formats.includes(ask.format),
+  reason: (_speaker, { ask }) => `does not serve ${ask.format}`,
+  fault({ model, speakers, wanted: { ask } }) {
+    const served = AUDIO_FORMATS.filter((format) => speakers.some(({ formats }) => formats.includes(format)));
+    const unsaid = ask.format === "mp3" ? " (which is meant where no response_format is sent)" : "";
+    return fault("speech_format_not_supported", {
+      message: `No endpoint of ${model} serves the format ${ask.format}${unsaid}. Formats that work: ${served.join(", ")}.`,
       param: "response_format",
-    }),
-  };
-}
+    });
+  },
+};
 
-const SETTINGS = ["speed", "instructions"] as const;
-
-function settingShort(
-  { endpoint, facts }: Speaker,
-  { ask }: SpeechWanted,
-  siblings: Siblings,
-): Shortcoming | undefined {
-  const setting = SETTINGS.find((name) => ask[name] !== undefined && !facts[name]);
-  if (setting === undefined) return undefined;
-  const others = siblings().some((sibling) => sibling.facts[setting]);
-  const why = others ? "only by endpoints that cannot do the rest of this request" : "by none of its endpoints";
+function settingMesh(setting: "speed" | "instructions"): Mesh {
   return {
-    reason: `does not take ${setting}`,
     param: setting,
-    fault: fault("unsupported_parameter", {
-      message: `${endpoint.model}: ${setting} is taken ${why}. Leave it out or choose another model.`,
-      param: setting,
-    }),
+    takes: ({ facts }, { ask }) => ask[setting] === undefined || facts[setting],
+    reason: () => `does not take ${setting}`,
+    fault({ model, speakers, wanted: { ask } }) {
+      const others = speakers.some(({ facts }) => facts[setting]);
+      const who = others ? `No endpoint of ${model} that serves ${ask.format}` : `No endpoint of ${model}`;
+      return fault("unsupported_parameter", {
+        message: `${who} takes ${setting}. Leave it out or choose another model.`,
+        param: setting,
+      });
+    },
   };
 }
 
-function tooLong(
-  { endpoint, facts }: Speaker,
-  { characters }: SpeechWanted,
-  siblings: Siblings,
-): Shortcoming | undefined {
-  const { maxInputChars } = facts;
-  if (maxInputChars === null || characters <= maxInputChars) return undefined;
-  const most = Math.max(maxInputChars, ...siblings().map((sibling) => sibling.facts.maxInputChars ?? 0));
-  const limit = most >= characters ? maxInputChars : most;
-  return {
-    reason: `takes at most ${maxInputChars} characters, the text has ${characters}`,
-    param: "input",
-    fault: fault("speech_input_too_long", {
-      message: `The text has ${characters} characters, and ${endpoint.model} takes at most ${limit}. Send it in parts.`,
+const LENGTH: Mesh = {
+  param: "input",
+  takes: ({ facts }, { characters }) => characters <= (facts.maxInputChars ?? Number.POSITIVE_INFINITY),
+  reason: ({ facts }, { characters }) => `takes at most ${facts.maxInputChars} characters, the text has ${characters}`,
+  fault({ model, left, wanted: { characters } }) {
+    const limit = Math.max(...left.map(({ facts }) => facts.maxInputChars ?? 0));
+    return fault("speech_input_too_long", {
+      message: `The text has ${characters} characters, and ${model} takes at most ${limit}. Send it in parts.`,
       param: "input",
-    }),
-  };
-}
+    });
+  },
+};
+
+const SIEVE: readonly Mesh[] = [FORMAT, settingMesh("speed"), settingMesh("instructions"), LENGTH];
