@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SCOPES } from "../../src/domain/tenancy/key.ts";
 import { type Called, startGateway, type TestGateway } from "../support/gateway.ts";
+import { transcribe } from "../support/transcriptions.ts";
 import { doorsBy } from "./doors.ts";
 import { CHAT, expectRefusal, HELLO } from "./wire.ts";
 
@@ -51,6 +52,8 @@ const BODIES: Readonly<Record<string, unknown>> = {
 };
 
 function knock(key: string, carrier: keyof typeof CARRIERS, method: string, path: string): Promise<Called> {
+  if (path === "/v1/audio/transcriptions")
+    return transcribe(gateway, "", [["model", "sandbox/listen"]], undefined, CARRIERS[carrier](key));
   const body = method === "GET" || method === "DELETE" ? {} : { body: BODIES[path] ?? HELLO };
   return gateway.call("", path, { method, headers: CARRIERS[carrier](key), ...body });
 }

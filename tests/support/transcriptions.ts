@@ -32,7 +32,7 @@ export async function transcribe(
   if (file !== null) form.append("file", new Blob([new Uint8Array(file.bytes)], { type: "audio/wav" }), file.name);
   const response = await fetch(`${gateway.url}/v1/audio/transcriptions`, {
     method: "POST",
-    headers: { authorization: `Bearer ${key}`, ...headers },
+    headers: { ...(key === "" ? {} : { authorization: `Bearer ${key}` }), ...headers },
     body: form,
   });
   return answered(response);
