@@ -1,0 +1,133 @@
+import { describe, expect, test } from "vitest";
+import type { AudioFormat } from "../audio/meter.ts";
+import { codePointsOf, secondsBound, secondsExpected, tokensBound } from "./ask.ts";
+import { geminiSpeech } from "./gemini.ts";
+import { mistralSpeech } from "./mistral.ts";
+import { openaiSpeech } from "./openai.ts";
+import { type Expected, SpokenAudio } from "./spoken.ts";
+import type { SpeechWire } from "./wire.ts";
+
+const SAMPLES = Buffer.from(Array.from({ length: 9600 }, (_, at) => (at * 37) % 251));
+const JSON_TYPE = { "content-type": "application/json" };
+const EVENTS = { "content-type": "text/event-stream" };
+
+const expected = (format: AudioFormat, more: Partial<Expected> = {}): Expected => ({
+  format,
+  characters: 10,
+  inputTokens: 5,
+  unit: "characters",
+  pcm: "s16",
+  ...more,
+});
+
+type Heard = { readonly bytes: Buffer; readonly end: string; readonly stream: SpokenAudio };
+
+function hear(wire: SpeechWire, headers: Record<string, string>, body: Buffer, cut: number, about: Expected): Heard {
+  const stream = new SpokenAudio(wire.unwrap(headers), about);
+  const parts: Buffer[] = [];
+  for (let at = 0; at < body.length; at += cut) {
+    const piece = stream.read(body.subarray(at, at + cut));
+    if (piece.is !== "audio") return { bytes: Buffer.concat(parts), end: piece.is, stream };
+    parts.push(piece.bytes);
+  }
+  const last = stream.end();
+  if (last.is === "audio") parts.push(last.bytes);
+  return { bytes: Buffer.concat(parts), end: last.is, stream };
+}
+
+const sse = (event: unknown) => `data: ${JSON.stringify(event)}\n\n`;
+const halves = [SAMPLES.subarray(0, 4802), SAMPLES.subarray(4802)];
+const inline = (bytes: Buffer) => ({
+  content: { parts: [{ inlineData: { mimeType: "audio/L16;codec=pcm;rate=24000", data: bytes.toString("base64") } }] },
+});
+const openaiEvents = halves.map((half) => sse({ type: "speech.audio.delta", audio: half.toString("base64") })).join("");
+const mistralEvents = halves
+  .map((half) => sse({ type: "speech.audio.delta", audio_data: half.toString("base64") }))
+  .join("");
+const done = sse({ type: "speech.audio.done", usage: { input_tokens: 3, output_tokens: 4 } });
+
+const WAYS: [string, SpeechWire, Record<string, string>, string | Buffer][] = [
+  ["openai, bytes", openaiSpeech, { "content-type": "audio/pcm" }, SAMPLES],
+  ["openai, events", openaiSpeech, EVENTS, openaiEvents + done],
+  ["mistral, events", mistralSpeech, EVENTS, mistralEvents + done],
+  ["mistral, an object", mistralSpeech, JSON_TYPE, JSON.stringify({ audio_data: SAMPLES.toString("base64") })],
+  [
+    "gemini, events",
+    geminiSpeech,
+    EVENTS,
+    halves
+      .map((half, at) => sse({ candidates: [{ ...inline(half), ...(at === 1 ? { finishReason: "STOP" } : {}) }] }))
+      .join(""),
+  ],
+  ["gemini, an object", geminiSpeech, JSON_TYPE, JSON.stringify({ candidates: [inline(SAMPLES)] })],
+];
+
+describe.each(WAYS)("%s", (_name, wire, headers, body) => {
+  const bytes = Buffer.from(body);
+
+  test("any cut gives the same audio, the same length and the same end", () => {
+    for (const cut of [1, 2, 3, 7, 64, 1000, bytes.length]) {
+      const heard = hear(wire, headers, bytes, cut, expected("pcm"));
+      expect([heard.end, heard.bytes.equals(SAMPLES)], `cut into ${cut}`).toEqual(["audio", true]);
+      expect(heard.stream.detail).toEqual({ seconds: 0.2, bytes: SAMPLES.length });
+      expect(heard.stream.units).toEqual({ characters: 10, seconds: 1 });
+    }
+  });
+
+  test("nothing goes out of what is not audio of the format", () => {
+    const heard = hear(wire, headers, bytes, 500, expected("flac"));
+    expect([heard.end, heard.bytes.length]).toEqual(["garbage", 0]);
+  });
+
+  test("a web page in its place is no answer", () => {
+    const page = Buffer.from("<!doctype html><html><body><h1>It works!</h1>".repeat(20));
+    for (const type of ["text/html", headers["content-type"] ?? ""]) {
+      const heard = hear(wire, { "content-type": type }, page, 100, expected("pcm"));
+      expect(heard.bytes.length).toBe(0);
+      expect(heard.end).toBe("garbage");
+    }
+  });
+});
+
+describe("what is billed", () => {
+  test("TTS-07 figures of the provider stand, and without any the audio itself is the estimate", () => {
+    const told = hear(openaiSpeech, EVENTS, Buffer.from(openaiEvents + done), 99, expected("pcm", { unit: "tokens" }));
+    expect(told.stream.usage).toMatchObject({ inputTokens: 3, outputTokens: 4, audioOutputTokens: 4 });
+    const untold = hear(openaiSpeech, {}, SAMPLES, 99, expected("pcm", { unit: "tokens" }));
+    expect(untold.stream.usage).toBeUndefined();
+    expect(untold.stream.estimate).toMatchObject({ inputTokens: 5, outputTokens: 4, audioOutputTokens: 4 });
+  });
+
+  test("TTS-07 by another unit nothing is an estimate", () => {
+    for (const unit of ["characters", "seconds"] as const)
+      expect(hear(openaiSpeech, {}, SAMPLES, 99, expected("pcm", { unit })).stream.usage).toMatchObject({
+        outputTokens: 0,
+      });
+  });
+
+  test("floats of 32 bits are half as long as as many bytes of 16", () => {
+    const heard = hear(mistralSpeech, EVENTS, Buffer.from(mistralEvents + done), 99, expected("pcm", { pcm: "f32" }));
+    expect(heard.stream.detail).toMatchObject({ seconds: 0.1 });
+  });
+
+  test("TTS-07 audio by the second in which nothing can be measured is not whole", () => {
+    const tag = Buffer.concat([Buffer.from("ID3\u0004\u0000\u0000\u0000\u0000\u0000\u0000"), Buffer.alloc(200)]);
+    expect(hear(openaiSpeech, {}, tag, 99, expected("mp3", { unit: "seconds" })).end).toBe("garbage");
+    expect(hear(openaiSpeech, {}, tag, 99, expected("mp3")).end).toBe("audio");
+  });
+});
+
+describe("a text", () => {
+  test("TTS-07 is counted in code points", () => {
+    for (const text of ["", "abc", "né", "🙂", "a🙂b", "👩‍👩‍👧", "\ud83d", "\ude42\ud83d", "\ud83d\ud83d\ude42"])
+      expect(codePointsOf(text), JSON.stringify(text)).toBe([...text].length);
+  });
+
+  test("BILL-03 takes at most a second for three characters and five more; slower speech takes longer", () => {
+    expect(secondsBound(300)).toBe(105);
+    expect(secondsBound(300, 0.5)).toBe(210);
+    expect(secondsBound(300, 4)).toBe(105);
+    expect(tokensBound(10)).toBe(320);
+    expect([secondsExpected(3), secondsExpected(150), secondsExpected(150, 2)]).toEqual([1, 10, 5]);
+  });
+});
