@@ -1,0 +1,367 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { asked, type DecisionScene, JPEG, openDecisions, QUESTIONS, RED, STATE } from "../support/decisions.ts";
+import type { Json, Tenant } from "../support/gateway.ts";
+
+let scene: DecisionScene;
+let tenant: Tenant;
+beforeAll(async () => {
+  scene = await openDecisions();
+  tenant = await scene.gateway.tenant();
+});
+afterAll(() => scene.close());
+
+const refusedBefore = async (body: unknown, status: number, code: string, param?: string): Promise<Json> => {
+  const before = scene.at("alpha").requests.length;
+  const answer = await scene.decide(tenant.key, body);
+  expect([answer.status, answer.body.error.code, answer.body.error.param]).toEqual([status, code, param]);
+  expect(answer.body.error.request_id).toBe(answer.headers.get("x-svc-request-id"));
+  expect(scene.at("alpha").requests.length).toBe(before);
+  return answer.body.error;
+};
+const noul = { type: "noul", instructions: "Is it?" };
+const withQuestion = (question: unknown) => asked({ questions: { q: question } });
+
+describe("the model", () => {
+  test.each(["auto", "@team-1/fast"])("DEC-01 %s is refused: nobody chooses among models here", async (model) => {
+    await refusedBefore(asked({ model }), 400, "router_not_supported", "model");
+  });
+
+  test.each([
+    ["lab/unknown", "is not there"],
+    ["lab/chat", "does not decide, though its provider has models that do"],
+    ["lab/unpriced", "has no price"],
+  ])("DEC-01 %s %s: 404 model_not_found", async (model) => {
+    await refusedBefore(asked({ model }), 404, "model_not_found", "model");
+  });
+
+  test("DEC-01 none of the model's providers has the interface at all: 501, before 404", async () => {
+    const error = await refusedBefore(asked({ model: "lab/plain" }), 501, "decisions_not_supported", "model");
+    expect(error.message).toContain("zeta");
+  });
+
+  test("DEC-01 ERR-10 a bad field is told before a router, a router before an unknown model", async () => {
+    await refusedBefore(asked({ model: "auto", state: 7 }), 400, "invalid_value", "state");
+    await refusedBefore(asked({ model: "auto", stream: true, state: 7 }), 400, "unsupported_parameter", "stream");
+  });
+
+  test("DEC-01 a deployment without decisions answers 404 decisions_not_enabled, lists none, and still asks for the key and its scope first", async () => {
+    const off = await openDecisions({ GATEWAY_DECISIONS: "off" });
+    try {
+      const mine = await off.gateway.tenant();
+      const narrow = await off.gateway.tenant({ key: { scopes: ["inference:chat"] } });
+      for (const path of ["/v1/decisions", "/openai/v1/decisions"]) {
+        const answer = await off.gateway.call(mine.key, path, { body: "no JSON at all" });
+        expect([answer.status, answer.body.error.code]).toEqual([404, "decisions_not_enabled"]);
+        const scoped = await off.gateway.call(narrow.key, path, { body: asked() });
+        expect([scoped.status, scoped.body.error.code]).toEqual([403, "insufficient_scope"]);
+        expect((await off.gateway.call("", path, { body: asked() })).status).toBe(401);
+      }
+      expect((await off.gateway.call(mine.key, "/v1/models/lab/judge")).status).toBe(404);
+    } finally {
+      await off.close();
+    }
+  });
+});
+
+describe("the fields", () => {
+  test.each([
+    ["stream", { stream: true }],
+    ["temperature", { temperature: 0 }],
+    ["provider", { provider: { only: ["alpha"] } }],
+    ["constructor", { constructor: 1 }],
+  ])("DEC-03 %s is not listed, so it is refused by name", async (param, more) => {
+    await refusedBefore(asked(more), 400, "unsupported_parameter", param);
+  });
+
+  test("DEC-03 a question field that its type does not take is refused by name", async () => {
+    const criteria = { true: "it is", false: "it is not" };
+    await refusedBefore(withQuestion({ ...noul, criteria }), 400, "unsupported_parameter", "questions.q.criteria");
+    await refusedBefore(withQuestion({ ...noul, weight: 2 }), 400, "unsupported_parameter", "questions.q.weight");
+  });
+
+  test("DEC-03 one that says nothing is none", async () => {
+    const answer = await scene.decide(
+      tenant.key,
+      asked({ questions: { lit: { ...QUESTIONS.lit, criteria: null } }, images: null }),
+    );
+    expect(answer.status).toBe(200);
+  });
+
+  const choice = { type: "choice", instructions: "Which?", criteria: { a: "x", b: "y" } };
+  const score = { type: "score", instructions: "How much?", criteria: ["low", "high"] };
+  const many = Object.fromEntries(Array.from({ length: 33 }, (_, at) => [`q${at}`, noul]));
+
+  test.each<[string, unknown, string]>([
+    ["no model", { ...asked(), model: undefined }, "model"],
+    ["no state", { ...asked(), state: undefined }, "state"],
+    ["a list as state", asked({ state: ["a"] }), "state"],
+    ["a number as state", asked({ state: 3 }), "state"],
+    ["an empty state", asked({ state: "" }), "state"],
+    ["no questions", { ...asked(), questions: undefined }, "questions"],
+    ["a list of questions", asked({ questions: [noul] }), "questions"],
+    ["not one question", asked({ questions: {} }), "questions"],
+    ["33 questions", asked({ questions: many }), "questions"],
+    ["a name with a space", asked({ questions: { "a b": noul } }), "questions.a b"],
+    ["an empty name", asked({ questions: { "": noul } }), "questions."],
+    ["a question that is a text", withQuestion("Is it?"), "questions.q"],
+    ["a type of its own", withQuestion({ ...noul, type: "box" }), "questions.q.type"],
+    ["no type", withQuestion({ instructions: "Is it?" }), "questions.q.type"],
+    ["no instructions", withQuestion({ type: "noul" }), "questions.q.instructions"],
+    ["blank instructions", withQuestion({ type: "noul", instructions: "  " }), "questions.q.instructions"],
+    ["instructions that are no text", withQuestion({ ...noul, instructions: ["a"] }), "questions.q.instructions"],
+    ["a choice without criteria", withQuestion({ ...choice, criteria: undefined }), "questions.q.criteria"],
+    ["a choice with null criteria", withQuestion({ ...choice, criteria: null }), "questions.q.criteria"],
+    ["a choice of one", withQuestion({ ...choice, criteria: { a: "x" } }), "questions.q.criteria"],
+    ["a choice out of a list", withQuestion({ ...choice, criteria: ["a", "b"] }), "questions.q.criteria"],
+    ["an option that is a number", withQuestion({ ...choice, criteria: { a: 1, b: "y" } }), "questions.q.criteria.a"],
+    ["a score without criteria", withQuestion({ ...score, criteria: undefined }), "questions.q.criteria"],
+    ["a score of one level", withQuestion({ ...score, criteria: ["low"] }), "questions.q.criteria"],
+    ["a score out of an object", withQuestion({ ...score, criteria: { a: "x", b: "y" } }), "questions.q.criteria"],
+  ])("DEC-04 %s: invalid_value names it", async (_name, body, param) => {
+    await refusedBefore(body, 400, "invalid_value", param);
+  });
+
+  test("DEC-04 DEC-13 32 questions with names of every character are answered under them", async () => {
+    const names = Array.from({ length: 31 }, (_, at) => `Az9_.-${at}`);
+    const questions = Object.fromEntries([...names, "constructor"].map((name) => [name, noul]));
+    scene.at("alpha").next(({ json }: { json: Json }) => ({
+      json: {
+        answers: Object.fromEntries(Object.keys(json.questions).map((key) => [key, { type: "noul", noul: 0.5 }])),
+        usage: { input_tokens: 1, output_tokens: 1 },
+      },
+    }));
+    const answer = await scene.decide(tenant.key, asked({ questions }));
+    expect(answer.status).toBe(200);
+    expect(Object.keys(answer.body.answers).sort()).toEqual(Object.keys(questions).sort());
+  });
+
+  test("DEC-04 what no endpoint has room for is refused by the field, before anyone is asked", async () => {
+    const criteria = Array.from({ length: 11 }, (_, level) => `level ${level}`);
+    const body = asked({ questions: { q: { type: "score", instructions: "How?", criteria } } });
+    const error = await refusedBefore(body, 400, "invalid_value", "questions.q.criteria");
+    expect(error.message).toContain("10 levels");
+    const four = Object.fromEntries(["a", "b", "c", "d"].map((key) => [key, noul]));
+    await refusedBefore(asked({ model: "lab/kappa", questions: four }), 400, "invalid_value", "questions");
+    await refusedBefore(asked({ state: "word ".repeat(20_000) }), 400, "context_length_exceeded", "state");
+    const long = asked({ model: "lab/kappa", state: "x".repeat(21_000) });
+    await refusedBefore(long, 400, "invalid_value", "state");
+  });
+});
+
+describe("images", () => {
+  test.each<[string, unknown, string]>([
+    ["an address", ["https://example.com/a.png"], "images.0"],
+    ["no data URL", [RED, "iVBORw0KGgo="], "images.1"],
+    ["a GIF", ["data:image/gif;base64,R0lGODlhAQABAAAAACw="], "images.0"],
+    ["a GIF by another name", ["data:image/png;base64,R0lGODlhAQABAAAAACw="], "images.0"],
+    ["text by the name of a picture", ["data:image/png;base64,aGVsbG8="], "images.0"],
+    ["what is no base64", ["data:image/png;base64,%%%"], "images.0"],
+    ["five of them", [RED, RED, RED, RED, RED], "images"],
+    ["one that is no text", [{ url: RED }], "images.0"],
+  ])("DEC-05 %s is refused", async (_name, images, param) => {
+    await refusedBefore(asked({ images }), 400, "invalid_value", param);
+  });
+
+  test("DEC-05 a model whose endpoints take none: 400 image_input_not_supported, and the model object says so", async () => {
+    const before = scene.at("epsilon").requests.length;
+    const answer = await scene.decide(tenant.key, asked({ model: "lab/epsilon", images: [RED] }));
+    expect([answer.status, answer.body.error.code]).toEqual([400, "image_input_not_supported"]);
+    expect(scene.at("epsilon").requests.length).toBe(before);
+    const model = async (name: string) => (await scene.gateway.call(tenant.key, `/v1/models/lab/${name}`)).body;
+    expect((await model("epsilon")).svc_decision_images).toBe(false);
+    expect((await model("judge")).svc_decision_images).toBe(true);
+    expect((await model("chat")).svc_decision_images).toBeUndefined();
+    expect((await model("judge")).svc_surfaces).toEqual(["decisions"]);
+  });
+
+  test("DEC-05 with images only endpoints that take them are asked", async () => {
+    for (const provider of ["alpha", "beta", "gamma", "delta"] as const) scene.at(provider).next({ status: 500 });
+    const before = scene.at("epsilon").requests.length;
+    const answer = await scene.decide(
+      tenant.key,
+      asked({ model: "lab/judge", images: [RED, JPEG], questions: { lit: QUESTIONS.lit } }),
+    );
+    expect(answer.status).toBe(502);
+    expect(scene.at("epsilon").requests.length).toBe(before);
+  });
+
+  test("DEC-05 more than a server takes is refused before it is asked", async () => {
+    await refusedBefore(asked({ model: "lab/kappa", images: [RED, RED, JPEG] }), 400, "invalid_value", "images");
+  });
+});
+
+describe("the answer", () => {
+  test("DEC-13 the body is exactly model, answers and usage, and every answer exactly its fields", async () => {
+    const answer = await scene.decide(tenant.key, asked());
+    expect(answer.status).toBe(200);
+    expect(Object.keys(answer.body)).toEqual(["model", "answers", "usage"]);
+    expect(answer.body.model).toBe("lab/alpha");
+    expect(answer.body.answers.lit).toEqual({ type: "noul", noul: 0.97 });
+    expect(answer.body.answers["room.name"]).toEqual({ type: "choice", choice: "kitchen", confidence: 0.91 });
+    expect(Object.keys(answer.body.answers)).toEqual(["lit", "room.name", "bright_2"]);
+  });
+
+  test("DEC-12 a score passes the provider's fields through as it sent them", async () => {
+    const sent = {
+      type: "score",
+      score: 1.55,
+      probabilities: { "0": 0.1, "1": 0.25, "2": 0.65 },
+      legend: { "0": "dark", "1": { as: "dim" }, "2": "bright" },
+      confidence: 0.31,
+      low_confidence: true,
+    };
+    scene.at("alpha").next({ json: { answers: { bright_2: sent }, usage: { input_tokens: 9, output_tokens: 2 } } });
+    const answer = await scene.decide(tenant.key, asked({ questions: { bright_2: QUESTIONS.bright_2 } }));
+    expect(answer.body.answers.bright_2).toEqual(sent);
+  });
+
+  test("DEC-14 the headers are those of the last rule and no other of the service's", async () => {
+    const answer = await scene.decide(tenant.key, asked());
+    const own = [...answer.headers.keys()].filter(
+      (name) => name.startsWith("x-svc-") || name.startsWith("x-ratelimit-"),
+    );
+    expect(own.sort()).toEqual([
+      "x-ratelimit-limit",
+      "x-ratelimit-remaining",
+      "x-ratelimit-reset",
+      "x-svc-compute-countries",
+      "x-svc-model",
+      "x-svc-provider",
+      "x-svc-request-id",
+      "x-svc-sovereignty-level",
+    ]);
+    expect(answer.headers.get("x-svc-request-id")).toMatch(/^dec_/);
+    expect(answer.headers.get("x-svc-provider")).toBe("alpha");
+    expect(answer.headers.get("x-svc-compute-countries")).toBe("US");
+    expect(answer.headers.get("x-svc-sovereignty-level")).toBe("L0");
+  });
+
+  test("a base address without the version, or with one too many, is answered all the same", async () => {
+    for (const path of ["/decisions", "/v1/v1/decisions"])
+      expect((await scene.gateway.call(tenant.key, path, { body: asked() })).status).toBe(200);
+  });
+});
+
+describe("policy", () => {
+  test("DEC-09 a policy that keeps the model's country out refuses with its code and says why", async () => {
+    const strict = await scene.gateway.tenant();
+    await scene.gateway.manage("PATCH", `/workspaces/${strict.slug}/policy`, { countries: ["FR"] });
+    const answer = await scene.decide(strict.key, asked());
+    expect([answer.status, answer.body.error.code]).toEqual([403, "compute_country_not_allowed"]);
+    expect(answer.body.error.message).toContain("alpha:one:lab/alpha");
+    const other = await scene.decide(strict.key, asked({ model: "lab/judge" }));
+    expect([other.status, other.headers.get("x-svc-provider")]).toEqual([200, "delta"]);
+  });
+
+  test.each([
+    [{ floor: "L2" }, "sovereignty_floor_not_met"],
+    [{ zero_data_retention: true }, "zero_data_retention_required"],
+    [{ blocked_providers: ["alpha"] }, "provider_blocked"],
+    [{ allowed_models: ["lab/beta"] }, "model_not_permitted"],
+  ])("DEC-09 %j: 403 %s, as on chat", async (policy, code) => {
+    const strict = await scene.gateway.tenant();
+    await scene.gateway.manage("PATCH", `/workspaces/${strict.slug}/policy`, policy);
+    const before = scene.at("alpha").requests.length;
+    const answer = await scene.decide(strict.key, asked());
+    expect([answer.status, answer.body.error.code]).toEqual([403, code]);
+    expect(scene.at("alpha").requests.length).toBe(before);
+  });
+
+  test("SCOPE-01 a key needs inference:decisions, on both paths", async () => {
+    const chat = await scene.gateway.tenant({ key: { scopes: ["inference:chat"] } });
+    const decides = await scene.gateway.tenant({ key: { scopes: ["inference:decisions"] } });
+    expect((await scene.decide(chat.key, asked())).body.error.code).toBe("insufficient_scope");
+    expect((await scene.decide(decides.key, asked())).status).toBe(200);
+  });
+});
+
+describe("money", () => {
+  test("DEC-10 input is charged at catalogue price, output where it is priced, and usage says it", async () => {
+    const mine = await scene.gateway.tenant();
+    const before = await scene.balance(mine);
+    const answer = await scene.decide(mine.key, asked());
+    // 120 tokens at 100 a million; the 57 that were written have no price.
+    expect(answer.body.usage).toEqual({ input_tokens: 120, output_tokens: 57, cost: 0.012, currency: "EUR" });
+    expect(before - (await scene.balance(mine))).toBeCloseTo(0.012, 9);
+  });
+
+  test("DEC-10 a price per request is taken once", async () => {
+    const answer = await scene.decide(tenant.key, asked({ model: "lab/gamma" }));
+    expect(answer.body.usage.cost).toBeCloseTo(140 * 300e-6 + 0.5, 9);
+  });
+
+  test("DEC-10 a provider's own figure of cost is never shown", async () => {
+    scene.at("alpha").next({
+      json: { answers: { lit: { type: "noul", noul: 0.5 } }, usage: { input_tokens: 10, output_tokens: 0, cost: 42 } },
+    });
+    const answer = await scene.decide(tenant.key, asked({ questions: { lit: QUESTIONS.lit } }));
+    expect(answer.body.usage.cost).toBe(0.001);
+  });
+
+  test("DEC-10 with the workspace's own key at the provider there is no cost", async () => {
+    const mine = await scene.gateway.tenant({ credit: "0" });
+    await scene.gateway.manage("PUT", `/workspaces/${mine.slug}/providers/alpha`, {
+      key: "own-key-of-the-workspace",
+      skip_test: true,
+    });
+    const answer = await scene.decide(mine.key, asked());
+    expect(answer.status).toBe(200);
+    expect(answer.body.usage).toEqual({ input_tokens: 120, output_tokens: 57 });
+    expect(scene.at("alpha").requests.at(-1)?.headers.authorization).toBe("Bearer own-key-of-the-workspace");
+  });
+
+  test("DEC-10 a hold covers the state as often as it is sent: too little credit is refused before anyone is asked", async () => {
+    const state = "word ".repeat(1000);
+    const questions = Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`q${at}`, noul]));
+    // Once it is about 1,250 tokens at 400 a million; twenty times it is about ten units.
+    const mine = await scene.gateway.tenant({ credit: "5" });
+    const before = scene.at("delta").requests.length;
+    const answer = await scene.decide(mine.key, asked({ model: "lab/delta", state, questions }));
+    expect([answer.status, answer.body.error.code]).toEqual([402, "insufficient_credits"]);
+    expect(scene.at("delta").requests.length).toBe(before);
+    const one = await scene.decide(mine.key, asked({ model: "lab/delta", state, questions: { lit: QUESTIONS.lit } }));
+    expect(one.status).toBe(200);
+  });
+});
+
+describe("the log", () => {
+  test("DEC-11 it has the number and the types of questions, and nothing that was said", async () => {
+    const secret = { ...asked(), state: { note: "canary-state-81" } };
+    const answer = await scene.decide(tenant.key, secret);
+    const row = await scene.row(answer.headers.get("x-svc-request-id") ?? "");
+    expect(row.surface).toBe("decisions");
+    expect(row.detail).toEqual({ questions: 3, types: { noul: 1, choice: 1, score: 1 } });
+    const text = JSON.stringify(row);
+    for (const word of ["canary", "kitchen", "room.name", "0.97", "Which room"]) expect(text).not.toContain(word);
+  });
+
+  test("DEC-11 a capture window keeps the JSON of request and answer", async () => {
+    const mine = await scene.gateway.tenant();
+    await scene.gateway.manage("POST", `/workspaces/${mine.slug}/capture-windows`, { minutes: 5 });
+    const body = asked();
+    const answer = await scene.decide(mine.key, body);
+    const id = answer.headers.get("x-svc-request-id") ?? "";
+    const { captured } = await scene.gateway.manage("GET", `/requests/${id}`);
+    expect(captured.request).toEqual(JSON.parse(JSON.stringify(body)));
+    expect(captured.answer).toEqual(answer.body);
+  });
+
+  test("BILL-09 an Idempotency-Key works here too: one charge, and the answer is not asked for again", async () => {
+    const mine = await scene.gateway.tenant();
+    const headers = { "idempotency-key": "decide-once" };
+    const first = await scene.decide(mine.key, asked(), headers);
+    const before = scene.at("alpha").requests.length;
+    const again = await scene.decide(mine.key, asked(), headers);
+    expect(first.status).toBe(200);
+    expect(again.headers.get("x-svc-request-id")).toBe(first.headers.get("x-svc-request-id"));
+    expect(scene.at("alpha").requests.length).toBe(before);
+  });
+});
+
+test("the state reaches the provider as it was said", async () => {
+  const state = { b: 1, a: [true, null, "ü"], deep: { constructor: "x" } };
+  await scene.decide(tenant.key, asked({ state }));
+  const sent: Json = scene.at("alpha").requests.at(-1)?.json;
+  expect(sent.state).toEqual(state);
+  expect(STATE).not.toBe(sent.state);
+});

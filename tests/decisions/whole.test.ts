@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { asked, type DecisionScene, OD_ANSWER, openDecisions, SO_ANSWER } from "../support/decisions.ts";
+import type { Json, Tenant } from "../support/gateway.ts";
+
+let scene: DecisionScene;
+let tenant: Tenant;
+beforeAll(async () => {
+  scene = await openDecisions();
+  tenant = await scene.gateway.tenant();
+});
+afterAll(() => scene.close());
+
+const { lit, "room.name": room, bright_2: bright } = SO_ANSWER.answers;
+const withAnswers = (answers: object) => ({ ...SO_ANSWER, answers: { ...SO_ANSWER.answers, ...answers } });
+
+const BROKEN: readonly (readonly [string, Json])[] = [
+  ["misses a key", { ...SO_ANSWER, answers: { lit, "room.name": room } }],
+  ["has a key that nobody asked for", withAnswers({ more: lit })],
+  ["changes a type", withAnswers({ "room.name": { type: "noul", noul: 0.4 } })],
+  ["gives a probability as text", withAnswers({ lit: { type: "noul", noul: "0.97" } })],
+  ["gives a probability beyond one", withAnswers({ lit: { type: "noul", noul: 1.2 } })],
+  ["gives none", withAnswers({ lit: { type: "noul" } })],
+  ["chooses what is no option", withAnswers({ "room.name": { ...room, choice: "garden" } })],
+  ["chooses what others are likelier than", withAnswers({ "room.name": { ...room, choice: "cellar" } })],
+  ["forgets an option", withAnswers({ "room.name": { ...room, probabilities: { kitchen: 0.94, cellar: 0.06 } } })],
+  [
+    "does not add up",
+    withAnswers({ "room.name": { ...room, probabilities: { kitchen: 0.9, cellar: 0.04, attic: 0.02 } } }),
+  ],
+  ["is surer than sure", withAnswers({ "room.name": { ...room, confidence: 1.4 } })],
+  ["scores beyond the scale", withAnswers({ bright_2: { ...bright, score: 2.4 } })],
+  ["scores another place than its figures", withAnswers({ bright_2: { ...bright, score: 0.9 } })],
+  ["scores without figures", withAnswers({ bright_2: { type: "score", score: 1.55, confidence: 0.3 } })],
+  ["has no answers", { model: "x", usage: SO_ANSWER.usage }],
+  ["is a list", [SO_ANSWER]],
+  ["tells no usage", { ...SO_ANSWER, usage: undefined }],
+  ["tells half of its usage", { ...SO_ANSWER, usage: { input_tokens: 10 } }],
+  ["tells impossible usage", { ...SO_ANSWER, usage: { input_tokens: -4, output_tokens: 0 } }],
+  ["tells more than the model can read", { ...SO_ANSWER, usage: { input_tokens: 900_000, output_tokens: 0 } }],
+];
+
+describe("an answer that is not whole", () => {
+  test.each(BROKEN)("DEC-06 one that %s is never returned in part: the next endpoint is asked", async (_name, json) => {
+    const mine = await scene.gateway.tenant();
+    const before = await scene.balance(mine);
+    scene.at("alpha").next({ json });
+    const answer = await scene.decide(mine.key, asked({ model: "lab/judge" }));
+    expect([answer.status, answer.headers.get("x-svc-provider")]).toEqual([200, "beta"]);
+    expect(answer.body.answers.lit).toEqual({ type: "noul", noul: 0.98 });
+    // Charged once, by who answered.
+    expect(before - (await scene.balance(mine))).toBeCloseTo(130 * 200e-6, 9);
+    const row = await scene.row(answer.headers.get("x-svc-request-id") ?? "");
+    expect(row.attempts.map(({ provider, outcome }: Json) => [provider, outcome])).toEqual([
+      ["alpha", "next"],
+      ["beta", "served"],
+    ]);
+  });
+
+  test.each(BROKEN)(
+    "DEC-06 one that %s, and nobody is left: 502 upstream_invalid_answer, nothing charged",
+    async (_name, json) => {
+      const mine = await scene.gateway.tenant();
+      const before = await scene.balance(mine);
+      scene.at("alpha").next({ json });
+      const answer = await scene.decide(mine.key, asked());
+      expect([answer.status, answer.body.error.code, answer.body.error.type]).toEqual([
+        502,
+        "upstream_invalid_answer",
+        "upstream_error",
+      ]);
+      expect(await scene.balance(mine)).toBe(before);
+    },
+  );
+
+  test("DEC-02 where the provider reports no usage nothing is ever estimated: it is no answer", async () => {
+    scene.at("beta").next({ json: { ...OD_ANSWER, usage: undefined } });
+    const answer = await scene.decide(tenant.key, asked({ model: "lab/beta" }));
+    expect(answer.body.error.code).toBe("upstream_invalid_answer");
+    const row = await scene.row(answer.headers.get("x-svc-request-id") ?? "");
+    expect(row.attempts[0].reason).toContain("did not report what it used");
+  });
+
+  test("DEC-06 an answer in another format altogether, and a page of HTML", async () => {
+    for (const script of [{ json: OD_ANSWER }, { body: "<html>Bad gateway</html>" }]) {
+      scene.at("alpha").next(script);
+      const answer = await scene.decide(tenant.key, asked({ model: "lab/judge" }));
+      expect(answer.headers.get("x-svc-provider")).toBe("beta");
+    }
+  });
+
+  test("DEC-06 figures that rounding explains are taken as they are", async () => {
+    const answers = {
+      lit,
+      // 0.99 in all, and the choice a hundredth below the likeliest.
+      "room.name": {
+        type: "choice",
+        choice: "cellar",
+        probabilities: { kitchen: 0.34, cellar: 0.33, attic: 0.32 },
+        confidence: 0.01,
+      },
+      bright_2: { ...bright, probabilities: { "0": 0.11, "1": 0.24, "2": 0.64 }, score: 1.54 },
+    };
+    scene.at("alpha").next({ json: { ...SO_ANSWER, answers } });
+    const { status, body } = await scene.decide(tenant.key, asked());
+    expect(status).toBe(200);
+    expect(body.answers["room.name"]).toEqual({ type: "choice", choice: "cellar", confidence: 0.01 });
+    expect(body.answers.bright_2.score).toBe(1.54);
+  });
+
+  test("DEC-06 failures of any other kind move on as everywhere, through all interfaces", async () => {
+    scene.at("alpha").next({ status: 500 });
+    scene.at("beta").next({ end: { is: "cut", after: "after_headers" }, json: {} });
+    const answer = await scene.decide(tenant.key, asked({ model: "lab/judge" }));
+    expect([answer.status, answer.headers.get("x-svc-provider")]).toEqual([200, "delta"]);
+  });
+
+  test("RATE-07 a provider's 429 with nobody left stays one", async () => {
+    scene.at("alpha").next({ status: 429, headers: { "retry-after": "30" }, json: { detail: "slow down" } });
+    const answer = await scene.decide(tenant.key, asked());
+    expect([answer.status, answer.body.error.code, answer.headers.get("retry-after")]).toEqual([
+      429,
+      "rate_limit_exceeded",
+      "30",
+    ]);
+  });
+});
