@@ -343,3 +343,15 @@ describe("parts", () => {
     });
   });
 });
+
+test("EMB-01 with a workspace's own key nothing is charged, and the gateway's credential stays where it is", async () => {
+  const { gateway, tenant, embed, at, rowOf } = await opened({ interface: "openai" });
+  at("host").always(openaiList());
+  const own = { key: "own-canary-81f3b0c2d4e5", skip_test: true };
+  await gateway.manage("PUT", `/workspaces/${tenant.slug}/providers/host`, own);
+  const answer = await embed({ input: TEXTS });
+  expect(at("host").requests.at(-1)?.headers.authorization).toBe("Bearer own-canary-81f3b0c2d4e5");
+  expect(answer.body.usage).toEqual({ prompt_tokens: 30, total_tokens: 30 });
+  expect(await rowOf(answer)).toMatchObject({ own_key: true, cost: null });
+  expect(await gateway.manage("GET", `/workspaces/${tenant.slug}/wallet`)).toMatchObject({ balance: "100.00" });
+});
