@@ -47,7 +47,7 @@ export class Instance {
     });
   }
 
-  kill(): void {
+  kill(downMs = this.#restartMs): void {
     const { life } = this;
     if (life === undefined) return;
     this.#world.note(`${this.name} dies`);
@@ -57,7 +57,7 @@ export class Instance {
     life.end();
     // What one process shares with nobody dies with it.
     if (this.#world.instances.length === 1) this.#world.till = new Till(this.#world);
-    this.#world.scheduler.after(this.#restartMs, () => this.start());
+    this.#world.scheduler.after(downMs, () => this.start());
     this.#restartMs = Math.min(RESTART_MAX_MS, 2 * this.#restartMs);
   }
 }

@@ -11,6 +11,7 @@ import { World } from "./world.ts";
 const EVENTS_MAX = 50_000;
 /** Longer than a request lasts; an instance can be down for longer than this, but not for twice as long. */
 const HOLD_MAX_MS = 20_000;
+const LONG_DOWN_MS = 23_000;
 const SWEEP_EVERY_MS = 3000;
 const LAST_ORDERS = 4;
 const SETTLED_AFTER_MS = 3 * HOLD_MAX_MS;
@@ -64,7 +65,7 @@ async function begin(world: World): Promise<void> {
     const instance = chance.pick(world.instances);
     // In the middle of a write, or between two things that it does.
     if (chance.is(0.5)) instance.disk.diesAfterBytes = chance.between(0, 3000);
-    else instance.kill();
+    else instance.kill(shape.longDown ? LONG_DOWN_MS : undefined);
   });
   often(shape.fullDisks, () => {
     const { disk } = chance.pick(world.instances);

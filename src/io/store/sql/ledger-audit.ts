@@ -1,5 +1,6 @@
 import { type Kysely, sql } from "kysely";
 import { ACCOUNTS } from "../../../domain/billing/ledger.ts";
+import { auditRollups } from "./rollup-audit.ts";
 import type { Database } from "./schema.ts";
 
 /** How many broken rows of one kind are named: enough to begin with. */
@@ -15,6 +16,7 @@ export async function auditLedger(db: Kysely<Database>): Promise<string[]> {
     requestsWithoutCharge(db),
     returnsBeyondSource(db),
     ordersWithoutPayment(db),
+    auditRollups(db),
   ]);
   return found.flat();
 }
