@@ -395,7 +395,7 @@ function resumeResponses(responses: ResponsesRoom, store: Store, directory: Dire
 
 /** What callers with a key, and anyone who reads the catalogue, can ask. */
 function surfaceHandlers(gateway: Gateway, responses: ResponsesRoom): Record<string, Handler> {
-  const { snapshot, connections, ownKeys, clock } = gateway;
+  const { snapshot, connections, ownKeys, clock, margins } = gateway;
   const nowMs = () => clock.nowMs();
   return {
     ...chatHandlers(gateway),
@@ -403,11 +403,12 @@ function surfaceHandlers(gateway: Gateway, responses: ResponsesRoom): Record<str
     ...storedResponseHandlers(responses),
     ...messagesHandlers(gateway),
     ...countHandlers(gateway),
-    ...catalogueHandlers({ snapshot, nowMs }),
+    ...catalogueHandlers({ snapshot, nowMs, margin: margins.usual }),
     ...modelHandlers({
       snapshot,
       connectionsOf: (workspaceId) => connectionsWith(connections, ownKeys.of(workspaceId)),
       nowMs,
+      marginOf: (workspaceId) => margins.of(workspaceId),
       allows: (endpoint, policy) => isSpoken(endpoint) && excludedByPolicy(endpoint, policy) === undefined,
       permits: permitsModel,
       servedSurfaces: ["chat", "messages", "responses"],

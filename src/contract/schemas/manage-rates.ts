@@ -45,14 +45,10 @@ const DOCUMENT_CHARS_MAX = 1_000_000;
 export const RatesPost = z
   .strictObject({
     rates: z.record(Code, PerEur).optional().meta({ description: "Rates by currency." }),
-    document: z
-      .string()
-      .max(DOCUMENT_CHARS_MAX)
-      .optional()
-      .meta({
-        description:
-          "The text of a file in the form of the ECB's eurofxref-daily.xml, or of JSON with `date` and `rates`, in place of `rates`.",
-      }),
+    document: z.string().max(DOCUMENT_CHARS_MAX).optional().meta({
+      description:
+        "The text of a file in the form of the ECB's eurofxref-daily.xml, or of JSON with `date` and `rates`, in place of `rates`.",
+    }),
     date: RateDay.optional().meta({ description: "The day the rates are of; absent: today (UTC)." }),
     source: Label(200).optional().meta({ description: "Where they were read." }),
     accept_jumps: z

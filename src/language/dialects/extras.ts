@@ -17,18 +17,7 @@ function tierOf(request: JsonObject, goes: Extra["goes"]): readonly Extra[] {
   return [{ name, field: "service_tier", goes }];
 }
 
-const CHAT: Reader = (request) => {
-  const { modalities } = request;
-  const tier = tierOf(request, "said");
-  if (!Array.isArray(modalities)) return tier;
-  const media: Extra[] = [];
-  for (const [at, medium] of modalities.entries()) {
-    if (medium !== "audio" && medium !== "image") continue;
-    const name = medium === "audio" ? "audio_output" : "image_output";
-    media.push({ name, field: `modalities.${at}`, goes: "said" });
-  }
-  return [...tier, ...media];
-};
+const CHAT: Reader = (request) => tierOf(request, "said");
 
 type Row = { readonly type: RegExp; readonly is: ExtraName | "tokens" };
 
