@@ -1,5 +1,6 @@
 import type { FaultCode } from "../../contract/faults.ts";
-import type { Endpoint } from "../catalogue/catalogue.ts";
+import type { Endpoint, Sovereignty } from "../catalogue/catalogue.ts";
+import type { Cause } from "./fallen.ts";
 import { type Policy, rungOf } from "../tenancy/policy.ts";
 
 /** Which rule keeps an endpoint out, and why, in words for the caller. */
@@ -18,11 +19,20 @@ export function isPolicyRule(rule: string): rule is PolicyRule {
   return POLICY_RULES.some((known) => known === rule);
 }
 
+/** Everything that policy may look at of an endpoint: two that are the same in all of it are the same to any policy. */
+export type Conduct = {
+  readonly provider: Endpoint["provider"];
+  readonly sovereignty: Pick<
+    Sovereignty,
+    "level" | "countries" | "countriesKind" | "zeroDataRetention" | "trainsOnData"
+  >;
+};
+
 /**
  * The one place that decides whether traffic under a policy may reach an endpoint. It is asked when a request is
  * planned and again right before a connection is used. What is unknown counts as the worst.
  */
-export function excludedByPolicy(endpoint: Endpoint, policy: Policy): Exclusion | undefined {
+export function excludedByPolicy(endpoint: Conduct, policy: Policy): Exclusion | undefined {
   const { sovereignty } = endpoint;
   if (policy.floor !== null && rungOf(sovereignty.level) < rungOf(policy.floor)) {
     return {
@@ -54,6 +64,46 @@ export function excludedByPolicy(endpoint: Endpoint, policy: Policy): Exclusion 
     return { rule: "provider_blocked", reason: `provider ${endpoint.provider} is blocked` };
   }
   return undefined;
+}
+
+/** Endpoints that are the same to any policy: each of them has the same kind. */
+export type Kind = { readonly number: number; readonly conduct: Conduct };
+
+/** The kinds there are, numbered from 0. They hold nothing but what makes them different. */
+export class Kinds {
+  readonly #known = new Map<string, Kind>();
+
+  of({ provider, sovereignty }: Conduct): Kind {
+    const { level, countries, countriesKind, zeroDataRetention, trainsOnData } = sovereignty;
+    const conduct: Conduct = {
+      provider,
+      sovereignty: { level, countries, countriesKind, zeroDataRetention, trainsOnData },
+    };
+    const key = JSON.stringify(conduct);
+    const kind = this.#known.get(key) ?? { number: this.#known.size, conduct };
+    this.#known.set(key, kind);
+    return kind;
+  }
+}
+
+/** What one policy says of endpoints, worked out once for all endpoints of a kind. It lives as long as one plan. */
+export class PolicyVerdicts {
+  readonly #policy: Policy;
+  readonly #known: { readonly kind: Kind; readonly cause: Cause | undefined }[] = [];
+
+  constructor(policy: Policy) {
+    this.#policy = policy;
+  }
+
+  causeFor(kind: Kind): Cause | undefined {
+    const known = this.#known[kind.number];
+    if (known !== undefined && known.kind === kind) return known.cause;
+    const excluded = excludedByPolicy(kind.conduct, this.#policy);
+    const cause: Cause | undefined =
+      excluded === undefined ? undefined : { stage: "policy", rule: excluded.rule, reason: excluded.reason };
+    this.#known[kind.number] = { kind, cause };
+    return cause;
+  }
 }
 
 export function permitsModel(modelId: string, { allowedModels }: Policy): boolean {

@@ -1,13 +1,14 @@
 import type { Wishes } from "../../language/canon/wishes.ts";
-import type { Endpoint, Model, Snapshot } from "../catalogue/catalogue.ts";
+import type { Model, Snapshot } from "../catalogue/catalogue.ts";
 import type { Surface } from "../record/record.ts";
 import type { Policy } from "../tenancy/policy.ts";
-import { type Demand, type DialectSupport, shortcomingOf } from "./capability.ts";
+import { type Demand, type DialectSupport, type Shortcoming, shortcomingOf } from "./capability.ts";
+import type { Cause } from "./fallen.ts";
 import type { Health } from "./health.ts";
 import type { Learned } from "./learned.ts";
-import { excludedByPolicy, permitsModel } from "./policy.ts";
+import { PolicyVerdicts, permitsModel } from "./policy.ts";
 import type { Route } from "./pool.ts";
-import { type Preferring, preferringOf, unwantedBy, type Why } from "./preferences.ts";
+import { type Preferring, preferringOf, unwantedBy } from "./preferences.ts";
 import type { Reachable, Reached, ReachedModel } from "./reach.ts";
 import type { SessionTrace } from "./session.ts";
 import type { Breakers } from "./standing.ts";
@@ -41,19 +42,6 @@ export type World = {
   readonly attemptsMax: number;
 };
 
-/** The filters in the order in which they answer when one of them leaves nothing (ERR-10). */
-export type Stage = "capability" | "policy" | "wish" | "quality";
-
-/** An endpoint that fell out: at which filter, by which rule or field, and why. */
-export type Fallen = {
-  readonly endpoint: Endpoint;
-  readonly stage: Stage;
-  readonly rule: string;
-  readonly reason: Why;
-  /** The prompt alone is beyond what the endpoint takes. */
-  readonly contextTokens?: number;
-};
-
 /** What passed, with the output that is expected of it, and what did not. */
 export type Sifted = {
   /** The pool first, then the router's fallbacks. */
@@ -61,7 +49,9 @@ export type Sifted = {
   readonly outputTokens: number[];
   /** How many of the rows are of the pool. */
   pooled: number;
-  readonly fallen: Fallen[];
+  /** What did not pass, and at the same places why. */
+  readonly fallen: Reachable[];
+  readonly causes: Cause[];
   /** Why endpoints of a model that was asked for cannot be called at all. */
   readonly uncallable: string[];
   /** Models that could be called, were they allowed. */
@@ -69,12 +59,14 @@ export type Sifted = {
 };
 
 export function emptySieve(): Sifted {
-  return { rows: [], outputTokens: [], pooled: 0, fallen: [], uncallable: [], forbidden: [] };
+  return { rows: [], outputTokens: [], pooled: 0, fallen: [], causes: [], uncallable: [], forbidden: [] };
 }
 
 export type Judge = {
   readonly request: PlanRequest;
   readonly world: World;
+  /** Of the request's policy. */
+  readonly verdicts: PolicyVerdicts;
   readonly preferring: Preferring | undefined;
   readonly qualityFloor: number | null;
 };
@@ -84,6 +76,7 @@ export function judgeOf(request: PlanRequest, world: World): Judge {
   return {
     request,
     world,
+    verdicts: new PolicyVerdicts(request.policy),
     preferring:
       preferences === undefined ? undefined : preferringOf(preferences, request.demand.inputTokens, world.walletPerUsd),
     qualityFloor: request.route.is === "router" ? (request.route.router?.spec.qualityFloor ?? null) : null,
@@ -134,29 +127,35 @@ function siftModel(model: Model, endpoints: readonly Reachable[], judge: Judge, 
   const { request, world } = judge;
   const outputTokens = world.learned.outputTokens(model.id, request.demand.maxOutputTokens);
   for (const reachable of endpoints) {
-    const fallen = falls(reachable, judge);
-    if (fallen !== undefined) sifted.fallen.push(fallen);
-    else {
+    const cause = causeAgainst(reachable, judge);
+    if (cause !== undefined) {
+      sifted.fallen.push(reachable);
+      sifted.causes.push(cause);
+    } else {
       sifted.rows.push(reachable);
       sifted.outputTokens.push(outputTokens);
     }
   }
 }
 
-/** The first filter that an endpoint does not pass. */
-export function falls(reachable: Reachable, judge: Judge): Fallen | undefined {
-  const { endpoint, model } = reachable;
-  const { request, world, preferring, qualityFloor } = judge;
+/** The first filter that an endpoint does not pass, and why. */
+export function causeAgainst(reachable: Reachable, judge: Judge): Cause | undefined {
+  const { endpoint, model, kind } = reachable;
+  const { request, world, verdicts, preferring, qualityFloor } = judge;
   const short = shortcomingOf(endpoint, model, request.demand, world.support);
-  if (short !== undefined) return { endpoint, stage: "capability", rule: short.param, ...short };
-  const excluded = excludedByPolicy(endpoint, request.policy);
-  if (excluded !== undefined) return { endpoint, stage: "policy", rule: excluded.rule, reason: excluded.reason };
+  if (short !== undefined) return lacking(short);
+  const excluded = verdicts.causeFor(kind);
+  if (excluded !== undefined) return excluded;
   const unwanted = preferring === undefined ? undefined : unwantedBy(reachable, preferring);
-  if (unwanted !== undefined) return { endpoint, stage: "wish", rule: unwanted.rule, reason: unwanted.reason };
+  if (unwanted !== undefined) return unwanted;
   // What is not known is below any floor.
   if (qualityFloor !== null && (model.quality === null || model.quality.score < qualityFloor)) {
     const quality = model.quality === null ? "its quality is not known" : `its quality is ${model.quality.score}`;
-    return { endpoint, stage: "quality", rule: "quality_floor", reason: `${quality}, the floor is ${qualityFloor}` };
+    return { stage: "quality", rule: "quality_floor", reason: `${quality}, the floor is ${qualityFloor}` };
   }
   return undefined;
+}
+
+function lacking({ param, reason, contextTokens }: Shortcoming): Cause {
+  return { stage: "capability", rule: param, reason, contextTokens };
 }
