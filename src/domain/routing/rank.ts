@@ -32,7 +32,7 @@ export function rank(
 ): Ranking {
   const { rows, pooled } = sifted;
   const standings = standingsOf(sifted, world);
-  const tiers = tiersOf(sifted, request, standings);
+  const tiers = tiersOf(sifted, request, figures.sessionPlace, standings);
   const [primary, secondary, best] = measuresOf(sifted, figures, scores, request);
   const sign = best === "most" ? -1 : 1;
   const compare = (a: number, b: number): number => {
@@ -75,25 +75,27 @@ const ASIDE_TIER = 1_000_000;
 /** Who goes before whom whatever the figures say; undefined when only figures count. */
 function tiersOf(
   { rows, pooled }: Sifted,
-  { wishes, session, route }: PlanRequest,
+  { wishes, route }: PlanRequest,
+  sessionPlace: number,
   standings: ReadonlyMap<number, Standing> | undefined,
 ): Float64Array | undefined {
   const order = wishes?.provider?.order;
   // With no turn left to come the cache is worth its price once, and the price is in the cost already.
-  const kept = order === undefined && wishes?.remainingTurns !== 0 ? session?.endpoint : undefined;
-  if (order === undefined && kept === undefined && standings === undefined && pooled === rows.length) return undefined;
+  const kept = order === undefined && wishes?.remainingTurns !== 0 ? sessionPlace : -1;
+  if (order === undefined && kept < 0 && standings === undefined && pooled === rows.length) return undefined;
   const fallback = route.is === "router" ? (route.router?.spec.fallback ?? []) : [];
   const tiers = new Float64Array(rows.length);
-  for (let place = 0; place < rows.length; place += 1) {
+  // Without an order the pool is one tier.
+  for (let place = order === undefined ? pooled : 0; place < rows.length; place += 1) {
     const endpoint = rows[place]?.endpoint;
     if (endpoint === undefined) continue;
-    if (endpoint.id === kept) tiers[place] = SESSION_FIRST;
-    else if (place >= pooled) tiers[place] = FALLBACK_TIER + fallback.indexOf(endpoint.model);
+    if (place >= pooled) tiers[place] = FALLBACK_TIER + fallback.indexOf(endpoint.model);
     else if (order !== undefined) {
       const named = placeIn(order, endpoint);
       tiers[place] = named < 0 ? order.length : named;
     }
   }
+  if (kept >= 0) tiers[kept] = SESSION_FIRST;
   for (const [place, standing] of standings ?? [])
     if (standing === "aside") tiers[place] = ASIDE_TIER + (tiers[place] ?? 0);
   return tiers;
