@@ -140,9 +140,9 @@ function siftModel(model: Model, endpoints: readonly Reachable[], judge: Judge, 
 
 /** The first filter that an endpoint does not pass, and why. */
 export function causeAgainst(reachable: Reachable, judge: Judge): Cause | undefined {
-  const { endpoint, model, kind } = reachable;
+  const { model, kind } = reachable;
   const { request, world, verdicts, preferring, qualityFloor } = judge;
-  const short = shortcomingOf(endpoint, model, request.demand, world.support);
+  const short = shortcomingOf(reachable, request.demand, world.support);
   if (short !== undefined) return lacking(short);
   const excluded = verdicts.causeFor(kind);
   if (excluded !== undefined) return excluded;
