@@ -124,7 +124,7 @@ function scoresAt(place: number, { sifted, figures, scores, request }: Considere
   found["expected_cost_nanos"] = Math.round(figures.costNanos[place] ?? 0);
   if (figures.measured[place] !== undefined)
     found["expected_latency_ms"] = Math.round(10 * (figures.latencyMs[place] ?? 0)) / 10;
-  found["expected_output_tokens"] = Math.round(sifted.outputTokens[place] ?? 0);
+  found["expected_output_tokens"] = Math.round(figures.outputTokens[place] ?? 0);
   const { session, demand } = request;
   if (session !== undefined && session.endpoint === sifted.rows[place]?.endpoint.id)
     found["cached_tokens"] = Math.min(session.seenTokens, demand.inputTokens);

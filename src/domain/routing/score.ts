@@ -1,5 +1,6 @@
 import { nthSmallest } from "../../kit/select.ts";
 import type { CostTier } from "../../language/canon/wishes.ts";
+import type { Model } from "../catalogue/catalogue.ts";
 import { EVEN_WEIGHTS, type Weights } from "../tenancy/router.ts";
 import { expectedNanos } from "./cost.ts";
 import { expectedMs, type Measured } from "./health.ts";
@@ -8,6 +9,8 @@ import type { PlanRequest, Sifted, World } from "./sieve.ts";
 
 /** Raw figures of every row, one list for each figure. */
 export type Figures = {
+  /** What an answer is expected to have. */
+  readonly outputTokens: Float64Array;
   readonly costNanos: Float64Array;
   /** Undefined: never measured. */
   readonly measured: readonly (Measured | undefined)[];
@@ -23,27 +26,34 @@ export type Figures = {
 const FURTHER_TURNS_MAX = 100;
 
 export function figuresOf(sifted: Sifted, { demand, session, wishes }: PlanRequest, world: World): Figures {
-  const { rows, outputTokens, pooled } = sifted;
+  const { rows, pooled } = sifted;
   const furtherTurns = Math.min(wishes?.remainingTurns ?? 0, FURTHER_TURNS_MAX);
-  const { inputTokens } = demand;
+  const { inputTokens, maxOutputTokens } = demand;
   const sessionPlace = session === undefined ? -1 : rowOf(session.endpoint, rows);
-  const [costNanos, latencyMs, quality] = lists(rows.length);
-  const measured: (Measured | undefined)[] = [];
+  const [costNanos, latencyMs, quality, outputTokens] = lists(rows.length);
+  const measured = new Array<Measured | undefined>(rows.length);
+  let told: Model | undefined;
+  let output = 0;
   for (let at = 0; at < rows.length; at += 1) {
     const row = rows[at];
-    const output = outputTokens[at] ?? 0;
     if (row === undefined) continue;
     const { endpoint, model, rates } = row;
+    // Rows of one model follow each other.
+    if (model !== told) {
+      told = model;
+      output = world.learned.outputTokens(model.id, maxOutputTokens);
+    }
+    outputTokens[at] = output;
     const cachedTokens = at === sessionPlace ? Math.min(session?.seenTokens ?? 0, inputTokens) : 0;
     costNanos[at] = expectedNanos(rates, inputTokens, cachedTokens, output, furtherTurns);
     const speed = world.health.of(endpoint.id, world.nowMs);
-    measured.push(speed);
+    measured[at] = speed;
     latencyMs[at] = speed === undefined ? Number.NaN : expectedMs(speed, output);
     quality[at] = model.quality === null ? Number.NaN : model.quality.score;
   }
   fill(latencyMs, MEDIAN, pooled);
   fill(quality, LOWER_QUARTILE, pooled);
-  return { costNanos, measured, latencyMs, quality, sessionPlace };
+  return { outputTokens, costNanos, measured, latencyMs, quality, sessionPlace };
 }
 
 /** Most ids differ in their length already, which is seen without reading them. */
@@ -58,12 +68,15 @@ function rowOf(id: string, rows: readonly Reachable[]): number {
 /** So many numbers fit into the object of a list itself; more of them are memory of their own, which costs more to get. */
 const SMALL = 8;
 
-/** Three lists: one piece of memory where they are long. */
-function lists(count: number): readonly [Float64Array, Float64Array, Float64Array] {
-  if (count <= SMALL) return [new Float64Array(count), new Float64Array(count), new Float64Array(count)];
-  const memory = new Float64Array(3 * count);
+/** Four lists: one piece of memory where they are long. */
+function lists(count: number): readonly [Float64Array, Float64Array, Float64Array, Float64Array] {
+  if (count <= SMALL) {
+    const small = () => new Float64Array(count);
+    return [small(), small(), small(), small()];
+  }
+  const memory = new Float64Array(4 * count);
   const nth = (place: number) => memory.subarray(place * count, (place + 1) * count);
-  return [nth(0), nth(1), nth(2)];
+  return [nth(0), nth(1), nth(2), nth(3)];
 }
 
 export const MEDIAN = 1 / 2;

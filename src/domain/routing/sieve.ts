@@ -1,5 +1,5 @@
 import type { Wishes } from "../../language/canon/wishes.ts";
-import type { Model, Snapshot } from "../catalogue/catalogue.ts";
+import type { Snapshot } from "../catalogue/catalogue.ts";
 import type { Surface } from "../record/record.ts";
 import type { Policy } from "../tenancy/policy.ts";
 import { type Demand, type DialectSupport, type Shortcoming, shortcomingOf } from "./capability.ts";
@@ -42,24 +42,35 @@ export type World = {
   readonly attemptsMax: number;
 };
 
-/** What passed, with the output that is expected of it, and what did not. */
+/** What passed and what did not. */
 export type Sifted = {
   /** The pool first, then the router's fallbacks. */
   readonly rows: Reachable[];
-  readonly outputTokens: number[];
+  /** How many rows there are: while rows are added, their list may have room for more. */
+  passed: number;
   /** How many of the rows are of the pool. */
   pooled: number;
   /** What did not pass, and at the same places why. */
   readonly fallen: Reachable[];
   readonly causes: Cause[];
+  fell: number;
   /** Why endpoints of a model that was asked for cannot be called at all. */
   readonly uncallable: string[];
   /** Models that could be called, were they allowed. */
   readonly forbidden: string[];
 };
 
-export function emptySieve(): Sifted {
-  return { rows: [], outputTokens: [], pooled: 0, fallen: [], causes: [], uncallable: [], forbidden: [] };
+export function emptySieve(room = 0): Sifted {
+  return {
+    rows: new Array<Reachable>(room),
+    passed: 0,
+    pooled: 0,
+    fallen: new Array<Reachable>(room),
+    causes: new Array<Cause>(room),
+    fell: 0,
+    uncallable: [],
+    forbidden: [],
+  };
 }
 
 export type Judge = {
@@ -85,18 +96,33 @@ export function judgeOf(request: PlanRequest, world: World): Judge {
 
 /** Every endpoint that the route leads to, through every filter. */
 export function sift(judge: Judge): Sifted {
-  const sifted = emptySieve();
   const { route } = judge.request;
-  if (route.is === "model") siftNamed([route.modelId], judge, sifted);
-  else siftChoice(route.router?.spec.models ?? null, route.router?.spec.fallback ?? [], judge, sifted);
-  if (route.is === "model") sifted.pooled = sifted.rows.length;
+  if (route.is === "model") {
+    const sifted = emptySieve();
+    siftNamed([route.modelId], judge, sifted);
+    sifted.pooled = sifted.passed;
+    return sifted;
+  }
+  const { models = null, fallback = [] } = route.router?.spec ?? {};
+  const sifted = emptySieve(models === null ? sizeOf(judge.world.pool()) : 0);
+  siftChoice(models, fallback, judge, sifted);
+  sifted.rows.length = sifted.passed;
+  sifted.fallen.length = sifted.fell;
+  sifted.causes.length = sifted.fell;
   return sifted;
+}
+
+/** Lists that have their room from the start: growing them little by little costs more than the filters do. */
+function sizeOf(pool: readonly ReachedModel[]): number {
+  let size = 0;
+  for (const { endpoints } of pool) size += endpoints.length;
+  return size;
 }
 
 function siftChoice(models: readonly string[] | null, fallback: readonly string[], judge: Judge, sifted: Sifted): void {
   if (models === null) siftAll(fallback, judge, sifted);
   else siftNamed(models, judge, sifted);
-  sifted.pooled = sifted.rows.length;
+  sifted.pooled = sifted.passed;
   // A fallback that the router also chooses from has its place in the pool.
   siftNamed(models === null ? fallback : fallback.filter((name) => !models.includes(name)), judge, sifted);
 }
@@ -106,7 +132,7 @@ function siftAll(fallback: readonly string[], judge: Judge, sifted: Sifted): voi
   const { request, world } = judge;
   for (const { model, endpoints } of world.pool()) {
     if ((model.sandbox && world.anyReal) || fallback.includes(model.id)) continue;
-    if (permitsModel(model.id, request.policy)) siftModel(model, endpoints, judge, sifted);
+    if (permitsModel(model.id, request.policy)) siftEach(endpoints, judge, sifted);
     else sifted.forbidden.push(model.id);
   }
 }
@@ -119,21 +145,20 @@ function siftNamed(modelIds: readonly string[], judge: Judge, sifted: Sifted): v
     const { endpoints, obstacles } = world.reach(modelId);
     if (endpoints.length === 0) sifted.uncallable.push(...obstacles);
     else if (!permitsModel(modelId, request.policy)) sifted.forbidden.push(modelId);
-    else siftModel(model, endpoints, judge, sifted);
+    else siftEach(endpoints, judge, sifted);
   }
 }
 
-function siftModel(model: Model, endpoints: readonly Reachable[], judge: Judge, sifted: Sifted): void {
-  const { request, world } = judge;
-  const outputTokens = world.learned.outputTokens(model.id, request.demand.maxOutputTokens);
+function siftEach(endpoints: readonly Reachable[], judge: Judge, sifted: Sifted): void {
   for (const reachable of endpoints) {
     const cause = causeAgainst(reachable, judge);
-    if (cause !== undefined) {
-      sifted.fallen.push(reachable);
-      sifted.causes.push(cause);
+    if (cause === undefined) {
+      sifted.rows[sifted.passed] = reachable;
+      sifted.passed += 1;
     } else {
-      sifted.rows.push(reachable);
-      sifted.outputTokens.push(outputTokens);
+      sifted.fallen[sifted.fell] = reachable;
+      sifted.causes[sifted.fell] = cause;
+      sifted.fell += 1;
     }
   }
 }
