@@ -61,6 +61,7 @@ export function unitRates(price: Price, currencies: Snapshot["currencies"], wall
 
 /** The rates that a request of this size pays. */
 export function ratesFor(rates: UnitRates, inputTokens: number): TokenRates {
+  if (rates.tiers.length === 0) return rates;
   let found: TokenRates = rates;
   for (const tier of rates.tiers) if (inputTokens > tier.aboveInputTokens) found = tier;
   return found;

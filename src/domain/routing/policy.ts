@@ -1,7 +1,7 @@
 import type { FaultCode } from "../../contract/faults.ts";
 import type { Endpoint, Sovereignty } from "../catalogue/catalogue.ts";
-import type { Cause } from "./fallen.ts";
 import { type Policy, rungOf } from "../tenancy/policy.ts";
+import type { Cause } from "./fallen.ts";
 
 /** Which rule keeps an endpoint out, and why, in words for the caller. */
 export type Exclusion = { readonly rule: PolicyRule; readonly reason: string };

@@ -7,12 +7,13 @@ import { type UnitRates, unitRates } from "./cost.ts";
 import { type Kind, Kinds } from "./policy.ts";
 
 /** An endpoint that can be called now, with what every plan asks of it. */
-export type Reachable = Able & Attempt & {
-  /** Its price in the wallet's money. */
-  readonly rates: UnitRates;
-  /** What it is to policy. */
-  readonly kind: Kind;
-};
+export type Reachable = Able &
+  Attempt & {
+    /** Its price in the wallet's money. */
+    readonly rates: UnitRates;
+    /** What it is to policy. */
+    readonly kind: Kind;
+  };
 
 /** What can be called of one model, and why the rest cannot. */
 export type Reached = { readonly endpoints: readonly Reachable[]; readonly obstacles: readonly string[] };

@@ -82,24 +82,30 @@ function lists(count: number): readonly [Float64Array, Float64Array, Float64Arra
 export const MEDIAN = 1 / 2;
 const LOWER_QUARTILE = 1 / 4;
 
-/** A place to look for the middle in. Nobody reads what was left in it. */
-let scratch = new Float64Array(64);
+/** Places to work in; nobody reads what was left there. */
+let known = new Float64Array(64);
+let missing = new Int32Array(64);
 
 /** Puts the value that stands at a share of the pool's known ones in the place of those that are not known. */
 export function fill(values: Float64Array, share: number, pooled: number): void {
-  if (scratch.length < pooled) scratch = new Float64Array(2 * pooled);
-  const known = scratch;
-  let count = 0;
-  for (let at = 0; at < pooled; at += 1) {
-    const value = values[at] ?? Number.NaN;
-    // Only what is not a number differs from itself.
-    if (value !== value) continue;
-    known[count] = value;
-    count += 1;
+  if (known.length < values.length) {
+    known = new Float64Array(2 * values.length);
+    missing = new Int32Array(2 * values.length);
   }
-  if (count === values.length) return;
-  const value = count === 0 ? 0 : nthSmallest(known.subarray(0, count), Math.floor(count * share));
-  for (let at = 0; at < values.length; at += 1) if (Number.isNaN(values[at])) values[at] = value;
+  let [knownCount, missingCount] = [0, 0];
+  for (let at = 0; at < values.length; at += 1) {
+    const value = values[at] ?? Number.NaN;
+    if (Number.isNaN(value)) {
+      missing[missingCount] = at;
+      missingCount += 1;
+    } else if (at < pooled) {
+      known[knownCount] = value;
+      knownCount += 1;
+    }
+  }
+  if (missingCount === 0) return;
+  const value = knownCount === 0 ? 0 : nthSmallest(known.subarray(0, knownCount), Math.floor(knownCount * share));
+  for (let at = 0; at < missingCount; at += 1) values[missing[at] ?? 0] = value;
 }
 
 /** 0 (worst of the pool) … 1 (best): each part, and all of them weighed together. */
