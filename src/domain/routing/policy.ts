@@ -1,7 +1,6 @@
 import type { FaultCode } from "../../contract/faults.ts";
 import type { Endpoint, Sovereignty } from "../catalogue/catalogue.ts";
 import { type Policy, rungOf } from "../tenancy/policy.ts";
-import type { Cause } from "./fallen.ts";
 
 /** Which rule keeps an endpoint out, and why, in words for the caller. */
 export type Exclusion = { readonly rule: PolicyRule; readonly reason: string };
@@ -83,26 +82,6 @@ export class Kinds {
     const kind = this.#known.get(key) ?? { number: this.#known.size, conduct };
     this.#known.set(key, kind);
     return kind;
-  }
-}
-
-/** What one policy says of endpoints, worked out once for all endpoints of a kind. It lives as long as one plan. */
-export class PolicyVerdicts {
-  readonly #policy: Policy;
-  readonly #known: { readonly kind: Kind; readonly cause: Cause | undefined }[] = [];
-
-  constructor(policy: Policy) {
-    this.#policy = policy;
-  }
-
-  causeFor(kind: Kind): Cause | undefined {
-    const known = this.#known[kind.number];
-    if (known !== undefined && known.kind === kind) return known.cause;
-    const excluded = excludedByPolicy(kind.conduct, this.#policy);
-    const cause: Cause | undefined =
-      excluded === undefined ? undefined : { stage: "policy", rule: excluded.rule, reason: excluded.reason };
-    this.#known[kind.number] = { kind, cause };
-    return cause;
   }
 }
 

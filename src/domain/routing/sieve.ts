@@ -6,12 +6,13 @@ import { type Demand, type DialectSupport, type Shortcoming, shortcomingOf } fro
 import type { Cause } from "./fallen.ts";
 import type { Health } from "./health.ts";
 import type { Learned } from "./learned.ts";
-import { PolicyVerdicts, permitsModel } from "./policy.ts";
+import { permitsModel } from "./policy.ts";
 import type { Route } from "./pool.ts";
 import { type Preferring, preferringOf, unwantedBy } from "./preferences.ts";
 import type { Reachable, Reached, ReachedModel } from "./reach.ts";
 import type { SessionTrace } from "./session.ts";
 import type { Breakers } from "./standing.ts";
+import { PolicyVerdicts } from "./verdicts.ts";
 
 export type PlanRequest = {
   readonly route: Route;
