@@ -2,10 +2,18 @@ import { servesSurface, usability } from "../catalogue/callable.ts";
 import type { Connections, Endpoint, Model, Snapshot } from "../catalogue/catalogue.ts";
 import type { Surface } from "../record/record.ts";
 import type { Attempt } from "./attempt.ts";
+import { type Able, ableOf } from "./capability.ts";
 import { type UnitRates, unitRates } from "./cost.ts";
+import { type Kind, Kinds } from "./policy.ts";
 
-/** An endpoint that can be called now: where, for what price, and what that is in the wallet's money. */
-export type Reachable = Attempt & { readonly rates: UnitRates };
+/** An endpoint that can be called now, with what every plan asks of it. */
+export type Reachable = Able &
+  Attempt & {
+    /** Its price in the wallet's money. */
+    readonly rates: UnitRates;
+    /** What it is to policy. */
+    readonly kind: Kind;
+  };
 
 /** What can be called of one model, and why the rest cannot. */
 export type Reached = { readonly endpoints: readonly Reachable[]; readonly obstacles: readonly string[] };
@@ -27,6 +35,8 @@ export class Reach {
   readonly #speaks: (endpoint: Endpoint) => boolean;
   readonly #known = new Map<string, Reached>();
   readonly #pools = new Map<string, readonly ReachedModel[]>();
+  /** Those of the snapshot, which outlive the day. */
+  readonly #kinds = new Kinds();
   #day = -1;
   #seen: Snapshot | undefined;
 
@@ -90,7 +100,7 @@ export class Reach {
       const rates = unitRates(price, snapshot.currencies, walletCurrency);
       if (rates === undefined) obstacles.push(`there is no exchange rate from ${price.currency} to ${walletCurrency}`);
       else if (!this.#speaks(endpoint)) obstacles.push(`${endpoint.id} speaks a dialect the gateway does not`);
-      else endpoints.push({ endpoint, model, price, baseUrl, rates });
+      else endpoints.push({ ...ableOf(endpoint, model), price, baseUrl, rates, kind: this.#kinds.of(endpoint) });
     }
     return { endpoints, obstacles };
   }
