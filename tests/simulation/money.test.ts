@@ -9,7 +9,7 @@ const FOR_MS = 25_000;
 const SEEDS_LEAST = 500;
 const SEEDS_MOST = 5000;
 /** A mutant that lives through so many worlds is not noticed. */
-const MUTANT_SEEDS = 300;
+const MUTANT_SEEDS = 600;
 const TIMEOUT_MS = 5 * 60_000;
 
 const PROMISES = [

@@ -13,6 +13,8 @@ import { Till } from "./till.ts";
 import { Wire } from "./wire.ts";
 import type { World } from "./world.ts";
 
+/** Longer than a hold lasts, and less than twice as long. */
+export const LONG_DOWN_MS = 23_000;
 const RESTART_MS = 300;
 const RESTART_MAX_MS = 2000;
 const HOLD_OUTPUT_TOKENS = 200;
@@ -91,7 +93,7 @@ export class Life {
     const { shape, scheduler } = world;
     const disk = this.#instance.disk.for(
       () => this.#isAlive,
-      () => this.#instance.kill(),
+      () => this.#instance.kill(shape.longDown ? LONG_DOWN_MS : undefined),
     );
     const books = await openBooks({
       dataDir: this.#instance.name,

@@ -1,7 +1,7 @@
 import { sqlStore } from "../../../src/io/store/sql/store.ts";
 import { useTimersOf } from "../../support/virtual-timers.ts";
 import type { Outcome } from "../simulation.ts";
-import { Instance } from "./instance.ts";
+import { Instance, LONG_DOWN_MS } from "./instance.ts";
 import { changeLimit } from "./limits.ts";
 import { book, postingOf } from "./operator.ts";
 import { ask } from "./order.ts";
@@ -11,7 +11,6 @@ import { World } from "./world.ts";
 const EVENTS_MAX = 50_000;
 /** Longer than a request lasts; an instance can be down for longer than this, but not for twice as long. */
 const HOLD_MAX_MS = 20_000;
-const LONG_DOWN_MS = 23_000;
 const SWEEP_EVERY_MS = 3000;
 const LAST_ORDERS = 4;
 const SETTLED_AFTER_MS = 3 * HOLD_MAX_MS;
@@ -64,7 +63,7 @@ async function begin(world: World): Promise<void> {
   often(shape.crashes, () => {
     const instance = chance.pick(world.instances);
     // In the middle of a write, or between two things that it does.
-    if (chance.is(0.5)) instance.disk.diesAfterBytes = chance.between(0, 3000);
+    if (chance.is(shape.longDown ? 0.9 : 0.5)) instance.disk.diesAfterBytes = chance.between(0, 3000);
     else instance.kill(shape.longDown ? LONG_DOWN_MS : undefined);
   });
   often(shape.fullDisks, () => {
