@@ -143,12 +143,15 @@ describe("what providers bill apart, without a price for it", () => {
 describe("what providers bill apart, with a price for it", () => {
   let scene: Scene;
   let tenant: Tenant;
+  let usdPerEur = 0;
   beforeAll(async () => {
     const anthropic = { web_search: perUse("0.01"), fast_mode: times("6") };
     const openai = { web_search: perUse("0.025"), service_tier_priority: times("2") };
     scene = await openScene(["anthropic", "openai"], {
       GATEWAY_CATALOGUE_DIR: catalogueWithExtras({ anthropic, openai }),
     });
+    const { data } = await scene.gateway.manage("GET", "/rates");
+    usdPerEur = Number(data.find(({ currency }: Json) => currency === "USD").per_eur);
   });
   afterAll(() => scene.close());
   beforeEach(async () => {
@@ -164,11 +167,6 @@ describe("what providers bill apart, with a price for it", () => {
     expect([answer.status, answer.text]).toEqual([200, expect.anything()]);
     return scene.row(String(answer.headers.get("x-svc-request-id")));
   };
-  let usdPerEur = 0;
-  beforeAll(async () => {
-    const { data } = await scene.gateway.manage("GET", "/rates");
-    usdPerEur = Number(data.find(({ currency }: Json) => currency === "USD").per_eur);
-  });
   const eur = (dollars: number) => Math.round((dollars * 1e9) / usdPerEur);
 
   test("BILL-05 each use that the provider reports costs its price, beside the tokens", async () => {

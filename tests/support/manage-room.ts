@@ -13,7 +13,7 @@ import { Fault } from "../../src/contract/faults.ts";
 import { MANAGE_ROUTES } from "../../src/contract/routes-manage.ts";
 import type { SharedState } from "../../src/domain/admission/admission.ts";
 import { MarginBook, NO_MARGIN } from "../../src/domain/billing/margin.ts";
-import type { Snapshot } from "../../src/domain/catalogue/catalogue.ts";
+import type { Connections, Snapshot } from "../../src/domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "../../src/domain/catalogue/load.ts";
 import { RateBook } from "../../src/domain/catalogue/rates.ts";
 import { BREAKER_RULES } from "../../src/domain/routing/breakers.ts";
@@ -89,6 +89,34 @@ function ratesOf(store: Store, snapshot: Snapshot, clock: Clock): RateRoom {
   return new RateRoom({ ...parts, timers: systemTimers, warn: () => {} });
 }
 
+type PlanningParts = {
+  readonly snapshot: Snapshot;
+  readonly connections: Connections;
+  readonly reach: Reach;
+  readonly ownKeys: OwnKeyRoom;
+  readonly directory: Directory;
+  readonly clock: Clock;
+};
+
+/** What requests are planned by where nobody is connected. */
+function planningOf({ snapshot, connections, reach, ownKeys, directory, clock }: PlanningParts) {
+  return {
+    clock,
+    snapshot: () => snapshot,
+    connections,
+    reach,
+    health: new Health(),
+    learned: new Learned(),
+    sessions: new Sessions(),
+    breakers: ALL_IN,
+    ownKeys: ownKeys.held,
+    margins: new MarginBook(NO_MARGIN),
+    policyOf: (workspaceId: string, keyId: string | null) => directory.policyOf(workspaceId, keyId),
+    routerOf: (workspaceId: string, slug: string) => directory.router(workspaceId, slug),
+    limits: { attemptsMax: 5 },
+  };
+}
+
 /** The management use cases on a real store in a folder of their own, with a clock that is set by hand. */
 export async function openRoom(checks: readonly Check[] = []) {
   const dataDir = mkdtempSync(path.join(tmpdir(), "gateway-manage-"));
@@ -107,21 +135,7 @@ export async function openRoom(checks: readonly Check[] = []) {
     () => true,
   );
   const ownKeys = noOwnKeys(snapshot, reach, clock);
-  const planning = {
-    clock,
-    snapshot: () => snapshot,
-    connections,
-    reach,
-    health: new Health(),
-    learned: new Learned(),
-    sessions: new Sessions(),
-    breakers: ALL_IN,
-    ownKeys: ownKeys.held,
-    margins: new MarginBook(NO_MARGIN),
-    policyOf: (workspaceId: string, keyId: string | null) => directory.policyOf(workspaceId, keyId),
-    routerOf: (workspaceId: string, slug: string) => directory.router(workspaceId, slug),
-    limits: { attemptsMax: 5 },
-  };
+  const planning = planningOf({ snapshot, connections, reach, ownKeys, directory, clock });
   const handlers = manageHandlers({
     store,
     directory,

@@ -172,7 +172,11 @@ export function worldOf(endpoints: readonly Endpoint[], draft: WorldDraft = {}):
   };
   const credential = () => (connected ? ({ kind: "none" } as const) : undefined);
   const connections = { credential, baseUrl: ({ baseUrl }: Endpoint) => baseUrl ?? undefined, anyReal: !simulated };
-  const reach = new Reach(() => snapshot, connections, () => true);
+  const reach = new Reach(
+    () => snapshot,
+    connections,
+    () => true,
+  );
   const health = new Health();
   return {
     snapshot,

@@ -14,8 +14,8 @@ import { idempotencyTests } from "./idempotency-suite.ts";
 import { limitTests } from "./limit-suite.ts";
 import { logQueryTests, retentionTests, usageTests } from "./log-suite.ts";
 import { ownKeyTests } from "./own-key-suite.ts";
-import { rateTests } from "./rate-suite.ts";
 import { paymentTests } from "./payment-suite.ts";
+import { rateTests } from "./rate-suite.ts";
 import { chargedRecord, finishedRecord } from "./records.ts";
 import { responseTests } from "./response-suite.ts";
 
