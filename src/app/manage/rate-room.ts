@@ -1,7 +1,7 @@
 import type { RateBook, RateOffer, RateRow, RateSource, RateStore } from "../../domain/catalogue/rates.ts";
-import { type Judged, type Judging, judgeRates } from "../../domain/catalogue/rates.ts";
+import { type Judging, judgeRates, type Offered } from "../../domain/catalogue/rates.ts";
 import { stop, type Timer, type Timers } from "../../kit/timers.ts";
-import { type Changing, change, type InTurn, makeTurns } from "./deps.ts";
+import { type Changing, change, type GivenRates, type InTurn, makeTurns } from "./deps.ts";
 
 export type RateParts = {
   readonly tenancy: Changing;
@@ -15,11 +15,8 @@ export type RateParts = {
   readonly warn: (detail: Readonly<Record<string, unknown>>, message: string) => void;
 };
 
-/** What came of rates that were offered. */
-export type Offered = RateOffer & { readonly judged: readonly Judged[] };
-
 /** Exchange rates while the gateway runs: given by hand, or fetched now and again. */
-export class RateRoom {
+export class RateRoom implements GivenRates {
   readonly store: RateParts["store"];
   readonly staleDays: number;
   readonly #parts: RateParts;

@@ -4,7 +4,9 @@ import type { Plan } from "../../domain/routing/plan.ts";
 import { cannotCount, countLane } from "../../io/upstream/count-messages.ts";
 import type { InboundMessages, Lane } from "../../io/upstream/lane.ts";
 import { stop } from "../../kit/timers.ts";
+import type { Call } from "../../language/canon/call.ts";
 import { countableOf } from "../../language/canon/counting.ts";
+import { NO_EXTRAS } from "../../language/canon/extras.ts";
 import { estimateTextTokens, namesKept } from "../../language/canon/needs.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { type Tried, tryOnce } from "./attempt.ts";
@@ -40,7 +42,9 @@ export async function countTokens(
     trail.modelRequested = inbound.call.model;
     // What is too long for every endpoint can be counted all the same: that is why one counts.
     const { workspace, key } = trail.principal;
-    const question = { surface: "messages", workspace, keyId: key.id, call: inbound.call, inputTokens: 0 } as const;
+    // Nothing of it is made, so nothing is billed apart.
+    const call: Call = { ...inbound.call, extras: NO_EXTRAS };
+    const question = { surface: "messages", workspace, keyId: key.id, call, inputTokens: 0 } as const;
     const { plan, policyNow } = planFor(gateway, question);
     trail.plan = plan;
     if (plan.is === "refused") throw plan.fault;

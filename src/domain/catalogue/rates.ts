@@ -51,6 +51,9 @@ export type Judged =
   | { readonly is: "known"; readonly code: string; readonly perEur: string }
   | { readonly is: "refused"; readonly code: string; readonly perEur: string; readonly why: string };
 
+/** What came of rates that were offered. */
+export type Offered = RateOffer & { readonly judged: readonly Judged[] };
+
 /** `jumps`: whether a rate may have moved further than is believed. */
 export type Judging = { readonly today: string; readonly jumps: "refused" | "accepted" };
 
