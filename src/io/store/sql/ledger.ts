@@ -53,7 +53,7 @@ export function ledgerStore(db: Kysely<Database>): LedgerStore {
       });
     },
 
-    returned: (workspaceId, sourceId) => returnedNanos(db, workspaceId, sourceId),
+    returned: (workspaceId, sourceId, kind) => returnedNanos(db, workspaceId, sourceId, kind),
 
     async find(id) {
       const row = await db
