@@ -10,7 +10,7 @@ import {
 } from "../../src/domain/billing/ledger.ts";
 import type { PaymentOrder } from "../../src/domain/billing/payment.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
-import { chargedRecord } from "./records.ts";
+import { chargedRecord, finishedRecord } from "./records.ts";
 
 const BIG = 2n ** 53n + 1n;
 const NOVEMBER = Date.UTC(2026, 10);
@@ -64,11 +64,23 @@ function returnTests(store: () => Store): void {
     await store().ledger.post(refundOf(posting("f2", 5n, 2001)));
     expect(await store().ledger.giveBack("f2", source)).toBe(BIG);
     expect(await store().ledger.returned("ws_1", chargeIdOf("r2"))).toBe(0n);
+    const kinds = ["refund", "payout"] as const;
+    const byKind = kinds.map((kind) => store().ledger.returned("ws_1", chargeIdOf("r1"), kind));
+    expect(await Promise.all(byKind)).toEqual([await store().ledger.returned("ws_1", chargeIdOf("r1")), 0n]);
     expect(await store().ledger.audit()).toEqual([]);
     await store().ledger.post(refundOf(posting("f3", 1n, 2002)));
     await store().ledger.giveBack("f3", source);
     expect(await store().ledger.audit()).toEqual([`of charge:r1 over ${BIG} went back ${BIG + 1n}`]);
     await expect(store().ledger.giveBack("f3", source)).rejects.toThrow();
+  });
+
+  test("BILL-06 price, rate and margin of a charge stand in the ledger, which outlives the log", async () => {
+    const charge = finishedRecord("m1").charge;
+    if (charge === null) throw new Error("the record has no charge");
+    await store().ledger.post(topupOf(posting("t1", 10n * BIG, 1)));
+    await store().ingest([finishedRecord("m1", { createdAtMs: 1000, charge: { ...charge, margin: "0.05" } })]);
+    const found = await store().ledger.findCharge("ws_1", "m1", { fromMs: 900, toMs: 1100 });
+    expect(found?.detail).toEqual({ price: charge.price, rate: charge.rate, margin: "0.05" });
   });
 
   test("BILL-01 a transaction is found by its id, entries by kind and time", async () => {
