@@ -163,7 +163,7 @@ const keyCommands: ApiCommand[] = [
     bare: "send",
     pages: "one",
     view: RECORD,
-    note: "Copy the key now: it is not shown again.",
+    note: { says: "Copy the key now: it is not shown again." },
   },
   {
     ...READ,
@@ -204,7 +204,7 @@ const keyCommands: ApiCommand[] = [
     bare: "send",
     pages: "one",
     view: RECORD,
-    note: "Copy the key now: it is not shown again.",
+    note: { says: "Copy the key now: it is not shown again." },
   },
   {
     ...READ,
