@@ -8,6 +8,7 @@ import type { Inbound, Lane } from "../../io/upstream/lane.ts";
 import type { Soon } from "../../kit/soon.ts";
 import { stop } from "../../kit/timers.ts";
 import type { AnswerStream } from "../../language/canon/answer.ts";
+import type { Call } from "../../language/canon/call.ts";
 import { namesKept } from "../../language/canon/needs.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { admit, neededFor } from "./admit.ts";
@@ -23,7 +24,7 @@ import { type Planned, planFor } from "./plan.ts";
 import { Relay } from "./relay.ts";
 import { type Metered, type Settled, settleFree, settleUsed } from "./settle.ts";
 import { type Thinking, thinkingFor, wayTo } from "./thinking.ts";
-import { Trail } from "./trail.ts";
+import { type Terms, Trail } from "./trail.ts";
 import { Tries } from "./tries.ts";
 import { waitForPlace } from "./wait.ts";
 import type { Gateway } from "./world.ts";
@@ -79,8 +80,7 @@ export async function run(
     const { plan, policyNow } = planFor(gateway, asked);
     trail.plan = plan;
     // In the same turn as the plan: a rate or a margin that changes now is for the next request.
-    const { extras } = inbound.call;
-    trail.terms = { currencies: gateway.snapshot().currencies, margin: gateway.margins.of(workspace.id), extras };
+    trail.terms = termsOf(gateway, workspace.id, inbound.call);
     if (plan.is === "refused") throw plan.fault;
     await admit(gateway, trail, plan, inputTokens, inbound.call);
     const deadlineMs = gateway.clock.elapsedMs() + gateway.limits.requestTimeoutMs;
@@ -121,6 +121,11 @@ function captured(capturing: Capturing, decoded: Decoded, sink: Sink): Decoded {
       return keep(final);
     },
   };
+}
+
+function termsOf(gateway: Gateway, workspaceId: string, { extras, maxOutputTokens }: Call): Terms {
+  const limited = maxOutputTokens === undefined ? "no" : "yes";
+  return { currencies: gateway.snapshot().currencies, margin: gateway.margins.of(workspaceId), extras, limited };
 }
 
 function gone(trail: Trail): RequestRecord {
