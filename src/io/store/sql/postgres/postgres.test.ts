@@ -11,6 +11,7 @@ import { type Cluster, hasPostgres, PASSWORD, startCluster } from "../../../../.
 import { chargedRecord, finishedRecord } from "../../../../../tests/support/records.ts";
 import { MASTER_KEY, storedResponse } from "../../../../../tests/support/response-suite.ts";
 import { storeSuite } from "../../../../../tests/support/store-suite.ts";
+import { expectUpgraded, oldStore } from "../../../../../tests/support/upgrade.ts";
 import { unusedPort } from "../../../../../tests/support/upstream.ts";
 import { vaultSuite } from "../../../../../tests/support/vault-suite.ts";
 import { topupOf } from "../../../../domain/billing/ledger.ts";
@@ -21,6 +22,7 @@ import { openVault } from "../../../vault.ts";
 import { MIGRATIONS } from "../migrations/all.ts";
 import type { Store } from "../store.ts";
 import { type DatabaseAddress, readDatabaseAddress } from "./address.ts";
+import { postgresDdl } from "./ddl.ts";
 import { toStoreError } from "./failure.ts";
 import { DatabaseInUse, LOCKS } from "./instance-lock.ts";
 import { migratePostgres, openPostgres } from "./open.ts";
@@ -106,6 +108,15 @@ describe.skipIf(!hasPostgres)("the suites", () => {
 });
 
 describe.skipIf(!hasPostgres)("the tables themselves", () => {
+  test("LOG-01 a database of an earlier version comes up with all that is in it", async () => {
+    const address = await cluster.database("empty");
+    for (const statement of oldStore(postgresDdl, (hex) => `'\\x${hex}'::bytea`))
+      await cluster.query(address, statement);
+    const store = await open(address);
+    await expectUpgraded(store);
+    await store.close();
+  });
+
   test("BILL-01 ledger and audit rows cannot be changed or removed in PostgreSQL, not even all at once", async () => {
     const address = await filled();
     for (const table of ["ledger_transactions", "audit_log"])

@@ -8,9 +8,11 @@ import { afterAll, describe, expect, test } from "vitest";
 import { ROLLUPS_BROKEN } from "../../../../../tests/support/broken-rollups.ts";
 import { chargedRecord } from "../../../../../tests/support/records.ts";
 import { storeSuite } from "../../../../../tests/support/store-suite.ts";
+import { expectUpgraded, oldStore } from "../../../../../tests/support/upgrade.ts";
 import { topupOf } from "../../../../domain/billing/ledger.ts";
 import { systemClock } from "../../../../kit/clock.ts";
 import { DataDirInUse } from "../data-lock.ts";
+import { sqliteDdl } from "./ddl.ts";
 import { DATABASE_FILE, openSqlite } from "./open.ts";
 
 const folders: string[] = [];
@@ -64,6 +66,16 @@ async function filledFolder(): Promise<string> {
 }
 
 describe("the file itself", () => {
+  test("LOG-01 a store of an earlier version comes up with all that is in it", async () => {
+    const folder = freshFolder();
+    onFile(folder, (db) => {
+      for (const statement of oldStore(sqliteDdl, (hex) => `x'${hex}'`)) db.exec(statement);
+    });
+    const store = await openSqlite(folder, systemClock);
+    await expectUpgraded(store);
+    await store.close();
+  });
+
   test("BILL-01 ledger and audit rows cannot be changed or removed, not even by REPLACE", async () => {
     const folder = await filledFolder();
     onFile(folder, (db) => {
