@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Json, Tenant } from "../support/gateway.ts";
-import { messageJson } from "../support/messages.ts";
+import { messageEvent, messageJson } from "../support/messages.ts";
 import { catalogueWithExtras, perUse, times } from "../support/priced-extras.ts";
-import { responseJson } from "../support/responses-native.ts";
+import { frameOf, responseFrames, responseJson } from "../support/responses-native.ts";
 import { credentialOf, MODEL, nanosOf, openScene, type Provider, type Scene } from "../support/scene.ts";
 
 const CLAUDE = "anthropic/claude-sonnet-4-5";
@@ -62,6 +62,24 @@ const EXTRAS: readonly [string, string, Json, string][] = [
     response({ tools: [{ type: "web_search" }], tool_choice: "required" }),
     "tools.0.type",
   ],
+  [
+    "a search in a group of tools",
+    "/v1/responses",
+    response({ tools: [{ type: "namespace", name: "n", description: "d", tools: [{ type: "web_search" }] }] }),
+    "tools.0.tools.0.type",
+  ],
+  [
+    "a search among tools that were found",
+    "/v1/responses",
+    response({
+      input: [
+        { role: "user", content: "Hi" },
+        { type: "tool_search_output", call_id: "c", tools: [{ type: "web_search" }] },
+      ],
+    }),
+    "input.1.tools.0.type",
+  ],
+  ["other models in other words", "/v1/messages", message({ fallbacks: "auto" }), "fallbacks"],
   ["a template of the provider's", "/v1/responses", response({ prompt: { id: "p" } }), "prompt"],
   ["a better service", "/v1/responses", response({ service_tier: "priority" }), "service_tier"],
   [
@@ -200,6 +218,59 @@ describe("what providers bill apart, with a price for it", () => {
     const row = await ask([call, { ...call, id: "ws_2" }], { tools: [{ type: "web_search" }] });
     expect(scene.at("openai").requests.at(-1)?.json).toMatchObject({ tools: [{ type: "web_search" }] });
     expect(Number(nanosOf(row.cost) - nanosOf(plain.cost))).toBe(eur(0.05));
+  });
+
+  /** Reads a stream until it has said this, and hangs up. */
+  const leaveAfter = async (word: string, path: string, body: Json) => {
+    const left = new AbortController();
+    const answer = await fetch(`${scene.gateway.url}${path}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${tenant.key}`, "content-type": "application/json" },
+      body: JSON.stringify({ ...body, stream: true }),
+      signal: left.signal,
+    });
+    let text = "";
+    for await (const chunk of answer.body ?? []) {
+      text += Buffer.from(chunk).toString();
+      if (text.includes(word)) break;
+    }
+    left.abort();
+    const [row] = await scene.rowsOnce(tenant, 1);
+    expect(row).toMatchObject({ status: 499, error_code: "client_disconnected" });
+    return nanosOf(row.cost);
+  };
+  const waiting = (frames: readonly string[]) => ({
+    frames,
+    end: { is: "stall", after: Buffer.byteLength(frames.join("")) } as const,
+  });
+
+  test("BILL-05 CHAT-09 who hangs up before the figures come pays for the searches that were begun", async () => {
+    const used = { type: "server_tool_use", id: "st_1", name: "web_search", input: {} };
+    const begin = (index: number, block: Json) =>
+      messageEvent({ type: "content_block_start", index, content_block: block });
+    const head = { ...messageJson([]), usage: { ...usage, server_tool_use: { web_search_requests: 0 } } };
+    const frames = [
+      messageEvent({ type: "message_start", message: head }),
+      begin(0, used),
+      messageEvent({ type: "content_block_stop", index: 0 }),
+      begin(1, { ...used, id: "st_2" }),
+      messageEvent({ type: "content_block_stop", index: 1 }),
+      begin(2, { type: "text", text: "" }),
+      messageEvent({ type: "content_block_delta", index: 2, delta: { type: "text_delta", text: "found" } }),
+    ];
+    scene.at("anthropic").next(waiting(frames));
+    const cost = await leaveAfter("found", "/v1/messages", message({ tools: [search] }));
+    expect(Number(cost)).toBeGreaterThanOrEqual(eur(0.02));
+
+    tenant = await scene.gateway.tenant();
+    const call = { type: "web_search_call", status: "in_progress" };
+    const searched = ["ws_1", "ws_2"].map((id, at) =>
+      frameOf({ type: "response.output_item.added", output_index: at, item: { ...call, id } }),
+    );
+    const [created = "", ...rest] = responseFrames(["found"]);
+    scene.at("openai").next(waiting([created, ...searched, ...rest.slice(0, 4)]));
+    const asked = response({ tools: [{ type: "web_search" }], max_output_tokens: 100 });
+    expect(Number(await leaveAfter("found", "/v1/responses", asked))).toBeGreaterThanOrEqual(eur(0.05));
   });
 
   test("BILL-03 the hold has room for what may be used", async () => {
