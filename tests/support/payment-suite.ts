@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import {
   adjustmentOf,
   chargeIdOf,
+  expiryOf,
   type Posting,
   payoutOf,
   promotionOf,
@@ -166,6 +167,23 @@ function orderTests(store: () => Store): void {
     expect(await store().promotions.due(29)).toEqual([]);
     await expect(store().promotions.add({ ...one, id: "p3", nanos: 0n })).rejects.toThrow();
     await expect(store().promotions.add({ ...one, id: "p3", expiresAtMs: 10 })).rejects.toThrow();
+  });
+
+  test("BILL-01 the audit names promotional credit that the ledger does not have, and one nano-unit that expired in one place only", async () => {
+    const { ledger, promotions } = store();
+    await ledger.post(promotionOf(posting("p1", 10n, 10)));
+    await promotions.add({ id: "p1", workspaceId: "ws_1", nanos: 10n, grantedAtMs: 10, expiresAtMs: 20 });
+    await ledger.post(expiryOf(posting("expiry:p1:1", 4n, 20)));
+    await ledger.giveBack("expiry:p1:1", { id: "p1", workspaceId: "ws_1", createdAtMs: 10 });
+    await promotions.expired("p1", 4n);
+    expect(await ledger.audit()).toEqual([]);
+    await promotions.expired("p1", 1n);
+    expect(await ledger.audit()).toEqual(["promotion p1 over 10 says that 5 expired, the ledger says 4"]);
+    await ledger.post(expiryOf(posting("expiry:p1:2", 1n, 20)));
+    await ledger.giveBack("expiry:p1:2", { id: "p1", workspaceId: "ws_1", createdAtMs: 10 });
+    expect(await ledger.audit()).toEqual([]);
+    await promotions.add({ id: "p2", workspaceId: "ws_1", nanos: 7n, grantedAtMs: 10, expiresAtMs: 20 });
+    expect(await ledger.audit()).toEqual(["promotion p2 over 7 says that 0 expired, the ledger says 0"]);
   });
 
   test("BILL-01 an order is made once by its reference and paid once; a payment pays one order", async () => {
