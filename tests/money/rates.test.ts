@@ -80,6 +80,18 @@ describe("exchange rates of a running gateway", () => {
     expect((await rateOf(scene, "CHF")).per_eur).toBe((Number(chf) * 2).toFixed(6));
   });
 
+  test("BILL-06 a jump in small steps is a jump; what somebody vouched for is where the next step begins", async () => {
+    const { per_eur: was } = await rateOf(scene, "SEK");
+    const times = (factor: number) => (Number(was) * factor).toFixed(6);
+    expect((await post({ rates: { SEK: times(1.2) } })).status).toBe(200);
+    const second = await post({ rates: { SEK: times(1.44) } });
+    expect([second.status, second.body.error?.param]).toEqual([400, "rates.SEK"]);
+    expect((await post({ rates: { SEK: times(1.1) } })).status).toBe(200);
+    expect((await post({ rates: { SEK: times(3) }, accept_jumps: true })).status).toBe(200);
+    expect((await post({ rates: { SEK: times(3.1) } })).status).toBe(200);
+    expect((await rateOf(scene, "SEK")).per_eur).toBe(times(3.1).replace(/\.?0+$/, ""));
+  });
+
   test.each([
     ["nothing", {}],
     ["both forms", { rates: { USD: "1.1" }, document: "x" }],
