@@ -264,6 +264,13 @@ describe("Stripe", () => {
     const nameless = session(order.id, "pi_n", { client_reference_id: null });
     expect(await send(event("evt_1", "checkout.session.completed", nameless))).toEqual([200, "ignored"]);
     expect(await send(event("evt_2", "customer.created", { id: "cus_1" }))).toEqual([200, "ignored"]);
+    for (const odd of ["\u0000", "a\u0000b", "\ud800", "x".repeat(256), ""]) {
+      const told = session(order.id, "pi_n", { client_reference_id: odd });
+      expect(await send(event("evt_o", "checkout.session.completed", told))).toEqual([400, "invalid_value"]);
+      expect(await send(event(odd, "checkout.session.completed", session(order.id, "pi_n")))).toEqual([
+        ...[400, "invalid_value"],
+      ]);
+    }
     const small = session(order.id, "pi_n", { amount_total: 1 });
     expect(await send(event("evt_3", "checkout.session.completed", small))).toEqual([409, "conflict"]);
     const dollars = session(order.id, "pi_n", { currency: "usd" });
