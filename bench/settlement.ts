@@ -1,10 +1,11 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import type { Exchange } from "../src/app/exchange.ts";
+import { type Exchange, noUpload } from "../src/app/exchange.ts";
 import { type Admitting, admit } from "../src/app/pipeline/admit.ts";
 import { type Settling, settleUsed } from "../src/app/pipeline/settle.ts";
 import { Trail } from "../src/app/pipeline/trail.ts";
+import { decodeChat } from "../src/app/surfaces/chat.ts";
 import { ROUTES } from "../src/contract/routes.ts";
 import { priceAt, type Snapshot } from "../src/domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "../src/domain/catalogue/load.ts";
@@ -18,7 +19,6 @@ import { openSqlite } from "../src/io/store/sql/sqlite/open.ts";
 import { Metrics } from "../src/io/telemetry/metrics.ts";
 import { systemClock } from "../src/kit/clock.ts";
 import { makeIds } from "../src/kit/ids.ts";
-import { decodeCall } from "../src/language/dialects/chat/request.ts";
 import { sampleRecords } from "./log-samples.ts";
 
 /**
@@ -33,11 +33,15 @@ const requests = Number(process.argv[2] ?? 20_000);
 const clock = systemClock;
 const ids = makeIds(() => clock.nowMs());
 const quiet = { info() {}, warn() {}, error() {} };
-const call = decodeCall({
-  model: "any",
-  messages: [{ role: "user", content: "How much is it?" }],
-  max_tokens: 200,
-});
+const { errand } = decodeChat(
+  Buffer.from(
+    JSON.stringify({
+      model: "any",
+      messages: [{ role: "user", content: "How much is it?" }],
+      max_tokens: 200,
+    }),
+  ),
+);
 const usage = {
   inputTokens: 120,
   cachedTokens: 0,
@@ -89,7 +93,7 @@ try {
   };
   const on = async () => {
     const trail = trailOf();
-    await admit(gateway, trail, { attempts: [attempt] }, 120, call);
+    await admit(gateway, trail, { attempts: [attempt] }, errand);
     await settleUsed(gateway, trail, attempt, { usage, outputChars: 360 }, 120, { status: 200, errorCode: null });
   };
   const off = async () => {
@@ -151,6 +155,7 @@ function exchangeOf(): Exchange {
     principal,
     baseHeaders: {},
     body: async () => Buffer.alloc(0),
+    upload: noUpload,
   };
 }
 
