@@ -384,11 +384,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     problems.push("GATEWAY_MAIL_FROM: set it too, because GATEWAY_SMTP_URL is set");
   checkPayments(values, problems);
   const providers = readProviders(env, problems);
-  const known = new Set([
-    ...Object.keys(SETTINGS),
-    ...Object.keys(SETTINGS).map((name) => `${name}_FILE`),
-    "GATEWAY_URL",
-  ]);
+  const known = new Set(["GATEWAY_URL", ...Object.keys(SETTINGS).flatMap((name) => [name, `${name}_FILE`])]);
   for (const name of Object.keys(env)) {
     if (name.startsWith("GATEWAY_") && !known.has(name))
       warnings.push(`${name}: this version has no such setting; docs/settings.md lists them all`);
@@ -416,7 +412,10 @@ function readWithFileTwin(
     return undefined;
   }
   try {
-    return readFileSync(file, "utf8").trim();
+    const value = readFileSync(file, "utf8").trim();
+    // A secret that did not arrive must not become the default, or one that is made up here.
+    if (value === "") problems.push(`${name}_FILE: the file ${file} is empty`);
+    return value;
   } catch {
     problems.push(`${name}_FILE: cannot read the file ${file}`);
     return undefined;

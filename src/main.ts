@@ -446,7 +446,7 @@ function surfaceHandlers(
   proofs: Proven,
   served: readonly Surface[],
 ): Record<string, Handler> {
-  const { snapshot, connections, ownKeys, clock } = gateway;
+  const { snapshot, connections, ownKeys, clock, margins } = gateway;
   const nowMs = () => clock.nowMs();
   return {
     ...chatHandlers(gateway),
@@ -457,12 +457,13 @@ function surfaceHandlers(
     ...embeddingsHandlers(gateway),
     ...decisionsHandlers(gateway),
     ...speechHandlers(gateway),
-    ...catalogueHandlers({ snapshot, nowMs }),
+    ...catalogueHandlers({ snapshot, nowMs, margin: margins.usual }),
     ...modelHandlers({
       snapshot,
       connectionsOf: (workspaceId) => connectionsWith(connections, ownKeys.of(workspaceId)),
       proofs,
       nowMs,
+      marginOf: (workspaceId) => margins.of(workspaceId),
       allows: (endpoint, policy) => excludedByPolicy(endpoint, policy) === undefined,
       permits: permitsModel,
       servedSurfaces: served,

@@ -49,8 +49,8 @@ export type ApiCommand = {
   /** One page, or all pages put together. */
   readonly pages: "one" | "all";
   readonly view: View;
-  /** Said to a person after success. */
-  readonly note?: string;
+  /** Said to a person after success; with `when` only if the answer has something in that field. */
+  readonly note?: { readonly says: string; readonly when?: string };
   /** Exit 1 when the answer's `ok` is false. */
   readonly verdict?: "ok";
 };

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { MANAGE_ROUTES } from "../contract/routes-manage.ts";
 import { optionName, WHOLE_BODY } from "./command.ts";
 import { buildProgram } from "./program.ts";
-import { fieldsOf } from "./run-api.ts";
+import { fieldsOf, fillPath } from "./run-api.ts";
 import { API_COMMANDS } from "./table.ts";
 import { LIFTED } from "./values.ts";
 
@@ -93,6 +93,11 @@ test("a flag can fill a field inside another, or the whole body", () => {
     rpm: 5,
     models: ["a/b"],
   });
+});
+
+test("an argument that lifts something is sent as null, not left out", () => {
+  const { path, rest } = fillPath("/w/{workspace}/margin", [{ name: "workspace" }, { name: "margin" }], ["a", LIFTED]);
+  expect([path, JSON.stringify(rest)]).toEqual(["/w/a/margin", '{"margin":null}']);
 });
 
 function shape(path: string): string {

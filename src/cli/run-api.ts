@@ -21,9 +21,13 @@ export async function runApi(command: ApiCommand, invocation: Invocation): Promi
   const answer = await ask(client, command, invocation);
   const text = invocation.format === "json" ? JSON.stringify(answer, null, 2) : asText(answer, command.view);
   process.stdout.write(`${text}\n`);
-  if (command.note !== undefined && invocation.format === "text") process.stderr.write(`\n${command.note}\n`);
+  const { note } = command;
+  if (note !== undefined && invocation.format === "text" && (note.when === undefined || isSet(answer[note.when])))
+    process.stderr.write(`\n${note.says}\n`);
   return command.verdict === "ok" && answer["ok"] !== true ? 1 : 0;
 }
+
+const isSet = (value: unknown): boolean => value !== undefined && value !== null;
 
 async function ask(client: Client, command: ApiCommand, { args, options }: Invocation): Promise<JsonObject> {
   const { method, sends } = command.call;
@@ -56,7 +60,7 @@ export function fillPath(template: string, named: readonly Positional[], args: r
   for (const [index, { name }] of named.entries()) {
     const value = args[index];
     if (!path.includes(`{${name}}`)) {
-      if (value !== undefined) rest[name] = value;
+      if (value !== undefined) rest[name] = value === LIFTED ? null : value;
     }
     // An empty segment, `.` or `..` would make another path of it.
     else if (typeof value !== "string" || /^\.{0,2}$/.test(value)) throw new CliError(`Write the ${name}.`);

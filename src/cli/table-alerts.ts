@@ -49,7 +49,7 @@ export const alertCommands: ApiCommand[] = [
     bare: "send",
     pages: "one",
     view: RECORD,
-    note: "The webhook_secret of a new webhook is shown this once.",
+    note: { says: "Copy the webhook_secret now: it is not shown again.", when: "webhook_secret" },
   },
   {
     ...READ,
@@ -71,6 +71,7 @@ export const alertCommands: ApiCommand[] = [
     says: "give the webhook a new secret; the one before signs too for a day",
     args: [WORKSPACE],
     call: { method: "POST", path: `${ALERTS}/rotate-secret`, sends: "nothing" },
+    note: { says: "Copy the webhook_secret now: it is not shown again." },
   },
   {
     ...READ,

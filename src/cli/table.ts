@@ -164,7 +164,7 @@ const keyCommands: ApiCommand[] = [
     bare: "send",
     pages: "one",
     view: RECORD,
-    note: "Copy the key now: it is not shown again.",
+    note: { says: "Copy the key now: it is not shown again." },
   },
   {
     ...READ,
@@ -205,7 +205,7 @@ const keyCommands: ApiCommand[] = [
     bare: "send",
     pages: "one",
     view: RECORD,
-    note: "Copy the key now: it is not shown again.",
+    note: { says: "Copy the key now: it is not shown again." },
   },
   {
     ...READ,

@@ -99,6 +99,30 @@ describe("a client that hangs up inside a stream", () => {
     expect(await scene.wallet(tenant)).toMatchObject({ held: "0.00" });
   });
 
+  test("CHAT-09 BILL-03 without a stated limit all that was relayed is billed, also beyond what was reserved; with one the hold is the most", async () => {
+    // Far more than the default reservation of 4096 tokens, also at the dearest provider.
+    const long = "word ".repeat(40_000);
+    const frames = chatFrames([long, " sent."]).slice(0, 3);
+    const leave = async (more: object) => {
+      scene.at("deepinfra").next({ frames, end: { is: "stall", after: bytesOf(frames) } });
+      const open = await scene.open(tenant.key, { stream: true, ...more });
+      await open.until(" sent.");
+      const { held } = await scene.wallet(tenant);
+      open.hangUp();
+      return nanosOf(held);
+    };
+    const held = await leave({});
+    const [row] = await scene.rowsOnce(tenant, 1);
+    const output = Math.ceil((long.length + " sent.".length) / 4);
+    expect(row.usage).toMatchObject({ output_tokens: output, estimated: true });
+    const nanos = costNanos("deepinfra", { input: row.usage.input_tokens, output });
+    expect([nanosOf(row.cost), nanos > held]).toEqual([nanos, true]);
+    const bound = await leave({ max_tokens: 100 });
+    const [limited] = await scene.rowsOnce(tenant, 2);
+    expect(nanosOf(limited.cost)).toBe(bound);
+    expect(nanosOf((await scene.wallet(tenant)).balance)).toBe(10_000_000_000n - nanos - bound);
+  });
+
   test("CHAT-09 figures that never come are not waited for without end", async () => {
     const whole = chatFrames(WORDS).slice(0, WORDS.length + 2);
     scene.at("deepinfra").next({ frames: whole, end: { is: "stall", after: bytesOf(whole) } });

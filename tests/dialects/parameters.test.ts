@@ -237,7 +237,7 @@ const ROWS: Readonly<Record<Parameter, Readonly<Record<string, Row>>>> = {
   prediction: { plain: { sent: { prediction: { type: "content", content: "x" } }, seen: {} } },
   prompt_cache_key: { plain: { sent: { prompt_cache_key: "k" }, seen: {} } },
   safety_identifier: { plain: { sent: { safety_identifier: "hash" }, seen: {} } },
-  service_tier: { plain: { sent: { service_tier: "flex" }, seen: {} } },
+  service_tier: { plain: { sent: { service_tier: "default" }, seen: {} } },
   user: { plain: { sent: { user: "someone" }, seen: {} } },
   parallel_tool_calls: { plain: { sent: { parallel_tool_calls: false }, beside: { tools: [TOOL] }, seen: {} } },
   min_p: { plain: { sent: { min_p: 0.1 }, seen: {} } },

@@ -142,9 +142,9 @@ describe("the second start", () => {
 });
 
 describe("wrong settings", () => {
-  const file = () => {
+  const file = (text = "7\n") => {
     const made = path.join(temporaryFolder(), "value");
-    writeFileSync(made, "7\n");
+    writeFileSync(made, text);
     return made;
   };
 
@@ -179,6 +179,26 @@ describe("wrong settings", () => {
     ["DATABASE_URL", "mysql://user@host/db", /^DATABASE_URL: write postgres:/],
     ["DATABASE_URL", "postgres://host/db?sslmode=prefer", /^DATABASE_URL: sslmode: write one of disable, /],
     ["GATEWAY_DATABASE_CONNECTIONS", "0", /^GATEWAY_DATABASE_CONNECTIONS: write a whole number from 1 /],
+    ["GATEWAY_MASTER_KEY", "c2hvcnQ=", /^GATEWAY_MASTER_KEY: write 32 bytes in base64 or hex$/],
+    [
+      "GATEWAY_MASTER_KEY_PREVIOUS",
+      "c2hvcnQ=",
+      /^GATEWAY_MASTER_KEY_PREVIOUS: write 32 bytes in base64 or hex; several/,
+    ],
+    ["GATEWAY_MARGIN", "11", /^GATEWAY_MARGIN: write a share of the price from -1 to 10 /],
+    ["GATEWAY_RATES_URL", "rates.example", /^GATEWAY_RATES_URL: write /],
+    ["GATEWAY_RATES_EVERY", "often", /^GATEWAY_RATES_EVERY: write a duration/],
+    ["GATEWAY_LOG_RETENTION", "1s", /^GATEWAY_LOG_RETENTION: write forever, or a duration of at least a day/],
+    ["GATEWAY_IDEMPOTENCY_TTL", "-1h", /^GATEWAY_IDEMPOTENCY_TTL: write a duration/],
+    ["GATEWAY_CAPTURE_ITEM_MAX_BYTES", "1", /^GATEWAY_CAPTURE_ITEM_MAX_BYTES: write a whole number from 1024 /],
+    ["GATEWAY_PAYMENTS", "paypal", /^GATEWAY_PAYMENTS: write one or more of webhook, stripe$/],
+    ["GATEWAY_PAYMENTS", "stripe", /^GATEWAY_PAYMENT_STRIPE_SECRETS: write secrets of at least 32 characters/],
+    ["GATEWAY_PAYMENT_WEBHOOK_SECRETS", "short", /^GATEWAY_PAYMENT_WEBHOOK_SECRETS: write secrets of at least 32 /],
+    ["GATEWAY_PAYMENT_TOLERANCE", "0s", /^GATEWAY_PAYMENT_TOLERANCE: write a duration/],
+    ["GATEWAY_SMTP_URL", "smtp://user:PLANTED@host/x", /^GATEWAY_SMTP_URL: write smtp:(?!.*PLANTED)/],
+    ["GATEWAY_SMTP_URL", "smtp://host", /^GATEWAY_MAIL_FROM: set it too, because GATEWAY_SMTP_URL is set$/],
+    ["GATEWAY_MAIL_FROM", "a@b, c@d", /^GATEWAY_MAIL_FROM: write alerts@example.eu or /],
+    ["GATEWAY_WEBHOOK_PRIVATE", "1", /^GATEWAY_WEBHOOK_PRIVATE: write on or off$/],
     ["REDIS_URL", "redis://x", /^REDIS_URL: .*unset it$/],
     ["PROVIDER_SCALEWAY", "x", /^PROVIDER_SCALEWAY: write PROVIDER_<SLUG>_API_KEY/],
     ["PROVIDER_SCALEWAY_BASE_URL", "api.scaleway.ai", /^PROVIDER_SCALEWAY_BASE_URL: write an absolute http/],
@@ -198,6 +218,8 @@ describe("wrong settings", () => {
       );
     }
     expect(problemsOf({ DATABASE_URL_FILE: file() })).toMatch(/^DATABASE_URL: /);
+    for (const name of ["GATEWAY_MASTER_KEY", "GATEWAY_ADMIN_TOKEN", "PROVIDER_SCALEWAY_API_KEY"])
+      expect(problemsOf({ [`${name}_FILE`]: file("\n") })).toMatch(new RegExp(`^${name}_FILE: the file .* is empty$`));
   });
 
   test("OPS-05 the start stops with every wrong setting on stderr, exit 1, nothing on stdout and no folder made", async () => {

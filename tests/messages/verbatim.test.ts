@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { messageEvent, messageJson, messageStream } from "../support/messages.ts";
+import { catalogueWithExtras, perUse } from "../support/priced-extras.ts";
 import { FIXTURES_ABSENT, fixturesPresent, loadBytes, loadChunks, loadExchange, scriptOf } from "../support/replay.ts";
 import { costNanos, credentialOf, nanosOf, openScene, type Scene } from "../support/scene.ts";
 import { openMessage, unknownMembers } from "../support/verbatim.ts";
@@ -19,7 +20,10 @@ if (!fixturesPresent) process.stderr.write(`${FIXTURES_ABSENT}\n`);
 let scene: Scene;
 let tenant: Tenant;
 beforeAll(async () => {
-  scene = await openScene(["anthropic", "aws-bedrock"]);
+  const prices = { web_search: perUse("0.01"), hosted_tool: perUse("0.02") };
+  scene = await openScene(["anthropic", "aws-bedrock"], {
+    GATEWAY_CATALOGUE_DIR: catalogueWithExtras({ anthropic: prices, "aws-bedrock": prices }),
+  });
 });
 afterAll(() => scene?.close());
 beforeEach(async () => {

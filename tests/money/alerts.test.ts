@@ -213,6 +213,20 @@ describe("a receiver", () => {
     ]);
   });
 
+  test("BILL-10 who was taken off the list of mails gets none of those that still wait", async () => {
+    mailbox.refuse(451);
+    onTestFinished(() => mailbox.refuse(undefined));
+    const [gone, there] = [`gone-${tenant.slug}@example.eu`, `there-${tenant.slug}@example.eu`];
+    await setAlerts({ low_balance: "100", mail_to: [gone, there], webhook_url: null });
+    await deliveriesOnce("waiting", 2);
+    await setAlerts({ mail_to: [there], webhook_url: null });
+    mailbox.refuse(undefined);
+    await deliveriesOnce("delivered", 1);
+    const [failed] = await deliveriesOnce("failed", 1);
+    expect([failed?.target, failed?.last_error]).toEqual([gone, expect.stringContaining("no alerts of the workspace")]);
+    expect([mailsTo(gone).length, mailsTo(there).length]).toEqual([0, 1]);
+  });
+
   test("BILL-10 is sent a test on demand, and what became of it is answered for each", async () => {
     await setAlerts({ mail_to: ["ada@test.example"] });
     const ok = { ok: true };

@@ -260,6 +260,24 @@ describe("whose key it is", () => {
     expect(asked()).toBe(3);
   });
 
+  test("BILL-09 what a member's personal key was answered is not told to another member, nor is its id", async () => {
+    const personalKey = async (email: string) => {
+      await scene.gateway.manage("POST", `/workspaces/${tenant.slug}/members`, { email });
+      return scene.gateway.manage("POST", `/workspaces/${tenant.slug}/keys`, { name: "own", member: email });
+    };
+    await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/key-policy`, { personal_keys: true });
+    const [ada, bob] = [await personalKey("ada@example.eu"), await personalKey("bob@example.eu")];
+    const first = await post("responses", { store: true }, KEY, ada.key);
+    const other = await post("responses", { store: true }, KEY, bob.key);
+    expect([other.status, other.headers.get("idempotent-replayed")]).toEqual([200, null]);
+    expect(other.body.id).not.toBe(first.body.id);
+    const again = await post("responses", { store: true }, KEY, ada.key);
+    expect([again.headers.get("idempotent-replayed"), again.body.id]).toEqual(["true", first.body.id]);
+    const changed = await post("responses", { input: "Say goodbye." }, KEY, bob.key);
+    expect([changed.status, changed.text.includes(first.body.id)]).toEqual([422, false]);
+    expect([asked(), (await charges()).length]).toEqual([2, 2]);
+  });
+
   test("BILL-09 the same key on another surface, or with another anthropic-beta, is another request", async () => {
     await post("messages");
     expect((await post("chat")).status).toBe(422);

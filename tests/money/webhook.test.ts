@@ -239,11 +239,38 @@ describe("Stripe", () => {
     await expectBooksInOrder();
   });
 
+  test("BILL-01 a refund beside a dispute is taken too: what was refunded in all does not hide what a bank took", async () => {
+    const { order, wallet } = await ordered({ adapter: "stripe" });
+    const intent = `pi_${count}`;
+    const charge = (refunded: number) => ({
+      ...{ id: "ch_2", object: "charge", amount: 5000, amount_refunded: refunded, currency: "eur" },
+      payment_intent: intent,
+    });
+    const dispute = { id: "dp_2", amount: 1000, currency: "eur", charge: "ch_2", payment_intent: intent };
+    const took = [200, "taken_back"];
+    const paid = event(`evt_b1_${count}`, "checkout.session.completed", session(order.id, intent));
+    expect(await send(paid)).toEqual([200, "credited"]);
+    expect(await send(event(`evt_b2_${count}`, "charge.refunded", charge(500)))).toEqual(took);
+    expect(await send(event(`evt_b3_${count}`, "charge.dispute.created", dispute))).toEqual(took);
+    expect(await send(event(`evt_b4_${count}`, "charge.refunded", charge(1200)))).toEqual(took);
+    expect(await wallet()).toBe("29.00");
+    expect(await send(event(`evt_b5_${count}`, "charge.refunded", charge(5000)))).toEqual(took);
+    expect(await wallet()).toBe("1.00");
+    await expectBooksInOrder();
+  });
+
   test("BILL-01 what names no order of ours is none of our business, another amount or currency is refused", async () => {
     const { order, wallet } = await ordered({ adapter: "stripe" });
     const nameless = session(order.id, "pi_n", { client_reference_id: null });
     expect(await send(event("evt_1", "checkout.session.completed", nameless))).toEqual([200, "ignored"]);
     expect(await send(event("evt_2", "customer.created", { id: "cus_1" }))).toEqual([200, "ignored"]);
+    for (const odd of ["\u0000", "a\u0000b", "\ud800", "x".repeat(256), ""]) {
+      const told = session(order.id, "pi_n", { client_reference_id: odd });
+      expect(await send(event("evt_o", "checkout.session.completed", told))).toEqual([400, "invalid_value"]);
+      expect(await send(event(odd, "checkout.session.completed", session(order.id, "pi_n")))).toEqual([
+        ...[400, "invalid_value"],
+      ]);
+    }
     const small = session(order.id, "pi_n", { amount_total: 1 });
     expect(await send(event("evt_3", "checkout.session.completed", small))).toEqual([409, "conflict"]);
     const dollars = session(order.id, "pi_n", { currency: "usd" });

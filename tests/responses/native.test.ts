@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import "../support/seed.ts";
 import type { Called, Json, Tenant } from "../support/gateway.ts";
+import { catalogueWithExtras, perUse } from "../support/priced-extras.ts";
 import {
   eventsIn,
   frameOf,
@@ -21,7 +22,10 @@ let tenant: Tenant;
 
 /** Two providers of the dialect, the cheaper one first, then one that has to be translated for. */
 beforeAll(async () => {
-  scene = await openScene(["ovhcloud", "scaleway", "ionos"]);
+  const prices = { code_execution: perUse("0.03"), web_search: perUse("0.01") };
+  scene = await openScene(["ovhcloud", "scaleway", "ionos"], {
+    GATEWAY_CATALOGUE_DIR: catalogueWithExtras({ ovhcloud: prices }),
+  });
 });
 afterAll(() => scene.close());
 beforeEach(async () => {
@@ -262,7 +266,7 @@ describe("a provider that fails before its model speaks", () => {
 describe("tools of the provider itself", () => {
   const tools = [{ type: "code_interpreter", container: { type: "auto" } }];
 
-  test("RESP-01 they go to providers of the dialect and to no other", async () => {
+  test("RESP-01 they go to providers of the dialect that have a price for them, and to no other", async () => {
     const call = { id: "ci_1", type: "code_interpreter_call", status: "completed", code: "1", outputs: [] };
     scene.at("ovhcloud").next({ json: responseJson({ output: [call] }) });
     const { body } = await ask({ ...PLAIN, tools });

@@ -5,11 +5,11 @@ import type { Found } from "./seeds.ts";
 
 /** The same worlds at every run; others are tried with SIMULATION_FROM, and many more with `npm run soak -- --of money`. */
 const FROM = process.env["SIMULATION_FROM"] ?? "1";
-const FOR_MS = 25_000;
-const SEEDS_LEAST = 500;
+const FOR_MS = 35_000;
+const SEEDS_LEAST = 1000;
 const SEEDS_MOST = 5000;
 /** A mutant that lives through so many worlds is not noticed. */
-const MUTANT_SEEDS = 300;
+const MUTANT_SEEDS = 600;
 const TIMEOUT_MS = 5 * 60_000;
 
 const PROMISES = [

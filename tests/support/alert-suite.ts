@@ -45,6 +45,8 @@ const fired = (subject: string, mark: string, ...deliveries: Delivery[]): Fired 
   deliveries,
 });
 
+const ALL = { inAll: 10, perWorkspace: 10 };
+
 /** Rules, what was told, and what is on its way. */
 export function alertTests(store: () => Store, reopen: () => Promise<Store>): void {
   describe("alerts", () => {
@@ -106,12 +108,12 @@ export function alertTests(store: () => Store, reopen: () => Promise<Store>): vo
       const { alerts } = store();
       const [first, later] = [delivery("d1"), delivery("d2", { atMs: 50 })];
       await alerts.turn("ws_1", [], [fired("balance", "", first, later)], 10);
-      expect(await alerts.due(20, 10)).toEqual([first]);
+      expect(await alerts.due(20, ALL)).toEqual([first]);
       expect([await alerts.claim(first, 100), await alerts.claim(first, 100)]).toEqual([true, false]);
-      expect(await alerts.due(99, 10)).toEqual([later]);
+      expect(await alerts.due(99, ALL)).toEqual([later]);
       await alerts.conclude("d1", { state: "waiting", atMs: 30, lastError: "it cannot be reached" });
       const again = { ...first, attempts: 1, atMs: 30, lastError: "it cannot be reached" };
-      expect(await (await reopen()).alerts.due(30, 10)).toEqual([again]);
+      expect(await (await reopen()).alerts.due(30, ALL)).toEqual([again]);
       await store().alerts.conclude("d1", { state: "delivered", atMs: 31, lastError: null });
       await store().alerts.conclude("d1", { state: "failed", atMs: 32, lastError: "too late" });
       const { rows } = await store().alerts.deliveries("ws_1", 10, null);
@@ -123,19 +125,38 @@ export function alertTests(store: () => Store, reopen: () => Promise<Store>): vo
         [0, 1, 0],
       );
     });
+    orderTests(store);
+  });
+}
 
-    test("BILL-10 deliveries are listed newest first, page by page", async () => {
-      await withWorkspaces(store());
-      const many = [1, 2, 3, 4, 5].map((n) => delivery(`d${n}`, { createdAtMs: 10 + Math.floor(n / 2) }));
-      await store().alerts.turn("ws_1", [], [fired("balance", "", ...many)], 10);
-      const seen: string[] = [];
-      let cursor: string | null = null;
-      do {
-        const page: { rows: Delivery[]; next: string | null } = await store().alerts.deliveries("ws_1", 2, cursor);
-        seen.push(...page.rows.map(({ id }) => id));
-        cursor = page.next;
-      } while (cursor !== null);
-      expect(seen).toEqual(["d5", "d4", "d3", "d2", "d1"]);
-    });
+function orderTests(store: () => Store): void {
+  test("BILL-10 a workspace with much to send has its turn like the others, and no more of it", async () => {
+    await withWorkspaces(store());
+    const { alerts } = store();
+    const many = [1, 2, 3, 4, 5].map((n) => delivery(`a${n}`, { atMs: n, alertId: `alert_${n % 2}` }));
+    await alerts.turn("ws_1", [], [fired("balance", "", ...many)], 10);
+    const late = delivery("b1", { workspaceId: "ws_2", atMs: 9 });
+    await alerts.turn("ws_2", [], [fired("balance", "", late)], 10);
+    const due = async (inAll: number, perWorkspace: number) =>
+      (await alerts.due(20, { inAll, perWorkspace })).map(({ id }) => id);
+    expect(await due(10, 2)).toEqual(["a1", "b1", "a2"]);
+    expect(await due(2, 2)).toEqual(["a1", "b1"]);
+    expect(await due(10, 10)).toHaveLength(6);
+    const told = [await alerts.toldSince("ws_1", 10), await alerts.toldSince("ws_1", 11)];
+    expect([...told, await alerts.toldSince("ws_2", 0)]).toEqual([2, 0, 1]);
+  });
+
+  test("BILL-10 deliveries are listed newest first, page by page", async () => {
+    await withWorkspaces(store());
+    const many = [1, 2, 3, 4, 5].map((n) => delivery(`d${n}`, { createdAtMs: 10 + Math.floor(n / 2) }));
+    await store().alerts.turn("ws_1", [], [fired("balance", "", ...many)], 10);
+    const seen: string[] = [];
+    let cursor: string | null = null;
+    do {
+      const page: { rows: Delivery[]; next: string | null } = await store().alerts.deliveries("ws_1", 2, cursor);
+      seen.push(...page.rows.map(({ id }) => id));
+      cursor = page.next;
+    } while (cursor !== null);
+    expect(seen).toEqual(["d5", "d4", "d3", "d2", "d1"]);
   });
 }

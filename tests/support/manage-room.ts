@@ -95,14 +95,17 @@ function ratesOf(store: Store, snapshot: Snapshot, clock: Clock): RateRoom {
   return new RateRoom({ ...parts, timers: systemTimers, warn: () => {} });
 }
 
-type Ground = {
+type PlanningParts = {
   readonly snapshot: Snapshot;
   readonly connections: Connections;
-  readonly clock: Clock;
+  readonly reach: Reach;
+  readonly ownKeys: OwnKeyRoom;
   readonly directory: Directory;
+  readonly clock: Clock;
 };
 
-function planningOf({ snapshot, connections, clock, directory }: Ground, reach: Reach, ownKeys: OwnKeyRoom) {
+/** What requests are planned by where nobody is connected. */
+function planningOf({ snapshot, connections, reach, ownKeys, directory, clock }: PlanningParts) {
   return {
     clock,
     snapshot: () => snapshot,
@@ -139,7 +142,7 @@ export async function openRoom(checks: readonly Check[] = []) {
   const connections = { credential: () => undefined, baseUrl: () => undefined, anyReal: false };
   const reach = reachOf(snapshot, connections);
   const ownKeys = noOwnKeys(snapshot, reach, clock);
-  const planning = planningOf({ snapshot, connections, clock, directory }, reach, ownKeys);
+  const planning = planningOf({ snapshot, connections, reach, ownKeys, directory, clock });
   const handlers = manageHandlers({
     store,
     directory,

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import {
   adjustmentOf,
   chargeIdOf,
+  expiryOf,
   type Posting,
   payoutOf,
   promotionOf,
@@ -10,7 +11,7 @@ import {
 } from "../../src/domain/billing/ledger.ts";
 import type { PaymentOrder } from "../../src/domain/billing/payment.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
-import { chargedRecord } from "./records.ts";
+import { chargedRecord, finishedRecord } from "./records.ts";
 
 const BIG = 2n ** 53n + 1n;
 const NOVEMBER = Date.UTC(2026, 10);
@@ -64,11 +65,23 @@ function returnTests(store: () => Store): void {
     await store().ledger.post(refundOf(posting("f2", 5n, 2001)));
     expect(await store().ledger.giveBack("f2", source)).toBe(BIG);
     expect(await store().ledger.returned("ws_1", chargeIdOf("r2"))).toBe(0n);
+    const kinds = ["refund", "payout"] as const;
+    const byKind = kinds.map((kind) => store().ledger.returned("ws_1", chargeIdOf("r1"), kind));
+    expect(await Promise.all(byKind)).toEqual([await store().ledger.returned("ws_1", chargeIdOf("r1")), 0n]);
     expect(await store().ledger.audit()).toEqual([]);
     await store().ledger.post(refundOf(posting("f3", 1n, 2002)));
     await store().ledger.giveBack("f3", source);
     expect(await store().ledger.audit()).toEqual([`of charge:r1 over ${BIG} went back ${BIG + 1n}`]);
     await expect(store().ledger.giveBack("f3", source)).rejects.toThrow();
+  });
+
+  test("BILL-06 price, rate and margin of a charge stand in the ledger, which outlives the log", async () => {
+    const charge = finishedRecord("m1").charge;
+    if (charge === null) throw new Error("the record has no charge");
+    await store().ledger.post(topupOf(posting("t1", 10n * BIG, 1)));
+    await store().ingest([finishedRecord("m1", { createdAtMs: 1000, charge: { ...charge, margin: "0.05" } })]);
+    const found = await store().ledger.findCharge("ws_1", "m1", { fromMs: 900, toMs: 1100 });
+    expect(found?.detail).toEqual({ price: charge.price, rate: charge.rate, margin: "0.05" });
   });
 
   test("BILL-01 a transaction is found by its id, entries by kind and time", async () => {
@@ -154,6 +167,23 @@ function orderTests(store: () => Store): void {
     expect(await store().promotions.due(29)).toEqual([]);
     await expect(store().promotions.add({ ...one, id: "p3", nanos: 0n })).rejects.toThrow();
     await expect(store().promotions.add({ ...one, id: "p3", expiresAtMs: 10 })).rejects.toThrow();
+  });
+
+  test("BILL-01 the audit names promotional credit that the ledger does not have, and one nano-unit that expired in one place only", async () => {
+    const { ledger, promotions } = store();
+    await ledger.post(promotionOf(posting("p1", 10n, 10)));
+    await promotions.add({ id: "p1", workspaceId: "ws_1", nanos: 10n, grantedAtMs: 10, expiresAtMs: 20 });
+    await ledger.post(expiryOf(posting("expiry:p1:1", 4n, 20)));
+    await ledger.giveBack("expiry:p1:1", { id: "p1", workspaceId: "ws_1", createdAtMs: 10 });
+    await promotions.expired("p1", 4n);
+    expect(await ledger.audit()).toEqual([]);
+    await promotions.expired("p1", 1n);
+    expect(await ledger.audit()).toEqual(["promotion p1 over 10 says that 5 expired, the ledger says 4"]);
+    await ledger.post(expiryOf(posting("expiry:p1:2", 1n, 20)));
+    await ledger.giveBack("expiry:p1:2", { id: "p1", workspaceId: "ws_1", createdAtMs: 10 });
+    expect(await ledger.audit()).toEqual([]);
+    await promotions.add({ id: "p2", workspaceId: "ws_1", nanos: 7n, grantedAtMs: 10, expiresAtMs: 20 });
+    expect(await ledger.audit()).toEqual(["promotion p2 over 7 says that 0 expired, the ledger says 0"]);
   });
 
   test("BILL-01 an order is made once by its reference and paid once; a payment pays one order", async () => {

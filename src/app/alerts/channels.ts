@@ -37,7 +37,13 @@ export function send(deps: AlertDeps, message: Message, signal: AbortSignal): Pr
 
 const failed = (detail: string, again: "later" | "never"): Sent => ({ is: "failed", detail, again });
 
-async function sendMail({ mail }: AlertDeps, { id, target, payload }: Message, signal: AbortSignal): Promise<Sent> {
+/** To who is to get mail now: who was taken off the list, or left the workspace, learns nothing more of it. */
+async function sendMail(deps: AlertDeps, message: Message, signal: AbortSignal): Promise<Sent> {
+  const { mail, watch, directory } = deps;
+  const { id, target, payload, workspaceId } = message;
+  const rules = watch.of(workspaceId);
+  if (rules === undefined || !recipientsOf(rules, directory).includes(target))
+    return failed("this address gets no alerts of the workspace any more", "never");
   if (mail === undefined) return failed("no mail server is set: set GATEWAY_SMTP_URL", "never");
   const mailed = await mail({ id, to: target, ...letterOf(readEvent(payload)), signal });
   if (mailed.is === "sent") return { is: "delivered", detail: "the mail server took it" };

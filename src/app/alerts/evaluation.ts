@@ -7,6 +7,10 @@ import { type Receiver, receiversOf } from "./channels.ts";
 import type { AlertDeps } from "./deps.ts";
 import { factsOf, namesIn } from "./facts.ts";
 
+/** Whoever changes limits or keys in a loop writes no more mails than this by it. */
+const ALERTS_MAX = 100;
+const ALERTS_SPAN_MS = 3_600_000;
+
 /** Looks at every workspace that changed; answers whether there is something to send. */
 export async function evaluate(deps: AlertDeps): Promise<"told" | "nothing"> {
   let found: "told" | "nothing" = "nothing";
@@ -33,9 +37,21 @@ async function look(deps: AlertDeps, workspaceId: string, touched: Touched): Pro
   const facts = await factsOf(deps, workspaceId, touched, nowMs);
   const { crossed, over } = judge(rules, facts, await store.standing(workspaceId));
   if (crossed.length === 0 && over.length === 0) return "nothing";
-  const fired = crossed.map((crossing) => firedOf(deps, workspace, crossing, receivers, nowMs));
+  const room = ALERTS_MAX - (await store.toldSince(workspaceId, nowMs - ALERTS_SPAN_MS));
+  const [now, later] = withinRoom(crossed, Math.max(0, room));
+  const fired = now.map((crossing) => firedOf(deps, workspace, crossing, receivers, nowMs));
   await store.turn(workspaceId, over, fired, nowMs);
+  if (later.length > 0) watch.giveBack(workspaceId, touched);
   return fired.some(({ deliveries }) => deliveries.length > 0) ? "told" : "nothing";
+}
+
+/** What is too much now does not count as told, and is told later where it is still so. */
+function withinRoom(crossed: readonly Crossing[], room: number): readonly [now: Crossing[], later: Crossing[]] {
+  const told = crossed.filter(({ happening }) => happening !== null);
+  // Limits are what there can be many of: they do not push out the rest.
+  const isLimit = ({ happening }: Crossing) => happening?.is === "limit_reached";
+  const later = new Set([...told.filter((one) => !isLimit(one)), ...told.filter(isLimit)].slice(room));
+  return [crossed.filter((crossing) => !later.has(crossing)), [...later]];
 }
 
 function firedOf(

@@ -3,7 +3,8 @@ import type { Delivery } from "../../domain/alerts/store.ts";
 import { type Sent, send } from "./channels.ts";
 import type { AlertDeps } from "./deps.ts";
 
-const BATCH = 32;
+/** A receiver that takes its time holds up the rest of its round: of one workspace there are only some in each. */
+const ROUND = { inAll: 32, perWorkspace: 4 };
 /** Longer than any try takes: after it a try whose process died is made again. */
 const CLAIM_MS = 120_000;
 /** How long it can be looked up what became of a delivery. */
@@ -13,9 +14,9 @@ const KEPT_MS = 30 * 86_400_000;
 export async function deliver(deps: AlertDeps, signal: AbortSignal): Promise<void> {
   const { store, clock } = deps;
   while (!signal.aborted) {
-    const due = await store.due(clock.nowMs(), BATCH);
+    const due = await store.due(clock.nowMs(), ROUND);
+    if (due.length === 0) break;
     await Promise.all(due.map((delivery) => attempt(deps, delivery, signal)));
-    if (due.length < BATCH) break;
   }
   await store.sweep(clock.nowMs() - KEPT_MS);
 }

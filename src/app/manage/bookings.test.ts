@@ -11,7 +11,12 @@ function open() {
   const clock = { nowMs: () => nowMs, elapsedMs: () => nowMs };
   const state = memoryState(clock);
   const written = new Map<string, Transaction>();
-  const bookings = new Bookings({ state, ledger: { find: async (id) => written.get(id) }, clock });
+  let isAway = false;
+  const find = async (id: string) => {
+    if (isAway) throw new StoreError("unavailable", "away");
+    return written.get(id);
+  };
+  const bookings = new Bookings({ state, ledger: { find }, clock });
   const post = (transaction: Transaction, lost?: "before" | "after") => async () => {
     await Promise.resolve();
     if (lost === "before") throw new StoreError("unavailable", "cut before");
@@ -24,7 +29,10 @@ function open() {
   const wait = (ms: number) => {
     nowMs += ms;
   };
-  return { bookings, state, post, balance, wait };
+  const away = (is: "away" | "back") => {
+    isAway = is === "away";
+  };
+  return { bookings, state, post, balance, wait, away };
 }
 
 const posting = (id: string, nanos: bigint) => ({ id, workspaceId: "ws", currency: "EUR", nanos, createdAtMs: 1 });
@@ -62,6 +70,19 @@ test("BILL-01 a credit that an earlier process booked is not credited again when
     wait(60_000);
     expect([await bookings.settle(), await balance()]).toEqual([0, 10n]);
   }
+});
+
+test("BILL-01 a store that is away before anything was written leaves no doubt: nothing is credited again, and what was taken comes back", async () => {
+  const { bookings, state, post, balance, wait, away } = open();
+  await post(topup)();
+  await state.credit("ws", 10n);
+  away("away");
+  await expect(bookings.book(topup, 0n, post(topup))).rejects.toThrow("away");
+  await expect(bookings.book(payout, await state.take(take), post(payout))).rejects.toThrow("away");
+  expect(await balance()).toBe(10n);
+  away("back");
+  wait(60_000);
+  expect([await bookings.settle(), await balance()]).toEqual([0, 10n]);
 });
 
 test("BILL-01 money that was taken for a booking comes back when the booking is not there, and only then", async () => {

@@ -65,9 +65,15 @@ export class Bookings {
   async #book(transaction: Transaction, takenNanos: bigint, write: () => Promise<boolean>): Promise<boolean> {
     const { id, workspaceId } = transaction;
     const { state, ledger } = this.#deps;
-    let isNew: boolean;
     try {
       await this.#recall(id);
+    } catch (error) {
+      // Nothing was written yet, so there is nothing to be in doubt of.
+      await state.credit(workspaceId, takenNanos);
+      throw error;
+    }
+    let isNew: boolean;
+    try {
       isNew = await write();
     } catch (error) {
       if (isUndone(error)) await state.credit(workspaceId, takenNanos);

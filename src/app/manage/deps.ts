@@ -4,6 +4,7 @@ import type { LedgerStore } from "../../domain/billing/ledger.ts";
 import type { PaymentAdapter, PaymentStore } from "../../domain/billing/payment.ts";
 import type { PromotionStore } from "../../domain/billing/promotion.ts";
 import type { Connections, Credential, Snapshot } from "../../domain/catalogue/catalogue.ts";
+import type { Judging, Offered, RateOffer, RateStore } from "../../domain/catalogue/rates.ts";
 import type { AuditEntry, AuditStore } from "../../domain/record/audit.ts";
 import type { CaptureStore } from "../../domain/record/capture.ts";
 import type { EvidenceStore } from "../../domain/record/evidence.ts";
@@ -28,7 +29,6 @@ import type { DecodedChat } from "../pipeline/run.ts";
 import type { Prober } from "../prober/prober.ts";
 import type { Bookings } from "./bookings.ts";
 import type { MasterKeyDeps } from "./master-key-rotation.ts";
-import type { RateRoom } from "./rate-room.ts";
 
 /** One line of `gateway doctor`: not ok only for something broken, advice is ok with a detail. */
 export type CheckResult = { readonly ok: boolean; readonly detail: string };
@@ -77,7 +77,7 @@ export type ManageDeps = TenancyDeps & {
   readonly ownKeys: OwnKeyRoom;
   readonly masterKey: MasterKeyDeps;
   /** Exchange rates while the gateway runs. */
-  readonly rates: RateRoom;
+  readonly rates: GivenRates;
   /** Whether endpoints do what the catalogue says. */
   readonly prober: Pick<Prober, "all" | "prove" | "history" | "maxAgeMs">;
   readonly alerts: Pick<
@@ -101,6 +101,17 @@ export type PaymentRoom = {
   refused(detail: object, message: string): void;
   /** There is new credit with a date. */
   granted(): Promise<void>;
+};
+
+/** Exchange rates as they are given, fetched and looked up. */
+export type GivenRates = {
+  readonly store: Pick<RateStore, "latest" | "history">;
+  /** From how many days on a rate is old. */
+  readonly staleDays: number;
+  /** Undefined where nothing can be fetched. */
+  readonly source: string | undefined;
+  take(offer: RateOffer, jumps: Judging["jumps"]): Promise<Offered>;
+  ask(): Promise<Offered | { readonly problem: string }>;
 };
 
 /** What the use cases around workspaces' own keys need beside the store. */

@@ -1,5 +1,5 @@
 import { type Fault, fault } from "../../contract/faults.ts";
-import { chargebackOf, payoutOf, type Transaction, topupOf } from "../../domain/billing/ledger.ts";
+import { chargebackOf, payoutOf, type Source, type Transaction, topupOf } from "../../domain/billing/ledger.ts";
 import type { PaymentEvent, PaymentOrder } from "../../domain/billing/payment.ts";
 import { formatNanos, lesser } from "../../kit/money.ts";
 import { type Exchange, type Handler, whole } from "../exchange.ts";
@@ -116,7 +116,7 @@ async function takeBack(room: ManageDeps, order: PaymentOrder, event: PaymentEve
   const { workspaceId, currency, adapter } = order;
   const source = { id: paymentIdOf(order), workspaceId, createdAtMs: order.paidAtMs };
   const before = await room.store.ledger.returned(workspaceId, source.id);
-  const wanted = event.amountIs === "of_this" ? event.nanos : event.nanos - before;
+  const wanted = event.amountIs === "of_this" ? event.nanos : event.nanos - (await paidOutOf(room, source));
   // What is taken back is never more than what came.
   const nanos = lesser(wanted, order.nanos - before);
   const make = event.what === "refunded" ? payoutOf : chargebackOf;
@@ -142,6 +142,11 @@ async function takeBack(room: ManageDeps, order: PaymentOrder, event: PaymentEve
     }),
   );
   return isNew ? "taken_back" : "repeated";
+}
+
+/** What was refunded in all says nothing of what a bank has taken besides. */
+function paidOutOf({ store }: ManageDeps, { workspaceId, id }: Source): Promise<bigint> {
+  return store.ledger.returned(workspaceId, id, "payout");
 }
 
 function auditOf({ id, workspaceId, detail }: Transaction, adapter: string, action: string, nanos: bigint) {

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { PolicyPatch } from "../../contract/schemas/manage-tenancy.ts";
 import type { Snapshot } from "../../domain/catalogue/catalogue.ts";
-import type { Policy } from "../../domain/tenancy/policy.ts";
+import { type Policy, tightened } from "../../domain/tenancy/policy.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import { invalidValue, readBody } from "../body.ts";
 import { type Handler, whole } from "../exchange.ts";
@@ -63,6 +63,8 @@ export function known(
 async function changePolicy(deps: TenancyDeps, workspace: Workspace, demands: Partial<Policy>): Promise<Policy> {
   const changed: Workspace = { ...workspace, policy: { ...workspace.policy, ...demands } };
   const { id } = workspace;
+  // While it is written both hold: whatever is served meanwhile keeps to either version, and so does the evidence of it.
+  deps.directory.putWorkspace({ ...workspace, policy: tightened(workspace.policy, changed.policy) });
   const nowMs = deps.clock.nowMs();
   // Nothing is kept from now on, and nothing that was kept before stays.
   const isStricter = changed.policy.zeroDataRetention && !workspace.policy.zeroDataRetention;
@@ -76,6 +78,9 @@ async function changePolicy(deps: TenancyDeps, workspace: Workspace, demands: Pa
       ...(ended === undefined ? {} : { capture_windows_closed: ended.closed, captured_purged: ended.purged }),
     };
     return { answer: ended?.closed ?? [], audit: { action: "policy.change", workspaceId: id, target: id, detail } };
+  }).catch((error: unknown) => {
+    deps.directory.putWorkspace(workspace);
+    throw error;
   });
   deps.directory.putWorkspace(changed);
   for (const window of ended) deps.captures.closed(window);

@@ -89,10 +89,19 @@ export class PromotionExpiry {
   async #run(): Promise<void> {
     const { store, clock, warn } = this.#deps;
     try {
-      for (const workspaceId of await store.promotions.due(clock.nowMs())) await this.#expire(workspaceId);
+      for (const workspaceId of await store.promotions.due(clock.nowMs())) await this.#expireOrTell(workspaceId);
       await this.aim();
     } catch (error) {
       warn({ err: error }, "promotional credit could not be ended yet");
+    }
+  }
+
+  /** One wallet that cannot be moved keeps no other from being looked at. */
+  async #expireOrTell(workspaceId: string): Promise<void> {
+    try {
+      await this.#expire(workspaceId);
+    } catch (error) {
+      this.#deps.warn({ err: error, workspaceId }, "promotional credit of a workspace could not be ended yet");
     }
   }
 

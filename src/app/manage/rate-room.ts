@@ -1,7 +1,8 @@
 import type { RateBook, RateOffer, RateRow, RateSource, RateStore } from "../../domain/catalogue/rates.ts";
-import { type Judged, type Judging, judgeRates } from "../../domain/catalogue/rates.ts";
+import { type Judging, judgeRates, type Offered, rateAt } from "../../domain/catalogue/rates.ts";
+import type { Decimal } from "../../kit/money.ts";
 import { stop, type Timer, type Timers } from "../../kit/timers.ts";
-import { type Changing, change, type InTurn, makeTurns } from "./deps.ts";
+import { type Changing, change, type GivenRates, type InTurn, makeTurns } from "./deps.ts";
 
 export type RateParts = {
   readonly tenancy: Changing;
@@ -15,11 +16,12 @@ export type RateParts = {
   readonly warn: (detail: Readonly<Record<string, unknown>>, message: string) => void;
 };
 
-/** What came of rates that were offered. */
-export type Offered = RateOffer & { readonly judged: readonly Judged[] };
+const DAY_MS = 86_400_000;
+/** Nobody brings a rate of one currency more often in a day. */
+const STEPS_MAX = 1_000;
 
 /** Exchange rates while the gateway runs: given by hand, or fetched now and again. */
-export class RateRoom {
+export class RateRoom implements GivenRates {
   readonly store: RateParts["store"];
   readonly staleDays: number;
   readonly #parts: RateParts;
@@ -45,7 +47,8 @@ export class RateRoom {
       const nowMs = tenancy.clock.nowMs();
       const today = new Date(nowMs).toISOString().slice(0, 10);
       const before = book.snapshot.currencies;
-      const judged = judgeRates(offer, before, { today, jumps });
+      const codes = Object.keys(offer.rates).filter((code) => before.has(code));
+      const judged = judgeRates(offer, before, { today, jumps, dayAgo: await this.#ratesAt(codes, nowMs - DAY_MS) });
       const rows = judged.flatMap(({ is, code, perEur }): RateRow[] => {
         const row = { code, perEur, day: offer.day, source: offer.source, recordedAtMs: nowMs };
         return is === "taken" ? [{ id: tenancy.ids.next("rate_"), ...row }] : [];
@@ -64,6 +67,16 @@ export class RateRoom {
       book.put(rows);
       return { ...offer, judged };
     });
+  }
+
+  async #ratesAt(codes: readonly string[], atMs: number): Promise<Map<string, Decimal>> {
+    const found = new Map<string, Decimal>();
+    for (const code of codes) {
+      const { rows } = await this.store.history(code, STEPS_MAX, null);
+      const rate = rateAt(rows, atMs);
+      if (rate !== undefined) found.set(code, rate);
+    }
+    return found;
   }
 
   /** Asks the source once. */

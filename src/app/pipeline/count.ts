@@ -5,6 +5,7 @@ import { cannotCount, countLane } from "../../io/upstream/count-messages.ts";
 import type { InboundMessages, Lane } from "../../io/upstream/lane.ts";
 import { stop } from "../../kit/timers.ts";
 import { countableOf } from "../../language/canon/counting.ts";
+import { NO_EXTRAS } from "../../language/canon/extras.ts";
 import { estimateTextTokens, namesKept } from "../../language/canon/needs.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { type Tried, tryOnce } from "./attempt.ts";
@@ -41,7 +42,9 @@ export async function countTokens(
     trail.modelRequested = inbound.call.model;
     // What is too long for every endpoint can be counted all the same: that is why one counts.
     const { workspace, key } = trail.principal;
-    const question = { surface: "messages", workspace, keyId: key.id, outline: outlineOf(inbound, 0) } as const;
+    // Nothing of it is made, so nothing is billed apart.
+    const unpriced = { ...inbound, call: { ...inbound.call, extras: NO_EXTRAS } };
+    const question = { surface: "messages", workspace, keyId: key.id, outline: outlineOf(unpriced, 0) } as const;
     const { plan, policyNow } = planOutline(gateway, question);
     trail.plan = plan;
     if (plan.is === "refused") throw plan.fault;

@@ -57,10 +57,11 @@ function useOf({ principal }: Trail, { headers, route }: Exchange, body: Buffer)
       message: `Header "Idempotency-Key": write 1 to ${IDEMPOTENCY_KEY_CHARS_MAX} printable ASCII characters, such as a UUID, or leave it out.`,
       param: "Idempotency-Key",
     });
-  const { workspace, key } = principal;
+  const { workspace, key, member } = principal;
   return keyUseOf(
     {
       workspaceId: workspace.id,
+      memberId: member?.id,
       environment: key.environment,
       key: sent.data["Idempotency-Key"] ?? "",
       route: route.id,

@@ -22,7 +22,7 @@ import { type Planned, planOutline } from "./plan.ts";
 import { Relay } from "./relay.ts";
 import { type Metered, type Settled, settleFree, settleUsed } from "./settle.ts";
 import type { Thinking } from "./thinking.ts";
-import { Trail } from "./trail.ts";
+import { type Terms, Trail } from "./trail.ts";
 import { Tries } from "./tries.ts";
 import { waitForPlace } from "./wait.ts";
 import type { Gateway } from "./world.ts";
@@ -101,8 +101,7 @@ export async function run(
     const { plan, policyNow } = planOutline(gateway, { surface, workspace, keyId: key.id, outline: errand.outline });
     trail.plan = plan;
     // In the same turn as the plan: a rate or a margin that changes now is for the next request.
-    const { extras } = errand.outline.demand;
-    trail.terms = { currencies: gateway.snapshot().currencies, margin: gateway.margins.of(workspace.id), extras };
+    trail.terms = termsOf(gateway, workspace.id, errand);
     if (plan.is === "refused") throw plan.fault;
     await admit(gateway, trail, plan, errand);
     const deadlineMs = gateway.clock.elapsedMs() + gateway.limits.requestTimeoutMs;
@@ -145,6 +144,12 @@ function captured(capturing: Capturing, decoded: Decoded, sink: Sink): Decoded {
       return keep(final);
     },
   };
+}
+
+function termsOf(gateway: Gateway, workspaceId: string, { outline: { demand } }: Errand): Terms {
+  const { extras, maxOutputTokens } = demand;
+  const limited = maxOutputTokens === undefined ? "no" : "yes";
+  return { currencies: gateway.snapshot().currencies, margin: gateway.margins.of(workspaceId), extras, limited };
 }
 
 function gone(trail: Trail): RequestRecord {

@@ -24,6 +24,8 @@ export type Metered = {
   readonly cutShort?: true | undefined;
   /** How often something was used that is billed apart. */
   readonly uses?: Readonly<Record<string, number>> | undefined;
+  /** There were figures that nobody may be billed by. */
+  readonly refuted?: true;
 };
 
 /** What the end of a request needs of everything the request path is given. */
@@ -73,16 +75,19 @@ function charged(
   metered: Metered,
   inputTokensEstimate: number,
 ): { usage: UsageRecord; charge: Charge } {
-  const { currencies, margin, extras } = trail.terms ?? { currencies: gateway.snapshot().currencies };
+  const { currencies, margin, extras, limited } = trail.terms ?? { currencies: gateway.snapshot().currencies };
   const { currency } = trail.principal.workspace;
   const { outputChars, units, estimate, uses } = metered;
-  const unmetered: Metered = { usage: undefined, outputChars, units, estimate, uses };
+  const unmetered: Metered = { usage: undefined, outputChars, units, estimate, uses, refuted: true };
   const believed = metered.usage !== undefined && !isBeyondReason(metered.usage, metered, attempt);
+  const isRefuted = metered.refuted === true || (metered.usage !== undefined && !believed);
   const tokens = countedUsage(believed ? metered : unmetered, inputTokensEstimate);
   const used = extras === undefined ? undefined : usedExtras(extras, attempt, uses);
   const usage = used === undefined ? tokens : { ...tokens, extras: used };
   try {
     const charge = chargeFor(usage, attempt.price, currencies, currency, margin);
+    // Where no limit is stated the hold is no bound, and who hangs up just before the figures come must not gain by it.
+    if (limited === "no" && !isRefuted) return { usage, charge };
     return { usage, charge: usage.estimated ? bounded(charge, trail.heldNanos) : charge };
   } catch (error) {
     if (!(error instanceof ImpossibleUsage) || !believed) throw error;
@@ -90,7 +95,10 @@ function charged(
   }
 }
 
-/** An estimate is the gateway's own guess: it never takes more than the caller was told would be reserved. */
+/**
+ * An estimate is the gateway's own guess. In the place of figures that cannot be, or where the caller stated a limit, it
+ * takes no more than was reserved.
+ */
 function bounded(charge: Charge, mostNanos: bigint): Charge {
   if (charge.nanos <= mostNanos) return charge;
   return { nanos: mostNanos, record: { ...charge.record, nanos: mostNanos.toString() } };

@@ -33,8 +33,9 @@ export function wayTo(inbound: Inbound, thinking: Thinking | undefined, target: 
   const call = { ...inbound.call, reasoning: { effort: thinking.effort, budgetTokens: null } };
   try {
     const lane = laneFor({ ...inbound, call }, target);
-    lane.encode();
-    return { lane, thinking };
+    // Only writing the request shows whether both can be said; what was written is what is sent.
+    const body = lane.encode();
+    return { lane: { ...lane, encode: () => body }, thinking };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     return { lane: laneFor(inbound, target), thinking: { by: "provider_default" } };

@@ -21,6 +21,8 @@ export type Terms = {
   readonly margin: Margin;
   /** What it asks for that is billed apart. */
   readonly extras: readonly Extra[] | undefined;
+  /** Whether the request states a limit of its output: only then what is reserved is a bound. */
+  readonly limited: "yes" | "no";
 };
 
 /** Collects what happened to one request, and becomes its record. It never sees content. */
@@ -40,7 +42,7 @@ export class Trail {
   detail: JsonObject | undefined;
   /** What it is priced by: as it was when it was planned, whatever changes afterwards. */
   terms: Terms | undefined;
-  /** What was reserved for it: no estimate is ever charged beyond. */
+  /** What was reserved for it. */
   heldNanos = 0n;
   /** Why nothing could be reserved, although there are own keys that need nothing: endpoints that cost are left out. */
   unpaid: Fault | undefined;

@@ -1,6 +1,7 @@
 import { fault } from "../../contract/faults.ts";
 import { CurrencyQuery, ModelsQuery, NamedQuery, NoQuery, PlainQuery } from "../../contract/schemas/catalogue.ts";
 import type { NameSort } from "../../contract/schemas/catalogue-values.ts";
+import { type Margin, NO_MARGIN } from "../../domain/billing/margin.ts";
 import type { Endpoint, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import { dayOf } from "../../domain/catalogue/levels.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
@@ -29,15 +30,24 @@ import { answerTagged, tagOf } from "./tagged.ts";
 export type CatalogueDeps = {
   snapshot(): Snapshot;
   nowMs(): number;
+  /** What is added to providers' prices for everyone without a margin of their own; absent: nothing. */
+  readonly margin?: Margin;
 };
 
 /** What one call sees: the snapshot and the moment do not change under it. */
-type Desk = { readonly snapshot: Snapshot; readonly nowMs: number; readonly exchange: Exchange };
+type Desk = {
+  readonly snapshot: Snapshot;
+  readonly nowMs: number;
+  readonly exchange: Exchange;
+  readonly margin: Margin;
+};
 
 /** The public catalogue. It shows what the files say, never what this deployment has connected. */
 export function catalogueHandlers(deps: CatalogueDeps): Record<string, Handler> {
   const serve = (build: (desk: Desk) => unknown) =>
-    whole(async (exchange) => reply({ snapshot: deps.snapshot(), nowMs: deps.nowMs(), exchange }, build));
+    whole(async (exchange) =>
+      reply({ snapshot: deps.snapshot(), nowMs: deps.nowMs(), exchange, margin: deps.margin ?? NO_MARGIN }, build),
+    );
   return {
     listPublicModels: serve((desk) => modelPage(desk, undefined)),
     getPublicModel: serve(oneModel),
@@ -58,35 +68,43 @@ export function catalogueHandlers(deps: CatalogueDeps): Record<string, Handler> 
 const CACHE = { "cache-control": "public, max-age=300", vary: "Origin" };
 
 function reply(desk: Desk, build: (desk: Desk) => unknown): Reply {
-  const { snapshot, nowMs, exchange } = desk;
+  const { snapshot, nowMs, exchange, margin } = desk;
   // The day is part of the tag: dated prices and stale evidence turn over at midnight.
   const days = [dayOf(snapshot.builtAtMs), dayOf(nowMs)];
-  const tag = tagOf(snapshot.version, ...days, exchange.route.id, JSON.stringify(exchange.params), `${exchange.query}`);
+  const prices = margin === NO_MARGIN ? [] : [margin.share];
+  const tag = tagOf(
+    snapshot.version,
+    ...prices,
+    ...days,
+    exchange.route.id,
+    JSON.stringify(exchange.params),
+    `${exchange.query}`,
+  );
   // Built first: a refusal must not turn into "not modified".
   const json = build(desk);
   return answerTagged(exchange, tag, CACHE, () => ({ json }));
 }
 
 function modelPage(desk: Desk, family: string | undefined) {
-  const { snapshot, nowMs, exchange } = desk;
+  const { snapshot, nowMs, exchange, margin } = desk;
   const query = readStrictQuery(exchange, ModelsQuery);
   const currency = readCurrency(query.currency, snapshot);
   const offers = publicOffers(snapshot).filter(({ model }) => family === undefined || model.family === family);
   const chosen = sortOffers(select(offers, readSelection(query, snapshot), snapshot), query.sort, snapshot, nowMs);
   const { data, next } = pageOf(chosen, ({ model }) => model.id, { list: listKey(exchange), ...pageIn(query) });
-  return { data: data.map((offer) => modelView(offer, { snapshot, nowMs, currency })), next };
+  return { data: data.map((offer) => modelView(offer, { snapshot, nowMs, currency, margin })), next };
 }
 
 function pageIn({ limit, cursor }: { readonly limit: number; readonly cursor?: string | undefined }) {
   return { limit, cursor };
 }
 
-function oneModel({ snapshot, nowMs, exchange }: Desk) {
+function oneModel({ snapshot, nowMs, exchange, margin }: Desk) {
   const { currency } = readStrictQuery(exchange, CurrencyQuery);
   const id = exchange.params["slug"] ?? "";
   const offer = publicOffers(snapshot).find(({ model }) => model.id === id);
   if (offer === undefined) throw missing("model", id, "/v1/public/models");
-  return modelView(offer, { snapshot, nowMs, currency: readCurrency(currency, snapshot) });
+  return modelView(offer, { snapshot, nowMs, margin, currency: readCurrency(currency, snapshot) });
 }
 
 function missing(what: string, name: string, list: string) {
@@ -190,13 +208,13 @@ function providerPage(desk: Desk) {
   );
 }
 
-function oneProvider({ snapshot, nowMs, exchange }: Desk) {
+function oneProvider({ snapshot, nowMs, exchange, margin }: Desk) {
   const { currency } = readStrictQuery(exchange, CurrencyQuery);
   const slug = exchange.params["slug"] ?? "";
   const provider = snapshot.providers.get(slug);
   if (provider === undefined) throw missing("provider", slug, "/v1/public/providers");
   const endpoints = endpointsByProvider(publicOffers(snapshot)).get(slug) ?? [];
-  const context = { snapshot, nowMs, currency: readCurrency(currency, snapshot) };
+  const context = { snapshot, nowMs, margin, currency: readCurrency(currency, snapshot) };
   return {
     ...providerView(provider, endpoints, nowMs),
     endpoints: endpoints.map((endpoint) => endpointView(endpoint, context)),

@@ -3,7 +3,7 @@ import type { Endpoint, Model, Snapshot } from "../../domain/catalogue/catalogue
 import type { Surface } from "../../domain/record/record.ts";
 import { cheapest, type Offer } from "./catalogue-select.ts";
 import { levelsOf, unique } from "./catalogue-views.ts";
-import { priceView } from "./price-view.ts";
+import { type PriceContext, priceView } from "./price-view.ts";
 import { speechView } from "./speech-view.ts";
 
 /** A model with the endpoints a key may use, and the surfaces it may use them on. */
@@ -13,13 +13,13 @@ export type KeyOffer = Offer & {
   readonly decisionImages: boolean;
 };
 
-export type ModelContext = { readonly snapshot: Snapshot; readonly nowMs: number; readonly currency: string };
+export type ModelContext = PriceContext & { readonly nowMs: number; readonly currency: string };
 
 export function modelObject(
   { model, endpoints, surfaces, decisionImages }: KeyOffer,
   context: ModelContext,
 ): ModelObject {
-  const { snapshot, nowMs, currency } = context;
+  const { snapshot, nowMs } = context;
   const lowest = cheapest(endpoints, snapshot, nowMs);
   const levels = levelsOf(endpoints.map(({ sovereignty }) => sovereignty.level));
   const releasedAtMs = releaseOf(model);
@@ -52,7 +52,7 @@ export function modelObject(
     knowledge_cutoff: model.knowledgeCutoff,
     modalities_in: [...model.modalitiesIn],
     modalities_out: [...model.modalitiesOut],
-    pricing: lowest === undefined ? null : priceView(lowest.price, { snapshot, currency }),
+    pricing: lowest === undefined ? null : priceView(lowest.price, context),
     svc_capabilities: [...model.capabilities],
     svc_surfaces: [...surfaces],
     svc_levels: levels,

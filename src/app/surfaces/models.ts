@@ -1,5 +1,6 @@
 import { fault } from "../../contract/faults.ts";
 import { type ModelList, ModelListQuery } from "../../contract/schemas/models.ts";
+import { type Margin, NO_MARGIN } from "../../domain/billing/margin.ts";
 import { servesSurface, usability } from "../../domain/catalogue/callable.ts";
 import type { Connections, Endpoint, Model, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import type { Proven } from "../../domain/catalogue/proofs.ts";
@@ -20,6 +21,8 @@ export type ModelDeps = {
   /** The platform's connections, with the workspace's own before them. */
   connectionsOf(workspaceId: string): Connections;
   readonly proofs: Pick<Proven, "isProven">;
+  /** What is added to providers' prices for a workspace; absent: nothing. */
+  marginOf?(workspaceId: string): Margin;
   /** Whether a policy lets traffic reach an endpoint. */
   allows(endpoint: Endpoint, policy: Policy): boolean;
   /** Whether a policy allows a model at all. */
@@ -95,7 +98,8 @@ function after(offers: readonly KeyOffer[], id: string): readonly KeyOffer[] {
 type KeyContext = ModelContext & { readonly connections: Connections };
 
 function contextOf(deps: ModelDeps, { id, currency }: Principal["workspace"]): KeyContext {
-  return { snapshot: deps.snapshot(), nowMs: deps.nowMs(), currency, connections: deps.connectionsOf(id) };
+  const margin = deps.marginOf?.(id) ?? NO_MARGIN;
+  return { snapshot: deps.snapshot(), nowMs: deps.nowMs(), currency, margin, connections: deps.connectionsOf(id) };
 }
 
 /** Undefined when the key cannot use the model anywhere. */

@@ -26,10 +26,12 @@ export const PriceFigures = {
   cached_read_per_1m_tokens: Figure,
   cache_write_per_1m_tokens: Figure,
   cache_write_1h_per_1m_tokens: Figure,
+  reasoning_per_1m_tokens: Figure,
   audio_input_per_1m_tokens: Figure,
   audio_output_per_1m_tokens: Figure,
   per_1m_characters: Figure,
   per_minute_audio: Figure,
+  per_image: Figure,
   per_request: Figure,
 };
 
@@ -51,6 +53,11 @@ export const PriceView = z
         }),
       )
       .meta({ description: "Rows for requests with more input tokens; what a tier does not state stays as above." }),
+    margin: z.string().optional().meta({
+      description:
+        "What this service adds to the provider's price, as a share of it; it is in every figure. Absent: nothing.",
+      example: "0.05",
+    }),
     converted: z
       .object({
         from: z.string().meta({ description: "The currency the provider lists.", example: "USD" }),
@@ -73,10 +80,12 @@ export const PRICE_EXAMPLE: PriceView = {
   cached_read_per_1m_tokens: null,
   cache_write_per_1m_tokens: null,
   cache_write_1h_per_1m_tokens: null,
+  reasoning_per_1m_tokens: null,
   audio_input_per_1m_tokens: null,
   audio_output_per_1m_tokens: null,
   per_1m_characters: null,
   per_minute_audio: null,
+  per_image: null,
   per_request: null,
   tiers: [],
   converted: null,

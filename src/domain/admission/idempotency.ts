@@ -44,6 +44,8 @@ export type Idempotency = {
 /** What makes a call the same call, beside the bytes of its body. */
 export type CallIdentity = {
   readonly workspaceId: string;
+  /** Whose personal key it is: what one member was answered is nothing that another may be told. */
+  readonly memberId: string | undefined;
   /** Test traffic is a world of its own: a rehearsal must not answer for the real call. */
   readonly environment: "live" | "test";
   readonly key: string;
@@ -56,7 +58,8 @@ export type CallIdentity = {
  * Two workspaces that send the same key have nothing in common here. The body's digest is keyed by the key itself,
  * which is kept nowhere: who reads the store cannot try out what a body may have said.
  */
-export function keyUseOf({ workspaceId, environment, key, route, headers }: CallIdentity, body: Uint8Array): KeyUse {
-  const scoped = JSON.stringify(["idempotency-key", workspaceId, environment, key]);
+export function keyUseOf(call: CallIdentity, body: Uint8Array): KeyUse {
+  const { workspaceId, memberId, environment, key, route, headers } = call;
+  const scoped = JSON.stringify(["idempotency-key", workspaceId, memberId ?? null, environment, key]);
   return { key: digestOf(scoped), body: keyedDigestOf(scoped, `${JSON.stringify([route, ...headers])}\n`, body) };
 }

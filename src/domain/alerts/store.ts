@@ -31,6 +31,8 @@ export type Delivery = {
 /** A crossing with what is to be sent because of it. */
 export type Fired = Standing & { readonly alertId: string; readonly deliveries: readonly Delivery[] };
 
+export type DueLimit = { readonly inAll: number; readonly perWorkspace: number };
+
 export type AlertRuleStore = {
   all(): Promise<AlertRules[]>;
   save(rules: AlertRules): Promise<void>;
@@ -44,10 +46,13 @@ export type AlertStore = {
   standing(workspaceId: string): Promise<Standing[]>;
   /** What is over may be told again, and what is new is told: once, also where two processes found it. */
   turn(workspaceId: string, over: readonly Standing[], fired: readonly Fired[], nowMs: number): Promise<void>;
-  due(nowMs: number, limit: number): Promise<Delivery[]>;
+  /** What is to be tried now, some of each workspace: those with much to send do not go before the others. */
+  due(nowMs: number, limit: DueLimit): Promise<Delivery[]>;
   /** Counts a try and keeps others away from it until then; false when somebody else was faster. */
   claim(delivery: Delivery, untilMs: number): Promise<boolean>;
   conclude(id: string, end: Pick<Delivery, "state" | "atMs" | "lastError">): Promise<void>;
+  /** How many alerts a workspace was told since then. */
+  toldSince(workspaceId: string, sinceMs: number): Promise<number>;
   /** Newest first. */
   deliveries(
     workspaceId: string,

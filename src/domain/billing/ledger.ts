@@ -173,7 +173,8 @@ export type LedgerStore = {
   post(transaction: Transaction): Promise<boolean>;
   /** Notes that a transaction gives back a part of another, and answers all that was given back of that one by now. */
   giveBack(transactionId: string, source: Source): Promise<bigint>;
-  returned(workspaceId: string, sourceId: string): Promise<bigint>;
+  /** What was given back of it by now: all of it, or what transactions of one kind gave. */
+  returned(workspaceId: string, sourceId: string, kind?: TransactionKind): Promise<bigint>;
   /** A transaction that is no charge. */
   find(id: string): Promise<Transaction | undefined>;
   /** The charge of a request that began in this stretch of time. */

@@ -294,8 +294,7 @@ export function priceAt(endpoint: Endpoint, nowMs: number): Price | undefined {
 
 /** Whether something that is billed apart has a price in the row. */
 export function isExtraPriced(price: Price, name: ExtraName): boolean {
-  if (price.extras?.[name] !== undefined) return true;
-  return name === "audio_output" && price.audioOutputPer1mTokens !== null;
+  return price.extras?.[name] !== undefined;
 }
 
 /** How the gateway reaches a provider: which ones have a credential, and where their endpoints really are. */

@@ -38,7 +38,7 @@ export type RateSource = {
   ask(): Promise<RateOffer | { readonly problem: string }>;
 };
 
-/** A rate that moved by more than this against the last one is a mistake until somebody says it is not. */
+/** A rate that moved by more than this, at once or within a day, is a mistake until somebody says it is not. */
 export const RATE_STEP_MAX = { numerator: 5n, denominator: 4n } as const;
 
 const BASE = "EUR";
@@ -51,8 +51,31 @@ export type Judged =
   | { readonly is: "known"; readonly code: string; readonly perEur: string }
   | { readonly is: "refused"; readonly code: string; readonly perEur: string; readonly why: string };
 
+/** What came of rates that were offered. */
+export type Offered = RateOffer & { readonly judged: readonly Judged[] };
+
 /** `jumps`: whether a rate may have moved further than is believed. */
-export type Judging = { readonly today: string; readonly jumps: "refused" | "accepted" };
+export type Judging = {
+  readonly today: string;
+  readonly jumps: "refused" | "accepted";
+  /** What held a day ago, by currency: many small steps on one day are a jump as well. */
+  readonly dayAgo?: ReadonlyMap<string, Decimal>;
+};
+
+/**
+ * The rate that held at a moment, of rows that are newest first; of younger ones the oldest. What jumped was vouched for
+ * by somebody, so nothing before that counts.
+ */
+export function rateAt(rows: readonly RateRow[], atMs: number): Decimal | undefined {
+  let held: Decimal | undefined;
+  for (const { perEur, recordedAtMs } of rows) {
+    const rate = parseDecimal(perEur);
+    if (rate === undefined || (held !== undefined && isJump(held, rate))) break;
+    held = rate;
+    if (recordedAtMs <= atMs) break;
+  }
+  return held;
+}
 
 /** What becomes of each rate of an offer, against those in force. Pure. */
 export function judgeRates(offer: RateOffer, inForce: Snapshot["currencies"], judging: Judging): Judged[] {
@@ -70,7 +93,7 @@ function faultOf(
   perEur: string,
   day: string,
   last: Currency | undefined,
-  { today, jumps }: Judging,
+  { today, jumps, dayAgo }: Judging,
 ): string | undefined {
   if (code === BASE) return "the euro is what rates are counted in: it is always 1";
   if (last === undefined) return "the catalogue has no such currency: add it to currencies.json first";
@@ -85,8 +108,9 @@ function faultOf(
   if (day > today) return `${day} lies in the future`;
   if (day < last.rateDate) return `it is of ${day}, and the rate in force is of ${last.rateDate}`;
   if (day === last.rateDate && isSame(rate, last.perEur)) return KNOWN;
-  if (jumps === "refused" && isJump(rate, last.perEur))
-    return `it moved from ${formatDecimal(last.perEur)} to ${formatDecimal(rate)}, by more than a factor of ${Number(RATE_STEP_MAX.numerator) / Number(RATE_STEP_MAX.denominator)}; if that is true, send it with accept_jumps`;
+  const jumped = [last.perEur, dayAgo?.get(code) ?? last.perEur].find((was) => isJump(rate, was));
+  if (jumps === "refused" && jumped !== undefined)
+    return `it moved from ${formatDecimal(jumped)} to ${formatDecimal(rate)}, by more than a factor of ${Number(RATE_STEP_MAX.numerator) / Number(RATE_STEP_MAX.denominator)}; if that is true, send it with accept_jumps`;
   return undefined;
 }
 

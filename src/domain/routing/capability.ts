@@ -48,13 +48,26 @@ export type DialectSupport = {
   takesNeed(endpoint: Endpoint, need: NeedSource["need"]): boolean;
 };
 
+/** An endpoint with its model and what holds of the two together. Null: no limit is known. */
+export type Able = {
+  readonly endpoint: Endpoint;
+  readonly model: Model;
+  readonly contextTokens: number | null;
+  readonly maxOutputTokens: number | null;
+};
+
+export function ableOf(endpoint: Endpoint, model: Model): Able {
+  return {
+    endpoint,
+    model,
+    contextTokens: endpoint.limits.contextTokens ?? model.contextTokens,
+    maxOutputTokens: endpoint.limits.maxOutputTokens ?? model.maxOutputTokens,
+  };
+}
+
 /** The first thing the endpoint cannot do, or undefined when it can do all of it. */
-export function shortcomingOf(
-  endpoint: Endpoint,
-  model: Model,
-  demand: Demand,
-  support: DialectSupport,
-): Shortcoming | undefined {
+export function shortcomingOf(able: Able, demand: Demand, support: DialectSupport): Shortcoming | undefined {
+  const { endpoint, model } = able;
   if (demand.fits !== undefined) return demand.fits(endpoint, model);
   const native = support.isNative(endpoint);
   const untold = native ? undefined : untoldOf(endpoint, demand, support);
@@ -65,7 +78,7 @@ export function shortcomingOf(
   }
   // A provider that is asked for one model in its own dialect says itself what is too much, in words its clients know.
   if (native && demand.modelBy === "caller") return undefined;
-  const context = endpoint.limits.contextTokens ?? model.contextTokens;
+  const context = able.contextTokens;
   if (context !== null && demand.inputTokens > context) {
     return {
       reason: `takes at most ${context} tokens of context, the request has about ${demand.inputTokens}`,
@@ -74,7 +87,7 @@ export function shortcomingOf(
     };
   }
   if (demand.limitIs === "bound") return undefined;
-  const output = endpoint.limits.maxOutputTokens ?? model.maxOutputTokens;
+  const output = able.maxOutputTokens;
   if (output !== null && demand.maxOutputTokens !== undefined && demand.maxOutputTokens > output) {
     return { reason: `writes at most ${output} tokens`, param: "max_tokens" };
   }

@@ -5,10 +5,10 @@ import type { Price, Snapshot } from "../catalogue/catalogue.ts";
  * A price as plain numbers, in nano-units of a wallet: for comparing endpoints with each other. Money that moves is
  * computed exactly, in billing.
  */
-export type UnitRates = {
-  /** Smallest context first; the first row is the base. */
-  readonly tokens: readonly TokenRates[];
+export type UnitRates = TokenRates & {
   readonly perRequest: number;
+  /** What is paid instead where the context is larger, smallest context first. */
+  readonly tiers: readonly (TokenRates & { readonly aboveInputTokens: number })[];
   /** Where something else is priced than text. */
   readonly units?: { readonly perCharacter: number; readonly perSecond: number; readonly perAudioToken: number };
 };
@@ -22,12 +22,7 @@ export type UnitsExpected = {
 };
 
 /** Nano-units for one token. */
-type TokenRates = {
-  readonly aboveInputTokens: number;
-  readonly input: number;
-  readonly cachedRead: number;
-  readonly output: number;
-};
+type TokenRates = { readonly input: number; readonly cachedRead: number; readonly output: number };
 
 const NANOS_PER_UNIT = 1e9;
 const PER_MILLION = 1e6;
@@ -67,8 +62,11 @@ export function unitRates(price: Price, currencies: Snapshot["currencies"], wall
       };
     });
   return {
-    tokens: [{ aboveInputTokens: -1, input, cachedRead: cachedRead ?? input, output }, ...tiers],
+    input,
+    cachedRead: cachedRead ?? input,
+    output,
     perRequest: price.perRequest === null ? 0 : numberOf(price.perRequest) * rate * NANOS_PER_UNIT,
+    tiers,
     ...besideText(price, rate * NANOS_PER_UNIT),
   };
 }
@@ -91,15 +89,11 @@ export function expectedUnitNanos({ units }: UnitRates, expected: UnitsExpected)
   return characters * units.perCharacter + seconds * units.perSecond + audioTokens * units.perAudioToken;
 }
 
-const NO_RATES: TokenRates = { aboveInputTokens: -1, input: 0, cachedRead: 0, output: 0 };
-
 /** The rates that a request of this size pays. */
-export function ratesFor({ tokens }: UnitRates, inputTokens: number): TokenRates {
-  let found = tokens[0] ?? NO_RATES;
-  for (let at = 1; at < tokens.length; at += 1) {
-    const row = tokens[at];
-    if (row !== undefined && inputTokens > row.aboveInputTokens) found = row;
-  }
+export function ratesFor(rates: UnitRates, inputTokens: number): TokenRates {
+  if (rates.tiers.length === 0) return rates;
+  let found: TokenRates = rates;
+  for (const tier of rates.tiers) if (inputTokens > tier.aboveInputTokens) found = tier;
   return found;
 }
 

@@ -1,10 +1,10 @@
 import type { Endpoint } from "../catalogue/catalogue.ts";
 import type { CandidateRecord, DecisionRecord } from "../record/record.ts";
 import { demandRecordOf } from "./demand-record.ts";
-import { inWords } from "./preferences.ts";
+import { type Fallen, toldOf } from "./fallen.ts";
 import type { Basis, Ranking } from "./rank.ts";
 import type { Figures, Scores } from "./score.ts";
-import type { Fallen, PlanRequest, Sifted } from "./sieve.ts";
+import type { PlanRequest, Sifted } from "./sieve.ts";
 
 /** Everything a decision was made from. The record of it is only written when someone keeps it. */
 export type Considered = {
@@ -31,9 +31,9 @@ const HOW: Readonly<Record<Basis, string>> = {
 };
 
 /** One line for people. */
-export function reasonFor(first: Endpoint, ranking: Ranking, { rows, fallen }: Sifted): string {
+export function reasonFor(first: Endpoint, ranking: Ranking, { rows, causes }: Sifted): string {
   let kept = 0;
-  for (const { stage } of fallen) if (stage === "policy") kept += 1;
+  for (const { stage } of causes) if (stage === "policy") kept += 1;
   const place = ranking.shortlist[0] ?? 0;
   const aside = ranking.standings?.get(place) === "aside" ? "; all of them are set aside after failures" : "";
   const policy = kept === 0 ? "" : `; policy kept out ${kept}`;
@@ -58,7 +58,7 @@ function inOnePiece(text: string): string {
 
 export function decisionOf(considered: Considered): DecisionRecord {
   const { request, sifted, ranking, reason, onlyFirst } = considered;
-  const { rows, fallen } = sifted;
+  const { rows } = sifted;
   const listed = new Set(ranking.shortlist);
   const rest =
     rows.length === listed.size ? [] : ranking.sorted([...rows.keys()].filter((place) => !listed.has(place)));
@@ -66,7 +66,7 @@ export function decisionOf(considered: Considered): DecisionRecord {
   const planned = places.map((place, index) => candidate(place, index, considered));
   const order = onlyFirst ? ranking.shortlist.slice(0, 1) : ranking.shortlist;
   return {
-    candidates: [...planned, ...fallen.map(fallenCandidate)],
+    candidates: [...planned, ...toldOf(sifted).map(fallenCandidate)],
     order: order.map((place) => rows[place]?.endpoint.id ?? ""),
     reason,
     demand: demandRecordOf(request.demand, request.wishes),
@@ -77,8 +77,8 @@ export function decisionOf(considered: Considered): DecisionRecord {
 }
 
 /** What was looked at when nothing was left. */
-export function refusedDecision(request: PlanRequest, { fallen }: Sifted, reason: string): DecisionRecord {
-  return { candidates: fallen.map(fallenCandidate), order: [], reason, ...ofRouter(request) };
+export function refusedDecision(request: PlanRequest, sifted: Sifted, reason: string): DecisionRecord {
+  return { candidates: toldOf(sifted).map(fallenCandidate), order: [], reason, ...ofRouter(request) };
 }
 
 function ofRouter({ route }: PlanRequest): Pick<DecisionRecord, "router"> {
@@ -132,7 +132,7 @@ function scoresAt(place: number, { sifted, figures, scores, request }: Considere
   found["expected_cost_nanos"] = Math.round(figures.costNanos[place] ?? 0);
   if (figures.measured[place] !== undefined)
     found["expected_latency_ms"] = Math.round(10 * (figures.latencyMs[place] ?? 0)) / 10;
-  found["expected_output_tokens"] = Math.round(sifted.outputTokens[place] ?? 0);
+  found["expected_output_tokens"] = Math.round(figures.outputTokens[place] ?? 0);
   const { session, demand } = request;
   if (session !== undefined && session.endpoint === sifted.rows[place]?.endpoint.id)
     found["cached_tokens"] = Math.min(session.seenTokens, demand.inputTokens);
@@ -142,7 +142,6 @@ function scoresAt(place: number, { sifted, figures, scores, request }: Considere
 const rounded = (share: number | undefined) => Math.round(10_000 * (share ?? 0)) / 10_000;
 
 function fallenCandidate({ endpoint, stage, rule, reason }: Fallen): CandidateRecord {
-  const why = inWords(reason);
   return {
     endpoint: endpoint.id,
     model: endpoint.model,
@@ -150,7 +149,7 @@ function fallenCandidate({ endpoint, stage, rule, reason }: Fallen): CandidateRe
     level: endpoint.sovereignty.level,
     outcome: "excluded",
     // A field of the request is named by its own words; a rule is named as callers know it.
-    reason: inOnePiece(stage === "capability" ? why : `${rule}: ${why}`),
+    reason: inOnePiece(stage === "capability" ? reason : `${rule}: ${reason}`),
     scores: null,
   };
 }

@@ -1,5 +1,5 @@
 import type { FaultCode } from "../../contract/faults.ts";
-import type { Endpoint } from "../catalogue/catalogue.ts";
+import type { Endpoint, Sovereignty } from "../catalogue/catalogue.ts";
 import { type Policy, rungOf } from "../tenancy/policy.ts";
 
 /** Which rule keeps an endpoint out, and why, in words for the caller. */
@@ -18,11 +18,20 @@ export function isPolicyRule(rule: string): rule is PolicyRule {
   return POLICY_RULES.some((known) => known === rule);
 }
 
+/** Everything that policy may look at of an endpoint: two that are the same in all of it are the same to any policy. */
+export type Conduct = {
+  readonly provider: Endpoint["provider"];
+  readonly sovereignty: Pick<
+    Sovereignty,
+    "level" | "countries" | "countriesKind" | "zeroDataRetention" | "trainsOnData"
+  >;
+};
+
 /**
  * The one place that decides whether traffic under a policy may reach an endpoint. It is asked when a request is
  * planned and again right before a connection is used. What is unknown counts as the worst.
  */
-export function excludedByPolicy(endpoint: Endpoint, policy: Policy): Exclusion | undefined {
+export function excludedByPolicy(endpoint: Conduct, policy: Policy): Exclusion | undefined {
   const { sovereignty } = endpoint;
   if (policy.floor !== null && rungOf(sovereignty.level) < rungOf(policy.floor)) {
     return {
@@ -54,6 +63,26 @@ export function excludedByPolicy(endpoint: Endpoint, policy: Policy): Exclusion 
     return { rule: "provider_blocked", reason: `provider ${endpoint.provider} is blocked` };
   }
   return undefined;
+}
+
+/** Endpoints that are the same to any policy: each of them has the same kind. */
+export type Kind = { readonly number: number; readonly conduct: Conduct };
+
+/** The kinds there are, numbered from 0. They hold nothing but what makes them different. */
+export class Kinds {
+  readonly #known = new Map<string, Kind>();
+
+  of({ provider, sovereignty }: Conduct): Kind {
+    const { level, countries, countriesKind, zeroDataRetention, trainsOnData } = sovereignty;
+    const conduct: Conduct = {
+      provider,
+      sovereignty: { level, countries, countriesKind, zeroDataRetention, trainsOnData },
+    };
+    const key = JSON.stringify(conduct);
+    const kind = this.#known.get(key) ?? { number: this.#known.size, conduct };
+    this.#known.set(key, kind);
+    return kind;
+  }
 }
 
 export function permitsModel(modelId: string, { allowedModels }: Policy): boolean {

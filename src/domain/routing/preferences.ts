@@ -2,6 +2,7 @@ import type { ProviderPreferences, Wishes } from "../../language/canon/wishes.ts
 import type { Endpoint } from "../catalogue/catalogue.ts";
 import type { Policy } from "../tenancy/policy.ts";
 import { ratesFor } from "./cost.ts";
+import type { Cause } from "./fallen.ts";
 import type { Reachable } from "./reach.ts";
 
 /** What a request itself demands of every endpoint; it is checked wherever policy is checked. */
@@ -17,13 +18,17 @@ export function policyOfWishes(wishes: Wishes | undefined): Partial<Policy> | nu
 export type Preferring = {
   readonly preferences: ProviderPreferences;
   readonly inputTokens: number;
-  readonly ceilings: Ceilings | undefined;
+  /** `no rate`: there are some, and no rate from US dollars to the wallet. */
+  readonly ceilings: Ceilings | "no rate" | undefined;
 };
 
-/** The highest prices in the wallet's own nano-units; `none` when there is no rate from US dollars to it. */
-type Ceilings =
-  | "none"
-  | { readonly input: number; readonly output: number; readonly request: number; readonly usd: number };
+/** The highest prices in the wallet's own nano-units, and what is said of those above them. */
+type Ceilings = {
+  readonly input: number;
+  readonly output: number;
+  readonly request: number;
+  readonly tooDear: Readonly<Record<"prompt" | "completion" | "request", Cause>>;
+};
 
 const NANOS_PER_UNIT = 1e9;
 const PER_MILLION = 1e6;
@@ -38,35 +43,45 @@ export function preferringOf(
 ): Preferring {
   const { maxPrice } = preferences;
   if (maxPrice === undefined) return { preferences, inputTokens, ceilings: undefined };
-  if (walletPerUsd === undefined) return { preferences, inputTokens, ceilings: "none" };
+  if (walletPerUsd === undefined) return { preferences, inputTokens, ceilings: "no rate" };
   const usd = walletPerUsd * NANOS_PER_UNIT;
   const most = (price: number | undefined, per: number) =>
     price === undefined ? Number.POSITIVE_INFINITY : (price * usd * ROUNDING) / per;
-  const input = most(maxPrice.prompt, PER_MILLION);
-  const output = most(maxPrice.completion, PER_MILLION);
-  return { preferences, inputTokens, ceilings: { input, output, request: most(maxPrice.request, 1), usd } };
+  const perMillion = (name: string, rate: "input" | "output") =>
+    above(name, ({ rates }) => ratesFor(rates, inputTokens)[rate], PER_MILLION / usd);
+  const ceilings = {
+    input: most(maxPrice.prompt, PER_MILLION),
+    output: most(maxPrice.completion, PER_MILLION),
+    request: most(maxPrice.request, 1),
+    tooDear: {
+      prompt: perMillion("prompt", "input"),
+      completion: perMillion("completion", "output"),
+      request: above("request", ({ rates }) => rates.perRequest, 1 / usd),
+    },
+  };
+  return { preferences, inputTokens, ceilings };
 }
 
-/** Why an endpoint is out: as it is, or put into words only when someone reads it, which is rarer than planning. */
-export type Why = string | (() => string);
-
-export function inWords(why: Why): string {
-  return typeof why === "string" ? why : why();
+function above(name: string, rateOf: (row: Reachable) => number, inUsd: number): Cause {
+  return wish("max_price", (row) => `its ${name} price is ${Math.round(rateOf(row) * inUsd * 1e6) / 1e6} USD`);
 }
 
-/** Which member of `provider` keeps the endpoint out, and why. */
-export type Unwanted = { readonly rule: string; readonly reason: Why };
+function wish(member: string, reason: Cause["reason"]): Cause {
+  return { stage: "wish", rule: `provider.${member}`, reason };
+}
+
+const NOT_NAMED = wish("only", "it is not one of the providers the request names");
+const LEFT_OUT = wish("ignore", "the request leaves its provider out");
+const NOT_IN_ORDER = wish("order", "it is not in the order, and the request allows no fallbacks");
+const NO_RATE = wish("max_price", "there is no exchange rate to US dollars");
 
 /** The first preference that the endpoint does not meet. Nothing here lets anything in. */
-export function unwantedBy(reachable: Reachable, preferring: Preferring): Unwanted | undefined {
+export function unwantedBy(reachable: Reachable, preferring: Preferring): Cause | undefined {
   const { only, ignore, order, allowFallbacks } = preferring.preferences;
   const { endpoint } = reachable;
-  if (only !== undefined && placeIn(only, endpoint) < 0)
-    return { rule: "provider.only", reason: "it is not one of the providers the request names" };
-  if (ignore !== undefined && placeIn(ignore, endpoint) >= 0)
-    return { rule: "provider.ignore", reason: "the request leaves its provider out" };
-  if (allowFallbacks === false && order !== undefined && placeIn(order, endpoint) < 0)
-    return { rule: "provider.order", reason: "it is not in the order, and the request allows no fallbacks" };
+  if (only !== undefined && placeIn(only, endpoint) < 0) return NOT_NAMED;
+  if (ignore !== undefined && placeIn(ignore, endpoint) >= 0) return LEFT_OUT;
+  if (allowFallbacks === false && order !== undefined && placeIn(order, endpoint) < 0) return NOT_IN_ORDER;
   return preferring.ceilings === undefined
     ? undefined
     : tooDear(reachable, preferring.ceilings, preferring.inputTokens);
@@ -85,18 +100,10 @@ function isNamed(name: string, { provider, region, id }: Endpoint): boolean {
 }
 
 /** No endpoint of the catalogue is priced by the image: pictures are input tokens, which `prompt` bounds. */
-function tooDear({ rates }: Reachable, ceilings: Ceilings, inputTokens: number): Unwanted | undefined {
-  if (ceilings === "none") return { rule: "provider.max_price", reason: "there is no exchange rate to US dollars" };
+function tooDear({ rates }: Reachable, ceilings: Ceilings | "no rate", inputTokens: number): Cause | undefined {
+  if (ceilings === "no rate") return NO_RATE;
   const { input, output } = ratesFor(rates, inputTokens);
-  const { usd } = ceilings;
-  if (input > ceilings.input) return above("prompt", input, PER_MILLION / usd);
-  if (output > ceilings.output) return above("completion", output, PER_MILLION / usd);
-  return rates.perRequest > ceilings.request ? above("request", rates.perRequest, 1 / usd) : undefined;
-}
-
-function above(name: string, rate: number, inUsd: number): Unwanted {
-  return {
-    rule: "provider.max_price",
-    reason: () => `its ${name} price is ${Math.round(rate * inUsd * 1e6) / 1e6} USD`,
-  };
+  if (input > ceilings.input) return ceilings.tooDear.prompt;
+  if (output > ceilings.output) return ceilings.tooDear.completion;
+  return rates.perRequest > ceilings.request ? ceilings.tooDear.request : undefined;
 }

@@ -32,21 +32,12 @@ export function rank(
 ): Ranking {
   const { rows, pooled } = sifted;
   const standings = standingsOf(sifted, world);
-  const tiers = tiersOf(sifted, request, standings, world.ownBreakers === undefined ? "platform" : "own");
-  const [primary, secondary, best] = measuresOf(sifted, figures, scores, request);
-  const sign = best === "most" ? -1 : 1;
-  const compare = (a: number, b: number): number => {
-    if (tiers !== undefined && tiers[a] !== tiers[b]) return (tiers[a] ?? 0) - (tiers[b] ?? 0);
-    const first = (primary[a] ?? 0) - (primary[b] ?? 0);
-    if (first !== 0) return sign * first;
-    const second = (secondary[a] ?? 0) - (secondary[b] ?? 0);
-    if (second !== 0) return second;
-    const [one, other] = [rows[a]?.endpoint.id ?? "", rows[b]?.endpoint.id ?? ""];
-    if (one === other) return rows[a]?.own === undefined ? 1 : -1;
-    return one < other ? -1 : 1;
-  };
-  const choices = bestOf(0, pooled, compare);
-  const fallbacks = rows.length === pooled ? [] : bestOf(pooled, rows.length, compare);
+  const keys = world.ownBreakers === undefined ? "platform" : "own";
+  const tiers = tiersOf(sifted, request, figures.sessionPlace, standings, keys);
+  const order = { rows, tiers, ...measuresOf(sifted, figures, scores, request) };
+  const compare = (a: number, b: number) => compared(a, b, order);
+  const choices = bestOf(0, pooled, order);
+  const fallbacks = rows.length === pooled ? [] : bestOf(pooled, rows.length, order);
   const isAside = (place: number) => standings?.get(place) === "aside";
   // A conversation that a fallback has served stays there too.
   const stays = fallbacks.findIndex((place) => (tiers?.[place] ?? 0) <= SESSION_FIRST);
@@ -82,23 +73,27 @@ const OWN_LAST_TIER = 10_000;
 /** Who goes before whom whatever the figures say; undefined when only figures count. */
 function tiersOf(
   { rows, pooled }: Sifted,
-  { wishes, session, route }: PlanRequest,
+  { wishes, route }: PlanRequest,
+  sessionPlace: number,
   standings: ReadonlyMap<number, Standing> | undefined,
   keys: "own" | "platform",
-): Float64Array | undefined {
+): number[] | undefined {
   const order = wishes?.provider?.order;
   // With no turn left to come the cache is worth its price once, and the price is in the cost already.
-  const kept = order === undefined && wishes?.remainingTurns !== 0 ? session?.endpoint : undefined;
+  const kept = order === undefined && wishes?.remainingTurns !== 0 ? rows[sessionPlace]?.endpoint : undefined;
   const byFigures = order === undefined && kept === undefined && standings === undefined && pooled === rows.length;
   if (byFigures && keys === "platform") return undefined;
   // Who chooses between models, or asks for an order of their own, is not led astray by who is paid how.
   const firstStep = route.is === "model" && wishes?.provider?.sort === undefined ? OWN_FIRST_STEP : 0;
   const fallback = route.is === "router" ? (route.router?.spec.fallback ?? []) : [];
-  const tiers = new Float64Array(rows.length);
-  for (let place = 0; place < rows.length; place += 1) {
+  const tiers = new Array<number>(rows.length).fill(0);
+  // Without an order the pool is one tier, and its session's endpoint is there once.
+  const isOneTier = order === undefined && keys === "platform";
+  if (isOneTier && kept !== undefined) tiers[sessionPlace] = SESSION_FIRST;
+  for (let place = isOneTier ? pooled : 0; place < rows.length; place += 1) {
     const endpoint = rows[place]?.endpoint;
     if (endpoint === undefined) continue;
-    if (endpoint.id === kept) tiers[place] = SESSION_FIRST;
+    if (endpoint === kept) tiers[place] = SESSION_FIRST;
     else if (place >= pooled) tiers[place] = FALLBACK_TIER + fallback.indexOf(endpoint.model);
     else if (order !== undefined) {
       const named = placeIn(order, endpoint);
@@ -113,9 +108,17 @@ function tiersOf(
   return tiers;
 }
 
-type Measures = readonly [Float64Array, Float64Array, "least" | "most"];
+type Measures = {
+  readonly primary: Float64Array;
+  /** Which end of it is best. */
+  readonly best: "least" | "most";
+  /** Least first, where the first sees no difference. */
+  readonly secondary: Float64Array;
+};
 
-/** What rows are compared by: one list and which end of it is best, and a second (least first) where it sees no difference. */
+/** What places are compared by. */
+type Order = Measures & { readonly rows: Sifted["rows"]; readonly tiers: readonly number[] | undefined };
+
 function measuresOf(
   { pooled }: Sifted,
   figures: Figures,
@@ -125,15 +128,15 @@ function measuresOf(
   const sort = wishes?.provider?.sort;
   switch (sort) {
     case "price":
-      return [figures.costNanos, figures.latencyMs, "least"];
+      return { primary: figures.costNanos, best: "least", secondary: figures.latencyMs };
     case "throughput":
-      return [speeds((speed) => speed.perTokenMs), figures.costNanos, "least"];
+      return { primary: speeds((speed) => speed.perTokenMs), best: "least", secondary: figures.costNanos };
     case "latency":
-      return [speeds((speed) => speed.firstByteMs), figures.costNanos, "least"];
+      return { primary: speeds((speed) => speed.firstByteMs), best: "least", secondary: figures.costNanos };
     case undefined:
       return scores === undefined
-        ? [figures.costNanos, figures.latencyMs, "least"]
-        : [scores.total, figures.costNanos, "most"];
+        ? { primary: figures.costNanos, best: "least", secondary: figures.latencyMs }
+        : { primary: scores.total, best: "most", secondary: figures.costNanos };
   }
 
   function speeds(of: (speed: NonNullable<Figures["measured"][number]>) => number): Float64Array {
@@ -143,23 +146,35 @@ function measuresOf(
   }
 }
 
+/** Below 0: the first place goes before the second. No two are the same. */
+function compared(a: number, b: number, { rows, tiers, primary, best, secondary }: Order): number {
+  if (tiers !== undefined && tiers[a] !== tiers[b]) return (tiers[a] ?? 0) - (tiers[b] ?? 0);
+  const first = (primary[a] ?? 0) - (primary[b] ?? 0);
+  if (first !== 0) return best === "most" ? -first : first;
+  const second = (secondary[a] ?? 0) - (secondary[b] ?? 0);
+  if (second !== 0) return second;
+  const [one, other] = [rows[a]?.endpoint.id ?? "", rows[b]?.endpoint.id ?? ""];
+  if (one === other) return rows[a]?.own === undefined ? 1 : -1;
+  return one < other ? -1 : 1;
+}
+
 /** The best of a stretch of rows in order, without sorting the rest. */
-function bestOf(from: number, to: number, compare: (a: number, b: number) => number): number[] {
-  const best: number[] = [];
+function bestOf(from: number, to: number, order: Order): number[] {
+  const found: number[] = [];
   for (let place = from; place < to; place += 1) {
-    let at = best.length;
+    let at = found.length;
     if (at === SHORTLIST_MAX) {
       at -= 1;
-      if (compare(place, best[at] ?? 0) > 0) continue;
+      if (compared(place, found[at] ?? 0, order) > 0) continue;
     }
     for (; at > 0; at -= 1) {
-      const before = best[at - 1] ?? 0;
-      if (compare(before, place) < 0) break;
-      best[at] = before;
+      const before = found[at - 1] ?? 0;
+      if (compared(before, place, order) < 0) break;
+      found[at] = before;
     }
-    best[at] = place;
+    found[at] = place;
   }
-  return best;
+  return found;
 }
 
 /** The pool, then the fallbacks while there are attempts left for them, then the rest; whoever is set aside is last. */
@@ -184,7 +199,7 @@ function joined(
 
 function basisOf(
   first: number | undefined,
-  tiers: Float64Array | undefined,
+  tiers: readonly number[] | undefined,
   { wishes, route }: PlanRequest,
   { rows, pooled }: Sifted,
 ): Basis {

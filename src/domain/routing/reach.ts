@@ -4,10 +4,18 @@ import type { Connections, Endpoint, Model, Snapshot } from "../catalogue/catalo
 import type { Proven } from "../catalogue/proofs.ts";
 import type { Surface } from "../record/record.ts";
 import type { Attempt } from "./attempt.ts";
+import { type Able, ableOf } from "./capability.ts";
 import { type UnitRates, unitRates } from "./cost.ts";
+import { type Kind, Kinds } from "./policy.ts";
 
-/** An endpoint that can be called now: where, for what price, and what that is in the wallet's money. */
-export type Reachable = Attempt & { readonly rates: UnitRates };
+/** An endpoint that can be called now, with what every plan asks of it. */
+export type Reachable = Able &
+  Attempt & {
+    /** Its price in the wallet's money. */
+    readonly rates: UnitRates;
+    /** What it is to policy. */
+    readonly kind: Kind;
+  };
 
 /** What can be called of one model, and why the rest cannot. */
 export type Reached = { readonly endpoints: readonly Reachable[]; readonly obstacles: readonly string[] };
@@ -30,6 +38,8 @@ export class Reach {
   readonly #proofs: Proven;
   readonly #known = new Map<string, Reached>();
   readonly #pools = new Map<string, readonly ReachedModel[]>();
+  /** Those of the snapshot, which outlive the day. */
+  readonly #kinds = new Kinds();
   #day = -1;
   #seen: Snapshot | undefined;
   #proven = -1;
@@ -105,7 +115,7 @@ export class Reach {
       if (rates === undefined) obstacles.push(`there is no exchange rate from ${price.currency} to ${walletCurrency}`);
       else if (isChatLike(surface) && !this.#speaks(endpoint))
         obstacles.push(`${endpoint.id} speaks a dialect the gateway does not`);
-      else endpoints.push({ endpoint, model, price, baseUrl, rates });
+      else endpoints.push({ ...ableOf(endpoint, model), price, baseUrl, rates, kind: this.#kinds.of(endpoint) });
     }
     return { endpoints, obstacles };
   }

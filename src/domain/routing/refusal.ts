@@ -1,8 +1,8 @@
 import { type Fault, type FaultCode, fault } from "../../contract/faults.ts";
 import type { Policy } from "../tenancy/policy.ts";
+import { type Fallen, type Stage, toldOf } from "./fallen.ts";
 import { excludedByPolicy, isPolicyRule, permitsModel } from "./policy.ts";
-import { inWords } from "./preferences.ts";
-import { type Fallen, falls, type Judge, type PlanRequest, type Sifted, type Stage } from "./sieve.ts";
+import { causeAgainst, type Judge, judgeOf, type PlanRequest, type Sifted } from "./sieve.ts";
 
 const SHOWN_MAX = 8;
 const ALTERNATIVES_MAX = 4;
@@ -11,19 +11,20 @@ const ALTERNATIVES_MAX = 4;
 export function refusalFor(judge: Judge, sifted: Sifted): Fault {
   const { route, policy } = judge.request;
   const name = nameOf(judge.request);
-  const at = (stage: Stage) => sifted.fallen.filter((fallen) => fallen.stage === stage);
+  const told = toldOf(sifted);
+  const at = (stage: Stage) => told.filter((fallen) => fallen.stage === stage);
   const [low] = at("quality");
-  if (low !== undefined) return leftOut(`The quality floor of the router leaves no endpoint of ${name}`, judge, sifted);
+  if (low !== undefined) return leftOut(`The quality floor of the router leaves no endpoint of ${name}`, judge, told);
   const [unwanted] = at("wish");
   if (unwanted !== undefined)
-    return leftOut(`The preferences in "provider" leave no endpoint of ${name}`, judge, sifted, unwanted.rule);
+    return leftOut(`The preferences in "provider" leave no endpoint of ${name}`, judge, told, unwanted.rule);
   const excluded = at("policy");
   if (excluded.length > 0) return policyRefusal(name, excluded, alternatives(judge, policy));
   const [short] = at("capability");
   if (short?.contextTokens !== undefined) return tooLong(judge.request, name, at("capability"));
   if (short?.fault !== undefined) return short.fault;
   if (short !== undefined) {
-    const message = `${name}: ${short.rule} cannot be honoured, because every endpoint ${inWords(short.reason)}. Leave it out or choose another model.`;
+    const message = `${name}: ${short.rule} cannot be honoured, because every endpoint ${short.reason}. Leave it out or choose another model.`;
     return fault("unsupported_parameter", { message, param: short.rule });
   }
   if (sifted.forbidden.length > 0) return notPermitted(sifted.forbidden, alternatives(judge, policy));
@@ -51,7 +52,7 @@ function nameOf({ route }: PlanRequest): string {
   return route.name === "auto" ? "any model" : route.name;
 }
 
-function leftOut(what: string, judge: Judge, { fallen }: Sifted, param = "model"): Fault {
+function leftOut(what: string, judge: Judge, fallen: readonly Fallen[], param = "model"): Fault {
   const shown = listed(fallen.filter(({ stage }) => stage !== "capability"));
   const message = `${what}. Excluded: ${shown}. ${allowed(alternatives(judge, judge.request.policy))}`;
   return fault("no_eligible_endpoint", { message, param });
@@ -61,7 +62,7 @@ function leftOut(what: string, judge: Judge, { fallen }: Sifted, param = "model"
 function listed(fallen: readonly Fallen[], rules: "named" | "implied" = "named"): string {
   const shown = fallen
     .slice(0, SHOWN_MAX)
-    .map(({ endpoint, rule, reason }) => `${endpoint.id} (${rules === "named" ? `${rule}: ` : ""}${inWords(reason)})`);
+    .map(({ endpoint, rule, reason }) => `${endpoint.id} (${rules === "named" ? `${rule}: ` : ""}${reason})`);
   const more = fallen.length > SHOWN_MAX ? ` and ${fallen.length - SHOWN_MAX} more` : "";
   return `${shown.join(", ")}${more}`;
 }
@@ -96,12 +97,12 @@ function allowed(models: readonly string[]): string {
 /** A few models that would have served this very request under a policy. Only ever looked for when it was refused. */
 function alternatives(judge: Judge, policy: Policy): readonly string[] {
   const { request, world } = judge;
-  const under: Judge = { ...judge, request: { ...request, policy } };
+  const under = judgeOf({ ...request, policy }, world);
   const found: string[] = [];
   for (const { model, endpoints } of world.pool()) {
     if (found.length === ALTERNATIVES_MAX) break;
     if ((model.sandbox && world.anyReal) || !permitsModel(model.id, policy)) continue;
-    const serves = endpoints.some((one) => falls(one, under) === undefined);
+    const serves = endpoints.some((one) => causeAgainst(one, under) === undefined);
     if (serves) found.push(model.id);
   }
   return found;

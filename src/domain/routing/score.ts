@@ -1,12 +1,16 @@
 import { nthSmallest } from "../../kit/select.ts";
 import type { CostTier } from "../../language/canon/wishes.ts";
+import type { Model } from "../catalogue/catalogue.ts";
 import { EVEN_WEIGHTS, type Weights } from "../tenancy/router.ts";
 import { expectedNanos, expectedUnitNanos } from "./cost.ts";
 import { expectedMs, type Measured } from "./health.ts";
+import type { Reachable } from "./reach.ts";
 import type { PlanRequest, Sifted, World } from "./sieve.ts";
 
 /** Raw figures of every row, one list for each figure. */
 export type Figures = {
+  /** What an answer is expected to have. */
+  readonly outputTokens: Float64Array;
   readonly costNanos: Float64Array;
   /** Undefined: never measured. */
   readonly measured: readonly (Measured | undefined)[];
@@ -14,24 +18,35 @@ export type Figures = {
   readonly latencyMs: Float64Array;
   /** What is not known counts as the pool's lower quartile. */
   readonly quality: Float64Array;
+  /** The row that served the session before; -1 when there is none. */
+  readonly sessionPlace: number;
 };
 
 /** Beyond this many turns the cost of a conversation says nothing new. */
 const FURTHER_TURNS_MAX = 100;
 
 export function figuresOf(sifted: Sifted, { demand, session, wishes }: PlanRequest, world: World): Figures {
-  const { rows, outputTokens, pooled } = sifted;
+  const { rows, pooled } = sifted;
   const furtherTurns = Math.min(wishes?.remainingTurns ?? 0, FURTHER_TURNS_MAX);
-  const { inputTokens, units } = demand;
+  const { inputTokens, maxOutputTokens, units } = demand;
   const { priceTimes = 1 } = world;
-  const [costNanos, latencyMs, quality, scratch] = lists(rows.length);
-  const measured: (Measured | undefined)[] = [];
+  const sessionPlace = session === undefined ? -1 : rowOf(session.endpoint, rows);
+  const seenBy = rows[sessionPlace]?.endpoint;
+  const [costNanos, latencyMs, quality, outputTokens] = lists(rows.length);
+  const measured = new Array<Measured | undefined>(rows.length);
+  let told: Model | undefined;
+  let output = 0;
   for (let at = 0; at < rows.length; at += 1) {
     const row = rows[at];
-    const output = outputTokens[at] ?? 0;
     if (row === undefined) continue;
     const { endpoint, model, rates } = row;
-    const cachedTokens = session?.endpoint === endpoint.id ? Math.min(session.seenTokens, inputTokens) : 0;
+    // Rows of one model follow each other.
+    if (model !== told) {
+      told = model;
+      output = world.learned.outputTokens(model.id, maxOutputTokens);
+    }
+    outputTokens[at] = output;
+    const cachedTokens = endpoint === seenBy ? Math.min(session?.seenTokens ?? 0, inputTokens) : 0;
     const nanos =
       units === undefined
         ? expectedNanos(rates, inputTokens, cachedTokens, output, furtherTurns)
@@ -39,21 +54,33 @@ export function figuresOf(sifted: Sifted, { demand, session, wishes }: PlanReque
     // With a key of its own the workspace pays the provider, who adds nothing for the gateway.
     costNanos[at] = priceTimes === 1 || row.own !== undefined ? nanos : nanos * priceTimes;
     const speed = world.health.of(endpoint.id, world.nowMs);
-    measured.push(speed);
+    measured[at] = speed;
     latencyMs[at] = speed === undefined ? Number.NaN : expectedMs(speed, output);
     quality[at] = model.quality === null ? Number.NaN : model.quality.score;
   }
-  fill(latencyMs, MEDIAN, pooled, scratch);
-  fill(quality, LOWER_QUARTILE, pooled, scratch);
-  return { costNanos, measured, latencyMs, quality };
+  fill(latencyMs, MEDIAN, pooled);
+  fill(quality, LOWER_QUARTILE, pooled);
+  return { outputTokens, costNanos, measured, latencyMs, quality, sessionPlace };
+}
+
+/** Most ids differ in their length already, which is seen without reading them. */
+function rowOf(id: string, rows: readonly Reachable[]): number {
+  for (let at = 0; at < rows.length; at += 1) {
+    const here = rows[at]?.endpoint.id ?? "";
+    if (here.length === id.length && here === id) return at;
+  }
+  return -1;
 }
 
 /** So many numbers fit into the object of a list itself; more of them are memory of their own, which costs more to get. */
 const SMALL = 8;
 
-/** Three lists, and a place to look for the middle in: one piece of memory where they are long. */
-function lists(count: number): readonly [Float64Array, Float64Array, Float64Array, Float64Array | undefined] {
-  if (count <= SMALL) return [new Float64Array(count), new Float64Array(count), new Float64Array(count), undefined];
+/** Four lists: one piece of memory where they are long. */
+function lists(count: number): readonly [Float64Array, Float64Array, Float64Array, Float64Array] {
+  if (count <= SMALL) {
+    const small = () => new Float64Array(count);
+    return [small(), small(), small(), small()];
+  }
   const memory = new Float64Array(4 * count);
   const nth = (place: number) => memory.subarray(place * count, (place + 1) * count);
   return [nth(0), nth(1), nth(2), nth(3)];
@@ -62,24 +89,30 @@ function lists(count: number): readonly [Float64Array, Float64Array, Float64Arra
 export const MEDIAN = 1 / 2;
 const LOWER_QUARTILE = 1 / 4;
 
-/**
- * Puts the value that stands at a share of the pool's known ones in the place of those that are not known. `scratch` has
- * room for all of them; what is in it does not matter.
- */
-export function fill(values: Float64Array, share: number, pooled: number, scratch?: Float64Array): void {
-  let at = 0;
-  while (at < values.length && !Number.isNaN(values[at])) at += 1;
-  if (at === values.length) return;
-  const known = scratch ?? new Float64Array(values.length);
-  let count = 0;
-  for (at = 0; at < pooled; at += 1) {
-    const value = values[at] ?? Number.NaN;
-    if (Number.isNaN(value)) continue;
-    known[count] = value;
-    count += 1;
+/** Places to work in; nobody reads what was left there. */
+let known = new Float64Array(64);
+let missing = new Int32Array(64);
+
+/** Puts the value that stands at a share of the pool's known ones in the place of those that are not known. */
+export function fill(values: Float64Array, share: number, pooled: number): void {
+  if (known.length < values.length) {
+    known = new Float64Array(2 * values.length);
+    missing = new Int32Array(2 * values.length);
   }
-  const value = count === 0 ? 0 : nthSmallest(known.subarray(0, count), Math.floor(count * share));
-  for (at = 0; at < values.length; at += 1) if (Number.isNaN(values[at])) values[at] = value;
+  let [knownCount, missingCount] = [0, 0];
+  for (let at = 0; at < values.length; at += 1) {
+    const value = values[at] ?? Number.NaN;
+    if (Number.isNaN(value)) {
+      missing[missingCount] = at;
+      missingCount += 1;
+    } else if (at < pooled) {
+      known[knownCount] = value;
+      knownCount += 1;
+    }
+  }
+  if (missingCount === 0) return;
+  const value = knownCount === 0 ? 0 : nthSmallest(known.subarray(0, knownCount), Math.floor(knownCount * share));
+  for (let at = 0; at < missingCount; at += 1) values[missing[at] ?? 0] = value;
 }
 
 /** 0 (worst of the pool) … 1 (best): each part, and all of them weighed together. */

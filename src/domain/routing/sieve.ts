@@ -1,17 +1,18 @@
-import type { Fault } from "../../contract/faults.ts";
 import type { Wishes } from "../../language/canon/wishes.ts";
-import type { Endpoint, Model, Snapshot } from "../catalogue/catalogue.ts";
+import type { Snapshot } from "../catalogue/catalogue.ts";
 import type { Surface } from "../record/record.ts";
 import type { Policy } from "../tenancy/policy.ts";
-import { type Demand, type DialectSupport, shortcomingOf, unpricedExtra } from "./capability.ts";
+import { type Demand, type DialectSupport, type Shortcoming, shortcomingOf, unpricedExtra } from "./capability.ts";
+import type { Cause } from "./fallen.ts";
 import type { Health } from "./health.ts";
 import type { Learned } from "./learned.ts";
-import { excludedByPolicy, permitsModel } from "./policy.ts";
+import { permitsModel } from "./policy.ts";
 import type { Route } from "./pool.ts";
-import { type Preferring, preferringOf, unwantedBy, type Why } from "./preferences.ts";
+import { type Preferring, preferringOf, unwantedBy } from "./preferences.ts";
 import type { Reachable, Reached, ReachedModel } from "./reach.ts";
 import type { SessionTrace } from "./session.ts";
 import type { Breakers } from "./standing.ts";
+import { PolicyVerdicts } from "./verdicts.ts";
 
 export type PlanRequest = {
   readonly route: Route;
@@ -46,42 +47,42 @@ export type World = {
   readonly attemptsMax: number;
 };
 
-/** The filters in the order in which they answer when one of them leaves nothing (ERR-10). */
-export type Stage = "capability" | "policy" | "wish" | "quality";
-
-/** An endpoint that fell out: at which filter, by which rule or field, and why. */
-export type Fallen = {
-  readonly endpoint: Endpoint;
-  readonly stage: Stage;
-  readonly rule: string;
-  readonly reason: Why;
-  /** The prompt alone is beyond what the endpoint takes. */
-  readonly contextTokens?: number;
-  /** What a caller is told when every endpoint falls short. */
-  readonly fault?: Fault;
-};
-
-/** What passed, with the output that is expected of it, and what did not. */
+/** What passed and what did not. */
 export type Sifted = {
   /** The pool first, then the router's fallbacks. */
   readonly rows: Reachable[];
-  readonly outputTokens: number[];
+  /** How many rows there are: while rows are added, their list may have room for more. */
+  passed: number;
   /** How many of the rows are of the pool. */
   pooled: number;
-  readonly fallen: Fallen[];
+  /** What did not pass, and at the same places why. */
+  readonly fallen: Reachable[];
+  readonly causes: Cause[];
+  fell: number;
   /** Why endpoints of a model that was asked for cannot be called at all. */
   readonly uncallable: string[];
   /** Models that could be called, were they allowed. */
   readonly forbidden: string[];
 };
 
-export function emptySieve(): Sifted {
-  return { rows: [], outputTokens: [], pooled: 0, fallen: [], uncallable: [], forbidden: [] };
+export function emptySieve(room = 0): Sifted {
+  return {
+    rows: new Array<Reachable>(room),
+    passed: 0,
+    pooled: 0,
+    fallen: new Array<Reachable>(room),
+    causes: new Array<Cause>(room),
+    fell: 0,
+    uncallable: [],
+    forbidden: [],
+  };
 }
 
 export type Judge = {
   readonly request: PlanRequest;
   readonly world: World;
+  /** Of the request's policy. */
+  readonly verdicts: PolicyVerdicts;
   readonly preferring: Preferring | undefined;
   readonly qualityFloor: number | null;
 };
@@ -91,6 +92,7 @@ export function judgeOf(request: PlanRequest, world: World): Judge {
   return {
     request,
     world,
+    verdicts: new PolicyVerdicts(request.policy),
     preferring:
       preferences === undefined ? undefined : preferringOf(preferences, request.demand.inputTokens, perUsd(world)),
     qualityFloor: request.route.is === "router" ? (request.route.router?.spec.qualityFloor ?? null) : null,
@@ -104,18 +106,33 @@ function perUsd({ walletPerUsd, priceTimes = 1 }: World): number | undefined {
 
 /** Every endpoint that the route leads to, through every filter. */
 export function sift(judge: Judge): Sifted {
-  const sifted = emptySieve();
   const { route } = judge.request;
-  if (route.is === "model") siftNamed([route.modelId], judge, sifted);
-  else siftChoice(route.router?.spec.models ?? null, route.router?.spec.fallback ?? [], judge, sifted);
-  if (route.is === "model") sifted.pooled = sifted.rows.length;
+  if (route.is === "model") {
+    const sifted = emptySieve();
+    siftNamed([route.modelId], judge, sifted);
+    sifted.pooled = sifted.passed;
+    return sifted;
+  }
+  const { models = null, fallback = [] } = route.router?.spec ?? {};
+  const sifted = emptySieve(models === null ? sizeOf(judge.world.pool()) : 0);
+  siftChoice(models, fallback, judge, sifted);
+  sifted.rows.length = sifted.passed;
+  sifted.fallen.length = sifted.fell;
+  sifted.causes.length = sifted.fell;
   return sifted;
+}
+
+/** Lists that have their room from the start: growing them little by little costs more than the filters do. */
+function sizeOf(pool: readonly ReachedModel[]): number {
+  let size = 0;
+  for (const { endpoints } of pool) size += endpoints.length;
+  return size;
 }
 
 function siftChoice(models: readonly string[] | null, fallback: readonly string[], judge: Judge, sifted: Sifted): void {
   if (models === null) siftAll(fallback, judge, sifted);
   else siftNamed(models, judge, sifted);
-  sifted.pooled = sifted.rows.length;
+  sifted.pooled = sifted.passed;
   // A fallback that the router also chooses from has its place in the pool.
   siftNamed(models === null ? fallback : fallback.filter((name) => !models.includes(name)), judge, sifted);
 }
@@ -125,7 +142,7 @@ function siftAll(fallback: readonly string[], judge: Judge, sifted: Sifted): voi
   const { request, world } = judge;
   for (const { model, endpoints } of world.pool()) {
     if ((model.sandbox && world.anyReal) || fallback.includes(model.id)) continue;
-    if (permitsModel(model.id, request.policy)) siftModel(model, endpoints, judge, sifted);
+    if (permitsModel(model.id, request.policy)) siftEach(endpoints, judge, sifted);
     else sifted.forbidden.push(model.id);
   }
 }
@@ -138,41 +155,44 @@ function siftNamed(modelIds: readonly string[], judge: Judge, sifted: Sifted): v
     const { endpoints, obstacles } = world.reach(modelId);
     if (endpoints.length === 0) sifted.uncallable.push(...obstacles);
     else if (!permitsModel(modelId, request.policy)) sifted.forbidden.push(modelId);
-    else siftModel(model, endpoints, judge, sifted);
+    else siftEach(endpoints, judge, sifted);
   }
 }
 
-function siftModel(model: Model, endpoints: readonly Reachable[], judge: Judge, sifted: Sifted): void {
-  const { request, world } = judge;
-  const outputTokens = world.learned.outputTokens(model.id, request.demand.maxOutputTokens);
+function siftEach(endpoints: readonly Reachable[], judge: Judge, sifted: Sifted): void {
   for (const reachable of endpoints) {
-    const fallen = falls(reachable, judge);
-    // With its second key an endpoint falls for the same reason: that is told once.
-    if (fallen !== undefined && sifted.fallen.at(-1)?.endpoint === fallen.endpoint) continue;
-    if (fallen !== undefined) sifted.fallen.push(fallen);
-    else {
-      sifted.rows.push(reachable);
-      sifted.outputTokens.push(outputTokens);
+    const cause = causeAgainst(reachable, judge);
+    if (cause === undefined) {
+      sifted.rows[sifted.passed] = reachable;
+      sifted.passed += 1;
+    } else if (sifted.fallen[sifted.fell - 1]?.endpoint !== reachable.endpoint) {
+      // With its second key an endpoint falls for the same reason: that is told once.
+      sifted.fallen[sifted.fell] = reachable;
+      sifted.causes[sifted.fell] = cause;
+      sifted.fell += 1;
     }
   }
 }
 
-/** The first filter that an endpoint does not pass. */
-export function falls(reachable: Reachable, judge: Judge): Fallen | undefined {
-  const { endpoint, model } = reachable;
-  const { request, world, preferring, qualityFloor } = judge;
+/** The first filter that an endpoint does not pass, and why. */
+export function causeAgainst(reachable: Reachable, judge: Judge): Cause | undefined {
+  const { model, kind } = reachable;
+  const { request, world, verdicts, preferring, qualityFloor } = judge;
   const short =
-    shortcomingOf(endpoint, model, request.demand, world.support) ??
-    unpricedExtra(reachable, request.demand, world.support);
-  if (short !== undefined) return { endpoint, stage: "capability", rule: short.param, ...short };
-  const excluded = excludedByPolicy(endpoint, request.policy);
-  if (excluded !== undefined) return { endpoint, stage: "policy", rule: excluded.rule, reason: excluded.reason };
+    shortcomingOf(reachable, request.demand, world.support) ?? unpricedExtra(reachable, request.demand, world.support);
+  if (short !== undefined) return lacking(short);
+  const excluded = verdicts.causeFor(kind);
+  if (excluded !== undefined) return excluded;
   const unwanted = preferring === undefined ? undefined : unwantedBy(reachable, preferring);
-  if (unwanted !== undefined) return { endpoint, stage: "wish", rule: unwanted.rule, reason: unwanted.reason };
+  if (unwanted !== undefined) return unwanted;
   // What is not known is below any floor.
   if (qualityFloor !== null && (model.quality === null || model.quality.score < qualityFloor)) {
     const quality = model.quality === null ? "its quality is not known" : `its quality is ${model.quality.score}`;
-    return { endpoint, stage: "quality", rule: "quality_floor", reason: `${quality}, the floor is ${qualityFloor}` };
+    return { stage: "quality", rule: "quality_floor", reason: `${quality}, the floor is ${qualityFloor}` };
   }
   return undefined;
+}
+
+function lacking({ param, reason, contextTokens, fault }: Shortcoming): Cause {
+  return { stage: "capability", rule: param, reason, contextTokens, fault };
 }

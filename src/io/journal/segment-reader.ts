@@ -16,7 +16,7 @@ const READ_BYTES = 2 * 1024 * 1024;
  */
 export class SegmentReader {
   readonly #disk: Disk;
-  #memory: Buffer | undefined;
+  #memory = sharedBytes(0);
 
   constructor(disk: Disk) {
     this.#disk = disk;
@@ -40,11 +40,16 @@ export class SegmentReader {
   /** As much as fits; a frame that is larger than the memory gets its own. */
   #bytesOf(segment: Segment): Buffer {
     const waitingBytes = segment.safeBytes - segment.movedBytes;
-    this.#memory ??= sharedBytes(READ_BYTES);
-    const bytes = this.#fill(segment, this.#memory.subarray(0, Math.min(waitingBytes, READ_BYTES)));
+    const bytes = this.#fill(segment, this.#room(Math.min(waitingBytes, READ_BYTES)));
     const first = payloadAt(bytes, 0);
     if (first === undefined || first.end <= bytes.length) return bytes;
     return this.#fill(segment, sharedBytes(Math.min(waitingBytes, first.end + HEADER_BYTES)));
+  }
+
+  /** Grows with what is read, so that a quiet gateway has little of it. */
+  #room(bytes: number): Buffer {
+    if (this.#memory.length < bytes) this.#memory = sharedBytes(2 ** Math.ceil(Math.log2(bytes)));
+    return this.#memory.subarray(0, bytes);
   }
 
   #fill(segment: Segment, memory: Buffer): Buffer {

@@ -10,7 +10,8 @@ const HEADER = "stripe-signature";
 const HUNDREDTHS = new Set(["CHF", "CNY", "CZK", "DKK", "EUR", "GBP", "NOK", "PLN", "RON", "SEK", "USD"]);
 const NANOS_PER_HUNDREDTH = 10_000_000n;
 
-const Id = z.string().min(1).max(255);
+/** No store is asked for what none can hold. */
+const Id = z.string().regex(/^[^\p{Cc}\p{Cs}]{1,255}$/u);
 const Minor = z.number().int().nonnegative();
 const Currency = z.string().regex(/^[a-z]{3}$/);
 const Metadata = z.record(z.string(), z.string()).nullish();

@@ -116,9 +116,10 @@ test("BILL-09 whatever happens: of the requests under a key one runs at a time, 
   );
 });
 
-test("BILL-09 the same key of two workspaces, of test and live, of two routes, or with other headers has nothing in common", () => {
+test("BILL-09 the same key of two workspaces, of two members, of test and live, of two routes, or with other headers has nothing in common", () => {
   const call = {
     workspaceId: "w1",
+    memberId: undefined,
     environment: "live",
     key: "k",
     route: "createMessage",
@@ -127,7 +128,7 @@ test("BILL-09 the same key of two workspaces, of test and live, of two routes, o
   const body = Buffer.from("{}");
   const use = keyUseOf(call, body);
   expect(keyUseOf(call, Buffer.from("{}"))).toEqual(use);
-  for (const other of [{ workspaceId: "w2" }, { environment: "test" }, { key: "l" }] as const) {
+  for (const other of [{ workspaceId: "w2" }, { memberId: "m1" }, { environment: "test" }, { key: "l" }] as const) {
     const use2 = keyUseOf({ ...call, ...other }, body);
     expect([use2.key === use.key, use2.body === use.body]).toEqual([false, false]);
   }

@@ -1,3 +1,5 @@
+import { createSocket } from "node:dgram";
+import { lookup } from "node:dns/promises";
 import { createServer } from "node:http";
 import { expect, onTestFinished, test } from "vitest";
 import { isPublicAddress, readEgressUrl } from "./egress.ts";
@@ -61,6 +63,36 @@ test("BILL-10 a name that leads to a private address is refused, at saving and a
   expect(requests).toEqual(["POST /hook?a=1"]);
 });
 
+test("BILL-10 a name that means something else at sending than at saving is refused then", async () => {
+  const { servers, answers } = await nameServer();
+  const { port, requests } = await receiver(200);
+  const url = `https://rebinding.example.eu:${port}/`;
+  const saved = () => egressProblem(url, "public_https", servers);
+  const post = guardedPost("public_https", 5000, servers);
+  const sent = () => post({ url, headers: {}, body: "{}", signal: new AbortController().signal });
+  answers.push([93, 184, 216, 34]);
+  expect(await saved()).toBeUndefined();
+  for (const hidden of [[127, 0, 0, 1], [10, 0, 0, 1], [169, 254, 169, 254], MAPPED_LOOPBACK]) {
+    answers.splice(0, answers.length, [93, 184, 216, 34], hidden);
+    expect([hidden, await saved()]).toEqual([hidden, expect.stringContaining("private or reserved")]);
+    expect([hidden, (await sent()).is]).toEqual([hidden, "refused"]);
+  }
+  answers.length = 0;
+  expect(await sent()).toEqual({ is: "failed", why: "its name cannot be resolved" });
+  expect(requests).toEqual([]);
+});
+
+test("BILL-10 names that workspaces chose wait in no queue with others: name servers that never answer hold nothing up", async () => {
+  const { servers, silence } = await nameServer();
+  silence();
+  const late = Array.from({ length: 8 }, (_, n) =>
+    egressProblem(`https://slow-${n}.example.eu/`, "public_https", servers),
+  );
+  const first = await Promise.race([Promise.race(late), lookup("localhost")]);
+  expect(first).toHaveProperty("address");
+  expect(new Set(await Promise.all(late)).size).toBe(8);
+}, 30_000);
+
 test("BILL-10 redirects are not followed, and a receiver that is silent or floods is left", async () => {
   const { port, requests } = await receiver(307, { location: "/elsewhere" });
   const post = (url: string) =>
@@ -94,6 +126,37 @@ test("BILL-10 the address of the mail server is read, and shown without its pass
   for (const wrong of ["alerts", "a <b>", "a@b, c@d", "a@b\r\nBcc: c@d"])
     expect(readSender(wrong)).toHaveProperty("problem");
 });
+
+const MAPPED_LOOPBACK = [...Array.from({ length: 10 }, () => 0), 255, 255, 127, 0, 0, 1];
+
+/** Answers every question with the addresses of its family, or with nothing. */
+async function nameServer() {
+  const answers: number[][] = [];
+  let isSilent = false;
+  const socket = createSocket("udp4", (question, { port, address }) => {
+    if (isSilent) return;
+    const end = question.indexOf(0, 12) + 5;
+    const isSix = question[end - 3] === 28;
+    const found = answers.filter(({ length }) => length === (isSix ? 16 : 4));
+    const header = [0x81, 0x80, 0, 1, 0, found.length, 0, 0, 0, 0];
+    const rows = found.flatMap((row) => [0xc0, 12, 0, isSix ? 28 : 1, 0, 1, 0, 0, 0, 0, 0, row.length, ...row]);
+    socket.send(
+      Buffer.from([...question.subarray(0, 2), ...header, ...question.subarray(12, end), ...rows]),
+      port,
+      address,
+    );
+  });
+  await new Promise<void>((resolve) => {
+    socket.bind(0, "127.0.0.1", resolve);
+  });
+  onTestFinished(() => {
+    socket.close();
+  });
+  const silence = () => {
+    isSilent = true;
+  };
+  return { servers: [`127.0.0.1:${socket.address().port}`], answers, silence };
+}
 
 async function receiver(answer: number | "silent" | "endless", headers: Record<string, string> = {}) {
   const requests: string[] = [];

@@ -1,4 +1,5 @@
-import { lookup as resolveName } from "node:dns";
+import { type LookupAddress, lookup as resolveBySystem } from "node:dns";
+import { Resolver } from "node:dns/promises";
 import { isIP, type LookupFunction } from "node:net";
 import { addressList, canonicalAddress } from "../../kit/cidr.ts";
 
@@ -49,19 +50,55 @@ export function readEgressUrl(text: string, rules: EgressRules): URL | { readonl
 
 const PRIVATE = "the address is in a private or reserved network, where the gateway sends nothing";
 
+const DNS_TRY_MS = 2_000;
+const DNS_TRIES = 2;
+
+type Resolved = (error: Error | null, addresses: readonly LookupAddress[]) => void;
+
+/**
+ * Asks the name servers itself. The system's resolver works in the few threads that the whole process resolves names
+ * in: a name server that a workspace chose, and that never answers, would keep the names of providers waiting.
+ */
+async function resolveByServers(hostname: string, servers: readonly string[] | undefined): Promise<LookupAddress[]> {
+  const resolver = new Resolver({ timeout: DNS_TRY_MS, tries: DNS_TRIES });
+  if (servers !== undefined) resolver.setServers(servers);
+  const [four, six] = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
+  const found = (family: 4 | 6, { status, ...rest }: typeof four): LookupAddress[] =>
+    status === "fulfilled" && "value" in rest ? rest.value.map((address) => ({ address, family })) : [];
+  return [...found(4, four), ...found(6, six)];
+}
+
+/** Names of the machine itself, which no name server is asked for. */
+const LOCAL_NAME = /(?:^|\.)localhost\.?$/i;
+
+function resolve(hostname: string, rules: EgressRules, servers: readonly string[] | undefined, done: Resolved): void {
+  if (rules === "anywhere")
+    resolveBySystem(hostname, { all: true }, (error, addresses) => done(error, addresses ?? []));
+  else if (isIP(hostname) !== 0) done(null, [{ address: hostname, family: isIP(hostname) }]);
+  else if (LOCAL_NAME.test(hostname)) done(new EgressRefused(PRIVATE), []);
+  else
+    void resolveByServers(hostname, servers).then(
+      (addresses) => done(addresses.length === 0 ? unresolved() : null, addresses),
+      () => done(unresolved(), []),
+    );
+}
+
+const unresolved = () => Object.assign(new Error("the name has no address"), { code: "ENOTFOUND" });
+
 /**
  * Resolves a name for a connection, and refuses it when any of its addresses is not public: the connection goes to the
- * addresses that were looked at, so that the name cannot mean something else a moment later.
+ * addresses that were looked at, so that the name cannot mean something else a moment later. `servers` stand in for the
+ * name servers of the system.
  */
-export function guardedLookup(rules: EgressRules): LookupFunction {
+export function guardedLookup(rules: EgressRules, servers?: readonly string[]): LookupFunction {
   return (hostname, options, done) => {
-    resolveName(hostname, { ...options, all: true }, (error, addresses) => {
-      const first = addresses?.[0];
+    resolve(hostname, rules, servers, (error, addresses) => {
+      const first = addresses[0];
       if (error !== null) done(error, "");
-      else if (first === undefined) done(new EgressRefused("the name has no address"), "");
+      else if (first === undefined) done(unresolved(), "");
       else if (rules !== "anywhere" && !addresses.every(({ address }) => isPublicAddress(address)))
         done(new EgressRefused(PRIVATE), "");
-      else if (options.all === true) done(null, addresses);
+      else if (options.all === true) done(null, [...addresses]);
       else done(null, first.address, first.family);
     });
   };

@@ -25,12 +25,12 @@ const HEADER_BYTES_MAX = 16 * 1024;
  * those. Each message has a connection of its own, so that none is shared between workspaces. Redirects are not
  * followed, and of the answer nothing but its status is read.
  */
-export function guardedPost(rules: EgressRules, timeoutMs: number): GuardedPost {
+export function guardedPost(rules: EgressRules, timeoutMs: number, nameServers?: readonly string[]): GuardedPost {
   return async ({ url, headers, body, signal }) => {
     const read = readEgressUrl(url, rules);
     if ("problem" in read) return { is: "refused", why: read.problem };
     const client = new Client(read.origin, {
-      connect: { lookup: guardedLookup(rules), timeout: timeoutMs },
+      connect: { lookup: guardedLookup(rules, nameServers), timeout: timeoutMs },
       headersTimeout: timeoutMs,
       bodyTimeout: timeoutMs,
       maxHeaderSize: HEADER_BYTES_MAX,
@@ -78,12 +78,16 @@ function notSent({ kind, why }: UpstreamFailure): Posted {
 }
 
 /** Whether an address may be sent to as its name stands now: asked before it is kept. Undefined: it may. */
-export async function egressProblem(text: string, rules: EgressRules): Promise<string | undefined> {
+export async function egressProblem(
+  text: string,
+  rules: EgressRules,
+  nameServers?: readonly string[],
+): Promise<string | undefined> {
   const url = readEgressUrl(text, rules);
   if ("problem" in url) return url.problem;
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
   return new Promise((resolve) => {
-    guardedLookup(rules)(host, { all: true }, (error) => {
+    guardedLookup(rules, nameServers)(host, { all: true }, (error) => {
       if (error === null) resolve(undefined);
       else if (error.name === "EgressRefused") resolve(error.message);
       else resolve(`the name ${host.slice(0, 100)} cannot be resolved`);

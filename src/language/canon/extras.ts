@@ -10,8 +10,6 @@ export const EXTRAS = [
   "image_generation",
   "hosted_tool",
   "hosted_container",
-  "audio_output",
-  "image_output",
   "service_tier_priority",
   "service_tier_flex",
   "service_tier_other",

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
-import { type Extra, type ExtraName, NO_EXTRAS } from "../canon/extras.ts";
+import { EXTRAS, type Extra, type ExtraName, NO_EXTRAS } from "../canon/extras.ts";
 
 /**
  * The one place that knows what a provider bills apart: how a request asks for it, and where an answer says how often
@@ -17,18 +17,7 @@ function tierOf(request: JsonObject, goes: Extra["goes"]): readonly Extra[] {
   return [{ name, field: "service_tier", goes }];
 }
 
-const CHAT: Reader = (request) => {
-  const { modalities } = request;
-  const tier = tierOf(request, "said");
-  if (!Array.isArray(modalities)) return tier;
-  const media: Extra[] = [];
-  for (const [at, medium] of modalities.entries()) {
-    if (medium !== "audio" && medium !== "image") continue;
-    const name = medium === "audio" ? "audio_output" : "image_output";
-    media.push({ name, field: `modalities.${at}`, goes: "said" });
-  }
-  return [...tier, ...media];
-};
+const CHAT: Reader = (request) => tierOf(request, "said");
 
 type Row = { readonly type: RegExp; readonly is: ExtraName | "tokens" };
 
@@ -65,7 +54,7 @@ const MESSAGES: Reader = (request) => {
   if (speed != null && speed !== "standard") ask("fast_mode", "speed");
   if (inference_geo != null && inference_geo !== "global") ask("inference_geo", "inference_geo");
   if (container != null) ask("hosted_container", "container");
-  if (Array.isArray(fallbacks) && fallbacks.length > 0) ask("other_models", "fallbacks");
+  if (fallbacks != null && !(Array.isArray(fallbacks) && fallbacks.length === 0)) ask("other_models", "fallbacks");
   for (const [at, tool] of listOf(tools).entries()) {
     const name = toolOf(tool, MESSAGE_TOOLS);
     if (name === "tokens") continue;
@@ -80,19 +69,34 @@ const MESSAGES: Reader = (request) => {
 const LEFT_OUT: ReadonlySet<ExtraName> = new Set(["web_search", "image_generation"]);
 
 const RESPONSES: Reader = (request) => {
-  const { tools, prompt } = request;
+  const { tools, prompt, input } = request;
   const found: Extra[] = [...tierOf(request, "said")];
   // What stands in a template of the provider's is not seen here.
   if (prompt != null) found.push({ name: "hosted_tool", field: "prompt", goes: "native" });
-  for (const [at, tool] of listOf(tools).entries()) {
-    if (isInContainer(tool)) found.push({ name: "hosted_container", field: `tools.${at}.environment`, goes: "native" });
-    const name = toolOf(tool, RESPONSE_TOOLS);
-    if (name === "tokens") continue;
-    const offered = LEFT_OUT.has(name) && isOnlyOffered(request) ? { offeredAt: at } : {};
-    found.push({ name, field: `tools.${at}.type`, goes: "native", ...offered });
-  }
+  for (const [at, tool] of listOf(tools).entries())
+    for (const extra of inTool(tool, `tools.${at}`)) {
+      const isOffered = extra.field === `tools.${at}.type` && LEFT_OUT.has(extra.name) && isOnlyOffered(request);
+      found.push(isOffered ? { ...extra, offeredAt: at } : extra);
+    }
+  // Tools can also come in the middle of the conversation, as what a search for tools has found.
+  for (const [at, item] of listOf(input).entries())
+    if (isJsonObject(item) && Array.isArray(item["tools"])) found.push(...inGroup(item, `input.${at}`));
   return found;
 };
+
+/** What one tool asks for, and those that are grouped in it. */
+function inTool(tool: unknown, path: string): Extra[] {
+  const found: Extra[] = [];
+  if (isInContainer(tool)) found.push({ name: "hosted_container", field: `${path}.environment`, goes: "native" });
+  const name = toolOf(tool, RESPONSE_TOOLS);
+  if (name !== "tokens") found.push({ name, field: `${path}.type`, goes: "native" });
+  if (isJsonObject(tool) && tool["type"] === "namespace") found.push(...inGroup(tool, path));
+  return found;
+}
+
+function inGroup({ tools }: JsonObject, path: string): Extra[] {
+  return listOf(tools).flatMap((tool, at) => inTool(tool, `${path}.tools.${at}`));
+}
 
 function isInContainer(tool: unknown): boolean {
   const environment = isJsonObject(tool) ? tool["environment"] : undefined;
@@ -136,6 +140,28 @@ function countOf(name: ExtraName, count: unknown): Uses {
   return typeof count === "number" && Number.isInteger(count) && count > 0 ? { [name]: count } : {};
 }
 
+const SERVER_TOOLS: Readonly<Record<string, ExtraName>> = {
+  web_search: "web_search",
+  web_fetch: "web_fetch",
+  code_execution: "code_execution",
+  bash_code_execution: "code_execution",
+  text_editor_code_execution: "code_execution",
+};
+
+/** The tool of the provider's that a block of a message is a use of. */
+export function usedInBlock(block: unknown): ExtraName | undefined {
+  if (!isJsonObject(block) || block["type"] !== "server_tool_use") return undefined;
+  const name = String(block["name"]);
+  return Object.hasOwn(SERVER_TOOLS, name) ? SERVER_TOOLS[name] : undefined;
+}
+
+/** The larger count of each: what was told may be older than what was seen. */
+export function mostUses(told: Uses | undefined, seen: Uses): Uses | undefined {
+  const names = EXTRAS.filter((name) => told?.[name] !== undefined || seen[name] !== undefined);
+  if (names.length === 0) return told;
+  return Object.fromEntries(names.map((name) => [name, Math.max(told?.[name] ?? 0, seen[name] ?? 0)]));
+}
+
 const ITEM_USES: Readonly<Record<string, ExtraName>> = {
   web_search_call: "web_search",
   file_search_call: "file_search",
@@ -149,7 +175,8 @@ export function responseUses(output: unknown): Uses | undefined {
   const containers = new Set<unknown>();
   for (const item of listOf(output)) {
     if (!isJsonObject(item)) continue;
-    const name = ITEM_USES[String(item["type"])];
+    const type = String(item["type"]);
+    const name = Object.hasOwn(ITEM_USES, type) ? ITEM_USES[type] : undefined;
     if (name === undefined) continue;
     const container = item["container_id"];
     if (container != null && containers.has(container)) continue;

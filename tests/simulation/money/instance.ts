@@ -13,6 +13,8 @@ import { Till } from "./till.ts";
 import { Wire } from "./wire.ts";
 import type { World } from "./world.ts";
 
+/** Longer than a hold lasts, and less than twice as long. */
+export const LONG_DOWN_MS = 23_000;
 const RESTART_MS = 300;
 const RESTART_MAX_MS = 2000;
 const HOLD_OUTPUT_TOKENS = 200;
@@ -47,7 +49,7 @@ export class Instance {
     });
   }
 
-  kill(): void {
+  kill(downMs = this.#restartMs): void {
     const { life } = this;
     if (life === undefined) return;
     this.#world.note(`${this.name} dies`);
@@ -57,7 +59,7 @@ export class Instance {
     life.end();
     // What one process shares with nobody dies with it.
     if (this.#world.instances.length === 1) this.#world.till = new Till(this.#world);
-    this.#world.scheduler.after(this.#restartMs, () => this.start());
+    this.#world.scheduler.after(downMs, () => this.start());
     this.#restartMs = Math.min(RESTART_MAX_MS, 2 * this.#restartMs);
   }
 }
@@ -91,7 +93,7 @@ export class Life {
     const { shape, scheduler } = world;
     const disk = this.#instance.disk.for(
       () => this.#isAlive,
-      () => this.#instance.kill(),
+      () => this.#instance.kill(shape.longDown ? LONG_DOWN_MS : undefined),
     );
     const books = await openBooks({
       dataDir: this.#instance.name,

@@ -110,7 +110,9 @@ export class MemoryDisk {
     if (this.diesAfterBytes !== undefined) {
       this.diesAfterBytes -= wanted;
       if (this.diesAfterBytes < 0) {
-        const bytes = wanted + this.diesAfterBytes;
+        // Often the write is whole, and nobody hears of it.
+        const { chance, shape } = this.#world;
+        const bytes = chance.is(shape.longDown ? 0.9 : 0.5) ? wanted : wanted + this.diesAfterBytes;
         this.diesAfterBytes = undefined;
         die();
         return { bytes, life: "ends" };

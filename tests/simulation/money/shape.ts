@@ -6,6 +6,8 @@ export class Shape {
   readonly orders: number;
   readonly overMs: number;
   readonly crashes: number;
+  /** Whoever dies is gone for longer than a hold lasts. */
+  readonly longDown: boolean;
   /** All at once, and what they share with them. */
   readonly powerCuts: number;
   readonly credits: number;
@@ -42,6 +44,7 @@ export class Shape {
     this.sql = { away: bad(0.3), lostAnswers: bad(0.4) };
     const awayAtMs = chance.between(0, this.overMs);
     this.sqlAway = chance.is(0.3) ? [{ fromMs: awayAtMs, toMs: awayAtMs + chance.between(100, 18_000) }] : [];
+    this.longDown = chance.is(0.5) && this.sqlAway.length === 0 && this.sql.away === 0;
     this.lies = chance.pick([0, 0.1, 0.5]);
     this.creditNanos = chance.pick([2_000_000, 20_000_000, 1_000_000_000]);
     this.limitNanos = chance.pick([1_000_000, 10_000_000]);

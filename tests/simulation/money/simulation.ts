@@ -1,7 +1,7 @@
 import { sqlStore } from "../../../src/io/store/sql/store.ts";
 import { useTimersOf } from "../../support/virtual-timers.ts";
 import type { Outcome } from "../simulation.ts";
-import { Instance } from "./instance.ts";
+import { Instance, LONG_DOWN_MS } from "./instance.ts";
 import { changeLimit } from "./limits.ts";
 import { book, postingOf } from "./operator.ts";
 import { ask } from "./order.ts";
@@ -63,8 +63,8 @@ async function begin(world: World): Promise<void> {
   often(shape.crashes, () => {
     const instance = chance.pick(world.instances);
     // In the middle of a write, or between two things that it does.
-    if (chance.is(0.5)) instance.disk.diesAfterBytes = chance.between(0, 3000);
-    else instance.kill();
+    if (chance.is(shape.longDown ? 0.9 : 0.5)) instance.disk.diesAfterBytes = chance.between(0, 3000);
+    else instance.kill(shape.longDown ? LONG_DOWN_MS : undefined);
   });
   often(shape.fullDisks, () => {
     const { disk } = chance.pick(world.instances);

@@ -26,13 +26,14 @@ export type SqlFate = "answered" | "away" | "answer_lost";
 export class SharedSql {
   readonly #db: DatabaseSync;
   readonly #turnstile = new Turnstile();
-  readonly #statements = new Map<string, StatementSync>();
+  readonly #prepared: (sql: string) => StatementSync;
   readonly #ingest: ReturnType<typeof prepareIngest>;
 
   constructor() {
     this.#db = new DatabaseSync(":memory:");
     this.#db.deserialize(TEMPLATE);
     this.#db.exec("pragma foreign_keys = on; pragma recursive_triggers = on;");
+    this.#prepared = preparing(this.#db);
     this.#ingest = prepareIngest(this.#db);
   }
 
@@ -40,7 +41,7 @@ export class SharedSql {
   engine(fate: () => SqlFate): Engine {
     const ingest = this.#ingest;
     return {
-      db: kyselyOn(this.#db, this.#turnstile, fate),
+      db: kyselyOn(this.#db, this.#prepared, this.#turnstile, fate),
       ddl: sqliteDdl,
       ingest: (batch) =>
         this.#turnstile.pass(async () => {
@@ -59,10 +60,7 @@ export class SharedSql {
 
   /** Read past everything, in the way nobody but an examiner does. */
   rows(sql: string): Record<string, unknown>[] {
-    const statement = this.#statements.get(sql) ?? this.#db.prepare(sql);
-    this.#statements.set(sql, statement);
-    statement.setReadBigInts(true);
-    return statement.all();
+    return this.#prepared(sql).all();
   }
 
   close(): void {
@@ -74,14 +72,25 @@ function away(): StoreError {
   return new StoreError("unavailable", "SQL is away");
 }
 
-function kyselyOn(db: DatabaseSync, turnstile: Turnstile, fate: () => SqlFate): Kysely<Database> {
+/** Prepared once, whoever asks. */
+function preparing(db: DatabaseSync): (sql: string) => StatementSync {
   const statements = new Map<string, StatementSync>();
-  const statementFor = (sql: string) => {
-    const statement = statements.get(sql) ?? db.prepare(sql);
+  return (sql) => {
+    const known = statements.get(sql);
+    if (known !== undefined) return known;
+    const statement = db.prepare(sql);
     statement.setReadBigInts(true);
     statements.set(sql, statement);
     return statement;
   };
+}
+
+function kyselyOn(
+  db: DatabaseSync,
+  statementFor: (sql: string) => StatementSync,
+  turnstile: Turnstile,
+  fate: () => SqlFate,
+): Kysely<Database> {
   const connection: DatabaseConnection = {
     async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
       const statement = statementFor(sql);
@@ -142,7 +151,12 @@ function sqlValue(value: unknown): string | number | bigint | null | Uint8Array 
 /** All tables, made once. */
 async function template(): Promise<Uint8Array> {
   const db = new DatabaseSync(":memory:");
-  const made = kyselyOn(db, new Turnstile(), () => "answered");
+  const made = kyselyOn(
+    db,
+    (sql) => db.prepare(sql),
+    new Turnstile(),
+    () => "answered",
+  );
   await migrate({ db: made, ddl: sqliteDdl }, MIGRATIONS, { nowMs: () => 0, elapsedMs: () => 0 });
   const bytes = db.serialize();
   db.close();

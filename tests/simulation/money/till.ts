@@ -16,6 +16,7 @@ type Held = {
   readonly day: string;
   readonly sinceMs: number;
   nanos: bigint;
+  isSwept: boolean;
 };
 
 type Sum = { chargedNanos: bigint; heldNanos: bigint };
@@ -59,7 +60,7 @@ export class Till {
           say(`${chargedNanos} of ${limit.nanos} are spent by ${spender} in its ${limit.per}, ${heldNanos} are held`);
       }
       const sinceMs = this.#world.scheduler.elapsedMs();
-      this.#holds.set(requestId, { workspaceId, keyId, memberId, day, sinceMs, nanos });
+      this.#holds.set(requestId, { workspaceId, keyId, memberId, day, sinceMs, nanos, isSwept: false });
     }
     this.#compare(workspaceId, keyId, memberId);
     return verdict;
@@ -71,6 +72,7 @@ export class Till {
     const held = this.#holds.get(requestId);
     if (held === undefined) return;
     this.#world.note(`${requestId} settles ${nanos}`);
+    if (held.isSwept) this.#world.count(nanos === 0n ? "swept and free" : "swept and charged");
     if (nanos < 0n) this.#world.broken("hold", `${requestId} is charged ${nanos}`);
     this.#holds.delete(requestId);
     this.#spend(held, nanos);
@@ -94,7 +96,11 @@ export class Till {
   sweep(maxAgeMs: number): void {
     void this.state.sweep(maxAgeMs);
     const nowMs = this.#world.scheduler.elapsedMs();
-    for (const held of this.#holds.values()) if (nowMs - held.sinceMs >= maxAgeMs) held.nanos = 0n;
+    for (const held of this.#holds.values()) {
+      if (nowMs - held.sinceMs < maxAgeMs) continue;
+      held.nanos = 0n;
+      held.isSwept = true;
+    }
     for (const { id } of this.#world.workspaces) this.#compare(id);
   }
 

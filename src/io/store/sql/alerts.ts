@@ -59,6 +59,16 @@ export function alertStore(db: Kysely<Database>): AlertStore {
         for (const one of fired) await tell(session, workspaceId, one, nowMs);
       }),
 
+    async toldSince(workspaceId, sinceMs) {
+      const { told } = await db
+        .selectFrom("alert_deliveries")
+        .where("workspace_id", "=", workspaceId)
+        .where("created_at_ms", ">=", sinceMs)
+        .select(({ fn }) => fn.count<number | bigint>("alert_id").distinct().as("told"))
+        .executeTakeFirstOrThrow();
+      return Number(told);
+    },
+
     async deliveries(workspaceId, limit, cursor) {
       const size = pageSize(limit);
       let query = db
@@ -93,15 +103,28 @@ async function tell(session: Kysely<Database>, workspaceId: string, fired: Fired
 
 function outbox(db: Kysely<Database>): Pick<AlertStore, "due" | "claim" | "conclude" | "sweep"> {
   return {
-    async due(nowMs, limit) {
-      const rows = await db
+    async due(nowMs, { inAll, perWorkspace }) {
+      const waiting = db
         .selectFrom("alert_deliveries")
-        .selectAll()
         .where("state", "=", "waiting")
         .where("at_ms", "<=", nowMs)
+        .select(({ fn }) => [
+          "id as waiting_id",
+          fn
+            .agg<number>("row_number")
+            .over((turn) => turn.partitionBy("workspace_id").orderBy("at_ms").orderBy("id"))
+            .as("turn"),
+        ])
+        .as("waiting");
+      const rows = await db
+        .selectFrom(waiting)
+        .innerJoin("alert_deliveries", "alert_deliveries.id", "waiting.waiting_id")
+        .where("turn", "<=", perWorkspace)
+        .orderBy("turn")
         .orderBy("at_ms")
-        .orderBy("id")
-        .limit(limit)
+        .orderBy("alert_deliveries.id")
+        .limit(inAll)
+        .selectAll("alert_deliveries")
         .execute();
       return rows.map(toDelivery);
     },

@@ -1,5 +1,6 @@
 import { type Kysely, sql } from "kysely";
 import { ACCOUNTS } from "../../../domain/billing/ledger.ts";
+import { auditRollups } from "./rollup-audit.ts";
 import type { Database } from "./schema.ts";
 
 /** How many broken rows of one kind are named: enough to begin with. */
@@ -15,6 +16,8 @@ export async function auditLedger(db: Kysely<Database>): Promise<string[]> {
     requestsWithoutCharge(db),
     returnsBeyondSource(db),
     ordersWithoutPayment(db),
+    promotionsBesideLedger(db),
+    auditRollups(db),
   ]);
   return found.flat();
 }
@@ -106,5 +109,29 @@ async function ordersWithoutPayment(db: Kysely<Database>): Promise<string[]> {
     limit ${sql.lit(NAMED_MAX)}`.execute(db);
   return rows.map(
     (row) => `order ${row.id} over ${row.amount_nanos} has ${row.posted_nanos ?? "nothing"} in the ledger`,
+  );
+}
+
+/** Credit that ends, and what has ended of it, as the ledger has both. */
+async function promotionsBesideLedger(db: Kysely<Database>): Promise<string[]> {
+  const { rows } = await sql<{ id: string; amount_nanos: bigint; expired_nanos: bigint; ended_nanos: bigint }>`
+    with ended as (
+      select given.workspace_id, given.source_id, cast(sum(posted.moved_nanos) as bigint) as ended_nanos
+      from ledger_returns as given
+      join ledger_transactions as posted on posted.id = given.transaction_id and posted.kind = 'expiry'
+      group by given.workspace_id, given.source_id
+    )
+    select promotions.id, promotions.amount_nanos, promotions.expired_nanos,
+      coalesce(ended.ended_nanos, 0) as ended_nanos
+    from promotions
+    left join ended on ended.workspace_id = promotions.workspace_id and ended.source_id = promotions.id
+    left join ledger_transactions as given on given.workspace_id = promotions.workspace_id
+      and given.created_at_ms = promotions.granted_at_ms and given.id = promotions.id and given.kind = 'promotion'
+    where given.id is null or given.moved_nanos <> promotions.amount_nanos
+      or promotions.expired_nanos <> coalesce(ended.ended_nanos, 0)
+    limit ${sql.lit(NAMED_MAX)}`.execute(db);
+  return rows.map(
+    (row) =>
+      `promotion ${row.id} over ${row.amount_nanos} says that ${row.expired_nanos} expired, the ledger says ${row.ended_nanos}`,
   );
 }

@@ -1,16 +1,27 @@
 import { type Kysely, sql } from "kysely";
 import { z } from "zod";
-import { type StatementSums, type TimeSpan, TRANSACTION_KINDS } from "../../../domain/billing/ledger.ts";
+import {
+  type StatementSums,
+  type TimeSpan,
+  TRANSACTION_KINDS,
+  type TransactionKind,
+} from "../../../domain/billing/ledger.ts";
 import { dayName, dayOf } from "../../../kit/calendar.ts";
 import type { Database } from "./schema.ts";
 
 // A sum is wider than what it adds up on some engines, so its width is said.
 
-export async function returnedNanos(db: Kysely<Database>, workspaceId: string, sourceId: string): Promise<bigint> {
+export async function returnedNanos(
+  db: Kysely<Database>,
+  workspaceId: string,
+  sourceId: string,
+  kind?: TransactionKind,
+): Promise<bigint> {
+  const only = kind === undefined ? sql`` : sql`and posted.kind = ${kind}`;
   const { rows } = await sql<{ given_nanos: bigint | null }>`
     select cast(sum(posted.moved_nanos) as bigint) as given_nanos from ledger_returns as given
     join ledger_transactions as posted on posted.id = given.transaction_id and posted.kind <> 'charge'
-    where given.source_id = ${sourceId} and given.workspace_id = ${workspaceId}`.execute(db);
+    where given.source_id = ${sourceId} and given.workspace_id = ${workspaceId} ${only}`.execute(db);
   return rows[0]?.given_nanos ?? 0n;
 }
 

@@ -1,5 +1,6 @@
 import { type Kysely, sql } from "kysely";
 import { z } from "zod";
+import { fault } from "../../../contract/faults.ts";
 import {
   ACCOUNTS,
   chargeIdOf,
@@ -13,6 +14,8 @@ import {
   transferOf,
   type WalletRow,
 } from "../../../domain/billing/ledger.ts";
+import { CHARGE_MAX_NANOS } from "../../../domain/billing/price.ts";
+import { formatNanos } from "../../../kit/money.ts";
 import { inTransaction } from "./in-transaction.ts";
 import { auditLedger } from "./ledger-audit.ts";
 import { returnedNanos, spentIn, statementOf } from "./ledger-sums.ts";
@@ -50,7 +53,7 @@ export function ledgerStore(db: Kysely<Database>): LedgerStore {
       });
     },
 
-    returned: (workspaceId, sourceId) => returnedNanos(db, workspaceId, sourceId),
+    returned: (workspaceId, sourceId, kind) => returnedNanos(db, workspaceId, sourceId, kind),
 
     async find(id) {
       const row = await db
@@ -140,6 +143,8 @@ async function postIn(
 
 /** Wallets change here and in the engines' ingest, always together with the entries they are the sum of. */
 async function moveWallet(session: Kysely<Database>, { workspaceId, currency, nanos }: Entry): Promise<void> {
+  // What goes out always can.
+  const most = nanos > 0n ? BALANCE_NANOS_MAX - nanos : CHARGE_MAX_NANOS;
   const moved = await session
     .insertInto("wallets")
     .values({ workspace_id: workspaceId, currency, balance_nanos: nanos })
@@ -147,11 +152,28 @@ async function moveWallet(session: Kysely<Database>, { workspaceId, currency, na
       conflict
         .column("workspace_id")
         .doUpdateSet({ balance_nanos: sql`wallets.balance_nanos + excluded.balance_nanos` })
-        .whereRef("wallets.currency", "=", "excluded.currency"),
+        .whereRef("wallets.currency", "=", "excluded.currency")
+        .where("wallets.balance_nanos", "<=", most),
     )
     .executeTakeFirst();
-  if (moved.numInsertedOrUpdatedRows === 0n)
-    throw new StoreError("rejected", `the wallet of ${workspaceId} is not in ${currency}`);
+  if (moved.numInsertedOrUpdatedRows === 0n) throw await refusalOf(session, workspaceId, currency);
+}
+
+/** Far from where 64 bits end, so that no sum in SQL is ever near to it. */
+const BALANCE_NANOS_MAX = 2n ** 62n;
+
+async function refusalOf(session: Kysely<Database>, workspaceId: string, currency: string): Promise<Error> {
+  const wallet = await session
+    .selectFrom("wallets")
+    .select("currency")
+    .where("workspace_id", "=", workspaceId)
+    .executeTakeFirst();
+  if (wallet?.currency !== currency)
+    return new StoreError("rejected", `the wallet of ${workspaceId} is not in ${currency}`);
+  return fault("conflict", {
+    message: `The wallet would hold more than ${formatNanos(BALANCE_NANOS_MAX)} ${currency}, which no wallet can. Send a smaller amount.`,
+    param: "amount",
+  });
 }
 
 const account = z.enum(ACCOUNTS);

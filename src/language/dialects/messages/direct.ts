@@ -1,9 +1,10 @@
 import { type ErrorEnvelope, messagesEnvelopeOf } from "../../../contract/faults.ts";
 import { isJsonObject, type JsonObject, parseJsonObject, parseJsonText, patchMembers } from "../../../kit/json.ts";
 import type { AnswerStream, Piece, WholeAnswer } from "../../canon/answer.ts";
+import type { ExtraName } from "../../canon/extras.ts";
 import type { Usage } from "../../canon/usage.ts";
 import type { Frame } from "../dialect.ts";
-import { messageUses, type Uses } from "../extras.ts";
+import { messageUses, mostUses, type Uses, usedInBlock } from "../extras.ts";
 import { decodeProblem } from "./errors.ts";
 import { UsageTally } from "./usage.ts";
 import { WireMessage, WireStart, WireStop } from "./wire.ts";
@@ -16,6 +17,8 @@ export class DirectMessages implements AnswerStream {
   readonly #tally = new UsageTally();
   #usage: Usage | undefined;
   #uses: Uses | undefined;
+  /** Tools of the provider's as they were begun: the figures about them come last. */
+  readonly #begun: Partial<Record<ExtraName, number>> = {};
   #outputChars = 0;
   #upstreamId: string | null = null;
   #finished = false;
@@ -33,7 +36,7 @@ export class DirectMessages implements AnswerStream {
   }
 
   get uses(): Uses | undefined {
-    return this.#uses;
+    return this.#figured ? this.#uses : mostUses(this.#uses, this.#begun);
   }
 
   get outputChars(): number {
@@ -96,6 +99,8 @@ export class DirectMessages implements AnswerStream {
 
   /** A block of text opens empty; every other kind says something by being there, and a thought may stay silent long. */
   #open(block: unknown): void {
+    const used = usedInBlock(block);
+    if (used !== undefined) this.#begun[used] = (this.#begun[used] ?? 0) + 1;
     const chars = charsOf(block);
     this.#outputChars += chars;
     if (chars > 0 || (isJsonObject(block) && block["type"] !== "text")) this.#spoken = true;

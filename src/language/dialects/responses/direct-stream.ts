@@ -30,6 +30,8 @@ export class DirectStream implements AnswerStream {
   readonly #ownership: Ownership;
   #usage: Usage | undefined;
   #uses: Uses | undefined;
+  /** Items as they were begun, as far as they tell of tools: who leaves before the end has used them. */
+  readonly #items: JsonObject[] = [];
   #outputChars = 0;
   #upstreamId: string | null = null;
   /** The number of the last event that went out. */
@@ -45,7 +47,7 @@ export class DirectStream implements AnswerStream {
   }
 
   get uses(): Uses | undefined {
-    return this.#uses;
+    return this.#held === undefined ? responseUses(this.#items) : this.#uses;
   }
 
   get usage(): Usage | undefined {
@@ -103,6 +105,9 @@ export class DirectStream implements AnswerStream {
       this.#begun = response;
       patches.push({ key: "response", json: ownedResponse(response, this.#ownership, []) });
     }
+    const { item: begun } = body.value;
+    if (name === "response.output_item.added" && isJsonObject(begun) && responseUses([begun]) !== undefined)
+      this.#items.push({ type: begun["type"], container_id: begun["container_id"] });
     const item = memberText(body, "item");
     const sealed = item === undefined ? undefined : sealedText(item, this.#ownership.provider);
     if (sealed !== undefined && sealed !== item) patches.push({ key: "item", json: sealed });

@@ -151,7 +151,7 @@ async function addCharges(session: PooledConnection, charged: readonly Booked[])
     charged.map(({ id }) => chargeIdOf(id)),
     charged.map(({ charge }) => charge?.currency ?? null),
     charged.map(({ nanos }) => nanos),
-    charged.map(({ charge }) => JSON.stringify({ price: charge?.price, rate: charge?.rate })),
+    charged.map(({ charge }) => JSON.stringify({ price: charge?.price, rate: charge?.rate, margin: charge?.margin })),
   ]);
   return new Set(rows.map((row) => keyOf(row.workspace_id, row.created_at_ms, row.id)));
 }

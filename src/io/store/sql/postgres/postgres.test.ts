@@ -4,12 +4,14 @@ import { chownSync, readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { Client, DatabaseError } from "pg";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { ROLLUPS_BROKEN } from "../../../../../tests/support/broken-rollups.ts";
 import { cuttingProxy } from "../../../../../tests/support/cutting-proxy.ts";
 import { listeningLog, tempFolder } from "../../../../../tests/support/journal-room.ts";
 import { type Cluster, hasPostgres, PASSWORD, startCluster } from "../../../../../tests/support/postgres.ts";
 import { chargedRecord, finishedRecord } from "../../../../../tests/support/records.ts";
 import { MASTER_KEY, storedResponse } from "../../../../../tests/support/response-suite.ts";
 import { storeSuite } from "../../../../../tests/support/store-suite.ts";
+import { expectUpgraded, oldStore } from "../../../../../tests/support/upgrade.ts";
 import { unusedPort } from "../../../../../tests/support/upstream.ts";
 import { vaultSuite } from "../../../../../tests/support/vault-suite.ts";
 import { topupOf } from "../../../../domain/billing/ledger.ts";
@@ -20,6 +22,7 @@ import { openVault } from "../../../vault.ts";
 import { MIGRATIONS } from "../migrations/all.ts";
 import type { Store } from "../store.ts";
 import { type DatabaseAddress, readDatabaseAddress } from "./address.ts";
+import { postgresDdl } from "./ddl.ts";
 import { toStoreError } from "./failure.ts";
 import { DatabaseInUse, LOCKS } from "./instance-lock.ts";
 import { migratePostgres, openPostgres } from "./open.ts";
@@ -105,6 +108,15 @@ describe.skipIf(!hasPostgres)("the suites", () => {
 });
 
 describe.skipIf(!hasPostgres)("the tables themselves", () => {
+  test("LOG-01 a database of an earlier version comes up with all that is in it", async () => {
+    const address = await cluster.database("empty");
+    for (const statement of oldStore(postgresDdl, (hex) => `'\\x${hex}'::bytea`))
+      await cluster.query(address, statement);
+    const store = await open(address);
+    await expectUpgraded(store);
+    await store.close();
+  });
+
   test("BILL-01 ledger and audit rows cannot be changed or removed in PostgreSQL, not even all at once", async () => {
     const address = await filled();
     for (const table of ["ledger_transactions", "audit_log"])
@@ -147,6 +159,7 @@ describe.skipIf(!hasPostgres)("the tables themselves", () => {
     await cluster.query(address, `update request_records set record = replace(record, '"nanos":"30"', '"nanos":"31"')`);
     const store = await open(address);
     expect((await store.ledger.audit()).toSorted()).toEqual([
+      "cost_nanos of ws_1 on 1970-01-01 are 0 in requests_daily and 35 in the ledger",
       "ledger transaction back moves -5 from promotion to revenue",
       "ledger transaction charge:r1 was written 2 times",
       "ledger transaction same moves 5 from revenue to revenue",
@@ -155,6 +168,16 @@ describe.skipIf(!hasPostgres)("the tables themselves", () => {
       "the wallet of ws_1 says 71, its ledger entries say 40",
     ]);
     await store.close();
+  });
+
+  test("BILL-01 the audit of PostgreSQL finds one nano-unit and one request by which roll-ups, log and ledger differ", async () => {
+    for (const [statement, problems] of ROLLUPS_BROKEN) {
+      const address = await filled();
+      await cluster.query(address, statement);
+      const store = await open(address);
+      expect(await store.ledger.audit(), statement).toEqual(problems);
+      await store.close();
+    }
   });
 
   test("every text is compared byte by byte, whatever the language of the database: write `text` of Ddl", async () => {

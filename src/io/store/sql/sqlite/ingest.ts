@@ -122,8 +122,12 @@ function prepareWriters(db: DatabaseSync) {
       const { changes } = request.run(id, workspaceId, Math.trunc(createdAtMs), text, shape);
       return changes !== 0;
     },
-    charge({ id, workspaceId, createdAtMs }: BookedFields, { currency, price, rate }: ChargeRecord, nanos: bigint) {
-      const detail = JSON.stringify({ price, rate });
+    charge(
+      { id, workspaceId, createdAtMs }: BookedFields,
+      { currency, price, rate, margin }: ChargeRecord,
+      nanos: bigint,
+    ) {
+      const detail = JSON.stringify({ price, rate, margin });
       const { changes } = charge.run(workspaceId, Math.trunc(createdAtMs), chargeIdOf(id), currency, nanos, detail);
       return changes !== 0;
     },

@@ -5,11 +5,14 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, describe, expect, test } from "vitest";
+import { ROLLUPS_BROKEN } from "../../../../../tests/support/broken-rollups.ts";
 import { chargedRecord } from "../../../../../tests/support/records.ts";
 import { storeSuite } from "../../../../../tests/support/store-suite.ts";
+import { expectUpgraded, oldStore } from "../../../../../tests/support/upgrade.ts";
 import { topupOf } from "../../../../domain/billing/ledger.ts";
 import { systemClock } from "../../../../kit/clock.ts";
 import { DataDirInUse } from "../data-lock.ts";
+import { sqliteDdl } from "./ddl.ts";
 import { DATABASE_FILE, openSqlite } from "./open.ts";
 
 const folders: string[] = [];
@@ -63,6 +66,16 @@ async function filledFolder(): Promise<string> {
 }
 
 describe("the file itself", () => {
+  test("LOG-01 a store of an earlier version comes up with all that is in it", async () => {
+    const folder = freshFolder();
+    onFile(folder, (db) => {
+      for (const statement of oldStore(sqliteDdl, (hex) => `x'${hex}'`)) db.exec(statement);
+    });
+    const store = await openSqlite(folder, systemClock);
+    await expectUpgraded(store);
+    await store.close();
+  });
+
   test("BILL-01 ledger and audit rows cannot be changed or removed, not even by REPLACE", async () => {
     const folder = await filledFolder();
     onFile(folder, (db) => {
@@ -111,8 +124,21 @@ describe("the file itself", () => {
       "ledger transaction charge:r1 was written 2 times",
       "the wallet of ws_1 says 71, its ledger entries say 40",
       "request r1 cost 31, the ledger has -30",
+      "cost_nanos of ws_1 on 1970-01-01 are 0 in requests_daily and 35 in the ledger",
     ]);
     await store.close();
+  });
+
+  test("BILL-01 the audit finds one nano-unit and one request by which roll-ups, log and ledger differ", async () => {
+    const found = async (statement: string) => {
+      const folder = await filledFolder();
+      onFile(folder, (db) => db.exec(statement));
+      const store = await openSqlite(folder, systemClock);
+      const problems = await store.ledger.audit();
+      await store.close();
+      return problems;
+    };
+    for (const [statement, problems] of ROLLUPS_BROKEN) expect(await found(statement), statement).toEqual(problems);
   });
 
   test("KEY-01 a key is kept as its digest only: there is no column for it", async () => {

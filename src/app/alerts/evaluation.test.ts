@@ -1,0 +1,74 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { firstRules } from "../../domain/alerts/rules.ts";
+import { AlertWatch } from "../../domain/alerts/watch.ts";
+import { Directory } from "../../domain/tenancy/directory.ts";
+import { OPEN_POLICY } from "../../domain/tenancy/policy.ts";
+import { MasterKeys } from "../../io/master-keys.ts";
+import { openSqlite } from "../../io/store/sql/sqlite/open.ts";
+import { openVault } from "../../io/vault.ts";
+import { systemClock } from "../../kit/clock.ts";
+import { makeIds } from "../../kit/ids.ts";
+import { systemTimers } from "../../kit/timers.ts";
+import type { AlertDeps } from "./deps.ts";
+import { evaluate } from "./evaluation.ts";
+
+const NOW_MS = Date.UTC(2026, 10, 15, 9);
+const HOUR_MS = 3_600_000;
+
+test("BILL-10 however many limits are passed, a workspace is told so many alerts an hour; the rest later, the balance at once", async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "gateway-alerts-"));
+  const store = await openSqlite(folder, systemClock);
+  onTestFinished(async () => {
+    await store.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const workspace = {
+    ...{ id: "ws_1", slug: "one", name: "One", currency: "EUR", createdAtMs: 1, policy: OPEN_POLICY },
+    keyPolicy: { personalKeys: true, approval: false },
+  };
+  await store.tenancy.saveWorkspace(workspace);
+  const directory = new Directory();
+  directory.putWorkspace(workspace);
+  for (let n = 0; n < 120; n += 1)
+    directory.limits.put({ workspaceId: "ws_1", of: "key", spenderId: `key_${n}`, dayNanos: 10n, monthNanos: null });
+  const rules = { ...firstRules("ws_1", 1), lowBalanceNanos: 10n, mailTo: ["ada@example.eu"] };
+  await store.change(async ({ alertRules }) => {
+    await alertRules.save(rules);
+    return { answer: null, audit: null };
+  });
+  let nowMs = NOW_MS;
+  const spent = { spentNanos: 10n, heldNanos: 0n };
+  const clock = { nowMs: () => nowMs, elapsedMs: () => nowMs };
+  const watch = new AlertWatch();
+  const deps: AlertDeps = {
+    ...{ store: store.alerts, watch, directory, clock, timers: systemTimers, ids: makeIds(clock.nowMs) },
+    state: {
+      wallet: async () => ({ balanceNanos: 1n, heldNanos: 0n }),
+      spending: async () => ({ day: spent, month: spent }),
+    },
+    ownKeys: { of: () => undefined },
+    vault: openVault(new MasterKeys(Buffer.alloc(32, 3)), store.dataKeys),
+    random: () => 0.5,
+    post: async () => ({ is: "failed", why: "nobody is called here" }),
+    mail: undefined,
+    addressProblem: async () => undefined,
+    patience: { firstWaitMs: 1, waitMsMax: 1, attemptsMax: 1, ageMsMax: 1 },
+    everyMs: HOUR_MS,
+    tried: () => undefined,
+    warn: () => undefined,
+  };
+  watch.put(rules);
+  const look = async () => {
+    await evaluate(deps);
+    const { rows } = await store.alerts.deliveries("ws_1", 1000, null);
+    return [rows.length, rows.filter(({ type }) => type === "balance.low").length];
+  };
+  expect(await look()).toEqual([100, 1]);
+  expect(await look()).toEqual([100, 1]);
+  nowMs += HOUR_MS + 1;
+  expect(await look()).toEqual([121, 1]);
+  expect(await look()).toEqual([121, 1]);
+});

@@ -1,0 +1,45 @@
+import type { Fault } from "../../contract/faults.ts";
+import type { Endpoint } from "../catalogue/catalogue.ts";
+import type { Reachable } from "./reach.ts";
+
+/** The filters in the order in which they answer when one of them leaves nothing (ERR-10). */
+export type Stage = "capability" | "policy" | "wish" | "quality";
+
+/** Why a row is out: as it is, or put into words only when someone reads it, which is rarer than planning. */
+export type Why = string | ((row: Reachable) => string);
+
+/** At which filter, by which rule or field, and why. Rows that fall for the same cause share one. */
+export type Cause = {
+  readonly stage: Stage;
+  readonly rule: string;
+  readonly reason: Why;
+  /** The prompt alone is beyond what the endpoint takes. */
+  readonly contextTokens?: number | undefined;
+  /** What a caller is told when every endpoint falls short. */
+  readonly fault?: Fault | undefined;
+};
+
+/** An endpoint that fell out, in words. */
+export type Fallen = {
+  readonly endpoint: Endpoint;
+  readonly stage: Stage;
+  readonly rule: string;
+  readonly reason: string;
+  readonly contextTokens?: number | undefined;
+  readonly fault?: Fault | undefined;
+};
+
+/** Everything that fell out, with the cause of each at the same place of a second list. */
+export type FallenRows = { readonly fallen: readonly Reachable[]; readonly causes: readonly Cause[] };
+
+export function toldOf({ fallen, causes }: FallenRows): Fallen[] {
+  const told: Fallen[] = [];
+  for (const [at, cause] of causes.entries()) {
+    const row = fallen[at];
+    if (row === undefined) continue;
+    const { stage, rule, reason, contextTokens, fault } = cause;
+    const inWords = typeof reason === "string" ? reason : reason(row);
+    told.push({ endpoint: row.endpoint, stage, rule, reason: inWords, contextTokens, fault });
+  }
+  return told;
+}

@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import { endpointOf } from "../../../tests/support/routing.ts";
+import type { Endpoint, Sovereignty } from "../catalogue/catalogue.ts";
+import { OPEN_POLICY, type Policy } from "../tenancy/policy.ts";
+import { excludedByPolicy, Kinds } from "./policy.ts";
+import { PolicyVerdicts } from "./verdicts.ts";
+
+const SOVEREIGNTIES: readonly Partial<Sovereignty>[] = [
+  {},
+  { level: "L1" },
+  { level: "UNCLASSIFIED" },
+  { countries: ["US"] },
+  { countries: ["FR", "US"] },
+  { countries: [] },
+  { countriesKind: "unknown" },
+  { zeroDataRetention: "on_request" },
+  { trainsOnData: "unknown" },
+];
+
+const ENDPOINTS: readonly Endpoint[] = ["a", "b"].flatMap((provider) =>
+  SOVEREIGNTIES.flatMap((sovereignty) => ["eu", "us"].map((region) => endpointOf({ provider, region, sovereignty }))),
+);
+
+const POLICIES: readonly Partial<Policy>[] = [
+  {},
+  { floor: "L2" },
+  { countries: ["FR"] },
+  { zeroDataRetention: true },
+  { noTraining: true },
+  { blockedProviders: ["b"] },
+];
+
+test.each(POLICIES)("POL-02 endpoints of a kind are told what each of them would be told alone: %o", (rules) => {
+  const policy = { ...OPEN_POLICY, ...rules };
+  const kinds = new Kinds();
+  const verdicts = new PolicyVerdicts(policy);
+  for (const endpoint of [...ENDPOINTS, ...ENDPOINTS]) {
+    const cause = verdicts.causeFor(kinds.of(endpoint));
+    const alone = excludedByPolicy(endpoint, policy);
+    expect(cause).toEqual(alone === undefined ? undefined : { stage: "policy", ...alone });
+  }
+});
+
+test("endpoints are of one kind only when policy can see no difference between them", () => {
+  const kinds = new Kinds();
+  const found = new Set(ENDPOINTS.map((endpoint) => kinds.of(endpoint)));
+  expect(found.size).toBe(2 * SOVEREIGNTIES.length);
+});
+
+test("kinds of another catalogue that have the same number are not mistaken for each other", () => {
+  const verdicts = new PolicyVerdicts({ ...OPEN_POLICY, blockedProviders: ["b"] });
+  const [a, b] = [endpointOf({ provider: "a" }), endpointOf({ provider: "b" })];
+  expect(verdicts.causeFor(new Kinds().of(a))).toBeUndefined();
+  expect(verdicts.causeFor(new Kinds().of(b))?.rule).toBe("provider_blocked");
+});

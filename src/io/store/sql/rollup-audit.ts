@@ -1,0 +1,106 @@
+import { type Kysely, sql } from "kysely";
+import type { Database } from "./schema.ts";
+
+const DAY_MS = 86_400_000;
+const NAMED_MAX = 20;
+
+/** What is added up by day and by hour; the last one is also the sum of charges. */
+const COUNTED = [
+  "requests",
+  "errors",
+  "input_tokens",
+  "cached_tokens",
+  "cache_write_tokens",
+  "output_tokens",
+  "reasoning_tokens",
+  "characters",
+  "audio_ms",
+  "cost_nanos",
+] as const;
+
+type Side = "daily" | "hourly" | "ledger";
+type Day = { readonly workspace_id: string; readonly day_ms: number };
+type Sums = Day & Readonly<Record<(typeof COUNTED)[number], number | bigint>>;
+
+/** Roll-ups by day, roll-ups by hour, charges of the ledger and rows of the log, held against each other. */
+export async function auditRollups(db: Kysely<Database>): Promise<string[]> {
+  const [sides, uncounted, free] = await Promise.all([sumsByDay(db), rowsBeyondRollups(db), freeRowsWithCharge(db)]);
+  return [
+    ...differences("requests_hourly", sides.daily, sides.hourly, COUNTED),
+    ...differences("the ledger", sides.daily, sides.ledger, ["cost_nanos"]),
+    ...uncounted,
+    ...free,
+  ];
+}
+
+/** In one statement, so that requests that end meanwhile are in all of the sums or in none. */
+async function sumsByDay(db: Kysely<Database>): Promise<Record<Side, Sums[]>> {
+  const summed = sql.join(COUNTED.map((name) => sql`cast(sum(${sql.ref(name)}) as bigint) as ${sql.ref(name)}`));
+  const nothing = sql.join(COUNTED.slice(0, -1).map(() => sql`0`));
+  const dayOf = (column: string) => sql`${sql.ref(column)} - ${sql.ref(column)} % ${sql.lit(DAY_MS)}`;
+  const { rows } = await sql<Sums & { side: Side; day: string }>`
+    select 'daily' as side, workspace_id, day, 0 as day_ms, ${summed} from requests_daily group by workspace_id, day
+    union all
+    select 'hourly' as side, workspace_id, '' as day, ${dayOf("hour_ms")} as day_ms, ${summed}
+    from requests_hourly group by workspace_id, ${dayOf("hour_ms")}
+    union all
+    select 'ledger' as side, workspace_id, '' as day, ${dayOf("created_at_ms")} as day_ms, ${nothing},
+      cast(sum(moved_nanos) as bigint) as cost_nanos
+    from ledger_transactions where kind = 'charge' group by workspace_id, ${dayOf("created_at_ms")}`.execute(db);
+  const sides: Record<Side, Sums[]> = { daily: [], hourly: [], ledger: [] };
+  for (const row of rows) sides[row.side].push(row.side === "daily" ? { ...row, day_ms: Date.parse(row.day) } : row);
+  return sides;
+}
+
+/** Old rows leave the log, so there may be fewer of them than were counted, and never more. */
+async function rowsBeyondRollups(db: Kysely<Database>): Promise<string[]> {
+  const { rows } = await sql<{ workspace_id: string; hour_ms: number; times: number; counted: number }>`
+    with logged as (
+      select workspace_id, created_at_ms - created_at_ms % 3600000 as hour_ms, shape, count(*) as times
+      from request_records group by workspace_id, created_at_ms - created_at_ms % 3600000, shape
+    )
+    select logged.workspace_id, logged.hour_ms, logged.times, coalesce(counted.requests, 0) as counted
+    from logged left join requests_hourly as counted on counted.workspace_id = logged.workspace_id
+      and counted.hour_ms = logged.hour_ms and counted.shape = logged.shape
+    where logged.times > coalesce(counted.requests, 0) limit ${sql.lit(NAMED_MAX)}`.execute(db);
+  return rows.map(
+    (row) =>
+      `the log of ${row.workspace_id} has ${row.times} requests of one kind in the hour of ${isoTime(row.hour_ms)}, requests_hourly counts ${row.counted}`,
+  );
+}
+
+async function freeRowsWithCharge(db: Kysely<Database>): Promise<string[]> {
+  const { rows } = await sql<{ id: string; moved_nanos: bigint }>`
+    select requests.id, posted.moved_nanos from requests join ledger_transactions as posted
+      on posted.workspace_id = requests.workspace_id and posted.created_at_ms = requests.created_at_ms
+      and posted.id = 'charge:' || requests.id
+    where coalesce(requests.charge_nanos, 0) = 0 limit ${sql.lit(NAMED_MAX)}`.execute(db);
+  return rows.map((row) => `request ${row.id} is free in the log, the ledger charges ${row.moved_nanos}`);
+}
+
+function differences<Name extends string>(
+  what: string,
+  daily: readonly (Day & Readonly<Record<Name, number | bigint>>)[],
+  others: readonly (Day & Readonly<Record<Name, number | bigint>>)[],
+  names: readonly Name[],
+): string[] {
+  const place = ({ workspace_id, day_ms }: Day) => `${workspace_id} on ${isoTime(day_ms).slice(0, 10)}`;
+  const byPlace = new Map(others.map((row) => [place(row), row]));
+  const found: string[] = [];
+  const compare = (at: string, name: Name, one: number | bigint, other: number | bigint) => {
+    if (BigInt(one) !== BigInt(other))
+      found.push(`${name} of ${at} are ${one} in requests_daily and ${other} in ${what}`);
+  };
+  for (const row of daily) {
+    const at = place(row);
+    const other = byPlace.get(at);
+    byPlace.delete(at);
+    for (const name of names) compare(at, name, row[name], other?.[name] ?? 0);
+  }
+  for (const [at, row] of byPlace) for (const name of names) compare(at, name, 0, row[name]);
+  return found.slice(0, NAMED_MAX);
+}
+
+function isoTime(ms: number): string {
+  return new Date(ms).toISOString();
+}

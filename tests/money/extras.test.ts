@@ -1,0 +1,283 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Json, Tenant } from "../support/gateway.ts";
+import { messageEvent, messageJson } from "../support/messages.ts";
+import { catalogueWithExtras, perUse, times } from "../support/priced-extras.ts";
+import { frameOf, responseFrames, responseJson } from "../support/responses-native.ts";
+import { credentialOf, MODEL, nanosOf, openScene, type Provider, type Scene } from "../support/scene.ts";
+
+const CLAUDE = "anthropic/claude-sonnet-4-5";
+const GPT = "openai/gpt-5";
+
+const message = (more: Json) => ({
+  model: CLAUDE,
+  max_tokens: 50,
+  messages: [{ role: "user", content: "Hi" }],
+  ...more,
+});
+const response = (more: Json) => ({ model: GPT, input: "Hi", ...more });
+
+const search = { type: "web_search_20260318", name: "web_search", max_uses: 2 };
+
+/** Where it is asked, what is asked, the field that asks. */
+const EXTRAS: readonly [string, string, Json, string][] = [
+  ["a web search", "/v1/messages", message({ tools: [search] }), "tools.0.type"],
+  [
+    "a tool nobody has heard of",
+    "/v1/messages",
+    message({ tools: [{ type: "novel_2029", name: "n" }] }),
+    "tools.0.type",
+  ],
+  [
+    "code that the provider runs",
+    "/v1/messages",
+    message({ tools: [{ type: "code_execution_20260120", name: "c" }] }),
+    "tools.0.type",
+  ],
+  ["a container", "/v1/messages", message({ container: "c_1" }), "container"],
+  ["speed", "/v1/messages", message({ speed: "fast" }), "speed"],
+  ["a place to compute", "/v1/messages", message({ inference_geo: "us" }), "inference_geo"],
+  ["other models behind it", "/v1/messages", message({ fallbacks: [{ model: "x" }] }), "fallbacks"],
+  ["a better service", "/v1/messages", message({ service_tier: "priority" }), "service_tier"],
+  [
+    "a search in files",
+    "/v1/responses",
+    response({ tools: [{ type: "file_search", vector_store_ids: ["v"] }] }),
+    "tools.0.type",
+  ],
+  [
+    "code that the provider runs",
+    "/v1/responses",
+    response({ tools: [{ type: "code_interpreter", container: { type: "auto" } }] }),
+    "tools.0.type",
+  ],
+  [
+    "a shell in a container",
+    "/v1/responses",
+    response({ tools: [{ type: "shell", environment: { type: "container_auto" } }] }),
+    "tools.0.environment",
+  ],
+  [
+    "a search that must be made",
+    "/v1/responses",
+    response({ tools: [{ type: "web_search" }], tool_choice: "required" }),
+    "tools.0.type",
+  ],
+  [
+    "a search in a group of tools",
+    "/v1/responses",
+    response({ tools: [{ type: "namespace", name: "n", description: "d", tools: [{ type: "web_search" }] }] }),
+    "tools.0.tools.0.type",
+  ],
+  [
+    "a search among tools that were found",
+    "/v1/responses",
+    response({
+      input: [
+        { role: "user", content: "Hi" },
+        { type: "tool_search_output", call_id: "c", tools: [{ type: "web_search" }] },
+      ],
+    }),
+    "input.1.tools.0.type",
+  ],
+  ["other models in other words", "/v1/messages", message({ fallbacks: "auto" }), "fallbacks"],
+  ["a template of the provider's", "/v1/responses", response({ prompt: { id: "p" } }), "prompt"],
+  ["a better service", "/v1/responses", response({ service_tier: "priority" }), "service_tier"],
+  [
+    "a cheaper service",
+    "/v1/chat/completions",
+    { model: MODEL, messages: [{ role: "user", content: "Hi" }], service_tier: "flex" },
+    "service_tier",
+  ],
+];
+
+describe("what providers bill apart, without a price for it", () => {
+  let scene: Scene;
+  let tenant: Tenant;
+  beforeAll(async () => {
+    scene = await openScene(["anthropic", "openai", "deepinfra"]);
+    tenant = await scene.gateway.tenant();
+  });
+  afterAll(() => scene.close());
+  const asked = () =>
+    (["anthropic", "openai", "deepinfra"] as const).map((one: Provider) => scene.at(one).requests.length);
+
+  test.each(EXTRAS)(
+    "BILL-05 %s on %s is refused by its field, and nobody is asked",
+    async (_what, path, body, field) => {
+      const before = asked();
+      const answer = await scene.gateway.call(tenant.key, path, { body });
+      expect([answer.status, answer.text]).toEqual([400, expect.stringContaining("own key of the workspace")]);
+      expect(answer.text).toContain(body["model"]);
+      expect(answer.text).toContain(field);
+      if (path !== "/v1/messages")
+        expect(answer.body.error).toMatchObject({ code: "unsupported_parameter", param: field });
+      expect(asked()).toEqual(before);
+    },
+  );
+
+  test.each([
+    ["/v1/messages", message({ service_tier: "auto", inference_geo: "global", speed: "standard", container: null })],
+    ["/v1/messages", message({ service_tier: "standard_only", tools: [{ type: "bash_20250124", name: "bash" }] })],
+    ["/v1/messages", message({ tools: [{ type: "tool_search_tool_bm25_20251119", name: "t" }], fallbacks: [] })],
+    ["/v1/responses", response({ service_tier: "default", tools: [{ type: "local_shell" }] })],
+    ["/v1/responses", response({ service_tier: "auto", tools: [{ type: "apply_patch" }] })],
+  ])("BILL-05 %s: what costs only tokens goes through as it is", async (path, body) => {
+    const provider = path === "/v1/messages" ? "anthropic" : "openai";
+    scene
+      .at(provider)
+      .next({ json: provider === "anthropic" ? messageJson([{ type: "text", text: "Hi" }]) : responseJson() });
+    expect((await scene.gateway.call(tenant.key, path, { body })).status).toBe(200);
+    expect(scene.at(provider).requests.at(-1)?.json).toMatchObject({ ...body, model: expect.any(String) });
+  });
+
+  test("BILL-05 a search that is only offered is left out, and the log says so", async () => {
+    scene.at("openai").next({ json: responseJson() });
+    const tools = [{ type: "function", name: "f", parameters: null, strict: false }, { type: "web_search" }];
+    const answer = await scene.gateway.call(tenant.key, "/v1/responses", {
+      body: response({ tools, tool_choice: "auto" }),
+    });
+    expect(answer.status).toBe(200);
+    expect(scene.at("openai").requests.at(-1)?.json).toMatchObject({ tools: [tools[0]], tool_choice: "auto" });
+    const row = await scene.row(String(answer.headers.get("x-svc-request-id")));
+    expect(row.attempts[0].reason).toContain("tools.1");
+    scene.at("openai").next({ json: responseJson() });
+    await scene.gateway.call(tenant.key, "/v1/responses", { body: response({ tools: [{ type: "web_search" }] }) });
+    expect(scene.at("openai").requests.at(-1)?.json).not.toHaveProperty("tools");
+  });
+
+  test("BILL-08 with the workspace's own key everything may be asked, and nothing is charged", async () => {
+    const own = await scene.gateway.tenant();
+    scene.at("anthropic").next({ json: { data: [] } });
+    await scene.gateway.manage("PUT", `/workspaces/${own.slug}/providers/anthropic`, { key: credentialOf("own") });
+    scene.at("anthropic").next({ json: messageJson([{ type: "text", text: "Hi" }]) });
+    const body = message({ tools: [search], speed: "fast" });
+    const answer = await scene.gateway.call(own.key, "/v1/messages", { body });
+    expect([answer.status, answer.text]).toEqual([200, expect.anything()]);
+    expect(scene.at("anthropic").requests.at(-1)?.json).toMatchObject({ tools: [search], speed: "fast" });
+    expect(await scene.charges(own)).toEqual([]);
+  });
+});
+
+describe("what providers bill apart, with a price for it", () => {
+  let scene: Scene;
+  let tenant: Tenant;
+  let usdPerEur = 0;
+  beforeAll(async () => {
+    const anthropic = { web_search: perUse("0.01"), fast_mode: times("6") };
+    const openai = { web_search: perUse("0.025"), service_tier_priority: times("2") };
+    scene = await openScene(["anthropic", "openai"], {
+      GATEWAY_CATALOGUE_DIR: catalogueWithExtras({ anthropic, openai }),
+    });
+    const { data } = await scene.gateway.manage("GET", "/rates");
+    usdPerEur = Number(data.find(({ currency }: Json) => currency === "USD").per_eur);
+  });
+  afterAll(() => scene.close());
+  beforeEach(async () => {
+    tenant = await scene.gateway.tenant();
+  });
+
+  const usage = { input_tokens: 100, output_tokens: 20 };
+  const askMessage = async (more: Json, told: Json = {}) => {
+    scene
+      .at("anthropic")
+      .next({ json: { ...messageJson([{ type: "text", text: "Hi" }]), usage: { ...usage, ...told } } });
+    const answer = await scene.gateway.call(tenant.key, "/v1/messages", { body: message(more) });
+    expect([answer.status, answer.text]).toEqual([200, expect.anything()]);
+    return scene.row(String(answer.headers.get("x-svc-request-id")));
+  };
+  const eur = (dollars: number) => Math.round((dollars * 1e9) / usdPerEur);
+
+  test("BILL-05 each use that the provider reports costs its price, beside the tokens", async () => {
+    const plain = await askMessage({});
+    const row = await askMessage(
+      { tools: [search] },
+      { server_tool_use: { web_search_requests: 2, web_fetch_requests: 1 } },
+    );
+    expect(Number(nanosOf(row.cost) - nanosOf(plain.cost))).toBe(eur(0.02));
+    const none = await askMessage({ tools: [search] }, { server_tool_use: { web_search_requests: 0 } });
+    expect(none.cost).toBe(plain.cost);
+  });
+
+  test("BILL-05 what makes tokens dearer multiplies their price", async () => {
+    const plain = await askMessage({});
+    const fast = await askMessage({ speed: "fast" });
+    const difference = nanosOf(fast.cost) - 6n * nanosOf(plain.cost);
+    expect(difference >= -6n && difference <= 6n).toBe(true);
+    expect(nanosOf(plain.cost)).toBeGreaterThan(0n);
+  });
+
+  test("BILL-05 items of a response are counted, and a container that is used again is one use", async () => {
+    const call = { id: "ws_1", type: "web_search_call", status: "completed" };
+    const ask = async (output: Json[], more: Json) => {
+      scene.at("openai").next({ json: { ...responseJson(), output } });
+      const answer = await scene.gateway.call(tenant.key, "/v1/responses", { body: response(more) });
+      expect(answer.status).toBe(200);
+      return scene.row(String(answer.headers.get("x-svc-request-id")));
+    };
+    const plain = await ask([], {});
+    const row = await ask([call, { ...call, id: "ws_2" }], { tools: [{ type: "web_search" }] });
+    expect(scene.at("openai").requests.at(-1)?.json).toMatchObject({ tools: [{ type: "web_search" }] });
+    expect(Number(nanosOf(row.cost) - nanosOf(plain.cost))).toBe(eur(0.05));
+  });
+
+  /** Reads a stream until it has said this, and hangs up. */
+  const leaveAfter = async (word: string, path: string, body: Json) => {
+    const left = new AbortController();
+    const answer = await fetch(`${scene.gateway.url}${path}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${tenant.key}`, "content-type": "application/json" },
+      body: JSON.stringify({ ...body, stream: true }),
+      signal: left.signal,
+    });
+    let text = "";
+    for await (const chunk of answer.body ?? []) {
+      text += Buffer.from(chunk).toString();
+      if (text.includes(word)) break;
+    }
+    left.abort();
+    const [row] = await scene.rowsOnce(tenant, 1);
+    expect(row).toMatchObject({ status: 499, error_code: "client_disconnected" });
+    return nanosOf(row.cost);
+  };
+  const waiting = (frames: readonly string[]) => ({
+    frames,
+    end: { is: "stall", after: Buffer.byteLength(frames.join("")) } as const,
+  });
+
+  test("BILL-05 CHAT-09 who hangs up before the figures come pays for the searches that were begun", async () => {
+    const used = { type: "server_tool_use", id: "st_1", name: "web_search", input: {} };
+    const begin = (index: number, block: Json) =>
+      messageEvent({ type: "content_block_start", index, content_block: block });
+    const head = { ...messageJson([]), usage: { ...usage, server_tool_use: { web_search_requests: 0 } } };
+    const frames = [
+      messageEvent({ type: "message_start", message: head }),
+      begin(0, used),
+      messageEvent({ type: "content_block_stop", index: 0 }),
+      begin(1, { ...used, id: "st_2" }),
+      messageEvent({ type: "content_block_stop", index: 1 }),
+      begin(2, { type: "text", text: "" }),
+      messageEvent({ type: "content_block_delta", index: 2, delta: { type: "text_delta", text: "found" } }),
+    ];
+    scene.at("anthropic").next(waiting(frames));
+    const cost = await leaveAfter("found", "/v1/messages", message({ tools: [search] }));
+    expect(Number(cost)).toBeGreaterThanOrEqual(eur(0.02));
+
+    tenant = await scene.gateway.tenant();
+    const call = { type: "web_search_call", status: "in_progress" };
+    const searched = ["ws_1", "ws_2"].map((id, at) =>
+      frameOf({ type: "response.output_item.added", output_index: at, item: { ...call, id } }),
+    );
+    const [created = "", ...rest] = responseFrames(["found"]);
+    scene.at("openai").next(waiting([created, ...searched, ...rest.slice(0, 4)]));
+    const asked = response({ tools: [{ type: "web_search" }], max_output_tokens: 100 });
+    expect(Number(await leaveAfter("found", "/v1/responses", asked))).toBeGreaterThanOrEqual(eur(0.05));
+  });
+
+  test("BILL-03 the hold has room for what may be used", async () => {
+    const poor = await scene.gateway.tenant({ credit: "0.01" });
+    const refused = await scene.gateway.call(poor.key, "/v1/messages", { body: message({ tools: [search] }) });
+    expect(refused.status).toBe(402);
+    scene.at("anthropic").next({ json: messageJson([{ type: "text", text: "Hi" }]) });
+    expect((await scene.gateway.call(poor.key, "/v1/messages", { body: message({}) })).status).toBe(200);
+  });
+});

@@ -1,0 +1,243 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import type { Json, Tenant } from "../support/gateway.ts";
+import { MODEL, nanosOf, openScene, type Scene } from "../support/scene.ts";
+
+const USAGE = { prompt_tokens: 100_000, completion_tokens: 50_000, total_tokens: 150_000 };
+const ANSWER = {
+  id: "up-1",
+  object: "chat.completion",
+  created: 1,
+  model: "m",
+  choices: [{ index: 0, message: { role: "assistant", content: "Hello." }, finish_reason: "stop" }],
+  usage: USAGE,
+};
+const TODAY = new Date().toISOString().slice(0, 10);
+
+/** What one request of the same size costs, and its log row. */
+async function asked(scene: Scene, tenant: Tenant): Promise<Json> {
+  scene.at("deepinfra").next({ json: ANSWER });
+  const { status, headers } = await scene.chat(tenant.key, {});
+  expect(status).toBe(200);
+  return scene.row(String(headers.get("x-svc-request-id")));
+}
+
+const rateOf = async (scene: Scene, code: string): Promise<Json> =>
+  (await scene.gateway.manage("GET", "/rates")).data.find(({ currency }: Json) => currency === code);
+
+describe("exchange rates of a running gateway", () => {
+  let scene: Scene;
+  let tenant: Tenant;
+  beforeAll(async () => {
+    scene = await openScene(["deepinfra"]);
+    tenant = await scene.gateway.tenant();
+  });
+  afterAll(() => scene.close());
+  const post = (body: Json) => scene.gateway.call(scene.gateway.adminToken, "/manage/rates", { body });
+
+  test("BILL-06 the rates of the catalogue are in force, and kept with their date and source", async () => {
+    const usd = await rateOf(scene, "USD");
+    expect(usd).toMatchObject({ date: expect.stringMatching(/^\d{4}-/), recorded_at: expect.any(String) });
+    const { data } = await scene.gateway.manage("GET", "/rates/history?currency=USD");
+    expect(data).toMatchObject([{ currency: "USD", per_eur: usd.per_eur, source: usd.source, date: usd.date }]);
+  });
+
+  test("BILL-06 a new rate holds from the next request on, and nothing that was charged changes", async () => {
+    const before = await asked(scene, tenant);
+    const old = await rateOf(scene, "USD");
+    const next = (Number(old.per_eur) * 1.2).toFixed(6);
+    expect((await post({ rates: { USD: next }, source: "a test" })).body).toEqual({
+      date: TODAY,
+      source: "a test",
+      taken: [{ currency: "USD", per_eur: next }],
+      known: [],
+      refused: [],
+    });
+    const after = await asked(scene, tenant);
+    const exact = (Number(nanosOf(before.cost)) * Number(old.per_eur)) / Number(next);
+    expect(Math.abs(Number(nanosOf(after.cost)) - exact)).toBeLessThanOrEqual(1.5);
+    expect(await scene.row(before.id)).toEqual(before);
+    expect(await rateOf(scene, "USD")).toMatchObject({ per_eur: next, date: TODAY, source: "a test", stale: false });
+    const shown = await scene.gateway.call(tenant.key, "/v1/public/currencies?q=USD");
+    expect(shown.body.data[0]).toMatchObject({ per_eur: next });
+    const { data } = await scene.gateway.manage("GET", "/audit?limit=1");
+    expect(data[0]).toMatchObject({ action: "rates.change", detail: { rates: { USD: next }, source: "a test" } });
+  });
+
+  test("BILL-06 a rate that moved too far is refused and said; others beside it are taken; it can be vouched for", async () => {
+    const { per_eur: was } = await rateOf(scene, "USD");
+    const alone = await post({ rates: { USD: "113.6" } });
+    expect([alone.status, alone.body.error.param]).toEqual([400, "rates.USD"]);
+    expect(alone.body.error.message).toContain("factor of 1.25");
+    const chf = (Number((await rateOf(scene, "CHF")).per_eur) * 1.01).toFixed(6);
+    const { body } = await post({ rates: { USD: "113.6", CHF: chf } });
+    expect(body).toMatchObject({ taken: [{ currency: "CHF" }], refused: [{ currency: "USD" }] });
+    expect((await rateOf(scene, "USD")).per_eur).toBe(was);
+    await post({ rates: { CHF: (Number(chf) * 2).toFixed(6) }, accept_jumps: true });
+    expect((await rateOf(scene, "CHF")).per_eur).toBe((Number(chf) * 2).toFixed(6));
+  });
+
+  test("BILL-06 a jump in small steps is a jump; what somebody vouched for is where the next step begins", async () => {
+    const { per_eur: was } = await rateOf(scene, "SEK");
+    const times = (factor: number) => (Number(was) * factor).toFixed(6);
+    expect((await post({ rates: { SEK: times(1.2) } })).status).toBe(200);
+    const second = await post({ rates: { SEK: times(1.44) } });
+    expect([second.status, second.body.error?.param]).toEqual([400, "rates.SEK"]);
+    expect((await post({ rates: { SEK: times(1.1) } })).status).toBe(200);
+    expect((await post({ rates: { SEK: times(3) }, accept_jumps: true })).status).toBe(200);
+    expect((await post({ rates: { SEK: times(3.1) } })).status).toBe(200);
+    expect((await rateOf(scene, "SEK")).per_eur).toBe(times(3.1).replace(/\.?0+$/, ""));
+  });
+
+  test.each([
+    ["nothing", {}],
+    ["both forms", { rates: { USD: "1.1" }, document: "x" }],
+    ["no decimal", { rates: { USD: "many" } }],
+    ["a number", { rates: { USD: 1.1 } }],
+    ["no currency", { rates: { dollar: "1.1" } }],
+    ["the euro", { rates: { EUR: "1.1" } }],
+    ["a rate of nothing", { rates: { USD: "0" } }],
+    ["a day to come", { rates: { USD: "1.1" }, date: "2999-01-01" }],
+    ["a day before", { rates: { USD: "1.1" }, date: "2001-01-01" }],
+    ["no file of rates", { document: "<html></html>" }],
+    ["an unknown field", { rates: { USD: "1.1" }, force: true }],
+  ])("BILL-06 %s is refused with what to write", async (_what, body) => {
+    const { status } = await post(body);
+    expect(status).toBe(400);
+  });
+
+  test("BILL-06 nothing is fetched unless the operator has named an address", async () => {
+    const { status, body } = await scene.gateway.call(scene.gateway.adminToken, "/manage/rates/fetch", {
+      method: "POST",
+    });
+    expect([status, body.error.message]).toEqual([400, expect.stringContaining("GATEWAY_RATES_URL")]);
+  });
+
+  test("BILL-06 the command line lists, sets and imports them", async () => {
+    const usd = (Number((await rateOf(scene, "USD")).per_eur) * 1.01).toFixed(5);
+    expect((await scene.gateway.cli("rates", "set", `USD=${usd}`)).code).toBe(0);
+    expect((await scene.gateway.cli("rates", "list")).stdout).toContain(usd);
+    const file = path.join(mkdtempSync(path.join(tmpdir(), "gateway-rates-")), "rates.json");
+    const later = (Number(usd) * 1.01).toFixed(5);
+    writeFileSync(file, JSON.stringify({ date: TODAY, source: "a file", rates: { USD: later } }));
+    const { code, stderr } = await scene.gateway.cli("rates", "import", file);
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(await rateOf(scene, "USD")).toMatchObject({ per_eur: later, source: "a file" });
+    expect((await scene.gateway.cli("rates", "set", "USD:1")).code).toBe(2);
+  });
+});
+
+describe("rates that are fetched", () => {
+  let server: Server;
+  let scene: Scene;
+  let answers: { status: number; body: string };
+  let asks = 0;
+  const ecb = (usd: string) =>
+    `<?xml version="1.0"?><gesmes:Envelope xmlns:gesmes="g" xmlns="e"><Cube><Cube time='${TODAY}'><Cube currency='USD' rate='${usd}'/><Cube currency='THB' rate='39.3'/></Cube></Cube></gesmes:Envelope>`;
+
+  beforeAll(async () => {
+    answers = { status: 200, body: ecb("1.2001") };
+    server = createServer((_request, response) => {
+      asks += 1;
+      response.writeHead(answers.status, { "content-type": "application/xml" }).end(answers.body);
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const address = server.address();
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    scene = await openScene(["deepinfra"], {
+      GATEWAY_RATES_URL: `http://127.0.0.1:${port}/eurofxref-daily.xml`,
+      GATEWAY_RATES_EVERY: "1s",
+    });
+  });
+  afterAll(async () => {
+    await scene.close();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  test("BILL-06 they are in force soon after the start, and again and again; what the catalogue has not is passed over", async () => {
+    await vi.waitFor(async () => expect((await rateOf(scene, "USD")).per_eur).toBe("1.2001"), { timeout: 10_000 });
+    expect(await rateOf(scene, "THB")).toBeUndefined();
+    const before = asks;
+    await vi.waitFor(() => expect(asks).toBeGreaterThan(before), { timeout: 10_000 });
+    expect((await scene.gateway.manage("GET", "/rates/history?currency=USD")).data).toHaveLength(2);
+  });
+
+  test("BILL-06 a source that fails, or brings nonsense or a jump, changes nothing and is said", async () => {
+    for (const bad of [
+      { status: 500, body: "busy" },
+      { status: 302, body: "" },
+      { status: 200, body: "<html>maintenance</html>" },
+      { status: 200, body: ecb("-1") },
+      { status: 200, body: " ".repeat(1_100_000) },
+    ]) {
+      answers = bad;
+      const { status } = await scene.gateway.call(scene.gateway.adminToken, "/manage/rates/fetch", { method: "POST" });
+      expect(status, bad.body.slice(0, 20)).toBe(502);
+    }
+    answers = { status: 200, body: ecb("12.001") };
+    const { code, stderr } = await scene.gateway.cli("rates", "fetch");
+    expect([code, stderr]).toEqual([1, expect.stringContaining("factor of 1.25")]);
+    expect((await rateOf(scene, "USD")).per_eur).toBe("1.2001");
+  });
+});
+
+describe("margins", () => {
+  let scene: Scene;
+  beforeAll(async () => {
+    scene = await openScene(["deepinfra"], { GATEWAY_MARGIN: "0.1" });
+  });
+  afterAll(() => scene.close());
+  const put = (tenant: Tenant, margin: unknown) =>
+    scene.gateway.call(scene.gateway.adminToken, `/manage/workspaces/${tenant.slug}/margin`, {
+      method: "PUT",
+      body: { margin },
+    });
+  const price = async (tenant: Tenant) =>
+    (await scene.gateway.call(tenant.key, `/v1/models/${encodeURIComponent(MODEL)}`)).body.pricing;
+
+  test("BILL-05 the usual margin is in what callers see and in what they pay; a workspace can have its own", async () => {
+    const usual = await scene.gateway.tenant();
+    const own = await scene.gateway.tenant();
+    const free = await scene.gateway.tenant();
+    expect((await put(own, "0.5")).body).toEqual({ workspace: own.slug, margin: "0.5", own: "0.5", usual: "0.1" });
+    await put(free, "0");
+    const [base, tenth, half] = [
+      nanosOf((await asked(scene, free)).cost),
+      nanosOf((await asked(scene, usual)).cost),
+      nanosOf((await asked(scene, own)).cost),
+    ];
+    expect(Number(tenth)).toBe(Math.round(Number(base) * 1.1));
+    expect(Math.abs(Number(half) - Number(base) * 1.5)).toBeLessThanOrEqual(1);
+    const [plain, shown] = [await price(free), await price(own)];
+    expect(plain).not.toHaveProperty("margin");
+    expect(shown.margin).toBe("0.5");
+    expect(Math.abs(Number(shown.input_per_1m_tokens) - 1.5 * Number(plain.input_per_1m_tokens))).toBeLessThan(1e-8);
+    const listed = await scene.gateway.call(usual.key, `/v1/public/models/${encodeURIComponent(MODEL)}`);
+    expect(listed.body.lowest_price.margin).toBe("0.1");
+    const { data } = await scene.gateway.manage("GET", "/audit?limit=1");
+    expect(data[0]).toMatchObject({ action: "margin.change", detail: { before: null, after: "0", usual: "0.1" } });
+    expect((await put(own, null)).body).toMatchObject({ margin: "0.1", own: null });
+  });
+
+  test("BILL-03 a hold has the margin in it", async () => {
+    const tenant = await scene.gateway.tenant({ credit: "0.0001" });
+    const held = async () => {
+      const { body } = await scene.chat(tenant.key, { max_tokens: 4000 });
+      return nanosOf(/reserves ([\d.]+)/.exec(body.error.message)?.[1] ?? "");
+    };
+    const usual = await held();
+    await put(tenant, "1.2");
+    expect(Number(await held()) / Number(usual)).toBeCloseTo(2, 4);
+  });
+
+  test("BILL-05 what is no margin is refused, by the API, the command line and the setting", async () => {
+    const tenant = await scene.gateway.tenant();
+    for (const bad of ["-1.5", "11", "five", "", 0.05, "0.0000001"]) expect((await put(tenant, bad)).status).toBe(400);
+    expect((await scene.gateway.cli("margin", "set", tenant.slug, "0.25")).code).toBe(0);
+    expect((await scene.gateway.cli("margin", "show", tenant.slug)).stdout).toContain("0.25");
+    await expect(openScene([], { GATEWAY_MARGIN: "20" })).rejects.toThrow(/GATEWAY_MARGIN/);
+  });
+});

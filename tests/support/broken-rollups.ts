@@ -1,0 +1,28 @@
+const DAY = "ws_1 on 2027-01-15";
+
+/** Changes behind the store's back to a store with one request `r1` over 30, and what its audit has to say of each. */
+export const ROLLUPS_BROKEN: readonly (readonly [statement: string, problems: readonly string[]])[] = [
+  [
+    "update requests_daily set cost_nanos = cost_nanos + 1",
+    [
+      `cost_nanos of ${DAY} are 31 in requests_daily and 30 in requests_hourly`,
+      `cost_nanos of ${DAY} are 31 in requests_daily and 30 in the ledger`,
+    ],
+  ],
+  [
+    "update requests_hourly set cost_nanos = cost_nanos - 1",
+    [`cost_nanos of ${DAY} are 30 in requests_daily and 29 in requests_hourly`],
+  ],
+  [
+    "update requests_hourly set output_tokens = output_tokens + 1",
+    [`output_tokens of ${DAY} are 300 in requests_daily and 301 in requests_hourly`],
+  ],
+  [
+    "update requests_hourly set hour_ms = hour_ms + 3600000",
+    ["the log of ws_1 has 1 requests of one kind in the hour of 2027-01-15T12:00:00.000Z, requests_hourly counts 0"],
+  ],
+  [
+    `update request_records set record = replace(record, '"nanos":"30"', '"nanos":"0"')`,
+    ["request r1 is free in the log, the ledger charges 30"],
+  ],
+];
