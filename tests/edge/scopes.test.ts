@@ -47,6 +47,7 @@ const CARRIERS = {
 
 /** What each surface takes. */
 const BODIES: Readonly<Record<string, unknown>> = {
+  "/v1/audio/speech": { model: "sandbox/speak", input: "Hello!", voice: "ada" },
   "/v1/embeddings": { model: "sandbox/embed", input: "Hello!" },
   "/v1/messages": { ...HELLO, max_tokens: 64 },
   "/v1/responses": { model: HELLO.model, input: "Hello!" },

@@ -33,4 +33,3 @@ export const SpeechRequest = z
     stream_format: optional(z.literal("audio")).describe("The answer is always audio."),
   })
   .meta({ id: "SpeechRequest" });
-export type SpeechRequest = z.output<typeof SpeechRequest>;

@@ -1,5 +1,5 @@
 /** Decodes base64 that comes in pieces, cut anywhere. */
-export class Base64Pieces {
+class Base64Pieces {
   #left = "";
 
   push(text: string): Buffer {

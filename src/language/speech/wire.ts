@@ -40,8 +40,6 @@ export type SpeechWire = {
   ): UpstreamProblem;
 };
 
-export const NOTHING: AudioPiece = { is: "audio", bytes: Buffer.alloc(0) };
-
 /** All a body says of its kind is its type; it is read as what it says it is. */
 export function says(headers: IncomingHttpHeaders, type: string): boolean {
   return headers["content-type"]?.toLowerCase().includes(type) === true;
