@@ -100,6 +100,24 @@ describe("Vertex AI", () => {
     expect(received?.headers).not.toHaveProperty("x-goog-api-key");
   });
 
+  test("EMB-01 so are vectors, one text at a time, brought to length one where they were shortened", async () => {
+    vertex.next({
+      json: { predictions: [{ embeddings: { values: [3, 4], statistics: { truncated: false, token_count: 3 } } }] },
+    });
+    const body = { model: "google/gemini-embedding-001", input: "hi", dimensions: 2 };
+    const answer = await gateway.call(key, "/v1/embeddings", { body });
+    expect(answer.body).toMatchObject({ data: [{ embedding: [0.6, 0.8] }], usage: { prompt_tokens: 3 } });
+    const received = vertex.requests.at(-1);
+    expect(received?.path).toBe(
+      "/v1/projects/my-project/locations/eu/publishers/google/models/gemini-embedding-001:predict",
+    );
+    expect(received?.headers.authorization).toBe("Bearer ya29.first");
+    expect(received?.json).toEqual({
+      instances: [{ content: "hi" }],
+      parameters: { autoTruncate: false, outputDimensionality: 2 },
+    });
+  });
+
   test("the account states who it is, signed with its key, for an hour and one purpose", () => {
     const { header, claims, grant } = statementIn(authority.requests[0]?.raw ?? Buffer.alloc(0));
     expect(grant).toBe("urn:ietf:params:oauth:grant-type:jwt-bearer");
