@@ -36,6 +36,7 @@ const TABLE: Readonly<Record<string, string | null>> = {
   "GET /v1/models": "inference:models",
   "GET /v1/models/{id+}": "inference:models",
   "POST /v1/decisions": "inference:decisions",
+  "POST /openai/v1/decisions": "inference:decisions",
   "GET /v1/auth/validate": null,
   "GET /v1/requests/{id}": null,
 };
@@ -47,6 +48,12 @@ const CARRIERS = {
 
 /** What each surface takes. */
 const BODIES: Readonly<Record<string, unknown>> = {
+  "/v1/decisions": { model: "sandbox/decide", state: "On.", questions: { q: { type: "noul", instructions: "On?" } } },
+  "/openai/v1/decisions": {
+    model: "sandbox/decide",
+    input: "On.",
+    questions: [{ type: "predicate", instructions: "On?" }],
+  },
   "/v1/audio/speech": { model: "sandbox/speak", input: "Hello!", voice: "ada" },
   "/v1/embeddings": { model: "sandbox/embed", input: "Hello!" },
   "/v1/messages": { ...HELLO, max_tokens: 64 },

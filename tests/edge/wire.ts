@@ -158,7 +158,7 @@ export function expectEnvelope({ status, text, header }: Refusal): JsonObject {
   expect(Object.keys(error).filter((field) => field !== "param")).toEqual(["message", "type", "code", "request_id"]);
   expect(error["message"]).toMatch(/^\S.{10,}/s);
   expect(TYPES).toContain(error["type"]);
-  expect(error["request_id"]).toMatch(/^(?:req_|chatcmpl-|msg_|resp_)[0-9a-f]{32}$/);
+  expect(error["request_id"]).toMatch(/^(?:req_|chatcmpl-|msg_|resp_|dec_)[0-9a-f]{32}$/);
   for (const name of ["x-svc-request-id", "x-request-id", "request-id"]) expect(header(name)).toBe(error["request_id"]);
   expect(header("content-type")).toBe("application/json");
   expect(text).not.toMatch(PRIVATE);
