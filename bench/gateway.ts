@@ -48,6 +48,7 @@ export async function prepareGateway(bench: Bench): Promise<Prepared> {
     // Thousands of streams go to one endpoint here, which is what the bound is against.
     GATEWAY_ENDPOINT_CONCURRENCY: "0",
     LOG_LEVEL: "warn",
+    GATEWAY_PROOF_EVERY: "never",
     ...providerSettings(bench.upstream),
   };
   const bin = path.join(bench.root, "bin/gateway");

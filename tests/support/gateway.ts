@@ -55,7 +55,9 @@ export async function startGateway(
   } = {},
 ): Promise<TestGateway> {
   const dataDir = options.dataDir ?? (await mkdtemp(path.join(os.tmpdir(), "gateway-test-")));
-  const env = { PORT: "0", DATA_DIR: dataDir, LOG_LEVEL: "silent", ...options.env };
+  // Scripted upstreams are asked by tests alone.
+  const quiet = { LOG_LEVEL: "silent", GATEWAY_PROOF_EVERY: "never" };
+  const env = { PORT: "0", DATA_DIR: dataDir, ...quiet, ...options.env };
   const running = await start(readConfig(env), options.prepare);
   running.ready();
   let closed = false;

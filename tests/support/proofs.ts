@@ -8,14 +8,14 @@ import type { Script } from "./upstream.ts";
 /** For tests of everything else: whatever is asked is proven. */
 export const ALL_PROVEN: Proven = { isProven: () => true, version: () => 0 };
 
-/** For `prepare` of a gateway: an earlier process proved every endpoint of the connected providers, just now. */
+/** For `prepare` of a gateway: an earlier process proved every endpoint, just now. */
 export async function allProven(
   store: Store,
   { snapshot, connections }: { snapshot(): Snapshot; connections: Connections },
 ): Promise<void> {
   const nowMs = Date.now();
   const proofs = [...snapshot().endpoints.values()]
-    .filter(({ provider, sandbox }) => !sandbox && connections.credential(provider) !== undefined)
+    .filter(({ sandbox }) => !sandbox)
     .flatMap((endpoint) =>
       PROVEN_SURFACES.filter((surface) => endpoint.surfaces.includes(surface)).map((surface) =>
         proofOf(`prf_${surface}_${endpoint.id}`, nowMs, {

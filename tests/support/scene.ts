@@ -97,9 +97,9 @@ export const QUIET = {
   GATEWAY_DRAIN_TIMEOUT_MS: "1000",
 };
 
-/** Settings that put upstreams in the place of catalogue providers, where they are asked by tests alone. */
+/** Settings that put upstreams in the place of catalogue providers. */
 export function connectedTo(upstreams: ReadonlyMap<string, Pick<Upstream, "baseUrl">>): Record<string, string> {
-  const env: Record<string, string> = { GATEWAY_PROOF_EVERY: "never" };
+  const env: Record<string, string> = {};
   for (const [provider, { baseUrl }] of upstreams) {
     const name = provider.toUpperCase().replaceAll("-", "_");
     env[`PROVIDER_${name}_API_KEY`] = credentialOf(provider);

@@ -1,10 +1,17 @@
 import { describe, expect, test } from "vitest";
 import { ALL_PROVEN } from "../../../tests/support/proofs.ts";
-import { firstEndpoint, memoryFiles, NOON_MS, sampleFiles } from "../../../tests/support/small-catalogue.ts";
+import {
+  firstEndpoint,
+  firstModel,
+  memoryFiles,
+  NOON_MS,
+  sampleFiles,
+} from "../../../tests/support/small-catalogue.ts";
 import type { Surface } from "../record/record.ts";
 import { isPricedFor, servesSurface, usability } from "./callable.ts";
 import type { Connections, Price, Snapshot } from "./catalogue.ts";
 import { loadCatalogue } from "./load.ts";
+import type { Proven } from "./proofs.ts";
 
 async function load(files: Record<string, unknown>): Promise<Snapshot> {
   const loaded = await loadCatalogue(["cat"], NOON_MS, memoryFiles("cat", files));
@@ -26,6 +33,7 @@ type Case = {
   readonly connections?: Connections;
   readonly walletCurrency?: string;
   readonly nowMs?: number;
+  readonly proofs?: Pick<Proven, "isProven">;
 };
 
 async function ask(given: Case) {
@@ -35,13 +43,29 @@ async function ask(given: Case) {
   return usability(endpoint, given.surface ?? "chat", {
     snapshot,
     connections: given.connections ?? connected,
-    proofs: ALL_PROVEN,
+    proofs: given.proofs ?? ALL_PROVEN,
     walletCurrency: given.walletCurrency ?? "EUR",
     nowMs: given.nowMs ?? NOON_MS,
   });
 }
 
 const chatPrice = { input_per_1m_tokens: 1, output_per_1m_tokens: 1 };
+
+const NONE_PROVEN = { isProven: () => false };
+const serving = (surface: Surface, facts: Record<string, unknown>) => ({
+  ...firstModel({ surfaces: [surface] }),
+  "providers/acme.json": firstEndpoint({ surfaces: [surface], ...facts })["providers/acme.json"],
+});
+const judging = () =>
+  serving("decisions", {
+    decisions_interface: "system_one",
+    prices: [{ currency: "EUR", input_per_1m_tokens: 1 }],
+  });
+const speaking = () =>
+  serving("speech", {
+    speech: { interface: "openai", formats: ["mp3"] },
+    prices: [{ currency: "EUR", per_1m_characters: 1 }],
+  });
 
 const OBSTACLES: readonly [string, string, Case][] = [
   ["it is retired", "retired", { files: firstEndpoint({ status: "retired" }) }],
@@ -61,6 +85,8 @@ const OBSTACLES: readonly [string, string, Case][] = [
     "no_price",
     { files: firstEndpoint({ prices: [{ currency: "EUR", from: "2026-11-16", ...chatPrice }] }) },
   ],
+  ["it is not proven on decisions", "not_proven", { files: judging(), surface: "decisions", proofs: NONE_PROVEN }],
+  ["it is not proven on speech", "not_proven", { files: speaking(), surface: "speech", proofs: NONE_PROVEN }],
   ["there is no rate to the wallet", "no_exchange_rate", { walletCurrency: "XTS" }],
 ];
 
@@ -97,6 +123,12 @@ describe("an endpoint is callable", () => {
   test("with a price of zero that says so: free is a price, unknown is not", async () => {
     const free = { currency: "EUR", input_per_1m_tokens: 0, output_per_1m_tokens: 0, free: true };
     expect((await ask({ files: firstEndpoint({ prices: [free] }) })).is).toBe("callable");
+  });
+
+  test("DEC-02 TTS-09 on decisions and speech once it is proven, and on other surfaces without any proof", async () => {
+    expect((await ask({ files: judging(), surface: "decisions" })).is).toBe("callable");
+    expect((await ask({ files: speaking(), surface: "speech" })).is).toBe("callable");
+    expect((await ask({ proofs: NONE_PROVEN })).is).toBe("callable");
   });
 
   test("on messages and responses when it serves chat", async () => {
