@@ -4,7 +4,7 @@ import type { DecisionQuestion } from "./ask.ts";
 import { choiceConfidence, scoreConfidence } from "./confidence.ts";
 
 /** Below this share of the model's mind its labels say nothing. */
-export const LABEL_MASS_MIN = 0.5;
+const LABEL_MASS_MIN = 0.5;
 
 /** How far rounding may carry figures from what they must add up to. */
 type Slack = {
