@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import { expect, onTestFinished, test } from "vitest";
 import { isPublicAddress, readEgressUrl } from "./egress.ts";
 import { egressProblem, guardedPost } from "./guarded-post.ts";
-import { readMailServer, readSender } from "./mail-server.ts";
+import { isOwnMachine, readMailServer, readSender } from "./mail-server.ts";
 
 const CLOSED = [
   ...[
@@ -116,6 +116,11 @@ test("BILL-10 the address of the mail server is read, and shown without its pass
     shown: "smtps://alerts%40example.eu@mail.example.eu:465",
   });
   expect(readMailServer("smtp://127.0.0.1:2525")).toMatchObject({ port: 2525, secure: false, user: null });
+  // To the machine itself a password may go without TLS; to a name that only looks like it, never.
+  expect(["localhost", "127.0.0.1", "127.9.9.9", "::1"].filter((host) => !isOwnMachine(host))).toEqual([]);
+  expect(["127.example.eu", "127.0.0.1.example.eu", "localhost.example.eu", "10.0.0.1"].filter(isOwnMachine)).toEqual(
+    [],
+  );
   for (const wrong of ["mail.example.eu", "http://a", "smtp://a/path", "smtp://user@host", "smtp://u:p%@h"])
     expect(readMailServer(wrong)).toHaveProperty("problem");
   expect(readSender('"The Gateway" <alerts@example.eu>')).toEqual({
