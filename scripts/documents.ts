@@ -48,7 +48,7 @@ function settingsPage(): string {
 Settings are environment variables. A wrong one stops the start and names itself; an unknown \`GATEWAY_…\` is warned about.
 
 Every setting has a twin with \`_FILE\` at its end that takes the path of a file with the value, so that secrets need not
-stand in the environment: \`GATEWAY_ADMIN_TOKEN_FILE=/run/secrets/admin-token\`. Set one of the two, never both.
+stand in the environment: \`GATEWAY_ADMIN_TOKEN_FILE=/run/secrets/admin-token\`. Set one of the two, never both; an empty file is refused.
 
 ${table(["name", "default", "values", "what it does"], rows)}
 

@@ -352,15 +352,16 @@ export function alertCheck(alerts: Alerts): Check {
     name: "alerts",
     run: async () => {
       const rules = alerts.watch.all();
-      const unsent = alerts.sendsMail ? [] : rules.filter((one) => alerts.recipientsOf(one).length > 0);
-      const detail = `${rules.length} workspaces have rules`;
-      return {
-        ok: true,
-        detail:
-          unsent.length === 0
-            ? detail
-            : `${detail}; ${unsent.length} of them want mail, and no mail server is set: set GATEWAY_SMTP_URL and GATEWAY_MAIL_FROM`,
-      };
+      const mailed = rules.filter((one) => alerts.recipientsOf(one).length > 0);
+      const deaf = rules.filter((one) => one.webhook === null && !mailed.includes(one));
+      const detail = [`${rules.length} workspaces have rules`];
+      if (deaf.length > 0)
+        detail.push(`${deaf.length} of them reach nobody: they name no webhook, and nobody gets mail`);
+      if (mailed.length > 0 && !alerts.sendsMail)
+        detail.push(
+          `${mailed.length} of them want mail, and no mail server is set: set GATEWAY_SMTP_URL and GATEWAY_MAIL_FROM`,
+        );
+      return { ok: true, detail: detail.join("; ") };
     },
   };
 }

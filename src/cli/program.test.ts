@@ -80,6 +80,11 @@ function takes(schema: unknown, [name, ...inner]: readonly string[]): boolean {
   return schema instanceof z.ZodObject && name in schema.shape && takes(schema.shape[name], inner);
 }
 
+test("every group of commands says what it is about", () => {
+  const groups = buildProgram("1.2.3", () => {}).commands;
+  expect(groups.filter((group) => group.description() === group.name()).map((group) => group.name())).toEqual([]);
+});
+
 test("a flag can fill a field inside another, or the whole body", () => {
   const flags = [
     { flags: "--floor <l>", field: "policy.floor", says: "" },

@@ -312,7 +312,9 @@ test("BILL-10 a webhook in a private network is refused unless the operator allo
   expect(shown.json).toMatchObject({ mail_to: [], low_balance: null, limit_percents: [80, 100] });
   const listed = await gateway.cli("alert", "deliveries", "demo", "--json");
   expect(listed.json).toMatchObject({ data: [{ channel: "mail", state: "failed" }] });
-  expect((await gateway.cli("alert", "test", "demo")).code).toBe(1);
+  const unheard = await gateway.cli("alert", "test", "demo");
+  expect([unheard.code, unheard.stderr]).toEqual([1, expect.stringContaining("reach nobody. Set webhook_url")]);
+  expect(await advice()).toEqual([true, expect.stringContaining("1 of them reach nobody")]);
   expect((await gateway.cli("alert", "remove", "demo", "--json")).json).toMatchObject({ removed: true });
 }, 30_000);
 

@@ -222,6 +222,28 @@ describe("margins", () => {
     expect((await put(own, null)).body).toMatchObject({ margin: "0.1", own: null });
   });
 
+  test("BILL-06 BILL-05 a margin and a rate that change while a request runs are for the next one", async () => {
+    const tenant = await scene.gateway.tenant();
+    const before = await asked(scene, tenant);
+    const gate = Promise.withResolvers<void>();
+    const arrived = scene.at("deepinfra").arrived(scene.at("deepinfra").requests.length + 1);
+    scene.at("deepinfra").next({ json: ANSWER, gate: gate.promise });
+    const running = scene.chat(tenant.key, {});
+    await arrived;
+    const usd = await rateOf(scene, "USD");
+    const next = (Number(usd.per_eur) * 1.1).toFixed(6);
+    expect((await put(tenant, "9")).status).toBe(200);
+    expect((await scene.gateway.manage("POST", "/rates", { rates: { USD: next } })).taken).toHaveLength(1);
+    gate.resolve();
+    const { headers } = await running;
+    expect((await scene.row(String(headers.get("x-svc-request-id")))).cost).toBe(before.cost);
+    const after = await asked(scene, tenant);
+    const exact = (Number(nanosOf(before.cost)) * 10 * Number(usd.per_eur)) / (1.1 * Number(next));
+    expect(Math.abs(Number(nanosOf(after.cost)) - exact)).toBeLessThanOrEqual(10);
+    const { data } = await scene.gateway.manage("GET", `/workspaces/${tenant.slug}/wallet/entries?kind=charge`);
+    expect(data).toHaveLength(3);
+  });
+
   test("BILL-03 a hold has the margin in it", async () => {
     const tenant = await scene.gateway.tenant({ credit: "0.0001" });
     const held = async () => {

@@ -148,7 +148,11 @@ async function removeRules(room: Room, workspace: Workspace): Promise<void> {
 
 async function testRules(room: Room, workspace: Workspace) {
   const channels = await room.alerts.test(demandRules(room, workspace), workspace);
-  const ok = channels.length > 0 && channels.every((one) => one.ok);
+  if (channels.length === 0)
+    throw fault("conflict", {
+      message: `The alerts of workspace ${workspace.slug} reach nobody. Set webhook_url or mail_to, or add an owner or admin to the workspace.`,
+    });
+  const ok = channels.every((one) => one.ok);
   await change(room, async () => ({
     answer: null,
     audit: {

@@ -4,6 +4,7 @@ import type { PaymentEvent, PaymentOrder } from "../../domain/billing/payment.ts
 import { formatNanos, lesser } from "../../kit/money.ts";
 import { type Exchange, type Handler, whole } from "../exchange.ts";
 import { change, type ManageDeps, short } from "./deps.ts";
+import { unsignedMessages } from "./unsigned.ts";
 
 type Outcome = "credited" | "taken_back" | "repeated" | "ignored";
 
@@ -21,29 +22,35 @@ class Refusal extends Error {
 
 const paymentIdOf = (order: PaymentOrder): string => `payment:${order.id}`;
 
+const NO_MONEY = "a payment message moved no money";
+
 export function paymentHandlers(room: ManageDeps): Record<string, Handler> {
+  const unsigned = unsignedMessages(room.clock, (detail) => room.payments.refused(detail, NO_MONEY));
   return {
     receivePayment: whole(async (exchange) => {
-      const outcome = await receive(room, exchange);
+      const outcome = await receive(room, exchange, unsigned);
       return { status: 200, json: { received: true, outcome } };
     }),
   };
 }
 
-async function receive(room: ManageDeps, exchange: Exchange): Promise<Outcome> {
+async function receive(room: ManageDeps, exchange: Exchange, unsigned: (detail: object) => void): Promise<Outcome> {
   const name = exchange.params["adapter"] ?? "";
   const adapter = room.payments.adapters.get(name);
   if (adapter === undefined)
     throw fault("not_found", { message: `There is no payment adapter "${short(name)}" here.` });
+  const { requestId, clientAddress } = exchange;
+  const about = (reason: string) => ({ adapter: name, requestId, clientAddress, reason });
   const refused = (problem: Fault, orderId?: string): Fault => {
-    const { requestId, clientAddress } = exchange;
-    const about = { adapter: name, requestId, clientAddress, order: orderId, reason: problem.message };
-    room.payments.refused(about, "a payment message moved no money");
+    room.payments.refused({ ...about(problem.message), order: orderId }, NO_MONEY);
     return problem;
   };
   const body = await exchange.body();
   const reading = adapter.read({ headers: exchange.headers, body, nowMs: room.clock.nowMs() });
-  if (reading.is === "refused") throw refused(fault("not_allowed", { message: reading.reason }));
+  if (reading.is === "refused") {
+    unsigned(about(reading.reason));
+    throw fault("not_allowed", { message: reading.reason });
+  }
   if (reading.is === "unreadable") throw refused(fault("invalid_value", { message: reading.reason }));
   if (reading.is === "ignored") return "ignored";
   try {

@@ -48,7 +48,7 @@ function readStripe(incoming: Incoming, proof: Proof): Reading {
   const event = Event.safeParse(jsonOf(incoming.body));
   if (!event.success) return { is: "unreadable", reason: "The message is no event." };
   const { id, type, data } = event.data;
-  const read = READERS[type];
+  const read = Object.hasOwn(READERS, type) ? READERS[type] : undefined;
   if (read === undefined) return ignored("It is about nothing that moves money here.");
   return read(id, data.object);
 }

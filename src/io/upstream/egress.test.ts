@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import { expect, onTestFinished, test } from "vitest";
 import { isPublicAddress, readEgressUrl } from "./egress.ts";
 import { egressProblem, guardedPost } from "./guarded-post.ts";
-import { readMailServer, readSender } from "./mail-server.ts";
+import { isOwnMachine, readMailServer, readSender } from "./mail-server.ts";
 
 const CLOSED = [
   ...[
@@ -17,7 +17,16 @@ const CLOSED = [
     "192.168.1.1",
     "169.254.169.254",
   ],
-  ...["100.64.0.1", "198.18.0.1", "192.0.0.8", "192.0.2.1", "224.0.0.1", "240.0.0.1", "255.255.255.255"],
+  ...[
+    "100.64.0.1",
+    "198.18.0.1",
+    "192.0.0.8",
+    "192.0.2.1",
+    "224.0.0.1",
+    "240.0.0.1",
+    "255.255.255.255",
+    "168.63.129.16",
+  ],
   ...["::1", "::", "fe80::1", "fe80::1%eth0", "fc00::1", "fd12::1", "ff02::1", "fec0::1"],
   // IPv4 in other clothes: mapped, compatible, NAT64, 6to4, Teredo.
   ...["::ffff:127.0.0.1", "::ffff:a00:1", "::7f00:1", "::127.0.0.1", "64:ff9b::7f00:1", "64:ff9b:1::a00:1"],
@@ -45,6 +54,11 @@ test.each([
   "https://0x7f.1/",
   "https://2130706433/",
   "https://[::1]/",
+  "https://127.0.0.1./",
+  "https://017700000001/",
+  "https://１２７.0.0.1/",
+  "https://[::ffff:7f00:1]/",
+  "https://[64:ff9b::10.0.0.1]/",
   "https://[::ffff:169.254.169.254]/",
   `https://example.eu/${"a".repeat(2048)}`,
 ])("BILL-10 %s is refused before any name is asked for", (url) => {
@@ -116,6 +130,11 @@ test("BILL-10 the address of the mail server is read, and shown without its pass
     shown: "smtps://alerts%40example.eu@mail.example.eu:465",
   });
   expect(readMailServer("smtp://127.0.0.1:2525")).toMatchObject({ port: 2525, secure: false, user: null });
+  // To the machine itself a password may go without TLS; to a name that only looks like it, never.
+  expect(["localhost", "127.0.0.1", "127.9.9.9", "::1"].filter((host) => !isOwnMachine(host))).toEqual([]);
+  expect(["127.example.eu", "127.0.0.1.example.eu", "localhost.example.eu", "10.0.0.1"].filter(isOwnMachine)).toEqual(
+    [],
+  );
   for (const wrong of ["mail.example.eu", "http://a", "smtp://a/path", "smtp://user@host", "smtp://u:p%@h"])
     expect(readMailServer(wrong)).toHaveProperty("problem");
   expect(readSender('"The Gateway" <alerts@example.eu>')).toEqual({

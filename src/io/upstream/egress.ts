@@ -11,6 +11,8 @@ const CLOSED = addressList([
   ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24"],
   ...["192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"],
   ...["224.0.0.0/4", "240.0.0.0/4"],
+  // A cloud's own services for its machines, at an address that looks like any other.
+  "168.63.129.16/32",
   // Within the global block of IPv6: Teredo and other protocols, documentation, 6to4.
   ...["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"],
 ]);

@@ -1,3 +1,5 @@
+import { isIP } from "node:net";
+
 /** The server that mails leave through, as the operator set it. */
 export type MailServer = {
   readonly host: string;
@@ -24,6 +26,11 @@ export function readMailServer(text: string): MailServer | { readonly problem: s
   if ((name === "") !== (password === "")) return { problem: "write user and password, or neither" };
   const shown = `${url.protocol}//${url.username === "" ? "" : `${url.username}@`}${url.hostname}:${port}`;
   return { host, port, secure, user: name === "" ? null : { name, password }, shown };
+}
+
+/** By its address, or the one name that means nothing else: `127.example.eu` is anybody's. */
+export function isOwnMachine(host: string): boolean {
+  return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 }
 
 function decoded(text: string): string | undefined {

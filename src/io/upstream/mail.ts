@@ -1,5 +1,5 @@
 import { createTransport } from "nodemailer";
-import type { MailServer, Sender } from "./mail-server.ts";
+import { isOwnMachine, type MailServer, type Sender } from "./mail-server.ts";
 
 export type Mail = {
   /** Stays the same when it is sent again, so that readers see it once. */
@@ -27,7 +27,7 @@ export function smtpMailer(server: MailServer, from: Sender, timeoutMs: number):
     secure,
     ...(user === null ? {} : { auth: { user: user.name, pass: user.password } }),
     // A password is never sent in the open, but on the machine itself.
-    requireTLS: user !== null && !secure && !isLoopback(host),
+    requireTLS: user !== null && !secure && !isOwnMachine(host),
     connectionTimeout: timeoutMs,
     greetingTimeout: timeoutMs,
     socketTimeout: timeoutMs,
@@ -50,10 +50,6 @@ export function smtpMailer(server: MailServer, from: Sender, timeoutMs: number):
       signal,
     );
   };
-}
-
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || host.startsWith("127.");
 }
 
 function untilStopped(sending: Promise<Mailed>, signal: AbortSignal): Promise<Mailed> {

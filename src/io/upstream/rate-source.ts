@@ -15,6 +15,8 @@ export function ecbSource(address: string, transport: Pick<Transport, "send">, t
       new Promise<RateOffer | { readonly problem: string }>((resolve) => {
         const chunks: Buffer[] = [];
         let bytes = 0;
+        // Before the call, which may fail while it is being made.
+        const deadline = timers.after(TIMEOUT_MS, () => call.abort());
         const settle = (found: RateOffer | { readonly problem: string }) => {
           stop(deadline);
           resolve(found);
@@ -40,7 +42,6 @@ export function ecbSource(address: string, transport: Pick<Transport, "send">, t
             };
           },
         });
-        const deadline = timers.after(TIMEOUT_MS, () => call.abort());
       }),
   };
 }

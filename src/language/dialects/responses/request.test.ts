@@ -366,6 +366,20 @@ describe("fields", () => {
   });
 });
 
+test("BILL-05 paid tools are found wherever they stand: in tools, in groups, in the input and in what was stored before", () => {
+  const search = { type: "web_search" };
+  const found = { type: "tool_search_output", call_id: "c", tools: [search] };
+  const fieldsOf = (call: Call) => call.extras?.map(({ field, offeredAt }) => [field, offeredAt]);
+  expect(fieldsOf(decode({ tools: [search] }))).toEqual([["tools.0.type", 0]]);
+  const group = { type: "namespace", name: "n", tools: [{ type: "function", name: "f" }, search] };
+  expect(fieldsOf(decode({ tools: [group] }))).toEqual([["tools.0.tools.1.type", undefined]]);
+  expect(fieldsOf(decode({ input: [{ role: "user", content: "Hi" }, found] }))).toEqual([
+    ["input.1.tools.0.type", undefined],
+  ]);
+  expect(fieldsOf(decode({}, [found]))).toEqual([["previous_response_id.tools.0.type", undefined]]);
+  expect(decode({ input: [{ ...found, tools: [{ type: "function", name: "f" }] }] }).extras).toBeUndefined();
+});
+
 test("RESP-05 a seal keeps the name of its family, and only this gateway's are read", () => {
   for (const family of ["anthropic", "google", "openai"] as const) {
     const seal = { family, data: "a:b+/=" };

@@ -13,7 +13,8 @@ import { decodeTools } from "./tools.ts";
 export function decodeCall(request: ResponsesRequest, items: readonly JsonObject[]): Call {
   refuseConversation(request);
   const earlier = items.length - inputItems(request).length;
-  const said = decodeItems(items, (index) => (index < earlier ? HISTORY : `input.${index - earlier}`));
+  const pathOf = (index: number) => (index < earlier ? HISTORY : `input.${index - earlier}`);
+  const said = decodeItems(items, pathOf);
   if (items.length === 0 && !request.prompt) throw invalid("input", "it is required, and must have at least one item");
   const { tools, choice, native: nativeTools, advisory: leftOutTools } = decodeTools(request);
   const settings = decodeSettings(request);
@@ -42,9 +43,17 @@ export function decodeCall(request: ResponsesRequest, items: readonly JsonObject
     chatOnly: settings.chatOnly,
     native: [...settings.native, ...nativeTools, ...said.native],
     advisory: [...settings.advisory, ...leftOutTools],
-    ...extrasOf("responses", request),
+    ...extrasIn(request, items, pathOf),
     ...(wishes === undefined ? {} : { wishes }),
   };
+}
+
+/** Tools of the provider's can also stand in what was stored before. */
+function extrasIn(request: ResponsesRequest, items: readonly JsonObject[], pathOf: (index: number) => string) {
+  const { extras } = extrasOf("responses", { ...request, input: items });
+  if (extras === undefined) return {};
+  const named = (field: string) => field.replace(/^input\.(\d+)/, (_, index) => pathOf(Number(index)));
+  return { extras: extras.map((extra) => ({ ...extra, field: named(extra.field) })) };
 }
 
 function refuseConversation({ conversation }: ResponsesRequest): void {
