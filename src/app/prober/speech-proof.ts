@@ -29,9 +29,11 @@ export async function proveSpeech({ endpoint, price }: Candidate, ask: Ask): Pro
   if (asked.is === "whole") return failure("it answered without audio");
   const seconds = meter?.seconds() ?? 0;
   const { usage } = asked.stream;
+  // By another unit than tokens a provider need not tell any.
+  const told = usage === undefined || usage.inputTokens + usage.outputTokens === 0 ? undefined : usage;
   const used = {
-    inputTokens: usage?.inputTokens ?? null,
-    outputTokens: usage?.outputTokens ?? null,
+    inputTokens: told?.inputTokens ?? null,
+    outputTokens: told?.outputTokens ?? null,
     audioMs: Math.round(seconds * 1000),
   };
   if (head.length === 0 || !soundsLike(format, head)) return failure(`what came is not audio in ${format}`, used);
