@@ -1,3 +1,4 @@
+import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Demand } from "../../domain/routing/capability.ts";
 import { decisionsLane } from "../../io/upstream/decisions-lane.ts";
@@ -32,6 +33,7 @@ export class DecisionsErrand implements Errand {
         needs: [],
         parameters: [],
         inputTokens: this.inputTokens,
+        inputTokensAt: (endpoint) => this.#readBy(endpoint),
         maxOutputTokens: ask.questions.length,
         fits: (endpoint, model) => unfitFor(ask, endpoint, model),
         unserved,
@@ -41,11 +43,14 @@ export class DecisionsErrand implements Errand {
 
   /** The state is read once for each request that it is sent with. */
   boundAt({ endpoint }: Attempt): Bound {
-    const requests = requestsFor(this.#ask, endpoint);
     return {
-      inputTokens: requests.reduce((sum, tokens) => sum + tokens, 0),
+      inputTokens: this.#readBy(endpoint),
       outputTokens: this.#ask.questions.length * OUTPUT_TOKENS_PER_QUESTION,
     };
+  }
+
+  #readBy(endpoint: Endpoint): number {
+    return requestsFor(this.#ask, endpoint).reduce((sum, tokens) => sum + tokens, 0);
   }
 
   wayTo({ endpoint, model }: Attempt): Way {

@@ -18,6 +18,8 @@ export type Demand = {
   /** Who chose the model: the caller by its id, or a router. */
   readonly modelBy?: "caller" | "router";
   readonly inputTokens: number;
+  /** Where some endpoints are sent the same several times: what one of them reads in all. */
+  readonly inputTokensAt?: ((endpoint: Endpoint) => number) | undefined;
   /** What it asks for that is billed apart. */
   readonly extras?: readonly Extra[] | undefined;
   readonly maxOutputTokens: number | undefined;

@@ -49,7 +49,7 @@ export function figuresOf(sifted: Sifted, { demand, session, wishes }: PlanReque
     const cachedTokens = endpoint === seenBy ? Math.min(session?.seenTokens ?? 0, inputTokens) : 0;
     const nanos =
       units === undefined
-        ? expectedNanos(rates, inputTokens, cachedTokens, output, furtherTurns)
+        ? expectedNanos(rates, demand.inputTokensAt?.(endpoint) ?? inputTokens, cachedTokens, output, furtherTurns)
         : expectedNanos(rates, inputTokens, 0, 0, 0) + expectedUnitNanos(rates, units);
     // With a key of its own the workspace pays the provider, who adds nothing for the gateway.
     costNanos[at] = priceTimes === 1 || row.own !== undefined ? nanos : nanos * priceTimes;

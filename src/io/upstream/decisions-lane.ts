@@ -112,13 +112,14 @@ type Whole = {
 
 /** Figures beyond this many times what the model can hold at once are a provider's mistake. */
 const CONTEXTS_MAX = 4;
+const UNKNOWN_CONTEXT_TOKENS = 2_000_000;
 
 /** Nobody is ever billed by an estimate here: an answer without figures, or with impossible ones, is none. */
 function wholeOf({ ask, target, answers, usage, upstreamId, requests }: Whole): WholeAnswer | Unusable {
   const { endpoint, model, client } = target;
   if (usage === undefined) return { unusable: "the provider did not report what it used" };
-  const context = endpoint.limits.contextTokens ?? model.contextTokens;
-  if (context !== null && usage.inputTokens + usage.outputTokens > CONTEXTS_MAX * context * requests)
+  const context = endpoint.limits.contextTokens ?? model.contextTokens ?? UNKNOWN_CONTEXT_TOKENS;
+  if (usage.inputTokens + usage.outputTokens > CONTEXTS_MAX * context * requests)
     return { unusable: "the provider reported more than the model can read" };
   const declined = ask.questions.filter(({ key }) => answers.get(key)?.type === "refusal");
   return {

@@ -1,0 +1,29 @@
+import { expect, test } from "vitest";
+import { chatDialect } from "../dialects/chat/dialect.ts";
+import type { ModelFacts } from "../dialects/dialect.ts";
+import type { DecisionAsk, DecisionQuestion } from "./ask.ts";
+import { encodeLogprobs, type LogprobsFacts } from "./logprobs.ts";
+
+const FACTS: ModelFacts = { upstreamModel: "m", maxOutputTokens: null, sampling: null, thinking: null, quirks: [] };
+const CHAT: LogprobsFacts = { form: "chat", askedBy: "flag", top: 20, thinkingOff: null };
+const question: DecisionQuestion = { key: "q", id: "q", type: "noul", instructions: "Is it?" };
+const ask: DecisionAsk = { model: "m", state: "A state.", questions: [question], images: [] };
+const sent = (facts: Partial<LogprobsFacts>, more: Partial<ModelFacts> = {}) =>
+  JSON.parse(encodeLogprobs(ask, question, chatDialect, { ...FACTS, ...more }, { ...CHAT, ...facts }).body);
+
+test("DEC-07 thinking is switched off in the words that the server knows, and in no others", () => {
+  expect(sent({})).toMatchObject({ reasoning_effort: "none" });
+  expect(sent({ thinkingOff: "enable_thinking" })).toMatchObject({ enable_thinking: false });
+  const template = sent({ thinkingOff: "chat_template_kwargs" });
+  expect(template).toMatchObject({ chat_template_kwargs: { enable_thinking: false } });
+  expect(template).not.toHaveProperty("reasoning_effort");
+  expect(sent({}, { reasoning: "never" })).not.toHaveProperty("reasoning_effort");
+  expect(sent({}, { reasoning: "untold" })).not.toHaveProperty("reasoning_effort");
+});
+
+test("DEC-07 the limit goes by the name the server knows, and sampling is left to models that choose themselves", () => {
+  expect(sent({}, { outputLimit: "max_completion_tokens" })).toMatchObject({ max_completion_tokens: 1 });
+  expect(sent({}, { sampling: false })).not.toHaveProperty("temperature");
+  expect(sent({ askedBy: "count", top: 5 })).toMatchObject({ logprobs: 5 });
+  expect(sent({ askedBy: "count" })).not.toHaveProperty("top_logprobs");
+});
