@@ -310,6 +310,20 @@ describe("money", () => {
     expect(scene.at("alpha").requests.at(-1)?.headers.authorization).toBe("Bearer own-key-of-the-workspace");
   });
 
+  test("BILL-08 a key for a provider that does nothing but decide is tried there with an empty request", async () => {
+    const mine = await scene.gateway.tenant();
+    const put = (key: string) =>
+      scene.gateway.call(scene.gateway.adminToken, `/manage/workspaces/${mine.slug}/providers/kappa`, {
+        method: "PUT",
+        body: { key },
+      });
+    scene.at("kappa").next({ status: 401, json: { success: false, errors: [{ code: 10000, message: "no" }] } });
+    expect((await put("own-key-that-is-wrong-1")).status).toBe(409);
+    scene.at("kappa").next({ status: 400, json: { success: false, errors: [{ code: 5006, message: "questions" }] } });
+    expect((await put("own-key-that-is-right-1")).status).toBeLessThan(300);
+    expect(scene.at("kappa").requests.at(-1)).toMatchObject({ path: "/v1/run/up/kappa-1", json: {} });
+  });
+
   test("DEC-10 a hold covers the state as often as it is sent: too little credit is refused before anyone is asked", async () => {
     const state = "word ".repeat(1000);
     const questions = Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`q${at}`, noul]));

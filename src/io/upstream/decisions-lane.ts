@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type Fault, fault } from "../../contract/faults.ts";
 import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
-import type { DecisionFacts, DecisionInterface } from "../../domain/catalogue/facts-decisions.ts";
+import type { DecisionFacts } from "../../domain/catalogue/facts-decisions.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { Unusable, WholeAnswer } from "../../language/canon/answer.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
@@ -15,21 +15,13 @@ import {
   type LogprobsReading,
   TOP_LOGPROBS,
 } from "../../language/decisions/logprobs.ts";
-import { openaiDecisions } from "../../language/decisions/openai.ts";
 import type { DecisionClient } from "../../language/decisions/render.ts";
-import { sglangDecisions } from "../../language/decisions/sglang.ts";
-import { systemOne } from "../../language/decisions/system-one.ts";
 import { type DecisionWire, decodeDecisionProblem, isRefusal, pathOf } from "../../language/decisions/wire.ts";
 import { chatDialect } from "../../language/dialects/chat/dialect.ts";
 import { geminiDialect } from "../../language/dialects/gemini/dialect.ts";
+import { DECISION_WIRES } from "./decision-wires.ts";
 import { type Lane, NOTHING_DROPPED } from "./lane.ts";
 import { factsOf } from "./lanes.ts";
-
-const WIRES: Readonly<Record<Exclude<DecisionInterface, "logprobs">, DecisionWire>> = {
-  system_one: systemOne,
-  openai: openaiDecisions,
-  sglang: sglangDecisions,
-};
 
 /** Who is asked, and for whom the answer is written. */
 export type DecisionTarget = {
@@ -45,7 +37,7 @@ export function decisionsLane(ask: DecisionAsk, target: DecisionTarget): Lane {
     throw new Error(`${target.endpoint.id} has no interface for decisions`);
   return decisionsInterface === "logprobs"
     ? logprobsLane(ask, target, decisions)
-    : wireLane(ask, target, decisions, WIRES[decisionsInterface]);
+    : wireLane(ask, target, decisions, DECISION_WIRES[decisionsInterface]);
 }
 
 type Base = Pick<

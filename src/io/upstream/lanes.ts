@@ -17,6 +17,7 @@ import { messagesDialect } from "../../language/dialects/messages/dialect.ts";
 import { RAW_PREDICT, rawPredictDialect } from "../../language/dialects/messages/raw-predict.ts";
 import { responsesClient } from "../../language/dialects/responses/answer.ts";
 import { sealsFor } from "../../language/dialects/responses/seals.ts";
+import { decisionsPath } from "./decision-wires.ts";
 import { directChat, outputLimitOf } from "./direct-chat.ts";
 import { directMessages, messagesDoor } from "./direct-messages.ts";
 import { directResponses } from "./direct-responses.ts";
@@ -191,7 +192,10 @@ const NOTHING_ASKED: Call = {
 /** How a credential for an endpoint is tried: the next way where a server does not have the one before. */
 export function probesOf(endpoint: Endpoint, model: Model, credential: Credential): readonly Probe[] {
   const dialect = translationFor(endpoint);
-  if (dialect === undefined) return [];
+  if (dialect === undefined) {
+    const place = decisionsPath(endpoint);
+    return place === undefined ? [] : [{ ...EMPTY_REQUEST, path: place, auth: "bearer", headers: {} }];
+  }
   const { auth, headers } = dialect;
   const path = dialect.path(NOTHING_ASKED, factsOf(endpoint, model));
   const empty: Probe = { ...EMPTY_REQUEST, path, auth, headers };
