@@ -62,6 +62,8 @@ export function readBody(
 export function openUpload(request: IncomingMessage, maxBytes: number, wanted: () => void): Readable {
   const wrong = uploadFault(request, maxBytes);
   if (wrong !== undefined) throw wrong;
+  // Who left while the window was asked is heard of no more.
+  if (request.destroyed && !request.complete) throw notWhole();
   wanted();
   let bytes = 0;
   const counted = new Transform({
