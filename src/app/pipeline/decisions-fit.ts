@@ -4,6 +4,7 @@ import type { DecisionFacts } from "../../domain/catalogue/facts-decisions.ts";
 import type { Shortcoming } from "../../domain/routing/capability.ts";
 import { logprobsFactsOf } from "../../io/upstream/decisions-lane.ts";
 import {
+  criteriaPath,
   type DecisionAsk,
   type DecisionQuestion,
   questionTokens,
@@ -28,19 +29,19 @@ function imagesUnfit(ask: DecisionAsk, endpoint: Endpoint, decisions: DecisionFa
   if (decisions.images === null)
     return {
       reason: "takes no images",
-      param: "images",
+      param: ask.field ?? "images",
       fault: fault("image_input_not_supported", {
         message: `No endpoint of ${endpoint.model} takes images with decisions. Leave them out, or choose a model with svc_decision_images.`,
-        param: "images",
+        param: ask.field ?? "images",
       }),
     };
   const { imagesMax, imageTilesMax } = decisions;
   if (imagesMax !== null && images.length > imagesMax)
-    return beyond("images", `takes at most ${imagesMax} images`, endpoint);
+    return beyond(ask.field ?? "images", `takes at most ${imagesMax} images`, endpoint);
   const large = images.findIndex((image) => (tilesOf(image) ?? 0) > (imageTilesMax ?? Number.POSITIVE_INFINITY));
   if (large < 0) return undefined;
   const pixels = (imageTilesMax ?? 0) * 32 * 32;
-  return beyond(`images.${large}`, `takes images of about ${pixels} pixels at most`, endpoint);
+  return beyond(ask.field ?? `images.${large}`, `takes images of about ${pixels} pixels at most`, endpoint);
 }
 
 function questionsUnfit(ask: DecisionAsk, endpoint: Endpoint, decisions: DecisionFacts): Shortcoming | undefined {
@@ -52,7 +53,7 @@ function questionsUnfit(ask: DecisionAsk, endpoint: Endpoint, decisions: Decisio
   const options = Math.min(decisions.optionsMax ?? Number.POSITIVE_INFINITY, readable.options);
   const levels = Math.min(decisions.levelsMax ?? Number.POSITIVE_INFINITY, readable.levels);
   for (const question of ask.questions) {
-    const param = `questions.${question.key}.criteria`;
+    const param = criteriaPath(question);
     if (question.type === "choice" && question.options.length > options)
       return beyond(param, `takes at most ${options} options`, endpoint);
     if (question.type === "score" && question.levels.length > levels)
@@ -73,15 +74,15 @@ function hasPlainNames(question: DecisionQuestion): boolean {
 
 function tooLong(ask: DecisionAsk, endpoint: Endpoint, model: Model): Shortcoming | undefined {
   const most = endpoint.decisions?.bodyMaxBytes;
-  if (most != null && bytesOf(ask) > most) return beyond("state", `reads at most ${most} bytes`, endpoint);
+  if (most != null && bytesOf(ask) > most) return beyond(ask.field ?? "state", `reads at most ${most} bytes`, endpoint);
   const context = endpoint.limits.contextTokens ?? model.contextTokens;
   const tokens = requestsFor(ask, endpoint).reduce((largest, one) => Math.max(largest, one), 0);
   if (context === null || tokens <= context) return undefined;
   const message = `The state and the questions are too long: ${tokens} tokens > ${context} maximum, by the gateway's estimate for ${endpoint.model}. Shorten them, or choose a model that takes more.`;
   return {
     reason: `takes at most ${context} tokens of context, the request has about ${tokens}`,
-    param: "state",
-    fault: fault("context_length_exceeded", { message, param: "state" }),
+    param: ask.field ?? "state",
+    fault: fault("context_length_exceeded", { message, param: ask.field ?? "state" }),
   };
 }
 

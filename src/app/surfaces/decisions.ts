@@ -1,6 +1,7 @@
+import { fault } from "../../contract/faults.ts";
 import { DecisionRequest } from "../../contract/schemas/decisions.ts";
 import { OpenaiDecisionRequest } from "../../contract/schemas/openai-decisions.ts";
-import { isJsonObject, type JsonObject } from "../../kit/json.ts";
+import { isJsonObject, type JsonObject, type ParsedBody, parseJsonText } from "../../kit/json.ts";
 import type { DecisionAsk } from "../../language/decisions/ask.ts";
 import { decodeOpenaiDecision } from "../../language/decisions/openai-request.ts";
 import { type DecisionClient, decisionClient } from "../../language/decisions/render.ts";
@@ -15,22 +16,61 @@ import { noInterface } from "./no-interface.ts";
 
 /** POST /decisions, and the same questions in the shape of OpenAI's SDK. */
 export function decisionsHandlers(gateway: Gateway): Record<string, Handler> {
-  const surface = (decode: (body: JsonObject) => Asked) =>
+  const surface = (decode: (body: ParsedBody) => Asked) =>
     streamed((exchange, sink) =>
-      run(gateway, "decisions", exchange, sink, (bytes) => decoded(gateway, decode(parseJson(bytes).value))),
+      run(gateway, "decisions", exchange, sink, (bytes) => decoded(gateway, decode(parseJson(bytes)))),
     );
   return { createDecision: surface(specified), createOpenaiDecision: surface(openai) };
 }
 
 type Asked = { readonly ask: DecisionAsk; readonly client: DecisionClient };
 
-function specified(body: JsonObject): Asked {
-  const request = decodeWith(DecisionRequest, withoutNulls(body));
+function specified(body: ParsedBody): Asked {
+  requireNamesOnce(body);
+  const said = withoutNulls(body.value);
+  requireKnownFields(said["questions"]);
+  const request = decodeWith(DecisionRequest, said);
   return { ask: decodeDecision(request), client: decisionClient };
 }
 
-function openai(body: JsonObject): Asked {
-  return decodeOpenaiDecision(decodeWith(OpenaiDecisionRequest, body));
+function openai({ value }: ParsedBody): Asked {
+  return decodeOpenaiDecision(decodeWith(OpenaiDecisionRequest, value));
+}
+
+/** Of a name given twice only the last would be asked, and every question that is asked is answered. */
+function requireNamesOnce({ text, members }: ParsedBody): void {
+  const questions = membersOf(text, members, "questions");
+  if (questions === undefined) return;
+  for (const name of questions.members.keys()) {
+    const question = membersOf(questions.text, questions.members, name);
+    if (question !== undefined) membersOf(question.text, question.members, "criteria");
+  }
+}
+
+type Members = Pick<ParsedBody, "text" | "members">;
+
+/** A member that is an object; undefined when it is none. The text is known to be JSON. */
+function membersOf(text: string, members: ParsedBody["members"], name: string): Members | undefined {
+  const span = members.get(name);
+  if (span === undefined || text[span.valueStart] !== "{") return undefined;
+  const parsed = parseJsonText(text.slice(span.valueStart, span.valueEnd));
+  if (!("problem" in parsed)) return parsed;
+  const message = `The body is not one well-formed JSON object: a name in "${name.slice(0, 64)}" is given twice.`;
+  throw fault("invalid_json", { message });
+}
+
+const QUESTION_FIELDS: ReadonlySet<string> = new Set(["type", "instructions", "criteria"]);
+
+/** What no type takes is named before a type that is wrong (ERR-10). */
+function requireKnownFields(questions: unknown): void {
+  if (!isJsonObject(questions)) return;
+  for (const [key, question] of Object.entries(questions)) {
+    if (!isJsonObject(question)) continue;
+    const unknown = Object.keys(question).find((field) => !QUESTION_FIELDS.has(field));
+    if (unknown === undefined) continue;
+    const param = `questions.${key}.${unknown}`.slice(0, 200);
+    throw fault("unsupported_parameter", { message: `Field "${param}" is not known here: remove it.`, param });
+  }
 }
 
 function decoded({ snapshot }: Gateway, { ask, client }: Asked): Decoded {

@@ -6,7 +6,7 @@ import { SseReader } from "../../kit/sse.ts";
 import type { Unusable, WholeAnswer } from "../../language/canon/answer.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
 import type { Usage } from "../../language/canon/usage.ts";
-import type { DecisionAsk, DecisionQuestion } from "../../language/decisions/ask.ts";
+import { type DecisionAsk, type DecisionQuestion, questionPath } from "../../language/decisions/ask.ts";
 import { type Checked, checkReply } from "../../language/decisions/check.ts";
 import {
   decodeLogprobs,
@@ -114,6 +114,9 @@ function wholeOf({ ask, target, answers, usage, upstreamId, requests }: Whole): 
   if (usage.inputTokens + usage.outputTokens > CONTEXTS_MAX * context * requests)
     return { unusable: "the provider reported more than the model can read" };
   const declined = ask.questions.filter(({ key }) => answers.get(key)?.type === "refusal");
+  // Nobody answers without reading; who declines may do that for nothing.
+  if (usage.inputTokens === 0 && declined.length < ask.questions.length)
+    return { unusable: "the provider reported that it read nothing" };
   return {
     usage,
     upstreamId,
@@ -135,7 +138,7 @@ function refusedFault(questions: readonly DecisionQuestion[], { endpoint }: Deci
   const what = questions.length === 1 ? `question ${names[0]}` : `questions ${names.join(", ")}${more}`;
   return fault("decision_refused", {
     message: `The provider ${endpoint.provider} declined ${what}. What it read is billed as it bills it. Ask in other words, or leave it out.`,
-    ...(questions.length === 1 && first !== undefined ? { param: `questions.${first.key.slice(0, 100)}` } : {}),
+    ...(questions.length === 1 && first !== undefined ? { param: questionPath(first) } : {}),
   });
 }
 

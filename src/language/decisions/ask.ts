@@ -10,6 +10,8 @@ export type DecisionQuestion = {
   readonly key: string;
   readonly id: string;
   readonly instructions: string;
+  /** Where it stands in the caller's request, if not under its key. */
+  readonly path?: string;
 } & (
   | { readonly type: "noul" }
   | { readonly type: "choice"; readonly options: readonly DecisionOption[] }
@@ -27,7 +29,21 @@ export type DecisionAsk = {
   readonly images: readonly DecisionImage[];
   /** Fields that change nothing of the answer, and go to no provider. */
   readonly advisory?: readonly string[];
+  /** The caller's field for state and images, if it is one for both. */
+  readonly field?: string;
 };
+
+const KEY_CHARS_SHOWN = 100;
+
+/** The caller's own name for a question, as errors say it. */
+export function questionPath({ key, path }: DecisionQuestion): string {
+  return path ?? `questions.${key.slice(0, KEY_CHARS_SHOWN)}`;
+}
+
+export function criteriaPath(question: DecisionQuestion): string {
+  const own = question.type === "choice" ? "choices" : "levels";
+  return `${questionPath(question)}.${question.path === undefined ? "criteria" : own}`;
+}
 
 /** What every server takes as the name of a question. */
 const PLAIN_ID = /^[A-Za-z0-9_.-]{1,64}$/;

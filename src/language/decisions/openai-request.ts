@@ -23,7 +23,7 @@ export function decodeOpenaiDecision(request: OpenaiDecisionRequest): { ask: Dec
   const asked = questions.map((question, place): Asked => {
     const id = ids[place] ?? "";
     return {
-      question: decodeQuestion(question, id),
+      question: decodeQuestion(question, id, `questions.${place}`),
       name: names[place] ?? null,
       values: valuesOf(question),
       labels: labelsOf(question),
@@ -36,19 +36,38 @@ export function decodeOpenaiDecision(request: OpenaiDecisionRequest): { ask: Dec
       message: `Field "input": it may have ${IMAGES_MAX} images at most.`,
       param: "input",
     });
-  const advisory = (["safety_identifier", "prompt_cache_key", "prompt_cache_options"] as const).filter(
-    (field) => request[field] != null,
-  );
+  if (typeof state === "string" && state.trim() === "" && pictures.length === 0) throw empty("input");
   return {
     ask: {
       model,
       state,
       questions: asked.map(({ question }) => question),
       images: pictures,
-      ...(advisory.length === 0 ? {} : { advisory }),
+      field: "input",
+      ...advisoryOf(request),
     },
     client: openaiClient(asked),
   };
+}
+
+const ADVISORY = ["safety_identifier", "prompt_cache_key", "prompt_cache_options"] as const;
+const MARK = "prompt_cache_breakpoint";
+
+function advisoryOf(request: OpenaiDecisionRequest): Pick<DecisionAsk, "advisory"> {
+  const { input } = request;
+  const isMarked = (part: unknown) => isJsonObject(part) && part[MARK] != null;
+  const hasMarks =
+    typeof input !== "string" &&
+    input.some((item) => {
+      const pieces: unknown = "role" in item ? item.content : "output" in item ? item.output : undefined;
+      return Array.isArray(pieces) && pieces.some(isMarked);
+    });
+  const advisory = [...ADVISORY.filter((field) => request[field] != null), ...(hasMarks ? [MARK] : [])];
+  return advisory.length === 0 ? {} : { advisory };
+}
+
+function empty(param: string) {
+  return fault("invalid_value", { message: `Field "${param}": must not be empty.`, param });
 }
 
 function requireUnique(names: readonly (string | null)[]): void {
@@ -59,13 +78,18 @@ function requireUnique(names: readonly (string | null)[]): void {
   }
 }
 
-function decodeQuestion(question: OpenaiQuestion, id: string): DecisionQuestion {
-  const names = { key: id, id, instructions: instructionsOf(question.instructions) };
+function decodeQuestion(question: OpenaiQuestion, id: string, path: string): DecisionQuestion {
+  const instructions = instructionsOf(question.instructions);
+  if (instructions.trim() === "") throw empty(`${path}.instructions`);
+  const names = { key: id, id, path, instructions };
   switch (question.type) {
     case "predicate":
       return { ...names, type: "noul" };
     case "choice": {
-      const options = optionNames(question.choices.map(({ value }) => value));
+      const options = optionNames(
+        question.choices.map(({ value }) => value),
+        `${path}.choices`,
+      );
       return {
         ...names,
         type: "choice",
@@ -90,12 +114,12 @@ const labelsOf = (question: OpenaiQuestion) =>
   question.type === "score" ? question.levels.map(({ label }) => label) : [];
 
 /** A boolean goes by its word, unless a text among the choices has that already. */
-function optionNames(values: readonly (string | boolean)[]): string[] {
+function optionNames(values: readonly (string | boolean)[], param: string): string[] {
   const names = values.map((value) =>
     typeof value === "string" ? value : values.includes(String(value)) ? `${value} (boolean)` : String(value),
   );
   if (new Set(names).size === names.length) return names;
-  throw fault("invalid_value", { message: 'Field "questions": a choice is there twice.', param: "questions" });
+  throw fault("invalid_value", { message: `Field "${param}": a choice is there twice.`, param });
 }
 
 function instructionsOf(instructions: OpenaiInstructions): string {
@@ -117,16 +141,23 @@ function stateOf(items: readonly OpenaiDecisionItem[], pictures: DecisionImage[]
 }
 
 function itemOf(item: OpenaiDecisionItem, path: string, pictures: DecisionImage[]): JsonObject {
-  if ("role" in item) return { role: item.role, content: contentText(item.content, `${path}.content`, pictures) };
+  if ("role" in item) {
+    const phase = "phase" in item && item.phase != null ? { phase: item.phase } : {};
+    return { role: item.role, ...phase, content: contentText(item.content, `${path}.content`, pictures) };
+  }
   const { type, call_id } = item;
   switch (item.type) {
     case "function_call":
-      return { type, call_id, name: item.name, arguments: item.arguments };
+      return { type, call_id, ...spaceOf(item), name: item.name, arguments: item.arguments };
     case "custom_tool_call":
-      return { type, call_id, name: item.name, input: item.input };
+      return { type, call_id, ...spaceOf(item), name: item.name, input: item.input };
     default:
       return { type, call_id, output: contentText(item.output, `${path}.output`, pictures) };
   }
+}
+
+function spaceOf({ namespace }: { readonly namespace?: string | null | undefined }): JsonObject {
+  return namespace == null ? {} : { namespace };
 }
 
 type Piece =

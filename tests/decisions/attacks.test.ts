@@ -1,0 +1,231 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  asked,
+  chatTold,
+  type DecisionScene,
+  geminiTold,
+  openDecisions,
+  QUESTIONS,
+  SO_ANSWER,
+} from "../support/decisions.ts";
+import type { Json, Tenant } from "../support/gateway.ts";
+
+let scene: DecisionScene;
+let tenant: Tenant;
+beforeAll(async () => {
+  scene = await openDecisions();
+  tenant = await scene.gateway.tenant();
+});
+afterAll(() => scene.close());
+
+const noul = { type: "noul", instructions: "Is it?" };
+const lit = { lit: QUESTIONS.lit };
+const YES = { Yes: 0.9, No: 0.09, The: 0.0001 };
+
+describe("the request", () => {
+  test("DEC-04 a name given twice is refused: one of the two questions would go unanswered", async () => {
+    const twice = (questions: string) => `{"model":"lab/alpha","state":"x","questions":${questions}}`;
+    const one = JSON.stringify(noul);
+    const bodies = [
+      twice(`{"a":${one},"a":${one}}`),
+      twice(`{"a":${one},"\\u0061":${one}}`),
+      twice('{"a":{"type":"choice","instructions":"Which?","criteria":{"x":"1","y":"2","x":"3"}}}'),
+      twice('{"a":{"type":"noul","instructions":"Is it?","instructions":"Is it not?"}}'),
+    ];
+    const before = scene.at("alpha").requests.length;
+    for (const body of bodies) {
+      const answer = await scene.decide(tenant.key, body);
+      expect([answer.status, answer.body.error?.code]).toEqual([400, "invalid_json"]);
+      expect(answer.body.error.message).toContain("given twice");
+    }
+    expect(scene.at("alpha").requests.length).toBe(before);
+  });
+
+  test("ERR-10 a field that no type takes is named before a type that is wrong or missing", async () => {
+    for (const type of ["box", undefined]) {
+      const questions = { q: { type, instructions: "Is it?", weight: 2 } };
+      const { body } = await scene.decide(tenant.key, asked({ questions }));
+      expect([body.error.code, body.error.param]).toEqual(["unsupported_parameter", "questions.q.weight"]);
+    }
+  });
+
+  test("DEC-04 a name of any length comes back whole, and is not repeated whole in an error", async () => {
+    const name = "k".repeat(20_000);
+    scene.at("alpha").next(({ json }: { json: Json }) => {
+      const [id = ""] = Object.keys(json.questions);
+      return { json: { answers: { [id]: { type: "noul", noul: 0.5 } }, usage: { input_tokens: 9, output_tokens: 1 } } };
+    });
+    const fine = await scene.decide(tenant.key, asked({ questions: { [name]: noul } }));
+    expect(Object.keys(fine.body.answers)).toEqual([name]);
+    const criteria = Array.from({ length: 11 }, (_, level) => `level ${level}`);
+    const long = { [name]: { type: "score", instructions: "How?", criteria } };
+    const { body } = await scene.decide(tenant.key, asked({ questions: long }));
+    expect(body.error.code).toBe("invalid_value");
+    expect(JSON.stringify(body).length).toBeLessThan(2000);
+  });
+
+  test("DEC-05 base64 that ends in the middle is refused, and what only lacks its padding is not", async () => {
+    const png = Buffer.from("89504e470d0a1a0a0000000d49484452000000010000000108020000", "hex").toString("base64");
+    expect(png.endsWith("=")).toBe(true);
+    const send = (base64: string) =>
+      scene.decide(tenant.key, asked({ questions: lit, images: [`data:image/png;base64,${base64}`] }));
+    expect((await send(`${png}=`)).body.error?.param).toBe("images.0");
+    expect((await send(`${png.replace(/=+$/, "")}AA=`)).body.error?.param).toBe("images.0");
+    expect((await send(png)).status).toBe(200);
+  });
+});
+
+describe("what a provider says it used", () => {
+  const figures: readonly (readonly [string, Json])[] = [
+    ["is nothing", { prompt_tokens: 0, completion_tokens: 0 }],
+    ["is not there", undefined],
+    ["is negative", { prompt_tokens: -5, completion_tokens: 1 }],
+    ["is a fraction", { prompt_tokens: 50.5, completion_tokens: 1 }],
+    ["is a text", { prompt_tokens: "50", completion_tokens: 1 }],
+    [
+      "is less than what of it was cached",
+      { prompt_tokens: 50, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 5000 } },
+    ],
+    ["is more than the model can read", { prompt_tokens: 9_000_000, completion_tokens: 1 }],
+  ];
+
+  test.each(figures)("DEC-02 over chat: what %s is no answer, and nothing is charged", async (_name, usage) => {
+    const mine = await scene.gateway.tenant();
+    const before = await scene.balance(mine);
+    scene.at("delta").next({ json: chatTold(YES, { usage }) });
+    const answer = await scene.decide(mine.key, asked({ model: "lab/delta", questions: lit }));
+    expect([answer.status, answer.body.error?.code]).toEqual([502, "upstream_invalid_answer"]);
+    expect(await scene.balance(mine)).toBe(before);
+  });
+
+  const named: readonly (readonly [string, Json])[] = [
+    ["is nothing", { input_tokens: 0, output_tokens: 0 }],
+    ["is a fraction", { input_tokens: 9.5, output_tokens: 0 }],
+    ["is a text", { input_tokens: "9", output_tokens: 0 }],
+    [
+      "is less than what of it was cached",
+      { input_tokens: 9, output_tokens: 0, input_tokens_details: { cached_tokens: 10 } },
+    ],
+  ];
+  test.each(named)("DEC-02 over System One: what %s is no answer, and nothing is charged", async (_name, usage) => {
+    const mine = await scene.gateway.tenant();
+    const before = await scene.balance(mine);
+    scene.at("alpha").next({ json: { ...SO_ANSWER, usage } });
+    const answer = await scene.decide(mine.key, asked());
+    expect([answer.status, answer.body.error?.code]).toEqual([502, "upstream_invalid_answer"]);
+    expect(await scene.balance(mine)).toBe(before);
+  });
+
+  test.each<[string, Json]>([
+    ["is not there", undefined],
+    ["is nothing", { promptTokenCount: 0, candidatesTokenCount: 0, totalTokenCount: 0 }],
+    ["is negative", { promptTokenCount: -1, candidatesTokenCount: 1 }],
+  ])("DEC-02 over Gemini: what %s is no answer", async (_name, usageMetadata) => {
+    scene.at("epsilon").next({ json: geminiTold(YES, { usageMetadata }) });
+    const answer = await scene.decide(tenant.key, asked({ model: "lab/epsilon", questions: lit }));
+    expect([answer.status, answer.body.error?.code]).toEqual([502, "upstream_invalid_answer"]);
+  });
+});
+
+describe("a declined question", () => {
+  const refused = (usage: Json) => ({
+    json: { answers: [{ type: "refusal", name: "lit" }], usage: { output_tokens: 0, ...usage } },
+  });
+
+  test("DEC-08 that the provider billed nothing for costs nothing, and is still told as declined", async () => {
+    const mine = await scene.gateway.tenant();
+    const before = await scene.balance(mine);
+    scene.at("beta").next(refused({ input_tokens: 0 }));
+    const answer = await scene.decide(mine.key, asked({ model: "lab/beta", questions: lit }));
+    expect([answer.status, answer.body.error.code]).toEqual([422, "decision_refused"]);
+    expect(await scene.balance(mine)).toBe(before);
+  });
+
+  test("DEC-08 BILL-02 is billed once: repeated with the same Idempotency-Key it is neither asked nor charged again", async () => {
+    const mine = await scene.gateway.tenant();
+    const before = await scene.balance(mine);
+    const headers = { "idempotency-key": "declined-once" };
+    const body = asked({ model: "lab/beta", questions: lit });
+    scene.at("beta").next(refused({ input_tokens: 100 }));
+    const first = await scene.decide(mine.key, body, headers);
+    const calls = scene.at("beta").requests.length;
+    const again = await scene.decide(mine.key, body, headers);
+    expect([first.status, again.status, again.body.error.code]).toEqual([422, 409, "idempotent_replay"]);
+    expect(scene.at("beta").requests.length).toBe(calls);
+    expect(before - (await scene.balance(mine))).toBeCloseTo(100 * 200e-6, 9);
+    const row = await scene.row(first.headers.get("x-svc-request-id") ?? "");
+    expect([row.status, row.error_code, row.cost]).toEqual([422, "decision_refused", "0.02"]);
+    expect(first.headers.get("x-svc-provider")).toBe("beta");
+  });
+
+  test("DEC-08 with the workspace's own key nothing is charged for it", async () => {
+    const mine = await scene.gateway.tenant({ credit: "0" });
+    await scene.gateway.manage("PUT", `/workspaces/${mine.slug}/providers/beta`, {
+      key: "own-key-of-the-workspace",
+      skip_test: true,
+    });
+    scene.at("beta").next(refused({ input_tokens: 100 }));
+    const answer = await scene.decide(mine.key, asked({ model: "lab/beta", questions: lit }));
+    expect(answer.status).toBe(422);
+    expect(await scene.balance(mine)).toBe(0);
+  });
+});
+
+describe("the shape of OpenAI's SDK", () => {
+  const question = { type: "predicate", name: "lit", instructions: "Is it on?" };
+  const call = (more: object) =>
+    scene.gateway.call(tenant.key, "/openai/v1/decisions", {
+      body: { model: "lab/alpha", input: "It is on.", questions: [question], ...more },
+    });
+  const levels = Array.from({ length: 11 }, (_, level) => ({ label: `level ${level}` }));
+  const choices = Array.from({ length: 300 }, (_, at) => ({ value: `option ${at}` }));
+
+  test.each<[string, object, string]>([
+    [
+      "too many levels",
+      { questions: [question, { type: "score", instructions: "How?", levels }] },
+      "questions.1.levels",
+    ],
+    ["too many choices", { questions: [{ type: "choice", instructions: "Which?", choices }] }, "questions.0.choices"],
+    [
+      "a choice that is there twice",
+      { questions: [question, { type: "choice", instructions: "Which?", choices: [{ value: "a" }, { value: "a" }] }] },
+      "questions.1.choices",
+    ],
+    ["too long an input", { input: "word ".repeat(20_000) }, "input"],
+    ["a message that says nothing", { input: [{ role: "user", content: " " }] }, "input"],
+    [
+      "a question that asks nothing",
+      { questions: [question, { type: "predicate", instructions: [{ type: "input_text", text: "" }] }] },
+      "questions.1.instructions",
+    ],
+  ])("DEC-15 %s: the error names the caller's own field", async (_name, more, param) => {
+    const before = scene.at("alpha").requests.length;
+    const { status, body } = await call(more);
+    expect([status, body.error?.param]).toEqual([400, param]);
+    expect(scene.at("alpha").requests.length).toBe(before);
+  });
+
+  test("DEC-15 what tells calls and messages apart reaches the provider; marks for a cache are told as left out", async () => {
+    const answer = await call({
+      input: [
+        { role: "assistant", phase: "commentary", content: "I look." },
+        { type: "function_call", call_id: "c1", namespace: "home", name: "look", arguments: "{}" },
+        {
+          type: "function_call_output",
+          call_id: "c1",
+          output: [{ type: "input_text", text: "on", prompt_cache_breakpoint: { mode: "explicit" } }],
+        },
+      ],
+    });
+    expect(answer.status).toBe(200);
+    const sent: Json = scene.at("alpha").requests.at(-1)?.json;
+    expect(sent.state.input).toEqual([
+      { role: "assistant", phase: "commentary", content: "I look." },
+      { type: "function_call", call_id: "c1", namespace: "home", name: "look", arguments: "{}" },
+      { type: "function_call_output", call_id: "c1", output: "on" },
+    ]);
+    const row = await scene.row(answer.headers.get("x-svc-request-id") ?? "");
+    expect(row.attempts[0].reason).toContain("prompt_cache_breakpoint");
+  });
+});
