@@ -212,6 +212,7 @@ describe("request log", () => {
     expect(await room.ask("manageShowRequest", { params: { id: "chatcmpl-1" } })).toEqual({
       ...row,
       decision: record("").decision,
+      detail: null,
     });
   });
 
