@@ -20,7 +20,7 @@ export function audioReader(relay: Relay, { call, stream, provider, resolve }: R
   };
   const fail = (verdict: Verdict) => {
     if (over) return;
-    if (relay.gone) finish({ is: "gone", stream });
+    if (relay.left) finish({ is: "gone", stream });
     else if (relay.committed) finish({ is: "broke", stream, why: verdict.why, upstreamStatus: 200 });
     else finish({ is: "failed", verdict, upstreamStatus: 200 });
     // Last, because an abort is heard here as a failure of its own.

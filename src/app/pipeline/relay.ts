@@ -34,6 +34,9 @@ export class Relay {
   readonly #commit: () => void;
   #committed = false;
   #pace: "provider" | "client" = "provider";
+  /** Who is waited for now: a provider, or a client that has to take what it was sent. */
+  #awaits: "provider" | "client" = "provider";
+  #left: "no" | "yes" = "no";
   #cancel: (() => void) | undefined;
   #keepAlive: Timer | undefined;
   #stream: AnswerStream | undefined;
@@ -51,6 +54,11 @@ export class Relay {
 
   get gone(): boolean {
     return this.#sink.gone;
+  }
+
+  /** Nobody takes the rest: the client is gone, or it took what it was sent so slowly that its time is up. */
+  get left(): boolean {
+    return this.#left === "yes" || this.gone;
   }
 
   get committed(): boolean {
@@ -75,6 +83,12 @@ export class Relay {
     else this.#cancel?.();
   }
 
+  /** The time of the request is up. A client that kept everybody waiting until then has left: else it would not pay. */
+  expire(): void {
+    if (this.#awaits === "client") this.#left = "yes";
+    this.cancel();
+  }
+
   stop(): void {
     stop(this.#keepAlive);
     stop(this.#figures);
@@ -93,7 +107,11 @@ export class Relay {
   /** The client is slower than the provider. */
   whenRoom(then: () => void): void {
     this.#pace = "client";
-    void this.#sink.drained().then(then);
+    this.#awaits = "client";
+    void this.#sink.drained().then(() => {
+      this.#awaits = "provider";
+      then();
+    });
   }
 
   reader({ headers, call, lane, provider, resolve }: Reading): BodyReader {
@@ -118,7 +136,7 @@ export class Relay {
     /** Before the commit point the next endpoint may be tried; after it the stream can only break. */
     const fail = (verdict: Verdict) => {
       if (over) return;
-      if (this.gone) finish({ is: "gone", stream });
+      if (this.left) finish({ is: "gone", stream });
       else if (this.#committed) finish({ is: "broke", stream, why: verdict.why, upstreamStatus: 200 });
       else finish({ is: "failed", verdict, upstreamStatus: 200 });
       // Last, because an abort is heard here as a failure of its own.

@@ -375,6 +375,8 @@ class Request {
     this.#heard(stream);
     const { usage, outputChars, units, estimate, uses } = stream;
     await this.#settle(attempt, { usage, outputChars, units, estimate, uses, cutShort: true }, GONE);
+    // Who only stopped reading is still there.
+    if (!this.#sink.gone) this.#sink.cut();
   }
 
   #learn(attempt: Attempt, usage: UsageRecord): void {

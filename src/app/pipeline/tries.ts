@@ -69,7 +69,7 @@ export class Tries {
   /** The time of the request is up: what runs is given up, and nothing else is begun. */
   expire(): void {
     this.#time = "up";
-    this.#parts.relay.cancel();
+    this.#parts.relay.expire();
   }
 
   async run(): Promise<Served> {
@@ -276,7 +276,8 @@ function allBusy(): Fault {
 
 function tooLong(): Fault {
   return fault("upstream_timeout", {
-    message: "The request took longer than this gateway allows. Ask for fewer tokens, or stream.",
+    message:
+      "The request took longer than this gateway allows. Ask for less at once, or stream where that is possible.",
   });
 }
 

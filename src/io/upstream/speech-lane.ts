@@ -2,7 +2,7 @@ import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { SpeechFacts } from "../../domain/catalogue/facts-speech.ts";
 import { SseReader } from "../../kit/sse.ts";
 import { estimateTextTokens } from "../../language/canon/needs.ts";
-import { CONTENT_TYPES, codePointsOf, type SpeechAsk } from "../../language/speech/ask.ts";
+import { CONTENT_TYPES, codePointsOf, inputTokensEnd, type SpeechAsk, secondsEnd } from "../../language/speech/ask.ts";
 import { geminiSpeech } from "../../language/speech/gemini.ts";
 import { mistralSpeech } from "../../language/speech/mistral.ts";
 import { openaiSpeech } from "../../language/speech/openai.ts";
@@ -52,6 +52,7 @@ export function speechLane(ask: SpeechAsk, { endpoint, facts, unit }: SpeechTarg
         inputTokens: inputTokensOf(ask),
         unit,
         pcm: facts.pcm,
+        end: { seconds: secondsEnd(ask), inputTokens: inputTokensEnd(ask) },
       }),
     openFrames: (max) => new SseReader(max),
     openStream() {

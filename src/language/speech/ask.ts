@@ -54,6 +54,22 @@ export function tokensBound(seconds: number): number {
   return seconds * TOKENS_PER_SECOND_MAX;
 }
 
+/** What is reserved is what a text can take; so many times that, and a minute, is no speech of it any more. */
+const BEYOND_REASON_TIMES = 4;
+const BEYOND_REASON_SECONDS = 60;
+
+/** The end of what is listened to: audio without an end, or whose headers make it seem so, is nobody's answer. */
+export function secondsEnd({ input, speed }: SpeechAsk): number {
+  return BEYOND_REASON_TIMES * secondsBound(codePointsOf(input), speed) + BEYOND_REASON_SECONDS;
+}
+
+/** More tokens than bytes, and many more: nobody counts so, and nobody is billed by it. */
+export function inputTokensEnd({ input, instructions = "" }: SpeechAsk): number {
+  return BEYOND_REASON_TIMES * (Buffer.byteLength(input) + Buffer.byteLength(instructions) + BEYOND_REASON_BYTES);
+}
+
+const BEYOND_REASON_BYTES = 256;
+
 /** What a text usually takes: endpoints are compared by it. */
 export function secondsExpected(characters: number, speed = 1): number {
   return Math.max(1, Math.round(characters / USUAL_CHARACTERS_PER_SECOND / speed));

@@ -17,6 +17,7 @@ const expected = (format: AudioFormat, more: Partial<Expected> = {}): Expected =
   inputTokens: 5,
   unit: "characters",
   pcm: "s16",
+  end: { seconds: 600, inputTokens: 10_000 },
   ...more,
 });
 

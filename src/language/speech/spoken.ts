@@ -6,7 +6,7 @@ import { PCM_SPEECH, type PcmShape, pcmShapeOf, wavHeader } from "../audio/pcm.t
 import { soundsLike, TELLING_BYTES } from "../audio/sounds-like.ts";
 import type { AudioPiece, AudioStream, Units } from "../canon/answer.ts";
 import type { Usage } from "../canon/usage.ts";
-import { tokensOfSeconds } from "./ask.ts";
+import { tokensBound, tokensOfSeconds } from "./ask.ts";
 import { WavData } from "./wav-data.ts";
 import { NO_TOKENS, type Unwrapping } from "./wire.ts";
 
@@ -20,7 +20,12 @@ export type Expected = {
   readonly unit: "characters" | "seconds" | "tokens";
   /** Raw samples of this provider, where it does not say itself what they are. */
   readonly pcm: "s16" | "f32";
+  /** Longer than this no speech of the text is, nor does anybody read so many tokens in it. */
+  readonly end: { readonly seconds: number; readonly inputTokens: number };
 };
+
+/** More than a second takes up in any format: two channels of 32-bit samples, 96,000 a second. */
+const SECOND_BYTES_MAX = 768_000;
 
 /** A float of 32 bits takes the room of two samples of 16. */
 const FLOATS: PcmShape = { rateHz: PCM_SPEECH.rateHz, channels: 2 };
@@ -54,14 +59,20 @@ export class SpokenAudio implements AudioStream {
     const piece = this.#from.end();
     if (piece.is !== "audio") return piece;
     const last = this.#take(piece.bytes, 1);
-    if (last.is !== "audio" || this.#bytes === 0 || this.#expected.unit !== "seconds") return last;
-    if (this.#shaping?.meter?.seconds() !== undefined) return last;
+    if (last.is !== "audio" || this.#bytes === 0) return last;
+    const seconds = this.#seconds;
+    if (seconds === 0) return { is: "garbage", why: "audio without a single sample" };
+    if (seconds !== undefined || this.#expected.unit !== "seconds") return last;
     return { is: "garbage", why: "nothing in the audio can be measured" };
   }
 
   get usage(): Usage | undefined {
     // By another unit than tokens nothing is estimated: what is counted and measured is exact.
-    return this.#from.usage ?? (this.#expected.unit === "tokens" ? undefined : NO_TOKENS);
+    const { unit, end } = this.#expected;
+    const { usage } = this.#from;
+    if (usage === undefined) return unit === "tokens" ? undefined : NO_TOKENS;
+    if (usage.inputTokens <= end.inputTokens && usage.outputTokens <= tokensBound(end.seconds)) return usage;
+    return unit === "tokens" ? undefined : NO_TOKENS;
   }
 
   /** For a provider that told no figures, or was not heard to its end. */
@@ -122,7 +133,13 @@ export class SpokenAudio implements AudioStream {
     const shaped = this.#shaping?.shape(bytes);
     if (shaped === undefined) return { is: "garbage", why: `not audio of the format ${this.#expected.format}` };
     this.#bytes += shaped.length;
+    if (this.#isEndless) return { is: "garbage", why: "audio far longer than the text can take" };
     return { is: "audio", bytes: shaped };
+  }
+
+  get #isEndless(): boolean {
+    const { end } = this.#expected;
+    return (this.#seconds ?? 0) > end.seconds || this.#bytes > end.seconds * SECOND_BYTES_MAX;
   }
 }
 

@@ -1,0 +1,165 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { wavHeader } from "../../src/language/audio/pcm.ts";
+import { speechOf } from "../../src/sandbox/audio/speech.ts";
+import {
+  EVERYTHING,
+  openSpeech,
+  openSpeechCall,
+  type Speaking,
+  type SpeechRow,
+  type SpeechScene,
+} from "../support/speech.ts";
+import type { Script } from "../support/upstream.ts";
+
+const TOKENS = { input_per_1m_tokens: 2, audio_output_per_1m_tokens: 10 };
+const MINUTE = { per_minute_audio: 0.6 };
+const CHARACTERS = { per_1m_characters: 15 };
+
+const row = (model: string, price: SpeechRow["price"], provider: Speaking = "alpha"): SpeechRow => ({
+  model: `voice/${model}`,
+  provider,
+  speech: EVERYTHING,
+  price,
+});
+
+let scene: SpeechScene;
+beforeAll(async () => {
+  scene = await openSpeech(
+    [
+      row("characters", CHARACTERS),
+      row("minute", MINUTE),
+      row("tokens", TOKENS),
+      row("priced", { per_minute_audio: 0.03 }),
+      row("priced", { per_1m_characters: 1 }, "beta"),
+      row("priced", { input_per_1m_tokens: 0.1, audio_output_per_1m_tokens: 500 }, "gamma"),
+    ],
+    { GATEWAY_REQUEST_TIMEOUT_MS: "3000" },
+  );
+});
+afterAll(() => scene.close());
+
+const audio = (body: Buffer): Script => ({ body, headers: { "content-type": "audio/any" }, framing: "chunked" });
+const sse = (event: unknown) => `data: ${JSON.stringify(event)}\n\n`;
+const asked = (model: string, more: Record<string, unknown> = {}) => ({
+  model: `voice/${model}`,
+  input: "Hello.",
+  voice: "ada",
+  ...more,
+});
+
+describe("audio that cannot be", () => {
+  // A text of six characters is spoken in a second; ten minutes of it are not its speech.
+  const endless = speechOf("mp3", 600);
+  const slowed = Buffer.concat([wavHeader({ rateHz: 1, channels: 1 }), speechOf("pcm", 1)]);
+
+  test.each([
+    ["minute", "audio without an end", endless, "mp3"],
+    ["characters", "audio without an end", endless, "mp3"],
+    ["minute", "a header that makes a second last for hours", slowed, "wav"],
+  ])("TTS-07 by %s, %s: cut, and not charged", async (model, _what, bytes, response_format) => {
+    const tenant = await scene.gateway.tenant();
+    scene.at("alpha").next(audio(bytes));
+    const ending = await openSpeechCall(scene.gateway.url, tenant.key, asked(model, { response_format })).then(
+      (call) => {
+        call.response.resume();
+        return call.status === 200 ? call.over : "refused";
+      },
+    );
+    expect(ending).not.toBe("whole");
+    const [logged] = await scene.rowsOnce(tenant, 1);
+    expect(logged.error_code).toBe("upstream_error");
+    expect(await scene.charged(tenant)).toEqual([]);
+  });
+
+  test.each(["minute", "characters"])("TTS-07 by %s, a file without a sample is no audio", async (model) => {
+    const tenant = await scene.gateway.tenant();
+    scene.at("alpha").next(audio(wavHeader({ rateHz: 24_000, channels: 1 }, 0)));
+    const answer = await scene.speak(tenant.key, asked(model, { response_format: "wav" }));
+    expect(answer.status).toBe(502);
+    expect(await scene.charged(tenant)).toEqual([]);
+  });
+
+  test("TTS-07 a slow voice is not cut: four times what is reserved is still its speech", async () => {
+    const tenant = await scene.gateway.tenant();
+    scene.at("alpha").next(audio(speechOf("mp3", 60)));
+    expect((await scene.speak(tenant.key, asked("minute"))).status).toBe(200);
+    expect(await scene.charged(tenant)).toEqual([600_000_000n]);
+  });
+});
+
+describe("figures that cannot be", () => {
+  test.each([
+    { input_tokens: 2, output_tokens: 900_000_000 },
+    { input_tokens: 900_000_000, output_tokens: 20 },
+    { input_tokens: -1, output_tokens: 20 },
+    { input_tokens: 2, output_tokens: 2.5 },
+    { input_tokens: "2", output_tokens: 20 },
+  ])("TTS-07 %j is nobody's bill: the audio is, and less than was reserved", async (usage) => {
+    const tenant = await scene.gateway.tenant();
+    scene.at("alpha").next({
+      frames: [
+        sse({ type: "speech.audio.delta", audio: speechOf("mp3", 2).toString("base64") }),
+        sse({ type: "speech.audio.done", usage }),
+      ],
+      headers: { "content-type": "text/event-stream" },
+    });
+    const answer = await scene.speak(tenant.key, asked("tokens"));
+    expect(answer.status).toBe(200);
+    const { usage: billed } = await scene.row(answer.id);
+    expect(billed.estimated).toBe(true);
+    expect(billed.output_tokens).toBeLessThanOrEqual(42);
+    const [charged = 0n] = await scene.charged(tenant);
+    expect(charged).toBeLessThan(1_000_000n);
+  });
+});
+
+describe("callers", () => {
+  test("TTS-07 who reads until the time is up and no further has left, and pays for what there was", async () => {
+    const tenant = await scene.gateway.tenant();
+    // More than the buffers between hold, so that the gateway waits for its caller.
+    const input = "word ".repeat(4000);
+    const long = Buffer.concat(Array.from({ length: 24 }, () => speechOf("pcm", 60)));
+    scene.at("alpha").next(audio(long));
+    const call = await openSpeechCall(
+      scene.gateway.url,
+      tenant.key,
+      asked("minute", { input, response_format: "pcm" }),
+    );
+    await call.chunk();
+    const [logged] = await scene.rowsOnce(tenant, 1);
+    expect(logged).toMatchObject({ status: 499, error_code: "client_disconnected" });
+    const [charged = 0n] = await scene.charged(tenant);
+    expect(charged).toBeGreaterThan(0n);
+    // Nothing more comes, however long the caller waits.
+    call.response.resume();
+    expect(await call.over).toBe("cut");
+  });
+
+  test("BILL-09 the same key again: 409, never words in the place of audio", async () => {
+    const tenant = await scene.gateway.tenant();
+    scene.at("alpha").next(audio(speechOf("mp3", 2)));
+    const key = { "idempotency-key": "once" };
+    expect((await scene.speak(tenant.key, asked("characters"), key)).status).toBe(200);
+    const again = await scene.speak(tenant.key, asked("characters"), key);
+    expect(again.status).toBe(409);
+    expect(again.error.code).toBe("idempotent_replay");
+    expect(again.headers.get("idempotent-replayed")).toBe("true");
+    expect(await scene.charged(tenant)).toHaveLength(1);
+  });
+
+  test("ERR-05 a wallet that cannot cover a speech: the refusal says what helps here", async () => {
+    const tenant = await scene.gateway.tenant({ credit: "0" });
+    const { status, error } = await scene.speak(tenant.key, asked("minute"));
+    expect(status).toBe(402);
+    expect(error.message).toContain("send a shorter text");
+    expect(error.message).not.toContain("max_tokens");
+  });
+});
+
+test("MOD-01 the price of a model that speaks is that of who is cheapest for a minute of speech", async () => {
+  const tenant = await scene.gateway.tenant();
+  const { body } = await scene.gateway.call(tenant.key, "/v1/models/voice/priced");
+  expect(body.pricing).toMatchObject({ per_1m_characters: "1", input_per_1m_tokens: null });
+  const shown = await scene.gateway.call(tenant.key, "/v1/models/voice/minute");
+  expect(shown.body.pricing).toMatchObject({ per_minute_audio: "0.6" });
+});
