@@ -103,8 +103,9 @@ export async function replay(call: Replayed, first: RememberedUse): Promise<void
   const { gateway, trail, exchange, sink, surface, body } = call;
   gateway.recheck(exchange);
   const problem = replayFault(first, surface);
-  // Its caller left before it was whole: there is no answer to repeat.
-  if (first.status !== 200) throw problem;
+  // Its caller left before it was whole: there is no answer to repeat. Nor is there of speech, which is never kept, and
+  // words in the place of audio would be saved and played as such.
+  if (first.status !== 200 || surface === "speech") throw problem;
   const isStream = asksForStream(body);
   const kept = isStream ? undefined : await keptAnswer(gateway, first);
   await settleFree(
