@@ -1,6 +1,7 @@
 import { type Fault, fault } from "../../contract/faults.ts";
 import type { HoldVerdict } from "../../domain/admission/admission.ts";
 import { holdFor } from "../../domain/billing/price.ts";
+import type { Surface } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
@@ -72,7 +73,7 @@ export function admit(
   return after(gateway.state.hold(hold), (verdict) => {
     if (verdict.is === "held") trail.heldNanos = nanos;
     else {
-      trail.unpaid = refusalOf(verdict, trail.principal);
+      trail.unpaid = refusalOf(verdict, trail);
       if (tried.every(({ own }) => own === undefined)) throw trail.unpaid;
     }
   });
@@ -80,26 +81,38 @@ export function admit(
 
 type Refused = Exclude<HoldVerdict, { is: "held" }>;
 
-function refusalOf(verdict: Refused, principal: Principal): Fault {
-  const message = verdict.is === "insufficient_credits" ? tooLittle(verdict, principal) : tooMuch(verdict, principal);
+/** What a caller can do so that less is reserved. */
+const LESS: Readonly<Record<Surface, string>> = {
+  chat: "ask for fewer tokens with max_tokens",
+  messages: "ask for fewer tokens with max_tokens",
+  responses: "ask for fewer tokens with max_output_tokens",
+  embeddings: "send fewer or shorter inputs",
+  transcriptions: "send a shorter recording",
+  speech: "send a shorter text",
+  decisions: "ask fewer questions or send a shorter state",
+};
+
+function refusalOf(verdict: Refused, trail: Trail): Fault {
+  const message = verdict.is === "insufficient_credits" ? tooLittle(verdict, trail) : tooMuch(verdict, trail);
   // Sent again, the same request gets the same answer until somebody pays, or the limit's period is over.
   return fault(verdict.is, { message, headers: { "x-should-retry": "false" } });
 }
 
-function tooLittle(verdict: Extract<Refused, { is: "insufficient_credits" }>, { workspace }: Principal): string {
+function tooLittle(verdict: Extract<Refused, { is: "insufficient_credits" }>, trail: Trail): string {
+  const { workspace } = trail.principal;
   const needed = formatNanos(verdict.neededNanos);
   const available = formatNanos(verdict.availableNanos);
-  return `This request reserves ${needed} ${workspace.currency}, and the wallet of workspace ${workspace.slug} has ${available} ${workspace.currency} available. Top up the wallet, or ask for fewer tokens with max_tokens.`;
+  return `This request reserves ${needed} ${workspace.currency}, and the wallet of workspace ${workspace.slug} has ${available} ${workspace.currency} available. Top up the wallet, or ${LESS[trail.surface]}.`;
 }
 
 const PERIOD = { day: "daily", month: "monthly" } as const;
 
-function tooMuch(verdict: Extract<Refused, { is: "spend_limit_reached" }>, principal: Principal): string {
+function tooMuch(verdict: Extract<Refused, { is: "spend_limit_reached" }>, { principal, surface }: Trail): string {
   const { limit, spentNanos, heldNanos, neededNanos, resetsAtMs } = verdict;
   const { currency } = principal.workspace;
   const said = (nanos: bigint) => `${formatNanos(nanos)} ${currency}`;
   const running = heldNanos === 0n ? "" : `, ${said(heldNanos)} are reserved by running requests`;
-  return `The ${PERIOD[limit.per]} spend limit of ${spenderName(limit.of, principal)} is ${said(limit.nanos)}: ${said(spentNanos)} are spent${running}, and this request reserves ${said(neededNanos)}. The limit resets at ${new Date(resetsAtMs).toISOString()}. Ask for fewer tokens with max_tokens, or have the limit raised.`;
+  return `The ${PERIOD[limit.per]} spend limit of ${spenderName(limit.of, principal)} is ${said(limit.nanos)}: ${said(spentNanos)} are spent${running}, and this request reserves ${said(neededNanos)}. The limit resets at ${new Date(resetsAtMs).toISOString()}. Have the limit raised, or ${LESS[surface]}.`;
 }
 
 function spenderName(of: SpenderKind, { workspace, key, member }: Principal): string {

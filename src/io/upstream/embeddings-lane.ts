@@ -36,9 +36,13 @@ type Part = WholeAnswer & { readonly vectors: readonly Written[]; readonly token
 /** The way to an endpoint that gives vectors: as many requests as it takes for all inputs, and one answer. */
 export function embeddingsLane(errand: EmbeddingErrand): Lane {
   const parts: Part[] = [];
+  let numbers = 0;
   const [first, ...others] = partsOf(errand.ask, roomOf(errand)).map((inputs, place) =>
     partLane(errand, inputs, (part) => {
+      numbers += part.vectors.reduce((sum, { dimensions }) => sum + dimensions, 0);
+      if (numbers > NUMBERS_MAX) return TOO_LONG;
       parts[place] = part;
+      return part;
     }),
   );
   if (first === undefined) throw new Error("a request for no vectors");
@@ -48,6 +52,8 @@ export function embeddingsLane(errand: EmbeddingErrand): Lane {
 
 /** An answer is read in one go, and everybody else waits meanwhile: no request asks for more than this at once. */
 const ANSWER_BYTES = 8 * 1024 * 1024;
+/** The answer is one text in the end, and a text has an end: what it would not hold is refused before it is charged. */
+const NUMBERS_MAX = 2048 * 8192;
 /** What a number takes up at most: servers write it on a line of its own, indented. */
 const NUMBER_BYTES = { float: 24, base64: 5.5 } as const;
 /** The longest vectors that models usually give, where the catalogue does not say. */
@@ -70,7 +76,7 @@ function encodingOf({ encoding }: EmbeddingAsk, { base64 }: EmbeddingFacts): "fl
   return base64 ? encoding : "float";
 }
 
-function partLane(errand: EmbeddingErrand, inputs: EmbeddingInputs, kept: (part: Part) => void): Lane {
+function partLane(errand: EmbeddingErrand, inputs: EmbeddingInputs, kept: (part: Part) => Part | Unusable): Lane {
   const { ask, endpoint, facts } = errand;
   const wire = WIRES[facts.interface];
   const { upstreamModel } = endpoint;
@@ -96,9 +102,8 @@ function partLane(errand: EmbeddingErrand, inputs: EmbeddingInputs, kept: (part:
       ),
     decodeWhole(bytes, headers) {
       const answer = wire.decode(parsed(bytes), headers);
-      const read = answer === undefined ? undefined : readPart(answer, inputs.texts.length, errand);
-      if (read !== undefined && !("unusable" in read)) kept(read);
-      return read;
+      const read = answer === undefined ? undefined : readPart(answer, inputs, errand);
+      return read === undefined || "unusable" in read ? read : kept(read);
     },
     openFrames: (max) => new SseReader(max),
     openStream() {
@@ -119,10 +124,11 @@ function parsed(bytes: Buffer): unknown {
 /** One vector for each input, all of one length, and of the length that was asked for. */
 function readPart(
   { vectors: given, tokens, id }: WireAnswer,
-  inputs: number,
+  inputs: EmbeddingInputs,
   errand: EmbeddingErrand,
 ): Part | Unusable {
-  if (given.length !== inputs) return { unusable: `${given.length} vectors for ${inputs} inputs` };
+  const asked = inputs.texts.length;
+  if (given.length !== asked) return { unusable: `${given.length} vectors for ${asked} inputs` };
   const writing = writingOf(errand);
   const vectors: Written[] = [];
   for (const one of given) {
@@ -130,10 +136,22 @@ function readPart(
     if (written === undefined) return { unusable: "something that is no vector" };
     vectors.push(written);
   }
-  return isEven(vectors, errand.ask.dimensions) ? answerOf(vectors, tokens, id, errand) : OTHER_LENGTH;
+  const believed = tokens !== undefined && tokens <= tokensEnd(inputs) ? tokens : undefined;
+  return isEven(vectors, errand.ask.dimensions) ? answerOf(vectors, believed, id, errand) : OTHER_LENGTH;
+}
+
+/** Nobody counts more tokens than bytes, but for a few around each input; many times that is a mistake. */
+const BEYOND_REASON_TIMES = 4;
+const TOKENS_AROUND = 16;
+
+function tokensEnd(inputs: EmbeddingInputs): number {
+  const texts = inputs.texts.reduce((sum, text) => sum + TOKENS_AROUND + Buffer.byteLength(text), 0);
+  const numbers = inputs.is === "tokens" ? inputs.lists.reduce((sum, { length }) => sum + length, 0) : 0;
+  return BEYOND_REASON_TIMES * Math.max(texts, numbers);
 }
 
 const OTHER_LENGTH: Unusable = { unusable: "vectors of another length" };
+const TOO_LONG: Unusable = { unusable: "more vectors than one answer can hold" };
 
 function writingOf({ ask, facts }: EmbeddingErrand): Writing {
   const isShortened = facts.normalize && ask.dimensions !== undefined;
