@@ -1,7 +1,9 @@
 import type { ModelSort } from "../../contract/schemas/catalogue-values.ts";
 import { rateBetween } from "../../domain/billing/rate.ts";
+import { billedPrice } from "../../domain/billing/speech.ts";
 import { servesSurface } from "../../domain/catalogue/callable.ts";
 import { type Endpoint, type Model, type Price, priceAt, type Snapshot } from "../../domain/catalogue/catalogue.ts";
+import { expectedUnitNanos, unitRates } from "../../domain/routing/cost.ts";
 import { divideHalfUp } from "../../kit/money.ts";
 import type { Selection } from "./catalogue-query.ts";
 
@@ -55,10 +57,35 @@ function matchesEndpoint(endpoint: Endpoint, { provider, level, country, surface
   return surface === undefined || surface.some((name) => servesSurface(endpoint.surfaces, name));
 }
 
+/** `price` is what is billed by; `nanosEur` compares endpoints of one model. */
 export type Cheapest = { readonly endpoint: Endpoint; readonly price: Price; readonly nanosEur: bigint };
 
-/** The endpoint with the lowest input plus output price; undefined when none is priced by tokens. */
+/** The endpoint that costs least: of a model that only speaks for a minute of speech, of any other by its tokens. */
 export function cheapest(endpoints: readonly Endpoint[], snapshot: Snapshot, nowMs: number): Cheapest | undefined {
+  const speaks = endpoints.length > 0 && endpoints.every(({ surfaces }) => surfaces.every((one) => one === "speech"));
+  return speaks ? cheapestSpeaker(endpoints, snapshot, nowMs) : cheapestByTokens(endpoints, snapshot, nowMs);
+}
+
+/** A minute of speech, in every unit that it may be billed by. */
+const MINUTE = { characters: 900, seconds: 60, audioTokens: 1500 } as const;
+const MINUTE_INPUT_TOKENS = 225;
+
+function cheapestSpeaker(endpoints: readonly Endpoint[], snapshot: Snapshot, nowMs: number): Cheapest | undefined {
+  let found: Cheapest | undefined;
+  for (const endpoint of endpoints) {
+    const listed = priceAt(endpoint, nowMs);
+    const price = listed === undefined ? undefined : billedPrice(listed, "speech");
+    const rates = price === undefined ? undefined : unitRates(price, snapshot.currencies, "EUR");
+    if (price === undefined || rates === undefined) continue;
+    const nanos = MINUTE_INPUT_TOKENS * rates.input + rates.perRequest + expectedUnitNanos(rates, MINUTE);
+    const nanosEur = BigInt(Math.round(nanos));
+    if (found === undefined || nanosEur < found.nanosEur) found = { endpoint, price, nanosEur };
+  }
+  return found;
+}
+
+/** The endpoint with the lowest input plus output price; undefined when none is priced by tokens. */
+function cheapestByTokens(endpoints: readonly Endpoint[], snapshot: Snapshot, nowMs: number): Cheapest | undefined {
   let found: Cheapest | undefined;
   for (const endpoint of endpoints) {
     const price = priceAt(endpoint, nowMs);
@@ -110,7 +137,8 @@ function rankOf({ model, endpoints }: Offer, sort: ModelSort, snapshot: Snapshot
       return model.releaseDate;
     case "price":
     case "-price":
-      return cheapest(endpoints, snapshot, nowMs)?.nanosEur ?? null;
+      // A minute of speech is not to be compared with a million tokens.
+      return cheapestByTokens(endpoints, snapshot, nowMs)?.nanosEur ?? null;
     case "quality":
     case "-quality":
       return model.quality?.score ?? null;
