@@ -56,6 +56,11 @@ function handTime() {
     jump(ms: number) {
       nowMs += ms;
     },
+    /** The clock on the wall is corrected; what waits waits as long as before. */
+    setBack(ms: number) {
+      nowMs -= ms;
+      for (const one of due) one.atMs -= ms;
+    },
     get set() {
       return due.size;
     },
@@ -238,4 +243,50 @@ test("an endpoint that says nothing is given up in time, and the gateway that st
   await prober.stop();
   expect(await cut).toEqual([]);
   expect(await store.proofs.since(0)).toHaveLength(1);
+});
+
+describe("a clock that ran ahead", () => {
+  test("DEC-02 proves nothing once it is set right: the endpoint is asked again within the hour", async () => {
+    const { prober, time, made, is } = await open();
+    time.jump(400 * DAY_MS);
+    prober.start();
+    await made(1);
+    time.setBack(400 * DAY_MS);
+    expect(is()).toBe(false);
+    await time.pass(HOUR_MS);
+    await made(2);
+    expect(is()).toBe(true);
+  });
+
+  test("DEC-02 proves nothing after a restart either, and does not stand in front of what is right", async () => {
+    const { prober, make, time, is } = await open();
+    const wanted = prober.all().filter(({ endpoint }) => endpoint.id === ENDPOINT);
+    await prober.prove(wanted, "operator");
+    time.jump(400 * DAY_MS);
+    await prober.prove(wanted, "operator");
+    time.setBack(400 * DAY_MS);
+    const next = make();
+    await next.load();
+    expect(is(next)).toBe(true);
+    time.jump(30 * DAY_MS);
+    expect(is(next)).toBe(false);
+  });
+});
+
+test("DEC-02 a proof is one of a way to ask: with other facts it counts no more, with other limits it does", async () => {
+  const { prober } = await open();
+  const endpoint = prober.all().find((one) => one.endpoint.id === ENDPOINT)?.endpoint;
+  if (endpoint?.decisions == null) throw new Error("no endpoint to ask");
+  const { decisions } = endpoint;
+  const connections = { baseUrl: () => "https://one.example" };
+  const subject = (more: Partial<typeof decisions>) =>
+    subjectOf({ ...endpoint, decisions: { ...decisions, ...more } }, "decisions", connections);
+  expect(subject({ optionsMax: 3, bodyMaxBytes: 9 })).toBe(subject({}));
+  for (const more of [
+    { envelope: true },
+    { logprobs: "count" },
+    { topLogprobs: 5 },
+    { thinkingOff: "enable_thinking" },
+  ] as const)
+    expect(subject(more)).not.toBe(subject({}));
 });

@@ -1,6 +1,7 @@
 import { type CallContext, usability } from "../../domain/catalogue/callable.ts";
 import type { Connections, Endpoint, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import {
+  isAhead,
   isMadeToFail,
   type Proof,
   type ProofBook,
@@ -66,7 +67,9 @@ export class Prober {
   /** What earlier processes proved. */
   async load(): Promise<void> {
     const { store, book, clock, maxAgeMs } = this.#parts;
-    book.take(await store.since(clock.nowMs() - maxAgeMs));
+    const nowMs = clock.nowMs();
+    const kept = await store.since(nowMs - maxAgeMs);
+    book.take(kept.filter(({ atMs }) => !isAhead(atMs, nowMs)));
   }
 
   get history(): ProofStore["history"] {
@@ -155,6 +158,7 @@ export class Prober {
     if (everyMs === null && !endpoint.sandbox) return Number.POSITIVE_INFINITY;
     if (standing === undefined) return 0;
     const { last, failures } = standing;
+    if (isAhead(last.atMs, this.#parts.clock.nowMs())) return 0;
     // Before the last proof is too old, there is time for a second try.
     const usualMs = Math.min(everyMs ?? DAY_MS, maxAgeMs / 2);
     const waitMs = failures === 0 ? usualMs : Math.min(usualMs, AGAIN_MS * 2 ** Math.min(failures - 1, 20));

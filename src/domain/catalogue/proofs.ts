@@ -54,6 +54,14 @@ export type ProofStore = {
   sweep(beforeMs: number): Promise<void>;
 };
 
+/** Clocks of two machines, or of one before and after it was set, may differ by this much. */
+const CLOCKS_APART_MAX_MS = 5 * 60_000;
+
+/** Made by a clock that ran ahead: it would hold, and be the latest, until that time has come. */
+export function isAhead(atMs: number, nowMs: number): boolean {
+  return atMs > nowMs + CLOCKS_APART_MAX_MS;
+}
+
 export type ProofRules = {
   /** A success that is older proves nothing any more. */
   readonly maxAgeMs: number;
@@ -79,14 +87,19 @@ export type Proven = {
 
 /** What is proven of an endpoint on a surface: this model, asked this way, at this address. */
 export function subjectOf(endpoint: Endpoint, surface: ProvenSurface, connections: Pick<Connections, "baseUrl">) {
-  const { upstreamModel, decisionsInterface, decisions, speech, sandbox } = endpoint;
+  const { upstreamModel, decisionsInterface, decisions, speech, sandbox, dialects } = endpoint;
   const asked =
-    surface === "decisions"
-      ? [decisionsInterface, decisions?.path ?? null, decisions?.images ?? null]
-      : [speech?.interface ?? null];
+    surface === "decisions" ? [decisionsInterface, ...mannerOf(decisions, dialects)] : [speech?.interface ?? null];
   // Simulated providers have another port at every start.
   const at = sandbox ? "sandbox" : (connections.baseUrl(endpoint) ?? null);
   return digestOf(JSON.stringify([surface, upstreamModel, ...asked, at])).slice(0, 32);
+}
+
+/** How questions are put and answers read; limits are none of it. */
+function mannerOf(decisions: Endpoint["decisions"], [dialect]: Endpoint["dialects"]): readonly unknown[] {
+  if (decisions === null) return [];
+  const { path, images, envelope, logprobs, topLogprobs, thinkingOff } = decisions;
+  return [path, images, envelope, logprobs, topLogprobs, thinkingOff, dialect ?? null];
 }
 
 /** Simulated models that show failures are in no list, and could not be proven. */
@@ -147,7 +160,7 @@ export class ProofBook implements Proven {
   }
 
   #holds(standing: ProofStanding | undefined, nowMs: number): boolean {
-    if (standing === undefined || standing.provenAtMs === null) return false;
+    if (standing === undefined || standing.provenAtMs === null || isAhead(standing.provenAtMs, nowMs)) return false;
     return nowMs < standing.provenAtMs + this.#rules.maxAgeMs && standing.failures < this.#rules.failuresMax;
   }
 
