@@ -57,7 +57,7 @@ import { type Logger, openLog } from "./io/telemetry/log.ts";
 import { Metrics } from "./io/telemetry/metrics.ts";
 import { Notices } from "./io/telemetry/notices.ts";
 import { tokenCounter } from "./io/tokens/token-counter.ts";
-import { openUploads } from "./io/uploads/uploads.ts";
+import { openUploads, type Uploads } from "./io/uploads/uploads.ts";
 import { addressesFrom, connectionsFrom } from "./io/upstream/connections.ts";
 import { connectionsWith } from "./io/upstream/own-keys.ts";
 import { systemClock } from "./kit/clock.ts";
@@ -194,7 +194,7 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
   };
   edge.open({
     ...surfaceHandlers(gateway, responses, proofs, servedSurfaces(config)),
-    ...transcriptionHandlers(gateway, await openUploads(path.join(dataDir, "tmp"), disk)),
+    ...transcriptionHandlers(gateway, await uploadsOf(config, dataDir, disk)),
     ...requestHandlers({ log: store.log, timers: systemTimers, caughtUp: () => books.flush() }),
     ...operatorHandlers(manage),
     ...documentsAt({ version: VERSION, serverUrl: config.GATEWAY_PUBLIC_URL ?? origin }),
@@ -218,6 +218,10 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
       for (const part of [books, store, sandbox]) await part?.close();
     },
   };
+}
+
+function uploadsOf(config: Config, dataDir: string, disk: DiskSpace): Promise<Uploads> {
+  return openUploads(path.join(dataDir, "tmp"), disk, config.GATEWAY_UPLOADS_MAX_BYTES);
 }
 
 type Ground = Awaited<ReturnType<typeof openGround>>;

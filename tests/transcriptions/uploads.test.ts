@@ -17,12 +17,16 @@ import {
 
 const MODEL = "openai/whisper-1";
 const LIMIT = 2_000_000;
+const TOGETHER = 3_000_000;
 
 let scene: Scene;
 let tenant: Tenant;
 let before: number;
 beforeAll(async () => {
-  scene = await openScene(["openai"], { GATEWAY_UPLOAD_MAX_BYTES: String(LIMIT) });
+  scene = await openScene(["openai"], {
+    GATEWAY_UPLOAD_MAX_BYTES: String(LIMIT),
+    GATEWAY_UPLOADS_MAX_BYTES: String(TOGETHER),
+  });
   scene.at("openai").always({ json: { text: "Hi", usage: { type: "duration", seconds: 2 } } });
 });
 afterAll(() => scene.close());
@@ -317,6 +321,26 @@ describe("C5 sizes", () => {
       head("content-length: 1000000\r\nexpect: 100-continue").replace(tenant.key, chat.key),
     ]);
     expect(answers.map(({ status }) => status)).toEqual([403]);
+  });
+});
+
+describe("all uploads together", () => {
+  test("C5 more than they may take: 503 with a time to come back, and room again once one is over", async () => {
+    const slow = startUpload(scene.gateway, tenant.key);
+    slow.write(formBytes([fieldPart("model", MODEL), filePart(Buffer.alloc(1_900_000))], "").subarray(0, -2));
+    await vi.waitFor(() => expect(heldFiles().length).toBe(1));
+    const file = { name: "a.wav", bytes: Buffer.concat([sound(2), Buffer.alloc(1_800_000)]) };
+    await vi.waitFor(async () => {
+      const refused = await send([["model", MODEL]], file);
+      expect(codeOf(refused).slice(0, 2)).toEqual([503, "service_unavailable"]);
+      expect(refused.headers.get("retry-after")).toBe("5");
+    });
+    expect(asked()).toBe(before);
+    expect((await send([["model", MODEL]])).status).toBe(200);
+    slow.destroy();
+    await nothingHeld();
+    expect((await send([["model", MODEL]], file)).status).toBe(200);
+    await nothingHeld();
   });
 });
 

@@ -127,12 +127,21 @@ class FormReader {
     stream.on("data", (chunk: Buffer) => {
       this.#hash.update(chunk);
       this.#meter.push(chunk);
-      const writing = this.#spool.add(chunk);
+      const writing = this.#kept(chunk, fail);
       if (writing === undefined) return;
       stream.pause();
       writing.then(() => stream.resume(), fail);
     });
     return undefined;
+  }
+
+  #kept(chunk: Buffer, fail: (problem: unknown) => void): Promise<void> | undefined {
+    try {
+      return this.#spool.add(chunk);
+    } catch (problem) {
+      fail(problem);
+      return undefined;
+    }
   }
 
   form(): ArrivedForm {

@@ -1,11 +1,12 @@
 import { type Cipheriv, createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { type FileHandle, open, unlink } from "node:fs/promises";
 import path from "node:path";
-import { fault } from "../../contract/faults.ts";
+import { noRoom, type UploadRoom } from "./room.ts";
 
 /** So much of a file is held in memory; what is longer goes to disk. */
 export const SPOOL_MEMORY_MAX_BYTES = 256 * 1024;
 const READ_BYTES = 64 * 1024;
+const BLOCK_BYTES = 64 * 1024;
 const CIPHER = "aes-256-ctr";
 const KEY_BYTES = 32;
 const NONCE_BYTES = 16;
@@ -15,6 +16,8 @@ export type SpoolRoom = {
   readonly folder: string;
   /** The disk has no room for more. */
   readonly isFull: () => boolean;
+  /** Shared by all uploads. */
+  readonly together: UploadRoom;
 };
 
 export const SPOOL_PREFIX = "upload-";
@@ -26,7 +29,11 @@ export const SPOOL_PREFIX = "upload-";
  */
 export class Spool {
   readonly #room: SpoolRoom;
-  #chunks: Buffer[] = [];
+  /** Whole blocks that are in memory: all of them until there is a file, then none. */
+  #blocks: Buffer[] = [];
+  /** The block that is being filled. Who sends a byte at a time would otherwise make a buffer of each. */
+  #block = Buffer.alloc(0);
+  #blockBytes = 0;
   #bytes = 0;
   #disk: DiskSpool | undefined;
   #closed = false;
@@ -39,49 +46,57 @@ export class Spool {
     return this.#bytes;
   }
 
-  /** Undefined when it is done already; one call after the other. */
+  /** Undefined when it is done already; one call after the other. Throws when all uploads together have no room. */
   add(chunk: Buffer): Promise<void> | undefined {
+    if (this.#closed) return undefined;
+    if (!this.#room.together.take(chunk.length)) throw noRoom("all uploads together are as large as they may be");
     this.#bytes += chunk.length;
-    if (this.#disk === undefined && this.#bytes <= SPOOL_MEMORY_MAX_BYTES) {
-      this.#chunks.push(chunk);
-      return undefined;
-    }
-    return this.#spill(chunk);
+    this.#gather(chunk);
+    const fits = this.#disk === undefined && this.#bytes <= SPOOL_MEMORY_MAX_BYTES;
+    return fits || this.#blocks.length === 0 ? undefined : this.#spill();
   }
 
   async *read(): AsyncGenerator<Buffer> {
     if (this.#closed) throw new Error("an upload is read after its request was over");
-    if (this.#disk === undefined) yield* this.#chunks;
+    if (this.#disk === undefined) yield* this.#blocks;
     else yield* this.#disk.read();
+    if (this.#blockBytes > 0) yield this.#block.subarray(0, this.#blockBytes);
   }
 
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.#chunks = [];
+    this.#room.together.give(this.#bytes);
+    this.#blocks = [];
+    this.#block = Buffer.alloc(0);
+    this.#blockBytes = 0;
     this.#disk?.close();
   }
 
-  async #spill(chunk: Buffer): Promise<void> {
+  #gather(chunk: Buffer): void {
+    for (let at = 0; at < chunk.length; ) {
+      if (this.#block.length === 0) this.#block = Buffer.allocUnsafeSlow(BLOCK_BYTES);
+      const copied = chunk.copy(this.#block, this.#blockBytes, at);
+      at += copied;
+      this.#blockBytes += copied;
+      if (this.#blockBytes < BLOCK_BYTES) return;
+      this.#blocks.push(this.#block);
+      this.#block = Buffer.alloc(0);
+      this.#blockBytes = 0;
+    }
+  }
+
+  async #spill(): Promise<void> {
     if (this.#room.isFull()) throw noRoom("the disk has less free space than is to be left");
     try {
       this.#disk ??= await DiskSpool.open(this.#room.folder);
-      for (const held of this.#chunks.splice(0)) await this.#disk.write(held);
-      await this.#disk.write(chunk);
+      for (const block of this.#blocks.splice(0)) await this.#disk.write(block);
     } catch (error) {
       throw noRoom(String(error));
     } finally {
       if (this.#closed) this.#disk?.close();
     }
   }
-}
-
-function noRoom(cause: string) {
-  return fault("service_unavailable", {
-    message: "The gateway has no room for uploads right now. Try again shortly.",
-    headers: { "retry-after": "5" },
-    detail: { cause },
-  });
 }
 
 class DiskSpool {
