@@ -37,6 +37,15 @@ describe("labels", () => {
     expect(massesOf(told({ A: 0.9, The: 0.01, B: 0 }), letters)).toMatchObject({ shares: [1, 0] });
   });
 
+  test("DEC-06 neither what happened to be said nor a mark for never bounds what is not told", () => {
+    const few = told({ A: 0.6, The: 0.2 });
+    expect(typeof massesOf([...few, { token: "Hm", logprob: Math.log(1e-5), beside: true }], letters)).toBe("string");
+    expect(typeof massesOf([{ token: "A", logprob: 0, beside: true }], letters)).toBe("string");
+    expect(typeof massesOf(told({ A: 0.6, The: 0 }), letters)).toBe("string");
+    const rare = { token: "B", logprob: Math.log(1e-5), beside: true as const };
+    expect(massesOf([...told({ A: 0.9, The: 0.05 }), rare], letters)).toMatchObject({ labelMass: 0.9 + 1e-5 });
+  });
+
   test("DEC-06 what is no distribution is not read", () => {
     for (const figures of [{}, { A: 0.9, B: 0.9 }, { A: 7 }, { A: Number.NaN }])
       expect(typeof massesOf(told(figures), letters)).toBe("string");

@@ -35,7 +35,12 @@ export function labelsFor(question: DecisionQuestion): Labels {
 }
 
 /** One token that the model might have said, and how likely that was. */
-export type Alternative = { readonly token: string; readonly logprob: number };
+export type Alternative = {
+  readonly token: string;
+  readonly logprob: number;
+  /** What the model happened to say, told beside the likeliest: it may be any, and there may be likelier ones untold. */
+  readonly beside?: true;
+};
 
 /** Marks that tokenizers put before a word. */
 const BEFORE_WORD = /^[\s\u2581\u0120\u010a]+/;
@@ -54,7 +59,11 @@ export type Masses = {
 
 /** How the labels share what the model might have said first; a sentence where that cannot be read. */
 export function massesOf(alternatives: readonly Alternative[], labels: Labels): Masses | string {
-  const likely = alternatives.map(({ token, logprob }) => ({ token, p: logprob <= NEVER ? 0 : Math.exp(logprob) }));
+  const likely = alternatives.map(({ token, logprob, beside }) => ({
+    token,
+    p: logprob <= NEVER ? 0 : Math.exp(logprob),
+    isRanked: beside === undefined && logprob > NEVER,
+  }));
   if (likely.length === 0) return "there are no log-probabilities";
   if (likely.some(({ p }) => !(p <= 1 + LAST_MAX)) || sumOf(likely.map(({ p }) => p)) > 1 + MISSED_MAX)
     return "the log-probabilities are none";
@@ -64,7 +73,8 @@ export function massesOf(alternatives: readonly Alternative[], labels: Labels): 
   const labelMass = Math.min(1, sumOf(masses));
   if (labelMass === 0) return "no label is among what the model might have said";
   const missing = labels.names.filter((name) => !likely.some(({ token }) => isLabel(token, name, labels))).length;
-  const last = Math.min(...likely.map(({ p }) => p));
+  // The last of the likeliest bounds what is not told; with none of them anything may be missing.
+  const last = Math.min(1, ...likely.flatMap(({ p, isRanked }) => (isRanked ? [p] : [])));
   if (missing > 0 && (last >= LAST_MAX || missing * last > MISSED_MAX * labelMass))
     return "too few alternatives are told to know every label";
   const total = sumOf(masses);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { chatDialect } from "../dialects/chat/dialect.ts";
 import type { ModelFacts } from "../dialects/dialect.ts";
 import type { DecisionAsk, DecisionQuestion } from "./ask.ts";
-import { encodeLogprobs, type LogprobsFacts } from "./logprobs.ts";
+import { decodeLogprobs, encodeLogprobs, type LogprobsFacts } from "./logprobs.ts";
 
 const FACTS: ModelFacts = { upstreamModel: "m", maxOutputTokens: null, sampling: null, thinking: null, quirks: [] };
 const CHAT: LogprobsFacts = { form: "chat", askedBy: "flag", top: 20, thinkingOff: null };
@@ -26,4 +26,27 @@ test("DEC-07 the limit goes by the name the server knows, and sampling is left t
   expect(sent({}, { sampling: false })).not.toHaveProperty("temperature");
   expect(sent({ askedBy: "count", top: 5 })).toMatchObject({ logprobs: 5 });
   expect(sent({ askedBy: "count" })).not.toHaveProperty("top_logprobs");
+});
+
+const reply = (logprobs: unknown) =>
+  Buffer.from(
+    JSON.stringify({
+      id: "c",
+      object: "chat.completion",
+      created: 1,
+      model: "m",
+      choices: [{ index: 0, message: { role: "assistant", content: "Hm" }, logprobs, finish_reason: "length" }],
+      usage: { prompt_tokens: 9, completion_tokens: 1, total_tokens: 10 },
+    }),
+  );
+const row = (token: string, p: number) => ({ token, logprob: Math.log(p), bytes: null });
+
+test("DEC-06 a server that tells two alternatives and a rare word it said leaves out a label that may be likely", () => {
+  const read = (logprobs: unknown) => decodeLogprobs(reply(logprobs), question, chatDialect, CHAT);
+  const few = [row("Yes", 0.55), row("The", 0.2)];
+  expect(read({ content: [{ ...row("Hm", 1e-5), top_logprobs: few }] })).toHaveProperty("unusable");
+  const named = { Yes: Math.log(0.55), The: Math.log(0.2), Hm: Math.log(1e-5) };
+  expect(read({ tokens: ["Hm"], token_logprobs: [named.Hm], top_logprobs: [named] })).toHaveProperty("unusable");
+  const both = [row("Yes", 0.9), row("No", 0.09)];
+  expect(read({ content: [{ ...row("Hm", 1e-5), top_logprobs: both }] })).toHaveProperty("answer");
 });

@@ -150,11 +150,12 @@ function chatAlternatives(body: unknown): Alternative[] {
   if (first !== undefined) {
     const others = listAt(first, "top_logprobs").flatMap((row) => alternativeOf(row, "logprob"));
     const own = alternativeOf(first, "logprob").filter(({ token }) => !others.some((other) => other.token === token));
-    return [...others, ...own];
+    return [...others, ...own.map((one) => ({ ...one, beside: true as const }))];
   }
   const [named] = listAt(logprobs, "top_logprobs");
+  const [said] = listAt(logprobs, "tokens");
   return Object.entries(objectAt(named)).flatMap(([token, logprob]) =>
-    typeof logprob === "number" ? [{ token, logprob }] : [],
+    typeof logprob === "number" ? [{ token, logprob, ...(token === said ? { beside: true as const } : {}) }] : [],
   );
 }
 
