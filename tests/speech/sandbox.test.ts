@@ -188,6 +188,16 @@ describe("who may, and where", () => {
     });
   });
 
+  test("MOD-01 models that only speak or transcribe show what their cheapest endpoint is billed by", async () => {
+    const response = await fetch(`${gateway.url}/v1/public/models?surface=transcriptions,speech&limit=100`);
+    const shown: Json = await response.json();
+    expect(shown.data.length, JSON.stringify(shown)).toBeGreaterThan(1);
+    const audio = ["speech", "transcriptions"];
+    for (const { id, surfaces, endpoints, lowest_price } of shown.data)
+      if (surfaces.length === 1 && audio.includes(surfaces[0]))
+        expect(lowest_price !== null, id).toBe(endpoints.some(({ price }: Json) => price !== null));
+  });
+
   test("TTS-09 a model that does not speak is not found, and says why", async () => {
     const { status, error } = await ask({ model: "sandbox/chat" });
     expect([status, error.code]).toEqual([404, "model_not_found"]);

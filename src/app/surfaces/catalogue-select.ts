@@ -3,6 +3,7 @@ import { rateBetween } from "../../domain/billing/rate.ts";
 import { billedPrice } from "../../domain/billing/speech.ts";
 import { servesSurface } from "../../domain/catalogue/callable.ts";
 import { type Endpoint, type Model, type Price, priceAt, type Snapshot } from "../../domain/catalogue/catalogue.ts";
+import type { Surface } from "../../domain/record/record.ts";
 import { expectedUnitNanos, unitRates } from "../../domain/routing/cost.ts";
 import { divideHalfUp } from "../../kit/money.ts";
 import type { Selection } from "./catalogue-query.ts";
@@ -60,24 +61,42 @@ function matchesEndpoint(endpoint: Endpoint, { provider, level, country, surface
 /** `price` is what is billed by; `nanosEur` compares endpoints of one model. */
 export type Cheapest = { readonly endpoint: Endpoint; readonly price: Price; readonly nanosEur: bigint };
 
-/** The endpoint that costs least: of a model that only speaks for a minute of speech, of any other by its tokens. */
+/** The endpoint that costs least: of a model that only speaks or listens for a minute of it, of others by its tokens. */
 export function cheapest(endpoints: readonly Endpoint[], snapshot: Snapshot, nowMs: number): Cheapest | undefined {
-  const speaks = endpoints.length > 0 && endpoints.every(({ surfaces }) => surfaces.every((one) => one === "speech"));
-  return speaks ? cheapestSpeaker(endpoints, snapshot, nowMs) : cheapestByTokens(endpoints, snapshot, nowMs);
+  const minute = MINUTES.find(({ surface }) => endpoints.every(({ surfaces }) => isOnly(surfaces, surface)));
+  if (minute === undefined) return cheapestByTokens(endpoints, snapshot, nowMs);
+  return cheapestMinute(minute, endpoints, snapshot, nowMs);
 }
 
-/** A minute of speech, in every unit that it may be billed by. */
-const MINUTE = { characters: 900, seconds: 60, audioTokens: 1500 } as const;
-const MINUTE_INPUT_TOKENS = 225;
+function isOnly(surfaces: Endpoint["surfaces"], surface: Surface): boolean {
+  return surfaces.length > 0 && surfaces.every((one) => one === surface);
+}
 
-function cheapestSpeaker(endpoints: readonly Endpoint[], snapshot: Snapshot, nowMs: number): Cheapest | undefined {
+/** A minute of audio, in every unit that it may be billed by. */
+const MINUTES = [
+  { surface: "speech", inputTokens: 225, outputTokens: 0, units: { characters: 900, seconds: 60, audioTokens: 1500 } },
+  {
+    surface: "transcriptions",
+    inputTokens: 600,
+    outputTokens: 225,
+    units: { characters: 0, seconds: 60, audioTokens: 0 },
+  },
+] as const;
+
+function cheapestMinute(
+  { surface, inputTokens, outputTokens, units }: (typeof MINUTES)[number],
+  endpoints: readonly Endpoint[],
+  snapshot: Snapshot,
+  nowMs: number,
+): Cheapest | undefined {
   let found: Cheapest | undefined;
   for (const endpoint of endpoints) {
     const listed = priceAt(endpoint, nowMs);
-    const price = listed === undefined ? undefined : billedPrice(listed, "speech");
+    const price = listed === undefined ? undefined : billedPrice(listed, surface);
     const rates = price === undefined ? undefined : unitRates(price, snapshot.currencies, "EUR");
     if (price === undefined || rates === undefined) continue;
-    const nanos = MINUTE_INPUT_TOKENS * rates.input + rates.perRequest + expectedUnitNanos(rates, MINUTE);
+    const tokens = inputTokens * rates.input + outputTokens * rates.output;
+    const nanos = tokens + rates.perRequest + expectedUnitNanos(rates, units);
     const nanosEur = BigInt(Math.round(nanos));
     if (found === undefined || nanosEur < found.nanosEur) found = { endpoint, price, nanosEur };
   }

@@ -118,7 +118,10 @@ export const PublicModel = z
     providers: z.array(z.string()),
     lowest_price: PriceView.extend({ endpoint: z.string() })
       .nullable()
-      .meta({ description: "The cheapest of the endpoints shown, by input plus output tokens." }),
+      .meta({
+        description:
+          "The cheapest of the endpoints shown: by input plus output tokens, of models that only speak or transcribe by a minute of audio. A speech model shows the unit that is billed.",
+      }),
     endpoint_count: z.int(),
     endpoints: z.array(PublicEndpoint),
     sandbox: Sandbox,

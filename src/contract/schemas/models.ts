@@ -35,7 +35,8 @@ export const ModelObject = z
     modalities_in: z.array(z.string()),
     modalities_out: z.array(z.string()),
     pricing: PriceView.nullable().meta({
-      description: "Cheapest endpoint this key may use, in the workspace's currency.",
+      description:
+        "Cheapest endpoint this key may use, in the workspace's currency: by tokens, of models that only speak or transcribe by a minute of audio.",
     }),
     svc_capabilities: z.array(z.string()).meta({ description: "Slugs of `/public/capabilities`." }),
     svc_surfaces: z.array(SurfaceValue).meta({ description: "Where this key can call the model now." }),

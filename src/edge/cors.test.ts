@@ -1,0 +1,19 @@
+import { readFileSync } from "node:fs";
+import { IncomingMessage } from "node:http";
+import { Socket } from "node:net";
+import path from "node:path";
+import { expect, test } from "vitest";
+import { PROJECT_ROOT } from "../config.ts";
+import { corsHeaders } from "./cors.ts";
+
+test("TTS-10 pages of an allowed origin can read every header of the gateway's own that an answer is said to have", () => {
+  const document = readFileSync(path.join(PROJECT_ROOT, "docs/openapi.json"), "utf8");
+  const own = new Set(
+    [...document.matchAll(/"(X-(?:Svc|RateLimit)-[A-Za-z-]+)": \{/g)].map(([, name = ""]) => name.toLowerCase()),
+  );
+  const request = new IncomingMessage(new Socket());
+  request.headers.origin = "https://page.example";
+  const exposed = corsHeaders(request, { origins: ["*"] })["access-control-expose-headers"]?.split(", ");
+  expect(own).toContain("x-svc-input-characters");
+  expect(exposed).toEqual(expect.arrayContaining([...own]));
+});
