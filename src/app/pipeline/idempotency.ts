@@ -129,10 +129,13 @@ function idsOf(id: string): Record<string, string> {
   return { "x-svc-request-id": id, "x-request-id": id, "request-id": id };
 }
 
+/** How a call can end that is charged; with any other status it was declined, and paid for having been read. */
+const ENDS: Readonly<Record<number, string>> = { 200: "was answered", 499: "was cut short by its caller" };
+
 function replayFault({ requestId, status, nanos, currency }: RememberedUse, surface: Surface): Fault {
   const stored =
     surface === "responses" ? `, and the response, if it was stored, at GET /v1/responses/${requestId}` : "";
-  const end = status === 200 ? "was answered" : "was cut short by its caller";
+  const end = ENDS[status] ?? "was declined by the provider";
   return fault("idempotent_replay", {
     message: `This request ${end} and charged before, under the same Idempotency-Key: ${requestId}, status ${status}, ${formatNanos(nanos)} ${currency}. It is not made or charged again, and the gateway keeps no contents. What became of it is at GET /v1/requests/${requestId}${stored}. To ask anew, use another key.`,
     headers: { "idempotent-replayed": "true", "x-should-retry": "false" },

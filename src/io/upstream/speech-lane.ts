@@ -52,7 +52,7 @@ export function speechLane(ask: SpeechAsk, { endpoint, facts, unit }: SpeechTarg
         inputTokens: inputTokensOf(ask),
         unit,
         pcm: facts.pcm,
-        end: { seconds: secondsEnd(ask), inputTokens: inputTokensEnd(ask) },
+        end: { seconds: secondsEnd(characters, ask.speed), inputTokens: inputTokensEnd(ask) },
       }),
     openFrames: (max) => new SseReader(max),
     openStream() {

@@ -59,8 +59,8 @@ const BEYOND_REASON_TIMES = 4;
 const BEYOND_REASON_SECONDS = 60;
 
 /** The end of what is listened to: audio without an end, or whose headers make it seem so, is nobody's answer. */
-export function secondsEnd({ input, speed }: SpeechAsk): number {
-  return BEYOND_REASON_TIMES * secondsBound(codePointsOf(input), speed) + BEYOND_REASON_SECONDS;
+export function secondsEnd(characters: number, speed?: number): number {
+  return BEYOND_REASON_TIMES * secondsBound(characters, speed) + BEYOND_REASON_SECONDS;
 }
 
 /** More tokens than bytes, and many more: nobody counts so, and nobody is billed by it. */
