@@ -170,6 +170,59 @@ describe("a declined question", () => {
   });
 });
 
+describe("the log", () => {
+  const canary = { "canary-name-77": { ...QUESTIONS.lit, instructions: "Is the canary-words-78 on?" } };
+  const body = (model: string) => asked({ model, state: { note: "canary-state-79" }, questions: canary });
+
+  test.each<[string, "alpha" | "delta" | "beta", Json, number]>([
+    ["an answer that is missing", "alpha", { json: { answers: {}, usage: SO_ANSWER.usage } }, 502],
+    ["no label that was told", "delta", { json: chatTold({ The: 0.9 }) }, 502],
+    ["no usage", "delta", { json: chatTold(YES, { usage: undefined }) }, 502],
+    [
+      "a question that was declined",
+      "beta",
+      {
+        json: {
+          answers: [{ type: "refusal", name: "canary-name-77" }],
+          usage: { input_tokens: 5, output_tokens: 0 },
+        },
+      },
+      422,
+    ],
+    [
+      "an error that says so",
+      "beta",
+      { status: 400, json: { error: { code: "content_filter", message: "canary-state-79 is not allowed" } } },
+      422,
+    ],
+    ["an error that quotes", "alpha", { status: 422, json: { detail: [{ msg: "canary-name-77 is bad" }] } }, 422],
+  ])(
+    "DEC-11 has no names of questions and nothing that was said, not with %s either",
+    async (_name, at, script, status) => {
+      scene.at(at).next(script);
+      const answer = await scene.decide(tenant.key, body(`lab/${at}`));
+      expect(answer.status).toBe(status);
+      const row = await scene.row(answer.headers.get("x-svc-request-id") ?? "");
+      expect(row.attempts).toHaveLength(1);
+      expect(JSON.stringify(row)).not.toContain("canary");
+      if (answer.body.error.code === "decision_refused")
+        expect(answer.body.error.param).toBe("questions.canary-name-77");
+    },
+  );
+
+  test("DEC-11 nor where no endpoint has room for what is asked, or it is out of shape", async () => {
+    const criteria = Array.from({ length: 11 }, (_, level) => `canary ${level}`);
+    for (const type of ["score", "canary"]) {
+      const questions = { "canary-name-77": { type, instructions: "How?", criteria } };
+      const answer = await scene.decide(tenant.key, asked({ questions }));
+      expect([answer.status, answer.body.error.code]).toEqual([400, "invalid_value"]);
+      expect(answer.body.error.param).toContain("questions.canary-name-77.");
+      const row = await scene.row(answer.headers.get("x-svc-request-id") ?? "");
+      expect(JSON.stringify(row)).not.toContain("canary");
+    }
+  });
+});
+
 describe("the shape of OpenAI's SDK", () => {
   const question = { type: "predicate", name: "lit", instructions: "Is it on?" };
   const call = (more: object) =>

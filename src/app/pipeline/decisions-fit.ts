@@ -86,8 +86,9 @@ function tooLong(ask: DecisionAsk, endpoint: Endpoint, model: Model): Shortcomin
   };
 }
 
+/** The sentence goes into the log, which keeps no names of questions: the field stands beside it. */
 function beyond(param: string, reason: string, { model }: Endpoint): Shortcoming {
-  const message = `Field "${param}": ${model} ${reason}. Send less, or choose another model.`;
+  const message = `${model} ${reason}. Send less, or choose another model.`;
   return { reason, param, fault: fault("invalid_value", { message, param }) };
 }
 

@@ -167,8 +167,9 @@ export function withOwnKey(verdict: Verdict, provider: string, status: number | 
 /** A provider's words without the very credential it was shown, in whatever form that is. */
 export function struckOut(verdict: Verdict, secrets: readonly string[]): Verdict {
   if (verdict.is !== "stop") return verdict;
-  const { code, message, status } = verdict.fault;
-  return { ...verdict, fault: fault(code, { message: redacted(message, secrets), status }) };
+  const { code, message, status, param } = verdict.fault;
+  const named = param === undefined ? {} : { param };
+  return { ...verdict, fault: fault(code, { message: redacted(message, secrets), status, ...named }) };
 }
 
 function passedOn(status: number, problem: UpstreamProblem): Verdict {

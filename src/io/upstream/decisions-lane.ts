@@ -7,7 +7,7 @@ import type { Unusable, WholeAnswer } from "../../language/canon/answer.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
 import type { Usage } from "../../language/canon/usage.ts";
 import { type DecisionAsk, type DecisionQuestion, questionPath } from "../../language/decisions/ask.ts";
-import { type Checked, checkReply } from "../../language/decisions/check.ts";
+import { type Checked, checkReply, wrongAt } from "../../language/decisions/check.ts";
 import {
   decodeLogprobs,
   encodeLogprobs,
@@ -145,9 +145,9 @@ function refusedFault(questions: readonly DecisionQuestion[], { endpoint }: Deci
 /** One request for each question, joined to one answer. */
 function logprobsLane(ask: DecisionAsk, target: DecisionTarget, decisions: DecisionFacts): Lane {
   const readings: LogprobsReading[] = [];
-  const lanes = ask.questions.map((question, place) =>
-    questionLane(ask, question, target, decisions, (reading) => {
-      readings[place] = reading;
+  const lanes = ask.questions.map((question, at) =>
+    questionLane(ask, { question, place: at + 1 }, target, decisions, (reading) => {
+      readings[at] = reading;
     }),
   );
   const [first] = lanes;
@@ -160,7 +160,7 @@ const UNROUNDED_DECIMALS = 12;
 
 function questionLane(
   ask: DecisionAsk,
-  question: DecisionQuestion,
+  { question, place }: { readonly question: DecisionQuestion; readonly place: number },
   target: DecisionTarget,
   decisions: DecisionFacts,
   kept: (reading: LogprobsReading) => void,
@@ -176,10 +176,11 @@ function questionLane(
     encode: () => body,
     decodeWhole(bytes: Buffer, _headers: IncomingHttpHeaders) {
       const reading = decodeLogprobs(bytes, question, dialect, facts);
-      if ("unusable" in reading) return reading;
+      if ("unusable" in reading) return wrongAt(place, reading.unusable);
       const { answer, usage, upstreamId } = reading;
       const one = [question];
-      const answers = checkReply({ answers: [[question.id, answer]], truncated: false }, one, UNROUNDED_DECIMALS);
+      const reply = { answers: [[question.id, answer] as const], truncated: false };
+      const answers = checkReply(reply, one, UNROUNDED_DECIMALS, place);
       if ("unusable" in answers) return answers;
       kept(reading);
       return wholeOf({ ask: { ...ask, questions: one }, target, answers, usage, upstreamId, requests: 1 });

@@ -32,31 +32,32 @@ export type Checked = ReadonlyMap<string, DecisionAnswer>;
 
 /**
  * All questions answered in the type asked with figures that hold together, or nothing. What is wrong is said without
- * content, and nothing is ever repaired.
+ * content, and nothing is ever repaired. It goes into the log, which keeps no names of questions: they go by their place.
  */
 export function checkReply(
   reply: Pick<RawReply, "answers" | "truncated">,
   questions: readonly DecisionQuestion[],
   decimals: number | null,
+  firstPlace = 1,
 ): Checked | Unusable {
   if (reply.truncated) return { unusable: "the provider did not read all of the state" };
   const byId = new Map(reply.answers);
   if (byId.size !== reply.answers.length) return { unusable: "a question is answered twice" };
   const checked = new Map<string, DecisionAnswer>();
   const slack = slackFor(decimals);
-  for (const question of questions) {
+  for (const [at, question] of questions.entries()) {
     const raw = byId.get(question.id);
-    if (raw === undefined) return wrong(question, "there is no answer");
+    if (raw === undefined) return wrongAt(firstPlace + at, "there is no answer");
     const answer = checkAnswer(raw, question, slack);
-    if ("unusable" in answer) return wrong(question, answer.unusable);
+    if ("unusable" in answer) return wrongAt(firstPlace + at, answer.unusable);
     checked.set(question.key, answer);
   }
   if (byId.size !== questions.length) return { unusable: "there is an answer that nobody asked for" };
   return checked;
 }
 
-function wrong({ key }: DecisionQuestion, what: string): Unusable {
-  return { unusable: `question ${key.slice(0, 64)}: ${what}` };
+export function wrongAt(place: number, what: string): Unusable {
+  return { unusable: `question ${place}: ${what}` };
 }
 
 function checkAnswer(raw: RawAnswer, question: DecisionQuestion, slack: Slack): DecisionAnswer | Unusable {

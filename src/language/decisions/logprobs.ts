@@ -125,7 +125,7 @@ export function decodeLogprobs(
   const body: unknown = JSON.parse(bytes.toString("utf8"));
   const alternatives = form === "chat" ? chatAlternatives(body) : geminiAlternatives(body);
   const masses = massesOf(alternatives, labelsFor(question));
-  if (typeof masses === "string") return { unusable: `question ${question.key.slice(0, 64)}: ${masses}` };
+  if (typeof masses === "string") return { unusable: masses };
   return { answer: answerFrom(question, masses), ...told };
 }
 
