@@ -3,7 +3,10 @@ export type Mp4Track = {
   id: number;
   isSound: boolean;
   unitsPerSecond: number;
+  codec: string;
+  /** Samples with a length in time, and samples with a length in bytes. */
   samples: number;
+  sized: number;
   units: number;
   /** How long a sample of a fragment lasts where nothing else is said. */
   defaultUnits: number;
@@ -13,6 +16,18 @@ export type Mp4Track = {
 const TRACKS_MAX = 16;
 /** No codec puts more into one sample; a file that says so was made up. */
 const SAMPLE_MAX_SECONDS = 10;
+
+/** The least that a sample of a codec lasts: a clock that runs faster was made up. */
+const SAMPLE_MIN_SECONDS: Readonly<Record<string, number>> = {
+  mp4a: 0.01,
+  alac: 0.01,
+  ".mp3": 0.01,
+  samr: 0.02,
+  sawb: 0.02,
+  "ac-3": 0.01,
+  "ec-3": 0.005,
+  Opus: 0.0025,
+};
 
 /** The tracks of a file, and the one that is being read. */
 export class Mp4Tracks {
@@ -33,16 +48,29 @@ export class Mp4Tracks {
     this.current = this.find(id) ?? blank();
   }
 
-  /** The longest track of sound whose samples can be true: none is without bytes, and none lasts for ever. */
+  /**
+   * The longest track of sound. Undefined when one of them cannot be true: a player hears what is in it, whatever its
+   * clock says, and nobody can know here how long that is.
+   */
   seconds(fileBytes: number): number | undefined {
-    const lengths = this.#all.flatMap(({ isSound, unitsPerSecond, samples, units }) => {
-      const isLikely = samples <= fileBytes && units <= samples * SAMPLE_MAX_SECONDS * unitsPerSecond;
-      return isSound && unitsPerSecond > 0 && isLikely ? [units / unitsPerSecond] : [];
-    });
-    return lengths.length === 0 ? undefined : Math.max(...lengths);
+    const sounds = this.#all.filter(({ isSound }) => isSound);
+    if (sounds.length === 0 || !sounds.every((track) => isLikely(track, fileBytes))) return undefined;
+    return Math.max(...sounds.map(({ units, unitsPerSecond }) => units / unitsPerSecond));
   }
 }
 
+/** No sample is without bytes or without a time, none lasts for ever, and all but the last have the length they need. */
+function isLikely({ codec, unitsPerSecond, samples, sized, units }: Mp4Track, fileBytes: number): boolean {
+  const shortest = Object.hasOwn(SAMPLE_MIN_SECONDS, codec) ? (SAMPLE_MIN_SECONDS[codec] ?? 0) : 0;
+  return (
+    unitsPerSecond > 0 &&
+    samples <= fileBytes &&
+    sized <= samples &&
+    units <= samples * SAMPLE_MAX_SECONDS * unitsPerSecond &&
+    units >= (samples - 1) * shortest * unitsPerSecond
+  );
+}
+
 function blank(): Mp4Track {
-  return { id: 0, isSound: false, unitsPerSecond: 0, samples: 0, units: 0, defaultUnits: 0 };
+  return { id: 0, isSound: false, unitsPerSecond: 0, codec: "", samples: 0, sized: 0, units: 0, defaultUnits: 0 };
 }

@@ -19,14 +19,20 @@ function box(name: string, ...parts: Buffer[]): Buffer {
   return Buffer.concat([words(8 + body.length), Buffer.from(name, "latin1"), body]);
 }
 
-type Trak = { id?: number; handler?: string; unitsPerSecond?: number; stts?: Buffer };
+type Trak = { id?: number; handler?: string; unitsPerSecond?: number; stts?: Buffer; more?: Buffer };
+
+const NOTHING = Buffer.alloc(0);
+/** What the samples are, and how many of them have a size. */
+const codec = (name: string) => box("stsd", words(0, 1, 36), Buffer.from(name, "latin1"), Buffer.alloc(28));
+const sizes = (count: number) => box("stsz", words(0, 40, count));
 
 /** A track of sound at 8 kHz unless told. */
-function trak({ id = 1, handler = "soun", unitsPerSecond = 8_000, stts = table([100, 1_024]) }: Trak = {}): Buffer {
+function trak(told: Trak = {}): Buffer {
+  const { id = 1, handler = "soun", unitsPerSecond = 8_000, stts = table([100, 1_024]), more = NOTHING } = told;
   const tkhd = box("tkhd", words(0, 0, 0, id));
   const mdhd = box("mdhd", words(0, 0, 0, unitsPerSecond, 999_999_999, 0));
   const hdlr = box("hdlr", words(0, 0), Buffer.from(handler, "latin1"), words(0, 0, 0));
-  return box("trak", tkhd, box("mdia", mdhd, hdlr, box("minf", box("stbl", box("stts", stts)))));
+  return box("trak", tkhd, box("mdia", mdhd, hdlr, box("minf", box("stbl", more, box("stts", stts)))));
 }
 
 function table(...entries: [samples: number, units: number][]): Buffer {
@@ -74,8 +80,24 @@ describe("lies", () => {
     ["more samples than the file has bytes", { stts: table([4_000_000_000, 1_024]) }],
     ["samples that last for hours", { stts: table([10, 4_000_000_000]) }],
     ["no units at all", { unitsPerSecond: 0 }],
+    ["a clock that runs a thousand times too fast", { unitsPerSecond: 8_000_000, more: codec("mp4a") }],
+    ["the same with packets of Opus", { unitsPerSecond: 8_000_000, more: codec("Opus") }],
+    ["more samples with a size than with a time", { stts: table([1, 1_024]), more: sizes(100) }],
   ])("%s: not known", (_, told) => {
     expect(secondsOf(Buffer.concat([FTYP, box("moov", trak(told)), DATA]))).toBeUndefined();
+  });
+
+  test("codec and sizes that fit the times change nothing", () => {
+    const more = Buffer.concat([codec("mp4a"), sizes(100)]);
+    expect(secondsOf(Buffer.concat([FTYP, box("moov", trak({ more })), DATA]))).toBe(12.8);
+    expect(secondsOf(Buffer.concat([FTYP, box("moov", trak({ more, unitsPerSecond: 48_000 })), DATA]))).toBeCloseTo(
+      2.13,
+    );
+  });
+
+  test("one track that cannot be true is enough: nobody knows which one is played", () => {
+    const fast = trak({ id: 2, unitsPerSecond: 8_000_000, more: codec("mp4a") });
+    expect(secondsOf(Buffer.concat([FTYP, box("moov", trak(), fast), DATA]))).toBeUndefined();
   });
 
   test("a box shorter than its header ends the reading", () => {

@@ -7,7 +7,18 @@ const HOLDERS: ReadonlySet<string> = new Set(["moov", "trak", "mdia", "minf", "s
 /** What such a file can begin with. */
 const OPENERS: ReadonlySet<string> = new Set(["ftyp", "styp", "moov", "moof", "mdat", "free", "skip", "wide", "sidx"]);
 /** Boxes whose fields are read. */
-const FIELDS: ReadonlySet<string> = new Set(["tkhd", "hdlr", "mdhd", "trex", "stts", "tfhd", "trun"]);
+const FIELDS: ReadonlySet<string> = new Set([
+  "tkhd",
+  "hdlr",
+  "mdhd",
+  "trex",
+  "stsd",
+  "stts",
+  "stsz",
+  "stz2",
+  "tfhd",
+  "trun",
+]);
 /** So much of a box is enough to read its fields; lists behind them are read entry by entry. */
 const FIELDS_BYTES = 48;
 
@@ -69,6 +80,8 @@ export class Mp4Meter implements Meter {
     if (box.name === "tkhd") track.id = u32(body, long ? 20 : 12);
     else if (box.name === "hdlr") track.isSound = body.toString("latin1", 8, 12) === "soun";
     else if (box.name === "mdhd") track.unitsPerSecond = u32(body, long ? 20 : 12);
+    else if (box.name === "stsd") track.codec ||= body.toString("latin1", 12, 16);
+    else if (box.name === "stsz" || box.name === "stz2") track.sized += u32(body, 8);
     else if (box.name === "trex") {
       const found = this.#tracks.find(u32(body, 4));
       if (found !== undefined) found.defaultUnits = u32(body, 12);

@@ -55,6 +55,13 @@ describe("lengths that lie", () => {
     expect(secondsOf(riff([fmt({ bytesPerSecond }), chunk("data", SECOND)]))).toBe(1);
   });
 
+  test("another format behind the data, or before it, is not believed", () => {
+    const fast = fmt();
+    fast.writeUInt32LE(2_000_000_000, 12);
+    expect(secondsOf(riff([fmt(), chunk("data", SECOND), chunk("LIST", Buffer.from("abcd")), fast]))).toBe(1);
+    expect(secondsOf(riff([fmt(), fast, chunk("data", SECOND)]))).toBe(1);
+  });
+
   test("data that goes on where its length ends, with bytes like no chunk", () => {
     expect(secondsOf(riff([fmt(), chunk("data", SECOND, 8_000)]))).toBe(1);
   });

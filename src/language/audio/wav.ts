@@ -80,7 +80,8 @@ export class WavMeter implements Meter {
     if (name === "fmt ") {
       const shown = Math.min(length, FMT_MAX_BYTES);
       if (here < 8 + shown) return undefined;
-      this.#layout = layoutOf(bytes.subarray(at + 8, at + 8 + shown));
+      // The first one counts, as it does where the file is played.
+      this.#layout ??= layoutOf(bytes.subarray(at + 8, at + 8 + shown));
     }
     return 8 + length + (length % 2);
   }

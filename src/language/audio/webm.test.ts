@@ -68,6 +68,16 @@ describe("other codecs", () => {
     expect(secondsOf(VORBIS, slow, cluster(0), block(1, 0), block(1, 50))).toBeCloseTo(1, 9);
   });
 
+  test("a clock that runs too fast for its blocks, stands still or goes back is not believed", () => {
+    const fast = element("1549a966", element("2ad7b1", Buffer.from([1])));
+    const many = (timeOf: (index: number) => number) =>
+      Array.from({ length: 100 }, (_, index) => block(1, timeOf(index)));
+    expect(secondsOf(VORBIS, cluster(0), ...many((index) => index * 20))).toBeCloseTo(2, 9);
+    expect(secondsOf(VORBIS, fast, cluster(0), ...many((index) => index * 20))).toBeUndefined();
+    expect(secondsOf(VORBIS, cluster(0), ...many(() => 0))).toBeUndefined();
+    expect(secondsOf(VORBIS, cluster(0), ...many((index) => -index))).toBeUndefined();
+  });
+
   test("a leap is no sound, forth or back", () => {
     const far = cluster(9_000_000_000);
     expect(

@@ -21,6 +21,9 @@ const DEFAULT_SCALE_NANOS = 1_000_000;
 const TRACKS_MAX = 16;
 /** No block of sound lasts longer. */
 const BLOCK_MAX_NANOS = 10e9;
+/** The least that a block lasts, by its codec: a clock that runs faster was made up. */
+const BLOCK_MIN_SECONDS: Readonly<Record<string, number>> = { A_AAC: 0.01, "A_MPEG/L3": 0.01, A_OPUS: 0.0025 };
+const BLOCK_MIN_SECONDS_ELSE = 0.001;
 
 type Track = { number: number; type: number; codec: string };
 type Element = { readonly id: number; readonly headerBytes: number; readonly bodyBytes: number };
@@ -34,6 +37,8 @@ export class WebmMeter implements Meter {
   #clusterTime = 0;
   #opusSamples = 0;
   #hasLaces = false;
+  #blocks = 0;
+  #codec = "";
   #lastTime: number | undefined;
   /** From each block to the next. */
   #time = 0;
@@ -47,7 +52,9 @@ export class WebmMeter implements Meter {
   seconds(): number | undefined {
     if (this.#lastTime === undefined) return undefined;
     if (this.#opusSamples > 0 && !this.#hasLaces) return this.#opusSamples / OPUS_RATE_HZ;
-    return ((this.#time + this.#pace) * this.#scaleNanos) / 1e9;
+    const seconds = ((this.#time + this.#pace) * this.#scaleNanos) / 1e9;
+    const shortest = BLOCK_MIN_SECONDS[this.#codec] ?? BLOCK_MIN_SECONDS_ELSE;
+    return seconds < (this.#blocks - 1) * shortest ? undefined : Math.max(seconds, this.#opusSamples / OPUS_RATE_HZ);
   }
 
   #read(bytes: Buffer, at: number): number | undefined {
@@ -88,6 +95,8 @@ export class WebmMeter implements Meter {
     if (!isPause) this.#pace = gap;
     this.#time += isPause ? 0 : gap;
     this.#lastTime = time;
+    this.#blocks++;
+    this.#codec = sound.codec;
     if ((body.readUInt8(number.bytes + 2) & LACED) !== 0) this.#hasLaces = true;
     else if (sound.codec === "A_OPUS") this.#opusSamples += opusSamples(body.subarray(number.bytes + 3));
   }
