@@ -18,7 +18,8 @@ const JSON_FIELDS: ReadonlySet<string> = new Set(["chunking_strategy", "provider
 const NUMBERS: ReadonlySet<string> = new Set(["temperature", "prefix_padding_ms", "silence_duration_ms", "threshold"]);
 
 const NAME = /^(?<base>[^[\]]+)(?:\[(?<key>[^[\]]*)\])?$/;
-const NUMBER = /^-?\d{1,15}(?:\.\d{1,15})?$/;
+/** As languages write numbers: `0.30000000000000004` and `1e-05` too. */
+const NUMBER = /^-?\d{1,15}(?:\.\d{1,20})?(?:e-?\d{1,3})?$/i;
 
 /** The fields of a form as one object: `name[]` and a repeated list are lists, `name[key]` are members of an object. */
 export function valuesOf(fields: Fields): Record<string, unknown> {
@@ -74,7 +75,7 @@ function unknownField(name: string) {
 export function keptOf(fields: Fields, file: { filename: string; contentType: string; bytes: number } | undefined) {
   const kept: Record<string, unknown> = Object.create(null);
   for (const [name, value] of fields) {
-    if (name.startsWith("known_speaker_references")) continue;
+    if (name === "file" || name.startsWith("known_speaker_references")) continue;
     const known = kept[name];
     kept[name] = known === undefined ? read(name, value) : [known, read(name, value)].flat();
   }

@@ -29,7 +29,7 @@ export function usageOf(basis: Basis, counted: Usage, shown: ShownCost | undefin
 /** A transcript in the format that was asked for. Segments must be there where the format is made of them. */
 export function renderTranscript(
   transcript: Transcript,
-  ask: Pick<TranscriptionAsk, "format" | "granularities">,
+  ask: Pick<TranscriptionAsk, "format" | "granularities" | "parameters">,
   seconds: number | undefined,
   usage: JsonObject,
 ): string {
@@ -44,22 +44,28 @@ export function renderTranscript(
     case "vtt":
       return vttOf(segments);
     case "verbose_json":
-      return JSON.stringify(verbose(transcript, ask.granularities, seconds, usage));
+      return JSON.stringify(verbose(transcript, ask, seconds, usage));
   }
 }
 
-/** With words alone asked for, words alone are given: as callers of the format know it. */
+/** What a transcript is said to be in where neither the provider nor the caller says it. */
+const UNKNOWN_LANGUAGE = "unknown";
+
+/**
+ * With words alone asked for, words alone are given: as callers of the format know it. Language and duration are always
+ * there, since clients of typed languages read no answer without them.
+ */
 function verbose(
   { text, language, segments = [], words }: Transcript,
-  granularities: TranscriptionAsk["granularities"],
+  { granularities, parameters }: Pick<TranscriptionAsk, "granularities" | "parameters">,
   seconds: number | undefined,
   usage: JsonObject,
 ): JsonObject {
   const wantsSegments = granularities.length === 0 || granularities.includes("segment");
   return {
     task: "transcribe",
-    ...(language === undefined ? {} : { language }),
-    ...(seconds === undefined ? {} : { duration: seconds }),
+    language: language ?? parameters.language ?? UNKNOWN_LANGUAGE,
+    duration: seconds ?? Math.max(0, ...segments.map(({ end }) => end)),
     text,
     ...(wantsSegments ? { segments: segments.map(numbered) } : {}),
     ...(granularities.includes("word") ? { words } : {}),

@@ -2,24 +2,36 @@ import type { Segment } from "./transcript.ts";
 
 /** SubRip: numbered cues with a comma before the milliseconds. */
 export function srtOf(segments: readonly Segment[]): string {
-  return segments
+  return cuesOf(segments)
     .map(
-      ({ start, end, text }, index) =>
-        `${index + 1}\n${timeOf(start, ",")} --> ${timeOf(end, ",")}\n${lineOf(text)}\n\n`,
+      ({ startMs, endMs, text }, index) =>
+        `${index + 1}\n${timeOf(startMs, ",")} --> ${timeOf(endMs, ",")}\n${text}\n\n`,
     )
     .join("");
 }
 
 /** WebVTT: a header, cues without numbers, and characters that would be markup written out. */
 export function vttOf(segments: readonly Segment[]): string {
-  const cues = segments.map(
-    ({ start, end, text }) => `${timeOf(start, ".")} --> ${timeOf(end, ".")}\n${unmarked(lineOf(text))}\n\n`,
+  const cues = cuesOf(segments).map(
+    ({ startMs, endMs, text }) => `${timeOf(startMs, ".")} --> ${timeOf(endMs, ".")}\n${unmarked(text)}\n\n`,
   );
   return `WEBVTT\n\n${cues.join("")}`;
 }
 
-function timeOf(seconds: number, mark: "," | "."): string {
-  const ms = Math.round(seconds * 1000);
+type Cue = { readonly startMs: number; readonly endMs: number; readonly text: string };
+
+/** In the order of their beginnings, none empty and none without a length: players drop what comes otherwise. */
+function cuesOf(segments: readonly Segment[]): Cue[] {
+  return segments
+    .map(({ start, end, text }) => {
+      const startMs = Math.round(start * 1000);
+      return { startMs, endMs: Math.max(startMs + 1, Math.round(end * 1000)), text: lineOf(text) };
+    })
+    .filter(({ text }) => text !== "")
+    .sort((one, other) => one.startMs - other.startMs);
+}
+
+function timeOf(ms: number, mark: "," | "."): string {
   const two = (value: number) => String(Math.floor(value)).padStart(2, "0");
   const fraction = String(ms % 1000).padStart(3, "0");
   return `${two(ms / 3_600_000)}:${two((ms / 60_000) % 60)}:${two((ms / 1000) % 60)}${mark}${fraction}`;
@@ -30,7 +42,7 @@ function lineOf(text: string): string {
   return text
     .trim()
     .replace(/\s*[\r\n\u2028\u2029]\s*/g, "\n")
-    .replaceAll("-->", "->");
+    .replaceAll(/-{2,}>/g, "->");
 }
 
 function unmarked(text: string): string {

@@ -51,9 +51,12 @@ export function wordsOf(value: unknown): JsonObject[] | undefined {
   return words;
 }
 
+/** Longer than any recording: more than thirty years. */
+const SECONDS_MAX = 1e9;
+
 export function secondsOf(value: unknown): number | undefined {
   const seconds = typeof value === "string" && /^\d+(\.\d+)?$/.test(value) ? Number(value) : value;
-  return typeof seconds === "number" && Number.isFinite(seconds) && seconds >= 0 ? seconds : undefined;
+  return typeof seconds === "number" && seconds >= 0 && seconds <= SECONDS_MAX ? seconds : undefined;
 }
 
 export function countOf(value: unknown): number | undefined {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { SseReader } from "../../kit/sse.ts";
 import { mistralTranscriptions } from "./mistral.ts";
 import { openaiTranscriptions } from "./openai.ts";
+import { renderTranscript } from "./render.ts";
 import { secondsAtMost, secondsHeard } from "./seconds.ts";
 import { TranscriptStream } from "./stream.ts";
 import { srtOf, vttOf } from "./subtitles.ts";
@@ -21,6 +22,25 @@ describe("subtitles", () => {
     expect(vttOf([cue(0, 1, text)])).toContain("\none\ntwo -&gt; three &lt;b&gt;&amp;\nfour\n\n");
   });
 
+  test.each(["-->", "--->", "a ----> b", "-- -->>"])("STT-01 no arrow is left in %s", (text) => {
+    const [, , ...lines] = srtOf([cue(0, 1, text)]).split("\n");
+    expect(lines.join("\n")).not.toContain("-->");
+    expect(vttOf([cue(0, 1, text)]).split("-->").length).toBe(2);
+  });
+
+  test("STT-01 segments without words are no cues, and the others are counted without them", () => {
+    expect(srtOf([cue(0, 1, " "), cue(1, 2, "a"), cue(2, 3, "\n"), cue(3, 4, "b")])).toBe(
+      "1\n00:00:01,000 --> 00:00:02,000\na\n\n2\n00:00:03,000 --> 00:00:04,000\nb\n\n",
+    );
+    expect(vttOf([cue(0, 1, "")])).toBe("WEBVTT\n\n");
+  });
+
+  test("STT-01 cues begin one after the other, and each ends after it begins", () => {
+    expect(vttOf([cue(2, 3, "b"), cue(1, 2.5, "a"), cue(4.0001, 4.0002, "c")])).toBe(
+      "WEBVTT\n\n00:00:01.000 --> 00:00:02.500\na\n\n00:00:02.000 --> 00:00:03.000\nb\n\n00:00:04.000 --> 00:00:04.001\nc\n\n",
+    );
+  });
+
   test("STT-01 silence has no cues", () => {
     expect([srtOf([]), vttOf([])]).toEqual(["", "WEBVTT\n\n"]);
   });
@@ -30,10 +50,20 @@ describe("subtitles", () => {
     [[{ start: -1, end: 1, text: "a" }]],
     [[{ start: 0, end: Number.NaN, text: "a" }]],
     [[{ start: 0, end: 1 }]],
+    [[{ start: 0, end: 1e300, text: "a" }]],
     ["none"],
   ])("STT-01 segments that cannot be are not read: %j", (value) => {
     expect(segmentsOf(value)).toBeUndefined();
   });
+});
+
+test("STT-01 verbose_json always has a language and a duration", () => {
+  const transcript = openaiTranscriptions.decode({ text: "a", segments: [{ start: 0, end: 1.5, text: "a" }] });
+  if (transcript === undefined) throw new Error("no transcript");
+  const shown = (parameters: { language?: string }, seconds: number | undefined) =>
+    JSON.parse(renderTranscript(transcript, { format: "verbose_json", granularities: [], parameters }, seconds, {}));
+  expect(shown({}, undefined)).toMatchObject({ language: "unknown", duration: 1.5 });
+  expect(shown({ language: "de" }, 2)).toMatchObject({ language: "de", duration: 2 });
 });
 
 describe("how long it was", () => {
