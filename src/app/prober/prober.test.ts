@@ -221,6 +221,21 @@ describe("DEC-02 the schedule", () => {
   });
 });
 
+test("a request that cannot be begun at all is told as such", async () => {
+  const at: { url?: string } = {};
+  const broken = { kind: "bearer" as const, token: "a\nb" };
+  const connections = {
+    anyReal: true,
+    credential: (slug: string) => (slug === "typesafe" ? broken : undefined),
+    baseUrl: () => at.url,
+  };
+  const { prober, upstream } = await open({ connections });
+  at.url = upstream.baseUrl;
+  const wanted = prober.all().filter(({ endpoint }) => endpoint.id === ENDPOINT);
+  const proofs = await prober.prove(wanted, "operator");
+  expect(proofs).toMatchObject([{ result: "failed", reason: "it could not be reached" }]);
+});
+
 test("two who ask for the same proof at once get one", async () => {
   const { prober, upstream } = await open();
   const wanted = prober.all().filter(({ endpoint }) => endpoint.id === ENDPOINT);

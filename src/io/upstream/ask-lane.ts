@@ -89,23 +89,25 @@ async function askOnce(asking: Asking, parts: AskingParts): Promise<Asked> {
       signal.removeEventListener("abort", giveUp);
       resolve(asked);
     };
-    const call: UpstreamCall = parts.transport.send(
+    const giveUp = () => {
+      settle(failed("given up"));
+      call?.abort();
+    };
+    const deadline = parts.timers.after(parts.timeoutMs, () => {
+      settle(failed(`it took longer than ${Math.round(parts.timeoutMs / 1000)} s`));
+      call?.abort();
+    });
+    signal.addEventListener("abort", giveUp);
+    // A request that cannot even be begun fails before there is a call to speak of.
+    let call: UpstreamCall | undefined;
+    call = parts.transport.send(
       { url, headers, body },
       {
         failed: ({ kind }) => settle(failed(UNREACHED[kind])),
         answered: (status, received) =>
-          readerFor(asking, parts, { status, headers: received, settle, end: () => call.abort() }),
+          readerFor(asking, parts, { status, headers: received, settle, end: () => call?.abort() }),
       },
     );
-    const giveUp = () => {
-      settle(failed("given up"));
-      call.abort();
-    };
-    const deadline = parts.timers.after(parts.timeoutMs, () => {
-      settle(failed(`it took longer than ${Math.round(parts.timeoutMs / 1000)} s`));
-      call.abort();
-    });
-    signal.addEventListener("abort", giveUp);
   });
 }
 

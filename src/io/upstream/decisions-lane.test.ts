@@ -45,6 +45,26 @@ const bodiesOf = (lane: Lane) =>
     return typeof body === "string" ? JSON.parse(body) : undefined;
   });
 
+test("DEC-07 what is asked once for each question is written when its turn comes, not all of it at once", () => {
+  const endpoint = snapshot.endpoints.get("openai:global:openai/gpt-4.1");
+  const model = snapshot.models.get(endpoint?.model ?? "");
+  if (endpoint === undefined || model === undefined) throw new Error("the endpoint is not in the catalogue");
+  let written = 0;
+  const state = {
+    toJSON() {
+      written += 1;
+      return { door: "open" };
+    },
+  };
+  const ids = Array.from({ length: 32 }, (_, at) => `q${at}`);
+  const questions = ids.map((id) => ({ key: id, id, type: "noul" as const, instructions: "Is it open?" }));
+  const ask: DecisionAsk = { model: endpoint.model, state, images: [], questions };
+  const { parts } = decisionsLane(ask, { endpoint, model, client: decisionClient });
+  expect([parts?.lanes.length, written]).toEqual([32, 0]);
+  parts?.lanes[0]?.encode();
+  expect(written).toBe(1);
+});
+
 describe("the shipped catalogue", () => {
   const deciding = [...snapshot.endpoints.values()].filter(({ surfaces }) => surfaces.includes("decisions"));
 

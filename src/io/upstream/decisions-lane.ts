@@ -13,6 +13,7 @@ import {
   encodeLogprobs,
   type LogprobsFacts,
   type LogprobsReading,
+  logprobsPath,
   TOP_LOGPROBS,
 } from "../../language/decisions/logprobs.ts";
 import type { DecisionClient } from "../../language/decisions/render.ts";
@@ -168,12 +169,13 @@ function questionLane(
   const { endpoint, model } = target;
   const facts = logprobsFactsOf(endpoint, decisions);
   const dialect = facts.form === "chat" ? chatDialect : geminiDialect;
-  const { path, body } = encodeLogprobs(ask, question, dialect, factsOf(endpoint, model), facts);
+  const modelFacts = factsOf(endpoint, model);
   return {
     ...baseOf(ask),
-    path,
+    path: logprobsPath(ask, question, dialect, modelFacts, facts),
     auth: dialect.auth,
-    encode: () => body,
+    // Not before its turn: the state and its pictures are in every one of them.
+    encode: () => encodeLogprobs(ask, question, dialect, modelFacts, facts),
     decodeWhole(bytes: Buffer, _headers: IncomingHttpHeaders) {
       const reading = decodeLogprobs(bytes, question, dialect, facts);
       if ("unusable" in reading) return wrongAt(place, reading.unusable);

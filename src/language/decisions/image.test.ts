@@ -58,6 +58,15 @@ describe("pictures", () => {
     }
   });
 
+  test("DEC-05 padding is put where it is missing, and must not be there by half", () => {
+    const whole = url("image/png", png(1, 1));
+    expect(whole.endsWith("A=")).toBe(true);
+    const image = readImage(whole.slice(0, -1));
+    expect("problem" in image ? image : imageUrl(image)).toBe(whole);
+    for (const broken of [`${whole}=`, whole.replace(/AA=$/, "A="), whole.replace(/A=$/, "=A")])
+      expect(readImage(broken)).toHaveProperty("problem");
+  });
+
   test("squares of 32 pixels", () => {
     const image = readImage(url("image/png", png(640, 320)));
     expect("problem" in image ? null : tilesOf(image)).toBe(200);

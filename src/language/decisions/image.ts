@@ -24,12 +24,14 @@ export function readImage(url: string): DecisionImage | ImageProblem {
     return { problem: /^https?:/i.test(url) ? "addresses are not followed: send a data URL" : "must be a data URL" };
   if (!NAMED.has((match[1] ?? "").toLowerCase())) return { problem: `is not a picture of a known format: ${FORMATS}` };
   const base64 = url.slice(match[0].length);
-  if (!BASE64.test(base64) || base64.length % 4 === 1) return { problem: "is not base64" };
+  const isWhole = base64.endsWith("=") ? base64.length % 4 === 0 : base64.length % 4 !== 1;
+  if (!BASE64.test(base64) || !isWhole) return { problem: "is not base64" };
   // The beginning says it all; a whole picture is decoded by who looks at it.
   const bytes = Buffer.from(base64.slice(0, HEAD_CHARS), "base64");
   const mediaType = typeOf(bytes);
   if (mediaType === undefined) return { problem: `its bytes are not those of a picture: ${FORMATS}` };
-  return { mediaType, base64, size: sizeOf(mediaType, bytes) };
+  const padded = base64.padEnd(Math.ceil(base64.length / 4) * 4, "=");
+  return { mediaType, base64: padded, size: sizeOf(mediaType, bytes) };
 }
 
 export function imageUrl({ mediaType, base64 }: DecisionImage): string {

@@ -9,7 +9,7 @@ const CHAT: LogprobsFacts = { form: "chat", askedBy: "flag", top: 20, thinkingOf
 const question: DecisionQuestion = { key: "q", id: "q", type: "noul", instructions: "Is it?" };
 const ask: DecisionAsk = { model: "m", state: "A state.", questions: [question], images: [] };
 const sent = (facts: Partial<LogprobsFacts>, more: Partial<ModelFacts> = {}) =>
-  JSON.parse(encodeLogprobs(ask, question, chatDialect, { ...FACTS, ...more }, { ...CHAT, ...facts }).body);
+  JSON.parse(encodeLogprobs(ask, question, chatDialect, { ...FACTS, ...more }, { ...CHAT, ...facts }));
 
 test("DEC-07 thinking is switched off in the words that the server knows, and in no others", () => {
   expect(sent({})).toMatchObject({ reasoning_effort: "none" });

@@ -72,7 +72,16 @@ function callFor(ask: DecisionAsk, question: DecisionQuestion, modelFacts: Model
   };
 }
 
-export type LogprobsRequest = { readonly path: string; readonly body: string };
+/** Where it is asked: the same for every question, whatever it is about. */
+export function logprobsPath(
+  ask: DecisionAsk,
+  question: DecisionQuestion,
+  dialect: UpstreamDialect,
+  modelFacts: ModelFacts,
+  facts: LogprobsFacts,
+): string {
+  return dialect.path(callFor({ ...ask, state: "", images: [] }, question, modelFacts, facts), modelFacts);
+}
 
 export function encodeLogprobs(
   ask: DecisionAsk,
@@ -80,14 +89,12 @@ export function encodeLogprobs(
   dialect: UpstreamDialect,
   modelFacts: ModelFacts,
   facts: LogprobsFacts,
-): LogprobsRequest {
-  const call = callFor(ask, question, modelFacts, facts);
-  const path = dialect.path(call, modelFacts);
-  const encoded = dialect.encode(call, modelFacts);
+): string {
+  const encoded = dialect.encode(callFor(ask, question, modelFacts, facts), modelFacts);
   const more = moreFields(facts);
-  if (more === undefined) return { path, body: encoded };
+  if (more === undefined) return encoded;
   const parsed: unknown = JSON.parse(encoded);
-  return { path, body: JSON.stringify(joined(isJsonObject(parsed) ? parsed : {}, more)) };
+  return JSON.stringify(joined(isJsonObject(parsed) ? parsed : {}, more));
 }
 
 function moreFields({ form, top, thinkingOff }: LogprobsFacts): JsonObject | undefined {
