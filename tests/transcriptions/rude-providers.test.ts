@@ -1,0 +1,140 @@
+import { readdirSync, readlinkSync } from "node:fs";
+import { createServer, type Server, type Socket } from "node:net";
+import path from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import type { Tenant } from "../support/gateway.ts";
+import { openScene, type Scene } from "../support/scene.ts";
+import {
+  fieldPart,
+  filePart,
+  formBytes,
+  receivedForm,
+  sound,
+  startUpload,
+  transcribe,
+} from "../support/transcriptions.ts";
+
+const MODEL = "openai/whisper-large-v3";
+/** More than the buffers of a connection take. */
+const FILE = { name: "long.wav", bytes: sound(400) };
+const FIRST = JSON.stringify({ order: ["groq", "scaleway"] });
+
+/** What the rude one does with a connection. */
+let behave: (socket: Socket) => void = () => undefined;
+const sockets = new Set<Socket>();
+let rude: Server;
+let scene: Scene;
+let tenant: Tenant;
+
+beforeAll(async () => {
+  rude = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("error", () => undefined);
+    socket.once("close", () => sockets.delete(socket));
+    behave(socket);
+  });
+  await new Promise<void>((resolve) => rude.listen(0, "127.0.0.1", resolve));
+  const address = rude.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  scene = await openScene(["groq", "scaleway"], {
+    PROVIDER_GROQ_BASE_URL: `http://127.0.0.1:${port}/v1`,
+    GATEWAY_FIRST_BYTE_TIMEOUT_MS: "1500",
+  });
+  scene.at("scaleway").always({ json: { text: "Hi", usage: { type: "duration", seconds: 400 } } });
+});
+afterAll(async () => {
+  await scene.close();
+  for (const socket of sockets) socket.destroy();
+  await new Promise((resolve) => rude.close(resolve));
+});
+beforeEach(async () => {
+  tenant = await scene.gateway.tenant({ credit: "10" });
+});
+
+function heldFiles(): string[] {
+  const folder = path.join(scene.gateway.dataDir, "tmp");
+  return readdirSync("/proc/self/fd").flatMap((fd) => {
+    try {
+      const target = readlinkSync(`/proc/self/fd/${fd}`);
+      return target.startsWith(folder) ? [target] : [];
+    } catch {
+      return [];
+    }
+  });
+}
+
+/** Who does not read does not hear either that the other side has gone. */
+const allClosed = () =>
+  vi.waitFor(() => {
+    for (const socket of sockets) socket.resume();
+    expect(sockets.size).toBe(0);
+  });
+
+/** Reads so many bytes, then does something else. */
+function afterBytes(socket: Socket, bytes: number, then: () => void): void {
+  let read = 0;
+  const take = (chunk: Buffer) => {
+    read += chunk.length;
+    if (read < bytes) return;
+    socket.off("data", take);
+    socket.pause();
+    then();
+  };
+  socket.on("data", take);
+}
+
+const busy = '{"error":{"message":"busy"}}';
+const early = (status: string) =>
+  `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: ${busy.length}\r\n\r\n${busy}`;
+
+describe.skipIf(process.platform !== "linux")("ROUTE-04 the next one gets the whole file when the first one", () => {
+  test.each<[string, (socket: Socket) => void]>([
+    ["takes nothing of it", (socket) => void socket.pause()],
+    ["stops in the middle", (socket) => afterBytes(socket, 2_000_000, () => undefined)],
+    ["breaks off in the middle", (socket) => afterBytes(socket, 2_000_000, () => socket.resetAndDestroy())],
+    ["closes in the middle", (socket) => afterBytes(socket, 2_000_000, () => socket.destroy())],
+    ["is too busy before it has read it", (socket) => afterBytes(socket, 1, () => socket.end(early("429 Busy")))],
+    [
+      "answers 503 and goes, in the middle",
+      (socket) => afterBytes(socket, 500_000, () => socket.end(early("503 Down"), () => socket.destroy())),
+    ],
+  ])("%s", async (_what, behaviour) => {
+    behave = behaviour;
+    const fields = [
+      ["model", MODEL],
+      ["provider", FIRST],
+    ] as const;
+    const answer = await transcribe(scene.gateway, tenant.key, fields, FILE);
+    expect([answer.status, answer.body?.text], answer.text).toEqual([200, "Hi"]);
+    const received = scene.at("scaleway").requests.at(-1);
+    if (received === undefined) throw new Error("nobody else was asked");
+    expect(receivedForm(received).file?.body.equals(FILE.bytes)).toBe(true);
+    const row = await scene.row(answer.headers.get("x-svc-request-id") ?? "");
+    expect(row.attempts.length).toBeGreaterThan(1);
+    expect(row.usage.seconds).toBe(400);
+    expect((await scene.charges(tenant)).length).toBe(1);
+    await vi.waitFor(() => expect(heldFiles()).toEqual([]));
+    await allClosed();
+  });
+});
+
+test.skipIf(process.platform !== "linux")(
+  "CHAT-09 who hangs up while the file is being sent on frees everything",
+  async () => {
+    const connected = Promise.withResolvers<void>();
+    behave = (socket) => afterBytes(socket, 500_000, () => connected.resolve());
+    const request = startUpload(scene.gateway, tenant.key);
+    request.end(formBytes([fieldPart("model", MODEL), fieldPart("provider", FIRST), filePart(FILE.bytes)]));
+    await connected.promise;
+    request.destroy();
+    await vi.waitFor(() => expect(heldFiles()).toEqual([]));
+    await vi.waitFor(() => {
+      for (const socket of sockets) socket.resume();
+      expect(sockets.size).toBe(0);
+    });
+    const [row] = await scene.rowsOnce(tenant, 1);
+    expect(row.error_code).toBe("client_disconnected");
+    expect(await scene.charges(tenant)).toEqual([]);
+    expect(await scene.wallet(tenant)).toMatchObject({ held: "0.00" });
+  },
+);
