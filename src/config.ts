@@ -105,7 +105,7 @@ export const SETTINGS = {
   GATEWAY_UPLOADS_MAX_BYTES: setting(
     integer(1024, 1_099_511_627_776),
     1024 * 1024 * 1024,
-    "What all uploads together may take, in memory and under DATA_DIR/tmp, until their requests are over; more is 503. Not less than GATEWAY_UPLOAD_MAX_BYTES.",
+    "What all uploads together may take, in memory and under DATA_DIR/tmp, until their requests are over; more is 503. At least GATEWAY_UPLOAD_MAX_BYTES.",
   ),
   GATEWAY_HOLD_OUTPUT_TOKENS: setting(
     integer(1, 10_000_000),

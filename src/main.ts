@@ -221,7 +221,9 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
 }
 
 function uploadsOf(config: Config, dataDir: string, disk: DiskSpace): Promise<Uploads> {
-  return openUploads(path.join(dataDir, "tmp"), disk, config.GATEWAY_UPLOADS_MAX_BYTES);
+  // Room for less than one would be a refusal for ever.
+  const togetherMaxBytes = Math.max(config.GATEWAY_UPLOADS_MAX_BYTES, config.GATEWAY_UPLOAD_MAX_BYTES);
+  return openUploads(path.join(dataDir, "tmp"), disk, togetherMaxBytes);
 }
 
 type Ground = Awaited<ReturnType<typeof openGround>>;
