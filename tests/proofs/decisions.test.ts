@@ -97,7 +97,11 @@ describe("DEC-02 a model of decisions", () => {
     ["always says yes", systemOne(() => 0.9), /should be no, and it gives yes 0\.90/],
     ["always says no", systemOne(() => 0.1), /should be yes, and it gives that 0\.10/],
     ["does not report what it used", systemOne(honestly, null), /did not report what it used/],
-    ["says that it used nothing", systemOne(honestly, { input_tokens: 0, output_tokens: 0 }), /does not report/],
+    [
+      "says that it used nothing",
+      systemOne(honestly, { input_tokens: 0, output_tokens: 0 }),
+      /reported that it read nothing/,
+    ],
     ["gives no probability", systemOne(() => 7), /./],
     [
       "answers with a page",
