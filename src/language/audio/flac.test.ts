@@ -88,6 +88,13 @@ test("garbage between frames is passed over, also frames of another kind", () =>
   expect(secondsOf(file, stray, Buffer.alloc(99, 0xff), stray, frames)).toBe(5);
 });
 
+test("a file whose first frame is unlike all the others is not measured by it", () => {
+  const others = Array.from({ length: 50 }, () => Buffer.concat([withCrc("fff8c91800"), Buffer.alloc(99)]));
+  expect(
+    secondsOf(file.subarray(0, HEADERS_BYTES), withCrc("fff8100800"), Buffer.alloc(99), ...others),
+  ).toBeUndefined();
+});
+
 test("only the frames that came count", () => {
   const half = secondsOf(file.subarray(0, file.length / 2)) ?? 0;
   expect(half).toBeGreaterThan(1.1);

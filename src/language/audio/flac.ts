@@ -83,6 +83,10 @@ function rateOf(code: number, bytes: Buffer, at: number): number {
   return RATES_HZ[code] ?? 0;
 }
 
+/** A header appears by chance once in ten megabytes or so; more than these are a file that was made to be misread. */
+const STRANGERS_MAX = 8;
+const STRANGERS_SHARE = 0.05;
+
 /** Counts frames by their headers. What the file says of its own length is not read: who streams does not know it yet. */
 export class FlacMeter implements Meter {
   readonly #tally = new Tally();
@@ -91,13 +95,17 @@ export class FlacMeter implements Meter {
   #isFlac = false;
   #streamRateHz = 0;
   #kind: number | undefined;
+  #frames = 0;
+  /** Headers of another kind: what looks so by chance inside a frame, or frames that a player hears all the same. */
+  #strangers = 0;
 
   push(chunk: Buffer): void {
     this.#scanner.push(chunk);
   }
 
   seconds(): number | undefined {
-    return this.#isFlac ? this.#tally.seconds : undefined;
+    const isMixed = this.#strangers > STRANGERS_MAX + this.#frames * STRANGERS_SHARE;
+    return this.#isFlac && !isMixed ? this.#tally.seconds : undefined;
   }
 
   #read(bytes: Buffer, at: number): number | undefined {
@@ -138,8 +146,13 @@ export class FlacMeter implements Meter {
   #frame(bytes: Buffer, at: number): number | undefined {
     const frame = flacFrameAt(bytes, at);
     if (frame === "more") return undefined;
-    if (frame === undefined || (this.#kind !== undefined && frame.kind !== this.#kind)) return toNextFrame(bytes, at);
+    if (frame === undefined) return toNextFrame(bytes, at);
+    if (this.#kind !== undefined && frame.kind !== this.#kind) {
+      this.#strangers++;
+      return toNextFrame(bytes, at);
+    }
     this.#kind = frame.kind;
+    this.#frames++;
     this.#tally.add(frame.samples, frame.rateHz === 0 ? this.#streamRateHz : frame.rateHz);
     return frame.headerBytes;
   }
