@@ -328,11 +328,11 @@ const MONEY: readonly Mutant[] = [
     name: "output-after-hanging-up-is-charged",
     breaks: "BILL-02",
     patches: [
-      { file: RELAY, find: "if (this.gone) return true;", put: "" },
+      { file: RELAY, find: "nobody's output.\n      if (this.gone) return true;", put: "nobody's output." },
       { file: RELAY, find: "finish(this.#committed ?", put: "finish(true ?" },
     ],
   },
-  one("lies-are-believed", "BILL-02", SETTLE, " && !isBeyondReason(metered.usage, attempt)", ""),
+  one("lies-are-believed", "BILL-02", SETTLE, " && !isBeyondReason(metered.usage, metered, attempt)", ""),
   one(
     "estimates-beyond-the-hold",
     "BILL-03",

@@ -118,7 +118,7 @@ const ENDS: readonly Mutant[] = [
     "usage.estimated ? bounded(charge, trail.heldNanos) : charge",
     "charge",
   ),
-  one("absurd-usage-is-believed", "BILL-02", SETTLE, " && !isBeyondReason(metered.usage, attempt)", ""),
+  one("absurd-usage-is-believed", "BILL-02", SETTLE, " && !isBeyondReason(metered.usage, metered, attempt)", ""),
 ];
 
 const PRICES: readonly Mutant[] = [
