@@ -86,7 +86,7 @@ describe("a row of the log", () => {
     expect(Date.parse(row.created_at)).toBeLessThanOrEqual(Date.now());
     expect(row.ttfb_ms).toBeLessThanOrEqual(row.total_ms);
     expect(row.overhead_ms).toBeLessThanOrEqual(row.total_ms);
-    const { decision: _, ...listed } = row;
+    const { decision: _, detail: _detail, ...listed } = row;
     expect((await scene.rows(tenant))[0]).toEqual(listed);
   });
 
