@@ -32,6 +32,14 @@ const ABOUT: Readonly<Record<DocumentKind, string>> = {
 };
 
 const TAGS: Readonly<Record<string, string>> = {
+  Embeddings: "Vectors for texts, from every provider in one shape.",
+  Decisions: "Typed questions about a state, answered with probabilities.",
+  Requests: "What one request cost and who served it, by its id.",
+  "Spend limits": "What workspaces, members and keys may spend in a day and in a month.",
+  Prices: "Exchange rates and the operator's margin.",
+  Alerts: "Mail and signed webhooks when money runs low or a limit fills up.",
+  "Own provider keys": "Keys of a workspace's own at providers: what they serve is not charged.",
+  "Capture windows": "Keeping requests and answers for a time, sealed, opened on purpose.",
   Chat: "Chat completions on every model of the catalogue.",
   Messages: "The messages dialect on every chat model; Claude models get the body as it was sent.",
   Responses: "The responses dialect on every chat model, with stored and background responses.",

@@ -116,12 +116,10 @@ export const PublicModel = z
     levels: z.array(LevelValue).meta({ description: "Levels of the endpoints shown." }),
     countries: z.array(Country),
     providers: z.array(z.string()),
-    lowest_price: PriceView.extend({ endpoint: z.string() })
-      .nullable()
-      .meta({
-        description:
-          "The cheapest of the endpoints shown: by input plus output tokens, of models that only speak or transcribe by a minute of audio. A speech model shows the unit that is billed.",
-      }),
+    lowest_price: PriceView.extend({ endpoint: z.string() }).nullable().meta({
+      description:
+        "The cheapest of the endpoints shown: by input plus output tokens, of models that only speak or transcribe by a minute of audio. A speech model shows the unit that is billed.",
+    }),
     endpoint_count: z.int(),
     endpoints: z.array(PublicEndpoint),
     sandbox: Sandbox,
