@@ -85,7 +85,7 @@ async function compare(open: () => Promise<Store>): Promise<void> {
 test("BILL-07 kill -9 at any moment loses no acknowledged charge or log row and charges nothing twice", {
   timeout: 300_000,
 }, async () => {
-  for (let round = 0; round < 32; round += 1) await runAndKill(round);
+  for (let round = 0; round < 40; round += 1) await runAndKill(round);
   await compare(() => openSqlite(folder.path, systemClock));
 });
 

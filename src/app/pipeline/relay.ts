@@ -56,7 +56,10 @@ export class Relay {
     return this.#sink.gone;
   }
 
-  /** Nobody takes the rest: the client is gone, or it took what it was sent so slowly that its time is up. */
+  /**
+   * Nobody takes the rest: the client is gone, or it took what it was sent so slowly that its time is up. Audio that was
+   * sent is of use without its end; a text that says of itself that it broke is not.
+   */
   get left(): boolean {
     return this.#left === "yes" || this.gone;
   }
@@ -136,7 +139,7 @@ export class Relay {
     /** Before the commit point the next endpoint may be tried; after it the stream can only break. */
     const fail = (verdict: Verdict) => {
       if (over) return;
-      if (this.left) finish({ is: "gone", stream });
+      if (this.gone) finish({ is: "gone", stream });
       else if (this.#committed) finish({ is: "broke", stream, why: verdict.why, upstreamStatus: 200 });
       else finish({ is: "failed", verdict, upstreamStatus: 200 });
       // Last, because an abort is heard here as a failure of its own.

@@ -161,6 +161,12 @@ export function principalOf(exchange: Exchange): Principal {
   return exchange.principal;
 }
 
+function readTooSlowly(): Fault {
+  return fault("request_timeout", {
+    message: "The answer was not read in the time that a request has. What was sent of it is charged.",
+  });
+}
+
 /** A refusal that was paid for: the request is over and in the books. */
 class SettledFault extends Error {
   readonly fault: Fault;
@@ -340,11 +346,15 @@ class Request {
       if (this.#keep !== undefined && stream.final !== undefined) await this.#keep(stream.final);
       this.#sink.end(last);
     } catch (error) {
-      const problem = error instanceof Fault ? error : internalFault(error);
-      // The head is out, so nobody above can answer: the hold goes back here, whatever failed.
-      await settleFree(this.#gateway, this.#trail, this.#trail.refuse(problem));
-      await this.#endBroken(stream, problem);
+      await this.#giveUp(stream, error);
     }
+  }
+
+  /** The head is out, so nobody above can answer: the hold goes back here, whatever failed. */
+  async #giveUp(stream: Sent, error: unknown): Promise<void> {
+    const problem = error instanceof Fault ? error : internalFault(error);
+    await settleFree(this.#gateway, this.#trail, this.#trail.refuse(problem));
+    await this.#endBroken(stream, problem);
   }
 
   /** The stream broke after content had gone out: an error frame, no end marker, no charge. */
@@ -374,9 +384,15 @@ class Request {
       return settleFree(this.#gateway, this.#trail, gone(this.#trail));
     this.#heard(stream);
     const { usage, outputChars, units, estimate, uses } = stream;
-    await this.#settle(attempt, { usage, outputChars, units, estimate, uses, cutShort: true }, GONE);
-    // Who only stopped reading is still there.
-    if (!this.#sink.gone) this.#sink.cut();
+    const settled = this.#settle(attempt, { usage, outputChars, units, estimate, uses, cutShort: true }, GONE);
+    if (this.#sink.gone) return void (await settled);
+    // Who only stopped reading is still there, and may read this.
+    try {
+      await settled;
+      await this.#endBroken(stream, readTooSlowly());
+    } catch (error) {
+      await this.#giveUp(stream, error);
+    }
   }
 
   #learn(attempt: Attempt, usage: UsageRecord): void {
