@@ -102,7 +102,7 @@ function historyView({ id, code, perEur, day, source, recordedAtMs }: RateRow) {
 /** Advice only: charges go on at the last rate that is known. */
 export function rateCheck({ snapshot, clock }: Pick<TenancyDeps, "snapshot" | "clock">, daysMax: number): Check {
   return {
-    name: "exchange_rates",
+    name: "exchange rates",
     run: async () => {
       const stale = staleRates(snapshot(), clock.nowMs(), daysMax);
       if (stale.length === 0) return { ok: true, detail: `none is older than ${daysMax} days` };

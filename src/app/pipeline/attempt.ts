@@ -15,7 +15,7 @@ import {
   struckOut,
   withOwnKey,
 } from "../../io/upstream/classify.ts";
-import type { Lane } from "../../io/upstream/lane.ts";
+import { type Lane, requestHeaders } from "../../io/upstream/lane.ts";
 import type { BodyReader, UpstreamBody, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
 import { after, type Soon } from "../../kit/soon.ts";
 import type { Unusable, WholeAnswer } from "../../language/canon/answer.ts";
@@ -246,13 +246,7 @@ function headersFor(
   { attempt, lane, gateway, trail }: Try,
   body: UpstreamBody,
 ): Soon<Record<string, string> | NoHeaders> {
-  const headers: Record<string, string> = {
-    "content-type": "application/json",
-    accept: trail.streaming ? lane.streamType : "application/json",
-    "accept-encoding": "identity",
-    "user-agent": "inference-gateway",
-  };
-  Object.assign(headers, lane.headers);
+  const headers = requestHeaders(lane, trail.streaming ? lane.streamType : "application/json");
   const { endpoint, baseUrl } = attempt;
   const outgoing = { url: `${baseUrl}${lane.path}`, headers, body, endpoint, nowMs: gateway.clock.nowMs() };
   const credential = connectionsFor(gateway, attempt)?.credential(endpoint.provider);

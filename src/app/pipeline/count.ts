@@ -7,6 +7,7 @@ import { stop } from "../../kit/timers.ts";
 import { countableOf } from "../../language/canon/counting.ts";
 import { NO_EXTRAS } from "../../language/canon/extras.ts";
 import { estimateTextTokens, namesKept } from "../../language/canon/needs.ts";
+import { NO_TOKENS } from "../../language/canon/usage.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { type Tried, tryOnce } from "./attempt.ts";
 import { outlineOf } from "./chat-errand.ts";
@@ -144,18 +145,8 @@ async function askProviders(question: Question): Promise<Asked> {
 function concluded(outcome: Ended, lane: Lane | undefined): Asked {
   if (outcome.is === "gone") return { is: "gone" };
   if (outcome.is !== "whole" || lane === undefined) throw new Error("a count came as a stream");
-  return { is: "answered", body: outcome.answer.render(NOTHING_USED, undefined), lane };
+  return { is: "answered", body: outcome.answer.render(NO_TOKENS, undefined), lane };
 }
-
-const NOTHING_USED = {
-  inputTokens: 0,
-  cachedTokens: 0,
-  cacheWriteTokens: 0,
-  outputTokens: 0,
-  reasoningTokens: 0,
-  audioInputTokens: 0,
-  audioOutputTokens: 0,
-} as const;
 
 /** By a tokenizer that is not the model's own; by length where that one is too busy. */
 async function counted(gateway: Gateway, { call }: InboundMessages): Promise<number> {

@@ -41,8 +41,6 @@ export type Decoded = {
   readonly keep?: (final: string) => Promise<void>;
   /** A refusal that names a field of the canonical call, in the words of the caller's own request. */
   readonly inCallersWords?: (problem: Fault) => Fault;
-  /** Called when the request is over, however it ended. */
-  readonly over?: () => void;
 };
 
 export type DecodedChat<In extends Inbound = Inbound> = Decoded & { readonly errand: ChatErrand<In> };
@@ -122,7 +120,6 @@ export async function run(
   } finally {
     if (place === "taken") gateway.queue.leave();
     capturing?.end();
-    decoded?.over?.();
     arrived?.over?.();
     if (trail.keyUse !== undefined) await gateway.state.release(trail.keyUse.key, trail.requestId);
   }
@@ -159,12 +156,6 @@ function gone(trail: Trail): RequestRecord {
 export function principalOf(exchange: Exchange): Principal {
   if (exchange.principal === undefined) throw new Error(`route ${exchange.route.id} runs the pipeline without a key`);
   return exchange.principal;
-}
-
-function readTooSlowly(): Fault {
-  return fault("request_timeout", {
-    message: "The answer was not read in the time that a request has. What was sent of it is charged.",
-  });
 }
 
 /** A refusal that was paid for: the request is over and in the books. */
@@ -346,15 +337,11 @@ class Request {
       if (this.#keep !== undefined && stream.final !== undefined) await this.#keep(stream.final);
       this.#sink.end(last);
     } catch (error) {
-      await this.#giveUp(stream, error);
+      const problem = error instanceof Fault ? error : internalFault(error);
+      // The head is out, so nobody above can answer: the hold goes back here, whatever failed.
+      await settleFree(this.#gateway, this.#trail, this.#trail.refuse(problem));
+      await this.#endBroken(stream, problem);
     }
-  }
-
-  /** The head is out, so nobody above can answer: the hold goes back here, whatever failed. */
-  async #giveUp(stream: Sent, error: unknown): Promise<void> {
-    const problem = error instanceof Fault ? error : internalFault(error);
-    await settleFree(this.#gateway, this.#trail, this.#trail.refuse(problem));
-    await this.#endBroken(stream, problem);
   }
 
   /** The stream broke after content had gone out: an error frame, no end marker, no charge. */
@@ -384,15 +371,9 @@ class Request {
       return settleFree(this.#gateway, this.#trail, gone(this.#trail));
     this.#heard(stream);
     const { usage, outputChars, units, estimate, uses } = stream;
-    const settled = this.#settle(attempt, { usage, outputChars, units, estimate, uses, cutShort: true }, GONE);
-    if (this.#sink.gone) return void (await settled);
-    // Who only stopped reading is still there, and may read this.
-    try {
-      await settled;
-      await this.#endBroken(stream, readTooSlowly());
-    } catch (error) {
-      await this.#giveUp(stream, error);
-    }
+    await this.#settle(attempt, { usage, outputChars, units, estimate, uses, cutShort: true }, GONE);
+    // Who only stopped taking its audio is still there.
+    if (!this.#sink.gone) this.#sink.cut();
   }
 
   #learn(attempt: Attempt, usage: UsageRecord): void {

@@ -3,7 +3,7 @@ import { type Charge, chargeFor, ImpossibleUsage } from "../../domain/billing/pr
 import type { RequestRecord, UsageRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { ShownCost, Units } from "../../language/canon/answer.ts";
-import type { Usage } from "../../language/canon/usage.ts";
+import { NO_TOKENS, type Usage } from "../../language/canon/usage.ts";
 import { usedExtras } from "./extras.ts";
 import { rememberedUse } from "./key-use.ts";
 import type { Trail } from "./trail.ts";
@@ -45,18 +45,7 @@ function countedUsage(metered: Metered, inputTokensEstimate: number): UsageRecor
     return { ...counted, characters, seconds, estimated: stale };
   }
   if (metered.estimate !== undefined) return { ...metered.estimate, characters, seconds, estimated: true };
-  return {
-    inputTokens: inputTokensEstimate,
-    cachedTokens: 0,
-    cacheWriteTokens: 0,
-    outputTokens,
-    reasoningTokens: 0,
-    audioInputTokens: 0,
-    audioOutputTokens: 0,
-    characters,
-    seconds,
-    estimated: true,
-  };
+  return { ...NO_TOKENS, inputTokens: inputTokensEstimate, outputTokens, characters, seconds, estimated: true };
 }
 
 /** Figures beyond this many times what the model can hold at once are a provider's mistake. */

@@ -6,7 +6,7 @@ import { stop, type Timers } from "../../kit/timers.ts";
 import type { AudioPiece, AudioStream, Unusable, WholeAnswer } from "../../language/canon/answer.ts";
 import { authorize } from "./authorize.ts";
 import { classifyStatus } from "./classify.ts";
-import type { Lane } from "./lane.ts";
+import { type Lane, requestHeaders } from "./lane.ts";
 import type { BodyReader, Transport, UpstreamCall } from "./transport.ts";
 
 /** One question of the gateway itself, outside of any request. */
@@ -62,13 +62,7 @@ function failed(why: string): Asked {
 async function askOnce(asking: Asking, parts: AskingParts): Promise<Asked> {
   const { lane, endpoint, baseUrl, credential, signal } = asking;
   const url = `${baseUrl}${lane.path}`;
-  const headers: Record<string, string> = {
-    "content-type": "application/json",
-    accept: "application/json",
-    "accept-encoding": "identity",
-    "user-agent": "inference-gateway",
-    ...lane.headers,
-  };
+  const headers = requestHeaders(lane, "application/json");
   let body: ReturnType<Lane["encode"]>;
   try {
     body = lane.encode();

@@ -5,7 +5,7 @@ import type { DecisionFacts } from "../../domain/catalogue/facts-decisions.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { Unusable, WholeAnswer } from "../../language/canon/answer.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
-import type { Usage } from "../../language/canon/usage.ts";
+import { NO_TOKENS, type Usage } from "../../language/canon/usage.ts";
 import { type DecisionAsk, type DecisionQuestion, questionPath } from "../../language/decisions/ask.ts";
 import { type Checked, checkReply, wrongAt } from "../../language/decisions/check.ts";
 import {
@@ -217,21 +217,11 @@ function joined(
     UNROUNDED_DECIMALS,
   );
   if ("unusable" in answers) return answers;
-  let usage: Usage | undefined = { ...NO_USAGE };
+  let usage: Usage | undefined = { ...NO_TOKENS };
   for (const reading of readings) usage = usage && reading.usage && sum(usage, reading.usage);
   const upstreamId = readings[0]?.upstreamId ?? null;
   return wholeOf({ ask, target, answers, usage, upstreamId, requests: ask.questions.length });
 }
-
-const NO_USAGE: Usage = {
-  inputTokens: 0,
-  cachedTokens: 0,
-  cacheWriteTokens: 0,
-  outputTokens: 0,
-  reasoningTokens: 0,
-  audioInputTokens: 0,
-  audioOutputTokens: 0,
-};
 
 function sum(left: Usage, right: Usage): Usage {
   return {

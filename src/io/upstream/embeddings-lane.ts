@@ -2,6 +2,7 @@ import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { EmbeddingFacts } from "../../domain/catalogue/facts-embeddings.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { Unusable, WholeAnswer } from "../../language/canon/answer.ts";
+import { NO_TOKENS } from "../../language/canon/usage.ts";
 import { renderEmbeddings } from "../../language/embeddings/answer.ts";
 import { type EmbeddingAsk, type EmbeddingInputs, partsOf, type Room } from "../../language/embeddings/ask.ts";
 import { bedrockCohere, bedrockNova, bedrockTitan, cohereEmbeddings } from "../../language/embeddings/cohere.ts";
@@ -173,7 +174,7 @@ function answerOf(
     vectors,
     tokens,
     upstreamId,
-    usage: tokens === undefined ? undefined : { ...NO_USAGE, inputTokens: tokens },
+    usage: tokens === undefined ? undefined : { ...NO_TOKENS, inputTokens: tokens },
     outputChars: 0,
     inputs: vectors.length,
     detail: { inputs: vectors.length, dimensions: vectors[0]?.dimensions ?? 0 },
@@ -186,16 +187,6 @@ function answerOf(
       ),
   };
 }
-
-const NO_USAGE = {
-  inputTokens: 0,
-  cachedTokens: 0,
-  cacheWriteTokens: 0,
-  outputTokens: 0,
-  reasoningTokens: 0,
-  audioInputTokens: 0,
-  audioOutputTokens: 0,
-} as const;
 
 /** All vectors in the order of the inputs; figures only where every part told them. */
 function joined(parts: readonly Part[], errand: EmbeddingErrand): WholeAnswer | Unusable {

@@ -101,3 +101,14 @@ export type Probe = {
 };
 
 export const NOTHING_DROPPED: readonly string[] = [];
+
+/** What every request to a provider says; a lane may say otherwise. */
+export function requestHeaders(lane: Pick<Lane, "headers">, accept: string): Record<string, string> {
+  return {
+    "content-type": "application/json",
+    accept,
+    "accept-encoding": "identity",
+    "user-agent": "inference-gateway",
+    ...lane.headers,
+  };
+}

@@ -10,3 +10,14 @@ export type Usage = {
   readonly audioInputTokens: number;
   readonly audioOutputTokens: number;
 };
+
+/** Nothing was used, or nothing that is counted in tokens. */
+export const NO_TOKENS: Usage = {
+  inputTokens: 0,
+  cachedTokens: 0,
+  cacheWriteTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
+  audioInputTokens: 0,
+  audioOutputTokens: 0,
+};

@@ -5,10 +5,10 @@ import { speechMeter } from "../audio/meters.ts";
 import { PCM_SPEECH, type PcmShape, pcmShapeOf, wavHeader } from "../audio/pcm.ts";
 import { soundsLike, TELLING_BYTES } from "../audio/sounds-like.ts";
 import type { AudioPiece, AudioStream, Units } from "../canon/answer.ts";
-import type { Usage } from "../canon/usage.ts";
+import { NO_TOKENS, type Usage } from "../canon/usage.ts";
 import { tokensBound, tokensOfSeconds } from "./ask.ts";
 import { WavData } from "./wav-data.ts";
-import { NO_TOKENS, type Unwrapping } from "./wire.ts";
+import type { Unwrapping } from "./wire.ts";
 
 /** What is known of a speech before its first byte. */
 export type Expected = {

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { JsonObject } from "../../kit/json.ts";
 import type { AudioPiece } from "../canon/answer.ts";
 import type { UpstreamProblem } from "../canon/problem.ts";
-import type { Usage } from "../canon/usage.ts";
+import { NO_TOKENS, type Usage } from "../canon/usage.ts";
 import type { SpeechAsk } from "./ask.ts";
 
 /** How an answer is wanted: as it is made, with figures that it is billed by, or both. */
@@ -58,13 +58,3 @@ export function spokenUsage(input: unknown, output: unknown): Usage | undefined 
   if (inputTokens === undefined || outputTokens === undefined) return undefined;
   return { ...NO_TOKENS, inputTokens, outputTokens, audioOutputTokens: outputTokens };
 }
-
-export const NO_TOKENS: Usage = {
-  inputTokens: 0,
-  cachedTokens: 0,
-  cacheWriteTokens: 0,
-  outputTokens: 0,
-  reasoningTokens: 0,
-  audioInputTokens: 0,
-  audioOutputTokens: 0,
-};

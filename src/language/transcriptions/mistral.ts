@@ -1,9 +1,9 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
-import type { Usage } from "../canon/usage.ts";
+import { NO_TOKENS, type Usage } from "../canon/usage.ts";
 import { decodeProblem } from "../dialects/chat/errors.ts";
 import { needsSegments, needsWords, type TranscriptionAsk } from "./ask.ts";
 import { parameterFields } from "./openai.ts";
-import { countOf, type Figures, NO_TOKENS, secondsOf, segmentsOf, type Transcript, wordsOf } from "./transcript.ts";
+import { countOf, type Figures, secondsOf, segmentsOf, type Transcript, wordsOf } from "./transcript.ts";
 import type { FormField, TranscriptEvent, TranscriptionWire } from "./wire.ts";
 
 /** Mistral's: one JSON for everything, times by name of what they are wanted for, and events of its own. */

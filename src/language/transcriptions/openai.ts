@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
-import type { Usage } from "../canon/usage.ts";
+import { NO_TOKENS, type Usage } from "../canon/usage.ts";
 import { decodeProblem } from "../dialects/chat/errors.ts";
 import { type FormValue, needsSegments, type TranscriptionAsk } from "./ask.ts";
-import { countOf, type Figures, NO_TOKENS, secondsOf, segmentsOf, type Transcript, wordsOf } from "./transcript.ts";
+import { countOf, type Figures, secondsOf, segmentsOf, type Transcript, wordsOf } from "./transcript.ts";
 import type { FormField, TranscriptEvent, TranscriptionWire } from "./wire.ts";
 
 /** OpenAI's format, and that of everyone who follows it. Figures stand in JSON only, so no other format is asked for. */

@@ -1,10 +1,10 @@
 import type { ErrorEnvelope } from "../../contract/faults.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import type { AnswerStream, Piece, ShownCost, Units } from "../canon/answer.ts";
-import type { Usage } from "../canon/usage.ts";
+import { NO_TOKENS, type Usage } from "../canon/usage.ts";
 import { usageOf } from "./render.ts";
 import { type Measured, secondsHeard } from "./seconds.ts";
-import { NO_TOKENS, type Transcript } from "./transcript.ts";
+import type { Transcript } from "./transcript.ts";
 import type { TranscriptionWire } from "./wire.ts";
 
 const END = "[DONE]";

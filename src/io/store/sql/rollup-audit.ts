@@ -1,32 +1,19 @@
 import { type Kysely, sql } from "kysely";
 import type { Database } from "./schema.ts";
+import { USAGE_COLUMNS } from "./usage-columns.ts";
 
 const DAY_MS = 86_400_000;
 const NAMED_MAX = 20;
 
-/** What is added up by day and by hour; the last one is also the sum of charges. */
-const COUNTED = [
-  "requests",
-  "errors",
-  "input_tokens",
-  "cached_tokens",
-  "cache_write_tokens",
-  "output_tokens",
-  "reasoning_tokens",
-  "characters",
-  "audio_ms",
-  "cost_nanos",
-] as const;
-
 type Side = "daily" | "hourly" | "ledger";
 type Day = { readonly workspace_id: string; readonly day_ms: number };
-type Sums = Day & Readonly<Record<(typeof COUNTED)[number], number | bigint>>;
+type Sums = Day & Readonly<Record<(typeof USAGE_COLUMNS)[number], number | bigint>>;
 
 /** Roll-ups by day, roll-ups by hour, charges of the ledger and rows of the log, held against each other. */
 export async function auditRollups(db: Kysely<Database>): Promise<string[]> {
   const [sides, uncounted, free] = await Promise.all([sumsByDay(db), rowsBeyondRollups(db), freeRowsWithCharge(db)]);
   return [
-    ...differences("requests_hourly", sides.daily, sides.hourly, COUNTED),
+    ...differences("requests_hourly", sides.daily, sides.hourly, USAGE_COLUMNS),
     ...differences("the ledger", sides.daily, sides.ledger, ["cost_nanos"]),
     ...uncounted,
     ...free,
@@ -35,8 +22,8 @@ export async function auditRollups(db: Kysely<Database>): Promise<string[]> {
 
 /** In one statement, so that requests that end meanwhile are in all of the sums or in none. */
 async function sumsByDay(db: Kysely<Database>): Promise<Record<Side, Sums[]>> {
-  const summed = sql.join(COUNTED.map((name) => sql`cast(sum(${sql.ref(name)}) as bigint) as ${sql.ref(name)}`));
-  const nothing = sql.join(COUNTED.slice(0, -1).map(() => sql`0`));
+  const summed = sql.join(USAGE_COLUMNS.map((name) => sql`cast(sum(${sql.ref(name)}) as bigint) as ${sql.ref(name)}`));
+  const nothing = sql.join(USAGE_COLUMNS.slice(0, -1).map(() => sql`0`));
   const dayOf = (column: string) => sql`${sql.ref(column)} - ${sql.ref(column)} % ${sql.lit(DAY_MS)}`;
   const { rows } = await sql<Sums & { side: Side; day: string }>`
     select 'daily' as side, workspace_id, day, 0 as day_ms, ${summed} from requests_daily group by workspace_id, day

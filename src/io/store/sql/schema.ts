@@ -1,3 +1,4 @@
+import type { UsageColumns } from "./usage-columns.ts";
 /**
  * The tables as Kysely sees them, on every engine. Money columns end in `_nanos` and are `bigint`; every other whole
  * number is a `number`, times are milliseconds since the Unix epoch, and structured values are JSON text.
@@ -152,38 +153,18 @@ export type Database = {
     /** Null when nothing was charged. */
     charge_nanos: bigint | null;
   };
-  requests_daily: {
+  requests_daily: UsageColumns & {
     workspace_id: string;
     day: string;
     key_id: string;
     model: string;
     provider: string;
     environment: string;
-    requests: number;
-    errors: number;
-    input_tokens: number;
-    cached_tokens: number;
-    cache_write_tokens: number;
-    output_tokens: number;
-    reasoning_tokens: number;
-    characters: number;
-    audio_ms: number;
-    cost_nanos: bigint;
   };
-  requests_hourly: {
+  requests_hourly: UsageColumns & {
     workspace_id: string;
     hour_ms: number;
     shape: number;
-    requests: number;
-    errors: number;
-    input_tokens: number;
-    cached_tokens: number;
-    cache_write_tokens: number;
-    output_tokens: number;
-    reasoning_tokens: number;
-    characters: number;
-    audio_ms: number;
-    cost_nanos: bigint;
   };
   audit_log: {
     id: string;

@@ -1,13 +1,14 @@
 import { isJsonObject } from "../../../kit/json.ts";
 import type { AnswerEvent, FinishReason } from "../../canon/events.ts";
 import type { ReasoningSeal } from "../../canon/parts.ts";
+import { NO_TOKENS } from "../../canon/usage.ts";
 import type { EventReader, Frame } from "../dialect.ts";
 import { ArgumentsBuilder } from "./arguments.ts";
 import { citationsOf } from "./citations.ts";
 import { decodeProblem } from "./errors.ts";
 import { finishOf } from "./finish.ts";
 import { madeCallId } from "./ids.ts";
-import { decodeUsage, NOTHING_USED } from "./usage.ts";
+import { decodeUsage } from "./usage.ts";
 import { WireAnswer, type WireCandidate, type WireFunctionCall, type WirePart } from "./wire.ts";
 
 type OpenCall = { readonly index: number; readonly builder: ArgumentsBuilder };
@@ -48,7 +49,8 @@ export class ChunkReader implements EventReader {
     const events: AnswerEvent[] = [];
     this.#begin(wire.responseId || null, events);
     if (candidate !== undefined) this.#readCandidate(candidate, events);
-    const usage = decodeUsage(wire.usageMetadata) ?? (blocked === "" ? undefined : NOTHING_USED);
+    // Of a prompt that was blocked before any model saw it the figures are absent because they are zero.
+    const usage = decodeUsage(wire.usageMetadata) ?? (blocked === "" ? undefined : NO_TOKENS);
     if (usage !== undefined) events.push({ is: "figures", usage });
     const stated = candidate?.finishReason;
     if (stated && stated !== "FINISH_REASON_UNSPECIFIED") this.#stated = stated;

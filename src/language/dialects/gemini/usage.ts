@@ -49,14 +49,3 @@ function isPossible(usage: Usage): boolean {
     usage.audioOutputTokens <= usage.outputTokens
   );
 }
-
-/** A prompt that was blocked before any model saw it: the figures of such an answer are absent because they are zero. */
-export const NOTHING_USED: Usage = {
-  inputTokens: 0,
-  cachedTokens: 0,
-  cacheWriteTokens: 0,
-  outputTokens: 0,
-  reasoningTokens: 0,
-  audioInputTokens: 0,
-  audioOutputTokens: 0,
-};

@@ -12,6 +12,7 @@ import {
 } from "../../../../domain/record/rollup.ts";
 import { type RequestShape, ShapeNumbers } from "../../../../domain/record/shape.ts";
 import { StoreError } from "../store-error.ts";
+import { USAGE_COLUMNS } from "../usage-columns.ts";
 import { WalletSums } from "../wallet-sums.ts";
 
 /**
@@ -57,19 +58,6 @@ export function prepareIngest(db: DatabaseSync): (batch: RecordBatch) => void {
   };
 }
 
-const SUMS = [
-  "requests",
-  "errors",
-  "input_tokens",
-  "cached_tokens",
-  "cache_write_tokens",
-  "output_tokens",
-  "reasoning_tokens",
-  "characters",
-  "audio_ms",
-  "cost_nanos",
-];
-
 /** In the order of the columns. */
 function sumsOf(row: UsageSums) {
   return [
@@ -87,10 +75,10 @@ function sumsOf(row: UsageSums) {
 }
 
 const adding = (table: string, keys: number) =>
-  `insert into ${table} values (${Array(keys + SUMS.length)
+  `insert into ${table} values (${Array(keys + USAGE_COLUMNS.length)
     .fill("?")
     .join(", ")}) on conflict do update
-   set ${SUMS.map((sum) => `${sum} = ${sum} + excluded.${sum}`).join(", ")}`;
+   set ${USAGE_COLUMNS.map((sum) => `${sum} = ${sum} + excluded.${sum}`).join(", ")}`;
 
 function prepareWriters(db: DatabaseSync) {
   const request = db.prepare("insert into request_records values (?, ?, ?, cast(? as text), ?) on conflict do nothing");

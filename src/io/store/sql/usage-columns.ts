@@ -1,0 +1,17 @@
+/** What is added up by day and by hour, in the order of both tables' columns. */
+export const USAGE_COLUMNS = [
+  "requests",
+  "errors",
+  "input_tokens",
+  "cached_tokens",
+  "cache_write_tokens",
+  "output_tokens",
+  "reasoning_tokens",
+  "characters",
+  "audio_ms",
+  "cost_nanos",
+] as const;
+type UsageColumn = (typeof USAGE_COLUMNS)[number];
+
+/** Money is exact, and can be more than a number holds. */
+export type UsageColumns = Record<Exclude<UsageColumn, "cost_nanos">, number> & { cost_nanos: bigint };
