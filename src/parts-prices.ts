@@ -1,4 +1,4 @@
-import { type RateParts, RateRoom } from "./app/manage/rate-room.ts";
+import { type RateParts, RateRoom } from "./app/manage/money/rate-room.ts";
 import type { Config } from "./config.ts";
 import { MarginBook, NO_MARGIN, readMargin } from "./domain/billing/margin.ts";
 import { type RateBook, type RateRow, seedRates } from "./domain/catalogue/rates.ts";

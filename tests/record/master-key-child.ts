@@ -1,4 +1,4 @@
-import { MasterKeyRotation } from "../../src/app/manage/master-key-rotation.ts";
+import { MasterKeyRotation } from "../../src/app/manage/operation/master-key-rotation.ts";
 import { MasterKeyFile } from "../../src/io/master-key-file.ts";
 import { MasterKeys } from "../../src/io/master-keys.ts";
 import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { MasterKeyRotation, type RotationDeps } from "../../src/app/manage/master-key-rotation.ts";
+import { MasterKeyRotation, type RotationDeps } from "../../src/app/manage/operation/master-key-rotation.ts";
 import type { DataKeyStore } from "../../src/domain/tenancy/vault.ts";
 import { MasterKeys } from "../../src/io/master-keys.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";

@@ -27,8 +27,8 @@ import type { Captures } from "../pipeline/captures.ts";
 import type { Planning } from "../pipeline/plan.ts";
 import type { DecodedChat } from "../pipeline/run.ts";
 import type { Prober } from "../prober/prober.ts";
-import type { Bookings } from "./bookings.ts";
-import type { MasterKeyDeps } from "./master-key-rotation.ts";
+import type { Bookings } from "./money/bookings.ts";
+import type { MasterKeyDeps } from "./operation/master-key-rotation.ts";
 
 /** One line of `gateway doctor`: not ok only for something broken, advice is ok with a detail. */
 export type CheckResult = { readonly ok: boolean; readonly detail: string };

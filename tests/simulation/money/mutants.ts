@@ -18,7 +18,7 @@ const WRITER = "src/io/journal/segment-writer.ts";
 const BOOK = "src/io/journal/segment-book.ts";
 const INGESTER = "src/io/journal/ingester.ts";
 const REPLAY = "src/io/journal/replay.ts";
-const SPENT = "src/app/manage/spent.ts";
+const SPENT = "src/app/manage/money/spent.ts";
 
 /** Reserving: what is looked at and what is taken have to be one step. */
 const HOLDS: readonly Mutant[] = [

@@ -1,0 +1,117 @@
+import { expect, test } from "vitest";
+import { fault } from "../../../contract/faults.ts";
+import { payoutOf, type Transaction, topupOf } from "../../../domain/billing/ledger.ts";
+import { memoryState } from "../../../io/state/memory.ts";
+import { StoreError } from "../../../io/store/sql/store-error.ts";
+import { Bookings } from "./bookings.ts";
+
+/** A store that can lose its answer before or after it has written. */
+function open() {
+  let nowMs = 0;
+  const clock = { nowMs: () => nowMs, elapsedMs: () => nowMs };
+  const state = memoryState(clock);
+  const written = new Map<string, Transaction>();
+  let isAway = false;
+  const find = async (id: string) => {
+    if (isAway) throw new StoreError("unavailable", "away");
+    return written.get(id);
+  };
+  const bookings = new Bookings({ state, ledger: { find }, clock });
+  const post = (transaction: Transaction, lost?: "before" | "after") => async () => {
+    await Promise.resolve();
+    if (lost === "before") throw new StoreError("unavailable", "cut before");
+    const isNew = !written.has(transaction.id);
+    if (isNew) written.set(transaction.id, transaction);
+    if (lost === "after") throw new StoreError("unavailable", "cut after");
+    return isNew;
+  };
+  const balance = async () => (await state.wallet("ws")).balanceNanos;
+  const wait = (ms: number) => {
+    nowMs += ms;
+  };
+  const away = (is: "away" | "back") => {
+    isAway = is === "away";
+  };
+  return { bookings, state, post, balance, wait, away };
+}
+
+const posting = (id: string, nanos: bigint) => ({ id, workspaceId: "ws", currency: "EUR", nanos, createdAtMs: 1 });
+const topup = topupOf(posting("t", 10n));
+const payout = payoutOf(posting("o", 4n));
+const take = { workspaceId: "ws", nanos: 4n, whole: "yes", leavingNanos: 0n } as const;
+
+test("BILL-01 a credit whose answer was lost is in the live balance once, when it is sent again or looked up", async () => {
+  for (const lost of ["before", "after"] as const) {
+    const again = open();
+    await expect(again.bookings.book(topup, 0n, again.post(topup, lost))).rejects.toThrow("cut");
+    expect(await again.balance()).toBe(0n);
+    expect(await again.bookings.book(topup, 0n, again.post(topup))).toBe(lost === "before");
+    expect(await again.bookings.book(topup, 0n, again.post(topup))).toBe(false);
+    expect(await again.balance()).toBe(10n);
+    again.wait(60_000);
+    expect([await again.bookings.settle(), await again.balance()]).toEqual([0, 10n]);
+
+    const looked = open();
+    await expect(looked.bookings.book(topup, 0n, looked.post(topup, lost))).rejects.toThrow("cut");
+    expect(await looked.bookings.settle()).toBe(1);
+    looked.wait(60_000);
+    expect([await looked.bookings.settle(), await looked.balance()]).toEqual([0, lost === "before" ? 0n : 10n]);
+  }
+});
+
+test("BILL-01 a credit that an earlier process booked is not credited again when the answer to its repetition is lost", async () => {
+  for (const lost of ["before", "after"] as const) {
+    const { bookings, state, post, balance, wait } = open();
+    await post(topup)();
+    // As a start does it: everything that the books say.
+    await state.credit("ws", 10n);
+    await expect(bookings.book(topup, 0n, post(topup, lost))).rejects.toThrow("cut");
+    expect(await bookings.book(topup, 0n, post(topup))).toBe(false);
+    wait(60_000);
+    expect([await bookings.settle(), await balance()]).toEqual([0, 10n]);
+  }
+});
+
+test("BILL-01 a store that is away before anything was written leaves no doubt: nothing is credited again, and what was taken comes back", async () => {
+  const { bookings, state, post, balance, wait, away } = open();
+  await post(topup)();
+  await state.credit("ws", 10n);
+  away("away");
+  await expect(bookings.book(topup, 0n, post(topup))).rejects.toThrow("away");
+  await expect(bookings.book(payout, await state.take(take), post(payout))).rejects.toThrow("away");
+  expect(await balance()).toBe(10n);
+  away("back");
+  wait(60_000);
+  expect([await bookings.settle(), await balance()]).toEqual([0, 10n]);
+});
+
+test("BILL-01 money that was taken for a booking comes back when the booking is not there, and only then", async () => {
+  for (const lost of ["before", "after"] as const) {
+    const { bookings, state, post, balance, wait } = open();
+    await state.credit("ws", 10n);
+    await expect(bookings.book(payout, await state.take(take), post(payout, lost))).rejects.toThrow("cut");
+    expect(await balance()).toBe(6n);
+    await expect(bookings.book(payout, await state.take(take), post(payout, "before"))).rejects.toThrow("cut");
+    expect(await balance()).toBe(2n);
+    wait(60_000);
+    await bookings.settle();
+    expect(await balance()).toBe(lost === "before" ? 10n : 6n);
+  }
+});
+
+test("BILL-01 a booking that is refused or was there before gives back what was taken, a doubt about a repetition moves nothing", async () => {
+  const { bookings, state, post, balance, wait } = open();
+  await state.credit("ws", 10n);
+  const refuse = async () => {
+    throw fault("conflict", { message: "no" });
+  };
+  await expect(bookings.book(payout, await state.take(take), refuse)).rejects.toThrow("no");
+  expect(await balance()).toBe(10n);
+  const taken = await Promise.all([state.take(take), state.take(take)]);
+  const both = await Promise.all(taken.map((nanos) => bookings.book(payout, nanos, post(payout))));
+  expect([both.toSorted(), await balance()]).toEqual([[false, true], 6n]);
+  await expect(bookings.book(payout, 0n, post(payout, "after"))).rejects.toThrow("cut");
+  wait(60_000);
+  await bookings.settle();
+  expect(await balance()).toBe(6n);
+});

@@ -1,0 +1,158 @@
+import { fault } from "../../../contract/faults.ts";
+import { LimitsPut, LimitsQuery } from "../../../contract/schemas/manage-limits.ts";
+import { PageQuery } from "../../../contract/schemas/manage-values.ts";
+import type { SpendState } from "../../../domain/admission/admission.ts";
+import type { ApiKey } from "../../../domain/tenancy/key.ts";
+import { SPENDERS, type SpenderKind, type SpendLimits, unlimited } from "../../../domain/tenancy/limits.ts";
+import type { Member, Workspace } from "../../../domain/tenancy/workspace.ts";
+import { type CalendarUnit, dayStartMs, spanOf } from "../../../kit/calendar.ts";
+import { formatNanos, parseNanos } from "../../../kit/money.ts";
+import { invalidValue, readBody, readQuery } from "../../body.ts";
+import { type Handler, whole } from "../../exchange.ts";
+import { change, findKey, findWorkspace, type Room, short, type TenancyDeps } from "../deps.ts";
+import { pageOf } from "../page.ts";
+import { memberByEmail } from "../tenancy/members.ts";
+import { isoTime } from "../views.ts";
+
+/** Largest limit: far from where the store's 64-bit integers end. */
+const LIMIT_NANOS_MAX = 1_000_000_000n * 1_000_000_000n;
+
+/** Whose limits: what they are kept by, and the names that people know. */
+type Spender = {
+  readonly of: SpenderKind;
+  readonly spenderId: string;
+  readonly workspace: Workspace;
+  readonly member: Member | undefined;
+  readonly key: ApiKey | undefined;
+};
+
+type Named = { readonly key?: string | null | undefined; readonly member?: string | null | undefined };
+
+function spenderNamed(deps: Pick<TenancyDeps, "directory">, workspace: Workspace, named: Named): Spender {
+  const keyId = named.key ?? undefined;
+  const email = named.member ?? undefined;
+  if (keyId !== undefined && email !== undefined)
+    throw invalidValue("member", "name a key or a member, not both: each has limits of its own");
+  if (keyId !== undefined) {
+    const key = findKey(deps, keyId);
+    if (key.workspaceId !== workspace.id)
+      throw fault("not_found", { message: `${workspace.slug} has no key with the id "${short(keyId)}".` });
+    return { of: "key", spenderId: deps.directory.lineOf(key.id), workspace, member: undefined, key };
+  }
+  if (email !== undefined) {
+    const member = memberByEmail(deps, workspace, email);
+    if (member === undefined)
+      throw fault("not_found", { message: `${short(email)} is not a member of ${workspace.slug}.` });
+    return { of: "member", spenderId: member.id, workspace, member, key: undefined };
+  }
+  return { of: "workspace", spenderId: workspace.id, workspace, member: undefined, key: undefined };
+}
+
+/** Of a line of keys the newest is shown: the older ones were rotated into it. */
+function spenderOf({ directory }: Pick<TenancyDeps, "directory">, workspace: Workspace, limits: SpendLimits): Spender {
+  const { of, spenderId } = limits;
+  const line = of === "key" ? directory.keys(workspace.id).filter((key) => directory.lineOf(key.id) === spenderId) : [];
+  const member = of === "member" ? directory.member(spenderId) : undefined;
+  return { of, spenderId, workspace, member, key: line.at(-1) };
+}
+
+async function limitsView(deps: TenancyDeps, { of, spenderId, workspace, member, key }: Spender) {
+  const limits = deps.directory.limits.of(spenderId);
+  const nowMs = deps.clock.nowMs();
+  const spending = await deps.state.spending(spenderId, nowMs);
+  return {
+    of,
+    workspace: workspace.slug,
+    member: member?.email ?? null,
+    key: key?.id ?? null,
+    key_name: key?.name ?? null,
+    currency: workspace.currency,
+    day: periodView("day", nowMs, limits?.dayNanos ?? null, spending.day),
+    month: periodView("month", nowMs, limits?.monthNanos ?? null, spending.month),
+  };
+}
+
+function periodView(unit: CalendarUnit, nowMs: number, limit: bigint | null, { spentNanos, heldNanos }: SpendState) {
+  const left = (limit ?? 0n) - spentNanos - heldNanos;
+  return {
+    limit: limit === null ? null : formatNanos(limit),
+    spent: formatNanos(spentNanos),
+    held: formatNanos(heldNanos),
+    remaining: limit === null ? null : formatNanos(left > 0n ? left : 0n),
+    resets_at: isoTime(dayStartMs(spanOf(unit, nowMs).endDay)),
+  };
+}
+
+type Change = { readonly dayNanos?: bigint | null; readonly monthNanos?: bigint | null };
+
+async function changeLimits(deps: TenancyDeps, spender: Spender, said: Change): Promise<void> {
+  const { of, spenderId, workspace, key, member } = spender;
+  const before = deps.directory.limits.of(spenderId) ?? unlimited(workspace.id, of, spenderId);
+  const after: SpendLimits = { ...before, ...said };
+  await change(deps, async ({ limits }) => {
+    await limits.save(after);
+    const detail = {
+      of,
+      ...(key === undefined ? {} : { key: key.id }),
+      ...(member === undefined ? {} : { member: member.email }),
+      currency: workspace.currency,
+      before: amounts(before),
+      after: amounts(after),
+    };
+    const target = key?.id ?? member?.id ?? workspace.id;
+    return { answer: null, audit: { action: "limits.change", workspaceId: workspace.id, target, detail } };
+  });
+  deps.directory.limits.put(after);
+}
+
+function amounts({ dayNanos, monthNanos }: SpendLimits) {
+  const said = (nanos: bigint | null) => (nanos === null ? null : formatNanos(nanos));
+  return { day: said(dayNanos), month: said(monthNanos) };
+}
+
+function limitOf(param: string, text: string | null): bigint | null {
+  if (text === null) return null;
+  const nanos = parseNanos(text);
+  if (nanos === undefined || nanos < 0n || nanos > LIMIT_NANOS_MAX)
+    throw invalidValue(param, "write a decimal from 0 to 1000000000, with at most 9 places");
+  return nanos;
+}
+
+export function limitHandlers(room: Room): Record<string, Handler> {
+  return {
+    manageShowLimits: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const spender = spenderNamed(room, workspace, readQuery(exchange, LimitsQuery));
+      return { status: 200, json: await limitsView(room, spender) };
+    }),
+    managePutLimits: whole(async (exchange) => {
+      const { id } = findWorkspace(room, exchange.params["workspace"]);
+      const { day, month, ...named } = await readBody(exchange, LimitsPut);
+      if (day === undefined && month === undefined)
+        throw invalidValue("day", "write a limit for the day or the month, or null to lift it");
+      const said: Change = {
+        ...(day === undefined ? {} : { dayNanos: limitOf("day", day) }),
+        ...(month === undefined ? {} : { monthNanos: limitOf("month", month) }),
+      };
+      return room.inTurn(async () => {
+        const spender = spenderNamed(room, findWorkspace(room, id), named);
+        await changeLimits(room, spender, said);
+        room.alerts.watch.touch(id);
+        return { status: 200, json: await limitsView(room, spender) };
+      });
+    }),
+    manageListLimits: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const { limit, cursor } = readQuery(exchange, PageQuery);
+      // The page goes by two marks of each row: here by whose limits they are, and by the age of that.
+      const ranked = room.directory.limits.all(workspace.id).map((limits) => ({
+        limits,
+        id: limits.spenderId,
+        createdAtMs: SPENDERS.length - SPENDERS.indexOf(limits.of),
+      }));
+      const { rows, next } = pageOf(ranked, limit, cursor);
+      const data = await Promise.all(rows.map(({ limits }) => limitsView(room, spenderOf(room, workspace, limits))));
+      return { status: 200, json: { data, next } };
+    }),
+  };
+}

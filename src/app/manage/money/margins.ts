@@ -1,0 +1,43 @@
+import { MarginPut } from "../../../contract/schemas/manage-rates.ts";
+import { MARGIN_WORDS, readMargin } from "../../../domain/billing/margin.ts";
+import type { Workspace } from "../../../domain/tenancy/workspace.ts";
+import { invalidValue, readBody } from "../../body.ts";
+import { type Handler, whole } from "../../exchange.ts";
+import { change, findWorkspace, type Room } from "../deps.ts";
+
+/** What the operator adds to providers' prices for one workspace. */
+export function marginHandlers(room: Room): Record<string, Handler> {
+  const view = ({ id, slug }: Workspace) => {
+    const { margins } = room.planning;
+    return {
+      workspace: slug,
+      margin: margins.of(id).share,
+      own: margins.ownOf(id)?.share ?? null,
+      usual: margins.usual.share,
+    };
+  };
+  return {
+    manageShowMargin: whole(async (exchange) => ({
+      status: 200,
+      json: view(findWorkspace(room, exchange.params["workspace"])),
+    })),
+    managePutMargin: whole(async (exchange) => {
+      const { id } = findWorkspace(room, exchange.params["workspace"]);
+      const { margin: said } = await readBody(exchange, MarginPut);
+      const margin = said === null ? null : readMargin(said);
+      if (margin === undefined) throw invalidValue("margin", MARGIN_WORDS);
+      return room.inTurn(async () => {
+        const workspace = findWorkspace(room, id);
+        const { margins } = room.planning;
+        const before = margins.ownOf(id)?.share ?? null;
+        await change(room, async (writers) => {
+          await writers.margins.save(id, margin?.share ?? null);
+          const detail = { before, after: margin?.share ?? null, usual: margins.usual.share };
+          return { answer: null, audit: { action: "margin.change", workspaceId: id, target: id, detail } };
+        });
+        margins.put(id, margin);
+        return { status: 200, json: view(workspace) };
+      });
+    }),
+  };
+}

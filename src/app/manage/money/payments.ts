@@ -1,0 +1,162 @@
+import { type Fault, fault } from "../../../contract/faults.ts";
+import { chargebackOf, payoutOf, type Source, type Transaction, topupOf } from "../../../domain/billing/ledger.ts";
+import type { PaymentEvent, PaymentOrder } from "../../../domain/billing/payment.ts";
+import { formatNanos, lesser } from "../../../kit/money.ts";
+import { type Exchange, type Handler, whole } from "../../exchange.ts";
+import { change, type ManageDeps, short } from "../deps.ts";
+import { unsignedMessages } from "./unsigned.ts";
+
+type Outcome = "credited" | "taken_back" | "repeated" | "ignored";
+
+/** What a message wants that cannot be: said to the sender and to the operator. */
+class Refusal extends Error {
+  readonly fault: Fault;
+  readonly orderId: string | undefined;
+
+  constructor(problem: Fault, orderId?: string) {
+    super(problem.message);
+    this.fault = problem;
+    this.orderId = orderId;
+  }
+}
+
+const paymentIdOf = (order: PaymentOrder): string => `payment:${order.id}`;
+
+const NO_MONEY = "a payment message moved no money";
+
+export function paymentHandlers(room: ManageDeps): Record<string, Handler> {
+  const unsigned = unsignedMessages(room.clock, (detail) => room.payments.refused(detail, NO_MONEY));
+  return {
+    receivePayment: whole(async (exchange) => {
+      const outcome = await receive(room, exchange, unsigned);
+      return { status: 200, json: { received: true, outcome } };
+    }),
+  };
+}
+
+async function receive(room: ManageDeps, exchange: Exchange, unsigned: (detail: object) => void): Promise<Outcome> {
+  const name = exchange.params["adapter"] ?? "";
+  const adapter = room.payments.adapters.get(name);
+  if (adapter === undefined)
+    throw fault("not_found", { message: `There is no payment adapter "${short(name)}" here.` });
+  const { requestId, clientAddress } = exchange;
+  const about = (reason: string) => ({ adapter: name, requestId, clientAddress, reason });
+  const refused = (problem: Fault, orderId?: string): Fault => {
+    room.payments.refused({ ...about(problem.message), order: orderId }, NO_MONEY);
+    return problem;
+  };
+  const body = await exchange.body();
+  const reading = adapter.read({ headers: exchange.headers, body, nowMs: room.clock.nowMs() });
+  if (reading.is === "refused") {
+    unsigned(about(reading.reason));
+    throw fault("not_allowed", { message: reading.reason });
+  }
+  if (reading.is === "unreadable") throw refused(fault("invalid_value", { message: reading.reason }));
+  if (reading.is === "ignored") return "ignored";
+  try {
+    const order = await orderOf(room, name, reading.event);
+    return reading.event.what === "paid"
+      ? await credit(room, order, reading.event)
+      : await takeBack(room, order, reading.event);
+  } catch (error) {
+    throw error instanceof Refusal ? refused(error.fault, error.orderId) : error;
+  }
+}
+
+/** An order of another adapter does not exist for this one. */
+async function orderOf({ store, directory }: ManageDeps, adapter: string, event: PaymentEvent): Promise<PaymentOrder> {
+  const { by, id } = event.order;
+  const found = by === "id" ? await store.payments.order(id) : await store.payments.orderByPayment(adapter, id);
+  if (found?.adapter !== adapter)
+    throw new Refusal(fault("not_found", { message: `There is no order for "${short(id)}" here.` }));
+  if (directory.workspace(found.workspaceId) === undefined)
+    throw conflict(found, "The workspace of this order does not exist any more.");
+  if (event.currency !== found.currency)
+    throw conflict(found, `The order is in ${found.currency}, the message in ${short(event.currency)}.`);
+  return found;
+}
+
+function conflict(order: PaymentOrder, message: string): Refusal {
+  return new Refusal(fault("conflict", { message }), order.id);
+}
+
+async function credit(room: ManageDeps, order: PaymentOrder, event: PaymentEvent): Promise<Outcome> {
+  const { nanos, paymentId } = event;
+  if (nanos !== order.nanos)
+    throw conflict(order, `The order is over ${formatNanos(order.nanos)}, the message over ${formatNanos(nanos)}.`);
+  if (order.state === "paid") return repeated(order, paymentId);
+  const other = paymentId === null ? undefined : await room.store.payments.orderByPayment(order.adapter, paymentId);
+  if (other !== undefined && other.id !== order.id)
+    throw conflict(order, "This payment has fulfilled another order already.");
+  const { workspaceId, currency, adapter } = order;
+  const transaction = topupOf({
+    id: paymentIdOf(order),
+    workspaceId,
+    currency,
+    nanos,
+    createdAtMs: room.clock.nowMs(),
+    note: order.reference,
+    detail: { order: order.id, adapter, event: event.id, payment: paymentId },
+  });
+  const isNew = await room.bookings.book(transaction, 0n, () =>
+    change(room, async ({ ledger, payments }) => {
+      if (!(await payments.markPaid(order.id, transaction.createdAtMs, paymentId)))
+        return { answer: false, audit: null };
+      if (!(await ledger.post(transaction)))
+        throw fault("internal_error", { message: "The ledger has this payment, its order does not." });
+      return { answer: true, audit: auditOf(transaction, adapter, "wallet.pay", nanos) };
+    }),
+  );
+  if (isNew) return "credited";
+  const now = await room.store.payments.order(order.id);
+  return repeated(now ?? order, paymentId);
+}
+
+/** The same payment again is nothing new; another one for the same order is money that somebody must send back. */
+function repeated(order: PaymentOrder, paymentId: string | null): Outcome {
+  if (paymentId === null || order.paymentId === null || paymentId === order.paymentId) return "repeated";
+  throw conflict(order, "The order was paid already, by another payment: send this one back to its payer.");
+}
+
+async function takeBack(room: ManageDeps, order: PaymentOrder, event: PaymentEvent): Promise<Outcome> {
+  if (order.paidAtMs === null) throw conflict(order, "The order is not paid yet. Send this again later.");
+  const { workspaceId, currency, adapter } = order;
+  const source = { id: paymentIdOf(order), workspaceId, createdAtMs: order.paidAtMs };
+  const before = await room.store.ledger.returned(workspaceId, source.id);
+  const wanted = event.amountIs === "of_this" ? event.nanos : event.nanos - (await paidOutOf(room, source));
+  // What is taken back is never more than what came.
+  const nanos = lesser(wanted, order.nanos - before);
+  const make = event.what === "refunded" ? payoutOf : chargebackOf;
+  const transaction = make({
+    id: `${event.what}:${order.id}:${event.id}`,
+    workspaceId,
+    currency,
+    nanos,
+    createdAtMs: room.clock.nowMs(),
+    note: order.reference,
+    detail: { source: source.id, order: order.id, adapter, event: event.id },
+  });
+  const isKnown = (await room.store.ledger.find(transaction.id)) !== undefined;
+  if (isKnown || nanos <= 0n) return "repeated";
+  const isNew = await room.bookings.book(transaction, 0n, () =>
+    change(room, async ({ ledger }) => {
+      if (!(await ledger.post(transaction))) return { answer: false, audit: null };
+      if ((await ledger.giveBack(transaction.id, source)) !== before + nanos)
+        throw fault("service_unavailable", {
+          message: "Another message about this order is being booked. Send this again.",
+        });
+      return { answer: true, audit: auditOf(transaction, adapter, "wallet.take_back", -nanos) };
+    }),
+  );
+  return isNew ? "taken_back" : "repeated";
+}
+
+/** What was refunded in all says nothing of what a bank has taken besides. */
+function paidOutOf({ store }: ManageDeps, { workspaceId, id }: Source): Promise<bigint> {
+  return store.ledger.returned(workspaceId, id, "payout");
+}
+
+function auditOf({ id, workspaceId, detail }: Transaction, adapter: string, action: string, nanos: bigint) {
+  const actor = `payment:${adapter}`;
+  return { actor, action, workspaceId, target: id, detail: { amount: formatNanos(nanos), ...detail } };
+}

@@ -1,0 +1,302 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { chargedRecord } from "../../../../tests/support/records.ts";
+import { promotionOf, topupOf } from "../../../domain/billing/ledger.ts";
+import { leftOf, type Promotion, spansOf } from "../../../domain/billing/promotion.ts";
+import { Directory } from "../../../domain/tenancy/directory.ts";
+import { OPEN_POLICY } from "../../../domain/tenancy/policy.ts";
+import { memoryState } from "../../../io/state/memory.ts";
+import { openSqlite } from "../../../io/store/sql/sqlite/open.ts";
+import type { Store } from "../../../io/store/sql/store.ts";
+import { makeIds } from "../../../kit/ids.ts";
+import { Bookings } from "./bookings.ts";
+import { PromotionExpiry, promotionsOf } from "./promotions.ts";
+
+const REQUEST_MAX_MS = 1_000_000;
+
+type Op =
+  | { readonly is: "grant"; readonly nanos: number; readonly forMs: number }
+  | { readonly is: "begin"; readonly hold: number }
+  | { readonly is: "end"; readonly share: number }
+  | { readonly is: "wait"; readonly ms: number }
+  | { readonly is: "look" };
+
+/** One wallet that things happen to, and a list of what happened for the model. */
+class World {
+  nowMs = 1_000_000;
+  readonly id: string;
+  readonly store: Store;
+  readonly #clock = { nowMs: () => this.nowMs, elapsedMs: () => this.nowMs };
+  readonly state = memoryState(this.#clock);
+  readonly expiry: PromotionExpiry;
+  readonly reading;
+  readonly grants: { at: number; until: number; nanos: number }[] = [];
+  readonly charges: { at: number; nanos: number }[] = [];
+  readonly #running: { id: string; at: number; hold: number }[] = [];
+  readonly #journal: ReturnType<typeof chargedRecord>[] = [];
+  readonly warned: object[] = [];
+  #count = 0;
+
+  constructor(store: Store, id: string) {
+    this.store = store;
+    this.id = id;
+    const directory = new Directory();
+    const policies = { policy: OPEN_POLICY, keyPolicy: { personalKeys: false, approval: false } };
+    directory.putWorkspace({ id, slug: id, name: id, currency: "EUR", createdAtMs: 1, ...policies });
+    const caughtUp = async () => {
+      await store.ingest(this.#journal.splice(0));
+    };
+    this.reading = { store, caughtUp };
+    this.expiry = new PromotionExpiry({
+      ...this.reading,
+      state: this.state,
+      directory,
+      bookings: new Bookings({ state: this.state, ledger: store.ledger, clock: this.#clock }),
+      clock: this.#clock,
+      ids: makeIds(() => 1),
+      captures: { opened() {}, closed() {}, settled: async () => {}, skipped: () => 0 },
+      snapshot: () => {
+        throw new Error("nobody asks for models here");
+      },
+      timers: { after: () => ({ refresh() {}, [Symbol.dispose]() {} }) },
+      requestMaxMs: REQUEST_MAX_MS,
+      warn: (detail) => this.warned.push(detail),
+    });
+  }
+
+  async topUp(nanos: number): Promise<void> {
+    await this.#post("t", nanos, topupOf);
+  }
+
+  async #post(kind: string, nanos: number, make: typeof topupOf): Promise<string> {
+    this.#count += 1;
+    const id = `${kind}:${this.id}:${String(this.#count).padStart(4, "0")}`;
+    const posting = { id, workspaceId: this.id, currency: "EUR", nanos: BigInt(nanos), createdAtMs: this.nowMs };
+    await this.store.ledger.post(make(posting));
+    await this.state.credit(this.id, BigInt(nanos));
+    return id;
+  }
+
+  async do(op: Op): Promise<void> {
+    if (op.is === "wait") this.nowMs += op.ms;
+    if (op.is === "look") await this.look();
+    if (op.is === "grant") {
+      const until = this.nowMs + op.forMs;
+      const id = await this.#post("p", op.nanos, promotionOf);
+      const [grantedAtMs, nanos] = [this.nowMs, BigInt(op.nanos)];
+      await this.store.promotions.add({ id, workspaceId: this.id, nanos, grantedAtMs, expiresAtMs: until });
+      this.grants.push({ at: this.nowMs, until, nanos: op.nanos });
+    }
+    if (op.is === "begin") this.#begin(op.hold);
+    if (op.is === "end") this.#end(op.share);
+  }
+
+  async look(): Promise<void> {
+    await this.expiry.run();
+    if (this.warned.length > 0) throw new Error("the expiry failed", { cause: this.warned[0] });
+  }
+
+  #begin(hold: number): void {
+    this.#count += 1;
+    const id = `r:${this.id}:${this.#count}`;
+    const who = { workspaceId: this.id, keyId: "k", memberId: null, limits: [] };
+    const verdict = this.state.hold({ ...who, requestId: id, nanos: BigInt(hold), atMs: this.nowMs });
+    if (!(verdict instanceof Promise) && verdict.is === "held") this.#running.push({ id, at: this.nowMs, hold });
+  }
+
+  #end(share: number): void {
+    const request = this.#running.splice(Math.floor(share * this.#running.length), 1)[0];
+    if (request === undefined) return;
+    const nanos = Math.floor(request.hold * share);
+    const changes = { workspaceId: this.id, createdAtMs: request.at };
+    this.#journal.push(chargedRecord(request.id, BigInt(nanos), changes));
+    void this.state.settle(request.id, BigInt(nanos));
+    if (nanos > 0) this.charges.push({ at: request.at, nanos });
+  }
+
+  /** Everything that runs ends, every date passes, and it is all settled. */
+  async finish(): Promise<void> {
+    while (this.#running.length > 0) this.#end(0.5);
+    this.nowMs += 10_000;
+    await this.look();
+    await this.reading.caughtUp();
+  }
+
+  async expired(): Promise<number[]> {
+    return (await this.store.promotions.list(this.id)).map(({ expiredNanos }) => Number(expiredNanos));
+  }
+}
+
+/**
+ * The rule once more, coin by coin and without sums: every coin of a promotion is one number, every unit spent takes the
+ * coin that goes bad first among those that are good at its time.
+ */
+function modelExpired({ grants, charges }: World): number[] {
+  const coins = grants.map(({ nanos }) => nanos);
+  const spending = charges
+    .toSorted((a, b) => a.at - b.at)
+    .flatMap(({ at, nanos }) => Array.from({ length: nanos }, () => at));
+  for (const at of spending) {
+    let best: number | undefined;
+    for (const [place, grant] of grants.entries()) {
+      if (grant.at > at || grant.until <= at || coins[place] === 0) continue;
+      if (best === undefined || grant.until < (grants[best]?.until ?? 0)) best = place;
+    }
+    if (best !== undefined) coins[best] = (coins[best] ?? 0) - 1;
+  }
+  return coins;
+}
+
+const op: fc.Arbitrary<Op> = fc.oneof(
+  fc.record({
+    is: fc.constant("grant" as const),
+    nanos: fc.integer({ min: 1, max: 30 }),
+    forMs: fc.integer({ min: 1, max: 60 }),
+  }),
+  fc.record({ is: fc.constant("begin" as const), hold: fc.integer({ min: 1, max: 20 }) }),
+  fc.record({ is: fc.constant("begin" as const), hold: fc.integer({ min: 1, max: 20 }) }),
+  fc.record({ is: fc.constant("end" as const), share: fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }) }),
+  fc.record({ is: fc.constant("wait" as const), ms: fc.integer({ min: 1, max: 25 }) }),
+  fc.constant({ is: "look" as const }),
+);
+
+describe("promotional credit", () => {
+  const dataDir = mkdtempSync(path.join(tmpdir(), "gateway-promotions-"));
+  let store: Store;
+  let worlds = 0;
+  beforeAll(async () => {
+    store = await openSqlite(dataDir, { nowMs: () => 1, elapsedMs: () => 1 });
+  });
+  afterAll(async () => {
+    await store.close();
+    rmSync(dataDir, { recursive: true });
+  });
+  const world = () => {
+    worlds += 1;
+    return new World(store, `ws_${worlds}`);
+  };
+
+  test("BILL-01 whatever happens in whatever order: what expires is what a model of single coins says, in the ledger and live", async () => {
+    const property = fc.asyncProperty(fc.array(op, { minLength: 5, maxLength: 30 }), async (ops) => {
+      const one = world();
+      await one.topUp(10_000);
+      for (const step of ops) await one.do(step);
+      await one.finish();
+      const expected = modelExpired(one);
+      expect(await one.expired()).toEqual(expected);
+      const sum = (list: readonly number[]) => list.reduce((all, nanos) => all + nanos, 0);
+      const credits = 10_000 + sum(one.grants.map(({ nanos }) => nanos));
+      const balance = BigInt(credits - sum(expected) - sum(one.charges.map(({ nanos }) => nanos)));
+      expect((await store.ledger.wallet(one.id))?.balanceNanos).toBe(balance);
+      expect(await one.state.wallet(one.id)).toEqual({ balanceNanos: balance, heldNanos: 0n });
+      expect((await store.promotions.list(one.id)).every(({ closedAtMs }) => closedAtMs !== null)).toBe(true);
+    });
+    await fc.assert(property, { numRuns: 60 });
+    expect(await store.ledger.audit()).toEqual([]);
+  }, 120_000);
+
+  test("BILL-03 a wallet with nothing but promotional credit is never overdrawn by its end, and no hold is", async () => {
+    const property = fc.asyncProperty(fc.array(op, { minLength: 5, maxLength: 30 }), async (ops) => {
+      const one = world();
+      for (const step of ops) {
+        await one.do(step);
+        const { balanceNanos, heldNanos } = await one.state.wallet(one.id);
+        expect(balanceNanos - heldNanos).toBeGreaterThanOrEqual(0n);
+      }
+      await one.finish();
+      const { balanceNanos } = await one.state.wallet(one.id);
+      expect(balanceNanos).toBeGreaterThanOrEqual(0n);
+      expect((await store.ledger.wallet(one.id))?.balanceNanos ?? 0n).toBe(balanceNanos);
+      const expected = modelExpired(one);
+      for (const [at, nanos] of (await one.expired()).entries()) expect(nanos).toBeLessThanOrEqual(expected[at] ?? 0);
+    });
+    await fc.assert(property, { numRuns: 40 });
+    expect(await store.ledger.audit()).toEqual([]);
+  }, 120_000);
+
+  test("BILL-01 of two promotions the one that ends sooner is spent first, and what is left is shown", async () => {
+    const one = world();
+    await one.topUp(100);
+    await one.do({ is: "grant", nanos: 50, forMs: 1000 });
+    await one.do({ is: "grant", nanos: 10, forMs: 100 });
+    await one.do({ is: "begin", hold: 30 });
+    await one.do({ is: "end", share: 0.5 });
+    const left = async () => (await promotionsOf(one.reading, one.id)).map(({ leftNanos }) => leftNanos);
+    expect(await left()).toEqual([45n, 0n]);
+    await one.do({ is: "wait", ms: 1000 });
+    await one.expiry.run();
+    expect([await left(), await one.expired()]).toEqual([
+      [0n, 0n],
+      [45, 0],
+    ]);
+    expect((await one.state.wallet(one.id)).balanceNanos).toBe(100n);
+  });
+
+  test("BILL-03 what running requests reserved stays until they have ended; the rest goes at the date", async () => {
+    const one = world();
+    await one.do({ is: "grant", nanos: 50, forMs: 10 });
+    await one.do({ is: "begin", hold: 30 });
+    await one.do({ is: "wait", ms: 10 });
+    await one.expiry.run();
+    expect(await one.state.wallet(one.id)).toEqual({ balanceNanos: 30n, heldNanos: 30n });
+    await one.expiry.run();
+    expect(await one.expired()).toEqual([20]);
+    await one.do({ is: "end", share: 0.5 });
+    await one.expiry.run();
+    expect(await one.state.wallet(one.id)).toEqual({ balanceNanos: 0n, heldNanos: 0n });
+    expect(await one.expired()).toEqual([35]);
+    const { rows } = await store.ledger.entries(one.id, 10, null, { kinds: ["expiry"] });
+    expect(rows.map(({ entries }) => entries[0]?.nanos)).toEqual([-15n, -20n]);
+  });
+
+  test("BILL-01 a hold that never ends does not keep promotional credit for ever", async () => {
+    const one = world();
+    await one.topUp(100);
+    await one.do({ is: "grant", nanos: 50, forMs: 10 });
+    await one.do({ is: "begin", hold: 50 });
+    await one.do({ is: "wait", ms: 10 });
+    await one.expiry.run();
+    expect(await one.expired()).toEqual([0]);
+    await one.do({ is: "wait", ms: REQUEST_MAX_MS });
+    await one.expiry.run();
+    expect(await one.expired()).toEqual([50]);
+  });
+
+  test("BILL-01 a wallet that cannot be moved is told of, and keeps no other's credit alive", async () => {
+    const one = world();
+    await one.do({ is: "grant", nanos: 30, forMs: 10 });
+    // Due before it, and of a wallet that is in another currency than its workspace.
+    const odd = { id: "p:odd", workspaceId: "aa_odd", currency: "USD", nanos: 5n, createdAtMs: one.nowMs };
+    await store.ledger.post(promotionOf(odd));
+    await store.promotions.add({ ...odd, grantedAtMs: one.nowMs, expiresAtMs: one.nowMs + 1 });
+    await one.state.credit("aa_odd", 5n);
+    one.nowMs += 50;
+    await one.expiry.run();
+    expect(one.warned).toMatchObject([{ workspaceId: "aa_odd" }]);
+    expect([await one.expired(), (await one.state.wallet("aa_odd")).balanceNanos]).toEqual([[30], 5n]);
+    await store.promotions.close("p:odd", one.nowMs);
+  });
+
+  test("BILL-01 settled promotions that ran beside an open one still count, others do not", () => {
+    const made = (id: string, from: number, to: number, closedAtMs: number | null): Promotion => ({
+      ...{ id, workspaceId: "ws", nanos: 10n, grantedAtMs: from, expiresAtMs: to },
+      ...{ expiredNanos: 0n, expiryParts: 0, closedAtMs },
+    });
+    const { together, spans } = spansOf([made("a", 0, 5, 6), made("b", 10, 20, 21), made("c", 15, 30, null)]);
+    expect(together.map(({ id }) => id).toSorted()).toEqual(["b", "c"]);
+    expect(spans.map(({ fromMs, toMs }) => [fromMs, toMs])).toEqual([
+      [10, 15],
+      [15, 20],
+      [20, 30],
+    ]);
+    expect(leftOf(together, spans, [4n, 8n, 1n])).toEqual(
+      new Map([
+        ["c", 7n],
+        ["b", 0n],
+      ]),
+    );
+  });
+});

@@ -1,0 +1,167 @@
+import { expiryOf, type LedgerStore } from "../../../domain/billing/ledger.ts";
+import { leftOf, type Promotion, type PromotionStore, spansOf } from "../../../domain/billing/promotion.ts";
+import { formatNanos, lesser } from "../../../kit/money.ts";
+import { stop, type Timer, type Timers } from "../../../kit/timers.ts";
+import { change, type TenancyDeps } from "../deps.ts";
+
+/** Who ends credit whose time is over. */
+const GATEWAY = "gateway";
+
+/** A date that is further away is found at a later run. */
+const AIM_MS = 120_000;
+
+type Reading = {
+  readonly store: { readonly ledger: Pick<LedgerStore, "spent">; readonly promotions: Pick<PromotionStore, "list"> };
+  caughtUp(): Promise<void>;
+};
+
+/** What is left of the promotions of a workspace that are not settled, by their ids. */
+async function leftNow({ store }: Reading, promotions: readonly Promotion[], workspaceId: string) {
+  const { together, spans } = spansOf(promotions);
+  if (together.length === 0) return new Map<string, bigint>();
+  return leftOf(together, spans, await store.ledger.spent(workspaceId, spans));
+}
+
+export type PromotionLeft = Promotion & { readonly leftNanos: bigint };
+
+/** Oldest first, with everything in it that the journal held. */
+export async function promotionsOf(deps: Reading, workspaceId: string): Promise<PromotionLeft[]> {
+  await deps.caughtUp();
+  const promotions = await deps.store.promotions.list(workspaceId);
+  const left = await leftNow(deps, promotions, workspaceId);
+  return promotions.map((one) => {
+    const nanos = one.closedAtMs === null ? (left.get(one.id) ?? 0n) - one.expiredNanos : 0n;
+    return { ...one, leftNanos: nanos > 0n ? nanos : 0n };
+  });
+}
+
+export type ExpiryDeps = TenancyDeps &
+  Reading & {
+    readonly store: TenancyDeps["store"] & {
+      readonly promotions: Pick<PromotionStore, "list" | "due" | "nextExpiryMs">;
+    };
+    readonly timers: Timers;
+    /** How long a request can run and hold money. */
+    readonly requestMaxMs: number;
+    readonly warn: (detail: object, message: string) => void;
+  };
+
+/**
+ * Ends promotional credit at its date: what requests did not use of it leaves the wallet. What running requests have
+ * reserved stays until they have ended, and what they leave of it then goes, too. A date that passed while nothing ran
+ * is made up for at the start.
+ */
+export class PromotionExpiry {
+  readonly #deps: ExpiryDeps;
+  #running: Promise<void> | undefined;
+  #timer: Timer | undefined;
+  #isStopped = false;
+
+  constructor(deps: ExpiryDeps) {
+    this.#deps = deps;
+  }
+
+  /** One run at a time; what goes wrong is tried again at the next. */
+  run(): Promise<void> {
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+
+  /** Sets the clock for the next date. */
+  async aim(): Promise<void> {
+    const { store, clock, timers } = this.#deps;
+    const nowMs = clock.nowMs();
+    const nextMs = await store.promotions.nextExpiryMs(nowMs);
+    stop(this.#timer);
+    this.#timer = undefined;
+    if (nextMs === undefined || nextMs - nowMs > AIM_MS || this.#isStopped) return;
+    this.#timer = timers.after(nextMs - nowMs, () => void this.run());
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    stop(this.#timer);
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { store, clock, warn } = this.#deps;
+    try {
+      for (const workspaceId of await store.promotions.due(clock.nowMs())) await this.#expireOrTell(workspaceId);
+      await this.aim();
+    } catch (error) {
+      warn({ err: error }, "promotional credit could not be ended yet");
+    }
+  }
+
+  /** One wallet that cannot be moved keeps no other from being looked at. */
+  async #expireOrTell(workspaceId: string): Promise<void> {
+    try {
+      await this.#expire(workspaceId);
+    } catch (error) {
+      this.#deps.warn({ err: error, workspaceId }, "promotional credit of a workspace could not be ended yet");
+    }
+  }
+
+  async #expire(workspaceId: string): Promise<void> {
+    const { store, state, clock, requestMaxMs } = this.#deps;
+    // First what is held, then what was charged: a request that ends in between is counted twice, never not at all.
+    const { heldNanos } = await state.wallet(workspaceId);
+    await this.#deps.caughtUp();
+    const promotions = await store.promotions.list(workspaceId);
+    const left = await leftNow(this.#deps, promotions, workspaceId);
+    const nowMs = clock.nowMs();
+    const due = promotions
+      .filter(({ closedAtMs, expiresAtMs }) => closedAtMs === null && expiresAtMs <= nowMs)
+      .toSorted((a, b) => a.expiresAtMs - b.expiresAtMs);
+    let reserved = heldNanos;
+    for (const promotion of due) {
+      const isLast = heldNanos === 0n || nowMs >= promotion.expiresAtMs + requestMaxMs;
+      const unused = (left.get(promotion.id) ?? 0n) - promotion.expiredNanos;
+      const kept = isLast || unused <= 0n ? 0n : lesser(reserved, unused);
+      reserved -= kept;
+      await this.#take(promotion, unused - kept, isLast ? "close" : "leave");
+    }
+  }
+
+  async #take(promotion: Promotion, nanos: bigint, then: "close" | "leave"): Promise<void> {
+    const { state, bookings, clock, directory } = this.#deps;
+    const { id, workspaceId, grantedAtMs, expiryParts } = promotion;
+    const taken = nanos <= 0n ? 0n : await state.take({ workspaceId, nanos, whole: "no", leavingNanos: 0n });
+    const atMs = clock.nowMs();
+    if (taken === 0n) {
+      if (then === "close") await this.#close(id, atMs);
+      return;
+    }
+    const transaction = expiryOf({
+      id: `expiry:${id}:${expiryParts + 1}`,
+      workspaceId,
+      currency: directory.workspace(workspaceId)?.currency ?? "",
+      nanos: taken,
+      createdAtMs: atMs,
+      detail: { promotion: id },
+    });
+    await bookings.book(transaction, taken, () =>
+      change(this.#deps, async ({ ledger, promotions }) => {
+        if (!(await ledger.post(transaction))) return { answer: false, audit: null };
+        await ledger.giveBack(transaction.id, { id, workspaceId, createdAtMs: grantedAtMs });
+        await promotions.expired(id, taken);
+        if (then === "close") await promotions.close(id, atMs);
+        const detail = { amount: formatNanos(taken), promotion: id };
+        return {
+          answer: true,
+          audit: { actor: GATEWAY, action: "wallet.expire", workspaceId, target: transaction.id, detail },
+        };
+      }),
+    );
+  }
+
+  async #close(id: string, atMs: number): Promise<void> {
+    await change(this.#deps, async ({ promotions }) => {
+      await promotions.close(id, atMs);
+      return { answer: null, audit: null };
+    });
+  }
+}

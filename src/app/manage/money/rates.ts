@@ -1,0 +1,114 @@
+import type { z } from "zod";
+import { fault } from "../../../contract/faults.ts";
+import { RateHistoryQuery, RatesDocument, RatesPost } from "../../../contract/schemas/manage-rates.ts";
+import { readEcbRates } from "../../../domain/catalogue/ecb-rates.ts";
+import type { Offered, RateOffer, RateRow } from "../../../domain/catalogue/rates.ts";
+import { staleRates } from "../../../domain/catalogue/rates.ts";
+import { parseJsonText } from "../../../kit/json.ts";
+import { formatDecimal } from "../../../kit/money.ts";
+import { invalidValue, readBody, readQuery } from "../../body.ts";
+import { type Handler, whole } from "../../exchange.ts";
+import type { Check, Room, TenancyDeps } from "../deps.ts";
+import { isoTime } from "../views.ts";
+
+export function rateHandlers(room: Room): Record<string, Handler> {
+  return {
+    manageListRates: whole(async () => {
+      const rows = new Map((await room.rates.store.latest()).map((row) => [row.code, row]));
+      const stale = new Set(staleRates(room.snapshot(), room.clock.nowMs(), room.rates.staleDays));
+      const data = [...room.snapshot().currencies.values()].map((currency) => ({
+        currency: currency.code,
+        per_eur: formatDecimal(currency.perEur),
+        date: currency.rateDate,
+        source: currency.rateSource,
+        recorded_at: recordedAt(rows.get(currency.code), currency.rateDate),
+        stale: stale.has(currency),
+      }));
+      return { status: 200, json: { data, next: null } };
+    }),
+    manageRateHistory: whole(async (exchange) => {
+      const { currency, limit, cursor } = readQuery(exchange, RateHistoryQuery);
+      const { rows, next } = await room.rates.store.history(currency ?? null, limit, cursor ?? null);
+      return { status: 200, json: { data: rows.map(historyView), next } };
+    }),
+    managePostRates: whole(async (exchange) => {
+      const { accept_jumps, ...said } = await readBody(exchange, RatesPost);
+      const offered = await room.rates.take(offerOf(room, said), accept_jumps === true ? "accepted" : "refused");
+      return { status: 200, json: offeredView(offered) };
+    }),
+    manageFetchRates: whole(async () => {
+      if (room.rates.source === undefined)
+        throw fault("invalid_value", {
+          message:
+            "No source of exchange rates is set, and nothing goes out unasked. Set GATEWAY_RATES_URL to the address of the ECB's eurofxref-daily.xml or of a copy of it, or give the rates with POST /manage/rates.",
+        });
+      const fetched = await room.rates.ask();
+      if ("problem" in fetched)
+        throw fault("upstream_error", {
+          message: `The exchange rates could not be fetched: ${fetched.problem}. Those in force stay.`,
+        });
+      return { status: 200, json: offeredView(fetched) };
+    }),
+  };
+}
+
+type Said = Omit<z.infer<typeof RatesPost>, "accept_jumps">;
+
+function offerOf({ clock }: Pick<TenancyDeps, "clock">, { rates, document, date, source }: Said): RateOffer {
+  if ((rates === undefined) === (document === undefined))
+    throw invalidValue("rates", "send rates, or the text of a file with them as document, one of the two");
+  if (document !== undefined) {
+    const read = document.trimStart().startsWith("{") ? readJsonRates(document) : readEcbRates(document);
+    if ("problem" in read) throw invalidValue("document", read.problem);
+    return { ...read, ...(source === undefined ? {} : { source }) };
+  }
+  const day = date ?? new Date(clock.nowMs()).toISOString().slice(0, 10);
+  return { day, source: source ?? "the operator", rates: rates ?? {} };
+}
+
+function readJsonRates(text: string): RateOffer | { readonly problem: string } {
+  const parsed = parseJsonText(text);
+  if ("problem" in parsed) return { problem: parsed.problem };
+  const { data } = RatesDocument.safeParse(parsed.value);
+  if (data === undefined) return { problem: 'write {"date": "2026-11-15", "rates": {"USD": "1.0812"}}' };
+  return { day: data.date, source: data.source ?? "a file of the operator's", rates: data.rates };
+}
+
+/** Nothing but refusals is a refusal; else each is told beside what was taken. */
+function offeredView({ day, source, judged }: Offered) {
+  const of = (is: Offered["judged"][number]["is"]) => judged.filter((one) => one.is === is);
+  const refused = judged.flatMap((one) => (one.is === "refused" ? [one] : []));
+  const [first] = refused;
+  if (first !== undefined && refused.length === judged.length)
+    throw invalidValue(`rates.${first.code}`, refused.map(({ code, why }) => `${code}: ${why}`).join("; "));
+  const shown = (list: Offered["judged"]) => list.map(({ code, perEur }) => ({ currency: code, per_eur: perEur }));
+  return {
+    date: day,
+    source,
+    taken: shown(of("taken")),
+    known: shown(of("known")),
+    refused: refused.map(({ code, perEur, why }) => ({ currency: code, per_eur: perEur, why })),
+  };
+}
+
+function recordedAt(row: RateRow | undefined, day: string): string | null {
+  return row === undefined || row.day !== day ? null : isoTime(row.recordedAtMs);
+}
+
+function historyView({ id, code, perEur, day, source, recordedAtMs }: RateRow) {
+  return { id, currency: code, per_eur: perEur, date: day, source, recorded_at: isoTime(recordedAtMs) };
+}
+
+/** Advice only: charges go on at the last rate that is known. */
+export function rateCheck({ snapshot, clock }: Pick<TenancyDeps, "snapshot" | "clock">, daysMax: number): Check {
+  return {
+    name: "exchange rates",
+    run: async () => {
+      const stale = staleRates(snapshot(), clock.nowMs(), daysMax);
+      if (stale.length === 0) return { ok: true, detail: `none is older than ${daysMax} days` };
+      const shown = stale.map(({ code, rateDate }) => `${code} (${rateDate})`).join(", ");
+      const detail = `older than ${daysMax} days: ${shown}. Charges go on at these; give newer ones with \`gateway rates set\` or \`gateway rates import\`, or set GATEWAY_RATES_URL.`;
+      return { ok: true, detail };
+    },
+  };
+}

@@ -1,0 +1,300 @@
+import { fault } from "../../../contract/faults.ts";
+import {
+  PromotionView,
+  WalletAdjustment,
+  WalletPromotion,
+  WalletRefund,
+} from "../../../contract/schemas/manage-money.ts";
+import {
+  adjustmentOf,
+  payoutOf,
+  promotionOf,
+  refundOf,
+  type Source,
+  type Transaction,
+  walletNanosOf,
+} from "../../../domain/billing/ledger.ts";
+import type { Workspace } from "../../../domain/tenancy/workspace.ts";
+import type { Writers } from "../../../io/store/sql/store.ts";
+import { timeOfId } from "../../../kit/ids.ts";
+import { formatNanos } from "../../../kit/money.ts";
+import { invalidValue, readBody } from "../../body.ts";
+import { type Handler, whole } from "../../exchange.ts";
+import { change, findWorkspace, type Room, short } from "../deps.ts";
+import { timeOf } from "../tenancy/key-settings.ts";
+import { isoTime, transactionView } from "../views.ts";
+import { type PromotionLeft, promotionsOf } from "./promotions.ts";
+import { amountOf, bookedBefore, walletView } from "./wallets.ts";
+
+/** How far the time in a request's id may be from the time it was counted at: both are taken as it arrives. */
+const ID_TIME_MS = 600_000;
+
+const PROMOTION_MAX_MS = 10 * 366 * 86_400_000;
+
+/** What is booked, and what is checked or written with it in the same transaction. */
+type Booking = {
+  readonly transaction: Transaction;
+  readonly action: string;
+  /** Left the live balance already. */
+  readonly takenNanos?: bigint;
+  with?(writers: Writers): Promise<void>;
+};
+
+async function book(room: Room, { transaction, action, takenNanos = 0n, with: also }: Booking) {
+  const { id, workspaceId, note, detail } = transaction;
+  const isNew = await room.bookings.book(transaction, takenNanos, () =>
+    change(room, async (writers) => {
+      if (!(await writers.ledger.post(transaction))) return { answer: false, audit: null };
+      await also?.(writers);
+      const said = { amount: formatNanos(walletNanosOf(transaction)), reason: note, ...detail };
+      return { answer: true, audit: { action, workspaceId, target: id, detail: said } };
+    }),
+  );
+  return isNew
+    ? { transaction, repeated: false }
+    : { transaction: await bookedBefore(room, transaction), repeated: true };
+}
+
+async function bookedView(room: Room, workspace: Workspace, booked: { transaction: Transaction; repeated: boolean }) {
+  const { id, kind, amount, currency, note, created_at } = transactionView(booked.transaction, workspace.currency);
+  const wallet = await walletView(room, workspace);
+  return { id, kind, amount, currency, note, created_at, repeated: booked.repeated, wallet };
+}
+
+type GivenBack = {
+  readonly source: Transaction;
+  readonly nanos: bigint;
+  readonly reference: string;
+  readonly reason: string;
+};
+
+/** All that is given back of a thing is at most the thing, whoever else is giving back at this moment. */
+function givingBack(transaction: Transaction, source: Transaction): NonNullable<Booking["with"]> {
+  return async ({ ledger }) => {
+    const given = await ledger.giveBack(transaction.id, sourceOf(source));
+    const whole = magnitude(source);
+    if (given > whole) throw moreThanThereIs(whole - (given - magnitude(transaction)), source);
+  };
+}
+
+const sourceOf = ({ id, workspaceId, createdAtMs }: Transaction): Source => ({ id, workspaceId, createdAtMs });
+
+function magnitude(transaction: Transaction): bigint {
+  const nanos = walletNanosOf(transaction);
+  return nanos < 0n ? -nanos : nanos;
+}
+
+function moreThanThereIs(leftNanos: bigint, { entries }: Transaction) {
+  return fault("conflict", {
+    message: `Of this only ${formatNanos(leftNanos)} ${entries[0]?.currency ?? ""} can still be given back: send at most that.`,
+    param: "amount",
+  });
+}
+
+function refundRequest(room: Room, workspace: Workspace, given: GivenBack) {
+  const { source, nanos, reference, reason } = given;
+  const transaction = refundOf({
+    id: `refund:${workspace.id}:${reference}`,
+    workspaceId: workspace.id,
+    currency: workspace.currency,
+    nanos,
+    createdAtMs: room.clock.nowMs(),
+    note: reason,
+    detail: { source: source.id },
+  });
+  return book(room, { transaction, action: "wallet.refund", with: givingBack(transaction, source) });
+}
+
+async function payOut(room: Room, workspace: Workspace, given: GivenBack) {
+  const { source, nanos, reference, reason } = given;
+  const transaction = payoutOf({
+    id: `payout:${workspace.id}:${reference}`,
+    workspaceId: workspace.id,
+    currency: workspace.currency,
+    nanos,
+    createdAtMs: room.clock.nowMs(),
+    note: reason,
+    detail: { source: source.id },
+  });
+  // Given away, so it is no money that could be paid back.
+  const leavingNanos = (await promotionsOf(room, workspace.id)).reduce((sum, { leftNanos }) => sum + leftNanos, 0n);
+  const takenNanos = await takeWhole(room, workspace, nanos, leavingNanos);
+  return book(room, { transaction, action: "wallet.payout", takenNanos, with: givingBack(transaction, source) });
+}
+
+async function takeWhole(room: Room, workspace: Workspace, nanos: bigint, leavingNanos: bigint): Promise<bigint> {
+  const taken = await room.state.take({ workspaceId: workspace.id, nanos, whole: "yes", leavingNanos });
+  if (taken > 0n) return taken;
+  const { balanceNanos, heldNanos } = await room.state.wallet(workspace.id);
+  const free = balanceNanos - heldNanos - leavingNanos;
+  throw fault("conflict", {
+    message: `Only ${formatNanos(free > 0n ? free : 0n)} ${workspace.currency} are free in the wallet: running requests have reserved ${formatNanos(heldNanos)}, and ${formatNanos(leavingNanos)} are promotional credit. Send at most that.`,
+    param: "amount",
+  });
+}
+
+async function chargeOfRequest(room: Room, workspace: Workspace, requestId: string): Promise<Transaction> {
+  await room.caughtUp();
+  const record = await room.store.log.find(requestId);
+  // The log forgets requests after a time, the ledger does not.
+  const atMs = record?.createdAtMs ?? timeOfId(requestId);
+  const within = atMs === undefined ? undefined : { fromMs: atMs - ID_TIME_MS, toMs: atMs + ID_TIME_MS };
+  const charge = within === undefined ? undefined : await room.store.ledger.findCharge(workspace.id, requestId, within);
+  if (charge !== undefined) return charge;
+  throw fault("not_found", {
+    message: `No request "${short(requestId)}" of this workspace was charged.`,
+    param: "request",
+  });
+}
+
+async function topupNamed(room: Room, workspace: Workspace, id: string): Promise<Transaction> {
+  const found = await room.store.ledger.find(id);
+  if (found?.kind === "topup" && found.workspaceId === workspace.id) return found;
+  throw fault("not_found", { message: `The ledger of this workspace has no top-up "${short(id)}".`, param: "topup" });
+}
+
+/** A booking under this reference, if it gave back the same thing. */
+async function givenBefore(room: Room, id: string, source: Transaction): Promise<Transaction | undefined> {
+  const found = await room.store.ledger.find(id);
+  if (found === undefined || found.detail?.["source"] === source.id) return found;
+  throw fault("conflict", {
+    message: "Under this reference something else was given back: send another one.",
+    param: "reference",
+  });
+}
+
+async function refund(room: Room, workspace: Workspace, said: Refund) {
+  const { request, topup, reference, reason } = said;
+  if ((request === undefined) === (topup === undefined))
+    throw invalidValue(request === undefined ? "request" : "topup", "name either a request or a top-up");
+  const source =
+    request === undefined
+      ? await topupNamed(room, workspace, topup ?? "")
+      : await chargeOfRequest(room, workspace, request);
+  const kind = request === undefined ? "payout" : "refund";
+  const before = await givenBefore(room, `${kind}:${workspace.id}:${reference}`, source);
+  if (before !== undefined && said.amount === undefined) return { transaction: before, repeated: true };
+  const left = magnitude(source) - (await room.store.ledger.returned(workspace.id, source.id));
+  const nanos = said.amount === undefined ? left : amountOf(said.amount);
+  if (before !== undefined && magnitude(before) === nanos) return { transaction: before, repeated: true };
+  if (nanos > left || nanos === 0n) throw moreThanThereIs(left, source);
+  const given = { source, nanos, reference, reason };
+  return kind === "refund" ? refundRequest(room, workspace, given) : payOut(room, workspace, given);
+}
+
+type Refund = {
+  readonly request?: string | undefined;
+  readonly topup?: string | undefined;
+  readonly amount?: string | undefined;
+  readonly reference: string;
+  readonly reason: string;
+};
+
+type Adjustment = {
+  readonly direction: "up" | "down";
+  readonly amount: string;
+  readonly reference: string;
+  readonly reason: string;
+};
+
+async function adjust(room: Room, workspace: Workspace, { direction, amount, reference, reason }: Adjustment) {
+  const nanos = amountOf(amount);
+  const transaction = adjustmentOf(direction, {
+    id: `adjustment:${workspace.id}:${reference}`,
+    workspaceId: workspace.id,
+    currency: workspace.currency,
+    nanos,
+    createdAtMs: room.clock.nowMs(),
+    note: reason,
+  });
+  const isDone = (await room.store.ledger.find(transaction.id)) !== undefined;
+  if (isDone) return { transaction: await bookedBefore(room, transaction), repeated: true };
+  const takenNanos = direction === "down" ? await takeWhole(room, workspace, nanos, 0n) : 0n;
+  return book(room, { transaction, action: "wallet.adjust", takenNanos });
+}
+
+type Grant = {
+  readonly nanos: bigint;
+  readonly expiresAtMs: number;
+  readonly reference: string;
+  readonly note: string | null;
+};
+
+async function grant(room: Room, workspace: Workspace, { nanos, expiresAtMs, reference, note }: Grant) {
+  const grantedAtMs = room.clock.nowMs();
+  const transaction = promotionOf({
+    id: `promotion:${workspace.id}:${reference}`,
+    workspaceId: workspace.id,
+    currency: workspace.currency,
+    nanos,
+    createdAtMs: grantedAtMs,
+    note,
+    detail: { expires_at: isoTime(expiresAtMs) },
+  });
+  const before = await room.store.ledger.find(transaction.id);
+  if (before !== undefined) {
+    if (before.detail?.["expires_at"] === isoTime(expiresAtMs))
+      return { transaction: await bookedBefore(room, transaction), repeated: true };
+    throw fault("conflict", {
+      message: `Under this reference credit until ${String(before.detail?.["expires_at"])} was given: send another one.`,
+      param: "reference",
+    });
+  }
+  if (expiresAtMs <= grantedAtMs || expiresAtMs > grantedAtMs + PROMOTION_MAX_MS)
+    throw invalidValue("expires_at", "write a time in the future, at most ten years from now");
+  return book(room, {
+    transaction,
+    action: "wallet.promote",
+    with: ({ promotions }) =>
+      promotions.add({ id: transaction.id, workspaceId: workspace.id, nanos, grantedAtMs, expiresAtMs }),
+  });
+}
+
+function promotionView(promotion: PromotionLeft, currency: string, nowMs: number) {
+  const { id, nanos, leftNanos, expiredNanos, grantedAtMs, expiresAtMs, closedAtMs } = promotion;
+  return PromotionView.parse({
+    id,
+    amount: formatNanos(nanos),
+    left: formatNanos(leftNanos),
+    expired: formatNanos(expiredNanos),
+    currency,
+    granted_at: isoTime(grantedAtMs),
+    expires_at: isoTime(expiresAtMs),
+    state: closedAtMs !== null ? "ended" : expiresAtMs <= nowMs ? "ending" : "running",
+  });
+}
+
+export function walletChangeHandlers(room: Room): Record<string, Handler> {
+  const booked = async (
+    workspace: Workspace,
+    work: () => Promise<{ transaction: Transaction; repeated: boolean }>,
+  ) => ({ status: 201, json: await bookedView(room, workspace, await room.inTurn(work)) });
+  return {
+    manageRefund: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const said = await readBody(exchange, WalletRefund);
+      return booked(workspace, () => refund(room, workspace, said));
+    }),
+    manageAdjustWallet: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const said = await readBody(exchange, WalletAdjustment);
+      return booked(workspace, () => adjust(room, workspace, said));
+    }),
+    manageGrantPromotion: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const { amount, expires_at, reference, note = null } = await readBody(exchange, WalletPromotion);
+      const expiresAtMs = timeOf("expires_at", expires_at) ?? 0;
+      const given = { nanos: amountOf(amount), expiresAtMs, reference, note };
+      const answer = await booked(workspace, () => grant(room, workspace, given));
+      await room.payments.granted();
+      return answer;
+    }),
+    manageListPromotions: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const promotions = await promotionsOf(room, workspace.id);
+      const nowMs = room.clock.nowMs();
+      const data = promotions.toReversed().map((one) => promotionView(one, workspace.currency, nowMs));
+      return { status: 200, json: { data, next: null } };
+    }),
+  };
+}

@@ -1,0 +1,94 @@
+import { fault } from "../../../contract/faults.ts";
+import { OrderCreate } from "../../../contract/schemas/manage-money.ts";
+import { PageQuery } from "../../../contract/schemas/manage-values.ts";
+import type { PaymentAdapter, PaymentOrder } from "../../../domain/billing/payment.ts";
+import type { Workspace } from "../../../domain/tenancy/workspace.ts";
+import { formatNanos } from "../../../kit/money.ts";
+import { invalidValue, readBody, readQuery } from "../../body.ts";
+import { type Handler, whole } from "../../exchange.ts";
+import { change, findWorkspace, type Room, short } from "../deps.ts";
+import { isoTime } from "../views.ts";
+import { amountOf } from "./wallets.ts";
+
+function orderView(order: PaymentOrder) {
+  return {
+    id: order.id,
+    adapter: order.adapter,
+    reference: order.reference,
+    amount: formatNanos(order.nanos),
+    currency: order.currency,
+    state: order.state,
+    created_at: isoTime(order.createdAtMs),
+    paid_at: order.paidAtMs === null ? null : isoTime(order.paidAtMs),
+    payment: order.paymentId,
+  };
+}
+
+function adapterNamed({ payments }: Room, name: string | undefined): PaymentAdapter {
+  const names = [...payments.adapters.keys()];
+  if (names.length === 0)
+    throw fault("conflict", { message: "No payment adapter is set up: set GATEWAY_PAYMENTS and start again." });
+  const found = payments.adapters.get(name ?? (names.length === 1 ? (names[0] ?? "") : ""));
+  if (found !== undefined) return found;
+  throw invalidValue("adapter", `write one of ${names.join(", ")}`);
+}
+
+type NewOrder = { readonly adapter: PaymentAdapter; readonly nanos: bigint; readonly reference: string };
+
+async function createOrder(room: Room, workspace: Workspace, { adapter, nanos, reference }: NewOrder) {
+  const order: PaymentOrder = {
+    id: room.ids.next("ord_"),
+    workspaceId: workspace.id,
+    adapter: adapter.name,
+    reference,
+    currency: workspace.currency,
+    nanos,
+    state: "open",
+    createdAtMs: room.clock.nowMs(),
+    paidAtMs: null,
+    paymentId: null,
+  };
+  const isNew = await change(room, async ({ payments }) => {
+    if (!(await payments.addOrder(order))) return { answer: false, audit: null };
+    const detail = { amount: formatNanos(nanos), currency: order.currency, adapter: order.adapter, reference };
+    const audit = { action: "wallet.order", workspaceId: workspace.id, target: order.id, detail };
+    return { answer: true, audit };
+  });
+  if (isNew) return { order, repeated: false };
+  const before = await room.store.payments.orderByReference(workspace.id, reference);
+  if (before?.nanos === nanos && before.adapter === adapter.name) return { order: before, repeated: true };
+  throw fault("conflict", {
+    message: "Another order has this reference: send another one.",
+    param: "reference",
+  });
+}
+
+export function walletOrderHandlers(room: Room): Record<string, Handler> {
+  return {
+    manageCreateOrder: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const { amount, currency, reference, adapter: name } = await readBody(exchange, OrderCreate);
+      const adapter = adapterNamed(room, name);
+      if (currency !== workspace.currency)
+        throw invalidValue("currency", `the wallet is in ${workspace.currency}: write that`);
+      const nanos = amountOf(amount);
+      const problem = adapter.unpayable({ currency, nanos });
+      if (problem !== undefined) throw invalidValue("amount", problem);
+      const { order, repeated } = await room.inTurn(() => createOrder(room, workspace, { adapter, nanos, reference }));
+      return { status: 201, json: { ...orderView(order), repeated } };
+    }),
+    manageListOrders: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const { limit, cursor } = readQuery(exchange, PageQuery);
+      const { rows, next } = await room.store.payments.orders(workspace.id, limit, cursor ?? null);
+      return { status: 200, json: { data: rows.map(orderView), next } };
+    }),
+    manageShowOrder: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const id = exchange.params["id"] ?? "";
+      const order = await room.store.payments.order(id);
+      if (order?.workspaceId === workspace.id) return { status: 200, json: orderView(order) };
+      throw fault("not_found", { message: `This workspace has no order "${short(id)}".` });
+    }),
+  };
+}

@@ -1,0 +1,123 @@
+import { EntryExportQuery, EntryQuery, StatementQuery, WalletKind } from "../../../contract/schemas/manage-money.ts";
+import type { LedgerFilter, StatementSums } from "../../../domain/billing/ledger.ts";
+import type { Workspace } from "../../../domain/tenancy/workspace.ts";
+import { csvLine } from "../../../kit/csv.ts";
+import { formatNanos } from "../../../kit/money.ts";
+import { invalidValue, readQuery } from "../../body.ts";
+import { type Exchange, type Handler, type Sink, streamed, whole } from "../../exchange.ts";
+import { findWorkspace, type Room } from "../deps.ts";
+import { sendPages } from "../records/log-export.ts";
+import { timeOf } from "../tenancy/key-settings.ts";
+import { isoTime, transactionView } from "../views.ts";
+
+type EntryView = ReturnType<typeof transactionView>;
+
+type Asked = {
+  readonly kind?: string | undefined;
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+};
+
+function filterOf({ kind, since, until }: Asked): LedgerFilter {
+  const sinceMs = timeOf("since", since ?? null);
+  const untilMs = timeOf("until", until ?? null);
+  return {
+    ...(kind === undefined ? {} : { kinds: kind.split(",").map(kindOf) }),
+    ...(sinceMs === null ? {} : { sinceMs }),
+    ...(untilMs === null ? {} : { untilMs }),
+  };
+}
+
+function kindOf(text: string) {
+  const kind = WalletKind.safeParse(text.trim());
+  if (kind.success) return kind.data;
+  throw invalidValue("kind", `write one or several of ${WalletKind.options.join(", ")}, separated by commas`);
+}
+
+const COLUMNS = ["id", "kind", "created_at", "in", "out", "currency", "note"] as const;
+
+/** In and out apart: a minus at the beginning of a cell is a formula to a spreadsheet. */
+function csvOf({ id, kind, created_at, amount, currency, note }: EntryView): string {
+  const isOut = amount.startsWith("-");
+  return csvLine([id, kind, created_at, isOut ? "" : amount, isOut ? amount.slice(1) : "", currency, note]);
+}
+
+const FORMATS = {
+  csv: { type: "text/csv; charset=utf-8; header=present", head: csvLine(COLUMNS), line: csvOf },
+  jsonl: { type: "application/x-ndjson", head: "", line: (row: EntryView) => `${JSON.stringify(row)}\n` },
+} as const;
+
+const PAGE_ROWS = 500;
+
+async function exportEntries(room: Room, exchange: Exchange, sink: Sink): Promise<void> {
+  const workspace = findWorkspace(room, exchange.params["workspace"]);
+  const { format, ...asked } = readQuery(exchange, EntryExportQuery);
+  const filter = filterOf(asked);
+  await room.caughtUp();
+  const { line, ...form } = FORMATS[format];
+  await sendPages(exchange, sink, {
+    ...form,
+    fileName: `${workspace.slug}-wallet.${format}`,
+    read: (cursor) => room.store.ledger.entries(workspace.id, PAGE_ROWS, cursor, filter),
+    line: (row) => line(transactionView(row, workspace.currency)),
+  });
+}
+
+/** The month as the ledger has it. Charges whose model nobody knows any more are one line, so that the sums agree. */
+function statementView(workspace: Workspace, month: string, sums: StatementSums) {
+  const { currency, slug } = workspace;
+  const { openingNanos, kinds, models } = sums;
+  const netNanos = kinds.reduce((sum, { inNanos, outNanos }) => sum + inNanos - outNanos, 0n);
+  const chargedNanos = kinds.find(({ kind }) => kind === "charge")?.outNanos ?? 0n;
+  const unknownNanos = chargedNanos - models.reduce((sum, { nanos }) => sum + nanos, 0n);
+  const [fromMs, toMs] = monthOf(month);
+  const shown = models
+    .toSorted((a, b) => (a.nanos === b.nanos ? (a.model < b.model ? -1 : 1) : a.nanos > b.nanos ? -1 : 1))
+    .map(({ model, requests, nanos }) => ({ model: model === "" ? null : model, requests, cost: formatNanos(nanos) }));
+  return {
+    workspace: slug,
+    month,
+    from: isoTime(fromMs),
+    to: isoTime(toMs),
+    currency,
+    opening_balance: formatNanos(openingNanos),
+    closing_balance: formatNanos(openingNanos + netNanos),
+    kinds: kinds
+      .toSorted((a, b) => (a.kind < b.kind ? -1 : 1))
+      .map(({ kind, transactions, inNanos, outNanos }) => ({
+        kind,
+        transactions,
+        in: formatNanos(inNanos),
+        out: formatNanos(outNanos),
+        net: formatNanos(inNanos - outNanos),
+      })),
+    models: unknownNanos === 0n ? shown : [...shown, { model: null, requests: 0, cost: formatNanos(unknownNanos) }],
+  };
+}
+
+function monthOf(month: string): readonly [fromMs: number, toMs: number] {
+  const [year, number] = month.split("-").map(Number);
+  return [Date.UTC(year ?? 0, (number ?? 1) - 1), Date.UTC(year ?? 0, number ?? 1)];
+}
+
+export function walletReadingHandlers(room: Room): Record<string, Handler> {
+  return {
+    manageListWalletEntries: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const { limit, cursor, ...asked } = readQuery(exchange, EntryQuery);
+      const filter = filterOf(asked);
+      await room.caughtUp();
+      const { rows, next } = await room.store.ledger.entries(workspace.id, limit, cursor ?? null, filter);
+      return { status: 200, json: { data: rows.map((row) => transactionView(row, workspace.currency)), next } };
+    }),
+    manageExportWalletEntries: streamed((exchange, sink) => exportEntries(room, exchange, sink)),
+    manageShowStatement: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const { month } = readQuery(exchange, StatementQuery);
+      const [fromMs, toMs] = monthOf(month);
+      await room.caughtUp();
+      const sums = await room.store.ledger.statement(workspace.id, { fromMs, toMs });
+      return { status: 200, json: statementView(workspace, month, sums) };
+    }),
+  };
+}

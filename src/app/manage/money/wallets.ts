@@ -1,0 +1,96 @@
+import { fault } from "../../../contract/faults.ts";
+import { WalletCredit } from "../../../contract/schemas/manage-records.ts";
+import { type Transaction, topupOf, walletNanosOf } from "../../../domain/billing/ledger.ts";
+import type { Workspace } from "../../../domain/tenancy/workspace.ts";
+import { formatNanos, parseNanos } from "../../../kit/money.ts";
+import { invalidValue, readBody } from "../../body.ts";
+import { type Handler, whole } from "../../exchange.ts";
+import { change, findWorkspace, type Room, type TenancyDeps } from "../deps.ts";
+import { transactionView } from "../views.ts";
+
+/** Largest single credit: far from where the store's 64-bit integers end. */
+const CREDIT_NANOS_MAX = 1_000_000_000n * 1_000_000_000n;
+
+export type Credit = {
+  readonly nanos: bigint;
+  readonly note: string | null;
+  /** The caller's own name for the credit: given twice, it is booked once. */
+  readonly name: string | null;
+};
+
+export type Credited = { readonly transaction: Transaction; readonly repeated: boolean };
+
+export async function creditWallet(deps: TenancyDeps, workspace: Workspace, credit: Credit): Promise<Credited> {
+  const transaction = topupOf({
+    id: credit.name === null ? deps.ids.next("credit_") : `credit:${workspace.id}:${credit.name}`,
+    workspaceId: workspace.id,
+    currency: workspace.currency,
+    nanos: credit.nanos,
+    createdAtMs: deps.clock.nowMs(),
+    note: credit.note,
+  });
+  const isNew = await deps.bookings.book(transaction, 0n, () =>
+    change(deps, async ({ ledger }) => {
+      if (!(await ledger.post(transaction))) return { answer: false, audit: null };
+      const detail = { amount: formatNanos(credit.nanos), currency: workspace.currency, note: credit.note };
+      const audit = { action: "wallet.credit", workspaceId: workspace.id, target: transaction.id, detail };
+      return { answer: true, audit };
+    }),
+  );
+  if (!isNew) return { transaction: await bookedBefore(deps, transaction), repeated: true };
+  return { transaction, repeated: false };
+}
+
+/** The same name for another amount is a mistake that must not look like a success. */
+export async function bookedBefore(deps: TenancyDeps, transaction: Transaction): Promise<Transaction> {
+  const found = await deps.store.ledger.find(transaction.id);
+  if (found === undefined) throw fault("internal_error", { message: "The earlier booking could not be read back." });
+  if (found.kind === transaction.kind && walletNanosOf(found) === walletNanosOf(transaction)) return found;
+  throw fault("conflict", {
+    message: `Under this name ${formatNanos(walletNanosOf(found))} ${found.entries[0]?.currency ?? ""} were booked: send another one.`,
+    param: transaction.kind === "topup" ? "id" : "reference",
+  });
+}
+
+/** From the live state, so that a request that has just ended shows at once. */
+export async function walletView(deps: Pick<TenancyDeps, "state">, workspace: Workspace) {
+  const { balanceNanos, heldNanos } = await deps.state.wallet(workspace.id);
+  return { balance: formatNanos(balanceNanos), held: formatNanos(heldNanos), currency: workspace.currency };
+}
+
+export function amountOf(text: string): bigint {
+  const nanos = parseNanos(text);
+  if (nanos === undefined || nanos <= 0n || nanos > CREDIT_NANOS_MAX)
+    throw invalidValue("amount", "write a decimal above 0 and at most 1000000000, with at most 9 places");
+  return nanos;
+}
+
+export function walletHandlers(room: Room): Record<string, Handler> {
+  return {
+    manageShowWallet: whole(async (exchange) => ({
+      status: 200,
+      json: await walletView(room, findWorkspace(room, exchange.params["workspace"])),
+    })),
+    manageCreditWallet: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const { amount, note, id } = await readBody(exchange, WalletCredit);
+      const nanos = amountOf(amount);
+      const { transaction, repeated } = await room.inTurn(() =>
+        creditWallet(room, workspace, { nanos, note: note ?? null, name: id ?? null }),
+      );
+      const booked = transactionView(transaction, workspace.currency);
+      return {
+        status: 201,
+        json: {
+          id: booked.id,
+          amount: booked.amount,
+          currency: booked.currency,
+          note: booked.note,
+          created_at: booked.created_at,
+          repeated,
+          wallet: await walletView(room, workspace),
+        },
+      };
+    }),
+  };
+}

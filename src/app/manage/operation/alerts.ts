@@ -1,0 +1,219 @@
+import type { z } from "zod";
+import { fault } from "../../../contract/faults.ts";
+import { AlertRulesPut } from "../../../contract/schemas/manage-alerts.ts";
+import { PageQuery } from "../../../contract/schemas/manage-values.ts";
+import { readEvent } from "../../../domain/alerts/event.ts";
+import { type AlertRules, firstRules, type Webhook } from "../../../domain/alerts/rules.ts";
+import type { Delivery } from "../../../domain/alerts/store.ts";
+import type { Workspace } from "../../../domain/tenancy/workspace.ts";
+import { formatNanos, parseNanos } from "../../../kit/money.ts";
+import { randomToken } from "../../../kit/secret.ts";
+import { invalidValue, readBody, readQuery } from "../../body.ts";
+import { type Handler, whole } from "../../exchange.ts";
+import { change, findWorkspace, type Room } from "../deps.ts";
+import { isoTime } from "../views.ts";
+
+const SECRET_BYTES = 32;
+/** How long a receiver has for learning a new secret. */
+const ROTATION_MS = 86_400_000;
+/** Far from where the store's 64-bit integers end. */
+const AMOUNT_NANOS_MAX = 1_000_000_000n * 1_000_000_000n;
+
+const makeSecret = () => `whsec_${randomToken(SECRET_BYTES)}`;
+
+function rulesView({ alerts }: Room, { slug, currency }: Workspace, rules: AlertRules | undefined) {
+  const { lowBalanceNanos = null, webhook = null } = rules ?? {};
+  return {
+    workspace: slug,
+    enabled: rules !== undefined,
+    low_balance: lowBalanceNanos === null ? null : formatNanos(lowBalanceNanos),
+    currency,
+    limit_percents: rules?.limitPercents ?? [],
+    credential_refused: rules?.credentialRefused ?? false,
+    mail_to: rules === undefined ? [] : rules.mailTo,
+    recipients: rules === undefined ? [] : alerts.recipientsOf(rules),
+    mail_ready: alerts.sendsMail,
+    webhook: webhook === null ? null : { url: webhook.url, secret_changed_at: isoTime(webhook.secretChangedAtMs) },
+    changed_at: rules === undefined ? null : isoTime(rules.changedAtMs),
+  };
+}
+
+/** What the audit log keeps of rules: of the webhook only its origin, because the rest of an address may be secret. */
+function audited({ lowBalanceNanos, limitPercents, credentialRefused, mailTo, webhook }: AlertRules) {
+  return {
+    low_balance: lowBalanceNanos === null ? null : formatNanos(lowBalanceNanos),
+    limit_percents: limitPercents,
+    credential_refused: credentialRefused,
+    mail_to: mailTo,
+    webhook: webhook === null ? null : new URL(webhook.url).origin,
+  };
+}
+
+type Said = z.infer<typeof AlertRulesPut>;
+
+function amountOf(text: string | null): bigint | null {
+  if (text === null) return null;
+  const nanos = parseNanos(text);
+  if (nanos === undefined || nanos <= 0n || nanos > AMOUNT_NANOS_MAX)
+    throw invalidValue("low_balance", "write a decimal above 0 and at most 1000000000, with at most 9 places");
+  return nanos;
+}
+
+function changedRules(before: AlertRules, said: Said, webhook: Webhook | null, nowMs: number): AlertRules {
+  const { low_balance, limit_percents, credential_refused, mail_to } = said;
+  const unique = <T>(list: readonly T[]) => [...new Set(list)];
+  return {
+    workspaceId: before.workspaceId,
+    lowBalanceNanos: low_balance === undefined ? before.lowBalanceNanos : amountOf(low_balance),
+    limitPercents:
+      limit_percents === undefined ? before.limitPercents : unique(limit_percents ?? []).toSorted((a, b) => a - b),
+    credentialRefused: credential_refused ?? before.credentialRefused,
+    mailTo: mail_to === undefined ? before.mailTo : mail_to === null ? null : unique(mail_to.map(lowerCased)),
+    webhook,
+    changedAtMs: nowMs,
+  };
+}
+
+const lowerCased = (address: string) => address.toLowerCase();
+
+/** Another address keeps the secret: it is never sent anywhere, and who had it has it still. */
+async function webhookOf(room: Room, before: AlertRules, url: string | null | undefined) {
+  if (url === null) return { webhook: null, secret: null };
+  if (url === undefined || (before.webhook !== null && url === before.webhook.url))
+    return { webhook: before.webhook, secret: null };
+  if (before.webhook !== null) return { webhook: { ...before.webhook, url }, secret: null };
+  const secret = makeSecret();
+  const sealed = await room.alerts.seal(before.workspaceId, { current: secret, previous: null });
+  return { webhook: { url, sealed, secretChangedAtMs: room.clock.nowMs() }, secret };
+}
+
+async function putRules(room: Room, workspace: Workspace, said: Said) {
+  const nowMs = room.clock.nowMs();
+  const known = room.alerts.watch.of(workspace.id);
+  const before = known ?? firstRules(workspace.id, nowMs);
+  const { webhook, secret } = await webhookOf(room, before, said.webhook_url);
+  const rules = changedRules(before, said, webhook, nowMs);
+  await change(room, async ({ alertRules }) => {
+    await alertRules.save(rules);
+    const detail = { before: known === undefined ? null : audited(known), after: audited(rules) };
+    return {
+      answer: null,
+      audit: { action: "alerts.change", workspaceId: workspace.id, target: workspace.id, detail },
+    };
+  });
+  room.alerts.watch.put(rules);
+  return { ...rulesView(room, workspace, rules), webhook_secret: secret };
+}
+
+function demandRules(room: Room, workspace: Workspace): AlertRules {
+  const rules = room.alerts.watch.of(workspace.id);
+  if (rules !== undefined) return rules;
+  throw fault("conflict", {
+    message: `Workspace ${workspace.slug} has no alerts. Set them with PUT /manage/workspaces/${workspace.slug}/alerts.`,
+  });
+}
+
+async function rotateSecret(room: Room, workspace: Workspace) {
+  const rules = demandRules(room, workspace);
+  if (rules.webhook === null)
+    throw fault("conflict", { message: `The alerts of workspace ${workspace.slug} have no webhook. Set webhook_url.` });
+  const nowMs = room.clock.nowMs();
+  const { current } = await room.alerts.open(workspace.id, rules.webhook.sealed);
+  const secret = makeSecret();
+  const untilMs = nowMs + ROTATION_MS;
+  const sealed = await room.alerts.seal(workspace.id, { current: secret, previous: { secret: current, untilMs } });
+  const rotated: AlertRules = { ...rules, webhook: { ...rules.webhook, sealed, secretChangedAtMs: nowMs } };
+  await change(room, async ({ alertRules }) => {
+    await alertRules.save(rotated);
+    const detail = { previous_until: isoTime(untilMs) };
+    const audit = { action: "alerts.rotate_secret", workspaceId: workspace.id, target: workspace.id, detail };
+    return { answer: null, audit };
+  });
+  room.alerts.watch.put(rotated);
+  return { workspace: workspace.slug, webhook_secret: secret, previous_until: isoTime(untilMs) };
+}
+
+async function removeRules(room: Room, workspace: Workspace): Promise<void> {
+  const rules = demandRules(room, workspace);
+  await change(room, async ({ alertRules }) => {
+    await alertRules.remove(workspace.id);
+    const detail = { before: audited(rules) };
+    return {
+      answer: null,
+      audit: { action: "alerts.remove", workspaceId: workspace.id, target: workspace.id, detail },
+    };
+  });
+  room.alerts.watch.drop(workspace.id);
+}
+
+async function testRules(room: Room, workspace: Workspace) {
+  const channels = await room.alerts.test(demandRules(room, workspace), workspace);
+  if (channels.length === 0)
+    throw fault("conflict", {
+      message: `The alerts of workspace ${workspace.slug} reach nobody. Set webhook_url or mail_to, or add an owner or admin to the workspace.`,
+    });
+  const ok = channels.every((one) => one.ok);
+  await change(room, async () => ({
+    answer: null,
+    audit: {
+      action: "alerts.test",
+      workspaceId: workspace.id,
+      target: workspace.id,
+      detail: { ok, channels: channels.map(({ channel, target, ok: sent }) => ({ channel, target, ok: sent })) },
+    },
+  }));
+  return { ok, channels };
+}
+
+function deliveryView(delivery: Delivery) {
+  const { id, alertId, type, channel, target, state, attempts, atMs, lastError } = delivery;
+  return {
+    id,
+    alert: alertId,
+    type,
+    title: readEvent(delivery.payload).title,
+    channel,
+    target,
+    state,
+    attempts,
+    last_error: lastError,
+    created_at: isoTime(delivery.createdAtMs),
+    next_attempt_at: state === "waiting" ? isoTime(atMs) : null,
+    finished_at: state === "waiting" ? null : isoTime(atMs),
+  };
+}
+
+export function alertHandlers(room: Room): Record<string, Handler> {
+  const named = (params: Readonly<Record<string, string>>) => findWorkspace(room, params["workspace"]);
+  return {
+    manageShowAlerts: whole(async ({ params }) => {
+      const workspace = named(params);
+      return { status: 200, json: rulesView(room, workspace, room.alerts.watch.of(workspace.id)) };
+    }),
+    managePutAlerts: whole(async (exchange) => {
+      const { id } = named(exchange.params);
+      const said = await readBody(exchange, AlertRulesPut);
+      // Asked before the turn: a name that resolves slowly keeps nobody else waiting.
+      const problem = said.webhook_url == null ? undefined : await room.alerts.addressProblem(said.webhook_url);
+      if (problem !== undefined) throw invalidValue("webhook_url", problem);
+      return room.inTurn(async () => ({ status: 200, json: await putRules(room, findWorkspace(room, id), said) }));
+    }),
+    manageDeleteAlerts: whole(async ({ params }) =>
+      room.inTurn(async () => {
+        const workspace = named(params);
+        await removeRules(room, workspace);
+        return { status: 200, json: { workspace: workspace.slug, removed: true } };
+      }),
+    ),
+    manageRotateAlertSecret: whole(async ({ params }) =>
+      room.inTurn(async () => ({ status: 200, json: await rotateSecret(room, named(params)) })),
+    ),
+    manageTestAlerts: whole(async ({ params }) => ({ status: 200, json: await testRules(room, named(params)) })),
+    manageListAlertDeliveries: whole(async (exchange) => {
+      const workspace = named(exchange.params);
+      const { limit, cursor } = readQuery(exchange, PageQuery);
+      const { rows, next } = await room.alerts.deliveries(workspace.id, limit, cursor ?? null);
+      return { status: 200, json: { data: rows.map(deliveryView), next } };
+    }),
+  };
+}

@@ -1,0 +1,135 @@
+import type { DaySpend } from "../../../domain/admission/admission.ts";
+import type { RollupStore } from "../../../domain/record/rollup.ts";
+import type { Directory } from "../../../domain/tenancy/directory.ts";
+import { dayName, spanOf } from "../../../kit/calendar.ts";
+import { formatNanos } from "../../../kit/money.ts";
+import type { Check, CheckResult, TenancyDeps } from "../deps.ts";
+import { spentBefore } from "../money/spent.ts";
+
+/** Amounts by what they are of, in words for the operator. */
+type Figures = ReadonlyMap<string, bigint>;
+
+const LOOKS_MAX = 4;
+const NAMED_MAX = 10;
+
+type LiveDeps = Pick<TenancyDeps, "state" | "directory" | "clock"> & {
+  readonly store: Pick<TenancyDeps["store"], "ledger"> & { readonly rollups: Pick<RollupStore, "spentSince"> };
+  caughtUp(): Promise<void>;
+};
+
+/** What requests are admitted by is kept in memory: here it is held against the books it must follow from. */
+export function liveChecks(deps: LiveDeps): Check[] {
+  return [
+    {
+      name: "wallets",
+      run: () => agree(deps, "wallets", { live: () => liveBalances(deps), stored: () => storedBalances(deps) }),
+    },
+    {
+      name: "limits",
+      run: () => {
+        // One moment for both sides: midnight may come between them.
+        const nowMs = deps.clock.nowMs();
+        const stored = async () => {
+          const spends = await spentBefore(deps.store.rollups, deps.directory, nowMs);
+          return storedSpending(spends, nowMs);
+        };
+        return agree(deps, "counters of spending", { live: () => liveSpending(deps, nowMs), stored });
+      },
+    },
+  ];
+}
+
+type Sides = { live(): Promise<Figures>; stored(): Promise<Figures> };
+
+/**
+ * Requests end while this looks. A figure that was the same before and after SQL was read, with all in it that the
+ * journal held, must be what SQL says. One that differs is looked at again, because money may be on its way from SQL
+ * to memory; a real difference stays.
+ */
+async function agree(deps: LiveDeps, what: string, { live, stored }: Sides): Promise<CheckResult> {
+  let open: readonly string[] = [];
+  let wrong: readonly string[] = [];
+  let count = 0;
+  for (let look = 0; look < LOOKS_MAX; look += 1) {
+    const before = await live();
+    await deps.caughtUp();
+    const kept = await stored();
+    const after = await live();
+    count = after.size;
+    open = [...after.keys()].filter((name) => before.get(name) !== after.get(name));
+    wrong = [...after].flatMap(([name, nanos]) => {
+      const expected = kept.get(name) ?? 0n;
+      if (nanos === expected || before.get(name) !== nanos) return [];
+      return [`${name} is ${formatNanos(nanos)} in memory and ${formatNanos(expected)} in the books`];
+    });
+    if (open.length === 0 && wrong.length === 0) return { ok: true, detail: `${count} ${what} equal the books` };
+  }
+  if (wrong.length > 0)
+    return {
+      ok: false,
+      detail: `${wrong.slice(0, NAMED_MAX).join("; ")}. A restart fills memory from the books again.`,
+    };
+  return {
+    ok: true,
+    detail: `${count - open.length} ${what} equal the books; ${open.length} changed at every look, so they were not compared`,
+  };
+}
+
+const walletName = (slug: string) => `the wallet of ${slug}`;
+
+async function liveBalances({ directory, state }: LiveDeps): Promise<Figures> {
+  const figures = new Map<string, bigint>();
+  for (const { id, slug } of directory.workspaces())
+    figures.set(walletName(slug), (await state.wallet(id)).balanceNanos);
+  return figures;
+}
+
+async function storedBalances({ directory, store }: LiveDeps): Promise<Figures> {
+  const wallets = await store.ledger.wallets();
+  return new Map(
+    wallets.map(({ workspaceId, balanceNanos }) => [
+      walletName(directory.workspace(workspaceId)?.slug ?? workspaceId),
+      balanceNanos,
+    ]),
+  );
+}
+
+/** Everybody whose spending is counted, whether or not there is a limit: one can be set at any moment. */
+function spenderIds(directory: Directory): Set<string> {
+  const ids = new Set<string>();
+  for (const { id } of directory.workspaces()) {
+    ids.add(id);
+    for (const member of directory.members(id)) ids.add(member.id);
+    for (const key of directory.keys(id)) ids.add(directory.lineOf(key.id));
+  }
+  return ids;
+}
+
+const spentName = (unit: "day" | "month", spenderId: string, nowMs: number) =>
+  `what ${spenderId} spent in the ${unit} of ${dayName(spanOf("day", nowMs).firstDay)}`;
+
+async function liveSpending({ directory, state }: LiveDeps, nowMs: number): Promise<Figures> {
+  const figures = new Map<string, bigint>();
+  for (const id of spenderIds(directory)) {
+    const { day, month } = await state.spending(id, nowMs);
+    figures.set(spentName("day", id, nowMs), day.spentNanos);
+    figures.set(spentName("month", id, nowMs), month.spentNanos);
+  }
+  return figures;
+}
+
+function storedSpending(spends: readonly DaySpend[], nowMs: number): Figures {
+  const figures = new Map<string, bigint>();
+  for (const unit of ["day", "month"] as const) {
+    const { firstDay, endDay } = spanOf(unit, nowMs);
+    const [first, end] = [dayName(firstDay), dayName(endDay)];
+    for (const { workspaceId, keyId, memberId, day, nanos } of spends) {
+      if (day < first || day >= end) continue;
+      for (const id of [workspaceId, keyId, ...(memberId === null ? [] : [memberId])]) {
+        const name = spentName(unit, id, nowMs);
+        figures.set(name, (figures.get(name) ?? 0n) + nanos);
+      }
+    }
+  }
+  return figures;
+}

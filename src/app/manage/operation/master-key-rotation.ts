@@ -1,0 +1,210 @@
+import type { AuditEntry } from "../../../domain/record/audit.ts";
+import type { DataKeyStore, Rewrapped, WrappedCount, WrappedKey } from "../../../domain/tenancy/vault.ts";
+import type { MasterKeyFile } from "../../../io/master-key-file.ts";
+import { type MasterKeys, masterKeyOf } from "../../../io/master-keys.ts";
+import type { Store } from "../../../io/store/sql/store.ts";
+import type { OpenVault } from "../../../io/vault.ts";
+import type { Clock } from "../../../kit/clock.ts";
+import type { Ids } from "../../../kit/ids.ts";
+import type { Timers } from "../../../kit/timers.ts";
+
+/** Data keys that are wrapped anew in one transaction: requests that store something wait for no more than these. */
+const BATCH_KEYS = 100;
+
+/** Between two transactions others have their turn at the store. */
+const PAUSE_MS = 10;
+
+const NAMED_MAX = 5;
+
+export type RotationDeps = {
+  readonly keys: MasterKeys;
+  /** Null when the master key is a setting: then the operator makes new ones. */
+  readonly file: Pick<MasterKeyFile, "begin" | "abandon" | "finish"> | null;
+  /** The id of the key that the file holds beside the current one: a change was begun and did not end. */
+  readonly leaving: string | undefined;
+  readonly store: { readonly dataKeys: DataKeyStore; change: Store["change"] };
+  readonly vault: Pick<OpenVault, "settled">;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly timers: Timers;
+  readonly warn: (detail: object, message: string) => void;
+};
+
+/** What became of the last run. */
+export type RotationState = {
+  readonly state: "idle" | "running" | "failed";
+  readonly rewrapped: number;
+  readonly startedAtMs: number | null;
+  readonly endedAtMs: number | null;
+  readonly problem: string | null;
+};
+
+export type KeyStanding = {
+  /** Null: wrapped before ids were kept. */
+  readonly id: string | null;
+  readonly role: "current" | "previous" | "missing" | "unknown";
+  readonly dataKeys: number;
+};
+
+/** Wraps data keys by the current master key, a few at a time, while the vault goes on opening all of them. */
+export class MasterKeyRotation {
+  readonly #deps: RotationDeps;
+  #state: RotationState = { state: "idle", rewrapped: 0, startedAtMs: null, endedAtMs: null, problem: null };
+  #last: Promise<void> = Promise.resolve();
+  #rotating: Promise<void> | undefined;
+  #stopped = false;
+  /** The key that the file still holds beside the current one. */
+  #leaving: string | undefined;
+
+  constructor(deps: RotationDeps) {
+    this.#deps = deps;
+    this.#leaving = deps.leaving;
+  }
+
+  get source(): "file" | "setting" {
+    return this.#deps.file === null ? "setting" : "file";
+  }
+
+  get state(): RotationState {
+    return this.#state;
+  }
+
+  async standings(): Promise<KeyStanding[]> {
+    const { keys, store } = this.#deps;
+    const counts = await store.dataKeys.counts();
+    const countOf = (id: string) => counts.find(({ masterKey }) => masterKey === id)?.dataKeys ?? 0;
+    const own: KeyStanding[] = [keys.current, ...keys.previous].map(({ id }) => ({
+      id,
+      role: id === keys.current.id ? "current" : "previous",
+      dataKeys: countOf(id),
+    }));
+    return [...own, ...counts.filter(({ masterKey }) => masterKey === null || !keys.find(masterKey)).map(foreign)];
+  }
+
+  /** A new key where the gateway makes them itself; then everything is wrapped by the current one. Two calls are one. */
+  rotate(): Promise<void> {
+    this.#rotating ??= this.#inTurn("operator", async () => {
+      // A change that was begun is brought to its end before there is another.
+      if (this.#deps.file !== null && this.#leaving === undefined) await this.#begin(this.#deps.file);
+    }).finally(() => {
+      this.#rotating = undefined;
+    });
+    return this.#rotating;
+  }
+
+  /** Brings to its end what an earlier process, or another master key in the settings, has left. */
+  finish(): Promise<void> {
+    return this.#inTurn("gateway", async () => undefined);
+  }
+
+  /** What failed is tried again. */
+  async retry(): Promise<void> {
+    if (this.#state.state === "failed") await this.finish();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#last;
+  }
+
+  #inTurn(actor: string, prepare: () => Promise<void>): Promise<void> {
+    this.#last = this.#last.then(() => (this.#stopped ? undefined : this.#attempt(actor, prepare)));
+    return this.#last;
+  }
+
+  async #attempt(actor: string, prepare: () => Promise<void>): Promise<void> {
+    const { clock, warn } = this.#deps;
+    this.#state = { state: "running", rewrapped: 0, startedAtMs: clock.nowMs(), endedAtMs: null, problem: null };
+    try {
+      await prepare();
+      await this.#rewrapAll(actor);
+      if (!this.#stopped) await this.#retire();
+      this.#state = { ...this.#state, state: "idle", endedAtMs: clock.nowMs() };
+    } catch (error) {
+      const problem = error instanceof Error ? error.message : "it failed";
+      this.#state = { ...this.#state, state: "failed", endedAtMs: clock.nowMs(), problem };
+      warn({ err: error }, "not all data keys could be wrapped by the current master key; it is tried again");
+    }
+  }
+
+  async #begin(file: NonNullable<RotationDeps["file"]>): Promise<void> {
+    const { keys, store } = this.#deps;
+    const made = masterKeyOf(await file.begin());
+    const from = keys.current.id;
+    try {
+      const audit = this.#line("operator", "master_key.rotate", made.id, { from, to: made.id });
+      await store.change(async () => ({ answer: null, audit }));
+    } catch (error) {
+      await file.abandon();
+      throw error;
+    }
+    keys.use(made);
+    this.#leaving = from;
+  }
+
+  async #rewrapAll(actor: string): Promise<void> {
+    const { keys, store, vault, timers } = this.#deps;
+    // A data key that is being made with the key before must be seen below.
+    await vault.settled();
+    const stuck: string[] = [];
+    for (let after = ""; !this.#stopped; ) {
+      const batch = await store.dataKeys.notWrappedBy(keys.current.id, after, BATCH_KEYS);
+      const last = batch.at(-1);
+      if (last === undefined) break;
+      await this.#rewrap(actor, batch, stuck);
+      after = last.workspaceId;
+      await new Promise<void>((resolve) => {
+        timers.after(PAUSE_MS, resolve);
+      });
+    }
+    if (stuck.length > 0) throw new Error(`${stuck.length} data keys do not open: ${stuck[0]}`);
+  }
+
+  async #rewrap(actor: string, batch: readonly WrappedKey[], stuck: string[]): Promise<void> {
+    const { keys, store } = this.#deps;
+    const rewrapped = batch.flatMap((before): Rewrapped[] => {
+      try {
+        return [{ before, after: keys.wrap(before.workspaceId, keys.unwrap(before)) }];
+      } catch (error) {
+        // The others can be wrapped all the same.
+        stuck.push(error instanceof Error ? error.message : before.workspaceId);
+        return [];
+      }
+    });
+    if (rewrapped.length === 0) return;
+    const from = [...new Set(rewrapped.map(({ before }) => before.masterKey ?? "unknown"))].slice(0, NAMED_MAX);
+    const changed = await store.change(async ({ dataKeys }) => {
+      const count = await dataKeys.rewrap(rewrapped);
+      const detail = { from, to: keys.current.id, data_keys: count };
+      const audit = count === 0 ? null : this.#line(actor, "master_key.rewrap", keys.current.id, detail);
+      return { answer: count, audit };
+    });
+    this.#state = { ...this.#state, rewrapped: this.#state.rewrapped + changed };
+  }
+
+  /** The old key leaves the disk once the store says that nothing needs it. */
+  async #retire(): Promise<void> {
+    const { file, keys, store } = this.#deps;
+    const leaving = this.#leaving;
+    if (file === null || leaving === undefined) return;
+    const needed = (await store.dataKeys.counts()).filter(
+      ({ masterKey }) => masterKey === null || masterKey === leaving,
+    );
+    if (needed.length > 0) throw new Error(`the old master key ${leaving} is still needed`);
+    await file.finish();
+    keys.forget(leaving);
+    this.#leaving = undefined;
+  }
+
+  #line(actor: string, action: string, target: string, detail: AuditEntry["detail"]): AuditEntry {
+    const { ids, clock } = this.#deps;
+    return { id: ids.next("aud_"), atMs: clock.nowMs(), actor, action, workspaceId: null, target, detail };
+  }
+}
+
+/** What the management API does about the master key. */
+export type MasterKeyDeps = { readonly rotation: MasterKeyRotation; readonly timers: Timers };
+
+function foreign({ masterKey, dataKeys }: WrappedCount): KeyStanding {
+  return { id: masterKey, role: masterKey === null ? "unknown" : "missing", dataKeys };
+}

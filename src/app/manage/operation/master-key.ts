@@ -1,0 +1,78 @@
+import { fault } from "../../../contract/faults.ts";
+import { type Handler, whole } from "../../exchange.ts";
+import type { Check, CheckResult } from "../deps.ts";
+import { isoTime } from "../views.ts";
+import type { KeyStanding, MasterKeyDeps, MasterKeyRotation } from "./master-key-rotation.ts";
+
+/** How long a call waits for the end of the rotation it began; it goes on all the same. */
+const WAIT_MS = 20_000;
+
+const total = (keys: readonly KeyStanding[]) => keys.reduce((sum, { dataKeys }) => sum + dataKeys, 0);
+
+async function statusView(rotation: MasterKeyRotation) {
+  const keys = await rotation.standings();
+  const { state, rewrapped, startedAtMs, endedAtMs, problem } = rotation.state;
+  return {
+    source: rotation.source,
+    state,
+    rewrapped,
+    remaining: total(keys.filter(({ role }) => role !== "current")),
+    started_at: startedAtMs === null ? null : isoTime(startedAtMs),
+    ended_at: endedAtMs === null ? null : isoTime(endedAtMs),
+    problem,
+    keys: keys.map(({ id, role, dataKeys }) => ({ id, role, data_keys: dataKeys })),
+  };
+}
+
+/** What an operator should do about the master keys. */
+export function masterKeyCheck(rotation: MasterKeyRotation): Check {
+  return {
+    name: "master key",
+    run: async () => adviceOn(await rotation.standings(), rotation),
+  };
+}
+
+function adviceOn(keys: readonly KeyStanding[], { state: { state, problem } }: MasterKeyRotation): CheckResult {
+  const names = (found: readonly KeyStanding[]) => found.map(({ id, dataKeys }) => `${id} (${dataKeys})`).join(", ");
+  const missing = keys.filter(({ role }) => role === "missing");
+  if (missing.length > 0)
+    return {
+      ok: false,
+      detail: `data keys are wrapped by master keys that this gateway does not have: ${names(missing)}. Set GATEWAY_MASTER_KEY to the newest, or add them to GATEWAY_MASTER_KEY_PREVIOUS.`,
+    };
+  if (state === "failed") return { ok: false, detail: `not all data keys are wrapped by the current one: ${problem}` };
+  const needed = keys.filter(({ role, dataKeys }) => role !== "current" && dataKeys > 0);
+  if (needed.length > 0)
+    return {
+      ok: true,
+      detail:
+        state === "running"
+          ? `data keys are being wrapped by the current one; still needed: ${names(needed)}`
+          : `still needed for data keys: ${names(needed)}. gateway master-key rotate wraps them by the current one.`,
+    };
+  const current = `all ${total(keys)} data keys are wrapped by ${keys[0]?.id}`;
+  const idle = keys.filter(({ role }) => role === "previous").map(({ id }) => id);
+  if (idle.length === 0) return { ok: true, detail: current };
+  return {
+    ok: true,
+    detail: `${current}. Once every instance has it as GATEWAY_MASTER_KEY, ${idle.join(", ")} can leave GATEWAY_MASTER_KEY_PREVIOUS.`,
+  };
+}
+
+export function masterKeyHandlers({ rotation, timers }: MasterKeyDeps): Record<string, Handler> {
+  return {
+    manageMasterKey: whole(async () => ({ status: 200, json: await statusView(rotation) })),
+    manageRotateMasterKey: whole(async () => {
+      const keys = await rotation.standings();
+      if (rotation.source === "setting" && keys.every(({ role }) => role === "current"))
+        throw fault("conflict", {
+          message:
+            "The master key is a setting, and everything is wrapped by it. To change it, restart with a new GATEWAY_MASTER_KEY and the present one in GATEWAY_MASTER_KEY_PREVIOUS.",
+        });
+      const { promise: late, resolve } = Promise.withResolvers<void>();
+      using _timer = timers.after(WAIT_MS, resolve);
+      await Promise.race([rotation.rotate(), late]);
+      return { status: 200, json: await statusView(rotation) };
+    }),
+  };
+}

@@ -1,0 +1,132 @@
+import type { z } from "zod";
+import { ProviderQuery } from "../../../contract/schemas/manage-providers.ts";
+import { AuditQuery } from "../../../contract/schemas/manage-records.ts";
+import type { Connections, Provider, Snapshot } from "../../../domain/catalogue/catalogue.ts";
+import type { AuditFilter } from "../../../domain/record/audit.ts";
+import type { OwnLayer } from "../../../io/upstream/own-keys.ts";
+import { readQuery } from "../../body.ts";
+import { type Handler, whole } from "../../exchange.ts";
+import { type Check, type CheckResult, findWorkspace, type ManageDeps, type Room } from "../deps.ts";
+import { rateCheck } from "../money/rates.ts";
+import { timeOf } from "../tenancy/key-settings.ts";
+import { isoTime } from "../views.ts";
+import { liveChecks } from "./live-check.ts";
+
+function providerViews(snapshot: Snapshot, connections: Connections, own: OwnLayer | undefined) {
+  const models = new Map<string, Set<string>>();
+  const endpoints = new Map<string, number>();
+  for (const { provider, model } of snapshot.endpoints.values()) {
+    endpoints.set(provider, (endpoints.get(provider) ?? 0) + 1);
+    const served = models.get(provider) ?? new Set();
+    models.set(provider, served.add(model));
+  }
+  const views = [...snapshot.providers.values()].map((provider) => ({
+    slug: provider.slug,
+    name: provider.name,
+    operator: provider.operator,
+    connected: connections.credential(provider.slug) !== undefined,
+    own_key: own?.keys.get(provider.slug)?.key.use ?? null,
+    sandbox: provider.sandbox,
+    levels: unique(provider.regions.map((region) => region.level)),
+    countries: unique(provider.regions.flatMap((region) => region.countries)),
+    models: models.get(provider.slug)?.size ?? 0,
+    endpoints: endpoints.get(provider.slug) ?? 0,
+    setting: settingOf(provider),
+  }));
+  return views.toSorted((a, b) => Number(b.connected) - Number(a.connected) || (a.slug < b.slug ? -1 : 1));
+}
+
+function unique(values: readonly string[]): string[] {
+  return [...new Set(values)].toSorted();
+}
+
+function settingOf({ slug, sandbox }: Provider): string | null {
+  return sandbox ? null : `PROVIDER_${slug.toUpperCase().replaceAll("-", "_")}_API_KEY`;
+}
+
+/** The checks the use cases can make themselves; the wiring adds the ones of store, journal and settings. */
+function ownChecks(deps: ManageDeps): Check[] {
+  return [
+    {
+      name: "ledger",
+      run: async () => {
+        const broken = await deps.store.ledger.audit();
+        return broken.length === 0
+          ? { ok: true, detail: "the books balance" }
+          : { ok: false, detail: broken.slice(0, 10).join("; ") };
+      },
+    },
+    ...liveChecks(deps),
+    rateCheck(deps, deps.rates.staleDays),
+    { name: "catalogue", run: async () => catalogueCheck(deps.snapshot()) },
+    { name: "providers", run: async () => providerCheck(deps.snapshot(), deps.connections) },
+  ];
+}
+
+function catalogueCheck(snapshot: Snapshot): CheckResult {
+  const stale = [...snapshot.providers.values()].flatMap((one) => one.evidence).filter((evidence) => evidence.stale);
+  const size = `${snapshot.models.size} models on ${snapshot.endpoints.size} endpoints`;
+  const advice =
+    stale.length === 0 ? "" : `; ${stale.length} pieces of evidence are older than 180 days: read them again`;
+  return { ok: snapshot.models.size > 0, detail: `${size}${advice}` };
+}
+
+function providerCheck(snapshot: Snapshot, connections: Connections): CheckResult {
+  const connected = [...snapshot.providers.keys()].filter((slug) => connections.credential(slug) !== undefined);
+  if (connected.length === 0)
+    return { ok: true, detail: "none is connected, so no model can be called: set PROVIDER_<SLUG>_API_KEY" };
+  const advice = connections.anyReal ? "" : "; all of them are simulated: set PROVIDER_<SLUG>_API_KEY for a real one";
+  return { ok: true, detail: `connected: ${connected.join(", ")}${advice}` };
+}
+
+function auditFilter(room: Room, query: z.infer<typeof AuditQuery>): AuditFilter {
+  const { workspace, actor, action, target } = query;
+  const sinceMs = timeOf("since", query.since ?? null);
+  const untilMs = timeOf("until", query.until ?? null);
+  return {
+    ...(workspace === undefined ? {} : { workspaceId: findWorkspace(room, workspace).id }),
+    ...(actor === undefined ? {} : { actor }),
+    ...(action === undefined ? {} : { action }),
+    ...(target === undefined ? {} : { target }),
+    ...(sinceMs === null ? {} : { sinceMs }),
+    ...(untilMs === null ? {} : { untilMs }),
+  };
+}
+
+async function runCheck({ name, run }: Check) {
+  try {
+    const { ok, detail } = await run();
+    return { name, ok, detail };
+  } catch (error) {
+    return { name, ok: false, detail: error instanceof Error ? error.message : "the check failed" };
+  }
+}
+
+export function operationHandlers(room: Room): Record<string, Handler> {
+  return {
+    manageListProviders: whole(async (exchange) => {
+      const { workspace } = readQuery(exchange, ProviderQuery);
+      const own = workspace === undefined ? undefined : room.ownKeys.held.of(findWorkspace(room, workspace).id);
+      return { status: 200, json: { data: providerViews(room.snapshot(), room.connections, own), next: null } };
+    }),
+    manageListAudit: whole(async (exchange) => {
+      const query = readQuery(exchange, AuditQuery);
+      const { rows, next } = await room.store.audit.list(auditFilter(room, query), query.limit, query.cursor ?? null);
+      const data = rows.map((row) => ({
+        id: row.id,
+        at: isoTime(row.atMs),
+        actor: row.actor,
+        action: row.action,
+        workspace:
+          row.workspaceId === null ? null : (room.directory.workspace(row.workspaceId)?.slug ?? row.workspaceId),
+        target: row.target,
+        detail: row.detail,
+      }));
+      return { status: 200, json: { data, next } };
+    }),
+    manageDoctor: whole(async () => {
+      const checks = await Promise.all([...room.checks, ...ownChecks(room)].map(runCheck));
+      return { status: 200, json: { ok: checks.every((check) => check.ok), checks } };
+    }),
+  };
+}

@@ -1,0 +1,177 @@
+import { type Fault, fault } from "../../../contract/faults.ts";
+import { OwnKeyPut, ProviderTest } from "../../../contract/schemas/manage-providers.ts";
+import type { OwnKey } from "../../../domain/tenancy/own-key.ts";
+import type { Workspace } from "../../../domain/tenancy/workspace.ts";
+import type { Probed } from "../../../io/upstream/probe-key.ts";
+import { invalidValue, readBody, readOptionalBody } from "../../body.ts";
+import { type Exchange, type Handler, whole } from "../../exchange.ts";
+import { ACTOR, change, findWorkspace, type Room, short } from "../deps.ts";
+import { isoTime } from "../views.ts";
+
+export function ownKeyView(key: OwnKey) {
+  return {
+    provider: key.provider,
+    kind: key.kind,
+    use: key.use,
+    hint: key.hint,
+    fingerprint: key.fingerprint,
+    created_at: isoTime(key.createdAtMs),
+    changed_at: isoTime(key.changedAtMs),
+    changed_by: key.changedBy,
+    result: key.result,
+    tested_at: key.testedAtMs === null ? null : isoTime(key.testedAtMs),
+  };
+}
+
+function demandProvider(room: Room, slug: string | undefined): string {
+  if (slug !== undefined && room.snapshot().providers.has(slug)) return slug;
+  throw fault("not_found", {
+    message: `The catalogue has no provider "${short(slug)}". GET /manage/providers lists them.`,
+  });
+}
+
+function findOwnKey(room: Room, workspace: Workspace, provider: string): OwnKey {
+  const held = room.ownKeys.held.of(workspace.id)?.keys.get(provider);
+  if (held !== undefined) return held.key;
+  throw fault("not_found", {
+    message: `Workspace ${workspace.slug} has no key of its own for ${provider}. Connect one with PUT on this address.`,
+  });
+}
+
+function notAccepted(provider: string, { result, detail }: Probed): Fault {
+  const advice =
+    result === "refused"
+      ? "Copy it again from the provider; it was not kept"
+      : `The key was not kept. Try again, or keep it untested with skip_test`;
+  return fault("conflict", {
+    message: `The key for ${provider} was not accepted: ${detail}. ${advice}.`,
+    param: "key",
+  });
+}
+
+/** Where nobody is paid there is nothing to pay for oneself. */
+function demandReal(room: Room, provider: string): void {
+  if (room.snapshot().providers.get(provider)?.sandbox !== true) return;
+  throw fault("conflict", { message: `${provider} is simulated and takes no keys. Connect a real provider.` });
+}
+
+async function putOwnKey(room: Room, workspace: Workspace, provider: string, exchange: Exchange): Promise<OwnKey> {
+  demandReal(room, provider);
+  const { key: text, use, skip_test } = await readBody(exchange, OwnKeyPut);
+  const read = room.ownKeys.read(text, provider);
+  if ("problem" in read) throw invalidValue("key", read.problem);
+  const probed = skip_test === true ? undefined : await room.ownKeys.probe(provider, read.credential, workspace.id);
+  if (probed !== undefined && probed.result !== "accepted") throw notAccepted(provider, probed);
+  return room.inTurn(async () => {
+    const before = room.ownKeys.held.of(workspace.id)?.keys.get(provider)?.key;
+    const nowMs = room.clock.nowMs();
+    const key: OwnKey = {
+      workspaceId: workspace.id,
+      provider,
+      kind: read.kind,
+      use: use ?? before?.use ?? "first",
+      hint: read.hint,
+      fingerprint: read.fingerprint,
+      createdAtMs: before?.createdAtMs ?? nowMs,
+      changedAtMs: nowMs,
+      changedBy: ACTOR,
+      result: probed === undefined ? "untried" : "accepted",
+      testedAtMs: probed === undefined ? null : nowMs,
+    };
+    const sealed = await room.ownKeys.seal(key, text.trim());
+    await change(room, async ({ ownKeys }) => {
+      await ownKeys.save(key, sealed);
+      const { kind, hint, fingerprint, result } = key;
+      const detail = { provider, kind, use: key.use, hint, fingerprint, result };
+      const action = before === undefined ? "provider.connect" : "provider.replace_key";
+      return { answer: null, audit: { action, workspaceId: workspace.id, target: provider, detail } };
+    });
+    room.ownKeys.held.put(key, read);
+    return key;
+  });
+}
+
+function removeOwnKey(room: Room, workspace: Workspace, provider: string): Promise<void> {
+  return room.inTurn(async () => {
+    const { fingerprint } = findOwnKey(room, workspace, provider);
+    await change(room, async ({ ownKeys }) => {
+      await ownKeys.remove(workspace.id, provider);
+      const audit = {
+        action: "provider.disconnect",
+        workspaceId: workspace.id,
+        target: provider,
+        detail: { fingerprint },
+      };
+      return { answer: null, audit };
+    });
+    room.ownKeys.held.drop(workspace.id, provider);
+  });
+}
+
+/** What was found stays with the key it was found of. */
+async function testOwnKey(room: Room, workspace: Workspace, provider: string): Promise<Probed> {
+  findOwnKey(room, workspace, provider);
+  const held = room.ownKeys.held.of(workspace.id)?.keys.get(provider);
+  if (held === undefined) throw new Error("a key that was found is not held");
+  const probed = await room.ownKeys.probe(provider, held.credential, workspace.id);
+  if (probed.result === "unclear") return probed;
+  const { result } = probed;
+  await room.inTurn(async () => {
+    const now = room.ownKeys.held.of(workspace.id)?.keys.get(provider);
+    if (now?.key.fingerprint !== held.key.fingerprint) return;
+    const tested: OwnKey = { ...now.key, result, testedAtMs: room.clock.nowMs() };
+    await change(room, async ({ ownKeys }) => {
+      await ownKeys.tested(tested);
+      const detail = { fingerprint: tested.fingerprint, result, status: probed.status };
+      return { answer: null, audit: { action: "provider.test", workspaceId: workspace.id, target: provider, detail } };
+    });
+    room.ownKeys.held.describe(tested);
+  });
+  return probed;
+}
+
+async function testPlatform(room: Room, provider: string): Promise<Probed> {
+  const credential = room.connections.credential(provider);
+  if (credential !== undefined) return room.ownKeys.probe(provider, credential, null);
+  throw fault("conflict", {
+    message: `The operator has not connected ${provider}. GET /manage/providers names the setting that does; a workspace's own key is tested with its workspace.`,
+  });
+}
+
+export function ownKeyHandlers(room: Room): Record<string, Handler> {
+  const placeOf = ({ params }: Exchange) => ({
+    workspace: findWorkspace(room, params["workspace"]),
+    provider: demandProvider(room, params["provider"]),
+  });
+  return {
+    manageListOwnKeys: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const keys = [...(room.ownKeys.held.of(workspace.id)?.keys.values() ?? [])].map(({ key }) => key);
+      const newest = keys.toSorted((a, b) => b.createdAtMs - a.createdAtMs || (a.provider < b.provider ? -1 : 1));
+      return { status: 200, json: { data: newest.map(ownKeyView), next: null } };
+    }),
+    manageShowOwnKey: whole(async (exchange) => {
+      const { workspace, provider } = placeOf(exchange);
+      return { status: 200, json: ownKeyView(findOwnKey(room, workspace, provider)) };
+    }),
+    managePutOwnKey: whole(async (exchange) => {
+      const { workspace, provider } = placeOf(exchange);
+      return { status: 200, json: ownKeyView(await putOwnKey(room, workspace, provider, exchange)) };
+    }),
+    manageDeleteOwnKey: whole(async (exchange) => {
+      const { workspace, provider } = placeOf(exchange);
+      await removeOwnKey(room, workspace, provider);
+      return { status: 200, json: { provider, workspace: workspace.slug, removed: true } };
+    }),
+    manageTestProvider: whole(async (exchange) => {
+      const provider = demandProvider(room, exchange.params["provider"]);
+      const { workspace } = await readOptionalBody(exchange, ProviderTest);
+      const probed =
+        workspace == null
+          ? await testPlatform(room, provider)
+          : await testOwnKey(room, findWorkspace(room, workspace), provider);
+      const { result, status, detail } = probed;
+      return { status: 200, json: { ok: result === "accepted", provider, result, status, detail } };
+    }),
+  };
+}

@@ -1,0 +1,86 @@
+import { fault } from "../../../contract/faults.ts";
+import { ProbeQuery, ProbeRun } from "../../../contract/schemas/manage-proofs.ts";
+import type { Snapshot } from "../../../domain/catalogue/catalogue.ts";
+import type { Proof } from "../../../domain/catalogue/proofs.ts";
+import { invalidValue, readOptionalBody, readQuery } from "../../body.ts";
+import { type Handler, whole } from "../../exchange.ts";
+import type { Proved } from "../../prober/prober.ts";
+import { change, type Room, short } from "../deps.ts";
+import { isoTime } from "../views.ts";
+
+export function proofHandlers(room: Room): Record<string, Handler> {
+  const { prober } = room;
+  return {
+    manageListProofs: whole(async () => ({
+      status: 200,
+      json: { data: prober.all().map((one) => standingView(one, prober.maxAgeMs)), next: null },
+    })),
+    manageListProbes: whole(async (exchange) => {
+      const { limit, cursor, ...filter } = readQuery(exchange, ProbeQuery);
+      const { rows, next } = await prober.history(filter, limit, cursor ?? null);
+      return { status: 200, json: { data: rows.map((row) => proofView(row, room.snapshot())), next } };
+    }),
+    manageRunProbes: whole(async (exchange) => {
+      const { endpoint, surface } = await readOptionalBody(exchange, ProbeRun);
+      const asked = prober
+        .all()
+        .filter((one) => (endpoint ?? one.endpoint.id) === one.endpoint.id && (surface ?? one.surface) === one.surface);
+      if (endpoint !== undefined && asked.length === 0) throw cannotAsk(room.snapshot(), endpoint, surface);
+      const proofs = await prober.prove(asked, "operator");
+      const failed = proofs.filter(({ result }) => result === "failed").length;
+      const detail = { surface: surface ?? null, proven: proofs.length - failed, failed };
+      await change(room, async () => ({
+        answer: null,
+        audit: { action: "probes.run", workspaceId: null, target: endpoint ?? null, detail },
+      }));
+      return { status: 200, json: { ok: failed === 0, data: proofs.map((one) => proofView(one, room.snapshot())) } };
+    }),
+  };
+}
+
+function cannotAsk(snapshot: Snapshot, id: string, surface: string | undefined) {
+  if (!snapshot.endpoints.has(id))
+    return fault("not_found", {
+      message: `There is no endpoint "${short(id)}". GET /manage/proofs lists those that can be asked.`,
+    });
+  return invalidValue(
+    "endpoint",
+    `${id} cannot be asked${surface === undefined ? "" : ` on ${surface}`}: it serves neither decisions nor speech here, its provider is not connected, it has no price, or it is retired`,
+  );
+}
+
+function proofView(proof: Proof, { endpoints }: Snapshot) {
+  const { id, endpoint, surface, result, reason, cause, audioMs } = proof;
+  return {
+    id,
+    endpoint,
+    provider: endpoints.get(endpoint)?.provider ?? endpoint.slice(0, Math.max(0, endpoint.indexOf(":"))),
+    surface,
+    at: isoTime(proof.atMs),
+    result,
+    reason,
+    cause,
+    duration_ms: proof.durationMs,
+    input_tokens: proof.inputTokens,
+    output_tokens: proof.outputTokens,
+    audio_seconds: audioMs === null ? null : audioMs / 1000,
+  };
+}
+
+function standingView({ endpoint, surface, proven, standing }: Proved, maxAgeMs: number) {
+  const provenAtMs = standing?.provenAtMs ?? null;
+  return {
+    endpoint: endpoint.id,
+    provider: endpoint.provider,
+    model: endpoint.model,
+    surface,
+    proven,
+    proven_at: provenAtMs === null ? null : isoTime(provenAtMs),
+    expires_at: provenAtMs === null ? null : isoTime(provenAtMs + maxAgeMs),
+    failures: standing?.failures ?? 0,
+    last:
+      standing === undefined
+        ? null
+        : { at: isoTime(standing.last.atMs), result: standing.last.result, reason: standing.last.reason },
+  };
+}

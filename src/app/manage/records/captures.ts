@@ -1,0 +1,190 @@
+import type { z } from "zod";
+import { fault } from "../../../contract/faults.ts";
+import { CaptureClose, CaptureOpen, CaptureQuery } from "../../../contract/schemas/manage-capture.ts";
+import type { Captured, CaptureWindow, CaptureWindowRow } from "../../../domain/record/capture.ts";
+import type { Workspace } from "../../../domain/tenancy/workspace.ts";
+import { parseJsonText } from "../../../kit/json.ts";
+import { formatDuration, parseDurationMs } from "../../../kit/time.ts";
+import { invalidValue, readBody, readOptionalBody, readQuery } from "../../body.ts";
+import { type Handler, whole } from "../../exchange.ts";
+import { ACTOR, change, findWorkspace, type Room, short } from "../deps.ts";
+import { isoTime } from "../views.ts";
+
+const DAY_MS = 86_400_000;
+const RETENTION_DEFAULT_MS = 7 * DAY_MS;
+const RETENTION_MAX_MS = 90 * DAY_MS;
+
+type Said = z.infer<typeof CaptureOpen>;
+
+function retentionOf(text: string | null | undefined): number {
+  if (text === null || text === undefined) return RETENTION_DEFAULT_MS;
+  const ms = parseDurationMs(text);
+  if (ms === undefined || ms < 1000 || ms > RETENTION_MAX_MS)
+    throw invalidValue("retention", "write a duration such as 12h or 7d, from 1s to 90d");
+  return ms;
+}
+
+/** Who promised that nothing is kept is held to it, here too. */
+function demandKeepable(room: Room, workspace: Workspace, keys: readonly string[] | null): void {
+  const strict = (whose: string) =>
+    fault("zero_data_retention_required", {
+      message: `${whose} demands zero data retention (zero_data_retention), so nothing may be captured. Change that policy first, or leave the key out.`,
+      param: "workspace",
+    });
+  if (workspace.policy.zeroDataRetention) throw strict(`Workspace ${workspace.slug}`);
+  for (const id of keys ?? []) {
+    const key = room.directory.key(id);
+    if (key === undefined || key.workspaceId !== workspace.id)
+      throw invalidValue("keys", `workspace ${workspace.slug} has no key "${short(id)}"`);
+    if (key.policy?.zeroDataRetention === true) throw strict(`Key ${id}`);
+  }
+}
+
+async function openWindow(room: Room, workspace: Workspace, said: Said): Promise<CaptureWindow> {
+  const keys = listOrAll(said.keys);
+  demandKeepable(room, workspace, keys);
+  const openedAtMs = room.clock.nowMs();
+  const window: CaptureWindow = {
+    id: room.ids.next("cap_"),
+    workspaceId: workspace.id,
+    openedAtMs,
+    closesAtMs: openedAtMs + said.minutes * 60_000,
+    closedAtMs: null,
+    retentionMs: retentionOf(said.retention),
+    scope: { keys, surfaces: listOrAll(said.surfaces), environment: said.environment ?? null },
+    openedBy: ACTOR,
+    reason: said.reason ?? null,
+  };
+  await change(room, async ({ captures }) => {
+    await captures.open(window);
+    const detail = {
+      minutes: said.minutes,
+      closes_at: isoTime(window.closesAtMs),
+      scope: window.scope,
+      retention: formatDuration(window.retentionMs),
+      reason: window.reason,
+    };
+    return { answer: null, audit: { action: "capture.open", workspaceId: workspace.id, target: window.id, detail } };
+  });
+  room.captures.opened(window);
+  return window;
+}
+
+function listOrAll<T>(list: readonly T[] | null | undefined): readonly T[] | null {
+  return list === null || list === undefined || list.length === 0 ? null : [...new Set(list)];
+}
+
+const isOpen = ({ closedAtMs, closesAtMs }: CaptureWindow, nowMs: number) => closedAtMs === null && nowMs < closesAtMs;
+
+/** A window by its id, or those of a workspace that are open; with a purge also those that are over. */
+async function named(room: Room, idOrWorkspace: string, purge: "purge" | "keep"): Promise<CaptureWindowRow[]> {
+  const found = await room.captured.find(idOrWorkspace);
+  if (found !== undefined) return [found];
+  const workspace = room.directory.workspace(idOrWorkspace);
+  if (workspace === undefined)
+    throw fault("not_found", {
+      message: `There is no capture window and no workspace "${short(idOrWorkspace)}". GET /manage/capture-windows lists the windows.`,
+    });
+  const rows: CaptureWindowRow[] = [];
+  for (let cursor: string | null = null, first = true; first || cursor !== null; first = false) {
+    const page: { rows: CaptureWindowRow[]; next: string | null } = await room.captured.list(
+      workspace.id,
+      1000,
+      cursor,
+    );
+    rows.push(...page.rows);
+    cursor = page.next;
+  }
+  const nowMs = room.clock.nowMs();
+  return rows.filter((row) => isOpen(row, nowMs) || (purge === "purge" && row.purgedAtMs === null && row.items > 0));
+}
+
+async function closeWindow(room: Room, row: CaptureWindowRow, purge: "purge" | "keep"): Promise<number> {
+  const nowMs = room.clock.nowMs();
+  if (!isOpen(row, nowMs) && purge === "keep") return 0;
+  // Memory first: what ends from now on is not kept any more.
+  room.captures.closed(row.id);
+  return change(room, async ({ captures }) => {
+    await captures.close(row.id, nowMs);
+    const purged = purge === "purge" ? await captures.purge(row.id, nowMs) : 0;
+    const action = isOpen(row, nowMs) ? "capture.close" : "capture.purge";
+    const detail = purge === "purge" ? { purged } : {};
+    return { answer: purged, audit: { action, workspaceId: row.workspaceId, target: row.id, detail } };
+  });
+}
+
+export function windowView(room: Room, row: CaptureWindowRow) {
+  return {
+    id: row.id,
+    workspace: room.directory.workspace(row.workspaceId)?.slug ?? row.workspaceId,
+    state: isOpen(row, room.clock.nowMs()) ? "open" : "closed",
+    opened_at: isoTime(row.openedAtMs),
+    closes_at: isoTime(row.closesAtMs),
+    closed_at: row.closedAtMs === null ? null : isoTime(row.closedAtMs),
+    scope: row.scope,
+    retention: formatDuration(row.retentionMs),
+    opened_by: row.openedBy,
+    reason: row.reason,
+    items: row.items,
+    bytes: row.bytes,
+    skipped: room.captures.skipped(row.id),
+    purged_at: row.purgedAtMs === null ? null : isoTime(row.purgedAtMs),
+  };
+}
+
+/** What was kept of a request; that it was read is written down, like everything else that is done with it. */
+export async function capturedOf(room: Room, workspaceId: string, requestId: string) {
+  await room.captures.settled();
+  const content = await room.captured.content(workspaceId, requestId, room.clock.nowMs());
+  if (content === undefined) return undefined;
+  await change(room, async () => ({
+    answer: null,
+    audit: { action: "capture.read", workspaceId, target: requestId, detail: { window: content.windowId } },
+  }));
+  return capturedView(content);
+}
+
+function capturedView({ windowId, capturedAtMs, expiresAtMs, request, answer, cut }: Captured) {
+  return {
+    window: windowId,
+    captured_at: isoTime(capturedAtMs),
+    expires_at: isoTime(expiresAtMs),
+    request: readable(request),
+    answer: readable(answer),
+    cut: cut.map(({ part, ofBytes }) => ({ part, of_bytes: ofBytes })),
+  };
+}
+
+function readable(text: string | null): unknown {
+  if (text === null) return null;
+  const parsed = parseJsonText(text);
+  return "problem" in parsed ? text : parsed.value;
+}
+
+export function captureHandlers(room: Room): Record<string, Handler> {
+  return {
+    manageOpenCapture: whole(async (exchange) => {
+      const { id } = findWorkspace(room, exchange.params["workspace"]);
+      const said = await readBody(exchange, CaptureOpen);
+      const window = await room.inTurn(() => openWindow(room, findWorkspace(room, id), said));
+      return { status: 201, json: windowView(room, { ...window, items: 0, bytes: 0, purgedAtMs: null }) };
+    }),
+    manageListCaptures: whole(async (exchange) => {
+      const { workspace, limit, cursor } = readQuery(exchange, CaptureQuery);
+      const workspaceId = workspace === undefined ? null : findWorkspace(room, workspace).id;
+      const { rows, next } = await room.captured.list(workspaceId, limit, cursor ?? null);
+      return { status: 200, json: { data: rows.map((row) => windowView(room, row)), next } };
+    }),
+    manageCloseCapture: whole(async (exchange) => {
+      const { purge } = await readOptionalBody(exchange, CaptureClose);
+      const how = purge === true ? "purge" : "keep";
+      return room.inTurn(async () => {
+        const rows = await named(room, exchange.params["id"] ?? "", how);
+        let purged = 0;
+        for (const row of rows) purged += await closeWindow(room, row, how);
+        const after = await Promise.all(rows.map(async (row) => (await room.captured.find(row.id)) ?? row));
+        return { status: 200, json: { data: after.map((row) => windowView(room, row)), next: null, purged } };
+      });
+    }),
+  };
+}

@@ -1,0 +1,144 @@
+import type { Snapshot } from "../../../domain/catalogue/catalogue.ts";
+import { EvidenceFold, sumOf, type Tally } from "../../../domain/record/evidence.ts";
+import { excludedByPolicy, isPolicyRule, permitsModel } from "../../../domain/routing/policy.ts";
+import { OPEN_POLICY, type Policy, type PolicyVersion, tightened } from "../../../domain/tenancy/policy.ts";
+import type { RouterVersion } from "../../../domain/tenancy/router.ts";
+import type { Workspace } from "../../../domain/tenancy/workspace.ts";
+import type { Room } from "../deps.ts";
+import { isoTime, policyView, routerSpecView } from "../views.ts";
+import { windowView } from "./captures.ts";
+import { amountsView, evidenceOf, groupsView, servedView } from "./evidence-views.ts";
+
+const HOUR_MS = 3_600_000;
+
+export type Period = { readonly fromMs: number; readonly toMs: number };
+
+/** The codes by which a policy refuses a request. */
+const refusesByPolicy = (code: string) =>
+  isPolicyRule(code) || code === "no_eligible_endpoint" || code === "model_not_permitted";
+
+/**
+ * The log of a period in parts of at most an hour, each added up by the store; none reaches over a change of a policy,
+ * and hours in which nothing happened are passed over. Between two parts everybody else has their turn.
+ */
+async function tallied(room: Room, workspaceId: string, period: Period, versions: readonly PolicyVersion[]) {
+  const changes = versions.map(({ createdAtMs }) => createdAtMs);
+  const fold = new EvidenceFold(versions, refusesByPolicy);
+  let atMs = await room.store.evidence.firstAt(workspaceId, period.fromMs);
+  while (atMs !== undefined && atMs < period.toMs) {
+    const begun = atMs;
+    const next = [begun - (begun % HOUR_MS) + HOUR_MS, period.toMs, ...changes.filter((changeMs) => changeMs > begun)];
+    const untilMs = Math.min(...next);
+    fold.add(begun, await room.store.evidence.sums(workspaceId, begun, untilMs));
+    atMs = await room.store.evidence.firstAt(workspaceId, untilMs);
+  }
+  return fold.tally();
+}
+
+/** When each version of one thing was in force; those that were not in the period are left out. */
+function inForce<T extends { readonly version: number; readonly createdAtMs: number }>(
+  versions: readonly T[],
+  { fromMs, toMs }: Period,
+): { readonly version: T; readonly untilMs: number | null }[] {
+  return versions
+    .map((version, place) => ({ version, untilMs: versions[place + 1]?.createdAtMs ?? null }))
+    .filter(({ version, untilMs }) => version.createdAtMs < toMs && (untilMs === null || untilMs > fromMs));
+}
+
+function bySubject<T>(versions: readonly T[], subjectOf: (version: T) => string): T[][] {
+  return [...Map.groupBy(versions, subjectOf).values()];
+}
+
+function excludedView(snapshot: Snapshot, policy: Policy) {
+  const rules = new Map<string, { endpoints: number; providers: Set<string> }>();
+  for (const endpoint of snapshot.endpoints.values()) {
+    const rule = permitsModel(endpoint.model, policy)
+      ? excludedByPolicy(endpoint, policy)?.rule
+      : ("model_not_permitted" as const);
+    if (rule === undefined) continue;
+    const known = rules.get(rule) ?? { endpoints: 0, providers: new Set<string>() };
+    rules.set(rule, known);
+    known.endpoints += 1;
+    known.providers.add(endpoint.provider);
+  }
+  return [...rules].map(([rule, { endpoints, providers }]) => ({
+    rule,
+    endpoints,
+    providers: [...providers].toSorted(),
+  }));
+}
+
+function policiesView(room: Room, versions: readonly PolicyVersion[], tally: Tally, period: Period) {
+  return bySubject(versions, ({ keyId }) => keyId ?? "").flatMap((own) =>
+    inForce(own, period).map(({ version: { keyId, version, createdAtMs, policy }, untilMs }) => ({
+      subject: keyId === null ? "workspace" : "key",
+      key_id: keyId,
+      key_name: keyId === null ? null : (room.directory.key(keyId)?.name ?? null),
+      version,
+      in_force_from: isoTime(createdAtMs),
+      in_force_until: untilMs === null ? null : isoTime(untilMs),
+      policy: policyView({ ...OPEN_POLICY, ...policy }),
+      requests: tally.byPolicy.find((one) => one.subject === (keyId ?? "") && one.version === version)?.requests ?? 0,
+      excluded: excludedView(room.snapshot(), tightened(OPEN_POLICY, policy)),
+    })),
+  );
+}
+
+function routersView(versions: readonly RouterVersion[], tally: Tally, period: Period) {
+  return bySubject(versions, ({ slug }) => slug).flatMap((own) =>
+    inForce(own, period)
+      .filter(({ version }) => version.spec !== null)
+      .map(({ version: { slug, version, createdAtMs, spec }, untilMs }) => ({
+        slug,
+        version,
+        in_force_from: isoTime(createdAtMs),
+        in_force_until: untilMs === null ? null : isoTime(untilMs),
+        spec: spec === null ? null : routerSpecView(spec),
+        requests: tally.byRouter.find((one) => one.subject === slug && one.version === version)?.requests ?? 0,
+      })),
+  );
+}
+
+/** Everything that the log, the policies and the catalogue say of a period. */
+export async function reportOf(room: Room, workspace: Workspace, period: Period) {
+  const { id, currency } = workspace;
+  const versions = await room.store.tenancy.policyHistory(id);
+  const tally = await tallied(room, id, period, versions);
+  const windows = await room.captured.openWithin(id, period.fromMs, period.toMs);
+  const firstMs = await room.store.evidence.firstAt(id, 0);
+  const served = tally.served.toSorted((a, b) => b.requests - a.requests);
+  const live = served.filter(({ environment }) => environment === "live");
+  const refused = tally.refused.reduce((sum, { requests }) => sum + requests, 0);
+  return {
+    workspace: { id, slug: workspace.slug, name: workspace.name },
+    period: { from: isoTime(period.fromMs), to: isoTime(period.toMs) },
+    generated_at: isoTime(room.clock.nowMs()),
+    log_begins_at: firstMs === undefined ? null : isoTime(firstMs),
+    totals: {
+      requests: tally.requests,
+      refused_by_policy: refused,
+      failed: tally.failed,
+      ...amountsView(sumOf(served), currency),
+    },
+    by_level: groupsView(live, currency, ({ level }) => level ?? "UNCLASSIFIED"),
+    by_country: groupsView(live, currency, ({ countries }) => countries.join(", ") || "not known"),
+    by_provider: groupsView(live, currency, ({ provider }) => provider ?? "not known"),
+    served: served.map((row) => servedView(row, currency)),
+    refused: tally.refused.map(({ policyVersion, rule, requests }) => ({
+      policy_version: policyVersion,
+      rule,
+      requests,
+    })),
+    policies: policiesView(room, versions, tally, period),
+    routers: routersView(await room.store.tenancy.routerVersions(id), tally, period),
+    evidence: evidenceOf(room.snapshot(), served),
+    catalogue: { version: room.snapshot().version, built_at: isoTime(room.snapshot().builtAtMs) },
+    capture_windows: windows.map((row) => windowView(room, row)),
+    stored_responses: {
+      allowed: !workspace.policy.zeroDataRetention,
+      retention: room.responseRetention,
+    },
+  };
+}
+
+export type EvidenceReport = Awaited<ReturnType<typeof reportOf>>;

@@ -1,0 +1,41 @@
+import { EvidenceQuery } from "../../../contract/schemas/manage-evidence.ts";
+import { invalidValue, readQuery } from "../../body.ts";
+import { type Handler, type Reply, whole } from "../../exchange.ts";
+import { findWorkspace, type Room } from "../deps.ts";
+import { timeOf } from "../tenancy/key-settings.ts";
+import { evidencePage } from "./evidence-page.ts";
+import { type Period, reportOf } from "./evidence-report.ts";
+
+const DAY_MS = 86_400_000;
+const PERIOD_DEFAULT_MS = 30 * DAY_MS;
+const PERIOD_MAX_MS = 366 * DAY_MS;
+
+function periodOf(from: string | undefined, to: string | undefined, nowMs: number): Period {
+  const toMs = timeOf("to", to ?? null) ?? nowMs;
+  const fromMs = timeOf("from", from ?? null) ?? toMs - PERIOD_DEFAULT_MS;
+  if (fromMs >= toMs) throw invalidValue("from", "write a time before `to`");
+  if (toMs - fromMs > PERIOD_MAX_MS) throw invalidValue("from", "write a period of at most 366 days");
+  return { fromMs, toMs };
+}
+
+/** Styles stand in the page itself; nothing is loaded and nothing runs. */
+const PAGE_HEADERS = {
+  "content-type": "text/html; charset=utf-8",
+  "content-security-policy":
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  "cache-control": "no-store",
+};
+
+export function evidenceHandlers(room: Room): Record<string, Handler> {
+  return {
+    manageShowEvidence: whole(async (exchange): Promise<Reply> => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const { from, to, format } = readQuery(exchange, EvidenceQuery);
+      const period = periodOf(from, to, room.clock.nowMs());
+      await room.caughtUp();
+      const report = await reportOf(room, workspace, period);
+      if (format === "html") return { status: 200, headers: PAGE_HEADERS, bytes: evidencePage(report) };
+      return { status: 200, json: report };
+    }),
+  };
+}

@@ -1,0 +1,119 @@
+import { ExportQuery } from "../../../contract/schemas/manage-log.ts";
+import type { LogStore } from "../../../domain/record/record.ts";
+import { csvLine } from "../../../kit/csv.ts";
+import { readQuery } from "../../body.ts";
+import { type Exchange, type Handler, type Sink, streamed } from "../../exchange.ts";
+import { findWorkspace, type ManageDeps } from "../deps.ts";
+import { requestView } from "../views.ts";
+import { logFilterOf } from "./log-filter.ts";
+
+type RequestView = ReturnType<typeof requestView>;
+type Column = readonly [name: string, read: (row: RequestView) => unknown];
+
+const field = (name: keyof RequestView): Column => [name, (row) => row[name]];
+const used = (name: keyof RequestView["usage"]): Column => [`usage.${name}`, ({ usage }) => usage[name]];
+
+/** The fields of a row, with usage laid flat. New columns come at the end. */
+const COLUMNS: readonly Column[] = [
+  field("id"),
+  field("created_at"),
+  field("key_id"),
+  field("key_name"),
+  field("member"),
+  field("environment"),
+  field("app"),
+  field("surface"),
+  field("model_requested"),
+  field("model"),
+  field("provider"),
+  field("endpoint"),
+  field("level"),
+  ["countries", ({ countries }) => countries?.join(" ")],
+  field("router"),
+  field("streaming"),
+  field("status"),
+  field("error_code"),
+  used("input_tokens"),
+  used("cached_tokens"),
+  used("cache_write_tokens"),
+  used("output_tokens"),
+  used("reasoning_tokens"),
+  used("characters"),
+  used("seconds"),
+  used("estimated"),
+  field("cost"),
+  field("currency"),
+  field("ttfb_ms"),
+  field("total_ms"),
+  field("overhead_ms"),
+  field("attempts"),
+  field("own_key"),
+];
+
+const FORMATS = {
+  csv: {
+    type: "text/csv; charset=utf-8; header=present",
+    head: csvLine(COLUMNS.map(([name]) => name)),
+    line: (row: RequestView) => csvLine(COLUMNS.map(([, read]) => read(row))),
+  },
+  jsonl: { type: "application/x-ndjson", head: "", line: (row: RequestView) => `${JSON.stringify(row)}\n` },
+} as const;
+
+/** Read ahead by one page: memory holds two of them, however long the log is. */
+const PAGE_ROWS = 500;
+
+export type ExportRoom = Pick<ManageDeps, "directory" | "caughtUp"> & {
+  readonly store: { readonly log: Pick<LogStore, "list"> };
+};
+
+export function exportHandlers(room: ExportRoom): Record<string, Handler> {
+  return { manageExportRequests: streamed((exchange, sink) => exportLog(room, exchange, sink)) };
+}
+
+async function exportLog(room: ExportRoom, exchange: Exchange, sink: Sink): Promise<void> {
+  const workspace = findWorkspace(room, exchange.params["workspace"]);
+  const query = readQuery(exchange, ExportQuery);
+  const filter = logFilterOf(query, workspace, room.directory);
+  await room.caughtUp();
+  const read = (cursor: string | null) => room.store.log.list(workspace.id, filter, PAGE_ROWS, cursor);
+  const { line, ...form } = FORMATS[query.format];
+  await sendPages(exchange, sink, {
+    ...form,
+    fileName: `${workspace.slug}-requests.${query.format}`,
+    read,
+    line: (row) => line(requestView(row, room.directory)),
+  });
+}
+
+export type Export<Row> = {
+  readonly type: string;
+  readonly fileName: string;
+  readonly head: string;
+  line(row: Row): string;
+  read(cursor: string | null): Promise<{ readonly rows: readonly Row[]; readonly next: string | null }>;
+};
+
+/** Page after page as one file. */
+export async function sendPages<Row>(exchange: Exchange, sink: Sink, file: Export<Row>): Promise<void> {
+  const { type, fileName, head, line, read } = file;
+  let page = await read(null);
+  sink.start(200, {
+    ...exchange.baseHeaders,
+    "content-type": type,
+    "content-disposition": `attachment; filename="${fileName}"`,
+    "cache-control": "no-store",
+  });
+  let text = head;
+  for (;;) {
+    const following = page.next === null ? undefined : read(page.next);
+    // Whoever hung up does not wait for it any more, so nobody may be there to hear of its failure.
+    following?.catch(() => undefined);
+    text += page.rows.map(line).join("");
+    if (text !== "" && !sink.write(text)) await sink.drained();
+    if (sink.gone) return;
+    text = "";
+    if (following === undefined) break;
+    page = await following;
+  }
+  sink.end();
+}

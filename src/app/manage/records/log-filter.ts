@@ -1,0 +1,33 @@
+import type { z } from "zod";
+import type { LogFilters, ShapeFilters } from "../../../contract/schemas/manage-log.ts";
+import type { LogFilter, ShapeFilter } from "../../../domain/record/record.ts";
+import type { Directory } from "../../../domain/tenancy/directory.ts";
+import type { Workspace } from "../../../domain/tenancy/workspace.ts";
+import { timeOf } from "../tenancy/key-settings.ts";
+
+type Asked = z.infer<typeof ShapeFilters>;
+
+/** A member is named by e-mail or id; one that has left, only by id. */
+export function shapeFilterOf(asked: Asked, workspace: Workspace, directory: Directory): ShapeFilter {
+  const { key, member, model, provider, app, status } = asked;
+  const known = directory.members(workspace.id).find(({ email }) => email === member);
+  return {
+    ...(key === undefined ? {} : { keyId: key }),
+    ...(member === undefined ? {} : { memberId: known?.id ?? member }),
+    ...(model === undefined ? {} : { model }),
+    ...(provider === undefined ? {} : { provider }),
+    ...(app === undefined ? {} : { app }),
+    ...(status === undefined ? {} : { status }),
+  };
+}
+
+export function logFilterOf(asked: z.infer<typeof LogFilters>, workspace: Workspace, directory: Directory): LogFilter {
+  const sinceMs = timeOf("since", asked.since ?? null);
+  const untilMs = timeOf("until", asked.until ?? null);
+  return {
+    ...shapeFilterOf(asked, workspace, directory),
+    ...(asked.env === undefined ? {} : { environment: asked.env }),
+    ...(sinceMs === null ? {} : { sinceMs }),
+    ...(untilMs === null ? {} : { untilMs }),
+  };
+}

@@ -1,0 +1,35 @@
+import { fault } from "../../../contract/faults.ts";
+import { RequestQuery } from "../../../contract/schemas/manage-log.ts";
+import { readQuery } from "../../body.ts";
+import { type Handler, whole } from "../../exchange.ts";
+import { findWorkspace, type Room, short } from "../deps.ts";
+import { requestDetail, requestView } from "../views.ts";
+import { capturedOf } from "./captures.ts";
+import { exportHandlers } from "./log-export.ts";
+import { logFilterOf } from "./log-filter.ts";
+import { usageHandlers } from "./usage.ts";
+
+export function logHandlers(room: Room): Record<string, Handler> {
+  return {
+    ...exportHandlers(room),
+    ...usageHandlers(room),
+    manageListRequests: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const query = readQuery(exchange, RequestQuery);
+      const filter = logFilterOf(query, workspace, room.directory);
+      await room.caughtUp();
+      const { rows, next } = await room.store.log.list(workspace.id, filter, query.limit, query.cursor ?? null);
+      return { status: 200, json: { data: rows.map((row) => requestView(row, room.directory)), next } };
+    }),
+    manageShowRequest: whole(async (exchange) => {
+      const id = exchange.params["id"] ?? "";
+      await room.caughtUp();
+      const record = await room.store.log.find(id);
+      if (record === undefined)
+        throw fault("not_found", { message: `The log has no request with the id "${short(id)}".` });
+      const captured = await capturedOf(room, record.workspaceId, id);
+      const detail = requestDetail(record, room.directory);
+      return { status: 200, json: captured === undefined ? detail : { ...detail, captured } };
+    }),
+  };
+}

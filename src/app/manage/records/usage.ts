@@ -1,0 +1,87 @@
+import type { z } from "zod";
+import { type UsageReport, UsageReportQuery, type UsageRowView } from "../../../contract/schemas/manage-log.ts";
+import type { UsageGroup, UsageRow } from "../../../domain/record/rollup.ts";
+import type { Directory } from "../../../domain/tenancy/directory.ts";
+import { formatNanos } from "../../../kit/money.ts";
+import { invalidValue, readQuery } from "../../body.ts";
+import { type Handler, whole } from "../../exchange.ts";
+import { findWorkspace, type Room } from "../deps.ts";
+import { timeOf } from "../tenancy/key-settings.ts";
+import { isoTime } from "../views.ts";
+import { shapeFilterOf } from "./log-filter.ts";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+const STEPS = {
+  hour: { stepMs: HOUR_MS, usually: 24, most: 31 * 24, says: "31 days" },
+  day: { stepMs: DAY_MS, usually: 30, most: 400, says: "400 days" },
+} as const;
+
+const ROWS_MAX = 10_000;
+
+export function usageHandlers(room: Room): Record<string, Handler> {
+  return {
+    manageShowUsage: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const query = readQuery(exchange, UsageReportQuery);
+      const { fromMs, toMs, stepMs } = spanOf(query, room.clock.nowMs());
+      const group = query.group ?? null;
+      const filter = {
+        ...shapeFilterOf(query, workspace, room.directory),
+        ...(query.env === "all" ? {} : { environment: query.env }),
+      };
+      await room.caughtUp();
+      const asked = { fromMs, toMs, stepMs, group, filter };
+      const rows = await room.store.rollups.usage(workspace.id, asked, ROWS_MAX + 1);
+      if (rows.length > ROWS_MAX)
+        throw invalidValue("from", `these are more than ${ROWS_MAX} rows: ask for less time, or for days, or filter`);
+      const report: z.infer<typeof UsageReport> = {
+        from: isoTime(fromMs),
+        to: isoTime(toMs),
+        by: query.by,
+        group,
+        environment: query.env,
+        currency: workspace.currency,
+        data: rows.map((row) => rowView(row, group, room.directory)),
+        next: null,
+      };
+      return { status: 200, json: report };
+    }),
+  };
+}
+
+/** Whole steps, so that the first and the last are not half ones. */
+function spanOf({ by, from, to }: z.infer<typeof UsageReportQuery>, nowMs: number) {
+  const { stepMs, usually, most, says } = STEPS[by];
+  const toMs = Math.ceil((timeOf("to", to ?? null) ?? nowMs) / HOUR_MS) * HOUR_MS;
+  const asked = timeOf("from", from ?? null) ?? toMs - usually * stepMs;
+  const fromMs = Math.floor(asked / stepMs) * stepMs;
+  if (fromMs > toMs) throw invalidValue("from", "it is after the end");
+  if (toMs - fromMs > (most + 1) * stepMs) throw invalidValue("from", `by ${by} at most ${says} are shown at once`);
+  return { fromMs, toMs, stepMs };
+}
+
+function rowView(row: UsageRow, group: UsageGroup | null, directory: Directory): z.infer<typeof UsageRowView> {
+  return {
+    start: isoTime(row.startMs),
+    name: row.name === "" ? null : row.name,
+    label: labelOf(row.name, group, directory),
+    requests: row.requests,
+    errors: row.errors,
+    input_tokens: row.inputTokens,
+    cached_tokens: row.cachedTokens,
+    cache_write_tokens: row.cacheWriteTokens,
+    output_tokens: row.outputTokens,
+    reasoning_tokens: row.reasoningTokens,
+    characters: row.characters,
+    seconds: row.audioMs / 1000,
+    cost: formatNanos(row.costNanos),
+  };
+}
+
+function labelOf(name: string, group: UsageGroup | null, directory: Directory): string | null {
+  if (group === "key") return directory.key(name)?.name ?? null;
+  if (group === "member") return directory.member(name)?.email ?? null;
+  return null;
+}

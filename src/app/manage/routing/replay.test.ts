@@ -1,0 +1,124 @@
+import { setImmediate } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room.ts";
+import { finishedRecord } from "../../../../tests/support/records.ts";
+import type { Replayed } from "../../pipeline/replay.ts";
+import { Tally } from "./replay-tally.ts";
+
+const compared = (
+  cost: readonly [bigint, bigint],
+  more: Partial<Extract<Replayed, { is: "compared" }>> = {},
+): Replayed => ({
+  is: "compared",
+  happened: { model: "a/one", nanos: cost[0], latencyMs: 100, quality: 0.5 },
+  replayed: { model: "a/two", nanos: cost[1], latencyMs: 300, quality: 0.9 },
+  by: "another endpoint",
+  ...more,
+});
+
+describe("the sums", () => {
+  test("ROUTE-07 cost is summed exactly, latency and quality are means of what both sides know", () => {
+    const tally = new Tally();
+    tally.add(compared([1n, 2n]));
+    tally.add(compared([9_007_199_254_740_993n, 5n]));
+    const blind = compared([10n, 20n], {
+      replayed: { model: "a/two", nanos: 20n, latencyMs: null, quality: null },
+      by: "the same endpoint",
+    });
+    tally.add(blind);
+    tally.add({ is: "left_out", reason: "x" });
+    expect(tally.view()).toMatchObject({
+      compared: 3,
+      moved: 2,
+      left_out: [{ reason: "x", requests: 1 }],
+      happened: { requests: 3, cost: "9007199.254741004", latency_ms: 100, quality: 0.5 },
+      replayed: { requests: 3, cost: "0.000000027", latency_ms: 300, quality: 0.9 },
+      latency_requests: 2,
+      quality_requests: 2,
+    });
+  });
+
+  test("models stand beside each other, on the side they are of", () => {
+    const tally = new Tally();
+    tally.add(compared([1n, 2n]));
+    const nothing = { requests: 0, cost: "0.00", latency_ms: null, quality: null };
+    expect(tally.view().models).toEqual([
+      {
+        model: "a/one",
+        happened: { requests: 1, cost: "0.000000001", latency_ms: 100, quality: 0.5 },
+        replayed: nothing,
+      },
+      {
+        model: "a/two",
+        happened: nothing,
+        replayed: { requests: 1, cost: "0.000000002", latency_ms: 300, quality: 0.9 },
+      },
+    ]);
+  });
+});
+
+describe("many requests", () => {
+  let room: ManageRoom;
+  const params = { workspace: "lab", router: "auto" };
+
+  beforeAll(async () => {
+    room = await openRoom();
+    const { id } = await room.ask("manageCreateWorkspace", { body: { slug: "lab" } });
+    const records = Array.from({ length: 450 }, (_, at) =>
+      finishedRecord(`chatcmpl-${at}`, {
+        workspaceId: String(id),
+        createdAtMs: room.nowMs() - 1 - at,
+        decision: at % 2 === 0 ? null : { candidates: [], order: [], demand: {} },
+      }),
+    );
+    await room.store.ingest(records);
+  });
+  afterAll(() => room.close());
+
+  test("others get their turn while a long replay runs, and every page is read", async () => {
+    let turns = 0;
+    let over = false;
+    const asked = room.ask("manageReplayRouter", { params, body: { limit: 10_000 } }).finally(() => {
+      over = true;
+    });
+    while (!over) {
+      await setImmediate();
+      turns += 1;
+    }
+    expect(await asked).toMatchObject({
+      found: 450,
+      more: false,
+      compared: 0,
+      left_out: [
+        { requests: 225, reason: "the log does not say what it needed" },
+        { requests: 225, reason: "the router would refuse it: model_not_found" },
+      ],
+    });
+    expect(turns).toBeGreaterThanOrEqual(450 / 25);
+  });
+
+  test("a limit is kept to the request", async () => {
+    for (const limit of [1, 25, 26, 449]) {
+      const answer = await room.ask("manageReplayRouter", { params, body: { limit } });
+      expect(answer).toMatchObject({ found: limit, more: true });
+    }
+    expect(await room.ask("manageReplayRouter", { params, body: { limit: 450 } })).toMatchObject({ more: false });
+  });
+});
+
+test("a surface whose requests nobody reads is refused by name", async () => {
+  const room = await openRoom();
+  try {
+    await room.ask("manageCreateWorkspace", { body: { slug: "lab" } });
+    const asked = { params: { workspace: "lab" }, body: { surface: "messages", request: {} } };
+    const refused = await room.refusal("manageExplainRouting", asked);
+    expect([refused.status, refused.param]).toEqual([400, "surface"]);
+    // A field of that name inside the request is the request's own mistake.
+    const inside = { params: { workspace: "lab" }, body: { model: "auto", request: { surface: 1 } } };
+    expect(await room.ask("manageExplainRouting", inside)).toMatchObject({
+      refusal: { code: "unsupported_parameter", param: "surface" },
+    });
+  } finally {
+    await room.close();
+  }
+});

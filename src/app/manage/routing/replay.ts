@@ -1,0 +1,101 @@
+import { setImmediate } from "node:timers/promises";
+import type { z } from "zod";
+import { ReplayAsk } from "../../../contract/schemas/manage-routing.ts";
+import type { LogFilter } from "../../../domain/record/record.ts";
+import { AUTO_ROUTER, type Router } from "../../../domain/tenancy/router.ts";
+import type { Workspace } from "../../../domain/tenancy/workspace.ts";
+import { invalidValue, readOptionalBody } from "../../body.ts";
+import { type Handler, whole } from "../../exchange.ts";
+import { planningWith, replayOne } from "../../pipeline/replay.ts";
+import { findWorkspace, makeTurns, type Room } from "../deps.ts";
+import { timeOf } from "../tenancy/key-settings.ts";
+import { isoTime, routerName } from "../views.ts";
+import { Tally } from "./replay-tally.ts";
+import { demandSlug, findRouter, routerSpecOf } from "./routers.ts";
+
+const LIMIT_DEFAULT = 1000;
+/** Records that are read and planned before others get their turn on the event loop: their decisions can be long. */
+const SLICE = 25;
+
+const NOTES = [
+  "Quality is the catalogue's score of the model, not a measurement of these answers.",
+  "Each request is planned on its own, with today's catalogue, policy and measured speed; sessions and failures of that time are not replayed.",
+  "Token counts are those of the answers that were given; another model would have written more or less, and a cache is taken to be as warm as it was.",
+];
+
+type Said = z.infer<typeof ReplayAsk>;
+
+/** The router to try: one that is not saved, the saved one, or `auto` without one of the workspace's own. */
+function routerFor(room: Room, workspace: Workspace, slug: string, { spec }: Said): Router | undefined {
+  if (spec !== undefined && spec !== null) {
+    demandSlug(slug);
+    const createdAtMs = room.clock.nowMs();
+    return {
+      workspaceId: workspace.id,
+      slug,
+      version: 0,
+      createdAtMs,
+      spec: routerSpecOf(spec, room.snapshot(), "spec."),
+    };
+  }
+  if (slug === AUTO_ROUTER) return room.directory.router(workspace.id, slug);
+  return findRouter(room, workspace, slug);
+}
+
+type Period = { readonly filter: LogFilter; readonly sinceMs: number | null; readonly untilMs: number };
+
+function periodOf({ since, until, model, key }: Said, nowMs: number): Period {
+  const sinceMs = timeOf("since", since ?? null);
+  const untilMs = timeOf("until", until ?? null) ?? nowMs;
+  if (sinceMs !== null && sinceMs >= untilMs) throw invalidValue("since", "write a time before `until`");
+  const filter = {
+    ...(sinceMs === null ? {} : { sinceMs }),
+    untilMs,
+    ...(model == null ? {} : { model }),
+    ...(key == null ? {} : { keyId: key }),
+  };
+  return { filter, sinceMs, untilMs };
+}
+
+async function replay(room: Room, workspace: Workspace, slug: string, router: Router | undefined, said: Said) {
+  const { filter, sinceMs, untilMs } = periodOf(said, room.clock.nowMs());
+  const limit = said.limit ?? LIMIT_DEFAULT;
+  const name = routerName(workspace, slug);
+  const planning = planningWith(room.planning, slug, router);
+  const tally = new Tally();
+  let found = 0;
+  let cursor: string | null = null;
+  await room.caughtUp();
+  do {
+    const page = await room.store.log.list(workspace.id, filter, Math.min(SLICE, limit - found), cursor);
+    for (const record of page.rows) tally.add(replayOne(planning, workspace, name, record));
+    found += page.rows.length;
+    cursor = page.next;
+    await setImmediate();
+  } while (cursor !== null && found < limit);
+  return {
+    router: name,
+    version: router === undefined || router.version === 0 ? null : router.version,
+    since: sinceMs === null ? null : isoTime(sinceMs),
+    until: isoTime(untilMs),
+    currency: workspace.currency,
+    found,
+    more: cursor !== null,
+    ...tally.view(),
+    notes: NOTES,
+  };
+}
+
+export function replayHandlers(room: Room): Record<string, Handler> {
+  // One at a time: it may plan thousands of requests, and the gateway has others to serve.
+  const inTurn = makeTurns();
+  return {
+    manageReplayRouter: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const said = await readOptionalBody(exchange, ReplayAsk);
+      const slug = exchange.params["router"] ?? "";
+      const router = routerFor(room, workspace, slug, said);
+      return { status: 200, json: await inTurn(() => replay(room, workspace, slug, router, said)) };
+    }),
+  };
+}

@@ -1,0 +1,166 @@
+import { isDeepStrictEqual } from "node:util";
+import type { z } from "zod";
+import { fault } from "../../../contract/faults.ts";
+import { RouterPut, RouterRestore } from "../../../contract/schemas/manage-routing.ts";
+import { PageQuery } from "../../../contract/schemas/manage-values.ts";
+import type { Snapshot } from "../../../domain/catalogue/catalogue.ts";
+import {
+  EVEN_WEIGHTS,
+  type Router,
+  type RouterSpec,
+  type RouterVersion,
+  type Weights,
+} from "../../../domain/tenancy/router.ts";
+import type { Workspace } from "../../../domain/tenancy/workspace.ts";
+import { invalidValue, readBody, readQuery } from "../../body.ts";
+import { type Exchange, type Handler, whole } from "../../exchange.ts";
+import { type Change, change, findWorkspace, type Room, short, type TenancyDeps } from "../deps.ts";
+import { pageOf } from "../page.ts";
+import { countriesOf, known, orNull } from "../tenancy/policies.ts";
+import { routerSpecView, routerVersionView, routerView } from "../views.ts";
+
+const SLUG = /^[a-z0-9-]{1,64}$/;
+const ROUTERS_MAX = 1000;
+
+type Said = z.infer<typeof RouterPut>;
+
+/** A router as it was written down, made whole; `at` is where its fields stand in the body. */
+export function routerSpecOf(said: Said, snapshot: Snapshot, at = ""): RouterSpec {
+  const { floor } = said;
+  const models = (field: "models" | "fallback") => known(`${at}${field}`, "model", said[field] ?? [], snapshot.models);
+  return {
+    weights: weightsOf(said.weights ?? null, `${at}weights`),
+    floor: floor === undefined || floor === "none" ? null : floor,
+    qualityFloor: said.quality_floor ?? null,
+    countries: orNull(countriesOf(`${at}countries`, said.countries ?? [])),
+    models: orNull(models("models")),
+    fallback: models("fallback"),
+    reasoningEffort: said.reasoning_effort ?? null,
+  };
+}
+
+function weightsOf(said: NonNullable<Said["weights"]> | null, param: string): Weights {
+  if (said === null) return EVEN_WEIGHTS;
+  const weights = { quality: said.quality ?? 0, cost: said.cost ?? 0, latency: said.latency ?? 0 };
+  if (weights.quality + weights.cost + weights.latency === 0)
+    throw invalidValue(param, "write at least one of quality, cost and latency above 0, or leave it out");
+  return weights;
+}
+
+export function demandSlug(slug: string): void {
+  if (!SLUG.test(slug))
+    throw invalidValue("router", "write 1 to 64 lower-case letters, digits and hyphens as its slug");
+}
+
+export function findRouter(room: Pick<TenancyDeps, "directory">, workspace: Workspace, slug: string): Router {
+  const router = room.directory.router(workspace.id, slug);
+  if (router !== undefined) return router;
+  throw fault("not_found", {
+    message: `Workspace ${workspace.slug} has no router "${short(slug)}". GET /manage/workspaces/${workspace.slug}/routers lists them.`,
+  });
+}
+
+const historyOf = (deps: TenancyDeps, workspace: Workspace, slug: string): Promise<RouterVersion[]> =>
+  deps.store.tenancy.routerHistory(workspace.id, slug);
+
+/** The next version of a router, in SQL first and then in the memory that the next request reads. */
+async function keepVersion(
+  deps: TenancyDeps,
+  workspace: Workspace,
+  slug: string,
+  spec: RouterSpec | null,
+  said: Pick<Change, "action" | "detail">,
+): Promise<RouterVersion> {
+  const head = await change(deps, async ({ tenancy }) => {
+    const last = (await tenancy.routerHistory(workspace.id, slug))[0]?.version ?? 0;
+    const next = { workspaceId: workspace.id, slug, version: last + 1, createdAtMs: deps.clock.nowMs() };
+    await tenancy.saveRouterVersion({ ...next, spec });
+    const detail = { version: next.version, ...said.detail };
+    return { answer: next, audit: { action: said.action, workspaceId: workspace.id, target: slug, detail } };
+  });
+  if (spec === null) deps.directory.dropRouter(workspace.id, slug);
+  else deps.directory.putRouter({ ...head, spec });
+  return { ...head, spec };
+}
+
+async function putRouter(deps: TenancyDeps, workspace: Workspace, slug: string, spec: RouterSpec): Promise<Router> {
+  const before = deps.directory.router(workspace.id, slug);
+  if (before !== undefined && isDeepStrictEqual(before.spec, spec)) return before;
+  if (before === undefined && deps.directory.routers(workspace.id).length >= ROUTERS_MAX)
+    throw fault("conflict", {
+      message: `Workspace ${workspace.slug} has ${ROUTERS_MAX} routers, which is the most: remove one first.`,
+    });
+  const was = before === undefined ? null : routerSpecView(before.spec);
+  const head = await keepVersion(deps, workspace, slug, spec, {
+    action: before === undefined ? "router.create" : "router.change",
+    detail: { before: was, after: routerSpecView(spec) },
+  });
+  return { ...head, spec };
+}
+
+async function removeRouter(deps: TenancyDeps, workspace: Workspace, slug: string): Promise<RouterVersion> {
+  const { spec } = findRouter(deps, workspace, slug);
+  const detail = { before: routerSpecView(spec) };
+  return keepVersion(deps, workspace, slug, null, { action: "router.remove", detail });
+}
+
+/** Old versions are held against today's catalogue: what it no longer has cannot be chosen. */
+async function restoreRouter(deps: TenancyDeps, workspace: Workspace, slug: string, version: number): Promise<Router> {
+  const versions = await historyOf(deps, workspace, slug);
+  if (versions.length === 0) findRouter(deps, workspace, slug);
+  const spec = versions.find((one) => one.version === version)?.spec;
+  if (spec === undefined)
+    throw invalidValue("version", `router ${slug} has the versions 1 to ${versions[0]?.version ?? 0}`);
+  if (spec === null) throw invalidValue("version", `version ${version} removed the router: name one before it`);
+  const { models } = deps.snapshot();
+  known("version", "model", [...(spec.models ?? []), ...spec.fallback], models);
+  return putRouter(deps, workspace, slug, spec);
+}
+
+export function routerHandlers(room: Room): Record<string, Handler> {
+  const placeOf = ({ params }: Exchange) => ({
+    workspace: findWorkspace(room, params["workspace"]),
+    slug: params["router"] ?? "",
+  });
+  return {
+    manageListRouters: whole(async (exchange) => {
+      const { workspace } = placeOf(exchange);
+      const { limit, cursor } = readQuery(exchange, PageQuery);
+      const routers = room.directory.routers(workspace.id).map((router) => ({ ...router, id: router.slug }));
+      const { rows, next } = pageOf(routers, limit, cursor);
+      return { status: 200, json: { data: rows.map((router) => routerView(router, workspace)), next } };
+    }),
+    manageShowRouter: whole(async (exchange) => {
+      const { workspace, slug } = placeOf(exchange);
+      return { status: 200, json: routerView(findRouter(room, workspace, slug), workspace) };
+    }),
+    managePutRouter: whole(async (exchange) => {
+      const { workspace, slug } = placeOf(exchange);
+      const spec = routerSpecOf(await readBody(exchange, RouterPut), room.snapshot());
+      demandSlug(slug);
+      const router = await room.inTurn(() => putRouter(room, findWorkspace(room, workspace.id), slug, spec));
+      return { status: 200, json: routerView(router, workspace) };
+    }),
+    manageRemoveRouter: whole(async (exchange) => {
+      const { workspace, slug } = placeOf(exchange);
+      const { version } = await room.inTurn(() => removeRouter(room, findWorkspace(room, workspace.id), slug));
+      return { status: 200, json: { slug, version, removed: true } };
+    }),
+    manageListRouterVersions: whole(async (exchange) => {
+      const { workspace, slug } = placeOf(exchange);
+      const { limit, cursor } = readQuery(exchange, PageQuery);
+      const versions = await historyOf(room, workspace, slug);
+      if (versions.length === 0) findRouter(room, workspace, slug);
+      // By number, whatever the clock did between two of them.
+      const numbered = versions.map((row) => ({ row, id: slug, createdAtMs: row.version }));
+      const { rows, next } = pageOf(numbered, limit, cursor);
+      return { status: 200, json: { data: rows.map(({ row }) => routerVersionView(row, workspace)), next } };
+    }),
+    manageRestoreRouter: whole(async (exchange) => {
+      const { workspace, slug } = placeOf(exchange);
+      const { version } = await readBody(exchange, RouterRestore);
+      const router = await room.inTurn(() => restoreRouter(room, findWorkspace(room, workspace.id), slug, version));
+      return { status: 200, json: routerView(router, workspace) };
+    }),
+  };
+}

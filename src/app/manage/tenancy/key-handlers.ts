@@ -1,0 +1,70 @@
+import { KeyCreate, KeyPatch, KeyRotate } from "../../../contract/schemas/manage-tenancy.ts";
+import { PageQuery } from "../../../contract/schemas/manage-values.ts";
+import type { ApiKey } from "../../../domain/tenancy/key.ts";
+import { parseDurationMs } from "../../../kit/time.ts";
+import { invalidValue, readBody, readOptionalBody, readQuery } from "../../body.ts";
+import { type Exchange, type Handler, type Reply, whole } from "../../exchange.ts";
+import { findKey, findWorkspace, type Room } from "../deps.ts";
+import { pageOf } from "../page.ts";
+import { issuedView, keyView } from "../views.ts";
+import { settingsOf } from "./key-settings.ts";
+import { approveKey, changeKey, createKey, GRACE_DEFAULT_MS, revokeKey, rotateKey } from "./keys.ts";
+
+const GRACE_MAX_MS = 3650 * 86_400_000;
+
+function graceOf(text: string | null | undefined): number {
+  if (text === null || text === undefined) return GRACE_DEFAULT_MS;
+  const ms = parseDurationMs(text);
+  if (ms === undefined || ms > GRACE_MAX_MS)
+    throw invalidValue("grace", "write a duration such as 12h or 7d, at most 3650d");
+  return ms;
+}
+
+export function keyHandlers(room: Room): Record<string, Handler> {
+  const shown = (key: ApiKey): Reply => ({
+    status: 200,
+    json: keyView(key, room.directory, room.clock.nowMs()),
+  });
+  /** The key is looked up inside the turn: the change before may have touched it. */
+  const changing = (exchange: Exchange, change: (key: ApiKey) => Promise<ApiKey>) =>
+    room.inTurn(async () => shown(await change(findKey(room, exchange.params["id"]))));
+
+  return {
+    manageListKeys: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const { limit, cursor } = readQuery(exchange, PageQuery);
+      const { rows, next } = pageOf(room.directory.keys(workspace.id), limit, cursor);
+      const nowMs = room.clock.nowMs();
+      return { status: 200, json: { data: rows.map((key) => keyView(key, room.directory, nowMs)), next } };
+    }),
+    manageCreateKey: whole(async (exchange) => {
+      const { id } = findWorkspace(room, exchange.params["workspace"]);
+      const { name, environment, member, ...settings } = await readBody(exchange, KeyCreate);
+      const { key, secret } = await room.inTurn(() =>
+        createKey(room, findWorkspace(room, id), {
+          name: name ?? `${environment ?? "live"} key`,
+          environment: environment ?? "live",
+          personal: member ?? null,
+          settings: settingsOf(settings, room.snapshot()),
+        }),
+      );
+      return { status: 201, json: issuedView(key, secret) };
+    }),
+    manageShowKey: whole(async (exchange) => shown(findKey(room, exchange.params["id"]))),
+    manageChangeKey: whole(async (exchange) => {
+      findKey(room, exchange.params["id"]);
+      const { name, ...settings } = await readBody(exchange, KeyPatch);
+      const change = { ...settingsOf(settings, room.snapshot()), ...(name === undefined ? {} : { name }) };
+      return changing(exchange, (key) => changeKey(room, key, change));
+    }),
+    manageRotateKey: whole(async (exchange) => {
+      findKey(room, exchange.params["id"]);
+      const { grace } = await readOptionalBody(exchange, KeyRotate);
+      const graceMs = graceOf(grace);
+      const { key, secret } = await room.inTurn(() => rotateKey(room, findKey(room, exchange.params["id"]), graceMs));
+      return { status: 201, json: issuedView(key, secret) };
+    }),
+    manageRevokeKey: whole((exchange) => changing(exchange, (key) => revokeKey(room, key))),
+    manageApproveKey: whole((exchange) => changing(exchange, (key) => approveKey(room, key))),
+  };
+}

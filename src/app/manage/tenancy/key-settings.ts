@@ -1,0 +1,77 @@
+import type { z } from "zod";
+import type { KeyPatch } from "../../../contract/schemas/manage-tenancy.ts";
+import type { Snapshot } from "../../../domain/catalogue/catalogue.ts";
+import type { ApiKey, Scope } from "../../../domain/tenancy/key.ts";
+import { OPEN_POLICY, type Policy } from "../../../domain/tenancy/policy.ts";
+import { isCidr } from "../../../kit/cidr.ts";
+import { parseTimeMs } from "../../../kit/time.ts";
+import { invalidValue } from "../../body.ts";
+import { short } from "../deps.ts";
+import { policyChange } from "./policies.ts";
+
+/** The settings of a key that its admins may choose and change. */
+export type KeySettings = Pick<ApiKey, "scopes" | "ipAllowlist" | "expiresAtMs" | "rpm" | "policy">;
+
+export const OPEN_SETTINGS: KeySettings = {
+  scopes: null,
+  ipAllowlist: null,
+  expiresAtMs: null,
+  rpm: null,
+  policy: null,
+};
+
+type SaidSettings = Omit<z.infer<typeof KeyPatch>, "name">;
+
+/** Only what was named; null and the empty list both lift a restriction. Of the policy it is the change. */
+export function settingsOf(said: SaidSettings, snapshot: Snapshot): Partial<KeySettings> {
+  return {
+    ...(said.scopes === undefined ? {} : { scopes: scopesOf(said.scopes) }),
+    ...(said.ip_allowlist === undefined ? {} : { ipAllowlist: allowlistOf(said.ip_allowlist) }),
+    ...(said.expires_at === undefined ? {} : { expiresAtMs: timeOf("expires_at", said.expires_at) }),
+    ...(said.rpm === undefined ? {} : { rpm: said.rpm }),
+    ...(said.policy === undefined
+      ? {}
+      : { policy: said.policy === null ? null : policyChange(said.policy, snapshot, "policy.") }),
+  };
+}
+
+/** A key's policy after a change: what is not named stays, null lifts all of it, and what demands nothing is not kept. */
+export function keyPolicyAfter(before: Partial<Policy> | null, change: Partial<Policy> | null): Partial<Policy> | null {
+  if (change === null) return null;
+  const { floor, countries, zeroDataRetention, noTraining, blockedProviders, allowedModels } = {
+    ...OPEN_POLICY,
+    ...before,
+    ...change,
+  };
+  const demands: Partial<Policy> = {
+    ...(floor === null ? {} : { floor }),
+    ...(countries === null ? {} : { countries }),
+    ...(zeroDataRetention ? { zeroDataRetention } : {}),
+    ...(noTraining ? { noTraining } : {}),
+    ...(blockedProviders.length === 0 ? {} : { blockedProviders }),
+    ...(allowedModels === null ? {} : { allowedModels }),
+  };
+  return Object.keys(demands).length === 0 ? null : demands;
+}
+
+function scopesOf(scopes: readonly Scope[] | null): readonly Scope[] | null {
+  return scopes === null || scopes.length === 0 ? null : [...new Set(scopes)];
+}
+
+function allowlistOf(entries: readonly string[] | null): readonly string[] | null {
+  if (entries === null || entries.length === 0) return null;
+  const list = entries.map((entry) => entry.trim().toLowerCase());
+  for (const entry of list) {
+    // Callers are compared in their IPv4 form and without a zone, so these would match nobody.
+    if (!isCidr(entry) || entry.includes("%") || entry.startsWith("::ffff:"))
+      throw invalidValue("ip_allowlist", `"${short(entry)}" is not an IPv4 or IPv6 address or CIDR block`);
+  }
+  return [...new Set(list)];
+}
+
+export function timeOf(param: string, text: string | null): number | null {
+  if (text === null) return null;
+  const ms = parseTimeMs(text);
+  if (ms === undefined) throw invalidValue(param, `"${short(text)}" is not a time that exists`);
+  return ms;
+}

@@ -1,0 +1,180 @@
+import { fault } from "../../../contract/faults.ts";
+import { type ApiKey, type Environment, KEY_PREFIXES, type KeyKind } from "../../../domain/tenancy/key.ts";
+import type { Member, Workspace } from "../../../domain/tenancy/workspace.ts";
+import { digestOf, randomToken } from "../../../kit/secret.ts";
+import { type Change, change, findWorkspace, short, type TenancyDeps } from "../deps.ts";
+import { keysPolicyView, stateNow } from "../views.ts";
+import { type KeySettings, keyPolicyAfter, OPEN_SETTINGS } from "./key-settings.ts";
+import { memberByEmail } from "./members.ts";
+
+export const GRACE_DEFAULT_MS = 7 * 86_400_000;
+
+/** A key and, this once, the secret it is called with; only the digest is kept. */
+export type Issued = { readonly key: ApiKey; readonly secret: string };
+
+export type NewKey = {
+  readonly name: string;
+  readonly environment: Environment;
+  /** E-mail of the member a personal key is for; null: a workspace key. */
+  readonly personal: string | null;
+  readonly settings?: Partial<KeySettings>;
+};
+
+export async function createKey(deps: TenancyDeps, workspace: Workspace, said: NewKey): Promise<Issued> {
+  const owner = said.personal === null ? undefined : personalOwner(deps, workspace, said.personal);
+  const waits = owner !== undefined && workspace.keyPolicy.approval;
+  const issued = mint(deps, {
+    ...OPEN_SETTINGS,
+    ...said.settings,
+    policy: keyPolicyAfter(null, said.settings?.policy ?? null),
+    workspaceId: workspace.id,
+    memberId: owner?.id ?? null,
+    name: said.name,
+    kind: owner === undefined ? "workspace" : "personal",
+    environment: said.environment,
+    state: waits ? "pending" : "active",
+    rotatedFrom: null,
+  });
+  await keep(deps, [issued.key], {
+    action: "key.create",
+    workspaceId: workspace.id,
+    target: issued.key.id,
+    detail: {
+      name: said.name,
+      environment: said.environment,
+      member: owner?.email ?? null,
+      state: issued.key.state,
+      ...(issued.key.policy === null ? {} : { policy: keysPolicyView(issued.key) }),
+    },
+  });
+  return issued;
+}
+
+function personalOwner(deps: TenancyDeps, workspace: Workspace, email: string): Member {
+  demandPersonalKeys(workspace);
+  const member = memberByEmail(deps, workspace, email);
+  if (member !== undefined) return member;
+  throw fault("not_allowed", {
+    message: `${short(email)} is not a member of ${workspace.slug}: add the member first (gateway member add ${workspace.slug} EMAIL).`,
+    param: "member",
+  });
+}
+
+function demandPersonalKeys(workspace: Workspace): void {
+  if (workspace.keyPolicy.personalKeys) return;
+  throw fault("not_allowed", {
+    message: `Personal keys are switched off in ${workspace.slug}: switch them on first (gateway member policy ${workspace.slug} --personal-keys on).`,
+    param: "member",
+  });
+}
+
+function mint(
+  deps: TenancyDeps,
+  said: Omit<ApiKey, "id" | "digest" | "graceUntilMs" | "version" | "createdAtMs">,
+): Issued {
+  const secret = `${prefixFor(said.kind, said.environment)}${randomToken(32)}`;
+  const key: ApiKey = {
+    ...said,
+    id: deps.ids.next("key_"),
+    digest: digestOf(secret),
+    graceUntilMs: null,
+    version: 1,
+    createdAtMs: deps.clock.nowMs(),
+  };
+  return { key, secret };
+}
+
+function prefixFor(kind: KeyKind, environment: Environment): string {
+  return KEY_PREFIXES[kind][environment];
+}
+
+/** SQL first, together with the line about it, then the memory the next request reads. */
+async function keep(deps: TenancyDeps, keys: readonly ApiKey[], audit: Change): Promise<void> {
+  const createdAtMs = deps.clock.nowMs();
+  const strict = keys.filter(({ policy }) => policy?.zeroDataRetention === true);
+  await change(deps, async ({ tenancy, captures }) => {
+    await tenancy.saveKeys(keys);
+    for (const { workspaceId, id, policy } of keys)
+      await tenancy.keepPolicy({ workspaceId, keyId: id, createdAtMs, policy });
+    for (const { workspaceId, id } of strict) await captures.purgeKey(workspaceId, id);
+    return { answer: null, audit };
+  });
+  for (const key of keys) deps.directory.putKey(key);
+  for (const { workspaceId, id } of strict) {
+    // What was being written when the policy changed goes too.
+    await deps.captures.settled();
+    await change(deps, async ({ captures }) => ({ answer: await captures.purgeKey(workspaceId, id), audit: null }));
+  }
+}
+
+/** The new key takes over everything but the secret; the old one keeps working until the grace ends. */
+export async function rotateKey(deps: TenancyDeps, old: ApiKey, graceMs: number): Promise<Issued> {
+  const nowMs = deps.clock.nowMs();
+  const state = stateNow(old, nowMs);
+  if (state !== "active")
+    throw fault("conflict", {
+      message: `Key ${old.id} is ${state}: only an active key can be rotated. Create a new key instead.`,
+    });
+  if (old.kind === "personal") demandPersonalKeys(findWorkspace(deps, old.workspaceId));
+  const { workspaceId, memberId, name, kind, environment, scopes, ipAllowlist, expiresAtMs, rpm, policy } = old;
+  const issued = mint(deps, {
+    workspaceId,
+    memberId,
+    name,
+    kind,
+    environment,
+    scopes,
+    ipAllowlist,
+    expiresAtMs,
+    rpm,
+    policy,
+    state: "active",
+    rotatedFrom: old.id,
+  });
+  const graceUntilMs = nowMs + graceMs;
+  await keep(deps, [{ ...old, state: "deprecated", graceUntilMs, version: old.version + 1 }, issued.key], {
+    action: "key.rotate",
+    workspaceId,
+    target: old.id,
+    detail: { new_key: issued.key.id, grace_until: new Date(graceUntilMs).toISOString() },
+  });
+  return issued;
+}
+
+/** Revoking twice changes nothing, so that a repeated call is safe. */
+export async function revokeKey(deps: TenancyDeps, key: ApiKey): Promise<ApiKey> {
+  if (key.state === "revoked") return key;
+  const revoked: ApiKey = { ...key, state: "revoked", version: key.version + 1 };
+  await keep(deps, [revoked], { action: "key.revoke", workspaceId: key.workspaceId, target: key.id });
+  return revoked;
+}
+
+export async function approveKey(deps: TenancyDeps, key: ApiKey): Promise<ApiKey> {
+  if (key.state !== "pending")
+    throw fault("conflict", {
+      message: `Key ${key.id} is ${stateNow(key, deps.clock.nowMs())}: only a pending key can be approved.`,
+    });
+  demandPersonalKeys(findWorkspace(deps, key.workspaceId));
+  const approved: ApiKey = { ...key, state: "active", version: key.version + 1 };
+  await keep(deps, [approved], { action: "key.approve", workspaceId: key.workspaceId, target: key.id });
+  return approved;
+}
+
+export type KeyChange = Partial<KeySettings> & { readonly name?: string };
+
+export async function changeKey(deps: TenancyDeps, key: ApiKey, said: KeyChange): Promise<ApiKey> {
+  if (key.state === "revoked")
+    throw fault("conflict", { message: `Key ${key.id} is revoked and cannot be changed. Create a new key instead.` });
+  const policy = said.policy === undefined ? key.policy : keyPolicyAfter(key.policy, said.policy);
+  const changed: ApiKey = { ...key, ...said, policy, version: key.version + 1 };
+  await keep(deps, [changed], {
+    action: "key.change",
+    workspaceId: key.workspaceId,
+    target: key.id,
+    detail: {
+      changed: Object.keys(said),
+      ...(said.policy === undefined ? {} : { policy: { before: keysPolicyView(key), after: keysPolicyView(changed) } }),
+    },
+  });
+  return changed;
+}

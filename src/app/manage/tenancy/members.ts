@@ -1,0 +1,116 @@
+import { fault } from "../../../contract/faults.ts";
+import { KeyPolicyPatch, MemberAdd } from "../../../contract/schemas/manage-tenancy.ts";
+import { PageQuery } from "../../../contract/schemas/manage-values.ts";
+import type { ApiKey } from "../../../domain/tenancy/key.ts";
+import { unlimited } from "../../../domain/tenancy/limits.ts";
+import type { KeyPolicy, Member, Role, Workspace } from "../../../domain/tenancy/workspace.ts";
+import { readBody, readQuery } from "../../body.ts";
+import { type Handler, whole } from "../../exchange.ts";
+import { change, findWorkspace, type Room, short, type TenancyDeps } from "../deps.ts";
+import { pageOf } from "../page.ts";
+import { keyPolicyView, memberView } from "../views.ts";
+
+/** Members are known by their address, whatever its case. */
+export function memberByEmail(deps: Pick<TenancyDeps, "directory">, workspace: Workspace, email: string) {
+  const wanted = email.trim().toLowerCase();
+  return deps.directory.members(workspace.id).find((member) => member.email === wanted);
+}
+
+async function addMember(deps: TenancyDeps, workspace: Workspace, email: string, role: Role): Promise<Member> {
+  if (memberByEmail(deps, workspace, email) !== undefined)
+    throw fault("conflict", {
+      message: `${short(email)} is a member of ${workspace.slug} already.`,
+      param: "email",
+    });
+  const member: Member = {
+    id: deps.ids.next("mem_"),
+    workspaceId: workspace.id,
+    email: email.trim().toLowerCase(),
+    role,
+    createdAtMs: deps.clock.nowMs(),
+  };
+  await change(deps, async ({ tenancy }) => {
+    await tenancy.saveMember(member);
+    const detail = { email: member.email, role };
+    return { answer: null, audit: { action: "member.add", workspaceId: workspace.id, target: member.id, detail } };
+  });
+  deps.directory.putMember(member);
+  return member;
+}
+
+/** Ends a membership and every personal key of it; answers the keys that ended. */
+async function removeMember(deps: TenancyDeps, member: Member): Promise<ApiKey[]> {
+  const ended = deps.directory
+    .keys(member.workspaceId)
+    .filter((key) => key.memberId === member.id && key.state !== "revoked")
+    .map((key): ApiKey => ({ ...key, state: "revoked", version: key.version + 1 }));
+  const noLimits = unlimited(member.workspaceId, "member", member.id);
+  await change(deps, async ({ tenancy, limits }) => {
+    await limits.save(noLimits);
+    if (ended.length > 0) await tenancy.saveKeys(ended);
+    await tenancy.removeMember(member.id);
+    const detail = { email: member.email, revoked_keys: ended.map((key) => key.id) };
+    const audit = { action: "member.remove", workspaceId: member.workspaceId, target: member.id, detail };
+    return { answer: null, audit };
+  });
+  for (const key of ended) deps.directory.putKey(key);
+  deps.directory.limits.put(noLimits);
+  deps.directory.dropMember(member.id);
+  return ended;
+}
+
+async function changeKeyPolicy(deps: TenancyDeps, workspace: Workspace, said: Partial<KeyPolicy>) {
+  const changed: Workspace = { ...workspace, keyPolicy: { ...workspace.keyPolicy, ...said } };
+  await change(deps, async ({ tenancy }) => {
+    await tenancy.saveWorkspace(changed);
+    const detail = { before: keyPolicyView(workspace.keyPolicy), after: keyPolicyView(changed.keyPolicy) };
+    const audit = { action: "key_policy.change", workspaceId: workspace.id, target: workspace.id, detail };
+    return { answer: null, audit };
+  });
+  deps.directory.putWorkspace(changed);
+  return changed;
+}
+
+export function memberHandlers(room: Room): Record<string, Handler> {
+  return {
+    manageListMembers: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const { limit, cursor } = readQuery(exchange, PageQuery);
+      const { rows, next } = pageOf(room.directory.members(workspace.id), limit, cursor);
+      return { status: 200, json: { data: rows.map(memberView), next } };
+    }),
+    manageAddMember: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const { email, role } = await readBody(exchange, MemberAdd);
+      const member = await room.inTurn(() => addMember(room, workspace, email, role ?? "member"));
+      return { status: 201, json: memberView(member) };
+    }),
+    manageRemoveMember: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const email = exchange.params["email"] ?? "";
+      return room.inTurn(async () => {
+        const member = memberByEmail(room, workspace, email);
+        if (member === undefined)
+          throw fault("not_found", { message: `${short(email)} is not a member of ${workspace.slug}.` });
+        const ended = await removeMember(room, member);
+        const json = { id: member.id, email: member.email, removed: true, revoked_keys: ended.map((key) => key.id) };
+        return { status: 200, json };
+      });
+    }),
+    manageShowKeyPolicy: whole(async (exchange) => ({
+      status: 200,
+      json: keyPolicyView(findWorkspace(room, exchange.params["workspace"]).keyPolicy),
+    })),
+    manageChangeKeyPolicy: whole(async (exchange) => {
+      const { id } = findWorkspace(room, exchange.params["workspace"]);
+      const body = await readBody(exchange, KeyPolicyPatch);
+      return room.inTurn(async () => {
+        const changed = await changeKeyPolicy(room, findWorkspace(room, id), {
+          ...(body.personal_keys === undefined ? {} : { personalKeys: body.personal_keys }),
+          ...(body.approval === undefined ? {} : { approval: body.approval }),
+        });
+        return { status: 200, json: keyPolicyView(changed.keyPolicy) };
+      });
+    }),
+  };
+}

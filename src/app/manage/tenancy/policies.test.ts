@@ -1,0 +1,30 @@
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room.ts";
+
+let room: ManageRoom;
+beforeAll(async () => {
+  room = await openRoom();
+  await room.ask("manageCreateWorkspace", { body: { slug: "research" } });
+});
+afterAll(() => room.close());
+
+const inForce = () => {
+  const { floor, noTraining } = room.directory.workspace("research")?.policy ?? {};
+  return { floor, noTraining };
+};
+const patch = (body: Record<string, unknown>) =>
+  room.ask("manageChangePolicy", { params: { workspace: "research" }, body });
+
+test("LOG-05 while a policy is written both versions hold, so that nothing is served under one that it breaks", async () => {
+  await patch({ floor: "L2" });
+  const gate = Promise.withResolvers<void>();
+  const before = room.store.change(async () => {
+    await gate.promise;
+    return { answer: null, audit: null };
+  });
+  const changing = patch({ floor: "none", no_training: true });
+  await vi.waitFor(() => expect(inForce()).toEqual({ floor: "L2", noTraining: true }));
+  gate.resolve();
+  await Promise.all([before, changing]);
+  expect(inForce()).toEqual({ floor: null, noTraining: true });
+});

@@ -1,0 +1,103 @@
+import type { z } from "zod";
+import { PolicyPatch } from "../../../contract/schemas/manage-tenancy.ts";
+import type { Snapshot } from "../../../domain/catalogue/catalogue.ts";
+import { type Policy, tightened } from "../../../domain/tenancy/policy.ts";
+import type { Workspace } from "../../../domain/tenancy/workspace.ts";
+import { invalidValue, readBody } from "../../body.ts";
+import { type Handler, whole } from "../../exchange.ts";
+import { change, findWorkspace, type Room, short, type TenancyDeps } from "../deps.ts";
+import { policyView } from "../views.ts";
+
+type Said = z.infer<typeof PolicyPatch>;
+
+/** Only what was named; `none`, null and the empty list lift a rule. `at` is where the fields stand in the body. */
+export function policyChange(said: Said, snapshot: Snapshot, at = ""): Partial<Policy> {
+  const { floor, countries, blocked_providers, allowed_models } = said;
+  return {
+    ...(floor === undefined ? {} : { floor: floor === "none" ? null : floor }),
+    ...(countries === undefined ? {} : { countries: orNull(countriesOf(`${at}countries`, countries ?? [])) }),
+    ...(said.zero_data_retention === undefined ? {} : { zeroDataRetention: said.zero_data_retention }),
+    ...(said.no_training === undefined ? {} : { noTraining: said.no_training }),
+    ...(blocked_providers === undefined
+      ? {}
+      : { blockedProviders: known(`${at}blocked_providers`, "provider", blocked_providers ?? [], snapshot.providers) }),
+    ...(allowed_models === undefined
+      ? {}
+      : { allowedModels: orNull(known(`${at}allowed_models`, "model", allowed_models ?? [], snapshot.models)) }),
+  };
+}
+
+export function orNull(list: readonly string[]): readonly string[] | null {
+  return list.length === 0 ? null : list;
+}
+
+export function countriesOf(param: string, codes: readonly string[]): readonly string[] {
+  const list = codes.map((code) => code.toUpperCase());
+  for (const code of list) {
+    if (!isCountry(code)) throw invalidValue(param, `"${short(code)}" is not an ISO 3166-1 country code such as DE`);
+  }
+  return [...new Set(list)];
+}
+
+const REGION_NAMES = new Intl.DisplayNames("en", { type: "region", fallback: "none" });
+/** Codes that name something, but not a country. */
+const NOT_COUNTRIES = new Set(["AC", "CP", "CQ", "DG", "EA", "EU", "EZ", "IC", "QO", "TA", "UN", "XA", "XB", "ZZ"]);
+
+/** A code that is only an old or common name of another (UK, DD) would match no endpoint: it is refused too. */
+function isCountry(code: string): boolean {
+  if (NOT_COUNTRIES.has(code) || REGION_NAMES.of(code) === undefined) return false;
+  return new Intl.Locale(`und-${code}`).region === code;
+}
+
+export function known(
+  param: string,
+  what: string,
+  names: readonly string[],
+  all: ReadonlyMap<string, unknown>,
+): readonly string[] {
+  for (const name of names)
+    if (!all.has(name)) throw invalidValue(param, `the catalogue has no ${what} "${short(name)}"`);
+  return [...new Set(names)];
+}
+
+async function changePolicy(deps: TenancyDeps, workspace: Workspace, demands: Partial<Policy>): Promise<Policy> {
+  const changed: Workspace = { ...workspace, policy: { ...workspace.policy, ...demands } };
+  const { id } = workspace;
+  // While it is written both hold: whatever is served meanwhile keeps to either version, and so does the evidence of it.
+  deps.directory.putWorkspace({ ...workspace, policy: tightened(workspace.policy, changed.policy) });
+  const nowMs = deps.clock.nowMs();
+  // Nothing is kept from now on, and nothing that was kept before stays.
+  const isStricter = changed.policy.zeroDataRetention && !workspace.policy.zeroDataRetention;
+  const ended = await change(deps, async ({ tenancy, captures }) => {
+    await tenancy.saveWorkspace(changed);
+    await tenancy.keepPolicy({ workspaceId: id, keyId: null, createdAtMs: nowMs, policy: changed.policy });
+    const ended = isStricter ? await captures.endAll(id, nowMs) : undefined;
+    const detail = {
+      before: policyView(workspace.policy),
+      after: policyView(changed.policy),
+      ...(ended === undefined ? {} : { capture_windows_closed: ended.closed, captured_purged: ended.purged }),
+    };
+    return { answer: ended?.closed ?? [], audit: { action: "policy.change", workspaceId: id, target: id, detail } };
+  }).catch((error: unknown) => {
+    deps.directory.putWorkspace(workspace);
+    throw error;
+  });
+  deps.directory.putWorkspace(changed);
+  for (const window of ended) deps.captures.closed(window);
+  return changed.policy;
+}
+
+export function policyHandlers(room: Room): Record<string, Handler> {
+  return {
+    manageShowPolicy: whole(async (exchange) => ({
+      status: 200,
+      json: policyView(findWorkspace(room, exchange.params["workspace"]).policy),
+    })),
+    manageChangePolicy: whole(async (exchange) => {
+      const { id } = findWorkspace(room, exchange.params["workspace"]);
+      const demands = policyChange(await readBody(exchange, PolicyPatch), room.snapshot());
+      const policy = await room.inTurn(() => changePolicy(room, findWorkspace(room, id), demands));
+      return { status: 200, json: policyView(policy) };
+    }),
+  };
+}
