@@ -47,6 +47,7 @@ import type { ResponseStore } from "./domain/responses/stored.ts";
 import { excludedByPolicy, permitsModel } from "./domain/routing/policy.ts";
 import { Directory } from "./domain/tenancy/directory.ts";
 import { standingOf } from "./domain/tenancy/key.ts";
+import type { Managers } from "./edge/actor.ts";
 import { isOperator, recheckKey, scopeFault } from "./edge/authenticate.ts";
 import type { Edge } from "./edge/server.ts";
 import { type DiskSpace, watchDisk } from "./io/disk-space.ts";
@@ -126,7 +127,7 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
   const { log, ids, rateBook, snapshot, transport, directory, watch, state, metrics } = await openGround(config);
   const { adminToken } = await openSecrets(config);
   const held = holdOwnKeys(config, { snapshot, transport, platform: () => platform });
-  const edge = openEdge({ config, log, clock, ids, directory, state, metrics, adminToken, ownKeys: held });
+  const edge = openEdge({ config, log, clock, ids, directory, state, metrics, adminToken, personOf, ownKeys: held });
   const origin = await listening(edge, config);
 
   const platform = await openPlatform(config, { snapshot, transport, directory, ids });
@@ -186,6 +187,7 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
     prober,
     captured,
     alerts,
+    peopleCreateWorkspaces: false,
     responseRetention: config.GATEWAY_RESPONSES_RETENTION,
     planning: gateway,
     readers: READERS,
@@ -225,6 +227,8 @@ function uploadsOf(config: Config, dataDir: string, disk: DiskSpace): Promise<Up
   const togetherMaxBytes = Math.max(config.GATEWAY_UPLOADS_MAX_BYTES, config.GATEWAY_UPLOAD_MAX_BYTES);
   return openUploads(path.join(dataDir, "tmp"), disk, togetherMaxBytes);
 }
+
+const personOf: Managers["personOf"] = async () => undefined;
 
 type Ground = Awaited<ReturnType<typeof openGround>>;
 

@@ -30,6 +30,7 @@ import type { Directory } from "./domain/tenancy/directory.ts";
 import type { Principal } from "./domain/tenancy/key.ts";
 import { ownKeySlot } from "./domain/tenancy/own-key.ts";
 import type { Vault } from "./domain/tenancy/vault.ts";
+import type { Managers } from "./edge/actor.ts";
 import { IpLimit } from "./edge/ip-limit.ts";
 import { Edge, type EdgeDeps } from "./edge/server.ts";
 import { catalogueFiles } from "./io/catalogue-files.ts";
@@ -445,12 +446,13 @@ export function openPayments(
   });
 }
 
-type EdgeParts = Pick<EdgeDeps, "clock" | "ids" | "directory" | "state" | "adminToken"> & {
-  ownKeys: OwnKeys;
-  config: Config;
-  log: Logger;
-  metrics: Metrics;
-};
+type EdgeParts = Pick<EdgeDeps, "clock" | "ids" | "directory" | "state"> &
+  Pick<Managers, "adminToken" | "personOf"> & {
+    ownKeys: OwnKeys;
+    config: Config;
+    log: Logger;
+    metrics: Metrics;
+  };
 
 /** Surfaces that this deployment does without. */
 export function switchedOff(config: Pick<Config, "GATEWAY_DECISIONS" | "GATEWAY_SPEECH">): ReadonlySet<Switch> {
@@ -466,11 +468,17 @@ export function servedSurfaces(config: Config): readonly Surface[] {
   return SURFACES.filter((surface) => !off.has(surface));
 }
 
-export function openEdge({ config, log, metrics, ownKeys, ...parts }: EdgeParts): Edge {
+export function openEdge({ config, log, metrics, ownKeys, adminToken, personOf, ...parts }: EdgeParts): Edge {
   const proxies = config.GATEWAY_TRUSTED_PROXIES;
   return new Edge({
     ...parts,
     routes: ROUTES,
+    managers: {
+      adminToken,
+      tokens: parts.directory.tokens,
+      publicOrigin: config.GATEWAY_PUBLIC_URL === null ? undefined : new URL(config.GATEWAY_PUBLIC_URL).origin,
+      personOf,
+    },
     ipLimit: new IpLimit(config.GATEWAY_RPM_IP, parts.clock),
     switchedOff: switchedOff(config),
     trustedProxies: proxies.length === 0 ? undefined : addressList(proxies),

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Readable } from "node:stream";
 import type { Route } from "../contract/route.ts";
+import type { Actor, Seat } from "../domain/tenancy/actor.ts";
 import type { Principal } from "../domain/tenancy/key.ts";
 
 /** One call as a handler sees it: authenticated, limited, routed, with its body still unread. */
@@ -17,6 +18,10 @@ export type Exchange = {
   readonly startedMs: number;
   /** Present on routes that need a key. */
   readonly principal: Principal | undefined;
+  /** Present on routes of the management API. */
+  readonly actor?: Actor;
+  /** What the actor is in the workspace that the call is about; absent: the operator, or there is no workspace. */
+  readonly seat?: Seat;
   /** Headers that every answer to this call carries (rate limit, ids). */
   readonly baseHeaders: Record<string, string>;
   /** Reads the body once, under its limit. */

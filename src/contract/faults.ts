@@ -70,6 +70,21 @@ export const FAULTS = {
   },
   insufficient_credits: { status: 402, type: "billing_error", says: "The wallet does not cover this request." },
   spend_limit_reached: { status: 402, type: "billing_error", says: "A spend limit does not cover this request." },
+  not_signed_in: {
+    status: 401,
+    type: "authentication_error",
+    says: "The session is over: sign in again.",
+  },
+  insufficient_role: {
+    status: 403,
+    type: "permission_error",
+    says: "The role in the workspace is not enough for this, or only the operator may do it.",
+  },
+  cross_site_request: {
+    status: 403,
+    type: "permission_error",
+    says: "A change with a session cookie came from another site's page.",
+  },
   insufficient_scope: { status: 403, type: "permission_error", says: "The key lacks the scope of this endpoint." },
   ip_not_allowed: {
     status: 403,

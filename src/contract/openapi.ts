@@ -26,7 +26,7 @@ const ABOUT: Readonly<Record<DocumentKind, string>> = {
   ].join("\n\n"),
   manage: [
     "What an operator can do: workspaces, members, keys, policy, wallet and the request log. The commands of `bin/gateway` are made of it.",
-    "Send the operator token as `Authorization: Bearer <token>`.",
+    "Send the operator token, or a workspace's management token, as `Authorization: Bearer <token>`; the portal sends the session of a person. What a role in the workspace does not open is refused with `insufficient_role`, and what belongs to another workspace is not found.",
     'A list is `{ "data": [...], "next": cursor or null }`, newest first; money is a decimal string with its currency beside it; times are ISO 8601 in UTC.',
   ].join("\n\n"),
 };
@@ -50,6 +50,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Documents: "The API described: for programs and for people.",
   Operation: "How the gateway is doing.",
   Workspaces: "Workspaces: whoever has keys, a policy and a wallet.",
+  "Management tokens": "What programs manage a workspace with: as an admin, or only for reading.",
   Members: "People in a workspace, and whether they may have keys of their own.",
   Policy: "Which endpoints may serve a workspace.",
   Routers:
@@ -164,7 +165,20 @@ function requestBody({ body, intake, example }: Route, book: SchemaBook): Json {
 
 function securitySchemes(kind: DocumentKind): Json {
   if (kind === "manage")
-    return { operator: { type: "http", scheme: "bearer", description: "The operator token of the gateway." } };
+    return {
+      operator: {
+        type: "http",
+        scheme: "bearer",
+        description:
+          "The operator token of the gateway, a workspace's management token, or a session of the command line.",
+      },
+      session: {
+        type: "apiKey",
+        in: "cookie",
+        name: "session",
+        description: "The session of a person who signed in to the portal.",
+      },
+    };
   return {
     bearer: { type: "http", scheme: "bearer", description: "An API key, `sk_svc_…`." },
     apiKey: { type: "apiKey", in: "header", name: "x-api-key", description: "The same key in its own header." },
@@ -175,8 +189,8 @@ function securityOf({ access }: Route): Json[] {
   switch (access.by) {
     case "anyone":
       return [];
-    case "operator":
-      return [{ operator: [] }];
+    case "manager":
+      return [{ operator: [] }, { session: [] }];
     case "key":
       return [{ bearer: [] }, { apiKey: [] }];
   }

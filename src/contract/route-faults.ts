@@ -21,7 +21,16 @@ function commonFaults({ access, intake, path, query }: Route): FaultCode[] {
     codes.push("missing_api_key", "invalid_api_key", "expired_api_key", "ip_not_allowed", "service_unavailable");
     if (access.scope !== null) codes.push("insufficient_scope");
   }
-  if (access.by === "operator") codes.push("invalid_admin_token", "service_unavailable");
+  if (access.by === "manager") {
+    codes.push(
+      "not_signed_in",
+      "invalid_admin_token",
+      "cross_site_request",
+      "insufficient_role",
+      "service_unavailable",
+    );
+    if (access.of !== "nothing") codes.push("not_found");
+  }
   if (intake !== "none") {
     codes.push("invalid_value", "unsupported_parameter", "request_timeout", "request_too_large");
     codes.push("unsupported_media_type");

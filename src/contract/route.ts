@@ -1,11 +1,23 @@
 import type { z } from "zod";
 import type { FaultCode } from "./faults.ts";
 
-/** Who may call a route: anyone, a holder of an API key, or the operator. */
+/** Who may call a route: anyone, a holder of an API key, or someone who manages. */
 export type Access =
   | { readonly by: "anyone" }
   | { readonly by: "key"; readonly scope: string | null }
-  | { readonly by: "operator" };
+  | { readonly by: "manager"; readonly allows: Allowed; readonly of: Belonging };
+
+/**
+ * The least that opens a route of the management API: a role in the workspace that the thing belongs to, being known
+ * at all (`person`: what is not theirs is left out), or being the operator. The operator is let in everywhere.
+ */
+export type Allowed = "operator" | "owner" | "admin" | "member" | "person";
+
+/**
+ * Where the workspace is found that a call is about: in the path, in the query, or through the key, request or capture
+ * window whose id is in the path.
+ */
+export type Belonging = "path" | "query" | "key" | "request" | "capture" | "nothing";
 
 /** What a route takes in: nothing, one JSON object, or a multipart upload. */
 export type Intake = "none" | "json" | "multipart";

@@ -1,5 +1,4 @@
 import { managed } from "./managed.ts";
-import type { Route } from "./route.ts";
 import * as alerts from "./schemas/manage-alerts.ts";
 import { listOf, PageQuery } from "./schemas/manage-values.ts";
 
@@ -7,11 +6,12 @@ const ALERTS = "/manage/workspaces/{workspace}/alerts";
 const SECRET = "whsec_…";
 
 /** What a workspace wants to be told of, and what became of it. */
-export const ALERT_ROUTES: readonly Route[] = [
+export const ALERT_ROUTES = [
   managed({
     id: "manageShowAlerts",
     method: "GET",
     path: ALERTS,
+    allows: "admin",
     tag: "Alerts",
     summary: "Show what the workspace is told of, and where",
     answer: alerts.AlertRulesView,
@@ -21,6 +21,7 @@ export const ALERT_ROUTES: readonly Route[] = [
     id: "managePutAlerts",
     method: "PUT",
     path: ALERTS,
+    allows: "admin",
     tag: "Alerts",
     summary: "Say what the workspace is told of, and where",
     description:
@@ -36,6 +37,7 @@ export const ALERT_ROUTES: readonly Route[] = [
     id: "manageDeleteAlerts",
     method: "DELETE",
     path: ALERTS,
+    allows: "admin",
     tag: "Alerts",
     summary: "Switch the workspace's alerts off and forget its rules",
     answer: alerts.AlertRulesRemoved,
@@ -45,6 +47,7 @@ export const ALERT_ROUTES: readonly Route[] = [
     id: "manageRotateAlertSecret",
     method: "POST",
     path: `${ALERTS}/rotate-secret`,
+    allows: "admin",
     tag: "Alerts",
     summary: "Give the webhook a new secret",
     description: "For a day messages carry a signature by the secret before as well, so that no receiver misses one.",
@@ -58,6 +61,7 @@ export const ALERT_ROUTES: readonly Route[] = [
     id: "manageTestAlerts",
     method: "POST",
     path: `${ALERTS}/test`,
+    allows: "admin",
     tag: "Alerts",
     summary: "Send a test alert to every receiver",
     description:
@@ -78,6 +82,7 @@ export const ALERT_ROUTES: readonly Route[] = [
     id: "manageListAlertDeliveries",
     method: "GET",
     path: `${ALERTS}/deliveries`,
+    allows: "admin",
     tag: "Alerts",
     summary: "List deliveries of alerts, with their state and last error",
     description: "What is over is kept for 30 days.",

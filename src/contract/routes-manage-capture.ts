@@ -1,16 +1,16 @@
 import { managed } from "./managed.ts";
-import type { Route } from "./route.ts";
 import * as capture from "./schemas/manage-capture.ts";
 import { listOf } from "./schemas/manage-values.ts";
 
 const { captureExample } = capture;
 
 /** Capture windows: the only times in which requests and answers are kept. */
-export const CAPTURE_ROUTES: readonly Route[] = [
+export const CAPTURE_ROUTES = [
   managed({
     id: "manageOpenCapture",
     method: "POST",
     path: "/manage/workspaces/{workspace}/capture-windows",
+    allows: "admin",
     tag: "Capture windows",
     summary: "Open a capture window",
     description:
@@ -25,6 +25,8 @@ export const CAPTURE_ROUTES: readonly Route[] = [
     id: "manageListCaptures",
     method: "GET",
     path: "/manage/capture-windows",
+    allows: "admin",
+    of: "query",
     tag: "Capture windows",
     summary: "List capture windows",
     query: capture.CaptureQuery,
@@ -35,6 +37,8 @@ export const CAPTURE_ROUTES: readonly Route[] = [
     id: "manageCloseCapture",
     method: "POST",
     path: "/manage/capture-windows/{id}/close",
+    allows: "admin",
+    of: "capture",
     tag: "Capture windows",
     summary: "Close a capture window",
     description:

@@ -1,15 +1,15 @@
 import { managed } from "./managed.ts";
-import type { Route } from "./route.ts";
 import { EvidenceQuery, EvidenceView } from "./schemas/manage-evidence.ts";
 
 const served = { served: 1204, input_tokens: 812_400, output_tokens: 96_120, cost: "1.214", currency: "EUR" };
 const endpoint = "scaleway:fr-par:openai/gpt-oss-120b";
 
-export const EVIDENCE_ROUTES: readonly Route[] = [
+export const EVIDENCE_ROUTES = [
   managed({
     id: "manageShowEvidence",
     method: "GET",
     path: "/manage/workspaces/{workspace}/evidence",
+    allows: "admin",
     tag: "Request log",
     summary: "Report who served the workspace, where and under which policy",
     description:

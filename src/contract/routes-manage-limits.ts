@@ -1,16 +1,16 @@
 import { managed } from "./managed.ts";
-import type { Route } from "./route.ts";
 import { LimitsPut, LimitsQuery, LimitsView, limitsExample } from "./schemas/manage-limits.ts";
 import { listOf, PageQuery } from "./schemas/manage-values.ts";
 
 const LIMITS = "/manage/workspaces/{workspace}/limits";
 
 /** What workspaces, members and keys may spend. */
-export const LIMIT_ROUTES: readonly Route[] = [
+export const LIMIT_ROUTES = [
   managed({
     id: "manageShowLimits",
     method: "GET",
     path: LIMITS,
+    allows: "member",
     tag: "Spend limits",
     summary: "Show spend limits and what was spent",
     description: "Of the workspace, of one of its keys, or of one of its members.",
@@ -22,6 +22,7 @@ export const LIMIT_ROUTES: readonly Route[] = [
     id: "managePutLimits",
     method: "PUT",
     path: LIMITS,
+    allows: "admin",
     tag: "Spend limits",
     summary: "Set or lift spend limits",
     description:
@@ -34,6 +35,7 @@ export const LIMIT_ROUTES: readonly Route[] = [
     id: "manageListLimits",
     method: "GET",
     path: `${LIMITS}/all`,
+    allows: "admin",
     tag: "Spend limits",
     summary: "List every spend limit of a workspace",
     description: "The workspace first, then members, then keys.",

@@ -1,33 +1,30 @@
-import { managed } from "./managed.ts";
-import type { Route } from "./route.ts";
+import { managed, managedExport } from "./managed.ts";
 import { request } from "./schemas/manage-examples.ts";
 import { ExportQuery, UsageReport, UsageReportQuery } from "./schemas/manage-log.ts";
 
 const WORKSPACE = "/manage/workspaces/{workspace}";
 
-const exportRoute: Route = {
+const exportRoute = managedExport({
   id: "manageExportRequests",
-  method: "GET",
   path: `${WORKSPACE}/requests/export`,
-  access: { by: "operator" },
-  intake: "none",
-  counted: false,
+  allows: "member",
   tag: "Request log",
   summary: "Export requests",
   description:
     "Newest first, as a stream: CSV after RFC 4180 with a header row, or one JSON object on each line, in the form of the list. In CSV a text that a spreadsheet would run as a formula starts with an apostrophe. An export that breaks off is cut, not ended.",
   query: ExportQuery,
-  answer: { is: "text", contentType: "application/x-ndjson", or: "text/csv" },
-  faults: [],
+  contentType: "application/x-ndjson",
+  or: "text/csv",
   example: { answer: `${JSON.stringify(request)}\n` },
-};
+});
 
-export const LOG_ROUTES: readonly Route[] = [
+export const LOG_ROUTES = [
   exportRoute,
   managed({
     id: "manageShowUsage",
     method: "GET",
     path: `${WORKSPACE}/usage`,
+    allows: "member",
     tag: "Request log",
     summary: "Show usage by hour or day",
     description:

@@ -1,15 +1,15 @@
 import { managed } from "./managed.ts";
-import type { Route } from "./route.ts";
 import { MasterKeyView, masterKey } from "./schemas/manage-master-key.ts";
 
 const MASTER_KEY = "/manage/master-key";
 
 /** The master key of secrets at rest. */
-export const MASTER_KEY_ROUTES: readonly Route[] = [
+export const MASTER_KEY_ROUTES = [
   managed({
     id: "manageMasterKey",
     method: "GET",
     path: MASTER_KEY,
+    allows: "operator",
     tag: "Operation",
     summary: "Show which master key has wrapped how many data keys",
     answer: MasterKeyView,
@@ -19,6 +19,7 @@ export const MASTER_KEY_ROUTES: readonly Route[] = [
     id: "manageRotateMasterKey",
     method: "POST",
     path: `${MASTER_KEY}/rotate`,
+    allows: "operator",
     tag: "Operation",
     summary: "Wrap all data keys by the current master key",
     description:

@@ -1,5 +1,4 @@
-import { managed } from "./managed.ts";
-import type { Route } from "./route.ts";
+import { managed, managedExport } from "./managed.ts";
 import { wallet } from "./schemas/manage-examples.ts";
 import * as money from "./schemas/manage-money.ts";
 import { listOf, PageQuery } from "./schemas/manage-values.ts";
@@ -29,29 +28,27 @@ const booked = (kind: string, id: string, amount: string, note: string) => ({
   wallet,
 });
 
-const exportRoute: Route = {
+const exportRoute = managedExport({
   id: "manageExportWalletEntries",
-  method: "GET",
   path: `${WALLET}/entries/export`,
-  access: { by: "operator" },
-  intake: "none",
-  counted: false,
+  allows: "admin",
   tag: "Wallet",
   summary: "Export ledger entries",
   description:
     "Newest first, as a stream: CSV after RFC 4180 with a header row, or one JSON object on each line, in the form of the list. An export that breaks off is cut, not ended.",
   query: money.EntryExportQuery,
-  answer: { is: "text", contentType: "text/csv", or: "application/x-ndjson" },
-  faults: [],
+  contentType: "text/csv",
+  or: "application/x-ndjson",
   example: { answer: "id,kind,created_at,in,out,currency,note\r\n" },
-};
+});
 
-export const MONEY_ROUTES: readonly Route[] = [
+export const MONEY_ROUTES = [
   exportRoute,
   managed({
     id: "manageRefund",
     method: "POST",
     path: `${WALLET}/refunds`,
+    allows: "operator",
     tag: "Wallet",
     summary: "Give money back",
     description:
@@ -73,6 +70,7 @@ export const MONEY_ROUTES: readonly Route[] = [
     id: "manageAdjustWallet",
     method: "POST",
     path: `${WALLET}/adjustments`,
+    allows: "operator",
     tag: "Wallet",
     summary: "Correct the balance by hand",
     description: "Down at most by what is free: never below zero, and never what running requests have reserved.",
@@ -89,6 +87,7 @@ export const MONEY_ROUTES: readonly Route[] = [
     id: "manageGrantPromotion",
     method: "POST",
     path: `${WALLET}/promotions`,
+    allows: "operator",
     tag: "Wallet",
     summary: "Give promotional credit",
     description:
@@ -106,6 +105,7 @@ export const MONEY_ROUTES: readonly Route[] = [
     id: "manageListPromotions",
     method: "GET",
     path: `${WALLET}/promotions`,
+    allows: "admin",
     tag: "Wallet",
     summary: "List promotional credit and what is left of it",
     answer: money.PromotionList,
@@ -131,6 +131,7 @@ export const MONEY_ROUTES: readonly Route[] = [
     id: "manageShowStatement",
     method: "GET",
     path: `${WALLET}/statement`,
+    allows: "admin",
     tag: "Wallet",
     summary: "Show the statement of a month",
     query: money.StatementQuery,
@@ -156,6 +157,7 @@ export const MONEY_ROUTES: readonly Route[] = [
     id: "manageCreateOrder",
     method: "POST",
     path: `${WALLET}/orders`,
+    allows: "admin",
     tag: "Wallet",
     summary: "Create a payment order",
     description:
@@ -173,6 +175,7 @@ export const MONEY_ROUTES: readonly Route[] = [
     id: "manageListOrders",
     method: "GET",
     path: `${WALLET}/orders`,
+    allows: "admin",
     tag: "Wallet",
     summary: "List payment orders",
     query: PageQuery,
@@ -183,6 +186,7 @@ export const MONEY_ROUTES: readonly Route[] = [
     id: "manageShowOrder",
     method: "GET",
     path: `${WALLET}/orders/{id}`,
+    allows: "admin",
     tag: "Wallet",
     summary: "Show a payment order",
     answer: money.OrderView,

@@ -1,5 +1,4 @@
 import { managed } from "./managed.ts";
-import type { Route } from "./route.ts";
 import {
   ProbeQuery,
   ProbeRun,
@@ -13,11 +12,12 @@ import {
 const PROBES = "/manage/probes";
 
 /** Whether endpoints were seen to answer on decisions and speech. */
-export const PROOF_ROUTES: readonly Route[] = [
+export const PROOF_ROUTES = [
   managed({
     id: "manageListProofs",
     method: "GET",
     path: "/manage/proofs",
+    allows: "person",
     tag: "Proofs",
     summary: "Show which endpoints are proven now",
     description:
@@ -29,6 +29,7 @@ export const PROOF_ROUTES: readonly Route[] = [
     id: "manageListProbes",
     method: "GET",
     path: PROBES,
+    allows: "operator",
     tag: "Proofs",
     summary: "List every proof that was made",
     query: ProbeQuery,
@@ -39,6 +40,7 @@ export const PROOF_ROUTES: readonly Route[] = [
     id: "manageRunProbes",
     method: "POST",
     path: PROBES,
+    allows: "operator",
     tag: "Proofs",
     summary: "Ask endpoints now whether they answer",
     description:

@@ -1,5 +1,4 @@
 import { managed } from "./managed.ts";
-import type { Route } from "./route.ts";
 import * as providers from "./schemas/manage-providers.ts";
 import { listOf } from "./schemas/manage-values.ts";
 
@@ -7,11 +6,12 @@ const OWN_KEYS = "/manage/workspaces/{workspace}/providers";
 const OWN_KEY = `${OWN_KEYS}/{provider}`;
 
 /** Workspaces' own keys at providers, and whether a provider accepts a credential. */
-export const PROVIDER_ROUTES: readonly Route[] = [
+export const PROVIDER_ROUTES = [
   managed({
     id: "manageListOwnKeys",
     method: "GET",
     path: OWN_KEYS,
+    allows: "admin",
     tag: "Own provider keys",
     summary: "List the workspace's own keys at providers",
     description: "What they are used for and when they were changed; never the keys.",
@@ -22,6 +22,7 @@ export const PROVIDER_ROUTES: readonly Route[] = [
     id: "manageShowOwnKey",
     method: "GET",
     path: OWN_KEY,
+    allows: "admin",
     tag: "Own provider keys",
     summary: "Show what is known of an own key",
     answer: providers.OwnKeyView,
@@ -31,6 +32,7 @@ export const PROVIDER_ROUTES: readonly Route[] = [
     id: "managePutOwnKey",
     method: "PUT",
     path: OWN_KEY,
+    allows: "admin",
     tag: "Own provider keys",
     summary: "Connect a provider with the workspace's own key, or replace the key",
     description:
@@ -44,6 +46,7 @@ export const PROVIDER_ROUTES: readonly Route[] = [
     id: "manageDeleteOwnKey",
     method: "DELETE",
     path: OWN_KEY,
+    allows: "admin",
     tag: "Own provider keys",
     summary: "Forget the workspace's own key at a provider",
     description: "Requests that are running with it finish; no other is begun.",
@@ -54,6 +57,7 @@ export const PROVIDER_ROUTES: readonly Route[] = [
     id: "manageTestProvider",
     method: "POST",
     path: "/manage/providers/{provider}/test",
+    allows: "operator",
     tag: "Own provider keys",
     summary: "Ask a provider whether it accepts a credential",
     description: "One cheap call that generates nothing, with the operator's credential or a workspace's own key.",

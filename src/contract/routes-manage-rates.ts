@@ -1,5 +1,4 @@
 import { managed } from "./managed.ts";
-import type { Route } from "./route.ts";
 import {
   MarginPut,
   MarginView,
@@ -17,11 +16,12 @@ const RATES = "/manage/rates";
 const MARGIN = "/manage/workspaces/{workspace}/margin";
 
 /** Exchange rates, and what is added to providers' prices. */
-export const RATE_ROUTES: readonly Route[] = [
+export const RATE_ROUTES = [
   managed({
     id: "manageListRates",
     method: "GET",
     path: RATES,
+    allows: "person",
     tag: "Prices",
     summary: "List the exchange rates in force",
     answer: RateList,
@@ -31,6 +31,7 @@ export const RATE_ROUTES: readonly Route[] = [
     id: "managePostRates",
     method: "POST",
     path: RATES,
+    allows: "operator",
     tag: "Prices",
     summary: "Give new exchange rates",
     description:
@@ -43,6 +44,7 @@ export const RATE_ROUTES: readonly Route[] = [
     id: "manageRateHistory",
     method: "GET",
     path: `${RATES}/history`,
+    allows: "person",
     tag: "Prices",
     summary: "List every exchange rate that was ever kept",
     query: RateHistoryQuery,
@@ -67,6 +69,7 @@ export const RATE_ROUTES: readonly Route[] = [
     id: "manageFetchRates",
     method: "POST",
     path: `${RATES}/fetch`,
+    allows: "operator",
     tag: "Prices",
     summary: "Fetch exchange rates from GATEWAY_RATES_URL now",
     answer: RatesTaken,
@@ -77,6 +80,7 @@ export const RATE_ROUTES: readonly Route[] = [
     id: "manageShowMargin",
     method: "GET",
     path: MARGIN,
+    allows: "operator",
     tag: "Prices",
     summary: "Show what is added to providers' prices for a workspace",
     answer: MarginView,
@@ -86,6 +90,7 @@ export const RATE_ROUTES: readonly Route[] = [
     id: "managePutMargin",
     method: "PUT",
     path: MARGIN,
+    allows: "operator",
     tag: "Prices",
     summary: "Set or lift the margin of a workspace",
     description: "It holds from the next request on. The audit log keeps every change.",

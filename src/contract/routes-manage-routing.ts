@@ -1,5 +1,4 @@
 import { managed } from "./managed.ts";
-import type { Route } from "./route.ts";
 import * as routing from "./schemas/manage-routing.ts";
 import * as examples from "./schemas/manage-routing-examples.ts";
 import { listOf, PageQuery } from "./schemas/manage-values.ts";
@@ -8,11 +7,12 @@ const WORKSPACE = "/manage/workspaces/{workspace}";
 const ROUTER = `${WORKSPACE}/routers/{router}`;
 
 /** Routers: what they are, what they were, and what they would do. */
-export const ROUTING_ROUTES: readonly Route[] = [
+export const ROUTING_ROUTES = [
   managed({
     id: "manageListRouters",
     method: "GET",
     path: `${WORKSPACE}/routers`,
+    allows: "member",
     tag: "Routers",
     summary: "List routers",
     query: PageQuery,
@@ -23,6 +23,7 @@ export const ROUTING_ROUTES: readonly Route[] = [
     id: "manageShowRouter",
     method: "GET",
     path: ROUTER,
+    allows: "member",
     tag: "Routers",
     summary: "Show a router",
     answer: routing.RouterView,
@@ -32,6 +33,7 @@ export const ROUTING_ROUTES: readonly Route[] = [
     id: "managePutRouter",
     method: "PUT",
     path: ROUTER,
+    allows: "admin",
     tag: "Routers",
     summary: "Make a router, or give it a new version",
     description:
@@ -45,6 +47,7 @@ export const ROUTING_ROUTES: readonly Route[] = [
     id: "manageRemoveRouter",
     method: "DELETE",
     path: ROUTER,
+    allows: "admin",
     tag: "Routers",
     summary: "Remove a router",
     description: "Its history stays, and any version of it can be restored.",
@@ -55,6 +58,7 @@ export const ROUTING_ROUTES: readonly Route[] = [
     id: "manageListRouterVersions",
     method: "GET",
     path: `${ROUTER}/versions`,
+    allows: "member",
     tag: "Routers",
     summary: "List the versions of a router",
     description: "Newest first, of a router that was removed as well.",
@@ -66,6 +70,7 @@ export const ROUTING_ROUTES: readonly Route[] = [
     id: "manageRestoreRouter",
     method: "POST",
     path: `${ROUTER}/restore`,
+    allows: "admin",
     tag: "Routers",
     summary: "Make an old version the newest",
     body: routing.RouterRestore,
@@ -77,6 +82,7 @@ export const ROUTING_ROUTES: readonly Route[] = [
     id: "manageReplayRouter",
     method: "POST",
     path: `${ROUTER}/replay`,
+    allows: "admin",
     tag: "Routers",
     summary: "Compare past traffic with what the router would have done",
     description:
@@ -89,6 +95,7 @@ export const ROUTING_ROUTES: readonly Route[] = [
     id: "manageExplainRouting",
     method: "POST",
     path: `${WORKSPACE}/routing/explain`,
+    allows: "member",
     tag: "Routers",
     summary: "Explain how a request would be routed",
     description:

@@ -2,9 +2,13 @@ import { expect, test } from "vitest";
 import { FAULTS } from "./faults.ts";
 import { MANAGE_ROUTES } from "./routes-manage.ts";
 
-test("every management route needs the operator, has its own id and its own place", () => {
+test("every management route says who may call it and whose the thing is, has its own id and its own place", () => {
   for (const route of MANAGE_ROUTES) {
-    expect(route.access, route.id).toEqual({ by: "operator" });
+    const { access } = route;
+    expect(access.by, route.id).toBe("manager");
+    // A role is a role in a workspace: without one the guard could not tell whether the caller has it.
+    if (access.by === "manager" && access.of === "nothing")
+      expect(["operator", "person"], route.id).toContain(access.allows);
     expect(route.path.startsWith("/manage/"), route.id).toBe(true);
     for (const code of route.faults) expect(FAULTS).toHaveProperty(code);
   }

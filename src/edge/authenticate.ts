@@ -92,15 +92,3 @@ export function isOperator(authorization: string | undefined, adminToken: string
   const token = authorization === undefined ? "" : presentedToken({ authorization });
   return token !== "" && sameSecret(token, adminToken);
 }
-
-/** The management API takes the operator's token, in `Authorization` only. */
-export function authenticateOperator(headers: IncomingHttpHeaders, adminToken: string): void {
-  if (isOperator(headers.authorization, adminToken)) return;
-  throw fault("invalid_admin_token", {
-    message:
-      headers.authorization === undefined
-        ? "The management API needs the operator token as `Authorization: Bearer <token>`."
-        : "This is not the operator token. It is in the file admin-token of DATA_DIR, or in GATEWAY_ADMIN_TOKEN.",
-    headers: CHALLENGE,
-  });
-}

@@ -5,6 +5,7 @@ import type { Exchange, Handler } from "../app/exchange.ts";
 import { Fault, fault } from "../contract/faults.ts";
 import type { Route, Switch } from "../contract/route.ts";
 import type { SharedState } from "../domain/admission/admission.ts";
+import type { Actor } from "../domain/tenancy/actor.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
 import type { Principal } from "../domain/tenancy/key.ts";
 import type { AddressList } from "../kit/cidr.ts";
@@ -12,8 +13,9 @@ import type { Clock } from "../kit/clock.ts";
 import type { Ids } from "../kit/ids.ts";
 import { redacted } from "../kit/secret.ts";
 import { after, type Soon } from "../kit/soon.ts";
+import { authenticateActor, type Managers } from "./actor.ts";
 import { clientAddress, peerAddress } from "./address.ts";
-import { addressFault, authenticateKey, authenticateOperator, scopeFault } from "./authenticate.ts";
+import { addressFault, authenticateKey, scopeFault } from "./authenticate.ts";
 import { awaitsContinue, type BodyLimits, openUpload, readBody } from "./body.ts";
 import { answerByHand, HEADER_BYTES_MAX, malformedFault, noTunnel } from "./by-hand.ts";
 import { type CorsPolicy, corsHeaders, isPreflight } from "./cors.ts";
@@ -43,7 +45,7 @@ export type EdgeDeps = {
   /** Surfaces that are switched off here. */
   readonly switchedOff: ReadonlySet<Switch>;
   readonly trustedProxies: AddressList | undefined;
-  readonly adminToken: string;
+  readonly managers: Managers;
   /** Credentials of the platform at providers: no refusal leaves with one in it, whoever wrote its message. */
   readonly credentials: readonly string[];
   /** The same for a workspace's own keys there. */
@@ -221,14 +223,22 @@ export class Edge {
     baseHeaders["x-request-id"] = requestId;
     baseHeaders["request-id"] = requestId;
     if (this.#draining) baseHeaders["connection"] = "close";
-    if (call.request.headers.origin !== undefined && route?.access.by !== "operator")
+    if (call.request.headers.origin !== undefined && route?.access.by !== "manager")
       Object.assign(baseHeaders, corsHeaders(call.request, this.#deps.cors));
   }
 
-  #handle(call: Call, { route, params }: Match, query: string, address: string): Soon<void> {
+  #handle(call: Call, match: Match, query: string, address: string): Soon<void> {
     if (this.#handlers === undefined) throw starting();
-    const { request } = call;
     const receivedAtMs = this.#deps.clock.nowMs();
+    const arrived = { call, match, query, address, receivedAtMs };
+    if (match.route.access.by !== "manager") return this.#serve(arrived, undefined);
+    return authenticateActor(call.request, this.#deps.managers, receivedAtMs).then((actor) =>
+      this.#serve(arrived, actor),
+    );
+  }
+
+  #serve({ call, match: { route, params }, query, address, receivedAtMs }: Arrived, actor: Actor | undefined) {
+    const { request } = call;
     const principal = this.#authenticate(request, route, receivedAtMs);
     call.workspaceId = principal?.workspace.id;
     const refusal = principal === undefined ? undefined : this.#refusalOf(call, principal, route, address);
@@ -244,6 +254,7 @@ export class Edge {
       receivedAtMs,
       startedMs: call.startedMs,
       principal,
+      ...(actor === undefined ? {} : { actor }),
       baseHeaders: call.baseHeaders,
       // Whoever reads the body hears first of a refusal, so that it is in the log.
       body: () => this.#body(call, route, refusal),
@@ -297,10 +308,7 @@ export class Edge {
   }
 
   #authenticate(request: IncomingMessage, route: Route, nowMs: number): Principal | undefined {
-    const { access } = route;
-    if (access.by === "key") return authenticateKey(request.headers, this.#deps.directory, nowMs);
-    if (access.by === "operator") authenticateOperator(request.headers, this.#deps.adminToken);
-    return undefined;
+    return route.access.by === "key" ? authenticateKey(request.headers, this.#deps.directory, nowMs) : undefined;
   }
 
   /** What keeps a caller out whose key is right: the address, the scope, a switch, the window, in this order. */
@@ -375,6 +383,14 @@ type Call = {
   errors: Route["errors"];
   sink: ResponseSink | undefined;
   workspaceId: string | undefined;
+};
+
+type Arrived = {
+  readonly call: Call;
+  readonly match: Match;
+  readonly query: string;
+  readonly address: string;
+  readonly receivedAtMs: number;
 };
 
 /** Handlers only read it. */

@@ -123,7 +123,7 @@ describe("every door", () => {
     },
   );
 
-  test.each(doorsBy("operator").map(({ title, path, route }) => [title, route.method, path] as const))(
+  test.each(doorsBy("manager").map(({ title, path, route }) => [title, route.method, path] as const))(
     "AUTH-08 AUTH-06 %s needs the operator token: a key, the token in x-api-key and nothing are 401",
     async (_, method, path) => {
       const body = withoutBody(method) ? {} : { body: {} };

@@ -29,7 +29,12 @@ beforeAll(async () => {
     ids: makeIds(() => systemClock.nowMs()),
     ipLimit: new IpLimit(0, systemClock),
     trustedProxies: undefined,
-    adminToken: TOKEN,
+    managers: {
+      adminToken: TOKEN,
+      tokens: new Directory().tokens,
+      publicOrigin: undefined,
+      personOf: async () => undefined,
+    },
     credentials: [],
     ownSecrets: () => [],
     bodyLimits: { jsonMaxBytes: 1_000_000, uploadMaxBytes: 1_000_000 },

@@ -51,7 +51,10 @@ async function* steps(
   yield ["manageGrantPromotion", [`${ws}/wallet/promotions`, { amount: "1", expires_at: SOON, reference: "p" }]];
   yield ["manageCreateOrder", [`${ws}/wallet/orders`, { amount: "5", currency: "EUR", reference: "o" }]];
   yield ["manageChangeKeyPolicy", [`${ws}/key-policy`, { personal_keys: true, approval: true }]];
+  const token: Json = yield ["manageCreateToken", [`${ws}/tokens`, { name: "terraform", access: "read" }]];
+  yield ["manageRemoveToken", [`${ws}/tokens/${token.id}`]];
   yield ["manageAddMember", [`${ws}/members`, { email: "ada@example.eu" }]];
+  yield ["manageChangeMember", [`${ws}/members/ada@example.eu`, { role: "admin" }]];
   const plain: Json = yield ["manageCreateKey", [`${ws}/keys`, { environment: "live" }]];
   const answer = await gateway.call(plain.key, "/v1/chat/completions", { body: chatBody() });
   expect(answer.status).toBe(200);
@@ -91,7 +94,7 @@ async function* steps(
   yield ["manageRemoveMember", [`${ws}/members/ada@example.eu`]];
 }
 
-const changing = ROUTES.filter(({ access, method }) => access.by === "operator" && method !== "GET");
+const changing = ROUTES.filter(({ access, method }) => access.by === "manager" && method !== "GET");
 
 describe.each(["SQLite", ...(hasPostgres ? ["PostgreSQL"] : [])])(
   "every route that changes something, on %s",

@@ -55,6 +55,7 @@ export class Process {
       members: [],
       keys: [...all.keys.values()],
       routers: [...all.routers.values()],
+      tokens: [],
     });
     this.state = watched(memoryState(scheduler), world, () => this.#isAlive);
     for (const id of all.workspaces.keys()) void this.state.credit(id, disk.balanceOf(id));

@@ -1,4 +1,4 @@
-import { fault } from "../../contract/faults.ts";
+import { type Fault, fault } from "../../contract/faults.ts";
 import type { SharedState } from "../../domain/admission/admission.ts";
 import type { LedgerStore } from "../../domain/billing/ledger.ts";
 import type { PaymentAdapter, PaymentStore } from "../../domain/billing/payment.ts";
@@ -27,6 +27,7 @@ import type { Captures } from "../pipeline/captures.ts";
 import type { Planning } from "../pipeline/plan.ts";
 import type { DecodedChat } from "../pipeline/run.ts";
 import type { Prober } from "../prober/prober.ts";
+import { actorName } from "./acting.ts";
 import type { Bookings } from "./money/bookings.ts";
 import type { MasterKeyDeps } from "./operation/master-key-rotation.ts";
 
@@ -85,6 +86,8 @@ export type ManageDeps = TenancyDeps & {
     "watch" | "sendsMail" | "recipientsOf" | "deliveries" | "addressProblem" | "seal" | "open" | "test"
   >;
   readonly captured: CaptureStore;
+  /** Whether a person who signed in may create a workspace of their own. */
+  readonly peopleCreateWorkspaces: boolean;
   /** How long a stored response is kept, as the operator set it. */
   readonly responseRetention: string;
   /** Checks of the parts the use cases do not see: store, journal, settings. */
@@ -153,16 +156,13 @@ export function makeTurns(): InTurn {
 export type Room = ManageDeps & { readonly inTurn: InTurn };
 
 export type Change = {
-  /** Absent: the operator. */
+  /** Absent: in whose name the call is made. */
   readonly actor?: string;
   readonly action: string;
   readonly workspaceId: string | null;
   readonly target: string | null;
   readonly detail?: Readonly<Record<string, unknown>>;
 };
-
-/** Until people sign in, every change is the operator's. */
-export const ACTOR = "operator";
 
 /** What a change needs to be written down. */
 export type Changing = Pick<TenancyDeps, "clock" | "ids"> & { readonly store: Pick<TenancyDeps["store"], "change"> };
@@ -182,14 +182,18 @@ export function change<T>(deps: Changing, work: (writers: Writers) => Promise<Do
 }
 
 function lineOf({ ids, clock }: Changing, said: Change): AuditEntry {
-  const { actor = ACTOR, action, workspaceId, target, detail = {} } = said;
+  const { actor = actorName(), action, workspaceId, target, detail = {} } = said;
   return { id: ids.next("aud_"), atMs: clock.nowMs(), actor, action, workspaceId, target, detail };
 }
 
 export function findWorkspace(deps: Pick<TenancyDeps, "directory">, slugOrId: string | undefined): Workspace {
   const workspace = slugOrId === undefined ? undefined : deps.directory.workspace(slugOrId);
   if (workspace !== undefined) return workspace;
-  throw fault("not_found", {
+  throw noWorkspace(slugOrId);
+}
+
+export function noWorkspace(slugOrId: string | undefined): Fault {
+  return fault("not_found", {
     message: `There is no workspace "${short(slugOrId)}". GET /manage/workspaces lists them.`,
   });
 }
@@ -197,7 +201,11 @@ export function findWorkspace(deps: Pick<TenancyDeps, "directory">, slugOrId: st
 export function findKey(deps: Pick<TenancyDeps, "directory">, id: string | undefined): ApiKey {
   const key = id === undefined ? undefined : deps.directory.key(id);
   if (key !== undefined) return key;
-  throw fault("not_found", { message: `There is no key with the id "${short(id)}". List the keys of its workspace.` });
+  throw noKey(id);
+}
+
+export function noKey(id: string | undefined): Fault {
+  return fault("not_found", { message: `There is no key with the id "${short(id)}". List the keys of its workspace.` });
 }
 
 /** A caller's value inside a message: bounded and without characters that draw. */

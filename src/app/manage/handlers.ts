@@ -1,5 +1,7 @@
+import { MANAGE_ROUTES } from "../../contract/routes-manage.ts";
 import type { Handler } from "../exchange.ts";
 import { type ManageDeps, makeTurns, type Room } from "./deps.ts";
+import { guarded } from "./guard.ts";
 import { limitHandlers } from "./money/limits.ts";
 import { marginHandlers } from "./money/margins.ts";
 import { rateHandlers } from "./money/rates.ts";
@@ -22,12 +24,13 @@ import { routerHandlers } from "./routing/routers.ts";
 import { keyHandlers } from "./tenancy/key-handlers.ts";
 import { memberHandlers } from "./tenancy/members.ts";
 import { policyHandlers } from "./tenancy/policies.ts";
+import { tokenHandlers } from "./tenancy/tokens.ts";
 import { workspaceHandlers } from "./tenancy/workspaces.ts";
 
-/** Every management route by its id. */
+/** Every management route by its id, behind the one guard. */
 export function manageHandlers(deps: ManageDeps): Record<string, Handler> {
   const room: Room = { ...deps, inTurn: makeTurns() };
-  return {
+  return guarded(room, MANAGE_ROUTES, {
     ...workspaceHandlers(room),
     ...memberHandlers(room),
     ...keyHandlers(room),
@@ -51,5 +54,6 @@ export function manageHandlers(deps: ManageDeps): Record<string, Handler> {
     ...proofHandlers(room),
     ...masterKeyHandlers(room.masterKey),
     ...operationHandlers(room),
-  };
+    ...tokenHandlers(room),
+  });
 }

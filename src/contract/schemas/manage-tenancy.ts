@@ -100,6 +100,8 @@ export const MemberAdd = z
   })
   .meta({ id: "MemberAdd" });
 
+export const MemberPatch = z.strictObject({ role: RoleName }).meta({ id: "MemberChange" });
+
 export const MemberRemoved = z
   .object({
     id: z.string(),

@@ -3,9 +3,16 @@ import type { ApiKey, Principal } from "./key.ts";
 import { LimitBook, type SpendLimit } from "./limits.ts";
 import { type Policy, type PolicyVersion, tightened } from "./policy.ts";
 import type { Router, RouterVersion } from "./router.ts";
+import { type ManagementToken, TokenBook } from "./token.ts";
 import type { Member, Workspace } from "./workspace.ts";
 
-export type Tenants = { workspaces: Workspace[]; members: Member[]; keys: ApiKey[]; routers: Router[] };
+export type Tenants = {
+  workspaces: Workspace[];
+  members: Member[];
+  keys: ApiKey[];
+  routers: Router[];
+  tokens: ManagementToken[];
+};
 
 /** Everything about tenants that is kept in SQL; the request path reads the Directory instead. */
 export type TenancyStore = {
@@ -16,6 +23,8 @@ export type TenancyStore = {
   removeMember(memberId: string): Promise<void>;
   /** Several keys change in one transaction (a rotation touches two). */
   saveKeys(keys: readonly ApiKey[]): Promise<void>;
+  addToken(token: ManagementToken): Promise<void>;
+  removeToken(tokenId: string): Promise<void>;
   /** Adds a version; one that exists already is a conflict. */
   saveRouterVersion(version: RouterVersion): Promise<void>;
   /** Keeps a policy as the next version of a workspace's (no key), or of one of its keys', if it is another one. */
@@ -37,6 +46,7 @@ export type Spender = { readonly keyId: string; readonly limits: readonly SpendL
  */
 export class Directory {
   readonly limits = new LimitBook();
+  readonly tokens = new TokenBook();
   readonly #workspaces = new Map<string, Workspace>();
   readonly #workspaceBySlug = new Map<string, string>();
   readonly #members = new Map<string, Member>();
@@ -49,6 +59,7 @@ export class Directory {
     for (const member of all.members) this.putMember(member);
     for (const key of all.keys) this.putKey(key);
     for (const router of all.routers) this.putRouter(router);
+    for (const token of all.tokens) this.tokens.put(token);
   }
 
   /** The principal behind a key's digest; a key whose member has left, or whose kind is switched off, has none. */

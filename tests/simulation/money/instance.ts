@@ -81,7 +81,13 @@ export class Life {
     this.store = sqlStore(world.sql.engine(() => this.#fate()));
     this.#wire = new Wire(world, () => this.#isAlive);
     const { workspaces, members, keys } = world;
-    this.directory.load({ workspaces: [...workspaces], members: [...members], keys: [...keys], routers: [] });
+    this.directory.load({
+      workspaces: [...workspaces],
+      members: [...members],
+      keys: [...keys],
+      routers: [],
+      tokens: [],
+    });
   }
 
   get isAlive(): boolean {

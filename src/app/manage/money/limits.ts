@@ -8,9 +8,10 @@ import type { Member, Workspace } from "../../../domain/tenancy/workspace.ts";
 import { type CalendarUnit, dayStartMs, spanOf } from "../../../kit/calendar.ts";
 import { formatNanos, parseNanos } from "../../../kit/money.ts";
 import { invalidValue, readBody, readQuery } from "../../body.ts";
-import { type Handler, whole } from "../../exchange.ts";
-import { change, findKey, findWorkspace, type Room, short, type TenancyDeps } from "../deps.ts";
+import { type Exchange, type Handler, whole } from "../../exchange.ts";
+import { change, findKey, findWorkspace, noKey, type Room, short, type TenancyDeps } from "../deps.ts";
 import { pageOf } from "../page.ts";
+import { ownOnly } from "../seat.ts";
 import { memberByEmail } from "../tenancy/members.ts";
 import { isoTime } from "../views.ts";
 
@@ -35,8 +36,7 @@ function spenderNamed(deps: Pick<TenancyDeps, "directory">, workspace: Workspace
     throw invalidValue("member", "name a key or a member, not both: each has limits of its own");
   if (keyId !== undefined) {
     const key = findKey(deps, keyId);
-    if (key.workspaceId !== workspace.id)
-      throw fault("not_found", { message: `${workspace.slug} has no key with the id "${short(keyId)}".` });
+    if (key.workspaceId !== workspace.id) throw noKey(keyId);
     return { of: "key", spenderId: deps.directory.lineOf(key.id), workspace, member: undefined, key };
   }
   if (email !== undefined) {
@@ -118,11 +118,22 @@ function limitOf(param: string, text: string | null): bigint | null {
   return nanos;
 }
 
+/** A member sees what they may spend themselves, and each of their keys. */
+function demandOwn(exchange: Exchange, { of, member, key }: Spender): void {
+  const own = ownOnly(exchange);
+  if (own === undefined || (of !== "workspace" && (member?.id ?? key?.memberId) === own)) return;
+  throw fault("insufficient_role", {
+    message: "As a member you see your own limits: name yourself as `member`, or one of your keys as `key`.",
+    param: of === "workspace" ? "member" : of,
+  });
+}
+
 export function limitHandlers(room: Room): Record<string, Handler> {
   return {
     manageShowLimits: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const spender = spenderNamed(room, workspace, readQuery(exchange, LimitsQuery));
+      demandOwn(exchange, spender);
       return { status: 200, json: await limitsView(room, spender) };
     }),
     managePutLimits: whole(async (exchange) => {

@@ -5,7 +5,8 @@ import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import type { Probed } from "../../../io/upstream/probe-key.ts";
 import { invalidValue, readBody, readOptionalBody } from "../../body.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
-import { ACTOR, change, findWorkspace, type Room, short } from "../deps.ts";
+import { actorName } from "../acting.ts";
+import { change, findWorkspace, type Room, short } from "../deps.ts";
 import { isoTime } from "../views.ts";
 
 export function ownKeyView(key: OwnKey) {
@@ -74,7 +75,7 @@ async function putOwnKey(room: Room, workspace: Workspace, provider: string, exc
       fingerprint: read.fingerprint,
       createdAtMs: before?.createdAtMs ?? nowMs,
       changedAtMs: nowMs,
-      changedBy: ACTOR,
+      changedBy: actorName(),
       result: probed === undefined ? "untried" : "accepted",
       testedAtMs: probed === undefined ? null : nowMs,
     };

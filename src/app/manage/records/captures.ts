@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { fault } from "../../../contract/faults.ts";
+import { type Fault, fault } from "../../../contract/faults.ts";
 import { CaptureClose, CaptureOpen, CaptureQuery } from "../../../contract/schemas/manage-capture.ts";
 import type { Captured, CaptureWindow, CaptureWindowRow } from "../../../domain/record/capture.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
@@ -7,7 +7,8 @@ import { parseJsonText } from "../../../kit/json.ts";
 import { formatDuration, parseDurationMs } from "../../../kit/time.ts";
 import { invalidValue, readBody, readOptionalBody, readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
-import { ACTOR, change, findWorkspace, type Room, short } from "../deps.ts";
+import { actorName } from "../acting.ts";
+import { change, findWorkspace, type Room, short } from "../deps.ts";
 import { isoTime } from "../views.ts";
 
 const DAY_MS = 86_400_000;
@@ -52,7 +53,7 @@ async function openWindow(room: Room, workspace: Workspace, said: Said): Promise
     closedAtMs: null,
     retentionMs: retentionOf(said.retention),
     scope: { keys, surfaces: listOrAll(said.surfaces), environment: said.environment ?? null },
-    openedBy: ACTOR,
+    openedBy: actorName(),
     reason: said.reason ?? null,
   };
   await change(room, async ({ captures }) => {
@@ -81,10 +82,7 @@ async function named(room: Room, idOrWorkspace: string, purge: "purge" | "keep")
   const found = await room.captured.find(idOrWorkspace);
   if (found !== undefined) return [found];
   const workspace = room.directory.workspace(idOrWorkspace);
-  if (workspace === undefined)
-    throw fault("not_found", {
-      message: `There is no capture window and no workspace "${short(idOrWorkspace)}". GET /manage/capture-windows lists the windows.`,
-    });
+  if (workspace === undefined) throw noCapture(idOrWorkspace);
   const rows: CaptureWindowRow[] = [];
   for (let cursor: string | null = null, first = true; first || cursor !== null; first = false) {
     const page: { rows: CaptureWindowRow[]; next: string | null } = await room.captured.list(
@@ -97,6 +95,12 @@ async function named(room: Room, idOrWorkspace: string, purge: "purge" | "keep")
   }
   const nowMs = room.clock.nowMs();
   return rows.filter((row) => isOpen(row, nowMs) || (purge === "purge" && row.purgedAtMs === null && row.items > 0));
+}
+
+export function noCapture(idOrWorkspace: string): Fault {
+  return fault("not_found", {
+    message: `There is no capture window and no workspace "${short(idOrWorkspace)}". GET /manage/capture-windows lists the windows.`,
+  });
 }
 
 async function closeWindow(room: Room, row: CaptureWindowRow, purge: "purge" | "keep"): Promise<number> {

@@ -5,7 +5,7 @@ import { readQuery } from "../../body.ts";
 import { type Exchange, type Handler, type Sink, streamed } from "../../exchange.ts";
 import { findWorkspace, type ManageDeps } from "../deps.ts";
 import { requestView } from "../views.ts";
-import { logFilterOf } from "./log-filter.ts";
+import { forCaller, logFilterOf } from "./log-filter.ts";
 
 type RequestView = ReturnType<typeof requestView>;
 type Column = readonly [name: string, read: (row: RequestView) => unknown];
@@ -73,7 +73,7 @@ export function exportHandlers(room: ExportRoom): Record<string, Handler> {
 async function exportLog(room: ExportRoom, exchange: Exchange, sink: Sink): Promise<void> {
   const workspace = findWorkspace(room, exchange.params["workspace"]);
   const query = readQuery(exchange, ExportQuery);
-  const filter = logFilterOf(query, workspace, room.directory);
+  const filter = forCaller(logFilterOf(query, workspace, room.directory), exchange);
   await room.caughtUp();
   const read = (cursor: string | null) => room.store.log.list(workspace.id, filter, PAGE_ROWS, cursor);
   const { line, ...form } = FORMATS[query.format];

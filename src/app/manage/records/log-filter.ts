@@ -1,8 +1,11 @@
 import type { z } from "zod";
+import { fault } from "../../../contract/faults.ts";
 import type { LogFilters, ShapeFilters } from "../../../contract/schemas/manage-log.ts";
 import type { LogFilter, ShapeFilter } from "../../../domain/record/record.ts";
 import type { Directory } from "../../../domain/tenancy/directory.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
+import type { Exchange } from "../../exchange.ts";
+import { ownOnly } from "../seat.ts";
 import { timeOf } from "../tenancy/key-settings.ts";
 
 type Asked = z.infer<typeof ShapeFilters>;
@@ -19,6 +22,17 @@ export function shapeFilterOf(asked: Asked, workspace: Workspace, directory: Dir
     ...(app === undefined ? {} : { app }),
     ...(status === undefined ? {} : { status }),
   };
+}
+
+/** A member sees what is theirs, whatever they ask for. */
+export function forCaller<F extends ShapeFilter>(filter: F, exchange: Pick<Exchange, "seat">): F {
+  const own = ownOnly(exchange);
+  if (own === undefined) return filter;
+  if (filter.memberId === undefined || filter.memberId === own) return { ...filter, memberId: own };
+  throw fault("insufficient_role", {
+    message: "As a member you see your own requests. Leave the filter out, or ask an admin.",
+    param: "member",
+  });
 }
 
 export function logFilterOf(asked: z.infer<typeof LogFilters>, workspace: Workspace, directory: Directory): LogFilter {

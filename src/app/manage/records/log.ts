@@ -1,4 +1,4 @@
-import { fault } from "../../../contract/faults.ts";
+import { type Fault, fault } from "../../../contract/faults.ts";
 import { RequestQuery } from "../../../contract/schemas/manage-log.ts";
 import { readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
@@ -6,8 +6,12 @@ import { findWorkspace, type Room, short } from "../deps.ts";
 import { requestDetail, requestView } from "../views.ts";
 import { capturedOf } from "./captures.ts";
 import { exportHandlers } from "./log-export.ts";
-import { logFilterOf } from "./log-filter.ts";
+import { forCaller, logFilterOf } from "./log-filter.ts";
 import { usageHandlers } from "./usage.ts";
+
+export function noRequest(id: string): Fault {
+  return fault("not_found", { message: `The log has no request with the id "${short(id)}".` });
+}
 
 export function logHandlers(room: Room): Record<string, Handler> {
   return {
@@ -16,7 +20,7 @@ export function logHandlers(room: Room): Record<string, Handler> {
     manageListRequests: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const query = readQuery(exchange, RequestQuery);
-      const filter = logFilterOf(query, workspace, room.directory);
+      const filter = forCaller(logFilterOf(query, workspace, room.directory), exchange);
       await room.caughtUp();
       const { rows, next } = await room.store.log.list(workspace.id, filter, query.limit, query.cursor ?? null);
       return { status: 200, json: { data: rows.map((row) => requestView(row, room.directory)), next } };
@@ -25,8 +29,7 @@ export function logHandlers(room: Room): Record<string, Handler> {
       const id = exchange.params["id"] ?? "";
       await room.caughtUp();
       const record = await room.store.log.find(id);
-      if (record === undefined)
-        throw fault("not_found", { message: `The log has no request with the id "${short(id)}".` });
+      if (record === undefined) throw noRequest(id);
       const captured = await capturedOf(room, record.workspaceId, id);
       const detail = requestDetail(record, room.directory);
       return { status: 200, json: captured === undefined ? detail : { ...detail, captured } };

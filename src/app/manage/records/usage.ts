@@ -8,7 +8,7 @@ import { type Handler, whole } from "../../exchange.ts";
 import { findWorkspace, type Room } from "../deps.ts";
 import { timeOf } from "../tenancy/key-settings.ts";
 import { isoTime } from "../views.ts";
-import { shapeFilterOf } from "./log-filter.ts";
+import { forCaller, shapeFilterOf } from "./log-filter.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -28,7 +28,7 @@ export function usageHandlers(room: Room): Record<string, Handler> {
       const { fromMs, toMs, stepMs } = spanOf(query, room.clock.nowMs());
       const group = query.group ?? null;
       const filter = {
-        ...shapeFilterOf(query, workspace, room.directory),
+        ...forCaller(shapeFilterOf(query, workspace, room.directory), exchange),
         ...(query.env === "all" ? {} : { environment: query.env }),
       };
       await room.caughtUp();

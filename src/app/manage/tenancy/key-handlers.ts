@@ -1,3 +1,4 @@
+import { fault } from "../../../contract/faults.ts";
 import { KeyCreate, KeyPatch, KeyRotate } from "../../../contract/schemas/manage-tenancy.ts";
 import { PageQuery } from "../../../contract/schemas/manage-values.ts";
 import type { ApiKey } from "../../../domain/tenancy/key.ts";
@@ -6,6 +7,7 @@ import { invalidValue, readBody, readOptionalBody, readQuery } from "../../body.
 import { type Exchange, type Handler, type Reply, whole } from "../../exchange.ts";
 import { findKey, findWorkspace, type Room } from "../deps.ts";
 import { pageOf } from "../page.ts";
+import { ownOnly } from "../seat.ts";
 import { issuedView, keyView } from "../views.ts";
 import { settingsOf } from "./key-settings.ts";
 import { approveKey, changeKey, createKey, GRACE_DEFAULT_MS, revokeKey, rotateKey } from "./keys.ts";
@@ -18,6 +20,35 @@ function graceOf(text: string | null | undefined): number {
   if (ms === undefined || ms > GRACE_MAX_MS)
     throw invalidValue("grace", "write a duration such as 12h or 7d, at most 3650d");
   return ms;
+}
+
+/** How fast a key may be and what it may reach are for admins to say, also of a member's own key. */
+const ADMIN_SETTINGS = ["rpm", "policy"] as const;
+
+type Asked = { readonly [Setting in (typeof ADMIN_SETTINGS)[number]]?: unknown };
+
+function demandOwnSettings(exchange: Exchange, asked: Asked): void {
+  if (ownOnly(exchange) === undefined) return;
+  for (const param of ADMIN_SETTINGS) {
+    if (asked[param] === undefined || asked[param] === null) continue;
+    throw fault("insufficient_role", {
+      message: `Only an admin or an owner sets "${param}" of a key. Ask one.`,
+      param,
+    });
+  }
+}
+
+/** A member makes keys for themselves alone. */
+function demandOwnKey(room: Room, exchange: Exchange, member: string | null, asked: Asked): void {
+  const own = ownOnly(exchange);
+  if (own === undefined) return;
+  const email = room.directory.member(own)?.email;
+  if (member?.trim().toLowerCase() !== email)
+    throw fault("insufficient_role", {
+      message: `As a member you make personal keys for yourself: send member "${email}". Workspace keys are made by an admin or an owner.`,
+      param: "member",
+    });
+  demandOwnSettings(exchange, asked);
 }
 
 export function keyHandlers(room: Room): Record<string, Handler> {
@@ -33,13 +64,17 @@ export function keyHandlers(room: Room): Record<string, Handler> {
     manageListKeys: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const { limit, cursor } = readQuery(exchange, PageQuery);
-      const { rows, next } = pageOf(room.directory.keys(workspace.id), limit, cursor);
+      const own = ownOnly(exchange);
+      const all = room.directory.keys(workspace.id);
+      const seen = own === undefined ? all : all.filter(({ memberId }) => memberId === own);
+      const { rows, next } = pageOf(seen, limit, cursor);
       const nowMs = room.clock.nowMs();
       return { status: 200, json: { data: rows.map((key) => keyView(key, room.directory, nowMs)), next } };
     }),
     manageCreateKey: whole(async (exchange) => {
       const { id } = findWorkspace(room, exchange.params["workspace"]);
       const { name, environment, member, ...settings } = await readBody(exchange, KeyCreate);
+      demandOwnKey(room, exchange, member ?? null, settings);
       const { key, secret } = await room.inTurn(() =>
         createKey(room, findWorkspace(room, id), {
           name: name ?? `${environment ?? "live"} key`,
@@ -54,6 +89,7 @@ export function keyHandlers(room: Room): Record<string, Handler> {
     manageChangeKey: whole(async (exchange) => {
       findKey(room, exchange.params["id"]);
       const { name, ...settings } = await readBody(exchange, KeyPatch);
+      demandOwnSettings(exchange, settings);
       const change = { ...settingsOf(settings, room.snapshot()), ...(name === undefined ? {} : { name }) };
       return changing(exchange, (key) => changeKey(room, key, change));
     }),

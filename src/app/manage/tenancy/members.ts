@@ -1,5 +1,5 @@
 import { fault } from "../../../contract/faults.ts";
-import { KeyPolicyPatch, MemberAdd } from "../../../contract/schemas/manage-tenancy.ts";
+import { KeyPolicyPatch, MemberAdd, MemberPatch } from "../../../contract/schemas/manage-tenancy.ts";
 import { PageQuery } from "../../../contract/schemas/manage-values.ts";
 import type { ApiKey } from "../../../domain/tenancy/key.ts";
 import { unlimited } from "../../../domain/tenancy/limits.ts";
@@ -8,6 +8,7 @@ import { readBody, readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { change, findWorkspace, type Room, short, type TenancyDeps } from "../deps.ts";
 import { pageOf } from "../page.ts";
+import { demandRank } from "../seat.ts";
 import { keyPolicyView, memberView } from "../views.ts";
 
 /** Members are known by their address, whatever its case. */
@@ -16,7 +17,7 @@ export function memberByEmail(deps: Pick<TenancyDeps, "directory">, workspace: W
   return deps.directory.members(workspace.id).find((member) => member.email === wanted);
 }
 
-async function addMember(deps: TenancyDeps, workspace: Workspace, email: string, role: Role): Promise<Member> {
+export async function addMember(deps: TenancyDeps, workspace: Workspace, email: string, role: Role): Promise<Member> {
   if (memberByEmail(deps, workspace, email) !== undefined)
     throw fault("conflict", {
       message: `${short(email)} is a member of ${workspace.slug} already.`,
@@ -71,6 +72,35 @@ async function changeKeyPolicy(deps: TenancyDeps, workspace: Workspace, said: Pa
   return changed;
 }
 
+/** A workspace with members has an owner, always. */
+function demandAnotherOwner(deps: TenancyDeps, member: Member): void {
+  const others = deps.directory.members(member.workspaceId).filter(({ id }) => id !== member.id);
+  if (member.role !== "owner" || others.length === 0 || others.some(({ role }) => role === "owner")) return;
+  throw fault("conflict", { message: `${member.email} is the only owner. Make someone else an owner first.` });
+}
+
+async function changeRole(deps: TenancyDeps, member: Member, role: Role): Promise<Member> {
+  if (member.role === role) return member;
+  if (role !== "owner") demandAnotherOwner(deps, member);
+  const changed: Member = { ...member, role };
+  await change(deps, async ({ tenancy }) => {
+    await tenancy.saveMember(changed);
+    const detail = { email: member.email, before: member.role, after: role };
+    return {
+      answer: null,
+      audit: { action: "member.role", workspaceId: member.workspaceId, target: member.id, detail },
+    };
+  });
+  deps.directory.putMember(changed);
+  return changed;
+}
+
+function findMember(deps: TenancyDeps, workspace: Workspace, email: string): Member {
+  const member = memberByEmail(deps, workspace, email);
+  if (member !== undefined) return member;
+  throw fault("not_found", { message: `${short(email)} is not a member of ${workspace.slug}.` });
+}
+
 export function memberHandlers(room: Room): Record<string, Handler> {
   return {
     manageListMembers: whole(async (exchange) => {
@@ -82,6 +112,7 @@ export function memberHandlers(room: Room): Record<string, Handler> {
     manageAddMember: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const { email, role } = await readBody(exchange, MemberAdd);
+      demandRank(exchange, role ?? "member");
       const member = await room.inTurn(() => addMember(room, workspace, email, role ?? "member"));
       return { status: 201, json: memberView(member) };
     }),
@@ -89,12 +120,22 @@ export function memberHandlers(room: Room): Record<string, Handler> {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const email = exchange.params["email"] ?? "";
       return room.inTurn(async () => {
-        const member = memberByEmail(room, workspace, email);
-        if (member === undefined)
-          throw fault("not_found", { message: `${short(email)} is not a member of ${workspace.slug}.` });
+        const member = findMember(room, workspace, email);
+        demandRank(exchange, member.role);
+        demandAnotherOwner(room, member);
         const ended = await removeMember(room, member);
         const json = { id: member.id, email: member.email, removed: true, revoked_keys: ended.map((key) => key.id) };
         return { status: 200, json };
+      });
+    }),
+    manageChangeMember: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const { role } = await readBody(exchange, MemberPatch);
+      return room.inTurn(async () => {
+        const member = findMember(room, workspace, exchange.params["email"] ?? "");
+        demandRank(exchange, member.role);
+        demandRank(exchange, role);
+        return { status: 200, json: memberView(await changeRole(room, member, role)) };
       });
     }),
     manageShowKeyPolicy: whole(async (exchange) => ({

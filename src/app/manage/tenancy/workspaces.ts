@@ -1,13 +1,16 @@
 import { fault } from "../../../contract/faults.ts";
 import { WorkspaceCreate } from "../../../contract/schemas/manage-tenancy.ts";
 import { PageQuery } from "../../../contract/schemas/manage-values.ts";
+import { isOperatorActor } from "../../../domain/tenancy/actor.ts";
 import { OPEN_POLICY } from "../../../domain/tenancy/policy.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { invalidValue, readBody, readQuery } from "../../body.ts";
-import { type Handler, whole } from "../../exchange.ts";
+import { type Exchange, type Handler, whole } from "../../exchange.ts";
 import { change, findWorkspace, type Room, type TenancyDeps } from "../deps.ts";
 import { pageOf } from "../page.ts";
+import { seatOf } from "../seat.ts";
 import { workspaceView } from "../views.ts";
+import { addMember } from "./members.ts";
 
 export type NewWorkspace = { readonly slug: string; readonly name: string; readonly currency: string };
 
@@ -43,18 +46,37 @@ export async function createWorkspace(deps: TenancyDeps, said: NewWorkspace): Pr
   return workspace;
 }
 
+/** The operator sees all of them, others those in which they have a seat. */
+function workspacesOf(room: Room, { actor }: Exchange): Workspace[] {
+  const all = room.directory.workspaces();
+  if (actor === undefined || isOperatorActor(actor)) return all;
+  return all.filter(({ id }) => seatOf(room, actor, id) !== undefined);
+}
+
+/** People may only where the operator said so. */
+function demandCreator(room: Room, { actor }: Exchange): void {
+  if (actor === undefined || isOperatorActor(actor)) return;
+  if (actor.is === "person" && room.peopleCreateWorkspaces) return;
+  throw fault("insufficient_role", {
+    message: "Only the operator of this gateway creates workspaces. Ask them for one.",
+  });
+}
+
 export function workspaceHandlers(room: Room): Record<string, Handler> {
   return {
     manageListWorkspaces: whole(async (exchange) => {
       const { limit, cursor } = readQuery(exchange, PageQuery);
-      const { rows, next } = pageOf(room.directory.workspaces(), limit, cursor);
+      const { rows, next } = pageOf(workspacesOf(room, exchange), limit, cursor);
       return { status: 200, json: { data: rows.map(workspaceView), next } };
     }),
     manageCreateWorkspace: whole(async (exchange) => {
+      demandCreator(room, exchange);
       const { slug, name, currency } = await readBody(exchange, WorkspaceCreate);
-      const workspace = await room.inTurn(() =>
-        createWorkspace(room, { slug, name: name ?? slug, currency: currency ?? "EUR" }),
-      );
+      const workspace = await room.inTurn(async () => {
+        const made = await createWorkspace(room, { slug, name: name ?? slug, currency: currency ?? "EUR" });
+        if (exchange.actor?.is === "person") await addMember(room, made, exchange.actor.person.email, "owner");
+        return made;
+      });
       return { status: 201, json: workspaceView(workspace) };
     }),
     manageShowWorkspace: whole(async (exchange) => ({

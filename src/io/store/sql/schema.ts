@@ -1,3 +1,4 @@
+import type { PeopleTables } from "./people-schema.ts";
 import type { UsageColumns } from "./usage-columns.ts";
 /**
  * The tables as Kysely sees them, on every engine. Money columns end in `_nanos` and are `bigint`; every other whole
@@ -32,6 +33,16 @@ export type Database = {
     created_at_ms: number;
     rotated_from: string | null;
     policy: string | null;
+  };
+  management_tokens: {
+    id: string;
+    workspace_id: string;
+    name: string;
+    access: string;
+    digest: string;
+    created_at_ms: number;
+    created_by: string;
+    expires_at_ms: number | null;
   };
   /** Every version of every router; where `spec` is null the router was removed. */
   router_versions: {
@@ -311,4 +322,4 @@ export type Database = {
   };
   meta: { name: string; value: string };
   schema_migrations: { number: number; name: string; checksum: string; applied_at_ms: number };
-};
+} & PeopleTables;

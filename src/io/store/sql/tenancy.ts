@@ -4,6 +4,7 @@ import type { TenancyStore } from "../../../domain/tenancy/directory.ts";
 import { type ApiKey, ENVIRONMENTS, KEY_STATES, SCOPES } from "../../../domain/tenancy/key.ts";
 import { LEVELS } from "../../../domain/tenancy/policy.ts";
 import type { Router, RouterSpec, RouterVersion } from "../../../domain/tenancy/router.ts";
+import type { ManagementToken } from "../../../domain/tenancy/token.ts";
 import { type KeyPolicy, type Member, ROLES, type Workspace } from "../../../domain/tenancy/workspace.ts";
 import { EFFORTS } from "../../../language/canon/call.ts";
 import { inTransaction } from "./in-transaction.ts";
@@ -15,7 +16,7 @@ import { storedPolicy, wholePolicy } from "./stored-policy.ts";
 export function tenancyStore(db: Kysely<Database>): TenancyStore {
   return {
     async loadAll() {
-      const [workspaces, members, keys, routers] = await Promise.all([
+      const [workspaces, members, keys, routers, tokens] = await Promise.all([
         db.selectFrom("workspaces").selectAll().orderBy("created_at_ms").orderBy("id").execute(),
         db.selectFrom("members").selectAll().orderBy("created_at_ms").orderBy("id").execute(),
         db.selectFrom("api_keys").selectAll().orderBy("created_at_ms").orderBy("id").execute(),
@@ -26,12 +27,14 @@ export function tenancyStore(db: Kysely<Database>): TenancyStore {
           .orderBy("slug")
           .orderBy("version")
           .execute(),
+        db.selectFrom("management_tokens").selectAll().orderBy("created_at_ms").orderBy("id").execute(),
       ]);
       return {
         workspaces: workspaces.map(toWorkspace),
         members: members.map(toMember),
         keys: keys.map(toKey),
         routers: inForce(routers.map(toRouterVersion)),
+        tokens: tokens.map(toToken),
       };
     },
 
@@ -88,6 +91,14 @@ export function tenancyStore(db: Kysely<Database>): TenancyStore {
       });
     },
 
+    async addToken(token) {
+      await db.insertInto("management_tokens").values(fromToken(token)).execute();
+    },
+
+    async removeToken(tokenId) {
+      await db.deleteFrom("management_tokens").where("id", "=", tokenId).execute();
+    },
+
     async saveRouterVersion(version) {
       await db.insertInto("router_versions").values(fromRouterVersion(version)).execute();
     },
@@ -141,6 +152,7 @@ const environment = z.enum(ENVIRONMENTS);
 const keyState = z.enum(KEY_STATES);
 const keyKind = z.enum(["workspace", "personal"]);
 const role = z.enum(ROLES);
+const tokenAccess = z.enum(["read", "write"]);
 
 function fromWorkspace(workspace: Workspace): Selectable<Database["workspaces"]> {
   return {
@@ -217,6 +229,32 @@ function toKey(row: Selectable<Database["api_keys"]>): ApiKey {
     version: row.version,
     createdAtMs: row.created_at_ms,
     rotatedFrom: row.rotated_from,
+  };
+}
+
+function fromToken(token: ManagementToken): Selectable<Database["management_tokens"]> {
+  return {
+    id: token.id,
+    workspace_id: token.workspaceId,
+    name: token.name,
+    access: token.access,
+    digest: token.digest,
+    created_at_ms: token.createdAtMs,
+    created_by: token.createdBy,
+    expires_at_ms: token.expiresAtMs,
+  };
+}
+
+function toToken(row: Selectable<Database["management_tokens"]>): ManagementToken {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    name: row.name,
+    access: tokenAccess.parse(row.access),
+    digest: row.digest,
+    createdAtMs: row.created_at_ms,
+    createdBy: row.created_by,
+    expiresAtMs: row.expires_at_ms,
   };
 }
 

@@ -12,6 +12,8 @@ import { alerts } from "./0011-alerts.ts";
 import { rates } from "./0012-rates.ts";
 import { masterKeys } from "./0013-master-keys.ts";
 import { proofs } from "./0014-proofs.ts";
+import { people } from "./0015-people.ts";
+import { managementTokens } from "./0016-management-tokens.ts";
 
 /** A step forward. Once released it never changes: its text is remembered by every store that took it. */
 export type Migration = { readonly number: number; readonly name: string; statements(ddl: Ddl): string[] };
@@ -30,4 +32,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 12, name: "rates", statements: rates },
   { number: 13, name: "master keys", statements: masterKeys },
   { number: 14, name: "proofs", statements: proofs },
+  { number: 15, name: "people", statements: people },
+  { number: 16, name: "management tokens", statements: managementTokens },
 ];

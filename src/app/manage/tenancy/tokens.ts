@@ -1,0 +1,88 @@
+import { fault } from "../../../contract/faults.ts";
+import { TokenCreate } from "../../../contract/schemas/manage-tokens.ts";
+import { PageQuery } from "../../../contract/schemas/manage-values.ts";
+import { type ManagementToken, TOKEN_PREFIX } from "../../../domain/tenancy/token.ts";
+import type { Workspace } from "../../../domain/tenancy/workspace.ts";
+import { digestOf, randomToken } from "../../../kit/secret.ts";
+import { readBody, readQuery } from "../../body.ts";
+import { type Handler, whole } from "../../exchange.ts";
+import { actorName } from "../acting.ts";
+import { change, findWorkspace, type Room, short } from "../deps.ts";
+import { pageOf } from "../page.ts";
+import { isoTime } from "../views.ts";
+import { timeOf } from "./key-settings.ts";
+
+const TOKEN_BYTES = 32;
+/** Far more than a workspace has programs; without it one could fill the memory. */
+const TOKENS_MAX = 100;
+
+function tokenView(token: ManagementToken) {
+  return {
+    id: token.id,
+    name: token.name,
+    access: token.access,
+    created_at: isoTime(token.createdAtMs),
+    created_by: token.createdBy,
+    expires_at: token.expiresAtMs === null ? null : isoTime(token.expiresAtMs),
+  };
+}
+
+type Asked = Pick<ManagementToken, "name" | "access" | "expiresAtMs">;
+
+async function createToken(room: Room, workspace: Workspace, asked: Asked) {
+  if (room.directory.tokens.of(workspace.id).length >= TOKENS_MAX)
+    throw fault("conflict", { message: `A workspace has at most ${TOKENS_MAX} management tokens: remove one first.` });
+  const secret = `${TOKEN_PREFIX}${randomToken(TOKEN_BYTES)}`;
+  const token: ManagementToken = {
+    ...asked,
+    id: room.ids.next("tok_"),
+    workspaceId: workspace.id,
+    digest: digestOf(secret),
+    createdAtMs: room.clock.nowMs(),
+    createdBy: actorName(),
+  };
+  await change(room, async ({ tenancy }) => {
+    await tenancy.addToken(token);
+    const { id, name, access } = token;
+    const detail = { name, access, expires_at: tokenView(token).expires_at };
+    return { answer: null, audit: { action: "token.create", workspaceId: workspace.id, target: id, detail } };
+  });
+  room.directory.tokens.put(token);
+  return { ...tokenView(token), token: secret };
+}
+
+async function removeToken(room: Room, workspace: Workspace, id: string): Promise<void> {
+  const token = room.directory.tokens.find(id);
+  if (token === undefined || token.workspaceId !== workspace.id)
+    throw fault("not_found", { message: `Workspace ${workspace.slug} has no management token "${short(id)}".` });
+  await change(room, async ({ tenancy }) => {
+    await tenancy.removeToken(id);
+    const detail = { name: token.name };
+    return { answer: null, audit: { action: "token.remove", workspaceId: workspace.id, target: id, detail } };
+  });
+  room.directory.tokens.drop(id);
+}
+
+export function tokenHandlers(room: Room): Record<string, Handler> {
+  return {
+    manageListTokens: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const { limit, cursor } = readQuery(exchange, PageQuery);
+      const { rows, next } = pageOf(room.directory.tokens.of(workspace.id), limit, cursor);
+      return { status: 200, json: { data: rows.map(tokenView), next } };
+    }),
+    manageCreateToken: whole(async (exchange) => {
+      const { id } = findWorkspace(room, exchange.params["workspace"]);
+      const { name, access, expires_at } = await readBody(exchange, TokenCreate);
+      const expiresAtMs = timeOf("expires_at", expires_at ?? null);
+      const json = await room.inTurn(() => createToken(room, findWorkspace(room, id), { name, access, expiresAtMs }));
+      return { status: 201, json };
+    }),
+    manageRemoveToken: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const id = exchange.params["id"] ?? "";
+      await room.inTurn(() => removeToken(room, workspace, id));
+      return { status: 200, json: { id, removed: true } };
+    }),
+  };
+}

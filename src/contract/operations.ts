@@ -1,0 +1,22 @@
+import type { z } from "zod";
+import type { MANAGE_ROUTES } from "./routes-manage.ts";
+
+/** Types only: what the portal sends to each management route and gets back, by the route's id. */
+type Described = Extract<(typeof MANAGE_ROUTES)[number], { readonly said: object }>;
+
+type Input<Schema> = [Schema] extends [undefined] ? undefined : z.input<Extract<Schema, z.ZodType>>;
+type Output<Schema> = [Schema] extends [undefined] ? undefined : z.output<Extract<Schema, z.ZodType>>;
+
+/** The names in braces of a path. */
+type ParamNames<Path> = Path extends `${string}{${infer Name}}${infer Rest}`
+  ? (Name extends `${infer Bare}+` ? Bare : Name) | ParamNames<Rest>
+  : never;
+
+export type Operations = {
+  readonly [R in Described as R["id"]]: {
+    readonly params: { readonly [Name in ParamNames<R["path"]>]: string };
+    readonly query: Input<R["said"]["query"]>;
+    readonly body: Input<R["said"]["body"]>;
+    readonly answer: Output<R["said"]["answer"]>;
+  };
+};

@@ -1,0 +1,117 @@
+import type { Person } from "./actor.ts";
+import type { Role } from "./workspace.ts";
+
+/** A person as they are kept. */
+export type PersonRecord = {
+  readonly id: string;
+  readonly email: string;
+  readonly name: string;
+  readonly operator: boolean;
+  /** Can not sign in, and has no session. */
+  readonly disabled: boolean;
+  readonly twoFactor: boolean;
+  readonly createdAtMs: number;
+};
+
+/** A person with what a list of people shows. */
+export type PersonListed = PersonRecord & {
+  readonly passkeys: number;
+  readonly hasPassword: boolean;
+  /** When a session of theirs was last used; null: they have none. */
+  readonly lastSeenAtMs: number | null;
+};
+
+export type PersonSession = {
+  readonly id: string;
+  readonly userId: string;
+  readonly createdAtMs: number;
+  readonly seenAtMs: number;
+  readonly expiresAtMs: number;
+  readonly address: string | null;
+  readonly userAgent: string | null;
+};
+
+export type Passkey = {
+  readonly id: string;
+  readonly name: string | null;
+  readonly createdAtMs: number | null;
+  readonly backedUp: boolean;
+};
+
+/** Who holds a session, and the session. */
+export type Held = { readonly person: PersonRecord; readonly session: PersonSession };
+
+export const LINK_KINDS = ["setup", "invitation", "sign_up"] as const;
+export type LinkKind = (typeof LINK_KINDS)[number];
+
+/** A link that is good once: the token in it is kept as its digest only. */
+export type PersonLink = {
+  readonly id: string;
+  readonly kind: LinkKind;
+  readonly digest: string;
+  readonly email: string | null;
+  /** Where an invitation leads to, and as what. */
+  readonly seat: { readonly workspaceId: string; readonly role: Role } | null;
+  /** In the words of the audit log. */
+  readonly madeBy: string;
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number;
+  readonly usedAtMs: number | null;
+  readonly revokedAtMs: number | null;
+};
+
+export type PersonAdd = {
+  readonly id: string;
+  readonly email: string;
+  readonly name: string;
+  readonly operator: boolean;
+  /** As it is kept; null: they sign in in another way. */
+  readonly passwordHash: string | null;
+  readonly createdAtMs: number;
+};
+
+export type SessionAdd = PersonSession & { readonly tokenDigest: string };
+
+export type PeopleStore = {
+  person(id: string): Promise<PersonRecord | undefined>;
+  personByEmail(email: string): Promise<PersonRecord | undefined>;
+  /** Newest first; all that have an id before the cursor. */
+  list(limit: number, cursor: string | null): Promise<{ rows: PersonListed[]; next: string | null }>;
+  listed(id: string): Promise<PersonListed | undefined>;
+  operators(): Promise<number>;
+  /** By the digest of its token; whether it is over is for the caller to see. */
+  held(tokenDigest: string): Promise<Held | undefined>;
+  sessions(userId: string, nowMs: number): Promise<PersonSession[]>;
+  passkeys(userId: string): Promise<Passkey[]>;
+  link(digest: string): Promise<PersonLink | undefined>;
+  /** Newest first. */
+  invitations(workspaceId: string, limit: number): Promise<PersonLink[]>;
+  prolong(sessionId: string, seenAtMs: number, expiresAtMs: number): Promise<void>;
+  /** What is over leaves. */
+  sweep(nowMs: number): Promise<void>;
+};
+
+/** Changes that are written together with their line in the audit log. */
+export type PeopleWriter = {
+  addPerson(person: PersonAdd): Promise<void>;
+  rename(id: string, name: string, nowMs: number): Promise<void>;
+  setOperator(id: string, operator: boolean, nowMs: number): Promise<void>;
+  setDisabled(id: string, disabled: boolean, nowMs: number): Promise<void>;
+  setPassword(id: string, accountId: string, hash: string, nowMs: number): Promise<void>;
+  addSession(session: SessionAdd): Promise<void>;
+  /** All of a person's but one; answers how many ended. */
+  endSessions(userId: string, except: string | null): Promise<number>;
+  /** Whether there was one. */
+  endSession(userId: string, sessionId: string): Promise<boolean>;
+  addLink(link: PersonLink): Promise<void>;
+  /** False: it was used, revoked or over before. */
+  useLink(id: string, nowMs: number): Promise<boolean>;
+  revokeLink(id: string, nowMs: number): Promise<boolean>;
+  /** Those of a kind that are open, of one address where one is given. */
+  revokeLinks(kind: LinkKind, email: string | null, workspaceId: string | null, nowMs: number): Promise<void>;
+};
+
+export function personOf({ person, session }: Held, via: Person["via"]): Person {
+  const { id: userId, email, name, operator } = person;
+  return { userId, email, name, operator, sessionId: session.id, via };
+}

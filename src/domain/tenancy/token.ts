@@ -1,0 +1,46 @@
+export const TOKEN_PREFIX = "mt_svc_";
+
+/** For programs that manage a workspace: as much as an admin may, or only look. */
+export type ManagementToken = {
+  readonly id: string;
+  readonly workspaceId: string;
+  readonly name: string;
+  readonly access: "read" | "write";
+  /** SHA-256 in hex: the token itself is kept nowhere. */
+  readonly digest: string;
+  readonly createdAtMs: number;
+  readonly createdBy: string;
+  readonly expiresAtMs: number | null;
+};
+
+/** Tokens in memory, as the edge asks for them. */
+export class TokenBook {
+  readonly #byDigest = new Map<string, ManagementToken>();
+  readonly #byId = new Map<string, ManagementToken>();
+
+  put(token: ManagementToken): void {
+    this.#byId.set(token.id, token);
+    this.#byDigest.set(token.digest, token);
+  }
+
+  drop(id: string): void {
+    const token = this.#byId.get(id);
+    if (token === undefined) return;
+    this.#byId.delete(id);
+    this.#byDigest.delete(token.digest);
+  }
+
+  of(workspaceId: string): ManagementToken[] {
+    return [...this.#byId.values()].filter((token) => token.workspaceId === workspaceId);
+  }
+
+  find(id: string): ManagementToken | undefined {
+    return this.#byId.get(id);
+  }
+
+  /** Undefined also for one whose time is over. */
+  valid(digest: string, nowMs: number): ManagementToken | undefined {
+    const token = this.#byDigest.get(digest);
+    return token === undefined || (token.expiresAtMs !== null && nowMs >= token.expiresAtMs) ? undefined : token;
+  }
+}

@@ -1,0 +1,17 @@
+import type { Ddl } from "../engine.ts";
+
+/** What programs manage a workspace with. */
+export function managementTokens({ integer, text, plain }: Ddl): string[] {
+  return [
+    `create table management_tokens (
+      id ${text} not null primary key,
+      workspace_id ${text} not null references workspaces (id),
+      name ${text} not null,
+      access ${text} not null,
+      digest ${text} not null unique,
+      created_at_ms ${integer} not null,
+      created_by ${text} not null,
+      expires_at_ms ${integer}
+    ) ${plain}`,
+  ];
+}
