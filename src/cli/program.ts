@@ -23,6 +23,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   provider: "inference providers",
   proof: "which endpoints were seen to answer on decisions and speech",
   audit: "who changed what",
+  token: "what programs manage a workspace with",
   capture: "windows of time in which requests and answers are kept",
   catalogue: "the files models and prices come from",
 };

@@ -9,6 +9,7 @@ import { proofCommands } from "./table-proofs.ts";
 import { providerCommands } from "./table-providers.ts";
 import { rateCommands } from "./table-rates.ts";
 import { routerCommands } from "./table-routers.ts";
+import { tokenCommands } from "./table-tokens.ts";
 import { amount, duration, list, oneOf, onOff, orLift, time, wholeNumber } from "./values.ts";
 
 /** By what requests can be told apart. */
@@ -122,6 +123,24 @@ const workspaceCommands: ApiCommand[] = [
     call: { method: "GET", path: "/manage/workspaces/{workspace}/members", sends: "query" },
     pages: "all",
     view: { is: "table", columns: columns("email", "role", "created_at", "id") },
+  },
+  {
+    words: "member role",
+    says: "change a member's role",
+    args: [WORKSPACE, { name: "email" }],
+    flags: [
+      {
+        flags: "--role <role>",
+        field: "role",
+        says: "owner, admin or member",
+        read: oneOf("owner", "admin", "member"),
+        needed: "always",
+      },
+    ],
+    call: { method: "PATCH", path: "/manage/workspaces/{workspace}/members/{email}", sends: "body" },
+    bare: "send",
+    pages: "one",
+    view: RECORD,
   },
   {
     ...READ,
@@ -404,6 +423,7 @@ export const API_COMMANDS: readonly ApiCommand[] = [
   ...routerCommands,
   ...responseCommands,
   ...captureCommands,
+  ...tokenCommands,
   ...providerCommands,
   ...proofCommands,
   ...masterKeyCommands,
