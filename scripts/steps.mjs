@@ -8,6 +8,7 @@ const tool = (file) => path.join("node_modules", file);
 /** What can be said about the code without running it. */
 export const CHECKS = [
   { name: "types", file: tool("typescript/bin/tsc"), args: ["-p", "."] },
+  { name: "types of the portal", file: tool("typescript/bin/tsc"), args: ["-p", "portal"] },
   { name: "lint and format", file: tool("@biomejs/biome/bin/biome"), args: ["check", "--error-on-warnings", "."] },
   { name: "unused code", file: tool("knip/bin/knip.js"), args: ["--no-progress"] },
   {

@@ -2,6 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { buildPortal } from "./portal.mjs";
 import { setUp } from "./setup.mjs";
 import { CHECKS, close, runSteps, tests } from "./steps.mjs";
 
@@ -9,11 +10,13 @@ import { CHECKS, close, runSteps, tests } from "./steps.mjs";
 const PROGRAMS = [
   { isThere: () => isOnPath("curl"), debianPackage: "curl" },
   { isThere: hasPostgres, debianPackage: "postgresql" },
+  { isThere: () => isOnPath("chromium"), debianPackage: "chromium" },
 ];
 
 const only = process.argv.slice(2);
 
 await setUp("develop");
+await buildPortal();
 installPrograms();
 close("Tests", await runSteps(only.length > 0 ? [tests(only)] : [...CHECKS, tests([])]));
 

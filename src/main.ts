@@ -380,6 +380,7 @@ function documentsAt(place: { readonly version: string; readonly serverUrl: stri
     manageDocument: () => manageDocumentText(place),
     llmsText: () => llmsText(place),
     publicUrl: place.serverUrl,
+    portalFolder: path.join(PROJECT_ROOT, "portal/dist"),
   });
 }
 

@@ -119,6 +119,45 @@ function findCircle(all: readonly Source[]): string[] | undefined {
   return undefined;
 }
 
+describe("the portal", () => {
+  const portal = readSources("portal/src");
+
+  test("imports itself, packages, and from src only types of the contract", () => {
+    expect(portal.length).toBeGreaterThan(0);
+    const strangers = portal.flatMap(({ file, imports }) =>
+      imports
+        .filter(({ target, kind }) => !target.startsWith("portal/") && !isPackage(target) && !isContract(target, kind))
+        .map(({ target }) => `${file} imports ${target}`),
+    );
+    expect(strangers).toEqual([]);
+  });
+
+  test("is imported by nothing in src", () => {
+    const importers = sources.filter(({ imports }) => imports.some(({ target }) => target.startsWith("portal/")));
+    expect(importers.map(({ file }) => file)).toEqual([]);
+  });
+
+  test("speaks to its own origin only, through its client", () => {
+    const callers = portal.filter(({ bare }) => /(?<![.\w])fetch\s*\(|\bnew\s+(?:WebSocket|EventSource)\b/.test(bare));
+    expect(callers.map(({ file }) => file).filter((file) => !isIn(file, "portal/src/api"))).toEqual([]);
+  });
+
+  test("draws text as text: no HTML from strings, no eval", () => {
+    const risky = portal.filter(({ bare }) =>
+      /dangerouslySetInnerHTML|\.innerHTML\b|\beval\s*\(|new\s+Function\b/.test(bare),
+    );
+    expect(risky.map(({ file }) => file)).toEqual([]);
+  });
+
+  function isPackage(target: string): boolean {
+    return !target.startsWith("src/") && !target.startsWith("node:") && !target.includes("..");
+  }
+
+  function isContract(target: string, kind: Import["kind"]): boolean {
+    return isIn(target, "src/contract") && kind === "types";
+  }
+});
+
 describe("habits", () => {
   test(`a file has at most ${LINES_MAX} lines`, () => {
     const long = sources.filter(({ lineCount }) => lineCount > LINES_MAX);

@@ -64,6 +64,23 @@ export const OPERATION_ROUTES: readonly Route[] = [
     answer: TEXT,
   }),
   open({ id: "getStartPage", path: "/", tag: PAGES_TAG, summary: "Show the start page", answer: HTML }),
+  open({ id: "getPortal", path: "/app", tag: PAGES_TAG, summary: "Show the portal", answer: HTML }),
+  open({
+    id: "getPortalAsset",
+    path: "/app/assets/{file}",
+    tag: PAGES_TAG,
+    summary: "A file that the portal loads",
+    answer: { is: "text", contentType: "text/javascript" },
+    faults: ["not_found"],
+  }),
+  open({
+    id: "getPortalPage",
+    path: "/app/{rest+}",
+    tag: PAGES_TAG,
+    summary: "Show a page of the portal",
+    answer: HTML,
+  }),
+  open({ id: "getDevicePage", path: "/device", tag: PAGES_TAG, summary: "Enter the code of a device", answer: HTML }),
   open({ id: "getDocsPage", path: "/docs", tag: PAGES_TAG, summary: "Show the API reference", answer: HTML }),
   open({
     id: "getDocsAsset",

@@ -24,7 +24,7 @@ export type Source = {
 export function readSources(folder = "src"): Source[] {
   const names = readdirSync(path.join(ROOT, folder), { recursive: true, encoding: "utf8" });
   return names
-    .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"))
+    .filter((name) => /(?<!\.test)\.tsx?$/.test(name))
     .sort()
     .map((name) => readSource(path.posix.join(folder, name.split(path.sep).join("/"))));
 }

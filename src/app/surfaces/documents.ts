@@ -8,6 +8,8 @@ import { brotliCompress, gzip, constants as zlib } from "node:zlib";
 import { fault } from "../../contract/faults.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
 import { DOCS_SCRIPT, docsPage, type Page, startPage } from "./documents-pages.ts";
+import { portalHandlers } from "./portal.ts";
+import { type Encoding, encodingFor, unlessKnown } from "./sending.ts";
 
 export type DocumentDeps = {
   /** Each is asked once, when somebody first wants to read it. */
@@ -16,13 +18,15 @@ export type DocumentDeps = {
   readonly llmsText: () => string;
   /** Where callers reach the gateway, without a path. */
   readonly publicUrl: string;
+  /** The built portal. */
+  readonly portalFolder: string;
 };
 
-/** Handlers of /, /docs, /llms.txt and the OpenAPI documents, by the id of their route. */
+/** Handlers of the portal, /docs, /llms.txt and the OpenAPI documents, by the id of their route. */
 export function documentHandlers(deps: DocumentDeps): Readonly<Record<string, Handler>> {
   const assets = makeAssets();
   return {
-    getStartPage: page(startPage(deps.publicUrl)),
+    ...portalHandlers({ folder: deps.portalFolder, publicUrl: deps.publicUrl }, page(startPage(deps.publicUrl))),
     getDocsPage: page(docsPage(assets.files)),
     getDocsAsset: whole((exchange) => assets.reply(exchange)),
     getApiDocument: text("application/json", deps.apiDocument),
@@ -49,20 +53,6 @@ function text(contentType: string, make: () => string): Handler {
     return unlessKnown(exchange, headers, made);
   });
 }
-
-/** 304 for a caller that has these very bytes already. */
-function unlessKnown(
-  { headers }: Pick<Exchange, "headers">,
-  own: Readonly<Record<string, string>>,
-  body: string,
-): Reply {
-  const etag = `"${hash("sha256", body, "base64url").slice(0, 22)}"`;
-  const known = headers["if-none-match"]?.split(",").some((one) => one.trim().replace(/^W\//, "") === etag);
-  const answered = { ...own, etag, "cache-control": "no-cache" };
-  return known ? { status: 304, headers: answered } : { status: 200, headers: answered, bytes: body };
-}
-
-type Encoding = "br" | "gzip" | "identity";
 
 const REFERENCE = path.dirname(createRequire(import.meta.url).resolve("@scalar/api-reference"));
 
@@ -106,15 +96,6 @@ function makeAssets() {
 function referenceVersion(): string {
   const { version } = JSON.parse(readFileSync(path.join(REFERENCE, "../package.json"), "utf8"));
   return String(version);
-}
-
-function encodingFor(accepted: string | string[] | undefined): Encoding {
-  const names = String(accepted ?? "")
-    .split(",")
-    .filter((one) => !/;\s*q=0(\.0*)?\s*$/.test(one))
-    .map((one) => one.split(";")[0]?.trim());
-  if (names.includes("br")) return "br";
-  return names.includes("gzip") ? "gzip" : "identity";
 }
 
 /** Once for each encoding, on a thread of the pool: a middle quality that takes a moment and not seconds. */

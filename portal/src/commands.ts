@@ -1,0 +1,22 @@
+import type { Viewer } from "./screen.ts";
+import type { IconName } from "./ui/icon.tsx";
+
+/** A command of the palette: a place where the work starts, often a screen with its dialog open (`?new=1`). */
+export type Command = {
+  readonly label: string;
+  readonly icon: IconName;
+  readonly to: string;
+  readonly allows: Viewer;
+  readonly words?: string;
+};
+
+export const COMMANDS: readonly Command[] = [
+  { label: "Create a key", icon: "key", to: "/app/w/$workspace/keys?new=1", allows: "member", words: "new api key" },
+  {
+    label: "Invite somebody",
+    icon: "people",
+    to: "/app/w/$workspace/members?new=1",
+    allows: "admin",
+    words: "new member",
+  },
+];

@@ -1,0 +1,35 @@
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
+import { parseSearch, stringifySearch } from "./address.ts";
+import type { Screen } from "./screen.ts";
+import { SCREENS } from "./screens.ts";
+import { Crash } from "./shell/crash.tsx";
+import { Frame } from "./shell/frame.tsx";
+import { NotFound } from "./shell/not-found.tsx";
+
+declare module "@tanstack/react-router" {
+  interface StaticDataRouteOption {
+    screen?: Screen;
+  }
+}
+
+/** One route for each line of the list of screens; each loads its own chunk. */
+export function makeRouter() {
+  const root = createRootRoute({ component: Frame, notFoundComponent: NotFound, errorComponent: Crash });
+  const routes = SCREENS.map((screen) =>
+    createRoute({
+      getParentRoute: () => root,
+      path: screen.path,
+      component: lazyRouteComponent(screen.load, "Screen"),
+      staticData: { screen },
+    }),
+  );
+  return createRouter({
+    routeTree: root.addChildren(routes),
+    parseSearch,
+    stringifySearch,
+    defaultPreload: "intent",
+    defaultErrorComponent: Crash,
+    scrollRestoration: true,
+    trailingSlash: "never",
+  });
+}

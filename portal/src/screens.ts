@@ -1,0 +1,247 @@
+import type { Screen } from "./screen.ts";
+
+/** Until a screen is built it says so. */
+const soon = () => import("./screens/soon.tsx");
+
+const W = "/app/w/$workspace";
+
+/**
+ * Every screen, one line each: the router, the sidebar and the palette read this list. Order here is the order in the
+ * sidebar.
+ */
+export const SCREENS: readonly Screen[] = [
+  { path: "/", title: "Welcome", load: () => import("./screens/start/start.tsx"), allows: "anyone", frame: "bare" },
+  { path: "/app", title: "Welcome", load: () => import("./screens/start/start.tsx"), allows: "anyone", frame: "bare" },
+  { path: "/app/sign-in", title: "Sign in", load: soon, allows: "anyone", frame: "bare" },
+  { path: "/app/setup", title: "Set up", load: soon, allows: "anyone", frame: "bare" },
+  { path: "/app/invite", title: "Invitation", load: soon, allows: "anyone", frame: "bare" },
+  { path: "/device", title: "Connect a device", load: soon, allows: "person", frame: "bare" },
+
+  // Build
+  {
+    path: W,
+    title: "Home",
+    load: soon,
+    allows: "member",
+    nav: { group: "Build", icon: "home" },
+    words: "start first request",
+  },
+  {
+    path: `${W}/playground`,
+    title: "Playground",
+    load: soon,
+    allows: "member",
+    nav: { group: "Build", icon: "play" },
+    words: "try chat speech embeddings",
+  },
+  {
+    path: `${W}/connect`,
+    title: "Connect",
+    load: soon,
+    allows: "member",
+    nav: { group: "Build", icon: "plug" },
+    words: "clients snippet base url codex claude",
+  },
+  {
+    path: "/app/models",
+    title: "Models",
+    load: soon,
+    allows: "anyone",
+    nav: { group: "Build", icon: "cube" },
+    words: "catalogue prices capabilities",
+  },
+  {
+    path: "/app/providers",
+    title: "Providers",
+    load: soon,
+    allows: "anyone",
+    nav: { group: "Build", icon: "building" },
+    words: "catalogue sovereignty evidence",
+  },
+
+  // Observe
+  {
+    path: `${W}/requests`,
+    title: "Requests",
+    load: soon,
+    allows: "member",
+    nav: { group: "Observe", icon: "list" },
+    words: "log live tail trace",
+  },
+  {
+    path: `${W}/usage`,
+    title: "Usage",
+    load: soon,
+    allows: "member",
+    nav: { group: "Observe", icon: "chart" },
+    words: "spend tokens latency compare",
+  },
+  {
+    path: `${W}/evidence`,
+    title: "Evidence",
+    load: soon,
+    allows: "admin",
+    nav: { group: "Observe", icon: "seal" },
+    words: "report sovereignty compliance",
+  },
+  {
+    path: `${W}/audit`,
+    title: "Audit",
+    load: soon,
+    allows: "admin",
+    nav: { group: "Observe", icon: "scroll" },
+    words: "who changed what",
+  },
+
+  // Control
+  {
+    path: `${W}/keys`,
+    title: "Keys",
+    load: soon,
+    allows: "member",
+    nav: { group: "Control", icon: "key" },
+    words: "api key rotate revoke approve",
+  },
+  {
+    path: `${W}/policy`,
+    title: "Policy",
+    load: soon,
+    allows: "member",
+    nav: { group: "Control", icon: "shield" },
+    words: "floor countries retention training",
+  },
+  {
+    path: `${W}/routers`,
+    title: "Routers",
+    load: soon,
+    allows: "member",
+    nav: { group: "Control", icon: "route" },
+    words: "weights dry run replay",
+  },
+  {
+    path: `${W}/limits`,
+    title: "Limits",
+    load: soon,
+    allows: "member",
+    nav: { group: "Control", icon: "gauge" },
+    words: "budget spend rate",
+  },
+  {
+    path: `${W}/provider-keys`,
+    title: "Provider keys",
+    load: soon,
+    allows: "admin",
+    nav: { group: "Control", icon: "vault" },
+    words: "own keys byok credentials",
+  },
+  {
+    path: `${W}/nodes`,
+    title: "Nodes",
+    load: soon,
+    allows: "admin",
+    nav: { group: "Control", icon: "server" },
+    words: "tunnel own hardware",
+  },
+  {
+    path: `${W}/capture`,
+    title: "Capture",
+    load: soon,
+    allows: "admin",
+    nav: { group: "Control", icon: "record" },
+    words: "content window bodies",
+  },
+
+  // Workspace
+  {
+    path: `${W}/wallet`,
+    title: "Wallet",
+    load: soon,
+    allows: "member",
+    nav: { group: "Workspace", icon: "wallet" },
+    words: "top up balance ledger statement invoice",
+  },
+  {
+    path: `${W}/members`,
+    title: "Members",
+    load: soon,
+    allows: "member",
+    nav: { group: "Workspace", icon: "people" },
+    words: "invite role",
+  },
+  {
+    path: `${W}/alerts`,
+    title: "Alerts",
+    load: soon,
+    allows: "admin",
+    nav: { group: "Workspace", icon: "bell" },
+    words: "webhook mail threshold",
+  },
+  {
+    path: `${W}/tokens`,
+    title: "Tokens",
+    load: soon,
+    allows: "admin",
+    nav: { group: "Workspace", icon: "token" },
+    words: "management token automation",
+  },
+  {
+    path: `${W}/settings`,
+    title: "Settings",
+    load: soon,
+    allows: "member",
+    nav: { group: "Workspace", icon: "settings" },
+    words: "name currency danger",
+  },
+
+  // Account
+  {
+    path: "/app/account",
+    title: "Account",
+    load: soon,
+    allows: "person",
+    nav: { group: "Account", icon: "person" },
+    words: "password passkey two factor sessions",
+  },
+
+  // Operator
+  {
+    path: "/app/operator",
+    title: "Overview",
+    load: soon,
+    allows: "operator",
+    nav: { group: "Operator", icon: "pulse" },
+    words: "health doctor version",
+  },
+  {
+    path: "/app/operator/workspaces",
+    title: "Workspaces",
+    load: soon,
+    allows: "operator",
+    nav: { group: "Operator", icon: "grid" },
+    words: "create workspace tenant",
+  },
+  {
+    path: "/app/operator/providers",
+    title: "Credentials",
+    load: soon,
+    allows: "operator",
+    nav: { group: "Operator", icon: "vault" },
+    words: "providers credentials connected",
+  },
+  {
+    path: "/app/operator/health",
+    title: "Endpoint health",
+    load: soon,
+    allows: "operator",
+    nav: { group: "Operator", icon: "gauge" },
+    words: "probes endpoints latency proofs",
+  },
+  {
+    path: "/app/operator/configuration",
+    title: "Configuration",
+    load: soon,
+    allows: "operator",
+    nav: { group: "Operator", icon: "settings" },
+    words: "settings in force",
+  },
+];

@@ -1,0 +1,18 @@
+import type { ErrorComponentProps } from "@tanstack/react-router";
+import { ApiError, apiErrorOf } from "../api/error.ts";
+import { Button } from "../ui/button.tsx";
+import { ErrorState } from "../ui/error-state.tsx";
+
+/** A screen that broke. A new version of the portal is the usual reason why a part cannot be loaded. */
+export function Crash({ error, reset }: ErrorComponentProps) {
+  const isPartMissing = /dynamically imported module|Importing a module script/i.test(apiErrorOf(error).message);
+  const title = isPartMissing ? "The portal was updated" : "This screen broke";
+  const said = isPartMissing ? new Error("Load the page again to get the new version.") : error;
+  return (
+    <ErrorState error={said} title={title} {...(error instanceof ApiError ? { onRetry: reset } : {})}>
+      <Button look="primary" onClick={() => location.reload()}>
+        Load the page again
+      </Button>
+    </ErrorState>
+  );
+}

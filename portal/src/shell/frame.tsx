@@ -1,0 +1,71 @@
+import { Outlet, useRouterState } from "@tanstack/react-router";
+import { type ReactNode, useEffect } from "react";
+import { useGo, useHere, useParam } from "../address.ts";
+import { type Me, useMe } from "../api/me.ts";
+import type { Screen, Viewer } from "../screen.ts";
+import { ErrorState } from "../ui/error-state.tsx";
+import { SkeletonLines } from "../ui/skeleton.tsx";
+import { Toasts } from "../ui/toast.tsx";
+import { BareFrame } from "./bare-frame.tsx";
+import { NotAllowed, NoWorkspace } from "./not-found.tsx";
+import { ProgressBar } from "./progress-bar.tsx";
+import { RouteNews } from "./route-news.tsx";
+import { SideFrame } from "./side-frame.tsx";
+
+/** The screen that the address leads to; undefined: there is none. */
+function useScreen(): Screen | undefined {
+  return useRouterState({ select: ({ matches }) => matches.at(-1)?.staticData.screen });
+}
+
+/** Around every screen: who may see it, the sidebar or the bare page, news for screen readers. */
+export function Frame() {
+  const screen = useScreen();
+  return (
+    <>
+      <ProgressBar />
+      <RouteNews title={screen?.title ?? "Not found"} />
+      <Gate screen={screen}>
+        <Outlet />
+      </Gate>
+      <Toasts />
+    </>
+  );
+}
+
+function Gate({ screen, children }: { readonly screen: Screen | undefined; readonly children: ReactNode }) {
+  const me = useMe();
+  const here = useHere();
+  const go = useGo();
+  const workspace = useParam("workspace");
+  const isSignedOut = me.data === null;
+  const needsPerson = screen !== undefined && screen.allows !== "anyone";
+  useEffect(() => {
+    if (isSignedOut && needsPerson) go(`/app/sign-in?${new URLSearchParams({ next: here })}`, "replace");
+  }, [isSignedOut, needsPerson, here, go]);
+
+  const around = (inside: ReactNode) =>
+    screen?.frame === "bare" ? <BareFrame>{inside}</BareFrame> : <SideFrame me={me.data ?? null}>{inside}</SideFrame>;
+  if (!needsPerson) return around(children);
+  if (me.isPending || isSignedOut) return around(<SkeletonLines count={6} />);
+  if (me.error !== null && me.data === undefined)
+    return around(<ErrorState error={me.error} onRetry={() => void me.refetch()} />);
+  if (me.data === null || me.data === undefined) return null;
+  if (workspace !== "" && !isIn(me.data, workspace)) return around(<NoWorkspace />);
+  return around(mayView(screen.allows, me.data, workspace) ? children : <NotAllowed allows={screen.allows} />);
+}
+
+function isIn(me: Me, workspace: string): boolean {
+  return me.operator || me.workspaces.some((one) => one.slug === workspace);
+}
+
+const RANKS = { member: 0, admin: 1, owner: 2 } as const;
+
+/** What the sidebar shows and the palette finds. The server decides again on every call. */
+export function mayView(allows: Viewer, me: Me | null, workspace: string): boolean {
+  if (allows === "anyone") return true;
+  if (me === null) return false;
+  if (allows === "person" || me.operator) return true;
+  if (allows === "operator") return false;
+  const role = me.workspaces.find((one) => one.slug === workspace)?.role;
+  return role !== undefined && RANKS[role] >= RANKS[allows];
+}

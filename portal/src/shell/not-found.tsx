@@ -1,0 +1,37 @@
+import type { Viewer } from "../screen.ts";
+import { EmptyState } from "../ui/empty-state.tsx";
+import { LinkButton } from "../ui/link.tsx";
+
+export function NotFound() {
+  return (
+    <EmptyState
+      icon="search"
+      title="There is no such page"
+      hint="The address may be mistyped, or what it led to is gone."
+    >
+      <LinkButton to="/" look="primary">
+        Go to the start
+      </LinkButton>
+    </EmptyState>
+  );
+}
+
+export function NoWorkspace() {
+  return (
+    <EmptyState
+      icon="search"
+      title="There is no such workspace here"
+      hint="You may not be a member of it. Ask one of its owners for an invitation, or choose another one."
+    >
+      <LinkButton to="/" look="primary">
+        Your workspaces
+      </LinkButton>
+    </EmptyState>
+  );
+}
+
+export function NotAllowed({ allows }: { readonly allows: Viewer }) {
+  const who =
+    allows === "operator" ? "the operator of this gateway" : allows === "owner" ? "owners" : "admins and owners";
+  return <EmptyState icon="lock" title={`This is for ${who}`} hint="Ask an owner of the workspace if you need it." />;
+}

@@ -1,0 +1,193 @@
+import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from "react";
+import { pathIn, useGo } from "../address.ts";
+import type { Me } from "../api/me.ts";
+import { COMMANDS } from "../commands.ts";
+import { cx } from "../ui/class-names.ts";
+import { Icon, type IconName } from "../ui/icon.tsx";
+import { useSignOut } from "./account-menu.tsx";
+import { mayView } from "./frame.tsx";
+import { linksFor } from "./navigation.tsx";
+import { setTheme } from "./theme.ts";
+
+type Entry = {
+  readonly id: string;
+  readonly label: string;
+  readonly hint: string;
+  readonly icon: IconName;
+  readonly words: string;
+  readonly act: () => void;
+};
+type Props = {
+  readonly isOpen: boolean;
+  readonly onClose: () => void;
+  readonly onHelp: () => void;
+  readonly me: Me | null;
+  readonly workspace: string;
+};
+
+/** Screens, workspaces and commands by a few letters; a request's id leads to the request. */
+export function Palette(props: Props) {
+  const ref = useRef<HTMLDialogElement>(null);
+  const { isOpen, onClose } = props;
+  useEffect(() => {
+    if (isOpen) ref.current?.showModal();
+    else ref.current?.close();
+  }, [isOpen]);
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the key is Escape, and the browser has it
+    <dialog
+      ref={ref}
+      aria-label="Search and commands"
+      onClose={onClose}
+      onClick={(event) => event.target === event.currentTarget && onClose()}
+      className="mx-auto mt-[12dvh] w-[min(36rem,calc(100%-2rem))] overflow-hidden rounded-lg border bg-raised p-0 shadow-pop"
+    >
+      {isOpen && <Finder {...props} />}
+    </dialog>
+  );
+}
+
+function Finder({ onClose, onHelp, me, workspace }: Props) {
+  const listId = useId();
+  const [typed, setTyped] = useState("");
+  const [at, setAt] = useState(0);
+  const all = useEntries(me, workspace, onHelp);
+  const openRequest = useRequestEntry(typed, workspace);
+  const found = useMemo(
+    () => (openRequest === undefined ? matching(all, typed) : [openRequest]),
+    [all, typed, openRequest],
+  );
+  const chosen = found[Math.min(at, found.length - 1)];
+  const act = (entry: Entry | undefined) => {
+    if (entry === undefined) return;
+    onClose();
+    entry.act();
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step !== undefined) {
+      event.preventDefault();
+      setAt((Math.min(at, found.length - 1) + step + found.length) % Math.max(1, found.length));
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      act(chosen);
+    }
+  };
+  return (
+    <>
+      <div className="flex items-center gap-3 border-b px-4">
+        <Icon name="search" className="text-soft" />
+        <input
+          // biome-ignore lint/a11y/noAutofocus: the dialog was opened to type in it
+          autoFocus
+          role="combobox"
+          aria-label="Search and commands"
+          aria-expanded="true"
+          aria-controls={listId}
+          aria-activedescendant={chosen === undefined ? undefined : `${listId}-${chosen.id}`}
+          aria-autocomplete="list"
+          placeholder="A screen, a workspace, a command or a request id"
+          value={typed}
+          onChange={(event) => {
+            setTyped(event.target.value);
+            setAt(0);
+          }}
+          onKeyDown={onKeyDown}
+          className="h-12 min-w-0 flex-1 bg-transparent text-base outline-none"
+        />
+      </div>
+      <div id={listId} role="listbox" aria-label="Results" tabIndex={-1} className="max-h-[50dvh] overflow-auto p-1.5">
+        {found.map((entry) => (
+          // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the box above
+          <div
+            key={entry.id}
+            id={`${listId}-${entry.id}`}
+            role="option"
+            tabIndex={-1}
+            aria-selected={entry === chosen}
+            onClick={() => act(entry)}
+            onPointerMove={() => setAt(found.indexOf(entry))}
+            ref={entry === chosen ? intoView : null}
+            className={cx(
+              "flex h-9 cursor-pointer items-center gap-3 rounded-md px-2.5",
+              entry === chosen && "bg-accent-soft text-accent-strong",
+            )}
+          >
+            <Icon name={entry.icon} className="text-soft" />
+            <span className="min-w-0 flex-1 truncate">{entry.label}</span>
+            <span className="text-xs text-soft">{entry.hint}</span>
+          </div>
+        ))}
+      </div>
+      {found.length === 0 && (
+        <p className="px-4 pb-6 text-center text-soft">Nothing is called that. Try fewer letters.</p>
+      )}
+    </>
+  );
+}
+
+function intoView(element: HTMLElement | null): void {
+  element?.scrollIntoView({ block: "nearest" });
+}
+
+function useEntries(me: Me | null, workspace: string, onHelp: () => void): Entry[] {
+  const go = useGo();
+  const signOut = useSignOut();
+  return useMemo(() => {
+    const entry = (id: string, label: string, hint: string, icon: IconName, act: () => void, words = ""): Entry => ({
+      id,
+      label,
+      hint,
+      icon,
+      act,
+      words,
+    });
+    const screens = linksFor(me, workspace).flatMap(({ group, links }) =>
+      links.map(({ screen, to }) =>
+        entry(`screen-${to}`, screen.title, group, screen.nav?.icon ?? "arrow", () => go(to), screen.words),
+      ),
+    );
+    const commands = COMMANDS.filter(
+      (one) => mayView(one.allows, me, workspace) && (!one.to.includes("$workspace") || workspace !== ""),
+    ).map((one) => {
+      const to = one.to.replace("/app/w/$workspace", pathIn(workspace));
+      return entry(`command-${one.to}`, one.label, "Command", one.icon, () => go(to), one.words ?? "");
+    });
+    const workspaces = (me?.workspaces ?? []).map((one) =>
+      entry(`workspace-${one.slug}`, one.name, "Workspace", "grid", () => go(pathIn(one.slug)), one.slug),
+    );
+    const own = [
+      entry("theme-light", "Light theme", "Theme", "sun", () => setTheme("light")),
+      entry("theme-dark", "Dark theme", "Theme", "moon", () => setTheme("dark")),
+      entry("theme-system", "Theme as the system", "Theme", "screen", () => setTheme("system")),
+      entry("help", "Help and shortcuts", "Help", "help", onHelp, "keyboard"),
+      entry("docs", "API reference", "Document", "scroll", () => location.assign("/docs"), "openapi"),
+      me === null
+        ? entry("sign-in", "Sign in", "Account", "person", () => go("/app/sign-in"))
+        : entry("sign-out", "Sign out", "Account", "out", signOut, "log out"),
+    ];
+    return [...screens, ...commands, ...workspaces, ...own];
+  }, [me, workspace, go, onHelp, signOut]);
+}
+
+/** What is typed looks like the id of a request. */
+function useRequestEntry(typed: string, workspace: string): Entry | undefined {
+  const go = useGo();
+  const id = typed.trim();
+  return useMemo(() => {
+    if (!/^req_[A-Za-z0-9]{6,}$/.test(id) || workspace === "") return undefined;
+    const act = () => go(pathIn(workspace, `requests/${encodeURIComponent(id)}`));
+    return { id: "request", label: id, hint: "Open the request", icon: "list", words: "", act };
+  }, [id, workspace, go]);
+}
+
+/** Every word that was typed has to begin a word of the entry; what begins the label comes first. */
+function matching(all: readonly Entry[], typed: string): Entry[] {
+  const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
+  if (words.length === 0) return [...all];
+  const text = (entry: Entry) => ` ${entry.label} ${entry.hint} ${entry.words}`.toLowerCase();
+  const isFirst = (entry: Entry) => Number(entry.label.toLowerCase().startsWith(words[0] ?? ""));
+  return all
+    .filter((entry) => words.every((word) => text(entry).includes(` ${word}`)))
+    .toSorted((a, b) => isFirst(b) - isFirst(a));
+}

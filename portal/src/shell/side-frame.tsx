@@ -1,0 +1,137 @@
+import { type ReactNode, useEffect, useRef, useState } from "react";
+import { useHere, useParam } from "../address.ts";
+import type { Me } from "../api/me.ts";
+import { IconButton } from "../ui/button.tsx";
+import { Icon } from "../ui/icon.tsx";
+import { Link, LinkButton } from "../ui/link.tsx";
+import { AccountMenu } from "./account-menu.tsx";
+import { Help } from "./help.tsx";
+import { useLastWorkspace } from "./last-workspace.ts";
+import { Mark } from "./mark.tsx";
+import { Navigation } from "./navigation.tsx";
+import { Palette } from "./palette.tsx";
+import { useShortcuts } from "./shortcuts.ts";
+import { SkipLink } from "./skip-link.tsx";
+import { Switcher } from "./switcher.tsx";
+import { ThemeSwitch } from "./theme-switch.tsx";
+
+type Open = "palette" | "help" | "drawer" | null;
+
+/** The sidebar with the screen beside it; on a phone the sidebar is a drawer. */
+export function SideFrame({ me, children }: { readonly me: Me | null; readonly children: ReactNode }) {
+  const [open, setOpen] = useState<Open>(null);
+  const here = useHere();
+  const workspace = useLastWorkspace(useParam("workspace"), me);
+  const close = () => setOpen(null);
+  useShortcuts({ onPalette: () => setOpen("palette"), onHelp: () => setOpen("help"), workspace });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: whoever went somewhere wants to see it
+  useEffect(() => setOpen((now) => (now === "drawer" ? null : now)), [here]);
+  const side = (
+    <Side me={me} workspace={workspace} onPalette={() => setOpen("palette")} onHelp={() => setOpen("help")} />
+  );
+  return (
+    <div className="min-h-dvh lg:grid lg:grid-cols-[15rem_minmax(0,1fr)]">
+      <SkipLink />
+      <aside data-print="no" className="sticky top-0 hidden h-dvh border-r bg-card lg:block">
+        {side}
+      </aside>
+      <header
+        data-print="no"
+        className="sticky top-0 z-20 flex items-center justify-between gap-2 border-b bg-card px-2 py-2 lg:hidden"
+      >
+        <IconButton icon="menu" label="Open the navigation" onClick={() => setOpen("drawer")} />
+        <Link plain to="/" className="rounded-sm">
+          <Mark />
+        </Link>
+        <IconButton icon="search" label="Search and commands" onClick={() => setOpen("palette")} />
+      </header>
+      <DrawerSide isOpen={open === "drawer"} onClose={close}>
+        {side}
+      </DrawerSide>
+      <main id="main" tabIndex={-1} className="mx-auto w-full max-w-7xl min-w-0 px-4 py-6 outline-none sm:px-8 lg:py-8">
+        {children}
+      </main>
+      <Palette
+        isOpen={open === "palette"}
+        onClose={close}
+        onHelp={() => setOpen("help")}
+        me={me}
+        workspace={workspace}
+      />
+      <Help isOpen={open === "help"} onClose={close} />
+    </div>
+  );
+}
+
+type SideProps = {
+  readonly me: Me | null;
+  readonly workspace: string;
+  readonly onPalette: () => void;
+  readonly onHelp: () => void;
+};
+
+function Side({ me, workspace, onPalette, onHelp }: SideProps) {
+  return (
+    <div className="grid h-full grid-rows-[auto_1fr_auto]">
+      <div className="grid gap-3 px-3 pt-4 pb-3">
+        <Link plain to="/" className="w-fit rounded-sm px-2">
+          <Mark />
+        </Link>
+        {me !== null && <Switcher me={me} workspace={workspace} />}
+        <button
+          type="button"
+          onClick={onPalette}
+          className="flex h-8 items-center gap-2 rounded-md border bg-paper px-2.5 text-soft hover:border-line-strong hover:text-ink"
+        >
+          <Icon name="search" className="size-3.5" />
+          <span className="flex-1 text-left">Search</span>
+          <kbd className="font-mono text-2xs">{isApple() ? "⌘K" : "Ctrl K"}</kbd>
+        </button>
+      </div>
+      <Navigation me={me} workspace={workspace} />
+      <div className="flex items-center gap-1 border-t px-3 py-2.5">
+        {me === null ? (
+          <LinkButton to="/app/sign-in" look="primary" size="small" className="mr-auto">
+            Sign in
+          </LinkButton>
+        ) : (
+          <AccountMenu me={me} />
+        )}
+        <ThemeSwitch />
+        <IconButton icon="help" label="Help and shortcuts" onClick={onHelp} />
+      </div>
+    </div>
+  );
+}
+
+export function isApple(): boolean {
+  return /Mac|iPhone|iPad/.test(navigator.platform);
+}
+
+function DrawerSide({
+  isOpen,
+  onClose,
+  children,
+}: {
+  readonly isOpen: boolean;
+  readonly onClose: () => void;
+  readonly children: ReactNode;
+}) {
+  const ref = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    if (isOpen) ref.current?.showModal();
+    else ref.current?.close();
+  }, [isOpen]);
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the key is Escape, and the browser has it
+    <dialog
+      ref={ref}
+      aria-label="Navigation"
+      onClose={onClose}
+      onClick={(event) => event.target === event.currentTarget && onClose()}
+      className="m-0 h-dvh max-h-none w-72 max-w-[85vw] border-r bg-card p-0"
+    >
+      {isOpen && children}
+    </dialog>
+  );
+}

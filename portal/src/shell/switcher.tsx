@@ -1,0 +1,41 @@
+import { useRouterState } from "@tanstack/react-router";
+import { pathIn } from "../address.ts";
+import type { Me } from "../api/me.ts";
+import { Icon } from "../ui/icon.tsx";
+import { Menu, type MenuItem } from "../ui/menu.tsx";
+
+/** The workspace one is in, and the way to another one: the same screen there, where that makes sense. */
+export function Switcher({ me, workspace }: { readonly me: Me; readonly workspace: string }) {
+  const path = useRouterState({ select: (state) => state.location.pathname });
+  const screen = /^\/app\/w\/[^/]+\/(?<screen>[^/]+)/.exec(path)?.groups?.["screen"] ?? "";
+  const current = me.workspaces.find((one) => one.slug === workspace);
+  const items: MenuItem[] = me.workspaces.map((one) => ({
+    label: one.name,
+    hint: one.role,
+    isCurrent: one.slug === workspace,
+    to: pathIn(one.slug, screen),
+  }));
+  if (me.operator) items.push({ label: "All workspaces", icon: "grid", to: "/app/operator/workspaces" });
+  if (items.length === 0) return null;
+  const name = current?.name ?? (workspace === "" ? "No workspace" : workspace);
+  return (
+    <Menu
+      label="Switch workspace"
+      items={items}
+      align="start"
+      className="flex h-10 w-full items-center gap-2.5 rounded-md border px-2 text-left hover:border-line-strong"
+    >
+      <span
+        aria-hidden="true"
+        className="grid size-6 place-items-center rounded-sm bg-accent-soft font-mono text-xs font-semibold text-accent-strong uppercase"
+      >
+        {name.slice(0, 1)}
+      </span>
+      <span className="min-w-0 flex-1 truncate font-medium">
+        <span className="sr-only">Workspace: </span>
+        {name}
+      </span>
+      <Icon name="down" className="text-soft" />
+    </Menu>
+  );
+}

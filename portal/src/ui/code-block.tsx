@@ -1,0 +1,51 @@
+import { useId, useState } from "react";
+import { CopyButton } from "./copy-button.tsx";
+import { TabRow } from "./tabs.tsx";
+
+export type Snippet = { readonly id: string; readonly label: string; readonly code: string };
+
+/** A text to copy: one, or the same in several languages. */
+export function CodeBlock({ code, label = "Code" }: { readonly code: string; readonly label?: string | undefined }) {
+  return (
+    <div className="group relative min-w-0 rounded-md border bg-sunken">
+      <section
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by the keyboard
+        tabIndex={0}
+        aria-label={label}
+        className="max-h-112 overflow-auto py-3 pr-12 pl-4"
+      >
+        <pre className="font-mono text-[0.8125rem] leading-5">
+          <code>{code}</code>
+        </pre>
+      </section>
+      <CopyButton text={code} label={`Copy: ${label}`} className="absolute top-2 right-2 size-7 border bg-card" />
+    </div>
+  );
+}
+
+/** Language tabs over one block. The choice is kept, so that the next snippet opens in the same language. */
+export function CodeTabs({ snippets, label }: { readonly snippets: readonly Snippet[]; readonly label: string }) {
+  const id = useId();
+  const [chosen, setChosen] = useState(() => localStorage.getItem("language") ?? "");
+  const current = snippets.find((one) => one.id === chosen) ?? snippets[0];
+  if (current === undefined) return null;
+  const choose = (to: string) => {
+    localStorage.setItem("language", to);
+    setChosen(to);
+  };
+  return (
+    <div className="grid min-w-0 gap-2">
+      <TabRow
+        tabs={snippets}
+        label={label}
+        chosen={current.id}
+        choose={choose}
+        idOf={(one) => `${id}-${one}`}
+        panelId={`${id}-panel`}
+      />
+      <div id={`${id}-panel`} role="tabpanel" aria-labelledby={`${id}-${current.id}`} className="min-w-0">
+        <CodeBlock code={current.code} label={`${label}: ${current.label}`} />
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,66 @@
+import { type ReactNode, useState } from "react";
+import { Button } from "./button.tsx";
+import { FormDialog } from "./dialog.tsx";
+import { ErrorNote } from "./error-state.tsx";
+import { Field, Input } from "./field.tsx";
+
+type Props = {
+  readonly open: boolean;
+  readonly onClose: () => void;
+  readonly onConfirm: () => void;
+  readonly title: string;
+  /** What the button does, as a verb: "Revoke the key". */
+  readonly action: string;
+  readonly children: ReactNode;
+  readonly danger?: boolean | undefined;
+  /** For what cannot be undone: this name has to be typed. */
+  readonly name?: string | undefined;
+  readonly busy?: boolean | undefined;
+  readonly error?: unknown | undefined;
+};
+
+/** Asks before something is done. What happens is said inside, the button says it again. */
+export function Confirm({
+  open,
+  onClose,
+  onConfirm,
+  title,
+  action,
+  children,
+  danger = false,
+  name,
+  busy = false,
+  error,
+}: Props) {
+  const [typed, setTyped] = useState("");
+  const isReady = name === undefined || typed === name;
+  const close = () => {
+    setTyped("");
+    onClose();
+  };
+  const footer = (
+    <>
+      <Button onClick={close}>Cancel</Button>
+      <Button type="submit" look={danger ? "danger" : "primary"} disabled={!isReady} busy={busy}>
+        {action}
+      </Button>
+    </>
+  );
+  return (
+    <FormDialog open={open} onClose={close} title={title} footer={footer} onSubmit={() => isReady && onConfirm()}>
+      <div className="grid gap-2 text-soft">{children}</div>
+      {name !== undefined && (
+        <Field label={`Type ${name} to go on`}>
+          <Input
+            value={typed}
+            onChange={(event) => setTyped(event.target.value)}
+            autoComplete="off"
+            spellCheck={false}
+            mono
+          />
+        </Field>
+      )}
+      <ErrorNote error={error} />
+    </FormDialog>
+  );
+}

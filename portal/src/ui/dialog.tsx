@@ -1,0 +1,80 @@
+import { type ReactNode, type SyntheticEvent, useEffect, useId, useRef } from "react";
+import { IconButton } from "./button.tsx";
+import { cx } from "./class-names.ts";
+
+type Props = {
+  readonly open: boolean;
+  readonly onClose: () => void;
+  readonly title: string;
+  readonly children: ReactNode;
+  /** Buttons at the end. */
+  readonly footer?: ReactNode | undefined;
+  readonly size?: "small" | "normal" | "wide" | undefined;
+  /** From the side and as high as the window: for details of a row. */
+  readonly side?: boolean | undefined;
+};
+
+const SIZES = { small: "max-w-sm", normal: "max-w-lg", wide: "max-w-3xl" } as const;
+
+/** The browser's own dialog: focus stays inside, Escape closes, the page behind is inert. */
+export function Dialog({ open, onClose, title, children, footer, size = "normal", side = false }: Props) {
+  const titleId = useId();
+  const ref = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const dialog = ref.current;
+    if (dialog === null) return;
+    if (open && !dialog.open) dialog.showModal();
+    if (!open && dialog.open) dialog.close();
+  }, [open]);
+  const place = side
+    ? "mr-0 ml-auto my-0 h-dvh max-h-none w-full rounded-none border-y-0 border-r-0"
+    : "m-auto w-[calc(100%-2rem)] max-h-[calc(100dvh-2rem)] rounded-lg";
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the key is Escape, and the browser has it
+    <dialog
+      ref={ref}
+      aria-labelledby={titleId}
+      onClose={(event) => event.target === event.currentTarget && onClose()}
+      onClick={(event) => event.target === event.currentTarget && onClose()}
+      className={cx("border bg-raised p-0 shadow-pop", SIZES[size], place)}
+    >
+      {open && (
+        <div className={cx("grid max-h-[inherit]", side && "h-full grid-rows-[auto_1fr_auto]")}>
+          <header className="flex items-center justify-between gap-4 border-b py-2.5 pr-2.5 pl-5">
+            <h2 id={titleId} className="min-w-0 truncate text-base">
+              {title}
+            </h2>
+            <IconButton icon="close" label="Close" onClick={onClose} />
+          </header>
+          <div className="grid min-h-0 content-start gap-4 overflow-auto px-5 py-4">{children}</div>
+          {footer !== undefined && (
+            <footer className="flex flex-wrap justify-end gap-2 border-t px-5 py-3">{footer}</footer>
+          )}
+        </div>
+      )}
+    </dialog>
+  );
+}
+
+/** Details of a row beside the list; put its id into the address, so that it can be sent to somebody. */
+export function Drawer(props: Omit<Props, "side">) {
+  return <Dialog size="wide" {...props} side />;
+}
+
+type FormProps = Omit<Props, "footer" | "side"> & { readonly onSubmit: () => void; readonly footer: ReactNode };
+
+/** A dialog that is a form: Enter sends it. Give the footer a `type="submit"` button. */
+export function FormDialog({ onSubmit, children, footer, ...rest }: FormProps) {
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault();
+    onSubmit();
+  };
+  return (
+    <Dialog {...rest}>
+      <form onSubmit={submit} className="grid gap-4">
+        {children}
+        <div className="-mx-5 -mb-4 flex flex-wrap justify-end gap-2 border-t px-5 py-3">{footer}</div>
+      </form>
+    </Dialog>
+  );
+}

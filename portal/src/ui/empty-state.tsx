@@ -1,0 +1,25 @@
+import type { ReactNode } from "react";
+import { Icon, type IconName } from "./icon.tsx";
+
+type Props = {
+  readonly icon?: IconName | undefined;
+  readonly title: string;
+  readonly hint?: ReactNode | undefined;
+  readonly children?: ReactNode | undefined;
+};
+
+/** Nothing here yet: says so and what the next step is, as a button or a command inside. */
+export function EmptyState({ icon = "list", title, hint, children }: Props) {
+  return (
+    <div className="grid justify-items-center gap-3 px-6 py-12 text-center">
+      <span className="grid size-10 place-items-center rounded-full border text-soft">
+        <Icon name={icon} className="size-5" />
+      </span>
+      <div className="grid max-w-md gap-1">
+        <p className="font-semibold text-balance">{title}</p>
+        {hint !== undefined && <p className="text-soft text-pretty">{hint}</p>}
+      </div>
+      {children !== undefined && <div className="mt-1 flex max-w-full flex-wrap justify-center gap-2">{children}</div>}
+    </div>
+  );
+}

@@ -1,0 +1,24 @@
+import { cx } from "./class-names.ts";
+
+/** Where something will be, in its size. */
+export function Skeleton({ className }: { readonly className?: string | undefined }) {
+  return (
+    <span
+      aria-hidden="true"
+      className={cx("block h-4 animate-[breathe_1.6s_ease-in-out_infinite] rounded-sm bg-line/70", className)}
+    />
+  );
+}
+
+/** Lines of text that are on their way. */
+export function SkeletonLines({ count = 3 }: { readonly count?: number | undefined }) {
+  return (
+    <div role="status" className="grid gap-2.5">
+      <span className="sr-only">Loading</span>
+      {Array.from({ length: count }, (_, line) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: lines without content have no other name
+        <Skeleton key={line} className={line % 3 === 2 ? "w-2/5" : line % 3 === 1 ? "w-4/5" : "w-3/5"} />
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,221 @@
+import type { ReactNode } from "react";
+import { Button } from "./button.tsx";
+import { cx } from "./class-names.ts";
+import { ErrorState } from "./error-state.tsx";
+import { Icon } from "./icon.tsx";
+import { Link } from "./link.tsx";
+import { Skeleton } from "./skeleton.tsx";
+
+export type Column<T> = {
+  readonly id: string;
+  readonly header: ReactNode;
+  readonly cell: (row: T) => ReactNode;
+  readonly align?: "start" | "end" | undefined;
+  /** Its header is a button that sorts. Rows have to be sorted by whoever has them all; see `sortRows`. */
+  readonly sortable?: boolean | undefined;
+  /** On a phone: the first line of the card, or left out. */
+  readonly phone?: "title" | "hide" | undefined;
+  readonly className?: string | undefined;
+};
+
+export type Sort = { readonly by: string; readonly order: "asc" | "desc" };
+
+type Props<T> = {
+  /** What the table shows; for screen readers. */
+  readonly label: string;
+  readonly columns: readonly Column<T>[];
+  readonly rows: readonly T[];
+  readonly keyOf: (row: T) => string;
+  /** The row leads there; the first column carries the link. */
+  readonly linkOf?: ((row: T) => string) | undefined;
+  readonly isPending?: boolean | undefined;
+  readonly error?: unknown | undefined;
+  readonly onRetry?: (() => void) | undefined;
+  /** Shown in the place of rows when there are none. */
+  readonly empty: ReactNode;
+  readonly sort?: Sort | undefined;
+  readonly onSort?: ((sort: Sort) => void) | undefined;
+  readonly hasMore?: boolean | undefined;
+  readonly isLoadingMore?: boolean | undefined;
+  readonly onMore?: (() => void) | undefined;
+};
+
+/** Rows of the server: states of loading, error and emptiness inside; on a phone each row is a card. */
+export function Table<T>(props: Props<T>) {
+  const {
+    label,
+    columns,
+    rows,
+    isPending = false,
+    error,
+    onRetry,
+    empty,
+    hasMore = false,
+    isLoadingMore = false,
+    onMore,
+  } = props;
+  if (error !== null && error !== undefined && rows.length === 0)
+    return (
+      <div className="rounded-lg border bg-card">
+        <ErrorState error={error} {...(onRetry === undefined ? {} : { onRetry })} />
+      </div>
+    );
+  if (!isPending && rows.length === 0) return <div className="rounded-lg border bg-card">{empty}</div>;
+  return (
+    <div className="grid gap-3">
+      <div className="overflow-x-auto rounded-lg border bg-card">
+        {/* On a phone rows are drawn as blocks, which takes the table's roles away: they are given again. */}
+        <table
+          role="table"
+          aria-label={label}
+          aria-busy={isPending}
+          className="w-full border-collapse text-left max-md:block"
+        >
+          <Head {...props} />
+          <tbody role="rowgroup" className="max-md:block">
+            {isPending ? (
+              <Ghosts count={columns.length} />
+            ) : (
+              rows.map((row) => <Line key={props.keyOf(row)} row={row} {...props} />)
+            )}
+          </tbody>
+        </table>
+      </div>
+      {hasMore && (
+        <Button onClick={onMore} busy={isLoadingMore} className="justify-self-center">
+          Load more
+        </Button>
+      )}
+    </div>
+  );
+}
+
+function Head<T>({ columns, sort, onSort }: Props<T>) {
+  return (
+    <thead role="rowgroup" className="max-md:sr-only">
+      <tr role="row" className="border-b bg-sunken/60">
+        {columns.map((column) => {
+          const order = sort?.by === column.id ? sort.order : undefined;
+          const isSortable = column.sortable === true && onSort !== undefined;
+          return (
+            <th
+              key={column.id}
+              role="columnheader"
+              scope="col"
+              aria-sort={order === undefined ? undefined : order === "asc" ? "ascending" : "descending"}
+              className={cx(
+                "h-9 px-3 text-xs font-semibold whitespace-nowrap text-soft first:pl-4 last:pr-4",
+                column.align === "end" && "text-right",
+              )}
+            >
+              {isSortable ? (
+                <button
+                  type="button"
+                  onClick={() => onSort({ by: column.id, order: order === "asc" ? "desc" : "asc" })}
+                  className={cx(
+                    "inline-flex h-6 items-center gap-1 rounded-sm hover:text-ink",
+                    order !== undefined && "text-ink",
+                  )}
+                >
+                  {column.header}
+                  <Icon
+                    name={order === "asc" ? "up" : "down"}
+                    className={cx("size-3", order === undefined && "opacity-0")}
+                  />
+                </button>
+              ) : (
+                column.header
+              )}
+            </th>
+          );
+        })}
+      </tr>
+    </thead>
+  );
+}
+
+function Line<T>({ row, columns, linkOf }: Props<T> & { readonly row: T }) {
+  return (
+    <tr
+      role="row"
+      className="group relative border-b last:border-0 hover:bg-hover/60 max-md:block max-md:px-4 max-md:py-3"
+    >
+      {columns.map((column, index) => {
+        const content = column.cell(row);
+        const isTitle = column.phone === "title" || (index === 0 && columns.every(({ phone }) => phone !== "title"));
+        return (
+          <td
+            key={column.id}
+            role="cell"
+            className={cx(
+              "px-3 py-2.5 align-middle first:pl-4 last:pr-4 max-md:px-0 max-md:py-0.5 max-md:first:pl-0",
+              column.align === "end" && "text-right",
+              column.phone === "hide" && "max-md:hidden",
+              isTitle
+                ? "max-md:block max-md:pb-1 max-md:text-left"
+                : "max-md:flex max-md:items-baseline max-md:justify-between max-md:gap-4 max-md:text-right",
+              column.className,
+            )}
+          >
+            {!isTitle && (
+              <span aria-hidden="true" className="hidden shrink-0 text-xs text-soft max-md:inline">
+                {column.header}
+              </span>
+            )}
+            {index === 0 && linkOf !== undefined ? (
+              // The link covers its row; what else can be clicked in it stands above (`relative z-1`).
+              <Link
+                plain
+                to={linkOf(row)}
+                className="font-medium text-ink after:absolute after:inset-0 group-hover:underline"
+              >
+                {content}
+              </Link>
+            ) : (
+              content
+            )}
+          </td>
+        );
+      })}
+    </tr>
+  );
+}
+
+const GHOSTS = ["a", "b", "c", "d", "e"] as const;
+
+function Ghosts({ count }: { readonly count: number }) {
+  return GHOSTS.map((ghost) => (
+    <tr key={ghost} role="row" className="border-b last:border-0">
+      <td role="cell" colSpan={count} className="px-4 py-3.5">
+        <span className="sr-only">Loading</span>
+        <Skeleton className="w-full" />
+      </td>
+    </tr>
+  ));
+}
+
+/** Sorts rows that are all here. `sortValueOf` gives what a column sorts by; unknown goes last. */
+export function sortRows<T>(
+  rows: readonly T[],
+  sort: Sort,
+  sortValueOf: (row: T, by: string) => string | number | null | undefined,
+): T[] {
+  const sign = sort.order === "asc" ? 1 : -1;
+  return rows.toSorted((a, b) => {
+    const [left, right] = [sortValueOf(a, sort.by), sortValueOf(b, sort.by)];
+    if (left === null || left === undefined) return right === null || right === undefined ? 0 : 1;
+    if (right === null || right === undefined) return -1;
+    const order =
+      typeof left === "number" && typeof right === "number" ? left - right : String(left).localeCompare(String(right));
+    return order * sign;
+  });
+}
+
+/** The order in the address: `?sort=-spend`. */
+export function sortOf(text: string): Sort {
+  return text.startsWith("-") ? { by: text.slice(1), order: "desc" } : { by: text, order: "asc" };
+}
+
+export function sortText({ by, order }: Sort): string {
+  return order === "desc" ? `-${by}` : by;
+}

@@ -1,0 +1,57 @@
+import { useSyncExternalStore } from "react";
+import { IconButton } from "./button.tsx";
+import { cx } from "./class-names.ts";
+import { Icon } from "./icon.tsx";
+
+type Toast = { readonly id: number; readonly text: string; readonly tone: "good" | "bad" };
+
+const SHOWN_MS = 6000;
+const SHOWN_MAX = 3;
+
+let toasts: readonly Toast[] = [];
+let last = 0;
+const listeners = new Set<() => void>();
+
+function change(next: readonly Toast[]): void {
+  toasts = next;
+  for (const listener of listeners) listener();
+}
+
+/** Says in a corner that something was done (or was not). The text is plain: it may come from anywhere. */
+export function toast(text: string, tone: Toast["tone"] = "good"): void {
+  last += 1;
+  const id = last;
+  change([...toasts, { id, text, tone }].slice(-SHOWN_MAX));
+  setTimeout(() => change(toasts.filter((one) => one.id !== id)), SHOWN_MS);
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+export function Toasts() {
+  const shown = useSyncExternalStore(subscribe, () => toasts);
+  return (
+    <div
+      role="status"
+      aria-live="polite"
+      data-print="no"
+      className="pointer-events-none fixed right-4 bottom-4 z-50 grid w-[min(24rem,calc(100vw-2rem))] gap-2"
+    >
+      {shown.map(({ id, text, tone }) => (
+        <div
+          key={id}
+          className="pointer-events-auto flex items-start gap-2.5 rounded-md border bg-raised py-1.5 pr-1.5 pl-3 shadow-pop"
+        >
+          <Icon
+            name={tone === "good" ? "check" : "warning"}
+            className={cx("mt-2", tone === "good" ? "text-good" : "text-bad")}
+          />
+          <p className="min-w-0 flex-1 py-1 break-words">{text}</p>
+          <IconButton icon="close" label="Dismiss" onClick={() => change(toasts.filter((one) => one.id !== id))} />
+        </div>
+      ))}
+    </div>
+  );
+}

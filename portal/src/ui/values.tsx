@@ -1,0 +1,125 @@
+import { useEffect, useState } from "react";
+import { moneyText } from "../format/money.ts";
+import { compactText, numberText } from "../format/number.ts";
+import { dayText, exactText, relativeText, shortText } from "../format/time.ts";
+import { cx } from "./class-names.ts";
+
+/** What is not known is a dash, never a zero. */
+export function Unknown() {
+  return (
+    <span className="text-faint">
+      <span aria-hidden="true">–</span>
+      <span className="sr-only">unknown</span>
+    </span>
+  );
+}
+
+type MoneyProps = {
+  readonly amount: string | null | undefined;
+  readonly currency: string;
+  readonly signed?: boolean | undefined;
+  readonly className?: string | undefined;
+};
+
+/** An exact decimal string in the reader's locale; the exact amount is its title. */
+export function Money({ amount, currency, signed = false, className }: MoneyProps) {
+  if (amount === null || amount === undefined) return <Unknown />;
+  const isNegative = amount.startsWith("-");
+  const sign = signed && !isNegative && Number(amount) > 0 ? "+" : "";
+  return (
+    <span
+      title={`${amount} ${currency}`}
+      className={cx("figures whitespace-nowrap", signed && sign === "+" && "text-good", className)}
+    >
+      {sign}
+      {moneyText(amount, currency)}
+    </span>
+  );
+}
+
+export function Num({
+  value,
+  compact = false,
+  unit,
+  className,
+}: {
+  readonly value: number | null | undefined;
+  readonly compact?: boolean | undefined;
+  readonly unit?: string | undefined;
+  readonly className?: string | undefined;
+}) {
+  if (value === null || value === undefined) return <Unknown />;
+  const exact = numberText(value);
+  return (
+    <span title={compact ? exact : undefined} className={cx("figures whitespace-nowrap", className)}>
+      {compact ? compactText(value) : exact}
+      {unit !== undefined && <span className="text-soft"> {unit}</span>}
+    </span>
+  );
+}
+
+type TimeProps = {
+  readonly at: string | number | null | undefined;
+  readonly as?: "relative" | "exact" | "short" | "day" | undefined;
+  readonly none?: string | undefined;
+};
+
+/** A time in the reader's zone; relative by default, with the exact time as its title. */
+export function Time({ at, as = "relative", none = "never" }: TimeProps) {
+  const nowMs = useNow(as === "relative");
+  if (at === null || at === undefined) return <span className="text-faint">{none}</span>;
+  const atMs = new Date(at).getTime();
+  if (Number.isNaN(atMs)) return <Unknown />;
+  const words = {
+    relative: () => relativeText(atMs, nowMs),
+    exact: () => exactText(atMs),
+    short: () => shortText(atMs),
+    day: () => dayText(atMs),
+  };
+  return (
+    <time dateTime={new Date(atMs).toISOString()} title={exactText(atMs)} className="figures whitespace-nowrap">
+      {words[as]()}
+    </time>
+  );
+}
+
+const TICK_MS = 15_000;
+
+/** The time by which relative words are said; moves on while it is looked at. */
+export function useNow(isMoving = true, everyMs = TICK_MS): number {
+  const [nowMs, setNowMs] = useState(() => Date.now());
+  useEffect(() => {
+    if (!isMoving) return;
+    const timer = setInterval(() => setNowMs(Date.now()), everyMs);
+    return () => clearInterval(timer);
+  }, [isMoving, everyMs]);
+  return nowMs;
+}
+
+const REGIONS = new Intl.DisplayNames(undefined, { type: "region" });
+
+/** An ISO country code with its name: `FR France`. */
+export function Country({
+  code,
+  short = false,
+}: {
+  readonly code: string | null | undefined;
+  readonly short?: boolean | undefined;
+}) {
+  if (code === null || code === undefined || code === "") return <Unknown />;
+  const name = countryName(code);
+  return (
+    <span title={name} className="inline-flex items-baseline gap-1.5 whitespace-nowrap">
+      <span className="rounded-sm border px-1 font-mono text-2xs leading-4 text-soft">{code.toUpperCase()}</span>
+      {short ? <span className="sr-only">{name}</span> : name}
+    </span>
+  );
+}
+
+export function countryName(code: string): string {
+  try {
+    return REGIONS.of(code.toUpperCase()) ?? code;
+  } catch {
+    return code;
+  }
+}

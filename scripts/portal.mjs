@@ -1,0 +1,134 @@
+/**
+ * Builds the portal when its sources have changed since the last time. Plain JavaScript without packages, like
+ * set-up, and like there all output goes to stderr.
+ */
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import {
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { pinnedNode, ROOT, withLock } from "./setup.mjs";
+
+const FOLDER = path.join(ROOT, "portal");
+const DIST = path.join(FOLDER, "dist");
+const STAMP = path.join(DIST, "stamp");
+/** Files of earlier builds stay this long: a page that is open, or a gateway that still runs, may ask for them. */
+const OLD_KEPT_MS = 24 * 60 * 60_000;
+
+export async function buildPortal() {
+  if (isFresh()) return;
+  await withLock(async () => {
+    if (!isFresh()) await build();
+  });
+}
+
+function isFresh() {
+  const wanted = stampOf();
+  return wanted === undefined || readIfThere(STAMP) === wanted;
+}
+
+/** Everything that the build reads. The contract is not in it: the portal takes types from there, which leave no trace. */
+function stampOf() {
+  const sources = filesOf(FOLDER);
+  // Installed without its sources: what was built is what there is.
+  if (!sources.some((file) => file.endsWith("vite.config.ts"))) return undefined;
+  const digest = createHash("sha256");
+  for (const file of [...sources, path.join(ROOT, "package-lock.json")]) {
+    digest
+      .update(`${path.relative(ROOT, file)}\0`)
+      .update(readFileSync(file))
+      .update("\0");
+  }
+  return digest.digest("hex");
+}
+
+function filesOf(folder) {
+  try {
+    return readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && !/\.(?:md|test\.tsx?)$/.test(entry.name))
+      .map((entry) => path.join(entry.parentPath ?? entry.path, entry.name))
+      .filter((file) => !file.startsWith(`${DIST}${path.sep}`) && !file.startsWith(path.join(FOLDER, ".build")))
+      .sort();
+  } catch {
+    return [];
+  }
+}
+
+async function build() {
+  const startedAtMs = Date.now();
+  const stamp = stampOf();
+  const made = path.join(FOLDER, `.build-${process.pid}`);
+  try {
+    const { code, output } = await runVite([
+      "build",
+      "--config",
+      path.join(FOLDER, "vite.config.ts"),
+      "--outDir",
+      made,
+      "--logLevel",
+      "warn",
+    ]);
+    if (code !== 0) throw new Error(`${output.trimEnd()}\nThe portal could not be built: the lines above say why.`);
+    replace(made);
+    writeFileSync(STAMP, stamp);
+  } finally {
+    rmSync(made, { recursive: true, force: true });
+  }
+  process.stderr.write(`Built the portal in ${((Date.now() - startedAtMs) / 1000).toFixed(1)} s.\n`);
+}
+
+/** New files beside the old ones, the page last and in one step: whoever is served meanwhile gets a whole portal. */
+function replace(made) {
+  const assets = path.join(DIST, "assets");
+  mkdirSync(assets, { recursive: true });
+  const oldestKeptMs = Date.now() - OLD_KEPT_MS;
+  cpSync(path.join(made, "assets"), assets, { recursive: true });
+  const fresh = new Set(readdirSync(path.join(made, "assets")));
+  for (const name of readdirSync(assets)) {
+    const file = path.join(assets, name);
+    if (fresh.has(name)) utimesSync(file, new Date(), new Date());
+    else if (statSync(file).mtimeMs < oldestKeptMs) rmSync(file, { force: true });
+  }
+  renameSync(path.join(made, "index.html"), path.join(DIST, "index.html"));
+}
+
+function runVite(args) {
+  return new Promise((resolve, reject) => {
+    const vite = path.join(ROOT, "node_modules/vite/bin/vite.js");
+    const env = { ...process.env, NODE_ENV: "production" };
+    const child = spawn(pinnedNode(), [vite, ...args], { cwd: ROOT, env, stdio: ["ignore", "pipe", "pipe"] });
+    let output = "";
+    const keep = (chunk) => {
+      output = (output + chunk).slice(-8192);
+    };
+    child.stdout.on("data", keep);
+    child.stderr.on("data", keep);
+    child.on("error", reject);
+    child.on("close", (code, signal) => resolve({ code: code ?? signal, output }));
+  });
+}
+
+function readIfThere(file) {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return undefined;
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  buildPortal().catch((error) => {
+    process.stderr.write(`${error.message}\n`);
+    process.exit(1);
+  });
+}

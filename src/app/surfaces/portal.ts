@@ -1,0 +1,107 @@
+import { existsSync, readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { fault } from "../../contract/faults.ts";
+import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
+import { type Encoding, encodingFor, unlessKnown } from "./sending.ts";
+
+export type PortalDeps = {
+  /** Where the built portal is; nothing is there when it was not built. */
+  readonly folder: string;
+  /** Where callers reach the gateway, without a path. */
+  readonly publicUrl: string;
+};
+
+const PAGE_HEADERS = {
+  "content-type": "text/html; charset=utf-8",
+  "content-security-policy": [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data: blob:",
+    "media-src 'self' blob:",
+    "font-src 'self'",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+  ].join("; "),
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "permissions-policy":
+    "camera=(), geolocation=(), microphone=(self), payment=(), usb=(), publickey-credentials-get=(self), publickey-credentials-create=(self)",
+  "cross-origin-opener-policy": "same-origin",
+};
+
+const CONTENT_TYPES: Readonly<Record<string, string>> = {
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+  ".png": "image/png",
+  ".woff2": "font/woff2",
+};
+
+/** Handlers of the portal's pages and files, by the id of their route; `startPage` answers when it was not built. */
+export function portalHandlers(deps: PortalDeps, startPage: Handler): Readonly<Record<string, Handler>> {
+  const page = pageOf(deps);
+  const show = page === undefined ? startPage : whole(async (exchange) => unlessKnown(exchange, PAGE_HEADERS, page));
+  return {
+    getStartPage: show,
+    getPortal: show,
+    getPortalPage: show,
+    getDevicePage: show,
+    getPortalAsset: whole((exchange) => asset(deps.folder, exchange)),
+  };
+}
+
+/** The one page that every address of the portal answers with; what is on it the browser decides by the address. */
+function pageOf({ folder, publicUrl }: PortalDeps): string | undefined {
+  const file = path.join(folder, "index.html");
+  if (!existsSync(file)) return undefined;
+  return readFileSync(file, "utf8").replaceAll("%BASE_ADDRESS%", escapeHtml(`${publicUrl}/v1`));
+}
+
+/** Files have their digest in their name, so browsers may keep them for good; they were compressed when they were built. */
+async function asset(folder: string, { params, headers }: Pick<Exchange, "params" | "headers">): Promise<Reply> {
+  const name = params["file"] ?? "";
+  const contentType = CONTENT_TYPES[path.extname(name)];
+  // One folder, flat: no name with a slash or a dot in front is in it.
+  if (contentType === undefined || !/^[A-Za-z0-9_-][A-Za-z0-9._-]*$/.test(name)) throw noFile();
+  const file = path.join(folder, "assets", name);
+  const wanted = encodingFor(headers["accept-encoding"]);
+  const packed = wanted === "identity" ? undefined : await readIfThere(`${file}${SUFFIXES[wanted]}`);
+  const bytes = packed ?? (await readIfThere(file));
+  if (bytes === undefined) throw noFile();
+  return {
+    status: 200,
+    headers: {
+      "content-type": contentType,
+      "cache-control": "public, max-age=31536000, immutable",
+      vary: "accept-encoding",
+      "x-content-type-options": "nosniff",
+      "cross-origin-resource-policy": "same-origin",
+      ...(packed === undefined ? {} : { "content-encoding": wanted }),
+    },
+    bytes,
+  };
+}
+
+const SUFFIXES: Readonly<Record<Exclude<Encoding, "identity">, string>> = { br: ".br", gzip: ".gz" };
+
+async function readIfThere(file: string): Promise<Buffer | undefined> {
+  try {
+    return await readFile(file);
+  } catch {
+    return undefined;
+  }
+}
+
+function noFile() {
+  return fault("not_found", {
+    message: "There is no such file: load the page again, the portal may have been updated.",
+  });
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
+}
