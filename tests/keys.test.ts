@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { startGateway, type TestGateway } from "./support/gateway.ts";
 import { type Operator, operatorOf } from "./support/operator.ts";
 
@@ -29,6 +29,24 @@ async function call(key: string, target = "/v1/auth/validate") {
   const { status, body, headers } = await gateway.call(key, target);
   return { status, code: body.error?.code, json: body, headers };
 }
+
+test("PORTAL-02 the list of keys says when each was last used and what it came to this month", async () => {
+  await operator.post("/manage/workspaces", { slug: "used" });
+  await operator.post("/manage/workspaces/used/wallet/credits", { amount: "5" });
+  const made = await Promise.all(
+    ["busy", "idle"].map((name) => gateway.manage("POST", "/workspaces/used/keys", { name })),
+  );
+  const body = { model: "sandbox/chat", messages: [{ role: "user", content: "Hello." }] };
+  expect((await gateway.call(made[0]?.key, "/v1/chat/completions", { body })).status).toBe(200);
+  await vi.waitFor(async () => {
+    const { data } = await gateway.manage("GET", "/workspaces/used/keys");
+    expect(Object.fromEntries(data.map((key: Record<string, unknown>) => [key["name"], key]))).toMatchObject({
+      busy: { last_used_at: expect.any(String), requests_month: 1, spent_month: expect.stringMatching(/^0\.0*[1-9]/) },
+      idle: { last_used_at: null, requests_month: 0, spent_month: "0.00" },
+    });
+    for (const { id, ...listed } of data) expect(await gateway.manage("GET", `/keys/${id}`)).toEqual({ id, ...listed });
+  });
+});
 
 describe("a key and what it says of itself", () => {
   test("KEY-01 AUTH-10 each kind of key has its prefix, and validation names it in exactly eight fields", async () => {

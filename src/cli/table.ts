@@ -99,6 +99,16 @@ const workspaceCommands: ApiCommand[] = [
     call: { method: "GET", path: "/manage/workspaces/{workspace}", sends: "nothing" },
   },
   {
+    words: "workspace rename",
+    says: "change the name that people see; the slug stays",
+    args: [WORKSPACE, { name: "name" }],
+    flags: [],
+    call: { method: "PATCH", path: "/manage/workspaces/{workspace}", sends: "body" },
+    bare: "send",
+    pages: "one",
+    view: RECORD,
+  },
+  {
     words: "member add",
     says: "add a member",
     args: [WORKSPACE, { name: "email" }],

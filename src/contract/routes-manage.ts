@@ -62,6 +62,21 @@ const workspaceRoutes = [
   }),
   managed({
     id: "manageListMembers",
+  managed({
+    id: "manageChangeWorkspace",
+    method: "PATCH",
+    path: WORKSPACE,
+    allows: "owner",
+    tag: "Workspaces",
+    summary: "Rename a workspace",
+    description: "Its slug stays, and so does every key, address and setting.",
+    body: tenancy.WorkspacePatch,
+    answer: tenancy.WorkspaceView,
+    example: {
+      body: { name: "Research and teaching" },
+      answer: { ...examples.workspace, name: "Research and teaching" },
+    },
+  }),
     method: "GET",
     path: `${WORKSPACE}/members`,
     allows: "member",
@@ -164,8 +179,8 @@ const keyRoutes = [
     tag: "Keys",
     summary: "List keys",
     query: PageQuery,
-    answer: listOf(tenancy.KeyView),
-    example: { answer: { data: [examples.key], next: null } },
+    answer: listOf(tenancy.KeyListed),
+    example: { answer: { data: [examples.keyListed], next: null } },
   }),
   managed({
     id: "manageCreateKey",
@@ -189,8 +204,8 @@ const keyRoutes = [
     of: "key",
     tag: "Keys",
     summary: "Show a key",
-    answer: tenancy.KeyView,
-    example: { answer: examples.key },
+    answer: tenancy.KeyListed,
+    example: { answer: examples.keyListed },
   }),
   managed({
     id: "manageChangeKey",
@@ -353,7 +368,15 @@ const responseRoutes = [
     description: "Without what is in them.",
     query: PageQuery,
     answer: stored.StoredResponseList,
-    example: { answer: { data: [examples.storedResponse], next: null, used_bytes: 5120, max_bytes: 1_073_741_824 } },
+    example: {
+      answer: {
+        data: [examples.storedResponse],
+        next: null,
+        used_bytes: 5120,
+        max_bytes: 1_073_741_824,
+        retention: "30d",
+      },
+    },
   }),
   managed({
     id: "managePurgeResponses",

@@ -44,6 +44,7 @@ async function* steps(
   const ws = "/workspaces/audited";
   yield ["manageCreateWorkspace", ["/workspaces", { slug: "audited" }]];
   yield ["manageCreditWallet", [`${ws}/wallet/credits`, { amount: "10" }]];
+  yield ["manageChangeWorkspace", [ws, { name: "Audited research" }]];
   yield [
     "manageAdjustWallet",
     [`${ws}/wallet/adjustments`, { direction: "down", amount: "1", reference: "a", reason: "r" }],

@@ -247,6 +247,34 @@ export function retentionTests(current: () => Store): void {
     const { ingest, log, ledger, rollups } = current();
     const late = chargedRecord("late", 3n, { createdAtMs: START_MS });
     await ingest([late]);
+/** When keys were last used and what they came to, for the list of keys. */
+export function keyUseTests(current: () => Store): void {
+  test("PORTAL-02 of each key it is known when it was last used and what it came to since a day", async () => {
+    const store = current();
+    const { rollups } = store;
+    const before = Date.UTC(2026, 11, 31, 23);
+    await store.ingest([
+      chargedRecord("k-1", 5n, { createdAtMs: before, keyId: "key_1" }),
+      chargedRecord("k-2", 7n, { createdAtMs: START_MS, keyId: "key_1", app: "one" }),
+      chargedRecord("k-3", 11n, { createdAtMs: START_MS - 2 * HOUR_MS, keyId: "key_1", app: "two" }),
+      chargedRecord("k-4", 13n, { createdAtMs: before, keyId: "key_2" }),
+      chargedRecord("k-5", 17n, { createdAtMs: START_MS, keyId: "key_3" }),
+    ]);
+    const asked = ["key_1", "key_2", "key_unused"];
+    expect(await rollups.keyUse("ws_1", asked, "2027-01-01")).toEqual([
+      { keyId: "key_1", lastUsedMs: START_MS, requests: 2, costNanos: 18n },
+      { keyId: "key_2", lastUsedMs: before, requests: 0, costNanos: 0n },
+    ]);
+    expect(await rollups.keyUse("ws_2", asked, "2027-01-01")).toEqual([]);
+    expect(await rollups.keyUse("ws_1", [], "2027-01-01")).toEqual([]);
+    // What has left the log is not known any more; what it came to stays.
+    await store.log.sweep(START_MS + 1, 100);
+    expect(await rollups.keyUse("ws_1", ["key_1", "key_2"], "2027-01-01")).toEqual([
+      { keyId: "key_1", lastUsedMs: null, requests: 2, costNanos: 18n },
+    ]);
+  });
+}
+
     expect(await log.sweep(START_MS + HOUR_MS, 10)).toBe(1);
     await ingest([late, late]);
     await ingest([late]);

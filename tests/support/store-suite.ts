@@ -12,7 +12,7 @@ import { alertTests } from "./alert-suite.ts";
 import { captureTests } from "./capture-suite.ts";
 import { idempotencyTests } from "./idempotency-suite.ts";
 import { limitTests } from "./limit-suite.ts";
-import { logQueryTests, retentionTests, usageTests } from "./log-suite.ts";
+import { keyUseTests, logQueryTests, retentionTests, usageTests } from "./log-suite.ts";
 import { ownKeyTests } from "./own-key-suite.ts";
 import { paymentTests } from "./payment-suite.ts";
 import { proofTests } from "./proof-suite.ts";
@@ -77,6 +77,7 @@ export function storeSuite(name: string, open: () => Promise<{ store: Store; reo
     logTests(() => store);
     logQueryTests(() => store);
     usageTests(() => store);
+    keyUseTests(() => store);
     retentionTests(() => store);
     idempotencyTests(
       () => store,

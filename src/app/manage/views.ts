@@ -6,6 +6,7 @@ import type {
   RequestRecord,
   UsageRecord,
 } from "../../domain/record/record.ts";
+import type { KeyUse } from "../../domain/record/rollup.ts";
 import type { ResponseSummary } from "../../domain/responses/stored.ts";
 import type { Directory } from "../../domain/tenancy/directory.ts";
 import { type ApiKey, type KeyState, prefixOf, standingOf } from "../../domain/tenancy/key.ts";
@@ -72,6 +73,16 @@ export function keyView(key: ApiKey, directory: Directory, nowMs: number) {
     policy: keysPolicyView(key),
     created_at: isoTime(key.createdAtMs),
     rotated_from: key.rotatedFrom,
+  };
+}
+
+/** With what it was used for; undefined: for nothing that is known of. */
+export function keyListedView(key: ApiKey, use: KeyUse | undefined, directory: Directory, nowMs: number) {
+  return {
+    ...keyView(key, directory, nowMs),
+    last_used_at: isoTimeOrNull(use?.lastUsedMs ?? null),
+    requests_month: use?.requests ?? 0,
+    spent_month: formatNanos(use?.costNanos ?? 0n),
   };
 }
 

@@ -48,6 +48,8 @@ export const key = {
   rotated_from: null,
 };
 
+export const keyListed = { ...key, last_used_at: AT, requests_month: 412, spent_month: "1.204" };
+
 export const keyIssued = {
   id: key.id,
   key: "sk_svc_live_…",
@@ -76,6 +78,8 @@ export const walletEntry = {
   amount: "25.00",
   currency: "EUR",
   note: "Invoice 17",
+  request: null,
+  balance_after: "25.00",
   entries: [
     { account: "topup_clearing", amount: "-25.00", currency: "EUR" },
     { account: "wallet", amount: "25.00", currency: "EUR" },

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { listOf, Time } from "./manage-values.ts";
+import { Duration, listOf, Time } from "./manage-values.ts";
 
 export const StoredResponseView = z
   .object({
@@ -15,6 +15,7 @@ export const StoredResponseView = z
 export const StoredResponseList = listOf(StoredResponseView).extend({
   used_bytes: z.int().meta({ description: "What all stored responses of the workspace take, with their events." }),
   max_bytes: z.int().meta({ description: "What they may take." }),
+  retention: Duration.meta({ description: "How long each is kept, as the operator set it." }),
 });
 
 export const StoredResponseDeleted = z

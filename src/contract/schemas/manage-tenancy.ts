@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { Duration, Label, Time, TimeInput } from "./manage-values.ts";
+import { Duration, Label, Money, Time, TimeInput } from "./manage-values.ts";
 
 const EnvironmentName = z.enum(["live", "test"]);
 const RoleName = z.enum(["owner", "admin", "member"]);
@@ -88,6 +88,10 @@ export const WorkspaceCreate = z
       .meta({ description: "Currency of the wallet; default EUR. It cannot be changed later." }),
   })
   .meta({ id: "WorkspaceCreate" });
+
+export const WorkspacePatch = z
+  .strictObject({ name: Label(100).meta({ description: "What people read; the slug stays." }) })
+  .meta({ id: "WorkspaceChange" });
 
 export const MemberView = z
   .object({ id: z.string(), email: z.string(), role: RoleName, created_at: Time })
@@ -192,6 +196,12 @@ export const KeyView = z
     rotated_from: z.string().nullable().meta({ description: "Id of the key this one replaced." }),
   })
   .meta({ id: "Key" });
+
+export const KeyListed = KeyView.extend({
+  last_used_at: Time.nullable().meta({ description: "Null: the log has no request of it." }),
+  requests_month: z.int().meta({ description: "In this calendar month, in UTC." }),
+  spent_month: Money.meta({ description: "In this calendar month, in UTC, in the workspace's currency." }),
+}).meta({ id: "KeyListed", description: "A key, and what it was used for." });
 
 export const KeyIssued = z
   .object({

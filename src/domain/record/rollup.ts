@@ -58,7 +58,17 @@ export type SpentOnDay = {
   readonly nanos: bigint;
 };
 
+/** What became of one key: when it was last used, as far as the log reaches back, and what it came to since a day. */
+export type KeyUse = {
+  readonly keyId: string;
+  readonly lastUsedMs: number | null;
+  readonly requests: number;
+  readonly costNanos: bigint;
+};
+
 export type RollupStore = {
+  /** Of those of the keys that were used; sums from a day on (an ISO date). */
+  keyUse(workspaceId: string, keyIds: readonly string[], sinceDay: string): Promise<KeyUse[]>;
   /** Of every workspace, from a day on (an ISO date). */
   spentSince(day: string): Promise<SpentOnDay[]>;
   /** Days from the first to the last, both included, as ISO dates; oldest day first. */

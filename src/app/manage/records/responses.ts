@@ -15,7 +15,13 @@ export function responseHandlers(room: Room): Record<string, Handler> {
       const { usedBytes, maxBytes } = room.responses.usage(workspace.id);
       return {
         status: 200,
-        json: { data: rows.map(responseView), next, used_bytes: usedBytes, max_bytes: maxBytes },
+        json: {
+          data: rows.map(responseView),
+          next,
+          used_bytes: usedBytes,
+          max_bytes: maxBytes,
+          retention: room.responseRetention,
+        },
       };
     }),
     manageDeleteResponse: whole(async (exchange) => {

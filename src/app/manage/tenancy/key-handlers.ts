@@ -2,13 +2,14 @@ import { fault } from "../../../contract/faults.ts";
 import { KeyCreate, KeyPatch, KeyRotate } from "../../../contract/schemas/manage-tenancy.ts";
 import { PageQuery } from "../../../contract/schemas/manage-values.ts";
 import type { ApiKey } from "../../../domain/tenancy/key.ts";
+import { dayName, spanOf } from "../../../kit/calendar.ts";
 import { parseDurationMs } from "../../../kit/time.ts";
 import { invalidValue, readBody, readOptionalBody, readQuery } from "../../body.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../../exchange.ts";
 import { findKey, findWorkspace, type Room } from "../deps.ts";
 import { pageOf } from "../page.ts";
 import { ownOnly } from "../seat.ts";
-import { issuedView, keyView } from "../views.ts";
+import { issuedView, keyListedView, keyView } from "../views.ts";
 import { settingsOf } from "./key-settings.ts";
 import { approveKey, changeKey, createKey, GRACE_DEFAULT_MS, revokeKey, rotateKey } from "./keys.ts";
 
@@ -51,6 +52,15 @@ function demandOwnKey(room: Room, exchange: Exchange, member: string | null, ask
   demandOwnSettings(exchange, asked);
 }
 
+/** Keys with what they were used for in this month. */
+async function listed(room: Room, workspaceId: string, keys: readonly ApiKey[]) {
+  const nowMs = room.clock.nowMs();
+  const ids = keys.map(({ id }) => id);
+  const used = await room.store.rollups.keyUse(workspaceId, ids, dayName(spanOf("month", nowMs).firstDay));
+  const uses = new Map(used.map((use) => [use.keyId, use]));
+  return keys.map((key) => keyListedView(key, uses.get(key.id), room.directory, nowMs));
+}
+
 export function keyHandlers(room: Room): Record<string, Handler> {
   const shown = (key: ApiKey): Reply => ({
     status: 200,
@@ -68,8 +78,7 @@ export function keyHandlers(room: Room): Record<string, Handler> {
       const all = room.directory.keys(workspace.id);
       const seen = own === undefined ? all : all.filter(({ memberId }) => memberId === own);
       const { rows, next } = pageOf(seen, limit, cursor);
-      const nowMs = room.clock.nowMs();
-      return { status: 200, json: { data: rows.map((key) => keyView(key, room.directory, nowMs)), next } };
+      return { status: 200, json: { data: await listed(room, workspace.id, rows), next } };
     }),
     manageCreateKey: whole(async (exchange) => {
       const { id } = findWorkspace(room, exchange.params["workspace"]);
@@ -85,7 +94,11 @@ export function keyHandlers(room: Room): Record<string, Handler> {
       );
       return { status: 201, json: issuedView(key, secret) };
     }),
-    manageShowKey: whole(async (exchange) => shown(findKey(room, exchange.params["id"]))),
+    manageShowKey: whole(async (exchange) => {
+      const key = findKey(room, exchange.params["id"]);
+      const [json] = await listed(room, key.workspaceId, [key]);
+      return { status: 200, json };
+    }),
     manageChangeKey: whole(async (exchange) => {
       findKey(room, exchange.params["id"]);
       const { name, ...settings } = await readBody(exchange, KeyPatch);

@@ -59,6 +59,23 @@ describe("workspaces", () => {
       expect((await room.refusal("manageCreateWorkspace", { body: { slug: "x", currency } })).param).toBe("currency");
   });
 
+  test("a workspace is renamed, in memory and in the store, and keeps its slug", async () => {
+    await room.ask("manageCreateWorkspace", { body: { slug: "renamed", name: "Before" } });
+    const params = { workspace: "renamed" };
+    const after = await room.ask("manageChangeWorkspace", { params, body: { name: "  After  " } });
+    expect(after).toMatchObject({ slug: "renamed", name: "After" });
+    expect(await room.ask("manageShowWorkspace", { params })).toEqual(after);
+    const kept = (await room.store.tenancy.loadAll()).workspaces.find(({ slug }) => slug === "renamed");
+    expect(kept?.name).toBe("After");
+    const lines = (query: string) => room.ask("manageListAudit", { query: `workspace=renamed&${query}` });
+    await room.ask("manageChangeWorkspace", { params, body: { name: "After" } });
+    expect((await lines("action=workspace.rename"))["data"]).toMatchObject([
+      { detail: { before: "Before", after: "After" } },
+    ]);
+    for (const name of ["", " ", "a\u0007b", "x".repeat(101)])
+      expect((await room.refusal("manageChangeWorkspace", { params, body: { name } })).param).toBe("name");
+  });
+
   test("what is not there is 404 with its name", async () => {
     for (const id of ["manageShowWorkspace", "manageListKeys", "manageShowWallet", "manageShowPolicy"]) {
       const refused = await room.refusal(id, { params: { workspace: "nowhere" } });

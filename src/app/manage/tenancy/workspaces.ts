@@ -1,5 +1,5 @@
 import { fault } from "../../../contract/faults.ts";
-import { WorkspaceCreate } from "../../../contract/schemas/manage-tenancy.ts";
+import { WorkspaceCreate, WorkspacePatch } from "../../../contract/schemas/manage-tenancy.ts";
 import { PageQuery } from "../../../contract/schemas/manage-values.ts";
 import { isOperatorActor } from "../../../domain/tenancy/actor.ts";
 import { OPEN_POLICY } from "../../../domain/tenancy/policy.ts";
@@ -46,6 +46,19 @@ export async function createWorkspace(deps: TenancyDeps, said: NewWorkspace): Pr
   return workspace;
 }
 
+async function renameWorkspace(deps: TenancyDeps, workspace: Workspace, name: string): Promise<Workspace> {
+  if (workspace.name === name) return workspace;
+  const renamed: Workspace = { ...workspace, name };
+  await change(deps, async ({ tenancy }) => {
+    await tenancy.saveWorkspace(renamed);
+    const { id } = workspace;
+    const detail = { before: workspace.name, after: name };
+    return { answer: null, audit: { action: "workspace.rename", workspaceId: id, target: id, detail } };
+  });
+  deps.directory.putWorkspace(renamed);
+  return renamed;
+}
+
 /** The operator sees all of them, others those in which they have a seat. */
 function workspacesOf(room: Room, { actor }: Exchange): Workspace[] {
   const all = room.directory.workspaces();
@@ -83,5 +96,11 @@ export function workspaceHandlers(room: Room): Record<string, Handler> {
       status: 200,
       json: workspaceView(findWorkspace(room, exchange.params["workspace"])),
     })),
+    manageChangeWorkspace: whole(async (exchange) => {
+      const { id } = findWorkspace(room, exchange.params["workspace"]);
+      const { name } = await readBody(exchange, WorkspacePatch);
+      const renamed = await room.inTurn(() => renameWorkspace(room, findWorkspace(room, id), name));
+      return { status: 200, json: workspaceView(renamed) };
+    }),
   };
 }

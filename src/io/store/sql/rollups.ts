@@ -1,11 +1,14 @@
 import { type Kysely, sql } from "kysely";
 import { z } from "zod";
 import type { DailyUsage, RollupStore, UsageGroup, UsageSums } from "../../../domain/record/rollup.ts";
+import { keyUse } from "./key-use.ts";
 import { shapeCondition } from "./log-query.ts";
 import type { Database } from "./schema.ts";
 
 export function rollupStore(db: Kysely<Database>): RollupStore {
   return {
+    keyUse: (workspaceId, keyIds, sinceDay) => keyUse(db, workspaceId, keyIds, sinceDay),
+
     async spentSince(day) {
       // By way of the workspaces, because days are found within one of them. A sum is wider than what it adds up on
       // some engines, so its width is said.

@@ -1,0 +1,66 @@
+import { type Kysely, sql } from "kysely";
+import type { KeyUse } from "../../../domain/record/rollup.ts";
+import type { Database } from "./schema.ts";
+
+/**
+ * What became of a page of keys, in two questions for all of them. Sums are read from the days; when a key was last used
+ * is the newest request of each of its shapes, which is one look into an index.
+ */
+export async function keyUse(
+  db: Kysely<Database>,
+  workspaceId: string,
+  keyIds: readonly string[],
+  sinceDay: string,
+): Promise<KeyUse[]> {
+  if (keyIds.length === 0) return [];
+  const [sums, newest] = await Promise.all([
+    sumsOf(db, workspaceId, keyIds, sinceDay),
+    newestOf(db, workspaceId, keyIds),
+  ]);
+  return keyIds.flatMap((keyId) => {
+    const sum = sums.get(keyId);
+    const lastUsedMs = newest.get(keyId) ?? null;
+    if (sum === undefined && lastUsedMs === null) return [];
+    return [{ keyId, lastUsedMs, requests: sum?.requests ?? 0, costNanos: sum?.cost_nanos ?? 0n }];
+  });
+}
+
+async function sumsOf(db: Kysely<Database>, workspaceId: string, keyIds: readonly string[], sinceDay: string) {
+  const rows = await db
+    .selectFrom("requests_daily")
+    .where("workspace_id", "=", workspaceId)
+    .where("day", ">=", sinceDay)
+    .where("key_id", "in", keyIds)
+    .groupBy("key_id")
+    .select([
+      "key_id",
+      sql<number>`cast(sum(requests) as bigint)`.as("requests"),
+      sql<bigint>`cast(sum(cost_nanos) as bigint)`.as("cost_nanos"),
+    ])
+    .execute();
+  return new Map(rows.map((row) => [row.key_id, row]));
+}
+
+async function newestOf(db: Kysely<Database>, workspaceId: string, keyIds: readonly string[]) {
+  const heads = db
+    .selectFrom("request_shapes")
+    .where("request_shapes.workspace_id", "=", workspaceId)
+    .where("request_shapes.key_id", "in", keyIds)
+    .select((eb) => [
+      "request_shapes.key_id",
+      eb
+        .selectFrom("request_records")
+        .whereRef("request_records.workspace_id", "=", "request_shapes.workspace_id")
+        .whereRef("request_records.shape", "=", "request_shapes.id")
+        .select((inner) => inner.fn.max("request_records.created_at_ms").as("head_ms"))
+        .as("head_ms"),
+    ])
+    .as("heads");
+  const rows = await db
+    .selectFrom(heads)
+    .where("heads.head_ms", "is not", null)
+    .groupBy("heads.key_id")
+    .select(["heads.key_id", sql<number>`max(heads.head_ms)`.as("newest_ms")])
+    .execute();
+  return new Map(rows.map((row) => [row.key_id, row.newest_ms]));
+}
