@@ -316,7 +316,7 @@ const recordRoutes = [
     tag: "Request log",
     summary: "Show a request and how it was routed",
     answer: records.RequestDetail,
-    example: { answer: { ...examples.request, detail: null, decision: examples.decision } },
+    example: { answer: { ...examples.request, ...examples.requestDetail, decision: examples.decision } },
   }),
   managed({
     id: "manageListProviders",

@@ -136,6 +136,33 @@ export const request = {
   ],
 };
 
+/** What the detail has beside the row and the decision. */
+export const requestDetail = {
+  detail: null,
+  client_request_id: null,
+  upstream_id: "chatcmpl-8d1f",
+  charge: {
+    price: { currency: "EUR", input_per_1m_tokens: "0.05", output_per_1m_tokens: "0.2" },
+    rate: null,
+    margin: null,
+  },
+  policies: [
+    {
+      subject: "workspace",
+      version: 2,
+      policy: {
+        floor: "L2",
+        countries: null,
+        zero_data_retention: false,
+        no_training: false,
+        blocked_providers: [],
+        allowed_models: null,
+      },
+    },
+  ],
+  error: null,
+};
+
 export const decision = {
   candidates: [
     {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { SurfaceValue } from "./catalogue-values.ts";
 import { listOf, Money, PageQuery, Time, TimeInput } from "./manage-values.ts";
 
 /** By what requests can be told apart. */
@@ -8,7 +9,12 @@ export const ShapeFilters = z.strictObject({
   model: z.string().max(200).optional().meta({ description: "The model that served, or the one asked for." }),
   provider: z.string().max(200).optional(),
   app: z.string().max(200).optional().meta({ description: "The caller's X-Title." }),
-  status: z.coerce.number().int().min(100).max(599).optional().meta({ description: "HTTP status." }),
+  status: z
+    .string()
+    .regex(/^[1-5](?:\d\d|xx)$/, "write a status such as 404, or a class such as 4xx")
+    .optional()
+    .meta({ description: "HTTP status, or a class of them: `4xx`.", example: "429" }),
+  surface: SurfaceValue.optional().meta({ description: "What was called." }),
 });
 
 export const LogFilters = ShapeFilters.extend({

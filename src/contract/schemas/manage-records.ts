@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { CapturedView } from "./manage-capture.ts";
+import { PolicyView } from "./manage-tenancy.ts";
 import { AmountInput, Label, Money, PageQuery, Time, TimeInput } from "./manage-values.ts";
 
 export const WalletView = z
@@ -165,6 +166,28 @@ export const RequestDetail = RequestView.extend({
   decision: DecisionView.nullable().meta({
     description: "Every candidate with its outcome and reason; null when the request was refused before a plan.",
   }),
+  client_request_id: z
+    .string()
+    .nullable()
+    .meta({ description: "The caller's own name for it: `X-Client-Request-Id`." }),
+  upstream_id: z.string().nullable().meta({ description: "The provider's name for it." }),
+  charge: z
+    .object({
+      price: z.record(z.string(), z.unknown()).meta({ description: "The row in force, as the provider lists it." }),
+      rate: z
+        .object({ from: z.string(), to: z.string(), per_eur_from: z.string(), per_eur_to: z.string() })
+        .nullable()
+        .meta({ description: "Exchange rates by the euro; null when both currencies are the same." }),
+      margin: z.string().nullable().meta({ description: "What the operator adds, as a share of the price." }),
+    })
+    .nullable()
+    .meta({ description: "What the cost was computed from; null when nothing was charged." }),
+  policies: z
+    .array(z.object({ subject: z.enum(["workspace", "key"]), version: z.int(), policy: PolicyView }))
+    .meta({ description: "In force when the request came: the workspace's, then the key's own." }),
+  error: z
+    .object({ code: z.string(), says: z.string().nullable().meta({ description: "What the code means." }) })
+    .nullable(),
   captured: CapturedView.optional().meta({
     description: "Request and answer, when the call was in a capture window and is still kept. Reading it is audited.",
   }),

@@ -10,6 +10,7 @@ export type BookedFields = Pick<
   | "memberId"
   | "environment"
   | "app"
+  | "surface"
   | "modelRequested"
   | "model"
   | "provider"
@@ -53,6 +54,7 @@ function isWhole(head: Partial<BookedFields>): head is BookedFields {
     head.memberId !== undefined &&
     head.environment !== undefined &&
     head.app !== undefined &&
+    head.surface !== undefined &&
     head.modelRequested !== undefined &&
     head.model !== undefined &&
     head.provider !== undefined &&

@@ -153,6 +153,9 @@ export type ShapeFilter = {
   readonly app?: string;
   readonly environment?: "live" | "test";
   readonly status?: number;
+  /** 4: every status from 400 to 499. */
+  readonly statusClass?: number;
+  readonly surface?: Surface;
 };
 
 export type LogFilter = ShapeFilter & {

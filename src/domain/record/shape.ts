@@ -1,5 +1,6 @@
 import { digestOf } from "../../kit/secret.ts";
 import type { BookedFields } from "./booked.ts";
+import type { Surface } from "./record.ts";
 
 /**
  * What requests are filtered and added up by. A workspace has millions of requests and few shapes of them, so a filter
@@ -14,6 +15,7 @@ export type RequestShape = {
   readonly model: string;
   readonly provider: string;
   readonly status: number;
+  readonly surface: Surface;
 };
 
 export function shapeOf(record: BookedFields): RequestShape {
@@ -26,6 +28,7 @@ export function shapeOf(record: BookedFields): RequestShape {
     model: record.model ?? "",
     provider: record.provider ?? "",
     status: record.status,
+    surface: record.surface,
   };
 }
 
@@ -59,6 +62,6 @@ export class ShapeNumbers {
 
 /** The model that was asked for comes last: it alone may have any character in it. */
 function textOf(record: BookedFields): string {
-  const { workspaceId, keyId, memberId, environment, app, model, provider, status, modelRequested } = record;
-  return `${workspaceId}\n${keyId}\n${memberId ?? ""}\n${environment}\n${status}\n${model ?? ""}\n${provider ?? ""}\n${app ?? ""}\n${modelRequested ?? ""}`;
+  const { workspaceId, keyId, memberId, environment, app, model, provider, status, surface, modelRequested } = record;
+  return `${workspaceId}\n${keyId}\n${memberId ?? ""}\n${environment}\n${status}\n${surface}\n${model ?? ""}\n${provider ?? ""}\n${app ?? ""}\n${modelRequested ?? ""}`;
 }

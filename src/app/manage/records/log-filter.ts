@@ -12,7 +12,7 @@ type Asked = z.infer<typeof ShapeFilters>;
 
 /** A member is named by e-mail or id; one that has left, only by id. */
 export function shapeFilterOf(asked: Asked, workspace: Workspace, directory: Directory): ShapeFilter {
-  const { key, member, model, provider, app, status } = asked;
+  const { key, member, model, provider, app, status, surface } = asked;
   const known = directory.members(workspace.id).find(({ email }) => email === member);
   return {
     ...(key === undefined ? {} : { keyId: key }),
@@ -20,8 +20,14 @@ export function shapeFilterOf(asked: Asked, workspace: Workspace, directory: Dir
     ...(model === undefined ? {} : { model }),
     ...(provider === undefined ? {} : { provider }),
     ...(app === undefined ? {} : { app }),
-    ...(status === undefined ? {} : { status }),
+    ...(status === undefined ? {} : statusOf(status)),
+    ...(surface === undefined ? {} : { surface }),
   };
+}
+
+/** One status, or all of a class: `404`, `4xx`. */
+function statusOf(text: string): Pick<ShapeFilter, "status" | "statusClass"> {
+  return text.endsWith("xx") ? { statusClass: Number(text[0]) } : { status: Number(text) };
 }
 
 /** A member sees what is theirs, whatever they ask for. */

@@ -3,10 +3,11 @@ import { RequestQuery } from "../../../contract/schemas/manage-log.ts";
 import { readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { findWorkspace, type Room, short } from "../deps.ts";
-import { requestDetail, requestView } from "../views.ts";
+import { requestView } from "../views.ts";
 import { capturedOf } from "./captures.ts";
 import { exportHandlers } from "./log-export.ts";
 import { forCaller, logFilterOf } from "./log-filter.ts";
+import { detailOf } from "./request-detail.ts";
 import { usageHandlers } from "./usage.ts";
 
 export function noRequest(id: string): Fault {
@@ -31,7 +32,7 @@ export function logHandlers(room: Room): Record<string, Handler> {
       const record = await room.store.log.find(id);
       if (record === undefined) throw noRequest(id);
       const captured = await capturedOf(room, record.workspaceId, id);
-      const detail = requestDetail(record, room.directory);
+      const detail = await detailOf(room, record);
       return { status: 200, json: captured === undefined ? detail : { ...detail, captured } };
     }),
   };

@@ -56,7 +56,18 @@ function record(id: string, over: Partial<RequestRecord> = {}): RequestRecord {
       seconds: null,
       estimated: false,
     },
-    charge: { nanos: "12500", currency: "EUR", price: {}, rate: null },
+    charge: {
+      nanos: "12500",
+      currency: "EUR",
+      price: {
+        currency: "EUR",
+        inputPer1mTokens: "0.05",
+        cacheWrite1hPer1mTokens: "1",
+        per1mCharacters: null,
+        tiers: [{ aboveInputTokens: 200000, inputPer1mTokens: "0.1" }],
+      },
+      rate: null,
+    },
     ttfbMs: 21,
     totalMs: 24,
     overheadMs: 1,
@@ -213,6 +224,21 @@ describe("request log", () => {
       ...row,
       decision: record("").decision,
       detail: null,
+      client_request_id: null,
+      upstream_id: "up_1",
+      charge: {
+        price: {
+          currency: "EUR",
+          input_per_1m_tokens: "0.05",
+          cache_write_1h_per_1m_tokens: "1",
+          per_1m_characters: null,
+          tiers: [{ above_input_tokens: 200000, input_per_1m_tokens: "0.1" }],
+        },
+        rate: null,
+        margin: null,
+      },
+      policies: [{ subject: "workspace", version: 1, policy: expect.objectContaining({ floor: null }) }],
+      error: null,
     });
   });
 
@@ -223,6 +249,8 @@ describe("request log", () => {
     expect(await room.ask("manageShowRequest", { params: { id: "chatcmpl-2" } })).toMatchObject({
       status: 402,
       error_code: "insufficient_credits",
+      error: { code: "insufficient_credits", says: expect.stringContaining("wallet") },
+      charge: null,
       cost: "0.00",
       currency: "EUR",
       usage: { input_tokens: null, output_tokens: null, estimated: false },
@@ -233,6 +261,10 @@ describe("request log", () => {
   test.each([
     ["status=402", ["chatcmpl-2"]],
     ["status=200", ["chatcmpl-1"]],
+    ["status=4xx", ["chatcmpl-2"]],
+    ["status=2xx&surface=chat", ["chatcmpl-1"]],
+    ["status=5xx", []],
+    ["surface=messages", []],
     ["model=auto", ["chatcmpl-2", "chatcmpl-1"]],
     ["model=sandbox/chat", ["chatcmpl-2", "chatcmpl-1"]],
     ["model=other/one", []],
@@ -254,13 +286,20 @@ describe("request log", () => {
     expect(second).toMatchObject({ data: [{ id: "chatcmpl-1" }], next: null });
   });
 
-  test.each(["status=20", "since=yesterday", "since=2026-02-31", "limit=0", "limit=1001", "env=prod", "cursor=%21"])(
-    "LOG-02 the query %s is refused by name",
-    async (query) => {
-      const refused = await room.refusal("manageListRequests", { params, query });
-      expect([refused.code, refused.param]).toEqual(["invalid_value", query.split("=")[0]]);
-    },
-  );
+  test.each([
+    "status=20",
+    "status=9xx",
+    "surface=fax",
+    "since=yesterday",
+    "since=2026-02-31",
+    "limit=0",
+    "limit=1001",
+    "env=prod",
+    "cursor=%21",
+  ])("LOG-02 the query %s is refused by name", async (query) => {
+    const refused = await room.refusal("manageListRequests", { params, query });
+    expect([refused.code, refused.param]).toEqual(["invalid_value", query.split("=")[0]]);
+  });
 
   test("a request that is not in the log is 404", async () => {
     expect((await room.refusal("manageShowRequest", { params: { id: "chatcmpl-9" } })).code).toBe("not_found");

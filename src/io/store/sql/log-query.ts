@@ -200,7 +200,7 @@ async function newestOf(db: Kysely<Database>, { workspaceId, fromMs, before }: S
 
 /** What a filter says of shapes of a workspace. */
 export function shapeCondition(workspaceId: string, filter: ShapeFilter) {
-  const { keyId, memberId, model, provider, app, environment, status } = filter;
+  const { keyId, memberId, model, provider, app, environment, status, statusClass, surface } = filter;
   const conditions = [sql<boolean>`request_shapes.workspace_id = ${workspaceId}`];
   if (keyId !== undefined) conditions.push(sql`request_shapes.key_id = ${keyId}`);
   if (memberId !== undefined) conditions.push(sql`request_shapes.member_id = ${memberId}`);
@@ -211,6 +211,11 @@ export function shapeCondition(workspaceId: string, filter: ShapeFilter) {
   if (app !== undefined) conditions.push(sql`request_shapes.app = ${app}`);
   if (environment !== undefined) conditions.push(sql`request_shapes.environment = ${environment}`);
   if (status !== undefined) conditions.push(sql`request_shapes.status = ${status}`);
+  if (statusClass !== undefined)
+    conditions.push(
+      sql`request_shapes.status >= ${statusClass * 100} and request_shapes.status < ${statusClass * 100 + 100}`,
+    );
+  if (surface !== undefined) conditions.push(sql`request_shapes.surface = ${surface}`);
   return sql<boolean>`(${sql.join(conditions, sql` and `)})`;
 }
 

@@ -147,6 +147,8 @@ export type Database = {
     model: string;
     provider: string;
     status: number;
+    /** Empty for a shape from before surfaces were kept that was used on several of them. */
+    surface: string;
   };
   /** A view: records with the fields that are asked for. */
   requests: {

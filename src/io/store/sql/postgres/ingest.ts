@@ -197,6 +197,7 @@ const SHAPE_COLUMNS: readonly Column<NewShape>[] = [
   ["model", "text", (shape) => shape.model],
   ["provider", "text", (shape) => shape.provider],
   ["status", "bigint", (shape) => shape.status],
+  ["surface", "text", (shape) => shape.surface],
 ];
 const DAILY_KEYS: readonly Column<DailyUsage>[] = [
   ["workspace_id", "text", (row) => row.workspaceId],

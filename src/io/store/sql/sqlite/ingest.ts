@@ -82,7 +82,9 @@ const adding = (table: string, keys: number) =>
 
 function prepareWriters(db: DatabaseSync) {
   const request = db.prepare("insert into request_records values (?, ?, ?, cast(? as text), ?) on conflict do nothing");
-  const shape = db.prepare("insert into request_shapes values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing");
+  const shape = db.prepare(
+    "insert into request_shapes values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
+  );
   // No transfer can be out of balance; what is the same for every charge is a part of the statement.
   const charge = db.prepare(
     `insert into ledger_transactions values (?, ?, ?, 'charge', '${CHARGE.from}', '${CHARGE.to}', ?, ?, null, ?)
@@ -103,8 +105,9 @@ function prepareWriters(db: DatabaseSync) {
   const hourly = db.prepare(adding("requests_hourly", 3));
   return {
     shape(workspaceId: string, number: number, parts: RequestShape): void {
-      const { keyId, memberId, environment, app, modelRequested, model, provider, status } = parts;
-      shape.run(workspaceId, number, keyId, memberId, environment, app, modelRequested, model, provider, status);
+      const { keyId, memberId, environment, app, modelRequested, model, provider, status, surface } = parts;
+      const own = [keyId, memberId, environment, app, modelRequested, model, provider, status, surface];
+      shape.run(workspaceId, number, ...own);
     },
     request({ id, workspaceId, createdAtMs }: BookedFields, shape: number, text: Buffer): boolean {
       const { changes } = request.run(id, workspaceId, Math.trunc(createdAtMs), text, shape);

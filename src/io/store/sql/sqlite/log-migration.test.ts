@@ -20,7 +20,7 @@ function takeBack(folder: string): void {
     create index request_records_by_time on request_records (workspace_id, created_at_ms, id);
     drop table request_shapes;
     drop table requests_hourly;
-    delete from schema_migrations where number = 6;
+    delete from schema_migrations where number in (6, 20);
   `);
   db.close();
 }
@@ -66,6 +66,7 @@ test("LOG-02 requests from before are filtered, added up and removed like later 
   expect(await ids({ memberId: "mem_1" })).toEqual(["r1"]);
   expect(await ids({ status: 200 })).toEqual(["r4", "r1"]);
   expect(await ids({ app: "support-desk", model: "example/model-large" })).toEqual(["r4", "r2"]);
+  expect(await ids({ surface: "chat" })).toEqual(["r4", "r2", "r1"]);
   await store.ingest([...earlier, finishedRecord("r5", { createdAtMs: START_MS + HOUR_MS })]);
   expect(await ids({ status: 200, app: "support-desk" })).toEqual(["r5", "r4"]);
   const [hour] = await store.rollups.usage("ws_1", { ...query, fromMs: START_MS + HOUR_MS }, 100);
