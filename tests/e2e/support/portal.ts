@@ -1,0 +1,103 @@
+import { createServer } from "node:net";
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
+import { expect, onTestFinished } from "vitest";
+import { buildPortal } from "../../../scripts/portal.mjs";
+import { startGateway, type TestGateway } from "../../support/gateway.ts";
+import { launch } from "./browser.ts";
+import { invite, type Person, setUpFirst } from "./people.ts";
+import { type Watch, watch } from "./watch.ts";
+
+/** The first person of a gateway (operator, and owner of its demo workspace), invited ones, or nobody. */
+export type Who = "operator" | "admin" | "member" | "nobody";
+
+export type PageOptions = BrowserContextOptions & {
+  /** Console errors and the like that this test provokes: `/status of 404/`. */
+  readonly allow?: readonly RegExp[];
+};
+
+export type Portal = {
+  readonly gateway: TestGateway;
+  readonly browser: Browser;
+  /** `http://localhost:port`: by a name, because passkeys need one. */
+  readonly origin: string;
+  /** The address of a screen of the demo workspace: `portal.at("keys?state=active")`. */
+  at(screen?: string, workspace?: string): string;
+  /** A page in a context of its own; it ends with the test, which fails if the page did what no page may do. */
+  page(who: Who, options?: PageOptions): Promise<Page>;
+  /** E-mail address and password of somebody who can sign in. */
+  person(who: Exclude<Who, "nobody">): Promise<Person>;
+  close(): Promise<void>;
+};
+
+export const DEMO = "demo";
+
+/** A real gateway with the portal as it is now, and one browser: open it in `beforeAll`, close it in `afterAll`. */
+export async function openPortal(env: Record<string, string> = {}): Promise<Portal> {
+  await buildPortal();
+  const port = await freePort();
+  const origin = `http://localhost:${port}`;
+  const gateway = await startGateway({ env: { PORT: String(port), GATEWAY_PUBLIC_URL: origin, ...env } });
+  const browser = await launch();
+  const people = new Map<Who, Promise<Person>>();
+  const states = new Map<Who, BrowserContextOptions["storageState"]>();
+
+  const person = (who: Exclude<Who, "nobody">): Promise<Person> => {
+    const known = people.get(who);
+    if (known !== undefined) return known;
+    const made =
+      who === "operator" ? setUpFirst(gateway, origin) : person("operator").then(() => invite(gateway, origin, who));
+    people.set(who, made);
+    return made;
+  };
+
+  const stateOf = async (who: Who) => {
+    if (who === "nobody") return undefined;
+    const { cookies } = await person(who);
+    const state = states.get(who) ?? { cookies: [...cookies], origins: [] };
+    states.set(who, state);
+    return state;
+  };
+
+  return {
+    gateway,
+    browser,
+    origin,
+    person,
+    at: (screen = "", workspace = DEMO) => `${origin}/app/w/${workspace}${screen === "" ? "" : `/${screen}`}`,
+    async page(who, { allow = [], ...options } = {}) {
+      const storageState = await stateOf(who);
+      const context = await browser.newContext({
+        locale: "en-GB",
+        timezoneId: "Europe/Brussels",
+        viewport: { width: 1280, height: 800 },
+        ...options,
+        ...(storageState === undefined ? {} : { storageState }),
+      });
+      const watched = watch(context, origin);
+      for (const pattern of allow) watched.allow(pattern);
+      onTestFinished(() => finish(context, watched));
+      context.setDefaultTimeout(10_000);
+      return context.newPage();
+    },
+    async close() {
+      await browser.close();
+      await gateway.close();
+    },
+  };
+}
+
+async function finish(context: BrowserContext, { problems }: Watch): Promise<void> {
+  await context.close();
+  expect(problems).toEqual([]);
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.on("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
+    });
+  });
+}
