@@ -10,6 +10,8 @@ import {
   databaseUrl,
   duration,
   durationOrNever,
+  type GivenSetting,
+  givenSettings,
   integer,
   isMasterKey,
   LOG_LEVELS,
@@ -101,6 +103,11 @@ export const SETTINGS = {
     "Requests a minute from one address (IPv6: one /64); 0 switches the limit off.",
   ),
   GATEWAY_BODY_MAX_BYTES: setting(integer(1024, 1_073_741_824), 32 * 1024 * 1024, "Largest JSON body."),
+  GATEWAY_RPM_MANAGE: setting(
+    integer(0, 1_000_000),
+    600,
+    "Calls of the management API a minute by one person or one management token; 0 switches the limit off. The operator token has none.",
+  ),
   GATEWAY_UPLOAD_MAX_BYTES: setting(integer(1024, 1_073_741_824), 25 * 1024 * 1024, "Largest audio upload."),
   GATEWAY_UPLOADS_MAX_BYTES: setting(
     integer(1024, 1_099_511_627_776),
@@ -396,6 +403,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   }
   if (problems.length > 0) throw new ConfigError(problems);
   const settings = values as Settings;
+  /** By name, what was set at all. */
+  readonly given: ReadonlyMap<string, GivenSetting>;
   return Object.freeze({
     ...settings,
     DATA_DIR: path.resolve(PROJECT_ROOT, settings.DATA_DIR),
@@ -450,6 +459,7 @@ function readProviders(env: Readonly<Record<string, string | undefined>>, proble
     else if (/^https?:\/\/[^\s/?#]+[^\s?#]*$/.test(value)) baseUrls.set(slug, value.replace(/\/+$/, ""));
     else problems.push(`${name}: write an absolute http or https address without query`);
   }
+    given: givenSettings(env, SETTINGS),
   return { apiKeys, credentials, baseUrls, aws: readAwsKeys(env, problems) };
 }
 

@@ -94,6 +94,7 @@ import {
 import { openPrices, openRates } from "./parts-prices.ts";
 import { openProber, proofBookOf, proofCheck } from "./parts-proofs.ts";
 import { startSandbox } from "./sandbox/server.ts";
+import { inForceOf } from "./parts-settings.ts";
 
 /** A gateway that runs: where it is reached, and how it is stopped. */
 export type Running = {
@@ -127,6 +128,7 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
   const { log, ids, rateBook, snapshot, transport, directory, watch, state, metrics } = await openGround(config);
   const { adminToken } = await openSecrets(config);
   const held = holdOwnKeys(config, { snapshot, transport, platform: () => platform });
+  const startedAtMs = clock.nowMs();
   const edge = openEdge({ config, log, clock, ids, directory, state, metrics, adminToken, personOf, ownKeys: held });
   const origin = await listening(edge, config);
 
@@ -195,6 +197,8 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
     caughtUp: () => books.flush(),
   };
   edge.open({
+    endpoints: gateway,
+    inForce: inForceOf(config, VERSION, startedAtMs),
     ...surfaceHandlers(gateway, responses, proofs, servedSurfaces(config)),
     ...transcriptionHandlers(gateway, await uploadsOf(config, dataDir, disk)),
     ...requestHandlers({ log: store.log, timers: systemTimers, caughtUp: () => books.flush() }),

@@ -32,6 +32,7 @@ import { ownKeySlot } from "./domain/tenancy/own-key.ts";
 import type { Vault } from "./domain/tenancy/vault.ts";
 import type { Managers } from "./edge/actor.ts";
 import { IpLimit } from "./edge/ip-limit.ts";
+import { MinuteLimit } from "./edge/minute-limit.ts";
 import { Edge, type EdgeDeps } from "./edge/server.ts";
 import { catalogueFiles } from "./io/catalogue-files.ts";
 import { openDataDir } from "./io/data-dir.ts";
@@ -485,6 +486,7 @@ export function openEdge({ config, log, metrics, ownKeys, adminToken, personOf, 
     bodyLimits: { jsonMaxBytes: config.GATEWAY_BODY_MAX_BYTES, uploadMaxBytes: config.GATEWAY_UPLOAD_MAX_BYTES },
     cors: { origins: config.GATEWAY_CORS_ORIGINS },
     patience: { ...PATIENCE, stallMs: config.GATEWAY_CLIENT_STALL_MS },
+    manageLimit: new MinuteLimit(config.GATEWAY_RPM_MANAGE, parts.clock),
     credentials: [...config.providers.apiKeys.values()],
     ownSecrets: (workspaceId) => ownKeys.secretsOf(workspaceId),
     rpmDefaults: { live: config.GATEWAY_RPM_LIVE, test: config.GATEWAY_RPM_TEST },

@@ -76,3 +76,29 @@ export function setting<T>(schema: z.ZodType<T>, fallback: NoInfer<T>, says: str
 export function secretSetting(says: string): Setting<string | null> {
   return { schema: z.string().min(1).nullable(), fallback: null, says, secret: true };
 }
+
+/** What somebody set, and where; of a secret only that it is there. */
+export type GivenSetting = { readonly source: "environment" | "file"; readonly text: string | null };
+
+const PROVIDER_SECRET =
+  /^(?:PROVIDER_[A-Z0-9_]+_(?:API_KEY|CREDENTIALS)|AWS_(?:ACCESS_KEY_ID|SECRET_ACCESS_KEY|SESSION_TOKEN))$/;
+const PROVIDER_PLAIN = /^PROVIDER_[A-Z0-9_]+_BASE_URL$/;
+
+/** Every setting of the environment that has a value, those of providers included. */
+export function givenSettings(
+  env: Readonly<Record<string, string | undefined>>,
+  known: Readonly<Record<string, { readonly secret?: true }>>,
+): ReadonlyMap<string, GivenSetting> {
+  const given = new Map<string, GivenSetting>();
+  for (const [variable, text] of Object.entries(env)) {
+    if (text === undefined || text === "") continue;
+    const source = variable.endsWith("_FILE") ? "file" : "environment";
+    const name = source === "file" ? variable.slice(0, -"_FILE".length) : variable;
+    const setting = Object.hasOwn(known, name) ? known[name] : undefined;
+    if (setting === undefined && !PROVIDER_SECRET.test(name) && !PROVIDER_PLAIN.test(name)) continue;
+    const isSecret = setting?.secret === true || PROVIDER_SECRET.test(name);
+    // What is in a file is read where it is used, and shown as it is in force.
+    given.set(name, { source, text: isSecret || source === "file" ? null : text });
+  }
+  return given;
+}

@@ -10,6 +10,7 @@ const ROOF = [
   "src/parts.ts",
   "src/parts-prices.ts",
   "src/parts-proofs.ts",
+  "src/parts-settings.ts",
   "src/cli.ts",
   "src/config.ts",
   "src/settings.ts",

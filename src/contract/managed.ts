@@ -17,11 +17,16 @@ type Said<Id, Path, Query, Body, Answer> = {
   readonly description?: string;
   readonly query?: Query;
   readonly body?: Body;
+  /** Absent: what is enough for settings. */
+  readonly bodyMaxBytes?: number;
   readonly answer: Answer;
   readonly status?: 200 | 201;
   readonly faults?: readonly FaultCode[];
   readonly example?: NonNullable<Route["example"]>;
 };
+
+/** Nobody has more to say in one call of the management API, except where a route takes whole requests. */
+const MANAGE_BODY_MAX_BYTES = 1024 * 1024;
 
 /** What all management routes share: who may call them, JSON in and out, no per-key window. */
 export function managed<
@@ -32,12 +37,13 @@ export function managed<
   Body extends z.ZodType | undefined = undefined,
 >(spoken: Said<Id, Path, Query, Body, Answer>) {
   const { id, path, allows, of, query, body, answer, status = 200, faults = [], ...rest } = spoken;
+  const { bodyMaxBytes = MANAGE_BODY_MAX_BYTES } = spoken;
   const route: Route = {
     ...rest,
     id,
     path,
     ...(query === undefined ? {} : { query }),
-    ...(body === undefined ? {} : { body }),
+    ...(body === undefined ? {} : { body, bodyMaxBytes }),
     access: managerAccess(path, allows, of),
     intake: body === undefined ? "none" : "json",
     counted: false,

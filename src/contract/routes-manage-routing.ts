@@ -6,6 +6,9 @@ import { listOf, PageQuery } from "./schemas/manage-values.ts";
 const WORKSPACE = "/manage/workspaces/{workspace}";
 const ROUTER = `${WORKSPACE}/routers/{router}`;
 
+/** A request that is to be explained comes whole. */
+const REQUEST_MAX_BYTES = 8 * 1024 * 1024;
+
 /** Routers: what they are, what they were, and what they would do. */
 export const ROUTING_ROUTES = [
   managed({
@@ -101,6 +104,7 @@ export const ROUTING_ROUTES = [
     description:
       "The whole decision, made by the planner that serves requests: nobody is called, nothing is charged, and nothing of the request is kept. A request that would be refused is answered with 200 and its `refusal`.",
     body: routing.ExplainAsk,
+    bodyMaxBytes: REQUEST_MAX_BYTES,
     answer: routing.ExplainView,
     example: {
       body: { model: "cheap", request: { messages: [{ role: "user", content: "Hello!" }] } },

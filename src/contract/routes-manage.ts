@@ -6,6 +6,8 @@ import { LIMIT_ROUTES } from "./routes-manage-limits.ts";
 import { LOG_ROUTES } from "./routes-manage-log.ts";
 import { MASTER_KEY_ROUTES } from "./routes-manage-master-key.ts";
 import { MONEY_ROUTES } from "./routes-manage-money.ts";
+import { OPERATOR_ROUTES } from "./routes-manage-operator.ts";
+import { POLICY_ROUTES } from "./routes-manage-policy.ts";
 import { PROOF_ROUTES } from "./routes-manage-proofs.ts";
 import { PROVIDER_ROUTES } from "./routes-manage-providers.ts";
 import { RATE_ROUTES } from "./routes-manage-rates.ts";
@@ -421,3 +423,4 @@ export const MANAGE_ROUTES = [
   ...MASTER_KEY_ROUTES,
   ...TOKEN_ROUTES,
 ];
+  ...OPERATOR_ROUTES,

@@ -1,44 +1,17 @@
-import { BoundedMap } from "../kit/bounded.ts";
 import { limitBucket } from "../kit/cidr.ts";
 import type { Clock } from "../kit/clock.ts";
+import { MinuteLimit } from "./minute-limit.ts";
 
-const WINDOW_MS = 60_000;
-/** Addresses remembered at once; beyond it the one seen longest ago is forgotten. */
-const ADDRESSES_MAX = 100_000;
-
-type Count = { windowStartMs: number; current: number; previous: number };
-
-/**
- * Per-address limiter that runs before anything is parsed. Two counters per address weigh the last minute, which is
- * cheap and bounded; the exact window is the per-key one.
- */
+/** Per-address limiter that runs before anything is parsed. */
 export class IpLimit {
-  readonly #perMinute: number;
-  readonly #clock: Clock;
-  readonly #counts = new BoundedMap<string, Count>(ADDRESSES_MAX);
+  readonly #limit: MinuteLimit;
 
   constructor(perMinute: number, clock: Clock) {
-    this.#perMinute = perMinute;
-    this.#clock = clock;
+    this.#limit = new MinuteLimit(perMinute, clock);
   }
 
   /** Counts the call; seconds to wait when it is over the limit, undefined when it fits. */
   take(address: string): number | undefined {
-    if (this.#perMinute === 0) return undefined;
-    const now = this.#clock.elapsedMs();
-    const bucket = limitBucket(address);
-    const count = this.#counts.get(bucket) ?? { windowStartMs: now, current: 0, previous: 0 };
-    const passed = now - count.windowStartMs;
-    if (passed >= WINDOW_MS) {
-      count.previous = passed < 2 * WINDOW_MS ? count.current : 0;
-      count.current = 0;
-      count.windowStartMs = passed < 2 * WINDOW_MS ? count.windowStartMs + WINDOW_MS : now;
-    }
-    const share = 1 - (now - count.windowStartMs) / WINDOW_MS;
-    const weighed = count.current + count.previous * share;
-    this.#counts.set(bucket, count);
-    if (weighed >= this.#perMinute) return Math.max(1, Math.ceil((count.windowStartMs + WINDOW_MS - now) / 1000));
-    count.current += 1;
-    return undefined;
+    return this.#limit.perMinute === 0 ? undefined : this.#limit.take(limitBucket(address));
   }
 }

@@ -64,6 +64,13 @@ export function tooManyFromAddress(waitSeconds: number): Fault {
   });
 }
 
+export function tooManyCalls(perMinute: number, waitSeconds: number): Fault {
+  return fault("rate_limit_exceeded", {
+    message: `You are over the limit of ${perMinute} calls of the management API a minute. Try again in ${waitSeconds} s.`,
+    headers: { "retry-after": String(waitSeconds) },
+  });
+}
+
 export function internalFault(error: unknown): Fault {
   const away = awayFault(error);
   if (away !== undefined) return away;

@@ -20,12 +20,14 @@ import { awaitsContinue, type BodyLimits, openUpload, readBody } from "./body.ts
 import { answerByHand, HEADER_BYTES_MAX, malformedFault, noTunnel } from "./by-hand.ts";
 import { type CorsPolicy, corsHeaders, isPreflight } from "./cors.ts";
 import type { IpLimit } from "./ip-limit.ts";
+import type { MinuteLimit } from "./minute-limit.ts";
 import {
   errorsAt,
   internalFault,
   noHost,
   starting,
   switchedOffFault,
+  tooManyCalls,
   tooManyFromAddress,
   unknownPath,
   wrongMethod,
@@ -46,6 +48,8 @@ export type EdgeDeps = {
   readonly switchedOff: ReadonlySet<Switch>;
   readonly trustedProxies: AddressList | undefined;
   readonly managers: Managers;
+  /** What one person, or one management token, may ask of the management API. */
+  readonly manageLimit: MinuteLimit;
   /** Credentials of the platform at providers: no refusal leaves with one in it, whoever wrote its message. */
   readonly credentials: readonly string[];
   /** The same for a workspace's own keys there. */
@@ -223,7 +227,8 @@ export class Edge {
     baseHeaders["x-request-id"] = requestId;
     baseHeaders["request-id"] = requestId;
     if (this.#draining) baseHeaders["connection"] = "close";
-    if (call.request.headers.origin !== undefined && route?.access.by !== "manager")
+    if (isOfManagement(path)) Object.assign(baseHeaders, PRIVATE_HEADERS);
+    else if (call.request.headers.origin !== undefined)
       Object.assign(baseHeaders, corsHeaders(call.request, this.#deps.cors));
   }
 
@@ -232,9 +237,18 @@ export class Edge {
     const receivedAtMs = this.#deps.clock.nowMs();
     const arrived = { call, match, query, address, receivedAtMs };
     if (match.route.access.by !== "manager") return this.#serve(arrived, undefined);
-    return authenticateActor(call.request, this.#deps.managers, receivedAtMs).then((actor) =>
-      this.#serve(arrived, actor),
-    );
+    return authenticateActor(call.request, this.#deps.managers, receivedAtMs).then((actor) => {
+      this.#countManager(actor);
+      return this.#serve(arrived, actor);
+    });
+  }
+
+  /** So that nobody keeps the store from everybody else; the operator's own token is not counted. */
+  #countManager(actor: Actor): void {
+    if (actor.is === "operator") return;
+    const { manageLimit } = this.#deps;
+    const waitSeconds = manageLimit.take(actor.is === "token" ? actor.token.id : actor.person.userId);
+    if (waitSeconds !== undefined) throw tooManyCalls(manageLimit.perMinute, waitSeconds);
   }
 
   #serve({ call, match: { route, params }, query, address, receivedAtMs }: Arrived, actor: Actor | undefined) {
@@ -392,6 +406,14 @@ type Arrived = {
   readonly address: string;
   readonly receivedAtMs: number;
 };
+
+/** What the management API answers is for its caller alone, and is what it says it is. */
+const PRIVATE_HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" } as const;
+
+/** No page of another origin reads it, whatever CORS allows elsewhere. */
+function isOfManagement(path: string): boolean {
+  return path === "/manage" || path.startsWith("/manage/");
+}
 
 /** Handlers only read it. */
 const NO_QUERY = new URLSearchParams();

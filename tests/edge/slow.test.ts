@@ -6,6 +6,7 @@ import { type Handler, whole } from "../../src/app/exchange.ts";
 import { ROUTES } from "../../src/contract/routes.ts";
 import { Directory } from "../../src/domain/tenancy/directory.ts";
 import { IpLimit } from "../../src/edge/ip-limit.ts";
+import { MinuteLimit } from "../../src/edge/minute-limit.ts";
 import { Edge } from "../../src/edge/server.ts";
 import { memoryState } from "../../src/io/state/memory.ts";
 import { systemClock } from "../../src/kit/clock.ts";
@@ -28,6 +29,7 @@ beforeAll(async () => {
     clock: systemClock,
     ids: makeIds(() => systemClock.nowMs()),
     ipLimit: new IpLimit(0, systemClock),
+    manageLimit: new MinuteLimit(0, systemClock),
     trustedProxies: undefined,
     managers: {
       adminToken: TOKEN,

@@ -410,7 +410,7 @@ const RETRIES: readonly Mutant[] = [
     "endpoint-place-ignored",
     "ROUTE-04",
     "src/domain/admission/endpoint-places.ts",
-    'if (taken >= this.#most) return "full";',
+    'if (this.#most > 0 && taken >= this.#most) return "full";',
     "",
   ),
   one("endpoint-place-lost", "ROUTE-04", TRIES, "} finally {\n      places?.give(id);", "} finally {"),

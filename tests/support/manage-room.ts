@@ -12,11 +12,12 @@ import { decodeChat } from "../../src/app/surfaces/chat.ts";
 import { Fault } from "../../src/contract/faults.ts";
 import { MANAGE_ROUTES } from "../../src/contract/routes-manage.ts";
 import type { SharedState } from "../../src/domain/admission/admission.ts";
+import { EndpointPlaces } from "../../src/domain/admission/endpoint-places.ts";
 import { MarginBook, NO_MARGIN } from "../../src/domain/billing/margin.ts";
 import type { Connections, Snapshot } from "../../src/domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "../../src/domain/catalogue/load.ts";
 import { RateBook } from "../../src/domain/catalogue/rates.ts";
-import { BREAKER_RULES } from "../../src/domain/routing/breakers.ts";
+import { BREAKER_RULES, EndpointBreakers } from "../../src/domain/routing/breakers.ts";
 import { Health } from "../../src/domain/routing/health.ts";
 import { Learned } from "../../src/domain/routing/learned.ts";
 import { Reach } from "../../src/domain/routing/reach.ts";
@@ -161,6 +162,12 @@ export async function openRoom(checks: readonly Check[] = []) {
       usage: () => ({ usedBytes: 0, maxBytes: 1 }),
       stop: async () => {},
       stopAll: async () => {},
+    endpoints: {
+      health: planning.health,
+      breakers: new EndpointBreakers(clock),
+      places: new EndpointPlaces(0),
+    },
+    inForce: { settings: [], warnings: [], version: "test", startedAtMs: nowMs },
     },
     ...sealedParts(store, clock),
     alerts: quietAlerts({ store, directory, state, ownKeys: ownKeys.held, clock }),

@@ -1,5 +1,6 @@
 import { type Fault, fault } from "../../contract/faults.ts";
 import type { SharedState } from "../../domain/admission/admission.ts";
+import type { EndpointPlaces } from "../../domain/admission/endpoint-places.ts";
 import type { LedgerStore } from "../../domain/billing/ledger.ts";
 import type { PaymentAdapter, PaymentStore } from "../../domain/billing/payment.ts";
 import type { PromotionStore } from "../../domain/billing/promotion.ts";
@@ -11,6 +12,8 @@ import type { EvidenceStore } from "../../domain/record/evidence.ts";
 import type { LogStore, Surface } from "../../domain/record/record.ts";
 import type { RollupStore } from "../../domain/record/rollup.ts";
 import type { ResponseSummary } from "../../domain/responses/stored.ts";
+import type { EndpointBreakers } from "../../domain/routing/breakers.ts";
+import type { Health } from "../../domain/routing/health.ts";
 import type { Directory, TenancyStore } from "../../domain/tenancy/directory.ts";
 import type { ApiKey } from "../../domain/tenancy/key.ts";
 import type { OwnKey } from "../../domain/tenancy/own-key.ts";
@@ -30,6 +33,7 @@ import type { Prober } from "../prober/prober.ts";
 import { actorName } from "./acting.ts";
 import type { Bookings } from "./money/bookings.ts";
 import type { MasterKeyDeps } from "./operation/master-key-rotation.ts";
+import type { InForce } from "./operation/settings-in-force.ts";
 
 /** One line of `gateway doctor`: not ok only for something broken, advice is ok with a detail. */
 export type CheckResult = { readonly ok: boolean; readonly detail: string };
@@ -73,6 +77,13 @@ export type ManageDeps = TenancyDeps & {
   /** What requests are planned by. */
   readonly planning: Planning;
   readonly readers: Readers;
+  /** How endpoints are doing, as the request path knows it. */
+  readonly endpoints: {
+    readonly breakers: Pick<EndpointBreakers, "stateOf">;
+    readonly health: Pick<Health, "of" | "recent">;
+    readonly places: Pick<EndpointPlaces, "at">;
+  };
+  readonly inForce: InForce;
   readonly responses: OverseenResponses;
   /** Workspaces' own keys at providers. */
   readonly ownKeys: OwnKeyRoom;

@@ -10,10 +10,12 @@ import { walletOrderHandlers } from "./money/wallet-orders.ts";
 import { walletReadingHandlers } from "./money/wallet-reading.ts";
 import { walletHandlers } from "./money/wallets.ts";
 import { alertHandlers } from "./operation/alerts.ts";
+import { endpointHandlers } from "./operation/endpoints.ts";
 import { masterKeyHandlers } from "./operation/master-key.ts";
 import { operationHandlers } from "./operation/operation.ts";
 import { ownKeyHandlers } from "./operation/own-keys.ts";
 import { proofHandlers } from "./operation/proofs.ts";
+import { settingHandlers } from "./operation/settings-in-force.ts";
 import { captureHandlers } from "./records/captures.ts";
 import { evidenceHandlers } from "./records/evidence.ts";
 import { logHandlers } from "./records/log.ts";
@@ -25,6 +27,8 @@ import { keyHandlers } from "./tenancy/key-handlers.ts";
 import { memberHandlers } from "./tenancy/members.ts";
 import { policyHandlers } from "./tenancy/policies.ts";
 import { tokenHandlers } from "./tenancy/tokens.ts";
+import { policyVersionHandlers } from "./tenancy/policy-versions.ts";
+import { summaryHandlers } from "./tenancy/summaries.ts";
 import { workspaceHandlers } from "./tenancy/workspaces.ts";
 
 /** Every management route by its id, behind the one guard. */
@@ -57,3 +61,6 @@ export function manageHandlers(deps: ManageDeps): Record<string, Handler> {
     ...tokenHandlers(room),
   });
 }
+    ...endpointHandlers(room),
+    ...settingHandlers(room),
+    ...summaryHandlers(room),

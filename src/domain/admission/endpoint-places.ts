@@ -10,15 +10,18 @@ export class EndpointPlaces {
   }
 
   take(endpointId: string): "taken" | "full" {
-    if (this.#most === 0) return "taken";
     const taken = this.#taken.get(endpointId) ?? 0;
-    if (taken >= this.#most) return "full";
+    if (this.#most > 0 && taken >= this.#most) return "full";
     this.#taken.set(endpointId, taken + 1);
     return "taken";
   }
 
+  /** Requests at the endpoint now. */
+  at(endpointId: string): number {
+    return this.#taken.get(endpointId) ?? 0;
+  }
+
   give(endpointId: string): void {
-    if (this.#most === 0) return;
     // The row stays at zero: taking it out and putting it back for every request costs more than it holds.
     this.#taken.set(endpointId, (this.#taken.get(endpointId) ?? 1) - 1);
   }

@@ -97,3 +97,34 @@ test("ROUTE-05 switched off, nobody is set aside, whatever happens", () => {
   for (let at = 0; at < 20; at += 1) breakers.failed("a", at);
   expect(breakers.standingOf("a")).toBe("in");
 });
+
+test("PORTAL-10 what an operator sees of an endpoint: what it served and failed, how often and how long it is aside", () => {
+  const { breakers, fail, pass } = ward();
+  expect(breakers.stateOf("a")).toEqual({
+    standing: "in",
+    served: 0,
+    failed: 0,
+    failuresInARow: 0,
+    timesAside: 0,
+    asideForMs: null,
+    lastFailedAtMs: null,
+  });
+  breakers.served("a");
+  fail(4);
+  expect(breakers.stateOf("a")).toMatchObject({ standing: "in", failuresInARow: 4, timesAside: 0, asideForMs: null });
+  pass(5);
+  fail(1);
+  expect(breakers.stateOf("a")).toMatchObject({
+    standing: "aside",
+    served: 1,
+    failed: 5,
+    timesAside: 1,
+    asideForMs: 30_000,
+    lastFailedAtMs: 1005,
+  });
+  pass(30_000);
+  expect(breakers.stateOf("a")).toMatchObject({ standing: "probe", asideForMs: null });
+  breakers.served("a");
+  breakers.failed("a", 2000);
+  expect(breakers.stateOf("a")).toMatchObject({ standing: "aside", served: 2, timesAside: 2, asideForMs: 2000 });
+});

@@ -132,3 +132,13 @@ test("the value at a place is the one that sorting would put there", () => {
     }),
   );
 });
+
+test("PORTAL-10 an operator sees the middle and the slow end of the last answers, and of streams when they began", () => {
+  const health = new Health();
+  expect(health.recent("a")).toBeUndefined();
+  for (let ms = 1; ms <= 100; ms += 1) health.served("a", { firstByteMs: null, totalMs: ms, outputTokens: 1 }, 0);
+  expect(health.recent("a")).toEqual({ answers: 100, total: { p50Ms: 50, p95Ms: 95 }, firstByte: null });
+  for (let at = 0; at < 200; at += 1) health.served("a", { firstByteMs: 7, totalMs: 900, outputTokens: 1 }, 0);
+  const slow = { p50Ms: 900, p95Ms: 900 };
+  expect(health.recent("a")).toEqual({ answers: 128, total: slow, firstByte: { p50Ms: 7, p95Ms: 7 } });
+});

@@ -1,0 +1,76 @@
+import type { z } from "zod";
+import { type EndpointList, EndpointQuery } from "../../../contract/schemas/manage-operator.ts";
+import type { Endpoint } from "../../../domain/catalogue/catalogue.ts";
+import type { Spread } from "../../../domain/routing/health.ts";
+import { readQuery } from "../../body.ts";
+import { type Handler, whole } from "../../exchange.ts";
+import type { Room } from "../deps.ts";
+import { isoTime } from "../views.ts";
+
+type View = z.infer<typeof EndpointList>["data"][number];
+type Query = z.infer<typeof EndpointQuery>;
+
+function viewOf(
+  { endpoints: { breakers, health, places }, connections }: Room,
+  endpoint: Endpoint,
+  nowMs: number,
+): View {
+  const { id, provider, region, model, surfaces, status } = endpoint;
+  const book = breakers.stateOf(id);
+  const recent = health.recent(id);
+  const expected = health.of(id, nowMs);
+  const isConnected = connections.credential(provider) !== undefined;
+  const { standing, asideForMs, lastFailedAtMs } = book;
+  return {
+    id,
+    provider,
+    region,
+    model,
+    surfaces: [...surfaces],
+    state: status === "retired" ? "retired" : isConnected ? standing : "not_connected",
+    aside_until: asideForMs === null ? null : isoTime(Math.round(nowMs + asideForMs)),
+    failures_in_a_row: book.failuresInARow,
+    in_flight: places.at(id),
+    served: book.served,
+    failed: book.failed,
+    times_aside: book.timesAside,
+    last_failed_at: lastFailedAtMs === null ? null : isoTime(lastFailedAtMs),
+    answers: recent?.answers ?? 0,
+    total: spreadView(recent?.total ?? null),
+    first_byte: spreadView(recent?.firstByte ?? null),
+    expected:
+      expected === undefined
+        ? null
+        : { first_byte_ms: tenths(expected.firstByteMs), per_token_ms: tenths(expected.perTokenMs) },
+  };
+}
+
+function spreadView(spread: Spread | null) {
+  return spread === null ? null : { p50_ms: tenths(spread.p50Ms), p95_ms: tenths(spread.p95Ms) };
+}
+
+function tenths(ms: number): number {
+  return Math.round(ms * 10) / 10;
+}
+
+function isAsked({ provider, model, state, used }: Query, view: View): boolean {
+  const wasUsed = view.served + view.failed + view.in_flight > 0;
+  return (
+    (provider ?? view.provider) === view.provider &&
+    (model ?? view.model) === view.model &&
+    (state ?? view.state) === view.state &&
+    (used === undefined || (used === "true") === wasUsed)
+  );
+}
+
+export function endpointHandlers(room: Room): Record<string, Handler> {
+  return {
+    manageListEndpoints: whole(async (exchange) => {
+      const query = readQuery(exchange, EndpointQuery);
+      const nowMs = room.clock.nowMs();
+      const views = [...room.snapshot().endpoints.values()].map((endpoint) => viewOf(room, endpoint, nowMs));
+      const data = views.filter((view) => isAsked(query, view)).toSorted((a, b) => (a.id < b.id ? -1 : 1));
+      return { status: 200, json: { data, next: null, at: isoTime(nowMs) } };
+    }),
+  };
+}

@@ -1,0 +1,37 @@
+import { type Handler, whole } from "../../exchange.ts";
+import type { Room } from "../deps.ts";
+import { isoTime } from "../views.ts";
+
+/** A setting as it is in force; a secret has no value here, so that none can leave. */
+export type SettingInForce = {
+  readonly name: string;
+  readonly value: string | null;
+  readonly secret: boolean;
+  readonly set: boolean;
+  readonly source: "default" | "environment" | "file";
+  readonly default: string | null;
+  readonly says: string;
+};
+
+/** What the process was started with. */
+export type InForce = {
+  readonly settings: readonly SettingInForce[];
+  readonly warnings: readonly string[];
+  readonly version: string;
+  readonly startedAtMs: number;
+};
+
+export function settingHandlers({ inForce }: Pick<Room, "inForce">): Record<string, Handler> {
+  return {
+    manageListSettings: whole(async () => ({
+      status: 200,
+      json: {
+        data: inForce.settings,
+        next: null,
+        warnings: inForce.warnings,
+        version: inForce.version,
+        started_at: isoTime(inForce.startedAtMs),
+      },
+    })),
+  };
+}

@@ -1,0 +1,58 @@
+import type { z } from "zod";
+import { type SummaryList, SummaryQuery } from "../../../contract/schemas/manage-operator.ts";
+import { standingOf } from "../../../domain/tenancy/key.ts";
+import type { Workspace } from "../../../domain/tenancy/workspace.ts";
+import { dayName, spanOf } from "../../../kit/calendar.ts";
+import { formatNanos } from "../../../kit/money.ts";
+import { readQuery } from "../../body.ts";
+import { type Handler, whole } from "../../exchange.ts";
+import type { Room } from "../deps.ts";
+import { walletView } from "../money/wallets.ts";
+import { pageOf } from "../page.ts";
+import { isoTime } from "../views.ts";
+
+type View = z.infer<typeof SummaryList>["data"][number];
+
+function isNamed({ slug, name, id }: Workspace, search: string): boolean {
+  return [slug, name, id].some((text) => text.toLowerCase().includes(search.toLowerCase()));
+}
+
+async function summaryOf(room: Room, workspace: Workspace, spentNanos: bigint): Promise<View> {
+  const { id, slug, name, createdAtMs } = workspace;
+  const nowMs = room.clock.nowMs();
+  const members = room.directory.members(id);
+  const { rows } = await room.store.log.list(id, {}, 1, null);
+  const last = rows[0]?.createdAtMs;
+  return {
+    id,
+    slug,
+    name,
+    created_at: isoTime(createdAtMs),
+    ...(await walletView(room, workspace)),
+    spent_this_month: formatNanos(spentNanos),
+    margin: room.planning.margins.ownOf(id)?.share ?? null,
+    members: members.length,
+    owners: members.filter(({ role }) => role === "owner").map(({ email }) => email),
+    keys: room.directory.keys(id).filter((key) => standingOf(key, nowMs) === "valid").length,
+    last_request_at: last === undefined ? null : isoTime(last),
+  };
+}
+
+export function summaryHandlers(room: Room): Record<string, Handler> {
+  return {
+    manageSummarizeWorkspaces: whole(async (exchange) => {
+      const { limit, cursor, search } = readQuery(exchange, SummaryQuery);
+      const all = room.directory.workspaces().filter((one) => search === undefined || isNamed(one, search));
+      const { rows, next } = pageOf(all, limit, cursor);
+      await room.caughtUp();
+      const spent = new Map<string, bigint>();
+      const monthStart = dayName(spanOf("month", room.clock.nowMs()).firstDay);
+      for (const { workspaceId, nanos } of await room.store.rollups.spentSince(monthStart))
+        spent.set(workspaceId, (spent.get(workspaceId) ?? 0n) + nanos);
+      const data: View[] = [];
+      // One after the other: a page of many workspaces must not keep the store from everybody else.
+      for (const workspace of rows) data.push(await summaryOf(room, workspace, spent.get(workspace.id) ?? 0n));
+      return { status: 200, json: { data, next } };
+    }),
+  };
+}
