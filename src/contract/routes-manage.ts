@@ -407,6 +407,7 @@ const responseRoutes = [
 /** The management API: everything an operator can do, used by the command line and the portal alike. */
 export const MANAGE_ROUTES = [
   ...workspaceRoutes,
+  ...POLICY_ROUTES,
   ...keyRoutes,
   ...ROUTING_ROUTES,
   ...LIMIT_ROUTES,

@@ -68,6 +68,27 @@ describe("BILL-08 a workspace's own provider key", () => {
     expect(await place.gateway.manage("POST", "/providers/nebius/test", {})).toMatchObject({ ok: true, status: 200 });
   });
 
+  test("PORTAL-08 a workspace tests its own key and says when it is used, without the key being sent again", async () => {
+    const tenant = await place.tenant();
+    const own = `/workspaces/${tenant.slug}/providers/nebius`;
+    await expect(place.gateway.manage("POST", `${own}/test`)).rejects.toThrow("not_found");
+    await expect(place.gateway.manage("PATCH", own, { use: "only" })).rejects.toThrow("not_found");
+    await place.put(tenant, "nebius", { key: OWN("tried"), skip_test: true });
+    expect(await place.gateway.manage("POST", `${own}/test`)).toMatchObject({ ok: false, result: "refused" });
+    place.letIn.add(OWN("tried"));
+    expect(await place.gateway.manage("POST", `${own}/test`)).toMatchObject({ ok: true, status: 200 });
+    const changed = await place.gateway.manage("PATCH", own, { use: "fallback" });
+    expect(changed).toMatchObject({ use: "fallback", result: "accepted", set_aside: [] });
+    expect((await place.chat(tenant)).body.usage.cost).toBeGreaterThan(0);
+    await place.gateway.manage("PATCH", own, { use: "only" });
+    expect((await place.chat(tenant)).body.usage).not.toHaveProperty("cost");
+    const { data } = await place.gateway.manage("GET", `/audit?workspace=${tenant.slug}&action=provider.change`);
+    expect(data.map(({ detail }: Json) => [detail.before, detail.after])).toEqual([
+      ["fallback", "only"],
+      ["first", "fallback"],
+    ]);
+  });
+
   test("BILL-08 what is no key is refused with the name of the field, and nothing of it is said back", async () => {
     const tenant = await place.tenant();
     const account = {

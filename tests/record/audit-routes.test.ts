@@ -8,6 +8,7 @@ import { startUpstream, type Upstream } from "../support/upstream.ts";
 /** Routes that change nothing, or only elsewhere, and why. */
 const SILENT: Readonly<Record<string, string>> = {
   manageExplainRouting: "a dry run",
+  managePreviewPolicy: "a dry run",
   manageReplayRouter: "a dry run over past traffic",
   manageFetchRates: "asks the network; what it brings is written as `rates.change`, like rates that are sent",
 };
@@ -79,6 +80,8 @@ async function* steps(
   yield ["manageRestoreRouter", [`${ws}/routers/fast/restore`, { version: 1 }]];
   yield ["managePutOwnKey", [`${ws}/providers/deepinfra`, { key: OWN_KEY, skip_test: true }]];
   yield ["manageTestProvider", ["/providers/deepinfra/test", { workspace: "audited" }]];
+  yield ["manageTestOwnKey", [`${ws}/providers/deepinfra/test`]];
+  yield ["manageChangeOwnKey", [`${ws}/providers/deepinfra`, { use: "only" }]];
   yield ["manageDeleteOwnKey", [`${ws}/providers/deepinfra`]];
   yield [
     "managePutAlerts",

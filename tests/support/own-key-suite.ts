@@ -51,6 +51,12 @@ export function ownKeyTests(store: () => Store, reopen: () => Promise<Store>): v
         { key: { ...changed, createdAtMs: 1 }, sealed: [7] },
         { key: { ...others, result: "refused", testedAtMs: 3 }, sealed: [0, 1, 255] },
       ]);
+      await store().ownKeys.reused({ ...others, use: "fallback", changedAtMs: 4, changedBy: "ada" });
+      await store().ownKeys.reused({ ...KEY, use: "fallback", changedAtMs: 4, changedBy: "ada" });
+      expect((await store().ownKeys.all()).map(({ key }) => [key.use, key.changedBy, key.result])).toEqual([
+        ["only", "operator", "accepted"],
+        ["fallback", "ada", "refused"],
+      ]);
       await store().ownKeys.remove("ws_1", "mistral");
       await store().ownKeys.remove("ws_1", "nobody");
       expect((await store().ownKeys.all()).map(({ key }) => key.workspaceId)).toEqual(["ws_2"]);

@@ -21,11 +21,13 @@ import { evidenceHandlers } from "./records/evidence.ts";
 import { logHandlers } from "./records/log.ts";
 import { responseHandlers } from "./records/responses.ts";
 import { explainHandlers } from "./routing/explain.ts";
+import { policyPreviewHandlers } from "./routing/policy-preview.ts";
 import { replayHandlers } from "./routing/replay.ts";
 import { routerHandlers } from "./routing/routers.ts";
 import { keyHandlers } from "./tenancy/key-handlers.ts";
 import { memberHandlers } from "./tenancy/members.ts";
 import { policyHandlers } from "./tenancy/policies.ts";
+import { policyVersionHandlers } from "./tenancy/policy-versions.ts";
 import { tokenHandlers } from "./tenancy/tokens.ts";
 import { policyVersionHandlers } from "./tenancy/policy-versions.ts";
 import { summaryHandlers } from "./tenancy/summaries.ts";
@@ -39,6 +41,8 @@ export function manageHandlers(deps: ManageDeps): Record<string, Handler> {
     ...memberHandlers(room),
     ...keyHandlers(room),
     ...policyHandlers(room),
+    ...policyPreviewHandlers(room),
+    ...policyVersionHandlers(room),
     ...routerHandlers(room),
     ...explainHandlers(room),
     ...replayHandlers(room),

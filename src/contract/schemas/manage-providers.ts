@@ -20,6 +20,8 @@ export const OwnKeyPut = z
   })
   .meta({ id: "OwnKeyPut" });
 
+export const OwnKeyPatch = z.strictObject({ use: Use }).meta({ id: "OwnKeyChange" });
+
 export const OwnKeyView = z
   .object({
     provider: z.string(),
@@ -34,6 +36,9 @@ export const OwnKeyView = z
       .enum(["accepted", "refused", "untried"])
       .meta({ description: "What the provider said when the key was last tried." }),
     tested_at: Time.nullable(),
+    set_aside: z
+      .array(z.string())
+      .meta({ description: "Endpoints that are tried last now, because calls with this key failed there." }),
   })
   .meta({ id: "OwnKey", description: "What is shown of a workspace's own key at a provider; never the key." });
 
@@ -80,4 +85,5 @@ export const ownKey = {
   changed_by: "operator",
   result: "accepted",
   tested_at: "2026-11-15T09:30:00.000Z",
+  set_aside: [],
 } as const;

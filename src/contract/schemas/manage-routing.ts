@@ -87,6 +87,9 @@ export const ExplainAsk = z
       .record(z.string(), z.unknown())
       .meta({ description: "The body as the caller would send it. Nothing of it is kept." }),
     key: z.string().min(1).max(128).nullish().meta({ description: "Id of the key it would come with." }),
+    spec: RouterPut.nullish().meta({
+      description: "A router that is not saved: the request is planned through it. `model` may be its slug.",
+    }),
   })
   .meta({ id: "ExplainAsk" });
 
@@ -111,7 +114,10 @@ export const ExplainView = DecisionView.pick({ order: true })
       .meta({ description: "What the request would be refused with; null when it would be served." }),
     route_reason: z.string().nullable().meta({ description: "What X-Svc-Route-Reason would say." }),
     router: z
-      .object({ slug: z.string(), version: z.number() })
+      .object({
+        slug: z.string(),
+        version: z.number().nullable().meta({ description: "Null: not a saved one." }),
+      })
       .nullable()
       .meta({ description: "The workspace's own router that decides." }),
     expected: z

@@ -43,6 +43,8 @@ export type OwnKeyStore = {
   save(key: OwnKey, sealed: Uint8Array): Promise<void>;
   /** What a test of this very key found; nothing else changes. */
   tested(key: OwnKey): Promise<void>;
+  /** When this very key is used from now on; nothing else changes. */
+  reused(key: OwnKey): Promise<void>;
   remove(workspaceId: string, provider: string): Promise<void>;
 };
 

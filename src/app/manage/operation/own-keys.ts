@@ -1,7 +1,8 @@
 import { type Fault, fault } from "../../../contract/faults.ts";
-import { OwnKeyPut, ProviderTest } from "../../../contract/schemas/manage-providers.ts";
+import { OwnKeyPatch, OwnKeyPut, ProviderTest } from "../../../contract/schemas/manage-providers.ts";
 import type { OwnKey } from "../../../domain/tenancy/own-key.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
+import type { HeldKey } from "../../../io/upstream/own-keys.ts";
 import type { Probed } from "../../../io/upstream/probe-key.ts";
 import { invalidValue, readBody, readOptionalBody } from "../../body.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
@@ -9,7 +10,7 @@ import { actorName } from "../acting.ts";
 import { change, findWorkspace, type Room, short } from "../deps.ts";
 import { isoTime } from "../views.ts";
 
-export function ownKeyView(key: OwnKey) {
+function ownKeyView({ key, breakers }: HeldKey) {
   return {
     provider: key.provider,
     kind: key.kind,
@@ -21,6 +22,7 @@ export function ownKeyView(key: OwnKey) {
     changed_by: key.changedBy,
     result: key.result,
     tested_at: key.testedAtMs === null ? null : isoTime(key.testedAtMs),
+    set_aside: breakers.aside,
   };
 }
 
@@ -31,9 +33,9 @@ function demandProvider(room: Room, slug: string | undefined): string {
   });
 }
 
-function findOwnKey(room: Room, workspace: Workspace, provider: string): OwnKey {
+function findOwnKey(room: Room, workspace: Workspace, provider: string): HeldKey {
   const held = room.ownKeys.held.of(workspace.id)?.keys.get(provider);
-  if (held !== undefined) return held.key;
+  if (held !== undefined) return held;
   throw fault("not_found", {
     message: `Workspace ${workspace.slug} has no key of its own for ${provider}. Connect one with PUT on this address.`,
   });
@@ -56,7 +58,7 @@ function demandReal(room: Room, provider: string): void {
   throw fault("conflict", { message: `${provider} is simulated and takes no keys. Connect a real provider.` });
 }
 
-async function putOwnKey(room: Room, workspace: Workspace, provider: string, exchange: Exchange): Promise<OwnKey> {
+async function putOwnKey(room: Room, workspace: Workspace, provider: string, exchange: Exchange): Promise<HeldKey> {
   demandReal(room, provider);
   const { key: text, use, skip_test } = await readBody(exchange, OwnKeyPut);
   const read = room.ownKeys.read(text, provider);
@@ -88,13 +90,13 @@ async function putOwnKey(room: Room, workspace: Workspace, provider: string, exc
       return { answer: null, audit: { action, workspaceId: workspace.id, target: provider, detail } };
     });
     room.ownKeys.held.put(key, read);
-    return key;
+    return findOwnKey(room, workspace, provider);
   });
 }
 
 function removeOwnKey(room: Room, workspace: Workspace, provider: string): Promise<void> {
   return room.inTurn(async () => {
-    const { fingerprint } = findOwnKey(room, workspace, provider);
+    const { fingerprint } = findOwnKey(room, workspace, provider).key;
     await change(room, async ({ ownKeys }) => {
       await ownKeys.remove(workspace.id, provider);
       const audit = {
@@ -109,11 +111,27 @@ function removeOwnKey(room: Room, workspace: Workspace, provider: string): Promi
   });
 }
 
+function changeUse(room: Room, workspace: Workspace, provider: string, use: OwnKey["use"]): Promise<HeldKey> {
+  return room.inTurn(async () => {
+    const before = findOwnKey(room, workspace, provider);
+    if (before.key.use === use) return before;
+    const key: OwnKey = { ...before.key, use, changedAtMs: room.clock.nowMs(), changedBy: actorName() };
+    await change(room, async ({ ownKeys }) => {
+      await ownKeys.reused(key);
+      const detail = { fingerprint: key.fingerprint, before: before.key.use, after: use };
+      return {
+        answer: null,
+        audit: { action: "provider.change", workspaceId: workspace.id, target: provider, detail },
+      };
+    });
+    room.ownKeys.held.describe(key);
+    return findOwnKey(room, workspace, provider);
+  });
+}
+
 /** What was found stays with the key it was found of. */
 async function testOwnKey(room: Room, workspace: Workspace, provider: string): Promise<Probed> {
-  findOwnKey(room, workspace, provider);
-  const held = room.ownKeys.held.of(workspace.id)?.keys.get(provider);
-  if (held === undefined) throw new Error("a key that was found is not held");
+  const held = findOwnKey(room, workspace, provider);
   const probed = await room.ownKeys.probe(provider, held.credential, workspace.id);
   if (probed.result === "unclear") return probed;
   const { result } = probed;
@@ -139,6 +157,10 @@ async function testPlatform(room: Room, provider: string): Promise<Probed> {
   });
 }
 
+function testedView(provider: string, { result, status, detail }: Probed) {
+  return { ok: result === "accepted", provider, result, status, detail };
+}
+
 export function ownKeyHandlers(room: Room): Record<string, Handler> {
   const placeOf = ({ params }: Exchange) => ({
     workspace: findWorkspace(room, params["workspace"]),
@@ -147,8 +169,10 @@ export function ownKeyHandlers(room: Room): Record<string, Handler> {
   return {
     manageListOwnKeys: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
-      const keys = [...(room.ownKeys.held.of(workspace.id)?.keys.values() ?? [])].map(({ key }) => key);
-      const newest = keys.toSorted((a, b) => b.createdAtMs - a.createdAtMs || (a.provider < b.provider ? -1 : 1));
+      const held = [...(room.ownKeys.held.of(workspace.id)?.keys.values() ?? [])];
+      const newest = held.toSorted(
+        ({ key: a }, { key: b }) => b.createdAtMs - a.createdAtMs || (a.provider < b.provider ? -1 : 1),
+      );
       return { status: 200, json: { data: newest.map(ownKeyView), next: null } };
     }),
     manageShowOwnKey: whole(async (exchange) => {
@@ -158,6 +182,15 @@ export function ownKeyHandlers(room: Room): Record<string, Handler> {
     managePutOwnKey: whole(async (exchange) => {
       const { workspace, provider } = placeOf(exchange);
       return { status: 200, json: ownKeyView(await putOwnKey(room, workspace, provider, exchange)) };
+    }),
+    manageChangeOwnKey: whole(async (exchange) => {
+      const { workspace, provider } = placeOf(exchange);
+      const { use } = await readBody(exchange, OwnKeyPatch);
+      return { status: 200, json: ownKeyView(await changeUse(room, workspace, provider, use)) };
+    }),
+    manageTestOwnKey: whole(async (exchange) => {
+      const { workspace, provider } = placeOf(exchange);
+      return { status: 200, json: testedView(provider, await testOwnKey(room, workspace, provider)) };
     }),
     manageDeleteOwnKey: whole(async (exchange) => {
       const { workspace, provider } = placeOf(exchange);
@@ -171,8 +204,7 @@ export function ownKeyHandlers(room: Room): Record<string, Handler> {
         workspace == null
           ? await testPlatform(room, provider)
           : await testOwnKey(room, findWorkspace(room, workspace), provider);
-      const { result, status, detail } = probed;
-      return { status: 200, json: { ok: result === "accepted", provider, result, status, detail } };
+      return { status: 200, json: testedView(provider, probed) };
     }),
   };
 }

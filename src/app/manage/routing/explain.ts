@@ -1,15 +1,22 @@
+import type { z } from "zod";
 import { Fault } from "../../../contract/faults.ts";
 import { ExplainAsk } from "../../../contract/schemas/manage-routing.ts";
 import type { ApiKey } from "../../../domain/tenancy/key.ts";
+import type { Router } from "../../../domain/tenancy/router.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { type ParsedBody, parseJsonText, patchMembers } from "../../../kit/json.ts";
 import { formatNanos } from "../../../kit/money.ts";
 import { decodeWith, invalidValue, readJson } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { type Explained, explain } from "../../pipeline/explain.ts";
+import type { Planning } from "../../pipeline/plan.ts";
 import type { DecodedChat } from "../../pipeline/run.ts";
 import { type ExplainedSurface, findWorkspace, type Room, short } from "../deps.ts";
 import { policyView, routerName } from "../views.ts";
+import { demandSlug, routerSpecOf } from "./routers.ts";
+import { RULE_NAMES } from "./rule-names.ts";
+
+type Said = z.infer<typeof ExplainAsk>;
 
 /** A request to look at: as the caller would send it, to the model that is asked about. */
 type Question = {
@@ -18,6 +25,8 @@ type Question = {
   readonly surface: ExplainedSurface;
   readonly model: string | undefined;
   readonly text: string;
+  /** As requests are planned, but for a router that is not saved. */
+  readonly planning: Planning;
 };
 
 /** The caller's own text but for the model. */
@@ -40,7 +49,7 @@ function keyOf(room: Room, workspace: Workspace, id: string | null | undefined):
 }
 
 async function answer(room: Room, question: Question) {
-  const { workspace, key, surface, text, model } = question;
+  const { workspace, key, surface, text, model, planning } = question;
   const reader = room.readers[surface];
   if (reader === undefined) throw invalidValue("surface", `requests of ${surface} cannot be explained here`);
   let decoded: DecodedChat;
@@ -52,7 +61,7 @@ async function answer(room: Room, question: Question) {
     return { ...headOf(question, model ?? ""), ...unread(room, question, error) };
   }
   const { errand, inCallersWords } = decoded;
-  const explained = explain(room.planning, { surface, workspace, keyId: key?.id ?? null }, errand, key?.policy ?? null);
+  const explained = explain(planning, { surface, workspace, keyId: key?.id ?? null }, errand, key?.policy ?? null);
   const refusal = explained.refusal === null ? null : (inCallersWords?.(explained.refusal) ?? explained.refusal);
   return { ...headOf(question, errand.outline.model), ...viewOf({ ...explained, refusal }, errand.inputTokens) };
 }
@@ -78,7 +87,7 @@ function viewOf(explained: Explained, inputTokens: number) {
   return {
     refusal: refusal === null ? null : refusalView(refusal),
     route_reason: routeReason,
-    router: router === undefined ? null : { slug: router.slug, version: router.version },
+    router: router === undefined ? null : { slug: router.slug, version: router.version === 0 ? null : router.version },
     expected:
       chosen === undefined
         ? null
@@ -111,15 +120,6 @@ function refusalView({ status, code, message, param }: Fault) {
   return { status, code, message, param: param ?? null };
 }
 
-const RULE_NAMES = {
-  floor: "floor",
-  countries: "countries",
-  zeroDataRetention: "zero_data_retention",
-  noTraining: "no_training",
-  blockedProviders: "blocked_providers",
-  allowedModels: "allowed_models",
-} as const;
-
 function rulesView({ policy, rules, router }: Explained) {
   const shown = policyView(policy);
   const named = rules.map(({ rule, from }) => ({
@@ -133,19 +133,55 @@ function rulesView({ policy, rules, router }: Explained) {
     : [...named, { rule: "quality_floor", value: qualityFloor, from: ["router"] as const }];
 }
 
+/** What an unsaved router is called by when nobody named it. */
+const DRAFT = "draft";
+
+/** A router that is tried before it is saved; its version is 0, which none that is saved has. */
+function draftOf(room: Room, workspace: Workspace, { model, spec }: Said): Router | undefined {
+  if (spec === null || spec === undefined) return undefined;
+  const prefix = routerName(workspace, "");
+  const named = model ?? DRAFT;
+  const slug = named.startsWith(prefix) ? named.slice(prefix.length) : named;
+  demandSlug(slug);
+  const createdAtMs = room.clock.nowMs();
+  return {
+    workspaceId: workspace.id,
+    slug,
+    version: 0,
+    createdAtMs,
+    spec: routerSpecOf(spec, room.snapshot(), "spec."),
+  };
+}
+
+function planningThrough(planning: Planning, draft: Router | undefined): Planning {
+  if (draft === undefined) return planning;
+  const { workspaceId, slug } = draft;
+  return {
+    ...planning,
+    routerOf: (of, asked) => (of === workspaceId && asked === slug ? draft : planning.routerOf(of, asked)),
+  };
+}
+
+function askedModel(room: Room, workspace: Workspace, { model }: Said, draft: Router | undefined): string | undefined {
+  if (draft !== undefined) return routerName(workspace, draft.slug);
+  const isRouter = model != null && room.directory.router(workspace.id, model) !== undefined;
+  return isRouter ? routerName(workspace, model) : (model ?? undefined);
+}
+
 export function explainHandlers(room: Room): Record<string, Handler> {
   return {
     manageExplainRouting: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const body = await readJson(exchange);
-      const { model, surface, key } = decodeWith(ExplainAsk, body.value);
-      const isRouter = model != null && room.directory.router(workspace.id, model) !== undefined;
+      const said = decodeWith(ExplainAsk, body.value);
+      const draft = draftOf(room, workspace, said);
       const question: Question = {
         workspace,
-        key: keyOf(room, workspace, key),
-        surface: surface ?? "chat",
-        model: isRouter ? routerName(workspace, model) : (model ?? undefined),
+        key: keyOf(room, workspace, said.key),
+        surface: said.surface ?? "chat",
+        model: askedModel(room, workspace, said, draft),
         text: textAt(body, "request"),
+        planning: planningThrough(room.planning, draft),
       };
       return { status: 200, json: await answer(room, question) };
     }),

@@ -43,6 +43,15 @@ export function ownKeyStore(db: Kysely<Database>): OwnKeyStore {
         .where("fingerprint", "=", fingerprint)
         .execute();
     },
+    async reused({ workspaceId, provider, fingerprint, use, changedAtMs, changedBy }) {
+      await db
+        .updateTable("workspace_credentials")
+        .set({ usage: use, changed_at_ms: changedAtMs, changed_by: changedBy })
+        .where("workspace_id", "=", workspaceId)
+        .where("provider", "=", provider)
+        .where("fingerprint", "=", fingerprint)
+        .execute();
+    },
     async remove(workspaceId, provider) {
       await db
         .deleteFrom("workspace_credentials")

@@ -1,0 +1,131 @@
+import type { z } from "zod";
+import { PolicyPreviewQuery } from "../../../contract/schemas/manage-policy.ts";
+import { PolicyPatch } from "../../../contract/schemas/manage-tenancy.ts";
+import { isChatLike, servesSurface } from "../../../domain/catalogue/callable.ts";
+import type { Endpoint } from "../../../domain/catalogue/catalogue.ts";
+import { SURFACES, type Surface } from "../../../domain/record/record.ts";
+import {
+  type JudgedModel,
+  type Offered,
+  policyEffect,
+  type RuleEffect,
+} from "../../../domain/routing/policy-effect.ts";
+import type { Policy } from "../../../domain/tenancy/policy.ts";
+import type { Workspace } from "../../../domain/tenancy/workspace.ts";
+import { readBody, readQuery } from "../../body.ts";
+import { type Exchange, type Handler, whole } from "../../exchange.ts";
+import { findWorkspace, type Room } from "../deps.ts";
+import { forCaller } from "../records/log-filter.ts";
+import { policyChange } from "../tenancy/policies.ts";
+import { isoTime, policyView } from "../views.ts";
+import { RULE_NAMES } from "./rule-names.ts";
+
+type Scope = z.infer<typeof PolicyPreviewQuery>["scope"];
+
+const DAY_MS = 86_400_000;
+const RECENT_DAYS = 30;
+const ROWS_MAX = 100_000;
+
+/** Messages and responses ride on chat: what is reached there is reached on all three. */
+const REACHED_SURFACES: readonly Surface[] = SURFACES.filter((surface) => surface === "chat" || !isChatLike(surface));
+
+/** What there is to judge. Simulated models count only where they can be called; hidden ones never. */
+function offersOf(room: Room, workspace: Workspace, scope: Scope): Offered[] {
+  const { models, endpointsByModel } = room.snapshot();
+  const visible = [...models.values()].filter(({ hidden }) => !hidden).toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  return visible.flatMap((model) => {
+    const callable = callableOf(room, workspace, model.id, model.surfaces);
+    const endpoints =
+      scope === "callable" || model.sandbox
+        ? callable
+        : (endpointsByModel.get(model.id) ?? []).filter(({ status }) => status !== "retired");
+    return endpoints.length === 0 ? [] : [{ model, endpoints }];
+  });
+}
+
+/** On any surface, with the operator's credentials or the workspace's own keys. */
+function callableOf(room: Room, { id, currency }: Workspace, modelId: string, surfaces: readonly Surface[]) {
+  const reach = room.ownKeys.held.of(id)?.reach ?? room.planning.reach;
+  const nowMs = room.clock.nowMs();
+  const found = new Map<string, Endpoint>();
+  for (const surface of REACHED_SURFACES) {
+    if (!servesSurface(surfaces, surface)) continue;
+    for (const { endpoint } of reach.of(modelId, surface, currency, nowMs).endpoints) found.set(endpoint.id, endpoint);
+  }
+  return [...found.values()];
+}
+
+/** Requests of the last days by the model that served them, of those that the caller may see. */
+async function recentUse(room: Room, { id }: Workspace, exchange: Exchange, fromMs: number) {
+  await room.caughtUp();
+  const asked = {
+    fromMs,
+    toMs: room.clock.nowMs() + DAY_MS,
+    stepMs: DAY_MS,
+    group: "model",
+    filter: forCaller({}, exchange),
+  } as const;
+  const used = new Map<string, number>();
+  for (const { name, requests } of await room.store.rollups.usage(id, asked, ROWS_MAX))
+    used.set(name, (used.get(name) ?? 0) + requests);
+  return used;
+}
+
+function modelView({ model, fate, endpoints }: JudgedModel, requests: number) {
+  return {
+    id: model.id,
+    name: model.name,
+    fate,
+    requests,
+    endpoints: endpoints.map(({ endpoint, before, after }) => ({
+      id: endpoint.id,
+      provider: endpoint.provider,
+      level: endpoint.sovereignty.level,
+      countries: [...endpoint.sovereignty.countries],
+      before: before === undefined,
+      after: after === undefined,
+      rule: after === undefined ? null : RULE_NAMES[after.rule],
+      reason: after?.reason ?? null,
+    })),
+  };
+}
+
+function ruleView({ rule, code, out, back }: RuleEffect) {
+  return { rule: RULE_NAMES[rule], code, out, back };
+}
+
+async function preview(room: Room, workspace: Workspace, policy: Policy, scope: Scope, exchange: Exchange) {
+  const effect = policyEffect(offersOf(room, workspace, scope), workspace.policy, policy);
+  const sinceMs = Math.floor(room.clock.nowMs() / DAY_MS - RECENT_DAYS) * DAY_MS;
+  const used = await recentUse(room, workspace, exchange, sinceMs);
+  const models = effect.models.map((one) => modelView(one, used.get(one.model.id) ?? 0));
+  const lost = models.filter(({ fate }) => fate === "lost");
+  return {
+    policy: policyView(policy),
+    scope,
+    all: effect.all,
+    before: effect.before,
+    after: effect.after,
+    gained: models.filter(({ fate }) => fate === "gained").map(({ id }) => id),
+    lost: lost.map(({ id }) => id),
+    lost_in_use: lost
+      .filter(({ requests }) => requests > 0)
+      .map(({ id, requests }) => ({ model: id, requests }))
+      .toSorted((a, b) => b.requests - a.requests),
+    used_since: isoTime(sinceMs),
+    rules: effect.rules.map(ruleView),
+    models,
+  };
+}
+
+export function policyPreviewHandlers(room: Room): Record<string, Handler> {
+  return {
+    managePreviewPolicy: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const { scope } = readQuery(exchange, PolicyPreviewQuery);
+      const demands = policyChange(await readBody(exchange, PolicyPatch), room.snapshot());
+      const policy: Policy = { ...workspace.policy, ...demands };
+      return { status: 200, json: await preview(room, workspace, policy, scope, exchange) };
+    }),
+  };
+}
