@@ -11,7 +11,7 @@ export type Row<Id extends OperationId> = Answer<Id> extends { readonly data: re
 type Part<Name extends string, Type> = [Type] extends [undefined]
   ? { readonly [K in Name]?: undefined }
   : object extends Type
-    ? { readonly [K in Name]?: Type }
+    ? { readonly [K in Name]?: Type | undefined }
     : { readonly [K in Name]: Type };
 
 export type Args<Id extends OperationId> = Part<"params", Operations[Id]["params"]> &

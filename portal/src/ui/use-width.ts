@@ -1,0 +1,15 @@
+import { type RefObject, useEffect, useRef, useState } from "react";
+
+/** The width of an element as it is drawn, and as it changes. */
+export function useWidth(): [RefObject<HTMLDivElement | null>, number] {
+  const ref = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(0);
+  useEffect(() => {
+    const element = ref.current;
+    if (element === null) return;
+    const watcher = new ResizeObserver(([entry]) => setWidth(Math.floor(entry?.contentRect.width ?? 0)));
+    watcher.observe(element);
+    return () => watcher.disconnect();
+  }, []);
+  return [ref, width];
+}
