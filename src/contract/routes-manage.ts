@@ -14,7 +14,7 @@ import { RATE_ROUTES } from "./routes-manage-rates.ts";
 import { ROUTING_ROUTES } from "./routes-manage-routing.ts";
 import { TOKEN_ROUTES } from "./routes-manage-tokens.ts";
 import * as examples from "./schemas/manage-examples.ts";
-import { RequestQuery } from "./schemas/manage-log.ts";
+import { RequestQuery, RequestShowQuery } from "./schemas/manage-log.ts";
 import { EntryQuery } from "./schemas/manage-money.ts";
 import { ProviderQuery } from "./schemas/manage-providers.ts";
 import * as records from "./schemas/manage-records.ts";
@@ -317,6 +317,7 @@ const recordRoutes = [
     of: "request",
     tag: "Request log",
     summary: "Show a request and how it was routed",
+    query: RequestShowQuery,
     answer: records.RequestDetail,
     example: { answer: { ...examples.request, ...examples.requestDetail, decision: examples.decision } },
   }),

@@ -210,6 +210,10 @@ describe("inside a window", () => {
     const [opened] = await auditOf(tenant, "capture.open");
     expect(opened).toMatchObject({ actor: "operator", target: window.id, detail: { reason: "answers are cut off" } });
     const { id } = await chat(tenant, chatOf(canary()));
+    const readBefore = await auditOf(tenant, "capture.read");
+    const left = await gateway.manage("GET", `/requests/${id}?content=leave`);
+    expect([left["captured_in"], left["captured"]]).toEqual([window.id, undefined]);
+    expect(await auditOf(tenant, "capture.read")).toEqual(readBefore);
     await row(id);
     expect((await auditOf(tenant, "capture.read"))[0]).toMatchObject({ target: id, detail: { window: window.id } });
   });

@@ -141,6 +141,7 @@ export const requestDetail = {
   detail: null,
   client_request_id: null,
   upstream_id: "chatcmpl-8d1f",
+  captured_in: null,
   charge: {
     price: { currency: "EUR", input_per_1m_tokens: "0.05", output_per_1m_tokens: "0.2" },
     rate: null,

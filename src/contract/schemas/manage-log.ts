@@ -25,6 +25,13 @@ export const LogFilters = ShapeFilters.extend({
 
 export const RequestQuery = PageQuery.extend(LogFilters.shape);
 
+export const RequestShowQuery = z.strictObject({
+  content: z.enum(["show", "leave"]).default("show").meta({
+    description:
+      "`leave`: captured content is not shown, and so nothing is written to the audit log; `captured_in` still says that there is some.",
+  }),
+});
+
 export const ExportQuery = LogFilters.extend({
   format: z.enum(["csv", "jsonl"]).default("jsonl").meta({ description: "CSV with a header row, or JSON lines." }),
 });

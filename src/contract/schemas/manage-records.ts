@@ -188,6 +188,10 @@ export const RequestDetail = RequestView.extend({
   error: z
     .object({ code: z.string(), says: z.string().nullable().meta({ description: "What the code means." }) })
     .nullable(),
+  captured_in: z
+    .string()
+    .nullable()
+    .meta({ description: "The capture window that kept its content; null: none is kept, or not any more." }),
   captured: CapturedView.optional().meta({
     description: "Request and answer, when the call was in a capture window and is still kept. Reading it is audited.",
   }),

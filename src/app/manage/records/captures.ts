@@ -137,15 +137,16 @@ export function windowView(room: Room, row: CaptureWindowRow) {
 }
 
 /** What was kept of a request; that it was read is written down, like everything else that is done with it. */
-export async function capturedOf(room: Room, workspaceId: string, requestId: string) {
+export async function capturedOf(room: Room, workspaceId: string, requestId: string, content: "show" | "leave") {
   await room.captures.settled();
-  const content = await room.captured.content(workspaceId, requestId, room.clock.nowMs());
-  if (content === undefined) return undefined;
+  const kept = await room.captured.content(workspaceId, requestId, room.clock.nowMs());
+  if (kept === undefined) return { captured_in: null };
+  if (content === "leave") return { captured_in: kept.windowId };
   await change(room, async () => ({
     answer: null,
-    audit: { action: "capture.read", workspaceId, target: requestId, detail: { window: content.windowId } },
+    audit: { action: "capture.read", workspaceId, target: requestId, detail: { window: kept.windowId } },
   }));
-  return capturedView(content);
+  return { captured_in: kept.windowId, captured: capturedView(kept) };
 }
 
 function capturedView({ windowId, capturedAtMs, expiresAtMs, request, answer, cut }: Captured) {

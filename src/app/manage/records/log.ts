@@ -1,5 +1,5 @@
 import { type Fault, fault } from "../../../contract/faults.ts";
-import { RequestQuery } from "../../../contract/schemas/manage-log.ts";
+import { RequestQuery, RequestShowQuery } from "../../../contract/schemas/manage-log.ts";
 import { readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { findWorkspace, type Room, short } from "../deps.ts";
@@ -31,9 +31,9 @@ export function logHandlers(room: Room): Record<string, Handler> {
       await room.caughtUp();
       const record = await room.store.log.find(id);
       if (record === undefined) throw noRequest(id);
-      const captured = await capturedOf(room, record.workspaceId, id);
+      const { content } = readQuery(exchange, RequestShowQuery);
       const detail = await detailOf(room, record);
-      return { status: 200, json: captured === undefined ? detail : { ...detail, captured } };
+      return { status: 200, json: { ...detail, ...(await capturedOf(room, record.workspaceId, id, content)) } };
     }),
   };
 }

@@ -226,6 +226,7 @@ describe("request log", () => {
       detail: null,
       client_request_id: null,
       upstream_id: "up_1",
+      captured_in: null,
       charge: {
         price: {
           currency: "EUR",
