@@ -3,7 +3,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { MARGIN_WORDS, readMargin } from "./domain/billing/margin.ts";
-import { checkPayments, paymentAdapters, paymentSecrets } from "./io/payments/settings.ts";
+import { checkPayments, paymentAdapters, paymentPage, paymentSecrets } from "./io/payments/settings.ts";
 import { isCidr } from "./kit/cidr.ts";
 import {
   csv,
@@ -24,6 +24,7 @@ import {
   sender,
   setting,
 } from "./settings.ts";
+import { checkPeople, PEOPLE_SETTINGS } from "./settings-people.ts";
 
 export const PROJECT_ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 
@@ -102,12 +103,12 @@ export const SETTINGS = {
     1200,
     "Requests a minute from one address (IPv6: one /64); 0 switches the limit off.",
   ),
-  GATEWAY_BODY_MAX_BYTES: setting(integer(1024, 1_073_741_824), 32 * 1024 * 1024, "Largest JSON body."),
   GATEWAY_RPM_MANAGE: setting(
     integer(0, 1_000_000),
     600,
     "Calls of the management API a minute by one person or one management token; 0 switches the limit off. The operator token has none.",
   ),
+  GATEWAY_BODY_MAX_BYTES: setting(integer(1024, 1_073_741_824), 32 * 1024 * 1024, "Largest JSON body."),
   GATEWAY_UPLOAD_MAX_BYTES: setting(integer(1024, 1_073_741_824), 25 * 1024 * 1024, "Largest audio upload."),
   GATEWAY_UPLOADS_MAX_BYTES: setting(
     integer(1024, 1_099_511_627_776),
@@ -245,6 +246,21 @@ export const SETTINGS = {
     ),
     secret: true,
   },
+  GATEWAY_PAYMENT_WEBHOOK_PAGE: setting(
+    paymentPage,
+    null,
+    "Page on which people pay orders of the adapter webhook: an https address with {order}; {amount}, {minor} (in hundredths), {currency} and {reference} may be in it.",
+  ),
+  GATEWAY_PAYMENT_STRIPE_PAGE: setting(
+    paymentPage,
+    null,
+    "The same for the adapter stripe, such as a payment link with ?client_reference_id={order}.",
+  ),
+  GATEWAY_OPERATOR_CONTACT: setting(
+    z.string().min(1).max(300).nullable(),
+    null,
+    "Where workspaces ask the operator, for example to have money put into their wallet: an e-mail address, an https address or a sentence.",
+  ),
   GATEWAY_PAYMENT_TOLERANCE: setting(
     duration,
     "5m",
@@ -294,6 +310,7 @@ export const SETTINGS = {
     null,
     "Sender of mails: alerts@example.eu or Gateway <alerts@example.eu>. Needed with GATEWAY_SMTP_URL.",
   ),
+  ...PEOPLE_SETTINGS,
   GATEWAY_ALERTS_EVERY_MS: setting(
     integer(10, 3_600_000),
     10_000,
@@ -355,6 +372,8 @@ type AwsKeys = {
 export type Config = Settings & {
   readonly sandbox: boolean;
   readonly providers: ProviderSettings;
+  /** By name, what was set at all. */
+  readonly given: ReadonlyMap<string, GivenSetting>;
   readonly warnings: readonly string[];
 };
 
@@ -395,6 +414,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   if ((values["GATEWAY_SMTP_URL"] ?? null) !== null && values["GATEWAY_MAIL_FROM"] === null)
     problems.push("GATEWAY_MAIL_FROM: set it too, because GATEWAY_SMTP_URL is set");
   checkPayments(values, problems);
+  checkPeople(values, problems);
   const providers = readProviders(env, problems);
   const known = new Set(["GATEWAY_URL", ...Object.keys(SETTINGS).flatMap((name) => [name, `${name}_FILE`])]);
   for (const name of Object.keys(env)) {
@@ -403,13 +423,12 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   }
   if (problems.length > 0) throw new ConfigError(problems);
   const settings = values as Settings;
-  /** By name, what was set at all. */
-  readonly given: ReadonlyMap<string, GivenSetting>;
   return Object.freeze({
     ...settings,
     DATA_DIR: path.resolve(PROJECT_ROOT, settings.DATA_DIR),
     sandbox: (settings.GATEWAY_SANDBOX ?? (settings.DATABASE_URL === null ? "on" : "off")) === "on",
     providers,
+    given: givenSettings(env, SETTINGS),
     warnings,
   });
 }
@@ -459,7 +478,6 @@ function readProviders(env: Readonly<Record<string, string | undefined>>, proble
     else if (/^https?:\/\/[^\s/?#]+[^\s?#]*$/.test(value)) baseUrls.set(slug, value.replace(/\/+$/, ""));
     else problems.push(`${name}: write an absolute http or https address without query`);
   }
-    given: givenSettings(env, SETTINGS),
   return { apiKeys, credentials, baseUrls, aws: readAwsKeys(env, problems) };
 }
 

@@ -83,7 +83,6 @@ import {
   openEdge,
   openIdempotency,
   openOwnKeys,
-  openPayments,
   openSecrets,
   openStore,
   openTransport,
@@ -91,10 +90,11 @@ import {
   servedSurfaces,
   warnOfUnknown,
 } from "./parts.ts";
-import { openPrices, openRates } from "./parts-prices.ts";
+import { openPeopleRoom } from "./parts-people.ts";
+import { openPayments, openPrices, openRates } from "./parts-prices.ts";
 import { openProber, proofBookOf, proofCheck } from "./parts-proofs.ts";
-import { startSandbox } from "./sandbox/server.ts";
 import { inForceOf } from "./parts-settings.ts";
+import { startSandbox } from "./sandbox/server.ts";
 
 /** A gateway that runs: where it is reached, and how it is stopped. */
 export type Running = {
@@ -102,6 +102,8 @@ export type Running = {
   readonly adminToken: string;
   /** The key of a first start, shown once; undefined at later starts. */
   readonly firstKey: string | undefined;
+  /** Good once, while nobody runs the gateway; undefined when somebody does. */
+  readonly setupLink: string | undefined;
   /** Opens the doors of /readyz: called once the banner is out. */
   ready(): void;
   stop(): Promise<void>;
@@ -125,10 +127,11 @@ type Prepare = (store: Store, platform: Pick<Platform, "snapshot" | "connections
 
 /** Builds everything, brings it up, and answers with what a caller needs. Nothing else in the code wires parts. */
 export async function start(config: Config, prepare?: Prepare): Promise<Running> {
+  const startedAtMs = clock.nowMs();
   const { log, ids, rateBook, snapshot, transport, directory, watch, state, metrics } = await openGround(config);
   const { adminToken } = await openSecrets(config);
   const held = holdOwnKeys(config, { snapshot, transport, platform: () => platform });
-  const startedAtMs = clock.nowMs();
+  const personOf: Managers["personOf"] = (headers) => people.personOf(headers);
   const edge = openEdge({ config, log, clock, ids, directory, state, metrics, adminToken, personOf, ownKeys: held });
   const origin = await listening(edge, config);
 
@@ -176,6 +179,7 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
   const tenancy: TenancyDeps = { store, directory, state, bookings, captures, clock, ids, snapshot };
   const money = await openPayments(config, { ...tenancy, store, caughtUp: () => books.flush() }, log);
   const rates = openRates(config, { tenancy, store: store.rates, book: rateBook, warn: warningsOf(log) }, transport);
+  const people = openPeopleRoom(config, { store, vault, directory, ids, log, origin });
   const standing = { ready: false };
   const manage = {
     ...tenancy,
@@ -189,24 +193,26 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
     prober,
     captured,
     alerts,
-    peopleCreateWorkspaces: false,
+    peopleCreateWorkspaces: config.GATEWAY_SIGNUP === "open",
     responseRetention: config.GATEWAY_RESPONSES_RETENTION,
     planning: gateway,
+    endpoints: gateway,
+    inForce: inForceOf(config, VERSION, startedAtMs),
     readers: READERS,
     checks: [...checksOf(config, store, books, bounds.breakers), ...adviceOf(config, disk, rotation, alerts, prober)],
     caughtUp: () => books.flush(),
   };
   edge.open({
-    endpoints: gateway,
-    inForce: inForceOf(config, VERSION, startedAtMs),
     ...surfaceHandlers(gateway, responses, proofs, servedSurfaces(config)),
     ...transcriptionHandlers(gateway, await uploadsOf(config, dataDir, disk)),
     ...requestHandlers({ log: store.log, timers: systemTimers, caughtUp: () => books.flush() }),
     ...operatorHandlers(manage),
+    ...people.openHandlers,
     ...documentsAt({ version: VERSION, serverUrl: config.GATEWAY_PUBLIC_URL ?? origin }),
     ...operationsOf(edge, standing, metrics, adminToken),
   });
   const firstKey = await firstKeyOf(store, tenancy);
+  const setupLink = await people.setupLink();
   const retention = retentionOf(config, store, log);
   const sweeper = sweepOften(config, { state, captures, responses, rotation, retention, money });
   await sandboxProven;
@@ -215,6 +221,7 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
     origin,
     adminToken,
     firstKey,
+    setupLink,
     ready: () => begin(standing, prober),
     async stop() {
       await Promise.all([sweeper.stop(), alerts.stop(), rates.stop(), prober.stop()]);
@@ -231,8 +238,6 @@ function uploadsOf(config: Config, dataDir: string, disk: DiskSpace): Promise<Up
   const togetherMaxBytes = Math.max(config.GATEWAY_UPLOADS_MAX_BYTES, config.GATEWAY_UPLOAD_MAX_BYTES);
   return openUploads(path.join(dataDir, "tmp"), disk, togetherMaxBytes);
 }
-
-const personOf: Managers["personOf"] = async () => undefined;
 
 type Ground = Awaited<ReturnType<typeof openGround>>;
 

@@ -3,13 +3,14 @@ import { systemClock } from "./kit/clock.ts";
 import { type Running, start } from "./main.ts";
 
 /** Prints where things are and how to make the first call. The key is shown this once. */
-function banner({ origin, firstKey }: Running, { GATEWAY_PUBLIC_URL, sandbox }: Config): string {
+function banner({ origin, firstKey, setupLink }: Running, { GATEWAY_PUBLIC_URL, sandbox }: Config): string {
   const base = GATEWAY_PUBLIC_URL ?? origin;
   const lines = [`API      ${base}/v1`, `Portal   ${base}/`];
+  if (firstKey !== undefined) lines.push(`Key      ${firstKey}`);
+  if (setupLink !== undefined) lines.push(`Setup    ${setupLink}`);
   if (firstKey !== undefined) {
     const body = JSON.stringify({ model: "sandbox/chat", messages: [{ role: "user", content: "Hello!" }] });
     const auth = `-H 'Authorization: Bearer ${firstKey}'`;
-    lines.push(`Key      ${firstKey}`);
     // Without the simulated providers there may be no model to call yet, but there is always a list of them.
     lines.push(
       sandbox

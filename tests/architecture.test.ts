@@ -8,12 +8,14 @@ const ROOF = [
   "src/serve.ts",
   "src/main.ts",
   "src/parts.ts",
+  "src/parts-people.ts",
   "src/parts-prices.ts",
   "src/parts-proofs.ts",
   "src/parts-settings.ts",
   "src/cli.ts",
   "src/config.ts",
   "src/settings.ts",
+  "src/settings-people.ts",
 ];
 const ROOF_FLOOR = 6;
 

@@ -39,6 +39,8 @@ export async function noUpload(): Promise<Readable> {
 export type Reply = {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Each in a header of its own. */
+  readonly cookies?: readonly string[];
   readonly json?: unknown;
   readonly bytes?: Buffer | string;
 };

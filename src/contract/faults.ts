@@ -75,6 +75,16 @@ export const FAULTS = {
     type: "authentication_error",
     says: "The session is over: sign in again.",
   },
+  invalid_sign_in: {
+    status: 401,
+    type: "authentication_error",
+    says: "The address, the password, the code or the passkey is not right.",
+  },
+  fresh_sign_in_needed: {
+    status: 403,
+    type: "permission_error",
+    says: "The sign-in is too long ago for this: sign in again first.",
+  },
   insufficient_role: {
     status: 403,
     type: "permission_error",

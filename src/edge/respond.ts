@@ -21,6 +21,7 @@ export function sendReply(
   const headers: Record<string, string> = { ...baseHeaders, ...reply.headers };
   if (json !== undefined) headers["content-type"] ??= "application/json";
   if (reply.status !== 204 && reply.status !== 304) headers["content-length"] = String(Buffer.byteLength(body));
+  if (reply.cookies !== undefined && reply.cookies.length > 0) response.setHeader("set-cookie", [...reply.cookies]);
   send(request, response, reply.status, headers, body);
 }
 

@@ -22,6 +22,8 @@ export type TestGateway = {
   /** The test key of the demo workspace. */
   readonly key: string;
   readonly dataDir: string;
+  /** Where the first person is made; undefined once there is one. */
+  readonly setupLink: string | undefined;
   /** Calls the management API; throws unless the status is 2xx. */
   manage(method: string, path: string, body?: unknown): Promise<Record<string, never> & Json>;
   /** A call with a key, for JSON routes. */
@@ -97,6 +99,7 @@ export async function startGateway(
     adminToken: running.adminToken,
     key: running.firstKey ?? "",
     dataDir,
+    setupLink: running.setupLink,
     call,
     manage,
     async tenant({ credit = "100", currency = "EUR", key = {} } = {}) {

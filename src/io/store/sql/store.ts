@@ -17,6 +17,7 @@ import type { ResponseStore } from "../../../domain/responses/stored.ts";
 import type { TenancyStore } from "../../../domain/tenancy/directory.ts";
 import type { LimitStore } from "../../../domain/tenancy/limits.ts";
 import type { OwnKeyStore } from "../../../domain/tenancy/own-key.ts";
+import type { PeopleStore, PeopleWriter } from "../../../domain/tenancy/person.ts";
 import type { DataKeyStore, DataKeyWriter, Vault } from "../../../domain/tenancy/vault.ts";
 import { alertRuleStore, alertStore } from "./alerts.ts";
 import { auditStore } from "./audit.ts";
@@ -30,6 +31,9 @@ import { ledgerStore } from "./ledger.ts";
 import { logStore } from "./log.ts";
 import { ownKeyStore } from "./own-keys.ts";
 import { paymentStore } from "./payments.ts";
+import { peopleStore } from "./people.ts";
+import { type PeopleDatabase, peopleDatabase } from "./people-adapter.ts";
+import { peopleWriter } from "./people-changes.ts";
 import { promotionStore } from "./promotions.ts";
 import { proofStore } from "./proofs.ts";
 import { marginStore, rateStore } from "./rates.ts";
@@ -62,6 +66,7 @@ export type Writers = {
   readonly margins: MarginStore;
   readonly alertRules: AlertRuleStore;
   readonly dataKeys: DataKeyWriter;
+  readonly people: PeopleWriter;
 };
 
 /** Everything that is kept in SQL, whatever the engine. */
@@ -82,6 +87,9 @@ export type Store = RecordSink & {
   /** What endpoints were proven to do. */
   readonly proofs: ProofStore;
   readonly meta: MetaStore;
+  readonly people: PeopleStore;
+  /** The tables of people for the library of sign-in. */
+  peopleDatabase(): Promise<PeopleDatabase>;
   readonly dataKeys: DataKeyStore;
   /** Stored responses, sealed by this vault. */
   responses(vault: Vault): ResponseStore;
@@ -126,6 +134,8 @@ export function sqlStore(engine: Engine): Store {
     margins: marginStore(db),
     proofs: proofStore(db),
     meta: metaStore(db),
+    people: peopleStore(db),
+    peopleDatabase: () => peopleDatabase(db),
     dataKeys: dataKeyStore(db),
     responses: (vault) => responseStore(db, vault, storedBytes),
     captures: (vault) => captureStore(db, vault),
@@ -165,6 +175,7 @@ function writersOn(session: Kysely<Database>, freed: (workspaceId: string, bytes
     rates: rateStore(session),
     margins: marginStore(session),
     dataKeys: dataKeyWriter(session),
+    people: peopleWriter(session),
   };
 }
 

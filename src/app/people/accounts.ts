@@ -1,0 +1,122 @@
+import { type Fault, fault } from "../../contract/faults.ts";
+import type { PersonAdd, PersonLink } from "../../domain/tenancy/person.ts";
+import type { Member, Role, Workspace } from "../../domain/tenancy/workspace.ts";
+import type { Writers } from "../../io/store/sql/store.ts";
+import { HashingBusy } from "../../kit/password-hash.ts";
+import { digestOf } from "../../kit/secret.ts";
+import type { Exchange } from "../exchange.ts";
+import { passwordFault } from "./passwords.ts";
+import type { PeopleRoom } from "./room.ts";
+
+export type NewAccount = { readonly email: string; readonly name: string; readonly password: string };
+type Seat = { readonly workspace: Workspace; readonly role: Role };
+
+/** How an account came to be, for the audit log. */
+type Made = {
+  readonly link: PersonLink;
+  readonly operator: boolean;
+  /** Where they are a member from now on. */
+  readonly seat: Seat | undefined;
+  readonly action: string;
+};
+
+/**
+ * The only place that makes people, but for single sign-on: through a link that proves the address. Link, person,
+ * membership, session and the line about it are written together. Answers the cookie of the session.
+ */
+export async function makeAccount(
+  room: PeopleRoom,
+  exchange: Exchange,
+  account: NewAccount,
+  made: Made,
+): Promise<string> {
+  const email = account.email.trim().toLowerCase();
+  const weak = passwordFault(account.password, "password", [email, account.name]);
+  if (weak !== undefined) throw weak;
+  const passwordHash = await room.hasher.hash(account.password).catch(busy);
+  const { ids, clock, sessions } = room;
+  const now = clock.nowMs();
+  const person: PersonAdd = {
+    id: ids.next("per_"),
+    email,
+    name: account.name,
+    operator: made.operator,
+    passwordHash,
+    createdAtMs: now,
+  };
+  const { session, token } = sessions.begin(person, exchange);
+  await room.inTurn(async () => {
+    if ((await room.store.people.personByEmail(email)) !== undefined) throw taken(email);
+    const joined = made.seat === undefined ? undefined : joining(room, made.seat, email, now);
+    await room.store.change(async (writers) => {
+      await spend(writers, made.link, now);
+      await writers.people.addPerson(person);
+      if (joined !== undefined) await writers.tenancy.saveMember(joined);
+      await writers.people.addSession(session);
+      const detail = { email, operator: made.operator, address: exchange.clientAddress, ...seatDetail(made.seat) };
+      const line = { id: ids.next("aud_"), atMs: now, actor: email, action: made.action, target: person.id };
+      return { answer: null, audit: { ...line, workspaceId: made.seat?.workspace.id ?? null, detail } };
+    });
+    if (joined !== undefined) room.directory.putMember(joined);
+  });
+  return sessions.cookie(token);
+}
+
+/** Somebody who has an account takes a seat that waited for their address. */
+export async function takeSeat(room: PeopleRoom, exchange: Exchange, link: PersonLink, seat: Seat, email: string) {
+  const { ids, clock } = room;
+  const now = clock.nowMs();
+  await room.inTurn(async () => {
+    const joined = joining(room, seat, email, now);
+    await room.store.change(async (writers) => {
+      await spend(writers, link, now);
+      if (joined !== undefined) await writers.tenancy.saveMember(joined);
+      const detail = { email, address: exchange.clientAddress, ...seatDetail(seat) };
+      const line = { id: ids.next("aud_"), atMs: now, actor: email, action: "invitation.accept", target: link.id };
+      return { answer: null, audit: { ...line, workspaceId: seat.workspace.id, detail } };
+    });
+    if (joined !== undefined) room.directory.putMember(joined);
+  });
+}
+
+/** The membership they get; none when they have one, which stays as it is. */
+function joining({ directory, ids }: PeopleRoom, { workspace, role }: Seat, email: string, now: number) {
+  if (directory.members(workspace.id).some((member) => member.email === email)) return undefined;
+  const joined: Member = { id: ids.next("mem_"), workspaceId: workspace.id, email, role, createdAtMs: now };
+  return joined;
+}
+
+const seatDetail = (seat: Seat | undefined) => (seat === undefined ? {} : { role: seat.role });
+
+/** Throws when another call was faster: a link is good once. */
+async function spend(writers: Writers, link: PersonLink, nowMs: number): Promise<void> {
+  if (!(await writers.people.useLink(link.id, nowMs))) throw noLink();
+}
+
+/** The link behind a token, while it is good. */
+export async function goodLink(
+  room: PeopleRoom,
+  kind: PersonLink["kind"],
+  token: string,
+): Promise<PersonLink | undefined> {
+  const link = await room.store.people.link(digestOf(token));
+  const isGood =
+    link?.kind === kind && link.usedAtMs === null && link.revokedAtMs === null && link.expiresAtMs > room.clock.nowMs();
+  return isGood ? link : undefined;
+}
+
+export function noLink(): Fault {
+  return fault("not_found", { message: "This link is not good any more, or never was. Ask for a new one." });
+}
+
+function taken(email: string): Fault {
+  return fault("conflict", { message: `There is an account for ${email} already. Sign in instead.`, param: "email" });
+}
+
+export function busy(error: unknown): never {
+  if (!(error instanceof HashingBusy)) throw error;
+  throw fault("service_unavailable", {
+    message: "Too many people sign in at this moment. Try again in a few seconds.",
+    headers: { "retry-after": "5" },
+  });
+}

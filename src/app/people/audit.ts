@@ -1,0 +1,45 @@
+import { BoundedMap } from "../../kit/bounded.ts";
+import type { PeopleDeps } from "./deps.ts";
+
+type Line = {
+  readonly actor: string;
+  readonly action: string;
+  readonly target: string | null;
+  readonly address: string;
+  readonly detail?: Readonly<Record<string, unknown>>;
+};
+
+/** Lines of failed sign-ins: at most one a minute for an account and an address, and so many in an hour in all. */
+const FAILED_EVERY_MS = 60_000;
+const FAILED_PER_HOUR = 500;
+const HOUR_MS = 3_600_000;
+const REMEMBERED_MAX = 10_000;
+
+/** What is written down of people who sign in. Never a secret, never a code. */
+export class PeopleAudit {
+  readonly #deps: Pick<PeopleDeps, "store" | "ids" | "clock" | "warn">;
+  readonly #failed = new BoundedMap<string, number>(REMEMBERED_MAX);
+  #hour = { sinceMs: 0, lines: 0 };
+
+  constructor(deps: Pick<PeopleDeps, "store" | "ids" | "clock" | "warn">) {
+    this.#deps = deps;
+  }
+
+  async write({ actor, action, target, address, detail = {} }: Line): Promise<void> {
+    const { store, ids, clock } = this.#deps;
+    const entry = { id: ids.next("aud_"), atMs: clock.nowMs(), actor, action, workspaceId: null, target };
+    await store.audit.append({ ...entry, detail: { ...detail, address } });
+  }
+
+  /** Whoever guesses passwords must not fill the log with it. */
+  async failed(account: string, address: string, how: string): Promise<void> {
+    const now = this.#deps.clock.nowMs();
+    const key = `${account} ${address}`;
+    if (now - this.#hour.sinceMs >= HOUR_MS) this.#hour = { sinceMs: now, lines: 0 };
+    if (this.#hour.lines >= FAILED_PER_HOUR || now - (this.#failed.get(key) ?? 0) < FAILED_EVERY_MS) return;
+    this.#failed.set(key, now);
+    this.#hour.lines += 1;
+    const detail = { how, account: account.slice(0, 254) };
+    await this.write({ actor: "anyone", action: "person.sign_in_failed", target: null, address, detail });
+  }
+}

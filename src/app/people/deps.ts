@@ -1,0 +1,54 @@
+import type { AuditStore } from "../../domain/record/audit.ts";
+import type { Directory } from "../../domain/tenancy/directory.ts";
+import type { PeopleStore } from "../../domain/tenancy/person.ts";
+import type { PeopleDatabase } from "../../io/store/sql/people-adapter.ts";
+import type { Store } from "../../io/store/sql/store.ts";
+import type { Clock } from "../../kit/clock.ts";
+import type { Ids } from "../../kit/ids.ts";
+import type { PasswordHasher } from "../../kit/password-hash.ts";
+import type { InTurn } from "../manage/deps.ts";
+import type { Tries } from "./tries.ts";
+
+/** A provider of single sign-on, by the operator's settings. */
+export type Oidc = {
+  readonly name: string;
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+};
+
+/** A mail about an account; it leaves beside the call that asked for it. */
+export type PersonMail = { readonly to: string; readonly subject: string; readonly text: string };
+
+/** Who may make an account: whoever was invited, or whoever can prove an address. */
+export type SignUp = "invited" | "open";
+
+export type PeopleDeps = {
+  readonly store: {
+    readonly people: PeopleStore;
+    readonly audit: Pick<AuditStore, "append">;
+    readonly peopleDatabase: () => Promise<PeopleDatabase>;
+    readonly change: Store["change"];
+  };
+  readonly directory: Directory;
+  /** Changes of tenants, one after the other. */
+  readonly inTurn: InTurn;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  /** A secret that nobody guesses, for links and sessions. */
+  makeToken(): string;
+  readonly hasher: PasswordHasher;
+  readonly tries: Tries;
+  /** The secret of the library of sign-in: cookies are signed with it, second factors sealed. Made when it is first needed. */
+  secret(): Promise<string>;
+  /** As the operator set it; null: the gateway is reached at `origin`. */
+  readonly publicUrl: string | null;
+  readonly origin: string;
+  readonly signUp: SignUp;
+  readonly oidc: Oidc | null;
+  /** Null: no mail leaves this gateway. */
+  readonly mail: ((mail: PersonMail) => void) | null;
+  readonly warn: (detail: object, message: string) => void;
+};
+
+export const baseOf = ({ publicUrl, origin }: Pick<PeopleDeps, "publicUrl" | "origin">): string => publicUrl ?? origin;

@@ -1,0 +1,246 @@
+import type { BetterAuthOptions, BetterAuthPlugin } from "better-auth";
+import { fault } from "../../contract/faults.ts";
+import { HashingBusy } from "../../kit/password-hash.ts";
+import { baseOf, type PeopleDeps } from "./deps.ts";
+import { ownOrigins } from "./origin.ts";
+import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "./passwords.ts";
+import { cookiePrefix, FRESH_MS, isSecure, SESSION_MS } from "./sessions.ts";
+
+export const AUTH_PATH = "/manage/auth";
+/** Carries the caller's address to the library; what a caller sends under this name does not get that far. */
+export const ADDRESS_HEADER = "x-gateway-client-address";
+/** The only client that may ask for a device's sign-in. */
+export const DEVICE_CLIENT = "gateway-cli";
+export const OIDC_PROVIDER = "oidc";
+
+const NAME = "Inference gateway";
+const RESET_SECONDS = 3600;
+/** How long a provider of single sign-on may take to say where its endpoints are. */
+const DISCOVERY_MS = 10_000;
+
+const ID_PREFIXES: Readonly<Record<string, string>> = {
+  user: "per_",
+  session: "ses_",
+  account: "acc_",
+  passkey: "pk_",
+};
+
+export type Opened = {
+  handle(request: Request): Promise<Response>;
+  /** Makes a link good for setting a new password. */
+  addReset(userId: string, token: string, expiresAt: Date): Promise<void>;
+};
+
+/**
+ * The library of sign-in, loaded by the first call that needs it: it takes more memory than the rest of an idle
+ * gateway. Single sign-on has an instance of its own, because that one asks the provider where its endpoints are: a
+ * provider that is gone keeps nobody from signing in with a password.
+ */
+export class Library {
+  readonly #deps: PeopleDeps;
+  #plain: Promise<Opened> | undefined;
+  #single: Promise<Opened> | undefined;
+
+  constructor(deps: PeopleDeps) {
+    this.#deps = deps;
+  }
+
+  plain(): Promise<Opened> {
+    this.#plain ??= this.#open([]);
+    this.#plain.catch(() => {
+      this.#plain = undefined;
+    });
+    return this.#plain;
+  }
+
+  /** With single sign-on. What could not be reached is asked again by the next call. */
+  async single(): Promise<Opened> {
+    const { oidc } = this.#deps;
+    if (oidc === null) return this.plain();
+    this.#single ??= within(
+      DISCOVERY_MS,
+      singleSignOn(this.#deps, oidc).then((plugin) => this.#open([plugin])),
+    );
+    try {
+      return await this.#single;
+    } catch (error) {
+      this.#single = undefined;
+      this.#deps.warn({ err: error, issuer: oidc.issuer }, "the provider of single sign-on cannot be used");
+      throw fault("service_unavailable", {
+        message: `${oidc.name} does not answer right now. Try again in a moment, or sign in in another way.`,
+      });
+    }
+  }
+
+  async #open(more: readonly BetterAuthPlugin[]): Promise<Opened> {
+    const [{ betterAuth }, plugins] = await Promise.all([import("better-auth/minimal"), pluginsOf(this.#deps)]);
+    const options = await optionsOf(this.#deps, [...plugins, ...more]);
+    const auth = betterAuth(options);
+    const { socialProviders, internalAdapter } = await auth.$context;
+    if (more.length > 0 && !socialProviders.some(({ id }) => id === OIDC_PROVIDER))
+      throw new Error("its discovery document could not be read");
+    return {
+      handle: (request) => auth.handler(request),
+      async addReset(userId, token, expiresAt) {
+        await internalAdapter.createVerificationValue({
+          value: userId,
+          identifier: `reset-password:${token}`,
+          expiresAt,
+        });
+      },
+    };
+  }
+}
+
+function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  return Promise.race([
+    work,
+    new Promise<never>((_resolve, reject) => {
+      setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms).unref();
+    }),
+  ]);
+}
+
+async function optionsOf(deps: PeopleDeps, plugins: BetterAuthPlugin[]): Promise<BetterAuthOptions> {
+  const { publicUrl, ids, store, hasher, warn } = deps;
+  const { APIError } = await import("better-auth/api");
+  const busy = (error: unknown): never => {
+    throw error instanceof HashingBusy ? new APIError("SERVICE_UNAVAILABLE", { code: "BUSY", message: "busy" }) : error;
+  };
+  return {
+    appName: NAME,
+    baseURL: new URL(baseOf(deps)).origin,
+    basePath: AUTH_PATH,
+    secret: await deps.secret(),
+    database: await store.peopleDatabase(),
+    telemetry: { enabled: false },
+    logger: { level: "error", log: (_level, message) => warn({ said: message.slice(0, 300) }, "sign-in") },
+    trustedOrigins: (request) => ownOrigins(publicUrl, request?.headers.get("host") ?? undefined),
+    emailAndPassword: {
+      enabled: true,
+      // People are made by `accounts.ts` alone, where their address is proven.
+      disableSignUp: true,
+      minPasswordLength: PASSWORD_CHARS_MIN,
+      maxPasswordLength: PASSWORD_CHARS_MAX,
+      password: {
+        hash: (password) => hasher.hash(password).catch(busy),
+        verify: ({ password, hash }) => hasher.verify(password, hash).catch(busy),
+      },
+      revokeSessionsOnPasswordReset: true,
+      resetPasswordTokenExpiresIn: RESET_SECONDS,
+      ...resetMail(deps),
+    },
+    session: { expiresIn: SESSION_MS / 1000, updateAge: 86_400, freshAge: FRESH_MS / 1000 },
+    user: {
+      // Memberships hang on the address: one that nobody proved opens nothing.
+      validateUserInfo: ({ user }) =>
+        user.emailVerified === true
+          ? undefined
+          : { error: "email_not_verified", errorDescription: "The address is not verified." },
+    },
+    account: { accountLinking: { enabled: true, allowDifferentEmails: false }, updateAccountOnSignIn: false },
+    verification: { storeIdentifier: "hashed" },
+    rateLimit: { enabled: false },
+    databaseHooks: hooksOf(deps),
+    advanced: {
+      cookiePrefix: cookiePrefix(publicUrl),
+      useSecureCookies: false,
+      defaultCookieAttributes: { secure: isSecure(publicUrl), httpOnly: true, sameSite: "lax", path: "/" },
+      // Said, because the library would not check in a test.
+      disableCSRFCheck: false,
+      disableOriginCheck: false,
+      ipAddress: { ipAddressHeaders: [ADDRESS_HEADER] },
+      database: { generateId: ({ model }) => ids.next(ID_PREFIXES[model] ?? "aut_") },
+    },
+    plugins,
+  };
+}
+
+function resetMail(deps: PeopleDeps): Pick<NonNullable<BetterAuthOptions["emailAndPassword"]>, "sendResetPassword"> {
+  const { mail } = deps;
+  if (mail === null) return {};
+  return {
+    // Not waited for: an address that is known must not take longer.
+    sendResetPassword: async ({ user, token }) =>
+      mail({
+        to: user.email,
+        subject: "A new password",
+        text: [
+          `Somebody asked for a new password for ${user.email} at ${baseOf(deps)}.`,
+          `Set it here, within an hour:\n${baseOf(deps)}/app/reset-password?token=${token}`,
+          "If it was not you, do nothing: the old password stays.",
+        ].join("\n\n"),
+      }),
+  };
+}
+
+function hooksOf({ store }: PeopleDeps): NonNullable<BetterAuthOptions["databaseHooks"]> {
+  return {
+    session: {
+      create: {
+        // A person who is disabled gets none, whichever way they came.
+        before: async ({ userId }) => (await store.people.person(userId))?.disabled !== true,
+      },
+    },
+    account: {
+      create: {
+        // The provider's tokens are of no use here: what nobody has, nobody loses.
+        before: async (account) => ({
+          data: { ...account, accessToken: null, refreshToken: null, idToken: null },
+        }),
+      },
+    },
+  };
+}
+
+async function pluginsOf({ publicUrl }: PeopleDeps): Promise<BetterAuthPlugin[]> {
+  const [{ twoFactor }, { deviceAuthorization }, { passkey }, { APIError }] = await Promise.all([
+    import("better-auth/plugins/two-factor"),
+    import("better-auth/plugins/device-authorization"),
+    import("@better-auth/passkey"),
+    import("better-auth/api"),
+  ]);
+  return [
+    twoFactor({ issuer: NAME, allowPasswordless: true }),
+    deviceAuthorization({
+      expiresIn: "10m",
+      interval: "2s",
+      verificationUri: "/device",
+      validateClient: (id) => id === DEVICE_CLIENT,
+    }),
+    passkey({
+      rpName: NAME,
+      rpID: publicUrl === null ? "localhost" : new URL(publicUrl).hostname,
+      authenticatorSelection: { residentKey: "required", userVerification: "required" },
+      authentication: {
+        // The device saw the person, not only a touch: so nothing else is asked for after it.
+        afterVerification: async ({ verification }) => {
+          if (!verification.authenticationInfo.userVerified)
+            throw new APIError("UNAUTHORIZED", { code: "USER_NOT_VERIFIED", message: "The person was not verified" });
+        },
+      },
+    }),
+  ];
+}
+
+async function singleSignOn(
+  deps: PeopleDeps,
+  { name, issuer, clientId, clientSecret }: NonNullable<PeopleDeps["oidc"]>,
+) {
+  const { genericOAuth } = await import("better-auth/plugins/generic-oauth");
+  return genericOAuth({
+    config: [
+      {
+        providerId: OIDC_PROVIDER,
+        name,
+        discoveryUrl: `${issuer.replace(/\/+$/, "")}/.well-known/openid-configuration`,
+        requireIdTokenVerification: true,
+        clientId,
+        clientSecret,
+        scopes: ["openid", "email", "profile"],
+        pkce: true,
+        redirectURI: `${baseOf(deps)}${AUTH_PATH}/callback/${OIDC_PROVIDER}`,
+      },
+    ],
+  });
+}

@@ -1,0 +1,55 @@
+import type { Held, PersonListed } from "../../domain/tenancy/person.ts";
+import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
+import { isoTime } from "../manage/views.ts";
+import type { PeopleRoom } from "./room.ts";
+import { isSetupNeeded } from "./setup.ts";
+
+/** The memberships of an address. */
+export function seatsOf({ directory }: Pick<PeopleRoom, "directory">, email: string) {
+  return directory.workspaces().flatMap((workspace) => {
+    const member = directory.members(workspace.id).find((one) => one.email === email);
+    return member === undefined ? [] : [{ workspace, role: member.role }];
+  });
+}
+
+export async function showMe(room: PeopleRoom, exchange: Exchange): Promise<Reply> {
+  const found = await room.sessions.find(exchange.headers);
+  const listed = found === undefined ? undefined : await room.store.people.listed(found.held.person.id);
+  const cookies = found === undefined ? [] : await room.sessions.renewed(found);
+  const signIn = {
+    password: true,
+    passkey: true,
+    oidc: room.oidc === null ? null : { name: room.oidc.name },
+    signup: room.signUp,
+    setup_needed: await isSetupNeeded(room),
+    mail: room.mail !== null,
+  };
+  const seats = listed === undefined ? [] : seatsOf(room, listed.email);
+  const json = {
+    person: found === undefined || listed === undefined ? null : personalView(room, listed, found.held),
+    workspaces: seats.map(({ workspace: { id, slug, name, currency }, role }) => ({ id, slug, name, currency, role })),
+    may_create_workspace:
+      listed !== undefined &&
+      (listed.operator || (room.signUp === "open" && !seats.some(({ role }) => role === "owner"))),
+    sign_in: signIn,
+  };
+  return { status: 200, json, cookies, headers: { "cache-control": "no-store" } };
+}
+
+function personalView({ sessions }: PeopleRoom, person: PersonListed, { session }: Held) {
+  const { id, email, name, operator, twoFactor, passkeys, hasPassword } = person;
+  return {
+    id,
+    email,
+    name,
+    operator,
+    two_factor: twoFactor,
+    passkeys,
+    has_password: hasPassword,
+    session: { id: session.id, created_at: isoTime(session.createdAtMs), fresh: sessions.isFresh(session) },
+  };
+}
+
+export function meHandlers(room: PeopleRoom): Record<string, Handler> {
+  return { peopleMe: whole((exchange) => showMe(room, exchange)) };
+}

@@ -1,0 +1,33 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { Person } from "../../domain/tenancy/actor.ts";
+import type { Handler } from "../exchange.ts";
+import { PeopleAudit } from "./audit.ts";
+import { authHandlers } from "./auth-handlers.ts";
+import type { PeopleDeps } from "./deps.ts";
+import { Library } from "./library.ts";
+import { meHandlers } from "./me.ts";
+import type { PeopleRoom } from "./room.ts";
+import { Sessions } from "./sessions.ts";
+import { isSetupNeeded, makeSetupLink, setupHandlers } from "./setup.ts";
+
+export type People = {
+  /** Who calls, by the session in a cookie or as a bearer. */
+  personOf(headers: IncomingHttpHeaders): Promise<Person | undefined>;
+  /** The link of a start at which nobody runs the gateway yet; each start makes another. */
+  setupLink(): Promise<string | undefined>;
+  /** Of routes that anyone may call. */
+  readonly openHandlers: Record<string, Handler>;
+  /** What is over leaves. */
+  sweep(): Promise<void>;
+};
+
+export function openPeople(deps: PeopleDeps): People {
+  const sessions = new Sessions(deps);
+  const room: PeopleRoom = { ...deps, sessions, library: new Library(deps), audit: new PeopleAudit(deps) };
+  return {
+    personOf: (headers) => sessions.personOf(headers),
+    setupLink: async () => ((await isSetupNeeded(deps)) ? (await makeSetupLink(deps, "gateway")).link : undefined),
+    openHandlers: { ...authHandlers(room), ...meHandlers(room), ...setupHandlers(room) },
+    sweep: () => deps.store.people.sweep(deps.clock.nowMs()),
+  };
+}

@@ -1,0 +1,140 @@
+import { createHmac } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
+import type { Person } from "../../domain/tenancy/actor.ts";
+import { type Held, type PersonRecord, personOf, type SessionAdd } from "../../domain/tenancy/person.ts";
+import { digestOf, sameSecret } from "../../kit/secret.ts";
+import type { Exchange } from "../exchange.ts";
+import type { PeopleDeps } from "./deps.ts";
+
+const DAY_MS = 86_400_000;
+/** A session ends this long after it was last used. */
+export const SESSION_MS = 7 * DAY_MS;
+/** It is prolonged when it was not for so long. */
+const PROLONG_AFTER_MS = DAY_MS;
+/** What takes a way to sign in away asks for a sign-in that is at most this old. */
+export const FRESH_MS = 15 * 60_000;
+
+const USER_AGENT_CHARS_MAX = 300;
+const TOKEN_FORM = /^[A-Za-z0-9_-]{20,128}$/;
+
+/** What the names of all cookies begin with: under https a page of another host can not plant one. */
+export function cookiePrefix(publicUrl: string | null): string {
+  return isSecure(publicUrl) ? "__Host-gateway" : "gateway";
+}
+
+export function isSecure(publicUrl: string | null): boolean {
+  return publicUrl?.startsWith("https://") ?? false;
+}
+
+/** A session as it came in: from the cookie, which says so, or as a bearer. */
+type Presented = { readonly token: string; readonly via: Person["via"] };
+
+export class Sessions {
+  readonly #deps: Pick<PeopleDeps, "store" | "clock" | "ids" | "makeToken" | "secret" | "publicUrl">;
+  readonly #cookieName: string;
+
+  constructor(deps: Pick<PeopleDeps, "store" | "clock" | "ids" | "makeToken" | "secret" | "publicUrl">) {
+    this.#deps = deps;
+    this.#cookieName = `${cookiePrefix(deps.publicUrl)}.session_token`;
+  }
+
+  async personOf(headers: IncomingHttpHeaders): Promise<Person | undefined> {
+    const found = await this.find(headers);
+    return found === undefined ? undefined : personOf(found.held, found.via);
+  }
+
+  /** The session of a call, if it has one that holds. A bearer's is prolonged by its use; a cookie's only by `renewed`. */
+  async find(headers: IncomingHttpHeaders): Promise<{ held: Held; via: Person["via"]; token: string } | undefined> {
+    const presented = await this.#presented(headers);
+    if (presented === undefined) return undefined;
+    const { store, clock } = this.#deps;
+    const held = await store.people.held(digestOf(presented.token));
+    if (held === undefined || held.person.disabled || held.session.expiresAtMs <= clock.nowMs()) return undefined;
+    if (presented.via === "bearer") await this.#prolong(held);
+    return { held, ...presented };
+  }
+
+  heldBy(token: string): Promise<Held | undefined> {
+    return this.#deps.store.people.held(digestOf(token));
+  }
+
+  /** The cookie once more, when the session was prolonged: the browser keeps it as long as we do. */
+  async renewed({ held, via, token }: { held: Held; via: Person["via"]; token: string }): Promise<string[]> {
+    return via === "cookie" && (await this.#prolong(held)) ? [await this.cookie(token)] : [];
+  }
+
+  async #prolong({ session }: Held): Promise<boolean> {
+    const now = this.#deps.clock.nowMs();
+    if (now - session.seenAtMs < PROLONG_AFTER_MS) return false;
+    await this.#deps.store.people.prolong(session.id, now, now + SESSION_MS);
+    return true;
+  }
+
+  /** A session that begins now, and the token it is known by. */
+  begin(
+    person: Pick<PersonRecord, "id">,
+    exchange: Exchange,
+  ): { readonly session: SessionAdd; readonly token: string } {
+    const { clock, ids, makeToken } = this.#deps;
+    const [token, now] = [makeToken(), clock.nowMs()];
+    return {
+      token,
+      session: {
+        id: ids.next("ses_"),
+        userId: person.id,
+        tokenDigest: digestOf(token),
+        createdAtMs: now,
+        seenAtMs: now,
+        expiresAtMs: now + SESSION_MS,
+        address: exchange.clientAddress,
+        userAgent: exchange.headers["user-agent"]?.slice(0, USER_AGENT_CHARS_MAX) ?? null,
+      },
+    };
+  }
+
+  /** In the form that the library of sign-in writes and reads. */
+  async cookie(token: string): Promise<string> {
+    const value = encodeURIComponent(`${token}.${await this.#signature(token)}`);
+    const secure = isSecure(this.#deps.publicUrl) ? "; Secure" : "";
+    return `${this.#cookieName}=${value}; Max-Age=${SESSION_MS / 1000}; Path=/; HttpOnly${secure}; SameSite=Lax`;
+  }
+
+  /** The token that an answer sets, if it begins a session. */
+  tokenSet(cookies: readonly string[]): Promise<string | undefined> {
+    return this.#first(cookies.map((cookie) => cookie.split(";")[0] ?? ""));
+  }
+
+  isFresh({ createdAtMs }: { readonly createdAtMs: number }): boolean {
+    return this.#deps.clock.nowMs() - createdAtMs < FRESH_MS;
+  }
+
+  async #presented({ authorization, cookie = "" }: IncomingHttpHeaders): Promise<Presented | undefined> {
+    const bearer = /^bearer[ \t]+(\S+)$/i.exec(authorization?.trim() ?? "")?.[1];
+    if (bearer !== undefined) return TOKEN_FORM.test(bearer) ? { token: bearer, via: "bearer" } : undefined;
+    const token = await this.#first(cookie.split(";").map((pair) => pair.trim()));
+    return token === undefined ? undefined : { token, via: "cookie" };
+  }
+
+  /** The token of the first cookie that is ours and was signed here. */
+  async #first(pairs: readonly string[]): Promise<string | undefined> {
+    for (const pair of pairs.filter((one) => one.startsWith(`${this.#cookieName}=`))) {
+      const [token = "", signature = ""] = decoded(pair.slice(this.#cookieName.length + 1)).split(".");
+      if (TOKEN_FORM.test(token) && sameSecret(signature, await this.#signature(token))) return token;
+    }
+    return undefined;
+  }
+
+  async #signature(token: string): Promise<string> {
+    return createHmac("sha256", await this.#deps.secret())
+      .update(token)
+      .digest("base64");
+  }
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return "";
+  }
+}

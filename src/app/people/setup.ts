@@ -1,0 +1,75 @@
+import { SetupBody, TokenQuery } from "../../contract/schemas/people.ts";
+import type { PersonLink } from "../../domain/tenancy/person.ts";
+import { digestOf } from "../../kit/secret.ts";
+import { readBody, readQuery } from "../body.ts";
+import { type Handler, whole } from "../exchange.ts";
+import { goodLink, makeAccount, noLink } from "./accounts.ts";
+import { baseOf, type PeopleDeps } from "./deps.ts";
+import { refuseForeign } from "./origin.ts";
+import type { PeopleRoom } from "./room.ts";
+
+const SETUP_MS = 30 * 86_400_000;
+/** The workspace of the first start; who sets the gateway up owns it. */
+const FIRST_WORKSPACE = "demo";
+
+type Linking = Pick<PeopleDeps, "store" | "ids" | "clock" | "makeToken" | "publicUrl" | "origin">;
+
+export async function isSetupNeeded({ store }: Pick<PeopleDeps, "store">): Promise<boolean> {
+  return (await store.people.operators()) === 0;
+}
+
+/** A new set-up link; those from before are not good any more. */
+export async function makeSetupLink(deps: Linking, madeBy: string): Promise<{ link: string; expiresAtMs: number }> {
+  const { store, ids, clock, makeToken } = deps;
+  const [token, now] = [makeToken(), clock.nowMs()];
+  const link: PersonLink = {
+    id: ids.next("lnk_"),
+    kind: "setup",
+    digest: digestOf(token),
+    email: null,
+    seat: null,
+    madeBy,
+    createdAtMs: now,
+    expiresAtMs: now + SETUP_MS,
+    usedAtMs: null,
+    revokedAtMs: null,
+  };
+  await store.change(async ({ people }) => {
+    await people.revokeLinks("setup", null, null, now);
+    await people.addLink(link);
+    const line = { id: ids.next("aud_"), atMs: now, actor: madeBy, action: "setup_link.create", workspaceId: null };
+    return { answer: null, audit: { ...line, target: link.id, detail: {} } };
+  });
+  return { link: `${baseOf(deps)}/app/setup?token=${token}`, expiresAtMs: link.expiresAtMs };
+}
+
+export function setupHandlers(room: PeopleRoom): Record<string, Handler> {
+  return {
+    peopleSetupStanding: whole(async (exchange) => {
+      const { token } = readQuery(exchange, TokenQuery);
+      const trying = room.tries.begin(exchange.clientAddress);
+      const needed = await isSetupNeeded(room);
+      const good = needed && (await goodLink(room, "setup", token)) !== undefined;
+      if (good) trying.right();
+      return { status: 200, json: { good, needed } };
+    }),
+    peopleSetup: whole(async (exchange) => {
+      refuseForeign(exchange.headers, room.publicUrl);
+      const { token, ...account } = await readBody(exchange, SetupBody);
+      const trying = room.tries.begin(exchange.clientAddress);
+      const link = (await isSetupNeeded(room)) ? await goodLink(room, "setup", token) : undefined;
+      if (link === undefined) throw noLink();
+      trying.right();
+      const workspace = room.directory.workspace(FIRST_WORKSPACE);
+      const seat = workspace === undefined ? undefined : { workspace, role: "owner" as const };
+      const cookie = await makeAccount(room, exchange, account, { link, operator: true, seat, action: "person.setup" });
+      const json = {
+        email: account.email.trim().toLowerCase(),
+        name: account.name,
+        operator: true,
+        workspace: workspace?.slug ?? null,
+      };
+      return { status: 201, json, cookies: [cookie] };
+    }),
+  };
+}

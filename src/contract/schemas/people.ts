@@ -1,0 +1,169 @@
+import { z } from "zod";
+import { Label, PageQuery, Time } from "./manage-values.ts";
+
+const RoleName = z.enum(["owner", "admin", "member"]);
+const Email = z.email("write an e-mail address").max(254);
+const Name = Label(100);
+/** How long it must be is said where it is looked at, in words for people. */
+const Password = z.string().max(4096, "write at most 256 characters");
+const Token = z.string().min(1).max(200);
+
+export const SignInWays = z
+  .object({
+    password: z.boolean(),
+    passkey: z.boolean(),
+    oidc: z.object({ name: z.string() }).nullable().meta({ description: "Single sign-on; null: there is none." }),
+    signup: z.enum(["invited", "open"]),
+    setup_needed: z.boolean().meta({ description: "Nobody runs this gateway yet: the set-up link waits." }),
+    mail: z
+      .boolean()
+      .meta({ description: "Whether mails leave this gateway: without, nobody can ask for a new password." }),
+  })
+  .meta({ id: "SignInWays" });
+
+export const PersonalView = z
+  .object({
+    id: z.string(),
+    email: z.string(),
+    name: z.string(),
+    operator: z.boolean(),
+    two_factor: z.boolean(),
+    passkeys: z.number(),
+    has_password: z.boolean(),
+    session: z.object({
+      id: z.string(),
+      created_at: Time,
+      fresh: z.boolean().meta({ description: "Recent enough to take a way to sign in away." }),
+    }),
+  })
+  .meta({ id: "Myself" });
+
+export const MeView = z
+  .object({
+    person: PersonalView.nullable().meta({ description: "Null: nobody is signed in." }),
+    workspaces: z.array(
+      z.object({ id: z.string(), slug: z.string(), name: z.string(), currency: z.string(), role: RoleName }),
+    ),
+    may_create_workspace: z.boolean(),
+    sign_in: SignInWays,
+  })
+  .meta({ id: "Me" });
+
+export const MeChange = z.strictObject({ name: Name }).meta({ id: "MeChange" });
+
+export const SessionView = z
+  .object({
+    id: z.string(),
+    created_at: Time,
+    last_seen_at: Time,
+    expires_at: Time,
+    address: z.string().nullable(),
+    user_agent: z.string().nullable(),
+    current: z.boolean(),
+  })
+  .meta({ id: "Session" });
+
+export const SessionEnded = z.object({ id: z.string(), ended: z.boolean() }).meta({ id: "SessionEnded" });
+export const SessionsEnded = z.object({ ended: z.number() }).meta({ id: "SessionsEnded" });
+
+export const PasskeyView = z
+  .object({ id: z.string(), name: z.string().nullable(), created_at: Time.nullable(), backed_up: z.boolean() })
+  .meta({ id: "Passkey" });
+
+export const TokenQuery = z.strictObject({ token: Token });
+
+export const SetupStanding = z
+  .object({
+    good: z.boolean().meta({ description: "The link can be used." }),
+    needed: z.boolean().meta({ description: "Nobody runs this gateway yet." }),
+  })
+  .meta({ id: "SetupStanding" });
+
+export const SetupBody = z
+  .strictObject({ token: Token, name: Name, email: Email, password: Password })
+  .meta({ id: "Setup" });
+
+export const SetupDone = z
+  .object({
+    email: z.string(),
+    name: z.string(),
+    operator: z.boolean(),
+    workspace: z.string().nullable().meta({ description: "Slug of the workspace the person owns." }),
+  })
+  .meta({ id: "SetupDone" });
+
+export const LinkMade = z.object({ link: z.string(), expires_at: Time }).meta({ id: "LinkMade" });
+
+export const InvitationBody = z
+  .strictObject({ email: Email, role: RoleName.nullish().meta({ description: "Default: member." }) })
+  .meta({ id: "InvitationCreate" });
+
+const invitation = { id: z.string(), email: z.string(), role: RoleName, created_at: Time, expires_at: Time };
+
+export const InvitationView = z
+  .object({ ...invitation, invited_by: z.string(), state: z.enum(["open", "accepted", "expired", "revoked"]) })
+  .meta({ id: "Invitation" });
+
+export const InvitationMade = z
+  .object({
+    ...invitation,
+    link: z.string().meta({ description: "Shown this once and kept nowhere." }),
+    mailed: z.boolean(),
+  })
+  .meta({ id: "InvitationMade" });
+
+export const InvitationRevoked = z.object({ id: z.string(), revoked: z.boolean() }).meta({ id: "InvitationRevoked" });
+
+export const InvitationShown = z
+  .object({
+    workspace: z.object({ slug: z.string(), name: z.string() }),
+    role: RoleName,
+    email: z.string(),
+    expires_at: Time,
+    account_exists: z.boolean().meta({ description: "Sign in with the address first, then accept." }),
+  })
+  .meta({ id: "InvitationShown" });
+
+export const InvitationAccept = z
+  .strictObject({
+    name: Name.optional().meta({ description: "For a new account." }),
+    password: Password.optional().meta({ description: "For a new account." }),
+  })
+  .meta({ id: "InvitationAccept" });
+
+export const InvitationAccepted = z
+  .object({ workspace: z.string(), role: RoleName })
+  .meta({ id: "InvitationAccepted" });
+
+export const SignUpBody = z.strictObject({ email: Email }).meta({ id: "SignUp" });
+export const SignUpAsked = z.object({ asked: z.boolean() }).meta({ id: "SignUpAsked" });
+export const SignUpStanding = z
+  .object({ good: z.boolean(), email: z.string().nullable() })
+  .meta({ id: "SignUpStanding" });
+export const SignUpFinish = z
+  .strictObject({ token: Token, name: Name, password: Password })
+  .meta({ id: "SignUpFinish" });
+export const SignUpDone = z.object({ email: z.string(), name: z.string() }).meta({ id: "SignUpDone" });
+
+export const PersonView = z
+  .object({
+    id: z.string(),
+    email: z.string(),
+    name: z.string(),
+    operator: z.boolean(),
+    disabled: z.boolean(),
+    two_factor: z.boolean(),
+    passkeys: z.number(),
+    created_at: Time,
+    last_seen_at: Time.nullable(),
+    workspaces: z.array(z.object({ slug: z.string(), role: RoleName })),
+  })
+  .meta({ id: "Person" });
+
+export const PeopleQuery = PageQuery;
+export const OperatorBody = z.strictObject({ operator: z.boolean() }).meta({ id: "OperatorChange" });
+export const DisabledBody = z.strictObject({ disabled: z.boolean() }).meta({ id: "DisabledChange" });
+
+/** What the library of sign-in takes and answers is its own; the guide on people names the fields. */
+export const AuthBody = z.looseObject({}).meta({ id: "SignInStep" });
+export const AuthAnswer = z.looseObject({}).meta({ id: "SignInAnswer" });

@@ -1,0 +1,128 @@
+import type { Kysely } from "kysely";
+import type { PeopleWriter } from "../../../domain/tenancy/person.ts";
+import { isoOf, PASSWORD_ACCOUNT } from "./people.ts";
+import type { Database } from "./schema.ts";
+
+export function peopleWriter(db: Kysely<Database>): PeopleWriter {
+  return { ...personChanges(db), ...sessionChanges(db), ...linkChanges(db) };
+}
+
+type Changes<Name extends keyof PeopleWriter> = Pick<PeopleWriter, Name>;
+
+function personChanges(
+  db: Kysely<Database>,
+): Changes<"addPerson" | "rename" | "setOperator" | "setDisabled" | "setPassword"> {
+  const change = async (id: string, set: { name?: string; operator?: number; disabled?: number }, nowMs: number) => {
+    await db
+      .updateTable("people")
+      .set({ ...set, updated_at: isoOf(nowMs) })
+      .where("id", "=", id)
+      .execute();
+  };
+  const addPassword = async (userId: string, accountId: string, password: string, nowMs: number) => {
+    const times = { created_at: isoOf(nowMs), updated_at: isoOf(nowMs) };
+    const account = { id: accountId, user_id: userId, account_id: userId, provider_id: PASSWORD_ACCOUNT };
+    await db
+      .insertInto("people_accounts")
+      .values({ ...account, password, ...times })
+      .execute();
+  };
+  return {
+    async addPerson({ id, email, name, operator, passwordHash, createdAtMs }) {
+      const times = { created_at: isoOf(createdAtMs), updated_at: isoOf(createdAtMs) };
+      const flags = { email_verified: 1, two_factor_enabled: 0, operator: operator ? 1 : 0, disabled: 0 };
+      await db
+        .insertInto("people")
+        .values({ id, email, name, image: null, ...flags, ...times })
+        .execute();
+      if (passwordHash !== null) await addPassword(id, `acc_${id}`, passwordHash, createdAtMs);
+    },
+    rename: (id, name, nowMs) => change(id, { name }, nowMs),
+    setOperator: (id, operator, nowMs) => change(id, { operator: operator ? 1 : 0 }, nowMs),
+    setDisabled: (id, disabled, nowMs) => change(id, { disabled: disabled ? 1 : 0 }, nowMs),
+    async setPassword(id, accountId, hash, nowMs) {
+      const { numUpdatedRows } = await db
+        .updateTable("people_accounts")
+        .set({ password: hash, updated_at: isoOf(nowMs) })
+        .where("user_id", "=", id)
+        .where("provider_id", "=", PASSWORD_ACCOUNT)
+        .executeTakeFirst();
+      if (numUpdatedRows === 0n) await addPassword(id, accountId, hash, nowMs);
+    },
+  };
+}
+
+function sessionChanges(db: Kysely<Database>): Changes<"addSession" | "endSessions" | "endSession"> {
+  return {
+    async addSession({ id, userId, tokenDigest, createdAtMs, seenAtMs, expiresAtMs, address, userAgent }) {
+      await db
+        .insertInto("people_sessions")
+        .values({
+          id,
+          user_id: userId,
+          token: tokenDigest,
+          created_at: isoOf(createdAtMs),
+          updated_at: isoOf(seenAtMs),
+          expires_at: isoOf(expiresAtMs),
+          ip_address: address,
+          user_agent: userAgent,
+        })
+        .execute();
+    },
+    async endSessions(userId, except) {
+      const all = db.deleteFrom("people_sessions").where("user_id", "=", userId);
+      const { numDeletedRows } = await (except === null ? all : all.where("id", "!=", except)).executeTakeFirst();
+      return Number(numDeletedRows);
+    },
+    async endSession(userId, sessionId) {
+      const { numDeletedRows } = await db
+        .deleteFrom("people_sessions")
+        .where("user_id", "=", userId)
+        .where("id", "=", sessionId)
+        .executeTakeFirst();
+      return numDeletedRows > 0n;
+    },
+  };
+}
+
+function linkChanges(db: Kysely<Database>): Changes<"addLink" | "useLink" | "revokeLink" | "revokeLinks"> {
+  const open = () => db.updateTable("people_links").where("used_at_ms", "is", null).where("revoked_at_ms", "is", null);
+  return {
+    async addLink(link) {
+      await db
+        .insertInto("people_links")
+        .values({
+          id: link.id,
+          kind: link.kind,
+          digest: link.digest,
+          email: link.email,
+          workspace_id: link.seat?.workspaceId ?? null,
+          role: link.seat?.role ?? null,
+          made_by: link.madeBy,
+          created_at_ms: Math.trunc(link.createdAtMs),
+          expires_at_ms: Math.trunc(link.expiresAtMs),
+          used_at_ms: link.usedAtMs,
+          revoked_at_ms: link.revokedAtMs,
+        })
+        .execute();
+    },
+    async useLink(id, nowMs) {
+      const now = Math.trunc(nowMs);
+      const used = open().set({ used_at_ms: now }).where("id", "=", id).where("expires_at_ms", ">", now);
+      return (await used.executeTakeFirst()).numUpdatedRows > 0n;
+    },
+    async revokeLink(id, nowMs) {
+      const revoked = open()
+        .set({ revoked_at_ms: Math.trunc(nowMs) })
+        .where("id", "=", id);
+      return (await revoked.executeTakeFirst()).numUpdatedRows > 0n;
+    },
+    async revokeLinks(kind, email, workspaceId, nowMs) {
+      const all = open()
+        .set({ revoked_at_ms: Math.trunc(nowMs) })
+        .where("kind", "=", kind);
+      const theirs = email === null ? all : all.where("email", "=", email);
+      await (workspaceId === null ? theirs : theirs.where("workspace_id", "=", workspaceId)).execute();
+    },
+  };
+}

@@ -1,0 +1,233 @@
+import type { Kysely, Selectable } from "kysely";
+import { z } from "zod";
+import {
+  type Held,
+  LINK_KINDS,
+  type PeopleStore,
+  type PersonLink,
+  type PersonListed,
+  type PersonRecord,
+  type PersonSession,
+} from "../../../domain/tenancy/person.ts";
+import { ROLES } from "../../../domain/tenancy/workspace.ts";
+import type { PeopleTables } from "./people-schema.ts";
+import type { Database } from "./schema.ts";
+
+/** How a password is told from other ways to sign in, among a person's accounts. */
+export const PASSWORD_ACCOUNT = "credential";
+
+export const isoOf = (ms: number): string => new Date(Math.trunc(ms)).toISOString();
+
+export function peopleStore(db: Kysely<Database>): PeopleStore {
+  return {
+    async person(id) {
+      const row = await db.selectFrom("people").selectAll().where("id", "=", id).executeTakeFirst();
+      return row === undefined ? undefined : toPerson(row);
+    },
+    async personByEmail(email) {
+      const row = await db.selectFrom("people").selectAll().where("email", "=", email).executeTakeFirst();
+      return row === undefined ? undefined : toPerson(row);
+    },
+    async list(limit, cursor) {
+      const base = listing(db).orderBy("people.created_at", "desc").orderBy("people.id", "desc");
+      const at = cursor === null ? undefined : await createdAt(db, cursor);
+      const query =
+        at === undefined || cursor === null
+          ? base
+          : base.where((eb) =>
+              eb.or([
+                eb("people.created_at", "<", at),
+                eb.and([eb("people.created_at", "=", at), eb("people.id", "<", cursor)]),
+              ]),
+            );
+      const rows = (await query.limit(limit + 1).execute()).map(toListed);
+      const page = rows.slice(0, limit);
+      return { rows: page, next: rows.length > limit ? (page.at(-1)?.id ?? null) : null };
+    },
+    async listed(id) {
+      const row = await listing(db).where("people.id", "=", id).executeTakeFirst();
+      return row === undefined ? undefined : toListed(row);
+    },
+    async operators() {
+      const row = await db
+        .selectFrom("people")
+        .select((eb) => eb.fn.countAll().as("people"))
+        .where("operator", "=", 1)
+        .where("disabled", "=", 0)
+        .executeTakeFirst();
+      return Number(row?.people ?? 0);
+    },
+    held: (tokenDigest) => held(db, tokenDigest),
+    async sessions(userId, nowMs) {
+      const rows = await db
+        .selectFrom("people_sessions")
+        .selectAll()
+        .where("user_id", "=", userId)
+        .where("expires_at", ">", isoOf(nowMs))
+        .orderBy("updated_at", "desc")
+        .orderBy("id")
+        .execute();
+      return rows.map(toSession);
+    },
+    async passkeys(userId) {
+      const rows = await db
+        .selectFrom("people_passkeys")
+        .select(["id", "name", "created_at", "backed_up"])
+        .where("user_id", "=", userId)
+        .orderBy("created_at", "desc")
+        .orderBy("id")
+        .execute();
+      return rows.map((row) => ({
+        id: row.id,
+        name: row.name,
+        createdAtMs: row.created_at === null ? null : Date.parse(row.created_at),
+        backedUp: row.backed_up === 1,
+      }));
+    },
+    async link(digest) {
+      const row = await db.selectFrom("people_links").selectAll().where("digest", "=", digest).executeTakeFirst();
+      return row === undefined ? undefined : toLink(row);
+    },
+    async invitations(workspaceId, limit) {
+      const rows = await db
+        .selectFrom("people_links")
+        .selectAll()
+        .where("workspace_id", "=", workspaceId)
+        .where("kind", "=", "invitation")
+        .orderBy("created_at_ms", "desc")
+        .orderBy("id", "desc")
+        .limit(limit)
+        .execute();
+      return rows.map(toLink);
+    },
+    async prolong(sessionId, seenAtMs, expiresAtMs) {
+      await db
+        .updateTable("people_sessions")
+        .set({ updated_at: isoOf(seenAtMs), expires_at: isoOf(expiresAtMs) })
+        .where("id", "=", sessionId)
+        .execute();
+    },
+    async sweep(nowMs) {
+      const now = isoOf(nowMs);
+      for (const table of ["people_sessions", "people_verifications", "people_devices"] as const)
+        await db.deleteFrom(table).where("expires_at", "<", now).execute();
+    },
+  };
+}
+
+async function held(db: Kysely<Database>, tokenDigest: string): Promise<Held | undefined> {
+  const row = await db
+    .selectFrom("people_sessions as session")
+    .innerJoin("people as person", "person.id", "session.user_id")
+    .select([
+      "session.id",
+      "session.user_id",
+      "session.expires_at",
+      "session.ip_address",
+      "session.user_agent",
+      "session.created_at",
+      "session.updated_at",
+      "person.email",
+      "person.name",
+      "person.operator",
+      "person.disabled",
+      "person.two_factor_enabled",
+      "person.created_at as person_created_at",
+    ])
+    .where("session.token", "=", tokenDigest)
+    .executeTakeFirst();
+  if (row === undefined) return undefined;
+  return { person: toPerson({ ...row, id: row.user_id, created_at: row.person_created_at }), session: toSession(row) };
+}
+
+function listing(db: Kysely<Database>) {
+  return db
+    .selectFrom("people")
+    .selectAll("people")
+    .select((eb) => [
+      eb
+        .selectFrom("people_passkeys")
+        .select((inner) => inner.fn.countAll().as("passkeys"))
+        .whereRef("people_passkeys.user_id", "=", "people.id")
+        .as("passkeys"),
+      eb
+        .selectFrom("people_sessions")
+        .select((inner) => inner.fn.max("people_sessions.updated_at").as("last_seen_at"))
+        .whereRef("people_sessions.user_id", "=", "people.id")
+        .as("last_seen_at"),
+      eb
+        .selectFrom("people_accounts")
+        .select((inner) => inner.fn.countAll().as("passwords"))
+        .whereRef("people_accounts.user_id", "=", "people.id")
+        .where("people_accounts.provider_id", "=", PASSWORD_ACCOUNT)
+        .where("people_accounts.password", "is not", null)
+        .as("passwords"),
+    ]);
+}
+
+async function createdAt(db: Kysely<Database>, id: string): Promise<string | undefined> {
+  const row = await db.selectFrom("people").select("created_at").where("id", "=", id).executeTakeFirst();
+  return row?.created_at;
+}
+
+type PersonRow = Pick<
+  Selectable<PeopleTables["people"]>,
+  "id" | "email" | "name" | "operator" | "disabled" | "two_factor_enabled" | "created_at"
+>;
+
+function toPerson(row: PersonRow): PersonRecord {
+  return {
+    id: row.id,
+    email: row.email,
+    name: row.name,
+    operator: row.operator === 1,
+    disabled: row.disabled === 1,
+    twoFactor: row.two_factor_enabled === 1,
+    createdAtMs: Date.parse(row.created_at),
+  };
+}
+
+type ListedRow = PersonRow & {
+  readonly passkeys: unknown;
+  readonly passwords: unknown;
+  readonly last_seen_at: string | null;
+};
+
+function toListed(row: ListedRow): PersonListed {
+  return {
+    ...toPerson(row),
+    passkeys: Number(row.passkeys),
+    hasPassword: Number(row.passwords) > 0,
+    lastSeenAtMs: row.last_seen_at === null ? null : Date.parse(row.last_seen_at),
+  };
+}
+
+function toSession(row: Omit<Selectable<PeopleTables["people_sessions"]>, "token">): PersonSession {
+  return {
+    id: row.id,
+    userId: row.user_id,
+    createdAtMs: Date.parse(row.created_at),
+    seenAtMs: Date.parse(row.updated_at),
+    expiresAtMs: Date.parse(row.expires_at),
+    address: row.ip_address,
+    userAgent: row.user_agent,
+  };
+}
+
+const LinkKindName = z.enum(LINK_KINDS);
+const RoleName = z.enum(ROLES);
+
+function toLink(row: Selectable<PeopleTables["people_links"]>): PersonLink {
+  return {
+    id: row.id,
+    kind: LinkKindName.parse(row.kind),
+    digest: row.digest,
+    email: row.email,
+    seat: row.workspace_id === null ? null : { workspaceId: row.workspace_id, role: RoleName.parse(row.role) },
+    madeBy: row.made_by,
+    createdAtMs: row.created_at_ms,
+    expiresAtMs: row.expires_at_ms,
+    usedAtMs: row.used_at_ms,
+    revokedAtMs: row.revoked_at_ms,
+  };
+}

@@ -1,0 +1,57 @@
+import { z } from "zod";
+import { duration, integer, secretSetting, setting } from "./settings.ts";
+
+/** Of the operator's choice, and over the open network only where it cannot be read. */
+const issuer = z
+  .url({ protocol: /^https?$/, error: "write an absolute https address" })
+  .refine(
+    (url) => url.startsWith("https://") || /^http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?:[:/]|$)/.test(url),
+    "write an https address; http only on the machine itself",
+  );
+
+/** What is set about people and how they sign in. */
+export const PEOPLE_SETTINGS = {
+  GATEWAY_SIGNUP: setting(
+    z.enum(["invited", "open"], { error: "write invited or open" }),
+    "invited",
+    "Who may make an account: whoever was invited, or with open whoever proves an e-mail address; open needs GATEWAY_SMTP_URL. See the guide on people.",
+  ),
+  GATEWAY_SIGN_IN_ADDRESS_TRIES: setting(
+    integer(1, 1_000_000),
+    60,
+    "Wrong passwords, codes and links from one network address within GATEWAY_SIGN_IN_WINDOW; then it waits.",
+  ),
+  GATEWAY_SIGN_IN_ACCOUNT_TRIES: setting(
+    integer(1, 1_000_000),
+    10,
+    "Wrong passwords and codes for one account within GATEWAY_SIGN_IN_WINDOW; then it waits.",
+  ),
+  GATEWAY_SIGN_IN_WINDOW: setting(duration, "15m", "Within how long tries to sign in are counted together."),
+  GATEWAY_OIDC_ISSUER: setting(
+    issuer.nullable(),
+    null,
+    "Single sign-on: the issuer of an OpenID Connect provider. GATEWAY_OIDC_CLIENT_ID, GATEWAY_OIDC_CLIENT_SECRET and GATEWAY_PUBLIC_URL must be set with it.",
+  ),
+  GATEWAY_OIDC_CLIENT_ID: setting(
+    z.string().min(1).nullable(),
+    null,
+    "The gateway's client id at GATEWAY_OIDC_ISSUER.",
+  ),
+  GATEWAY_OIDC_CLIENT_SECRET: secretSetting("The secret that belongs to GATEWAY_OIDC_CLIENT_ID."),
+  GATEWAY_OIDC_NAME: setting(
+    z.string().min(1).max(60),
+    "single sign-on",
+    "What the button of single sign-on calls the provider.",
+  ),
+} as const;
+
+const WITH_OIDC = ["GATEWAY_OIDC_CLIENT_ID", "GATEWAY_OIDC_CLIENT_SECRET", "GATEWAY_PUBLIC_URL"] as const;
+
+/** What belongs together. */
+export function checkPeople(values: Readonly<Record<string, unknown>>, problems: string[]): void {
+  if (values["GATEWAY_SIGNUP"] === "open" && (values["GATEWAY_SMTP_URL"] ?? null) === null)
+    problems.push("GATEWAY_SMTP_URL: set it too, because GATEWAY_SIGNUP is open and addresses are proven by mail");
+  if ((values["GATEWAY_OIDC_ISSUER"] ?? null) === null) return;
+  for (const name of WITH_OIDC)
+    if ((values[name] ?? null) === null) problems.push(`${name}: set it too, because GATEWAY_OIDC_ISSUER is set`);
+}
