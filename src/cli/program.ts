@@ -54,6 +54,7 @@ export function buildProgram(version: string, done: (exitCode: number) => void):
     });
   addServe(place, bind);
   addCatalogue(place, bind);
+  addConnect(place("connect"), bind);
   for (const spec of API_COMMANDS) {
     addApi(place(spec.words), spec, bind);
     if (spec.words === "log show") addLogExport(place("log export"), bind);
@@ -86,6 +87,17 @@ function addCatalogue(place: (words: string) => Command, bind: Bind): void {
     .argument("[dir]", "folder to check (default: GATEWAY_CATALOGUE_DIR, else the shipped one)")
     .option("--warnings", "also list what is allowed but worth a look");
   bind(command, async (invocation) => (await import("./catalogue-check.ts")).runCatalogueCheck(invocation));
+}
+
+function addConnect(command: Command, bind: Bind): void {
+  command
+    .description("point a client on this machine at the gateway, keep what was there, and send one test request")
+    .addArgument(new Argument("<client>").choices(["claude-code", "codex", "opencode", "continue"]))
+    .option("--model <id>", "model to use (default: the best the key may use)")
+    .option("--key-file <file>", "file with the key; - is standard input (default: GATEWAY_KEY, else it asks)")
+    .option("--dry-run", "print the change and write nothing")
+    .option("--undo", "put back what was there before");
+  bind(command, async (invocation) => (await import("./connect/run.ts")).runConnect(invocation));
 }
 
 function addLogExport(command: Command, bind: Bind): void {

@@ -3,6 +3,7 @@ import type { Fault } from "../../contract/faults.ts";
 import type { KeyUse } from "../../domain/admission/idempotency.ts";
 import type { Margin } from "../../domain/billing/margin.ts";
 import type { Currencies } from "../../domain/billing/rate.ts";
+import { clientName } from "../../domain/record/client-name.ts";
 import type { AttemptRecord, ChargeRecord, RequestRecord, Surface, UsageRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { NoPlan, Plan } from "../../domain/routing/plan.ts";
@@ -132,7 +133,7 @@ export class Trail {
       keyId: key.id,
       memberId: member?.id ?? null,
       environment: key.environment,
-      app: label(this.#exchange.headers["x-title"]),
+      app: label(this.#exchange.headers["x-title"]) ?? clientName(this.#exchange.headers["user-agent"]),
       clientRequestId: label(this.#exchange.headers["x-client-request-id"]),
       surface: this.surface,
       modelRequested: this.modelRequested,

@@ -147,7 +147,7 @@ function baseRow(room: ResponsesRoom, exchange: Exchange, { request, input, back
 }
 
 /** Headers that the record of a request repeats, and the one by which it is made once. They are sealed with the rest. */
-const LABELS = ["x-title", "x-client-request-id", "idempotency-key"] as const;
+const LABELS = ["x-title", "user-agent", "x-client-request-id", "idempotency-key"] as const;
 
 /** What is needed to run it again. */
 export function requestOf({ headers, clientAddress }: Exchange, bytes: Buffer): BackgroundRequest {

@@ -8,7 +8,7 @@ export const ShapeFilters = z.strictObject({
   member: z.string().max(320).optional().meta({ description: "E-mail or id of the member whose keys were used." }),
   model: z.string().max(200).optional().meta({ description: "The model that served, or the one asked for." }),
   provider: z.string().max(200).optional(),
-  app: z.string().max(200).optional().meta({ description: "The caller's X-Title." }),
+  app: z.string().max(200).optional().meta({ description: "The caller's X-Title, else the known client it is." }),
   status: z
     .string()
     .regex(/^[1-5](?:\d\d|xx)$/, "write a status such as 404, or a class such as 4xx")

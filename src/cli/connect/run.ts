@@ -1,0 +1,127 @@
+import os from "node:os";
+import path from "node:path";
+import type { JsonObject } from "../../kit/json.ts";
+import { baseUrl } from "../client.ts";
+import { CliError, type Invocation } from "../command.ts";
+import { askKey } from "./ask-key.ts";
+import { CLIENT_NAMES, CLIENTS, type ClientKind, type ClientName } from "./clients.ts";
+import { changeOf } from "./diff.ts";
+import { backupOf, keepBackup, modeOf, putBack, readIfThere, removeFile, writePrivate } from "./files.ts";
+import { listed, pickModel, pickSmall, type Served, Trial } from "./trial.ts";
+
+type Target = { readonly name: ClientName; readonly kind: ClientKind; readonly file: string; readonly keyFile: string };
+
+/** Points a client on this machine at the gateway, or takes that back. Needs a key, and no operator's token. */
+export async function runConnect({ args, options, format }: Invocation): Promise<number> {
+  const name = CLIENT_NAMES.find((one) => one === args[0]);
+  if (name === undefined) throw new CliError(`Write one of ${CLIENT_NAMES.join(", ")}.`);
+  const kind = CLIENTS[name];
+  const file = kind.configFile(process.env, os.homedir());
+  const keyFile = path.join(path.dirname(file), kind.keyFileName ?? "");
+  const target: Target = { name, kind, file, keyFile };
+  const print = (answer: JsonObject, text: readonly string[]) =>
+    process.stdout.write(format === "json" ? `${JSON.stringify(answer, null, 2)}\n` : `${text.join("\n")}\n`);
+  const isDry = options["dryRun"] === true;
+  if (options["undo"] === true) return undo(target, isDry, print);
+  const key = await askKey(process.env, options["keyFile"]);
+  return connect(target, { key, isDry, model: options["model"] }, print);
+}
+
+type Print = (answer: JsonObject, text: readonly string[]) => void;
+
+async function connect(
+  { name, kind, file, keyFile }: Target,
+  { key, isDry, model: named }: { key: string; isDry: boolean; model: unknown },
+  print: Print,
+): Promise<number> {
+  const base = baseUrl(process.env);
+  const trial = new Trial(base, key);
+  // A key or an address that is wrong is said before anything is written.
+  const models = await trial.models();
+  const model = pickModel(models, kind, named);
+  const settings = {
+    base,
+    key,
+    keyFile,
+    model,
+    smallModel: pickSmall(models, kind, model),
+    models: listed(models, model),
+  };
+  const before = readIfThere(file) ?? "";
+  const after = inFile(file, () => kind.write(before, settings));
+  const rivals = kind.rivals.filter((variable) => (process.env[variable] ?? "") !== "");
+  const answer = { client: name, file, model: model.id, base_url: base, overridden_by: rivals };
+  const warning = rivals.map(
+    (variable) => `Note: ${variable} is set in your shell and wins over the file. Unset it there.`,
+  );
+  if (isDry) {
+    const change = changeOf(before, after);
+    const keyLine = kind.keyFileName === null ? [] : [`The key goes to ${keyFile}, readable by you alone.`];
+    print({ ...answer, dry_run: true, change }, [`${file} would change:`, change, ...keyLine, ...warning]);
+    return 0;
+  }
+  const backup = keepBackup(file);
+  if (kind.keyFileName !== null) writePrivate(keyFile, `${key}\n`);
+  writePrivate(file, after);
+  const served = await trial.ask(kind, model.id).catch((error: unknown) => {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new CliError(
+      `${kind.title} is set up in ${file}, but the test request failed: ${why} \`gateway connect ${name} --undo\` takes it back.`,
+    );
+  });
+  print({ ...answer, dry_run: false, backup, served }, [
+    `${kind.title} now uses ${model.id} through ${base}.`,
+    `Written: ${file} (what was there before: ${backup})`,
+    `Tested:  ${servedLine(served)}`,
+    ...warning,
+    `Begin with \`${kind.begin}\`. Another model: --model <id>. Take it back: gateway connect ${name} --undo`,
+  ]);
+  return 0;
+}
+
+function servedLine({ request_id, model, provider, country, level, cost, currency }: Served): string {
+  const price = cost === null ? "" : `, cost ${cost} ${currency ?? ""}`.trimEnd();
+  return `${model ?? "a model"} was served by ${provider ?? "a provider"} in ${country ?? "an unknown country"} (${level ?? "no level"})${price}, request ${request_id ?? "unknown"}`;
+}
+
+function undo({ name, kind, file, keyFile }: Target, isDry: boolean, print: Print): number {
+  const backup = backupOf(file);
+  const original = readIfThere(backup);
+  if (original === undefined)
+    throw new CliError(`There is nothing to undo: ${kind.title} was not connected by this command (no ${backup}).`);
+  const now = readIfThere(file) ?? "";
+  const taken = inFile(file, () => kind.undo(now, original));
+  // What others changed since stays; when nobody did, every character is as it was.
+  const after = sameWords(taken, original) ? original : taken;
+  const change = changeOf(now, after);
+  if (!isDry) {
+    putBack(file, after, modeOf(backup));
+    removeFile(backup);
+    if (kind.keyFileName !== null) removeFile(keyFile);
+  }
+  const said = isDry ? [`${file} would change:`, change] : [`${kind.title} is as it was before: ${file}`];
+  print({ client: name, file, dry_run: isDry, undone: !isDry, change }, said);
+  return 0;
+}
+
+/** But for spaces, brackets and order: a member that was taken out comes back behind its neighbours. */
+function sameWords(a: string, b: string): boolean {
+  const words = (text: string) =>
+    text
+      .replace(/models:\s*$/, "")
+      .split(/[\s{}[\],]+/)
+      .sort()
+      .join(" ")
+      .trim();
+  return words(a) === words(b);
+}
+
+/** A fault of an editor is told with the file it is about. */
+function inFile(file: string, edit: () => string): string {
+  try {
+    return edit();
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error;
+    throw new CliError(`${file} was left as it is: ${error.message} Put it right, or set the client up by hand.`);
+  }
+}

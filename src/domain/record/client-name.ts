@@ -1,0 +1,25 @@
+/** Programs that say who they are in their user agent; the first that fits names the application. */
+const CLIENTS: readonly (readonly [RegExp, string])[] = [
+  [/^claude-cli\//i, "Claude Code"],
+  [/^codex[_-]/i, "Codex"],
+  [/^opencode\//i, "opencode"],
+  [/^continue\b/i, "Continue"],
+  [/^librechat\b/i, "LibreChat"],
+  [/^n8n\b/i, "n8n"],
+  [/^cursor\b/i, "Cursor"],
+  [/^langchain/i, "LangChain"],
+  [/\bai-sdk\/|^ai\/\d/i, "Vercel AI SDK"],
+  [/^(?:async)?openai\/js\b/i, "OpenAI SDK for JavaScript"],
+  [/^(?:async)?openai\/python\b/i, "OpenAI SDK for Python"],
+  [/^(?:async)?anthropic\/js\b/i, "Anthropic SDK for JavaScript"],
+  [/^(?:async)?anthropic\/python\b/i, "Anthropic SDK for Python"],
+];
+/** The name stands at the beginning; a long user agent is not worth more looking. */
+const LOOKED_AT_CHARS = 200;
+
+/** The application behind a request that carries no label of its own; null when it is not one of the known. */
+export function clientName(userAgent: string | undefined): string | null {
+  if (userAgent === undefined) return null;
+  const start = userAgent.slice(0, LOOKED_AT_CHARS);
+  return CLIENTS.find(([pattern]) => pattern.test(start))?.[1] ?? null;
+}

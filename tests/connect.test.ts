@@ -1,0 +1,238 @@
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { parse as parseYaml } from "yaml";
+import { runCli, startGateway, type Tenant, type TestGateway } from "./support/gateway.ts";
+
+let gateway: TestGateway;
+let tenant: Tenant;
+let home: string;
+beforeAll(async () => {
+  gateway = await startGateway();
+  tenant = await gateway.tenant();
+});
+afterAll(() => gateway.close());
+beforeEach(() => {
+  home = mkdtempSync(path.join(tmpdir(), "connect-home-"));
+  return () => rmSync(home, { recursive: true, force: true });
+});
+
+/** As a developer runs it: a key, no operator's token, a home of their own. */
+const connect = (args: readonly string[], over: Record<string, string> = {}) =>
+  runCli(["connect", ...args], { HOME: home, GATEWAY_URL: gateway.url, GATEWAY_KEY: tenant.key, ...over });
+const inHome = (...parts: string[]) => path.join(home, ...parts);
+const read = (file: string) => readFileSync(file, "utf8");
+const modeOf = (file: string) => (statSync(file).mode & 0o777).toString(8);
+
+function have(file: string, text: string): string {
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(file, text);
+  chmodSync(file, 0o644);
+  return file;
+}
+
+const CASES = [
+  {
+    client: "claude-code",
+    file: [".claude", "settings.json"],
+    surface: "messages",
+    before:
+      '{\n  "permissions": { "allow": ["Bash(ls)"] },\n  "env": { "ANTHROPIC_API_KEY": "sk-old", "EDITOR": "vi" }\n}\n',
+    kept: ["Bash(ls)", "EDITOR"],
+    later: (text: string) => text.replace("Bash(ls)", "Bash(pwd)"),
+  },
+  {
+    client: "codex",
+    file: [".codex", "config.toml"],
+    surface: "responses",
+    before: '# mine\nmodel = "o3"\n\n[projects."/w"]\ntrust_level = "trusted"\n',
+    kept: ["# mine", '[projects."/w"]\ntrust_level = "trusted"'],
+    later: (text: string) => text.replace("# mine", "# Bash(pwd)"),
+  },
+  {
+    client: "opencode",
+    file: [".config", "opencode", "opencode.json"],
+    surface: "chat",
+    before: '{\n  // dark, please\n  "theme": "system",\n  "provider": { "ollama": { "name": "mine" } },\n}\n',
+    kept: ["// dark, please", '"theme": "system"', '"ollama": { "name": "mine" }'],
+    later: (text: string) => text.replace("dark, please", "Bash(pwd)"),
+  },
+  {
+    client: "continue",
+    file: [".continue", "config.yaml"],
+    surface: "chat",
+    before:
+      "name: Mine\nversion: 1.0.0\nschema: v1\nmodels:\n  # at home\n  - name: local\n    provider: ollama\n    model: llama\nrules:\n  - be brief\n",
+    kept: ["# at home", "- name: local\n    provider: ollama", "rules:\n  - be brief"],
+    later: (text: string) => text.replace("be brief", "Bash(pwd)"),
+  },
+] as const;
+
+describe.each(CASES)(
+  "PORTAL-09 gateway connect $client",
+  { timeout: 60_000 },
+  ({ client, file, before, kept, later, surface }) => {
+    test("writes beside what is there, tests it, says what served it, and takes it back to the character", async () => {
+      const config = have(inHome(...file), before);
+      const done = await connect([client, "--model", "sandbox/chat", "--json"]);
+      expect([done.code, done.stderr]).toEqual([0, ""]);
+      expect(done.json).toMatchObject({
+        client,
+        file: config,
+        model: "sandbox/chat",
+        base_url: gateway.url,
+        served: {
+          model: "sandbox/chat",
+          provider: expect.stringMatching(/^sandbox-/),
+          level: expect.stringMatching(/^L\d$/),
+        },
+      });
+      expect(done.stdout).not.toContain(tenant.key);
+      const text = read(config);
+      for (const part of kept) expect(text).toContain(part);
+      expect(text).not.toContain("sk-old");
+      expect(modeOf(config)).toBe("600");
+      expect(read(`${config}.before-gateway`)).toBe(before);
+      const [row] = (await gateway.manage("GET", `/workspaces/${tenant.slug}/requests?app=gateway%20connect&limit=1`))
+        .data;
+      expect(row).toMatchObject({ surface, status: 200 });
+
+      // A second time: still one entry, and the backup is still the first state.
+      expect((await connect([client, "--model", "sandbox/claude"])).code).toBe(0);
+      expect(read(`${config}.before-gateway`)).toBe(before);
+      expect(read(config)).toContain("sandbox/claude");
+
+      const undone = await connect([client, "--undo"], { GATEWAY_KEY: "" });
+      expect([undone.code, undone.stderr]).toEqual([0, ""]);
+      expect(read(config)).toBe(before);
+      expect(modeOf(config)).toBe("644");
+      expect(existsSync(`${config}.before-gateway`)).toBe(false);
+      expect(existsSync(path.join(path.dirname(config), "gateway-key"))).toBe(false);
+    });
+
+    test("keeps what was changed since when it is taken back", async () => {
+      const config = have(inHome(...file), before);
+      await connect([client, "--model", "sandbox/chat"]);
+      writeFileSync(config, later(read(config)));
+      expect((await connect([client, "--undo"])).code).toBe(0);
+      const text = read(config);
+      expect(text).toContain("Bash(pwd)");
+      expect(text).not.toContain(gateway.url);
+      expect(text).not.toContain(tenant.key);
+    });
+
+    test("makes the file where there is none, and removes it again; a dry run touches nothing", async () => {
+      const config = inHome(...file);
+      const dry = await connect([client, "--dry-run", "--model", "sandbox/chat"]);
+      expect([dry.code, dry.stderr]).toEqual([0, ""]);
+      expect(dry.stdout).toContain("sandbox/chat");
+      expect(dry.stdout).not.toContain(tenant.key);
+      expect(existsSync(config)).toBe(false);
+      expect((await connect([client])).code).toBe(0);
+      expect(existsSync(config)).toBe(true);
+      await connect([client, "--undo"]);
+      expect(existsSync(config)).toBe(false);
+    });
+  },
+);
+
+describe("PORTAL-09 what the clients read", { timeout: 60_000 }, () => {
+  test("Claude Code: address without /v1, token, models, and no other key", async () => {
+    const config = have(inHome(".claude", "settings.json"), '{"env":{"ANTHROPIC_API_KEY":"sk-old"}}');
+    await connect(["claude-code", "--model", "sandbox/chat"]);
+    expect(JSON.parse(read(config)).env).toEqual({
+      ANTHROPIC_BASE_URL: gateway.url,
+      ANTHROPIC_AUTH_TOKEN: tenant.key,
+      ANTHROPIC_MODEL: "sandbox/chat",
+      ANTHROPIC_DEFAULT_OPUS_MODEL: "sandbox/chat",
+      ANTHROPIC_DEFAULT_SONNET_MODEL: "sandbox/chat",
+      ANTHROPIC_DEFAULT_HAIKU_MODEL: "sandbox/chat",
+      CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY: "1",
+      CLAUDE_CODE_MAX_CONTEXT_TOKENS: "128000",
+      ENABLE_TOOL_SEARCH: "false",
+    });
+  });
+
+  test("Codex: a provider of the responses dialect that reads its key from a file", async () => {
+    const config = inHome(".codex", "config.toml");
+    await connect(["codex", "--model", "sandbox/chat"]);
+    const keyFile = inHome(".codex", "gateway-key");
+    expect(read(config)).toBe(
+      `model = "sandbox/chat"\nmodel_provider = "gateway"\n\n[model_providers.gateway]\nname = "Inference Gateway"\nbase_url = "${gateway.url}/v1"\nwire_api = "responses"\nauth = { command = "cat", args = ["${keyFile}"] }\n`,
+    );
+    expect([read(keyFile).trim(), modeOf(keyFile)]).toEqual([tenant.key, "600"]);
+  });
+
+  test("opencode: a provider with its models and their limits", async () => {
+    await connect(["opencode", "--model", "sandbox/chat"], { XDG_CONFIG_HOME: inHome("xdg") });
+    const { model, provider } = JSON.parse(read(inHome("xdg", "opencode", "opencode.json")));
+    expect(model).toBe("gateway/sandbox/chat");
+    expect(provider.gateway).toMatchObject({
+      npm: "@ai-sdk/openai-compatible",
+      options: { baseURL: `${gateway.url}/v1`, apiKey: `{file:${inHome("xdg", "opencode", "gateway-key")}}` },
+      models: { "sandbox/chat": { limit: { context: 128_000 } }, "sandbox/claude": {} },
+    });
+  });
+
+  test("Continue: one model more, first in the list", async () => {
+    const config = have(
+      inHome(".continue", "config.yaml"),
+      "name: m\nversion: 1.0.0\nschema: v1\nmodels:\n- name: a\n  provider: ollama\n  model: b\n",
+    );
+    await connect(["continue", "--model", "sandbox/chat"]);
+    const { models } = parseYaml(read(config));
+    expect(models).toEqual([
+      {
+        name: expect.any(String),
+        provider: "openai",
+        model: "sandbox/chat",
+        apiBase: `${gateway.url}/v1`,
+        apiKey: tenant.key,
+        roles: ["chat", "edit", "apply"],
+      },
+      { name: "a", provider: "ollama", model: "b" },
+    ]);
+  });
+});
+
+describe("PORTAL-09 connect says what is wrong, and writes nothing then", { timeout: 60_000 }, () => {
+  test("a key that is not valid; no key; an address where nothing is; a client nobody knows", async () => {
+    const outcomes = await Promise.all([
+      connect(["codex"], { GATEWAY_KEY: "sk_svc_live_nonsense" }),
+      connect(["codex"], { GATEWAY_KEY: "" }),
+      connect(["codex"], { GATEWAY_URL: "http://127.0.0.1:9" }),
+      connect(["emacs"]),
+      connect(["codex", "--undo"]),
+    ]);
+    expect(outcomes.map(({ code }) => code)).toEqual([1, 1, 1, 2, 1]);
+    const [badKey, noKey, nowhere, nobody, nothing] = outcomes.map(({ stderr }) => stderr);
+    expect(badKey).toContain("invalid_api_key");
+    expect(noKey).toContain("GATEWAY_KEY");
+    expect(nowhere).toContain("GATEWAY_URL");
+    expect(nobody).toContain("claude-code, codex, opencode, continue");
+    expect(nothing).toContain("nothing to undo");
+    expect(existsSync(inHome(".codex"))).toBe(false);
+  });
+
+  test("a file that cannot be read is left as it is", async () => {
+    const config = have(inHome(".claude", "settings.json"), "{ broken");
+    const { code, stderr } = await connect(["claude-code"]);
+    expect([code, read(config)]).toEqual([1, "{ broken"]);
+    expect(stderr).toContain("was left as it is: line 1 is not JSON.");
+  });
+
+  test("a test request that fails is told with the way back", async () => {
+    const poor = await gateway.tenant({ credit: "0" });
+    const { code, stderr } = await connect(["opencode", "--model", "sandbox/chat"], { GATEWAY_KEY: poor.key });
+    expect(code).toBe(1);
+    expect(stderr).toContain("insufficient_credits");
+    expect(stderr).toContain("--undo");
+  });
+
+  test("a variable of the shell that would win is named", async () => {
+    const { stdout } = await connect(["claude-code", "--dry-run"], { ANTHROPIC_API_KEY: "sk-ant" });
+    expect(stdout).toContain("ANTHROPIC_API_KEY is set in your shell");
+    expect(stdout).not.toContain("sk-ant");
+  });
+});
