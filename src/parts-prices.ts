@@ -1,8 +1,12 @@
+import { type Money, openMoney } from "./app/manage/money/money.ts";
+import type { ExpiryDeps } from "./app/manage/money/promotions.ts";
 import { type RateParts, RateRoom } from "./app/manage/money/rate-room.ts";
 import type { Config } from "./config.ts";
 import { MarginBook, NO_MARGIN, readMargin } from "./domain/billing/margin.ts";
 import { type RateBook, type RateRow, seedRates } from "./domain/catalogue/rates.ts";
+import { openAdapters } from "./io/payments/open.ts";
 import type { Store } from "./io/store/sql/store.ts";
+import type { Logger } from "./io/telemetry/log.ts";
 import { ecbSource } from "./io/upstream/rate-source.ts";
 import type { Transport } from "./io/upstream/transport.ts";
 import { systemClock } from "./kit/clock.ts";
@@ -10,6 +14,7 @@ import type { Ids } from "./kit/ids.ts";
 import { formatDecimal } from "./kit/money.ts";
 import { parseDurationMs } from "./kit/time.ts";
 import { systemTimers } from "./kit/timers.ts";
+import { HOLD_GRACE_MS } from "./parts.ts";
 
 /** Margins and exchange rates as the store has them, before anyone is served; rates of the files it has not are added. */
 export async function openPrices(config: Config, store: Store, book: RateBook, ids: Ids): Promise<MarginBook> {
@@ -48,4 +53,29 @@ export function openRates(
   });
   rates.start();
   return rates;
+}
+
+/** Money that moves by hand, by date or from outside. */
+export function openPayments(
+  config: Config,
+  deps: Omit<ExpiryDeps, "timers" | "requestMaxMs" | "warn">,
+  log: Logger,
+): Promise<Money> {
+  const secretsOf = {
+    webhook: config.GATEWAY_PAYMENT_WEBHOOK_SECRETS,
+    stripe: config.GATEWAY_PAYMENT_STRIPE_SECRETS,
+  };
+  const secrets = new Map(config.GATEWAY_PAYMENTS.map((name) => [name, secretsOf[name]]));
+  return openMoney({
+    ...deps,
+    pages: new Map([
+      ["webhook", config.GATEWAY_PAYMENT_WEBHOOK_PAGE],
+      ["stripe", config.GATEWAY_PAYMENT_STRIPE_PAGE],
+    ]),
+    contact: config.GATEWAY_OPERATOR_CONTACT,
+    adapters: openAdapters(secrets, parseDurationMs(config.GATEWAY_PAYMENT_TOLERANCE) ?? 0),
+    timers: systemTimers,
+    requestMaxMs: config.GATEWAY_REQUEST_TIMEOUT_MS + HOLD_GRACE_MS,
+    warn: (detail, message) => log.warn(detail, message),
+  });
 }

@@ -2,8 +2,6 @@ import path from "node:path";
 import { Alerts } from "./app/alerts/alerts.ts";
 import type { AlertDeps } from "./app/alerts/deps.ts";
 import type { Check, OwnKeyRoom } from "./app/manage/deps.ts";
-import { type Money, openMoney } from "./app/manage/money/money.ts";
-import type { ExpiryDeps } from "./app/manage/money/promotions.ts";
 import { spentBefore } from "./app/manage/money/spent.ts";
 import { MasterKeyRotation } from "./app/manage/operation/master-key-rotation.ts";
 import { Captures } from "./app/pipeline/captures.ts";
@@ -40,7 +38,6 @@ import type { DiskSpace } from "./io/disk-space.ts";
 import type { Books } from "./io/journal/open.ts";
 import { MasterKeyFile } from "./io/master-key-file.ts";
 import { MasterKeys, masterKeyOf } from "./io/master-keys.ts";
-import { openAdapters } from "./io/payments/open.ts";
 import { keptSecret, readMasterKey } from "./io/secret-files.ts";
 import { openPostgres } from "./io/store/sql/postgres/open.ts";
 import { openSqlite } from "./io/store/sql/sqlite/open.ts";
@@ -427,26 +424,6 @@ export function mintedFrom(config: Config, transport: Transport): Map<string, Mi
   return minted;
 }
 
-/** Money that moves by hand, by date or from outside. */
-export function openPayments(
-  config: Config,
-  deps: Omit<ExpiryDeps, "timers" | "requestMaxMs" | "warn">,
-  log: Logger,
-): Promise<Money> {
-  const secretsOf = {
-    webhook: config.GATEWAY_PAYMENT_WEBHOOK_SECRETS,
-    stripe: config.GATEWAY_PAYMENT_STRIPE_SECRETS,
-  };
-  const secrets = new Map(config.GATEWAY_PAYMENTS.map((name) => [name, secretsOf[name]]));
-  return openMoney({
-    ...deps,
-    adapters: openAdapters(secrets, parseDurationMs(config.GATEWAY_PAYMENT_TOLERANCE) ?? 0),
-    timers: systemTimers,
-    requestMaxMs: config.GATEWAY_REQUEST_TIMEOUT_MS + HOLD_GRACE_MS,
-    warn: (detail, message) => log.warn(detail, message),
-  });
-}
-
 type EdgeParts = Pick<EdgeDeps, "clock" | "ids" | "directory" | "state"> &
   Pick<Managers, "adminToken" | "personOf"> & {
     ownKeys: OwnKeys;
@@ -481,12 +458,12 @@ export function openEdge({ config, log, metrics, ownKeys, adminToken, personOf, 
       personOf,
     },
     ipLimit: new IpLimit(config.GATEWAY_RPM_IP, parts.clock),
+    manageLimit: new MinuteLimit(config.GATEWAY_RPM_MANAGE, parts.clock),
     switchedOff: switchedOff(config),
     trustedProxies: proxies.length === 0 ? undefined : addressList(proxies),
     bodyLimits: { jsonMaxBytes: config.GATEWAY_BODY_MAX_BYTES, uploadMaxBytes: config.GATEWAY_UPLOAD_MAX_BYTES },
     cors: { origins: config.GATEWAY_CORS_ORIGINS },
     patience: { ...PATIENCE, stallMs: config.GATEWAY_CLIENT_STALL_MS },
-    manageLimit: new MinuteLimit(config.GATEWAY_RPM_MANAGE, parts.clock),
     credentials: [...config.providers.apiKeys.values()],
     ownSecrets: (workspaceId) => ownKeys.secretsOf(workspaceId),
     rpmDefaults: { live: config.GATEWAY_RPM_LIVE, test: config.GATEWAY_RPM_TEST },

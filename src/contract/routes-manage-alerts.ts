@@ -65,7 +65,7 @@ export const ALERT_ROUTES = [
     tag: "Alerts",
     summary: "Send a test alert to every receiver",
     description:
-      "Sent at once, with the same checks as when the webhook was saved; the answer says what became of each.",
+      "Sent at once, with the same checks as when the webhook was saved; the answer says what became of each. Ten an hour for a workspace: more are refused with 429 and `Retry-After`.",
     answer: alerts.AlertsTested,
     faults: ["conflict"],
     example: {

@@ -15,6 +15,7 @@ const order = {
   created_at: "2026-11-15T09:30:00.000Z",
   paid_at: null,
   payment: null,
+  pay_url: "https://pay.example.eu/?order=ord_019a864f0b2c7f3a8e21d04c5b6a798b",
 };
 
 const booked = (kind: string, id: string, amount: string, note: string) => ({
@@ -35,7 +36,7 @@ const exportRoute = managedExport({
   tag: "Wallet",
   summary: "Export ledger entries",
   description:
-    "Newest first, as a stream: CSV after RFC 4180 with a header row, or one JSON object on each line, in the form of the list. An export that breaks off is cut, not ended.",
+    "Newest first, as a stream: CSV after RFC 4180 with a header row, or one JSON object on each line, in the form of the list without `balance_after`. An export that breaks off is cut, not ended.",
   query: money.EntryExportQuery,
   contentType: "text/csv",
   or: "application/x-ndjson",
@@ -151,6 +152,18 @@ export const MONEY_ROUTES = [
         ],
         models: [{ model: "sandbox/chat", requests: 41, cost: "0.50" }],
       },
+    },
+  }),
+  managed({
+    id: "manageShowTopUp",
+    method: "GET",
+    path: `${WALLET}/top-up`,
+    allows: "admin",
+    tag: "Wallet",
+    summary: "Show how money gets into the wallet",
+    answer: money.TopUpView,
+    example: {
+      answer: { currency: "EUR", ways: [{ adapter: "webhook", has_page: true }], contact: "billing@example.eu" },
     },
   }),
   managed({

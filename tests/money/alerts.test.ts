@@ -249,6 +249,17 @@ describe("a receiver", () => {
   });
 });
 
+test("PORTAL-05 more than ten test alerts an hour are refused with the time to wait, and nothing is sent", async () => {
+  await setAlerts({ mail_to: [] });
+  for (let sent = 0; sent < 10; sent += 1) await manage("POST", "/alerts/test");
+  const { status, body, headers } = await refused("POST", "/alerts/test");
+  expect([status, body.error.code]).toEqual([429, "rate_limit_exceeded"]);
+  const waitSeconds = Number(headers.get("retry-after"));
+  expect(waitSeconds).toBeGreaterThan(0);
+  expect(waitSeconds).toBeLessThanOrEqual(3600);
+  expect(hook.requests).toHaveLength(10);
+});
+
 describe("the secret of a webhook", () => {
   test("BILL-10 is shown once, stands nowhere else, and can be rotated without a gap", async () => {
     const { webhook_secret: first, ...saved } = await setAlerts({ mail_to: [] });

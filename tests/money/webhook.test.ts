@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readConfig } from "../../src/config.ts";
-import { type Json, startGateway, type TestGateway } from "../support/gateway.ts";
+import { gatewayForTest, type Json, startGateway, type TestGateway } from "../support/gateway.ts";
 import { NEW_SECRET, PAYMENT_ENV, SECRET, STRIPE_SECRET, sendPayment, signed } from "../support/payments.ts";
 
 let gateway: TestGateway;
@@ -196,6 +196,48 @@ describe("orders", () => {
     expect((await make({ reference: "b", amount: "0" })).status).toBe(400);
     const { data } = await gateway.manage("GET", `/workspaces/${slug}/wallet/orders`);
     expect(data).toHaveLength(1);
+  });
+
+  test("PORTAL-05 a workspace is told how money comes in: ways, the page of an open order, whom to ask", async () => {
+    const bare = await gatewayForTest({});
+    expect(await bare.manage("GET", "/workspaces/demo/wallet/top-up")).toEqual({
+      currency: "EUR",
+      ways: [],
+      contact: null,
+    });
+    const paying = await gatewayForTest({
+      env: {
+        ...PAYMENT_ENV,
+        GATEWAY_PAYMENT_WEBHOOK_PAGE:
+          "https://pay.example.eu/?o={order}&a={amount}&m={minor}&c={currency}&r={reference}",
+        GATEWAY_OPERATOR_CONTACT: "billing@example.eu",
+      },
+    });
+    const wallet = "/workspaces/demo/wallet";
+    expect(await paying.manage("GET", `${wallet}/top-up`)).toMatchObject({
+      ways: expect.arrayContaining([
+        { adapter: "webhook", has_page: true },
+        { adapter: "stripe", has_page: false },
+      ]),
+      contact: "billing@example.eu",
+    });
+    const make = (adapter: string) =>
+      paying.manage("POST", `${wallet}/orders`, {
+        amount: "12.50",
+        currency: "EUR",
+        reference: `a:${adapter}`,
+        adapter,
+      });
+    const order = await make("webhook");
+    expect(order.pay_url).toBe(`https://pay.example.eu/?o=${order.id}&a=12.50&m=1250&c=EUR&r=a%3Awebhook`);
+    expect((await make("stripe")).pay_url).toBeNull();
+    await sendPayment(paying, {
+      ...{ id: "evt_1", type: "payment.succeeded", order: order.id, payment: "pay_1" },
+      ...{ amount: "12.50", currency: "EUR" },
+    });
+    expect(await paying.manage("GET", `${wallet}/orders/${order.id}`)).toMatchObject({ state: "paid", pay_url: null });
+    for (const page of ["javascript:alert({order})", "https://pay.example.eu/", "not an address {order}"])
+      expect(() => readConfig({ GATEWAY_PAYMENT_STRIPE_PAGE: page }), page).toThrow("GATEWAY_PAYMENT_STRIPE_PAGE");
   });
 });
 

@@ -78,7 +78,13 @@ function sealedParts(store: Store, clock: Clock) {
 
 /** Where nobody pays from outside. */
 function moneyParts(store: Store, state: SharedState, clock: Clock) {
-  const payments = { adapters: new Map(), refused: () => undefined, granted: async () => {} };
+  const payments = {
+    adapters: new Map(),
+    pages: new Map(),
+    contact: null,
+    refused: () => undefined,
+    granted: async () => {},
+  };
   return { bookings: new Bookings({ state, ledger: store.ledger, clock }), payments };
 }
 
@@ -156,18 +162,18 @@ export async function openRoom(checks: readonly Check[] = []) {
     prober: nobodyToProve(store),
     connections,
     planning,
-    readers: { chat: decodeChat },
-    responses: {
-      list: async () => ({ rows: [], next: null }),
-      usage: () => ({ usedBytes: 0, maxBytes: 1 }),
-      stop: async () => {},
-      stopAll: async () => {},
     endpoints: {
       health: planning.health,
       breakers: new EndpointBreakers(clock),
       places: new EndpointPlaces(0),
     },
     inForce: { settings: [], warnings: [], version: "test", startedAtMs: nowMs },
+    readers: { chat: decodeChat },
+    responses: {
+      list: async () => ({ rows: [], next: null }),
+      usage: () => ({ usedBytes: 0, maxBytes: 1 }),
+      stop: async () => {},
+      stopAll: async () => {},
     },
     ...sealedParts(store, clock),
     alerts: quietAlerts({ store, directory, state, ownKeys: ownKeys.held, clock }),

@@ -100,6 +100,26 @@ function returnTests(store: () => Store): void {
     const second = await store().ledger.entries("ws_1", 1, first.next, { kinds: ["topup", "payout"] });
     expect([second.rows.map(({ id }) => id), second.next]).toEqual([["t1"], null]);
   });
+
+  test("PORTAL-05 after each entry there is in the wallet what all entries up to it come to, on every page", async () => {
+    await store().ledger.post(topupOf(posting("t1", 10n * BIG, 10)));
+    await store().ledger.post(promotionOf(posting("p1", 5n, 20)));
+    await store().ledger.post(payoutOf(posting("o1", 2n, 20)));
+    await store().ingest([charged("r1", 1n, 40)]);
+    // Booked last, and of an earlier time: the request began before the others.
+    await store().ingest([charged("r0", 3n, 15)]);
+    const pages: string[] = [];
+    let cursor: string | null = null;
+    do {
+      const { rows, next } = await store().ledger.balances("ws_1", 2, cursor);
+      pages.push(...rows.map(({ transaction, balanceNanos }) => `${transaction.id} ${balanceNanos - 10n * BIG}`));
+      cursor = next;
+    } while (cursor !== null);
+    expect(pages).toEqual(["charge:r1 -1", "p1 0", "o1 -5", "charge:r0 -3", "t1 0"]);
+    const { rows: some } = await store().ledger.balances("ws_1", 10, null, { sinceMs: 15, untilMs: 40 });
+    expect(some.map(({ balanceNanos }) => balanceNanos - 10n * BIG)).toEqual([0n, -5n, -3n]);
+    expect(await store().ledger.balances("ws_none", 10, null)).toEqual({ rows: [], next: null });
+  });
 }
 
 function sumTests(store: () => Store): void {

@@ -111,6 +111,10 @@ export type ManageDeps = TenancyDeps & {
 export type PaymentRoom = {
   /** By name; none: nothing can be paid from outside. */
   readonly adapters: ReadonlyMap<string, PaymentAdapter>;
+  /** Where people pay orders of an adapter, with places for what an order is; null: nowhere we know of. */
+  readonly pages: ReadonlyMap<string, string | null>;
+  /** Where workspaces ask the operator; null: nothing is said. */
+  readonly contact: string | null;
   /** Told of every message that moved no money although it wanted to, without what was in it. */
   refused(detail: object, message: string): void;
   /** There is new credit with a date. */

@@ -109,8 +109,27 @@ export const OrderView = z
     created_at: Time,
     paid_at: Time.nullable(),
     payment: z.string().nullable().meta({ description: "The provider's id of the payment." }),
+    pay_url: z
+      .string()
+      .nullable()
+      .meta({ description: "Where an open order is paid, if the operator has set a page." }),
   })
   .meta({ id: "PaymentOrder" });
+
+export const TopUpView = z
+  .object({
+    currency: z.string(),
+    ways: z
+      .array(
+        z.object({
+          adapter: z.string(),
+          has_page: z.boolean().meta({ description: "Orders come with the address on which they are paid." }),
+        }),
+      )
+      .meta({ description: "Through what orders can be paid; none: only the operator fills the wallet." }),
+    contact: z.string().nullable().meta({ description: "Where to ask the operator, as the operator wrote it." }),
+  })
+  .meta({ id: "TopUp" });
 
 export const OrderCreated = OrderView.extend({
   repeated: z.boolean().meta({ description: "True when an earlier call made this order." }),

@@ -43,6 +43,11 @@ export const WalletEntry = z
     amount: Money.meta({ description: "What it did to the wallet: negative for a charge." }),
     currency: z.string(),
     note: z.string().nullable(),
+    request: z.string().nullable().meta({ description: "Id of the request that was charged, or given back." }),
+    balance_after: Money.nullable().optional().meta({
+      description:
+        "What was in the wallet after it, by the time of the entries; a charge has the time at which its request began. Null when kinds are filtered; exports leave it out.",
+    }),
     entries: z
       .array(z.object({ account: z.string(), amount: Money, currency: z.string() }))
       .meta({ description: "The double entry; it sums to zero." }),

@@ -136,7 +136,14 @@ export function chargedNanosOf(record: BookedFields): bigint {
 }
 
 /** The transaction of a finished request is known by the request's id. */
-export const chargeIdOf = (requestId: string): string => `charge:${requestId}`;
+export const chargeIdOf = (requestId: string): string => `${CHARGE_PREFIX}${requestId}`;
+const CHARGE_PREFIX = "charge:";
+
+/** The request that a transaction is about: its charge, or what was given back of that. Null: none. */
+export function requestIdOf({ id, kind, detail }: Transaction): string | null {
+  const source: unknown = kind === "charge" ? id : detail?.["source"];
+  return typeof source === "string" && source.startsWith(CHARGE_PREFIX) ? source.slice(CHARGE_PREFIX.length) : null;
+}
 
 export type WalletRow = { readonly workspaceId: string; readonly currency: string; readonly balanceNanos: bigint };
 
@@ -146,6 +153,8 @@ export type LedgerFilter = {
   readonly sinceMs?: number;
   readonly untilMs?: number;
 };
+
+export type BalancedEntry = { readonly transaction: Transaction; readonly balanceNanos: bigint };
 
 /** A transaction that another one gives back, in whole or in part. */
 export type Source = Pick<Transaction, "id" | "workspaceId" | "createdAtMs">;
@@ -190,6 +199,16 @@ export type LedgerStore = {
     cursor: string | null,
     filter?: LedgerFilter,
   ): Promise<{ rows: Transaction[]; next: string | null }>;
+  /**
+   * What is in the wallet after each entry of the same page, in the order of the entries' time. Kinds are not told
+   * apart: between two entries that are shown there must be none that is not.
+   */
+  balances(
+    workspaceId: string,
+    limit: number,
+    cursor: string | null,
+    filter?: Omit<LedgerFilter, "kinds">,
+  ): Promise<{ rows: BalancedEntry[]; next: string | null }>;
   /** What `gateway doctor` asks: broken invariants in words, none when the books balance. */
   audit(): Promise<string[]>;
 };

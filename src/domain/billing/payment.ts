@@ -1,3 +1,5 @@
+import { formatNanos } from "../../kit/money.ts";
+
 /**
  * Money that comes in through others. An order says what may come; the word of a payment provider, once it is proven to
  * be the provider's, fulfils it. What an adapter does is read and prove; what becomes of it is decided elsewhere, the
@@ -57,6 +59,21 @@ export type PaymentAdapter = {
   unpayable(amount: Pick<PaymentOrder, "currency" | "nanos">): string | undefined;
   read(incoming: Incoming): Reading;
 };
+
+/** The page on which people pay orders of an adapter: an address with places for what an order is. */
+export function payAddress(page: string, { id, reference, currency, nanos }: PaymentOrder): string {
+  const parts: Readonly<Record<string, string>> = {
+    order: id,
+    reference,
+    currency,
+    amount: formatNanos(nanos),
+    // In hundredths, as many providers want it.
+    minor: String(nanos / NANOS_PER_HUNDREDTH),
+  };
+  return page.replace(/\{([a-z]+)\}/g, (place, name: string) => encodeURIComponent(parts[name] ?? place));
+}
+
+const NANOS_PER_HUNDREDTH = 10_000_000n;
 
 export type OrderPage = { readonly rows: PaymentOrder[]; readonly next: string | null };
 

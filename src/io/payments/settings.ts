@@ -16,6 +16,14 @@ export const paymentAdapters: z.ZodType<readonly AdapterName[]> = z
   .transform(listOf)
   .pipe(z.array(z.enum(PAYMENT_ADAPTERS, { error: `write one or more of ${PAYMENT_ADAPTERS.join(", ")}` })));
 
+const PAGE_FORM = "write an https address with {order} in it";
+
+/** People are sent there, so it is an address of the web, and it says which order is paid. */
+export const paymentPage: z.ZodType<string | null> = z
+  .string()
+  .refine((text) => /^https?:\/\//.test(text) && URL.canParse(text) && text.includes("{order}"), PAGE_FORM)
+  .nullable();
+
 /** An adapter without a secret would believe anyone; a secret without its adapter is one somebody thinks is in use. */
 export function checkPayments(values: Readonly<Record<string, unknown>>, problems: string[]): void {
   const adapters: unknown = values["GATEWAY_PAYMENTS"];

@@ -1,4 +1,3 @@
-import type { PaymentAdapter } from "../../../domain/billing/payment.ts";
 import type { PaymentRoom } from "../deps.ts";
 import { type ExpiryDeps, PromotionExpiry } from "./promotions.ts";
 
@@ -10,9 +9,11 @@ export type Money = {
   stop(): Promise<void>;
 };
 
+type MoneyDeps = ExpiryDeps & Pick<PaymentRoom, "adapters" | "pages" | "contact">;
+
 /** Credit whose date passed while nothing ran is gone before anyone can spend it. */
-export async function openMoney(deps: ExpiryDeps & { readonly adapters: ReadonlyMap<string, PaymentAdapter> }) {
-  const { adapters, bookings, warn } = deps;
+export async function openMoney(deps: MoneyDeps) {
+  const { adapters, pages, contact, bookings, warn } = deps;
   const expiry = new PromotionExpiry(deps);
   await expiry.run();
   const settleDoubts = async () => {
@@ -24,7 +25,7 @@ export async function openMoney(deps: ExpiryDeps & { readonly adapters: Readonly
     }
   };
   const money: Money = {
-    payments: { adapters, refused: warn, granted: () => expiry.aim() },
+    payments: { adapters, pages, contact, refused: warn, granted: () => expiry.aim() },
     run: async () => {
       await settleDoubts();
       await expiry.run();

@@ -1,7 +1,7 @@
 import { fault } from "../../../contract/faults.ts";
 import { OrderCreate } from "../../../contract/schemas/manage-money.ts";
 import { PageQuery } from "../../../contract/schemas/manage-values.ts";
-import type { PaymentAdapter, PaymentOrder } from "../../../domain/billing/payment.ts";
+import { type PaymentAdapter, type PaymentOrder, payAddress } from "../../../domain/billing/payment.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { formatNanos } from "../../../kit/money.ts";
 import { invalidValue, readBody, readQuery } from "../../body.ts";
@@ -10,7 +10,8 @@ import { change, findWorkspace, type Room, short } from "../deps.ts";
 import { isoTime } from "../views.ts";
 import { amountOf } from "./wallets.ts";
 
-function orderView(order: PaymentOrder) {
+function orderView({ payments }: Room, order: PaymentOrder) {
+  const page = payments.adapters.has(order.adapter) ? (payments.pages.get(order.adapter) ?? null) : null;
   return {
     id: order.id,
     adapter: order.adapter,
@@ -21,6 +22,7 @@ function orderView(order: PaymentOrder) {
     created_at: isoTime(order.createdAtMs),
     paid_at: order.paidAtMs === null ? null : isoTime(order.paidAtMs),
     payment: order.paymentId,
+    pay_url: page === null || order.state === "paid" ? null : payAddress(page, order),
   };
 }
 
@@ -65,6 +67,15 @@ async function createOrder(room: Room, workspace: Workspace, { adapter, nanos, r
 
 export function walletOrderHandlers(room: Room): Record<string, Handler> {
   return {
+    manageShowTopUp: whole(async (exchange) => {
+      const { currency } = findWorkspace(room, exchange.params["workspace"]);
+      const { adapters, pages, contact } = room.payments;
+      const ways = [...adapters.keys()].map((adapter) => ({
+        adapter,
+        has_page: (pages.get(adapter) ?? null) !== null,
+      }));
+      return { status: 200, json: { currency, ways, contact } };
+    }),
     manageCreateOrder: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const { amount, currency, reference, adapter: name } = await readBody(exchange, OrderCreate);
@@ -75,19 +86,19 @@ export function walletOrderHandlers(room: Room): Record<string, Handler> {
       const problem = adapter.unpayable({ currency, nanos });
       if (problem !== undefined) throw invalidValue("amount", problem);
       const { order, repeated } = await room.inTurn(() => createOrder(room, workspace, { adapter, nanos, reference }));
-      return { status: 201, json: { ...orderView(order), repeated } };
+      return { status: 201, json: { ...orderView(room, order), repeated } };
     }),
     manageListOrders: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const { limit, cursor } = readQuery(exchange, PageQuery);
       const { rows, next } = await room.store.payments.orders(workspace.id, limit, cursor ?? null);
-      return { status: 200, json: { data: rows.map(orderView), next } };
+      return { status: 200, json: { data: rows.map((order) => orderView(room, order)), next } };
     }),
     manageShowOrder: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const id = exchange.params["id"] ?? "";
       const order = await room.store.payments.order(id);
-      if (order?.workspaceId === workspace.id) return { status: 200, json: orderView(order) };
+      if (order?.workspaceId === workspace.id) return { status: 200, json: orderView(room, order) };
       throw fault("not_found", { message: `This workspace has no order "${short(id)}".` });
     }),
   };

@@ -1,5 +1,10 @@
 import { EntryExportQuery, EntryQuery, StatementQuery, WalletKind } from "../../../contract/schemas/manage-money.ts";
-import type { LedgerFilter, StatementSums } from "../../../domain/billing/ledger.ts";
+import {
+  type LedgerFilter,
+  requestIdOf,
+  type StatementSums,
+  type Transaction,
+} from "../../../domain/billing/ledger.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { csvLine } from "../../../kit/csv.ts";
 import { formatNanos } from "../../../kit/money.ts";
@@ -10,7 +15,11 @@ import { sendPages } from "../records/log-export.ts";
 import { timeOf } from "../tenancy/key-settings.ts";
 import { isoTime, transactionView } from "../views.ts";
 
-type EntryView = ReturnType<typeof transactionView>;
+type EntryView = ReturnType<typeof entryView>;
+
+function entryView(transaction: Transaction, { currency }: Workspace) {
+  return { ...transactionView(transaction, currency), request: requestIdOf(transaction) };
+}
 
 type Asked = {
   readonly kind?: string | undefined;
@@ -32,6 +41,22 @@ function kindOf(text: string) {
   const kind = WalletKind.safeParse(text.trim());
   if (kind.success) return kind.data;
   throw invalidValue("kind", `write one or several of ${WalletKind.options.join(", ")}, separated by commas`);
+}
+
+type AskedPage = { readonly limit: number; readonly cursor: string | null; readonly filter: LedgerFilter };
+
+/** With the balance after each, unless kinds are left out: what is between two entries is then not known. */
+async function entriesView({ store }: Room, workspace: Workspace, { limit, cursor, filter }: AskedPage) {
+  if (filter.kinds !== undefined) {
+    const { rows, next } = await store.ledger.entries(workspace.id, limit, cursor, filter);
+    return { data: rows.map((row) => ({ ...entryView(row, workspace), balance_after: null })), next };
+  }
+  const { rows, next } = await store.ledger.balances(workspace.id, limit, cursor, filter);
+  const data = rows.map(({ transaction, balanceNanos }) => ({
+    ...entryView(transaction, workspace),
+    balance_after: formatNanos(balanceNanos),
+  }));
+  return { data, next };
 }
 
 const COLUMNS = ["id", "kind", "created_at", "in", "out", "currency", "note"] as const;
@@ -59,7 +84,7 @@ async function exportEntries(room: Room, exchange: Exchange, sink: Sink): Promis
     ...form,
     fileName: `${workspace.slug}-wallet.${format}`,
     read: (cursor) => room.store.ledger.entries(workspace.id, PAGE_ROWS, cursor, filter),
-    line: (row) => line(transactionView(row, workspace.currency)),
+    line: (row) => line(entryView(row, workspace)),
   });
 }
 
@@ -107,8 +132,7 @@ export function walletReadingHandlers(room: Room): Record<string, Handler> {
       const { limit, cursor, ...asked } = readQuery(exchange, EntryQuery);
       const filter = filterOf(asked);
       await room.caughtUp();
-      const { rows, next } = await room.store.ledger.entries(workspace.id, limit, cursor ?? null, filter);
-      return { status: 200, json: { data: rows.map((row) => transactionView(row, workspace.currency)), next } };
+      return { status: 200, json: await entriesView(room, workspace, { limit, cursor: cursor ?? null, filter }) };
     }),
     manageExportWalletEntries: streamed((exchange, sink) => exportEntries(room, exchange, sink)),
     manageShowStatement: whole(async (exchange) => {

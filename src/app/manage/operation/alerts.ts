@@ -12,6 +12,7 @@ import { invalidValue, readBody, readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { change, findWorkspace, type Room } from "../deps.ts";
 import { isoTime } from "../views.ts";
+import { AlertTests } from "./alert-tests.ts";
 
 const SECRET_BYTES = 32;
 /** How long a receiver has for learning a new secret. */
@@ -146,8 +147,10 @@ async function removeRules(room: Room, workspace: Workspace): Promise<void> {
   room.alerts.watch.drop(workspace.id);
 }
 
-async function testRules(room: Room, workspace: Workspace) {
-  const channels = await room.alerts.test(demandRules(room, workspace), workspace);
+async function testRules(room: Room, workspace: Workspace, tests: AlertTests) {
+  const rules = demandRules(room, workspace);
+  tests.demand(workspace.id);
+  const channels = await room.alerts.test(rules, workspace);
   if (channels.length === 0)
     throw fault("conflict", {
       message: `The alerts of workspace ${workspace.slug} reach nobody. Set webhook_url or mail_to, or add an owner or admin to the workspace.`,
@@ -185,6 +188,7 @@ function deliveryView(delivery: Delivery) {
 
 export function alertHandlers(room: Room): Record<string, Handler> {
   const named = (params: Readonly<Record<string, string>>) => findWorkspace(room, params["workspace"]);
+  const tests = new AlertTests(room.clock);
   return {
     manageShowAlerts: whole(async ({ params }) => {
       const workspace = named(params);
@@ -208,7 +212,7 @@ export function alertHandlers(room: Room): Record<string, Handler> {
     manageRotateAlertSecret: whole(async ({ params }) =>
       room.inTurn(async () => ({ status: 200, json: await rotateSecret(room, named(params)) })),
     ),
-    manageTestAlerts: whole(async ({ params }) => ({ status: 200, json: await testRules(room, named(params)) })),
+    manageTestAlerts: whole(async ({ params }) => ({ status: 200, json: await testRules(room, named(params), tests) })),
     manageListAlertDeliveries: whole(async (exchange) => {
       const workspace = named(exchange.params);
       const { limit, cursor } = readQuery(exchange, PageQuery);

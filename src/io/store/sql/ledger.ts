@@ -1,14 +1,9 @@
 import { type Kysely, sql } from "kysely";
-import { z } from "zod";
 import { fault } from "../../../contract/faults.ts";
 import {
-  ACCOUNTS,
   chargeIdOf,
   type Entry,
-  entriesOf,
-  type LedgerFilter,
   type LedgerStore,
-  TRANSACTION_KINDS,
   type Transaction,
   type Transfer,
   transferOf,
@@ -18,8 +13,8 @@ import { CHARGE_MAX_NANOS } from "../../../domain/billing/price.ts";
 import { formatNanos } from "../../../kit/money.ts";
 import { inTransaction } from "./in-transaction.ts";
 import { auditLedger } from "./ledger-audit.ts";
+import { balancesPage, entriesPage, toTransaction } from "./ledger-pages.ts";
 import { returnedNanos, spentIn, statementOf } from "./ledger-sums.ts";
-import { cutPage, decodeCursor, pageSize } from "./page.ts";
 import type { Database } from "./schema.ts";
 import { StoreError } from "./store-error.ts";
 
@@ -81,37 +76,11 @@ export function ledgerStore(db: Kysely<Database>): LedgerStore {
     spent: (workspaceId, spans) => spentIn(db, workspaceId, spans),
     statement: (workspaceId, span) => statementOf(db, workspaceId, span),
 
-    async entries(workspaceId, limit, cursor, filter = {}) {
-      const size = pageSize(limit);
-      const place = cursor === null ? undefined : decodeCursor(cursor);
-      const rows = await db
-        .selectFrom("ledger_transactions")
-        .selectAll()
-        .where("workspace_id", "=", workspaceId)
-        .where(filterOf(filter))
-        .$if(place !== undefined, (query) =>
-          query.where(({ eb, refTuple, tuple }) =>
-            eb(refTuple("created_at_ms", "id"), "<", tuple(place?.atMs ?? 0, place?.id ?? "")),
-          ),
-        )
-        .orderBy("created_at_ms", "desc")
-        .orderBy("id", "desc")
-        .limit(size + 1)
-        .execute();
-      const { page, next } = cutPage(rows, size, (row) => ({ atMs: row.created_at_ms, id: row.id }));
-      return { rows: page.map(toTransaction), next };
-    },
+    entries: (...asked) => entriesPage(db, ...asked),
+    balances: (...asked) => balancesPage(db, ...asked),
 
     audit: () => auditLedger(db),
   };
-}
-
-function filterOf({ kinds, sinceMs, untilMs }: LedgerFilter) {
-  const conditions = [sql<boolean>`1 = 1`];
-  if (kinds !== undefined) conditions.push(sql`kind in (${sql.join(kinds.map((kind) => sql.lit(kind)))})`);
-  if (sinceMs !== undefined) conditions.push(sql`created_at_ms >= ${sinceMs}`);
-  if (untilMs !== undefined) conditions.push(sql`created_at_ms < ${untilMs}`);
-  return sql<boolean>`(${sql.join(conditions, sql` and `)})`;
 }
 
 async function postIn(
@@ -174,28 +143,6 @@ async function refusalOf(session: Kysely<Database>, workspaceId: string, currenc
     message: `The wallet would hold more than ${formatNanos(BALANCE_NANOS_MAX)} ${currency}, which no wallet can. Send a smaller amount.`,
     param: "amount",
   });
-}
-
-const account = z.enum(ACCOUNTS);
-const kind = z.enum(TRANSACTION_KINDS);
-const detailObject = z.record(z.string(), z.unknown());
-
-function toTransaction(row: Database["ledger_transactions"]): Transaction {
-  const transfer = {
-    from: account.parse(row.from_account),
-    to: account.parse(row.to_account),
-    currency: row.currency,
-    nanos: row.moved_nanos,
-  };
-  return {
-    id: row.id,
-    kind: kind.parse(row.kind),
-    workspaceId: row.workspace_id,
-    createdAtMs: row.created_at_ms,
-    note: row.note,
-    detail: row.detail === null ? null : detailObject.parse(JSON.parse(row.detail)),
-    entries: entriesOf(transfer, row.workspace_id),
-  };
 }
 
 function toWallet(row: Database["wallets"]): WalletRow {

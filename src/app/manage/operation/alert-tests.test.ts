@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import { ALERT_TESTS_PER_HOUR, AlertTests } from "./alert-tests.ts";
+
+const HOUR_MS = 3_600_000;
+
+test("PORTAL-05 a workspace sends so many test alerts an hour, and is told when the next one may go", () => {
+  let nowMs = 0;
+  const tests = new AlertTests({ elapsedMs: () => nowMs });
+  const refusal = () => {
+    try {
+      tests.demand("ws_a");
+      return undefined;
+    } catch (error) {
+      return error;
+    }
+  };
+  for (let sent = 0; sent < ALERT_TESTS_PER_HOUR; sent += 1) {
+    nowMs = sent * 60_000;
+    tests.demand("ws_a");
+  }
+  expect(refusal()).toMatchObject({
+    code: "rate_limit_exceeded",
+    headers: { "retry-after": String((HOUR_MS - nowMs) / 1000) },
+  });
+  // Another workspace has its own count.
+  tests.demand("ws_b");
+  nowMs = HOUR_MS - 1;
+  expect(refusal()).toMatchObject({ headers: { "retry-after": "1" } });
+  // The first of them is an hour old: there is room for one, and not for two.
+  nowMs = HOUR_MS;
+  tests.demand("ws_a");
+  expect(refusal()).toMatchObject({ headers: { "retry-after": "60" } });
+});

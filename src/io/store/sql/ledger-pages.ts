@@ -1,0 +1,118 @@
+import { type Kysely, type SelectQueryBuilder, sql } from "kysely";
+import { z } from "zod";
+import {
+  ACCOUNTS,
+  type BalancedEntry,
+  entriesOf,
+  type LedgerFilter,
+  TRANSACTION_KINDS,
+  type Transaction,
+  walletNanosOf,
+} from "../../../domain/billing/ledger.ts";
+import { cutPage, decodeCursor, pageSize } from "./page.ts";
+import type { Database } from "./schema.ts";
+
+type Row = Database["ledger_transactions"];
+
+export async function entriesPage(
+  db: Kysely<Database>,
+  workspaceId: string,
+  limit: number,
+  cursor: string | null,
+  filter: LedgerFilter = {},
+): Promise<{ rows: Transaction[]; next: string | null }> {
+  const size = pageSize(limit);
+  const rows = await pageQuery(db, workspaceId, size, cursor, filter).execute();
+  const { page, next } = cutPage(rows, size, placeOf);
+  return { rows: page.map(toTransaction), next };
+}
+
+/**
+ * The wallet is the sum of all entries, so after the newest of the page there is in it what is in it now, less what
+ * came later. In one statement: an entry that is written meanwhile is in both figures or in none.
+ */
+export async function balancesPage(
+  db: Kysely<Database>,
+  workspaceId: string,
+  limit: number,
+  cursor: string | null,
+  filter: Omit<LedgerFilter, "kinds"> = {},
+): Promise<{ rows: BalancedEntry[]; next: string | null }> {
+  const size = pageSize(limit);
+  const page = pageQuery(db, workspaceId, size, cursor, filter);
+  const { rows } = await sql<Row & { newest_nanos: bigint | null }>`
+    with page as ${page},
+      newest as (select created_at_ms, id from page order by created_at_ms desc, id desc limit 1)
+    select page.*, (select balance_nanos from wallets where workspace_id = ${workspaceId}) - coalesce((
+      select cast(sum(case when later.to_account = 'wallet' then later.moved_nanos
+        when later.from_account = 'wallet' then -later.moved_nanos else 0 end) as bigint)
+      from ledger_transactions as later, newest
+      where later.workspace_id = ${workspaceId}
+        and (later.created_at_ms, later.id) > (newest.created_at_ms, newest.id)
+    ), 0) as newest_nanos
+    from page order by created_at_ms desc, id desc`.execute(db);
+  const cut = cutPage(rows, size, placeOf);
+  let balanceNanos = rows[0]?.newest_nanos ?? 0n;
+  const balanced = cut.page.map((row) => {
+    const transaction = toTransaction(row);
+    const entry = { transaction, balanceNanos };
+    balanceNanos -= walletNanosOf(transaction);
+    return entry;
+  });
+  return { rows: balanced, next: cut.next };
+}
+
+const placeOf = (row: Row) => ({ atMs: row.created_at_ms, id: row.id });
+
+function pageQuery(
+  db: Kysely<Database>,
+  workspaceId: string,
+  size: number,
+  cursor: string | null,
+  filter: LedgerFilter,
+): SelectQueryBuilder<Database, "ledger_transactions", Row> {
+  const place = cursor === null ? undefined : decodeCursor(cursor);
+  return db
+    .selectFrom("ledger_transactions")
+    .selectAll()
+    .where("workspace_id", "=", workspaceId)
+    .where(filterOf(filter))
+    .$if(place !== undefined, (query) =>
+      query.where(({ eb, refTuple, tuple }) =>
+        eb(refTuple("created_at_ms", "id"), "<", tuple(place?.atMs ?? 0, place?.id ?? "")),
+      ),
+    )
+    .orderBy("created_at_ms", "desc")
+    .orderBy("id", "desc")
+    .limit(size + 1);
+}
+
+function filterOf({ kinds, sinceMs, untilMs }: LedgerFilter) {
+  const conditions = [sql<boolean>`1 = 1`];
+  if (kinds !== undefined) conditions.push(sql`kind in (${sql.join(kinds.map((kind) => sql.lit(kind)))})`);
+  if (sinceMs !== undefined) conditions.push(sql`created_at_ms >= ${sinceMs}`);
+  if (untilMs !== undefined) conditions.push(sql`created_at_ms < ${untilMs}`);
+  return sql<boolean>`(${sql.join(conditions, sql` and `)})`;
+}
+
+const account = z.enum(ACCOUNTS);
+const kind = z.enum(TRANSACTION_KINDS);
+const detailObject = z.record(z.string(), z.unknown());
+
+export function toTransaction(row: Row): Transaction {
+  const transfer = {
+    from: account.parse(row.from_account),
+    to: account.parse(row.to_account),
+    currency: row.currency,
+    nanos: row.moved_nanos,
+  };
+  return {
+    id: row.id,
+    kind: kind.parse(row.kind),
+    workspaceId: row.workspace_id,
+    createdAtMs: row.created_at_ms,
+    note: row.note,
+    detail: row.detail === null ? null : detailObject.parse(JSON.parse(row.detail)),
+    entries: entriesOf(transfer, row.workspace_id),
+  };
+}
