@@ -131,6 +131,7 @@ function tenancyTests(current: () => Store, reopen: () => Promise<Store>): void 
       members: [member],
       keys: [key, { ...personal, scopes: null, ipAllowlist: null, expiresAtMs: null, rpm: null }],
       routers: [],
+      tokens: [],
     });
   });
 
