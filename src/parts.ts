@@ -39,7 +39,6 @@ import type { Books } from "./io/journal/open.ts";
 import { MasterKeyFile } from "./io/master-key-file.ts";
 import { MasterKeys, masterKeyOf } from "./io/master-keys.ts";
 import { keptSecret, readMasterKey } from "./io/secret-files.ts";
-import { openPostgres } from "./io/store/sql/postgres/open.ts";
 import { openSqlite } from "./io/store/sql/sqlite/open.ts";
 import type { Store } from "./io/store/sql/store.ts";
 import type { Logger } from "./io/telemetry/log.ts";
@@ -203,7 +202,14 @@ export async function openStore(config: Config, ids: Ids, log: Logger) {
   const store =
     address === null
       ? await openSqlite(dataDir, systemClock)
-      : await openPostgres({ address, connections, dataDir, clock: systemClock, log });
+      : // Loaded only where it is used: a gateway on the embedded store carries no driver of another.
+        await (await import("./io/store/sql/postgres/open.ts")).openPostgres({
+          address,
+          connections,
+          dataDir,
+          clock: systemClock,
+          log,
+        });
   try {
     // The store keeps other gateways out of the folder: from here on nobody else changes the key's file.
     const { keys, file, leaving } = await openMasterKeys(config, log);

@@ -1,5 +1,6 @@
 import { type Config, readConfig } from "./config.ts";
 import { systemClock } from "./kit/clock.ts";
+import { handBackMemory } from "./kit/hand-back-memory.ts";
 import { type Running, start } from "./main.ts";
 
 /** Prints where things are and how to make the first call. The key is shown this once. */
@@ -28,6 +29,7 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<void> {
   const config = readConfig(env);
   const running = await start(config);
   process.stdout.write(banner(running, config));
+  handBackMemory();
   running.ready();
   await new Promise<void>((resolve) => {
     let firstMs: number | undefined;

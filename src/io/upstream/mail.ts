@@ -1,4 +1,3 @@
-import { createTransport } from "nodemailer";
 import { isOwnMachine, type MailServer, type Sender } from "./mail-server.ts";
 
 export type Mail = {
@@ -20,8 +19,31 @@ export type Mailer = (mail: Mail) => Promise<Mailed>;
 
 /** The only way in which mails leave: through the operator's server, on a connection for each. */
 export function smtpMailer(server: MailServer, from: Sender, timeoutMs: number): Mailer {
-  const { host, port, secure, user } = server;
-  const transport = createTransport({
+  let opened: ReturnType<typeof openTransport> | undefined;
+  const domain = from.address.slice(from.address.lastIndexOf("@") + 1);
+  return ({ id, to, subject, text, signal }) => {
+    opened ??= openTransport(server, timeoutMs);
+    const sending = opened.then((transport) =>
+      transport.sendMail({
+        from: { name: from.name, address: from.address },
+        to: { name: "", address: to },
+        subject,
+        text,
+        messageId: `<${id}@${domain}>`,
+        headers: { "Auto-Submitted": "auto-generated" },
+      }),
+    );
+    return untilStopped(
+      sending.then((): Mailed => ({ is: "sent" }), failureOf),
+      signal,
+    );
+  };
+}
+
+/** Loaded with the first mail: most gateways never send one, and the library takes as much memory as ten thousand keys. */
+async function openTransport({ host, port, secure, user }: MailServer, timeoutMs: number) {
+  const { createTransport } = await import("nodemailer");
+  return createTransport({
     host,
     port,
     secure,
@@ -35,21 +57,6 @@ export function smtpMailer(server: MailServer, from: Sender, timeoutMs: number):
     disableFileAccess: true,
     disableUrlAccess: true,
   });
-  const domain = from.address.slice(from.address.lastIndexOf("@") + 1);
-  return ({ id, to, subject, text, signal }) => {
-    const sending = transport.sendMail({
-      from: { name: from.name, address: from.address },
-      to: { name: "", address: to },
-      subject,
-      text,
-      messageId: `<${id}@${domain}>`,
-      headers: { "Auto-Submitted": "auto-generated" },
-    });
-    return untilStopped(
-      sending.then((): Mailed => ({ is: "sent" }), failureOf),
-      signal,
-    );
-  };
 }
 
 function untilStopped(sending: Promise<Mailed>, signal: AbortSignal): Promise<Mailed> {
