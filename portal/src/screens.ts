@@ -13,10 +13,13 @@ const W = "/app/w/$workspace";
 export const SCREENS: readonly Screen[] = [
   { path: "/", title: "Welcome", load: () => import("./screens/start/start.tsx"), allows: "anyone", frame: "bare" },
   { path: "/app", title: "Welcome", load: () => import("./screens/start/start.tsx"), allows: "anyone", frame: "bare" },
-  { path: "/app/sign-in", title: "Sign in", load: soon, allows: "anyone", frame: "bare" },
-  { path: "/app/setup", title: "Set up", load: soon, allows: "anyone", frame: "bare" },
-  { path: "/app/invite", title: "Invitation", load: soon, allows: "anyone", frame: "bare" },
-  { path: "/device", title: "Connect a device", load: soon, allows: "person", frame: "bare" },
+  { path: "/app/sign-in", title: "Sign in", load: () => import("./screens/sign-in/sign-in.tsx"), allows: "anyone", frame: "bare" },
+  { path: "/app/sign-up", title: "Sign up", load: () => import("./screens/sign-in/sign-up.tsx"), allows: "anyone", frame: "bare" },
+  { path: "/app/forgot-password", title: "A new password", load: () => import("./screens/sign-in/forgot-password.tsx"), allows: "anyone", frame: "bare" },
+  { path: "/app/reset-password", title: "A new password", load: () => import("./screens/sign-in/reset-password.tsx"), allows: "anyone", frame: "bare" },
+  { path: "/app/setup", title: "Set up", load: () => import("./screens/sign-in/setup.tsx"), allows: "anyone", frame: "bare" },
+  { path: "/app/invite", title: "Invitation", load: () => import("./screens/sign-in/invite.tsx"), allows: "anyone", frame: "bare" },
+  { path: "/device", title: "Connect a device", load: () => import("./screens/device/device.tsx"), allows: "person", frame: "bare" },
 
   // Build
   { path: W, title: "Home", load: soon, allows: "member", nav: { group: "Build", icon: "home" }, words: "start first request" },
@@ -32,8 +35,8 @@ export const SCREENS: readonly Screen[] = [
   { path: `${W}/audit`, title: "Audit", load: soon, allows: "admin", nav: { group: "Observe", icon: "scroll" }, words: "who changed what" },
 
   // Control
-  { path: `${W}/keys`, title: "Keys", load: soon, allows: "member", nav: { group: "Control", icon: "key" }, words: "api key rotate revoke approve" },
-  { path: `${W}/policy`, title: "Policy", load: soon, allows: "member", nav: { group: "Control", icon: "shield" }, words: "floor countries retention training" },
+  { path: `${W}/keys`, title: "Keys", load: () => import("./screens/keys/keys.tsx"), allows: "member", nav: { group: "Control", icon: "key" }, words: "api key rotate revoke approve" },
+  { path: `${W}/policy`, title: "Policy", load: () => import("./screens/policy/policy.tsx"), allows: "member", nav: { group: "Control", icon: "shield" }, words: "floor countries retention training" },
   { path: `${W}/routers`, title: "Routers", load: soon, allows: "member", nav: { group: "Control", icon: "route" }, words: "weights dry run replay" },
   { path: `${W}/limits`, title: "Limits", load: soon, allows: "member", nav: { group: "Control", icon: "gauge" }, words: "budget spend rate" },
   { path: `${W}/provider-keys`, title: "Provider keys", load: soon, allows: "admin", nav: { group: "Control", icon: "vault" }, words: "own keys byok credentials" },
@@ -48,7 +51,7 @@ export const SCREENS: readonly Screen[] = [
   { path: `${W}/settings`, title: "Settings", load: soon, allows: "member", nav: { group: "Workspace", icon: "settings" }, words: "name currency danger" },
 
   // Account
-  { path: "/app/account", title: "Account", load: soon, allows: "person", nav: { group: "Account", icon: "person" }, words: "password passkey two factor sessions" },
+  { path: "/app/account", title: "Account", load: () => import("./screens/account/account.tsx"), allows: "person", nav: { group: "Account", icon: "person" }, words: "password passkey two factor sessions" },
 
   // Operator
   { path: "/app/operator", title: "Overview", load: soon, allows: "operator", nav: { group: "Operator", icon: "pulse" }, words: "health doctor version" },

@@ -1,0 +1,104 @@
+import { Badge } from "../../ui/badge.tsx";
+import type { Column } from "../../ui/table.tsx";
+import { Money, Num, Time, useNow } from "../../ui/values.tsx";
+import { Countdown } from "./countdown.tsx";
+import { type Key, restrictionsOf, STATES, stopsAt, stopsSoon } from "./key.ts";
+import { type Doing, KeyMenu } from "./key-actions.tsx";
+
+export function keyColumns({
+  currency,
+  act,
+}: {
+  readonly currency: string;
+  readonly act: (doing: Doing) => void;
+}): Column<Key>[] {
+  return [
+    { id: "name", header: "Name", sortable: true, phone: "title", cell: (key) => <Name subject={key} /> },
+    {
+      id: "prefix",
+      header: "Begins with",
+      sortable: true,
+      cell: ({ prefix }) => <code className="font-mono text-xs text-soft">{prefix}</code>,
+    },
+    {
+      id: "owner",
+      header: "Owner",
+      sortable: true,
+      className: "max-w-44",
+      cell: ({ member }) =>
+        member === null ? (
+          <span className="text-soft">workspace</span>
+        ) : (
+          <span className="block truncate" title={member}>
+            {member}
+          </span>
+        ),
+    },
+    { id: "created", header: "Created", sortable: true, cell: (key) => <Time at={key.created_at} as="day" /> },
+    {
+      id: "used",
+      header: "Last used",
+      sortable: true,
+      cell: ({ last_used_at }) => <Time at={last_used_at} none="not yet" />,
+    },
+    { id: "stops", header: "Ends", sortable: true, cell: (key) => <Stops subject={key} /> },
+    { id: "limits", header: "Limits", sortable: true, cell: (key) => <Restrictions subject={key} /> },
+    {
+      id: "spend",
+      header: "This month",
+      sortable: true,
+      align: "end",
+      cell: (key) => (
+        <span className="grid justify-items-end">
+          <Money amount={key.spent_month} currency={currency} />
+          <span className="text-xs text-soft">
+            <Num value={key.requests_month} compact unit={key.requests_month === 1 ? "request" : "requests"} />
+          </span>
+        </span>
+      ),
+    },
+    {
+      id: "actions",
+      header: <span className="sr-only">Actions</span>,
+      align: "end",
+      cell: (key) => <KeyMenu subject={key} act={act} />,
+    },
+  ];
+}
+
+function Name({ subject }: { readonly subject: Key }) {
+  const { word, tone, says } = STATES[subject.state];
+  return (
+    <span className="inline-flex flex-wrap items-center gap-x-2 gap-y-1">
+      <span className="max-w-56 truncate">{subject.name}</span>
+      {subject.environment === "test" && <Badge>test</Badge>}
+      {subject.state !== "active" && (
+        <Badge tone={tone} title={says}>
+          {word}
+        </Badge>
+      )}
+    </span>
+  );
+}
+
+function Stops({ subject }: { readonly subject: Key }) {
+  const nowMs = useNow();
+  const at = stopsAt(subject);
+  if (subject.state === "deprecated" && at !== null)
+    return (
+      <span className="text-warn">
+        <Countdown until={at} />
+      </span>
+    );
+  return (
+    <span className={stopsSoon(subject, nowMs) ? "text-warn" : undefined}>
+      <Time at={at} as={stopsSoon(subject, nowMs) ? "relative" : "day"} />
+    </span>
+  );
+}
+
+function Restrictions({ subject }: { readonly subject: Key }) {
+  const all = restrictionsOf(subject);
+  if (all.length === 0) return <span className="text-faint">none</span>;
+  return <span className="text-xs text-soft">{all.join(", ")}</span>;
+}

@@ -1,0 +1,105 @@
+import type { Row } from "../../api/client.ts";
+import type { Tone } from "../../ui/badge.tsx";
+
+export type Key = Row<"manageListKeys">;
+export type KeyState = Key["state"];
+
+/** What each state is called and looks like. */
+export const STATES: Readonly<Record<KeyState, { readonly word: string; readonly tone: Tone; readonly says: string }>> =
+  {
+    active: { word: "active", tone: "good", says: "It works." },
+    pending: { word: "waits", tone: "warn", says: "It waits until an admin or an owner approves it." },
+    deprecated: { word: "rotated", tone: "info", says: "A new key took its place; it works until its grace ends." },
+    expired: { word: "expired", tone: "neutral", says: "Its time is over. It does not work any more." },
+    revoked: { word: "revoked", tone: "bad", says: "It was ended by hand. It does not work any more." },
+  };
+
+export const SCOPES = [
+  { value: "inference:chat", label: "Chat", hint: "Chat completions and responses" },
+  { value: "inference:messages", label: "Messages", hint: "The Anthropic messages API" },
+  { value: "inference:embeddings", label: "Embeddings", hint: "Vectors of texts" },
+  { value: "inference:audio", label: "Audio", hint: "Speech and transcriptions" },
+  { value: "inference:models", label: "Models", hint: "The list of models" },
+  { value: "inference:decisions", label: "Decisions", hint: "Typed questions and answers" },
+] as const;
+export type Scope = (typeof SCOPES)[number]["value"];
+
+export function isEnded({ state }: Pick<Key, "state">): boolean {
+  return state === "revoked" || state === "expired";
+}
+
+const DAY_MS = 86_400_000;
+const SOON_MS = 14 * DAY_MS;
+
+/** When a key stops by itself; null: never. */
+export function stopsAt({ state, expires_at, grace_until }: Key): string | null {
+  if (state !== "deprecated" || grace_until === null) return expires_at;
+  return expires_at !== null && expires_at < grace_until ? expires_at : grace_until;
+}
+
+export function stopsSoon(key: Key, nowMs: number): boolean {
+  const at = stopsAt(key);
+  return at !== null && !isEnded(key) && Date.parse(at) - nowMs < SOON_MS;
+}
+
+/** Which keys a list shows. */
+export const VIEWS = {
+  current: { label: "In use", has: (key: Key) => !isEnded(key) },
+  ended: { label: "Ended", has: isEnded },
+  all: { label: "All", has: (_: Key) => true },
+} as const;
+export type ViewName = keyof typeof VIEWS;
+
+export function isView(name: string): name is ViewName {
+  return name in VIEWS;
+}
+
+/** Whether a key is meant by the words somebody typed: each of them stands in one of its fields. */
+export function isMeant(key: Key, typed: string): boolean {
+  const fields = [key.name, key.prefix, key.member ?? "workspace", key.environment, STATES[key.state].word, key.id];
+  const text = fields.join(" ").toLowerCase();
+  return typed
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
+}
+
+/** What a column sorts by. */
+export function sortValueOf(key: Key, by: string): string | number | null {
+  switch (by) {
+    case "name":
+      return key.name.toLowerCase();
+    case "prefix":
+      return key.prefix;
+    case "owner":
+      return key.member ?? "";
+    case "created":
+      return Date.parse(key.created_at);
+    case "used":
+      return key.last_used_at === null ? null : Date.parse(key.last_used_at);
+    case "stops": {
+      const at = stopsAt(key);
+      return at === null ? null : Date.parse(at);
+    }
+    case "limits":
+      return restrictionsOf(key).length;
+    case "spend":
+      return Number(key.spent_month);
+    default:
+      return null;
+  }
+}
+
+/** What a key is held to, in a few words each. */
+export function restrictionsOf({ rpm, scopes, ip_allowlist, policy }: Key): string[] {
+  return [
+    ...(rpm === null ? [] : [`${rpm.toLocaleString()} rpm`]),
+    ...(scopes === null ? [] : [counted(scopes.length, "scope")]),
+    ...(ip_allowlist === null ? [] : [counted(ip_allowlist.length, "address", "addresses")]),
+    ...(policy === null ? [] : ["own policy"]),
+  ];
+}
+
+function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
+}
