@@ -1,0 +1,63 @@
+import { useSearchParam, useWorkspace } from "../../address.ts";
+import { useAsk } from "../../api/ask.ts";
+import { ErrorNote } from "../../ui/error-state.tsx";
+import { Callout, Stack } from "../../ui/layout.tsx";
+import { useCalm } from "../../ui/use-calm.ts";
+import { differencesOf, type Policy, patchOf, problemsOf } from "./draft.ts";
+import { Effect } from "./effect.tsx";
+import { ModelFates } from "./model-fates.tsx";
+import { Rules } from "./rules.tsx";
+import { SaveBar } from "./save-bar.tsx";
+
+type Props = {
+  readonly inForce: Policy;
+  readonly draft: Policy;
+  readonly setDraft: (draft: Policy | undefined) => void;
+  readonly mayChange: boolean;
+};
+
+/** The rules on one side, what they do on the other; which models that means below. */
+export function Editor({ inForce, draft, setDraft, mayChange }: Props) {
+  const { workspace } = useWorkspace();
+  const [scope] = useSearchParam("scope", "callable");
+  const problems = problemsOf(draft);
+  const isSound = Object.keys(problems).length === 0;
+  const asked = useCalm(draft);
+  const preview = useAsk(
+    "managePreviewPolicy",
+    {
+      params: { workspace },
+      query: { scope: scope === "catalogue" ? "catalogue" : "callable" },
+      body: patchOf(asked),
+    },
+    { enabled: Object.keys(problemsOf(asked)).length === 0 },
+  );
+  const differences = differencesOf(inForce, draft);
+  const isSettled = asked === draft && !preview.isPlaceholderData && !preview.isFetching;
+  return (
+    <Stack>
+      {!mayChange && (
+        <Callout title="You can look and try">
+          Only an admin or an owner changes the policy. Nothing you choose here is saved.
+        </Callout>
+      )}
+      <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-5 lg:grid-cols-[minmax(0,1fr)_22rem]">
+        <Rules draft={draft} setDraft={setDraft} problems={problems} preview={preview.data} />
+        <div className="grid gap-4 lg:sticky lg:top-4">
+          <ErrorNote error={preview.error} />
+          <Effect preview={preview.data} isSettled={isSettled && isSound} />
+        </div>
+      </div>
+      <ModelFates preview={preview.data} isSettled={isSettled && isSound} />
+      {mayChange && differences.length > 0 && (
+        <SaveBar
+          draft={draft}
+          differences={differences}
+          preview={isSettled && isSound ? preview.data : undefined}
+          isSound={isSound}
+          discard={() => setDraft(undefined)}
+        />
+      )}
+    </Stack>
+  );
+}

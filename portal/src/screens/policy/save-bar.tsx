@@ -1,0 +1,91 @@
+import { useState } from "react";
+import { useWorkspace } from "../../address.ts";
+import { useChange } from "../../api/hooks.ts";
+import { Button } from "../../ui/button.tsx";
+import { Confirm } from "../../ui/confirm.tsx";
+import { ErrorNote } from "../../ui/error-state.tsx";
+import { toast } from "../../ui/toast.tsx";
+import { Num } from "../../ui/values.tsx";
+import { Differences } from "./differences.tsx";
+import { type Difference, type Policy, type Preview, patchOf } from "./draft.ts";
+
+type Props = {
+  readonly draft: Policy;
+  readonly differences: readonly Difference[];
+  /** Undefined while it is not known what the draft would do. */
+  readonly preview: Preview | undefined;
+  readonly isSound: boolean;
+  readonly discard: () => void;
+};
+
+/** Says what would change and saves it; asks first when models that are in use would be lost. */
+export function SaveBar({ draft, differences, preview, isSound, discard }: Props) {
+  const { workspace } = useWorkspace();
+  const [isAsking, setIsAsking] = useState(false);
+  const save = useChange("manageChangePolicy", {
+    done: () => {
+      setIsAsking(false);
+      discard();
+      toast("Saved. The next request already follows it.");
+    },
+  });
+  const send = () => save.mutate({ params: { workspace }, body: patchOf(draft) });
+  const isRisky = preview === undefined || preview.lost_in_use.length > 0 || preview.after.endpoints === 0;
+  return (
+    <div className="sticky bottom-0 z-10 -mx-1 grid gap-2 rounded-lg border bg-raised px-4 py-3 shadow-pop">
+      <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
+        <p className="min-w-0 flex-1 basis-48">
+          <span className="font-medium">
+            {differences.length === 1 ? "1 rule changed" : `${differences.length} rules changed`}
+          </span>
+          {preview !== undefined && (
+            <span className="block text-xs text-soft">
+              {preview.gained.length} models gained, {preview.lost.length} lost
+            </span>
+          )}
+        </p>
+        <Button onClick={discard}>Discard</Button>
+        <Button
+          look="primary"
+          disabled={!isSound || preview === undefined}
+          busy={save.isPending}
+          onClick={() => (isRisky ? setIsAsking(true) : send())}
+        >
+          Save the policy
+        </Button>
+      </div>
+      {!isAsking && <ErrorNote error={save.error} />}
+      <Confirm
+        open={isAsking}
+        onClose={() => setIsAsking(false)}
+        onConfirm={send}
+        title="Save this policy?"
+        action="Save anyway"
+        danger
+        busy={save.isPending}
+        error={save.error}
+      >
+        <Losses preview={preview} />
+        <Differences rows={differences} />
+      </Confirm>
+    </div>
+  );
+}
+
+function Losses({ preview }: { readonly preview: Preview | undefined }) {
+  if (preview === undefined) return null;
+  if (preview.after.endpoints === 0) return <p>No endpoint is left: every request would be refused.</p>;
+  return (
+    <>
+      <p>These models served requests in the last 30 days and could not be called any more:</p>
+      <ul className="grid max-h-48 gap-1 overflow-auto text-ink">
+        {preview.lost_in_use.map(({ model, requests }) => (
+          <li key={model} className="flex justify-between gap-4">
+            <span className="min-w-0 font-mono text-xs break-all">{model}</span>
+            <Num value={requests} unit={requests === 1 ? "request" : "requests"} className="text-xs" />
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}

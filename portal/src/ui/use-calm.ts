@@ -1,0 +1,13 @@
+import { useEffect, useState } from "react";
+
+/** A value once it has rested: what is typed or dragged is not asked about at every step. Compared by its text. */
+export function useCalm<T>(value: T, restMs = 250): T {
+  const [calm, setCalm] = useState(value);
+  const text = JSON.stringify(value);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: two values with the same text are the same
+  useEffect(() => {
+    const timer = setTimeout(() => setCalm(value), restMs);
+    return () => clearTimeout(timer);
+  }, [text, restMs]);
+  return calm;
+}
