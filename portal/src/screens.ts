@@ -22,7 +22,7 @@ export const SCREENS: readonly Screen[] = [
   { path: "/device", title: "Connect a device", load: () => import("./screens/device/device.tsx"), allows: "person", frame: "bare" },
 
   // Build
-  { path: W, title: "Home", load: soon, allows: "member", nav: { group: "Build", icon: "home" }, words: "start first request" },
+  { path: W, title: "Home", load: () => import("./screens/home/home.tsx"), allows: "member", nav: { group: "Build", icon: "home" }, words: "start first request" },
   { path: `${W}/playground`, title: "Playground", load: soon, allows: "member", nav: { group: "Build", icon: "play" }, words: "try chat speech embeddings" },
   { path: `${W}/connect`, title: "Connect", load: soon, allows: "member", nav: { group: "Build", icon: "plug" }, words: "clients snippet base url codex claude" },
   { path: "/app/models", title: "Models", load: soon, allows: "anyone", nav: { group: "Build", icon: "cube" }, words: "catalogue prices capabilities" },
@@ -30,7 +30,7 @@ export const SCREENS: readonly Screen[] = [
 
   // Observe
   { path: `${W}/requests`, title: "Requests", load: soon, allows: "member", nav: { group: "Observe", icon: "list" }, words: "log live tail trace" },
-  { path: `${W}/usage`, title: "Usage", load: soon, allows: "member", nav: { group: "Observe", icon: "chart" }, words: "spend tokens latency compare" },
+  { path: `${W}/usage`, title: "Usage", load: () => import("./screens/usage/usage.tsx"), allows: "member", nav: { group: "Observe", icon: "chart" }, words: "spend tokens latency compare" },
   { path: `${W}/evidence`, title: "Evidence", load: soon, allows: "admin", nav: { group: "Observe", icon: "seal" }, words: "report sovereignty compliance" },
   { path: `${W}/audit`, title: "Audit", load: soon, allows: "admin", nav: { group: "Observe", icon: "scroll" }, words: "who changed what" },
 
@@ -38,15 +38,16 @@ export const SCREENS: readonly Screen[] = [
   { path: `${W}/keys`, title: "Keys", load: () => import("./screens/keys/keys.tsx"), allows: "member", nav: { group: "Control", icon: "key" }, words: "api key rotate revoke approve" },
   { path: `${W}/policy`, title: "Policy", load: () => import("./screens/policy/policy.tsx"), allows: "member", nav: { group: "Control", icon: "shield" }, words: "floor countries retention training" },
   { path: `${W}/routers`, title: "Routers", load: soon, allows: "member", nav: { group: "Control", icon: "route" }, words: "weights dry run replay" },
-  { path: `${W}/limits`, title: "Limits", load: soon, allows: "member", nav: { group: "Control", icon: "gauge" }, words: "budget spend rate" },
+  { path: `${W}/limits`, title: "Limits", load: () => import("./screens/limits/limits.tsx"), allows: "member", nav: { group: "Control", icon: "gauge" }, words: "budget spend rate" },
   { path: `${W}/provider-keys`, title: "Provider keys", load: soon, allows: "admin", nav: { group: "Control", icon: "vault" }, words: "own keys byok credentials" },
   { path: `${W}/nodes`, title: "Nodes", load: soon, allows: "admin", nav: { group: "Control", icon: "server" }, words: "tunnel own hardware" },
   { path: `${W}/capture`, title: "Capture", load: soon, allows: "admin", nav: { group: "Control", icon: "record" }, words: "content window bodies" },
 
   // Workspace
-  { path: `${W}/wallet`, title: "Wallet", load: soon, allows: "member", nav: { group: "Workspace", icon: "wallet" }, words: "top up balance ledger statement invoice" },
+  { path: `${W}/wallet`, title: "Wallet", load: () => import("./screens/wallet/wallet.tsx"), allows: "admin", nav: { group: "Workspace", icon: "wallet" }, words: "top up balance ledger statement invoice" },
+  { path: `${W}/statements`, title: "Statement", load: () => import("./screens/wallet/statement.tsx"), allows: "admin", words: "month invoice print" },
   { path: `${W}/members`, title: "Members", load: soon, allows: "member", nav: { group: "Workspace", icon: "people" }, words: "invite role" },
-  { path: `${W}/alerts`, title: "Alerts", load: soon, allows: "admin", nav: { group: "Workspace", icon: "bell" }, words: "webhook mail threshold" },
+  { path: `${W}/alerts`, title: "Alerts", load: () => import("./screens/alerts/alerts.tsx"), allows: "admin", nav: { group: "Workspace", icon: "bell" }, words: "webhook mail threshold" },
   { path: `${W}/tokens`, title: "Tokens", load: soon, allows: "admin", nav: { group: "Workspace", icon: "token" }, words: "management token automation" },
   { path: `${W}/settings`, title: "Settings", load: soon, allows: "member", nav: { group: "Workspace", icon: "settings" }, words: "name currency danger" },
 
@@ -54,9 +55,12 @@ export const SCREENS: readonly Screen[] = [
   { path: "/app/account", title: "Account", load: () => import("./screens/account/account.tsx"), allows: "person", nav: { group: "Account", icon: "person" }, words: "password passkey two factor sessions" },
 
   // Operator
-  { path: "/app/operator", title: "Overview", load: soon, allows: "operator", nav: { group: "Operator", icon: "pulse" }, words: "health doctor version" },
-  { path: "/app/operator/workspaces", title: "Workspaces", load: soon, allows: "operator", nav: { group: "Operator", icon: "grid" }, words: "create workspace tenant" },
-  { path: "/app/operator/providers", title: "Credentials", load: soon, allows: "operator", nav: { group: "Operator", icon: "vault" }, words: "providers credentials connected" },
-  { path: "/app/operator/health", title: "Endpoint health", load: soon, allows: "operator", nav: { group: "Operator", icon: "gauge" }, words: "probes endpoints latency proofs" },
-  { path: "/app/operator/configuration", title: "Configuration", load: soon, allows: "operator", nav: { group: "Operator", icon: "settings" }, words: "settings in force" },
+  { path: "/app/operator", title: "Overview", load: () => import("./screens/operator/overview.tsx"), allows: "operator", nav: { group: "Operator", icon: "shield" }, words: "health doctor version" },
+  { path: "/app/operator/workspaces", title: "Workspaces", load: () => import("./screens/operator/workspaces.tsx"), allows: "operator", nav: { group: "Operator", icon: "grid" }, words: "create workspace tenant" },
+  { path: "/app/operator/providers", title: "Credentials", load: () => import("./screens/operator/credentials.tsx"), allows: "operator", nav: { group: "Operator", icon: "vault" }, words: "providers credentials connected" },
+  { path: "/app/operator/health", title: "Endpoint health", load: () => import("./screens/operator/health.tsx"), allows: "operator", nav: { group: "Operator", icon: "gauge" }, words: "probes endpoints latency proofs" },
+  { path: "/app/operator/probes", title: "Probes", load: () => import("./screens/operator/probes.tsx"), allows: "operator", nav: { group: "Operator", icon: "pulse" }, words: "proofs decisions speech run" },
+  { path: "/app/operator/rates", title: "Exchange rates", load: () => import("./screens/operator/rates.tsx"), allows: "operator", nav: { group: "Operator", icon: "chart" }, words: "currency fetch ecb" },
+  { path: "/app/operator/configuration", title: "Configuration", load: () => import("./screens/operator/configuration.tsx"), allows: "operator", nav: { group: "Operator", icon: "settings" }, words: "settings in force" },
+  { path: "/app/operator/master-key", title: "Master key", load: () => import("./screens/operator/master-key.tsx"), allows: "operator", nav: { group: "Operator", icon: "lock" }, words: "rotate secrets encryption" },
 ];

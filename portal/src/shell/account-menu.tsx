@@ -1,13 +1,13 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useGo } from "../address.ts";
-import { send } from "../api/client.ts";
 import { apiErrorOf } from "../api/error.ts";
 import type { Me } from "../api/me.ts";
+import { signOut } from "../api/people.ts";
 import { Menu } from "../ui/menu.tsx";
 import { toast } from "../ui/toast.tsx";
 
 export function AccountMenu({ me }: { readonly me: Me }) {
-  const signOut = useSignOut();
+  const leave = useSignOut();
   const shown = me.name === "" ? me.email : me.name;
   return (
     <Menu
@@ -15,7 +15,7 @@ export function AccountMenu({ me }: { readonly me: Me }) {
       align="start"
       items={[
         { label: "Account", icon: "person", to: "/app/account" },
-        { label: "Sign out", icon: "out", onSelect: signOut },
+        { label: "Sign out", icon: "out", onSelect: leave },
       ]}
       className="mr-auto flex h-8 min-w-0 items-center gap-2 rounded-md px-1.5 hover:bg-hover"
     >
@@ -38,7 +38,7 @@ export function useSignOut(): () => void {
   const client = useQueryClient();
   const go = useGo();
   return () => {
-    send("POST", "/manage/auth/sign-out", {}).then(
+    signOut().then(
       () => {
         client.clear();
         go("/app/sign-in");

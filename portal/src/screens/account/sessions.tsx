@@ -1,0 +1,88 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { apiErrorOf } from "../../api/error.ts";
+import { endOtherSessions, endSession, listSessions, type Session } from "../../api/people.ts";
+import { Badge } from "../../ui/badge.tsx";
+import { Button } from "../../ui/button.tsx";
+import { ErrorState } from "../../ui/error-state.tsx";
+import { Icon } from "../../ui/icon.tsx";
+import { Card } from "../../ui/layout.tsx";
+import { SkeletonLines } from "../../ui/skeleton.tsx";
+import { toast } from "../../ui/toast.tsx";
+import { Time } from "../../ui/values.tsx";
+import { clientOf } from "./user-agent.ts";
+
+export function Sessions() {
+  const client = useQueryClient();
+  const sessions = useQuery({ queryKey: ["sessions"], queryFn: listSessions });
+  const end = useMutation({
+    mutationFn: (id: string | null) => (id === null ? endOtherSessions() : endSession(id)),
+    onSuccess: () => {
+      toast("Signed out there");
+      return client.invalidateQueries({ queryKey: ["sessions"] });
+    },
+    onError: (error) => toast(apiErrorOf(error).message, "bad"),
+  });
+  const rows = sessions.data?.data ?? [];
+  const others = (
+    <Button onClick={() => end.mutate(null)} busy={end.isPending && end.variables === null}>
+      Sign out everywhere else
+    </Button>
+  );
+  return (
+    <Card
+      title="Sessions"
+      about="Browsers and devices that are signed in as you."
+      actions={rows.length > 1 && others}
+      flush
+    >
+      {sessions.isPending && (
+        <div className="px-5 py-4">
+          <SkeletonLines count={3} />
+        </div>
+      )}
+      {sessions.error !== null && <ErrorState error={sessions.error} onRetry={() => void sessions.refetch()} />}
+      <ul className="divide-y">
+        {rows.map((session) => (
+          <Row
+            key={session.id}
+            session={session}
+            isBusy={end.isPending && end.variables === session.id}
+            onEnd={() => end.mutate(session.id)}
+          />
+        ))}
+      </ul>
+    </Card>
+  );
+}
+
+function Row({
+  session,
+  isBusy,
+  onEnd,
+}: {
+  readonly session: Session;
+  readonly isBusy: boolean;
+  readonly onEnd: () => void;
+}) {
+  const { isTerminal, name } = clientOf(session.user_agent);
+  return (
+    <li className="flex items-center gap-3 py-2.5 pr-3 pl-5">
+      <Icon name={isTerminal ? "terminal" : "screen"} className="text-soft" />
+      <span className="min-w-0 flex-1">
+        <span className="flex flex-wrap items-center gap-x-2">
+          <span className="truncate font-medium">{name}</span>
+          {session.current && <Badge tone="good">this one</Badge>}
+        </span>
+        <span className="block text-xs text-soft">
+          {session.address ?? "unknown address"} · last seen <Time at={session.last_seen_at} /> · since{" "}
+          <Time at={session.created_at} as="short" />
+        </span>
+      </span>
+      {!session.current && (
+        <Button look="quiet" size="small" onClick={onEnd} busy={isBusy}>
+          Sign out
+        </Button>
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,105 @@
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { type SyntheticEvent, useState } from "react";
+import { useGo, useSearchParams } from "../../address.ts";
+import { useSignInWays } from "../../api/me.ts";
+import { askToSignUp, finishSignUp, safeNext, signUpStanding, useSignedIn } from "../../api/people.ts";
+import { Button } from "../../ui/button.tsx";
+import { ErrorNote, ErrorState } from "../../ui/error-state.tsx";
+import { Field, Input } from "../../ui/field.tsx";
+import { Callout } from "../../ui/layout.tsx";
+import { Link, LinkButton } from "../../ui/link.tsx";
+import { SkeletonLines } from "../../ui/skeleton.tsx";
+import { AccountForm, type NewAccount } from "./account-form.tsx";
+import { AuthCard } from "./auth-card.tsx";
+
+/** Sign-up where it is open: first the address, then through the mailed link the rest. */
+export function Screen() {
+  const token = useSearchParams().get("token");
+  return token === "" ? <Ask /> : <Finish token={token} />;
+}
+
+function Ask() {
+  const ways = useSignInWays();
+  const [email, setEmail] = useState("");
+  const ask = useMutation({ mutationFn: () => askToSignUp(email.trim()) });
+  if (ways.isPending) return <SkeletonLines count={4} />;
+  if (ways.data?.signup !== "open")
+    return (
+      <AuthCard
+        title="Sign-up is by invitation"
+        about="An owner or admin of a workspace can invite you: ask them for a link."
+      >
+        <LinkButton to="/app/sign-in">Sign in</LinkButton>
+      </AuthCard>
+    );
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault();
+    ask.mutate();
+  };
+  const footer = (
+    <>
+      Been here before? <Link to="/app/sign-in">Sign in</Link>
+    </>
+  );
+  return (
+    <AuthCard title="Sign up" about="We send a link to your address; the rest is done there." footer={footer}>
+      {ask.isSuccess ? (
+        <Callout tone="good" title="Look into your mail">
+          If {email} can be used, a link is on its way to it.
+        </Callout>
+      ) : (
+        <form onSubmit={submit} className="grid gap-4">
+          <ErrorNote error={ask.error} />
+          <Field label="E-mail address">
+            <Input
+              type="email"
+              name="email"
+              autoComplete="username"
+              required
+              value={email}
+              onChange={(event) => setEmail(event.target.value)}
+            />
+          </Field>
+          <Button type="submit" look="primary" busy={ask.isPending}>
+            Send the link
+          </Button>
+        </form>
+      )}
+    </AuthCard>
+  );
+}
+
+function Finish({ token }: { readonly token: string }) {
+  const go = useGo();
+  const next = safeNext(useSearchParams().get("next"));
+  const signedIn = useSignedIn();
+  const standing = useQuery({ queryKey: ["sign-up", token], queryFn: () => signUpStanding(token) });
+  const finish = useMutation({
+    mutationFn: ({ name, password }: NewAccount) => finishSignUp({ token, name, password }),
+    onSuccess: async () => {
+      await signedIn();
+      go(next, "replace");
+    },
+  });
+  if (standing.isPending) return <SkeletonLines count={5} />;
+  if (standing.error !== null) return <ErrorState error={standing.error} onRetry={() => void standing.refetch()} />;
+  if (!standing.data.good || standing.data.email === null)
+    return (
+      <AuthCard title="This link is not good any more" about="It was used, or is too old.">
+        <LinkButton to="/app/sign-up" look="primary">
+          Get a new one
+        </LinkButton>
+      </AuthCard>
+    );
+  return (
+    <AuthCard title="Finish signing up">
+      <AccountForm
+        email={standing.data.email}
+        action="Create the account"
+        busy={finish.isPending}
+        error={finish.error}
+        onSubmit={finish.mutate}
+      />
+    </AuthCard>
+  );
+}
