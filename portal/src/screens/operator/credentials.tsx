@@ -1,0 +1,237 @@
+import { useState } from "react";
+import { useSearchParams } from "../../address.ts";
+import type { Answer, Row } from "../../api/client.ts";
+import { useChange, useManage } from "../../api/hooks.ts";
+import { Badge, LevelBadge } from "../../ui/badge.tsx";
+import { Button } from "../../ui/button.tsx";
+import { CallButton } from "../../ui/call-button.tsx";
+import { CodeBlock } from "../../ui/code-block.tsx";
+import { Dialog } from "../../ui/dialog.tsx";
+import { EmptyState } from "../../ui/empty-state.tsx";
+import { ErrorNote } from "../../ui/error-state.tsx";
+import { Field, Input, Select } from "../../ui/field.tsx";
+import { Callout, PageHeader, Toolbar } from "../../ui/layout.tsx";
+import { Link } from "../../ui/link.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
+import { Country, Num, Unknown } from "../../ui/values.tsx";
+
+type Provider = Row<"manageListProviders">;
+type Tested = Answer<"manageTestProvider">;
+
+/** Asks the provider whether it accepts the operator's credential. */
+function TestButton({ provider }: { readonly provider: Provider }) {
+  const [tested, setTested] = useState<Tested | null>(null);
+  const test = useChange("manageTestProvider", { stale: [], done: setTested });
+  const close = () => {
+    setTested(null);
+    test.reset();
+  };
+  return (
+    <>
+      <Button
+        size="small"
+        busy={test.isPending}
+        onClick={() => test.mutate({ params: { provider: provider.slug }, body: {} })}
+        aria-label={`Test ${provider.name} now`}
+      >
+        Test now
+      </Button>
+      <Dialog
+        open={tested !== null || test.error !== null}
+        onClose={close}
+        title={`Test of ${provider.name}`}
+        footer={<Button onClick={close}>Done</Button>}
+      >
+        {tested !== null && (
+          <Callout
+            tone={tested.result === "accepted" ? "good" : tested.result === "refused" ? "bad" : "warn"}
+            title={{ accepted: "Accepted", refused: "Refused", unclear: "Not clear" }[tested.result]}
+          >
+            {tested.detail}
+            {tested.status !== null && <span className="text-soft"> (status {tested.status})</span>}
+          </Callout>
+        )}
+        <ErrorNote error={test.error} />
+      </Dialog>
+    </>
+  );
+}
+
+/** What to set, and where. */
+function ConnectButton({ provider }: { readonly provider: Provider }) {
+  const [isOpen, setIsOpen] = useState(false);
+  if (provider.setting === null) return null;
+  return (
+    <>
+      <Button size="small" onClick={() => setIsOpen(true)} aria-label={`How to connect ${provider.name}`}>
+        Connect
+      </Button>
+      <Dialog open={isOpen} onClose={() => setIsOpen(false)} title={`Connect ${provider.name}`}>
+        <p>
+          The operator's credential is a setting, so that it is never in the portal, the store or a backup. Set it and
+          start the gateway again.
+        </p>
+        <CodeBlock code={`${provider.setting}=…`} label="Setting" />
+        <p>From a file, as secrets of containers are mounted:</p>
+        <CodeBlock code={`${provider.setting}_FILE=/run/secrets/${provider.slug}`} label="Setting from a file" />
+        <p className="text-soft">Workspaces can also bring a key of their own; what that serves is not charged.</p>
+      </Dialog>
+    </>
+  );
+}
+
+const COLUMNS: readonly Column<Provider>[] = [
+  {
+    id: "name",
+    header: "Provider",
+    phone: "title",
+    cell: (row) => (
+      <>
+        <span className="block font-medium">{row.name}</span>
+        <span className="block text-xs text-soft">{row.operator}</span>
+      </>
+    ),
+  },
+  {
+    id: "state",
+    header: "State",
+    cell: (row) =>
+      row.sandbox ? (
+        <Badge tone="info">simulated</Badge>
+      ) : row.connected ? (
+        <Badge tone="good" dot>
+          connected
+        </Badge>
+      ) : (
+        <Badge title="Workspaces with a key of their own can still use it">own keys only</Badge>
+      ),
+  },
+  {
+    id: "levels",
+    header: "Levels",
+    phone: "hide",
+    cell: (row) => (
+      <span className="flex flex-wrap gap-1">
+        {row.levels.map((level) => (
+          <LevelBadge key={level} level={level} />
+        ))}
+      </span>
+    ),
+  },
+  {
+    id: "countries",
+    header: "Countries",
+    phone: "hide",
+    cell: (row) =>
+      row.countries.length === 0 ? (
+        <Unknown />
+      ) : (
+        <span className="flex flex-wrap gap-1">
+          {row.countries.slice(0, 6).map((code) => (
+            <Country key={code} code={code} short />
+          ))}
+          {row.countries.length > 6 && <span className="text-xs text-soft">and {row.countries.length - 6} more</span>}
+        </span>
+      ),
+  },
+  { id: "models", header: "Models", align: "end", cell: (row) => <Num value={row.models} /> },
+  {
+    id: "endpoints",
+    header: "Endpoints",
+    align: "end",
+    cell: (row) => (
+      <Link to={`/app/operator/health?provider=${row.slug}&show=all`} className="figures">
+        {row.endpoints}
+      </Link>
+    ),
+  },
+  {
+    id: "setting",
+    header: "Setting",
+    className: "md:max-w-56",
+    cell: (row) =>
+      row.setting === null ? (
+        <span className="text-faint">none needed</span>
+      ) : (
+        <code className="font-mono text-xs break-all">{row.setting}</code>
+      ),
+  },
+  {
+    id: "actions",
+    header: <span className="sr-only">Actions</span>,
+    align: "end",
+    cell: (row) => (row.connected ? <TestButton provider={row} /> : <ConnectButton provider={row} />),
+  },
+];
+
+/** Providers and the operator's credentials there. */
+export function Screen() {
+  const search = useSearchParams();
+  const asked = useManage("manageListProviders", {});
+  const words = search.get("q").toLowerCase();
+  const state = search.get("state");
+  const rows = (asked.data?.data ?? []).filter(
+    (row) =>
+      (state === "" || (state === "connected") === row.connected) &&
+      (words === "" || `${row.slug} ${row.name} ${row.operator}`.toLowerCase().includes(words)),
+  );
+  return (
+    <>
+      <PageHeader
+        title="Providers and credentials"
+        about="Who can be reached with the operator's own credentials. A credential is set outside the portal and never shown."
+        actions={
+          <CallButton
+            calls={[
+              { id: "manageListProviders", args: {}, says: "List providers and whether they are connected" },
+              {
+                id: "manageTestProvider",
+                args: { params: { provider: "mistral" }, body: {} },
+                says: "Ask a provider whether it accepts the credential",
+              },
+            ]}
+          />
+        }
+      />
+      <Toolbar>
+        <Field label="Search" hideLabel className="w-64 max-sm:w-full">
+          <Input
+            type="search"
+            placeholder="Search providers"
+            value={search.get("q")}
+            onChange={(event) => search.set({ q: event.target.value })}
+          />
+        </Field>
+        <Field label="State" hideLabel className="w-44 max-sm:w-full">
+          <Select
+            value={state}
+            onChange={(event) => search.set({ state: event.target.value })}
+            options={[
+              { value: "", label: "All providers" },
+              { value: "connected", label: "Connected" },
+              { value: "open", label: "Own keys only" },
+            ]}
+          />
+        </Field>
+      </Toolbar>
+      <Table
+        label="Providers"
+        columns={COLUMNS}
+        rows={rows}
+        keyOf={(row) => row.slug}
+        isPending={asked.isPending}
+        error={asked.error}
+        onRetry={() => void asked.refetch()}
+        empty={
+          <EmptyState
+            icon="vault"
+            title="No provider fits"
+            hint="Take a filter out. To connect one, set PROVIDER_<SLUG>_API_KEY and start the gateway again."
+          >
+            <Button onClick={() => search.set({ q: null, state: null })}>Show all</Button>
+          </EmptyState>
+        }
+      />
+    </>
+  );
+}

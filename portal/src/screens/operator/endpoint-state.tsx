@@ -1,0 +1,31 @@
+import { Badge, type Tone } from "../../ui/badge.tsx";
+import { Time } from "../../ui/values.tsx";
+import type { EndpointRow } from "./health.tsx";
+
+const STATES: Readonly<Record<EndpointRow["state"], { readonly tone: Tone; readonly says: string }>> = {
+  in: { tone: "good", says: "In turn" },
+  aside: { tone: "bad", says: "Set aside" },
+  probe: { tone: "warn", says: "One request may try" },
+  not_connected: { tone: "neutral", says: "Not connected" },
+  retired: { tone: "neutral", says: "Retired" },
+};
+
+/** What the breaker has decided, and until when. */
+export function EndpointState({ row }: { readonly row: EndpointRow }) {
+  const { tone, says } = STATES[row.state];
+  return (
+    <span className="inline-flex flex-wrap items-center justify-end gap-x-2">
+      <Badge tone={tone} dot>
+        {says}
+      </Badge>
+      {row.aside_until !== null && (
+        <span className="text-xs text-soft">
+          until <Time at={row.aside_until} />
+        </span>
+      )}
+      {row.state === "in" && row.failures_in_a_row > 0 && (
+        <span className="text-xs text-warn">{row.failures_in_a_row} failures in a row</span>
+      )}
+    </span>
+  );
+}
