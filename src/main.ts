@@ -4,6 +4,7 @@ import type { Alerts } from "./app/alerts/alerts.ts";
 import { watchedState } from "./app/alerts/watched-state.ts";
 import type { Handler } from "./app/exchange.ts";
 import type { Check, ManageDeps, Readers, TenancyDeps } from "./app/manage/deps.ts";
+import { guarded } from "./app/manage/guard.ts";
 import { manageHandlers } from "./app/manage/handlers.ts";
 import { Bookings } from "./app/manage/money/bookings.ts";
 import type { Money } from "./app/manage/money/money.ts";
@@ -12,6 +13,7 @@ import { masterKeyCheck } from "./app/manage/operation/master-key.ts";
 import type { MasterKeyRotation } from "./app/manage/operation/master-key-rotation.ts";
 import { LogRetention } from "./app/manage/records/log-retention.ts";
 import { firstStart } from "./app/manage/tenancy/first-start.ts";
+import type { People } from "./app/people/open.ts";
 import type { Captures } from "./app/pipeline/captures.ts";
 import type { Gateway } from "./app/pipeline/world.ts";
 import type { Prober } from "./app/prober/prober.ts";
@@ -38,6 +40,7 @@ import { validateHandler } from "./app/surfaces/validate.ts";
 import { type Config, PROJECT_ROOT } from "./config.ts";
 import { apiDocumentText, llmsText, manageDocumentText } from "./contract/documents.ts";
 import { ROUTES } from "./contract/routes.ts";
+import { PEOPLE_ROUTES } from "./contract/routes-people.ts";
 import type { SharedState } from "./domain/admission/admission.ts";
 import { AlertWatch } from "./domain/alerts/watch.ts";
 import type { Proven } from "./domain/catalogue/proofs.ts";
@@ -208,13 +211,14 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
     ...requestHandlers({ log: store.log, timers: systemTimers, caughtUp: () => books.flush() }),
     ...operatorHandlers(manage),
     ...people.openHandlers,
+    ...guarded(manage, PEOPLE_ROUTES, people.managedHandlers),
     ...documentsAt({ version: VERSION, serverUrl: config.GATEWAY_PUBLIC_URL ?? origin }),
     ...operationsOf(edge, standing, metrics, adminToken),
   });
   const firstKey = await firstKeyOf(store, tenancy);
   const setupLink = await people.setupLink();
   const retention = retentionOf(config, store, log);
-  const sweeper = sweepOften(config, { state, captures, responses, rotation, retention, money });
+  const sweeper = sweepOften(config, { state, captures, responses, rotation, retention, money, people });
   await sandboxProven;
 
   return {
@@ -331,11 +335,12 @@ type Swept = {
   readonly rotation: MasterKeyRotation;
   readonly retention: LogRetention;
   readonly money: Money;
+  readonly people: Pick<People, "sweep">;
 };
 
 /** What has had its time leaves, now and again. */
 function sweepOften(config: Config, swept: Swept): { stop(): Promise<void> } {
-  const { state, captures, responses, rotation, retention, money } = swept;
+  const { state, captures, responses, rotation, retention, money, people } = swept;
   void rotation.finish();
   const timer = setInterval(() => {
     void state.sweep(config.GATEWAY_REQUEST_TIMEOUT_MS + HOLD_GRACE_MS);
@@ -345,6 +350,7 @@ function sweepOften(config: Config, swept: Swept): { stop(): Promise<void> } {
     void retention.run();
     void rotation.retry();
     void money.run();
+    void people.sweep();
   }, SWEEP_EVERY_MS);
   return {
     async stop() {

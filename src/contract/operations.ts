@@ -1,8 +1,12 @@
 import type { z } from "zod";
 import type { MANAGE_ROUTES } from "./routes-manage.ts";
+import type { PEOPLE_ROUTES, SIGN_IN_ROUTES } from "./routes-people.ts";
 
 /** Types only: what the portal sends to each management route and gets back, by the route's id. */
-type Described = Extract<(typeof MANAGE_ROUTES)[number], { readonly said: object }>;
+type Described = Extract<
+  (typeof MANAGE_ROUTES | typeof PEOPLE_ROUTES | typeof SIGN_IN_ROUTES)[number],
+  { readonly said: object }
+>;
 
 type Input<Schema> = [Schema] extends [undefined] ? undefined : z.input<Extract<Schema, z.ZodType>>;
 type Output<Schema> = [Schema] extends [undefined] ? undefined : z.output<Extract<Schema, z.ZodType>>;

@@ -1,10 +1,14 @@
 import type { z } from "zod";
 import type { FaultCode } from "./faults.ts";
+import { managed } from "./managed.ts";
 import type { Route } from "./route.ts";
+import { listOf } from "./schemas/manage-values.ts";
 import * as people from "./schemas/people.ts";
 import * as examples from "./schemas/people-examples.ts";
 
 const BODY_MAX_BYTES = 64 * 1024;
+const WORKSPACE = "/manage/workspaces/{workspace}";
+const PERSON = "/manage/people/{id}";
 
 type Said<Id, Path, Query, Body, Answer> = {
   readonly id: Id;
@@ -116,4 +120,258 @@ export const SIGN_IN_ROUTES = [
     faults: ["not_found", "conflict", "service_unavailable"],
     example: { body: examples.setup, answer: examples.setupDone },
   }),
+  open({
+    id: "peopleShowInvitation",
+    method: "GET",
+    path: "/manage/invitations/{token}",
+    tag: "People",
+    summary: "Show an invitation by its link",
+    answer: people.InvitationShown,
+    example: { answer: examples.invitationShown },
+  }),
+  open({
+    id: "peopleAcceptInvitation",
+    method: "POST",
+    path: "/manage/invitations/{token}/accept",
+    tag: "People",
+    summary: "Accept an invitation",
+    description:
+      "With a name and a password for a new account, which is signed in at once; else signed in with the address.",
+    body: people.InvitationAccept,
+    answer: people.InvitationAccepted,
+    faults: ["not_signed_in", "not_allowed", "conflict", "service_unavailable"],
+    example: { body: examples.newAccount, answer: { workspace: "research", role: "member" } },
+  }),
+  open({
+    id: "peopleSignUp",
+    method: "POST",
+    path: "/manage/sign-up",
+    tag: "People",
+    summary: "Ask for an account",
+    description:
+      "Where `GATEWAY_SIGNUP` is `open`. A link is mailed to the address; the answer is the same for every one.",
+    body: people.SignUpBody,
+    answer: people.SignUpAsked,
+    status: 202,
+    faults: ["not_allowed"],
+    example: { body: { email: "ada@example.eu" }, answer: { asked: true } },
+  }),
+  open({
+    id: "peopleSignUpStanding",
+    method: "GET",
+    path: "/manage/sign-up",
+    tag: "People",
+    summary: "Say whether the link of a sign-up is good",
+    query: people.TokenQuery,
+    answer: people.SignUpStanding,
+    faults: ["not_allowed"],
+    example: { answer: { good: true, email: "ada@example.eu" } },
+  }),
+  open({
+    id: "peopleSignUpFinish",
+    method: "POST",
+    path: "/manage/sign-up/finish",
+    tag: "People",
+    summary: "Make an account by the link of a sign-up",
+    description: "The person is signed in at once.",
+    body: people.SignUpFinish,
+    answer: people.SignUpDone,
+    status: 201,
+    faults: ["not_found", "not_allowed", "conflict", "service_unavailable"],
+    example: { body: { token: "…", ...examples.newAccount }, answer: { email: "ada@example.eu", name: "Ada" } },
+  }),
 ];
+
+/** What somebody who has signed in does with their own account. */
+const myRoutes = [
+  managed({
+    id: "peopleChangeMe",
+    method: "PATCH",
+    path: "/manage/me",
+    allows: "person",
+    tag: "People",
+    summary: "Change one's own name",
+    body: people.MeChange,
+    answer: people.MeView,
+    example: { body: { name: "Ada" }, answer: examples.me },
+  }),
+  managed({
+    id: "peopleListSessions",
+    method: "GET",
+    path: "/manage/me/sessions",
+    allows: "person",
+    tag: "People",
+    summary: "List one's own sessions",
+    answer: listOf(people.SessionView),
+    example: { answer: { data: [examples.session], next: null } },
+  }),
+  managed({
+    id: "peopleEndOtherSessions",
+    method: "DELETE",
+    path: "/manage/me/sessions",
+    allows: "person",
+    tag: "People",
+    summary: "End all of one's own sessions but this one",
+    answer: people.SessionsEnded,
+    example: { answer: { ended: 2 } },
+  }),
+  managed({
+    id: "peopleEndSession",
+    method: "DELETE",
+    path: "/manage/me/sessions/{id}",
+    allows: "person",
+    tag: "People",
+    summary: "End one of one's own sessions",
+    answer: people.SessionEnded,
+    example: { answer: { id: examples.session.id, ended: true } },
+  }),
+  managed({
+    id: "peopleListPasskeys",
+    method: "GET",
+    path: "/manage/me/passkeys",
+    allows: "person",
+    tag: "People",
+    summary: "List one's own passkeys",
+    answer: listOf(people.PasskeyView),
+    example: { answer: { data: [examples.passkey], next: null } },
+  }),
+];
+
+const invitationRoutes = [
+  managed({
+    id: "peopleListInvitations",
+    method: "GET",
+    path: `${WORKSPACE}/invitations`,
+    allows: "admin",
+    tag: "Members",
+    summary: "List invitations",
+    answer: listOf(people.InvitationView),
+    example: { answer: { data: [examples.invitation], next: null } },
+  }),
+  managed({
+    id: "peopleInvite",
+    method: "POST",
+    path: `${WORKSPACE}/invitations`,
+    allows: "admin",
+    tag: "Members",
+    summary: "Invite someone",
+    description:
+      "The link is answered this once, and mailed where mail is set up. It is good once, for 7 days; an earlier one for the address is not good any more.",
+    body: people.InvitationBody,
+    answer: people.InvitationMade,
+    status: 201,
+    faults: ["conflict"],
+    example: { body: { email: "ada@example.eu", role: "member" }, answer: examples.invitationMade },
+  }),
+  managed({
+    id: "peopleRevokeInvitation",
+    method: "DELETE",
+    path: `${WORKSPACE}/invitations/{id}`,
+    allows: "admin",
+    tag: "Members",
+    summary: "Take an invitation back",
+    answer: people.InvitationRevoked,
+    faults: ["conflict"],
+    example: { answer: { id: examples.invitation.id, revoked: true } },
+  }),
+  managed({
+    id: "peopleResetMember",
+    method: "POST",
+    path: `${WORKSPACE}/members/{email}/reset-link`,
+    allows: "admin",
+    tag: "Members",
+    summary: "Make a link with which a member sets a new password",
+    description: "Only of someone who belongs to no other workspace; of others the operator makes it.",
+    answer: people.LinkMade,
+    status: 201,
+    faults: ["not_allowed"],
+    example: { answer: examples.resetLink },
+  }),
+];
+
+const operatorRoutes = [
+  managed({
+    id: "peopleList",
+    method: "GET",
+    path: "/manage/people",
+    allows: "operator",
+    tag: "People",
+    summary: "List people",
+    query: people.PeopleQuery,
+    answer: listOf(people.PersonView),
+    example: { answer: { data: [examples.person], next: null } },
+  }),
+  managed({
+    id: "peopleSetOperator",
+    method: "POST",
+    path: `${PERSON}/operator`,
+    allows: "operator",
+    tag: "People",
+    summary: "Make someone operator, or not any more",
+    body: people.OperatorBody,
+    answer: people.PersonView,
+    faults: ["conflict"],
+    example: { body: { operator: true }, answer: examples.person },
+  }),
+  managed({
+    id: "peopleSetDisabled",
+    method: "POST",
+    path: `${PERSON}/disable`,
+    allows: "operator",
+    tag: "People",
+    summary: "Disable an account, or enable it again",
+    description: "Sessions of a disabled account end at once. Memberships and keys stay as they are.",
+    body: people.DisabledBody,
+    answer: people.PersonView,
+    faults: ["conflict"],
+    example: { body: { disabled: true }, answer: { ...examples.person, disabled: true } },
+  }),
+  managed({
+    id: "peopleEndAllSessions",
+    method: "DELETE",
+    path: `${PERSON}/sessions`,
+    allows: "operator",
+    tag: "People",
+    summary: "End all sessions of a person",
+    answer: people.SessionsEnded,
+    example: { answer: { ended: 2 } },
+  }),
+  managed({
+    id: "peopleDropSecondFactor",
+    method: "DELETE",
+    path: `${PERSON}/second-factor`,
+    allows: "operator",
+    tag: "People",
+    summary: "Take the second factor off someone who lost it",
+    answer: people.PersonView,
+    faults: ["conflict"],
+    example: { answer: examples.person },
+  }),
+  managed({
+    id: "peopleReset",
+    method: "POST",
+    path: `${PERSON}/reset-link`,
+    allows: "operator",
+    tag: "People",
+    summary: "Make a link with which a person sets a new password",
+    answer: people.LinkMade,
+    status: 201,
+    example: { answer: examples.resetLink },
+  }),
+  managed({
+    id: "peopleMakeSetupLink",
+    method: "POST",
+    path: "/manage/setup-link",
+    allows: "operator",
+    tag: "People",
+    summary: "Make a new set-up link",
+    description: "While nobody runs the gateway. The one from before is not good any more.",
+    answer: people.LinkMade,
+    status: 201,
+    faults: ["conflict"],
+    example: { answer: examples.setupLink },
+  }),
+];
+
+/** For people with a session, behind the guard like all of the management API. */
+export const PEOPLE_ROUTES = [...myRoutes, ...invitationRoutes, ...operatorRoutes];

@@ -7,7 +7,7 @@ import { MANAGE_ROUTES } from "./routes-manage.ts";
 import { MESSAGES_ROUTES } from "./routes-messages.ts";
 import { OPERATION_ROUTES } from "./routes-operations.ts";
 import { PAYMENT_ROUTES } from "./routes-payments.ts";
-import { SIGN_IN_ROUTES } from "./routes-people.ts";
+import { PEOPLE_ROUTES, SIGN_IN_ROUTES } from "./routes-people.ts";
 import { REQUEST_ROUTES } from "./routes-requests.ts";
 import { RESPONSES_ROUTES } from "./routes-responses.ts";
 import { SPEECH_ROUTES } from "./routes-speech.ts";
@@ -29,5 +29,6 @@ export const ROUTES: readonly Route[] = [
   ...MANAGE_ROUTES,
   ...PAYMENT_ROUTES,
   ...SIGN_IN_ROUTES,
+  ...PEOPLE_ROUTES,
   ...OPERATION_ROUTES,
 ];

@@ -4,11 +4,16 @@ import type { Handler } from "../exchange.ts";
 import { PeopleAudit } from "./audit.ts";
 import { authHandlers } from "./auth-handlers.ts";
 import type { PeopleDeps } from "./deps.ts";
+import { acceptanceHandlers, invitationHandlers } from "./invitations.ts";
 import { Library } from "./library.ts";
 import { meHandlers } from "./me.ts";
+import { ownAccountHandlers } from "./own-account.ts";
+import { peopleHandlers } from "./people.ts";
+import { resetHandlers } from "./resets.ts";
 import type { PeopleRoom } from "./room.ts";
 import { Sessions } from "./sessions.ts";
 import { isSetupNeeded, makeSetupLink, setupHandlers } from "./setup.ts";
+import { signUpHandlers } from "./sign-up.ts";
 
 export type People = {
   /** Who calls, by the session in a cookie or as a bearer. */
@@ -17,6 +22,8 @@ export type People = {
   setupLink(): Promise<string | undefined>;
   /** Of routes that anyone may call. */
   readonly openHandlers: Record<string, Handler>;
+  /** Of routes for people with a session; to be put behind the guard. */
+  readonly managedHandlers: Record<string, Handler>;
   /** What is over leaves. */
   sweep(): Promise<void>;
 };
@@ -27,7 +34,27 @@ export function openPeople(deps: PeopleDeps): People {
   return {
     personOf: (headers) => sessions.personOf(headers),
     setupLink: async () => ((await isSetupNeeded(deps)) ? (await makeSetupLink(deps, "gateway")).link : undefined),
-    openHandlers: { ...authHandlers(room), ...meHandlers(room), ...setupHandlers(room) },
-    sweep: () => deps.store.people.sweep(deps.clock.nowMs()),
+    openHandlers: {
+      ...authHandlers(room),
+      ...meHandlers(room),
+      ...setupHandlers(room),
+      ...acceptanceHandlers(room),
+      ...signUpHandlers(room),
+    },
+    managedHandlers: {
+      ...ownAccountHandlers(room),
+      ...invitationHandlers(room),
+      ...peopleHandlers(room),
+      ...resetHandlers(room),
+    },
+    sweep: () => sweep(deps),
   };
+}
+
+async function sweep({ store, clock, warn }: PeopleDeps): Promise<void> {
+  try {
+    await store.people.sweep(clock.nowMs());
+  } catch (error) {
+    warn({ err: error }, "sessions that are over could not be removed yet");
+  }
 }

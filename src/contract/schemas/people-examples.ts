@@ -39,3 +39,46 @@ export const invitationShown = {
   expires_at: LATER,
   account_exists: false,
 };
+
+export const session = {
+  id: "ses_019a864f0b2c7f3a8e21d04c5b6a7992",
+  created_at: AT,
+  last_seen_at: AT,
+  expires_at: LATER,
+  address: "203.0.113.7",
+  user_agent: "Mozilla/5.0",
+  current: true,
+};
+
+export const passkey = {
+  id: "pk_019a864f0b2c7f3a8e21d04c5b6a7993",
+  name: "Laptop",
+  created_at: AT,
+  backed_up: true,
+};
+
+const invited = {
+  id: "lnk_019a864f0b2c7f3a8e21d04c5b6a7994",
+  email: "ada@example.eu",
+  role: "member",
+  created_at: AT,
+  expires_at: LATER,
+};
+
+export const invitation = { ...invited, invited_by: "grace@example.eu", state: "open" };
+export const invitationMade = { ...invited, link: "https://gateway.example.eu/app/invite?token=…", mailed: true };
+export const resetLink = { link: "https://gateway.example.eu/app/reset-password?token=…", expires_at: LATER };
+export const setupLink = { link: "https://gateway.example.eu/app/setup?token=…", expires_at: LATER };
+
+export const person = {
+  id: "per_019a864f0b2c7f3a8e21d04c5b6a7991",
+  email: "ada@example.eu",
+  name: "Ada",
+  operator: false,
+  disabled: false,
+  two_factor: true,
+  passkeys: 1,
+  created_at: AT,
+  last_seen_at: AT,
+  workspaces: [{ slug: "research", role: "admin" }],
+};

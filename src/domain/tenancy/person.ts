@@ -78,6 +78,8 @@ export type PeopleStore = {
   /** Newest first; all that have an id before the cursor. */
   list(limit: number, cursor: string | null): Promise<{ rows: PersonListed[]; next: string | null }>;
   listed(id: string): Promise<PersonListed | undefined>;
+  /** Those of the addresses that belong to somebody. */
+  withEmails(emails: readonly string[]): Promise<PersonListed[]>;
   operators(): Promise<number>;
   /** By the digest of its token; whether it is over is for the caller to see. */
   held(tokenDigest: string): Promise<Held | undefined>;
@@ -97,7 +99,7 @@ export type PeopleWriter = {
   rename(id: string, name: string, nowMs: number): Promise<void>;
   setOperator(id: string, operator: boolean, nowMs: number): Promise<void>;
   setDisabled(id: string, disabled: boolean, nowMs: number): Promise<void>;
-  setPassword(id: string, accountId: string, hash: string, nowMs: number): Promise<void>;
+  dropSecondFactor(id: string, nowMs: number): Promise<void>;
   addSession(session: SessionAdd): Promise<void>;
   /** All of a person's but one; answers how many ended. */
   endSessions(userId: string, except: string | null): Promise<number>;

@@ -11,8 +11,12 @@ type Changes<Name extends keyof PeopleWriter> = Pick<PeopleWriter, Name>;
 
 function personChanges(
   db: Kysely<Database>,
-): Changes<"addPerson" | "rename" | "setOperator" | "setDisabled" | "setPassword"> {
-  const change = async (id: string, set: { name?: string; operator?: number; disabled?: number }, nowMs: number) => {
+): Changes<"addPerson" | "rename" | "setOperator" | "setDisabled" | "dropSecondFactor"> {
+  const change = async (
+    id: string,
+    set: { name?: string; operator?: number; disabled?: number; two_factor_enabled?: number },
+    nowMs: number,
+  ) => {
     await db
       .updateTable("people")
       .set({ ...set, updated_at: isoOf(nowMs) })
@@ -40,14 +44,9 @@ function personChanges(
     rename: (id, name, nowMs) => change(id, { name }, nowMs),
     setOperator: (id, operator, nowMs) => change(id, { operator: operator ? 1 : 0 }, nowMs),
     setDisabled: (id, disabled, nowMs) => change(id, { disabled: disabled ? 1 : 0 }, nowMs),
-    async setPassword(id, accountId, hash, nowMs) {
-      const { numUpdatedRows } = await db
-        .updateTable("people_accounts")
-        .set({ password: hash, updated_at: isoOf(nowMs) })
-        .where("user_id", "=", id)
-        .where("provider_id", "=", PASSWORD_ACCOUNT)
-        .executeTakeFirst();
-      if (numUpdatedRows === 0n) await addPassword(id, accountId, hash, nowMs);
+    async dropSecondFactor(id, nowMs) {
+      await db.deleteFrom("people_two_factors").where("user_id", "=", id).execute();
+      await change(id, { two_factor_enabled: 0 }, nowMs);
     },
   };
 }

@@ -48,6 +48,10 @@ export function peopleStore(db: Kysely<Database>): PeopleStore {
       const row = await listing(db).where("people.id", "=", id).executeTakeFirst();
       return row === undefined ? undefined : toListed(row);
     },
+    async withEmails(emails) {
+      if (emails.length === 0) return [];
+      return (await listing(db).where("people.email", "in", emails).execute()).map(toListed);
+    },
     async operators() {
       const row = await db
         .selectFrom("people")

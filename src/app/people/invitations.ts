@@ -1,0 +1,168 @@
+import { type Fault, fault } from "../../contract/faults.ts";
+import { InvitationAccept, InvitationBody } from "../../contract/schemas/people.ts";
+import type { PersonLink } from "../../domain/tenancy/person.ts";
+import type { Role, Workspace } from "../../domain/tenancy/workspace.ts";
+import { digestOf } from "../../kit/secret.ts";
+import { invalidValue, readBody, readOptionalBody } from "../body.ts";
+import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
+import { actorName } from "../manage/acting.ts";
+import { change, findWorkspace, short } from "../manage/deps.ts";
+import { demandRank } from "../manage/seat.ts";
+import { isoTime } from "../manage/views.ts";
+import { goodLink, makeAccount, noLink, takeSeat } from "./accounts.ts";
+import { baseOf } from "./deps.ts";
+import { refuseForeign } from "./origin.ts";
+import type { PeopleRoom } from "./room.ts";
+
+const INVITATION_MS = 7 * 86_400_000;
+/** Of a workspace, the newest. */
+const SHOWN_MAX = 1000;
+
+/** What admins do with invitations. */
+export function invitationHandlers(room: PeopleRoom): Record<string, Handler> {
+  return {
+    peopleListInvitations: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const links = await room.store.people.invitations(workspace.id, SHOWN_MAX);
+      return { status: 200, json: { data: links.map((link) => invitationView(room, link)), next: null } };
+    }),
+    peopleInvite: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const { email, role } = await readBody(exchange, InvitationBody);
+      demandRank(exchange, role ?? "member");
+      return invite(room, workspace, email.trim().toLowerCase(), role ?? "member");
+    }),
+    peopleRevokeInvitation: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const id = exchange.params["id"] ?? "";
+      const link = (await room.store.people.invitations(workspace.id, SHOWN_MAX)).find((one) => one.id === id);
+      if (link === undefined) throw fault("not_found", { message: `There is no invitation "${short(id)}".` });
+      await change(room, async ({ people }) => {
+        if (!(await people.revokeLink(id, room.clock.nowMs()))) throw notOpen();
+        const detail = { email: link.email };
+        return { answer: null, audit: { action: "invitation.revoke", workspaceId: workspace.id, target: id, detail } };
+      });
+      return { status: 200, json: { id, revoked: true } };
+    }),
+  };
+}
+
+async function invite(room: PeopleRoom, workspace: Workspace, email: string, role: Role): Promise<Reply> {
+  const { clock, ids, makeToken, directory, store, mail } = room;
+  const isMember = directory.members(workspace.id).some((member) => member.email === email);
+  if (isMember && (await store.people.personByEmail(email)) !== undefined)
+    throw fault("conflict", {
+      message: `${short(email)} is a member of ${workspace.slug} already, and can sign in.`,
+      param: "email",
+    });
+  const [token, now] = [makeToken(), clock.nowMs()];
+  const link: PersonLink = {
+    id: ids.next("lnk_"),
+    kind: "invitation",
+    digest: digestOf(token),
+    email,
+    seat: { workspaceId: workspace.id, role },
+    madeBy: actorName(),
+    createdAtMs: now,
+    expiresAtMs: now + INVITATION_MS,
+    usedAtMs: null,
+    revokedAtMs: null,
+  };
+  await change(room, async ({ people }) => {
+    await people.revokeLinks("invitation", email, workspace.id, now);
+    await people.addLink(link);
+    const detail = { email, role };
+    return { answer: null, audit: { action: "invitation.create", workspaceId: workspace.id, target: link.id, detail } };
+  });
+  const address = `${baseOf(room)}/app/invite?token=${token}`;
+  mail?.({ to: email, subject: `An invitation to ${workspace.name}`, text: invitationText(workspace, role, address) });
+  const { created_at, expires_at } = invitationView(room, link);
+  const json = { id: link.id, email, role, created_at, expires_at, link: address, mailed: mail !== null };
+  return { status: 201, json };
+}
+
+function invitationText({ name }: Workspace, role: Role, address: string): string {
+  return [
+    `You are invited to the workspace ${name}, as ${role === "member" ? "a member" : `an ${role}`}.`,
+    `Accept here, within 7 days:\n${address}`,
+    "If you do not know what this is about, do nothing.",
+  ].join("\n\n");
+}
+
+function invitationView({ clock }: PeopleRoom, link: PersonLink) {
+  return {
+    id: link.id,
+    email: link.email ?? "",
+    role: link.seat?.role ?? "member",
+    created_at: isoTime(link.createdAtMs),
+    expires_at: isoTime(link.expiresAtMs),
+    invited_by: link.madeBy,
+    state: stateOf(link, clock.nowMs()),
+  };
+}
+
+function stateOf({ usedAtMs, revokedAtMs, expiresAtMs }: PersonLink, nowMs: number) {
+  if (usedAtMs !== null) return "accepted";
+  if (revokedAtMs !== null) return "revoked";
+  return expiresAtMs <= nowMs ? "expired" : "open";
+}
+
+/** What whoever holds the link does with it. */
+export function acceptanceHandlers(room: PeopleRoom): Record<string, Handler> {
+  return {
+    peopleShowInvitation: whole(async (exchange) => {
+      const { link, email, workspace, role } = await invitationOf(room, exchange);
+      const { slug, name } = workspace;
+      const account = await room.store.people.personByEmail(email);
+      const json = {
+        workspace: { slug, name },
+        role,
+        email,
+        expires_at: isoTime(link.expiresAtMs),
+        account_exists: account !== undefined,
+      };
+      return { status: 200, json, headers: { "cache-control": "no-store" } };
+    }),
+    peopleAcceptInvitation: whole(async (exchange) => {
+      refuseForeign(exchange.headers, room.publicUrl);
+      const said = await readOptionalBody(exchange, InvitationAccept);
+      const { link, email, workspace, role } = await invitationOf(room, exchange);
+      const json = { workspace: workspace.slug, role };
+      if ((await room.store.people.personByEmail(email)) !== undefined) {
+        await demandSame(room, exchange, email);
+        await takeSeat(room, exchange, link, { workspace, role }, email);
+        return { status: 200, json };
+      }
+      if (said.name === undefined) throw invalidValue("name", "it is required for a new account");
+      if (said.password === undefined) throw invalidValue("password", "it is required for a new account");
+      const account = { email, name: said.name, password: said.password };
+      const made = { link, operator: false, seat: { workspace, role }, action: "invitation.accept" };
+      return { status: 200, json, cookies: [await makeAccount(room, exchange, account, made)] };
+    }),
+  };
+}
+
+/** The invitation behind the token in the path. Tokens that are not good count like wrong passwords. */
+async function invitationOf(room: PeopleRoom, { params, clientAddress }: Exchange) {
+  const trying = room.tries.begin(clientAddress);
+  const link = await goodLink(room, "invitation", params["token"] ?? "");
+  const workspace = link?.seat == null ? undefined : room.directory.workspace(link.seat.workspaceId);
+  if (link?.seat == null || link.email === null || workspace === undefined) throw noLink();
+  trying.right();
+  return { link, email: link.email, workspace, role: link.seat.role };
+}
+
+/** An invitation is for an address: nobody takes it with another account. */
+async function demandSame({ sessions }: PeopleRoom, { headers }: Exchange, email: string): Promise<void> {
+  const person = await sessions.personOf(headers);
+  if (person === undefined)
+    throw fault("not_signed_in", { message: `There is an account for ${email}. Sign in with it, then accept.` });
+  if (person.email !== email)
+    throw fault("not_allowed", {
+      message: `This invitation is for ${email}, and you are signed in as ${person.email}. Sign out, and sign in with that address.`,
+    });
+}
+
+function notOpen(): Fault {
+  return fault("conflict", { message: "This invitation was accepted, taken back or is over already." });
+}

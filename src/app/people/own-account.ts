@@ -1,0 +1,84 @@
+import { fault } from "../../contract/faults.ts";
+import { MeChange } from "../../contract/schemas/people.ts";
+import type { Person } from "../../domain/tenancy/actor.ts";
+import type { PersonSession } from "../../domain/tenancy/person.ts";
+import { readBody } from "../body.ts";
+import { type Exchange, type Handler, whole } from "../exchange.ts";
+import { change, short } from "../manage/deps.ts";
+import { isoTime } from "../manage/views.ts";
+import { showMe } from "./me.ts";
+import type { PeopleRoom } from "./room.ts";
+
+/** What somebody who has signed in does with their own account. */
+export function ownAccountHandlers(room: PeopleRoom): Record<string, Handler> {
+  const { store, clock } = room;
+  return {
+    peopleChangeMe: whole(async (exchange) => {
+      const { userId } = personIn(exchange);
+      const { name } = await readBody(exchange, MeChange);
+      await change(room, async ({ people }) => {
+        await people.rename(userId, name, clock.nowMs());
+        return { answer: null, audit: about("person.rename", userId, { name }) };
+      });
+      return showMe(room, exchange);
+    }),
+    peopleListSessions: whole(async (exchange) => {
+      const { userId, sessionId } = personIn(exchange);
+      const sessions = await store.people.sessions(userId, clock.nowMs());
+      return { status: 200, json: { data: sessions.map((one) => sessionView(one, sessionId)), next: null } };
+    }),
+    peopleEndOtherSessions: whole(async (exchange) => {
+      const { userId, sessionId } = personIn(exchange);
+      const ended = await change(room, async ({ people }) => {
+        const answer = await people.endSessions(userId, sessionId);
+        return { answer, audit: about("person.end_sessions", userId, { ended: answer }) };
+      });
+      return { status: 200, json: { ended } };
+    }),
+    peopleEndSession: whole(async (exchange) => {
+      const { userId } = personIn(exchange);
+      const id = exchange.params["id"] ?? "";
+      await change(room, async ({ people }) => {
+        if (!(await people.endSession(userId, id)))
+          throw fault("not_found", { message: `You have no session "${short(id)}".` });
+        return { answer: null, audit: about("person.end_session", userId, { session: id }) };
+      });
+      return { status: 200, json: { id, ended: true } };
+    }),
+    peopleListPasskeys: whole(async (exchange) => {
+      const passkeys = await store.people.passkeys(personIn(exchange).userId);
+      const data = passkeys.map(({ id, name, createdAtMs, backedUp }) => ({
+        id,
+        name,
+        created_at: createdAtMs === null ? null : isoTime(createdAtMs),
+        backed_up: backedUp,
+      }));
+      return { status: 200, json: { data, next: null } };
+    }),
+  };
+}
+
+const about = (action: string, target: string, detail: Readonly<Record<string, unknown>>) => ({
+  action,
+  workspaceId: null,
+  target,
+  detail,
+});
+
+/** Tokens have no account of their own. */
+function personIn({ actor }: Exchange): Person {
+  if (actor?.is === "person") return actor.person;
+  throw fault("not_allowed", { message: "This is about the account of a person. Sign in, or use `gateway login`." });
+}
+
+function sessionView(session: PersonSession, currentId: string) {
+  return {
+    id: session.id,
+    created_at: isoTime(session.createdAtMs),
+    last_seen_at: isoTime(session.seenAtMs),
+    expires_at: isoTime(session.expiresAtMs),
+    address: session.address,
+    user_agent: session.userAgent,
+    current: session.id === currentId,
+  };
+}

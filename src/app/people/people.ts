@@ -1,0 +1,117 @@
+import { fault } from "../../contract/faults.ts";
+import { DisabledBody, OperatorBody, PeopleQuery } from "../../contract/schemas/people.ts";
+import type { PeopleWriter, PersonListed } from "../../domain/tenancy/person.ts";
+import { readBody, readQuery } from "../body.ts";
+import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
+import { actorName } from "../manage/acting.ts";
+import { change, short } from "../manage/deps.ts";
+import { isoTime } from "../manage/views.ts";
+import { seatsOf } from "./me.ts";
+import type { PeopleRoom } from "./room.ts";
+import { isSetupNeeded, makeSetupLink } from "./setup.ts";
+
+/** What the operator does with people. */
+export function peopleHandlers(room: PeopleRoom): Record<string, Handler> {
+  const { store, clock } = room;
+  return {
+    peopleList: whole(async (exchange) => {
+      const { limit, cursor } = readQuery(exchange, PeopleQuery);
+      const { rows, next } = await store.people.list(limit, cursor ?? null);
+      return { status: 200, json: { data: rows.map((person) => personView(room, person)), next } };
+    }),
+    peopleSetOperator: whole(async (exchange) => {
+      const { operator } = await readBody(exchange, OperatorBody);
+      return changed(
+        room,
+        exchange,
+        operator ? "person.operator_on" : "person.operator_off",
+        async (people, person) => {
+          if (!operator) await demandAnotherOperator(room, person);
+          await people.setOperator(person.id, operator, clock.nowMs());
+        },
+      );
+    }),
+    peopleSetDisabled: whole(async (exchange) => {
+      const { disabled } = await readBody(exchange, DisabledBody);
+      return changed(room, exchange, disabled ? "person.disable" : "person.enable", async (people, person) => {
+        if (disabled) await demandAnotherOperator(room, person);
+        await people.setDisabled(person.id, disabled, clock.nowMs());
+        if (disabled) await people.endSessions(person.id, null);
+      });
+    }),
+    peopleDropSecondFactor: whole((exchange) =>
+      changed(room, exchange, "person.second_factor_drop", async (people, person) => {
+        if (!person.twoFactor) throw fault("conflict", { message: `${person.email} has no second factor.` });
+        await people.dropSecondFactor(person.id, clock.nowMs());
+      }),
+    ),
+    peopleEndAllSessions: whole(async (exchange) => {
+      const { id, email } = await findPerson(room, exchange);
+      const ended = await change(room, async ({ people }) => {
+        const answer = await people.endSessions(id, null);
+        const audit = {
+          action: "person.end_sessions",
+          workspaceId: null,
+          target: id,
+          detail: { email, ended: answer },
+        };
+        return { answer, audit };
+      });
+      return { status: 200, json: { ended } };
+    }),
+    peopleMakeSetupLink: whole(async () => {
+      if (!(await isSetupNeeded(room)))
+        throw fault("conflict", {
+          message: "Somebody runs this gateway already: a set-up link is for the first person. Invite others.",
+        });
+      const { link, expiresAtMs } = await makeSetupLink(room, actorName());
+      return { status: 201, json: { link, expires_at: isoTime(expiresAtMs) } };
+    }),
+  };
+}
+
+async function changed(
+  room: PeopleRoom,
+  exchange: Exchange,
+  action: string,
+  work: (people: PeopleWriter, person: PersonListed) => Promise<void>,
+): Promise<Reply> {
+  return room.inTurn(async () => {
+    const person = await findPerson(room, exchange);
+    const { email } = person;
+    await change(room, async ({ people }) => {
+      await work(people, person);
+      return { answer: null, audit: { action, workspaceId: null, target: person.id, detail: { email } } };
+    });
+    return { status: 200, json: personView(room, await findPerson(room, exchange)) };
+  });
+}
+
+export async function findPerson({ store }: PeopleRoom, { params }: Exchange): Promise<PersonListed> {
+  const id = params["id"] ?? "";
+  const person = await store.people.listed(id);
+  if (person !== undefined) return person;
+  throw fault("not_found", { message: `There is nobody with the id "${short(id)}". GET /manage/people lists them.` });
+}
+
+/** Without an operator who can sign in, nobody could make another. */
+async function demandAnotherOperator({ store }: PeopleRoom, person: PersonListed): Promise<void> {
+  if (!person.operator || person.disabled || (await store.people.operators()) > 1) return;
+  throw fault("conflict", { message: `${person.email} is the only operator. Make someone else operator first.` });
+}
+
+function personView(room: PeopleRoom, person: PersonListed) {
+  const { id, email, name, operator, disabled, twoFactor, passkeys, createdAtMs, lastSeenAtMs } = person;
+  return {
+    id,
+    email,
+    name,
+    operator,
+    disabled,
+    two_factor: twoFactor,
+    passkeys,
+    created_at: isoTime(createdAtMs),
+    last_seen_at: lastSeenAtMs === null ? null : isoTime(lastSeenAtMs),
+    workspaces: seatsOf(room, email).map(({ workspace, role }) => ({ slug: workspace.slug, role })),
+  };
+}
