@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
 import { brotliCompress, gzip, constants as zlib } from "node:zlib";
@@ -50,24 +51,17 @@ function compressed(): Plugin {
   return {
     name: "compressed",
     apply: "build",
-    enforce: "post",
-    async generateBundle(_options, bundle) {
-      for (const file of Object.values(bundle)) {
-        if (!/\.(?:js|css|svg)$/.test(file.fileName)) continue;
-        const text = file.type === "chunk" ? file.code : file.source;
-        const bytes = Buffer.from(text);
-        const quality = { params: { [zlib.BROTLI_PARAM_QUALITY]: 11 } };
-        this.emitFile({
-          type: "asset",
-          fileName: `${file.fileName}.br`,
-          source: await promisify(brotliCompress)(bytes, quality),
-        });
-        this.emitFile({
-          type: "asset",
-          fileName: `${file.fileName}.gz`,
-          source: await promisify(gzip)(bytes, { level: 9 }),
-        });
-      }
+    // When the files are written: until then other plugins change them.
+    async writeBundle({ dir = "" }, bundle) {
+      const names = Object.keys(bundle).filter((name) => /\.(?:js|css|svg)$/.test(name));
+      await Promise.all(names.map((name) => compress(path.join(dir, name))));
     },
   };
+}
+
+async function compress(file: string): Promise<void> {
+  const bytes = await readFile(file);
+  const quality = { params: { [zlib.BROTLI_PARAM_QUALITY]: 11 } };
+  await writeFile(`${file}.br`, await promisify(brotliCompress)(bytes, quality));
+  await writeFile(`${file}.gz`, await promisify(gzip)(bytes, { level: 9 }));
 }
