@@ -15,6 +15,8 @@ export type Figure = {
   readonly nanos: bigint;
   readonly latencyMs: number | null;
   readonly quality: number | null;
+  /** Sovereignty level of the endpoint. */
+  readonly level: string | null;
 };
 
 export type Replayed =
@@ -70,12 +72,14 @@ export function replayOne(planning: Planning, workspace: Workspace, router: stri
         nanos: BigInt(charge.nanos),
         latencyMs: record.totalMs,
         quality: planning.snapshot().models.get(model)?.quality?.score ?? null,
+        level: record.level,
       },
       replayed: {
         model: first.model.id,
         nanos,
         latencyMs: same ? record.totalMs : measuredMs(planning, first, usage.outputTokens),
         quality: first.model.quality?.score ?? null,
+        level: first.endpoint.sovereignty.level,
       },
       by: same ? "the same endpoint" : "another endpoint",
     };

@@ -95,5 +95,9 @@ export const replay = {
   latency_requests: 1000,
   quality_requests: 1000,
   models: [{ model: "sandbox/chat", happened, replayed }],
+  levels: [
+    { level: "L0", happened: 412, replayed: 0 },
+    { level: "L2", happened: 588, replayed: 1000 },
+  ],
   notes: ["Quality is the catalogue's score of the model, not a measurement of these answers."],
 };

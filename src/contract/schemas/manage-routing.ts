@@ -198,6 +198,9 @@ export const ReplayView = z
     models: z
       .array(z.object({ model: z.string(), happened: SideView, replayed: SideView }))
       .meta({ description: "By the model that served and the one that would have." }),
+    levels: z
+      .array(z.object({ level: z.string(), happened: z.number(), replayed: z.number() }))
+      .meta({ description: "Requests by the sovereignty level that served them and the one that would have." }),
     notes: z.array(z.string()),
   })
   .meta({ id: "RouterReplay" });

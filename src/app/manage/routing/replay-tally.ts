@@ -37,11 +37,15 @@ function meanOf({ sum, count: known }: Sum, precision: number): number | null {
   return known === 0 ? null : Math.round((precision * sum) / known) / precision;
 }
 
+/** What satisfies no floor. */
+const UNKNOWN_LEVEL = "UNCLASSIFIED";
+
 /** What happened beside what would have happened. Means of the whole are of requests that both sides know. */
 export class Tally {
   readonly #happened = new Side();
   readonly #replayed = new Side();
   readonly #models = new Map<string, { happened: Side; replayed: Side }>();
+  readonly #levels = new Map<string, { happened: number; replayed: number }>();
   readonly #leftOut = new Map<string, number>();
   #moved = 0;
   #latencies = 0;
@@ -67,6 +71,15 @@ export class Tally {
     this.#replayed.add(shared(replayed));
     this.#of(happened.model).happened.add(happened);
     this.#of(replayed.model).replayed.add(replayed);
+    this.#level(happened.level).happened += 1;
+    this.#level(replayed.level).replayed += 1;
+  }
+
+  #level(level: string | null) {
+    const name = level ?? UNKNOWN_LEVEL;
+    const found = this.#levels.get(name) ?? { happened: 0, replayed: 0 };
+    this.#levels.set(name, found);
+    return found;
   }
 
   #of(model: string) {
@@ -89,6 +102,9 @@ export class Tally {
       models: [...this.#models]
         .map(([model, { happened, replayed }]) => ({ model, happened: happened.view(), replayed: replayed.view() }))
         .toSorted((a, b) => weightOf(b) - weightOf(a) || (a.model < b.model ? -1 : 1)),
+      levels: [...this.#levels]
+        .map(([level, requests]) => ({ level, ...requests }))
+        .toSorted((a, b) => (a.level < b.level ? -1 : 1)),
     };
   }
 }

@@ -10,8 +10,8 @@ const compared = (
   more: Partial<Extract<Replayed, { is: "compared" }>> = {},
 ): Replayed => ({
   is: "compared",
-  happened: { model: "a/one", nanos: cost[0], latencyMs: 100, quality: 0.5 },
-  replayed: { model: "a/two", nanos: cost[1], latencyMs: 300, quality: 0.9 },
+  happened: { model: "a/one", nanos: cost[0], latencyMs: 100, quality: 0.5, level: "L0" },
+  replayed: { model: "a/two", nanos: cost[1], latencyMs: 300, quality: 0.9, level: "L3" },
   by: "another endpoint",
   ...more,
 });
@@ -22,7 +22,7 @@ describe("the sums", () => {
     tally.add(compared([1n, 2n]));
     tally.add(compared([9_007_199_254_740_993n, 5n]));
     const blind = compared([10n, 20n], {
-      replayed: { model: "a/two", nanos: 20n, latencyMs: null, quality: null },
+      replayed: { model: "a/two", nanos: 20n, latencyMs: null, quality: null, level: null },
       by: "the same endpoint",
     });
     tally.add(blind);
@@ -35,6 +35,11 @@ describe("the sums", () => {
       replayed: { requests: 3, cost: "0.000000027", latency_ms: 300, quality: 0.9 },
       latency_requests: 2,
       quality_requests: 2,
+      levels: [
+        { level: "L0", happened: 3, replayed: 0 },
+        { level: "L3", happened: 0, replayed: 2 },
+        { level: "UNCLASSIFIED", happened: 0, replayed: 1 },
+      ],
     });
   });
 
