@@ -29,10 +29,11 @@ export const SCREENS: readonly Screen[] = [
   { path: "/app/providers", title: "Providers", load: soon, allows: "anyone", nav: { group: "Build", icon: "building" }, words: "catalogue sovereignty evidence" },
 
   // Observe
-  { path: `${W}/requests`, title: "Requests", load: soon, allows: "member", nav: { group: "Observe", icon: "list" }, words: "log live tail trace" },
+  { path: `${W}/requests`, title: "Requests", load: () => import("./screens/requests/requests.tsx"), allows: "member", nav: { group: "Observe", icon: "list" }, words: "log live tail trace" },
+  { path: `${W}/requests/$id`, title: "Request", load: () => import("./screens/request/request.tsx"), allows: "member" },
   { path: `${W}/usage`, title: "Usage", load: () => import("./screens/usage/usage.tsx"), allows: "member", nav: { group: "Observe", icon: "chart" }, words: "spend tokens latency compare" },
-  { path: `${W}/evidence`, title: "Evidence", load: soon, allows: "admin", nav: { group: "Observe", icon: "seal" }, words: "report sovereignty compliance" },
-  { path: `${W}/audit`, title: "Audit", load: soon, allows: "admin", nav: { group: "Observe", icon: "scroll" }, words: "who changed what" },
+  { path: `${W}/evidence`, title: "Evidence", load: () => import("./screens/evidence/evidence.tsx"), allows: "admin", nav: { group: "Observe", icon: "seal" }, words: "report sovereignty compliance" },
+  { path: `${W}/audit`, title: "Audit", load: () => import("./screens/audit/audit.tsx"), allows: "admin", nav: { group: "Observe", icon: "scroll" }, words: "who changed what" },
 
   // Control
   { path: `${W}/keys`, title: "Keys", load: () => import("./screens/keys/keys.tsx"), allows: "member", nav: { group: "Control", icon: "key" }, words: "api key rotate revoke approve" },
@@ -41,7 +42,8 @@ export const SCREENS: readonly Screen[] = [
   { path: `${W}/limits`, title: "Limits", load: () => import("./screens/limits/limits.tsx"), allows: "member", nav: { group: "Control", icon: "gauge" }, words: "budget spend rate" },
   { path: `${W}/provider-keys`, title: "Provider keys", load: soon, allows: "admin", nav: { group: "Control", icon: "vault" }, words: "own keys byok credentials" },
   { path: `${W}/nodes`, title: "Nodes", load: soon, allows: "admin", nav: { group: "Control", icon: "server" }, words: "tunnel own hardware" },
-  { path: `${W}/capture`, title: "Capture", load: soon, allows: "admin", nav: { group: "Control", icon: "record" }, words: "content window bodies" },
+  { path: `${W}/capture`, title: "Capture", load: () => import("./screens/capture/capture.tsx"), allows: "admin", nav: { group: "Control", icon: "record" }, words: "content window bodies" },
+  { path: `${W}/responses`, title: "Stored responses", load: () => import("./screens/responses/responses.tsx"), allows: "admin", nav: { group: "Control", icon: "scroll" }, words: "store conversation purge" },
 
   // Workspace
   { path: `${W}/wallet`, title: "Wallet", load: () => import("./screens/wallet/wallet.tsx"), allows: "admin", nav: { group: "Workspace", icon: "wallet" }, words: "top up balance ledger statement invoice" },

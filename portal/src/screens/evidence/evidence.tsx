@@ -1,0 +1,153 @@
+import { useSearchParams, useWorkspace } from "../../address.ts";
+import { type Answer, addressOf } from "../../api/client.ts";
+import { useManage } from "../../api/hooks.ts";
+import { Button, buttonClass } from "../../ui/button.tsx";
+import { CallButton } from "../../ui/call-button.tsx";
+import { EmptyState } from "../../ui/empty-state.tsx";
+import { ErrorState } from "../../ui/error-state.tsx";
+import { Field, Input, Select } from "../../ui/field.tsx";
+import { Icon } from "../../ui/icon.tsx";
+import { Callout, Card, PageHeader, Stack, Stat, StatRow, Toolbar } from "../../ui/layout.tsx";
+import { LinkButton } from "../../ui/link.tsx";
+import { SkeletonLines } from "../../ui/skeleton.tsx";
+import { Money, Num, Time } from "../../ui/values.tsx";
+import { Captures, PolicyVersions, Refused, Routers } from "./in-force.tsx";
+import { PERIODS, type Span, usePeriod } from "./period.ts";
+import { Groups, ServedRows } from "./served.tsx";
+import { Sources } from "./sources.tsx";
+
+export type Report = Answer<"manageShowEvidence">;
+
+/** Who served the workspace in a period, where, and under which policy, with what each statement rests on. */
+export function Screen() {
+  const { workspace } = useWorkspace();
+  const span = usePeriod();
+  const args = { params: { workspace }, query: span };
+  const shown = useManage("manageShowEvidence", args, { keep: true });
+  const report = shown.data;
+  return (
+    <>
+      <PageHeader
+        title="Evidence report"
+        about="Who served this workspace, in which countries and at which level, under which policy, and where that was read."
+        actions={
+          <>
+            <CallButton calls={[{ id: "manageShowEvidence", args }]} />
+            <Downloads span={span} />
+          </>
+        }
+      />
+      <Period />
+      {shown.isPending && (
+        <Card>
+          <SkeletonLines count={9} />
+        </Card>
+      )}
+      {shown.error !== null && (
+        <Card>
+          <ErrorState error={shown.error} onRetry={() => void shown.refetch()} />
+        </Card>
+      )}
+      {report !== undefined && shown.error === null && <Page report={report} />}
+    </>
+  );
+}
+
+function Downloads({ span }: { readonly span: Span }) {
+  const { workspace } = useWorkspace();
+  const href = (format: "json" | "html") =>
+    addressOf("manageShowEvidence", { params: { workspace }, query: { ...span, format } });
+  return (
+    <>
+      <a href={href("json")} download={`${workspace}-evidence.json`} className={buttonClass("plain")}>
+        <Icon name="download" />
+        JSON
+      </a>
+      <a href={href("html")} download={`${workspace}-evidence.html`} className={buttonClass("plain")}>
+        <Icon name="download" />
+        HTML
+      </a>
+      <Button look="primary" icon="printer" onClick={() => window.print()}>
+        Print
+      </Button>
+    </>
+  );
+}
+
+function Period() {
+  const { get, set } = useSearchParams();
+  const isOwn = get("period") === "own";
+  return (
+    <div data-print="no">
+      <Toolbar>
+        <Field label="Period" className="w-44">
+          <Select
+            value={get("period")}
+            options={PERIODS}
+            onChange={(event) => set({ period: event.target.value, from: null, to: null })}
+          />
+        </Field>
+        {isOwn &&
+          (["from", "to"] as const).map((name) => (
+            <Field key={name} label={name === "from" ? "First day" : "Last day"} className="w-44">
+              <Input type="date" value={get(name)} onChange={(event) => set({ [name]: event.target.value })} />
+            </Field>
+          ))}
+      </Toolbar>
+    </div>
+  );
+}
+
+function Page({ report }: { readonly report: Report }) {
+  const { at } = useWorkspace();
+  const { totals, period } = report;
+  const isCut = report.log_begins_at !== null && report.log_begins_at > period.from;
+  if (totals.requests === 0)
+    return (
+      <Card>
+        <EmptyState
+          icon="seal"
+          title="No request in this period"
+          hint="Choose another period, or send a first request: the report then says who served it and where."
+        >
+          <LinkButton to={at("connect")}>Connect a client</LinkButton>
+        </EmptyState>
+      </Card>
+    );
+  return (
+    <Stack>
+      <p className="text-soft">
+        <strong className="text-ink">{report.workspace.name}</strong>, from <Time at={period.from} as="short" /> to{" "}
+        <Time at={period.to} as="short" />. Made <Time at={report.generated_at} as="exact" /> from catalogue{" "}
+        <span className="font-mono text-xs">{report.catalogue.version.slice(0, 12)}</span>.
+      </p>
+      {isCut && (
+        <Callout tone="info">
+          The log begins <Time at={report.log_begins_at} as="short" />: of what is older nothing can be reported.
+        </Callout>
+      )}
+      <StatRow>
+        <Stat label="Requests" value={<Num value={totals.requests} />} />
+        <Stat label="Served" value={<Num value={totals.served} />} />
+        <Stat
+          label="Refused by policy"
+          value={<Num value={totals.refused_by_policy} />}
+          {...(totals.refused_by_policy > 0 ? { tone: "warn" as const } : {})}
+        />
+        <Stat label="Failed otherwise" value={<Num value={totals.failed} />} />
+        <Stat label="Cost" value={<Money amount={totals.cost} currency={totals.currency} />} />
+      </StatRow>
+      <div className="grid items-start gap-5 lg:grid-cols-3">
+        <Groups title="By level" kind="level" rows={report.by_level} />
+        <Groups title="By country" kind="country" rows={report.by_country} />
+        <Groups title="By provider" kind="provider" rows={report.by_provider} />
+      </div>
+      <ServedRows report={report} />
+      <PolicyVersions report={report} />
+      <Refused report={report} />
+      <Routers report={report} />
+      <Sources report={report} />
+      <Captures report={report} />
+    </Stack>
+  );
+}

@@ -1,0 +1,102 @@
+import { Badge, LevelBadge } from "../../ui/badge.tsx";
+import { Card, KeyValue } from "../../ui/layout.tsx";
+import { OutLink } from "../../ui/link.tsx";
+import { Logged } from "../../ui/logged.tsx";
+import { Country, Unknown } from "../../ui/values.tsx";
+import type { Report } from "./evidence.tsx";
+
+type Evidence = Report["evidence"][number];
+type Source = NonNullable<Evidence["sources"]>[number];
+
+/** What the level of each endpoint that served rests on: where it was read, and when. */
+export function Sources({ report }: { readonly report: Report }) {
+  return (
+    <section className="grid gap-3">
+      <h2 className="text-base">Where the levels were read</h2>
+      {report.evidence.length === 0 && <p className="text-soft">No endpoint served in this period.</p>}
+      {report.evidence.map((one) => (
+        <Endpoint key={one.endpoint} evidence={one} />
+      ))}
+    </section>
+  );
+}
+
+function Endpoint({ evidence }: { readonly evidence: Evidence }) {
+  const levels = evidence.recorded_levels.map((level) => <LevelBadge key={level ?? ""} level={level} />);
+  const served = { name: "Level when it served", value: <span className="inline-flex gap-1.5">{levels}</span> };
+  const rows = evidence.in_catalogue
+    ? [
+        served,
+        {
+          name: "Level now",
+          value: (
+            <>
+              <LevelBadge level={evidence.level} /> {evidence.reason}; confidence {evidence.confidence}
+            </>
+          ),
+        },
+        { name: "Operated by", value: <Operator evidence={evidence} /> },
+        { name: "Computes in", value: <Places evidence={evidence} /> },
+        { name: "Zero data retention", value: evidence.zero_data_retention ?? <Unknown /> },
+        { name: "Trains on data", value: evidence.trains_on_data ?? <Unknown /> },
+      ]
+    : [served, { name: "Today", value: "The catalogue has no such endpoint any more." }];
+  return (
+    <Card title={<Logged text={evidence.endpoint} mono wrap />}>
+      <div className="grid gap-4">
+        <KeyValue rows={rows} />
+        {evidence.sources !== undefined && evidence.sources.length > 0 && (
+          <ul className="grid gap-2 border-t pt-3">
+            {evidence.sources.map((source) => (
+              <SourceLine key={`${source.claim} ${source.url}`} source={source} />
+            ))}
+          </ul>
+        )}
+      </div>
+    </Card>
+  );
+}
+
+function Operator({ evidence }: { readonly evidence: Evidence }) {
+  return (
+    <span className="inline-flex flex-wrap items-baseline gap-x-3">
+      {evidence.operator ?? evidence.provider}
+      {evidence.seat_country && <Country code={evidence.seat_country} />}
+    </span>
+  );
+}
+
+function Places({ evidence }: { readonly evidence: Evidence }) {
+  const countries = evidence.countries ?? [];
+  if (countries.length === 0) return "countries that are not known";
+  return (
+    <span className="flex flex-wrap gap-x-3 gap-y-1">
+      {countries.map((code) => (
+        <Country key={code} code={code} />
+      ))}
+      {evidence.countries_kind === "upper_bound" && <span className="text-soft">at most these</span>}
+    </span>
+  );
+}
+
+function SourceLine({ source }: { readonly source: Source }) {
+  return (
+    <li className="flex flex-wrap items-baseline gap-x-3 gap-y-0.5">
+      <Badge tone={source.kind === "primary" ? "good" : "neutral"}>{source.kind}</Badge>
+      <span className="min-w-0">{source.claim}</span>
+      <Address url={source.url} />
+      <span className="text-xs whitespace-nowrap text-soft">read {source.read}</span>
+      {source.stale && <Badge tone="warn">old</Badge>}
+    </li>
+  );
+}
+
+/** Only addresses of the web become links; anything else stays the text it is. */
+function Address({ url }: { readonly url: string }) {
+  if (!/^https?:\/\//.test(url)) return <Logged text={url} wrap mono />;
+  return (
+    <OutLink href={url} target="_blank" className="min-w-0 [overflow-wrap:anywhere]">
+      {url.replace(/^https?:\/\//, "")}
+    </OutLink>
+  );
+}

@@ -1,0 +1,77 @@
+import { durationText } from "../../format/time.ts";
+import { Badge, type Tone } from "../../ui/badge.tsx";
+import { cx } from "../../ui/class-names.ts";
+import { Card } from "../../ui/layout.tsx";
+import { Logged } from "../../ui/logged.tsx";
+import type { RequestDetail } from "./request.tsx";
+
+type Attempt = RequestDetail["attempts"][number];
+
+const OUTCOMES: Readonly<
+  Record<Attempt["outcome"], { readonly tone: Tone; readonly bar: string; readonly says: string }>
+> = {
+  served: { tone: "good", bar: "bg-good", says: "served" },
+  retry: { tone: "warn", bar: "bg-warn", says: "tried again" },
+  next: { tone: "warn", bar: "bg-warn", says: "went on to the next" },
+  stop: { tone: "bad", bar: "bg-bad", says: "ended here" },
+  cancelled: { tone: "neutral", bar: "bg-line-strong", says: "cancelled" },
+};
+
+/** What was really tried, on one line of time; the mark is the commit point: the first byte that was passed on. */
+export function Attempts({ request }: { readonly request: RequestDetail }) {
+  const { attempts, ttfb_ms: commitMs } = request;
+  const beganMs = Date.parse(request.created_at);
+  const startOf = (attempt: Attempt) => Math.max(0, Date.parse(attempt.started_at) - beganMs);
+  const spanMs = Math.max(1, request.total_ms, ...attempts.map((one) => startOf(one) + one.duration_ms));
+  const percent = (ms: number) => `${Math.min(100, (ms / spanMs) * 100)}%`;
+  if (attempts.length === 0)
+    return (
+      <Card title="Attempts">
+        <p className="text-soft">No provider was asked: the request ended before that.</p>
+      </Card>
+    );
+  return (
+    <Card title="Attempts" about={`${attempts.length} of them, within ${durationText(spanMs)}`}>
+      <ol className="grid gap-4">
+        {attempts.map((attempt, index) => {
+          const { tone, bar, says } = OUTCOMES[attempt.outcome];
+          return (
+            <li key={`${attempt.started_at} ${attempt.endpoint} ${attempts.indexOf(attempt)}`} className="grid gap-1.5">
+              <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
+                <span className="figures w-4 text-soft">{index + 1}</span>
+                <Logged text={attempt.endpoint} mono className="max-w-96" />
+                <Badge tone={tone}>{says}</Badge>
+                {attempt.own_key && <Badge tone="info">own key</Badge>}
+                <span className="figures ml-auto text-soft">
+                  {attempt.upstream_status === null ? "no answer" : `upstream ${attempt.upstream_status}`}
+                  {" · "}
+                  {durationText(attempt.duration_ms)}
+                </span>
+              </div>
+              <div aria-hidden="true" className="relative h-2.5 rounded-full bg-sunken">
+                <div
+                  className={cx("absolute h-full min-w-1 rounded-full", bar)}
+                  style={{ left: percent(startOf(attempt)), width: percent(attempt.duration_ms) }}
+                />
+                {attempt.outcome === "served" && commitMs !== null && (
+                  <div className="absolute -inset-y-1 w-0.5 bg-ink" style={{ left: percent(commitMs) }} />
+                )}
+              </div>
+              <p className="text-xs text-soft">
+                <Logged text={attempt.reason} wrap />
+                {attempt.maybe_accepted && " The provider may have taken the request although no answer came."}
+              </p>
+            </li>
+          );
+        })}
+      </ol>
+      {commitMs !== null && (
+        <p className="mt-4 flex items-center gap-2 border-t pt-3 text-xs text-soft">
+          <span aria-hidden="true" className="h-3.5 w-0.5 shrink-0 bg-ink" />
+          Commit point after {durationText(commitMs)}: the first byte of the answer. Until then another endpoint could
+          still have served it.
+        </p>
+      )}
+    </Card>
+  );
+}

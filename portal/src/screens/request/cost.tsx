@@ -1,0 +1,112 @@
+import { Card, KeyValue } from "../../ui/layout.tsx";
+import { Num, Unknown } from "../../ui/values.tsx";
+import type { RequestDetail } from "./request.tsx";
+
+type Usage = RequestDetail["usage"];
+
+/** What was counted, and the figure of the price that it is reckoned by. */
+const LINES: readonly {
+  readonly used: keyof Usage;
+  readonly label: string;
+  readonly price: string;
+  readonly per: string;
+}[] = [
+  { used: "input_tokens", label: "Input tokens", price: "input_per_1m_tokens", per: "1M tokens" },
+  { used: "cached_tokens", label: "of them cached", price: "cached_read_per_1m_tokens", per: "1M tokens" },
+  { used: "cache_write_tokens", label: "of them cache writes", price: "cache_write_per_1m_tokens", per: "1M tokens" },
+  { used: "output_tokens", label: "Output tokens", price: "output_per_1m_tokens", per: "1M tokens" },
+  { used: "reasoning_tokens", label: "of them reasoning", price: "reasoning_per_1m_tokens", per: "1M tokens" },
+  { used: "characters", label: "Characters", price: "per_1m_characters", per: "1M characters" },
+  { used: "seconds", label: "Seconds of audio", price: "per_minute_audio", per: "minute" },
+];
+
+/** Usage beside the price in force, and the exact amount. */
+export function Cost({ request }: { readonly request: RequestDetail }) {
+  const { charge, usage } = request;
+  const currency = textOf(charge?.price["currency"]) ?? "";
+  const lines = LINES.filter(
+    ({ used, price }) => Number(usage[used] ?? 0) > 0 || (used.includes("put_tokens") && price),
+  );
+  return (
+    <Card title="Usage and cost">
+      <table className="w-full">
+        <thead>
+          <tr className="text-left text-xs text-soft">
+            <th scope="col" className="pb-1.5 font-semibold">
+              Used
+            </th>
+            <th scope="col" className="pb-1.5 text-right font-semibold">
+              How much
+            </th>
+            <th scope="col" className="pb-1.5 text-right font-semibold">
+              Price
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {lines.map(({ used, label, price, per }) => {
+            const figure = textOf(charge?.price[price]);
+            const count = usage[used];
+            return (
+              <tr key={used} className="border-t">
+                <th scope="row" className="py-1.5 text-left font-normal">
+                  {label}
+                </th>
+                <td className="py-1.5 text-right">
+                  <Num value={typeof count === "number" ? count : null} />
+                </td>
+                <td className="py-1.5 text-right">
+                  {figure === undefined ? (
+                    <Unknown />
+                  ) : (
+                    <span className="figures">
+                      {figure} {currency} <span className="text-xs text-soft">per {per}</span>
+                    </span>
+                  )}
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+        <tfoot>
+          <tr className="border-t-2">
+            <th scope="row" className="py-2 text-left font-semibold">
+              Charged
+            </th>
+            <td colSpan={2} className="figures py-2 text-right font-semibold">
+              {request.own_key ? "nothing: your own key" : `${request.cost ?? "0"} ${request.currency}`}
+            </td>
+          </tr>
+        </tfoot>
+      </table>
+      <Extras request={request} />
+    </Card>
+  );
+}
+
+function Extras({ request }: { readonly request: RequestDetail }) {
+  const { charge, usage } = request;
+  const rows = [
+    ...(usage.estimated ? [{ name: "Counted by", value: "the gateway: the provider reported nothing" }] : []),
+    ...(charge?.margin ? [{ name: "Margin", value: `${Number(charge.margin) * 100} % on the provider's price` }] : []),
+    ...(charge?.rate
+      ? [
+          {
+            name: "Exchange rate",
+            value: `1 EUR = ${charge.rate.per_eur_from} ${charge.rate.from} = ${charge.rate.per_eur_to} ${charge.rate.to}`,
+          },
+        ]
+      : []),
+    ...(request.status >= 400 ? [{ name: "Failure", value: "a request that fails costs nothing" }] : []),
+  ];
+  if (rows.length === 0) return null;
+  return (
+    <div className="mt-3 border-t pt-3">
+      <KeyValue rows={rows} />
+    </div>
+  );
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" || typeof value === "number" ? String(value) : undefined;
+}

@@ -1,0 +1,169 @@
+import { useParam, useWorkspace } from "../../address.ts";
+import type { Answer } from "../../api/client.ts";
+import { useManage } from "../../api/hooks.ts";
+import { Badge, LevelBadge } from "../../ui/badge.tsx";
+import { CallButton } from "../../ui/call-button.tsx";
+import { CopyButton } from "../../ui/copy-button.tsx";
+import { ErrorState } from "../../ui/error-state.tsx";
+import { Card, KeyValue, PageHeader, Stack, Stat, StatRow } from "../../ui/layout.tsx";
+import { Link, LinkButton } from "../../ui/link.tsx";
+import { Logged } from "../../ui/logged.tsx";
+import { SkeletonLines } from "../../ui/skeleton.tsx";
+import { Country, Money, Num, Time } from "../../ui/values.tsx";
+import { Milliseconds, statusTone } from "../requests/columns.tsx";
+import { Attempts } from "./attempts.tsx";
+import { CapturedContent } from "./captured.tsx";
+import { Cost } from "./cost.tsx";
+import { Decision } from "./decision.tsx";
+import { Failure } from "./failure.tsx";
+import { Policies } from "./policies.tsx";
+
+export type RequestDetail = Answer<"manageShowRequest">;
+
+/** One request: what was asked, who was considered, who was tried, who served, and what it cost. */
+export function Screen() {
+  const { at } = useWorkspace();
+  const id = useParam("id");
+  const args = { params: { id }, query: { content: "leave" as const } };
+  // What has ended does not change; content is never asked for by the way.
+  const shown = useManage("manageShowRequest", args);
+  const request = shown.data;
+  return (
+    <>
+      <p className="mb-2 text-xs" data-print="no">
+        <Link to={at("requests")}>All requests</Link>
+      </p>
+      <PageHeader
+        title={
+          <span className="inline-flex max-w-full items-center gap-2">
+            <Logged text={id} mono className="text-lg" />
+            <CopyButton text={id} label="Copy the request id" />
+          </span>
+        }
+        mark={
+          request !== undefined && <Badge tone={statusTone(request.status, request.error_code)}>{request.status}</Badge>
+        }
+        about={request !== undefined && <Time at={request.created_at} as="exact" />}
+        actions={<CallButton calls={[{ id: "manageShowRequest", args }]} />}
+      />
+      {shown.isPending && (
+        <Card>
+          <SkeletonLines count={8} />
+        </Card>
+      )}
+      {shown.error !== null && request === undefined && (
+        <Card>
+          <ErrorState
+            error={shown.error}
+            title={shown.error.status === 404 ? "This request is not in the log" : undefined}
+            {...(shown.error.status === 404 ? {} : { onRetry: () => void shown.refetch() })}
+          >
+            <LinkButton to={at("requests")}>Look at all requests</LinkButton>
+          </ErrorState>
+        </Card>
+      )}
+      {request !== undefined && <Detail request={request} />}
+    </>
+  );
+}
+
+function Detail({ request }: { readonly request: RequestDetail }) {
+  const { usage, cost, currency } = request;
+  return (
+    <Stack>
+      <Failure request={request} />
+      <StatRow>
+        <Stat
+          label="Cost"
+          value={request.own_key ? "Own key" : <Money amount={cost} currency={currency} />}
+          note={request.own_key ? "The provider bills you" : `${cost ?? "0"} ${currency} exactly`}
+        />
+        <Stat
+          label="Tokens in → out"
+          value={
+            <>
+              <Num value={usage.input_tokens} /> → <Num value={usage.output_tokens} />
+            </>
+          }
+          note={usage.estimated ? "Counted by the gateway" : "As the provider reported"}
+        />
+        <Stat label="First byte" value={<Milliseconds ms={request.ttfb_ms} />} />
+        <Stat
+          label="Total"
+          value={<Milliseconds ms={request.total_ms} />}
+          note={
+            <>
+              <Milliseconds ms={request.overhead_ms} /> of it in the gateway
+            </>
+          }
+        />
+      </StatRow>
+      <div className="grid items-start gap-5 lg:grid-cols-2">
+        <Asked request={request} />
+        <Served request={request} />
+      </div>
+      <Attempts request={request} />
+      <Decision request={request} />
+      <div className="grid items-start gap-5 lg:grid-cols-2">
+        <Cost request={request} />
+        <Policies request={request} />
+      </div>
+      <CapturedContent request={request} />
+    </Stack>
+  );
+}
+
+function Asked({ request }: { readonly request: RequestDetail }) {
+  const { at } = useWorkspace();
+  const rows = [
+    { name: "Model asked for", value: <Logged text={request.model_requested} wrap mono /> },
+    { name: "Surface", value: request.streaming ? `${request.surface}, streamed` : request.surface },
+    {
+      name: "Key",
+      value: (
+        <Link to={at(`requests?key=${encodeURIComponent(request.key_id)}`)}>
+          <Logged text={request.key_name ?? request.key_id} wrap />
+        </Link>
+      ),
+    },
+    { name: "Member", value: <Logged text={request.member} wrap /> },
+    { name: "App", value: <Logged text={request.app} wrap /> },
+    { name: "Environment", value: request.environment },
+    { name: "Your own id", value: <Logged text={request.client_request_id} wrap mono /> },
+  ];
+  return (
+    <Card title="Asked">
+      <KeyValue rows={rows} />
+    </Card>
+  );
+}
+
+function Served({ request }: { readonly request: RequestDetail }) {
+  const countries = request.countries ?? [];
+  const rows = [
+    { name: "Model", value: <Logged text={request.model} wrap mono /> },
+    { name: "Provider", value: <Logged text={request.provider} wrap /> },
+    { name: "Endpoint", value: <Logged text={request.endpoint} wrap mono /> },
+    { name: "Level", value: <LevelBadge level={request.level} /> },
+    {
+      name: "Computed in",
+      value:
+        countries.length === 0 ? (
+          <Logged text={null} />
+        ) : (
+          <span className="flex flex-wrap gap-x-3 gap-y-1">
+            {countries.map((code) => (
+              <Country key={code} code={code} />
+            ))}
+          </span>
+        ),
+    },
+    { name: "Router", value: <Logged text={request.router} wrap mono /> },
+    { name: "Provider's id", value: <Logged text={request.upstream_id} wrap mono /> },
+  ];
+  return (
+    <Card title="Served by">
+      <KeyValue rows={rows} />
+    </Card>
+  );
+}
