@@ -32,6 +32,8 @@ export function Frame() {
   );
 }
 
+const SIGN_IN = "/app/sign-in";
+
 function Gate({ screen, children }: { readonly screen: Screen | undefined; readonly children: ReactNode }) {
   const me = useMe();
   const here = useHere();
@@ -39,9 +41,11 @@ function Gate({ screen, children }: { readonly screen: Screen | undefined; reado
   const workspace = useParam("workspace");
   const isSignedOut = me.data === null;
   const needsPerson = screen !== undefined && screen.allows !== "anyone";
+  // On the way the address is the next one's already, and the screen still the one that is left.
+  const isLeaving = here.startsWith(SIGN_IN);
   useEffect(() => {
-    if (isSignedOut && needsPerson) go(`/app/sign-in?${new URLSearchParams({ next: here })}`, "replace");
-  }, [isSignedOut, needsPerson, here, go]);
+    if (isSignedOut && needsPerson && !isLeaving) go(`${SIGN_IN}?${new URLSearchParams({ next: here })}`, "replace");
+  }, [isSignedOut, needsPerson, isLeaving, here, go]);
 
   const around = (inside: ReactNode) =>
     screen?.frame === "bare" ? <BareFrame>{inside}</BareFrame> : <SideFrame me={me.data ?? null}>{inside}</SideFrame>;

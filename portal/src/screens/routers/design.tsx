@@ -1,0 +1,63 @@
+import { useGo, useWorkspace } from "../../address.ts";
+import { useChange } from "../../api/hooks.ts";
+import { Button } from "../../ui/button.tsx";
+import { ErrorNote } from "../../ui/error-state.tsx";
+import { Callout, Stack } from "../../ui/layout.tsx";
+import { toast } from "../../ui/toast.tsx";
+import { DesignForm } from "./design-form.tsx";
+import { Preview } from "./preview.tsx";
+import type { Edited } from "./router.tsx";
+import { putOf } from "./spec.ts";
+
+/** The router on one side, whom it would pick on the other. */
+export function Design({ edited }: { readonly edited: Edited }) {
+  const { mayChange, isChanged, saved, slug } = edited;
+  const isNew = saved === undefined && slug !== "auto";
+  return (
+    <Stack>
+      {!mayChange && (
+        <Callout title="You can look and try">
+          Only an admin or an owner changes routers. Nothing here is saved.
+        </Callout>
+      )}
+      <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-5 lg:grid-cols-[minmax(0,1fr)_minmax(0,26rem)]">
+        <DesignForm edited={edited} />
+        <div className="min-w-0 lg:sticky lg:top-4">
+          <Preview edited={edited} />
+        </div>
+      </div>
+      {mayChange && (isChanged || isNew) && <SaveBar edited={edited} />}
+    </Stack>
+  );
+}
+
+function SaveBar({ edited }: { readonly edited: Edited }) {
+  const { slug, draft, spec, saved, setDraft, isChanged } = edited;
+  const { workspace, at } = useWorkspace();
+  const go = useGo();
+  const save = useChange("managePutRouter", {
+    done: ({ version }) => {
+      setDraft(undefined);
+      toast(`Saved as version ${version}. The next request already follows it.`);
+      if (saved === undefined) go(at(`routers/${slug}`), "replace");
+    },
+  });
+  return (
+    <div className="sticky bottom-0 z-10 grid gap-2 rounded-lg border bg-raised px-4 py-3 shadow-pop">
+      <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
+        <p className="min-w-0 flex-1 basis-40 font-medium">
+          {saved === undefined ? "Not saved yet" : `Changed since version ${saved.version}`}
+        </p>
+        {isChanged && <Button onClick={() => setDraft(undefined)}>Discard</Button>}
+        <Button
+          look="primary"
+          busy={save.isPending}
+          onClick={() => save.mutate({ params: { workspace, router: slug }, body: putOf(draft, spec) })}
+        >
+          Save the router
+        </Button>
+      </div>
+      <ErrorNote error={save.error} />
+    </div>
+  );
+}

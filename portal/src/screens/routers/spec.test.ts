@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { draftOf, linked, OPEN_SPEC, PARTS, percentOf, putOf } from "./spec.ts";
+
+const sum = (weights: Record<string, number>) => Object.values(weights).reduce((all, one) => all + one, 0);
+
+test("PORTAL-06 weights that are linked always sum to 100, and the other two keep their proportion", () => {
+  let weights = percentOf({ quality: 1, cost: 1, latency: 1 });
+  expect(sum(weights)).toBe(100);
+  for (const [at, value] of [70, 0, 100, 33, 1, 99, 50].entries()) {
+    const part = PARTS[at % 3] ?? "cost";
+    weights = linked(weights, part, value);
+    expect(weights[part]).toBe(value);
+    expect(sum(weights)).toBe(100);
+    expect(Math.min(...Object.values(weights))).toBeGreaterThanOrEqual(0);
+  }
+  expect(linked({ quality: 20, cost: 60, latency: 20 }, "quality", 60)).toEqual({ quality: 60, cost: 30, latency: 10 });
+  expect(linked({ quality: 100, cost: 0, latency: 0 }, "quality", 40)).toEqual({ quality: 40, cost: 30, latency: 30 });
+});
+
+test("PORTAL-06 what nobody touched is sent as it was saved", () => {
+  const saved = { ...OPEN_SPEC, weights: { quality: 1, cost: 3, latency: 0 }, countries: ["FR"] };
+  const draft = draftOf(saved);
+  expect(draft.weights).toEqual({ quality: 25, cost: 75, latency: 0 });
+  expect(putOf({ ...draft, floor: "L2" }, saved)).toMatchObject({ weights: saved.weights, floor: "L2", models: [] });
+  expect(putOf({ ...draft, weights: linked(draft.weights, "cost", 50) }, saved).weights).toEqual({
+    quality: 50,
+    cost: 50,
+    latency: 0,
+  });
+});

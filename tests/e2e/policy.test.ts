@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { expectAccessible } from "./support/accessible.ts";
+import { hasChromium } from "./support/browser.ts";
+import { openPortal, type Portal } from "./support/portal.ts";
+import { screenshot } from "./support/screenshot.ts";
+
+describe.runIf(hasChromium)("the policy editor", () => {
+  let portal: Portal;
+  beforeAll(async () => {
+    portal = await openPortal();
+  }, 60_000);
+  afterAll(() => portal?.close());
+
+  const policy = () => portal.gateway.manage("GET", "/workspaces/demo/policy");
+
+  test("PORTAL-06 shows before saving what remains and why, asks when a model in use is lost, and saves", async () => {
+    const { key } = await portal.gateway.manage("POST", "/workspaces/demo/keys", { name: "e2e" });
+    const asked = await portal.gateway.call(key, "/v1/chat/completions", {
+      body: { model: "sandbox/gemini", messages: [{ role: "user", content: "Hello!" }] },
+    });
+    expect(asked.status).toBe(200);
+    const page = await portal.page("operator");
+    await page.goto(portal.at("policy"));
+    const remains = page.getByRole("region", { name: "What remains" });
+    await remains.getByText("No rule keeps anything out").waitFor();
+    const before = Number(await remains.locator('[data-figure="models"]').textContent());
+    await page.getByRole("radio", { name: /EU\/EEA operation/ }).check();
+    await remains.getByText("Sovereignty floor").waitFor();
+    await remains.getByText("Models in use would be lost").waitFor();
+    expect(Number(await remains.locator('[data-figure="models"]').textContent())).toBeLessThan(before);
+    // Nothing is saved by looking.
+    expect(await policy()).toMatchObject({ floor: null });
+    const row = page.getByRole("listitem").filter({ hasText: "sandbox/gemini" }).last();
+    await row.locator("summary").click();
+    await row.getByText("level L0 is below the floor L2").waitFor();
+    await screenshot(page, "policy");
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Save the policy" }).click();
+    await page.getByRole("dialog").getByText("sandbox/gemini").waitFor();
+    await page.getByRole("button", { name: "Save anyway" }).click();
+    await page.getByText("Saved. The next request already follows it.").waitFor();
+    expect(await policy()).toMatchObject({ floor: "L2" });
+    await page.getByRole("tab", { name: "History" }).click();
+    await page.getByRole("row").filter({ hasText: "in force" }).getByText("ada@example.eu").waitFor();
+    await page.getByRole("button", { name: "Edit from version 1" }).click();
+    await page.getByText("1 rule changed").waitFor();
+    expect(await page.getByRole("radio", { name: /No floor/ }).isChecked()).toBe(true);
+  });
+
+  test("PORTAL-06 countries are chosen by region; a list with nothing on it is not saved", async () => {
+    const page = await portal.page("operator", { viewport: { width: 380, height: 800 } });
+    await page.goto(portal.at("policy"));
+    await page.getByRole("radio", { name: "Only these countries" }).check();
+    await page.getByText("30 countries").first().waitFor();
+    await page.getByRole("button", { name: "Clear", exact: true }).click();
+    await page.getByText("Choose at least one country").waitFor();
+    expect(await page.getByRole("button", { name: "Save the policy" }).isDisabled()).toBe(true);
+    await page.getByRole("button", { name: "Set to EU" }).click();
+    await page.getByRole("button", { name: "Save the policy" }).click();
+    await page.getByText("Saved. The next request already follows it.").waitFor();
+    const { countries } = await policy();
+    expect(countries).toHaveLength(27);
+    const width = await page.evaluate("document.documentElement.scrollWidth");
+    expect(width).toBeLessThanOrEqual(380);
+    await expectAccessible(page);
+  });
+
+  test("PORTAL-06 a member looks and tries, and has nothing to save with", async () => {
+    const page = await portal.page("member");
+    await page.goto(portal.at("policy"));
+    await page.getByText("Only an admin or an owner changes the policy").waitFor();
+    await page.getByRole("radio", { name: /Full sovereignty/ }).check();
+    await page.getByText("Nothing is left").waitFor();
+    expect(await page.getByRole("button", { name: "Save the policy" }).count()).toBe(0);
+  });
+});

@@ -1,0 +1,98 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { expectAccessible } from "./support/accessible.ts";
+import { hasChromium } from "./support/browser.ts";
+import { openPortal, type Portal } from "./support/portal.ts";
+import { screenshot } from "./support/screenshot.ts";
+
+describe.skipIf(!hasChromium)("the portal's shell", () => {
+  let portal: Portal;
+  beforeAll(async () => {
+    portal = await openPortal();
+  });
+  afterAll(() => portal?.close());
+
+  const themeOf = (page: Page) => page.evaluate("getComputedStyle(document.documentElement).colorScheme");
+
+  test("PORTAL-12 the start says what this is, without a sign-in, and nothing leaves the origin", async () => {
+    const page = await portal.page("nobody");
+    await page.goto(`${portal.origin}/`);
+    await page.getByRole("heading", { level: 1 }).waitFor();
+    expect(await page.title()).toContain("Inference Gateway");
+    await expectAccessible(page);
+    await screenshot(page, "start");
+    await page.getByRole("main").getByRole("link", { name: "Sign in" }).click();
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  });
+
+  test("a screen that needs a person leads to sign-in and says where one wanted to go", async () => {
+    const page = await portal.page("nobody");
+    await page.goto(portal.at("keys?state=active"));
+    await page.getByLabel("E-mail address").waitFor();
+    expect(new URL(page.url()).searchParams.get("next")).toBe("/app/w/demo/keys?state=active");
+  });
+
+  test("PORTAL-12 home, navigation and theme: axe finds nothing, on a phone neither", async () => {
+    const page = await portal.page("operator");
+    await page.goto(`${portal.origin}/`);
+    await page.waitForURL(portal.at());
+    await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Requests" }).waitFor();
+    await expectAccessible(page);
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.getByRole("button", { name: "Open the navigation" }).click();
+    const drawer = page.getByRole("dialog", { name: "Navigation" });
+    await drawer.getByRole("link", { name: "Account" }).waitFor({ state: "detached" });
+    await expectAccessible(page);
+    await drawer.getByRole("link", { name: "Settings" }).click();
+    await page.waitForURL(portal.at("settings"));
+    await drawer.waitFor({ state: "hidden" });
+    const isWide = await page.evaluate("document.documentElement.scrollWidth > innerWidth");
+    expect(isWide).toBe(false);
+  });
+
+  test("the theme can be chosen, and stays chosen", async () => {
+    const page = await portal.page("operator", { colorScheme: "light" });
+    await page.goto(`${portal.origin}/app/account`);
+    await page.getByRole("heading", { name: "Account" }).waitFor();
+    expect(await themeOf(page)).toBe("light dark");
+    await page.getByRole("button", { name: /^Theme/ }).click();
+    await page.getByRole("menuitem", { name: "Dark" }).click();
+    expect(await themeOf(page)).toBe("dark");
+    await page.reload();
+    expect(await themeOf(page)).toBe("dark");
+  });
+
+  test("the palette finds screens and commands by the keyboard alone", async () => {
+    const page = await portal.page("operator");
+    await page.goto(portal.at());
+    await page.getByRole("navigation", { name: "Main" }).waitFor();
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: "Search and commands" }).fill("ledger");
+    await page.getByRole("option", { name: /Wallet/ }).waitFor();
+    await expectAccessible(page);
+    await page.keyboard.press("Enter");
+    await page.waitForURL(portal.at("wallet"));
+    await page.getByRole("dialog").waitFor({ state: "hidden" });
+    await page.keyboard.press("g");
+    await page.keyboard.press("h");
+    await page.waitForURL(portal.at());
+    await page.keyboard.press("?");
+    await page.getByRole("heading", { name: "Help and shortcuts" }).waitFor();
+    await expectAccessible(page);
+    await page.keyboard.press("Escape");
+  });
+
+  test("an unknown address and a workspace of others are not found, a screen above one's role is refused", async () => {
+    const operator = await portal.page("operator");
+    await operator.goto(`${portal.origin}/app/nowhere`);
+    await operator.getByText("There is no such page").waitFor();
+    const member = await portal.page("member");
+    await member.goto(portal.at("", "somebody-elses"));
+    await member.getByText("There is no such workspace here").waitFor();
+    await member.goto(portal.at("audit"));
+    await member.getByText("This is for admins and owners").waitFor();
+    await member.goto(`${portal.origin}/app/operator`);
+    await member.getByText("This is for the operator of this gateway").waitFor();
+    expect(await member.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Audit" }).count()).toBe(0);
+  });
+});

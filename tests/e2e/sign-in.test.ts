@@ -1,0 +1,208 @@
+import { createHmac } from "node:crypto";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { expectAccessible } from "./support/accessible.ts";
+import { hasChromium } from "./support/browser.ts";
+import { openPortal, type Portal } from "./support/portal.ts";
+import { screenshot } from "./support/screenshot.ts";
+
+const PASSWORD = "seven wet otters knit";
+/** Refusals that the tests provoke: the browser prints each. */
+const REFUSED = [/status of 40[0134]/];
+
+describe.skipIf(!hasChromium)("people come in", () => {
+  let portal: Portal;
+  beforeAll(async () => {
+    portal = await openPortal();
+  });
+  afterAll(() => portal?.close());
+
+  const signIn = async (page: Page, email: string, password: string) => {
+    await page.getByLabel("E-mail address").fill(email);
+    await page.getByLabel("Password", { exact: true }).fill(password);
+    await page.getByRole("button", { name: "Sign in", exact: true }).click();
+  };
+
+  test("PORTAL-01 the printed link sets the gateway up, once", async () => {
+    const { link } = await portal.gateway.manage("POST", "/setup-link");
+    const page = await portal.page("nobody", { allow: REFUSED });
+    await page.goto(`${portal.origin}/app/setup?token=wrong`);
+    await page.getByRole("heading", { name: "This link is not good any more" }).waitFor();
+    await page.goto(new URL(String(link), portal.origin).href);
+    await page.getByRole("heading", { name: "Set up your gateway" }).waitFor();
+    await expectAccessible(page);
+    await screenshot(page, "setup");
+    await page.getByLabel("Your name").fill("Ada Moreau");
+    await page.getByLabel("E-mail address").fill("ada@example.eu");
+    await page.getByLabel("Password").fill("password1234");
+    await page.getByRole("button", { name: "Create the account" }).click();
+    await page
+      .getByRole("alert")
+      .filter({ hasText: /password/i })
+      .waitFor();
+    await page.getByLabel("Password").fill(PASSWORD);
+    await page.getByRole("button", { name: "Create the account" }).click();
+    await page.waitForURL(portal.at());
+    await page.goto(new URL(String(link), portal.origin).href);
+    await page.getByRole("heading", { name: "This gateway is set up" }).waitFor();
+  });
+
+  test("PORTAL-01 password: a wrong one is refused, the right one leads to where one wanted to go, signing out ends it", async () => {
+    const page = await portal.page("nobody", { allow: REFUSED });
+    await page.goto(portal.at("settings"));
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    await expectAccessible(page);
+    await screenshot(page, "sign-in");
+    await signIn(page, "ada@example.eu", "not the password");
+    await page.getByRole("alert").filter({ hasText: /./ }).first().waitFor();
+    await signIn(page, "ada@example.eu", PASSWORD);
+    await page.waitForURL(portal.at("settings"));
+    await page.getByRole("button", { name: /^Account/ }).click();
+    await page.getByRole("menuitem", { name: "Sign out" }).click();
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    await page.goto(portal.at("settings"));
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  });
+
+  test("PORTAL-11 what stands in ?next= never leads to another site", async () => {
+    const page = await portal.page("nobody");
+    await page.goto(`${portal.origin}/app/sign-in?next=//evil.example/x`);
+    await signIn(page, "ada@example.eu", PASSWORD);
+    await page.waitForURL(portal.at());
+  });
+
+  test("PORTAL-01 second factor: turned on with the app's code, asked at sign-in, a backup code works once", async () => {
+    const page = await portal.page("nobody", { allow: REFUSED });
+    await page.goto(`${portal.origin}/app/sign-in?next=/app/account`);
+    await signIn(page, "ada@example.eu", PASSWORD);
+    await page.getByRole("heading", { name: "Account" }).waitFor();
+    await expectAccessible(page);
+    await screenshot(page, "account");
+    await page.getByRole("button", { name: "Turn on" }).click();
+    await page.getByRole("dialog").getByLabel("Your password").fill(PASSWORD);
+    await page.getByRole("button", { name: "Go on" }).click();
+    await page.getByRole("img", { name: "QR code of the key" }).waitFor();
+    await screenshot(page, "second-factor");
+    const secret = (await page.locator('[data-secret="totp"]').textContent()) ?? "";
+    await page.getByLabel("Code", { exact: true }).fill(totp(secret));
+    await page.getByRole("dialog").getByRole("button", { name: "Turn on" }).click();
+    const codes = await page.getByRole("list", { name: "Backup codes" }).getByRole("listitem").allTextContents();
+    expect(codes.length).toBeGreaterThan(5);
+    await page.getByRole("button", { name: "I have kept them" }).click();
+    await page.getByRole("button", { name: "Turn off" }).waitFor();
+
+    for (const [at, way] of (["backup", "used"] as const).entries()) {
+      const other = await portal.page("nobody", { allow: REFUSED });
+      await other.goto(`${portal.origin}/app/sign-in`);
+      await signIn(other, "ada@example.eu", PASSWORD);
+      await other.getByRole("heading", { name: "Second step" }).waitFor();
+      if (at === 0) await expectAccessible(other);
+      await other.getByRole("button", { name: "Use a backup code" }).click();
+      await other.getByLabel("Backup code").fill(codes[0] ?? "");
+      await other.getByRole("button", { name: "Go on" }).click();
+      if (way === "backup") await other.waitForURL(portal.at());
+      else await other.getByRole("alert").filter({ hasText: /./ }).first().waitFor();
+    }
+    await page.getByRole("button", { name: "Turn off" }).click();
+    await page.getByRole("dialog").getByLabel("Your password").fill(PASSWORD);
+    await page.getByRole("dialog").getByRole("button", { name: "Turn off" }).click();
+    await page.getByRole("button", { name: "Turn on" }).waitFor();
+  });
+
+  test("PORTAL-01 passkey: added to the account, then it signs in without a password", async () => {
+    const page = await portal.page("nobody");
+    const devtools = await page.context().newCDPSession(page);
+    await devtools.send("WebAuthn.enable");
+    await devtools.send("WebAuthn.addVirtualAuthenticator", {
+      options: {
+        protocol: "ctap2",
+        transport: "internal",
+        hasResidentKey: true,
+        hasUserVerification: true,
+        isUserVerified: true,
+        automaticPresenceSimulation: true,
+      },
+    });
+    await page.goto(`${portal.origin}/app/sign-in?next=/app/account`);
+    await signIn(page, "ada@example.eu", PASSWORD);
+    await page.getByRole("button", { name: "Add a passkey" }).click();
+    await page.getByLabel("Its name").fill("Ada's laptop");
+    await page.getByRole("button", { name: "Go on" }).click();
+    await page.getByText("Ada's laptop").waitFor();
+    await page.getByRole("button", { name: /^Account/ }).click();
+    await page.getByRole("menuitem", { name: "Sign out" }).click();
+    await page.getByRole("button", { name: "Use a passkey" }).click();
+    await page.waitForURL(portal.at());
+  });
+
+  test("PORTAL-01 an invitation makes somebody a member, who sees it among their workspaces", async () => {
+    const invited = await portal.gateway.manage("POST", "/workspaces/demo/invitations", {
+      email: "grace@example.eu",
+      role: "member",
+    });
+    const link = new URL(String(invited["link"]), portal.origin).href;
+    const page = await portal.page("nobody", { allow: REFUSED });
+    await page.goto(link);
+    await page.getByRole("heading", { name: /^Join/ }).waitFor();
+    await expectAccessible(page);
+    await screenshot(page, "invitation");
+    await page.getByLabel("Your name").fill("Grace Weber");
+    await page.getByLabel("Password").fill(PASSWORD);
+    await page.getByRole("button", { name: "Create the account and join" }).click();
+    await page.waitForURL(portal.at());
+    await page.goto(link);
+    await page.getByText("This invitation is not good any more").waitFor();
+  });
+
+  test("PORTAL-01 sessions are listed, and one that is ended is out", async () => {
+    const [one, two] = [await portal.page("nobody"), await portal.page("nobody", { allow: [/status of 401/] })];
+    for (const page of [one, two]) {
+      await page.goto(`${portal.origin}/app/sign-in?next=/app/account`);
+      await signIn(page, "grace@example.eu", PASSWORD);
+      await page.getByText("this one").waitFor();
+    }
+    await one.reload();
+    await one.getByRole("button", { name: "Sign out everywhere else" }).click();
+    await one.getByRole("button", { name: "Sign out everywhere else" }).waitFor({ state: "detached" });
+    await two.reload();
+    await two.getByRole("heading", { name: "Sign in" }).waitFor();
+    await one.reload();
+    await one.getByText("this one").waitFor();
+  });
+
+  test("PORTAL-01 a device shows a code; whoever is signed in connects it, and it gets a session", async () => {
+    const asked = await portal.gateway.call("", "/manage/auth/device/code", { body: { client_id: "gateway-cli" } });
+    const page = await portal.page("nobody");
+    await page.goto(`${portal.origin}/device`);
+    await signIn(page, "grace@example.eu", PASSWORD);
+    await page.getByLabel("Code").fill(String(asked.body.user_code).toLowerCase());
+    await page.getByRole("button", { name: "Go on" }).click();
+    await page.getByRole("heading", { name: "Connect this device?" }).waitFor();
+    await expectAccessible(page);
+    await screenshot(page, "device");
+    await page.getByRole("button", { name: "Connect", exact: true }).click();
+    await page.getByRole("heading", { name: "The device is connected" }).waitFor();
+    const body = {
+      grant_type: "urn:ietf:params:oauth:grant-type:device_code",
+      device_code: asked.body.device_code,
+      client_id: "gateway-cli",
+    };
+    const token = await portal.gateway.call("", "/manage/auth/device/token", { body });
+    expect(token.body.access_token).toEqual(expect.any(String));
+  });
+});
+
+/** The six digits of now (RFC 6238). */
+function totp(secret: string): string {
+  const bits = [...secret.replaceAll(/\s|=/g, "")]
+    .map((sign) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(sign).toString(2).padStart(5, "0"))
+    .join("");
+  const key = Buffer.from(
+    Array.from({ length: Math.floor(bits.length / 8) }, (_, at) => Number.parseInt(bits.slice(at * 8, at * 8 + 8), 2)),
+  );
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)));
+  const digest = createHmac("sha1", key).update(counter).digest();
+  const offset = (digest.at(-1) ?? 0) & 15;
+  return String((digest.readUInt32BE(offset) & 0x7fffffff) % 1_000_000).padStart(6, "0");
+}
