@@ -38,7 +38,8 @@ export const SCREENS: readonly Screen[] = [
   // Control
   { path: `${W}/keys`, title: "Keys", load: () => import("./screens/keys/keys.tsx"), allows: "member", nav: { group: "Control", icon: "key" }, words: "api key rotate revoke approve" },
   { path: `${W}/policy`, title: "Policy", load: () => import("./screens/policy/policy.tsx"), allows: "member", nav: { group: "Control", icon: "shield" }, words: "floor countries retention training" },
-  { path: `${W}/routers`, title: "Routers", load: soon, allows: "member", nav: { group: "Control", icon: "route" }, words: "weights dry run replay" },
+  { path: `${W}/routers`, title: "Routers", load: () => import("./screens/routers/routers.tsx"), allows: "member", nav: { group: "Control", icon: "route" }, words: "weights dry run replay" },
+  { path: `${W}/routers/$router`, title: "Router", load: () => import("./screens/routers/router.tsx"), allows: "member" },
   { path: `${W}/limits`, title: "Limits", load: () => import("./screens/limits/limits.tsx"), allows: "member", nav: { group: "Control", icon: "gauge" }, words: "budget spend rate" },
   { path: `${W}/provider-keys`, title: "Provider keys", load: soon, allows: "admin", nav: { group: "Control", icon: "vault" }, words: "own keys byok credentials" },
   { path: `${W}/nodes`, title: "Nodes", load: soon, allows: "admin", nav: { group: "Control", icon: "server" }, words: "tunnel own hardware" },
