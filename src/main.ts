@@ -18,9 +18,7 @@ import type { Captures } from "./app/pipeline/captures.ts";
 import type { Gateway } from "./app/pipeline/world.ts";
 import type { Prober } from "./app/prober/prober.ts";
 import type { ResponsesDeps } from "./app/responses/deps.ts";
-import { openResponses } from "./app/responses/open.ts";
 import { overseenResponses } from "./app/responses/removal.ts";
-import { resumeJobs } from "./app/responses/resume.ts";
 import type { ResponsesRoom } from "./app/responses/room.ts";
 import { catalogueHandlers } from "./app/surfaces/catalogue.ts";
 import { chatHandlers, decodeChat } from "./app/surfaces/chat.ts";
@@ -39,19 +37,16 @@ import { transcriptionHandlers } from "./app/surfaces/transcriptions.ts";
 import { validateHandler } from "./app/surfaces/validate.ts";
 import { type Config, PROJECT_ROOT } from "./config.ts";
 import { apiDocumentText, llmsText, manageDocumentText } from "./contract/documents.ts";
-import { ROUTES } from "./contract/routes.ts";
 import { PEOPLE_ROUTES } from "./contract/routes-people.ts";
 import type { SharedState } from "./domain/admission/admission.ts";
 import { AlertWatch } from "./domain/alerts/watch.ts";
 import type { Proven } from "./domain/catalogue/proofs.ts";
 import { RateBook } from "./domain/catalogue/rates.ts";
 import type { Surface } from "./domain/record/record.ts";
-import type { ResponseStore } from "./domain/responses/stored.ts";
 import { excludedByPolicy, permitsModel } from "./domain/routing/policy.ts";
 import { Directory } from "./domain/tenancy/directory.ts";
-import { standingOf } from "./domain/tenancy/key.ts";
 import type { Managers } from "./edge/actor.ts";
-import { isOperator, recheckKey, scopeFault } from "./edge/authenticate.ts";
+import { isOperator, recheckKey } from "./edge/authenticate.ts";
 import type { Edge } from "./edge/server.ts";
 import { type DiskSpace, watchDisk } from "./io/disk-space.ts";
 import { openBooks } from "./io/journal/open.ts";
@@ -96,6 +91,7 @@ import {
 import { openPeopleRoom } from "./parts-people.ts";
 import { openPayments, openPrices, openRates } from "./parts-prices.ts";
 import { openProber, proofBookOf, proofCheck } from "./parts-proofs.ts";
+import { openKept, sweepResponses } from "./parts-responses.ts";
 import { inForceOf } from "./parts-settings.ts";
 import { startSandbox } from "./sandbox/server.ts";
 
@@ -119,6 +115,7 @@ const FIRST_START = "first_start";
 const VERSION = readVersion();
 
 const clock = systemClock;
+const TIME = { clock, timers: systemTimers };
 
 function readVersion(): string {
   const found: unknown = JSON.parse(readFileSync(path.join(PROJECT_ROOT, "package.json"), "utf8"));
@@ -130,7 +127,6 @@ type Prepare = (store: Store, platform: Pick<Platform, "snapshot" | "connections
 
 /** Builds everything, brings it up, and answers with what a caller needs. Nothing else in the code wires parts. */
 export async function start(config: Config, prepare?: Prepare): Promise<Running> {
-  const startedAtMs = clock.nowMs();
   const { log, ids, rateBook, snapshot, transport, directory, watch, state, metrics } = await openGround(config);
   const { adminToken } = await openSecrets(config);
   const held = holdOwnKeys(config, { snapshot, transport, platform: () => platform });
@@ -155,8 +151,7 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
   const captured = store.captures(vault);
   const captures = await openCaptures(config, captured, directory, log);
   const gateway: Gateway = {
-    clock,
-    timers: systemTimers,
+    ...TIME,
     snapshot,
     connections,
     ...routing,
@@ -171,13 +166,10 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
     limits: limitsOf(config),
     idempotency: await openIdempotency(config, store, state, books, log),
     captures,
-    finished: finishedIn(metrics, watch),
-    noticed: noticesOf(metrics, log),
+    ...toldOf(metrics, watch, log),
   };
   const disk = await watchDisk(dataDir, config.GATEWAY_DISK_FREE_MIN_BYTES);
-  const responses = await openKept({ config, kept: store.responses(vault), disk, log }, gateway);
-  // Before anyone can ask for new work, so that only what an earlier process left is taken for that.
-  await resumeResponses(responses, store, directory);
+  const responses = await openKept({ config, store, kept: store.responses(vault), directory, disk, log }, gateway);
   const bookings = new Bookings({ state, ledger: store.ledger, clock });
   const tenancy: TenancyDeps = { store, directory, state, bookings, captures, clock, ids, snapshot };
   const money = await openPayments(config, { ...tenancy, store, caughtUp: () => books.flush() }, log);
@@ -200,7 +192,7 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
     responseRetention: config.GATEWAY_RESPONSES_RETENTION,
     planning: gateway,
     endpoints: gateway,
-    inForce: inForceOf(config, VERSION, startedAtMs),
+    inForce: inForceOf(config, VERSION, clock.nowMs()),
     readers: READERS,
     checks: [...checksOf(config, store, books, bounds.breakers), ...adviceOf(config, disk, rotation, alerts, prober)],
     caughtUp: () => books.flush(),
@@ -209,14 +201,11 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
     ...surfaceHandlers(gateway, responses, proofs, servedSurfaces(config)),
     ...transcriptionHandlers(gateway, await uploadsOf(config, dataDir, disk)),
     ...requestHandlers({ log: store.log, timers: systemTimers, caughtUp: () => books.flush() }),
-    ...operatorHandlers(manage),
-    ...people.openHandlers,
-    ...guarded(manage, PEOPLE_ROUTES, people.managedHandlers),
+    ...managementHandlers(manage, people),
     ...documentsAt({ version: VERSION, serverUrl: config.GATEWAY_PUBLIC_URL ?? origin }),
     ...operationsOf(edge, standing, metrics, adminToken),
   });
-  const firstKey = await firstKeyOf(store, tenancy);
-  const setupLink = await people.setupLink();
+  const first = { firstKey: await firstKeyOf(store, tenancy), setupLink: await people.setupLink() };
   const retention = retentionOf(config, store, log);
   const sweeper = sweepOften(config, { state, captures, responses, rotation, retention, money, people });
   await sandboxProven;
@@ -224,15 +213,13 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
   return {
     origin,
     adminToken,
-    firstKey,
-    setupLink,
+    ...first,
     ready: () => begin(standing, prober),
     async stop() {
-      await Promise.all([sweeper.stop(), alerts.stop(), rates.stop(), prober.stop()]);
-      disk.close();
+      await Promise.all([sweeper, alerts, rates, prober].map((part) => part.stop()));
       await drain(edge, responses, config.GATEWAY_DRAIN_TIMEOUT_MS);
       await cut(gateway, edge, captures, responses);
-      for (const part of [books, store, sandbox]) await part?.close();
+      for (const part of [disk, books, store, sandbox]) await part?.close();
     },
   };
 }
@@ -302,11 +289,14 @@ function begin(standing: { ready: boolean }, prober: Prober): void {
   prober.start();
 }
 
-/** Told of every request that is over. */
-function finishedIn(metrics: Metrics, watch: AlertWatch): Gateway["finished"] {
-  return (record) => {
-    metrics.finished(record);
-    watch.finished(record);
+/** Told of every request that is over, and of what happened on its way. */
+function toldOf(metrics: Metrics, watch: AlertWatch, log: Logger): Pick<Gateway, "finished" | "noticed"> {
+  return {
+    finished(record) {
+      metrics.finished(record);
+      watch.finished(record);
+    },
+    noticed: noticesOf(metrics, log),
   };
 }
 
@@ -369,9 +359,10 @@ async function cut(gateway: Gateway, edge: Edge, captures: Pick<Captures, "settl
   await captures.settled();
 }
 
-/** What operators call, and payment providers. */
-function operatorHandlers(deps: ManageDeps): Record<string, Handler> {
-  return { ...manageHandlers(deps), ...paymentHandlers(deps) };
+/** What people and operators call, and payment providers. */
+function managementHandlers(deps: ManageDeps, people: People): Record<string, Handler> {
+  const ofPeople = { ...people.openHandlers, ...guarded(deps, PEOPLE_ROUTES, people.managedHandlers) };
+  return { ...manageHandlers(deps), ...paymentHandlers(deps), ...ofPeople };
 }
 
 function operationsOf(edge: Edge, standing: { ready: boolean }, metrics: Metrics, adminToken: string) {
@@ -405,28 +396,6 @@ async function drain(edge: Edge, { jobs }: ResponsesRoom, timeoutMs: number): Pr
   jobs.abandon();
 }
 
-type KeptParts = {
-  readonly config: Config;
-  readonly kept: ResponseStore;
-  readonly disk: DiskSpace;
-  readonly log: Logger;
-};
-
-async function openKept({ config, kept, disk, log }: KeptParts, gateway: Gateway): Promise<ResponsesRoom> {
-  await kept.count();
-  const given = { store: kept, clock: gateway.clock, diskIsLow: () => disk.isLow, warn: warningsOf(log) };
-  return openResponses({ ...responseSettings(config), ...given }, gateway);
-}
-
-function responseSettings(config: Config): Pick<ResponsesDeps, "retentionMs" | "bytesMax" | "jobsMax" | "keepAliveMs"> {
-  return {
-    bytesMax: config.GATEWAY_RESPONSES_MAX_BYTES,
-    retentionMs: parseDurationMs(config.GATEWAY_RESPONSES_RETENTION) ?? 0,
-    jobsMax: { all: config.GATEWAY_BACKGROUND_MAX, workspace: config.GATEWAY_BACKGROUND_WORKSPACE_MAX },
-    keepAliveMs: config.GATEWAY_KEEP_ALIVE_MS,
-  };
-}
-
 function retentionOf(config: Config, store: Store, log: Logger): LogRetention {
   return new LogRetention({
     log: store.log,
@@ -439,30 +408,6 @@ function retentionOf(config: Config, store: Store, log: Logger): LogRetention {
 
 function warningsOf(log: Logger): ResponsesDeps["warn"] {
   return (detail, message) => log.warn(detail, message);
-}
-
-async function sweepResponses({ store, clock, warn }: ResponsesDeps): Promise<void> {
-  try {
-    await store.sweep(clock.nowMs());
-  } catch (error) {
-    warn({ err: error }, "expired responses could not be removed yet");
-  }
-}
-
-/** Background work that an earlier process left; it needs the key that asked to be one that may still ask. */
-function resumeResponses(responses: ResponsesRoom, store: Store, directory: Directory): Promise<void> {
-  const route = ROUTES.find(({ id }) => id === "createResponse");
-  if (route === undefined) throw new Error("there is no route to create responses");
-  return resumeJobs(responses, {
-    route,
-    isRecorded: async (id) => (await store.log.find(id)) !== undefined,
-    callerOf: (keyId) => {
-      const key = directory.key(keyId);
-      const principal = key === undefined ? undefined : directory.byDigest(key.digest);
-      if (principal === undefined || standingOf(principal.key, systemClock.nowMs()) !== "valid") return undefined;
-      return scopeFault(principal, route) === undefined ? principal : undefined;
-    },
-  });
 }
 
 /** What callers with a key, and anyone who reads the catalogue, can ask. */

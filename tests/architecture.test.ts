@@ -11,6 +11,7 @@ const ROOF = [
   "src/parts-people.ts",
   "src/parts-prices.ts",
   "src/parts-proofs.ts",
+  "src/parts-responses.ts",
   "src/parts-settings.ts",
   "src/cli.ts",
   "src/config.ts",

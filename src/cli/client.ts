@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { isJsonObject, type JsonObject } from "../kit/json.ts";
 import { CliError } from "./command.ts";
+import { keptSession } from "./kept-sessions.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -127,13 +128,14 @@ export function baseUrl(env: Env): string {
   return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${settingOf(env, "PORT") ?? "8080"}`;
 }
 
+/** The operator's token as it was set, the session of who signed in here, or the token in the data folder. */
 function tokenOf(env: Env): string {
-  const said = settingOf(env, "GATEWAY_ADMIN_TOKEN");
+  const said = settingOf(env, "GATEWAY_ADMIN_TOKEN") ?? keptSession(env, baseUrl(env))?.token;
   if (said !== undefined) return said;
   const file = path.resolve(PROJECT_ROOT, settingOf(env, "DATA_DIR") ?? "data", "admin-token");
   const kept = readText(file);
   if (kept !== undefined && kept !== "") return kept;
   throw new CliError(
-    `There is no operator token in ${file}. Start the gateway once with \`npm start\`, or set GATEWAY_ADMIN_TOKEN.`,
+    `There is no operator token in ${file}. Sign in with \`gateway login\`, start the gateway once with \`npm start\`, or set GATEWAY_ADMIN_TOKEN.`,
   );
 }

@@ -24,6 +24,8 @@ const GROUPS: Readonly<Record<string, string>> = {
   proof: "which endpoints were seen to answer on decisions and speech",
   audit: "who changed what",
   token: "what programs manage a workspace with",
+  invitation: "invitations to a workspace",
+  person: "people who can sign in",
   capture: "windows of time in which requests and answers are kept",
   catalogue: "the files models and prices come from",
 };
@@ -55,6 +57,7 @@ export function buildProgram(version: string, done: (exitCode: number) => void):
   addServe(place, bind);
   addCatalogue(place, bind);
   addConnect(place("connect"), bind);
+  addSignIn(place, bind);
   for (const spec of API_COMMANDS) {
     addApi(place(spec.words), spec, bind);
     if (spec.words === "log show") addLogExport(place("log export"), bind);
@@ -87,6 +90,15 @@ function addCatalogue(place: (words: string) => Command, bind: Bind): void {
     .argument("[dir]", "folder to check (default: GATEWAY_CATALOGUE_DIR, else the shipped one)")
     .option("--warnings", "also list what is allowed but worth a look");
   bind(command, async (invocation) => (await import("./catalogue-check.ts")).runCatalogueCheck(invocation));
+}
+
+function addSignIn(place: (words: string) => Command, bind: Bind): void {
+  const login = place("login").description("sign in on this machine, by a code that you enter in a browser");
+  bind(login, async (invocation) => (await import("./login.ts")).runLogin(invocation));
+  const logout = place("logout").description("end the session that `gateway login` began");
+  bind(logout, async (invocation) => (await import("./login.ts")).runLogout(invocation));
+  const whoami = place("whoami").description("say in whose name commands are run");
+  bind(whoami, async (invocation) => (await import("./login.ts")).runWhoami(invocation));
 }
 
 function addConnect(command: Command, bind: Bind): void {

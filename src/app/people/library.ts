@@ -193,7 +193,7 @@ function hooksOf({ store }: PeopleDeps): NonNullable<BetterAuthOptions["database
   };
 }
 
-async function pluginsOf({ publicUrl }: PeopleDeps): Promise<BetterAuthPlugin[]> {
+async function pluginsOf(deps: PeopleDeps): Promise<BetterAuthPlugin[]> {
   const [{ twoFactor }, { deviceAuthorization }, { passkey }, { APIError }] = await Promise.all([
     import("better-auth/plugins/two-factor"),
     import("better-auth/plugins/device-authorization"),
@@ -205,12 +205,12 @@ async function pluginsOf({ publicUrl }: PeopleDeps): Promise<BetterAuthPlugin[]>
     deviceAuthorization({
       expiresIn: "10m",
       interval: "2s",
-      verificationUri: "/device",
+      verificationUri: `${baseOf(deps)}/device`,
       validateClient: (id) => id === DEVICE_CLIENT,
     }),
     passkey({
       rpName: NAME,
-      rpID: publicUrl === null ? "localhost" : new URL(publicUrl).hostname,
+      rpID: deps.publicUrl === null ? "localhost" : new URL(deps.publicUrl).hostname,
       authenticatorSelection: { residentKey: "required", userVerification: "required" },
       authentication: {
         // The device saw the person, not only a touch: so nothing else is asked for after it.

@@ -1,0 +1,123 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { z } from "zod";
+import { baseUrl, makeClient } from "./client.ts";
+import { CliError, type Invocation } from "./command.ts";
+import { keepSession, keptSession } from "./kept-sessions.ts";
+
+const CLIENT = "gateway-cli";
+const GRANT = "urn:ietf:params:oauth:grant-type:device_code";
+const TIMEOUT_MS = 30_000;
+
+const Code = z.object({
+  device_code: z.string(),
+  user_code: z.string(),
+  verification_uri: z.string(),
+  verification_uri_complete: z.string(),
+  expires_in: z.number(),
+  interval: z.number(),
+});
+const Token = z.object({ access_token: z.string() });
+const Refused = z.object({ error: z.union([z.string(), z.object({ message: z.string() })]) });
+const Me = z.object({
+  person: z
+    .object({
+      email: z.string(),
+      name: z.string(),
+      operator: z.boolean(),
+      session: z.object({ id: z.string() }),
+    })
+    .nullable(),
+  workspaces: z.array(z.object({ slug: z.string(), role: z.string() })),
+});
+
+/** Signs a person in on this machine: they allow it in a browser, wherever that is. */
+export async function runLogin({ format }: Invocation): Promise<number> {
+  const base = baseUrl(process.env);
+  const code = Code.parse(await post(base, "code", { client_id: CLIENT }));
+  const shown = `${code.user_code.slice(0, 4)}-${code.user_code.slice(4)}`;
+  process.stderr.write(
+    `Open ${code.verification_uri} in a browser, sign in and enter the code ${shown}.\nOr open ${code.verification_uri_complete}\nWaiting …\n`,
+  );
+  const token = await redeem(base, code);
+  const { person } = await whoIs(base, token);
+  if (person === null) throw new CliError("The session was ended before it was kept. Run `gateway login` again.");
+  keepSession(process.env, base, { token, email: person.email });
+  const answer = { signed_in: person.email, gateway: base };
+  process.stdout.write(format === "json" ? `${JSON.stringify(answer, null, 2)}\n` : `Signed in as ${person.email}.\n`);
+  return 0;
+}
+
+export async function runLogout({ format }: Invocation): Promise<number> {
+  const base = baseUrl(process.env);
+  const kept = keptSession(process.env, base);
+  if (kept === undefined) throw new CliError(`Nobody is signed in at ${base} from this machine.`);
+  const { person } = await whoIs(base, kept.token);
+  // One that is over already needs no end.
+  if (person !== null) await send(base, kept.token, "DELETE", `/manage/me/sessions/${person.session.id}`);
+  keepSession(process.env, base, undefined);
+  const answer = { signed_out: kept.email, gateway: base };
+  process.stdout.write(format === "json" ? `${JSON.stringify(answer, null, 2)}\n` : `Signed out ${kept.email}.\n`);
+  return 0;
+}
+
+export async function runWhoami({ format }: Invocation): Promise<number> {
+  const base = baseUrl(process.env);
+  const client = makeClient(process.env);
+  const { person, workspaces } = Me.parse(await client.send("GET", "/manage/me"));
+  // Asked with a token that is nobody's: whether it opens anything is said by the next call.
+  if (person === null) await client.send("GET", "/manage/workspaces");
+  const who = person === null ? "a token" : person.email;
+  const answer = { who, operator: person?.operator ?? null, workspaces, gateway: base };
+  const seats = workspaces.map(({ slug, role }) => `  ${slug} (${role})`);
+  const lines = [`${who}${person?.operator === true ? ", operator" : ""} at ${base}`, ...seats];
+  process.stdout.write(format === "json" ? `${JSON.stringify(answer, null, 2)}\n` : `${lines.join("\n")}\n`);
+  return 0;
+}
+
+async function redeem(base: string, code: z.infer<typeof Code>): Promise<string> {
+  const body = { grant_type: GRANT, device_code: code.device_code, client_id: CLIENT };
+  const until = Date.now() + code.expires_in * 1000;
+  let waitMs = code.interval * 1000;
+  while (Date.now() < until) {
+    await sleep(waitMs);
+    const answer = await post(base, "token", body);
+    const token = Token.safeParse(answer);
+    if (token.success) return token.data.access_token;
+    const { error } = Refused.parse(answer);
+    if (error === "slow_down") waitMs += 1000;
+    else if (error === "access_denied") throw new CliError("It was refused in the browser.");
+    else if (error === "expired_token") break;
+    else if (error !== "authorization_pending") throw new CliError(`It cannot be done: ${said(error)}`);
+  }
+  throw new CliError("Nobody allowed it in time. Run `gateway login` again.");
+}
+
+const said = (error: z.infer<typeof Refused>["error"]) => (typeof error === "string" ? error : error.message);
+
+async function whoIs(base: string, token: string): Promise<z.infer<typeof Me>> {
+  return Me.parse(await send(base, token, "GET", "/manage/me"));
+}
+
+function post(base: string, step: string, body: object): Promise<unknown> {
+  return send(base, undefined, "POST", `/manage/auth/device/${step}`, body);
+}
+
+async function send(base: string, token: string | undefined, method: string, target: string, body?: object) {
+  const response = await fetch(`${base}${target}`, {
+    method,
+    headers: {
+      "user-agent": "gateway command line",
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    redirect: "error",
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  }).catch(() => {
+    throw new CliError(`Cannot reach the gateway at ${base}. Start it, or set GATEWAY_URL to where it runs.`);
+  });
+  const answer: unknown = await response.json().catch(() => undefined);
+  const refused = Refused.safeParse(answer);
+  if (refused.success && typeof refused.data.error !== "string") throw new CliError(refused.data.error.message);
+  return answer;
+}
