@@ -55,7 +55,7 @@ export function Navigation({ me, workspace }: { readonly me: Me | null; readonly
                     to={to}
                     aria-current={isCurrent ? "page" : undefined}
                     className={cx(
-                      "relative flex h-8 items-center gap-2.5 rounded-md px-2 outline-offset-[-2px]",
+                      "relative flex h-7.5 items-center gap-2.5 rounded-md px-2 outline-offset-[-2px]",
                       isCurrent
                         ? "bg-accent-soft font-medium text-accent-strong before:absolute before:inset-y-1.5 before:-left-3 before:w-[3px] before:rounded-r-full before:bg-accent"
                         : "text-soft hover:bg-hover hover:text-ink",

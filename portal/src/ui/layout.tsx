@@ -44,10 +44,13 @@ type CardProps = {
 
 /** A part of a screen with a title of its own. `flush`: without padding, for tables and charts that reach the edge. */
 export function Card({ title, about, actions, children, className, flush = false }: CardProps) {
+  const hasBody = children !== undefined && children !== null && children !== false;
   return (
     <section className={cx("min-w-0 rounded-lg border bg-card", className)}>
       {(title !== undefined || actions !== undefined) && (
-        <header className="flex flex-wrap items-center justify-between gap-x-4 gap-y-2 border-b px-5 py-3">
+        <header
+          className={cx("flex flex-wrap items-center justify-between gap-x-4 gap-y-2 px-5 py-3", hasBody && "border-b")}
+        >
           <div className="min-w-0">
             {title !== undefined && <h2 className="text-sm">{title}</h2>}
             {about !== undefined && <p className="text-xs text-soft">{about}</p>}
@@ -55,7 +58,7 @@ export function Card({ title, about, actions, children, className, flush = false
           {actions !== undefined && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
         </header>
       )}
-      {children !== undefined && <div className={cx("min-w-0", !flush && "px-5 py-4")}>{children}</div>}
+      {hasBody && <div className={cx("min-w-0", !flush && "px-5 py-4")}>{children}</div>}
     </section>
   );
 }

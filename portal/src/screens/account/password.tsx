@@ -17,13 +17,14 @@ export function Password({ me }: { readonly me: Me }) {
     ? "A change ends every other session."
     : "You sign in with single sign-on and have none here.";
   return (
-    <Card
-      title="Password"
-      about={says}
-      actions={me.has_password && <Button onClick={() => setIsOpen(true)}>Change the password</Button>}
-    >
+    <>
+      <Card
+        title="Password"
+        about={says}
+        actions={me.has_password && <Button onClick={() => setIsOpen(true)}>Change the password</Button>}
+      />
       {isOpen && <Change onClose={() => setIsOpen(false)} />}
-    </Card>
+    </>
   );
 }
 

@@ -44,11 +44,12 @@ export function TwoFactor({ me }: { readonly me: Me }) {
     </span>
   );
   return (
-    <Card
-      title={title}
-      about="Six digits from an app on your phone, asked after your password."
-      actions={me.has_password && actions}
-    >
+    <>
+      <Card
+        title={title}
+        about="Six digits from an app on your phone, asked after your password."
+        actions={me.has_password && actions}
+      />
       {step?.is === "password" && <AskPassword purpose={step.purpose} onStep={setStep} onClose={close} />}
       {step?.is === "scan" && (
         <Scan uri={step.uri} onDone={() => setStep({ is: "codes", codes: step.codes })} onClose={close} />
@@ -63,7 +64,7 @@ export function TwoFactor({ me }: { readonly me: Me }) {
           <BackupCodes codes={step.codes} />
         </Dialog>
       )}
-    </Card>
+    </>
   );
 }
 

@@ -1,9 +1,14 @@
 import { useEffect } from "react";
 import { pathIn, useGo } from "../../address.ts";
-import { useMe } from "../../api/me.ts";
+import { useMe, useSignInWays } from "../../api/me.ts";
+import { baseAddress } from "../../base-address.ts";
 import { lastWorkspace } from "../../shell/last-workspace.ts";
+import { CodeBlock } from "../../ui/code-block.tsx";
+import { EmptyState } from "../../ui/empty-state.tsx";
+import { Callout } from "../../ui/layout.tsx";
 import { LinkButton } from "../../ui/link.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
+import { Receipt } from "./receipt.tsx";
 
 /** Leads whoever is signed in to the workspace that was looked at last; everybody else is told what this is. */
 export function Screen() {
@@ -16,18 +21,56 @@ export function Screen() {
     else if (isOperator) go("/app/operator", "replace");
   }, [workspace, isOperator, go]);
   if (me.isPending || workspace !== "" || isOperator) return <SkeletonLines count={4} />;
+  if (me.data !== null && me.data !== undefined) return <NoWorkspaceYet email={me.data.email} />;
+  return <Welcome />;
+}
+
+function Welcome() {
+  const isSetUp = useSignInWays().data?.setup_needed !== true;
+  const base = baseAddress();
   return (
-    <div className="grid max-w-xl gap-5 text-center">
-      <h1 className="text-3xl tracking-tight">One address for many models</h1>
-      <p className="text-base text-soft text-pretty">
-        Every answer says who served it, where, under which law, and what it cost.
-      </p>
-      <div className="flex flex-wrap justify-center gap-2">
-        <LinkButton to="/app/sign-in" look="primary">
-          Sign in
-        </LinkButton>
-        <LinkButton to="/app/models">Look at the models</LinkButton>
+    <div className="grid w-full max-w-5xl items-center gap-x-14 gap-y-10 lg:grid-cols-[minmax(0,1fr)_22rem]">
+      <div className="grid gap-6">
+        <div className="grid gap-3">
+          <h1 className="text-4xl leading-[1.1] tracking-tight">
+            One address for many models. Every answer says where it came from.
+          </h1>
+          <p className="max-w-lg text-base text-soft text-pretty">
+            A gateway for European teams: you set the floor of sovereignty, it chooses the endpoint, and the receipt
+            says who served the answer, in which country, under whose law, and what it cost.
+          </p>
+        </div>
+        {!isSetUp && (
+          <Callout tone="warn" title="This gateway is not set up yet">
+            Open the one-time link that it printed when it started, or get a new one there with{" "}
+            <code className="font-mono">bin/gateway setup-link</code>.
+          </Callout>
+        )}
+        <div className="flex flex-wrap gap-2">
+          <LinkButton to="/app/sign-in" look="primary">
+            Sign in
+          </LinkButton>
+          <LinkButton to="/app/models">Look at the models</LinkButton>
+        </div>
+        <div className="grid max-w-lg gap-1.5">
+          <p className="label-mark">Base address for any client</p>
+          <CodeBlock code={base} label="Base address" />
+        </div>
       </div>
+      <Receipt />
     </div>
+  );
+}
+
+function NoWorkspaceYet({ email }: { readonly email: string }) {
+  return (
+    <EmptyState
+      icon="grid"
+      title="You are in no workspace yet"
+      hint={`Ask an owner or admin to invite ${email}; then come back here.`}
+    >
+      <LinkButton to="/app/models">Look at the models</LinkButton>
+      <LinkButton to="/app/account">Your account</LinkButton>
+    </EmptyState>
   );
 }

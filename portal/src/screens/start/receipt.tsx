@@ -1,0 +1,52 @@
+import { LevelBadge } from "../../ui/badge.tsx";
+import { Country, Money } from "../../ui/values.tsx";
+
+/** What every answer comes with, as an example. */
+export function Receipt() {
+  const rows = [
+    { name: "Asked for", value: <span className="font-mono">auto</span> },
+    { name: "Served by", value: "an endpoint in Paris" },
+    { name: "Computed in", value: <Country code="FR" /> },
+    { name: "Sovereignty", value: <LevelBadge level="L4" /> },
+    { name: "Retention", value: "none" },
+    { name: "Tokens", value: <span className="figures">412 in, 96 out</span> },
+    { name: "Cost", value: <Money amount="0.000214" currency="EUR" /> },
+  ];
+  return (
+    <figure className="justify-self-center max-lg:w-full max-lg:max-w-md">
+      <div className="relative rounded-t-lg border border-b-0 bg-card px-6 pt-5 pb-6">
+        <p className="label-mark flex justify-between gap-4 border-b border-dashed border-line-strong/50 pb-3">
+          <span>Receipt of an answer</span>
+          <span className="font-mono tracking-normal normal-case">200 · 840 ms</span>
+        </p>
+        <dl className="grid grid-cols-[max-content_1fr] gap-x-6 gap-y-2.5 pt-4">
+          {rows.map(({ name, value }) => (
+            <div key={name} className="contents">
+              <dt className="text-soft">{name}</dt>
+              <dd className="text-right">{value}</dd>
+            </div>
+          ))}
+        </dl>
+      </div>
+      <Edge />
+      <figcaption className="pt-3 text-center text-xs text-soft">
+        An example. Yours is in the headers of every answer.
+      </figcaption>
+    </figure>
+  );
+}
+
+/** The torn edge of paper. */
+function Edge() {
+  const teeth = Array.from({ length: 22 }, (_, tooth) => `L${tooth * 16 + 8} 8L${tooth * 16 + 16} 0`).join("");
+  return (
+    <svg
+      aria-hidden="true"
+      viewBox="0 0 352 9"
+      preserveAspectRatio="none"
+      className="block h-2.5 w-full overflow-visible"
+    >
+      <path d={`M0 0${teeth}`} className="fill-card stroke-line" vectorEffect="non-scaling-stroke" />
+    </svg>
+  );
+}
