@@ -25,8 +25,11 @@ export const SCREENS: readonly Screen[] = [
   { path: W, title: "Home", load: () => import("./screens/home/home.tsx"), allows: "member", nav: { group: "Build", icon: "home" }, words: "start first request" },
   { path: `${W}/playground`, title: "Playground", load: soon, allows: "member", nav: { group: "Build", icon: "play" }, words: "try chat speech embeddings" },
   { path: `${W}/connect`, title: "Connect", load: soon, allows: "member", nav: { group: "Build", icon: "plug" }, words: "clients snippet base url codex claude" },
-  { path: "/app/models", title: "Models", load: soon, allows: "anyone", nav: { group: "Build", icon: "cube" }, words: "catalogue prices capabilities" },
-  { path: "/app/providers", title: "Providers", load: soon, allows: "anyone", nav: { group: "Build", icon: "building" }, words: "catalogue sovereignty evidence" },
+  { path: "/app/models", title: "Models", load: () => import("./screens/catalogue/models.tsx"), allows: "anyone", nav: { group: "Build", icon: "cube" }, words: "catalogue prices capabilities" },
+  { path: "/app/models/$", title: "Model", load: () => import("./screens/catalogue/model.tsx"), allows: "anyone" },
+  { path: "/app/providers", title: "Providers", load: () => import("./screens/catalogue/providers.tsx"), allows: "anyone", nav: { group: "Build", icon: "building" }, words: "catalogue sovereignty evidence" },
+  { path: "/app/providers/$slug", title: "Provider", load: () => import("./screens/catalogue/provider.tsx"), allows: "anyone" },
+  { path: "/app/sovereignty", title: "Sovereignty levels", load: () => import("./screens/catalogue/sovereignty.tsx"), allows: "anyone", words: "levels floor eea" },
 
   // Observe
   { path: `${W}/requests`, title: "Requests", load: () => import("./screens/requests/requests.tsx"), allows: "member", nav: { group: "Observe", icon: "list" }, words: "log live tail trace" },
@@ -41,7 +44,7 @@ export const SCREENS: readonly Screen[] = [
   { path: `${W}/routers`, title: "Routers", load: () => import("./screens/routers/routers.tsx"), allows: "member", nav: { group: "Control", icon: "route" }, words: "weights dry run replay" },
   { path: `${W}/routers/$router`, title: "Router", load: () => import("./screens/routers/router.tsx"), allows: "member" },
   { path: `${W}/limits`, title: "Limits", load: () => import("./screens/limits/limits.tsx"), allows: "member", nav: { group: "Control", icon: "gauge" }, words: "budget spend rate" },
-  { path: `${W}/provider-keys`, title: "Provider keys", load: soon, allows: "admin", nav: { group: "Control", icon: "vault" }, words: "own keys byok credentials" },
+  { path: `${W}/provider-keys`, title: "Provider keys", load: () => import("./screens/provider-keys/provider-keys.tsx"), allows: "admin", nav: { group: "Control", icon: "vault" }, words: "own keys byok credentials" },
   { path: `${W}/nodes`, title: "Nodes", load: soon, allows: "admin", nav: { group: "Control", icon: "server" }, words: "tunnel own hardware" },
   { path: `${W}/capture`, title: "Capture", load: () => import("./screens/capture/capture.tsx"), allows: "admin", nav: { group: "Control", icon: "record" }, words: "content window bodies" },
   { path: `${W}/responses`, title: "Stored responses", load: () => import("./screens/responses/responses.tsx"), allows: "admin", nav: { group: "Control", icon: "scroll" }, words: "store conversation purge" },
@@ -49,10 +52,10 @@ export const SCREENS: readonly Screen[] = [
   // Workspace
   { path: `${W}/wallet`, title: "Wallet", load: () => import("./screens/wallet/wallet.tsx"), allows: "admin", nav: { group: "Workspace", icon: "wallet" }, words: "top up balance ledger statement invoice" },
   { path: `${W}/statements`, title: "Statement", load: () => import("./screens/wallet/statement.tsx"), allows: "admin", words: "month invoice print" },
-  { path: `${W}/members`, title: "Members", load: soon, allows: "member", nav: { group: "Workspace", icon: "people" }, words: "invite role" },
+  { path: `${W}/members`, title: "Members", load: () => import("./screens/members/members.tsx"), allows: "member", nav: { group: "Workspace", icon: "people" }, words: "invite role" },
   { path: `${W}/alerts`, title: "Alerts", load: () => import("./screens/alerts/alerts.tsx"), allows: "admin", nav: { group: "Workspace", icon: "bell" }, words: "webhook mail threshold" },
-  { path: `${W}/tokens`, title: "Tokens", load: soon, allows: "admin", nav: { group: "Workspace", icon: "token" }, words: "management token automation" },
-  { path: `${W}/settings`, title: "Settings", load: soon, allows: "member", nav: { group: "Workspace", icon: "settings" }, words: "name currency danger" },
+  { path: `${W}/tokens`, title: "Tokens", load: () => import("./screens/tokens/tokens.tsx"), allows: "admin", nav: { group: "Workspace", icon: "token" }, words: "management token automation" },
+  { path: `${W}/settings`, title: "Settings", load: () => import("./screens/settings/settings.tsx"), allows: "member", nav: { group: "Workspace", icon: "settings" }, words: "name currency danger" },
 
   // Account
   { path: "/app/account", title: "Account", load: () => import("./screens/account/account.tsx"), allows: "person", nav: { group: "Account", icon: "person" }, words: "password passkey two factor sessions" },

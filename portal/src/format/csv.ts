@@ -1,0 +1,27 @@
+type Cell = string | number | null;
+
+/**
+ * CSV after RFC 4180. A text that a spreadsheet would run as a formula starts with an apostrophe: names of keys and apps
+ * are written by anyone.
+ */
+export function csvText(header: readonly string[], rows: readonly (readonly Cell[])[]): string {
+  return [header, ...rows].map((row) => `${row.map(cellText).join(",")}\r\n`).join("");
+}
+
+function cellText(cell: Cell): string {
+  if (cell === null) return "";
+  if (typeof cell === "number") return String(cell);
+  const isNumber = /^-?\d+(?:\.\d+)?$/.test(cell);
+  const safe = !isNumber && /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/** Hands a text to the reader as a file. */
+export function saveText(name: string, text: string, type = "text/csv;charset=utf-8"): void {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}

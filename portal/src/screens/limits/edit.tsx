@@ -1,0 +1,85 @@
+import { type SyntheticEvent, useState } from "react";
+import { useWorkspace } from "../../address.ts";
+import { useChange } from "../../api/hooks.ts";
+import { Button } from "../../ui/button.tsx";
+import { ErrorNote } from "../../ui/error-state.tsx";
+import { Field, Input } from "../../ui/field.tsx";
+import { toast } from "../../ui/toast.tsx";
+import { type Limits, nameOf } from "./share.ts";
+
+/** An empty field lifts the limit. */
+export const limitBody = (text: string): string | null => (text.trim() === "" ? null : text.trim());
+
+export function whoOf({ of, member, key }: Pick<Limits, "of" | "member" | "key">) {
+  if (of === "member") return { member };
+  return of === "key" ? { key } : {};
+}
+
+/** Both limits of one spender, where they stand. */
+export function EditLimits({ limits, onDone }: { readonly limits: Limits; readonly onDone: () => void }) {
+  const { workspace } = useWorkspace();
+  const [day, setDay] = useState(limits.day.limit ?? "");
+  const [month, setMonth] = useState(limits.month.limit ?? "");
+  const save = useChange("managePutLimits", {
+    done: () => {
+      toast(`Limits of ${nameOf(limits)} are saved. They hold from the next request on.`);
+      onDone();
+    },
+  });
+  const { param, message } = save.error ?? {};
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault();
+    save.mutate({ params: { workspace }, body: { ...whoOf(limits), day: limitBody(day), month: limitBody(month) } });
+  };
+  return (
+    <form onSubmit={submit} className="grid gap-3">
+      <LimitFields
+        currency={limits.currency}
+        day={day}
+        month={month}
+        setDay={setDay}
+        setMonth={setMonth}
+        wrong={param === "day" || param === "month" ? { [param]: message } : {}}
+      />
+      {param !== "day" && param !== "month" && <ErrorNote error={save.error} />}
+      <div className="flex flex-wrap gap-2">
+        <Button type="submit" look="primary" busy={save.isPending}>
+          Save
+        </Button>
+        <Button onClick={onDone}>Cancel</Button>
+      </div>
+    </form>
+  );
+}
+
+type FieldsProps = {
+  readonly currency: string;
+  readonly day: string;
+  readonly month: string;
+  readonly setDay: (text: string) => void;
+  readonly setMonth: (text: string) => void;
+  readonly wrong: { readonly day?: string | undefined; readonly month?: string | undefined };
+};
+
+export function LimitFields({ currency, day, month, setDay, setMonth, wrong }: FieldsProps) {
+  return (
+    <div className="grid gap-3 sm:grid-cols-2">
+      <Field label={`A day, in ${currency}`} hint="Empty: no limit" error={wrong.day}>
+        <Input
+          inputMode="decimal"
+          value={day}
+          onChange={(event) => setDay(event.target.value)}
+          placeholder="no limit"
+        />
+      </Field>
+      <Field label={`A month, in ${currency}`} hint="Empty: no limit" error={wrong.month}>
+        <Input
+          inputMode="decimal"
+          value={month}
+          onChange={(event) => setMonth(event.target.value)}
+          placeholder="no limit"
+        />
+      </Field>
+    </div>
+  );
+}

@@ -1,0 +1,116 @@
+import { useSearchParam } from "../../address.ts";
+import { percentText } from "../../format/number.ts";
+import { Link } from "../../ui/link.tsx";
+import { type Column, sortOf, sortRows, sortText, Table } from "../../ui/table.tsx";
+import { Money, Num } from "../../ui/values.tsx";
+import type { Asked } from "./asked.ts";
+import { figureOf, type Metric, type Total } from "./figures.ts";
+
+type Props = {
+  readonly asked: Asked;
+  readonly totals: readonly Total[];
+  readonly whole: number;
+  readonly currency: string;
+  readonly isPending: boolean;
+  readonly onPick: (picked: readonly string[]) => void;
+  /** Where the requests of one of them are listed; undefined: nowhere. */
+  readonly requestsOf: (total: Total) => string | undefined;
+};
+
+/** What each came to. The boxes say which are compared on the chart. */
+export function TotalsTable(props: Props) {
+  const { asked, totals, isPending } = props;
+  const [sorted, setSorted] = useSearchParam("sort", `-${asked.metric}`);
+  const sort = sortOf(sorted);
+  const rows = sortRows(totals, sort, (row, by) =>
+    by === "label" ? row.label : by === "share" ? figureOf(row, asked.metric) : figureOf(row, metricOf(by)),
+  );
+  return (
+    <Table
+      label="Totals"
+      columns={columnsOf(props)}
+      rows={rows}
+      keyOf={({ id }) => id}
+      isPending={isPending}
+      sort={sort}
+      onSort={(next) => setSorted(sortText(next))}
+      empty={null}
+    />
+  );
+}
+
+const SORTED: readonly Metric[] = [
+  "cost",
+  "requests",
+  "errors",
+  "input_tokens",
+  "output_tokens",
+  "cached_tokens",
+  "reasoning_tokens",
+];
+const metricOf = (by: string): Metric => SORTED.find((one) => one === by) ?? "cost";
+
+function columnsOf({ asked, whole, currency, onPick, requestsOf }: Props): Column<Total>[] {
+  const counted = (id: Exclude<Metric, "cost">, header: string, phone?: "hide"): Column<Total> => ({
+    id,
+    header,
+    align: "end",
+    sortable: true,
+    phone,
+    cell: (row) => <Num value={row[id]} compact />,
+  });
+  return [
+    { id: "label", header: "Name", sortable: true, cell: (row) => <Name {...{ row, asked, onPick, requestsOf }} /> },
+    {
+      id: "cost",
+      header: "Spend",
+      align: "end",
+      sortable: true,
+      cell: (row) => <Money amount={row.cost} currency={currency} />,
+    },
+    {
+      id: "share",
+      header: "Share",
+      align: "end",
+      sortable: true,
+      cell: (row) => (
+        <span className="figures">{whole === 0 ? "–" : percentText(figureOf(row, asked.metric) / whole)}</span>
+      ),
+    },
+    counted("requests", "Requests"),
+    counted("errors", "Errors"),
+    counted("input_tokens", "In"),
+    counted("output_tokens", "Out"),
+    counted("cached_tokens", "Cached", "hide"),
+    counted("reasoning_tokens", "Reasoning", "hide"),
+  ];
+}
+
+type NameProps = Pick<Props, "asked" | "onPick" | "requestsOf"> & { readonly row: Total };
+
+function Name({ row, asked, onPick, requestsOf }: NameProps) {
+  const { picked, group } = asked;
+  const isPicked = picked.includes(row.id);
+  const to = requestsOf(row);
+  return (
+    <span className="flex min-w-0 items-center gap-2.5">
+      {group !== "" && (
+        <input
+          type="checkbox"
+          checked={isPicked}
+          aria-label={`Compare ${row.label}`}
+          onChange={() => onPick(isPicked ? picked.filter((one) => one !== row.id) : [...picked, row.id])}
+          className="size-6 shrink-0 scale-75"
+        />
+      )}
+      <span className="min-w-0 truncate font-medium" title={row.label}>
+        {row.label}
+      </span>
+      {to !== undefined && (
+        <Link to={to} className="text-xs" aria-label={`Requests of ${row.label}`}>
+          requests
+        </Link>
+      )}
+    </span>
+  );
+}
