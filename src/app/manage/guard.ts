@@ -54,9 +54,9 @@ async function seatAt(room: Guarded, door: Door, actor: Actor, exchange: Exchang
   const seat = "missing" in thing ? undefined : seatOf(room, actor, thing.workspaceId);
   if ("missing" in thing) throw thing.missing;
   if (seat === undefined) throw thing.absent;
-  if (!isAtLeast(seat.role, allows)) throw tooLow(seat.role, allows);
-  // Of what is a member's own, a member sees only what is theirs.
+  // Of what is a member's own, a member sees only what is theirs: before they are told what they may not do with it.
   if (seat.role === "member" && thing.ownerId !== undefined && thing.ownerId !== seat.memberId) throw thing.absent;
+  if (!isAtLeast(seat.role, allows)) throw tooLow(seat.role, allows);
   return seat;
 }
 

@@ -122,6 +122,8 @@ function limitOf(param: string, text: string | null): bigint | null {
 function demandOwn(exchange: Exchange, { of, member, key }: Spender): void {
   const own = ownOnly(exchange);
   if (own === undefined || (of !== "workspace" && (member?.id ?? key?.memberId) === own)) return;
+  // Keys of others are not there for a member; who else is a member they know.
+  if (key !== undefined) throw noKey(key.id);
   throw fault("insufficient_role", {
     message: "As a member you see your own limits: name yourself as `member`, or one of your keys as `key`.",
     param: of === "workspace" ? "member" : of,

@@ -7,11 +7,12 @@ import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { type ParsedBody, parseJsonText, patchMembers } from "../../../kit/json.ts";
 import { formatNanos } from "../../../kit/money.ts";
 import { decodeWith, invalidValue, readJson } from "../../body.ts";
-import { type Handler, whole } from "../../exchange.ts";
+import { type Exchange, type Handler, whole } from "../../exchange.ts";
 import { type Explained, explain } from "../../pipeline/explain.ts";
 import type { Planning } from "../../pipeline/plan.ts";
 import type { DecodedChat } from "../../pipeline/run.ts";
 import { type ExplainedSurface, findWorkspace, type Room, short } from "../deps.ts";
+import { ownOnly } from "../seat.ts";
 import { policyView, routerName } from "../views.ts";
 import { demandSlug, routerSpecOf } from "./routers.ts";
 import { RULE_NAMES } from "./rule-names.ts";
@@ -41,10 +42,12 @@ function textAt({ text, members }: ParsedBody, name: string): string {
   return span === undefined ? "{}" : text.slice(span.valueStart, span.valueEnd);
 }
 
-function keyOf(room: Room, workspace: Workspace, id: string | null | undefined): ApiKey | undefined {
+/** A member asks for keys of their own: another's has rules that they do not see. */
+function keyOf(room: Room, workspace: Workspace, exchange: Exchange, id: string | null | undefined) {
   if (id === null || id === undefined) return undefined;
   const key = room.directory.key(id);
-  if (key?.workspaceId === workspace.id) return key;
+  const own = ownOnly(exchange);
+  if (key?.workspaceId === workspace.id && (own === undefined || key.memberId === own)) return key;
   throw invalidValue("key", `workspace ${workspace.slug} has no key with the id "${short(id)}"`);
 }
 
@@ -177,7 +180,7 @@ export function explainHandlers(room: Room): Record<string, Handler> {
       const draft = draftOf(room, workspace, said);
       const question: Question = {
         workspace,
-        key: keyOf(room, workspace, said.key),
+        key: keyOf(room, workspace, exchange, said.key),
         surface: said.surface ?? "chat",
         model: askedModel(room, workspace, said, draft),
         text: textAt(body, "request"),

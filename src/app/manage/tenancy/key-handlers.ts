@@ -1,4 +1,4 @@
-import { fault } from "../../../contract/faults.ts";
+import { type Fault, fault } from "../../../contract/faults.ts";
 import { KeyCreate, KeyPatch, KeyRotate } from "../../../contract/schemas/manage-tenancy.ts";
 import { PageQuery } from "../../../contract/schemas/manage-values.ts";
 import type { ApiKey } from "../../../domain/tenancy/key.ts";
@@ -25,18 +25,35 @@ function graceOf(text: string | null | undefined): number {
 
 /** How fast a key may be and what it may reach are for admins to say, also of a member's own key. */
 const ADMIN_SETTINGS = ["rpm", "policy"] as const;
+/** With these a member would make more of a key than was approved. */
+const APPROVED_SETTINGS = ["scopes", "ip_allowlist", "expires_at"] as const;
 
-type Asked = { readonly [Setting in (typeof ADMIN_SETTINGS)[number]]?: unknown };
+type Asked = Readonly<
+  Partial<Record<(typeof ADMIN_SETTINGS)[number] | (typeof APPROVED_SETTINGS)[number] | "name", unknown>>
+>;
+
+function onlyAdminSets(param: string): Fault {
+  return fault("insufficient_role", {
+    message: `Only an admin or an owner sets "${param}" of this key. Ask one.`,
+    param,
+  });
+}
 
 function demandOwnSettings(exchange: Exchange, asked: Asked): void {
   if (ownOnly(exchange) === undefined) return;
-  for (const param of ADMIN_SETTINGS) {
-    if (asked[param] === undefined || asked[param] === null) continue;
-    throw fault("insufficient_role", {
-      message: `Only an admin or an owner sets "${param}" of a key. Ask one.`,
-      param,
-    });
-  }
+  const wanted = ADMIN_SETTINGS.find((param) => (asked[param] ?? null) !== null);
+  if (wanted !== undefined) throw onlyAdminSets(wanted);
+}
+
+/** Nor do they lift what an admin has set: null lifts. */
+function demandOwnChange(room: Room, exchange: Exchange, key: ApiKey, asked: Asked): void {
+  if (ownOnly(exchange) === undefined) return;
+  demandOwnSettings(exchange, asked);
+  const lifted = ADMIN_SETTINGS.find((param) => asked[param] === null && key[param] !== null);
+  const isApproved = findWorkspace(room, key.workspaceId).keyPolicy.approval && key.state !== "pending";
+  const widened = isApproved ? APPROVED_SETTINGS.find((param) => asked[param] !== undefined) : undefined;
+  const wanted = lifted ?? widened;
+  if (wanted !== undefined) throw onlyAdminSets(wanted);
 }
 
 /** A member makes keys for themselves alone. */
@@ -102,9 +119,11 @@ export function keyHandlers(room: Room): Record<string, Handler> {
     manageChangeKey: whole(async (exchange) => {
       findKey(room, exchange.params["id"]);
       const { name, ...settings } = await readBody(exchange, KeyPatch);
-      demandOwnSettings(exchange, settings);
       const change = { ...settingsOf(settings, room.snapshot()), ...(name === undefined ? {} : { name }) };
-      return changing(exchange, (key) => changeKey(room, key, change));
+      return changing(exchange, (key) => {
+        demandOwnChange(room, exchange, key, settings);
+        return changeKey(room, key, change);
+      });
     }),
     manageRotateKey: whole(async (exchange) => {
       findKey(room, exchange.params["id"]);
