@@ -63,8 +63,6 @@ const workspaceRoutes = [
     example: { answer: examples.workspace },
   }),
   managed({
-    id: "manageListMembers",
-  managed({
     id: "manageChangeWorkspace",
     method: "PATCH",
     path: WORKSPACE,
@@ -79,14 +77,17 @@ const workspaceRoutes = [
       answer: { ...examples.workspace, name: "Research and teaching" },
     },
   }),
+  managed({
+    id: "manageListMembers",
     method: "GET",
     path: `${WORKSPACE}/members`,
     allows: "member",
     tag: "Members",
     summary: "List members",
     query: PageQuery,
-    answer: listOf(tenancy.MemberView),
-    example: { answer: { data: [examples.member], next: null } },
+    description: "How an account is protected is shown to admins, and to everybody of their own.",
+    answer: listOf(tenancy.MemberListed),
+    example: { answer: { data: [examples.memberListed], next: null } },
   }),
   managed({
     id: "manageAddMember",
@@ -424,5 +425,5 @@ export const MANAGE_ROUTES = [
   ...EVIDENCE_ROUTES,
   ...MASTER_KEY_ROUTES,
   ...TOKEN_ROUTES,
-];
   ...OPERATOR_ROUTES,
+];

@@ -17,6 +17,7 @@ import type { Health } from "../../domain/routing/health.ts";
 import type { Directory, TenancyStore } from "../../domain/tenancy/directory.ts";
 import type { ApiKey } from "../../domain/tenancy/key.ts";
 import type { OwnKey } from "../../domain/tenancy/own-key.ts";
+import type { PeopleStore } from "../../domain/tenancy/person.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import type { Store, Writers } from "../../io/store/sql/store.ts";
 import type { ReadKey } from "../../io/upstream/own-credential.ts";
@@ -71,6 +72,7 @@ export type ManageDeps = TenancyDeps & {
     readonly evidence: EvidenceStore;
     readonly promotions: Pick<PromotionStore, "list">;
     readonly payments: Omit<PaymentStore, "addOrder" | "markPaid">;
+    readonly people: Pick<PeopleStore, "withEmails">;
   };
   readonly payments: PaymentRoom;
   readonly connections: Connections;

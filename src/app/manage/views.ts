@@ -10,6 +10,7 @@ import type { KeyUse } from "../../domain/record/rollup.ts";
 import type { ResponseSummary } from "../../domain/responses/stored.ts";
 import type { Directory } from "../../domain/tenancy/directory.ts";
 import { type ApiKey, type KeyState, prefixOf, standingOf } from "../../domain/tenancy/key.ts";
+import type { PersonListed } from "../../domain/tenancy/person.ts";
 import { OPEN_POLICY, type Policy } from "../../domain/tenancy/policy.ts";
 import { AUTO_ROUTER, type Router, type RouterSpec, type RouterVersion } from "../../domain/tenancy/router.ts";
 import type { KeyPolicy, Member, Workspace } from "../../domain/tenancy/workspace.ts";
@@ -48,6 +49,19 @@ export function workspaceView(workspace: Workspace) {
 
 export function memberView(member: Member) {
   return { id: member.id, email: member.email, role: member.role, created_at: isoTime(member.createdAtMs) };
+}
+
+/** With the person behind the address; `isTold`: also how their account is protected. */
+export function memberListedView(member: Member, person: PersonListed | undefined, isTold: boolean) {
+  const told = isTold ? person : undefined;
+  return {
+    ...memberView(member),
+    joined: person !== undefined,
+    name: person?.name ?? null,
+    two_factor: told?.twoFactor ?? null,
+    passkeys: told?.passkeys ?? null,
+    last_seen_at: isoTimeOrNull(told?.lastSeenAtMs ?? null),
+  };
 }
 
 /** What a key is at this moment: time moves it to expired without anyone writing that down. */

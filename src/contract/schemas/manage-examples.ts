@@ -29,6 +29,15 @@ export const member = {
   created_at: AT,
 };
 
+export const memberListed = {
+  ...member,
+  joined: true,
+  name: "Ada Moreau",
+  two_factor: true,
+  passkeys: 1,
+  last_seen_at: AT,
+};
+
 export const key = {
   id: "key_019a864f0b2c7f3a8e21d04c5b6a798a",
   workspace: "research",

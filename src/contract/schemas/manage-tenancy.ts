@@ -97,6 +97,14 @@ export const MemberView = z
   .object({ id: z.string(), email: z.string(), role: RoleName, created_at: Time })
   .meta({ id: "Member" });
 
+export const MemberListed = MemberView.extend({
+  joined: z.boolean().meta({ description: "Somebody with this address has an account here." }),
+  name: z.string().nullable().meta({ description: "Of the person; null until they have joined." }),
+  two_factor: z.boolean().nullable().meta({ description: "Whether a second factor is on; null: not for you to know." }),
+  passkeys: z.int().nullable().meta({ description: "How many there are; null: not for you to know." }),
+  last_seen_at: Time.nullable().meta({ description: "Of a session that has not ended; null: none, or not for you." }),
+}).meta({ id: "MemberListed", description: "A member, and the person behind the address." });
+
 export const MemberAdd = z
   .strictObject({
     email: z.email("write an e-mail address").max(254),

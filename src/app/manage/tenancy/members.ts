@@ -8,8 +8,8 @@ import { readBody, readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { change, findWorkspace, type Room, short, type TenancyDeps } from "../deps.ts";
 import { pageOf } from "../page.ts";
-import { demandRank } from "../seat.ts";
-import { keyPolicyView, memberView } from "../views.ts";
+import { demandRank, ownOnly } from "../seat.ts";
+import { keyPolicyView, memberListedView, memberView } from "../views.ts";
 
 /** Members are known by their address, whatever its case. */
 export function memberByEmail(deps: Pick<TenancyDeps, "directory">, workspace: Workspace, email: string) {
@@ -101,13 +101,22 @@ function findMember(deps: TenancyDeps, workspace: Workspace, email: string): Mem
   throw fault("not_found", { message: `${short(email)} is not a member of ${workspace.slug}.` });
 }
 
+/** Members with the people behind them. Whoever is bound to `own` learns of the others only that they are there. */
+async function listed(room: Room, members: readonly Member[], own: string | undefined) {
+  const people = await room.store.people.withEmails(members.map(({ email }) => email));
+  const byEmail = new Map(people.map((person) => [person.email, person]));
+  return members.map((member) =>
+    memberListedView(member, byEmail.get(member.email), own === undefined || member.id === own),
+  );
+}
+
 export function memberHandlers(room: Room): Record<string, Handler> {
   return {
     manageListMembers: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const { limit, cursor } = readQuery(exchange, PageQuery);
       const { rows, next } = pageOf(room.directory.members(workspace.id), limit, cursor);
-      return { status: 200, json: { data: rows.map(memberView), next } };
+      return { status: 200, json: { data: await listed(room, rows, ownOnly(exchange)), next } };
     }),
     manageAddMember: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
