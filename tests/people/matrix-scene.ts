@@ -163,11 +163,16 @@ export function kindOf({ path, access }: Managed, name: string): keyof Things | 
   if (name === "router" || name === "provider") return name;
   if (name !== "id") return undefined;
   if (access.of === "key" || access.of === "request" || access.of === "capture") return access.of;
-  const folder = /\/(\w+)\/\{id\}/.exec(path)?.[1];
-  return { orders: "order", responses: "response", tokens: "token", invitations: "invitation" }[folder ?? ""] as
-    | "order"
-    | undefined;
+  const folder = /\/(\w+)\/\{id\}/.exec(path)?.[1] ?? "";
+  return FOLDERS.get(folder);
 }
+
+const FOLDERS: ReadonlyMap<string, keyof Things> = new Map([
+  ["orders", "order"],
+  ["responses", "response"],
+  ["tokens", "token"],
+  ["invitations", "invitation"],
+]);
 
 type Values = Readonly<Record<string, string>>;
 

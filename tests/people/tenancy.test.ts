@@ -1,0 +1,361 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Json } from "../support/gateway.ts";
+import {
+  ask,
+  bare,
+  CHAT,
+  kindOf,
+  MANAGED,
+  openScene,
+  paramsOf,
+  pathOf,
+  type Scene,
+  type Things,
+} from "./matrix-scene.ts";
+
+let scene: Scene;
+beforeAll(async () => {
+  scene = await openScene();
+}, 60_000);
+afterAll(() => scene.gateway.close());
+
+/** A name of the same form that nothing has. */
+const invented = (name: string) => (name.includes("@") ? `zzzz${name.slice(4)}` : name.replace(/.{4}$/, "zzzz"));
+
+/** A call below the own workspace that names something: answered alike for another's thing and for nothing. */
+async function answeredAlike(
+  method: string,
+  path: (name: string) => string,
+  name: string,
+  body?: (name: string) => unknown,
+) {
+  const asked = async (one: string) => {
+    const said = body?.(one);
+    const answer = await scene.gateway.call("", path(one), {
+      method,
+      headers: scene.callers.owner,
+      ...(said === undefined ? {} : { body: said }),
+    });
+    return { status: answer.status, text: bare(answer.text, one) };
+  };
+  const theirs = await asked(name);
+  expect(theirs).toEqual(await asked(invented(name)));
+  return theirs;
+}
+
+/** They make what they name, whatever others have of that name. */
+const MAKING: readonly string[] = ["managePutRouter", "managePutOwnKey"];
+
+const INNER = MANAGED.filter(
+  (route) =>
+    route.access.of === "path" &&
+    route.access.allows !== "operator" &&
+    paramsOf(route).length > 1 &&
+    !MAKING.includes(route.id),
+).map((route) => [`${route.method} ${route.path}`, route] as const);
+
+describe("ids of another workspace inside one's own", () => {
+  test("PORTAL-11 every kind of thing that a path names is known here", () => {
+    const unknown = INNER.flatMap(([, route]) => paramsOf(route).filter((name) => kindOf(route, name) === undefined));
+    expect(unknown).toEqual([]);
+    expect(INNER.length).toBeGreaterThan(10);
+  });
+
+  test.each(INNER)("PORTAL-11 are not there, in the words of nothing: %s", async (_, route) => {
+    const { alpha, beta, callers } = scene;
+    const inner = paramsOf(route).find((name) => name !== "workspace") ?? "";
+    const kind: keyof Things = kindOf(route, inner) ?? "key";
+    const asked = async (name: string) => {
+      const path = pathOf(route, { workspace: alpha.workspace, [inner]: name });
+      const answer = await ask(scene, route, path, callers.owner);
+      return { status: answer.status, text: bare(answer.text, name) };
+    };
+    // Of providers the catalogue has a closed list: the other one is one that this workspace has no key for.
+    const missing = inner === "provider" ? "openai" : invented(beta[kind]);
+    const theirs = await asked(beta[kind]);
+    expect(theirs).toEqual(await asked(missing));
+    expect(theirs.status).toBe(404);
+  });
+
+  test("PORTAL-11 in queries and bodies they are answered like what does not exist", async () => {
+    const { alpha, beta } = scene;
+    const at = `/manage/workspaces/${alpha.workspace}`;
+    const plain = (path: string) => () => path;
+    expect((await answeredAlike("GET", (key) => `${at}/limits?key=${key}`, beta.key)).status).toBe(404);
+    expect((await answeredAlike("GET", (one) => `${at}/limits?member=${one}`, beta.member)).status).toBe(404);
+    expect((await answeredAlike("PUT", plain(`${at}/limits`), beta.key, (key) => ({ key, day: "1" }))).status).toBe(
+      404,
+    );
+    expect(
+      (await answeredAlike("PUT", plain(`${at}/limits`), beta.member, (member) => ({ member, day: "1" }))).status,
+    ).toBe(404);
+    const capture = await answeredAlike("POST", plain(`${at}/capture-windows`), beta.key, (key) => ({
+      minutes: 1,
+      keys: [key],
+    }));
+    expect(capture.status).toBe(400);
+    const explained = await answeredAlike("POST", plain(`${at}/routing/explain`), beta.key, (key) => ({
+      key,
+      request: CHAT,
+    }));
+    expect(explained.status).toBe(400);
+    await answeredAlike("POST", plain(`${at}/keys`), beta.member, (member) => ({ member }));
+    await answeredAlike("GET", (workspace) => `/manage/providers?workspace=${workspace}`, beta.workspace);
+    await answeredAlike("GET", (workspace) => `/manage/audit?workspace=${workspace}`, beta.workspaceId);
+    await answeredAlike("GET", (target) => `/manage/audit?workspace=${alpha.workspace}&target=${target}`, beta.key);
+  });
+
+  test.each(["key", "member"])(
+    "PORTAL-11 a filter by another workspace's %s finds nothing, in lists, exports, usage and replays",
+    async (name) => {
+      const { gateway, alpha, beta, callers } = scene;
+      const at = `/manage/workspaces/${alpha.workspace}`;
+      const value = name === "key" ? beta.key : beta.memberId;
+      for (const path of [`${at}/requests?${name}=${value}`, `${at}/usage?${name}=${value}&env=all`]) {
+        const { status, body } = await gateway.call("", path, { headers: callers.owner });
+        expect([status, body.data], path).toEqual([200, []]);
+      }
+      expect((await gateway.call("", `${at}/requests/export?${name}=${value}`, { headers: callers.owner })).text).toBe(
+        "",
+      );
+      if (name !== "key") return;
+      const replayed = await gateway.call("", `${at}/routers/auto/replay`, {
+        body: { key: beta.key },
+        headers: callers.owner,
+      });
+      expect(replayed.body).toMatchObject({ found: 0 });
+    },
+  );
+
+  test("PORTAL-11 a cursor of another workspace's list shows nothing of it", async () => {
+    const { gateway, alpha, beta, callers } = scene;
+    const lists = MANAGED.filter(
+      ({ method, query, access }) =>
+        method === "GET" &&
+        access.allows !== "operator" &&
+        access.allows !== "person" &&
+        query !== undefined &&
+        "cursor" in query.shape,
+    );
+    expect(lists.length).toBeGreaterThan(8);
+    for (const route of lists) {
+      const asked = async (of: Things, headers: Record<string, string>, more: string) => {
+        const path = pathOf(route, { ...of, id: "" });
+        const answer = await gateway.call("", `${path}${path.includes("?") ? "&" : "?"}${more}`, { headers });
+        expect([200, 404], `${path} ${answer.text}`).toContain(answer.status);
+        return answer.body.data ?? [];
+      };
+      const theirs = await gateway.call("", `${pathOf(route, beta)}${route.access.of === "query" ? "&" : "?"}limit=1`, {
+        headers: callers["owner of another workspace"],
+      });
+      const cursor = theirs.body.next ?? Buffer.from("9999999999999.zzzz").toString("base64url");
+      const mine: Json[] = await asked(alpha, callers.owner, "limit=1000");
+      const shown: Json[] = await asked(alpha, callers.owner, `limit=1000&cursor=${encodeURIComponent(cursor)}`);
+      const known = mine.map((row) => JSON.stringify(row));
+      expect(
+        shown.filter((row) => !known.includes(JSON.stringify(row))),
+        route.id,
+      ).toEqual([]);
+    }
+  });
+
+  test("PORTAL-11 money of a request goes back to its own workspace only", async () => {
+    const { gateway, alpha, beta } = scene;
+    const path = `/manage/workspaces/${alpha.workspace}/wallet/refunds`;
+    const asked = async (request: string) => {
+      const body = { request, reference: "matrix", reason: "none" };
+      const answer = await gateway.call(gateway.adminToken, path, { body });
+      return { status: answer.status, text: bare(answer.text, request) };
+    };
+    expect(await asked(beta.request)).toEqual(await asked(invented(beta.request)));
+    expect((await asked(beta.request)).status).toBe(404);
+  });
+
+  test("PORTAL-11 two workspaces have routers, orders and limits of the same name without meeting", async () => {
+    const { gateway, alpha, beta, callers } = scene;
+    const at = (things: Things) => `/manage/workspaces/${things.workspace}`;
+    const router = { weights: { cost: 1 } };
+    const put = await gateway.call("", `${at(alpha)}/routers/${beta.router}`, {
+      method: "PUT",
+      body: router,
+      headers: callers.owner,
+    });
+    expect(put.body).toMatchObject({ version: 1, weights: { cost: 1 } });
+    const theirs = await gateway.manage("GET", `/workspaces/${beta.workspace}/routers/${beta.router}`);
+    expect(theirs).toMatchObject({ version: 1, weights: { latency: 1 } });
+    const order = { amount: "5", currency: "EUR", reference: "order-beta" };
+    const made = await gateway.call("", `${at(alpha)}/wallet/orders`, { body: order, headers: callers.owner });
+    expect([made.status, made.body.repeated, made.body.id === beta.order]).toEqual([201, false, false]);
+  });
+});
+
+describe("a member", () => {
+  const at = "/manage/workspaces/alpha";
+  const asked = (path: string, init: Parameters<Scene["gateway"]["call"]>[2] = {}) =>
+    scene.gateway.call("", path, { ...init, headers: scene.callers.member });
+
+  test("PORTAL-11 sees their own keys, requests and usage, and nothing of others", async () => {
+    const { alpha } = scene;
+    const ids = (body: Json) => body.data.map((row: Json) => row.id);
+    expect(ids((await asked(`${at}/keys`)).body)).toEqual([alpha.memberKey]);
+    expect(ids((await asked(`${at}/requests`)).body)).toEqual([alpha.memberRequest]);
+    const exported = (await asked(`${at}/requests/export`)).text.trim().split("\n");
+    expect(exported.map((line) => JSON.parse(line).id)).toEqual([alpha.memberRequest]);
+    for (const group of ["key", "member", "model", "provider"]) {
+      const { body } = await asked(`${at}/usage?env=all&group=${group}`);
+      expect(
+        body.data.reduce((sum: number, row: Json) => sum + row.requests, 0),
+        group,
+      ).toBe(1);
+    }
+    const filtered = await asked(`${at}/requests?key=${alpha.key}`);
+    expect(filtered.body.data).toEqual([]);
+    expect((await asked(`${at}/usage?env=all&key=${alpha.key}`)).body.data).toEqual([]);
+    for (const path of [`${at}/requests?member=owner@alpha.example`, `${at}/usage?member=nobody@alpha.example`])
+      expect((await asked(path)).status).toBe(403);
+  });
+
+  test("PORTAL-11 sees their own limits, and of others' keys not that there are any", async () => {
+    const { alpha } = scene;
+    expect((await asked(`${at}/limits?member=${alpha.member}`)).body).toMatchObject({
+      of: "member",
+      member: alpha.member,
+    });
+    expect((await asked(`${at}/limits?key=${alpha.memberKey}`)).body).toMatchObject({
+      of: "key",
+      key: alpha.memberKey,
+    });
+    expect((await asked(`${at}/limits`)).status).toBe(403);
+    expect((await asked(`${at}/limits?member=owner@alpha.example`)).status).toBe(403);
+    const theirs = await asked(`${at}/limits?key=${alpha.key}`);
+    const none = await asked(`${at}/limits?key=${invented(alpha.key)}`);
+    expect([theirs.status, bare(theirs.text, alpha.key)]).toEqual([404, bare(none.text, invented(alpha.key))]);
+  });
+
+  test("PORTAL-11 asks for a dry run with keys of their own only: another's has rules that are not shown to them", async () => {
+    const { alpha } = scene;
+    const explained = (key: string) => asked(`${at}/routing/explain`, { body: { key, request: CHAT } });
+    expect((await explained(alpha.memberKey)).status).toBe(200);
+    const theirs = await explained(alpha.key);
+    const none = await explained(invented(alpha.key));
+    expect([theirs.status, bare(theirs.text, alpha.key)]).toEqual([400, bare(none.text, invented(alpha.key))]);
+  });
+
+  test("PORTAL-11 makes keys for themselves alone, and without what only admins set", async () => {
+    const { alpha } = scene;
+    const make = (body: object) => asked(`${at}/keys`, { body });
+    for (const body of [
+      {},
+      { member: null },
+      { member: "owner@alpha.example" },
+      { member: alpha.member, rpm: 100_000 },
+      { member: alpha.member, policy: { floor: "none" } },
+    ]) {
+      const answer = await make(body);
+      expect([answer.status, answer.body.error?.code], JSON.stringify(body)).toEqual([403, "insufficient_role"]);
+    }
+    expect((await make({ member: alpha.member.toUpperCase(), name: "mine" })).status).toBe(201);
+  });
+
+  test("PORTAL-11 neither sets nor lifts on their own key what an admin has set", async () => {
+    const { gateway, alpha } = scene;
+    const path = `/manage/keys/${alpha.memberKey}`;
+    const patch = (body: object) => asked(path, { method: "PATCH", body });
+    expect((await patch({ rpm: null, policy: null, name: "mine" })).status).toBe(200);
+    await gateway.manage("PATCH", `/keys/${alpha.memberKey}`, { rpm: 5, policy: { floor: "L1" } });
+    for (const body of [
+      { rpm: 100_000 },
+      { rpm: null },
+      { policy: null },
+      { policy: { floor: "none" } },
+      { name: "x", rpm: null },
+    ]) {
+      const answer = await patch(body);
+      expect([answer.status, answer.body.error?.code], JSON.stringify(body)).toEqual([403, "insufficient_role"]);
+    }
+    expect(await gateway.manage("GET", `/keys/${alpha.memberKey}`)).toMatchObject({
+      rpm: 5,
+      policy: { floor: "L1" },
+      name: "mine",
+    });
+  });
+
+  test("PORTAL-11 makes no more of a key than was approved", async () => {
+    const { gateway, alpha } = scene;
+    await gateway.manage("PATCH", "/workspaces/alpha/key-policy", { approval: true });
+    const made = await asked(`${at}/keys`, {
+      body: { member: alpha.member, scopes: ["inference:chat"], expires_at: "2030-01-01" },
+    });
+    const path = `/manage/keys/${made.body.id}`;
+    expect((await asked(path, { method: "PATCH", body: { expires_at: "2029-01-01" } })).status).toBe(200);
+    expect((await asked(`${path}/approve`, { method: "POST" })).status).toBe(403);
+    await gateway.manage("POST", `/keys/${made.body.id}/approve`);
+    for (const body of [{ scopes: null }, { expires_at: null }, { ip_allowlist: null }])
+      expect((await asked(path, { method: "PATCH", body })).status).toBe(403);
+    expect((await asked(path, { method: "PATCH", body: { name: "renamed" } })).status).toBe(200);
+    await gateway.manage("PATCH", "/workspaces/alpha/key-policy", { approval: false });
+  });
+});
+
+describe("roles", () => {
+  const at = "/manage/workspaces/alpha";
+  const people = {
+    owner: "owner@alpha.example",
+    admin: "admin@alpha.example",
+    member: "member@alpha.example",
+  } as const;
+  const call = (caller: keyof Scene["callers"], method: string, path: string, body?: object) =>
+    scene.gateway.call("", `${at}${path}`, {
+      method,
+      headers: scene.callers[caller],
+      ...(body === undefined ? {} : { body }),
+    });
+
+  test("PORTAL-11 nobody raises their own role, and nobody gives one above their own", async () => {
+    const refused = [
+      await call("member", "PATCH", `/members/${people.member}`, { role: "admin" }),
+      await call("member", "PATCH", `/members/${people.member}`, { role: "owner" }),
+      await call("admin", "PATCH", `/members/${people.admin}`, { role: "owner" }),
+      await call("admin", "PATCH", `/members/${people.member}`, { role: "owner" }),
+      await call("admin", "PATCH", `/members/${people.owner}`, { role: "member" }),
+      await call("admin", "DELETE", `/members/${people.owner}`),
+      await call("admin", "POST", "/members", { email: "new@alpha.example", role: "owner" }),
+      await call("admin", "POST", "/invitations", { email: "new@alpha.example", role: "owner" }),
+      await call("admin", "POST", `/members/${people.owner}/reset-link`),
+      await call("write token", "PATCH", `/members/${people.admin}`, { role: "owner" }),
+      await call("write token", "POST", "/members", { email: "new@alpha.example", role: "owner" }),
+      await call("write token", "POST", "/invitations", { email: "new@alpha.example", role: "owner" }),
+      await call("write token", "POST", `/members/${people.owner}/reset-link`),
+      await call("write token", "POST", "/tokens", { name: "more", access: "write" }),
+      await call("admin", "POST", "/tokens", { name: "more", access: "write" }),
+    ];
+    expect(refused.map(({ status, body }) => `${status} ${body.error?.code}`)).toEqual(
+      refused.map(() => "403 insufficient_role"),
+    );
+    const { data }: Json = await scene.gateway.manage("GET", "/workspaces/alpha/members");
+    const roles = Object.fromEntries(data.map((row: Json) => [row.email, row.role]));
+    expect(roles).toMatchObject({ [people.owner]: "owner", [people.admin]: "admin", [people.member]: "member" });
+    expect(roles).not.toHaveProperty("new@alpha.example");
+  });
+
+  test("PORTAL-11 nobody in a workspace takes over an account that is more than a member of it", async () => {
+    // The operator's account, and one of another workspace: as soon as they are members here, too.
+    for (const email of ["ada@example.eu", "owner@beta.example"]) {
+      await scene.gateway.manage("POST", "/workspaces/alpha/members", { email, role: "member" });
+      for (const caller of ["owner", "admin", "write token"] as const) {
+        const answer = await call(caller, "POST", `/members/${email}/reset-link`);
+        expect([answer.status, answer.body.error?.code], `${caller} ${email}`).toEqual([403, "not_allowed"]);
+      }
+      await scene.gateway.manage("DELETE", `/workspaces/alpha/members/${email}`);
+    }
+  });
+
+  test("PORTAL-11 a role that was taken away holds no longer at the next call, and whoever left sees nothing", async () => {
+    await scene.gateway.manage("PATCH", `/workspaces/alpha/members/${people.admin}`, { role: "member" });
+    expect((await call("admin", "GET", "/tokens")).status).toBe(403);
+    await scene.gateway.manage("DELETE", `/workspaces/alpha/members/${people.admin}`);
+    expect((await call("admin", "GET", "/tokens")).status).toBe(404);
+    const listed = await scene.gateway.call("", "/manage/workspaces", { headers: scene.callers.admin });
+    expect(listed.body.data).toEqual([]);
+  });
+});
