@@ -48,6 +48,7 @@ describe.runIf(hasChromium)("the policy editor", () => {
   });
 
   test("PORTAL-06 countries are chosen by region; a list with nothing on it is not saved", async () => {
+    await portal.gateway.manage("PATCH", "/workspaces/demo/policy", { floor: "L2" });
     const page = await portal.page("operator", { viewport: { width: 380, height: 800 } });
     await page.goto(portal.at("policy"));
     await page.getByRole("radio", { name: "Only these countries" }).check();
