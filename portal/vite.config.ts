@@ -23,6 +23,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    // Which file needs which: a test adds up what each screen loads.
+    manifest: "assets/manifest.json",
     sourcemap: false,
   },
 });

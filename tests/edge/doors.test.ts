@@ -145,7 +145,9 @@ describe("every door", () => {
   test("AUTH-08 only the public catalogue, the documents, the pages and the operations need no key", () => {
     const open = doorsBy("anyone").map(({ route }) => route.path);
     expect(
-      open.filter((path) => !/^\/v1\/public\/|^\/docs|^\/(?:llms\.txt|healthz|readyz|metrics)?$/.test(path)),
+      open.filter(
+        (path) => !/^\/v1\/public\/|^\/docs|^\/(?:llms\.txt|healthz|readyz|metrics|app|device)?$|^\/app\//.test(path),
+      ),
     ).toEqual([
       // Whoever takes payments has no key of ours: its messages prove themselves by their signature.
       "/payments/{adapter}/webhook",

@@ -32,7 +32,7 @@ function Welcome() {
     <div className="grid w-full max-w-5xl items-center gap-x-14 gap-y-10 lg:grid-cols-[minmax(0,1fr)_22rem]">
       <div className="grid gap-6">
         <div className="grid gap-3">
-          <h1 className="text-4xl leading-[1.1] tracking-tight">
+          <h1 className="text-3xl leading-[1.1] sm:text-4xl tracking-tight">
             One address for many models. Every answer says where it came from.
           </h1>
           <p className="max-w-lg text-base text-soft text-pretty">
