@@ -63,7 +63,7 @@ export function Table<T>(props: Props<T>) {
   if (!isPending && rows.length === 0) return <div className="rounded-lg border bg-card">{empty}</div>;
   return (
     <div className="grid gap-3">
-      <div className="overflow-x-auto rounded-lg border bg-card">
+      <div className="relative overflow-x-auto rounded-lg border bg-card">
         {/* On a phone rows are drawn as blocks, which takes the table's roles away: they are given again. */}
         <table
           role="table"

@@ -85,6 +85,7 @@ function Tokens({ usage }: { readonly usage: RequestRow["usage"] }) {
     characters ? `${characters.toLocaleString()} characters` : "",
     seconds ? `${seconds.toLocaleString()} s audio` : "",
   ].filter((part) => part !== "");
+  if (input_tokens === null && output_tokens === null && extra.length === 0) return <Unknown />;
   return (
     <span className="grid justify-items-end">
       <span className="inline-flex items-baseline gap-1">
