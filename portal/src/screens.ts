@@ -26,7 +26,7 @@ export const SCREENS: readonly Screen[] = [
   { path: `${W}/playground`, title: "Playground", load: soon, allows: "member", nav: { group: "Build", icon: "play" }, words: "try chat speech embeddings" },
   { path: `${W}/connect`, title: "Connect", load: soon, allows: "member", nav: { group: "Build", icon: "plug" }, words: "clients snippet base url codex claude" },
   { path: "/app/models", title: "Models", load: () => import("./screens/catalogue/models.tsx"), allows: "anyone", nav: { group: "Build", icon: "cube" }, words: "catalogue prices capabilities" },
-  { path: "/app/models/$", title: "Model", load: () => import("./screens/catalogue/model.tsx"), allows: "anyone" },
+  { path: "/app/models/$creator/$name", title: "Model", load: () => import("./screens/catalogue/model.tsx"), allows: "anyone" },
   { path: "/app/providers", title: "Providers", load: () => import("./screens/catalogue/providers.tsx"), allows: "anyone", nav: { group: "Build", icon: "building" }, words: "catalogue sovereignty evidence" },
   { path: "/app/providers/$slug", title: "Provider", load: () => import("./screens/catalogue/provider.tsx"), allows: "anyone" },
   { path: "/app/sovereignty", title: "Sovereignty levels", load: () => import("./screens/catalogue/sovereignty.tsx"), allows: "anyone", words: "levels floor eea" },
