@@ -33,6 +33,8 @@ describe.runIf(hasChromium)("the policy editor", () => {
     const row = page.getByRole("listitem").filter({ hasText: "sandbox/gemini" }).last();
     await row.locator("summary").click();
     await row.getByText("level L0 is below the floor L2").waitFor();
+    await remains.and(page.locator('[aria-busy="false"]')).waitFor();
+    await page.evaluate("scrollTo(0, 0)");
     await screenshot(page, "policy");
     await expectAccessible(page);
     await page.getByRole("button", { name: "Save the policy" }).click();

@@ -136,8 +136,7 @@ function TestKey({ own, name }: { readonly own: OwnKey; readonly name: string })
             tone={test.data.ok ? "good" : test.data.result === "refused" ? "bad" : "warn"}
             title={test.data.ok ? `${name} accepts the key` : `${name} did not accept it`}
           >
-            {test.data.detail}
-            {test.data.result === "refused" && " Replace the key below."}
+            {test.data.detail}.{test.data.result === "refused" && " Replace the key below."}
             {test.data.result === "unclear" && " That says nothing of the key: try again later."}
           </Callout>
         </div>

@@ -4,10 +4,9 @@ import { Badge, LevelBadge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { CallButton } from "../../ui/call-button.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
-import { Input } from "../../ui/field.tsx";
+import { Input, Select } from "../../ui/field.tsx";
 import { PageHeader, Toolbar } from "../../ui/layout.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
-import { Segments } from "../../ui/tabs.tsx";
 import { Time } from "../../ui/values.tsx";
 import { KeyResult } from "./key-result.tsx";
 import { ProviderDrawer } from "./provider-drawer.tsx";
@@ -43,7 +42,13 @@ export function Screen() {
         }
       />
       <Toolbar>
-        <Segments label="State" options={STATES} value={state} onChange={setState} />
+        <Select
+          aria-label="State"
+          options={STATES}
+          value={state}
+          onChange={(event) => setState(event.target.value)}
+          className="max-w-44"
+        />
         <Input
           type="search"
           aria-label="Search providers"
@@ -100,7 +105,7 @@ function columnsFor(open: (slug: string) => void): readonly Column<Reached>[] {
         </button>
       ),
     },
-    { id: "state", header: "Who pays", cell: (row) => <StateOf row={row} /> },
+    { id: "state", header: "Connected with", cell: (row) => <StateOf row={row} /> },
     {
       id: "key",
       header: "Key",
