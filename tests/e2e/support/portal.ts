@@ -1,6 +1,7 @@
 import { createServer } from "node:net";
+import path from "node:path";
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
-import { expect, onTestFinished } from "vitest";
+import { expect, onTestFinished, vi } from "vitest";
 import { buildPortal } from "../../../scripts/portal.mjs";
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
 import { launch } from "./browser.ts";
@@ -29,7 +30,11 @@ export type Portal = {
   close(): Promise<void>;
 };
 
-export const DEMO = "demo";
+const DEMO = "demo";
+const FAILED = path.resolve(import.meta.dirname, "../../../.cache/e2e");
+
+// A browser, a gateway and axe on a busy machine take their time.
+vi.setConfig({ testTimeout: 90_000 });
 
 /** A real gateway with the portal as it is now, and one browser: open it in `beforeAll`, close it in `afterAll`. */
 export async function openPortal(env: Record<string, string> = {}): Promise<Portal> {
@@ -75,7 +80,7 @@ export async function openPortal(env: Record<string, string> = {}): Promise<Port
       });
       const watched = watch(context, origin);
       for (const pattern of allow) watched.allow(pattern);
-      onTestFinished(() => finish(context, watched));
+      onTestFinished(({ task }) => finish(context, watched, task.result?.state === "fail" ? task.name : undefined));
       context.setDefaultTimeout(10_000);
       return context.newPage();
     },
@@ -86,7 +91,14 @@ export async function openPortal(env: Record<string, string> = {}): Promise<Port
   };
 }
 
-async function finish(context: BrowserContext, { problems }: Watch): Promise<void> {
+/** A test that failed leaves a picture of its pages. */
+async function finish(context: BrowserContext, { problems }: Watch, failed: string | undefined): Promise<void> {
+  if (failed !== undefined)
+    for (const [at, page] of context.pages().entries()) {
+      const file = path.join(FAILED, `${failed.replaceAll(/[^\w]+/g, "-").slice(0, 80)}-${at}.png`);
+      await page.screenshot({ path: file }).catch(() => undefined);
+      process.stderr.write(`what it looked like: ${file}\n`);
+    }
   await context.close();
   expect(problems).toEqual([]);
 }
