@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
+import { topupOf } from "../../../src/domain/billing/ledger.ts";
 import type { RequestRecord } from "../../../src/domain/record/record.ts";
 import { openSqlite } from "../../../src/io/store/sql/sqlite/open.ts";
 import { systemClock } from "../../../src/kit/clock.ts";
@@ -9,7 +10,7 @@ import { chargedRecord } from "../../support/records.ts";
 import { openPortal, type Portal } from "./portal.ts";
 
 const DAY_MS = 86_400_000;
-export const PAST_DAYS = 30;
+const PAST_DAYS = 30;
 
 /** Who asked for what, how often in a day, and what one of it costs in nano-units. */
 const TRAFFIC = [
@@ -27,11 +28,6 @@ export async function openPast(env: Record<string, string> = {}): Promise<Past> 
   const dataDir = await mkdtemp(path.join(os.tmpdir(), "gateway-past-"));
   const before = await startGateway({ env, dataDir });
   const { id: workspaceId } = await before.manage("GET", "/workspaces/demo");
-  await before.manage("POST", "/workspaces/demo/wallet/credits", {
-    amount: "40",
-    note: "Invoice 17",
-    id: "invoice-17",
-  });
   const keys = new Map<string, string>();
   for (const name of new Set(TRAFFIC.map(({ key }) => key))) {
     const { id } = await before.manage("POST", "/workspaces/demo/keys", { name, environment: "live" });
@@ -39,7 +35,10 @@ export async function openPast(env: Record<string, string> = {}): Promise<Past> 
   }
   await before.close();
   const store = await openSqlite(dataDir, systemClock);
-  await store.ingest(recordsOf(String(workspaceId), keys, systemClock.nowMs()));
+  const nowMs = systemClock.nowMs();
+  const paid = { id: "credit_past", workspaceId: String(workspaceId), currency: "EUR", nanos: 40_000_000_000n };
+  await store.ledger.post(topupOf({ ...paid, createdAtMs: nowMs - (PAST_DAYS + 1) * DAY_MS, note: "Invoice 17" }));
+  await store.ingest(recordsOf(paid.workspaceId, keys, nowMs));
   await store.close();
   const portal = await openPortal({ ...env, DATA_DIR: dataDir });
   return {
