@@ -19,4 +19,11 @@ export const COMMANDS: readonly Command[] = [
     allows: "admin",
     words: "new member",
   },
+  {
+    label: "Design a router",
+    icon: "route",
+    to: "/app/w/$workspace/routers?new=1",
+    allows: "admin",
+    words: "new router weights",
+  },
 ];

@@ -5,6 +5,7 @@ import { Button } from "../../ui/button.tsx";
 import { CallButton } from "../../ui/call-button.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { Input, Select } from "../../ui/field.tsx";
+import { Icon } from "../../ui/icon.tsx";
 import { PageHeader, Toolbar } from "../../ui/layout.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Time } from "../../ui/values.tsx";
@@ -108,18 +109,13 @@ function columnsFor(open: (slug: string) => void): readonly Column<Reached>[] {
     { id: "state", header: "Connected with", cell: (row) => <StateOf row={row} /> },
     {
       id: "key",
-      header: "Key",
+      header: "Own key",
       cell: ({ own }) =>
-        own === undefined ? null : (
-          <span className="font-mono text-xs text-soft">{own.hint === null ? "••••" : `••••${own.hint}`}</span>
-        ),
-    },
-    {
-      id: "result",
-      header: "Last test",
-      cell: ({ own }) =>
-        own === undefined ? null : (
-          <span className="inline-flex flex-wrap items-center gap-x-2">
+        own === undefined ? (
+          <span className="text-faint">none</span>
+        ) : (
+          <span className="inline-flex flex-wrap items-center gap-x-2 gap-y-1">
+            <span className="font-mono text-xs text-soft">••••{own.hint}</span>
             <KeyResult result={own.result} aside={own.set_aside.length} />
             {own.tested_at !== null && (
               <span className="text-xs text-soft">
@@ -141,6 +137,19 @@ function columnsFor(open: (slug: string) => void): readonly Column<Reached>[] {
       ),
     },
     { id: "models", header: "Models", align: "end", cell: ({ provider }) => provider.models },
+    {
+      id: "open",
+      header: <span className="sr-only">Action</span>,
+      align: "end",
+      phone: "hide",
+      // The whole row is the button: this only says what it does.
+      cell: ({ own }) => (
+        <span aria-hidden="true" className="inline-flex items-center gap-1 text-accent">
+          {own === undefined ? "Connect" : "Manage"}
+          <Icon name="right" className="size-3.5" />
+        </span>
+      ),
+    },
   ];
 }
 
