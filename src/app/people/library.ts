@@ -120,6 +120,14 @@ async function optionsOf(deps: PeopleDeps, told: Told, plugins: BetterAuthPlugin
     database: await store.peopleDatabase(),
     telemetry: { enabled: false },
     logger: { level: "error", log: (_level, message) => warn({ said: message.slice(0, 300) }, "sign-in") },
+    onAPIError: {
+      errorURL: `${baseOf(deps)}/app/sign-in`,
+      // What a caller did wrong is told to the caller.
+      onError: (error) => {
+        if (!(error instanceof APIError) || error.statusCode >= 500)
+          warn({ err: error }, "a step of signing in failed");
+      },
+    },
     trustedOrigins: (request) => ownOrigins(publicUrl, request?.headers.get("host") ?? undefined),
     emailAndPassword: {
       enabled: true,
