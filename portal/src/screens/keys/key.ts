@@ -42,6 +42,13 @@ export function stopsSoon(key: Key, nowMs: number): boolean {
   return at !== null && !isEnded(key) && Date.parse(at) - nowMs < SOON_MS;
 }
 
+const YOUNG_MS = 30 * DAY_MS;
+
+/** A key that the log has no request of: a young one was not used yet, of an older one the log may not know any more. */
+export function unusedText({ created_at }: Key, nowMs: number): string {
+  return nowMs - Date.parse(created_at) < YOUNG_MS ? "not yet" : "not in the log";
+}
+
 /** Which keys a list shows. */
 export const VIEWS = {
   current: { label: "In use", has: (key: Key) => !isEnded(key) },
