@@ -11,6 +11,8 @@ import { type Watch, watch } from "./watch.ts";
 /** The first person of a gateway (operator, and owner of its demo workspace), invited ones, or nobody. */
 export type Who = "operator" | "admin" | "member" | "nobody";
 
+type Settings = Readonly<Record<string, string>>;
+
 export type PageOptions = BrowserContextOptions & {
   /** Console errors and the like that this test provokes: `/status of 404/`. */
   readonly allow?: readonly RegExp[];
@@ -37,10 +39,11 @@ const FAILED = path.resolve(import.meta.dirname, "../../../.cache/e2e");
 vi.setConfig({ testTimeout: 90_000 });
 
 /** A real gateway with the portal as it is now, and one browser: open it in `beforeAll`, close it in `afterAll`. */
-export async function openPortal(env: Record<string, string> = {}): Promise<Portal> {
+export async function openPortal(settings: Settings | ((origin: string) => Promise<Settings>) = {}): Promise<Portal> {
   await buildPortal();
   const port = await freePort();
   const origin = `http://localhost:${port}`;
+  const env = typeof settings === "function" ? await settings(origin) : settings;
   const gateway = await startGateway({ env: { PORT: String(port), GATEWAY_PUBLIC_URL: origin, ...env } });
   const browser = await launch();
   const people = new Map<Who, Promise<Person>>();
