@@ -19,7 +19,7 @@ import { RunningWindow, ScopeText } from "./running-window.tsx";
 
 export type Window = Row<"manageListCaptures">;
 
-const EVERY_MS = 10_000;
+const EVERY_MS = 4000;
 
 /** Times in which requests and answers are kept: the only ones. */
 export function Screen() {
