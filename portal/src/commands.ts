@@ -13,6 +13,13 @@ export type Command = {
 export const COMMANDS: readonly Command[] = [
   { label: "Create a key", icon: "key", to: "/app/w/$workspace/keys?new=1", allows: "member", words: "new api key" },
   {
+    label: "Create a management token",
+    icon: "token",
+    to: "/app/w/$workspace/tokens?new=1",
+    allows: "owner",
+    words: "new automation",
+  },
+  {
     label: "Invite somebody",
     icon: "people",
     to: "/app/w/$workspace/members?new=1",

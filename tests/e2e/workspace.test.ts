@@ -94,7 +94,7 @@ describe.skipIf(!hasChromium)("a workspace and its people", () => {
 
   test("PORTAL-08 the audit log is filtered in the address, shows what changed, and is a file", async () => {
     const { gateway } = portal;
-    await gateway.manage("POST", "/workspaces/demo/keys", { name: '=HYPERLINK("x")' });
+    await gateway.manage("POST", "/workspaces/demo/keys", { name: "reporting" });
     await gateway.manage("PATCH", "/workspaces/demo/policy", { floor: "L1" });
     await gateway.manage("PATCH", "/workspaces/demo/policy", { floor: "none" });
     const page = await portal.page("operator");
@@ -121,6 +121,15 @@ describe.skipIf(!hasChromium)("a workspace and its people", () => {
     await screenshot(page, "audit-detail");
     await page.goto(portal.at("audit?actor=nobody"));
     await page.getByText("No line is like that").waitFor();
+  });
+
+  test("PORTAL-12 on a phone nothing reaches over the edge", async () => {
+    const page = await portal.page("operator", { viewport: { width: 380, height: 760 } });
+    for (const screen of ["", "keys", "keys?new=1", "members", "tokens?new=1", "audit", "settings"]) {
+      await page.goto(portal.at(screen));
+      await page.getByRole("heading", { level: 1 }).waitFor();
+      expect([screen, await page.evaluate("document.documentElement.scrollWidth")]).toEqual([screen, 380]);
+    }
   });
 
   test("PORTAL-08 an owner renames the workspace and deletes what is stored", async () => {

@@ -4,7 +4,7 @@ import type { IconName } from "../../ui/icon.tsx";
 import { type Key, stopsAt, stopsSoon } from "../keys/key.ts";
 import { daysLeft } from "./figures.ts";
 
-export type Remark = {
+type Remark = {
   readonly id: string;
   readonly icon: IconName;
   readonly tone: "warn" | "bad";

@@ -5,7 +5,7 @@ type UsageRow = Row<"manageShowUsage">;
 export const DAY_MS = 86_400_000;
 export const DAYS = 30;
 
-export type Sums = { readonly requests: number; readonly errors: number; readonly spend: number };
+type Sums = { readonly requests: number; readonly errors: number; readonly spend: number };
 
 /** Requests, errors and spend of some rows together. Spend is for reading: the ledger is what is exact. */
 export function sumOf(rows: readonly UsageRow[]): Sums {

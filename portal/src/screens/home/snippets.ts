@@ -1,6 +1,6 @@
 import type { Snippet } from "../../ui/code-block.tsx";
 
-export type Target = {
+type Target = {
   /** Where the gateway is: `https://gateway.example.eu`. */
   readonly origin: string;
   readonly model: string;

@@ -2,7 +2,7 @@ import type { Row } from "../../api/client.ts";
 import type { Tone } from "../../ui/badge.tsx";
 
 export type Key = Row<"manageListKeys">;
-export type KeyState = Key["state"];
+type KeyState = Key["state"];
 
 /** What each state is called and looks like. */
 export const STATES: Readonly<Record<KeyState, { readonly word: string; readonly tone: Tone; readonly says: string }>> =
@@ -55,7 +55,7 @@ export const VIEWS = {
   ended: { label: "Ended", has: isEnded },
   all: { label: "All", has: (_: Key) => true },
 } as const;
-export type ViewName = keyof typeof VIEWS;
+type ViewName = keyof typeof VIEWS;
 
 export function isView(name: string): name is ViewName {
   return name in VIEWS;
