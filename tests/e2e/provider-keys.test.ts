@@ -7,7 +7,7 @@ import { hasChromium } from "./support/browser.ts";
 import { openPortal, type Portal } from "./support/portal.ts";
 import { screenshot } from "./support/screenshot.ts";
 
-describe.runIf(hasChromium)("own provider keys", () => {
+describe.runIf(hasChromium)("own provider keys", { timeout: 90_000 }, () => {
   let portal: Portal;
   let upstream: Upstream;
   const letIn = new Set([OWN("good")]);

@@ -4,7 +4,7 @@ import { hasChromium } from "./support/browser.ts";
 import { openPortal, type Portal } from "./support/portal.ts";
 import { screenshot } from "./support/screenshot.ts";
 
-describe.runIf(hasChromium)("routers", () => {
+describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
   let portal: Portal;
   beforeAll(async () => {
     portal = await openPortal();

@@ -31,7 +31,7 @@ export function SavePolicy({ draft, differences, preview, isSound, discard }: Pr
     },
   });
   const send = () => save.mutate({ params: { workspace }, body: patchOf(draft) });
-  const isRisky = preview === undefined || preview.lost_in_use.length > 0 || preview.after.endpoints === 0;
+  const isRisky = preview === undefined || preview.lost_in_use.length > 0 || preview.callable.endpoints === 0;
   return (
     <SaveBar
       title={differences.length === 1 ? "1 rule changed" : `${differences.length} rules changed`}
@@ -75,7 +75,7 @@ function effectWords({ after, all, gained, lost }: Preview): string {
 
 function Losses({ preview }: { readonly preview: Preview | undefined }) {
   if (preview === undefined) return null;
-  if (preview.after.endpoints === 0) return <p>No endpoint is left: every request would be refused.</p>;
+  if (preview.callable.endpoints === 0) return <p>No endpoint is left: every request would be refused.</p>;
   return (
     <>
       <p>These models served requests in the last 30 days and could not be called any more:</p>
