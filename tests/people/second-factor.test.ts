@@ -94,6 +94,13 @@ describe("codes of an app", () => {
     expect((await fresh.post("/manage/auth/two-factor/disable", { password: "another one" })).status).toBe(400);
     expect((await fresh.post("/manage/auth/two-factor/disable", { password: PASSWORD })).status).toBe(200);
     expect((await fresh.get("/manage/me")).body.person.two_factor).toBe(false);
+    const lines = (await gateway.manage("GET", `/audit?action=person&target=${id}`)).data;
+    expect(lines.map(({ action }: { action: string }) => action).slice(0, 4)).toEqual([
+      "person.second_factor_off",
+      "person.second_factor_on",
+      "person.sign_in",
+      "person.second_factor_drop",
+    ]);
   });
 });
 

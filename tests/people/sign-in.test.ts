@@ -221,6 +221,11 @@ describe("sessions", () => {
     expect((await laptop.get("/manage/me")).body.person).toBeNull();
     const renamed = await stranger.ask("PATCH", "/manage/me", { name: "A Stranger" });
     expect(renamed.body.person.name).toBe("A Stranger");
+    const { data } = await gateway.manage("GET", "/audit?action=person&limit=1000");
+    const lines = data.map(({ actor, action }: Record<string, string>) => `${actor} ${action}`);
+    for (const line of ["sessions@example.eu person.end_sessions", "sessions@example.eu person.end_session"])
+      expect(lines).toContain(line);
+    expect(lines).toContain("stranger@example.eu person.rename");
   });
 
   test("PORTAL-11 an old session, and one of a disabled account, open nothing", async () => {
