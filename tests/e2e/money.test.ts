@@ -124,6 +124,8 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
     expect(await items.nth(1).textContent()).toContain("backend");
     expect(await items.nth(1).textContent()).toContain("Stopped");
     expect(await items.nth(2).textContent()).toContain("research");
+    await page.reload();
+    await items.nth(2).waitFor();
     await screenshot(page, "limits");
     await expectAccessible(page);
     expect(await portal.gateway.manage("GET", "/workspaces/demo/limits")).toMatchObject({ day: { limit: "5.00" } });

@@ -54,7 +54,7 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
     const lines = (await readFile(file, "utf8")).trimEnd().split("\r\n");
     expect(lines).toHaveLength(report.data.length + 1);
     expect(lines[0]).toBe(
-      "start,name,label,requests,errors,input_tokens,cached_tokens,cache_write_tokens,output_tokens,reasoning_tokens,characters,seconds,cost,currency",
+      "start,name,label,requests,errors,input_tokens,cached_tokens,cache_write_tokens,output_tokens,reasoning_tokens,characters,seconds,cost,timed_requests,total_ms,streamed_requests,first_byte_ms,currency",
     );
   });
 

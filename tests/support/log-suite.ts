@@ -247,6 +247,30 @@ export function usageTests(current: () => Store): void {
   });
 }
 
+/** How long requests took. */
+export function timeTests(current: () => Store): void {
+  test("PORTAL-04 roll-ups say how long served requests took, and streams until their first byte", async () => {
+    const { ingest, rollups, ledger } = current();
+    const at = (id: string, more: Partial<Parameters<typeof finishedRecord>[1]>) =>
+      finishedRecord(id, { createdAtMs: START_MS, charge: null, ...more });
+    await ingest([
+      at("t1", { totalMs: 100.4, ttfbMs: 90, streaming: false }),
+      at("t2", { totalMs: 300, ttfbMs: 40.4, streaming: true }),
+      at("t3", { totalMs: 200, ttfbMs: null, streaming: true }),
+    ]);
+    await ingest([
+      at("t4", { totalMs: 9000, ttfbMs: 5, streaming: true, status: 503, errorCode: "upstream_error" }),
+      at("t5", { totalMs: 50, ttfbMs: 20, streaming: true }),
+    ]);
+    const query = { fromMs: START_MS, toMs: START_MS + HOUR_MS, stepMs: HOUR_MS, group: null, filter: {} } as const;
+    const times = { timedRequests: 4, totalMs: 650, streamedRequests: 2, firstByteMs: 60 };
+    expect(await rollups.usage("ws_1", query, 10)).toMatchObject([{ requests: 5, errors: 1, ...times }]);
+    const day = new Date(START_MS).toISOString().slice(0, 10);
+    expect(await rollups.daily("ws_1", day, day)).toMatchObject([times]);
+    expect(await ledger.audit()).toEqual([]);
+  });
+}
+
 /** When keys were last used and what they came to, for the list of keys. */
 export function keyUseTests(current: () => Store): void {
   test("PORTAL-02 of each key it is known when it was last used and what it came to since a day", async () => {

@@ -12,7 +12,7 @@ import { alertTests } from "./alert-suite.ts";
 import { captureTests } from "./capture-suite.ts";
 import { idempotencyTests } from "./idempotency-suite.ts";
 import { limitTests } from "./limit-suite.ts";
-import { keyUseTests, logQueryTests, retentionTests, usageTests } from "./log-suite.ts";
+import { keyUseTests, logQueryTests, retentionTests, timeTests, usageTests } from "./log-suite.ts";
 import { ownKeyTests } from "./own-key-suite.ts";
 import { paymentTests } from "./payment-suite.ts";
 import { peopleTests } from "./people-suite.ts";
@@ -80,6 +80,7 @@ export function storeSuite(name: string, open: () => Promise<{ store: Store; reo
     logQueryTests(() => store);
     usageTests(() => store);
     keyUseTests(() => store);
+    timeTests(() => store);
     retentionTests(() => store);
     idempotencyTests(
       () => store,

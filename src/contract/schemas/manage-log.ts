@@ -64,6 +64,10 @@ export const UsageRowView = z
     characters: z.number(),
     seconds: z.number(),
     cost: Money,
+    timed_requests: z.number().meta({ description: "Requests that were served and whose time is known." }),
+    total_ms: z.number().meta({ description: "How long they took together." }),
+    streamed_requests: z.number().meta({ description: "Those of them that were streamed." }),
+    first_byte_ms: z.number().meta({ description: "How long those took together until their first byte." }),
   })
   .meta({ id: "UsageRow" });
 

@@ -9,7 +9,7 @@ describe("the fields that are booked", () => {
   test("BILL-02 are those of the whole record, whatever texts are in it", () => {
     const tricky = fc.oneof(
       fc.string({ unit: "grapheme" }),
-      fc.constantFrom(',"ttfbMs":1', '"},"ttfbMs":', '\\",\\"ttfbMs\\":', "}"),
+      fc.constantFrom(',"overheadMs":1', '"},"overheadMs":', '\\",\\"overheadMs\\":', "}"),
     );
     fc.assert(
       fc.property(tricky, tricky, tricky, fc.dictionary(tricky, tricky), (app, model, reason, price) => {
@@ -25,12 +25,12 @@ describe("the fields that are booked", () => {
     const { charge, ...others } = record;
     expect(read({ ...others, charge }).charge).toEqual(charge);
     expect(read(Object.fromEntries(Object.entries(record).toReversed()))).toEqual(record);
-    const price = { currency: "EUR", ttfbMs: 1 };
+    const price = { currency: "EUR", overheadMs: 1 };
     const nested = { ...record, charge: charge && { ...charge, price } };
     expect(read(nested).charge?.price).toEqual(price);
   });
 
   test("BILL-02 a text that is no record is refused", () => {
-    expect(() => readBooked(Buffer.from('{"id":"r1","ttfbMs":'))).toThrow(SyntaxError);
+    expect(() => readBooked(Buffer.from('{"id":"r1","overheadMs":'))).toThrow(SyntaxError);
   });
 });

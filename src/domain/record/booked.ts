@@ -19,10 +19,13 @@ export type BookedFields = Pick<
   | "usage"
   | "charge"
   | "idempotency"
+  | "streaming"
+  | "ttfbMs"
+  | "totalMs"
 >;
 
 /** The first field behind all of them, in the order in which records are written. */
-const REST = ',"ttfbMs":';
+const REST = ',"overheadMs":';
 
 /**
  * Reads those fields from the text of a record. Attempts and candidates, which are often most of the text, are not
@@ -61,6 +64,9 @@ function isWhole(head: Partial<BookedFields>): head is BookedFields {
     head.status !== undefined &&
     head.errorCode !== undefined &&
     head.usage !== undefined &&
-    head.charge !== undefined
+    head.charge !== undefined &&
+    head.streaming !== undefined &&
+    head.ttfbMs !== undefined &&
+    head.totalMs !== undefined
   );
 }

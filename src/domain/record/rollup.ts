@@ -13,6 +13,12 @@ export type UsageSums = {
   characters: number;
   audioMs: number;
   costNanos: bigint;
+  /** Requests that were served, and how long they took together. A failure is quick or slow for other reasons. */
+  timedRequests: number;
+  totalMs: number;
+  /** Those of them whose answer came as a stream, and how long until it began. */
+  streamedRequests: number;
+  firstByteMs: number;
 };
 
 /** What one key used of one model at one provider on one day (UTC). An unknown model or provider is an empty text. */
@@ -92,12 +98,26 @@ function noUsage(): UsageSums {
     characters: 0,
     audioMs: 0,
     costNanos: 0n,
+    timedRequests: 0,
+    totalMs: 0,
+    streamedRequests: 0,
+    firstByteMs: 0,
   };
 }
 
-function addTo(sums: UsageSums, { status, errorCode, usage }: BookedFields, costNanos: bigint): void {
+function addTimes(sums: UsageSums, { streaming, ttfbMs, totalMs }: BookedFields): void {
+  sums.timedRequests += 1;
+  sums.totalMs += Math.round(totalMs);
+  if (!streaming || ttfbMs === null) return;
+  sums.streamedRequests += 1;
+  sums.firstByteMs += Math.round(ttfbMs);
+}
+
+function addTo(sums: UsageSums, record: BookedFields, costNanos: bigint): void {
+  const { status, errorCode, usage } = record;
   sums.requests += 1;
   if (status >= 400 || errorCode !== null) sums.errors += 1;
+  else addTimes(sums, record);
   sums.costNanos += costNanos;
   if (usage === null) return;
   sums.inputTokens += usage.inputTokens;

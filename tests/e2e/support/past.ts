@@ -70,10 +70,19 @@ function recordsOf(workspaceId: string, keys: ReadonlyMap<string, string>, nowMs
           modelRequested: model,
           provider,
         };
+        const times = {
+          streaming: number % 3 === 0,
+          ttfbMs: 180 + line * 60 + (number % 90),
+          totalMs: 900 + line * 310 + (number % 400),
+        };
         const failed =
           number % 40 === 39 ? { status: 503, errorCode: "upstream_error", charge: null, usage: null } : {};
         records.push(
-          chargedRecord(`chatcmpl-past${line}x${number}`, nanos + BigInt(number % 7) * 10_000n, { ...own, ...failed }),
+          chargedRecord(`chatcmpl-past${line}x${number}`, nanos + BigInt(number % 7) * 10_000n, {
+            ...own,
+            ...times,
+            ...failed,
+          }),
         );
       }
   }

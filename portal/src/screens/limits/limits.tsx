@@ -23,10 +23,9 @@ export function Screen() {
 function Hard() {
   return (
     <Callout title="Limits are hard here">
-      A request reserves the most it can cost before a provider is called. It must fit into the wallet and into every
-      limit that counts for it: of the workspace, of its key, and of the member whose personal key it is. One that does
-      not fit is refused with 402 <code className="font-mono">spend_limit_reached</code>, which names the limit that
-      stopped it. What a request did not use is given back when it ends.
+      Before a provider is called, a request reserves the most it can cost. That must fit into the wallet and into every
+      limit that counts for it: of the workspace, of its key and, for a personal key, of its member. Otherwise it is
+      refused with 402 <code className="font-mono">spend_limit_reached</code>, and the answer names the limit.
     </Callout>
   );
 }

@@ -18,7 +18,7 @@ export function PeriodBar({ period, unit, currency, of }: Props) {
   const share = shareOf(period);
   const isHeld = Number(period.held) > 0;
   return (
-    <div className="grid w-full min-w-0 gap-1 text-left">
+    <div className="grid w-full min-w-0 content-start gap-1 text-left">
       <p className="flex flex-wrap items-baseline justify-between gap-x-3">
         <span>
           <Money amount={period.spent} currency={currency} className="font-medium" />

@@ -32,7 +32,7 @@ export function Spender({ limits, mayEdit }: { readonly limits: Limits; readonly
       ) : (
         <div className="grid gap-x-8 gap-y-3 sm:grid-cols-2">
           {(["day", "month"] as const).map((unit) => (
-            <div key={unit} className="grid gap-0.5">
+            <div key={unit} className="grid content-start gap-0.5">
               <p className="label-mark">{unit === "day" ? "Today (UTC)" : "This month (UTC)"}</p>
               <PeriodBar period={limits[unit]} unit={unit} currency={limits.currency} of={name} />
             </div>

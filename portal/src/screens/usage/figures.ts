@@ -12,25 +12,38 @@ export const METRICS = [
   { id: "output_tokens", label: "Tokens out" },
   { id: "cached_tokens", label: "Tokens cached" },
   { id: "reasoning_tokens", label: "Tokens reasoning" },
+  { id: "latency", label: "Latency" },
+  { id: "first_byte", label: "Time to first byte" },
 ] as const;
 export type Metric = (typeof METRICS)[number]["id"];
 
-type Counts = Record<Exclude<Metric, "cost">, number>;
+const COUNTED = [
+  "requests",
+  "errors",
+  "input_tokens",
+  "output_tokens",
+  "cached_tokens",
+  "reasoning_tokens",
+  "timed_requests",
+  "total_ms",
+  "streamed_requests",
+  "first_byte_ms",
+] as const;
+type Counts = Record<(typeof COUNTED)[number], number>;
 export type Figures = Counts & { readonly cost: string };
+
+/** Averages are not added up: of several there is no whole, and no share. */
+export function isAverage(metric: Metric): boolean {
+  return metric === "latency" || metric === "first_byte";
+}
 
 /** One member of the group over the whole time. `id` is its name as the API has it; empty: not known. */
 export type Total = Figures & { readonly id: string; readonly label: string };
 
-const COUNTED = ["requests", "errors", "input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"] as const;
-
 export function addUp(rows: readonly Figures[]): Figures {
   const sums: Counts = {
-    requests: 0,
-    errors: 0,
-    input_tokens: 0,
-    output_tokens: 0,
-    cached_tokens: 0,
-    reasoning_tokens: 0,
+    ...{ requests: 0, errors: 0, input_tokens: 0, output_tokens: 0, cached_tokens: 0, reasoning_tokens: 0 },
+    ...{ timed_requests: 0, total_ms: 0, streamed_requests: 0, first_byte_ms: 0 },
   };
   let costNanos = 0n;
   for (const row of rows) {
@@ -40,9 +53,15 @@ export function addUp(rows: readonly Figures[]): Figures {
   return { ...sums, cost: amountOf(costNanos) };
 }
 
-export function figureOf(figures: Figures, metric: Metric): number {
-  return metric === "cost" ? Number(figures.cost) : figures[metric];
+/** Null: nothing was timed, which is not zero. */
+export function figureOf(figures: Figures, metric: Metric): number | null {
+  if (metric === "cost") return Number(figures.cost);
+  if (metric === "latency") return averageOf(figures.total_ms, figures.timed_requests);
+  if (metric === "first_byte") return averageOf(figures.first_byte_ms, figures.streamed_requests);
+  return figures[metric];
 }
+
+const averageOf = (sum: number, count: number) => (count === 0 ? null : sum / count);
 
 const NAMELESS: Readonly<Record<string, string>> = {
   key: "No key",
@@ -60,7 +79,7 @@ export function totalsOf(rows: readonly UsageRow[], group: string, metric: Metri
   for (const { label } of totals) labels.set(label, (labels.get(label) ?? 0) + 1);
   return totals
     .map((one) => ((labels.get(one.label) ?? 0) > 1 && one.id !== "" ? { ...one, label: withId(one) } : one))
-    .toSorted((a, b) => figureOf(b, metric) - figureOf(a, metric) || a.label.localeCompare(b.label));
+    .toSorted((a, b) => (figureOf(b, metric) ?? -1) - (figureOf(a, metric) ?? -1) || a.label.localeCompare(b.label));
 }
 
 function labelOf(id: string, label: string | null | undefined, group: string): string {
@@ -74,7 +93,7 @@ const withId = ({ id, label }: Pick<Total, "id" | "label">) => (label === id ? l
 export type Drawn = {
   readonly id: string;
   readonly label: string;
-  readonly values: readonly number[];
+  readonly values: readonly (number | null)[];
 };
 
 /** More lines than colours say nothing: what is not among the largest is one line. */
@@ -90,18 +109,15 @@ type Asked = {
 
 /** Lines for the chart: those that were picked, or the largest and the rest together. A step without rows is zero. */
 export function seriesOf(rows: readonly UsageRow[], { steps, totals, picked, metric }: Asked): Drawn[] {
-  const at = new Map(steps.map((startMs, index) => [startMs, index]));
   const wanted = picked.length > 0 ? totals.filter(({ id }) => picked.includes(id)) : totals;
   const own = wanted.length > LINES_MAX ? wanted.slice(0, LINES_MAX - 1) : wanted;
-  const rest = wanted.slice(own.length);
-  const lines = new Map(own.map(({ id }) => [id, steps.map(() => 0)]));
-  const others = steps.map(() => 0);
-  const isOther = new Set(rest.map(({ id }) => id));
-  for (const row of rows) {
-    const index = at.get(Date.parse(row.start));
-    const line = lines.get(row.name ?? "") ?? (isOther.has(row.name ?? "") ? others : undefined);
-    if (index !== undefined && line !== undefined) line[index] = (line[index] ?? 0) + figureOf(row, metric);
-  }
-  const drawn = own.map(({ id, label }) => ({ id, label, values: lines.get(id) ?? [] }));
-  return rest.length === 0 ? drawn : [...drawn, { id: OTHERS, label: `${rest.length} others`, values: others }];
+  const rest = new Set(wanted.slice(own.length).map(({ id }) => id));
+  const lineOf = (name: string) => (rest.has(name) ? OTHERS : name);
+  const places = Map.groupBy(rows, (row) => `${Date.parse(row.start)} ${lineOf(row.name ?? "")}`);
+  const drawn = rest.size === 0 ? own : [...own, { id: OTHERS, label: `${rest.size} others` }];
+  return drawn.map(({ id, label }) => ({
+    id,
+    label,
+    values: steps.map((startMs) => figureOf(addUp(places.get(`${startMs} ${id}`) ?? []), metric)),
+  }));
 }

@@ -1,15 +1,17 @@
 import { useSearchParam } from "../../address.ts";
 import { percentText } from "../../format/number.ts";
+import { durationText } from "../../format/time.ts";
 import { Link } from "../../ui/link.tsx";
 import { type Column, sortOf, sortRows, sortText, Table } from "../../ui/table.tsx";
-import { Money, Num } from "../../ui/values.tsx";
+import { Money, Num, Unknown } from "../../ui/values.tsx";
 import type { Asked } from "./asked.ts";
 import { figureOf, type Metric, type Total } from "./figures.ts";
 
 type Props = {
   readonly asked: Asked;
   readonly totals: readonly Total[];
-  readonly whole: number;
+  /** Of which shares are shown; null: averages have none. */
+  readonly whole: number | null;
   readonly currency: string;
   readonly isPending: boolean;
   readonly onPick: (picked: readonly string[]) => void;
@@ -47,11 +49,25 @@ const SORTED: readonly Metric[] = [
   "output_tokens",
   "cached_tokens",
   "reasoning_tokens",
+  "latency",
+  "first_byte",
 ];
 const metricOf = (by: string): Metric => SORTED.find((one) => one === by) ?? "cost";
 
 function columnsOf({ asked, whole, currency, onPick, requestsOf }: Props): Column<Total>[] {
-  const counted = (id: Exclude<Metric, "cost">, header: string, phone?: "hide"): Column<Total> => ({
+  const timed = (id: "latency" | "first_byte", header: string): Column<Total> => ({
+    id,
+    header,
+    align: "end",
+    sortable: true,
+    phone: "hide",
+    cell: (row) => <Duration ms={figureOf(row, id)} />,
+  });
+  const counted = (
+    id: Exclude<Metric, "cost" | "latency" | "first_byte">,
+    header: string,
+    phone?: "hide",
+  ): Column<Total> => ({
     id,
     header,
     align: "end",
@@ -74,7 +90,9 @@ function columnsOf({ asked, whole, currency, onPick, requestsOf }: Props): Colum
       align: "end",
       sortable: true,
       cell: (row) => (
-        <span className="figures">{whole === 0 ? "–" : percentText(figureOf(row, asked.metric) / whole)}</span>
+        <span className="figures">
+          {whole === null || whole === 0 ? "–" : percentText((figureOf(row, asked.metric) ?? 0) / whole)}
+        </span>
       ),
     },
     counted("requests", "Requests"),
@@ -83,7 +101,13 @@ function columnsOf({ asked, whole, currency, onPick, requestsOf }: Props): Colum
     counted("output_tokens", "Out"),
     counted("cached_tokens", "Cached", "hide"),
     counted("reasoning_tokens", "Reasoning", "hide"),
+    timed("latency", "Latency"),
+    timed("first_byte", "First byte"),
   ];
+}
+
+function Duration({ ms }: { readonly ms: number | null }) {
+  return ms === null ? <Unknown /> : <span className="figures whitespace-nowrap">{durationText(ms)}</span>;
 }
 
 type NameProps = Pick<Props, "asked" | "onPick" | "requestsOf"> & { readonly row: Total };

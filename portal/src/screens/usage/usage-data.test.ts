@@ -9,6 +9,7 @@ const row = (name: string | null, startMs: number, cost: string, requests = 1): 
   ...{ start: new Date(startMs).toISOString(), name, label: name === null ? null : `label of ${name}` },
   ...{ requests, errors: 0, input_tokens: 2, cached_tokens: 0, cache_write_tokens: 0, output_tokens: 3 },
   ...{ reasoning_tokens: 0, characters: 0, seconds: 0, cost },
+  ...{ timed_requests: requests, total_ms: requests * 100, streamed_requests: 0, first_byte_ms: 0 },
 });
 
 test("PORTAL-04 totals are exact, largest first, and a step without requests is zero", () => {
@@ -29,6 +30,14 @@ test("PORTAL-04 totals are exact, largest first, and a step without requests is 
   ]);
   const picked = seriesOf(rows, { steps, totals, picked: ["a"], metric: "requests" });
   expect(picked.map(({ id, values }) => [id, ...values])).toEqual([["a", 1, 1]]);
+});
+
+test("PORTAL-04 times are averages of all that was timed, and what was not timed is a gap and not zero", () => {
+  const rows = [row("a", DAY, "0.1", 3), { ...row("a", DAY, "0.1", 1), total_ms: 900 }];
+  const totals = totalsOf(rows, "key", "latency");
+  const asked = { steps: [DAY, DAY + DAY_MS], totals, picked: [] };
+  expect(seriesOf(rows, { ...asked, metric: "latency" })[0]?.values).toEqual([300, null]);
+  expect(seriesOf(rows, { ...asked, metric: "first_byte" })[0]?.values).toEqual([null, null]);
 });
 
 test("PORTAL-04 of many, the smallest are one line and nothing is lost", () => {

@@ -6,6 +6,7 @@ import { useRole } from "../../api/me.ts";
 import { csvText, saveText } from "../../format/csv.ts";
 import { moneyText } from "../../format/money.ts";
 import { compactText, numberText, percentText } from "../../format/number.ts";
+import { durationText } from "../../format/time.ts";
 import { Button } from "../../ui/button.tsx";
 import { CallButton } from "../../ui/call-button.tsx";
 import { Chart } from "../../ui/chart.tsx";
@@ -17,7 +18,17 @@ import { Skeleton } from "../../ui/skeleton.tsx";
 import { Segments } from "../../ui/tabs.tsx";
 import { Money, Num } from "../../ui/values.tsx";
 import { type Asked, pickedText, useAsked } from "./asked.ts";
-import { addUp, type Figures, figureOf, METRICS, seriesOf, type Total, totalsOf } from "./figures.ts";
+import {
+  addUp,
+  type Figures,
+  figureOf,
+  isAverage,
+  METRICS,
+  type Metric,
+  seriesOf,
+  type Total,
+  totalsOf,
+} from "./figures.ts";
 import { Filters } from "./filters.tsx";
 import { DAY_MS, stepsOf, stepText } from "./period.ts";
 import { TotalsTable } from "./totals-table.tsx";
@@ -120,12 +131,14 @@ function Shown({ asked, report, set, at }: ShownProps) {
                 Show all
               </Button>
             )}
-            <Segments
-              label="Drawn as"
-              options={DRAWN}
-              value={asked.draw}
-              onChange={(draw) => set({ draw: draw === "stack" ? null : draw })}
-            />
+            {!isAverage(metric) && (
+              <Segments
+                label="Drawn as"
+                options={DRAWN}
+                value={asked.draw}
+                onChange={(draw) => set({ draw: draw === "stack" ? null : draw })}
+              />
+            )}
           </>
         }
       >
@@ -134,7 +147,7 @@ function Shown({ asked, report, set, at }: ShownProps) {
       <TotalsTable
         asked={asked}
         totals={totals}
-        whole={figureOf(sums, metric)}
+        whole={isAverage(metric) ? null : figureOf(sums, metric)}
         currency={currency}
         isPending={false}
         onPick={onPick}
@@ -157,14 +170,11 @@ function Drawing({ asked, report, totals }: DrawingProps) {
   const toMs = Date.parse(report.to);
   const steps = stepsOf({ by: report.by, fromMs, toMs });
   const series = seriesOf(report.data, { steps, totals, picked, metric });
-  const format =
-    metric === "cost"
-      ? (value: number) => moneyText(String(value), report.currency)
-      : (value: number) => compactText(value);
+  const format = sayOf(metric, report.currency);
   return (
     <Chart
       label={`${METRICS.find(({ id }) => id === metric)?.label ?? ""} by ${report.by}`}
-      kind={draw === "lines" ? "line" : steps.length > BARS_MAX ? "area" : "bars"}
+      kind={draw === "lines" || isAverage(metric) ? "line" : steps.length > BARS_MAX ? "area" : "bars"}
       x={steps}
       series={series}
       format={format}
@@ -172,6 +182,11 @@ function Drawing({ asked, report, totals }: DrawingProps) {
       height={280}
     />
   );
+}
+
+function sayOf(metric: Metric, currency: string): (value: number) => string {
+  if (metric === "cost") return (value) => moneyText(String(value), currency);
+  return isAverage(metric) ? durationText : compactText;
 }
 
 /** More bars than this are thinner than the gaps between them. */
@@ -209,9 +224,16 @@ function Sums({ sums, currency, days }: SumsProps) {
         value={<Num value={sums.output_tokens} compact />}
         note={`${compactText(sums.reasoning_tokens)} of it reasoning`}
       />
+      <Stat
+        label="Mean latency"
+        value={timeText(figureOf(sums, "latency"))}
+        note={`first byte ${timeText(figureOf(sums, "first_byte"))}`}
+      />
     </StatRow>
   );
 }
+
+const timeText = (ms: number | null) => (ms === null ? "–" : durationText(ms));
 
 function Nothing({ asked, set, at }: Pick<ShownProps, "asked" | "set" | "at">) {
   const isLive = asked.environment === "live";
@@ -249,6 +271,10 @@ const COLUMNS = [
   "characters",
   "seconds",
   "cost",
+  "timed_requests",
+  "total_ms",
+  "streamed_requests",
+  "first_byte_ms",
 ] as const;
 
 /** The rows as they were answered, with the currency: nothing is rounded. */

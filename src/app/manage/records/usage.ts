@@ -77,6 +77,10 @@ function rowView(row: UsageRow, group: UsageGroup | null, directory: Directory):
     characters: row.characters,
     seconds: row.audioMs / 1000,
     cost: formatNanos(row.costNanos),
+    timed_requests: row.timedRequests,
+    total_ms: row.totalMs,
+    streamed_requests: row.streamedRequests,
+    first_byte_ms: row.firstByteMs,
   };
 }
 

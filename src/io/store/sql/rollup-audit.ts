@@ -23,7 +23,11 @@ export async function auditRollups(db: Kysely<Database>): Promise<string[]> {
 /** In one statement, so that requests that end meanwhile are in all of the sums or in none. */
 async function sumsByDay(db: Kysely<Database>): Promise<Record<Side, Sums[]>> {
   const summed = sql.join(USAGE_COLUMNS.map((name) => sql`cast(sum(${sql.ref(name)}) as bigint) as ${sql.ref(name)}`));
-  const nothing = sql.join(USAGE_COLUMNS.slice(0, -1).map(() => sql`0`));
+  // Of all the sums a ledger has one.
+  const charged = sql`cast(sum(moved_nanos) as bigint)`;
+  const posted = sql.join(
+    USAGE_COLUMNS.map((name) => sql`${name === "cost_nanos" ? charged : sql`0`} as ${sql.ref(name)}`),
+  );
   const dayOf = (column: string) => sql`${sql.ref(column)} - ${sql.ref(column)} % ${sql.lit(DAY_MS)}`;
   const { rows } = await sql<Sums & { side: Side; day: string }>`
     select 'daily' as side, workspace_id, day, 0 as day_ms, ${summed} from requests_daily group by workspace_id, day
@@ -31,8 +35,7 @@ async function sumsByDay(db: Kysely<Database>): Promise<Record<Side, Sums[]>> {
     select 'hourly' as side, workspace_id, '' as day, ${dayOf("hour_ms")} as day_ms, ${summed}
     from requests_hourly group by workspace_id, ${dayOf("hour_ms")}
     union all
-    select 'ledger' as side, workspace_id, '' as day, ${dayOf("created_at_ms")} as day_ms, ${nothing},
-      cast(sum(moved_nanos) as bigint) as cost_nanos
+    select 'ledger' as side, workspace_id, '' as day, ${dayOf("created_at_ms")} as day_ms, ${posted}
     from ledger_transactions where kind = 'charge' group by workspace_id, ${dayOf("created_at_ms")}`.execute(db);
   const sides: Record<Side, Sums[]> = { daily: [], hourly: [], ledger: [] };
   for (const row of rows) sides[row.side].push(row.side === "daily" ? { ...row, day_ms: Date.parse(row.day) } : row);

@@ -99,6 +99,10 @@ const SUMS = [
   sum("characters"),
   sum("audio_ms"),
   sql<bigint>`cast(sum(cost_nanos) as bigint)`.as("cost_nanos"),
+  sum("timed"),
+  sum("total_ms"),
+  sum("streamed"),
+  sum("first_byte_ms"),
 ] as const;
 
 const environment = z.enum(["live", "test"]);
@@ -127,6 +131,10 @@ type SumColumns = Pick<
   | "characters"
   | "audio_ms"
   | "cost_nanos"
+  | "timed"
+  | "total_ms"
+  | "streamed"
+  | "first_byte_ms"
 >;
 
 function sumsOf(row: SumColumns): UsageSums {
@@ -141,5 +149,9 @@ function sumsOf(row: SumColumns): UsageSums {
     characters: row.characters,
     audioMs: row.audio_ms,
     costNanos: row.cost_nanos,
+    timedRequests: row.timed,
+    totalMs: row.total_ms,
+    streamedRequests: row.streamed,
+    firstByteMs: row.first_byte_ms,
   };
 }

@@ -10,6 +10,10 @@ export const USAGE_COLUMNS = [
   "characters",
   "audio_ms",
   "cost_nanos",
+  "timed",
+  "total_ms",
+  "streamed",
+  "first_byte_ms",
 ] as const;
 type UsageColumn = (typeof USAGE_COLUMNS)[number];
 

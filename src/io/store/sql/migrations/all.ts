@@ -14,6 +14,7 @@ import { masterKeys } from "./0013-master-keys.ts";
 import { proofs } from "./0014-proofs.ts";
 import { people } from "./0015-people.ts";
 import { managementTokens } from "./0016-management-tokens.ts";
+import { usageTimes } from "./0018-usage-times.ts";
 import { logSurfaces } from "./0020-log-surfaces.ts";
 
 /** A step forward. Once released it never changes: its text is remembered by every store that took it. */
@@ -35,5 +36,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 14, name: "proofs", statements: proofs },
   { number: 15, name: "people", statements: people },
   { number: 16, name: "management tokens", statements: managementTokens },
+  { number: 18, name: "usage times", statements: usageTimes },
   { number: 20, name: "log surfaces", statements: logSurfaces },
 ];

@@ -223,6 +223,10 @@ const SUMS: readonly Column<UsageSums>[] = [
   ["characters", "bigint", (row) => row.characters],
   ["audio_ms", "bigint", (row) => row.audioMs],
   ["cost_nanos", "bigint", (row) => row.costNanos],
+  ["timed", "bigint", (row) => row.timedRequests],
+  ["total_ms", "bigint", (row) => row.totalMs],
+  ["streamed", "bigint", (row) => row.streamedRequests],
+  ["first_byte_ms", "bigint", (row) => row.firstByteMs],
 ];
 
 type KeyUse = Booked & { readonly idempotency: NonNullable<Booked["idempotency"]> };

@@ -71,6 +71,10 @@ function sumsOf(row: UsageSums) {
     row.characters,
     row.audioMs,
     row.costNanos,
+    row.timedRequests,
+    row.totalMs,
+    row.streamedRequests,
+    row.firstByteMs,
   ];
 }
 
