@@ -2,6 +2,7 @@ import { createHmac } from "node:crypto";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectAccessible } from "./support/accessible.ts";
+import { addAuthenticator } from "./support/authenticator.ts";
 import { hasChromium } from "./support/browser.ts";
 import type { Person } from "./support/people.ts";
 import { openPortal, type Portal } from "./support/portal.ts";
@@ -101,18 +102,7 @@ describe.skipIf(!hasChromium)("people come in", () => {
 
   test("PORTAL-01 passkey: added to the account, then it signs in without a password", async () => {
     const page = await portal.page("nobody");
-    const devtools = await page.context().newCDPSession(page);
-    await devtools.send("WebAuthn.enable");
-    await devtools.send("WebAuthn.addVirtualAuthenticator", {
-      options: {
-        protocol: "ctap2",
-        transport: "internal",
-        hasResidentKey: true,
-        hasUserVerification: true,
-        isUserVerified: true,
-        automaticPresenceSimulation: true,
-      },
-    });
+    await addAuthenticator(page);
     await page.goto(`${portal.origin}/app/sign-in?next=/app/account`);
     await signIn(page, clara);
     await page.getByRole("button", { name: "Add a passkey" }).click();
