@@ -4,6 +4,9 @@ import { hasChromium } from "./support/browser.ts";
 import { openPortal, type Portal } from "./support/portal.ts";
 import { screenshot } from "./support/screenshot.ts";
 
+/** Many steps: on a machine that does other things as well they take their time. */
+const SLOW_MS = 60_000;
+
 describe.skipIf(!hasChromium)("capture windows, evidence and stored responses in the portal", () => {
   let portal: Portal;
   const chat = (content: string, over: object = {}) =>
@@ -15,7 +18,9 @@ describe.skipIf(!hasChromium)("capture windows, evidence and stored responses in
   });
   afterAll(() => portal?.close());
 
-  test("PORTAL-08 a capture window is opened, runs, shows what it kept, is closed and purged", async () => {
+  test("PORTAL-08 a capture window is opened, runs, shows what it kept, is closed and purged", {
+    timeout: SLOW_MS,
+  }, async () => {
     const page = await portal.page("operator");
     await page.goto(portal.at("capture"));
     await page.getByText("No window was ever opened").waitFor();
@@ -66,7 +71,9 @@ describe.skipIf(!hasChromium)("capture windows, evidence and stored responses in
     await portal.gateway.manage("PATCH", "/workspaces/demo/policy", { zero_data_retention: false });
   });
 
-  test("PORTAL-08 the evidence report shows who served, where, under which policy, and can be saved", async () => {
+  test("PORTAL-08 the evidence report shows who served, where, under which policy, and can be saved", {
+    timeout: SLOW_MS,
+  }, async () => {
     const tenant = await portal.gateway.tenant();
     await portal.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { floor: "L2" });
     const body = { model: "sandbox/chat", max_tokens: 20, messages: [{ role: "user", content: "Hi" }] };

@@ -11,6 +11,9 @@ const chatOf = (content: string, model = "sandbox/chat") => ({
   messages: [{ role: "user", content }],
 });
 
+/** Many steps: on a machine that does other things as well they take their time. */
+const SLOW_MS = 60_000;
+
 describe.skipIf(!hasChromium)("requests in the portal", () => {
   let portal: Portal;
   let failedOver: string;
@@ -37,7 +40,9 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
   });
   afterAll(() => portal?.close());
 
-  test("PORTAL-03 the list is filtered in the address, and a request is found by its id", async () => {
+  test("PORTAL-03 the list is filtered in the address, and a request is found by its id", {
+    timeout: SLOW_MS,
+  }, async () => {
     const page = await portal.page("operator");
     await page.goto(portal.at("requests"));
     await page.getByRole("link", { name: /sandbox\/embed/ }).waitFor();
@@ -62,7 +67,9 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
     await page.getByRole("heading", { name: "Attempts" }).waitFor();
   });
 
-  test("PORTAL-03 the routing decision is drawn: candidates, scores, attempts, the commit point and the cost", async () => {
+  test("PORTAL-03 the routing decision is drawn: candidates, scores, attempts, the commit point and the cost", {
+    timeout: SLOW_MS,
+  }, async () => {
     const page = await portal.page("operator");
     await page.goto(portal.at(`requests/${failedOver}`));
     const attempts = page.getByRole("listitem").filter({ hasText: "upstream" });
