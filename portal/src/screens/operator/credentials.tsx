@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { Fragment, useState } from "react";
 import { useSearchParams } from "../../address.ts";
 import type { Answer, Row } from "../../api/client.ts";
 import { useChange, useManage } from "../../api/hooks.ts";
@@ -79,6 +79,17 @@ function ConnectButton({ provider }: { readonly provider: Provider }) {
   );
 }
 
+/** A name of words and underscores breaks behind one of them, never inside a word. */
+function breakable(name: string) {
+  return name.split(/(?<=_)/).map((part, at) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: a part is its place in the name
+    <Fragment key={at}>
+      {part}
+      <wbr />
+    </Fragment>
+  ));
+}
+
 const COLUMNS: readonly Column<Provider>[] = [
   {
     id: "name",
@@ -152,7 +163,7 @@ const COLUMNS: readonly Column<Provider>[] = [
       row.setting === null ? (
         <span className="text-faint">none needed</span>
       ) : (
-        <code className="font-mono text-xs break-all">{row.setting}</code>
+        <code className="font-mono text-xs">{breakable(row.setting)}</code>
       ),
   },
   {

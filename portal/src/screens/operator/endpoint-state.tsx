@@ -1,5 +1,5 @@
+import { durationText } from "../../format/time.ts";
 import { Badge, type Tone } from "../../ui/badge.tsx";
-import { Time } from "../../ui/values.tsx";
 import type { EndpointRow } from "./health.tsx";
 
 const STATES: Readonly<Record<EndpointRow["state"], { readonly tone: Tone; readonly says: string }>> = {
@@ -10,19 +10,21 @@ const STATES: Readonly<Record<EndpointRow["state"], { readonly tone: Tone; reado
   retired: { tone: "neutral", says: "Retired" },
 };
 
+/** How long it is left alone. */
+function wait(until: string): string {
+  const leftMs = Date.parse(until) - Date.now();
+  return leftMs < 1000 ? "until the next request" : `for ${durationText(leftMs)}`;
+}
+
 /** What the breaker has decided, and until when. */
 export function EndpointState({ row }: { readonly row: EndpointRow }) {
   const { tone, says } = STATES[row.state];
   return (
-    <span className="inline-flex flex-wrap items-center justify-end gap-x-2">
+    <span className="inline-flex flex-wrap items-center gap-x-2 max-md:justify-end">
       <Badge tone={tone} dot>
         {says}
       </Badge>
-      {row.aside_until !== null && (
-        <span className="text-xs text-soft">
-          until <Time at={row.aside_until} />
-        </span>
-      )}
+      {row.aside_until !== null && <span className="text-xs text-soft">{wait(row.aside_until)}</span>}
       {row.state === "in" && row.failures_in_a_row > 0 && (
         <span className="text-xs text-warn">{row.failures_in_a_row} failures in a row</span>
       )}

@@ -6,7 +6,7 @@ import { durationText } from "../../format/time.ts";
 import { Button } from "../../ui/button.tsx";
 import { CallButton } from "../../ui/call-button.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
-import { Field, Input, Select, Switch } from "../../ui/field.tsx";
+import { Checkbox, Field, Input, Select } from "../../ui/field.tsx";
 import { PageHeader, Stack, Stat, StatRow, Toolbar } from "../../ui/layout.tsx";
 import { LinkButton } from "../../ui/link.tsx";
 import { type Column, sortOf, sortRows, sortText, Table } from "../../ui/table.tsx";
@@ -82,15 +82,29 @@ const COLUMNS: readonly Column<EndpointRow>[] = [
   },
   {
     id: "first_byte",
-    header: "First byte p50 / p95",
+    header: (
+      <span title="Half of the streams began within the first time, nineteen of twenty within the second">
+        First byte
+      </span>
+    ),
     align: "end",
     sortable: true,
     cell: (row) => <Spread of={row.first_byte} />,
   },
-  { id: "total", header: "Answer p50 / p95", align: "end", sortable: true, cell: (row) => <Spread of={row.total} /> },
+  {
+    id: "total",
+    header: (
+      <span title="Half of the answers were whole within the first time, nineteen of twenty within the second">
+        Answer
+      </span>
+    ),
+    align: "end",
+    sortable: true,
+    cell: (row) => <Spread of={row.total} />,
+  },
   {
     id: "times_aside",
-    header: "Set aside",
+    header: "Times aside",
     align: "end",
     sortable: true,
     cell: (row) => <Num value={row.times_aside} />,
@@ -206,11 +220,11 @@ export function Screen() {
                   Read <Time at={asked.data.at} />
                 </span>
               )}
-              <Switch
-                label={<span className="text-xs font-normal">Refresh</span>}
+              <Checkbox
+                label="Refresh"
                 checked={live === "on"}
                 onChange={(on) => setLive(on ? "on" : "off")}
-                className="items-center !gap-2"
+                className="[&_label]:min-h-0"
               />
             </span>
           </Toolbar>
