@@ -63,7 +63,7 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
     await page.goto(portal.at("usage?range=24h"));
     await totals(page).getByText("backend").waitFor();
     expect(await page.getByRole("radio", { name: "Hour" }).isChecked()).toBe(true);
-    await page.getByRole("radio", { name: "Own range" }).check();
+    await page.getByRole("radio", { name: "Own" }).check();
     await page.getByLabel("From").fill("2020-01-01");
     await page.getByLabel("To", { exact: true }).fill("2020-01-05");
     await page.getByText("Nothing was used in this time").waitFor();

@@ -66,9 +66,10 @@ type PlotProps = {
   readonly setAt: (at: number | null) => void;
 };
 
-const PAD = { top: 8, right: 8, bottom: 24, left: 52 } as const;
+const PAD = { top: 8, right: 8, bottom: 24 } as const;
+const SIGN_WIDTH = 6.6;
 
-function layoutOf({ kind, x, shown, width, height }: PlotProps): Layout {
+function layoutOf({ kind, x, shown, format, width, height }: PlotProps): Layout {
   const isStacked = kind !== "line";
   const stack = stackOf(shown, x.length);
   const tops = isStacked
@@ -78,7 +79,10 @@ function layoutOf({ kind, x, shown, width, height }: PlotProps): Layout {
     .domain([0, Math.max(...tops, 0) || 1])
     .nice(4)
     .range([height - PAD.bottom, PAD.top]);
-  const range: [number, number] = [PAD.left, width - PAD.right];
+  const ticks = y.ticks(4);
+  // As wide as the longest figure on the axis.
+  const left = Math.ceil(Math.max(...ticks.map((tick) => format(tick).length), 2) * SIGN_WIDTH) + 12;
+  const range: [number, number] = [left, width - PAD.right];
   const times = x.filter((one) => typeof one === "number");
   const names = x.map(String);
   const band = scaleBand<string>()
@@ -94,7 +98,8 @@ function layoutOf({ kind, x, shown, width, height }: PlotProps): Layout {
   };
   return {
     y: (value) => y(value),
-    ticks: y.ticks(4),
+    ticks,
+    left,
     centre,
     bandWidth: Math.min(48, band.bandwidth()),
     stack,
@@ -161,13 +166,19 @@ type AxesProps = Pick<PlotProps, "x" | "sayX" | "format" | "width" | "height"> &
 const TICK_WIDTH = 72;
 
 function Axes({ layout, x, sayX, format, width, height }: AxesProps) {
-  const every = Math.max(1, Math.ceil((x.length * TICK_WIDTH) / Math.max(1, width - PAD.left)));
+  const every = Math.max(1, Math.ceil((x.length * TICK_WIDTH) / Math.max(1, width - layout.left)));
   return (
     <g className="fill-faint text-2xs">
       {layout.ticks.map((tick) => (
         <g key={tick}>
-          <line x1={PAD.left} x2={width - PAD.right} y1={layout.y(tick)} y2={layout.y(tick)} className="stroke-line" />
-          <text x={PAD.left - 8} y={layout.y(tick)} dy="0.35em" textAnchor="end">
+          <line
+            x1={layout.left}
+            x2={width - PAD.right}
+            y1={layout.y(tick)}
+            y2={layout.y(tick)}
+            className="stroke-line"
+          />
+          <text x={layout.left - 8} y={layout.y(tick)} dy="0.35em" textAnchor="end">
             {format(tick)}
           </text>
         </g>
@@ -178,7 +189,7 @@ function Axes({ layout, x, sayX, format, width, height }: AxesProps) {
             key={String(value)}
             x={layout.centre(index)}
             y={height - 6}
-            textAnchor={index === 0 && x.length > 1 && layout.centre(0) < PAD.left + 20 ? "start" : "middle"}
+            textAnchor={anchorOf(layout.centre(index), width)}
           >
             {sayX(value)}
           </text>
@@ -186,6 +197,12 @@ function Axes({ layout, x, sayX, format, width, height }: AxesProps) {
       )}
     </g>
   );
+}
+
+/** A name at the edge stays inside. */
+function anchorOf(at: number, width: number): "start" | "middle" | "end" {
+  if (at < layout.left + 20) return "start";
+  return at > width - PAD.right - 20 ? "end" : "middle";
 }
 
 type MarksProps = {
@@ -260,7 +277,7 @@ function Tip({ at, x, shown, sayX, format, width }: TipProps) {
   return (
     <div
       role="status"
-      style={isRight ? { left: PAD.left + 8 } : { right: PAD.right + 8 }}
+      style={isRight ? { left: 8 } : { right: PAD.right + 8 }}
       className={cx(
         "pointer-events-none absolute top-2 z-10 grid gap-0.5 rounded-md border bg-raised px-3 py-2 text-xs shadow-pop",
         width < 420 && "max-w-48",

@@ -4,7 +4,7 @@ import { Toolbar } from "../../ui/layout.tsx";
 import { Segments } from "../../ui/tabs.tsx";
 import { type Asked, GROUPS, NO_GROUP } from "./asked.ts";
 import { METRICS } from "./figures.ts";
-import { DAY_MS, dateText, RANGE_FIRST, RANGES } from "./period.ts";
+import { DAY_MS, DAYS_MAX, dateText, RANGE_FIRST, RANGES } from "./period.ts";
 
 type Props = { readonly asked: Asked; readonly set: (change: SearchChange) => void };
 
@@ -62,6 +62,11 @@ export function Filters({ asked, set }: Props) {
       {period.range === "own" && <OwnRange asked={asked} set={set} />}
       {period.mayBeHourly && (
         <Segments label="Added up by" options={BY} value={period.by} onChange={(by) => set({ by })} />
+      )}
+      {period.isCut && (
+        <p role="status" className="basis-full text-xs text-soft">
+          At most {DAYS_MAX} days are shown at once: these are the last of them.
+        </p>
       )}
     </Toolbar>
   );

@@ -7,13 +7,14 @@ export const RANGES = [
   { value: "7d", label: "7 days", lengthMs: 7 * DAY_MS, by: "hour" },
   { value: "30d", label: "30 days", lengthMs: 30 * DAY_MS, by: "day" },
   { value: "90d", label: "90 days", lengthMs: 90 * DAY_MS, by: "day" },
-  { value: "own", label: "Own range", lengthMs: 0, by: "day" },
+  { value: "own", label: "Own", lengthMs: 0, by: "day" },
 ] as const;
 
 export const RANGE_FIRST = "30d";
 
-/** The API answers at most so much by hour. */
+/** The API answers at most so much by hour, and so much by day. */
 const HOURS_MAX_MS = 31 * DAY_MS;
+export const DAYS_MAX = 400;
 
 export type By = "hour" | "day";
 
@@ -24,6 +25,8 @@ export type Period = {
   /** Before this moment; the present one when it is not over. */
   readonly toMs: number;
   readonly mayBeHourly: boolean;
+  /** It begins later than was asked for, because it would be too long. */
+  readonly isCut: boolean;
 };
 
 type Said = { readonly range: string; readonly by: string; readonly from: string; readonly to: string };
@@ -34,11 +37,13 @@ export function periodOf({ range, by, from, to }: Said, nowMs: number): Period {
   const endMs = Math.ceil((nowMs + 1) / HOUR_MS) * HOUR_MS;
   const own = preset.value === "own" ? ownRange(from, to, endMs) : undefined;
   const toMs = own?.toMs ?? endMs;
-  const rawMs = own?.fromMs ?? endMs - preset.lengthMs;
+  const askedMs = own?.fromMs ?? endMs - preset.lengthMs;
+  const rawMs = Math.max(askedMs, toMs - DAYS_MAX * DAY_MS);
   const mayBeHourly = toMs - rawMs <= HOURS_MAX_MS;
   const step: By = mayBeHourly && (by === "hour" || (by === "" && preset.by === "hour")) ? "hour" : "day";
   const stepMs = step === "hour" ? HOUR_MS : DAY_MS;
-  return { range: preset.value, by: step, fromMs: Math.floor(rawMs / stepMs) * stepMs, toMs, mayBeHourly };
+  const fromMs = Math.floor(rawMs / stepMs) * stepMs;
+  return { range: preset.value, by: step, fromMs, toMs, mayBeHourly, isCut: rawMs > askedMs };
 }
 
 const dayMs = (text: string) => (/^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN);

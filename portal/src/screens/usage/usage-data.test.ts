@@ -62,6 +62,8 @@ test("PORTAL-04 the time in the address is whole steps, own ranges include both 
     fromMs: Date.parse("2026-11-01T00:00:00Z"),
     toMs: Date.parse("2026-11-04T00:00:00Z"),
   });
+  const long = periodOf({ ...own, from: "2020-01-01", to: "2026-11-01" }, NOW_MS);
+  expect([long.isCut, (long.toMs - long.fromMs) / DAY_MS]).toEqual([true, 400]);
   // A day that is not over ends with the hour that runs.
   expect(periodOf({ ...own, from: "2026-11-15", to: "2026-11-15" }, NOW_MS).toMs).toBe(NOW_MS + HOUR_MS / 2);
   expect(periodOf({ ...said, range: "nonsense", from: "x" }, NOW_MS).range).toBe("30d");

@@ -12,7 +12,7 @@ import { CallButton } from "../../ui/call-button.tsx";
 import { Chart } from "../../ui/chart.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { ErrorState } from "../../ui/error-state.tsx";
-import { Card, PageHeader, Stack, Stat, StatRow } from "../../ui/layout.tsx";
+import { Card, PageHeader, Stack, Stat } from "../../ui/layout.tsx";
 import { LinkButton } from "../../ui/link.tsx";
 import { Skeleton } from "../../ui/skeleton.tsx";
 import { Segments } from "../../ui/tabs.tsx";
@@ -201,7 +201,7 @@ function Sums({ sums, currency, days }: SumsProps) {
   const { requests, errors } = sums;
   const perDay = `${numberText(Math.round(requests / Math.max(1, days)))} a day`;
   return (
-    <StatRow>
+    <div className="grid grid-cols-2 gap-3 md:grid-cols-3 xl:grid-cols-6">
       <Stat
         label="Spend"
         value={<Money amount={sums.cost} currency={currency} />}
@@ -217,19 +217,19 @@ function Sums({ sums, currency, days }: SumsProps) {
       <Stat
         label="Tokens in"
         value={<Num value={sums.input_tokens} compact />}
-        note={`${compactText(sums.cached_tokens)} from a cache`}
+        note={`${compactText(sums.cached_tokens)} cached`}
       />
       <Stat
         label="Tokens out"
         value={<Num value={sums.output_tokens} compact />}
-        note={`${compactText(sums.reasoning_tokens)} of it reasoning`}
+        note={`${compactText(sums.reasoning_tokens)} reasoning`}
       />
       <Stat
         label="Mean latency"
         value={timeText(figureOf(sums, "latency"))}
         note={`first byte ${timeText(figureOf(sums, "first_byte"))}`}
       />
-    </StatRow>
+    </div>
   );
 }
 
