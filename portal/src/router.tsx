@@ -29,6 +29,7 @@ export function makeRouter() {
     stringifySearch,
     defaultPreload: "intent",
     defaultErrorComponent: Crash,
+    notFoundMode: "root",
     scrollRestoration: true,
     trailingSlash: "never",
   });

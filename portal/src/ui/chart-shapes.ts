@@ -9,6 +9,8 @@ export type Bounds = readonly (readonly [low: number, high: number])[];
 export type Layout = {
   readonly y: (value: number) => number;
   readonly ticks: readonly number[];
+  /** Where the axis stands: its figures are left of it. */
+  readonly left: number;
   readonly centre: (index: number) => number;
   readonly bandWidth: number;
   /** For each series its lower and upper bound at each point. */

@@ -189,7 +189,7 @@ function Axes({ layout, x, sayX, format, width, height }: AxesProps) {
             key={String(value)}
             x={layout.centre(index)}
             y={height - 6}
-            textAnchor={anchorOf(layout.centre(index), width)}
+            textAnchor={anchorOf(layout.centre(index), layout.left, width)}
           >
             {sayX(value)}
           </text>
@@ -200,8 +200,8 @@ function Axes({ layout, x, sayX, format, width, height }: AxesProps) {
 }
 
 /** A name at the edge stays inside. */
-function anchorOf(at: number, width: number): "start" | "middle" | "end" {
-  if (at < layout.left + 20) return "start";
+function anchorOf(at: number, left: number, width: number): "start" | "middle" | "end" {
+  if (at < left + 20) return "start";
   return at > width - PAD.right - 20 ? "end" : "middle";
 }
 

@@ -86,7 +86,7 @@ export function Stat({
 }
 
 export function StatRow({ children }: { readonly children: ReactNode }) {
-  return <div className="grid grid-cols-[repeat(auto-fit,minmax(min(100%,11rem),1fr))] gap-3">{children}</div>;
+  return <div className="grid grid-cols-[repeat(auto-fit,minmax(min(100%,9rem),1fr))] gap-3">{children}</div>;
 }
 
 /** Names and values, one under the other. */

@@ -28,7 +28,7 @@ export function TotpKey({ uri }: { readonly uri: string }) {
         , or type the key:
       </p>
       <p className="flex items-center gap-2 rounded-md border bg-sunken px-3 py-1.5">
-        <code className="font-mono break-all" data-secret="totp">
+        <code className="font-mono break-words" data-secret="totp">
           {secret.replace(/(.{4})(?=.)/g, "$1 ")}
         </code>
         <CopyButton text={secret} label="Copy the key" />
