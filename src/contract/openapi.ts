@@ -52,6 +52,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Workspaces: "Workspaces: whoever has keys, a policy and a wallet.",
   "Management tokens": "What programs manage a workspace with: as an admin, or only for reading.",
   Members: "People in a workspace, and whether they may have keys of their own.",
+  People: "Signing in, one's own account, and who can sign in at all.",
   Policy: "Which endpoints may serve a workspace.",
   Routers:
     "How a workspace chooses among models, with every version kept; decisions explained and past traffic replayed.",

@@ -89,15 +89,6 @@ export const SIGN_IN_ROUTES = [
     example: { body: { email: "ada@example.eu", password: "…" }, answer: examples.authAnswer },
   }),
   open({
-    id: "peopleMe",
-    method: "GET",
-    path: "/manage/me",
-    tag: "People",
-    summary: "Show who is signed in, and how one can sign in",
-    answer: people.MeView,
-    example: { answer: examples.me },
-  }),
-  open({
     id: "peopleSetupStanding",
     method: "GET",
     path: "/manage/setup",
@@ -179,6 +170,15 @@ export const SIGN_IN_ROUTES = [
     status: 201,
     faults: ["not_found", "not_allowed", "conflict", "service_unavailable"],
     example: { body: { token: "…", ...examples.newAccount }, answer: { email: "ada@example.eu", name: "Ada" } },
+  }),
+  open({
+    id: "peopleMe",
+    method: "GET",
+    path: "/manage/me",
+    tag: "People",
+    summary: "Show who is signed in, and how one can sign in",
+    answer: people.MeView,
+    example: { answer: examples.me },
   }),
 ];
 

@@ -154,7 +154,6 @@ describe("every door", () => {
       // Whoever signs in has no session yet: tests/people knocks here.
       "/manage/auth/{rest+}",
       "/manage/auth/{rest+}",
-      "/manage/me",
       "/manage/setup",
       "/manage/setup",
       "/manage/invitations/{token}",
@@ -162,6 +161,7 @@ describe("every door", () => {
       "/manage/sign-up",
       "/manage/sign-up",
       "/manage/sign-up/finish",
+      "/manage/me",
     ]);
   });
 

@@ -1,3 +1,7 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { gatewayForTest } from "../support/gateway.ts";
 import { Browser, OWNER, PASSWORD, type PeopleGateway, peopleGateway, tokenOf } from "../support/people.ts";
@@ -242,7 +246,6 @@ describe("sessions", () => {
   });
 
   test("PORTAL-11 the store holds no token and no password", async () => {
-    const { DatabaseSync } = await import("node:sqlite");
     const browser = gateway.browser();
     await signIn(browser);
     const token = decodeURIComponent(browser.cookies.get("gateway.session_token") ?? "").split(".")[0] ?? "";
@@ -258,6 +261,41 @@ describe("sessions", () => {
     expect(kept).toContain("$argon2id$v=19$m=19456,t=2,p=1$");
     for (const secret of [token, PASSWORD, tokenOf(gateway.setupLink)]) expect(kept).not.toContain(secret);
   });
+});
+
+test("PORTAL-11 sessions outlive a restart, and a change of the master key", async () => {
+  const dataDir = mkdtempSync(path.join(tmpdir(), "gateway-people-"));
+  const first = await peopleGateway({ dataDir });
+  const owner = await first.setUp();
+  const cookies = new Map(owner.cookies);
+  await first.manage("POST", "/master-key/rotate");
+  await first.close();
+  const second = await peopleGateway({ dataDir });
+  expect(second.setupLink).toBeUndefined();
+  const later = second.browser();
+  for (const [name, value] of cookies) later.cookies.set(name, value);
+  expect((await later.get("/manage/me")).body.person.email).toBe(OWNER.email);
+  expect((await signIn(later)).status).toBe(200);
+  await second.close();
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+test("a session that is used is prolonged, cookie and all", async () => {
+  const browser = gateway.browser();
+  await signIn(browser);
+  const db = new DatabaseSync(`${gateway.dataDir}/gateway.sqlite`);
+  const old = new Date(Date.now() - 2 * 86_400_000).toISOString();
+  const soon = new Date(Date.now() + 3_600_000).toISOString();
+  db.prepare("update people_sessions set updated_at = ?, expires_at = ?").run(old, soon);
+  const me = await browser.get("/manage/me");
+  expect(me.headers.getSetCookie().join()).toMatch(/^gateway\.session_token=.*Max-Age=604800/);
+  const [current] = (await browser.get("/manage/me/sessions")).body.data;
+  expect(Date.parse(current.expires_at) - Date.now()).toBeGreaterThan(6 * 86_400_000);
+  expect((await browser.get("/manage/me")).headers.getSetCookie()).toEqual([]);
+  db.exec("update people_sessions set expires_at = '2020-01-01T00:00:00.000Z'");
+  db.close();
+  expect((await browser.get("/manage/me")).body.person).toBeNull();
+  expect((await browser.get("/manage/workspaces")).status).toBe(401);
 });
 
 describe("the operator's pages", () => {

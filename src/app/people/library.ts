@@ -58,6 +58,11 @@ export class Library {
     return this.#plain;
   }
 
+  /** Loads it beside the call; whoever needs it hears of a failure. */
+  warm(): void {
+    this.plain().catch(() => undefined);
+  }
+
   /** With single sign-on. What could not be reached is asked again by the next call. */
   async single(): Promise<Opened> {
     const { oidc } = this.#deps;

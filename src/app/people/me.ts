@@ -15,6 +15,8 @@ export function seatsOf({ directory }: Pick<PeopleRoom, "directory">, email: str
 export async function showMe(room: PeopleRoom, exchange: Exchange): Promise<Reply> {
   const found = await room.sessions.find(exchange.headers);
   const listed = found === undefined ? undefined : await room.store.people.listed(found.held.person.id);
+  // Whoever looks at the page of signing in is about to: what that needs is loaded meanwhile.
+  if (found === undefined) room.library.warm();
   const cookies = found === undefined ? [] : await room.sessions.renewed(found);
   const signIn = {
     password: true,
