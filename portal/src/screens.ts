@@ -23,8 +23,9 @@ export const SCREENS: readonly Screen[] = [
 
   // Build
   { path: W, title: "Home", load: () => import("./screens/home/home.tsx"), allows: "member", nav: { group: "Build", icon: "home" }, words: "start first request" },
-  { path: `${W}/playground`, title: "Playground", load: soon, allows: "member", nav: { group: "Build", icon: "play" }, words: "try chat speech embeddings" },
-  { path: `${W}/connect`, title: "Connect", load: soon, allows: "member", nav: { group: "Build", icon: "plug" }, words: "clients snippet base url codex claude" },
+  { path: `${W}/playground`, title: "Playground", load: () => import("./screens/playground/playground.tsx"), allows: "member", nav: { group: "Build", icon: "play" }, words: "try chat speech embeddings" },
+  { path: `${W}/connect`, title: "Connect", load: () => import("./screens/connect/connect.tsx"), allows: "member", nav: { group: "Build", icon: "plug" }, words: "clients snippet base url codex claude" },
+  { path: `${W}/connect/$client`, title: "Connect a client", load: () => import("./screens/connect/client.tsx"), allows: "member" },
   { path: "/app/models", title: "Models", load: () => import("./screens/catalogue/models.tsx"), allows: "anyone", nav: { group: "Build", icon: "cube" }, words: "catalogue prices capabilities" },
   { path: "/app/models/$creator/$name", title: "Model", load: () => import("./screens/catalogue/model.tsx"), allows: "anyone" },
   { path: "/app/providers", title: "Providers", load: () => import("./screens/catalogue/providers.tsx"), allows: "anyone", nav: { group: "Build", icon: "building" }, words: "catalogue sovereignty evidence" },

@@ -56,6 +56,7 @@ describe.runIf(hasChromium)("the playground", { timeout: 60_000 }, () => {
         ({ name }: Json) => name === "Playground",
       ),
     ).toHaveLength(1);
+    await page.evaluate("scrollTo(0, 0)");
     await screenshot(page, "playground");
     // Nothing that was written is in the address, and the key is in this tab's memory only.
     expect(page.url()).not.toContain("morning");
@@ -116,7 +117,7 @@ describe.runIf(hasChromium)("the playground", { timeout: 60_000 }, () => {
     await page.getByRole("button", { name: "Send" }).click();
     await page.getByLabel("The speech").waitFor();
     await answered(page, "speech");
-    await page.waitForFunction(() => (document.querySelector("audio")?.duration ?? 0) > 0);
+    await page.waitForFunction("document.querySelector('audio').duration > 0");
 
     await page.getByRole("tab", { name: "Transcription" }).click();
     await page.getByRole("button", { name: "Send" }).click();
@@ -165,6 +166,20 @@ describe.runIf(hasChromium)("the playground", { timeout: 60_000 }, () => {
     expect(data.find(({ kind, name }: Json) => kind === "personal" && name === "Playground")).toMatchObject({
       member: "member@example.eu",
     });
+  });
+
+  test("PORTAL-09 an answer is shown as it comes and can be stopped", async () => {
+    const page = await portal.page("operator");
+    await page.goto(portal.at("playground?model=sandbox%2Fslow"));
+    await page.getByLabel("Prompt", { exact: true }).fill("word ".repeat(200));
+    await page.getByRole("button", { name: "Send" }).click();
+    await page.getByText("Writing", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByText("stopped", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Send" }).waitFor();
+    const said = await page.getByRole("log").textContent();
+    expect(said).toContain("simulated");
+    expect(said?.match(/word/g)?.length).toBeLessThan(400);
   });
 
   test("PORTAL-09 an error of the gateway is shown with its words and its id", async () => {

@@ -1,0 +1,62 @@
+import { useWorkspace } from "../../address.ts";
+import { CopyButton } from "../../ui/copy-button.tsx";
+import { Icon } from "../../ui/icon.tsx";
+import { Card, PageHeader, Stack } from "../../ui/layout.tsx";
+import { Link } from "../../ui/link.tsx";
+import { CLIENTS, KINDS } from "./clients.ts";
+
+/** The clients that people come with, each with a page of its own. */
+export function Screen() {
+  const { at } = useWorkspace();
+  const addresses = [
+    { says: "Most clients", text: `${location.origin}/v1` },
+    { says: "Claude Code, Anthropic SDK", text: location.origin },
+  ];
+  return (
+    <>
+      <PageHeader
+        title="Connect"
+        about="A client is connected by changing its address and its key. Choose yours: its page has the exact lines, and turns green when its first request arrives."
+      />
+      <Stack>
+        <Card title="The address of this gateway">
+          <div className="grid gap-3 sm:grid-cols-2">
+            {addresses.map(({ says, text }) => (
+              <div key={text} className="grid gap-0.5">
+                <p className="text-xs text-soft">{says}</p>
+                <p className="flex items-center gap-1.5">
+                  <code className="min-w-0 font-mono break-all">{text}</code>
+                  <CopyButton text={text} label={`Copy the address for ${says}`} />
+                </p>
+              </div>
+            ))}
+          </div>
+        </Card>
+        {KINDS.map((kind) => (
+          <section key={kind} className="grid gap-2">
+            <h2 className="text-base">{kind}</h2>
+            <ul className="grid grid-cols-[repeat(auto-fill,minmax(min(100%,17rem),1fr))] gap-3">
+              {CLIENTS.filter((client) => client.kind === kind).map(({ id, title, about, speaks }) => (
+                <li
+                  key={id}
+                  className="relative grid content-start gap-1 rounded-lg border bg-card px-4 py-3 hover:border-line-strong"
+                >
+                  <Link
+                    plain
+                    to={at(`connect/${id}`)}
+                    className="flex items-center justify-between gap-2 font-semibold after:absolute after:inset-0 after:rounded-lg"
+                  >
+                    {title}
+                    <Icon name="right" className="text-soft" />
+                  </Link>
+                  <p className="text-soft">{about}</p>
+                  <p className="text-xs text-faint">speaks {speaks}</p>
+                </li>
+              ))}
+            </ul>
+          </section>
+        ))}
+      </Stack>
+    </>
+  );
+}
