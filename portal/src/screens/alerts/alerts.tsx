@@ -75,6 +75,8 @@ export function Screen() {
 type PartProps = { readonly rules: Rules; readonly onSecret: (secret: string) => void };
 
 function RulesPart({ rules, onSecret }: PartProps) {
+  const [isRotating, setIsRotating] = useState(false);
+  const { webhook } = rules;
   return (
     <Stack>
       {!rules.enabled && (
@@ -85,8 +87,21 @@ function RulesPart({ rules, onSecret }: PartProps) {
       <RulesForm
         rules={rules}
         onSecret={onSecret}
-        webhookActions={rules.webhook !== null && <Rotate webhook={rules.webhook} onSecret={onSecret} />}
+        webhookActions={
+          webhook !== null && (
+            <div className="flex flex-wrap items-center justify-between gap-2">
+              <p className="text-xs text-soft">
+                The secret is of <Time at={webhook.secret_changed_at} as="short" />.
+              </p>
+              <Button size="small" icon="refresh" onClick={() => setIsRotating(true)}>
+                New secret
+              </Button>
+            </div>
+          )
+        }
       />
+      {/* Beside the form and not in it: what is confirmed here saves nothing there. */}
+      <Rotate open={isRotating} onClose={() => setIsRotating(false)} onSecret={onSecret} />
     </Stack>
   );
 }
@@ -116,39 +131,31 @@ function SecretDialog({ secret, onClose }: SecretProps) {
 }
 
 type RotateProps = {
-  readonly webhook: NonNullable<Rules["webhook"]>;
+  readonly open: boolean;
+  readonly onClose: () => void;
   readonly onSecret: (secret: string) => void;
 };
 
-function Rotate({ webhook, onSecret }: RotateProps) {
+function Rotate({ open, onClose, onSecret }: RotateProps) {
   const { workspace } = useWorkspace();
-  const [isAsked, setIsAsked] = useState(false);
   const rotate = useChange("manageRotateAlertSecret", {
     done: ({ webhook_secret }) => {
-      setIsAsked(false);
+      onClose();
       onSecret(webhook_secret);
     },
   });
   return (
-    <div className="flex flex-wrap items-center justify-between gap-2">
-      <p className="text-xs text-soft">
-        The secret is of <Time at={webhook.secret_changed_at} as="short" />.
-      </p>
-      <Button size="small" icon="refresh" onClick={() => setIsAsked(true)}>
-        New secret
-      </Button>
-      <Confirm
-        open={isAsked}
-        onClose={() => setIsAsked(false)}
-        onConfirm={() => rotate.mutate({ params: { workspace } })}
-        title="Make a new secret"
-        action="Make a new secret"
-        busy={rotate.isPending}
-        error={rotate.error}
-      >
-        <p>For a day messages carry a signature by the old secret as well, so that no receiver misses one.</p>
-      </Confirm>
-    </div>
+    <Confirm
+      open={open}
+      onClose={onClose}
+      onConfirm={() => rotate.mutate({ params: { workspace } })}
+      title="Make a new secret"
+      action="Make a new secret"
+      busy={rotate.isPending}
+      error={rotate.error}
+    >
+      <p>For a day messages carry a signature by the old secret as well, so that no receiver misses one.</p>
+    </Confirm>
   );
 }
 
