@@ -297,7 +297,9 @@ export class Edge {
     const { request, response } = call;
     if (refusal instanceof Fault) return Promise.reject(refusal);
     const { bodyLimits: general } = this.#deps;
-    const limits = bodyMaxBytes === undefined ? general : { ...general, jsonMaxBytes: bodyMaxBytes };
+    // A route may take less than what the settings allow, never more.
+    const jsonMaxBytes = Math.min(bodyMaxBytes ?? general.jsonMaxBytes, general.jsonMaxBytes);
+    const limits = { ...general, jsonMaxBytes };
     const read = () =>
       readBody(request, intake, limits, () => {
         if (awaitsContinue(request)) response.writeContinue();

@@ -4,7 +4,7 @@ import { Callout, KeyValue } from "../../ui/layout.tsx";
 import { LinkButton } from "../../ui/link.tsx";
 import { Num, Time, Unknown } from "../../ui/values.tsx";
 import { EndpointState } from "./endpoint-state.tsx";
-import type { EndpointRow } from "./health.tsx";
+import type { EndpointRow } from "./rows.ts";
 
 function spread(of: EndpointRow["total"]) {
   if (of === null) return <Unknown />;

@@ -1,6 +1,6 @@
 import { durationText } from "../../format/time.ts";
 import { Badge, type Tone } from "../../ui/badge.tsx";
-import type { EndpointRow } from "./health.tsx";
+import type { EndpointRow } from "./rows.ts";
 
 const STATES: Readonly<Record<EndpointRow["state"], { readonly tone: Tone; readonly says: string }>> = {
   in: { tone: "good", says: "In turn" },

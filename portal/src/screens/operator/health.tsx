@@ -1,6 +1,5 @@
 import { useState } from "react";
 import { useSearchParam, useSearchParams } from "../../address.ts";
-import type { Row } from "../../api/client.ts";
 import { useManage } from "../../api/hooks.ts";
 import { durationText } from "../../format/time.ts";
 import { Button } from "../../ui/button.tsx";
@@ -13,8 +12,7 @@ import { type Column, sortOf, sortRows, sortText, Table } from "../../ui/table.t
 import { Num, Time, Unknown } from "../../ui/values.tsx";
 import { EndpointDrawer } from "./endpoint-drawer.tsx";
 import { EndpointState } from "./endpoint-state.tsx";
-
-export type EndpointRow = Row<"manageListEndpoints">;
+import type { EndpointRow } from "./rows.ts";
 
 const EVERY_MS = 5000;
 /** As many as are drawn at once. */

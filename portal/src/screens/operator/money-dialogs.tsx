@@ -8,7 +8,7 @@ import { FormDialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field, Input, Select } from "../../ui/field.tsx";
 import { toast } from "../../ui/toast.tsx";
-import type { Summary } from "./workspaces.tsx";
+import type { Summary } from "./rows.ts";
 
 export type MoneyDeed = "credit" | "promotion" | "refund" | "adjustment" | "margin";
 

@@ -1,6 +1,5 @@
 import { useState } from "react";
 import { pathIn, useSearchParams } from "../../address.ts";
-import type { Row } from "../../api/client.ts";
 import { usePages } from "../../api/hooks.ts";
 import { useMe } from "../../api/me.ts";
 import { Badge } from "../../ui/badge.tsx";
@@ -14,8 +13,7 @@ import { Menu, type MenuItem } from "../../ui/menu.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Time } from "../../ui/values.tsx";
 import { type PersonDeed, PersonDialog } from "./person-dialogs.tsx";
-
-export type Person = Row<"peopleList">;
+import type { Person } from "./rows.ts";
 
 const COLUMNS: readonly Column<Person>[] = [
   {

@@ -7,7 +7,7 @@ import { Dialog } from "../../ui/dialog.tsx";
 import { ShownOnce } from "../../ui/shown-once.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Time } from "../../ui/values.tsx";
-import type { Person } from "./people.tsx";
+import type { Person } from "./rows.ts";
 
 export type PersonDeed = "promote" | "demote" | "disable" | "enable" | "sessions" | "second_factor" | "reset";
 

@@ -1,6 +1,5 @@
 import { useState } from "react";
 import { pathIn, useSearchParams } from "../../address.ts";
-import type { Row } from "../../api/client.ts";
 import { usePages } from "../../api/hooks.ts";
 import { percentText } from "../../format/number.ts";
 import { Button } from "../../ui/button.tsx";
@@ -13,8 +12,7 @@ import { type Column, Table } from "../../ui/table.tsx";
 import { Money, Num, Time } from "../../ui/values.tsx";
 import { CreateWorkspace } from "./create-workspace.tsx";
 import { type MoneyDeed, MoneyDialog } from "./money-dialogs.tsx";
-
-export type Summary = Row<"manageSummarizeWorkspaces">;
+import type { Summary } from "./rows.ts";
 
 const COLUMNS: readonly Column<Summary>[] = [
   {

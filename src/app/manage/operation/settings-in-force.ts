@@ -1,5 +1,4 @@
 import { type Handler, whole } from "../../exchange.ts";
-import type { Room } from "../deps.ts";
 import { isoTime } from "../views.ts";
 
 /** A setting as it is in force; a secret has no value here, so that none can leave. */
@@ -21,7 +20,7 @@ export type InForce = {
   readonly startedAtMs: number;
 };
 
-export function settingHandlers({ inForce }: Pick<Room, "inForce">): Record<string, Handler> {
+export function settingHandlers({ inForce }: { readonly inForce: InForce }): Record<string, Handler> {
   return {
     manageListSettings: whole(async () => ({
       status: 200,
