@@ -159,12 +159,13 @@ function RequestForm({ desk }: { readonly desk: ReturnType<typeof useDesk> }) {
       <Form form={form} voices={desk.voices} file={desk.file} setFile={desk.setFile} />
       <KeyPart keys={keys} environment={desk.environment} setEnvironment={desk.setEnvironment} />
       <div className="flex flex-wrap items-center gap-2">
+        {/* Two buttons and not one that changes: it would be a submit button by the time its click ends. */}
         {run.state === "running" ? (
-          <Button look="danger" icon="close" onClick={desk.stop}>
+          <Button key="stop" look="danger" icon="close" onClick={desk.stop}>
             Stop
           </Button>
         ) : (
-          <Button type="submit" look="primary" icon="play" disabled={keys.refusal !== undefined}>
+          <Button key="send" type="submit" look="primary" icon="play" disabled={keys.refusal !== undefined}>
             Send
           </Button>
         )}

@@ -158,8 +158,9 @@ async function follow(response: Response, draft: Draft, update: Update): Promise
   const { surface } = draft;
   if (response.body === null || !isChat(surface)) return;
   const cutter = new EventCutter();
-  for await (const piece of response.body.pipeThrough(new TextDecoderStream())) {
-    const events = cutter.push(piece);
+  const decoder = new TextDecoder();
+  for await (const bytes of response.body) {
+    const events = cutter.push(decoder.decode(bytes, { stream: true }));
     if (events.length === 0) continue;
     update((last) => ({
       ...last,
