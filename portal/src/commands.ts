@@ -33,4 +33,18 @@ export const COMMANDS: readonly Command[] = [
     allows: "admin",
     words: "new router weights",
   },
+  {
+    label: "Top up the wallet",
+    icon: "wallet",
+    to: "/app/w/$workspace/wallet?new=1",
+    allows: "admin",
+    words: "money credit pay order",
+  },
+  {
+    label: "Set a spend limit",
+    icon: "gauge",
+    to: "/app/w/$workspace/limits?new=1",
+    allows: "admin",
+    words: "budget cap",
+  },
 ];

@@ -1,7 +1,7 @@
 import type { Answer, Args } from "../../api/client.ts";
 
 export type Rules = Answer<"manageShowAlerts">;
-export type Put = NonNullable<Args<"managePutAlerts">["body"]>;
+type Put = NonNullable<Args<"managePutAlerts">["body"]>;
 
 /** Who gets mail: owners and admins as they are at the time, named addresses, or nobody. */
 export type MailTo = "admins" | "named" | "nobody";

@@ -10,7 +10,7 @@ import { type Limits, nameOf } from "./share.ts";
 /** An empty field lifts the limit. */
 export const limitBody = (text: string): string | null => (text.trim() === "" ? null : text.trim());
 
-export function whoOf({ of, member, key }: Pick<Limits, "of" | "member" | "key">) {
+function whoOf({ of, member, key }: Pick<Limits, "of" | "member" | "key">) {
   if (of === "member") return { member };
   return of === "key" ? { key } : {};
 }

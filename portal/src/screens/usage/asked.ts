@@ -11,10 +11,10 @@ export const GROUPS = [
   { value: "member", label: "Member" },
   { value: "app", label: "App" },
 ] as const;
-export type Group = (typeof GROUPS)[number]["value"];
+type Group = (typeof GROUPS)[number]["value"];
 
 const ENVIRONMENTS = ["live", "test", "all"] as const;
-export type Environment = (typeof ENVIRONMENTS)[number];
+type Environment = (typeof ENVIRONMENTS)[number];
 
 export type Asked = {
   readonly metric: Metric;

@@ -90,14 +90,14 @@ function labelOf(id: string, label: string | null | undefined, group: string): s
 /** Two keys may have one name: the end of the id tells them apart. */
 const withId = ({ id, label }: Pick<Total, "id" | "label">) => (label === id ? label : `${label} (…${id.slice(-4)})`);
 
-export type Drawn = {
+type Drawn = {
   readonly id: string;
   readonly label: string;
   readonly values: readonly (number | null)[];
 };
 
 /** More lines than colours say nothing: what is not among the largest is one line. */
-export const LINES_MAX = 8;
+const LINES_MAX = 8;
 export const OTHERS = "\u0000others";
 
 type Asked = {

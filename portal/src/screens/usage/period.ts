@@ -16,7 +16,7 @@ export const RANGE_FIRST = "30d";
 const HOURS_MAX_MS = 31 * DAY_MS;
 export const DAYS_MAX = 400;
 
-export type By = "hour" | "day";
+type By = "hour" | "day";
 
 export type Period = {
   readonly range: string;

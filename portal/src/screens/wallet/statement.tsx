@@ -165,7 +165,7 @@ function Kinds({ kinds, currency }: Pick<Statement, "kinds" | "currency">) {
         <tbody>
           {kinds.map((row) => (
             <tr key={row.kind} className="border-b last:border-0">
-              <td className={CELL}>{KINDS[row.kind].says}</td>
+              <td className={CELL}>{KINDS[row.kind].many}</td>
               <td className={`${CELL} text-right`}>
                 <Num value={row.transactions} />
               </td>

@@ -166,7 +166,7 @@ function OpenOrder({ id }: { readonly id: string }) {
 }
 
 /** To the page of the operator, or what to tell whoever is paid. */
-export function PayLink({ order }: { readonly order: Pick<Order, "pay_url" | "adapter"> }) {
+function PayLink({ order }: { readonly order: Pick<Order, "pay_url" | "adapter"> }) {
   if (order.pay_url === null)
     return <p>Pay exactly this amount and name the order's id, so that the payment finds the wallet.</p>;
   return (
