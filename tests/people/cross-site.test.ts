@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ROUTES } from "../../src/contract/routes.ts";
 import type { Json } from "../support/gateway.ts";
 import { gatewayForTest } from "../support/gateway.ts";
 import { ask, MANAGED, type Managed, openScene, paramsOf, pathOf, type Scene } from "./matrix-scene.ts";
@@ -88,6 +89,29 @@ describe("with the cookie of a person", () => {
     }
   });
 });
+
+/** What anybody may call: signing in, set-up, invitations. */
+const OPEN = ROUTES.filter(
+  ({ access, method, path }) => access.by === "anyone" && method !== "GET" && path.startsWith("/manage/"),
+);
+
+test.each(OPEN.map((route) => [`${route.method} ${route.path}`, route] as const))(
+  "PORTAL-11 %s: nobody is signed in, or made a member, by a page that is not ours",
+  async (_, route) => {
+    const { gateway, callers } = scene;
+    const path = route.path.replace("{rest+}", "sign-in/email").replace("{token}", "nothing");
+    for (const headers of [
+      { origin: "https://evil.example" },
+      { origin: "null" },
+      { "sec-fetch-site": "cross-site" },
+      { origin: "https://evil.example", cookie: callers.owner.cookie },
+    ]) {
+      const answer = await gateway.call("", path, { method: route.method, body: route.example?.body ?? {}, headers });
+      expect([answer.status, answer.body.error?.code], JSON.stringify(headers)).toEqual([403, "cross_site_request"]);
+      expect(answer.headers.getSetCookie()).toEqual([]);
+    }
+  },
+);
 
 describe("answers of the management API", () => {
   test("PORTAL-11 are never for other origins, whatever CORS allows elsewhere", async () => {

@@ -65,6 +65,28 @@ describe("codes of an app", () => {
     expect((await again.get("/manage/me")).body.person).toBeNull();
   });
 
+  test("PORTAL-11 a device that is trusted needs no code, until sessions are ended or the password is another", async () => {
+    const { browser, uri } = await secured("trusted@example.eu");
+    const needsCode = async () => (await signIn(browser, "trusted@example.eu")).body.twoFactorRedirect === true;
+    const trust = async () => {
+      expect(await needsCode()).toBe(true);
+      const body = { code: totpOf(uri), trustDevice: true };
+      expect((await browser.post("/manage/auth/two-factor/verify-totp", body)).status).toBe(200);
+      expect(await needsCode()).toBe(false);
+    };
+    await browser.post("/manage/auth/sign-out");
+    await trust();
+    await browser.ask("DELETE", "/manage/me/sessions");
+    await trust();
+    const body = { currentPassword: PASSWORD, newPassword: "seven green bicycles" };
+    expect((await browser.post("/manage/auth/change-password", body)).status).toBe(200);
+    const again = await browser.post("/manage/auth/sign-in/email", {
+      email: "trusted@example.eu",
+      password: "seven green bicycles",
+    });
+    expect(again.body.twoFactorRedirect).toBe(true);
+  });
+
   test("PORTAL-11 five wrong codes end the sign-in; guessing on goes nowhere", async () => {
     await secured("guess@example.eu");
     const browser = gateway.browser();

@@ -31,6 +31,8 @@ type Door = {
   readonly signsIn?: string;
   /** What it changes, for the audit log. */
   readonly changes?: string;
+  /** Devices that need no code for a while need one from then on. */
+  readonly forgets?: true;
   /** Through the instance that knows the provider of single sign-on. */
   readonly single?: true;
   /** In the words of RFC 8628, which the command line reads. */
@@ -51,6 +53,7 @@ const PASSWORD_DOORS: Readonly<Record<string, Door>> = {
     sets: { revokeOtherSessions: true },
     tried: {},
     newPassword: "newPassword",
+    forgets: true,
     changes: "person.password_change",
   },
   "request-password-reset": { method: "POST", takes: ["email"], tried: { account: "email" }, makes: true },
@@ -66,6 +69,7 @@ const FACTOR_DOORS: Readonly<Record<string, Door>> = {
     takes: ["password"],
     tried: {},
     fresh: true,
+    forgets: true,
     changes: "person.second_factor_off",
   },
   "two-factor/generate-backup-codes": {
@@ -138,6 +142,7 @@ async function answer(room: PeopleRoom, exchange: Exchange): Promise<Reply> {
     throw faultOf(reply.status, reply.bytes);
   }
   if (door.makes !== true) trying?.right();
+  if (door.forgets === true && before !== undefined) await room.store.people.forgetDevices(before.held.person.id);
   await writeDown(room, door, exchange, reply, before?.held.person);
   return reply;
 }

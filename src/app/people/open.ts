@@ -32,7 +32,10 @@ export function openPeople(deps: PeopleDeps): People {
   const sessions = new Sessions(deps);
   const audit = new PeopleAudit(deps);
   const library = new Library(deps, {
-    passwordReset: (target, actor, address) => audit.write({ actor, action: "person.password_reset", target, address }),
+    async passwordReset(target, actor, address) {
+      await deps.store.people.forgetDevices(target);
+      await audit.write({ actor, action: "person.password_reset", target, address });
+    },
   });
   const room: PeopleRoom = { ...deps, sessions, library, audit };
   return {

@@ -89,6 +89,8 @@ export type PeopleStore = {
   /** Newest first. */
   invitations(workspaceId: string, limit: number): Promise<PersonLink[]>;
   prolong(sessionId: string, seenAtMs: number, expiresAtMs: number): Promise<void>;
+  /** Devices that need no code for a while need one again; what waits to be confirmed for a person is not good any more. */
+  forgetDevices(userId: string): Promise<void>;
   /** What is over leaves. */
   sweep(nowMs: number): Promise<void>;
 };
@@ -101,7 +103,7 @@ export type PeopleWriter = {
   setDisabled(id: string, disabled: boolean, nowMs: number): Promise<void>;
   dropSecondFactor(id: string, nowMs: number): Promise<void>;
   addSession(session: SessionAdd): Promise<void>;
-  /** All of a person's but one; answers how many ended. */
+  /** All of a person's but one, and devices that need no code for a while; answers how many sessions ended. */
   endSessions(userId: string, except: string | null): Promise<number>;
   /** Whether there was one. */
   endSession(userId: string, sessionId: string): Promise<boolean>;

@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import type { PeopleWriter } from "../../../domain/tenancy/person.ts";
-import { isoOf, PASSWORD_ACCOUNT } from "./people.ts";
+import { forgetDevices, isoOf, PASSWORD_ACCOUNT } from "./people.ts";
 import type { Database } from "./schema.ts";
 
 export function peopleWriter(db: Kysely<Database>): PeopleWriter {
@@ -46,6 +46,7 @@ function personChanges(
     setDisabled: (id, disabled, nowMs) => change(id, { disabled: disabled ? 1 : 0 }, nowMs),
     async dropSecondFactor(id, nowMs) {
       await db.deleteFrom("people_two_factors").where("user_id", "=", id).execute();
+      await forgetDevices(db, id);
       await change(id, { two_factor_enabled: 0 }, nowMs);
     },
   };
@@ -69,6 +70,7 @@ function sessionChanges(db: Kysely<Database>): Changes<"addSession" | "endSessio
         .execute();
     },
     async endSessions(userId, except) {
+      await forgetDevices(db, userId);
       const all = db.deleteFrom("people_sessions").where("user_id", "=", userId);
       const { numDeletedRows } = await (except === null ? all : all.where("id", "!=", except)).executeTakeFirst();
       return Number(numDeletedRows);

@@ -32,7 +32,7 @@ export type PeopleTables = {
     created_at: string;
     updated_at: string;
   };
-  people_verifications: { id: string; identifier: string; expires_at: string };
+  people_verifications: { id: string; value: string; expires_at: string };
   people_two_factors: { id: string; user_id: string };
   people_passkeys: {
     id: string;

@@ -111,12 +111,18 @@ export function peopleStore(db: Kysely<Database>): PeopleStore {
         .where("id", "=", sessionId)
         .execute();
     },
+    forgetDevices: (userId) => forgetDevices(db, userId),
     async sweep(nowMs) {
       const now = isoOf(nowMs);
       for (const table of ["people_sessions", "people_verifications", "people_devices"] as const)
         await db.deleteFrom(table).where("expires_at", "<", now).execute();
     },
   };
+}
+
+/** The library keeps what it waits for under the id of whom it is about. */
+export async function forgetDevices(db: Kysely<Database>, userId: string): Promise<void> {
+  await db.deleteFrom("people_verifications").where("value", "=", userId).execute();
 }
 
 async function held(db: Kysely<Database>, tokenDigest: string): Promise<Held | undefined> {
