@@ -25,7 +25,7 @@ type Book = { served: number; failed: number; timesAside: number; lastFailedAtMs
 const NOTHING_YET: Readonly<Book> = { served: 0, failed: 0, timesAside: 0, lastFailedAtMs: null };
 
 /** How an endpoint stands, for who looks after the gateway. */
-export type EndpointState = Readonly<Book> & {
+type EndpointState = Readonly<Book> & {
   readonly standing: Standing;
   readonly failuresInARow: number;
   /** How long it is left alone from now on; null: it is not. */

@@ -14,7 +14,7 @@ export type Sample = {
 /** What the last answers took, in the middle and at the slow end. */
 export type Spread = { readonly p50Ms: number; readonly p95Ms: number };
 
-export type Recent = {
+type Recent = {
   readonly answers: number;
   readonly total: Spread;
   /** Of streams alone: null where there was none. */
