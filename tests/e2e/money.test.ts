@@ -88,7 +88,8 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
     await page.getByRole("button", { name: "CSV" }).click();
     const text = await readFile(await (await download).path(), "utf8");
     expect(text).toContain(`balance,closing,,${statement.closing_balance},,EUR`);
-    await page.emulateMedia({ media: "print", colorScheme: "light" });
+    await page.emulateMedia({ media: "print", colorScheme: "dark" });
+    expect(await page.evaluate("getComputedStyle(document.documentElement).colorScheme")).toBe("light");
     expect(await page.getByRole("button", { name: "Print" }).isVisible()).toBe(false);
     expect(await page.getByRole("complementary").first().isVisible()).toBe(false);
     expect(await paper.isVisible()).toBe(true);

@@ -217,7 +217,11 @@ describe("reading", () => {
       .trimEnd()
       .split("\n")
       .map((line) => JSON.parse(line));
-    expect(rows).toEqual((await list("limit=1000")).data);
+    const { data } = await list("limit=1000");
+    expect(rows).toEqual(data.map(({ balance_after: _, ...row }: Json) => row));
+    expect(data[0].balance_after).toBe(await balanceOf(tenant));
+    // A charge names its request, and what is filtered by kind has no balance between.
+    expect(first.data[0]).toMatchObject({ id: `charge:${first.data[0].request}`, balance_after: null });
   });
 });
 
