@@ -1,4 +1,9 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startGateway } from "../support/gateway.ts";
+import { changedProvider } from "../support/small-catalogue.ts";
 import { expectAccessible } from "./support/accessible.ts";
 import { hasChromium } from "./support/browser.ts";
 import { openPortal, type Portal } from "./support/portal.ts";
@@ -40,7 +45,7 @@ describe.skipIf(!hasChromium)("the catalogue in the browser", { timeout: 60_000 
     expect(new URL(page.url()).searchParams.has("q")).toBe(false);
   });
 
-  test("PORTAL-07 a model shows every endpoint with its level, price and evidence, and what is stale", async () => {
+  test("PORTAL-07 a model shows every endpoint with its level, price and evidence", async () => {
     const { body } = await portal.gateway.call("", "/v1/public/models/mistral/mistral-small-2506");
     const page = await portal.page("nobody");
     await page.goto(`${portal.origin}/app/models/mistral/mistral-small-2506`);
@@ -92,6 +97,31 @@ describe.skipIf(!hasChromium)("the catalogue in the browser", { timeout: 60_000 
     expect(await page.getByRole("listitem").count()).toBeGreaterThanOrEqual(6);
     await screenshot(page, "sovereignty");
     await expectAccessible(page);
+  });
+
+  test("PORTAL-07 evidence that was read long ago is marked, on the model and on the provider", async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), "old-catalogue-"));
+    const files = changedProvider((file) => {
+      for (const one of file.evidence ?? []) Object.assign(one, { read: "2024-01-31" });
+    });
+    for (const [name, content] of Object.entries(files)) {
+      mkdirSync(path.dirname(path.join(folder, name)), { recursive: true });
+      writeFileSync(path.join(folder, name), JSON.stringify(content));
+    }
+    const old = await startGateway({ env: { GATEWAY_CATALOGUE_DIR: folder, GATEWAY_SANDBOX: "off" } });
+    const page = await portal.browser.newPage({ locale: "en-GB" });
+    try {
+      await page.goto(`${old.url}/app/models/lab/writer`);
+      await page.getByText("stale evidence").first().waitFor();
+      await page.getByText("read 31 Jan 2024").first().waitFor();
+      await page.goto(`${old.url}/app/providers/acme`);
+      await page.getByText("Some evidence is old").waitFor();
+      await page.getByText("stale", { exact: true }).first().waitFor();
+    } finally {
+      await page.close();
+      await old.close();
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
 
   test("PORTAL-07 what is not there says so and leads back", async () => {

@@ -9,7 +9,7 @@ import { Select } from "../../ui/field.tsx";
 import { Callout, Card, PageHeader, Stack, Stat, StatRow } from "../../ui/layout.tsx";
 import { Link, LinkButton, OutLink } from "../../ui/link.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
-import { Num } from "../../ui/values.tsx";
+import { Money, Num } from "../../ui/values.tsx";
 import {
   type PublicEndpoint,
   type PublicModel,
@@ -20,8 +20,8 @@ import {
 } from "./catalogue.ts";
 import { EndpointCard } from "./endpoint-card.tsx";
 import { LISTED } from "./model-filters.tsx";
-import { Levels, MainPrice, OpenCalls } from "./parts.tsx";
-import { sortAmount } from "./prices.ts";
+import { Levels, OpenCalls } from "./parts.tsx";
+import { mainUnits, sortAmount } from "./prices.ts";
 
 /** One model: what it can do, and every place that serves it. */
 export function Screen() {
@@ -92,15 +92,7 @@ function Page({ model, path, currency, workspace }: PageProps) {
         <StatRow>
           <Stat label="Context" value={<Num value={model.context_tokens} compact />} note="tokens" />
           <Stat label="Longest output" value={<Num value={model.max_output_tokens} compact />} note="tokens" />
-          <Stat
-            label="Lowest price"
-            value={
-              <span className="text-base">
-                <MainPrice price={model.lowest_price} />
-              </span>
-            }
-            note="1M tokens, in / out"
-          />
+          <LowestPrice price={model.lowest_price} />
           <Stat
             label="Quality"
             value={<Num value={model.quality?.score} />}
@@ -116,6 +108,28 @@ function Page({ model, path, currency, workspace }: PageProps) {
         <Endpoints model={model} currency={currency} workspace={workspace} />
       </Stack>
     </>
+  );
+}
+
+/** The first figure large, the others under it: both in one line are too wide for a tile. */
+function LowestPrice({ price }: { readonly price: PublicModel["lowest_price"] }) {
+  const [first, second] = price === null ? [] : mainUnits(price);
+  if (price === null || first === undefined) return <Stat label="Lowest price" value="–" note="not known" />;
+  return (
+    <Stat
+      label="Lowest price"
+      value={<Money amount={first.amount} currency={price.currency} />}
+      note={
+        <>
+          {first.label.toLowerCase()} per {first.per}
+          {second !== undefined && (
+            <>
+              , output <Money amount={second.amount} currency={price.currency} />
+            </>
+          )}
+        </>
+      }
+    />
   );
 }
 
