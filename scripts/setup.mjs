@@ -198,9 +198,10 @@ function readIfThere(file) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { buildPortal } = await import("./portal.mjs");
-  await setUp("develop")
-    .then(buildPortal)
+  // Not awaited: the portal's script imports this one, and would wait for its end.
+  setUp("develop")
+    .then(() => import("./portal.mjs"))
+    .then(({ buildPortal }) => buildPortal())
     .catch((error) => {
       process.stderr.write(`${error.message}\n`);
       process.exit(1);

@@ -28,9 +28,8 @@ import { keyHandlers } from "./tenancy/key-handlers.ts";
 import { memberHandlers } from "./tenancy/members.ts";
 import { policyHandlers } from "./tenancy/policies.ts";
 import { policyVersionHandlers } from "./tenancy/policy-versions.ts";
-import { tokenHandlers } from "./tenancy/tokens.ts";
-import { policyVersionHandlers } from "./tenancy/policy-versions.ts";
 import { summaryHandlers } from "./tenancy/summaries.ts";
+import { tokenHandlers } from "./tenancy/tokens.ts";
 import { workspaceHandlers } from "./tenancy/workspaces.ts";
 
 /** Every management route by its id, behind the one guard. */
@@ -63,8 +62,8 @@ export function manageHandlers(deps: ManageDeps): Record<string, Handler> {
     ...masterKeyHandlers(room.masterKey),
     ...operationHandlers(room),
     ...tokenHandlers(room),
-  });
-}
     ...endpointHandlers(room),
     ...settingHandlers(room),
     ...summaryHandlers(room),
+  });
+}

@@ -5,7 +5,7 @@ test.each([
   "three green bicycles",
   "Tr0ub4dor&3 and more",
   "passphrase of my own",
-  "\u{1F6B2}".repeat(3) + " bicycles",
+  `${"\u{1F6B2}".repeat(3)} bicycles`,
   "aaaabbbbccccdddd",
 ])("PORTAL-11 %s is a password", (password) => {
   expect(passwordFault(password, "password", ["ada@example.eu", "Ada"])).toBeUndefined();

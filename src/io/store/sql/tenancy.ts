@@ -91,20 +91,18 @@ export function tenancyStore(db: Kysely<Database>): TenancyStore {
       });
     },
 
-    async addToken(token) {
-      await db.insertInto("management_tokens").values(fromToken(token)).execute();
-    },
-
-    async removeToken(tokenId) {
-      await db.deleteFrom("management_tokens").where("id", "=", tokenId).execute();
-    },
-
     async saveRouterVersion(version) {
       await db.insertInto("router_versions").values(fromRouterVersion(version)).execute();
     },
 
     ...policyVersions(db),
+    ...tokenRows(db),
+    ...routerRows(db),
+  };
+}
 
+function routerRows(db: Kysely<Database>): Pick<TenancyStore, "routerVersions" | "routerHistory"> {
+  return {
     async routerVersions(workspaceId) {
       const rows = await db
         .selectFrom("router_versions")
@@ -125,6 +123,17 @@ export function tenancyStore(db: Kysely<Database>): TenancyStore {
         .orderBy("version", "desc")
         .execute();
       return rows.map(toRouterVersion);
+    },
+  };
+}
+
+function tokenRows(db: Kysely<Database>): Pick<TenancyStore, "addToken" | "removeToken"> {
+  return {
+    async addToken(token) {
+      await db.insertInto("management_tokens").values(fromToken(token)).execute();
+    },
+    async removeToken(tokenId) {
+      await db.deleteFrom("management_tokens").where("id", "=", tokenId).execute();
     },
   };
 }
