@@ -41,6 +41,8 @@ export function useSignOut(): () => void {
     signOut().then(
       () => {
         client.clear();
+        // Keys of the playground are kept there.
+        sessionStorage.clear();
         go("/app/sign-in");
       },
       (thrown) => toast(apiErrorOf(thrown).message, "bad"),

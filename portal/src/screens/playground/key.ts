@@ -9,7 +9,9 @@ type Kept = { readonly key: string; readonly expiresAtMs: number };
 const LIFE_MS = 60 * 60_000;
 /** A key that ends within this time is not begun with. */
 const SPARE_MS = 2 * 60_000;
-const nameOf = (workspace: string, environment: Environment) => `playground-key ${workspace} ${environment}`;
+/** By person: whoever signs in next in this tab makes a key of their own. */
+const nameOf = (person: string, workspace: string, environment: Environment) =>
+  `playground-key ${person} ${workspace} ${environment}`;
 
 /** A key for the page itself: made when it is first needed, for an hour, kept in this tab and nowhere else. */
 export function usePlaygroundKey(workspace: string, environment: Environment) {
@@ -20,10 +22,11 @@ export function usePlaygroundKey(workspace: string, environment: Environment) {
   const [pasted, setPasted] = useState("");
   const refusal = isMember && policy.data !== undefined ? refusalOf(policy.data) : undefined;
   const email = isMember ? me?.email : undefined;
+  const name = nameOf(me?.id ?? "", workspace, environment);
 
   const get = useCallback(async (): Promise<string> => {
     if (pasted !== "") return pasted;
-    const kept = readKept(nameOf(workspace, environment));
+    const kept = readKept(name);
     if (kept !== undefined && kept.expiresAtMs - Date.now() > SPARE_MS) return kept.key;
     const expiresAtMs = Date.now() + LIFE_MS;
     const { key } = await call("manageCreateKey", {
@@ -35,12 +38,12 @@ export function usePlaygroundKey(workspace: string, environment: Environment) {
         ...(email === undefined ? {} : { member: email }),
       },
     });
-    sessionStorage.setItem(nameOf(workspace, environment), JSON.stringify({ key, expiresAtMs }));
+    sessionStorage.setItem(name, JSON.stringify({ key, expiresAtMs }));
     return key;
-  }, [pasted, workspace, environment, email]);
+  }, [pasted, workspace, environment, email, name]);
 
   /** A key that was refused is of no use any more. */
-  const forget = useCallback(() => sessionStorage.removeItem(nameOf(workspace, environment)), [workspace, environment]);
+  const forget = useCallback(() => sessionStorage.removeItem(name), [name]);
   return { get, forget, pasted, setPasted, refusal: pasted === "" ? refusal : undefined };
 }
 
