@@ -271,7 +271,10 @@ export class Edge {
       ...(actor === undefined ? {} : { actor }),
       baseHeaders: call.baseHeaders,
       // Whoever reads the body hears first of a refusal, so that it is in the log.
-      body: () => this.#body(call, route, refusal),
+      body: () =>
+        actor === undefined || actor.is === "operator"
+          ? this.#body(call, route, refusal)
+          : this.#body(call, route, refusal).then((bytes) => this.#stillThere(call, bytes)),
       upload: () => this.#upload(call, refusal),
     };
     if (route.intake !== "none") return this.#dispatch(call, route, exchange);
@@ -312,6 +315,12 @@ export class Edge {
       if (problem !== undefined) throw problem;
       return reading ?? read();
     });
+  }
+
+  /** A body takes as long as its sender likes: a session or a token that has ended meanwhile changes nothing any more. */
+  async #stillThere({ request }: Call, bytes: Buffer): Promise<Buffer> {
+    await authenticateActor(request, this.#deps.managers, this.#deps.clock.nowMs());
+    return bytes;
   }
 
   /** Nothing of an upload is read before it is known that the caller may send it. */

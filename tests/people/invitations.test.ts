@@ -23,13 +23,15 @@ const ACCOUNT = { name: "Grace", password: PASSWORD };
 const signIn = (browser: Browser, email: string, password = PASSWORD) =>
   browser.post("/manage/auth/sign-in/email", { email, password });
 
-/** The link in the last mail to an address. */
-async function mailed(to: string): Promise<string> {
-  const last = await expect
-    .poll(() => mailbox.mails.findLast((mail) => mail.to.includes(to)))
-    .toBeDefined()
-    .then(() => mailbox.mails.findLast((mail) => mail.to.includes(to)));
-  const text = (last?.text ?? "").replace(/=\r?\n/g, "").replace(/=3D/g, "=");
+/** The link to a page in the last mail to an address that has one. */
+async function mailed(to: string, page: string): Promise<string> {
+  const find = () =>
+    mailbox.mails
+      .filter((mail) => mail.to.includes(to))
+      .map(({ text }) => text.replace(/=\r?\n/g, "").replace(/=3D/g, "="))
+      .findLast((plain) => plain.includes(page));
+  await expect.poll(find).toBeDefined();
+  const text = find() ?? "";
   return /https?:\S+token=\S+/.exec(text)?.[0] ?? "";
 }
 
@@ -37,7 +39,7 @@ describe("an invitation", () => {
   test("PORTAL-01 makes an account and a member, once; it is mailed and its link shown once", async () => {
     const made = await owner.post("/manage/workspaces/demo/invitations", { email: "Grace@example.eu", role: "admin" });
     expect([made.status, made.body.mailed]).toEqual([201, true]);
-    expect(await mailed("grace@example.eu")).toBe(made.body.link);
+    expect(await mailed("grace@example.eu", "/app/invite")).toBe(made.body.link);
     const token = tokenOf(made.body.link);
     const browser = gateway.browser();
     const shown = await browser.get(`/manage/invitations/${token}`);
@@ -122,7 +124,7 @@ describe("a new password", () => {
     const known = await browser.post("/manage/auth/request-password-reset", { email: "mail@example.eu" });
     const unknown = await browser.post("/manage/auth/request-password-reset", { email: "nobody@example.eu" });
     expect([known.status, known.body]).toEqual([unknown.status, unknown.body]);
-    const link = await mailed("mail@example.eu");
+    const link = await mailed("mail@example.eu", "/app/reset-password");
     expect(link).toContain("/app/reset-password?token=");
     const body = { token: tokenOf(link), newPassword: "six green bicycles" };
     const weak = await browser.post("/manage/auth/reset-password", { ...body, newPassword: "passwordpassword" });
@@ -151,7 +153,7 @@ describe("open sign-up", () => {
     const asked = await browser.post("/manage/sign-up", { email: "New@example.eu" });
     const known = await browser.post("/manage/sign-up", { email: OWNER.email });
     expect([asked.status, asked.body]).toEqual([known.status, known.body]);
-    const link = await mailed("new@example.eu");
+    const link = await mailed("new@example.eu", "/app/sign-up");
     expect(link).toContain("/app/sign-up?token=");
     const token = tokenOf(link);
     expect((await signIn(browser, "new@example.eu")).status).toBe(401);

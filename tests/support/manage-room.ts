@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { noUpload, type Reply } from "../../src/app/exchange.ts";
-import type { Check, ManageDeps, OwnKeyRoom } from "../../src/app/manage/deps.ts";
+import { type Check, type ManageDeps, makeTurns, type OwnKeyRoom } from "../../src/app/manage/deps.ts";
 import { manageHandlers } from "../../src/app/manage/handlers.ts";
 import { Bookings } from "../../src/app/manage/money/bookings.ts";
 import { RateRoom } from "../../src/app/manage/money/rate-room.ts";
@@ -181,6 +181,7 @@ export async function openRoom(checks: readonly Check[] = []) {
     responseRetention: "30d",
     ownKeys,
     checks,
+    inTurn: makeTurns(),
     caughtUp: async () => {},
   });
 

@@ -17,6 +17,7 @@ const person = (id: string, more: { email?: string; operator?: boolean; createdA
   email: `${id}@example.eu`,
   name: id,
   operator: false,
+  proven: true,
   passwordHash: "$argon2id$…",
   createdAtMs: NOW_MS,
   ...more,

@@ -38,7 +38,7 @@ function behind(room: Guarded, door: Door, handler: Handler): Handler {
     const { actor } = exchange;
     if (actor === undefined) throw new Error("a manager's call without an actor");
     const seat = isOperatorActor(actor) ? undefined : await seatAt(room, door, actor, exchange);
-    return actingAs(nameOf(actor), () => work(seat === undefined ? exchange : { ...exchange, seat }));
+    return actingAs(nameOf(actor), () => work(seat === undefined ? exchange : seated(room, actor, seat, exchange)));
   };
   return handler.kind === "whole"
     ? { kind: "whole", handle: (exchange) => admit(exchange, (admitted) => handler.handle(admitted)) }
@@ -58,6 +58,20 @@ async function seatAt(room: Guarded, door: Door, actor: Actor, exchange: Exchang
   if (seat.role === "member" && thing.ownerId !== undefined && thing.ownerId !== seat.memberId) throw thing.absent;
   if (!isAtLeast(seat.role, allows)) throw tooLow(seat.role, allows);
   return seat;
+}
+
+/**
+ * A body takes as long as its sender likes. Whoever lost the seat, or some of its role, meanwhile does nothing with what
+ * they began before.
+ */
+function seated(room: Guarded, actor: Actor, seat: Seat, exchange: Exchange): Exchange {
+  const body = async () => {
+    const bytes = await exchange.body();
+    const now = seatOf(room, actor, seat.workspaceId);
+    if (now?.role !== seat.role || now.memberId !== seat.memberId) throw moved();
+    return bytes;
+  };
+  return { ...exchange, seat, body };
 }
 
 /** Whose the thing is that a call is about, and the refusal of one that is not there. */
@@ -113,6 +127,12 @@ function onlyOperator(): Fault {
 function readOnly(): Fault {
   return fault("insufficient_role", {
     message: "This management token may only read. Use one with write access, or let an owner make one.",
+  });
+}
+
+function moved(): Fault {
+  return fault("insufficient_role", {
+    message: "Your role in this workspace was changed while this was being sent. Load the page again.",
   });
 }
 

@@ -1,6 +1,6 @@
 import { MANAGE_ROUTES } from "../../contract/routes-manage.ts";
 import type { Handler } from "../exchange.ts";
-import { type ManageDeps, makeTurns, type Room } from "./deps.ts";
+import type { Room } from "./deps.ts";
 import { guarded } from "./guard.ts";
 import { limitHandlers } from "./money/limits.ts";
 import { marginHandlers } from "./money/margins.ts";
@@ -33,8 +33,7 @@ import { tokenHandlers } from "./tenancy/tokens.ts";
 import { workspaceHandlers } from "./tenancy/workspaces.ts";
 
 /** Every management route by its id, behind the one guard. */
-export function manageHandlers(deps: ManageDeps): Record<string, Handler> {
-  const room: Room = { ...deps, inTurn: makeTurns() };
+export function manageHandlers(room: Room): Record<string, Handler> {
   return guarded(room, MANAGE_ROUTES, {
     ...workspaceHandlers(room),
     ...memberHandlers(room),

@@ -15,9 +15,13 @@ type Seat = { readonly workspace: Workspace; readonly role: Role };
 type Made = {
   readonly link: PersonLink;
   readonly operator: boolean;
+  /** Nobody but who reads the address had the link. */
+  readonly proven: boolean;
   /** Where they are a member from now on. */
   readonly seat: Seat | undefined;
   readonly action: string;
+  /** Throws when it may not be; asked once more when nothing else is changed meanwhile. */
+  demand(): Promise<void>;
 };
 
 /**
@@ -41,11 +45,13 @@ export async function makeAccount(
     email,
     name: account.name,
     operator: made.operator,
+    proven: made.proven,
     passwordHash,
     createdAtMs: now,
   };
   const { session, token } = sessions.begin(person, exchange);
   await room.inTurn(async () => {
+    await made.demand();
     if ((await room.store.people.personByEmail(email)) !== undefined) throw taken(email);
     const joined = made.seat === undefined ? undefined : joining(room, made.seat, email, now);
     await room.store.change(async (writers) => {

@@ -14,6 +14,7 @@ const FAILED_EVERY_MS = 60_000;
 const FAILED_PER_HOUR = 500;
 const HOUR_MS = 3_600_000;
 const REMEMBERED_MAX = 10_000;
+const ACCOUNT_CHARS_MAX = 254;
 
 /** What is written down of people who sign in. Never a secret, never a code. */
 export class PeopleAudit {
@@ -32,14 +33,15 @@ export class PeopleAudit {
   }
 
   /** Whoever guesses passwords must not fill the log with it. */
-  async failed(account: string, address: string, how: string): Promise<void> {
+  async failed(said: string, address: string, how: string): Promise<void> {
+    const account = said.slice(0, ACCOUNT_CHARS_MAX);
     const now = this.#deps.clock.nowMs();
     const key = `${account} ${address}`;
     if (now - this.#hour.sinceMs >= HOUR_MS) this.#hour = { sinceMs: now, lines: 0 };
     if (this.#hour.lines >= FAILED_PER_HOUR || now - (this.#failed.get(key) ?? 0) < FAILED_EVERY_MS) return;
     this.#failed.set(key, now);
     this.#hour.lines += 1;
-    const detail = { how, account: account.slice(0, 254) };
+    const detail = { how, account };
     await this.write({ actor: "anyone", action: "person.sign_in_failed", target: null, address, detail });
   }
 }

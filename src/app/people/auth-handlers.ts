@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type Fault, fault } from "../../contract/faults.ts";
+import type { Held } from "../../domain/tenancy/person.ts";
 import { isJsonObject } from "../../kit/json.ts";
 import { parseJson } from "../body.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
@@ -8,6 +9,7 @@ import { AUTH_PATH, OIDC_PROVIDER } from "./library.ts";
 import { refuseForeign } from "./origin.ts";
 import { passwordFault } from "./passwords.ts";
 import { faultOf } from "./refusals.ts";
+import { refuseOutgrown } from "./resets.ts";
 import type { PeopleRoom } from "./room.ts";
 import type { Try } from "./tries.ts";
 import { replyOf, requestOf } from "./web.ts";
@@ -29,6 +31,10 @@ type Door = {
   readonly newPassword?: string;
   /** How somebody signs in by it, for the audit log. */
   readonly signsIn?: string;
+  /** What it means of someone who is signed in, for the audit log. */
+  readonly confirms?: string;
+  /** Its code signs in once. */
+  readonly once?: true;
   /** What it changes, for the audit log. */
   readonly changes?: string;
   /** Devices that need no code for a while need one from then on. */
@@ -83,7 +89,9 @@ const FACTOR_DOORS: Readonly<Record<string, Door>> = {
     method: "POST",
     takes: ["code", "trustDevice"],
     tried: {},
+    once: true,
     signsIn: "password and code",
+    confirms: "person.second_factor_on",
   },
   "two-factor/verify-backup-code": {
     method: "POST",
@@ -131,6 +139,7 @@ async function answer(room: PeopleRoom, exchange: Exchange): Promise<Reply> {
   if (door.fresh === true) refuseStale(room, before);
   const trying = begin(room, door, exchange, fields, before?.held.person.id);
   refuseWeak(door, fields, before?.held.person.email);
+  if (path === "reset-password") await refuseOutgrown(room, textOf(fields, "token"));
   const library = door.single === true ? await room.library.single() : await room.library.plain();
   const request = requestOf(exchange, `${AUTH_PATH}/${path}`, new URL(baseOf(room)).origin, fields);
   const reply = await replyOf(await library.handle(request));
@@ -141,10 +150,12 @@ async function answer(room: PeopleRoom, exchange: Exchange): Promise<Reply> {
     if (door.plain === true) return reply;
     throw faultOf(reply.status, reply.bytes);
   }
+  const begun = door.signsIn === undefined ? undefined : await begunIn(room, reply, before?.held);
+  if (door.once === true) await refuseUsed(room, begun, textOf(fields, "code"));
   if (door.makes !== true) trying?.right();
   if (door.forgets === true && before !== undefined) await room.store.people.forgetDevices(before.held.person.id);
-  await writeDown(room, door, exchange, reply, before?.held.person);
-  return reply;
+  await writeDown(room, door, exchange, begun, before?.held);
+  return door.plain === true ? reply : withoutToken(reply);
 }
 
 async function fieldsOf(exchange: Exchange, { takes = [], sets }: Door): Promise<Readonly<Record<string, unknown>>> {
@@ -189,38 +200,58 @@ function refuseWeak({ newPassword }: Door, fields: unknown, email: string | unde
   if (weak !== undefined) throw weak;
 }
 
-/** Who signed in, and by what; what somebody changed about how they sign in. */
-async function writeDown(
-  room: PeopleRoom,
-  door: Door,
-  { clientAddress: address }: Exchange,
-  reply: Reply,
-  before: { readonly id: string; readonly email: string } | undefined,
-): Promise<void> {
-  if (door.signsIn !== undefined && (before === undefined || door.signsIn === "device")) {
-    const token = (await room.sessions.tokenSet(reply.cookies ?? [])) ?? deviceToken(reply);
-    const held = token === undefined ? undefined : await room.sessions.heldBy(token);
-    if (held !== undefined)
-      await room.audit.write({
-        actor: held.person.email,
-        action: "person.sign_in",
-        target: held.person.id,
-        address,
-        detail: { how: door.signsIn },
-      });
-    return;
-  }
-  const action = door.signsIn === "password and code" ? "person.second_factor_on" : door.changes;
-  if (action === undefined) return;
-  await room.audit.write({ actor: before?.email ?? "anyone", action, target: before?.id ?? null, address });
+/** The session that an answer begins, if it is another than the one that asked. */
+async function begunIn({ sessions }: PeopleRoom, reply: Reply, before: Held | undefined): Promise<Held | undefined> {
+  const token = (await sessions.tokenSet(reply.cookies ?? [])) ?? deviceToken(reply);
+  const held = token === undefined ? undefined : await sessions.heldBy(token);
+  return held?.session.id === before?.session.id ? undefined : held;
 }
 
-function deviceToken({ bytes }: Reply): string | undefined {
+/** A code that has signed somebody in does not do so again: whoever saw it being typed must not come after them. */
+async function refuseUsed({ store, codes }: PeopleRoom, begun: Held | undefined, code: string): Promise<void> {
+  if (begun === undefined || codes.use(begun.person.id, code)) return;
+  const { person, session } = begun;
+  await store.change(async ({ people }) => ({ answer: await people.endSession(person.id, session.id), audit: null }));
+  throw fault("invalid_sign_in", { message: "This code was used already. Wait for the next one." });
+}
+
+/** Who signed in, and by what; what somebody changed about how they sign in. */
+async function writeDown(
+  { audit }: PeopleRoom,
+  { signsIn, confirms, changes }: Door,
+  { clientAddress: address }: Exchange,
+  begun: Held | undefined,
+  before: Held | undefined,
+): Promise<void> {
+  const who = begun?.person ?? before?.person;
+  if (who === undefined) return;
+  const write = (action: string, detail = {}) =>
+    audit.write({ actor: who.email, action, target: who.id, address, detail });
+  // The factor that is switched on begins the session anew.
+  if (begun !== undefined && confirms !== undefined && begun.person.id === before?.person.id) await write(confirms);
+  else if (begun !== undefined) await write("person.sign_in", { how: signsIn });
+  else if (signsIn === undefined && changes !== undefined) await write(changes);
+}
+
+/** A page need not know what its session is known by: the cookie, which it cannot read, says it. */
+function withoutToken(reply: Reply): Reply {
+  const said = parsedOf(reply);
+  if (!isJsonObject(said)) return reply;
+  const { token: _, session, ...rest } = said;
+  const kept = isJsonObject(session) ? { ...rest, session: { ...session, token: undefined } } : rest;
+  return { ...reply, bytes: Buffer.from(JSON.stringify(kept)) };
+}
+
+function parsedOf({ bytes }: Reply): unknown {
   try {
-    return Signing.parse(JSON.parse(String(bytes))).access_token;
+    return JSON.parse(String(bytes));
   } catch {
     return undefined;
   }
+}
+
+function deviceToken(reply: Reply): string | undefined {
+  return Signing.safeParse(parsedOf(reply)).data?.access_token;
 }
 
 function textOf(fields: unknown, name: string): string {

@@ -1,5 +1,6 @@
 import { type Fault, fault } from "../../contract/faults.ts";
 import { InvitationAccept, InvitationBody } from "../../contract/schemas/people.ts";
+import { isAtLeast } from "../../domain/tenancy/actor.ts";
 import type { PersonLink } from "../../domain/tenancy/person.ts";
 import type { Role, Workspace } from "../../domain/tenancy/workspace.ts";
 import { digestOf } from "../../kit/secret.ts";
@@ -11,6 +12,7 @@ import { demandRank } from "../manage/seat.ts";
 import { isoTime } from "../manage/views.ts";
 import { goodLink, makeAccount, noLink, takeSeat } from "./accounts.ts";
 import { baseOf } from "./deps.ts";
+import { makerOf } from "./makers.ts";
 import { seatsOf } from "./me.ts";
 import { refuseForeign } from "./origin.ts";
 import type { PeopleRoom } from "./room.ts";
@@ -25,7 +27,8 @@ export function invitationHandlers(room: PeopleRoom): Record<string, Handler> {
     peopleListInvitations: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const links = await room.store.people.invitations(workspace.id, SHOWN_MAX);
-      return { status: 200, json: { data: links.map((link) => invitationView(room, link)), next: null } };
+      const data = await Promise.all(links.map((link) => standingView(room, link)));
+      return { status: 200, json: { data, next: null } };
     }),
     peopleInvite: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
@@ -35,7 +38,8 @@ export function invitationHandlers(room: PeopleRoom): Record<string, Handler> {
       // Whoever has the link makes the account, and with it takes the seat that waits for the address.
       const waiting = room.directory.members(workspace.id).find((member) => member.email === address);
       if (waiting !== undefined) demandRank(exchange, waiting.role);
-      return invite(room, workspace, address, role ?? "member");
+      // It stays as it is: the invitation says so.
+      return invite(room, workspace, address, waiting?.role ?? role ?? "member");
     }),
     peopleRevokeInvitation: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
@@ -106,6 +110,11 @@ function invitationView({ clock }: PeopleRoom, link: PersonLink) {
   };
 }
 
+async function standingView(room: PeopleRoom, link: PersonLink) {
+  const view = invitationView(room, link);
+  return view.state === "open" && (await makerOf(room, link)) === "nobody" ? { ...view, state: "revoked" } : view;
+}
+
 function stateOf({ usedAtMs, revokedAtMs, expiresAtMs }: PersonLink, nowMs: number) {
   if (usedAtMs !== null) return "accepted";
   if (revokedAtMs !== null) return "revoked";
@@ -138,11 +147,13 @@ export function acceptanceHandlers(room: PeopleRoom): Record<string, Handler> {
         await takeSeat(room, exchange, link, { workspace, role }, email);
         return { status: 200, json };
       }
-      await demandNoSeatElsewhere(room, link, email, workspace);
+      const demand = async () => demandUntaken(room, link, email, workspace);
+      await demand();
       if (said.name === undefined) throw invalidValue("name", "it is required for a new account");
       if (said.password === undefined) throw invalidValue("password", "it is required for a new account");
       const account = { email, name: said.name, password: said.password };
-      const made = { link, operator: false, seat: { workspace, role }, action: "invitation.accept" };
+      const proven = (await makerOf(room, link)) === "operator";
+      const made = { link, operator: false, proven, seat: { workspace, role }, action: "invitation.accept", demand };
       return { status: 200, json, cookies: [await makeAccount(room, exchange, account, made)] };
     }),
   };
@@ -154,6 +165,7 @@ async function invitationOf(room: PeopleRoom, { params, clientAddress }: Exchang
   const link = await goodLink(room, "invitation", params["token"] ?? "");
   const workspace = link?.seat == null ? undefined : room.directory.workspace(link.seat.workspaceId);
   if (link?.seat == null || link.email === null || workspace === undefined) throw noLink();
+  if ((await makerOf(room, link)) === "nobody") throw noLink();
   trying.right();
   return { link, email: link.email, workspace, role: link.seat.role };
 }
@@ -171,13 +183,18 @@ async function demandSame({ sessions }: PeopleRoom, { headers }: Exchange, email
 
 /**
  * A link shows that somebody was invited here, not whose the address is: whoever made it may hold it. Seats that wait
- * for the address in other workspaces are not taken with it, unless the operator has made it.
+ * for the address in other workspaces, or here with a higher role, are not taken with it, unless the operator has made
+ * it.
  */
-async function demandNoSeatElsewhere(room: PeopleRoom, { madeBy }: PersonLink, email: string, here: Workspace) {
-  if (seatsOf(room, email).every(({ workspace }) => workspace.id === here.id)) return;
-  if (madeBy === "operator" || (await room.store.people.personByEmail(madeBy))?.operator === true) return;
+async function demandUntaken(room: PeopleRoom, link: PersonLink, email: string, here: Workspace): Promise<void> {
+  const maker = await makerOf(room, link);
+  if (maker === "operator") return;
+  const role = link.seat?.role ?? "member";
+  const isOurs = seatsOf(room, email).every((seat) => seat.workspace.id === here.id && isAtLeast(role, seat.role));
+  if (maker === "nobody") throw noLink();
+  if (isOurs) return;
   throw fault("not_allowed", {
-    message: `An account for ${email} cannot be made with this link, because the address is known elsewhere on this gateway. Accept the invitation from there first, or ask the operator for one.`,
+    message: `An account for ${email} cannot be made with this link, because more waits for the address on this gateway. Accept the invitation to that first, or ask the operator for one.`,
   });
 }
 

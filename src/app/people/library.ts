@@ -14,6 +14,8 @@ export const DEVICE_CLIENT = "gateway-cli";
 export const OIDC_PROVIDER = "oidc";
 
 const NAME = "Inference gateway";
+/** Enough of one that it is no other name in the audit log. */
+const ADDRESS = /^[^\s@]+@[^\s@]+$/;
 const RESET_SECONDS = 3600;
 /** How long a provider of single sign-on may take to say where its endpoints are. */
 const DISCOVERY_MS = 10_000;
@@ -154,11 +156,15 @@ async function optionsOf(deps: PeopleDeps, told: Told, plugins: BetterAuthPlugin
     user: {
       // Memberships hang on the address: one that nobody proved opens nothing.
       validateUserInfo: ({ user }) =>
-        user.emailVerified === true
+        user.emailVerified === true && ADDRESS.test(user.email ?? "")
           ? undefined
           : { error: "email_not_verified", errorDescription: "The address is not verified." },
     },
-    account: { accountLinking: { enabled: true, allowDifferentEmails: false }, updateAccountOnSignIn: false },
+    account: {
+      // Of accounts that are not proven, `hooksOf` takes away what was there before.
+      accountLinking: { enabled: true, allowDifferentEmails: false, requireLocalEmailVerified: false },
+      updateAccountOnSignIn: false,
+    },
     verification: { storeIdentifier: "hashed" },
     rateLimit: { enabled: false },
     databaseHooks: hooksOf(deps),
@@ -194,7 +200,24 @@ function resetMail(deps: PeopleDeps): Pick<NonNullable<BetterAuthOptions["emailA
   };
 }
 
-function hooksOf({ store }: PeopleDeps): NonNullable<BetterAuthOptions["databaseHooks"]> {
+/**
+ * The provider says whose the address is. An account that somebody was able to make with an admin's link may be another's
+ * in this name: what signs in to it goes, before the one who was meant comes in.
+ */
+async function startOver({ store, clock, ids }: PeopleDeps, userId: string): Promise<void> {
+  const person = await store.people.person(userId);
+  if (person === undefined || person.proven) return;
+  const { id, email } = person;
+  const now = clock.nowMs();
+  await store.change(async ({ people }) => {
+    await people.startOver(id, now);
+    const line = { id: ids.next("aud_"), atMs: now, actor: email, action: "person.start_over", workspaceId: null };
+    return { answer: null, audit: { ...line, target: id, detail: { how: "single sign-on" } } };
+  });
+}
+
+function hooksOf(deps: PeopleDeps): NonNullable<BetterAuthOptions["databaseHooks"]> {
+  const { store } = deps;
   return {
     session: {
       create: {
@@ -205,9 +228,10 @@ function hooksOf({ store }: PeopleDeps): NonNullable<BetterAuthOptions["database
     account: {
       create: {
         // The provider's tokens are of no use here: what nobody has, nobody loses.
-        before: async (account) => ({
-          data: { ...account, accessToken: null, refreshToken: null, idToken: null },
-        }),
+        before: async (account) => {
+          if (account.providerId === OIDC_PROVIDER) await startOver(deps, account.userId);
+          return { data: { ...account, accessToken: null, refreshToken: null, idToken: null } };
+        },
       },
     },
   };

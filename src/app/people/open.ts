@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Person } from "../../domain/tenancy/actor.ts";
 import type { Handler } from "../exchange.ts";
+import type { InTurn } from "../manage/deps.ts";
 import { PeopleAudit } from "./audit.ts";
 import { authHandlers } from "./auth-handlers.ts";
 import type { PeopleDeps } from "./deps.ts";
@@ -14,6 +15,7 @@ import type { PeopleRoom } from "./room.ts";
 import { Sessions } from "./sessions.ts";
 import { isSetupNeeded, makeSetupLink, setupHandlers } from "./setup.ts";
 import { signUpHandlers } from "./sign-up.ts";
+import { UsedCodes } from "./used-codes.ts";
 
 export type People = {
   /** Who calls, by the session in a cookie or as a bearer. */
@@ -24,6 +26,8 @@ export type People = {
   readonly openHandlers: Record<string, Handler>;
   /** Of routes for people with a session; to be put behind the guard. */
   readonly managedHandlers: Record<string, Handler>;
+  /** Changes of tenants by people wait in it; others do too. */
+  readonly inTurn: InTurn;
   /** What is over leaves. */
   sweep(): Promise<void>;
 };
@@ -33,11 +37,13 @@ export function openPeople(deps: PeopleDeps): People {
   const audit = new PeopleAudit(deps);
   const library = new Library(deps, {
     async passwordReset(target, actor, address) {
+      // Who gets an account back has it alone: a passkey that somebody else added would stay good for ever.
+      await deps.store.change(async ({ people }) => ({ answer: await people.dropPasskeys(target), audit: null }));
       await deps.store.people.forgetDevices(target);
       await audit.write({ actor, action: "person.password_reset", target, address });
     },
   });
-  const room: PeopleRoom = { ...deps, sessions, library, audit };
+  const room: PeopleRoom = { ...deps, sessions, library, audit, codes: new UsedCodes(deps.clock) };
   return {
     personOf: (headers) => sessions.personOf(headers),
     setupLink: async () => ((await isSetupNeeded(deps)) ? (await makeSetupLink(deps, "gateway")).link : undefined),
@@ -54,6 +60,7 @@ export function openPeople(deps: PeopleDeps): People {
       ...peopleHandlers(room),
       ...resetHandlers(room),
     },
+    inTurn: deps.inTurn,
     sweep: () => sweep(deps),
   };
 }

@@ -1,20 +1,25 @@
 import { fault } from "../../contract/faults.ts";
-import type { PersonRecord } from "../../domain/tenancy/person.ts";
+import type { PersonLink, PersonRecord } from "../../domain/tenancy/person.ts";
+import { digestOf } from "../../kit/secret.ts";
 import { type Handler, type Reply, whole } from "../exchange.ts";
+import { actorName } from "../manage/acting.ts";
 import { change, findWorkspace, short } from "../manage/deps.ts";
 import { demandRank } from "../manage/seat.ts";
 import { isoTime } from "../manage/views.ts";
 import { baseOf } from "./deps.ts";
+import { makerOf } from "./makers.ts";
 import { seatsOf } from "./me.ts";
 import { findPerson } from "./people.ts";
 import type { PeopleRoom } from "./room.ts";
 
 const RESET_MS = 24 * 3_600_000;
+/** Of a workspace, the newest. */
+const INVITATIONS_MAX = 10_000;
 
 /** Links to set a new password, handed over by whoever made them: for where no mail leaves. */
 export function resetHandlers(room: PeopleRoom): Record<string, Handler> {
   return {
-    peopleReset: whole(async (exchange) => makeReset(room, await findPerson(room, exchange), null)),
+    peopleReset: whole(async (exchange) => makeReset(room, await findPerson(room, exchange), undefined)),
     peopleResetMember: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const email = (exchange.params["email"] ?? "").trim().toLowerCase();
@@ -24,22 +29,69 @@ export function resetHandlers(room: PeopleRoom): Record<string, Handler> {
         throw fault("not_found", { message: `${short(email)} has no account in ${workspace.slug}. Invite them.` });
       demandRank(exchange, member.role);
       // Who sets the password of an account is that person everywhere.
-      if (exchange.seat !== undefined && (person.operator || seatsOf(room, email).length > 1))
+      if (exchange.seat !== undefined && isMore(room, person, workspace.id))
         throw fault("not_allowed", {
           message: `${email} belongs to more than this workspace: only the operator makes a link for them.`,
         });
-      return makeReset(room, person, workspace.id);
+      if (exchange.seat !== undefined && !(await hasAccepted(room, workspace.id, email)))
+        throw fault("not_allowed", {
+          message: `${email} has made the account in another way than by an invitation to ${workspace.slug}: only the operator makes a link for them.`,
+        });
+      return makeReset(room, person, { workspaceId: workspace.id, role: member.role });
     }),
   };
 }
 
-async function makeReset(room: PeopleRoom, person: PersonRecord, workspaceId: string | null): Promise<Reply> {
-  const { clock, makeToken, library } = room;
-  const [token, expiresAtMs] = [makeToken(), clock.nowMs() + RESET_MS];
+/** Whether there is more to a person than a seat in this workspace. */
+function isMore(room: PeopleRoom, { operator, email }: PersonRecord, workspaceId: string): boolean {
+  return operator || seatsOf(room, email).some(({ workspace }) => workspace.id !== workspaceId);
+}
+
+/** Whoever was only written into a workspace has never said that its admins may help with their account. */
+async function hasAccepted({ store }: PeopleRoom, workspaceId: string, email: string): Promise<boolean> {
+  const links = await store.people.invitations(workspaceId, INVITATIONS_MAX);
+  return links.some((link) => link.email === email && link.usedAtMs !== null);
+}
+
+/**
+ * A link that an admin has made opens the account as it was then: not one that has become more since, and not for an
+ * admin who is none any more.
+ */
+export async function refuseOutgrown(room: PeopleRoom, token: string): Promise<void> {
+  const link = await room.store.people.link(digestOf(token));
+  if (link?.kind !== "reset" || link.seat === null || link.email === null) return;
+  const person = await room.store.people.personByEmail(link.email);
+  const maker = await makerOf(room, link);
+  if (
+    person !== undefined &&
+    (maker === "operator" || (maker !== "nobody" && !isMore(room, person, link.seat.workspaceId)))
+  )
+    return;
+  throw fault("invalid_value", { message: "This link is not good any more. Ask for a new one.", param: "token" });
+}
+
+async function makeReset(room: PeopleRoom, person: PersonRecord, seat: PersonLink["seat"] | undefined): Promise<Reply> {
+  const { clock, makeToken, library, ids } = room;
+  const [token, now] = [makeToken(), clock.nowMs()];
+  const expiresAtMs = now + RESET_MS;
   const opened = await library.plain();
-  await change(room, async () => {
-    const detail = { email: person.email };
-    return { answer: null, audit: { action: "person.reset_link", workspaceId, target: person.id, detail } };
+  await change(room, async ({ people }) => {
+    const { email } = person;
+    if (seat !== undefined)
+      await people.addLink({
+        id: ids.next("lnk_"),
+        kind: "reset",
+        digest: digestOf(token),
+        email,
+        seat,
+        madeBy: actorName(),
+        createdAtMs: now,
+        expiresAtMs,
+        usedAtMs: null,
+        revokedAtMs: null,
+      });
+    const audit = { action: "person.reset_link", workspaceId: seat?.workspaceId ?? null, target: person.id };
+    return { answer: null, audit: { ...audit, detail: { email } } };
   });
   await opened.addReset(person.id, token, new Date(expiresAtMs));
   const link = `${baseOf(room)}/app/reset-password?token=${token}`;

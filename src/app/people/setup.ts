@@ -57,12 +57,17 @@ export function setupHandlers(room: PeopleRoom): Record<string, Handler> {
       refuseForeign(exchange.headers, room.publicUrl);
       const { token, ...account } = await readBody(exchange, SetupBody);
       const trying = room.tries.begin(exchange.clientAddress);
-      const link = (await isSetupNeeded(room)) ? await goodLink(room, "setup", token) : undefined;
+      const demand = async () => {
+        if (!(await isSetupNeeded(room))) throw noLink();
+      };
+      await demand();
+      const link = await goodLink(room, "setup", token);
       if (link === undefined) throw noLink();
       trying.right();
       const workspace = room.directory.workspace(FIRST_WORKSPACE);
       const seat = workspace === undefined ? undefined : { workspace, role: "owner" as const };
-      const cookie = await makeAccount(room, exchange, account, { link, operator: true, seat, action: "person.setup" });
+      const made = { link, operator: true, proven: true, seat, action: "person.setup", demand };
+      const cookie = await makeAccount(room, exchange, account, made);
       const json = {
         email: account.email.trim().toLowerCase(),
         name: account.name,

@@ -40,7 +40,8 @@ export function signUpHandlers(room: PeopleRoom): Record<string, Handler> {
       const link = await goodLink(room, "sign_up", token);
       if (link === undefined || link.email === null) throw noLink();
       trying.right();
-      const made = { link, operator: false, seat: undefined, action: "person.sign_up" };
+      const demand = async () => undefined;
+      const made = { link, operator: false, proven: true, seat: undefined, action: "person.sign_up", demand };
       const cookie = await makeAccount(room, exchange, { email: link.email, name, password }, made);
       return { status: 201, json: { email: link.email, name }, cookies: [cookie] };
     }),

@@ -10,6 +10,8 @@ export type TryLimits = {
   readonly windowMs: number;
 };
 
+/** No address is longer; what is remembered of a caller's word has an end. */
+const ACCOUNT_CHARS_MAX = 320;
 /** Addresses and accounts remembered at once; beyond it the one seen longest ago is forgotten. */
 const REMEMBERED_MAX = 50_000;
 
@@ -37,7 +39,7 @@ export class Tries {
     const { perAddress, perAccount } = this.#limits;
     const taken = [
       this.#take(`address ${limitBucket(address)}`, perAddress),
-      ...(account === undefined ? [] : [this.#take(`account ${account.trim().toLowerCase()}`, perAccount)]),
+      ...(account === undefined ? [] : [this.#take(`account ${accountOf(account)}`, perAccount)]),
     ];
     const waits = taken.flatMap((one) => ("waitMs" in one ? [one.waitMs] : []));
     if (waits.length > 0) throw tooMany(Math.ceil(Math.max(...waits) / 1000));
@@ -59,6 +61,8 @@ export class Tries {
     return { count };
   }
 }
+
+const accountOf = (said: string) => said.slice(0, ACCOUNT_CHARS_MAX).trim().toLowerCase();
 
 function tooMany(seconds: number): Fault {
   const wait = seconds < 120 ? `${seconds} seconds` : `${Math.ceil(seconds / 60)} minutes`;

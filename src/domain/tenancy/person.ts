@@ -10,6 +10,8 @@ export type PersonRecord = {
   /** Can not sign in, and has no session. */
   readonly disabled: boolean;
   readonly twoFactor: boolean;
+  /** Nobody else can have made the account in their name. */
+  readonly proven: boolean;
   readonly createdAtMs: number;
 };
 
@@ -41,7 +43,7 @@ export type Passkey = {
 /** Who holds a session, and the session. */
 export type Held = { readonly person: PersonRecord; readonly session: PersonSession };
 
-export const LINK_KINDS = ["setup", "invitation", "sign_up"] as const;
+export const LINK_KINDS = ["setup", "invitation", "sign_up", "reset"] as const;
 export type LinkKind = (typeof LINK_KINDS)[number];
 
 /** A link that is good once: the token in it is kept as its digest only. */
@@ -50,7 +52,7 @@ export type PersonLink = {
   readonly kind: LinkKind;
   readonly digest: string;
   readonly email: string | null;
-  /** Where an invitation leads to, and as what. */
+  /** Where an invitation leads to, and as what; in which workspace a link to a new password was made, and of whom. */
   readonly seat: { readonly workspaceId: string; readonly role: Role } | null;
   /** In the words of the audit log. */
   readonly madeBy: string;
@@ -65,6 +67,7 @@ export type PersonAdd = {
   readonly email: string;
   readonly name: string;
   readonly operator: boolean;
+  readonly proven: boolean;
   /** As it is kept; null: they sign in in another way. */
   readonly passwordHash: string | null;
   readonly createdAtMs: number;
@@ -102,6 +105,9 @@ export type PeopleWriter = {
   setOperator(id: string, operator: boolean, nowMs: number): Promise<void>;
   setDisabled(id: string, disabled: boolean, nowMs: number): Promise<void>;
   dropSecondFactor(id: string, nowMs: number): Promise<void>;
+  dropPasskeys(id: string): Promise<void>;
+  /** Password, passkeys, second factor and sessions: whoever made them signs in no more. The address counts as proven. */
+  startOver(id: string, nowMs: number): Promise<void>;
   addSession(session: SessionAdd): Promise<void>;
   /** All of a person's but one, and devices that need no code for a while; answers how many sessions ended. */
   endSessions(userId: string, except: string | null): Promise<number>;

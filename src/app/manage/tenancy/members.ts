@@ -110,9 +110,13 @@ async function listed(room: Room, members: readonly Member[], own: string | unde
   );
 }
 
-/** Whoever has an account joins by accepting: nobody is drawn into a workspace, nor is an account's address believed. */
+/**
+ * Whoever has an account joins by accepting: nobody is drawn into a workspace, nor is an account's address believed. The
+ * operator adds who is proven to be who they are.
+ */
 async function demandInvitation(room: Room, { seat }: Exchange, email: string): Promise<void> {
-  if (seat === undefined || (await room.store.people.withEmails([email.trim().toLowerCase()])).length === 0) return;
+  const [person] = await room.store.people.withEmails([email.trim().toLowerCase()]);
+  if (person === undefined || (seat === undefined && person.proven)) return;
   throw fault("conflict", {
     message: `${short(email)} has an account here: invite them with POST /manage/workspaces/{workspace}/invitations, and they accept.`,
     param: "email",

@@ -66,10 +66,16 @@ function workspacesOf(room: Room, { actor }: Exchange): Workspace[] {
   return all.filter(({ id }) => seatOf(room, actor, id) !== undefined);
 }
 
-/** People may only where the operator said so. */
+/** People may only where the operator said so, and one of their own: whoever signs up must not fill the gateway. */
 function demandCreator(room: Room, { actor }: Exchange): void {
   if (actor === undefined || isOperatorActor(actor)) return;
-  if (actor.is === "person" && room.peopleCreateWorkspaces) return;
+  if (actor.is === "person" && room.peopleCreateWorkspaces) {
+    const isOwner = ({ id }: Workspace) => seatOf(room, actor, id)?.role === "owner";
+    if (!room.directory.workspaces().some(isOwner)) return;
+    throw fault("insufficient_role", {
+      message: "You own a workspace already. Ask the operator of this gateway for another one.",
+    });
+  }
   throw fault("insufficient_role", {
     message: "Only the operator of this gateway creates workspaces. Ask them for one.",
   });
@@ -86,6 +92,7 @@ export function workspaceHandlers(room: Room): Record<string, Handler> {
       demandCreator(room, exchange);
       const { slug, name, currency } = await readBody(exchange, WorkspaceCreate);
       const workspace = await room.inTurn(async () => {
+        demandCreator(room, exchange);
         const made = await createWorkspace(room, { slug, name: name ?? slug, currency: currency ?? "EUR" });
         if (exchange.actor?.is === "person") await addMember(room, made, exchange.actor.person.email, "owner");
         return made;

@@ -11,10 +11,10 @@ type Changes<Name extends keyof PeopleWriter> = Pick<PeopleWriter, Name>;
 
 function personChanges(
   db: Kysely<Database>,
-): Changes<"addPerson" | "rename" | "setOperator" | "setDisabled" | "dropSecondFactor"> {
+): Changes<"addPerson" | "rename" | "setOperator" | "setDisabled" | "dropSecondFactor" | "dropPasskeys" | "startOver"> {
   const change = async (
     id: string,
-    set: { name?: string; operator?: number; disabled?: number; two_factor_enabled?: number },
+    set: { name?: string; operator?: number; disabled?: number; two_factor_enabled?: number; email_verified?: number },
     nowMs: number,
   ) => {
     await db
@@ -32,9 +32,9 @@ function personChanges(
       .execute();
   };
   return {
-    async addPerson({ id, email, name, operator, passwordHash, createdAtMs }) {
+    async addPerson({ id, email, name, operator, proven, passwordHash, createdAtMs }) {
       const times = { created_at: isoOf(createdAtMs), updated_at: isoOf(createdAtMs) };
-      const flags = { email_verified: 1, two_factor_enabled: 0, operator: operator ? 1 : 0, disabled: 0 };
+      const flags = { email_verified: proven ? 1 : 0, two_factor_enabled: 0, operator: operator ? 1 : 0, disabled: 0 };
       await db
         .insertInto("people")
         .values({ id, email, name, image: null, ...flags, ...times })
@@ -48,6 +48,17 @@ function personChanges(
       await db.deleteFrom("people_two_factors").where("user_id", "=", id).execute();
       await forgetDevices(db, id);
       await change(id, { two_factor_enabled: 0 }, nowMs);
+    },
+    async dropPasskeys(id) {
+      await db.deleteFrom("people_passkeys").where("user_id", "=", id).execute();
+    },
+    async startOver(id, nowMs) {
+      for (const table of ["people_two_factors", "people_passkeys", "people_sessions"] as const)
+        await db.deleteFrom(table).where("user_id", "=", id).execute();
+      const ours = db.deleteFrom("people_accounts").where("user_id", "=", id);
+      await ours.where("provider_id", "=", PASSWORD_ACCOUNT).execute();
+      await forgetDevices(db, id);
+      await change(id, { two_factor_enabled: 0, email_verified: 1 }, nowMs);
     },
   };
 }

@@ -142,6 +142,7 @@ async function held(db: Kysely<Database>, tokenDigest: string): Promise<Held | u
       "person.operator",
       "person.disabled",
       "person.two_factor_enabled",
+      "person.email_verified",
       "person.created_at as person_created_at",
     ])
     .where("session.token", "=", tokenDigest)
@@ -182,7 +183,7 @@ async function createdAt(db: Kysely<Database>, id: string): Promise<string | und
 
 type PersonRow = Pick<
   Selectable<PeopleTables["people"]>,
-  "id" | "email" | "name" | "operator" | "disabled" | "two_factor_enabled" | "created_at"
+  "id" | "email" | "name" | "operator" | "disabled" | "two_factor_enabled" | "email_verified" | "created_at"
 >;
 
 function toPerson(row: PersonRow): PersonRecord {
@@ -193,6 +194,7 @@ function toPerson(row: PersonRow): PersonRecord {
     operator: row.operator === 1,
     disabled: row.disabled === 1,
     twoFactor: row.two_factor_enabled === 1,
+    proven: row.email_verified === 1,
     createdAtMs: Date.parse(row.created_at),
   };
 }

@@ -1,0 +1,27 @@
+import { isAtLeast } from "../../domain/tenancy/actor.ts";
+import type { PersonLink } from "../../domain/tenancy/person.ts";
+import type { PeopleRoom } from "./room.ts";
+
+/** What a link's maker is now. */
+type Maker = "operator" | "of the workspace" | "nobody";
+
+const TOKEN = "token:";
+
+/**
+ * Who stands behind a link into a workspace. Links are good for days: one of an admin who has left, or whose role is
+ * lower now than what the link gives, is not good any more. Nobody comes back by a link they made for themselves.
+ */
+export async function makerOf(room: PeopleRoom, { madeBy, seat }: PersonLink): Promise<Maker> {
+  if (madeBy === "operator") return "operator";
+  if (seat === null) return "nobody";
+  if (madeBy.startsWith(TOKEN)) {
+    const token = room.directory.tokens.find(madeBy.slice(TOKEN.length));
+    return token?.workspaceId === seat.workspaceId ? "of the workspace" : "nobody";
+  }
+  const person = await room.store.people.personByEmail(madeBy);
+  if (person === undefined || person.disabled) return "nobody";
+  if (person.operator) return "operator";
+  const member = room.directory.members(seat.workspaceId).find(({ email }) => email === madeBy);
+  const may = member !== undefined && isAtLeast(member.role, "admin") && isAtLeast(member.role, seat.role);
+  return may ? "of the workspace" : "nobody";
+}

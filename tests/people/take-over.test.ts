@@ -1,0 +1,267 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Authenticator } from "../support/authenticator.ts";
+import { type IdentityProvider, startIdentityProvider } from "../support/oidc.ts";
+import { type Browser, OWNER, PASSWORD, type PeopleGateway, peopleGateway, tokenOf } from "../support/people.ts";
+import { totpOf } from "../support/totp.ts";
+import { unusedPort } from "../support/upstream.ts";
+
+let provider: IdentityProvider;
+let gateway: PeopleGateway;
+let owner: Browser;
+
+beforeAll(async () => {
+  const port = await unusedPort();
+  const publicUrl = `http://localhost:${port}`;
+  provider = await startIdentityProvider(`${publicUrl}/manage/auth/callback/oidc`, [
+    { sub: "victim", email: "victim@example.eu", email_verified: true, name: "Victim" },
+    { sub: "odd", email: "operator", email_verified: true, name: "Odd" },
+  ]);
+  gateway = await peopleGateway({
+    env: {
+      PORT: String(port),
+      GATEWAY_PUBLIC_URL: publicUrl,
+      GATEWAY_OIDC_ISSUER: provider.issuer,
+      GATEWAY_OIDC_CLIENT_ID: provider.clientId,
+      GATEWAY_OIDC_CLIENT_SECRET: provider.clientSecret,
+      GATEWAY_SIGN_IN_ADDRESS_TRIES: "1000",
+    },
+  });
+  owner = await gateway.setUp();
+  await gateway.manage("POST", "/workspaces", { slug: "second" });
+});
+afterAll(async () => {
+  await gateway.close();
+  await provider.close();
+});
+
+const ACCOUNT = { name: "Mallory", password: PASSWORD };
+const INVITATIONS = "/manage/workspaces/demo/invitations";
+const MEMBERS = "/manage/workspaces/demo/members";
+const signIn = (browser: Browser, email: string, password = PASSWORD) =>
+  browser.post("/manage/auth/sign-in/email", { email, password });
+const nobody = async (browser: Browser) => (await browser.get("/manage/me")).body.person === null;
+const lines = async (action: string) => (await gateway.manage("GET", `/audit?action=${action}&limit=1000`)).data;
+
+/** Makes an account for an address by the link of an invitation. */
+async function take(link: string): Promise<{ status: number; browser: Browser }> {
+  const browser = gateway.browser();
+  return { status: (await browser.post(`/manage/invitations/${tokenOf(link)}/accept`, ACCOUNT)).status, browser };
+}
+
+async function throughProvider(browser: Browser, sub: string): Promise<string> {
+  const body = { provider: "oidc", callbackURL: "/app", errorCallbackURL: "/app/sign-in" };
+  const { url } = (await browser.post("/manage/auth/sign-in/social", body)).body;
+  const back = new URL(await provider.signIn(url, sub));
+  return (await browser.get(`${back.pathname}${back.search}`)).headers.get("location") ?? "";
+}
+
+describe("an invitation", () => {
+  test("PORTAL-11 of an admin who was removed, or whose role is lower now, opens nothing", async () => {
+    const admin = await gateway.join("leaving@example.eu", "admin");
+    const invite = async (email: string) => (await admin.post(INVITATIONS, { email, role: "admin" })).body;
+    const [back, later] = [await invite("back-door@example.eu"), await invite("later@example.eu")];
+    await owner.ask("PATCH", `${MEMBERS}/leaving@example.eu`, { role: "member" });
+    expect((await take(back.link)).status).toBe(404);
+    await owner.ask("DELETE", `${MEMBERS}/leaving@example.eu`);
+    expect((await take(back.link)).status).toBe(404);
+    expect((await gateway.browser().get(`/manage/invitations/${tokenOf(later.link)}`)).status).toBe(404);
+    const { data } = (await owner.get(INVITATIONS)).body;
+    expect(data.find(({ id }: { id: string }) => id === later.id).state).toBe("revoked");
+  });
+
+  test("PORTAL-11 takes no seat that is above its role and came to wait for the address later", async () => {
+    const admin = await gateway.join("climber@example.eu", "admin");
+    const { link } = (await admin.post(INVITATIONS, { email: "heir@example.eu", role: "member" })).body;
+    expect((await owner.post(MEMBERS, { email: "heir@example.eu", role: "owner" })).status).toBe(201);
+    const taken = await take(link);
+    expect(taken.status).toBe(403);
+    expect(await nobody(taken.browser)).toBe(true);
+    // The owner's own invitation says what waits, and opens it.
+    const good = (await owner.post(INVITATIONS, { email: "heir@example.eu" })).body;
+    expect(good.role).toBe("owner");
+    expect((await take(good.link)).status).toBe(200);
+  });
+
+  test("PORTAL-11 that an admin used in another's name is worth nothing once the other comes by single sign-on", async () => {
+    const admin = await gateway.join("mallory@example.eu", "admin");
+    const { link } = (await admin.post(INVITATIONS, { email: "victim@example.eu" })).body;
+    const { browser: squatter } = await take(link);
+    const device = new Authenticator("localhost", gateway.url);
+    await addPasskey(squatter, device);
+    // Nor does the operator draw such an account in.
+    const drawn = await owner.post("/manage/workspaces/second/members", { email: "victim@example.eu" });
+    expect(drawn.status).toBe(409);
+
+    const victim = gateway.browser();
+    expect(await throughProvider(victim, "victim")).toMatch(/\/app$/);
+    const { person } = (await victim.get("/manage/me")).body;
+    expect([person.email, person.has_password, person.passkeys]).toEqual(["victim@example.eu", false, 0]);
+    expect(await nobody(squatter)).toBe(true);
+    expect((await signIn(gateway.browser(), "victim@example.eu")).status).toBe(401);
+    expect((await byPasskey(gateway.browser(), device)).status).toBe(401);
+    expect(await lines("person.start_over")).toMatchObject([{ actor: "victim@example.eu" }]);
+    expect((await owner.post("/manage/workspaces/second/members", { email: "victim@example.eu" })).status).toBe(201);
+  });
+
+  test("PORTAL-11 single sign-on makes nobody who is called like something else in the audit log", async () => {
+    const browser = gateway.browser();
+    expect(await throughProvider(browser, "odd")).toContain("error=");
+    expect(await nobody(browser)).toBe(true);
+  });
+});
+
+async function addPasskey(browser: Browser, device: Authenticator): Promise<void> {
+  const { body: options } = await browser.get("/manage/auth/passkey/generate-register-options?name=laptop");
+  const response = device.register(options.challenge);
+  const added = await browser.post("/manage/auth/passkey/verify-registration", { response, name: "laptop" });
+  expect(added.status).toBe(200);
+}
+
+async function byPasskey(browser: Browser, device: Authenticator) {
+  const { body: options } = await browser.get("/manage/auth/passkey/generate-authenticate-options");
+  return browser.post("/manage/auth/passkey/verify-authentication", {
+    response: device.authenticate(options.challenge),
+  });
+}
+
+describe("a link to a new password", () => {
+  const reset = (link: string) =>
+    gateway
+      .browser()
+      .post("/manage/auth/reset-password", { token: tokenOf(link), newPassword: "eight green bicycles" });
+
+  test("PORTAL-11 of an admin does not open an account that has become more since, nor for an admin who left", async () => {
+    const admin = await gateway.join("helping@example.eu", "admin");
+    const made = async (email: string) => {
+      await gateway.join(email);
+      const answer = await admin.post(`${MEMBERS}/${email}/reset-link`);
+      expect(answer.status).toBe(201);
+      return answer.body.link;
+    };
+    const links = [await made("grows@example.eu"), await made("rises@example.eu"), await made("stays@example.eu")];
+    const [grows, rises, stays] = links;
+    const again = (await admin.post(`${MEMBERS}/stays@example.eu/reset-link`)).body.link;
+    await gateway.manage("POST", "/workspaces/second/members", { email: "grows@example.eu", role: "owner" });
+    const { data } = await gateway.manage("GET", "/people?limit=1000");
+    const { id } = data.find(({ email }: { email: string }) => email === "rises@example.eu");
+    await gateway.manage("POST", `/people/${id}/operator`, { operator: true });
+    expect((await reset(grows)).status).toBe(400);
+    expect((await reset(rises)).status).toBe(400);
+    expect((await reset(stays)).status).toBe(200);
+    await owner.ask("DELETE", `${MEMBERS}/helping@example.eu`);
+    expect((await reset(again)).status).toBe(400);
+  });
+
+  test("PORTAL-11 is no admin's to make for who was only written into the workspace", async () => {
+    const admin = await gateway.join("writes@example.eu", "admin");
+    expect((await admin.post(MEMBERS, { email: "written@example.eu" })).status).toBe(201);
+    await gateway.join("written@example.eu", "member", "second");
+    await owner.ask("DELETE", "/manage/workspaces/second/members/written@example.eu");
+    const refused = await admin.post(`${MEMBERS}/written@example.eu/reset-link`);
+    expect([refused.status, refused.body.error.code]).toEqual([403, "not_allowed"]);
+  });
+
+  test("PORTAL-11 takes away the passkeys that somebody else may have added", async () => {
+    const device = new Authenticator("localhost", gateway.url);
+    await addPasskey(await gateway.join("recovers@example.eu"), device);
+    const { link } = await gateway.manage("POST", "/workspaces/demo/members/recovers@example.eu/reset-link");
+    expect((await reset(link)).status).toBe(200);
+    expect((await byPasskey(gateway.browser(), device)).status).toBe(401);
+  });
+});
+
+describe("signing in", () => {
+  test("PORTAL-11 a code that has signed somebody in does not do so again", async () => {
+    const browser = await gateway.join("watched@example.eu");
+    const { totpURI } = (await browser.post("/manage/auth/two-factor/enable", { password: PASSWORD })).body;
+    await browser.post("/manage/auth/two-factor/verify-totp", { code: totpOf(totpURI, -1) });
+    const code = totpOf(totpURI);
+    const withCode = async () => {
+      const fresh = gateway.browser();
+      await signIn(fresh, "watched@example.eu");
+      const answer = await fresh.post("/manage/auth/two-factor/verify-totp", { code });
+      return { status: answer.status, isIn: !(await nobody(fresh)) };
+    };
+    expect(await withCode()).toEqual({ status: 200, isIn: true });
+    expect(await withCode()).toEqual({ status: 401, isIn: false });
+  });
+
+  test("PORTAL-11 as someone else while signed in stands in the audit log; nobody's signing out does not", async () => {
+    const thief = await gateway.join("thief@example.eu");
+    await gateway.join("robbed@example.eu");
+    expect((await signIn(thief, "robbed@example.eu")).status).toBe(200);
+    expect((await lines("person.sign_in"))[0]).toMatchObject({
+      actor: "robbed@example.eu",
+      detail: { how: "password" },
+    });
+    const before = (await lines("person.sign_out")).length;
+    expect((await gateway.browser().post("/manage/auth/sign-out")).status).toBe(200);
+    expect(await lines("person.sign_out")).toHaveLength(before);
+  });
+
+  test("PORTAL-11 no answer tells a page the token of its session", async () => {
+    await gateway.join("quiet@example.eu");
+    const browser = gateway.browser();
+    const answer = await signIn(browser, "quiet@example.eu");
+    expect(answer.body.user.email).toBe("quiet@example.eu");
+    const token = decodeURIComponent([...browser.cookies.values()][0] ?? "").split(".")[0] ?? "";
+    expect(token.length).toBeGreaterThan(20);
+    expect(JSON.stringify(answer.body)).not.toContain(token);
+  });
+});
+
+describe("a body that is sent slowly", () => {
+  /** Sends the head of a change, and the body when `meanwhile` is done. */
+  async function slowly(browser: Browser, path: string, body: object, meanwhile: () => Promise<unknown>) {
+    const { hostname, port, host, origin } = new URL(gateway.url);
+    const socket = connect({ host: hostname, port: Number(port) });
+    const text = JSON.stringify(body);
+    const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+    const head = [`POST ${path} HTTP/1.1`, `host: ${host}`, `origin: ${origin}`, `cookie: ${cookie}`];
+    const more = ["content-type: application/json", "expect: 100-continue", `content-length: ${text.length}`];
+    socket.write(`${[...head, ...more].join("\r\n")}\r\n\r\n`);
+    // The gateway wants the body: so it has looked at who sends it.
+    expect(String((await once(socket, "data"))[0])).toContain("100 Continue");
+    await meanwhile();
+    socket.write(text);
+    const [answer] = await once(socket, "data");
+    socket.destroy();
+    return /^HTTP\/1\.1 (\d+)/.exec(String(answer))?.[1];
+  }
+  const asked = { email: "friend@example.eu", role: "admin" };
+
+  test("PORTAL-11 changes nothing once its sender was removed, or has a lower role", async () => {
+    const gone = await gateway.join("slow@example.eu", "admin");
+    const lower = await gateway.join("slower@example.eu", "admin");
+    const remove = () => owner.ask("DELETE", `${MEMBERS}/slow@example.eu`);
+    const demote = () => owner.ask("PATCH", `${MEMBERS}/slower@example.eu`, { role: "member" });
+    expect(await slowly(gone, INVITATIONS, asked, remove)).toBe("403");
+    expect(await slowly(lower, INVITATIONS, asked, demote)).toBe("403");
+    expect(await slowly(owner, INVITATIONS, asked, async () => {})).toBe("201");
+  });
+
+  test("PORTAL-11 nor once its session has ended", async () => {
+    const ended = await gateway.join("ended@example.eu", "admin");
+    const other = gateway.browser();
+    await signIn(other, "ended@example.eu");
+    expect(await slowly(ended, INVITATIONS, asked, () => other.ask("DELETE", "/manage/me/sessions"))).toBe("401");
+  });
+});
+
+test("PORTAL-11 whoever signed up creates one workspace, not as many as they like, also not at once", async () => {
+  const open = await peopleGateway({
+    env: {
+      GATEWAY_SIGNUP: "open",
+      GATEWAY_SMTP_URL: "smtp://127.0.0.1:1",
+      GATEWAY_MAIL_FROM: "gateway@example.eu",
+    },
+  });
+  await open.setUp();
+  const browser = await open.join("many@example.eu");
+  const made = await Promise.all(["one", "two", "three"].map((slug) => browser.post("/manage/workspaces", { slug })));
+  expect(made.map(({ status }) => status).toSorted()).toEqual([201, 403, 403]);
+  expect((await signIn(open.browser(), OWNER.email)).status).toBe(200);
+  await open.close();
+});
