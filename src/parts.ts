@@ -302,7 +302,9 @@ export function checksOf(config: Config, store: Store, books: Books, breakers: E
 /** Advice only: everything is served with little room, too. */
 export function diskCheck(config: Config, disk: DiskSpace): Check {
   const room = () =>
-    disk.freeBytes === undefined ? "the system does not say what is free" : `${disk.freeBytes} bytes free`;
+    disk.freeBytes === undefined
+      ? "the system does not say what is free"
+      : `${Math.floor(disk.freeBytes / 1_000_000).toLocaleString("en")} MB free`;
   return {
     name: "disk",
     run: async () => ({

@@ -23,8 +23,10 @@ export function makeRouter() {
       staticData: { screen },
     }),
   );
+  // Without it an unknown address would be taken for the screen that it begins like.
+  const rest = createRoute({ getParentRoute: () => root, path: "$", component: NotFound });
   return createRouter({
-    routeTree: root.addChildren(routes),
+    routeTree: root.addChildren([...routes, rest]),
     parseSearch,
     stringifySearch,
     defaultPreload: "intent",

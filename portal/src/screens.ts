@@ -33,9 +33,9 @@ export const SCREENS: readonly Screen[] = [
   { path: "/app/sovereignty", title: "Sovereignty levels", load: () => import("./screens/catalogue/sovereignty.tsx"), allows: "anyone", words: "levels floor eea" },
 
   // Observe
-  { path: `${W}/requests`, title: "Requests", load: () => import("./screens/requests/requests.tsx"), allows: "member", nav: { group: "Observe", icon: "list" }, words: "log live tail trace" },
+  { path: `${W}/requests`, title: "Requests", load: () => import("./screens/requests/requests.tsx"), allows: "member", nav: { group: "Observe", icon: "list" }, words: "log logs live tail trace" },
   { path: `${W}/requests/$id`, title: "Request", load: () => import("./screens/request/request.tsx"), allows: "member" },
-  { path: `${W}/usage`, title: "Usage", load: () => import("./screens/usage/usage.tsx"), allows: "member", nav: { group: "Observe", icon: "chart" }, words: "spend tokens latency compare" },
+  { path: `${W}/usage`, title: "Usage", load: () => import("./screens/usage/usage.tsx"), allows: "member", nav: { group: "Observe", icon: "chart" }, words: "spend cost tokens latency compare csv" },
   { path: `${W}/evidence`, title: "Evidence", load: () => import("./screens/evidence/evidence.tsx"), allows: "admin", nav: { group: "Observe", icon: "seal" }, words: "report sovereignty compliance" },
   { path: `${W}/audit`, title: "Audit", load: () => import("./screens/audit/audit.tsx"), allows: "admin", nav: { group: "Observe", icon: "scroll" }, words: "who changed what" },
 
@@ -59,7 +59,7 @@ export const SCREENS: readonly Screen[] = [
   { path: `${W}/settings`, title: "Settings", load: () => import("./screens/settings/settings.tsx"), allows: "member", nav: { group: "Workspace", icon: "settings" }, words: "name currency danger" },
 
   // Account
-  { path: "/app/account", title: "Account", load: () => import("./screens/account/account.tsx"), allows: "person", nav: { group: "Account", icon: "person" }, words: "password passkey two factor sessions" },
+  { path: "/app/account", title: "Account", load: () => import("./screens/account/account.tsx"), allows: "person", nav: { group: "Account", icon: "person" }, words: "password passkey two second factor 2fa totp sessions profile" },
 
   // Operator
   { path: "/app/operator", title: "Overview", load: () => import("./screens/operator/overview.tsx"), allows: "operator", nav: { group: "Operator", icon: "shield" }, words: "health doctor version" },

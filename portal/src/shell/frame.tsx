@@ -10,6 +10,7 @@ import { BareFrame } from "./bare-frame.tsx";
 import { NotAllowed, NoWorkspace } from "./not-found.tsx";
 import { ProgressBar } from "./progress-bar.tsx";
 import { RouteNews } from "./route-news.tsx";
+import { SessionOver, useSessionOver } from "./session-over.tsx";
 import { SideFrame } from "./side-frame.tsx";
 
 /** The screen that the address leads to; undefined: there is none. */
@@ -43,19 +44,31 @@ function Gate({ screen, children }: { readonly screen: Screen | undefined; reado
   const needsPerson = screen !== undefined && screen.allows !== "anyone";
   // On the way the address is the next one's already, and the screen still the one that is left.
   const isLeaving = here.startsWith(SIGN_IN);
+  const over = useSessionOver(me.data, needsPerson && !isLeaving);
+  const isOver = over !== undefined;
   useEffect(() => {
-    if (isSignedOut && needsPerson && !isLeaving) go(`${SIGN_IN}?${new URLSearchParams({ next: here })}`, "replace");
-  }, [isSignedOut, needsPerson, isLeaving, here, go]);
+    if (isSignedOut && needsPerson && !isLeaving && !isOver)
+      go(`${SIGN_IN}?${new URLSearchParams({ next: here })}`, "replace");
+  }, [isSignedOut, needsPerson, isLeaving, isOver, here, go]);
 
+  const who = me.data ?? over ?? null;
   const around = (inside: ReactNode) =>
-    screen?.frame === "bare" ? <BareFrame>{inside}</BareFrame> : <SideFrame me={me.data ?? null}>{inside}</SideFrame>;
+    screen?.frame === "bare" ? <BareFrame>{inside}</BareFrame> : <SideFrame me={who}>{inside}</SideFrame>;
   if (!needsPerson) return around(children);
-  if (me.isPending || isSignedOut) return around(<SkeletonLines count={6} />);
+  if (me.isPending || (isSignedOut && !isOver)) return around(<SkeletonLines count={6} />);
   if (me.error !== null && me.data === undefined)
     return around(<ErrorState error={me.error} onRetry={() => void me.refetch()} />);
-  if (me.data === null || me.data === undefined) return null;
-  if (workspace !== "" && !isIn(me.data, workspace)) return around(<NoWorkspace />);
-  return around(mayView(screen.allows, me.data, workspace) ? children : <NotAllowed allows={screen.allows} />);
+  if (who === null) return null;
+  if (workspace !== "" && !isIn(who, workspace)) return around(<NoWorkspace />);
+  if (!mayView(screen.allows, who, workspace)) return around(<NotAllowed allows={screen.allows} />);
+  return around(
+    <>
+      <div hidden={isOver} className="contents">
+        {children}
+      </div>
+      <SessionOver isOpen={isOver} here={here} onLook={() => void me.refetch()} />
+    </>,
+  );
 }
 
 function isIn(me: Me, workspace: string): boolean {

@@ -1,4 +1,5 @@
 import { useRouterState } from "@tanstack/react-router";
+import { useEffect, useRef } from "react";
 import { pathIn } from "../address.ts";
 import type { Me } from "../api/me.ts";
 import { GROUPS, type Group, type Screen } from "../screen.ts";
@@ -38,8 +39,14 @@ export function Navigation({ me, workspace }: { readonly me: Me | null; readonly
   const current = places
     .filter((to) => path === to || path.startsWith(`${to}/`))
     .toSorted((a, b) => b.length - a.length)[0];
+  const list = useRef<HTMLElement>(null);
+  // The list is longer than most windows: the link of this screen comes into sight.
+  useEffect(() => {
+    if (current !== undefined)
+      list.current?.querySelector('[aria-current="page"]')?.scrollIntoView({ block: "nearest" });
+  }, [current]);
   return (
-    <nav aria-label="Main" className="min-h-0 overflow-y-auto px-3 pb-4">
+    <nav ref={list} aria-label="Main" className="min-h-0 scroll-py-6 overflow-y-auto px-3 pb-4">
       {groups.map(({ group, links }) => (
         <section key={group} aria-label={group} className="mt-2.5 first:mt-0">
           <p aria-hidden="true" className="label-mark px-2 pb-1">

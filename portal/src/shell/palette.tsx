@@ -2,11 +2,12 @@ import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from 
 import { pathIn, useGo } from "../address.ts";
 import type { Me } from "../api/me.ts";
 import { COMMANDS } from "../commands.ts";
+import { SCREENS } from "../screens.ts";
 import { cx } from "../ui/class-names.ts";
 import { Icon, type IconName } from "../ui/icon.tsx";
 import { useSignOut } from "./account-menu.tsx";
 import { mayView } from "./frame.tsx";
-import { linksFor } from "./navigation.tsx";
+import { linksFor, placeOf } from "./navigation.tsx";
 import { setTheme } from "./theme.ts";
 
 type Entry = {
@@ -142,11 +143,19 @@ function useEntries(me: Me | null, workspace: string, onHelp: () => void): Entry
       act,
       words,
     });
-    const screens = linksFor(me, workspace).flatMap(({ group, links }) =>
+    const linked = linksFor(me, workspace).flatMap(({ group, links }) =>
       links.map(({ screen, to }) =>
         entry(`screen-${to}`, screen.title, group, screen.nav?.icon ?? "arrow", () => go(to), screen.words),
       ),
     );
+    // Screens that others lead to, where an address alone is enough.
+    const inner = SCREENS.flatMap((screen) => {
+      const to = placeOf(screen, workspace);
+      const isInner = screen.nav === undefined && screen.words !== undefined && mayView(screen.allows, me, workspace);
+      if (!isInner || to === undefined) return [];
+      return [entry(`screen-${to}`, screen.title, "Screen", "arrow", () => go(to), screen.words)];
+    });
+    const screens = [...linked, ...inner];
     const commands = COMMANDS.filter(
       (one) => mayView(one.allows, me, workspace) && (!one.to.includes("$workspace") || workspace !== ""),
     ).map((one) => {
@@ -175,7 +184,7 @@ function useRequestEntry(typed: string, workspace: string): Entry | undefined {
   const go = useGo();
   const id = typed.trim();
   return useMemo(() => {
-    if (!/^req_[A-Za-z0-9]{6,}$/.test(id) || workspace === "") return undefined;
+    if (!/^(?:req_|chatcmpl-|msg_|resp_)[A-Za-z0-9]{6,}$/.test(id) || workspace === "") return undefined;
     const act = () => go(pathIn(workspace, `requests/${encodeURIComponent(id)}`));
     return { id: "request", label: id, hint: "Open the request", icon: "list", words: "", act };
   }, [id, workspace, go]);

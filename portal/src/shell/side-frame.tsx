@@ -72,8 +72,8 @@ type SideProps = {
 
 function Side({ me, workspace, onPalette, onHelp }: SideProps) {
   return (
-    <div className="grid h-full grid-rows-[auto_1fr_auto]">
-      <div className="grid gap-3 px-3 pt-4 pb-3">
+    <div className="grid h-full grid-cols-[minmax(0,1fr)] grid-rows-[auto_1fr_auto]">
+      <div className="grid grid-cols-[minmax(0,1fr)] gap-3 px-3 pt-4 pb-3">
         <Link plain to="/" className="w-fit rounded-sm px-2">
           <Mark />
         </Link>
@@ -89,7 +89,7 @@ function Side({ me, workspace, onPalette, onHelp }: SideProps) {
         </button>
       </div>
       <Navigation me={me} workspace={workspace} />
-      <div className="flex items-center gap-1 border-t px-3 py-2.5">
+      <div className="flex min-w-0 items-center gap-1 border-t px-3 py-2.5">
         {me === null ? (
           <LinkButton to="/app/sign-in" look="primary" size="small" className="mr-auto">
             Sign in

@@ -23,7 +23,11 @@ export function Dialog({ open, onClose, title, children, footer, size = "normal"
   useEffect(() => {
     const dialog = ref.current;
     if (dialog === null) return;
-    if (open && !dialog.open) dialog.showModal();
+    if (open && !dialog.open) {
+      dialog.showModal();
+      // The browser takes the button that closes; whoever opened a form wants to fill it in.
+      if (dialog.querySelector("header")?.contains(document.activeElement)) firstField(dialog)?.focus();
+    }
     if (!open && dialog.open) dialog.close();
   }, [open]);
   const place = side
@@ -54,6 +58,10 @@ export function Dialog({ open, onClose, title, children, footer, size = "normal"
       )}
     </dialog>
   );
+}
+
+function firstField(dialog: HTMLElement): HTMLElement | null {
+  return dialog.querySelector<HTMLElement>("form :is(input, select, textarea):not(:disabled, [readonly])");
 }
 
 /** Details of a row beside the list; put its id into the address, so that it can be sent to somebody. */

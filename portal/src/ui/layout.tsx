@@ -79,7 +79,14 @@ export function Stat({
   return (
     <div className="grid min-w-0 content-start gap-0.5 rounded-lg border bg-card px-4 py-3">
       <p className="label-mark">{label}</p>
-      <p className={cx("figures truncate text-xl leading-7 font-semibold tracking-tight", colour)}>{value}</p>
+      <p
+        className={cx(
+          "figures text-xl leading-7 font-semibold tracking-tight [overflow-wrap:anywhere] [&_.figures]:whitespace-normal",
+          colour,
+        )}
+      >
+        {value}
+      </p>
       {note !== undefined && <p className="text-xs text-soft">{note}</p>}
     </div>
   );

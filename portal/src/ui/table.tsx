@@ -106,6 +106,7 @@ function Head<T>({ columns, sort, onSort }: Props<T>) {
               className={cx(
                 "h-9 px-3 text-xs font-semibold whitespace-nowrap text-soft first:pl-4 last:pr-4",
                 column.align === "end" && "text-right",
+                isPinned(column) && "md:sticky md:right-0 md:bg-sunken",
               )}
             >
               {isSortable ? (
@@ -151,6 +152,7 @@ function Line<T>({ row, columns, linkOf }: Props<T> & { readonly row: T }) {
               "px-3 py-2.5 align-middle first:pl-4 last:pr-4 max-md:px-0 max-md:py-0.5 max-md:first:pl-0 max-md:last:pr-0",
               column.align === "end" && "text-right",
               column.phone === "hide" && "max-md:hidden",
+              isPinned(column) && "md:sticky md:right-0 md:bg-card md:group-hover:bg-hover",
               isTitle
                 ? "max-md:block max-md:pb-1 max-md:text-left"
                 : "max-md:flex max-md:items-baseline max-md:justify-between max-md:gap-4 max-md:text-right",
@@ -179,6 +181,11 @@ function Line<T>({ row, columns, linkOf }: Props<T> & { readonly row: T }) {
       })}
     </tr>
   );
+}
+
+/** What can be done with a row stays in sight however wide the rest is. */
+function isPinned<T>({ id }: Column<T>): boolean {
+  return id === "actions";
 }
 
 const GHOSTS = ["a", "b", "c", "d", "e"] as const;

@@ -102,7 +102,7 @@ export function Segments({
 }) {
   const name = useId();
   return (
-    <fieldset className="inline-flex max-w-full overflow-x-auto rounded-md border border-line-strong/60 bg-card p-0.5">
+    <fieldset className="inline-flex max-w-full min-w-0 flex-wrap rounded-md border border-line-strong/60 bg-card p-0.5">
       <legend className="sr-only">{label}</legend>
       {options.map((option) => (
         <label key={option.value} className="relative">

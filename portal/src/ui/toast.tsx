@@ -1,4 +1,4 @@
-import { useSyncExternalStore } from "react";
+import { useEffect, useRef, useSyncExternalStore } from "react";
 import { IconButton } from "./button.tsx";
 import { cx } from "./class-names.ts";
 import { Icon } from "./icon.tsx";
@@ -32,12 +32,21 @@ function subscribe(listener: () => void): () => void {
 
 export function Toasts() {
   const shown = useSyncExternalStore(subscribe, () => toasts);
+  const ref = useRef<HTMLDivElement>(null);
+  // Whatever comes last into the top layer is on top: a dialog that is open does not hide what is said now.
+  // It is never away, so that screen readers know the place.
+  useEffect(() => {
+    if (shown.length > 0 && ref.current?.matches(":popover-open")) ref.current.hidePopover();
+    ref.current?.showPopover();
+  }, [shown]);
   return (
     <div
+      ref={ref}
+      popover="manual"
       role="status"
       aria-live="polite"
       data-print="no"
-      className="pointer-events-none fixed right-4 bottom-4 z-50 grid w-[min(24rem,calc(100vw-2rem))] gap-2"
+      className="pointer-events-none fixed right-4 bottom-4 w-[min(24rem,calc(100vw-2rem))] gap-2 overflow-visible border-0 bg-transparent p-0 text-ink open:grid"
     >
       {shown.map(({ id, text, tone }) => (
         <div

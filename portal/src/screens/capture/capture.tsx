@@ -120,7 +120,8 @@ const COLUMNS: readonly Column<Window>[] = [
   {
     id: "reason",
     header: "Why",
-    cell: (row) => <Logged text={row.reason} className="max-w-40 max-md:max-w-56" />,
+    className: "md:min-w-40",
+    cell: (row) => <Logged text={row.reason} wrap />,
   },
   {
     id: "items",

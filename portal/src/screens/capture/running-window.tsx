@@ -28,7 +28,7 @@ export function ScopeText({ window }: { readonly window: Pick<Window, "scope"> }
     surfaces === null ? "every surface" : surfaces.join(", "),
     environment === null ? "live and test" : environment,
   ];
-  return <Logged text={parts.join(" · ")} className="max-w-56" />;
+  return <Logged text={parts.join(" · ")} wrap />;
 }
 
 /** A window that is open now: how long still, and a way to end it. */

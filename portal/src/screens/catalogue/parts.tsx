@@ -1,6 +1,7 @@
 import { useState } from "react";
 import type { PriceView } from "../../../../src/contract/schemas/catalogue-values.ts";
 import { curlTo } from "../../api/curl.ts";
+import { percentText } from "../../format/number.ts";
 import { Badge, LevelBadge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { CodeBlock } from "../../ui/code-block.tsx";
@@ -120,7 +121,7 @@ export function WholePrice({ price }: { readonly price: NonNullable<PublicEndpoi
             Converted from {converted.from} at {converted.rate} ({converted.rate_date}).{" "}
           </>
         )}
-        {price.margin !== undefined && <>With a margin of {Number(price.margin) * 100} %. </>}
+        {price.margin !== undefined && <>With a margin of {percentText(Number(price.margin))}. </>}
         {source !== null && (
           <>
             Source: {source.text}

@@ -10,7 +10,7 @@ type PolicyVersion = Report["policies"][number];
 
 function InForce({ from, until }: { readonly from: string; readonly until: string | null }) {
   return (
-    <span className="whitespace-nowrap">
+    <span>
       <Time at={from} as="short" /> – {until === null ? "now" : <Time at={until} as="short" />}
     </span>
   );

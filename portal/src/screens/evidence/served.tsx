@@ -1,3 +1,4 @@
+import { percentText } from "../../format/number.ts";
 import { LevelBadge } from "../../ui/badge.tsx";
 import { Card } from "../../ui/layout.tsx";
 import { Logged } from "../../ui/logged.tsx";
@@ -33,7 +34,7 @@ export function Groups({
                 <div className="flex items-center justify-between gap-3">
                   <GroupName kind={kind} name={row.name} />
                   <span className="figures text-right text-soft">
-                    <Num value={row.served} /> · {percent.toFixed(1)} %
+                    <Num value={row.served} /> · {percentText(percent / 100)}
                   </span>
                 </div>
                 <div aria-hidden="true" className="h-1.5 overflow-hidden rounded-full bg-line">

@@ -1,4 +1,5 @@
 import type { Row } from "../../api/client.ts";
+import { percentText } from "../../format/number.ts";
 import { relativeText } from "../../format/time.ts";
 import type { IconName } from "../../ui/icon.tsx";
 import { type Key, stopsAt, stopsSoon } from "../keys/key.ts";
@@ -53,7 +54,7 @@ function limitRemarks({ limits, at }: Facts): Remark[] {
       const share = Number(spent) / Number(most);
       if (share < NEAR) return [];
       const whose = limit.of === "workspace" ? "the workspace" : (limit.key_name ?? limit.key ?? limit.member ?? "");
-      const text = `${Math.floor(share * 100)} % of the ${period}'s spend limit of ${whose} is used.`;
+      const text = `${percentText(Math.floor(share * 100) / 100)} of the ${period}'s spend limit of ${whose} is used.`;
       const tone = share >= 1 ? "bad" : "warn";
       const id = `limit ${limit.of} ${limit.key ?? limit.member ?? ""} ${period}`;
       return [{ id, icon: "gauge", tone, text, action: "Open limits", to: at("limits") }];

@@ -3,6 +3,7 @@ import { durationText } from "../../format/time.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { Link } from "../../ui/link.tsx";
+import { Logged } from "../../ui/logged.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Money, Time } from "../../ui/values.tsx";
 
@@ -26,8 +27,18 @@ const COLUMNS: readonly Column<Request>[] = [
       </Badge>
     ),
   },
-  { id: "key", header: "Key", cell: ({ key_name, key_id }) => key_name ?? key_id },
-  { id: "took", header: "Took", align: "end", cell: ({ total_ms }) => durationText(total_ms) },
+  {
+    id: "key",
+    header: "Key",
+    className: "min-w-0 md:max-w-56",
+    cell: ({ key_name, key_id }) => <Logged text={key_name ?? key_id} />,
+  },
+  {
+    id: "took",
+    header: "Took",
+    align: "end",
+    cell: ({ total_ms }) => <span className="figures whitespace-nowrap">{durationText(total_ms)}</span>,
+  },
   {
     id: "cost",
     header: "Cost",

@@ -15,13 +15,6 @@ export function keyColumns({
   return [
     { id: "name", header: "Name", sortable: true, phone: "title", cell: (key) => <Name subject={key} /> },
     {
-      id: "prefix",
-      header: "Begins with",
-      sortable: true,
-      phone: "hide",
-      cell: ({ prefix }) => <code className="font-mono text-xs text-soft">{prefix}</code>,
-    },
-    {
       id: "owner",
       header: "Owner",
       sortable: true,
@@ -77,7 +70,9 @@ function Name({ subject }: { readonly subject: Key }) {
   const { word, tone, says } = STATES[subject.state];
   return (
     <span className="inline-flex flex-wrap items-center gap-x-2 gap-y-1">
-      <span className="max-w-56 truncate">{subject.name}</span>
+      <span className="max-w-44 truncate" title={subject.name}>
+        {subject.name}
+      </span>
       {subject.environment === "test" && <Badge>test</Badge>}
       {subject.state !== "active" && (
         <Badge tone={tone} title={says}>

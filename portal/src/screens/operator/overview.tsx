@@ -74,12 +74,12 @@ export function Screen() {
 function Line({ check: { name, ok, detail } }: { readonly check: Check }) {
   const place = PLACES[name];
   return (
-    <li className="grid gap-x-4 gap-y-1 border-b px-5 py-3 last:border-0 sm:grid-cols-[9rem_minmax(0,1fr)_auto]">
+    <li className="grid gap-x-4 gap-y-1 border-b px-5 py-3 last:border-0 sm:grid-cols-[11rem_minmax(0,1fr)_auto]">
       <p className="flex items-center gap-2 font-medium">
         <Badge tone={ok ? "good" : "bad"} dot>
           {ok ? "ok" : "broken"}
         </Badge>
-        <span className="truncate">{name}</span>
+        <span className="min-w-0">{name}</span>
       </p>
       <p className="min-w-0 break-words text-soft">{detail}</p>
       {place !== undefined && (

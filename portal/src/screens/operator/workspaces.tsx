@@ -18,12 +18,13 @@ const COLUMNS: readonly Column<Summary>[] = [
   {
     id: "name",
     header: "Workspace",
+    className: "md:max-w-64",
     cell: (row) => row.name,
   },
   {
     id: "slug",
     header: "Slug and owners",
-    className: "md:max-w-64",
+    className: "md:max-w-48",
     cell: (row) => (
       <span className="grid min-w-0">
         <code className="truncate font-mono text-[0.8125rem]">{row.slug}</code>
@@ -47,7 +48,7 @@ const COLUMNS: readonly Column<Summary>[] = [
   },
   {
     id: "spent",
-    header: "Spent this month",
+    header: "This month",
     align: "end",
     cell: (row) => <Money amount={row.spent_this_month} currency={row.currency} />,
   },

@@ -1,3 +1,4 @@
+import { percentText } from "../../format/number.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { buttonClass } from "../../ui/button.tsx";
 import { CodeBlock } from "../../ui/code-block.tsx";
@@ -28,7 +29,7 @@ export function AnswerView({
         <EmptyState
           icon="play"
           title="The answer appears here"
-          hint="Write something on the left and send it. The request is real: it is routed, logged and paid for."
+          hint="Write something and send it. The request is real: it is routed, logged and paid for."
         />
       )}
       {isChat(draft.surface) ? (
@@ -146,7 +147,7 @@ function Decisions({ body }: { readonly body: unknown }) {
   );
 }
 
-const percent = (share: unknown) => `${Math.round(Number(share) * 100)} %`;
+const percent = (share: unknown) => percentText(Math.round(Number(share) * 100) / 100);
 
 function Decided({ name, answer }: { readonly name: string; readonly answer: unknown }) {
   const type = at(answer, "type");

@@ -1,3 +1,4 @@
+import { percentText } from "../../format/number.ts";
 import { Card, KeyValue } from "../../ui/layout.tsx";
 import { Num, Unknown } from "../../ui/values.tsx";
 import type { RequestDetail } from "./request.tsx";
@@ -88,7 +89,9 @@ function Extras({ request }: { readonly request: RequestDetail }) {
   const { charge, usage } = request;
   const rows = [
     ...(usage.estimated ? [{ name: "Counted by", value: "the gateway: the provider reported nothing" }] : []),
-    ...(charge?.margin ? [{ name: "Margin", value: `${Number(charge.margin) * 100} % on the provider's price` }] : []),
+    ...(charge?.margin
+      ? [{ name: "Margin", value: `${percentText(Number(charge.margin))} on the provider's price` }]
+      : []),
     ...(charge?.rate
       ? [
           {

@@ -53,7 +53,11 @@ export function Decision({ request }: { readonly request: RequestDetail }) {
           rows={planned}
           keyOf={({ endpoint }) => endpoint}
           empty={
-            <p className="px-5 py-4 text-soft">No candidate was left: each one fell out, for the reasons below.</p>
+            <p className="px-5 py-4 text-soft">
+              {excluded.length === 0
+                ? "There was no candidate: nothing here answers to this model's name."
+                : "No candidate was left: each one fell out, for the reasons below."}
+            </p>
           }
         />
       </div>

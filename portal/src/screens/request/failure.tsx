@@ -3,7 +3,12 @@ import { Callout } from "../../ui/layout.tsx";
 import { LinkButton } from "../../ui/link.tsx";
 import type { RequestDetail } from "./request.tsx";
 
-type Step = { readonly text: string; readonly screen?: string; readonly action?: string };
+type Step = {
+  readonly text: string;
+  /** A screen of the workspace, or a path of its own. */
+  readonly screen?: string;
+  readonly action?: string;
+};
 
 const POLICY: Step = {
   text: "Look below which candidates fell out and by which rule. Loosen the policy, or ask for a model that fits it.",
@@ -41,8 +46,8 @@ const STEPS: Readonly<Record<string, Step>> = {
   },
   model_not_found: {
     text: "Check the model's id: the list of models has all of them.",
-    screen: "connect",
-    action: "See how to connect",
+    screen: "/app/models",
+    action: "See the models",
   },
   router_not_found: { text: "Create the router, or correct its name.", screen: "routers", action: "Open the routers" },
   insufficient_scope: { text: "Give the key the scope, or use another key.", screen: "keys", action: "Open the keys" },
@@ -73,7 +78,7 @@ export function Failure({ request }: { readonly request: RequestDetail }) {
       title={error.says ?? "The request failed."}
       action={
         step?.screen !== undefined && (
-          <LinkButton size="small" to={at(step.screen)}>
+          <LinkButton size="small" to={step.screen.startsWith("/") ? step.screen : at(step.screen)}>
             {step.action}
           </LinkButton>
         )

@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { percentText } from "../../format/number.ts";
 import { Button } from "../../ui/button.tsx";
 import { ChoiceList } from "../../ui/choice-list.tsx";
 import { CountryPicker } from "../../ui/country-picker.tsx";
@@ -62,7 +63,7 @@ function WeightsCard({ draft, put }: Props) {
               max={100}
               step={1}
               value={draft.weights[part]}
-              said={`${draft.weights[part]} %`}
+              said={percentText(draft.weights[part] / 100)}
               onChange={(value) => put({ weights: linked(draft.weights, part, value) })}
             />
           </Field>

@@ -1,10 +1,11 @@
+import { percentText } from "../../format/number.ts";
 import { cx } from "../../ui/class-names.ts";
 import { PART_WORDS, PARTS, percentOf, type Weights } from "./spec.ts";
 
 /** Three weights as one bar, with their figures for those who cannot see it. */
 export function WeightBar({ weights }: { readonly weights: Weights }) {
   const percent = percentOf(weights);
-  const words = PARTS.map((part) => `${PART_WORDS[part].name} ${percent[part]} %`).join(", ");
+  const words = PARTS.map((part) => `${PART_WORDS[part].name} ${percentText(percent[part] / 100)}`).join(", ");
   return (
     <span title={words} className="inline-flex w-28 items-center">
       <span aria-hidden="true" className="flex h-2 w-full gap-px overflow-hidden rounded-full bg-line">
