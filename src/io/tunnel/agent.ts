@@ -1,0 +1,223 @@
+import { Agent as HttpAgent } from "node:http";
+import { performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
+import { Agent as HttpsAgent } from "node:https";
+import { createWebSocketStream, WebSocket } from "ws";
+import { stop, type Timer, type Timers } from "../../kit/timers.ts";
+import { findModels, type LocalServer } from "./local-server.ts";
+import { type Announcement, CLOSE, type NodeModel, PROTOCOL_VERSION, SUBPROTOCOL, TUNNEL_PATH } from "./protocol.ts";
+import { type Serving, serveStream } from "./serving.ts";
+
+export type AgentOptions = {
+  /** Where the gateway is. */
+  readonly gateway: URL;
+  readonly token: string;
+  readonly local: LocalServer;
+  readonly capacity: number;
+  /** Models that are announced; empty: all that the server has. */
+  readonly chosen: readonly string[];
+  readonly version: string;
+  /** For proxies on the way out: HTTP_PROXY, HTTPS_PROXY, NO_PROXY. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly timers: Timers;
+  /** From 0 up to 1. */
+  readonly random: () => number;
+  report(status: AgentStatus): void;
+};
+
+/** What the status line shows. */
+export type AgentStatus = {
+  readonly state: "connecting" | "connected" | "waiting" | "over";
+  readonly models: number;
+  readonly running: number;
+  readonly served: number;
+  /** What is wrong, if something is. */
+  readonly problem: string | null;
+  /** While waiting: how long until the next try. */
+  readonly againInMs: number | null;
+};
+
+const HANDSHAKE_MS = 15_000;
+const WAIT_FIRST_MS = 500;
+const WAIT_MAX_MS = 30_000;
+/** The gateway pings far more often: when it has been quiet for so long, nobody is there. */
+const QUIET_MAX_MS = 60_000;
+const GOODBYE_MS = 500;
+const LOOK_EVERY_MS = 15_000;
+
+/** Why a connection ended; `final`: trying again is of no use. */
+type Ended = { readonly why: string; readonly final: boolean; readonly wasOpen: boolean };
+
+/** Connects out, and serves whatever comes back through that connection; again and again until it is stopped. */
+export class NodeAgent {
+  readonly #options: AgentOptions;
+  readonly #running = new Set<ServerHttp2Stream>();
+  #models: readonly NodeModel[] = [];
+  #server = "";
+  #served = 0;
+  #problem: string | null = null;
+  #state: AgentStatus["state"] = "connecting";
+  #againInMs: number | null = null;
+  #looking: Timer | undefined;
+
+  constructor(options: AgentOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when it was stopped, or with the reason why it is of no use to go on. */
+  async run(signal: AbortSignal): Promise<string | undefined> {
+    await this.#look();
+    for (let failures = 0; !signal.aborted; ) {
+      this.#show("connecting", null);
+      const ended = await this.#connectOnce(signal);
+      if (signal.aborted) break;
+      this.#problem = ended.why;
+      if (ended.final) {
+        this.#show("over", null);
+        stop(this.#looking);
+        return ended.why;
+      }
+      failures = ended.wasOpen ? 0 : failures + 1;
+      const waitMs = this.#waitMs(failures);
+      this.#show("waiting", waitMs);
+      await this.#sleep(waitMs, signal);
+    }
+    stop(this.#looking);
+    return undefined;
+  }
+
+  /** Twice as long each time, and never all nodes at once. */
+  #waitMs(failures: number): number {
+    const most = Math.min(WAIT_MAX_MS, WAIT_FIRST_MS * 2 ** failures);
+    return Math.round(most * (0.5 + this.#options.random() / 2));
+  }
+
+  #sleep(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.#options.timers.after(ms, done);
+      function done() {
+        stop(timer);
+        signal.removeEventListener("abort", done);
+        resolve();
+      }
+      signal.addEventListener("abort", done);
+    });
+  }
+
+  #connectOnce(signal: AbortSignal): Promise<Ended> {
+    const { gateway, token, env, timers } = this.#options;
+    const url = new URL(TUNNEL_PATH, gateway);
+    const isTls = url.protocol === "https:";
+    url.protocol = isTls ? "wss:" : "ws:";
+    return new Promise((resolve) => {
+      let wasOpen = false;
+      let refused: Ended | undefined;
+      const ws = new WebSocket(url, SUBPROTOCOL, {
+        headers: { authorization: `Bearer ${token}` },
+        perMessageDeflate: false,
+        handshakeTimeout: HANDSHAKE_MS,
+        agent: isTls ? new HttpsAgent({ proxyEnv: env }) : new HttpAgent({ proxyEnv: env }),
+      });
+      const leave = () => {
+        ws.close(1000, "the node stops");
+        // Who is not there does not say goodbye either.
+        timers.after(GOODBYE_MS, () => ws.terminate());
+      };
+      signal.addEventListener("abort", leave);
+      ws.once("unexpected-response", (_request, response) => {
+        response.resume();
+        refused = refusalOf(response.statusCode ?? 0);
+        ws.terminate();
+      });
+      ws.once("open", () => {
+        wasOpen = true;
+        this.#problem = null;
+        this.#serve(ws);
+        this.#show("connected", null);
+      });
+      ws.once("error", (error) => {
+        refused ??= { why: `the gateway cannot be reached (${codeOf(error)})`, final: false, wasOpen };
+      });
+      ws.once("close", (code, reason) => {
+        signal.removeEventListener("abort", leave);
+        const why = reason.toString() || "the connection to the gateway broke";
+        resolve(refused ?? { why, final: FINAL.includes(code), wasOpen });
+      });
+    });
+  }
+
+  #serve(ws: WebSocket): void {
+    const carrier = createWebSocketStream(ws);
+    carrier.on("error", () => ws.terminate());
+    const session: ServerHttp2Session = performServerHandshake(carrier);
+    const { local, capacity, timers } = this.#options;
+    const serving: Serving = {
+      local,
+      capacity,
+      running: this.#running,
+      announcement: () => this.#announcement(),
+      done: () => {
+        this.#served += 1;
+        this.#show(this.#state, this.#againInMs);
+      },
+    };
+    const quiet = timers.after(QUIET_MAX_MS, () => ws.terminate());
+    session.on("ping", () => quiet.refresh());
+    session.on("error", () => ws.terminate());
+    session.on("stream", (stream, headers) => serveStream(serving, stream, headers));
+    ws.once("close", () => {
+      stop(quiet);
+      session.destroy();
+    });
+  }
+
+  #announcement(): Announcement {
+    const { version, capacity } = this.#options;
+    return { protocol: PROTOCOL_VERSION, agent: version, server: this.#server, capacity, models: [...this.#models] };
+  }
+
+  /** Asks the local server for its models, now and from time to time: they come and go. */
+  async #look(): Promise<void> {
+    const { local, chosen, timers } = this.#options;
+    const found = await findModels(local, chosen);
+    if ("problem" in found) {
+      this.#models = [];
+      this.#problem = found.problem;
+    } else {
+      this.#models = found.models;
+      this.#server = found.server;
+      if (this.#state === "connected") this.#problem = null;
+    }
+    this.#show(this.#state, this.#againInMs);
+    this.#looking = timers.after(LOOK_EVERY_MS, () => void this.#look());
+  }
+
+  #show(state: AgentStatus["state"], againInMs: number | null): void {
+    this.#state = state;
+    this.#againInMs = againInMs;
+    this.#options.report({
+      state,
+      againInMs,
+      models: this.#models.length,
+      running: this.#running.size,
+      served: this.#served,
+      problem: this.#problem,
+    });
+  }
+}
+
+const FINAL: readonly number[] = [CLOSE.gone, CLOSE.replaced, CLOSE.unreadable];
+
+function refusalOf(status: number): Ended {
+  const final = status === 401 || status === 403 || status === 404;
+  const why =
+    status === 401 || status === 403
+      ? "the gateway does not know this token: create a new one for the node"
+      : status === 404
+        ? "there is no gateway with nodes at this address"
+        : `the gateway answered ${status}`;
+  return { why, final, wasOpen: false };
+}
+
+function codeOf(error: Error): string {
+  return "code" in error && typeof error.code === "string" ? error.code : "no connection";
+}
