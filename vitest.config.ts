@@ -11,7 +11,8 @@ export default defineConfig({
     pool: "forks",
     maxWorkers: 3,
     testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // A stale portal is built before its first test.
+    hookTimeout: 120_000,
     projects: [
       {
         extends: true,

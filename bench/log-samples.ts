@@ -49,6 +49,8 @@ function sampleRecord(n: number, createdAtMs: number, habits: Habits): RequestRe
     provider: status === 404 ? null : provider,
     status,
     errorCode,
+    // A program speaks one dialect.
+    surface: key % 3 === 0 ? "messages" : "chat",
   });
   return status === 200 ? plain : { ...plain, charge: null, usage: null };
 }

@@ -45,6 +45,29 @@ describe("the public catalogue", () => {
     expect(again.headers.get("etag")).toBe(tag);
   });
 
+  test("PORTAL-07 models are narrowed by what they take or give, by their context and by their price", async () => {
+    const all: Json[] = (await open("/v1/public/models?limit=1000")).body.data;
+    const rows = async (query: string): Promise<Json[]> =>
+      (await open(`/v1/public/models?limit=1000&${query}`)).body.data;
+    const speaks = ({ modalities_in, modalities_out }: Json, one: string) =>
+      [...modalities_in, ...modalities_out].includes(one);
+    expect(named(await rows("modality=text,image"))).toEqual(
+      named(all.filter((model) => speaks(model, "text") && speaks(model, "image"))),
+    );
+    const wide = await rows("context_min=200000");
+    expect(named(wide)).toEqual(named(all.filter(({ context_tokens }) => context_tokens >= 200_000)));
+    const priceOf = ({ lowest_price: price }: Json) =>
+      Number(price.input_per_1m_tokens) + Number(price.output_per_1m_tokens);
+    const cheap = await rows("price_max=1.5&currency=USD");
+    expect(cheap.length).toBeGreaterThan(0);
+    expect(cheap.length).toBeLessThan(all.length);
+    for (const model of cheap) expect(priceOf(model)).toBeLessThanOrEqual(1.5 + 1e-6);
+    // A euro is worth more than a dollar: the same figure lets more in.
+    expect((await rows("price_max=1.5")).length).toBeGreaterThanOrEqual(cheap.length);
+    for (const query of ["modality=smell", "context_min=x", "price_max=-1"])
+      expect((await open(`/v1/public/models?${query}`)).status).toBe(400);
+  });
+
   test("PUB-01 there are twelve of them and all are in the table above", () => {
     const open = CATALOGUE_ROUTES.filter(({ access }) => access.by === "anyone");
     expect(open).toHaveLength(PUBLIC_PATHS.length);

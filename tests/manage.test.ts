@@ -147,7 +147,17 @@ describe("request log", () => {
       expect(row?.[field], field).not.toBeNull();
     expect(row?.["usage"]).toMatchObject({ input_tokens: expect.any(Number), output_tokens: expect.any(Number) });
     const { json: detail } = await operator.get(`/manage/requests/${id}`);
-    expect(Object.keys(detail)).toEqual([...Object.keys(row ?? {}), "detail", "decision"]);
+    const more = [
+      "detail",
+      "decision",
+      "client_request_id",
+      "upstream_id",
+      "charge",
+      "policies",
+      "error",
+      "captured_in",
+    ];
+    expect(Object.keys(detail)).toEqual([...Object.keys(row ?? {}), ...more]);
     const order = isJsonObject(detail["decision"]) ? detail["decision"]["order"] : undefined;
     expect(Array.isArray(order) && order[0]).toBe(row?.["endpoint"]);
     expect(JSON.stringify(detail)).not.toContain("4711");

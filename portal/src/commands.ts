@@ -13,10 +13,24 @@ export type Command = {
 export const COMMANDS: readonly Command[] = [
   { label: "Create a key", icon: "key", to: "/app/w/$workspace/keys?new=1", allows: "member", words: "new api key" },
   {
+    label: "Create a management token",
+    icon: "token",
+    to: "/app/w/$workspace/tokens?new=1",
+    allows: "owner",
+    words: "new automation",
+  },
+  {
     label: "Invite somebody",
     icon: "people",
     to: "/app/w/$workspace/members?new=1",
     allows: "admin",
     words: "new member",
+  },
+  {
+    label: "Design a router",
+    icon: "route",
+    to: "/app/w/$workspace/routers?new=1",
+    allows: "admin",
+    words: "new router weights",
   },
 ];

@@ -26,7 +26,7 @@ export const SCREENS: readonly Screen[] = [
   { path: `${W}/playground`, title: "Playground", load: soon, allows: "member", nav: { group: "Build", icon: "play" }, words: "try chat speech embeddings" },
   { path: `${W}/connect`, title: "Connect", load: soon, allows: "member", nav: { group: "Build", icon: "plug" }, words: "clients snippet base url codex claude" },
   { path: "/app/models", title: "Models", load: () => import("./screens/catalogue/models.tsx"), allows: "anyone", nav: { group: "Build", icon: "cube" }, words: "catalogue prices capabilities" },
-  { path: "/app/models/$", title: "Model", load: () => import("./screens/catalogue/model.tsx"), allows: "anyone" },
+  { path: "/app/models/$creator/$name", title: "Model", load: () => import("./screens/catalogue/model.tsx"), allows: "anyone" },
   { path: "/app/providers", title: "Providers", load: () => import("./screens/catalogue/providers.tsx"), allows: "anyone", nav: { group: "Build", icon: "building" }, words: "catalogue sovereignty evidence" },
   { path: "/app/providers/$slug", title: "Provider", load: () => import("./screens/catalogue/provider.tsx"), allows: "anyone" },
   { path: "/app/sovereignty", title: "Sovereignty levels", load: () => import("./screens/catalogue/sovereignty.tsx"), allows: "anyone", words: "levels floor eea" },
@@ -51,7 +51,7 @@ export const SCREENS: readonly Screen[] = [
 
   // Workspace
   { path: `${W}/wallet`, title: "Wallet", load: () => import("./screens/wallet/wallet.tsx"), allows: "admin", nav: { group: "Workspace", icon: "wallet" }, words: "top up balance ledger statement invoice" },
-  { path: `${W}/statements`, title: "Statement", load: () => import("./screens/wallet/statement.tsx"), allows: "admin", words: "month invoice print" },
+  { path: `${W}/wallet/statements`, title: "Statement", load: () => import("./screens/wallet/statement.tsx"), allows: "admin", words: "month invoice print" },
   { path: `${W}/members`, title: "Members", load: () => import("./screens/members/members.tsx"), allows: "member", nav: { group: "Workspace", icon: "people" }, words: "invite role" },
   { path: `${W}/alerts`, title: "Alerts", load: () => import("./screens/alerts/alerts.tsx"), allows: "admin", nav: { group: "Workspace", icon: "bell" }, words: "webhook mail threshold" },
   { path: `${W}/tokens`, title: "Tokens", load: () => import("./screens/tokens/tokens.tsx"), allows: "admin", nav: { group: "Workspace", icon: "token" }, words: "management token automation" },
@@ -63,6 +63,7 @@ export const SCREENS: readonly Screen[] = [
   // Operator
   { path: "/app/operator", title: "Overview", load: () => import("./screens/operator/overview.tsx"), allows: "operator", nav: { group: "Operator", icon: "shield" }, words: "health doctor version" },
   { path: "/app/operator/workspaces", title: "Workspaces", load: () => import("./screens/operator/workspaces.tsx"), allows: "operator", nav: { group: "Operator", icon: "grid" }, words: "create workspace tenant" },
+  { path: "/app/operator/people", title: "People", load: () => import("./screens/operator/people.tsx"), allows: "operator", nav: { group: "Operator", icon: "people" }, words: "accounts operator disable sessions reset" },
   { path: "/app/operator/providers", title: "Credentials", load: () => import("./screens/operator/credentials.tsx"), allows: "operator", nav: { group: "Operator", icon: "vault" }, words: "providers credentials connected" },
   { path: "/app/operator/health", title: "Endpoint health", load: () => import("./screens/operator/health.tsx"), allows: "operator", nav: { group: "Operator", icon: "gauge" }, words: "probes endpoints latency proofs" },
   { path: "/app/operator/probes", title: "Probes", load: () => import("./screens/operator/probes.tsx"), allows: "operator", nav: { group: "Operator", icon: "pulse" }, words: "proofs decisions speech run" },

@@ -11,7 +11,7 @@ import { providerCommands } from "./table-providers.ts";
 import { rateCommands } from "./table-rates.ts";
 import { routerCommands } from "./table-routers.ts";
 import { tokenCommands } from "./table-tokens.ts";
-import { amount, duration, list, oneOf, onOff, orLift, time, wholeNumber } from "./values.ts";
+import { amount, duration, list, oneOf, onOff, orLift, status, time, wholeNumber } from "./values.ts";
 
 /** By what requests can be told apart. */
 const shapeFilters: Flag[] = [
@@ -20,7 +20,8 @@ const shapeFilters: Flag[] = [
   { flags: "--model <model>", field: "model", says: "only this model" },
   { flags: "--provider <slug>", field: "provider", says: "only this provider" },
   { flags: "--app <label>", field: "app", says: "only this application (X-Title)" },
-  { flags: "--status <status>", field: "status", says: "only this HTTP status", read: wholeNumber(100, 599) },
+  { flags: "--status <status>", field: "status", says: "only this HTTP status, or class (5xx)", read: status },
+  { flags: "--surface <name>", field: "surface", says: "only this surface: chat, messages, responses, …" },
 ];
 
 export const logFilters: Flag[] = [

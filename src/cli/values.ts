@@ -37,6 +37,11 @@ export function wholeNumber(min: number, max: number) {
   };
 }
 
+export function status(text: string): string {
+  if (/^[1-5](?:\d\d|xx)$/.test(text)) return text;
+  throw new InvalidArgumentError("Write a status from 100 to 599, or a class such as 5xx.");
+}
+
 export function time(text: string): string {
   if (parseTimeMs(text) === undefined)
     throw new InvalidArgumentError("Write an ISO 8601 time such as 2027-01-31T12:00:00Z.");

@@ -55,6 +55,17 @@ export const PROVIDER_ROUTES = [
     example: { body: { use: "fallback" }, answer: { ...providers.ownKey, use: "fallback" } },
   }),
   managed({
+    id: "manageDeleteOwnKey",
+    method: "DELETE",
+    path: OWN_KEY,
+    allows: "admin",
+    tag: "Own provider keys",
+    summary: "Forget the workspace's own key at a provider",
+    description: "Requests that are running with it finish; no other is begun.",
+    answer: providers.OwnKeyRemoved,
+    example: { answer: { provider: "mistral", workspace: "research", removed: true } },
+  }),
+  managed({
     id: "manageTestOwnKey",
     method: "POST",
     path: `${OWN_KEY}/test`,
@@ -66,17 +77,6 @@ export const PROVIDER_ROUTES = [
     example: {
       answer: { ok: true, provider: "mistral", result: "accepted", status: 200, detail: "mistral accepted it" },
     },
-  }),
-  managed({
-    id: "manageDeleteOwnKey",
-    method: "DELETE",
-    path: OWN_KEY,
-    allows: "admin",
-    tag: "Own provider keys",
-    summary: "Forget the workspace's own key at a provider",
-    description: "Requests that are running with it finish; no other is begun.",
-    answer: providers.OwnKeyRemoved,
-    example: { answer: { provider: "mistral", workspace: "research", removed: true } },
   }),
   managed({
     id: "manageTestProvider",

@@ -4,7 +4,7 @@ import { hasChromium } from "./support/browser.ts";
 import { openPortal, type Portal } from "./support/portal.ts";
 import { screenshot } from "./support/screenshot.ts";
 
-describe.runIf(hasChromium)("the policy editor", () => {
+describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
   let portal: Portal;
   beforeAll(async () => {
     portal = await openPortal();
@@ -33,6 +33,8 @@ describe.runIf(hasChromium)("the policy editor", () => {
     const row = page.getByRole("listitem").filter({ hasText: "sandbox/gemini" }).last();
     await row.locator("summary").click();
     await row.getByText("level L0 is below the floor L2").waitFor();
+    await remains.and(page.locator('[aria-busy="false"]')).waitFor();
+    await page.evaluate("scrollTo(0, 0)");
     await screenshot(page, "policy");
     await expectAccessible(page);
     await page.getByRole("button", { name: "Save the policy" }).click();
@@ -48,6 +50,7 @@ describe.runIf(hasChromium)("the policy editor", () => {
   });
 
   test("PORTAL-06 countries are chosen by region; a list with nothing on it is not saved", async () => {
+    await portal.gateway.manage("PATCH", "/workspaces/demo/policy", { floor: "L2" });
     const page = await portal.page("operator", { viewport: { width: 380, height: 800 } });
     await page.goto(portal.at("policy"));
     await page.getByRole("radio", { name: "Only these countries" }).check();

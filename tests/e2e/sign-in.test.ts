@@ -3,49 +3,32 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectAccessible } from "./support/accessible.ts";
 import { hasChromium } from "./support/browser.ts";
+import type { Person } from "./support/people.ts";
 import { openPortal, type Portal } from "./support/portal.ts";
 import { screenshot } from "./support/screenshot.ts";
 
-const PASSWORD = "seven wet otters knit";
+const GRACE = { email: "grace@example.eu", password: "seven wet otters knit" };
 /** Refusals that the tests provoke: the browser prints each. */
 const REFUSED = [/status of 40[0134]/];
 
 describe.skipIf(!hasChromium)("people come in", () => {
   let portal: Portal;
+  let [ada, bruno, clara]: Person[] = [];
   beforeAll(async () => {
     portal = await openPortal();
+    [ada, bruno, clara] = await Promise.all([
+      portal.person("operator"),
+      portal.person("admin"),
+      portal.person("member"),
+    ]);
   });
   afterAll(() => portal?.close());
 
-  const signIn = async (page: Page, email: string, password: string) => {
+  const signIn = async (page: Page, { email = "", password = "" }: Partial<Person> = {}) => {
     await page.getByLabel("E-mail address").fill(email);
     await page.getByLabel("Password", { exact: true }).fill(password);
     await page.getByRole("button", { name: "Sign in", exact: true }).click();
   };
-
-  test("PORTAL-01 the printed link sets the gateway up, once", async () => {
-    const { link } = await portal.gateway.manage("POST", "/setup-link");
-    const page = await portal.page("nobody", { allow: REFUSED });
-    await page.goto(`${portal.origin}/app/setup?token=wrong`);
-    await page.getByRole("heading", { name: "This link is not good any more" }).waitFor();
-    await page.goto(new URL(String(link), portal.origin).href);
-    await page.getByRole("heading", { name: "Set up your gateway" }).waitFor();
-    await expectAccessible(page);
-    await screenshot(page, "setup");
-    await page.getByLabel("Your name").fill("Ada Moreau");
-    await page.getByLabel("E-mail address").fill("ada@example.eu");
-    await page.getByLabel("Password").fill("password1234");
-    await page.getByRole("button", { name: "Create the account" }).click();
-    await page
-      .getByRole("alert")
-      .filter({ hasText: /password/i })
-      .waitFor();
-    await page.getByLabel("Password").fill(PASSWORD);
-    await page.getByRole("button", { name: "Create the account" }).click();
-    await page.waitForURL(portal.at());
-    await page.goto(new URL(String(link), portal.origin).href);
-    await page.getByRole("heading", { name: "This gateway is set up" }).waitFor();
-  });
 
   test("PORTAL-01 password: a wrong one is refused, the right one leads to where one wanted to go, signing out ends it", async () => {
     const page = await portal.page("nobody", { allow: REFUSED });
@@ -53,9 +36,9 @@ describe.skipIf(!hasChromium)("people come in", () => {
     await page.getByRole("heading", { name: "Sign in" }).waitFor();
     await expectAccessible(page);
     await screenshot(page, "sign-in");
-    await signIn(page, "ada@example.eu", "not the password");
+    await signIn(page, { ...ada, password: "not the password" });
     await page.getByRole("alert").filter({ hasText: /./ }).first().waitFor();
-    await signIn(page, "ada@example.eu", PASSWORD);
+    await signIn(page, ada);
     await page.waitForURL(portal.at("settings"));
     await page.getByRole("button", { name: /^Account/ }).click();
     await page.getByRole("menuitem", { name: "Sign out" }).click();
@@ -67,25 +50,29 @@ describe.skipIf(!hasChromium)("people come in", () => {
   test("PORTAL-11 what stands in ?next= never leads to another site", async () => {
     const page = await portal.page("nobody");
     await page.goto(`${portal.origin}/app/sign-in?next=//evil.example/x`);
-    await signIn(page, "ada@example.eu", PASSWORD);
+    await signIn(page, ada);
     await page.waitForURL(portal.at());
   });
 
   test("PORTAL-01 second factor: turned on with the app's code, asked at sign-in, a backup code works once", async () => {
     const page = await portal.page("nobody", { allow: REFUSED });
     await page.goto(`${portal.origin}/app/sign-in?next=/app/account`);
-    await signIn(page, "ada@example.eu", PASSWORD);
+    await signIn(page, bruno);
     await page.getByRole("heading", { name: "Account" }).waitFor();
     await expectAccessible(page);
     await screenshot(page, "account");
     await page.getByRole("button", { name: "Turn on" }).click();
-    await page.getByRole("dialog").getByLabel("Your password").fill(PASSWORD);
+    await page
+      .getByRole("dialog")
+      .getByLabel("Your password")
+      .fill(bruno?.password ?? "");
     await page.getByRole("button", { name: "Go on" }).click();
     await page.getByRole("img", { name: "QR code of the key" }).waitFor();
     await screenshot(page, "second-factor");
     const secret = (await page.locator('[data-secret="totp"]').textContent()) ?? "";
     await page.getByLabel("Code", { exact: true }).fill(totp(secret));
     await page.getByRole("dialog").getByRole("button", { name: "Turn on" }).click();
+    await page.getByRole("heading", { name: "Keep your backup codes" }).waitFor();
     const codes = await page.getByRole("list", { name: "Backup codes" }).getByRole("listitem").allTextContents();
     expect(codes.length).toBeGreaterThan(5);
     await page.getByRole("button", { name: "I have kept them" }).click();
@@ -94,7 +81,7 @@ describe.skipIf(!hasChromium)("people come in", () => {
     for (const [at, way] of (["backup", "used"] as const).entries()) {
       const other = await portal.page("nobody", { allow: REFUSED });
       await other.goto(`${portal.origin}/app/sign-in`);
-      await signIn(other, "ada@example.eu", PASSWORD);
+      await signIn(other, bruno);
       await other.getByRole("heading", { name: "Second step" }).waitFor();
       if (at === 0) await expectAccessible(other);
       await other.getByRole("button", { name: "Use a backup code" }).click();
@@ -104,7 +91,10 @@ describe.skipIf(!hasChromium)("people come in", () => {
       else await other.getByRole("alert").filter({ hasText: /./ }).first().waitFor();
     }
     await page.getByRole("button", { name: "Turn off" }).click();
-    await page.getByRole("dialog").getByLabel("Your password").fill(PASSWORD);
+    await page
+      .getByRole("dialog")
+      .getByLabel("Your password")
+      .fill(bruno?.password ?? "");
     await page.getByRole("dialog").getByRole("button", { name: "Turn off" }).click();
     await page.getByRole("button", { name: "Turn on" }).waitFor();
   });
@@ -124,11 +114,11 @@ describe.skipIf(!hasChromium)("people come in", () => {
       },
     });
     await page.goto(`${portal.origin}/app/sign-in?next=/app/account`);
-    await signIn(page, "ada@example.eu", PASSWORD);
+    await signIn(page, clara);
     await page.getByRole("button", { name: "Add a passkey" }).click();
-    await page.getByLabel("Its name").fill("Ada's laptop");
+    await page.getByLabel("Its name").fill("Clara's laptop");
     await page.getByRole("button", { name: "Go on" }).click();
-    await page.getByText("Ada's laptop").waitFor();
+    await page.getByText("Clara's laptop").waitFor();
     await page.getByRole("button", { name: /^Account/ }).click();
     await page.getByRole("menuitem", { name: "Sign out" }).click();
     await page.getByRole("button", { name: "Use a passkey" }).click();
@@ -147,7 +137,7 @@ describe.skipIf(!hasChromium)("people come in", () => {
     await expectAccessible(page);
     await screenshot(page, "invitation");
     await page.getByLabel("Your name").fill("Grace Weber");
-    await page.getByLabel("Password").fill(PASSWORD);
+    await page.getByLabel("Password").fill(GRACE.password);
     await page.getByRole("button", { name: "Create the account and join" }).click();
     await page.waitForURL(portal.at());
     await page.goto(link);
@@ -158,7 +148,7 @@ describe.skipIf(!hasChromium)("people come in", () => {
     const [one, two] = [await portal.page("nobody"), await portal.page("nobody", { allow: [/status of 401/] })];
     for (const page of [one, two]) {
       await page.goto(`${portal.origin}/app/sign-in?next=/app/account`);
-      await signIn(page, "grace@example.eu", PASSWORD);
+      await signIn(page, GRACE);
       await page.getByText("this one").waitFor();
     }
     await one.reload();
@@ -174,7 +164,7 @@ describe.skipIf(!hasChromium)("people come in", () => {
     const asked = await portal.gateway.call("", "/manage/auth/device/code", { body: { client_id: "gateway-cli" } });
     const page = await portal.page("nobody");
     await page.goto(`${portal.origin}/device`);
-    await signIn(page, "grace@example.eu", PASSWORD);
+    await signIn(page, GRACE);
     await page.getByLabel("Code").fill(String(asked.body.user_code).toLowerCase());
     await page.getByRole("button", { name: "Go on" }).click();
     await page.getByRole("heading", { name: "Connect this device?" }).waitFor();

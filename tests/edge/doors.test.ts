@@ -145,16 +145,29 @@ describe("every door", () => {
   test("AUTH-08 only the public catalogue, the documents, the pages and the operations need no key", () => {
     const open = doorsBy("anyone").map(({ route }) => route.path);
     expect(
-      open.filter((path) => !/^\/v1\/public\/|^\/docs|^\/(?:llms\.txt|healthz|readyz|metrics)?$/.test(path)),
+      open.filter(
+        (path) => !/^\/v1\/public\/|^\/docs|^\/(?:llms\.txt|healthz|readyz|metrics|app|device)?$|^\/app\//.test(path),
+      ),
     ).toEqual([
       // Whoever takes payments has no key of ours: its messages prove themselves by their signature.
       "/payments/{adapter}/webhook",
+      // Whoever signs in has no session yet: tests/people knocks here.
+      "/manage/auth/{rest+}",
+      "/manage/auth/{rest+}",
+      "/manage/me",
+      "/manage/setup",
+      "/manage/setup",
+      "/manage/invitations/{token}",
+      "/manage/invitations/{token}/accept",
+      "/manage/sign-up",
+      "/manage/sign-up",
+      "/manage/sign-up/finish",
     ]);
   });
 
   test.each(
     doorsBy("anyone")
-      .filter(({ path }) => !path.includes("nothing"))
+      .filter(({ path }) => !path.includes("nothing") && !path.startsWith("/manage/"))
       .map(({ title, path }) => [title, path] as const),
   )("AUTH-08 %s answers anyone, a bad key too, and HEAD without a body", async (_, path) => {
     for (const sent of ["", "sk_svc_live_nobody"]) expect((await gateway.call(sent, path)).status).toBe(200);

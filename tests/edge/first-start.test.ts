@@ -50,15 +50,16 @@ async function chatWith(key: string): Promise<number> {
 }
 
 describe("the first start", () => {
-  test("OPS-01 prints four lines on stdout to the letter: API, Portal, Key, curl", () => {
+  test("OPS-01 PORTAL-01 prints five lines on stdout to the letter: API, Portal, Key, Setup, curl", () => {
     const lines = first.stdout().split("\n");
-    expect(lines.slice(0, 3)).toEqual([
+    expect(lines.slice(0, 4)).toEqual([
       `API      http://127.0.0.1:${port}/v1`,
       `Portal   http://127.0.0.1:${port}/`,
       expect.stringMatching(/^Key {6}sk_svc_test_[\w-]{43}$/),
+      expect.stringMatching(/^Setup {4}http:\/\/127\.0\.0\.1:\d+\/app\/setup\?token=[\w-]{43}$/),
     ]);
-    expect(lines[3]).toMatch(/^curl http:\/\/127\.0\.0\.1:\d+\/v1\/chat\/completions /);
-    expect(lines.slice(4)).toEqual([""]);
+    expect(lines[4]).toMatch(/^curl http:\/\/127\.0\.0\.1:\d+\/v1\/chat\/completions /);
+    expect(lines.slice(5)).toEqual([""]);
   });
 
   test("OPS-01 the banner is out before /readyz answers 200; until then it answers 503 or not at all", () => {
@@ -68,7 +69,11 @@ describe("the first start", () => {
   });
 
   test("OPS-01 the curl line works when it is pasted into a shell", async () => {
-    const line = first.stdout().split("\n")[3] ?? "";
+    const line =
+      first
+        .stdout()
+        .split("\n")
+        .find((one) => one.startsWith("curl ")) ?? "";
     const { stdout } = await run("bash", ["-c", `${line} -s --fail-with-body`]);
     expect(JSON.parse(stdout)).toMatchObject({ object: "chat.completion", model: "sandbox/chat" });
   });
@@ -133,7 +138,11 @@ describe("the second start", () => {
 
     const second = spawnGateway({ PORT: String(port), DATA_DIR: dataDir });
     expect(await second.ready()).toBe(origin);
-    expect(second.stdout()).toBe(`API      ${origin}/v1\nPortal   ${origin}/\n`);
+    const [, , setup] = second.stdout().split("\n");
+    expect(second.stdout()).toBe(`API      ${origin}/v1\nPortal   ${origin}/\n${setup}\n`);
+    // Nobody used the one of the first start: it is not good any more.
+    expect(setup).toMatch(/^Setup {4}http:/);
+    expect(first.stdout()).not.toContain(setup);
     expect(readFileSync(path.join(dataDir, "admin-token"), "utf8")).toBe(before);
     expect(await balance()).toBe(spent);
     expect(await chatWith(key)).toBe(200);

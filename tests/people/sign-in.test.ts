@@ -1,11 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { OWNER, type PeopleGateway, peopleGateway, tokenOf } from "../support/people.ts";
+import { gatewayForTest } from "../support/gateway.ts";
+import { Browser, OWNER, PASSWORD, type PeopleGateway, peopleGateway, tokenOf } from "../support/people.ts";
 
 let gateway: PeopleGateway;
 beforeAll(async () => {
   gateway = await peopleGateway();
 });
 afterAll(() => gateway.close());
+
+const signIn = (browser: Browser, email: string = OWNER.email, password: string = PASSWORD) =>
+  browser.post("/manage/auth/sign-in/email", { email, password });
 
 describe("the first person", () => {
   test("PORTAL-01 the set-up link makes the first person, once: operator, owner of demo, signed in at once", async () => {
@@ -29,12 +33,23 @@ describe("the first person", () => {
     expect((await owner.get(`/manage/setup?token=${token}`)).body).toEqual({ good: false, needed: false });
   });
 
-  test("PORTAL-01 a password signs in, its session manages, and sign-out ends it", async () => {
+  test("PORTAL-01 a restart before the set-up makes another link, and none once somebody runs the gateway", async () => {
+    const first = await peopleGateway();
+    const link = first.setupLink;
+    const made = await first.manage("POST", "/setup-link");
+    expect(tokenOf(made.link)).not.toBe(tokenOf(link));
+    const late = first.browser();
+    expect((await late.post("/manage/setup", { ...OWNER, token: tokenOf(link) })).status).toBe(404);
+    expect((await late.post("/manage/setup", { ...OWNER, token: tokenOf(made.link) })).status).toBe(201);
+    await expect(first.manage("POST", "/setup-link")).rejects.toThrow("409");
+    await first.close();
+  });
+});
+
+describe("a password", () => {
+  test("PORTAL-01 signs in, its session manages, and sign-out ends it", async () => {
     const browser = gateway.browser();
-    const signedIn = await browser.post("/manage/auth/sign-in/email", {
-      email: "Ada@Example.EU",
-      password: OWNER.password,
-    });
+    const signedIn = await signIn(browser, "Ada@Example.EU");
     expect([signedIn.status, signedIn.body.user?.email]).toEqual([200, OWNER.email]);
     expect((await browser.get("/manage/workspaces")).status).toBe(200);
     const cookies = new Map(browser.cookies);
@@ -43,4 +58,253 @@ describe("the first person", () => {
     for (const [name, value] of cookies) browser.cookies.set(name, value);
     expect((await browser.get("/manage/workspaces")).status).toBe(401);
   });
+
+  test("PORTAL-11 a wrong password and an unknown address are refused in the same words", async () => {
+    const wrong = await signIn(gateway.browser(), OWNER.email, "three red bicycles");
+    const unknown = await signIn(gateway.browser(), "nobody@example.eu", "three red bicycles");
+    const said = ({ status, body }: typeof wrong) => [status, body.error.code, body.error.message];
+    expect(said(wrong)).toEqual([401, "invalid_sign_in", expect.stringContaining("is not right")]);
+    expect(said(unknown)).toEqual(said(wrong));
+  });
+
+  test("PORTAL-11 the cookie is for no script and no other site; every sign-in begins another session", async () => {
+    const browser = gateway.browser();
+    await signIn(browser);
+    const planted = new Map(browser.cookies);
+    const again = await signIn(browser);
+    const set = again.headers.getSetCookie().find((one) => one.startsWith("gateway.session_token="));
+    expect(set).toMatch(/; Max-Age=604800; Path=\/; HttpOnly; SameSite=Lax$/);
+    expect(browser.cookies.get("gateway.session_token")).not.toBe(planted.get("gateway.session_token"));
+    // A value that somebody made up is no session, and neither is a right one with another signature.
+    const value = decodeURIComponent(browser.cookies.get("gateway.session_token") ?? "");
+    for (const forged of ["made-up-made-up-made-up.x", `${value.split(".")[0]}.AAAA`]) {
+      const other = new Browser(gateway.url, { cookie: `gateway.session_token=${encodeURIComponent(forged)}` });
+      expect((await other.get("/manage/me")).body.person).toBeNull();
+    }
+  });
+
+  test("PORTAL-11 under https cookies are secure and belong to the host alone", async () => {
+    const secure = await peopleGateway({ env: { GATEWAY_PUBLIC_URL: "https://gateway.example.eu" } });
+    expect(secure.setupLink).toMatch(/^https:\/\/gateway\.example\.eu\/app\/setup\?token=/);
+    const origin = { origin: "https://gateway.example.eu" };
+    const made = await secure.browser(origin).post("/manage/setup", { ...OWNER, token: tokenOf(secure.setupLink) });
+    const signedIn = await secure.browser(origin).post("/manage/auth/sign-in/email", OWNER_SIGN_IN);
+    for (const { headers } of [made, signedIn])
+      expect(headers.getSetCookie().join("\n")).toMatch(
+        /__Host-gateway\.session_token=[^;]+; Max-Age=604800; Path=\/; HttpOnly; Secure; SameSite=Lax/,
+      );
+    expect((await signIn(secure.browser({ origin: "https://evil.example" }))).status).toBe(403);
+    await secure.close();
+  });
+
+  test("PORTAL-11 a page of another site signs nobody in, and changes nothing", async () => {
+    const browser = gateway.browser();
+    await signIn(browser);
+    for (const headers of [{ origin: "https://evil.example", "sec-fetch-site": "cross-site" }, { origin: "null" }]) {
+      const elsewhere = await browser.ask("POST", "/manage/auth/sign-out", {}, headers);
+      expect([elsewhere.status, elsewhere.body.error.code]).toEqual([403, "cross_site_request"]);
+    }
+    const unsaid = await browser.ask("DELETE", "/manage/me/sessions", undefined, { origin: "http://evil.example" });
+    expect(unsaid.status).toBe(403);
+    expect((await browser.get("/manage/me")).body.person.email).toBe(OWNER.email);
+  });
+
+  test("PORTAL-01 a change of it ends all other sessions", async () => {
+    const joined = await gateway.join("change@example.eu");
+    const other = gateway.browser();
+    await signIn(other, "change@example.eu");
+    const body = { currentPassword: PASSWORD, newPassword: "four green bicycles" };
+    expect((await joined.post("/manage/auth/change-password", body)).status).toBe(200);
+    expect((await other.get("/manage/me")).body.person).toBeNull();
+    expect((await joined.get("/manage/me")).body.person.email).toBe("change@example.eu");
+    expect((await signIn(gateway.browser(), "change@example.eu")).status).toBe(401);
+    expect((await signIn(gateway.browser(), "change@example.eu", "four green bicycles")).status).toBe(200);
+  });
+
+  test.each([
+    ["short", "too short"],
+    ["passwordpassword", "one of the first"],
+    ["ababababababab", "one of the first"],
+    ["123456789012", "one of the first"],
+    [`${"x".repeat(255)}yz`, "too long"],
+  ])("PORTAL-11 %s cannot be a password", async (newPassword) => {
+    const joined = gateway.browser();
+    await signIn(joined);
+    const refused = await joined.post("/manage/auth/change-password", { currentPassword: PASSWORD, newPassword });
+    expect([refused.status, refused.body.error.code, refused.body.error.param]).toEqual([
+      400,
+      "invalid_value",
+      "newPassword",
+    ]);
+  });
+
+  test("PORTAL-01 the operator makes a reset link, which sets a password once and ends sessions", async () => {
+    const joined = await gateway.join("forgot@example.eu");
+    const { data } = await gateway.manage("GET", "/people");
+    const { id } = data.find(({ email }: { email: string }) => email === "forgot@example.eu");
+    const { link } = await gateway.manage("POST", `/people/${id}/reset-link`);
+    const fresh = gateway.browser();
+    const body = { token: tokenOf(link), newPassword: "five green bicycles" };
+    expect((await fresh.post("/manage/auth/reset-password", body)).status).toBe(200);
+    expect((await fresh.post("/manage/auth/reset-password", body)).status).toBe(400);
+    expect((await joined.get("/manage/me")).body.person).toBeNull();
+    expect((await signIn(fresh, "forgot@example.eu", "five green bicycles")).status).toBe(200);
+  });
+});
+
+const OWNER_SIGN_IN = { email: OWNER.email, password: PASSWORD };
+
+describe("what is closed", () => {
+  test.each([
+    ["POST", "sign-up/email"],
+    ["GET", "list-accounts"],
+    ["POST", "delete-user"],
+    ["POST", "change-email"],
+    ["POST", "update-user"],
+    ["POST", "two-factor/send-otp"],
+    ["GET", "sign-in/email"],
+    ["POST", "request-password-reset"],
+    ["POST", "sign-in/social"],
+    ["GET", "callback/oidc"],
+    ["GET", "error"],
+    ["GET", "../me"],
+    ["GET", "constructor"],
+  ])("PORTAL-11 %s %s of the library is not there", async (method, path) => {
+    const body = method === "POST" ? { email: "x@example.eu", password: PASSWORD, name: "X" } : undefined;
+    const answer = await gateway.browser().ask(method, `/manage/auth/${encodeURIComponent(path)}`, body);
+    expect([answer.status, answer.body.error.code]).toEqual([404, "not_found"]);
+  });
+
+  test("a field that a step does not take is refused by its name", async () => {
+    const refused = await gateway.browser().post("/manage/auth/sign-in/email", { ...OWNER_SIGN_IN, rememberMe: false });
+    expect([refused.status, refused.body.error.param]).toEqual([400, "rememberMe"]);
+  });
+});
+
+describe("tries", () => {
+  test("PORTAL-11 an account and an address can be guessed at so often, and a refusal says when to come back", async () => {
+    const small = await peopleGateway({
+      env: { GATEWAY_SIGN_IN_ACCOUNT_TRIES: "3", GATEWAY_SIGN_IN_ADDRESS_TRIES: "6", GATEWAY_SIGN_IN_WINDOW: "10m" },
+    });
+    await small.setUp();
+    // What is right uses no try up.
+    for (let round = 0; round < 5; round += 1) expect((await signIn(small.browser())).status).toBe(200);
+    const statuses = await Promise.all(
+      [1, 2, 3, 4].map(async () => (await signIn(small.browser(), OWNER.email, "three red bicycles")).status),
+    );
+    expect(statuses.toSorted()).toEqual([401, 401, 401, 429]);
+    const locked = await signIn(small.browser());
+    expect([locked.status, locked.body.error.code]).toEqual([429, "rate_limit_exceeded"]);
+    expect(Number(locked.headers.get("retry-after"))).toBeGreaterThan(500);
+    expect(locked.body.error.message).toContain("Come back in 10 minutes");
+    // Another account from the same address: three tries are left there, then none.
+    const others = [];
+    for (const name of ["a", "b", "c", "d"]) others.push((await signIn(small.browser(), `${name}@example.eu`)).status);
+    expect(others.at(-1)).toBe(429);
+    expect(others[0]).toBe(401);
+    await small.close();
+  });
+});
+
+describe("sessions", () => {
+  test("PORTAL-01 are listed, and ended one by one or all but this one; nobody ends another's", async () => {
+    const joined = await gateway.join("sessions@example.eu");
+    const laptop = gateway.browser({ "user-agent": "Laptop" });
+    await signIn(laptop, "sessions@example.eu");
+    const listed = (await laptop.get("/manage/me/sessions")).body.data;
+    expect(listed).toMatchObject([{ user_agent: "Laptop", current: true, address: "127.0.0.1" }, { current: false }]);
+    const stranger = await gateway.join("stranger@example.eu");
+    expect((await stranger.ask("DELETE", `/manage/me/sessions/${listed[0].id}`)).status).toBe(404);
+    expect((await laptop.ask("DELETE", "/manage/me/sessions")).body).toEqual({ ended: 1 });
+    expect((await joined.get("/manage/me")).body.person).toBeNull();
+    expect((await laptop.ask("DELETE", `/manage/me/sessions/${listed[0].id}`)).status).toBe(200);
+    expect((await laptop.get("/manage/me")).body.person).toBeNull();
+    const renamed = await stranger.ask("PATCH", "/manage/me", { name: "A Stranger" });
+    expect(renamed.body.person.name).toBe("A Stranger");
+    const { data } = await gateway.manage("GET", "/audit?action=person&limit=1000");
+    const lines = data.map(({ actor, action }: Record<string, string>) => `${actor} ${action}`);
+    for (const line of ["sessions@example.eu person.end_sessions", "sessions@example.eu person.end_session"])
+      expect(lines).toContain(line);
+    expect(lines).toContain("stranger@example.eu person.rename");
+  });
+
+  test("PORTAL-11 an old session, and one of a disabled account, open nothing", async () => {
+    const joined = await gateway.join("leaver@example.eu");
+    const { data } = await gateway.manage("GET", "/people");
+    const { id } = data.find(({ email }: { email: string }) => email === "leaver@example.eu");
+    const disabled = await gateway.manage("POST", `/people/${id}/disable`, { disabled: true });
+    expect(disabled).toMatchObject({ email: "leaver@example.eu", disabled: true, workspaces: [{ slug: "demo" }] });
+    expect((await joined.get("/manage/workspaces")).status).toBe(401);
+    const refused = await signIn(gateway.browser(), "leaver@example.eu");
+    expect([refused.status, refused.body.error.message]).toEqual([403, expect.stringContaining("disabled")]);
+    await gateway.manage("POST", `/people/${id}/disable`, { disabled: false });
+    expect((await signIn(gateway.browser(), "leaver@example.eu")).status).toBe(200);
+  });
+
+  test("PORTAL-11 the store holds no token and no password", async () => {
+    const { DatabaseSync } = await import("node:sqlite");
+    const browser = gateway.browser();
+    await signIn(browser);
+    const token = decodeURIComponent(browser.cookies.get("gateway.session_token") ?? "").split(".")[0] ?? "";
+    const db = new DatabaseSync(`${gateway.dataDir}/gateway.sqlite`, { readOnly: true });
+    const kept = JSON.stringify(
+      ["people_sessions", "people_accounts", "people_links", "people_verifications", "meta", "audit_log"].map((table) =>
+        db.prepare(`select * from ${table}`).all(),
+      ),
+      (_name, value) => (typeof value === "bigint" ? String(value) : value),
+    );
+    db.close();
+    expect(token).toHaveLength(32);
+    expect(kept).toContain("$argon2id$v=19$m=19456,t=2,p=1$");
+    for (const secret of [token, PASSWORD, tokenOf(gateway.setupLink)]) expect(kept).not.toContain(secret);
+  });
+});
+
+describe("the operator's pages", () => {
+  test("PORTAL-10 people are listed; the last operator stays, others can be made and unmade", async () => {
+    const joined = await gateway.join("second@example.eu");
+    expect((await joined.get("/manage/people")).status).toBe(403);
+    const { data } = await gateway.manage("GET", "/people?limit=1000");
+    const idOf = (wanted: string) => data.find(({ email }: { email: string }) => email === wanted)?.id;
+    const last = await gateway.call(gateway.adminToken, `/manage/people/${idOf(OWNER.email)}/operator`, {
+      body: { operator: false },
+    });
+    expect([last.status, last.body.error.code]).toEqual([409, "conflict"]);
+    const on = await gateway.manage("POST", `/people/${idOf("second@example.eu")}/operator`, { operator: true });
+    expect(on.operator).toBe(true);
+    expect((await joined.get("/manage/people")).status).toBe(200);
+    await gateway.manage("POST", `/people/${idOf("second@example.eu")}/operator`, { operator: false });
+    expect((await joined.get("/manage/people")).status).toBe(403);
+    const page = await gateway.manage("GET", "/people?limit=2");
+    const next = await gateway.manage("GET", `/people?limit=2&cursor=${page.next}`);
+    expect([page.data.length, next.data[0].id === page.data[1].id]).toEqual([2, false]);
+  });
+
+  test("PORTAL-08 the audit log says who signed in, from where, and who failed to, without secrets", async () => {
+    await signIn(gateway.browser());
+    await signIn(gateway.browser(), "guessed@example.eu", "three red bicycles");
+    await signIn(gateway.browser(), "guessed@example.eu", "three red bicycles");
+    const { data } = await gateway.manage("GET", "/audit?action=person&limit=1000");
+    expect(data).toContainEqual(
+      expect.objectContaining({
+        actor: OWNER.email,
+        action: "person.sign_in",
+        detail: { how: "password", address: "127.0.0.1" },
+      }),
+    );
+    const failed = data.filter(({ action }: { action: string }) => action === "person.sign_in_failed");
+    const guessed = failed.filter(
+      ({ detail }: { detail: { account: string } }) => detail.account === "guessed@example.eu",
+    );
+    expect(guessed).toHaveLength(1);
+    expect(JSON.stringify(data)).not.toContain("bicycles");
+  });
+});
+
+test("PORTAL-01 the settings of people are checked together", async () => {
+  await expect(gatewayForTest({ env: { GATEWAY_SIGNUP: "open" } })).rejects.toThrow("GATEWAY_SMTP_URL");
+  await expect(gatewayForTest({ env: { GATEWAY_OIDC_ISSUER: "https://id.example.eu" } })).rejects.toThrow(
+    /GATEWAY_OIDC_CLIENT_ID.*\n.*GATEWAY_OIDC_CLIENT_SECRET.*\n.*GATEWAY_PUBLIC_URL/,
+  );
+  await expect(gatewayForTest({ env: { GATEWAY_OIDC_ISSUER: "http://id.example.eu" } })).rejects.toThrow("https");
 });

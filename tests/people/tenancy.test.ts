@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json } from "../support/gateway.ts";
+import { tokenOf } from "../support/people.ts";
 import {
   ask,
   bare,
@@ -347,6 +348,43 @@ describe("roles", () => {
         expect([answer.status, answer.body.error?.code], `${caller} ${email}`).toEqual([403, "not_allowed"]);
       }
       await scene.gateway.manage("DELETE", `/workspaces/alpha/members/${email}`);
+    }
+  });
+
+  test("PORTAL-11 with an invitation that one has made oneself nobody takes seats that wait for the address", async () => {
+    const { gateway } = scene;
+    const accept = async (link: string) => {
+      const browser = gateway.browser();
+      const body = { name: "Late", password: "seven yellow umbrellas" };
+      return { browser, answer: await browser.post(`/manage/invitations/${tokenOf(link)}/accept`, body) };
+    };
+    await gateway.manage("POST", "/workspaces/beta/members", { email: "late@beta.example", role: "owner" });
+    const invited = await call("admin", "POST", "/invitations", { email: "late@beta.example", role: "member" });
+    const taken = await accept(invited.body.link);
+    expect([taken.answer.status, taken.answer.body.error?.code]).toEqual([403, "not_allowed"]);
+    expect((await taken.browser.get("/manage/workspaces/beta")).status).toBe(401);
+    // Neither a higher one in the own workspace.
+    await gateway.manage("POST", "/workspaces/alpha/members", { email: "chief@alpha.example", role: "owner" });
+    const higher = await call("admin", "POST", "/invitations", { email: "chief@alpha.example", role: "member" });
+    expect([higher.status, higher.body.error?.code]).toEqual([403, "insufficient_role"]);
+    // The workspace that has the seat, and the operator, can.
+    const { link } = await gateway.manage("POST", "/workspaces/beta/invitations", {
+      email: "late@beta.example",
+      role: "owner",
+    });
+    const joined = await accept(link);
+    expect(joined.answer.status).toBeLessThan(300);
+    expect((await joined.browser.get("/manage/workspaces/beta")).status).toBe(200);
+  });
+
+  test("PORTAL-11 nobody but the operator puts an account into a workspace unasked, to reset its password then", async () => {
+    const { gateway } = scene;
+    await gateway.join("alone@beta.example", "member", "beta");
+    await gateway.manage("DELETE", "/workspaces/beta/members/alone@beta.example");
+    for (const caller of ["owner", "admin", "write token"] as const) {
+      const added = await call(caller, "POST", "/members", { email: "Alone@beta.example" });
+      expect([added.status, added.body.error?.code], caller).toEqual([409, "conflict"]);
+      expect((await call(caller, "POST", "/members/alone@beta.example/reset-link")).status).toBe(404);
     }
   });
 

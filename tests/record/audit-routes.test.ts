@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ROUTES } from "../../src/contract/routes.ts";
 import { type Json, startGateway, type TestGateway } from "../support/gateway.ts";
+import { tokenOf } from "../support/people.ts";
 import { type Cluster, hasPostgres, startCluster } from "../support/postgres.ts";
 import { chatBody, connectedTo } from "../support/scene.ts";
 import { startUpstream, type Upstream } from "../support/upstream.ts";
@@ -12,6 +13,9 @@ const SILENT: Readonly<Record<string, string>> = {
   manageReplayRouter: "a dry run over past traffic",
   manageFetchRates: "asks the network; what it brings is written as `rates.change`, like rates that are sent",
 };
+
+/** Of their own account, which only people have: tests/people looks for the line of each. */
+const BY_PEOPLE = ["peopleChangeMe", "peopleEndOtherSessions", "peopleEndSession"];
 
 const SECRETS = {
   GATEWAY_ADMIN_TOKEN: "operator-of-the-tests-1f3870be274f6c49b3e31a0c6728957f",
@@ -44,8 +48,8 @@ async function* steps(
 ): AsyncGenerator<readonly [id: string, step: Step], void, Json> {
   const ws = "/workspaces/audited";
   yield ["manageCreateWorkspace", ["/workspaces", { slug: "audited" }]];
-  yield ["manageCreditWallet", [`${ws}/wallet/credits`, { amount: "10" }]];
   yield ["manageChangeWorkspace", [ws, { name: "Audited research" }]];
+  yield ["manageCreditWallet", [`${ws}/wallet/credits`, { amount: "10" }]];
   yield [
     "manageAdjustWallet",
     [`${ws}/wallet/adjustments`, { direction: "down", amount: "1", reference: "a", reason: "r" }],
@@ -95,7 +99,34 @@ async function* steps(
   yield ["manageRunProbes", ["/probes", { surface: "decisions" }]];
   if (engine === "SQLite") yield ["manageRotateMasterKey", ["/master-key/rotate"]];
   yield ["manageChangePolicy", [`${ws}/policy`, { floor: "L2" }]];
+  yield* stepsOfPeople(gateway, ws);
   yield ["manageRemoveMember", [`${ws}/members/ada@example.eu`]];
+}
+
+const ACCOUNT = { name: "Grace", password: "three green bicycles" };
+
+async function* stepsOfPeople(
+  gateway: TestGateway,
+  ws: string,
+): AsyncGenerator<readonly [id: string, step: Step], void, Json> {
+  const setup: Json = yield ["peopleMakeSetupLink", ["/setup-link"]];
+  const token = tokenOf(setup.link);
+  await gateway.call("", "/manage/setup", { body: { ...ACCOUNT, token, email: "grace@example.eu" } });
+  const taken: Json = yield ["peopleInvite", [`${ws}/invitations`, { email: "x@example.eu" }]];
+  yield ["peopleRevokeInvitation", [`${ws}/invitations/${taken.id}`]];
+  const invited: Json = yield ["peopleInvite", [`${ws}/invitations`, { email: "ada@example.eu" }]];
+  await gateway.call("", `/manage/invitations/${tokenOf(invited.link)}/accept`, { body: ACCOUNT });
+  const [{ id }] = (await gateway.manage("GET", "/people?limit=1")).data;
+  const person = `/people/${id}`;
+  const session = await gateway.call("", "/manage/auth/sign-in/email", {
+    body: { email: "ada@example.eu", password: ACCOUNT.password },
+  });
+  await gateway.call(session.body.token, "/manage/me");
+  yield ["peopleResetMember", [`${ws}/members/ada@example.eu/reset-link`]];
+  yield ["peopleReset", [`${person}/reset-link`]];
+  yield ["peopleEndAllSessions", [`${person}/sessions`]];
+  yield ["peopleSetOperator", [`${person}/operator`, { operator: true }]];
+  yield ["peopleSetDisabled", [`${person}/disable`, { disabled: true }]];
 }
 
 const changing = ROUTES.filter(({ access, method }) => access.by === "manager" && method !== "GET");
@@ -132,6 +163,7 @@ describe.each(["SQLite", ...(hasPostgres ? ["PostgreSQL"] : [])])(
           called.add(id);
           for (const field of ["key", "webhook_secret"])
             if (typeof answer[field] === "string") secrets.push(answer[field]);
+          if (typeof answer["link"] === "string") secrets.push(tokenOf(answer["link"]));
           at = await run.next(answer);
         }
         const lines = JSON.stringify((await gateway.manage("GET", "/audit?limit=1000")).data);
@@ -141,6 +173,8 @@ describe.each(["SQLite", ...(hasPostgres ? ["PostgreSQL"] : [])])(
       }
       // There the operator makes it.
       if (engine === "PostgreSQL") called.add("manageRotateMasterKey");
+      // Of a factor that is on: tests/people does.
+      for (const id of [...BY_PEOPLE, "peopleDropSecondFactor"]) called.add(id);
       const missing = changing.map(({ id }) => id).filter((id) => !called.has(id) && SILENT[id] === undefined);
       expect(missing).toEqual([]);
     });

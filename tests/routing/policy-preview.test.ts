@@ -63,6 +63,13 @@ describe("a policy before it is saved", () => {
     for (let times = 0; times < 2; times += 1)
       expect((await scene.chat(tenant.key, { provider: { only: ["deepinfra"] } })).status).toBe(200);
     expect((await preview({ floor: "L4" })).lost_in_use).toEqual([{ model: MODEL, requests: 2 }]);
+    // Elsewhere in the catalogue it would stay, but nobody here is connected there.
+    const blocked = await preview({ blocked_providers: ALL }, "catalogue");
+    expect(blocked.models.find(({ id }: Json) => id === MODEL).fate).toBe("stays");
+    expect(blocked).toMatchObject({
+      callable: { models: 0, endpoints: 0 },
+      lost_in_use: [{ model: MODEL, requests: 2 }],
+    });
     // It can still be served elsewhere.
     expect((await preview({ floor: "L2" })).lost_in_use).toEqual([]);
   });

@@ -15,6 +15,7 @@ import { limitTests } from "./limit-suite.ts";
 import { keyUseTests, logQueryTests, retentionTests, usageTests } from "./log-suite.ts";
 import { ownKeyTests } from "./own-key-suite.ts";
 import { paymentTests } from "./payment-suite.ts";
+import { peopleTests } from "./people-suite.ts";
 import { proofTests } from "./proof-suite.ts";
 import { rateTests } from "./rate-suite.ts";
 import { chargedRecord, finishedRecord } from "./records.ts";
@@ -73,6 +74,7 @@ export function storeSuite(name: string, open: () => Promise<{ store: Store; reo
     );
     ledgerTests(() => store);
     paymentTests(() => store);
+    peopleTests(() => store);
     ingestTests(() => store);
     logTests(() => store);
     logQueryTests(() => store);

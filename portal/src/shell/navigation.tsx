@@ -41,7 +41,7 @@ export function Navigation({ me, workspace }: { readonly me: Me | null; readonly
   return (
     <nav aria-label="Main" className="min-h-0 overflow-y-auto px-3 pb-4">
       {groups.map(({ group, links }) => (
-        <section key={group} aria-label={group} className="mt-3 first:mt-1">
+        <section key={group} aria-label={group} className="mt-2.5 first:mt-0">
           <p aria-hidden="true" className="label-mark px-2 pb-1">
             {group}
           </p>
@@ -55,7 +55,7 @@ export function Navigation({ me, workspace }: { readonly me: Me | null; readonly
                     to={to}
                     aria-current={isCurrent ? "page" : undefined}
                     className={cx(
-                      "relative flex h-7.5 items-center gap-2.5 rounded-md px-2 outline-offset-[-2px]",
+                      "relative flex h-7 items-center gap-2.5 rounded-md px-2 outline-offset-[-2px]",
                       isCurrent
                         ? "bg-accent-soft font-medium text-accent-strong before:absolute before:inset-y-1.5 before:-left-3 before:w-[3px] before:rounded-r-full before:bg-accent"
                         : "text-soft hover:bg-hover hover:text-ink",

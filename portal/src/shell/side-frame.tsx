@@ -30,7 +30,7 @@ export function SideFrame({ me, children }: { readonly me: Me | null; readonly c
     <Side me={me} workspace={workspace} onPalette={() => setOpen("palette")} onHelp={() => setOpen("help")} />
   );
   return (
-    <div className="min-h-dvh lg:grid lg:grid-cols-[15rem_minmax(0,1fr)]">
+    <div className="min-h-dvh lg:grid lg:grid-cols-[15rem_minmax(0,1fr)] print:block">
       <SkipLink />
       <aside data-print="no" className="sticky top-0 hidden h-dvh border-r bg-card lg:block">
         {side}

@@ -39,7 +39,7 @@ export function Dialog({ open, onClose, title, children, footer, size = "normal"
       className={cx("border bg-raised p-0 shadow-pop", SIZES[size], place)}
     >
       {open && (
-        <div className={cx("grid max-h-[inherit]", side && "h-full grid-rows-[auto_1fr_auto]")}>
+        <div className={cx("grid max-h-[inherit] grid-rows-[auto_minmax(0,1fr)_auto]", side && "h-full")}>
           <header className="flex items-center justify-between gap-4 border-b py-2.5 pr-2.5 pl-5">
             <h2 id={titleId} className="min-w-0 truncate text-base">
               {title}

@@ -25,7 +25,8 @@ export function Logged({
     <bdi
       title={wrap ? undefined : text.slice(0, TITLE_MAX)}
       className={cx(
-        wrap ? "[overflow-wrap:anywhere]" : "inline-block max-w-full min-w-0 truncate align-bottom",
+        wrap ? "[overflow-wrap:anywhere]" : "inline-block min-w-0 truncate align-bottom",
+        !wrap && className?.includes("max-w-") !== true && "max-w-full",
         mono && "font-mono text-[0.8125rem]",
         className,
       )}

@@ -13,7 +13,7 @@ export function Skeleton({ className }: { readonly className?: string | undefine
 /** Lines of text that are on their way. */
 export function SkeletonLines({ count = 3 }: { readonly count?: number | undefined }) {
   return (
-    <div role="status" className="grid gap-2.5">
+    <div role="status" className="grid w-full max-w-3xl gap-2.5">
       <span className="sr-only">Loading</span>
       {Array.from({ length: count }, (_, line) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: lines without content have no other name

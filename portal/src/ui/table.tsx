@@ -63,7 +63,7 @@ export function Table<T>(props: Props<T>) {
   if (!isPending && rows.length === 0) return <div className="rounded-lg border bg-card">{empty}</div>;
   return (
     <div className="grid gap-3">
-      <div className="overflow-x-auto rounded-lg border bg-card">
+      <div className="relative overflow-x-auto rounded-lg border bg-card">
         {/* On a phone rows are drawn as blocks, which takes the table's roles away: they are given again. */}
         <table
           role="table"
@@ -148,7 +148,7 @@ function Line<T>({ row, columns, linkOf }: Props<T> & { readonly row: T }) {
             key={column.id}
             role="cell"
             className={cx(
-              "px-3 py-2.5 align-middle first:pl-4 last:pr-4 max-md:px-0 max-md:py-0.5 max-md:first:pl-0",
+              "px-3 py-2.5 align-middle first:pl-4 last:pr-4 max-md:px-0 max-md:py-0.5 max-md:first:pl-0 max-md:last:pr-0",
               column.align === "end" && "text-right",
               column.phone === "hide" && "max-md:hidden",
               isTitle

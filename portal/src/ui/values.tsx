@@ -71,7 +71,7 @@ export function Time({ at, as = "relative", none = "never" }: TimeProps) {
   const atMs = new Date(at).getTime();
   if (Number.isNaN(atMs)) return <Unknown />;
   const words = {
-    relative: () => relativeText(atMs, nowMs),
+    relative: () => relativeText(atMs, Math.max(nowMs, Date.now())),
     exact: () => exactText(atMs),
     short: () => shortText(atMs),
     day: () => dayText(atMs),

@@ -15,6 +15,10 @@ import { replyOf, requestOf } from "./web.ts";
 /** What of the library is open to callers; the rest of it is not there. */
 type Door = {
   readonly method: "GET" | "POST";
+  /** Fields of the body; another one is refused by its name. */
+  readonly takes?: readonly string[];
+  /** Fields that are always sent so. */
+  readonly sets?: Readonly<Record<string, unknown>>;
   /** A try at something that could be guessed; `account` is the field that says whose. */
   readonly tried?: { readonly account?: string };
   /** It counts as a try although it succeeds: it makes something. */
@@ -33,31 +37,78 @@ type Door = {
   readonly plain?: true;
 };
 
-const DOORS: Readonly<Record<string, Door>> = {
-  "sign-in/email": { method: "POST", tried: { account: "email" }, signsIn: "password" },
-  "sign-in/social": { method: "POST", single: true },
-  [`callback/${OIDC_PROVIDER}`]: { method: "GET", single: true, signsIn: "single sign-on" },
+const PASSWORD_DOORS: Readonly<Record<string, Door>> = {
+  "sign-in/email": {
+    method: "POST",
+    takes: ["email", "password"],
+    tried: { account: "email" },
+    signsIn: "password",
+  },
   "sign-out": { method: "POST", changes: "person.sign_out" },
-  "change-password": { method: "POST", tried: {}, newPassword: "newPassword", changes: "person.password_change" },
-  "request-password-reset": { method: "POST", tried: { account: "email" }, makes: true },
-  "reset-password": { method: "POST", tried: {}, newPassword: "newPassword", changes: "person.password_reset" },
-  "two-factor/enable": { method: "POST", tried: {} },
-  "two-factor/disable": { method: "POST", tried: {}, fresh: true, changes: "person.second_factor_off" },
-  "two-factor/generate-backup-codes": { method: "POST", tried: {}, fresh: true, changes: "person.backup_codes" },
-  "two-factor/verify-totp": { method: "POST", tried: {}, signsIn: "password and code" },
-  "two-factor/verify-backup-code": { method: "POST", tried: {}, signsIn: "password and backup code" },
-  "passkey/generate-authenticate-options": { method: "GET" },
-  "passkey/verify-authentication": { method: "POST", tried: {}, signsIn: "passkey" },
-  "passkey/generate-register-options": { method: "GET", fresh: true },
-  "passkey/verify-registration": { method: "POST", fresh: true, changes: "person.passkey_add" },
-  "passkey/update-passkey": { method: "POST" },
-  "passkey/delete-passkey": { method: "POST", fresh: true, changes: "person.passkey_remove" },
-  device: { method: "GET", tried: {} },
-  "device/approve": { method: "POST", tried: {}, changes: "person.device_approve" },
-  "device/deny": { method: "POST", tried: {} },
-  "device/code": { method: "POST", tried: {}, makes: true, plain: true },
-  "device/token": { method: "POST", signsIn: "device", plain: true },
+  "change-password": {
+    method: "POST",
+    takes: ["currentPassword", "newPassword"],
+    sets: { revokeOtherSessions: true },
+    tried: {},
+    newPassword: "newPassword",
+    changes: "person.password_change",
+  },
+  "request-password-reset": { method: "POST", takes: ["email"], tried: { account: "email" }, makes: true },
+  "reset-password": { method: "POST", takes: ["newPassword", "token"], tried: {}, newPassword: "newPassword" },
+  "sign-in/social": { method: "POST", takes: ["provider", "callbackURL", "errorCallbackURL"], single: true },
+  [`callback/${OIDC_PROVIDER}`]: { method: "GET", single: true, signsIn: "single sign-on" },
 };
+
+const FACTOR_DOORS: Readonly<Record<string, Door>> = {
+  "two-factor/enable": { method: "POST", takes: ["password"], tried: {} },
+  "two-factor/disable": {
+    method: "POST",
+    takes: ["password"],
+    tried: {},
+    fresh: true,
+    changes: "person.second_factor_off",
+  },
+  "two-factor/generate-backup-codes": {
+    method: "POST",
+    takes: ["password"],
+    tried: {},
+    fresh: true,
+    changes: "person.backup_codes",
+  },
+  "two-factor/verify-totp": {
+    method: "POST",
+    takes: ["code", "trustDevice"],
+    tried: {},
+    signsIn: "password and code",
+  },
+  "two-factor/verify-backup-code": {
+    method: "POST",
+    takes: ["code", "trustDevice"],
+    tried: {},
+    signsIn: "password and backup code",
+  },
+  "passkey/generate-authenticate-options": { method: "GET" },
+  "passkey/verify-authentication": { method: "POST", takes: ["response"], tried: {}, signsIn: "passkey" },
+  "passkey/generate-register-options": { method: "GET", fresh: true },
+  "passkey/verify-registration": {
+    method: "POST",
+    takes: ["response", "name"],
+    fresh: true,
+    changes: "person.passkey_add",
+  },
+  "passkey/update-passkey": { method: "POST", takes: ["id", "name"] },
+  "passkey/delete-passkey": { method: "POST", takes: ["id"], fresh: true, changes: "person.passkey_remove" },
+};
+
+const DEVICE_DOORS: Readonly<Record<string, Door>> = {
+  device: { method: "GET", tried: {} },
+  "device/approve": { method: "POST", takes: ["userCode"], tried: {}, changes: "person.device_approve" },
+  "device/deny": { method: "POST", takes: ["userCode"], tried: {} },
+  "device/code": { method: "POST", takes: ["client_id", "scope"], tried: {}, makes: true, plain: true },
+  "device/token": { method: "POST", takes: ["grant_type", "device_code", "client_id"], signsIn: "device", plain: true },
+};
+
+const DOORS: Readonly<Record<string, Door>> = { ...PASSWORD_DOORS, ...FACTOR_DOORS, ...DEVICE_DOORS };
 
 const Signing = z.object({ access_token: z.string() });
 
@@ -71,14 +122,13 @@ async function answer(room: PeopleRoom, exchange: Exchange): Promise<Reply> {
   const door = Object.hasOwn(DOORS, path) ? DOORS[path] : undefined;
   if (door === undefined || door.method !== exchange.route.method || isClosed(room, path)) throw noDoor(path);
   if (door.method === "POST") refuseForeign(exchange.headers, room.publicUrl);
-  const body = door.method === "POST" ? await exchange.body() : undefined;
-  const fields = body === undefined || body.length === 0 ? {} : parseJson(body).value;
+  const fields = door.method === "POST" ? await fieldsOf(exchange, door) : undefined;
   const before = await room.sessions.find(exchange.headers);
   if (door.fresh === true) refuseStale(room, before);
   const trying = begin(room, door, exchange, fields, before?.held.person.id);
   refuseWeak(door, fields, before?.held.person.email);
   const library = door.single === true ? await room.library.single() : await room.library.plain();
-  const request = requestOf(exchange, `${AUTH_PATH}/${path}`, new URL(baseOf(room)).origin, body);
+  const request = requestOf(exchange, `${AUTH_PATH}/${path}`, new URL(baseOf(room)).origin, fields);
   const reply = await replyOf(await library.handle(request));
   if (reply.status >= 400) {
     if (reply.status === 401 && door.signsIn !== undefined)
@@ -90,6 +140,17 @@ async function answer(room: PeopleRoom, exchange: Exchange): Promise<Reply> {
   if (door.makes !== true) trying?.right();
   await writeDown(room, door, exchange, reply, before?.held.person);
   return reply;
+}
+
+async function fieldsOf(exchange: Exchange, { takes = [], sets }: Door): Promise<Readonly<Record<string, unknown>>> {
+  const bytes = await exchange.body();
+  const fields = bytes.length === 0 ? {} : parseJson(bytes).value;
+  const unknown = Object.keys(fields).find((name) => !takes.includes(name));
+  if (unknown !== undefined) {
+    const param = unknown.slice(0, 100);
+    throw fault("unsupported_parameter", { message: `Field "${param}" is not known here: remove it.`, param });
+  }
+  return { ...fields, ...sets };
 }
 
 /** Where no mail leaves, nobody can ask for a new password by it; where there is no single sign-on, there is no way back. */

@@ -11,6 +11,7 @@ import { demandRank } from "../manage/seat.ts";
 import { isoTime } from "../manage/views.ts";
 import { goodLink, makeAccount, noLink, takeSeat } from "./accounts.ts";
 import { baseOf } from "./deps.ts";
+import { seatsOf } from "./me.ts";
 import { refuseForeign } from "./origin.ts";
 import type { PeopleRoom } from "./room.ts";
 
@@ -30,7 +31,11 @@ export function invitationHandlers(room: PeopleRoom): Record<string, Handler> {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const { email, role } = await readBody(exchange, InvitationBody);
       demandRank(exchange, role ?? "member");
-      return invite(room, workspace, email.trim().toLowerCase(), role ?? "member");
+      const address = email.trim().toLowerCase();
+      // Whoever has the link makes the account, and with it takes the seat that waits for the address.
+      const waiting = room.directory.members(workspace.id).find((member) => member.email === address);
+      if (waiting !== undefined) demandRank(exchange, waiting.role);
+      return invite(room, workspace, address, role ?? "member");
     }),
     peopleRevokeInvitation: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
@@ -133,6 +138,7 @@ export function acceptanceHandlers(room: PeopleRoom): Record<string, Handler> {
         await takeSeat(room, exchange, link, { workspace, role }, email);
         return { status: 200, json };
       }
+      await demandNoSeatElsewhere(room, link, email, workspace);
       if (said.name === undefined) throw invalidValue("name", "it is required for a new account");
       if (said.password === undefined) throw invalidValue("password", "it is required for a new account");
       const account = { email, name: said.name, password: said.password };
@@ -161,6 +167,18 @@ async function demandSame({ sessions }: PeopleRoom, { headers }: Exchange, email
     throw fault("not_allowed", {
       message: `This invitation is for ${email}, and you are signed in as ${person.email}. Sign out, and sign in with that address.`,
     });
+}
+
+/**
+ * A link shows that somebody was invited here, not whose the address is: whoever made it may hold it. Seats that wait
+ * for the address in other workspaces are not taken with it, unless the operator has made it.
+ */
+async function demandNoSeatElsewhere(room: PeopleRoom, { madeBy }: PersonLink, email: string, here: Workspace) {
+  if (seatsOf(room, email).every(({ workspace }) => workspace.id === here.id)) return;
+  if (madeBy === "operator" || (await room.store.people.personByEmail(madeBy))?.operator === true) return;
+  throw fault("not_allowed", {
+    message: `An account for ${email} cannot be made with this link, because the address is known elsewhere on this gateway. Accept the invitation from there first, or ask the operator for one.`,
+  });
 }
 
 function notOpen(): Fault {

@@ -31,6 +31,9 @@ export type Opened = {
   addReset(userId: string, token: string, expiresAt: Date): Promise<void>;
 };
 
+/** What only the library knows. */
+type Told = { passwordReset(userId: string, email: string, address: string): Promise<void> };
+
 /**
  * The library of sign-in, loaded by the first call that needs it: it takes more memory than the rest of an idle
  * gateway. Single sign-on has an instance of its own, because that one asks the provider where its endpoints are: a
@@ -38,11 +41,13 @@ export type Opened = {
  */
 export class Library {
   readonly #deps: PeopleDeps;
+  readonly #told: Told;
   #plain: Promise<Opened> | undefined;
   #single: Promise<Opened> | undefined;
 
-  constructor(deps: PeopleDeps) {
+  constructor(deps: PeopleDeps, told: Told) {
     this.#deps = deps;
+    this.#told = told;
   }
 
   plain(): Promise<Opened> {
@@ -74,7 +79,7 @@ export class Library {
 
   async #open(more: readonly BetterAuthPlugin[]): Promise<Opened> {
     const [{ betterAuth }, plugins] = await Promise.all([import("better-auth/minimal"), pluginsOf(this.#deps)]);
-    const options = await optionsOf(this.#deps, [...plugins, ...more]);
+    const options = await optionsOf(this.#deps, this.#told, [...plugins, ...more]);
     const auth = betterAuth(options);
     const { socialProviders, internalAdapter } = await auth.$context;
     if (more.length > 0 && !socialProviders.some(({ id }) => id === OIDC_PROVIDER))
@@ -101,7 +106,7 @@ function within<T>(ms: number, work: Promise<T>): Promise<T> {
   ]);
 }
 
-async function optionsOf(deps: PeopleDeps, plugins: BetterAuthPlugin[]): Promise<BetterAuthOptions> {
+async function optionsOf(deps: PeopleDeps, told: Told, plugins: BetterAuthPlugin[]): Promise<BetterAuthOptions> {
   const { publicUrl, ids, store, hasher, warn } = deps;
   const { APIError } = await import("better-auth/api");
   const busy = (error: unknown): never => {
@@ -115,6 +120,14 @@ async function optionsOf(deps: PeopleDeps, plugins: BetterAuthPlugin[]): Promise
     database: await store.peopleDatabase(),
     telemetry: { enabled: false },
     logger: { level: "error", log: (_level, message) => warn({ said: message.slice(0, 300) }, "sign-in") },
+    onAPIError: {
+      errorURL: `${baseOf(deps)}/app/sign-in`,
+      // What a caller did wrong is told to the caller.
+      onError: (error) => {
+        if (!(error instanceof APIError) || error.statusCode >= 500)
+          warn({ err: error }, "a step of signing in failed");
+      },
+    },
     trustedOrigins: (request) => ownOrigins(publicUrl, request?.headers.get("host") ?? undefined),
     emailAndPassword: {
       enabled: true,
@@ -127,6 +140,8 @@ async function optionsOf(deps: PeopleDeps, plugins: BetterAuthPlugin[]): Promise
         verify: ({ password, hash }) => hasher.verify(password, hash).catch(busy),
       },
       revokeSessionsOnPasswordReset: true,
+      onPasswordReset: async ({ user: { id, email } }, request) =>
+        told.passwordReset(id, email, request?.headers.get(ADDRESS_HEADER) ?? ""),
       resetPasswordTokenExpiresIn: RESET_SECONDS,
       ...resetMail(deps),
     },

@@ -30,7 +30,11 @@ export type People = {
 
 export function openPeople(deps: PeopleDeps): People {
   const sessions = new Sessions(deps);
-  const room: PeopleRoom = { ...deps, sessions, library: new Library(deps), audit: new PeopleAudit(deps) };
+  const audit = new PeopleAudit(deps);
+  const library = new Library(deps, {
+    passwordReset: (target, actor, address) => audit.write({ actor, action: "person.password_reset", target, address }),
+  });
+  const room: PeopleRoom = { ...deps, sessions, library, audit };
   return {
     personOf: (headers) => sessions.personOf(headers),
     setupLink: async () => ((await isSetupNeeded(deps)) ? (await makeSetupLink(deps, "gateway")).link : undefined),

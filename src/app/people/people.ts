@@ -21,28 +21,30 @@ export function peopleHandlers(room: PeopleRoom): Record<string, Handler> {
     }),
     peopleSetOperator: whole(async (exchange) => {
       const { operator } = await readBody(exchange, OperatorBody);
-      return changed(
-        room,
-        exchange,
-        operator ? "person.operator_on" : "person.operator_off",
-        async (people, person) => {
-          if (!operator) await demandAnotherOperator(room, person);
-          await people.setOperator(person.id, operator, clock.nowMs());
-        },
-      );
+      return changed(room, exchange, {
+        action: operator ? "person.operator_on" : "person.operator_off",
+        demand: async (person) => (operator ? undefined : demandAnotherOperator(room, person)),
+        write: (people, { id }) => people.setOperator(id, operator, clock.nowMs()),
+      });
     }),
     peopleSetDisabled: whole(async (exchange) => {
       const { disabled } = await readBody(exchange, DisabledBody);
-      return changed(room, exchange, disabled ? "person.disable" : "person.enable", async (people, person) => {
-        if (disabled) await demandAnotherOperator(room, person);
-        await people.setDisabled(person.id, disabled, clock.nowMs());
-        if (disabled) await people.endSessions(person.id, null);
+      return changed(room, exchange, {
+        action: disabled ? "person.disable" : "person.enable",
+        demand: async (person) => (disabled ? demandAnotherOperator(room, person) : undefined),
+        async write(people, { id }) {
+          await people.setDisabled(id, disabled, clock.nowMs());
+          if (disabled) await people.endSessions(id, null);
+        },
       });
     }),
     peopleDropSecondFactor: whole((exchange) =>
-      changed(room, exchange, "person.second_factor_drop", async (people, person) => {
-        if (!person.twoFactor) throw fault("conflict", { message: `${person.email} has no second factor.` });
-        await people.dropSecondFactor(person.id, clock.nowMs());
+      changed(room, exchange, {
+        action: "person.second_factor_drop",
+        async demand({ twoFactor, email }) {
+          if (!twoFactor) throw fault("conflict", { message: `${email} has no second factor.` });
+        },
+        write: (people, { id }) => people.dropSecondFactor(id, clock.nowMs()),
       }),
     ),
     peopleEndAllSessions: whole(async (exchange) => {
@@ -70,18 +72,21 @@ export function peopleHandlers(room: PeopleRoom): Record<string, Handler> {
   };
 }
 
-async function changed(
-  room: PeopleRoom,
-  exchange: Exchange,
-  action: string,
-  work: (people: PeopleWriter, person: PersonListed) => Promise<void>,
-): Promise<Reply> {
+type PersonChange = {
+  readonly action: string;
+  /** Throws when it may not be. Asked before the change: inside, the store waits for it to end. */
+  demand(person: PersonListed): Promise<void>;
+  write(people: PeopleWriter, person: PersonListed): Promise<void>;
+};
+
+async function changed(room: PeopleRoom, exchange: Exchange, { action, demand, write }: PersonChange): Promise<Reply> {
   return room.inTurn(async () => {
     const person = await findPerson(room, exchange);
-    const { email } = person;
+    await demand(person);
     await change(room, async ({ people }) => {
-      await work(people, person);
-      return { answer: null, audit: { action, workspaceId: null, target: person.id, detail: { email } } };
+      await write(people, person);
+      const detail = { email: person.email };
+      return { answer: null, audit: { action, workspaceId: null, target: person.id, detail } };
     });
     return { status: 200, json: personView(room, await findPerson(room, exchange)) };
   });

@@ -16,7 +16,7 @@ const HEADERS = [
 ] as const;
 
 /** The call as the library takes it, under the address that it knows itself by. */
-export function requestOf(exchange: Exchange, path: string, base: string, body: Buffer | undefined): Request {
+export function requestOf(exchange: Exchange, path: string, base: string, fields: object | undefined): Request {
   const headers = new Headers({ [ADDRESS_HEADER]: exchange.clientAddress });
   for (const name of HEADERS) {
     const value = exchange.headers[name];
@@ -24,14 +24,9 @@ export function requestOf(exchange: Exchange, path: string, base: string, body: 
   }
   const query = exchange.query.size === 0 ? "" : `?${exchange.query}`;
   const { method } = exchange.route;
-  if (body === undefined) return new Request(`${base}${path}${query}`, { method, headers });
-  // A call without a body is one with an empty object.
+  if (fields === undefined) return new Request(`${base}${path}${query}`, { method, headers });
   headers.set("content-type", "application/json");
-  return new Request(`${base}${path}${query}`, {
-    method,
-    headers,
-    body: body.length === 0 ? "{}" : new Uint8Array(body),
-  });
+  return new Request(`${base}${path}${query}`, { method, headers, body: JSON.stringify(fields) });
 }
 
 const KEPT = ["cache-control", "content-type", "location", "pragma"] as const;

@@ -1,9 +1,11 @@
 import type { z } from "zod";
 import { fault } from "../../contract/faults.ts";
 import { FILTER_NAMES, type FilterName } from "../../contract/schemas/catalogue-values.ts";
+import { rateBetween } from "../../domain/billing/rate.ts";
 import type { Snapshot } from "../../domain/catalogue/catalogue.ts";
 import { SURFACES, type Surface } from "../../domain/record/record.ts";
 import { LEVELS } from "../../domain/tenancy/policy.ts";
+import { divideHalfUp, parseNanos } from "../../kit/money.ts";
 import { invalidValue, readQuery } from "../body.ts";
 import type { Exchange } from "../exchange.ts";
 
@@ -58,6 +60,36 @@ export function readSelection(
     level: among("level", [...LEVELS, "UNCLASSIFIED"]),
     country: among("country", countriesOf(snapshot)),
     words: query.q === undefined ? undefined : wordsOf(query.q),
+  };
+}
+
+/** What a model must have beside its names; what is undefined does not bound. */
+export type Bounds = {
+  readonly modalities: ReadonlySet<string> | undefined;
+  readonly contextTokensMin: number | undefined;
+  /** Input plus output of a million tokens, in nano-euro. */
+  readonly priceNanosEurMax: bigint | undefined;
+};
+
+type Bounding = {
+  readonly modality?: string | undefined;
+  readonly context_min?: number | undefined;
+  readonly price_max?: string | undefined;
+  readonly currency?: string | undefined;
+};
+
+export function readBounds({ modality, context_min, price_max, currency }: Bounding, snapshot: Snapshot): Bounds {
+  const known = [...snapshot.models.values()].flatMap(({ modalitiesIn, modalitiesOut }) => [
+    ...modalitiesIn,
+    ...modalitiesOut,
+  ]);
+  const most = price_max === undefined ? undefined : parseNanos(price_max);
+  const rate = rateBetween(snapshot.currencies, currency ?? "EUR", "EUR");
+  return {
+    modalities: modality === undefined ? undefined : valuesOf("modality", modality, known),
+    contextTokensMin: context_min,
+    priceNanosEurMax:
+      most === undefined || rate === undefined ? undefined : divideHalfUp(most * rate.numerator, rate.denominator),
   };
 }
 

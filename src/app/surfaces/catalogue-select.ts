@@ -6,7 +6,7 @@ import { type Endpoint, type Model, type Price, priceAt, type Snapshot } from ".
 import type { Surface } from "../../domain/record/record.ts";
 import { expectedUnitNanos, unitRates } from "../../domain/routing/cost.ts";
 import { divideHalfUp } from "../../kit/money.ts";
-import type { Selection } from "./catalogue-query.ts";
+import type { Bounds, Selection } from "./catalogue-query.ts";
 
 /** A model with the endpoints that are shown of it. */
 export type Offer = { readonly model: Model; readonly endpoints: readonly Endpoint[] };
@@ -56,6 +56,19 @@ function matchesEndpoint(endpoint: Endpoint, { provider, level, country, surface
   if (level !== undefined && !level.has(endpoint.sovereignty.level)) return false;
   if (country !== undefined && !endpoint.sovereignty.countries.some((code) => country.has(code))) return false;
   return surface === undefined || surface.some((name) => servesSurface(endpoint.surfaces, name));
+}
+
+/** Those that take or give what is asked for, read enough and cost no more than that. */
+export function within(offers: readonly Offer[], bounds: Bounds, snapshot: Snapshot, nowMs: number): Offer[] {
+  const { modalities, contextTokensMin, priceNanosEurMax } = bounds;
+  return offers.filter(({ model, endpoints }) => {
+    const speaks = [...model.modalitiesIn, ...model.modalitiesOut];
+    if (modalities !== undefined && ![...modalities].every((one) => speaks.includes(one))) return false;
+    if (contextTokensMin !== undefined && (model.contextTokens ?? -1) < contextTokensMin) return false;
+    if (priceNanosEurMax === undefined) return true;
+    const price = cheapestByTokens(endpoints, snapshot, nowMs)?.nanosEur;
+    return price !== undefined && price <= priceNanosEurMax;
+  });
 }
 
 /** `price` is what is billed by; `nanosEur` compares endpoints of one model. */

@@ -8,13 +8,14 @@ import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
 import { listKey, pageOf } from "./catalogue-page.ts";
 import {
   picksOffers,
+  readBounds,
   readCurrency,
   readSelection,
   readStrictQuery,
   type Selection,
   wordsOf,
 } from "./catalogue-query.ts";
-import { containsWords, type Offer, publicOffers, select, sortOffers } from "./catalogue-select.ts";
+import { containsWords, type Offer, publicOffers, select, sortOffers, within } from "./catalogue-select.ts";
 import {
   capabilityView,
   creatorView,
@@ -90,7 +91,9 @@ function modelPage(desk: Desk, family: string | undefined) {
   const query = readStrictQuery(exchange, ModelsQuery);
   const currency = readCurrency(query.currency, snapshot);
   const offers = publicOffers(snapshot).filter(({ model }) => family === undefined || model.family === family);
-  const chosen = sortOffers(select(offers, readSelection(query, snapshot), snapshot), query.sort, snapshot, nowMs);
+  const selected = select(offers, readSelection(query, snapshot), snapshot);
+  const kept = within(selected, readBounds(query, snapshot), snapshot, nowMs);
+  const chosen = sortOffers(kept, query.sort, snapshot, nowMs);
   const { data, next } = pageOf(chosen, ({ model }) => model.id, { list: listKey(exchange), ...pageIn(query) });
   return { data: data.map((offer) => modelView(offer, { snapshot, nowMs, currency, margin })), next };
 }

@@ -248,6 +248,26 @@ const paging = { limit: Limit.default(100), cursor: Cursor.optional() };
 
 export const ModelsQuery = z.strictObject({
   ...Filters,
+  modality: z
+    .string()
+    .min(1)
+    .max(256)
+    .optional()
+    .meta({ description: "What a model takes or gives (`text`, `image`, `audio` …): all of them." }),
+  context_min: z.coerce
+    .number("write a whole number of tokens")
+    .int("write a whole number of tokens")
+    .min(0, "write a whole number of tokens")
+    .optional()
+    .meta({ description: "Tokens a model must read at least; models whose context is not known fall out." }),
+  price_max: z
+    .string()
+    .regex(/^\d{1,9}(?:\.\d{1,9})?$/, "write a price such as 2.50")
+    .optional()
+    .meta({
+      description:
+        "Most that input plus output of a million tokens may cost at the cheapest endpoint shown, in `currency` or else in euro; models that are not priced by tokens fall out.",
+    }),
   sort: ModelSortValue.default("id"),
   currency: CurrencyValue.optional(),
   ...paging,

@@ -51,11 +51,15 @@ export const PolicyPreview = z
     all: Size.meta({ description: "What is looked at." }),
     before: Size.meta({ description: "What the policy in force lets through." }),
     after: Size.meta({ description: "What this policy lets through." }),
+    callable: Size.meta({
+      description: "What this policy lets through of what can be called now, whatever the scope.",
+    }),
     gained: z.array(z.string()).meta({ description: "Models that only this policy reaches." }),
     lost: z.array(z.string()).meta({ description: "Models that only the policy in force reaches." }),
-    lost_in_use: z
-      .array(z.object({ model: z.string(), requests: z.number() }))
-      .meta({ description: "Of the lost ones, those that served requests in the last 30 days; the busiest first." }),
+    lost_in_use: z.array(z.object({ model: z.string(), requests: z.number() })).meta({
+      description:
+        "Models that served requests in the last 30 days and could not be called any more, whatever the scope; the busiest first.",
+    }),
     used_since: Time,
     rules: z
       .array(
@@ -99,6 +103,7 @@ export const policyPreview = {
   all: { models: 1, endpoints: 2 },
   before: { models: 1, endpoints: 2 },
   after: { models: 1, endpoints: 1 },
+  callable: { models: 1, endpoints: 1 },
   gained: [],
   lost: [],
   lost_in_use: [],

@@ -1,6 +1,7 @@
 import { createServer } from "node:net";
+import path from "node:path";
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
-import { expect, onTestFinished } from "vitest";
+import { expect, onTestFinished, vi } from "vitest";
 import { buildPortal } from "../../../scripts/portal.mjs";
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
 import { launch } from "./browser.ts";
@@ -9,6 +10,8 @@ import { type Watch, watch } from "./watch.ts";
 
 /** The first person of a gateway (operator, and owner of its demo workspace), invited ones, or nobody. */
 export type Who = "operator" | "admin" | "member" | "nobody";
+
+type Settings = Readonly<Record<string, string>>;
 
 export type PageOptions = BrowserContextOptions & {
   /** Console errors and the like that this test provokes: `/status of 404/`. */
@@ -29,13 +32,18 @@ export type Portal = {
   close(): Promise<void>;
 };
 
-export const DEMO = "demo";
+const DEMO = "demo";
+const FAILED = path.resolve(import.meta.dirname, "../../../.cache/e2e");
+
+// A browser, a gateway and axe on a busy machine take their time.
+vi.setConfig({ testTimeout: 90_000 });
 
 /** A real gateway with the portal as it is now, and one browser: open it in `beforeAll`, close it in `afterAll`. */
-export async function openPortal(env: Record<string, string> = {}): Promise<Portal> {
+export async function openPortal(settings: Settings | ((origin: string) => Promise<Settings>) = {}): Promise<Portal> {
   await buildPortal();
   const port = await freePort();
   const origin = `http://localhost:${port}`;
+  const env = typeof settings === "function" ? await settings(origin) : settings;
   const gateway = await startGateway({ env: { PORT: String(port), GATEWAY_PUBLIC_URL: origin, ...env } });
   const browser = await launch();
   const people = new Map<Who, Promise<Person>>();
@@ -75,7 +83,7 @@ export async function openPortal(env: Record<string, string> = {}): Promise<Port
       });
       const watched = watch(context, origin);
       for (const pattern of allow) watched.allow(pattern);
-      onTestFinished(() => finish(context, watched));
+      onTestFinished(({ task }) => finish(context, watched, task.result?.state === "fail" ? task.name : undefined));
       context.setDefaultTimeout(10_000);
       return context.newPage();
     },
@@ -86,7 +94,14 @@ export async function openPortal(env: Record<string, string> = {}): Promise<Port
   };
 }
 
-async function finish(context: BrowserContext, { problems }: Watch): Promise<void> {
+/** A test that failed leaves a picture of its pages. */
+async function finish(context: BrowserContext, { problems }: Watch, failed: string | undefined): Promise<void> {
+  if (failed !== undefined)
+    for (const [at, page] of context.pages().entries()) {
+      const file = path.join(FAILED, `${failed.replaceAll(/[^\w]+/g, "-").slice(0, 80)}-${at}.png`);
+      await page.screenshot({ path: file }).catch(() => undefined);
+      process.stderr.write(`what it looked like: ${file}\n`);
+    }
   await context.close();
   expect(problems).toEqual([]);
 }

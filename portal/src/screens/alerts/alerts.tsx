@@ -23,11 +23,13 @@ export function Screen() {
   const params = { workspace };
   const rules = useManage("manageShowAlerts", { params });
   const isOn = rules.data?.enabled === true;
+  // Up here: whatever is asked again below, a secret that is shown once stays until it is put away.
+  const [secret, setSecret] = useState<string>();
   return (
     <>
       <PageHeader
         title="Alerts"
-        about="Be told when the balance runs low, when a limit fills up, and when a provider refuses a key of your own."
+        about="Be told when money runs low, a limit fills up or a provider refuses your key."
         mark={rules.data !== undefined && <Badge tone={isOn ? "good" : "neutral"}>{isOn ? "On" : "Off"}</Badge>}
         actions={
           <>
@@ -51,7 +53,7 @@ export function Screen() {
             label: "Rules",
             content: () =>
               rules.data !== undefined ? (
-                <RulesPart key={String(rules.data.enabled)} rules={rules.data} />
+                <RulesPart key={String(rules.data.enabled)} rules={rules.data} onSecret={setSecret} />
               ) : rules.error !== null ? (
                 <Card>
                   <ErrorState error={rules.error} onRetry={() => void rules.refetch()} />
@@ -65,12 +67,14 @@ export function Screen() {
           { id: "deliveries", label: "Deliveries", content: () => <Deliveries /> },
         ]}
       />
+      <SecretDialog secret={secret} onClose={() => setSecret(undefined)} />
     </>
   );
 }
 
-function RulesPart({ rules }: { readonly rules: Rules }) {
-  const [secret, setSecret] = useState<string>();
+type PartProps = { readonly rules: Rules; readonly onSecret: (secret: string) => void };
+
+function RulesPart({ rules, onSecret }: PartProps) {
   return (
     <Stack>
       {!rules.enabled && (
@@ -80,27 +84,34 @@ function RulesPart({ rules }: { readonly rules: Rules }) {
       )}
       <RulesForm
         rules={rules}
-        onSecret={setSecret}
-        webhookActions={rules.webhook !== null && <Rotate webhook={rules.webhook} onSecret={setSecret} />}
+        onSecret={onSecret}
+        webhookActions={rules.webhook !== null && <Rotate webhook={rules.webhook} onSecret={onSecret} />}
       />
-      <Dialog
-        open={secret !== undefined}
-        onClose={() => setSecret(undefined)}
-        title="The secret of the webhook"
-        footer={
-          <Button look="primary" onClick={() => setSecret(undefined)}>
-            I have kept it
-          </Button>
-        }
-      >
-        <ShownOnce secret={secret ?? ""} label="Webhook secret">
-          <p className="text-soft">
-            Verify each message with it: HMAC-SHA-256 over <code className="font-mono">x-svc-timestamp</code>, a dot and
-            the body is one of the signatures in <code className="font-mono">x-svc-signature</code>.
-          </p>
-        </ShownOnce>
-      </Dialog>
     </Stack>
+  );
+}
+
+type SecretProps = { readonly secret: string | undefined; readonly onClose: () => void };
+
+function SecretDialog({ secret, onClose }: SecretProps) {
+  return (
+    <Dialog
+      open={secret !== undefined}
+      onClose={onClose}
+      title="The secret of the webhook"
+      footer={
+        <Button look="primary" onClick={onClose}>
+          I have kept it
+        </Button>
+      }
+    >
+      <ShownOnce secret={secret ?? ""} label="Webhook secret">
+        <p className="text-soft">
+          Verify each message with it: HMAC-SHA-256 over <code className="font-mono">x-svc-timestamp</code>, a dot and
+          the body is one of the signatures in <code className="font-mono">x-svc-signature</code>.
+        </p>
+      </ShownOnce>
+    </Dialog>
   );
 }
 

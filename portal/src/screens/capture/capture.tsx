@@ -19,7 +19,7 @@ import { RunningWindow, ScopeText } from "./running-window.tsx";
 
 export type Window = Row<"manageListCaptures">;
 
-const EVERY_MS = 10_000;
+const EVERY_MS = 4000;
 
 /** Times in which requests and answers are kept: the only ones. */
 export function Screen() {
@@ -106,7 +106,7 @@ const COLUMNS: readonly Column<Window>[] = [
       <span className="grid">
         <Time at={row.opened_at} as="short" />
         <span className="text-xs font-normal text-soft">
-          by <Logged text={row.opened_by} className="max-w-48" />
+          by <Logged text={row.opened_by} className="max-w-40" />
         </span>
       </span>
     ),
@@ -120,8 +120,7 @@ const COLUMNS: readonly Column<Window>[] = [
   {
     id: "reason",
     header: "Why",
-    className: "max-w-64",
-    cell: (row) => <Logged text={row.reason} className="max-md:max-w-56" />,
+    cell: (row) => <Logged text={row.reason} className="max-w-40 max-md:max-w-56" />,
   },
   {
     id: "items",

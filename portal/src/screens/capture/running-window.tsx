@@ -14,7 +14,7 @@ import type { Window } from "./capture.tsx";
 const SECOND_MS = 1000;
 
 /** "1:04:09", "4:09": what is left, to the second. */
-export function leftText(ms: number): string {
+function leftText(ms: number): string {
   const seconds = Math.max(0, Math.ceil(ms / SECOND_MS));
   const [h, m, s] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
   const two = (part: number) => String(part).padStart(2, "0");
@@ -28,7 +28,7 @@ export function ScopeText({ window }: { readonly window: Pick<Window, "scope"> }
     surfaces === null ? "every surface" : surfaces.join(", "),
     environment === null ? "live and test" : environment,
   ];
-  return <Logged text={parts.join(" · ")} className="max-w-64" />;
+  return <Logged text={parts.join(" · ")} className="max-w-56" />;
 }
 
 /** A window that is open now: how long still, and a way to end it. */

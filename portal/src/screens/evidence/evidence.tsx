@@ -29,7 +29,7 @@ export function Screen() {
     <>
       <PageHeader
         title="Evidence report"
-        about="Who served this workspace, in which countries and at which level, under which policy, and where that was read."
+        about="Who served this workspace, where, under which policy, and what proves it."
         actions={
           <>
             <CallButton calls={[{ id: "manageShowEvidence", args }]} />

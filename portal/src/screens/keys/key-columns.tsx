@@ -2,7 +2,7 @@ import { Badge } from "../../ui/badge.tsx";
 import type { Column } from "../../ui/table.tsx";
 import { Money, Num, Time, useNow } from "../../ui/values.tsx";
 import { Countdown } from "./countdown.tsx";
-import { type Key, restrictionsOf, STATES, stopsAt, stopsSoon } from "./key.ts";
+import { type Key, restrictionsOf, STATES, stopsAt, stopsSoon, unusedText } from "./key.ts";
 import { type Doing, KeyMenu } from "./key-actions.tsx";
 
 export function keyColumns({
@@ -18,13 +18,14 @@ export function keyColumns({
       id: "prefix",
       header: "Begins with",
       sortable: true,
+      phone: "hide",
       cell: ({ prefix }) => <code className="font-mono text-xs text-soft">{prefix}</code>,
     },
     {
       id: "owner",
       header: "Owner",
       sortable: true,
-      className: "max-w-44",
+      className: "md:max-w-44",
       cell: ({ member }) =>
         member === null ? (
           <span className="text-soft">workspace</span>
@@ -34,12 +35,18 @@ export function keyColumns({
           </span>
         ),
     },
-    { id: "created", header: "Created", sortable: true, cell: (key) => <Time at={key.created_at} as="day" /> },
+    {
+      id: "created",
+      header: "Created",
+      sortable: true,
+      phone: "hide",
+      cell: (key) => <Time at={key.created_at} as="day" />,
+    },
     {
       id: "used",
       header: "Last used",
       sortable: true,
-      cell: ({ last_used_at }) => <Time at={last_used_at} none="not yet" />,
+      cell: (key) => <Time at={key.last_used_at} none={unusedText(key, Date.now())} />,
     },
     { id: "stops", header: "Ends", sortable: true, cell: (key) => <Stops subject={key} /> },
     { id: "limits", header: "Limits", sortable: true, cell: (key) => <Restrictions subject={key} /> },
@@ -97,8 +104,16 @@ function Stops({ subject }: { readonly subject: Key }) {
   );
 }
 
+const RESTRICTIONS_SHOWN = 2;
+
 function Restrictions({ subject }: { readonly subject: Key }) {
   const all = restrictionsOf(subject);
   if (all.length === 0) return <span className="text-faint">none</span>;
-  return <span className="text-xs text-soft">{all.join(", ")}</span>;
+  const rest = all.length - RESTRICTIONS_SHOWN;
+  return (
+    <span className="text-xs text-soft" title={all.join(", ")}>
+      {all.slice(0, RESTRICTIONS_SHOWN).join(", ")}
+      {rest > 0 && ` +${rest}`}
+    </span>
+  );
 }

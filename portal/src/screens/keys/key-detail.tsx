@@ -7,7 +7,7 @@ import { Callout, KeyValue } from "../../ui/layout.tsx";
 import { LinkButton } from "../../ui/link.tsx";
 import { Money, Num, Time } from "../../ui/values.tsx";
 import { Countdown } from "./countdown.tsx";
-import { isEnded, type Key, SCOPES, STATES } from "./key.ts";
+import { isEnded, type Key, SCOPES, STATES, unusedText } from "./key.ts";
 import type { Doing } from "./key-actions.tsx";
 
 type Props = {
@@ -53,7 +53,7 @@ export function KeyDetail({ subject, currency, at, isAdmin, act, onClose }: Prop
       <KeyValue
         rows={[
           ...whoseRows(subject),
-          ...useRows(subject, currency),
+          ...usedRows(subject, currency),
           { name: "Limits", value: <Limits subject={subject} /> },
           ...policyRows(subject),
         ]}
@@ -62,12 +62,12 @@ export function KeyDetail({ subject, currency, at, isAdmin, act, onClose }: Prop
         <LinkButton to={at(`requests?key=${subject.id}`)} icon="list" size="small">
           Its requests
         </LinkButton>
-        <LinkButton to={at(`usage?key=${subject.id}`)} icon="chart" size="small">
+        <LinkButton to={at(`usage?env=${subject.environment}&pick=${subject.id}`)} icon="chart" size="small">
           Its usage
         </LinkButton>
         {isAdmin && (
-          <LinkButton to={at(`limits?key=${subject.id}`)} icon="gauge" size="small">
-            Its spend limits
+          <LinkButton to={at("limits")} icon="gauge" size="small">
+            Spend limits
           </LinkButton>
         )}
       </div>
@@ -101,9 +101,9 @@ function whoseRows(subject: Key): Rows {
   ];
 }
 
-function useRows(subject: Key, currency: string): Rows {
+function usedRows(subject: Key, currency: string): Rows {
   return [
-    { name: "Last used", value: <Time at={subject.last_used_at} none="not in the log" /> },
+    { name: "Last used", value: <Time at={subject.last_used_at} none={unusedText(subject, Date.now())} /> },
     { name: "Ends", value: <Time at={subject.expires_at} as="short" /> },
     {
       name: "This month",

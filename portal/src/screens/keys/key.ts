@@ -2,7 +2,7 @@ import type { Row } from "../../api/client.ts";
 import type { Tone } from "../../ui/badge.tsx";
 
 export type Key = Row<"manageListKeys">;
-export type KeyState = Key["state"];
+type KeyState = Key["state"];
 
 /** What each state is called and looks like. */
 export const STATES: Readonly<Record<KeyState, { readonly word: string; readonly tone: Tone; readonly says: string }>> =
@@ -42,13 +42,20 @@ export function stopsSoon(key: Key, nowMs: number): boolean {
   return at !== null && !isEnded(key) && Date.parse(at) - nowMs < SOON_MS;
 }
 
+const YOUNG_MS = 30 * DAY_MS;
+
+/** A key that the log has no request of: a young one was not used yet, of an older one the log may not know any more. */
+export function unusedText({ created_at }: Key, nowMs: number): string {
+  return nowMs - Date.parse(created_at) < YOUNG_MS ? "not yet" : "not in the log";
+}
+
 /** Which keys a list shows. */
 export const VIEWS = {
   current: { label: "In use", has: (key: Key) => !isEnded(key) },
   ended: { label: "Ended", has: isEnded },
   all: { label: "All", has: (_: Key) => true },
 } as const;
-export type ViewName = keyof typeof VIEWS;
+type ViewName = keyof typeof VIEWS;
 
 export function isView(name: string): name is ViewName {
   return name in VIEWS;

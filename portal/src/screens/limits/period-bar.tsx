@@ -3,6 +3,9 @@ import { Progress } from "../../ui/layout.tsx";
 import { Money, Time } from "../../ui/values.tsx";
 import { type Period, shareOf, toneOf } from "./share.ts";
 
+/** Beyond this a share is only large: the limit was set far below what was spent. */
+const SHOWN_MAX = 9.99;
+
 type Props = {
   readonly period: Period;
   readonly unit: "day" | "month";
@@ -28,7 +31,9 @@ export function PeriodBar({ period, unit, currency, of }: Props) {
             </span>
           )}
         </span>
-        {share !== undefined && <span className="figures text-xs text-soft">{percentText(share)}</span>}
+        {share !== undefined && (
+          <span className="figures text-xs text-soft">{share > SHOWN_MAX ? "over" : percentText(share)}</span>
+        )}
       </p>
       {share !== undefined && <Progress share={share} tone={toneOf(share)} label={`Limit of the ${unit}: ${of}`} />}
       <p className="text-xs text-soft">

@@ -20,7 +20,14 @@ function slugOf(name: string): string {
     .slice(0, 63);
 }
 
-export function CreateWorkspace({ open, onClose }: { readonly open: boolean; readonly onClose: () => void }) {
+type Props = {
+  readonly open: boolean;
+  readonly onClose: () => void;
+  /** Absent: on to its members, because whoever runs the gateway makes it for somebody else. */
+  readonly onMade?: (slug: string) => void;
+};
+
+export function CreateWorkspace({ open, onClose, onMade }: Props) {
   const go = useGo();
   const [name, setName] = useState("");
   const [slug, setSlug] = useState<string>();
@@ -28,6 +35,7 @@ export function CreateWorkspace({ open, onClose }: { readonly open: boolean; rea
   const currencies = usePublic<Currencies>("/v1/public/currencies", { enabled: open }).data?.data ?? [];
   const create = useChange("manageCreateWorkspace", {
     done: (made) => {
+      if (onMade !== undefined) return onMade(made.slug);
       toast(`${made.name} is there. Invite its owner next.`);
       go(pathIn(made.slug, "members?new=1"));
     },

@@ -32,7 +32,7 @@ function TestButton({ provider }: { readonly provider: Provider }) {
         size="small"
         busy={test.isPending}
         onClick={() => test.mutate({ params: { provider: provider.slug }, body: {} })}
-        aria-label={`Test ${provider.name} now`}
+        aria-label={`Test now: ${provider.name}`}
       >
         Test now
       </Button>
@@ -48,7 +48,6 @@ function TestButton({ provider }: { readonly provider: Provider }) {
             title={{ accepted: "Accepted", refused: "Refused", unclear: "Not clear" }[tested.result]}
           >
             {tested.detail}
-            {tested.status !== null && <span className="text-soft"> (status {tested.status})</span>}
           </Callout>
         )}
         <ErrorNote error={test.error} />
@@ -63,7 +62,7 @@ function ConnectButton({ provider }: { readonly provider: Provider }) {
   if (provider.setting === null) return null;
   return (
     <>
-      <Button size="small" onClick={() => setIsOpen(true)} aria-label={`How to connect ${provider.name}`}>
+      <Button size="small" onClick={() => setIsOpen(true)} aria-label={`Connect ${provider.name}`}>
         Connect
       </Button>
       <Dialog open={isOpen} onClose={() => setIsOpen(false)} title={`Connect ${provider.name}`}>

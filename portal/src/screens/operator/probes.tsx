@@ -201,7 +201,7 @@ function nowColumns({ run, begin }: Runner): readonly Column<Standing>[] {
           size="small"
           disabled={run.isPending}
           onClick={() => begin(1, { endpoint: row.endpoint, surface: row.surface })}
-          aria-label={`Ask ${row.endpoint} on ${row.surface} now`}
+          aria-label={`Ask now: ${row.endpoint} on ${row.surface}`}
         >
           Ask now
         </Button>

@@ -7,7 +7,7 @@ import { differencesOf, type Policy, patchOf, problemsOf } from "./draft.ts";
 import { Effect } from "./effect.tsx";
 import { ModelFates } from "./model-fates.tsx";
 import { Rules } from "./rules.tsx";
-import { SaveBar } from "./save-bar.tsx";
+import { SavePolicy } from "./save-policy.tsx";
 
 type Props = {
   readonly inForce: Policy;
@@ -50,7 +50,7 @@ export function Editor({ inForce, draft, setDraft, mayChange }: Props) {
       </div>
       <ModelFates preview={preview.data} isSettled={isSettled && isSound} />
       {mayChange && differences.length > 0 && (
-        <SaveBar
+        <SavePolicy
           draft={draft}
           differences={differences}
           preview={isSettled && isSound ? preview.data : undefined}

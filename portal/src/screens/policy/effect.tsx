@@ -13,7 +13,7 @@ export function Effect({ preview, isSettled }: { readonly preview: Preview | und
         <SkeletonLines count={5} />
       </Card>
     );
-  const { all, before, after, rules, lost_in_use } = preview;
+  const { all, before, after, callable, rules, lost_in_use } = preview;
   return (
     <section
       aria-label="What remains"
@@ -31,9 +31,9 @@ export function Effect({ preview, isSettled }: { readonly preview: Preview | und
         </p>
         <Share name="Models" part={after.models} of={all.models} before={before.models} />
         <Share name="Endpoints" part={after.endpoints} of={all.endpoints} before={before.endpoints} />
-        {after.endpoints === 0 && all.endpoints > 0 && (
+        {callable.endpoints === 0 && (
           <Callout tone="bad" title="Nothing is left">
-            Every request would be refused. Lower a rule.
+            Nothing that can be called here would remain: every request would be refused. Lower a rule.
           </Callout>
         )}
         {lost_in_use.length > 0 && (
@@ -42,7 +42,7 @@ export function Effect({ preview, isSettled }: { readonly preview: Preview | und
               {lost_in_use.slice(0, 5).map(({ model, requests }) => (
                 <li key={model} className="flex justify-between gap-3">
                   <span className="min-w-0 truncate font-mono text-xs">{model}</span>
-                  <Num value={requests} unit="requests" className="text-xs" />
+                  <Num value={requests} unit={requests === 1 ? "request" : "requests"} className="text-xs" />
                 </li>
               ))}
             </ul>

@@ -39,7 +39,8 @@ export function ModelFates({
   const models = (preview?.models ?? []).filter(
     (model) => (fate === "all" || model.fate === fate) && model.id.toLowerCase().includes(words.toLowerCase()),
   );
-  const shown = isWhole ? models : models.slice(0, SHOWN_FIRST);
+  const sorted = models.toSorted(changedFirst);
+  const shown = isWhole ? sorted : sorted.slice(0, SHOWN_FIRST);
   const scopes = (
     <Segments
       label="What is counted"
@@ -79,7 +80,7 @@ export function ModelFates({
           <NoModels isFiltered={preview.models.length > 0} showCatalogue={() => setScope("catalogue")} />
         ) : (
           <ul>
-            {shown.toSorted(changedFirst).map((model) => (
+            {shown.map((model) => (
               <ModelRow key={model.id} model={model} />
             ))}
           </ul>

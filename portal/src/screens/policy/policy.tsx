@@ -7,7 +7,8 @@ import { ErrorState } from "../../ui/error-state.tsx";
 import { Card, PageHeader } from "../../ui/layout.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
-import { type Policy, patchOf } from "./draft.ts";
+import { useUnsaved } from "../../ui/use-unsaved.ts";
+import { differencesOf, type Policy, patchOf } from "./draft.ts";
 import { Editor } from "./editor.tsx";
 import { History } from "./history.tsx";
 
@@ -16,6 +17,7 @@ export function Screen() {
   const policy = useManage("manageShowPolicy", { params: { workspace } });
   // Until somebody changes something the draft is what is in force, whatever becomes of it meanwhile.
   const [draft, setDraft] = useState<Policy | undefined>();
+  useUnsaved(draft !== undefined && policy.data !== undefined && differencesOf(policy.data, draft).length > 0);
   const params = { workspace };
   const shown = draft ?? policy.data;
   const calls = [

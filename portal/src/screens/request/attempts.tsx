@@ -31,7 +31,7 @@ export function Attempts({ request }: { readonly request: RequestDetail }) {
       </Card>
     );
   return (
-    <Card title="Attempts" about={`${attempts.length} of them, within ${durationText(spanMs)}`}>
+    <Card title="Attempts" about={`${attempts.length === 1 ? "One" : attempts.length}, within ${durationText(spanMs)}`}>
       <ol className="grid gap-4">
         {attempts.map((attempt, index) => {
           const { tone, bar, says } = OUTCOMES[attempt.outcome];

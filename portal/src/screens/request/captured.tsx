@@ -72,7 +72,7 @@ function Content({ captured }: { readonly captured: Captured | undefined }) {
       {(["request", "answer"] as const).map((part) => {
         const cut = cutOf(part);
         return (
-          <section key={part} aria-label={part === "request" ? "What was asked" : "What was answered"}>
+          <div key={part}>
             <h3 className="mb-1.5">{part === "request" ? "Asked" : "Answered"}</h3>
             {captured[part] === null ? (
               <p className="text-soft">Nothing was kept of this part. Audio never is.</p>
@@ -80,7 +80,7 @@ function Content({ captured }: { readonly captured: Captured | undefined }) {
               <Kept text={textOf(captured[part])} label={part === "request" ? "What was asked" : "What was answered"} />
             )}
             {cut !== undefined && <p className="mt-1 text-xs text-soft">Cut: it was {bytesText(cut.of_bytes)} long.</p>}
-          </section>
+          </div>
         );
       })}
     </>

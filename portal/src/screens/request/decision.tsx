@@ -1,5 +1,7 @@
 import { useWorkspace } from "../../address.ts";
+import { moneyText } from "../../format/money.ts";
 import { numberText } from "../../format/number.ts";
+import { durationText } from "../../format/time.ts";
 import { Badge, LevelBadge } from "../../ui/badge.tsx";
 import { Card, KeyValue } from "../../ui/layout.tsx";
 import { Link } from "../../ui/link.tsx";
@@ -19,6 +21,8 @@ const PARTS = [
 
 /** Fewer than this are shown at once; more are behind a click. */
 const SHOWN_AT_ONCE = 8;
+
+const NANOS = 1e9;
 
 /** Every endpoint that could have served, in the order it would have been tried, and why the others could not. */
 export function Decision({ request }: { readonly request: RequestDetail }) {
@@ -128,17 +132,27 @@ const SESSION_WORDS: Readonly<Record<NonNullable<Plan["session"]>["use"], string
   not_eligible: "it could not serve this time",
 };
 
-function Scores({ scores }: { readonly scores: Candidate["scores"] }) {
+/** Bars where candidates were weighed against each other; what was expected of each one in any case. */
+function Scores({ scores, currency }: { readonly scores: Candidate["scores"]; readonly currency: string }) {
   if (scores === null) return <span className="text-xs text-soft">not scored</span>;
+  const { expected_cost_nanos: nanos, expected_latency_ms: ms } = scores;
+  const expected = [
+    ...(nanos === undefined ? [] : [moneyText((nanos / NANOS).toFixed(9), currency)]),
+    ...(ms === undefined ? [] : [durationText(ms)]),
+  ];
+  const isWeighed = PARTS.some(({ name }) => scores[name] !== undefined);
   return (
-    <span className="grid w-44 gap-1 max-md:w-36">
-      {PARTS.map(({ name, label, bar }) => (
+    <span className="grid w-46 gap-1 max-md:w-40">
+      {(isWeighed ? PARTS : []).map(({ name, label, bar }) => (
         <span key={name} className="grid grid-cols-[3.25rem_1fr_2rem] items-center gap-1.5 text-2xs">
           <span className="text-soft">{label}</span>
           <Bar share={scores[name]} look={bar} />
           <Share share={scores[name]} />
         </span>
       ))}
+      <span className="figures text-2xs whitespace-nowrap text-soft">
+        {expected.length === 0 ? "nothing was expected of it" : `expected ${expected.join(", ")}`}
+      </span>
     </span>
   );
 }
@@ -191,7 +205,7 @@ function plannedColumns(decision: Plan, request: RequestDetail): readonly Column
           <Badge>planned</Badge>
         ),
     },
-    { id: "scores", header: "Scores", cell: ({ scores }) => <Scores scores={scores} /> },
+    { id: "scores", header: "Scores", cell: ({ scores }) => <Scores scores={scores} currency={request.currency} /> },
     {
       id: "total",
       header: "Together",

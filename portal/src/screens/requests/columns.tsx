@@ -10,7 +10,7 @@ const EARLIER = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "sho
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
 /** A log is read by the clock: the day only stands where it is not today. */
-export function clockText(at: string): string {
+function clockText(at: string): string {
   const time = new Date(at);
   return time.toDateString() === new Date().toDateString()
     ? TODAY.format(time)
@@ -24,7 +24,7 @@ export function statusTone(status: number, errorCode: string | null): Tone {
 }
 
 /** The model that was asked for, and the one that served where it is another one. */
-export function Models({ row }: { readonly row: Pick<RequestRow, "model" | "model_requested"> }) {
+function Models({ row }: { readonly row: Pick<RequestRow, "model" | "model_requested"> }) {
   const { model, model_requested: asked } = row;
   if (model === null || asked === null || asked === model) return <Logged text={model ?? asked} />;
   return (
@@ -85,6 +85,7 @@ function Tokens({ usage }: { readonly usage: RequestRow["usage"] }) {
     characters ? `${characters.toLocaleString()} characters` : "",
     seconds ? `${seconds.toLocaleString()} s audio` : "",
   ].filter((part) => part !== "");
+  if (input_tokens === null && output_tokens === null && extra.length === 0) return <Unknown />;
   return (
     <span className="grid justify-items-end">
       <span className="inline-flex items-baseline gap-1">

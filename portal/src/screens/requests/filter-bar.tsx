@@ -3,6 +3,7 @@ import { useGo, useSearchParams, useWorkspace } from "../../address.ts";
 import { useManage } from "../../api/hooks.ts";
 import { usePowers } from "../../api/powers.ts";
 import { Button } from "../../ui/button.tsx";
+import { cx } from "../../ui/class-names.ts";
 import { Field, Input, type Option, Select } from "../../ui/field.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { ENVIRONMENTS, FILTERS, PERIOD, SURFACES } from "./filters.ts";
@@ -46,7 +47,7 @@ function Choice({
 }) {
   const { get, set } = useSearchParams();
   return (
-    <Field label={label} hideLabel className="w-38 max-sm:w-full">
+    <Field label={label} hideLabel className="w-38 max-sm:w-auto">
       <Select
         value={get(name)}
         options={withCurrent(options, get(name))}
@@ -75,7 +76,7 @@ function Words({
     if (text.trim() !== current) set({ [name]: text.trim() });
   };
   return (
-    <Field label={label} hideLabel className="w-38 max-sm:w-full">
+    <Field label={label} hideLabel className="w-38 max-sm:w-auto">
       <Input
         value={text}
         placeholder={label}
@@ -100,7 +101,7 @@ function Period() {
   const choose = (range: string) => set(range === "own" ? { range } : { range, since: null, until: null });
   return (
     <>
-      <Field label="Period" hideLabel className="w-38 max-sm:w-full">
+      <Field label="Period" hideLabel className="w-38 max-sm:w-auto">
         <Select
           value={isOwn ? "own" : get("range")}
           options={PERIODS}
@@ -109,7 +110,7 @@ function Period() {
       </Field>
       {isOwn &&
         (["since", "until"] as const).map((name) => (
-          <Field key={name} label={name === "since" ? "From" : "Until"} hideLabel className="w-52 max-sm:w-full">
+          <Field key={name} label={name === "since" ? "From" : "Until"} hideLabel className="w-52 max-sm:w-auto">
             <Input
               type="datetime-local"
               value={get(name)}
@@ -154,6 +155,8 @@ export function FilterBar() {
   const { workspace } = useWorkspace();
   const { isAdmin } = usePowers(workspace);
   const { get, set } = useSearchParams();
+  // On a phone they would fill the first screen.
+  const [isOpen, setIsOpen] = useState(false);
   const keys = useManage("manageListKeys", { params: { workspace }, query: { limit: 1000 } });
   const members = useManage("manageListMembers", { params: { workspace } }, { enabled: isAdmin });
   const providers = useManage("manageListProviders", { query: { workspace } });
@@ -165,24 +168,31 @@ export function FilterBar() {
   return (
     <search aria-label="Filters" className="mb-4 flex flex-wrap items-end gap-2">
       <FindById />
-      <Period />
-      <Choice name="status" label="Status" options={STATUSES} />
-      <Choice name="key" label="Key" options={keyOptions} />
-      <Words name="model" label="Model" />
-      <Words name="provider" label="Provider" choices={(providers.data?.data ?? []).map(({ slug }) => slug)} />
-      <Words name="app" label="App" />
-      {isAdmin && (
-        <Choice
-          name="member"
-          label="Member"
-          options={plain(
-            (members.data?.data ?? []).map(({ email }) => email),
-            "Any member",
-          )}
-        />
-      )}
-      <Choice name="surface" label="Surface" options={plain(SURFACES, "Any surface")} />
-      <Choice name="env" label="Environment" options={plain(ENVIRONMENTS, "Live and test")} />
+      <Button icon="filter" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)} className="sm:hidden">
+        {active.length === 0 ? "Filters" : `Filters: ${active.length}`}
+      </Button>
+      <div
+        className={cx("contents max-sm:grid max-sm:w-full max-sm:grid-cols-2 max-sm:gap-2", !isOpen && "max-sm:hidden")}
+      >
+        <Period />
+        <Choice name="status" label="Status" options={STATUSES} />
+        <Choice name="key" label="Key" options={keyOptions} />
+        <Words name="model" label="Model" />
+        <Words name="provider" label="Provider" choices={(providers.data?.data ?? []).map(({ slug }) => slug)} />
+        <Words name="app" label="App" />
+        {isAdmin && (
+          <Choice
+            name="member"
+            label="Member"
+            options={plain(
+              (members.data?.data ?? []).map(({ email }) => email),
+              "Any member",
+            )}
+          />
+        )}
+        <Choice name="surface" label="Surface" options={plain(SURFACES, "Any surface")} />
+        <Choice name="env" label="Environment" options={plain(ENVIRONMENTS, "Live and test")} />
+      </div>
       {active.length > 0 && (
         <Button
           look="quiet"

@@ -79,7 +79,7 @@ function List({ query, isLive }: { readonly query: RequestQuery; readonly isLive
           size="small"
           icon="up"
           onClick={tail.show}
-          className="sticky top-16 z-10 justify-self-center shadow-pop"
+          className="fixed top-16 left-1/2 z-20 -translate-x-1/2 shadow-pop"
         >
           {tail.waiting} new {tail.waiting === 1 ? "request" : "requests"}
         </Button>

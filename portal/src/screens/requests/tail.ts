@@ -9,7 +9,7 @@ const KEPT_MAX = 1000;
 /** Further down than this somebody reads: nothing may move under their eyes. */
 const TOP_PX = 80;
 
-export type Tail = {
+type Tail = {
   /** Came since the tail was switched on and is shown. */
   readonly came: readonly RequestRow[];
   /** Came while the reader was further down: shown when they ask for it. */

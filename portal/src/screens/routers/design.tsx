@@ -3,6 +3,7 @@ import { useChange } from "../../api/hooks.ts";
 import { Button } from "../../ui/button.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Callout, Stack } from "../../ui/layout.tsx";
+import { SaveBar } from "../../ui/save-bar.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { DesignForm } from "./design-form.tsx";
 import { Preview } from "./preview.tsx";
@@ -26,12 +27,12 @@ export function Design({ edited }: { readonly edited: Edited }) {
           <Preview edited={edited} />
         </div>
       </div>
-      {mayChange && (isChanged || isNew) && <SaveBar edited={edited} />}
+      {mayChange && (isChanged || isNew) && <SaveRouter edited={edited} />}
     </Stack>
   );
 }
 
-function SaveBar({ edited }: { readonly edited: Edited }) {
+function SaveRouter({ edited }: { readonly edited: Edited }) {
   const { slug, draft, spec, saved, setDraft, isChanged } = edited;
   const { workspace, at } = useWorkspace();
   const go = useGo();
@@ -43,21 +44,22 @@ function SaveBar({ edited }: { readonly edited: Edited }) {
     },
   });
   return (
-    <div className="sticky bottom-0 z-10 grid gap-2 rounded-lg border bg-raised px-4 py-3 shadow-pop">
-      <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
-        <p className="min-w-0 flex-1 basis-40 font-medium">
-          {saved === undefined ? "Not saved yet" : `Changed since version ${saved.version}`}
-        </p>
-        {isChanged && <Button onClick={() => setDraft(undefined)}>Discard</Button>}
-        <Button
-          look="primary"
-          busy={save.isPending}
-          onClick={() => save.mutate({ params: { workspace, router: slug }, body: putOf(draft, spec) })}
-        >
-          Save the router
-        </Button>
-      </div>
+    <SaveBar
+      title={saved === undefined ? "Not saved yet" : `Changed since version ${saved.version}`}
+      actions={
+        <>
+          {isChanged && <Button onClick={() => setDraft(undefined)}>Discard</Button>}
+          <Button
+            look="primary"
+            busy={save.isPending}
+            onClick={() => save.mutate({ params: { workspace, router: slug }, body: putOf(draft, spec) })}
+          >
+            Save the router
+          </Button>
+        </>
+      }
+    >
       <ErrorNote error={save.error} />
-    </div>
+    </SaveBar>
   );
 }

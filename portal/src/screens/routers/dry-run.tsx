@@ -121,7 +121,7 @@ function ComposeFields({
       <Field label="Message">
         <Textarea rows={4} value={value.message} onChange={(event) => put({ message: event.target.value })} />
       </Field>
-      <Field label="Most tokens of the answer" optional className="max-w-48">
+      <Field label="Most tokens of the answer" optional className="max-w-72">
         <Input
           type="number"
           min={1}

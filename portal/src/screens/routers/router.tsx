@@ -10,6 +10,7 @@ import { Callout, Card, PageHeader } from "../../ui/layout.tsx";
 import { LinkButton } from "../../ui/link.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
+import { useUnsaved } from "../../ui/use-unsaved.ts";
 import { Design } from "./design.tsx";
 import { DryRun } from "./dry-run.tsx";
 import { RemoveRouter } from "./remove-router.tsx";
@@ -44,6 +45,7 @@ function One({ slug }: { readonly slug: string }) {
   const spec = saved ?? OPEN_SPEC;
   const draft = changed ?? draftOf(spec);
   const isChanged = JSON.stringify(draft) !== JSON.stringify(draftOf(spec));
+  useUnsaved(isChanged);
   const edited: Edited = { slug, saved, spec, draft, isChanged, mayChange, setDraft };
   const isThere = saved !== undefined || slug === AUTO || isNew === "1";
   const name = slug === AUTO ? AUTO : `@${workspace}/${slug}`;

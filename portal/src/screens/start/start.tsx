@@ -1,13 +1,16 @@
-import { useEffect } from "react";
+import { useEffect, useState } from "react";
 import { pathIn, useGo } from "../../address.ts";
-import { useMe, useSignInWays } from "../../api/me.ts";
+import { type Me, useMe, useSignInWays } from "../../api/me.ts";
+import { useSignedIn } from "../../api/people.ts";
 import { baseAddress } from "../../base-address.ts";
 import { lastWorkspace } from "../../shell/last-workspace.ts";
+import { Button } from "../../ui/button.tsx";
 import { CodeBlock } from "../../ui/code-block.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { Callout } from "../../ui/layout.tsx";
 import { LinkButton } from "../../ui/link.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
+import { CreateWorkspace } from "../operator/create-workspace.tsx";
 import { Receipt } from "./receipt.tsx";
 
 /** Leads whoever is signed in to the workspace that was looked at last; everybody else is told what this is. */
@@ -21,7 +24,7 @@ export function Screen() {
     else if (isOperator) go("/app/operator", "replace");
   }, [workspace, isOperator, go]);
   if (me.isPending || workspace !== "" || isOperator) return <SkeletonLines count={4} />;
-  if (me.data !== null && me.data !== undefined) return <NoWorkspaceYet email={me.data.email} />;
+  if (me.data !== null && me.data !== undefined) return <NoWorkspaceYet me={me.data} />;
   return <Welcome />;
 }
 
@@ -32,7 +35,7 @@ function Welcome() {
     <div className="grid w-full max-w-5xl items-center gap-x-14 gap-y-10 lg:grid-cols-[minmax(0,1fr)_22rem]">
       <div className="grid gap-6">
         <div className="grid gap-3">
-          <h1 className="text-4xl leading-[1.1] tracking-tight">
+          <h1 className="text-3xl leading-[1.1] sm:text-4xl tracking-tight">
             One address for many models. Every answer says where it came from.
           </h1>
           <p className="max-w-lg text-base text-soft text-pretty">
@@ -62,15 +65,24 @@ function Welcome() {
   );
 }
 
-function NoWorkspaceYet({ email }: { readonly email: string }) {
+function NoWorkspaceYet({ me }: { readonly me: Me }) {
+  const go = useGo();
+  const signedIn = useSignedIn();
+  const [isOpen, setIsOpen] = useState(false);
+  const enter = (slug: string) => void signedIn().then(() => go(pathIn(slug), "replace"));
+  const hint = me.may_create_workspace
+    ? "Create one: it has its own wallet, keys and policy, and you own it. Or wait for an invitation to another one."
+    : `Ask an owner or admin to invite ${me.email}; then come back here.`;
   return (
-    <EmptyState
-      icon="grid"
-      title="You are in no workspace yet"
-      hint={`Ask an owner or admin to invite ${email}; then come back here.`}
-    >
+    <EmptyState icon="grid" title="You are in no workspace yet" hint={hint}>
+      {me.may_create_workspace && (
+        <Button look="primary" icon="plus" onClick={() => setIsOpen(true)}>
+          Create a workspace
+        </Button>
+      )}
       <LinkButton to="/app/models">Look at the models</LinkButton>
       <LinkButton to="/app/account">Your account</LinkButton>
+      <CreateWorkspace open={isOpen} onClose={() => setIsOpen(false)} onMade={enter} />
     </EmptyState>
   );
 }

@@ -110,7 +110,7 @@ function Shown({ asked, report, set, at }: ShownProps) {
     group === "" || total.id === "" ? undefined : at(`requests?${new URLSearchParams({ [group]: total.id })}`);
   return (
     <Stack>
-      <Sums sums={sums} currency={currency} />
+      <Sums sums={sums} currency={currency} days={(Date.parse(report.to) - Date.parse(report.from)) / DAY_MS} />
       <Card
         title={METRICS.find(({ id }) => id === metric)?.label}
         actions={
@@ -177,12 +177,22 @@ function Drawing({ asked, report, totals }: DrawingProps) {
 /** More bars than this are thinner than the gaps between them. */
 const BARS_MAX = 62;
 
-function Sums({ sums, currency }: { readonly sums: Figures; readonly currency: string }) {
+/** From here on a figure is short, with the exact one in reach. */
+const EXACT_BELOW = 1_000_000;
+
+type SumsProps = { readonly sums: Figures; readonly currency: string; readonly days: number };
+
+function Sums({ sums, currency, days }: SumsProps) {
   const { requests, errors } = sums;
+  const perDay = `${numberText(Math.round(requests / Math.max(1, days)))} a day`;
   return (
     <StatRow>
-      <Stat label="Spend" value={<Money amount={sums.cost} currency={currency} />} />
-      <Stat label="Requests" value={<Num value={requests} compact />} note={numberText(requests)} />
+      <Stat
+        label="Spend"
+        value={<Money amount={sums.cost} currency={currency} />}
+        note={requests === 0 ? "no requests" : `${moneyText(String(Number(sums.cost) / requests), currency)} a request`}
+      />
+      <Stat label="Requests" value={<Num value={requests} compact={requests >= EXACT_BELOW} />} note={perDay} />
       <Stat
         label="Errors"
         value={<Num value={errors} compact />}

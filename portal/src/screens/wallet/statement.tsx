@@ -48,16 +48,17 @@ export function Screen() {
             <LinkButton to={at("wallet")} icon="wallet">
               Wallet
             </LinkButton>
-            <Select
-              aria-label="Month"
-              className="w-44"
-              value={month}
-              onChange={(event) => setMonth(event.target.value)}
-              options={(months.includes(month) ? months : [month, ...months]).map((one) => ({
-                value: one,
-                label: monthText(one),
-              }))}
-            />
+            <div className="w-44">
+              <Select
+                aria-label="Month"
+                value={month}
+                onChange={(event) => setMonth(event.target.value)}
+                options={(months.includes(month) ? months : [month, ...months]).map((one) => ({
+                  value: one,
+                  label: monthText(one),
+                }))}
+              />
+            </div>
             <Button
               icon="download"
               disabled={data === undefined}

@@ -30,7 +30,7 @@ export function Screen() {
     <>
       <PageHeader
         title="Wallet"
-        about="What this workspace pays from. Every movement stands in a ledger that nobody can change."
+        about="What this workspace pays from, and everything that ever moved it."
         actions={
           <>
             <CallButton
@@ -39,7 +39,7 @@ export function Screen() {
                 { id: "manageListWalletEntries", args: ledger, says: "The ledger" },
               ]}
             />
-            <LinkButton to={at("statements")} icon="scroll">
+            <LinkButton to={at("wallet/statements")} icon="scroll">
               Statements
             </LinkButton>
             <Button look="primary" icon="plus" onClick={onTopUp}>

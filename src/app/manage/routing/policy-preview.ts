@@ -95,22 +95,24 @@ function ruleView({ rule, code, out, back }: RuleEffect) {
 }
 
 async function preview(room: Room, workspace: Workspace, policy: Policy, scope: Scope, exchange: Exchange) {
-  const effect = policyEffect(offersOf(room, workspace, scope), workspace.policy, policy);
+  const effectOn = (on: Scope) => policyEffect(offersOf(room, workspace, on), workspace.policy, policy);
+  const callable = effectOn("callable");
+  const effect = scope === "callable" ? callable : effectOn(scope);
   const sinceMs = Math.floor(room.clock.nowMs() / DAY_MS - RECENT_DAYS) * DAY_MS;
   const used = await recentUse(room, workspace, exchange, sinceMs);
   const models = effect.models.map((one) => modelView(one, used.get(one.model.id) ?? 0));
-  const lost = models.filter(({ fate }) => fate === "lost");
   return {
     policy: policyView(policy),
     scope,
     all: effect.all,
     before: effect.before,
     after: effect.after,
+    callable: callable.after,
     gained: models.filter(({ fate }) => fate === "gained").map(({ id }) => id),
-    lost: lost.map(({ id }) => id),
-    lost_in_use: lost
-      .filter(({ requests }) => requests > 0)
-      .map(({ id, requests }) => ({ model: id, requests }))
+    lost: models.filter(({ fate }) => fate === "lost").map(({ id }) => id),
+    lost_in_use: callable.models
+      .filter(({ fate, model }) => fate === "lost" && used.has(model.id))
+      .map(({ model }) => ({ model: model.id, requests: used.get(model.id) ?? 0 }))
       .toSorted((a, b) => b.requests - a.requests),
     used_since: isoTime(sinceMs),
     rules: effect.rules.map(ruleView),

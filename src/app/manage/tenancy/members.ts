@@ -5,7 +5,7 @@ import type { ApiKey } from "../../../domain/tenancy/key.ts";
 import { unlimited } from "../../../domain/tenancy/limits.ts";
 import type { KeyPolicy, Member, Role, Workspace } from "../../../domain/tenancy/workspace.ts";
 import { readBody, readQuery } from "../../body.ts";
-import { type Handler, whole } from "../../exchange.ts";
+import { type Exchange, type Handler, whole } from "../../exchange.ts";
 import { change, findWorkspace, type Room, short, type TenancyDeps } from "../deps.ts";
 import { pageOf } from "../page.ts";
 import { demandRank, ownOnly } from "../seat.ts";
@@ -110,6 +110,15 @@ async function listed(room: Room, members: readonly Member[], own: string | unde
   );
 }
 
+/** Whoever has an account joins by accepting: nobody is drawn into a workspace, nor is an account's address believed. */
+async function demandInvitation(room: Room, { seat }: Exchange, email: string): Promise<void> {
+  if (seat === undefined || (await room.store.people.withEmails([email.trim().toLowerCase()])).length === 0) return;
+  throw fault("conflict", {
+    message: `${short(email)} has an account here: invite them with POST /manage/workspaces/{workspace}/invitations, and they accept.`,
+    param: "email",
+  });
+}
+
 export function memberHandlers(room: Room): Record<string, Handler> {
   return {
     manageListMembers: whole(async (exchange) => {
@@ -122,6 +131,7 @@ export function memberHandlers(room: Room): Record<string, Handler> {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const { email, role } = await readBody(exchange, MemberAdd);
       demandRank(exchange, role ?? "member");
+      await demandInvitation(room, exchange, email);
       const member = await room.inTurn(() => addMember(room, workspace, email, role ?? "member"));
       return { status: 201, json: memberView(member) };
     }),

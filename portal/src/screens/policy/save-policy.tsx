@@ -4,6 +4,7 @@ import { useChange } from "../../api/hooks.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
+import { SaveBar } from "../../ui/save-bar.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Num } from "../../ui/values.tsx";
 import { Differences } from "./differences.tsx";
@@ -19,7 +20,7 @@ type Props = {
 };
 
 /** Says what would change and saves it; asks first when models that are in use would be lost. */
-export function SaveBar({ draft, differences, preview, isSound, discard }: Props) {
+export function SavePolicy({ draft, differences, preview, isSound, discard }: Props) {
   const { workspace } = useWorkspace();
   const [isAsking, setIsAsking] = useState(false);
   const save = useChange("manageChangePolicy", {
@@ -30,30 +31,25 @@ export function SaveBar({ draft, differences, preview, isSound, discard }: Props
     },
   });
   const send = () => save.mutate({ params: { workspace }, body: patchOf(draft) });
-  const isRisky = preview === undefined || preview.lost_in_use.length > 0 || preview.after.endpoints === 0;
+  const isRisky = preview === undefined || preview.lost_in_use.length > 0 || preview.callable.endpoints === 0;
   return (
-    <div className="sticky bottom-0 z-10 -mx-1 grid gap-2 rounded-lg border bg-raised px-4 py-3 shadow-pop">
-      <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
-        <p className="min-w-0 flex-1 basis-48">
-          <span className="font-medium">
-            {differences.length === 1 ? "1 rule changed" : `${differences.length} rules changed`}
-          </span>
-          {preview !== undefined && (
-            <span className="block text-xs text-soft">
-              {preview.gained.length} models gained, {preview.lost.length} lost
-            </span>
-          )}
-        </p>
-        <Button onClick={discard}>Discard</Button>
-        <Button
-          look="primary"
-          disabled={!isSound || preview === undefined}
-          busy={save.isPending}
-          onClick={() => (isRisky ? setIsAsking(true) : send())}
-        >
-          Save the policy
-        </Button>
-      </div>
+    <SaveBar
+      title={differences.length === 1 ? "1 rule changed" : `${differences.length} rules changed`}
+      note={preview === undefined ? undefined : effectWords(preview)}
+      actions={
+        <>
+          <Button onClick={discard}>Discard</Button>
+          <Button
+            look="primary"
+            disabled={!isSound || preview === undefined}
+            busy={save.isPending}
+            onClick={() => (isRisky ? setIsAsking(true) : send())}
+          >
+            Save the policy
+          </Button>
+        </>
+      }
+    >
       {!isAsking && <ErrorNote error={save.error} />}
       <Confirm
         open={isAsking}
@@ -68,13 +64,18 @@ export function SaveBar({ draft, differences, preview, isSound, discard }: Props
         <Losses preview={preview} />
         <Differences rows={differences} />
       </Confirm>
-    </div>
+    </SaveBar>
   );
+}
+
+function effectWords({ after, all, gained, lost }: Preview): string {
+  const remain = `${after.models} of ${all.models} models remain`;
+  return gained.length + lost.length === 0 ? remain : `${remain}: ${gained.length} gained, ${lost.length} lost`;
 }
 
 function Losses({ preview }: { readonly preview: Preview | undefined }) {
   if (preview === undefined) return null;
-  if (preview.after.endpoints === 0) return <p>No endpoint is left: every request would be refused.</p>;
+  if (preview.callable.endpoints === 0) return <p>No endpoint is left: every request would be refused.</p>;
   return (
     <>
       <p>These models served requests in the last 30 days and could not be called any more:</p>

@@ -1,0 +1,161 @@
+import { useMemo } from "react";
+import { stringifySearch, useSearchParams, useWorkspace } from "../../address.ts";
+import { useManage, usePages } from "../../api/hooks.ts";
+import { Button } from "../../ui/button.tsx";
+import { CallButton } from "../../ui/call-button.tsx";
+import { EmptyState } from "../../ui/empty-state.tsx";
+import { Field, Input, Select } from "../../ui/field.tsx";
+import { Icon } from "../../ui/icon.tsx";
+import { PageHeader, Toolbar } from "../../ui/layout.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
+import { useCalm } from "../../ui/use-calm.ts";
+import { Time } from "../../ui/values.tsx";
+import { type Entry, type Filters, iconOf, KINDS, queryOf, subjectOf } from "./entry.ts";
+import { EntryDetail } from "./entry-detail.tsx";
+import { ExportButton } from "./export.tsx";
+
+const PAGE = 50;
+
+const columnsWith = (names: ReadonlyMap<string, string>): readonly Column<Entry>[] => [
+  {
+    id: "action",
+    header: "Action",
+    phone: "title",
+    cell: ({ action }) => (
+      <span className="inline-flex items-center gap-2 align-middle">
+        <Icon name={iconOf(action)} className="text-soft" />
+        <code className="font-mono text-xs">{action}</code>
+      </span>
+    ),
+  },
+  {
+    id: "target",
+    header: "What",
+    className: "md:max-w-72",
+    cell: (entry) => (
+      <span className="block truncate" title={entry.target ?? undefined}>
+        {subjectOf(entry, names) ?? "–"}
+      </span>
+    ),
+  },
+  { id: "actor", header: "Who", cell: ({ actor }) => <span className="break-all">{actor}</span> },
+  { id: "at", header: "When", align: "end", cell: ({ at }) => <Time at={at} as="short" /> },
+];
+
+/** Lines about a key have its id; people know it by its name. */
+function useKeyNames(workspace: string): ReadonlyMap<string, string> {
+  const keys = useManage("manageListKeys", { params: { workspace }, query: { limit: 1000 } }).data?.data;
+  return useMemo(() => new Map(keys?.map(({ id, name }) => [id, name])), [keys]);
+}
+
+export function Screen() {
+  const { workspace, at } = useWorkspace();
+  const search = useSearchParams();
+  const filters: Filters = {
+    action: search.get("action"),
+    actor: search.get("actor"),
+    target: search.get("target"),
+    from: search.get("from"),
+    to: search.get("to"),
+  };
+  const query = useCalm(queryOf(workspace, filters));
+  const lines = usePages("manageListAudit", { query: { ...query, limit: PAGE } }, { keep: true });
+  const columns = columnsWith(useKeyNames(workspace));
+  const chosen = lines.rows.find(({ id }) => id === search.get("entry"));
+  const clear = () => search.set({ action: null, actor: null, target: null, from: null, to: null });
+  const isFiltered = Object.values(filters).some((value) => value !== "");
+  return (
+    <>
+      <PageHeader
+        title="Audit log"
+        about="Who changed what, and when. It holds no secret and no content of requests."
+        actions={
+          <>
+            <CallButton calls={[{ id: "manageListAudit", args: { query }, says: "The lines you see" }]} />
+            <ExportButton workspace={workspace} query={query} />
+          </>
+        }
+      />
+      <FilterBar filters={filters} search={search} isFiltered={isFiltered} clear={clear} />
+      <Table<Entry>
+        label="Audit log"
+        columns={columns}
+        rows={lines.rows}
+        keyOf={({ id }) => id}
+        linkOf={({ id }) => `${at("audit")}${stringifySearch({ ...search.all, entry: id })}`}
+        isPending={lines.isPending}
+        error={lines.error}
+        onRetry={lines.refetch}
+        hasMore={lines.hasMore}
+        isLoadingMore={lines.isLoadingMore}
+        onMore={lines.loadMore}
+        empty={
+          isFiltered ? (
+            <EmptyState icon="search" title="No line is like that" hint="Widen the time, or leave a filter out.">
+              <Button onClick={clear}>Show everything</Button>
+            </EmptyState>
+          ) : (
+            <EmptyState
+              icon="scroll"
+              title="Nothing was changed yet"
+              hint="Every change of the workspace is noted here."
+            />
+          )
+        }
+      />
+      {chosen !== undefined && <EntryDetail entry={chosen} at={at} onClose={() => search.set({ entry: null })} />}
+    </>
+  );
+}
+
+type BarProps = {
+  readonly filters: Filters;
+  readonly search: ReturnType<typeof useSearchParams>;
+  readonly isFiltered: boolean;
+  readonly clear: () => void;
+};
+
+function FilterBar({ filters, search, isFiltered, clear }: BarProps) {
+  const kinds = KINDS.map(({ id, label }) => ({ value: id, label }));
+  const isOneAction = filters.action.includes(".");
+  return (
+    <Toolbar>
+      <Field label="Of what" className="w-full sm:w-44">
+        <Select
+          value={filters.action}
+          onChange={(event) => search.set({ action: event.target.value })}
+          options={[
+            { value: "", label: "Everything" },
+            ...(isOneAction ? [{ value: filters.action, label: filters.action }] : []),
+            ...kinds,
+          ]}
+        />
+      </Field>
+      <Field label="Who" className="w-full sm:w-52">
+        <Input
+          placeholder="ada@example.eu, operator"
+          value={filters.actor}
+          onChange={(event) => search.set({ actor: event.target.value })}
+        />
+      </Field>
+      <Field label="Target" className="w-full sm:w-52">
+        <Input
+          placeholder="Id, such as key_…"
+          value={filters.target}
+          onChange={(event) => search.set({ target: event.target.value })}
+        />
+      </Field>
+      <Field label="From" className="min-w-36 flex-1 sm:flex-none">
+        <Input type="date" value={filters.from} onChange={(event) => search.set({ from: event.target.value })} />
+      </Field>
+      <Field label="To" className="min-w-36 flex-1 sm:flex-none">
+        <Input type="date" value={filters.to} onChange={(event) => search.set({ to: event.target.value })} />
+      </Field>
+      {isFiltered && (
+        <Button look="quiet" icon="close" onClick={clear}>
+          Clear
+        </Button>
+      )}
+    </Toolbar>
+  );
+}

@@ -1,0 +1,82 @@
+import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
+import type {
+  PublicCapability,
+  PublicCreator,
+  PublicCurrency,
+  PublicEndpoint,
+  PublicLevel,
+  PublicModel,
+  PublicProvider,
+} from "../../../../src/contract/schemas/catalogue.ts";
+import { useAsk } from "../../api/ask.ts";
+import type { Answer } from "../../api/client.ts";
+import { send } from "../../api/client.ts";
+import type { ApiError } from "../../api/error.ts";
+import { usePublic } from "../../api/hooks.ts";
+import { useMe } from "../../api/me.ts";
+import { useLastWorkspace } from "../../shell/last-workspace.ts";
+
+export type { PublicEndpoint, PublicLevel, PublicModel, PublicProvider };
+export type ProviderDetail = PublicProvider & { readonly endpoints: readonly PublicEndpoint[] };
+
+type Page<T> = { readonly data: readonly T[]; readonly next: string | null };
+
+/** Short lists that filters are made of; they change with the catalogue only. */
+export const useCreators = () =>
+  usePublic<Page<PublicCreator>>("/v1/public/model-creators?limit=1000").data?.data ?? [];
+export const useCapabilities = () =>
+  usePublic<Page<PublicCapability>>("/v1/public/capabilities?limit=1000").data?.data ?? [];
+export const useCurrencies = () => usePublic<Page<PublicCurrency>>("/v1/public/currencies?limit=1000").data?.data ?? [];
+export const useProviders = (query = "") =>
+  usePublic<Page<PublicProvider>>(`/v1/public/providers?limit=1000${query}`, { keep: true });
+export const useLevels = () => usePublic<Page<PublicLevel>>("/v1/public/sovereignty");
+
+const PAGE_SIZE = 50;
+
+export function modelsPath(query: URLSearchParams): string {
+  return `/v1/public/models?${query}`;
+}
+
+/** Models page by page, as the filters have them. */
+export function useModels(query: URLSearchParams) {
+  const path = modelsPath(query);
+  const asked = useInfiniteQuery<
+    Page<PublicModel>,
+    ApiError,
+    { pages: Page<PublicModel>[] },
+    readonly unknown[],
+    string | null
+  >({
+    queryKey: ["public", path, "pages"],
+    queryFn: ({ pageParam, signal }) =>
+      send("GET", `${path}&limit=${PAGE_SIZE}${pageParam === null ? "" : `&cursor=${pageParam}`}`, undefined, signal),
+    initialPageParam: null,
+    getNextPageParam: (last) => last.next,
+    placeholderData: keepPreviousData,
+  });
+  return { ...asked, rows: asked.data?.pages.flatMap(({ data }) => data) ?? [] };
+}
+
+/** The workspace that is looked from, if anyone is signed in: outside of one the catalogue is the same without it. */
+export function useViewpoint(): { readonly workspace: string; readonly currency: string | undefined } {
+  const me = useMe().data ?? null;
+  const workspace = useLastWorkspace("", me);
+  const currency = me?.workspaces.find(({ slug }) => slug === workspace)?.currency;
+  return { workspace, currency };
+}
+
+export type Verdict = Answer<"managePreviewPolicy">["models"][number]["endpoints"][number];
+
+/** What the workspace's policy says of each endpoint; empty while it is asked, and for visitors. */
+export function useVerdicts(workspace: string): ReadonlyMap<string, Verdict> {
+  const preview = useAsk(
+    "managePreviewPolicy",
+    { params: { workspace }, query: { scope: "catalogue" }, body: {} },
+    { enabled: workspace !== "" },
+  ).data;
+  if (workspace === "" || preview === undefined) return new Map();
+  return new Map(preview.models.flatMap(({ endpoints }) => endpoints.map((one) => [one.id, one])));
+}
+
+export const modelPath = (id: string) => `/app/models/${id.split("/").map(encodeURIComponent).join("/")}`;
+export const providerPath = (slug: string) => `/app/providers/${encodeURIComponent(slug)}`;

@@ -1,0 +1,92 @@
+import type { Row } from "../../api/client.ts";
+import { durationText } from "../../format/time.ts";
+import { Button } from "../../ui/button.tsx";
+import { cx } from "../../ui/class-names.ts";
+import { Icon } from "../../ui/icon.tsx";
+import { LinkButton } from "../../ui/link.tsx";
+import { Money, Time } from "../../ui/values.tsx";
+
+type Props = {
+  readonly arrived: Row<"manageListRequests"> | undefined;
+  readonly at: (path?: string) => string;
+  readonly onDone: () => void;
+};
+
+/** Waits for the first request and turns green when it is there. What it says is read out. */
+export function FirstRequest({ arrived, at, onDone }: Props) {
+  const isFailed = arrived !== undefined && arrived.status >= 400;
+  return (
+    <div
+      className={cx(
+        "rounded-md border px-4 py-3",
+        arrived === undefined && "border-dashed border-line-strong/60",
+        arrived !== undefined && (isFailed ? "border-warn/40 bg-warn-soft" : "border-good/40 bg-good-soft"),
+      )}
+    >
+      <div role="status" className="flex items-start gap-3">
+        {arrived === undefined ? <Waiting /> : isFailed ? <Failed request={arrived} /> : <Served request={arrived} />}
+      </div>
+      {arrived !== undefined && (
+        <div className="mt-3 flex flex-wrap gap-2 pl-7">
+          <LinkButton to={at(`requests/${arrived.id}`)} size="small">
+            Look at it
+          </LinkButton>
+          <Button size="small" onClick={onDone}>
+            Go to the overview
+          </Button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+function Waiting() {
+  return (
+    <>
+      <span aria-hidden="true" className="relative mt-1.5 flex size-2.5">
+        <span className="absolute inset-0 animate-ping rounded-full bg-accent/60" />
+        <span className="relative size-2.5 rounded-full bg-accent" />
+      </span>
+      <div>
+        <p className="font-medium">Waiting for the first request</p>
+        <p className="text-soft">Run the snippet. It appears here the moment it arrives.</p>
+      </div>
+    </>
+  );
+}
+
+function Served({ request }: { readonly request: Row<"manageListRequests"> }) {
+  return (
+    <>
+      <Icon name="check" className="mt-0.5 text-good" />
+      <div className="min-w-0">
+        <p className="font-medium text-good">The first request has arrived</p>
+        <p className="break-words">
+          {request.model ?? request.model_requested} answered <Time at={request.created_at} />, in{" "}
+          {durationText(request.total_ms)}
+          {request.cost !== null && (
+            <>
+              , for <Money amount={request.cost} currency={request.currency} />
+            </>
+          )}
+          .
+        </p>
+      </div>
+    </>
+  );
+}
+
+function Failed({ request }: { readonly request: Row<"manageListRequests"> }) {
+  return (
+    <>
+      <Icon name="warning" className="mt-0.5 text-warn" />
+      <div className="min-w-0">
+        <p className="font-medium text-warn">A request has arrived, but it was not served</p>
+        <p className="break-words">
+          It was answered {request.status} <code className="font-mono text-xs">{request.error_code}</code>. Look at it
+          to see why.
+        </p>
+      </div>
+    </>
+  );
+}

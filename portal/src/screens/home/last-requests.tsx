@@ -1,0 +1,66 @@
+import type { Row } from "../../api/client.ts";
+import { durationText } from "../../format/time.ts";
+import { Badge } from "../../ui/badge.tsx";
+import { EmptyState } from "../../ui/empty-state.tsx";
+import { Link } from "../../ui/link.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
+import { Money, Time } from "../../ui/values.tsx";
+
+type Request = Row<"manageListRequests">;
+
+const COLUMNS: readonly Column<Request>[] = [
+  {
+    id: "model",
+    header: "Model",
+    phone: "title",
+    cell: ({ model, model_requested }) => (
+      <span className="font-mono text-xs break-all">{model ?? model_requested ?? "none"}</span>
+    ),
+  },
+  {
+    id: "status",
+    header: "Status",
+    cell: ({ status, error_code }) => (
+      <Badge tone={status < 400 ? "good" : status < 500 ? "warn" : "bad"} title={error_code ?? undefined}>
+        {status}
+      </Badge>
+    ),
+  },
+  { id: "key", header: "Key", cell: ({ key_name, key_id }) => key_name ?? key_id },
+  { id: "took", header: "Took", align: "end", cell: ({ total_ms }) => durationText(total_ms) },
+  {
+    id: "cost",
+    header: "Cost",
+    align: "end",
+    cell: ({ cost, currency }) => <Money amount={cost} currency={currency} />,
+  },
+  { id: "at", header: "When", align: "end", cell: ({ created_at }) => <Time at={created_at} /> },
+];
+
+/** The newest requests, each with a way to all that is known of it. */
+export function LastRequests({
+  requests,
+  at,
+}: {
+  readonly requests: readonly Request[];
+  readonly at: (path?: string) => string;
+}) {
+  return (
+    <section aria-labelledby="last-requests" className="grid gap-2">
+      <div className="flex items-baseline justify-between gap-4">
+        <h2 id="last-requests" className="text-sm">
+          Last requests
+        </h2>
+        <Link to={at("requests")}>All requests</Link>
+      </div>
+      <Table
+        label="Last requests"
+        columns={COLUMNS}
+        rows={requests}
+        keyOf={({ id }) => id}
+        linkOf={({ id }) => at(`requests/${id}`)}
+        empty={<EmptyState title="No request yet" hint="The guide shows how to send the first one." />}
+      />
+    </section>
+  );
+}

@@ -1,0 +1,203 @@
+import { useMemo } from "react";
+import { useSearchParam } from "../../address.ts";
+import type { Row } from "../../api/client.ts";
+import { useManage } from "../../api/hooks.ts";
+import { useMe } from "../../api/me.ts";
+import type { Powers } from "../../api/powers.ts";
+import { moneyText } from "../../format/money.ts";
+import { numberText, percentText } from "../../format/number.ts";
+import { Chart } from "../../ui/chart.tsx";
+import { cx } from "../../ui/class-names.ts";
+import { ErrorState } from "../../ui/error-state.tsx";
+import { Icon } from "../../ui/icon.tsx";
+import { Card, Stack, Stat } from "../../ui/layout.tsx";
+import { Link } from "../../ui/link.tsx";
+import { Skeleton, SkeletonLines } from "../../ui/skeleton.tsx";
+import { Segments } from "../../ui/tabs.tsx";
+import { Money, useNow } from "../../ui/values.tsx";
+import { remarksOf } from "./attention.ts";
+import { byDay, DAY_MS, DAYS, sumOf } from "./figures.ts";
+import { LastRequests } from "./last-requests.tsx";
+
+type Props = {
+  readonly workspace: string;
+  readonly currency: string;
+  readonly powers: Powers;
+  readonly at: (path?: string) => string;
+  readonly requests: readonly Row<"manageListRequests">[];
+};
+
+const OFTEN_MS = 20_000;
+
+/** How a workspace stands: money, traffic, what needs somebody. */
+export function Overview({ workspace, currency, powers, at, requests }: Props) {
+  const params = { workspace };
+  // Today is the reader's own day; the 30 days are days of UTC, as statements have them.
+  const midnight = useMemo(() => new Date(new Date().setHours(0, 0, 0, 0)).toISOString(), []);
+  const days = useManage("manageShowUsage", { params, query: { by: "day", env: "all" } }, { everyMs: OFTEN_MS });
+  const today = useManage(
+    "manageShowUsage",
+    { params, query: { by: "hour", env: "all", from: midnight } },
+    { everyMs: OFTEN_MS },
+  );
+  const wallet = useManage("manageShowWallet", { params }, { enabled: powers.isAdmin, everyMs: OFTEN_MS });
+  if (days.error !== null && days.data === undefined)
+    return <ErrorState error={days.error} onRetry={() => void days.refetch()} />;
+  const all = sumOf(days.data?.data ?? []);
+  const now = sumOf(today.data?.data ?? []);
+  return (
+    <Stack>
+      <div className="grid grid-cols-2 gap-3 lg:grid-cols-4">
+        {powers.isAdmin && (
+          <Stat
+            label="Balance"
+            value={
+              wallet.data === undefined ? (
+                <Skeleton className="h-6 w-24" />
+              ) : (
+                <Money amount={wallet.data.balance} currency={wallet.data.currency} />
+              )
+            }
+            note={<Link to={at("wallet")}>Wallet</Link>}
+          />
+        )}
+        <Figure
+          label="Spend today"
+          isPending={today.isPending}
+          value={moneyText(String(now.spend), currency)}
+          note={`${moneyText(String(all.spend), currency)} in ${DAYS} days`}
+        />
+        <Figure
+          label="Requests today"
+          isPending={today.isPending}
+          value={numberText(now.requests)}
+          note={`${numberText(all.requests)} in ${DAYS} days`}
+        />
+        <Figure
+          label="Errors today"
+          isPending={today.isPending}
+          value={now.requests === 0 ? "–" : percentText(now.errors / now.requests)}
+          note={`${all.requests === 0 ? "–" : percentText(all.errors / all.requests)} in ${DAYS} days`}
+          tone={now.requests > 0 && now.errors / now.requests > 0.05 ? "warn" : undefined}
+        />
+      </div>
+      <Attention {...{ workspace, powers, at }} balance={wallet.data?.balance} spent30Days={all.spend} />
+      <Days rows={days.data?.data} currency={currency} at={at} />
+      <LastRequests requests={requests} at={at} />
+    </Stack>
+  );
+}
+
+function Figure({
+  isPending,
+  value,
+  ...rest
+}: {
+  readonly label: string;
+  readonly value: string;
+  readonly note: string;
+  readonly isPending: boolean;
+  readonly tone?: "warn" | undefined;
+}) {
+  return <Stat {...rest} value={isPending ? <Skeleton className="h-6 w-20" /> : value} />;
+}
+
+/** Spend or requests of the last days as bars. */
+function Days({
+  rows,
+  currency,
+  at,
+}: {
+  readonly rows: readonly Row<"manageShowUsage">[] | undefined;
+  readonly currency: string;
+  readonly at: (path?: string) => string;
+}) {
+  const [shown, show] = useSearchParam("chart", "requests");
+  const nowMs = useNow(false);
+  const days = useMemo(() => byDay(rows ?? [], nowMs), [rows, nowMs]);
+  const isSpend = shown === "spend";
+  const label = isSpend ? "Spend in the last 30 days" : "Requests in the last 30 days";
+  return (
+    <Card
+      title={label}
+      actions={
+        <>
+          <Segments
+            label="What the chart shows"
+            value={isSpend ? "spend" : "requests"}
+            onChange={show}
+            options={[
+              { value: "requests", label: "Requests" },
+              { value: "spend", label: "Spend" },
+            ]}
+          />
+          <Link to={at("usage")}>More</Link>
+        </>
+      }
+    >
+      {rows === undefined ? (
+        <SkeletonLines count={4} />
+      ) : (
+        <Chart
+          label={label}
+          kind="bars"
+          height={150}
+          x={days.map(({ dayMs }) => dayMs + DAY_MS / 2)}
+          series={[
+            {
+              id: "day",
+              label: isSpend ? "Spend" : "Requests",
+              values: days.map(({ sums }) => (isSpend ? sums.spend : sums.requests)),
+            },
+          ]}
+          format={isSpend ? (value) => moneyText(String(value), currency) : numberText}
+        />
+      )}
+    </Card>
+  );
+}
+
+/** What needs somebody; nothing is drawn when nothing does. */
+function Attention({
+  workspace,
+  powers,
+  at,
+  balance,
+  spent30Days,
+}: Pick<Props, "workspace" | "powers" | "at"> & {
+  readonly balance: string | undefined;
+  readonly spent30Days: number;
+}) {
+  const nowMs = useNow();
+  const me = useMe().data;
+  const keys = useManage("manageListKeys", { params: { workspace }, query: { limit: 1000 } }).data?.data ?? [];
+  const limits = useManage(
+    "manageListLimits",
+    { params: { workspace }, query: { limit: 1000 } },
+    { enabled: powers.isAdmin },
+  ).data?.data;
+  const remarks = remarksOf({
+    keys,
+    balance,
+    spent30Days,
+    limits: limits ?? [],
+    hasNoSecondFactor: me !== null && me !== undefined && !me.two_factor && me.passkeys === 0,
+    isAdmin: powers.isAdmin,
+    nowMs,
+    at,
+  });
+  if (remarks.length === 0) return null;
+  return (
+    <Card title="Needs attention" flush>
+      <ul>
+        {remarks.map(({ id, icon, tone, text, action, to }) => (
+          <li key={id} className="flex flex-wrap items-center gap-x-3 gap-y-1 border-b px-5 py-2.5 last:border-0">
+            <Icon name={icon} className={cx(tone === "bad" ? "text-bad" : "text-warn")} />
+            <span className="min-w-0 flex-1 basis-52 break-words">{text}</span>
+            <Link to={to}>{action}</Link>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}

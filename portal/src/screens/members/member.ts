@@ -1,0 +1,61 @@
+import type { Row } from "../../api/client.ts";
+import type { Role } from "../../api/me.ts";
+import type { Powers } from "../../api/powers.ts";
+import type { Key } from "../keys/key.ts";
+
+export type Member = Row<"manageListMembers">;
+
+export const ROLES: readonly { readonly value: Role; readonly label: string; readonly may: string }[] = [
+  { value: "member", label: "Member", may: "Uses the workspace: sees their own keys, requests and spend." },
+  { value: "admin", label: "Admin", may: "Also manages keys, policy, limits and members, and sees all requests." },
+  { value: "owner", label: "Owner", may: "Also decides who is an owner, and makes management tokens." },
+];
+
+export function roleOf(text: string): Role {
+  return ROLES.find(({ value }) => value === text)?.value ?? "member";
+}
+
+/** Nobody gives or takes a role above their own. */
+export function rolesFor(powers: Powers) {
+  return ROLES.filter(({ value }) => value !== "owner" || powers.isOwner);
+}
+
+export function mayChange(powers: Powers, member: Member): boolean {
+  return powers.isAdmin && (member.role !== "owner" || powers.isOwner);
+}
+
+/** A member with what they use. */
+export type Line = Member & { readonly keys: number; readonly spent: number | null };
+
+export function linesOf(
+  members: readonly Member[],
+  keys: readonly Key[],
+  usage: readonly Row<"manageShowUsage">[] | undefined,
+): Line[] {
+  return members.map((member) => {
+    const own = keys.filter((key) => key.member === member.email && key.state !== "revoked" && key.state !== "expired");
+    const spent = usage?.filter(({ name }) => name === member.id).reduce((sum, { cost }) => sum + Number(cost), 0);
+    return { ...member, keys: own.length, spent: spent ?? null };
+  });
+}
+
+export function sortValueOf(line: Line, by: string): string | number | null {
+  switch (by) {
+    case "person":
+      return (line.name ?? line.email).toLowerCase();
+    case "role":
+      return ROLES.findIndex(({ value }) => value === line.role);
+    case "protection":
+      return line.two_factor === null ? null : Number(line.two_factor) + (line.passkeys ?? 0);
+    case "seen":
+      return line.last_seen_at === null ? null : Date.parse(line.last_seen_at);
+    case "keys":
+      return line.keys;
+    case "spend":
+      return line.spent;
+    case "since":
+      return Date.parse(line.created_at);
+    default:
+      return null;
+  }
+}

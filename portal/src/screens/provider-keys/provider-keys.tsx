@@ -1,0 +1,166 @@
+import { useSearchParam, useSearchParams, useWorkspace } from "../../address.ts";
+import { useManage } from "../../api/hooks.ts";
+import { Badge, LevelBadge } from "../../ui/badge.tsx";
+import { Button } from "../../ui/button.tsx";
+import { CallButton } from "../../ui/call-button.tsx";
+import { EmptyState } from "../../ui/empty-state.tsx";
+import { Input, Select } from "../../ui/field.tsx";
+import { Icon } from "../../ui/icon.tsx";
+import { PageHeader, Toolbar } from "../../ui/layout.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
+import { Time } from "../../ui/values.tsx";
+import { KeyResult } from "./key-result.tsx";
+import { ProviderDrawer } from "./provider-drawer.tsx";
+import { type Reached, reachedOf, STATES, USES } from "./rows.ts";
+
+export function Screen() {
+  const { workspace } = useWorkspace();
+  const [state, setState] = useSearchParam("state", "all");
+  const [words, setWords] = useSearchParam("q");
+  const { get, set } = useSearchParams();
+  const providers = useManage("manageListProviders", { query: { workspace } });
+  const keys = useManage("manageListOwnKeys", { params: { workspace } });
+  const all = reachedOf(providers.data?.data ?? [], keys.data?.data ?? []);
+  const rows = all.filter((row) => (state === "all" || row.state === state) && matches(row, words));
+  const open = (slug: string | null) => set({ provider: slug }, slug === null ? "replace" : "push");
+  const chosen = all.find(({ provider }) => provider.slug === get("provider"));
+  const retry = () => {
+    void providers.refetch();
+    void keys.refetch();
+  };
+  return (
+    <>
+      <PageHeader
+        title="Provider keys"
+        about="Keys that this workspace has at providers itself. Requests that they serve are not charged here. A key is never shown again."
+        actions={
+          <CallButton
+            calls={[
+              { id: "manageListOwnKeys", args: { params: { workspace } } },
+              { id: "manageListProviders", args: { query: { workspace } } },
+            ]}
+          />
+        }
+      />
+      <Toolbar>
+        <Select
+          aria-label="State"
+          options={STATES}
+          value={state}
+          onChange={(event) => setState(event.target.value)}
+          className="max-w-44"
+        />
+        <Input
+          type="search"
+          aria-label="Search providers"
+          placeholder="Search providers"
+          value={words}
+          onChange={(event) => setWords(event.target.value)}
+          className="max-w-60"
+        />
+      </Toolbar>
+      <Table
+        label="Providers"
+        columns={columnsFor(open)}
+        rows={rows}
+        keyOf={({ provider }) => provider.slug}
+        isPending={providers.isPending || keys.isPending}
+        error={providers.error ?? keys.error}
+        onRetry={retry}
+        empty={<NoRows state={state} showAll={() => set({ state: null, q: null })} />}
+      />
+      <ProviderDrawer key={chosen?.provider.slug} row={chosen} close={() => open(null)} />
+    </>
+  );
+}
+
+function matches({ provider }: Reached, words: string): boolean {
+  return `${provider.slug} ${provider.name} ${provider.operator}`.toLowerCase().includes(words.toLowerCase());
+}
+
+function NoRows({ state, showAll }: { readonly state: string; readonly showAll: () => void }) {
+  return (
+    <EmptyState
+      icon="vault"
+      title={state === "own" ? "This workspace has no key of its own yet" : "No provider is like that"}
+      hint={state === "own" ? "Choose a provider and paste the key that it gave you." : "Look at all of them."}
+    >
+      <Button onClick={showAll}>All providers</Button>
+    </EmptyState>
+  );
+}
+
+function columnsFor(open: (slug: string) => void): readonly Column<Reached>[] {
+  return [
+    {
+      id: "name",
+      header: "Provider",
+      cell: ({ provider }) => (
+        <button
+          type="button"
+          onClick={() => open(provider.slug)}
+          className="min-h-6 text-left font-medium after:absolute after:inset-0 hover:underline"
+        >
+          {provider.name}
+          <span className="block font-mono text-xs font-normal text-soft">{provider.slug}</span>
+        </button>
+      ),
+    },
+    { id: "state", header: "Connected with", cell: (row) => <StateOf row={row} /> },
+    {
+      id: "key",
+      header: "Own key",
+      cell: ({ own }) =>
+        own === undefined ? (
+          <span className="text-faint">none</span>
+        ) : (
+          <span className="inline-flex flex-wrap items-center gap-x-2 gap-y-1">
+            <span className="font-mono text-xs text-soft">••••{own.hint}</span>
+            <KeyResult result={own.result} aside={own.set_aside.length} />
+            {own.tested_at !== null && (
+              <span className="text-xs text-soft">
+                <Time at={own.tested_at} />
+              </span>
+            )}
+          </span>
+        ),
+    },
+    {
+      id: "levels",
+      header: "Levels",
+      cell: ({ provider }) => (
+        <span className="inline-flex flex-wrap gap-1">
+          {provider.levels.map((level) => (
+            <LevelBadge key={level} level={level} />
+          ))}
+        </span>
+      ),
+    },
+    { id: "models", header: "Models", align: "end", cell: ({ provider }) => provider.models },
+    {
+      id: "open",
+      header: <span className="sr-only">Action</span>,
+      align: "end",
+      phone: "hide",
+      // The whole row is the button: this only says what it does.
+      cell: ({ own }) => (
+        <span aria-hidden="true" className="inline-flex items-center gap-1 text-accent">
+          {own === undefined ? "Connect" : "Manage"}
+          <Icon name="right" className="size-3.5" />
+        </span>
+      ),
+    },
+  ];
+}
+
+function StateOf({ row: { own, state } }: { readonly row: Reached }) {
+  if (own !== undefined) {
+    const use = USES.find(({ value }) => value === own.use);
+    return (
+      <Badge tone="accent" title={use?.says}>
+        own key, {use?.label.toLowerCase()}
+      </Badge>
+    );
+  }
+  return state === "operator" ? <Badge tone="good">operator's key</Badge> : <Badge>not connected</Badge>;
+}

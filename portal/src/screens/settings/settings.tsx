@@ -1,0 +1,168 @@
+import { useState } from "react";
+import { useGo, useWorkspace } from "../../address.ts";
+import type { Answer } from "../../api/client.ts";
+import { useChange, useManage } from "../../api/hooks.ts";
+import { type Powers, usePowers } from "../../api/powers.ts";
+import { Button } from "../../ui/button.tsx";
+import { CallButton } from "../../ui/call-button.tsx";
+import { Confirm } from "../../ui/confirm.tsx";
+import { CopyButton } from "../../ui/copy-button.tsx";
+import { ErrorNote, ErrorState } from "../../ui/error-state.tsx";
+import { Field, Input } from "../../ui/field.tsx";
+import { Card, KeyValue, PageHeader, Stack } from "../../ui/layout.tsx";
+import { SkeletonLines } from "../../ui/skeleton.tsx";
+import { toast } from "../../ui/toast.tsx";
+import { Time } from "../../ui/values.tsx";
+import { KeyPolicyCard } from "./key-policy.tsx";
+import { StoredResponses } from "./stored-responses.tsx";
+
+export function Screen() {
+  const { workspace } = useWorkspace();
+  const powers = usePowers(workspace);
+  const about = useManage("manageShowWorkspace", { params: { workspace } });
+  return (
+    <>
+      <PageHeader
+        title="Settings"
+        about="What holds for the whole workspace."
+        actions={
+          <CallButton
+            calls={[
+              { id: "manageShowWorkspace", args: { params: { workspace } }, says: "Show the workspace" },
+              {
+                id: "manageChangeWorkspace",
+                args: { params: { workspace }, body: { name: "Research" } },
+                says: "Rename it",
+              },
+            ]}
+          />
+        }
+      />
+      <Stack>
+        <Card title="Workspace">
+          {about.error !== null && about.data === undefined ? (
+            <ErrorState error={about.error} onRetry={() => void about.refetch()} />
+          ) : about.data === undefined ? (
+            <SkeletonLines count={4} />
+          ) : (
+            <General key={about.data.name} about={about.data} powers={powers} />
+          )}
+        </Card>
+        <KeyPolicyCard workspace={workspace} powers={powers} />
+        {powers.isAdmin && <StoredResponses workspace={workspace} />}
+        {powers.role !== undefined && <Danger workspace={workspace} powers={powers} />}
+      </Stack>
+    </>
+  );
+}
+
+/** Its name can be changed by an owner; the rest is for good. */
+function General({ about, powers }: { readonly about: Answer<"manageShowWorkspace">; readonly powers: Powers }) {
+  const [name, setName] = useState(about.name);
+  const rename = useChange("manageChangeWorkspace", { done: () => toast("The workspace has its new name.") });
+  const isChanged = name.trim() !== about.name && name.trim() !== "";
+  return (
+    <div className="grid gap-5">
+      <form
+        className="grid max-w-xl gap-3"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (isChanged) rename.mutate({ params: { workspace: about.slug }, body: { name: name.trim() } });
+        }}
+      >
+        <div className="flex items-end gap-2">
+          <Field label="Name" className="flex-1">
+            <Input
+              value={name}
+              maxLength={100}
+              required
+              disabled={!powers.isOwner}
+              onChange={(event) => setName(event.target.value)}
+            />
+          </Field>
+          {powers.isOwner && (
+            <Button type="submit" look="primary" disabled={!isChanged} busy={rename.isPending}>
+              Rename
+            </Button>
+          )}
+        </div>
+        {!powers.isOwner && <p className="text-xs text-soft">An owner changes the name.</p>}
+        <ErrorNote error={rename.error} />
+      </form>
+      <KeyValue
+        rows={[
+          {
+            name: "Short name",
+            value: (
+              <>
+                <code className="font-mono">{about.slug}</code>
+                <span className="text-soft"> in addresses and commands; it stays</span>
+              </>
+            ),
+          },
+          {
+            name: "Currency",
+            value: (
+              <>
+                {about.currency}
+                <span className="text-soft"> of the wallet, limits and prices; it stays</span>
+              </>
+            ),
+          },
+          {
+            name: "Id",
+            value: (
+              <span className="inline-flex items-center gap-1">
+                <code className="font-mono text-xs break-all">{about.id}</code>
+                <CopyButton text={about.id} label="Copy the id" />
+              </span>
+            ),
+          },
+          { name: "Created", value: <Time at={about.created_at} as="short" /> },
+        ]}
+      />
+    </div>
+  );
+}
+
+/** What cannot be undone. */
+function Danger({ workspace, powers }: { readonly workspace: string; readonly powers: Powers }) {
+  const go = useGo();
+  const [isAsking, setIsAsking] = useState(false);
+  const leave = useChange("manageRemoveMember", { done: () => go("/app", "replace") });
+  return (
+    <Card title="Danger zone" className="border-bad/40">
+      <div className="flex flex-wrap items-center justify-between gap-x-6 gap-y-3">
+        <div className="min-w-0 flex-1 basis-72">
+          <p className="font-medium">Leave this workspace</p>
+          <p className="text-soft">
+            {powers.isAdmin
+              ? "Your personal keys here are revoked at once. Coming back needs an invitation."
+              : "Ask an admin or an owner to remove you. Your personal keys here are revoked then."}
+          </p>
+        </div>
+        {powers.isAdmin && (
+          <Button look="danger" onClick={() => setIsAsking(true)}>
+            Leave
+          </Button>
+        )}
+      </div>
+      <p className="mt-4 border-t pt-4 text-soft">
+        A workspace cannot be deleted here: its money and its log would go with it. Ask the operator of this gateway.
+      </p>
+      <Confirm
+        open={isAsking}
+        danger
+        name={workspace}
+        onClose={() => setIsAsking(false)}
+        title="Leave this workspace?"
+        action="Leave"
+        busy={leave.isPending}
+        error={leave.error}
+        onConfirm={() => leave.mutate({ params: { workspace, email: powers.email } })}
+      >
+        <p>You do not see it any more, and your personal keys stop on the next request.</p>
+      </Confirm>
+    </Card>
+  );
+}

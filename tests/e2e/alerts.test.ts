@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Mailbox, openMailbox } from "../support/alerts.ts";
+import { startUpstream, type Upstream } from "../support/upstream.ts";
+import { expectAccessible } from "./support/accessible.ts";
+import { hasChromium } from "./support/browser.ts";
+import { openPortal, type Portal } from "./support/portal.ts";
+import { screenshot } from "./support/screenshot.ts";
+
+describe.skipIf(!hasChromium)("alerts in the portal", () => {
+  let portal: Portal;
+  let mailbox: Mailbox;
+  let hook: Upstream;
+  beforeAll(async () => {
+    mailbox = await openMailbox();
+    hook = await startUpstream({ status: 204 });
+    portal = await openPortal({
+      GATEWAY_SMTP_URL: mailbox.url,
+      GATEWAY_MAIL_FROM: "alerts@example.eu",
+      GATEWAY_WEBHOOK_PRIVATE: "on",
+      GATEWAY_ALERTS_EVERY_MS: "50",
+    });
+  }, 60_000);
+  afterAll(async () => {
+    await portal?.close();
+    await hook?.close();
+    await mailbox?.close();
+  });
+
+  test("PORTAL-05 alerts are switched on, the webhook's secret is shown once, and a test says what became of it", async () => {
+    const page = await portal.page("admin", { allow: [/status of 400/] });
+    await page.goto(portal.at("alerts"));
+    await page.getByText("Nobody is told anything yet").waitFor();
+    await page.getByLabel("The balance is below, in EUR").fill("1000000");
+    await page.getByLabel("These shares of a spend limit are spent, in percent").fill("80, 200");
+    await page.getByRole("radio", { name: "These addresses" }).check();
+    await page.getByLabel("Addresses, one on each line").fill("ops@example.eu");
+    await page.getByLabel("Webhook").fill(`${hook.url}/hook`);
+    const save = page.getByRole("button", { name: "Switch alerts on" });
+    await save.click();
+    await page.getByRole("alert").filter({ hasText: "from 1 to 100" }).waitFor();
+    await page.getByLabel("These shares of a spend limit are spent, in percent").fill("80, 100");
+    await save.click();
+    const dialog = page.getByRole("dialog");
+    const secret = (await dialog.locator("[data-secret]").textContent()) ?? "";
+    expect(secret).toMatch(/^whsec_/);
+    await dialog.getByRole("button", { name: "I have kept it" }).click();
+    expect(await page.getByText(secret).count()).toBe(0);
+
+    await page.getByRole("button", { name: "Test now" }).click();
+    await dialog.getByText("Every receiver got it.").waitFor();
+    expect(await dialog.getByRole("listitem").allTextContents()).toEqual([
+      expect.stringContaining("ops@example.eu"),
+      expect.stringContaining(hook.url),
+    ]);
+    await dialog.getByRole("button", { name: "Close" }).last().click();
+    await screenshot(page, "alerts");
+    await expectAccessible(page);
+  });
+
+  test("PORTAL-05 the secret is rotated, deliveries are listed, and alerts are switched off", async () => {
+    await portal.gateway.manage("PUT", "/workspaces/demo/alerts", {
+      ...{ low_balance: "1000000", mail_to: ["ops@example.eu"], webhook_url: `${hook.url}/hook` },
+    });
+    const page = await portal.page("admin");
+    const dialog = page.getByRole("dialog");
+    await page.goto(portal.at("alerts"));
+    await page.getByRole("button", { name: "New secret" }).click();
+    await dialog.getByRole("button", { name: "Make a new secret" }).click();
+    expect(await dialog.locator("[data-secret]").textContent()).toMatch(/^whsec_/);
+    await dialog.getByRole("button", { name: "I have kept it" }).click();
+
+    await page.getByRole("tab", { name: "Deliveries" }).click();
+    const deliveries = page.getByRole("table", { name: "Deliveries" });
+    await deliveries.getByText("Delivered").nth(1).waitFor();
+    await expectAccessible(page);
+
+    await page.getByRole("button", { name: "Switch off" }).click();
+    await dialog.getByRole("button", { name: "Switch off" }).click();
+    await page.getByText("Off", { exact: true }).waitFor();
+    expect(await portal.gateway.manage("GET", "/workspaces/demo/alerts")).toMatchObject({ enabled: false });
+  });
+
+  test("PORTAL-05 a receiver that did not get the test is named with its reason, and too many tests say how long to wait", async () => {
+    hook.always({ status: 500 });
+    const alerts = "/workspaces/demo/alerts";
+    await portal.gateway.manage("PUT", alerts, { webhook_url: `${hook.url}/hook`, mail_to: [] });
+    const page = await portal.page("admin", { allow: [/status of 429/] });
+    await page.goto(portal.at("alerts"));
+    await page.getByRole("button", { name: "Test now" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("it answered 500").waitFor();
+    await dialog.getByRole("button", { name: "Close" }).last().click();
+    const token = portal.gateway.adminToken;
+    const send = () => portal.gateway.call(token, `/manage${alerts}/test`, { method: "POST" });
+    while ((await send()).status === 200);
+    await page.getByRole("button", { name: "Test now" }).click();
+    await dialog.getByText("10 test alerts an hour").waitFor();
+  });
+});

@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { expectAccessible } from "./support/accessible.ts";
+import { hasChromium } from "./support/browser.ts";
+import { openPortal, type Portal } from "./support/portal.ts";
+import { screenshot } from "./support/screenshot.ts";
+
+const body = { model: "sandbox/chat", messages: [{ role: "user", content: "Hello." }] };
+
+/** Asked again until it is so: a busy machine takes its time. */
+const eventually = <T>(read: () => T | Promise<T>) => expect.poll(read, { timeout: 10_000 });
+
+describe.skipIf(!hasChromium)("home", () => {
+  let portal: Portal;
+  beforeAll(async () => {
+    portal = await openPortal();
+  }, 60_000);
+  afterAll(() => portal.close());
+
+  test("PORTAL-09 the guide makes a key, fills it into the snippet, and turns green when the first call arrives", async () => {
+    const page = await portal.page("operator");
+    await page.goto(portal.at());
+    await page.getByRole("heading", { name: "Your first request" }).waitFor();
+    await page.getByText("The sandbox answers").waitFor();
+    await page.getByText("Waiting for the first request").waitFor();
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Create a key" }).click();
+    const secret = (await page.locator("[data-secret]").textContent()) ?? "";
+    const snippet = page.getByRole("tabpanel").locator("code");
+    for (const client of [
+      "curl",
+      "OpenAI SDK, TypeScript",
+      "OpenAI SDK, Python",
+      "Anthropic SDK",
+      "Claude Code",
+      "Codex",
+    ]) {
+      await page.getByRole("tab", { name: client, exact: true }).click();
+      const text = (await snippet.textContent()) ?? "";
+      expect(text).toContain(secret);
+      expect(text).toContain(portal.origin);
+      expect(text).toContain("sandbox/chat");
+    }
+    await screenshot(page, "home-guide");
+    await page.getByRole("tab", { name: "curl" }).click();
+    const curl = (await snippet.textContent()) ?? "";
+    const sent = JSON.parse(/-d '(.*)'$/s.exec(curl)?.[1] ?? "");
+    expect((await portal.gateway.call(secret, "/v1/chat/completions", { body: sent })).status).toBe(200);
+    await page.getByText("The first request has arrived").waitFor();
+    await screenshot(page, "home-green");
+    await page.getByRole("link", { name: "Look at it" }).click();
+    await eventually(() => page.url()).toContain("/requests/");
+  });
+
+  test("PORTAL-09 afterwards home says how things stand and what needs somebody", async () => {
+    const { gateway } = portal;
+    await gateway.manage("PATCH", "/workspaces/demo/key-policy", { personal_keys: true, approval: true });
+    const { email } = await portal.person("member");
+    await gateway.manage("POST", "/workspaces/demo/keys", { name: "laptop", member: email });
+    const soon = new Date(Date.now() + 3 * 86_400_000).toISOString();
+    const made = await gateway.manage("POST", "/workspaces/demo/keys", { name: "nightly", expires_at: soon });
+    for (let count = 0; count < 3; count += 1)
+      expect((await gateway.call(made.key, "/v1/chat/completions", { body })).status).toBe(200);
+    const page = await portal.page("operator");
+    await page.goto(portal.at());
+    await page.getByText("A personal key waits for approval.").waitFor();
+    await page.getByText(/^nightly ends in [23] days/).waitFor();
+    await page.getByText("Balance").waitFor();
+    await eventually(() => page.getByRole("table", { name: "Last requests" }).getByRole("row").count()).toBeGreaterThan(
+      3,
+    );
+    await page.getByRole("link", { name: "Open the key" }).waitFor();
+    await expectAccessible(page);
+    await screenshot(page, "home");
+    await page.getByRole("radio", { name: "Spend" }).check();
+    expect(page.url()).toContain("chart=spend");
+    await page.getByRole("button", { name: "First-request guide" }).click();
+    await page.getByRole("heading", { name: "Your first request" }).waitFor();
+  });
+
+  test("PORTAL-09 a member sees their own figures and no balance", async () => {
+    const page = await portal.page("member");
+    await page.goto(portal.at("?guide=1"));
+    await page.getByRole("heading", { name: "Your first request" }).waitFor();
+    await page.goto(portal.at());
+    await page.getByText("Waiting for the first request").waitFor();
+    expect(await page.getByText("Balance").count()).toBe(0);
+  });
+});

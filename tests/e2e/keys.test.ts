@@ -1,0 +1,141 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { expectAccessible } from "./support/accessible.ts";
+import { hasChromium } from "./support/browser.ts";
+import { openPortal, type Portal } from "./support/portal.ts";
+import { screenshot } from "./support/screenshot.ts";
+
+/** Asked again until it is so: a busy machine takes its time. */
+const eventually = <T>(read: () => T | Promise<T>) => expect.poll(read, { timeout: 10_000 });
+
+describe.skipIf(!hasChromium)("the keys of a workspace", () => {
+  let portal: Portal;
+  beforeAll(async () => {
+    portal = await openPortal();
+    await portal.gateway.manage("PATCH", "/workspaces/demo/key-policy", { personal_keys: true, approval: true });
+  }, 60_000);
+  afterAll(() => portal.close());
+
+  const row = (page: Page, name: string) => page.getByRole("row").filter({ hasText: name });
+  const secretOf = async (page: Page) => (await page.locator("dialog[open] [data-secret]").textContent()) ?? "";
+  const validated = async (key: string) => (await portal.gateway.call(key, "/v1/auth/validate")).status;
+
+  test("PORTAL-02 a key is made with its settings and shown once", async () => {
+    const page = await portal.page("operator");
+    await page.goto(portal.at("keys"));
+    await page.getByRole("button", { name: "Create a key" }).click();
+    await page.getByLabel("Name").fill("backend");
+    await page.getByLabel("Ends").selectOption("90");
+    await page.getByLabel("Chat").check();
+    await page.getByLabel("From which addresses").fill("127.0.0.1\n::1");
+    await page.getByLabel("Requests a minute").fill("120");
+    await page.getByText("A policy of its own").click();
+    await page.getByLabel("No training").check();
+    await expectAccessible(page);
+    await screenshot(page, "keys-create");
+    await page.getByRole("button", { name: "Create the key" }).click();
+    const secret = await secretOf(page);
+    expect(secret).toMatch(/^sk_svc_live_/);
+    expect(await validated(secret)).toBe(200);
+    await page.getByRole("button", { name: "I have copied it" }).click();
+    await row(page, "backend").waitFor();
+    expect(await page.content()).not.toContain(secret);
+    await page.getByRole("link", { name: "backend" }).click();
+    const drawer = page.locator("dialog[open]");
+    await drawer.getByText("120 requests a minute").waitFor();
+    await drawer.getByText("no training").waitFor();
+    expect(page.url()).toContain("key=key_");
+    await screenshot(page, "keys-detail");
+  });
+
+  test("PORTAL-02 a key is rotated with a grace that counts down, and revoked after a question", async () => {
+    const { key, id } = await portal.gateway.manage("POST", "/workspaces/demo/keys", { name: "worker" });
+    const page = await portal.page("operator");
+    await page.goto(portal.at("keys"));
+    await page.getByRole("button", { name: "Actions for worker" }).click();
+    await page.getByRole("menuitem", { name: "Rotate" }).click();
+    await page.getByLabel("How long the old one keeps working").selectOption("24h");
+    await page.getByRole("button", { name: "Rotate the key" }).click();
+    const next = await secretOf(page);
+    expect([await validated(key), await validated(next)]).toEqual([200, 200]);
+    await page.getByRole("button", { name: "I have copied it" }).click();
+    const old = row(page, "rotated");
+    const timer = old.getByRole("timer");
+    const before = (await timer.textContent()) ?? "";
+    expect(before).toMatch(/^23:\d\d:\d\d$/);
+    await eventually(() => timer.textContent()).not.toBe(before);
+    await page.goto(portal.at(`keys?key=${id}`));
+    await page.getByRole("button", { name: "Revoke" }).click();
+    await page.getByRole("button", { name: "Revoke the key" }).click();
+    await page.getByText("worker is revoked.").waitFor();
+    expect([await validated(key), await validated(next)]).toEqual([401, 200]);
+    await page.goto(portal.at("keys?view=ended"));
+    await row(page, "worker").getByText("revoked").waitFor();
+  });
+
+  test("PORTAL-02 settings are changed, and a refusal stands at its field", async () => {
+    const { id } = await portal.gateway.manage("POST", "/workspaces/demo/keys", { name: "notebook" });
+    const page = await portal.page("operator", { allow: [/status of 400/] });
+    await page.goto(portal.at(`keys?key=${id}`));
+    await page.getByRole("button", { name: "Settings" }).click();
+    await page.getByLabel("From which addresses").fill("nowhere");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page
+      .getByText(/not an IPv4 or IPv6 address/)
+      .first()
+      .waitFor();
+    await page.getByLabel("From which addresses").fill("203.0.113.0/24");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("hold from its next request on").waitFor();
+    expect(await portal.gateway.manage("GET", `/keys/${id}`)).toMatchObject({
+      ip_allowlist: ["203.0.113.0/24"],
+      rpm: null,
+      policy: null,
+    });
+  });
+
+  test("PORTAL-02 keys are found and put in order, and both stand in the address", async () => {
+    const busy = await portal.gateway.manage("POST", "/workspaces/demo/keys", { name: "busy", environment: "test" });
+    const body = { model: "sandbox/chat", messages: [{ role: "user", content: "Hello." }] };
+    expect((await portal.gateway.call(busy.key, "/v1/chat/completions", { body })).status).toBe(200);
+    await eventually(async () => (await portal.gateway.manage("GET", `/keys/${busy.id}`)).requests_month).toBe(1);
+    const page = await portal.page("operator");
+    await page.goto(portal.at("keys"));
+    await page.getByRole("button", { name: "This month" }).click();
+    await page.getByRole("button", { name: "This month" }).click();
+    expect(page.url()).toContain("sort=-spend");
+    await page.getByRole("row").nth(1).getByText("1 request").waitFor();
+    await expectAccessible(page);
+    await screenshot(page, "keys");
+    await page.getByLabel("Search keys").fill("test busy");
+    await eventually(() => page.getByRole("row").count()).toBe(2);
+    await page.reload();
+    await row(page, "busy").waitFor();
+    expect(await page.getByRole("row").count()).toBe(2);
+    await page.getByLabel("Search keys").fill("no such key");
+    await page.getByRole("button", { name: "Show all keys" }).click();
+    await eventually(() => page.getByRole("row").count()).toBeGreaterThan(2);
+  });
+
+  test("PORTAL-02 a member's personal key waits for an admin, and sees no other key", async () => {
+    const member = await portal.page("member");
+    await member.goto(portal.at("keys?new=1"));
+    await member.getByLabel("Name").fill("my laptop");
+    expect(await member.getByLabel("Requests a minute").count()).toBe(0);
+    await member.getByRole("button", { name: "Create the key" }).click();
+    const secret = await secretOf(member);
+    expect(secret).toMatch(/^sk_svc_user_live_/);
+    await member.getByText("It waits for approval").waitFor();
+    expect(await validated(secret)).toBe(401);
+    await member.getByRole("button", { name: "I have copied it" }).click();
+    await row(member, "my laptop").waitFor();
+    expect(await member.getByRole("row").count()).toBe(2);
+
+    const admin = await portal.page("admin");
+    await admin.goto(portal.at("keys"));
+    await admin.getByText("One personal key waits for approval").waitFor();
+    await admin.getByRole("button", { name: "Approve" }).click();
+    await admin.getByText("my laptop works from now on.").waitFor();
+    expect(await validated(secret)).toBe(200);
+  });
+});

@@ -1,0 +1,135 @@
+import { readFile } from "node:fs/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { PAYMENT_ENV, sendPayment } from "../support/payments.ts";
+import { expectAccessible } from "./support/accessible.ts";
+import { hasChromium } from "./support/browser.ts";
+import { openPast, type Past } from "./support/past.ts";
+import { screenshot } from "./support/screenshot.ts";
+
+const QUARTER_MS = 90 * 86_400_000;
+const PAGE = "https://pay.example.eu/?order={order}&amount={amount}";
+
+describe.skipIf(!hasChromium)("money in the portal", () => {
+  let portal: Past;
+  beforeAll(async () => {
+    portal = await openPast({ ...PAYMENT_ENV, GATEWAY_PAYMENT_WEBHOOK_PAGE: PAGE });
+    await portal.gateway.manage("POST", "/workspaces/demo/wallet/promotions", {
+      ...{
+        amount: "10.00",
+        expires_at: new Date(Date.now() + QUARTER_MS).toISOString(),
+        reference: "welcome",
+        note: "Welcome",
+      },
+    });
+  }, 60_000);
+  afterAll(() => portal?.close());
+
+  test("PORTAL-05 the wallet says what can be spent, and each entry its request or note and the balance after it", async () => {
+    const page = await portal.page("admin");
+    await page.goto(portal.at("wallet"));
+    const ledger = page.getByRole("table", { name: "Ledger" });
+    await ledger.getByText("Welcome").waitFor();
+    await screenshot(page, "wallet");
+    await expectAccessible(page);
+    const { data } = await portal.gateway.manage("GET", "/workspaces/demo/wallet/entries?limit=3");
+    for (const entry of data)
+      expect(await ledger.getByTitle(`${entry.balance_after} EUR`).count(), entry.id).toBeGreaterThan(0);
+    const { balance } = await portal.gateway.manage("GET", "/workspaces/demo/wallet");
+    expect(data[0].balance_after).toBe(balance);
+    expect(await page.getByTitle(`${balance} EUR`).first().isVisible()).toBe(true);
+    const link = ledger.getByRole("link", { name: /chatcmpl-past/ }).first();
+    expect(await link.getAttribute("href")).toContain("/app/w/demo/requests/chatcmpl-past");
+    await page.getByLabel("Kind").selectOption("Top-up");
+    await ledger.getByText("Invoice 17").waitFor();
+    expect(new URL(page.url()).searchParams.get("kind")).toBe("topup");
+    const download = page.waitForEvent("download");
+    await page.getByRole("link", { name: "CSV" }).click();
+    const lines = (await readFile(await (await download).path(), "utf8")).trimEnd().split("\r\n");
+    expect(lines.slice(1).every((line) => line.includes(",topup,"))).toBe(true);
+  });
+
+  test("PORTAL-05 a top-up is an order with the operator's page, and the wallet has the money when it is paid", async () => {
+    const page = await portal.page("admin");
+    await page.goto(portal.at("wallet?new=1"));
+    await page.getByLabel("Amount in EUR").fill("12.50");
+    await page.getByLabel("Paid through").selectOption("The operator's shop");
+    await page.getByRole("button", { name: "Make an order" }).click();
+    const pay = page.getByRole("link", { name: "Go to the payment page" });
+    const href = (await pay.getAttribute("href")) ?? "";
+    const order = new URL(href).searchParams.get("order");
+    expect(href).toBe(`https://pay.example.eu/?order=${order}&amount=12.50`);
+    await sendPayment(portal.gateway, {
+      ...{ id: "evt_1", type: "payment.succeeded", order, payment: "pay_1", amount: "12.50", currency: "EUR" },
+    });
+    await page.getByText("€12.50 is in the wallet.").waitFor();
+    await page.getByRole("dialog").getByRole("button", { name: "Close" }).last().click();
+    await page.getByRole("tab", { name: "Top-ups" }).click();
+    await page
+      .getByRole("row", { name: new RegExp(order ?? "") })
+      .getByText("Paid")
+      .first()
+      .waitFor();
+    await page.getByRole("tab", { name: "Promotions" }).click();
+    await page.getByRole("table", { name: "Promotional credit" }).getByText("Running").waitFor();
+    await expectAccessible(page);
+  });
+
+  test("PORTAL-05 a statement of a month is chosen, saved as a file and printed without the frame around it", async () => {
+    const page = await portal.page("admin");
+    const month = new Date().toISOString().slice(0, 7);
+    await page.goto(portal.at(`wallet/statements?month=${month}`));
+    const paper = page.getByRole("article");
+    await paper.getByText("Requests by model").waitFor();
+    await screenshot(page, "statement");
+    await expectAccessible(page);
+    const statement = await portal.gateway.manage("GET", `/workspaces/demo/wallet/statement?month=${month}`);
+    expect(await paper.getByTitle(`${statement.closing_balance} EUR`).count()).toBeGreaterThan(0);
+    const download = page.waitForEvent("download");
+    await page.getByRole("button", { name: "CSV" }).click();
+    const text = await readFile(await (await download).path(), "utf8");
+    expect(text).toContain(`balance,closing,,${statement.closing_balance},,EUR`);
+    await page.emulateMedia({ media: "print", colorScheme: "light" });
+    expect(await page.getByRole("button", { name: "Print" }).isVisible()).toBe(false);
+    expect(await page.getByRole("complementary").first().isVisible()).toBe(false);
+    expect(await paper.isVisible()).toBe(true);
+    await page.emulateMedia({ media: "screen" });
+    await page.getByLabel("Month").selectOption({ index: 6 });
+    await paper.getByText("Nothing moved money in this month.").waitFor();
+  });
+
+  test("PORTAL-05 limits are set and changed in place, and whoever is near to one comes first", async () => {
+    const page = await portal.page("admin", { allow: [/status of 400/] });
+    await page.goto(portal.at("limits"));
+    await page.getByText("No member and no key has a limit of its own").waitFor();
+    for (const [key, month] of [
+      ["research", "1000"],
+      ["backend", "0.01"],
+    ] as const) {
+      await page.getByRole("button", { name: "Set a limit" }).first().click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByLabel("Key", { exact: true }).selectOption({ value: portal.keys.get(key) ?? "" });
+      await dialog.getByLabel("A month, in EUR").fill(month);
+      await dialog.getByRole("button", { name: "Set the limit" }).click();
+      await dialog.waitFor({ state: "hidden" });
+    }
+    await page.getByRole("button", { name: "Change limits of All of demo" }).click();
+    await page.getByLabel("A day, in EUR").fill("not a number");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("alert").filter({ hasText: "write a positive decimal" }).waitFor();
+    await page.getByLabel("A day, in EUR").fill("5.00");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("progressbar", { name: "Limit of the day: All of demo" }).waitFor();
+    const items = page.getByRole("main").getByRole("listitem");
+    expect(await items.count()).toBe(3);
+    expect(await items.nth(1).textContent()).toContain("backend");
+    expect(await items.nth(1).textContent()).toContain("Stopped");
+    expect(await items.nth(2).textContent()).toContain("research");
+    await screenshot(page, "limits");
+    await expectAccessible(page);
+    expect(await portal.gateway.manage("GET", "/workspaces/demo/limits")).toMatchObject({ day: { limit: "5.00" } });
+    const member = await portal.page("member");
+    await member.goto(portal.at("limits"));
+    await member.getByRole("heading", { name: "You" }).waitFor();
+    expect(await member.getByRole("button", { name: /limit/ }).count()).toBe(0);
+  });
+});

@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Json } from "../support/gateway.ts";
+import { expectAccessible } from "./support/accessible.ts";
+import { hasChromium } from "./support/browser.ts";
+import { HELLO, openOperator, rowOf } from "./support/operator.ts";
+import { openPortal, type Portal } from "./support/portal.ts";
+import { screenshot } from "./support/screenshot.ts";
+
+describe.skipIf(!hasChromium)("the operator's workspaces and people", () => {
+  let portal: Portal;
+  beforeAll(async () => {
+    portal = await openPortal();
+    await portal.person("member");
+  }, 60_000);
+  afterAll(() => portal.close());
+
+  const wallet = async (slug: string): Promise<Json> => portal.gateway.manage("GET", `/workspaces/${slug}/wallet`);
+
+  test("PORTAL-10 a workspace is created, and leads on to inviting its owner", async () => {
+    const page = await openOperator(portal, "/workspaces");
+    await rowOf(page, "demo").waitFor();
+    await page.getByRole("button", { name: "Create a workspace" }).click();
+    await page.getByLabel("Name").fill("Forschung & Lehre");
+    expect(await page.getByLabel("Slug").inputValue()).toBe("forschung-lehre");
+    await page.getByRole("button", { name: "Create", exact: true }).click();
+    await page.waitForURL(/\/app\/w\/forschung-lehre\/members\?new=1/);
+    expect(await portal.gateway.manage("GET", "/workspaces/forschung-lehre")).toMatchObject({
+      name: "Forschung & Lehre",
+    });
+  });
+
+  test("PORTAL-10 money is put in, given as promotion, taken out and refunded; a margin is set", async () => {
+    const { gateway } = portal;
+    await gateway.manage("POST", "/workspaces", { slug: "books", name: "Books" });
+    const { key } = await gateway.manage("POST", "/workspaces/books/keys", { name: "k" });
+    const page = await openOperator(portal, "/workspaces?q=books");
+    const act = async (item: string) => {
+      await page.getByRole("button", { name: "Actions for Books" }).click();
+      await page.getByRole("menuitem", { name: item }).click();
+    };
+    await act("Put money in");
+    await page.getByLabel("Amount in EUR").fill("25,50");
+    await page.getByLabel("Note").fill("Invoice 17");
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Put money in" }).click();
+    await page.getByText("€25.50 are in the wallet of Books.").waitFor();
+    await rowOf(page, "Books").getByText("€25.50").waitFor();
+
+    await act("Give promotional credit");
+    await page.getByLabel("Amount in EUR").fill("5");
+    await page.getByRole("button", { name: "Give credit" }).click();
+    await rowOf(page, "Books").getByText("€30.50").waitFor();
+
+    await act("Correct the balance");
+    await page.getByLabel("Amount in EUR").fill("0.5");
+    await page.getByLabel("Reason").fill("A wrong booking");
+    await page.getByRole("button", { name: "Correct", exact: true }).click();
+    await rowOf(page, "Books").getByText("€30.00").waitFor();
+
+    await act("Set the margin");
+    await page.getByLabel("Percent").fill("5");
+    await page.getByRole("button", { name: "Set the margin" }).click();
+    await rowOf(page, "Books").getByText("5%").waitFor();
+    expect(await gateway.manage("GET", "/workspaces/books/margin")).toMatchObject({ own: "0.05" });
+
+    const { body } = await gateway.call(key, "/v1/chat/completions", { body: HELLO });
+    const before = await wallet("books");
+    await act("Refund a request");
+    await page.getByLabel("Request id").fill(body.id);
+    await page.getByLabel("Reason").fill("It was cut off");
+    await page.getByRole("button", { name: "Refund", exact: true }).click();
+    await page.getByText("went back into the wallet of Books").waitFor();
+    expect(Number((await wallet("books")).balance)).toBeGreaterThan(Number(before.balance));
+    await page.goto(`${portal.origin}/app/operator/workspaces`);
+    await rowOf(page, "Books").waitFor();
+    await expectAccessible(page);
+    await screenshot(page, "operator-workspaces");
+  });
+
+  test("PORTAL-10 people: one is made operator and loses it again, is disabled, and gets a reset link", async () => {
+    const page = await openOperator(portal, "/people");
+    const clara = () => rowOf(page, "member@example.eu");
+    const act = async (item: string, button: string) => {
+      await page.getByRole("button", { name: "Actions for Clara Nowak" }).click();
+      await page.getByRole("menuitem", { name: item }).click();
+      await page.locator("dialog[open]").getByRole("button", { name: button }).click();
+    };
+    await clara().waitFor();
+    await act("Make operator", "Make operator");
+    await clara().getByText("operator", { exact: true }).waitFor();
+    await act("Take operator away", "Take it away");
+    await page.getByText("is no operator any more").waitFor();
+    await act("Make a reset link", "Make the link");
+    expect(await page.locator("dialog[open] [data-secret]").textContent()).toContain("/app/reset-password?token=");
+    await page.getByRole("button", { name: "Done" }).click();
+    await act("Disable the account", "Disable");
+    await clara().getByText("disabled").waitFor();
+    await act("Enable the account", "Enable");
+    await page.getByText("can sign in again").waitFor();
+    await expectAccessible(page);
+    await screenshot(page, "operator-people");
+  });
+});

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { expectAccessible } from "./support/accessible.ts";
+import { hasChromium } from "./support/browser.ts";
+import { openOperator, rowOf } from "./support/operator.ts";
+import { openPortal, type Portal } from "./support/portal.ts";
+import { screenshot } from "./support/screenshot.ts";
+
+describe.skipIf(!hasChromium)("the operator's overview, configuration and master key", () => {
+  let portal: Portal;
+  beforeAll(async () => {
+    portal = await openPortal({
+      GATEWAY_RPM_LIVE: "450",
+      GATEWAY_NO_SUCH_SETTING: "1",
+      PROVIDER_DEEPINFRA_API_KEY: "canary-5d41402a",
+    });
+  }, 60_000);
+  afterAll(() => portal.close());
+
+  test("PORTAL-10 nobody else sees them: not in the sidebar, nor by their address", async () => {
+    const page = await openOperator(portal, "/workspaces", "member");
+    await page.getByText("This is for the operator of this gateway").waitFor();
+    expect(await page.getByRole("link", { name: "Endpoint health" }).count()).toBe(0);
+    expect(await page.getByRole("table").count()).toBe(0);
+  });
+
+  test("PORTAL-10 the overview says whether the gateway is well, check by check", async () => {
+    const page = await openOperator(portal, "");
+    await page.getByText("Well", { exact: true }).waitFor();
+    const checks = page.getByRole("list", { name: "Checks" });
+    await checks.getByText("the books balance").waitFor();
+    await page.getByRole("button", { name: "Check again" }).click();
+    await expectAccessible(page);
+    await screenshot(page, "operator-overview");
+    await checks.getByRole("link", { name: "Look into endpoints" }).click();
+    await page.getByRole("heading", { name: "Endpoint health" }).waitFor();
+  });
+
+  test("PORTAL-10 configuration: values and where they come from, secrets as set, a search in the address", async () => {
+    const page = await openOperator(portal, "/configuration?from=set");
+    await rowOf(page, "GATEWAY_RPM_LIVE").getByText("450").waitFor();
+    await rowOf(page, "PROVIDER_DEEPINFRA_API_KEY").getByText("set, never shown").waitFor();
+    await page.getByText("GATEWAY_NO_SUCH_SETTING").waitFor();
+    await expectAccessible(page);
+    await screenshot(page, "operator-configuration");
+    await page.getByLabel("Where it comes from").selectOption("");
+    await page.getByRole("searchbox").fill("operator token");
+    await rowOf(page, "GATEWAY_ADMIN_TOKEN").waitFor();
+    expect(page.url()).toContain("q=operator");
+    expect(await page.content()).not.toContain(portal.gateway.adminToken);
+  });
+
+  test("PORTAL-10 the master key is rotated after a question", async () => {
+    await portal.gateway.manage("PUT", "/workspaces/demo/providers/mistral", {
+      key: "own-key-4b825dc6",
+      skip_test: true,
+    });
+    const page = await openOperator(portal, "/master-key");
+    const current = () => rowOf(page, "current").getByRole("cell").first().textContent();
+    await rowOf(page, "current").waitFor();
+    const before = await current();
+    await page.getByRole("button", { name: "Rotate" }).click();
+    await page.locator("dialog[open]").getByRole("button", { name: "Rotate" }).click();
+    await page.getByText("Every data key is wrapped by the current master key.").waitFor();
+    await expect.poll(current).not.toBe(before);
+    await expectAccessible(page);
+    await screenshot(page, "operator-master-key");
+  });
+});

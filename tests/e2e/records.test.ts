@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { expectAccessible } from "./support/accessible.ts";
+import { hasChromium } from "./support/browser.ts";
+import { openPortal, type Portal } from "./support/portal.ts";
+import { screenshot } from "./support/screenshot.ts";
+
+describe.skipIf(!hasChromium)("capture windows, evidence and stored responses in the portal", () => {
+  let portal: Portal;
+  const chat = (content: string, over: object = {}) =>
+    portal.gateway.call(portal.gateway.key, "/v1/chat/completions", {
+      body: { model: "sandbox/chat", max_tokens: 20, messages: [{ role: "user", content }], ...over },
+    });
+  beforeAll(async () => {
+    portal = await openPortal();
+  });
+  afterAll(() => portal?.close());
+
+  test("PORTAL-08 a capture window is opened, runs, shows what it kept, is closed and purged", async () => {
+    const page = await portal.page("operator");
+    await page.goto(portal.at("capture"));
+    await page.getByText("No window was ever opened").waitFor();
+    await page.getByRole("button", { name: "Open a window" }).click();
+    await page.waitForURL(/new=1/);
+    await page.getByLabel("Open for, in minutes").fill("20");
+    await page.getByText("Surfaces:").click();
+    await page.getByRole("checkbox", { name: "chat" }).check();
+    await page.getByLabel("Why").fill("Answers are cut off, ticket 4711");
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Open the window" }).click();
+    const timer = page.getByRole("timer");
+    await timer.waitFor();
+    expect(await timer.textContent()).toMatch(/^(?:20:00|19:\d\d)$/);
+    const { headers } = await chat("Where is my parcel?");
+    const id = headers.get("x-svc-request-id") ?? "";
+    await page.getByText("1 call so far").waitFor({ timeout: 20_000 });
+    await expectAccessible(page);
+    await screenshot(page, "capture");
+
+    const detail = await page.context().newPage();
+    await detail.goto(portal.at(`requests/${id}`));
+    await detail.getByText("Request and answer were kept").waitFor();
+    expect((await portal.gateway.manage("GET", "/audit?workspace=demo&action=capture.read")).data).toEqual([]);
+    await detail.getByRole("button", { name: "Show the content" }).click();
+    await detail.getByText("That you read this is in the audit log now").waitFor();
+    await detail.getByText("Where is my parcel?").first().waitFor();
+    const { data } = await portal.gateway.manage("GET", "/audit?workspace=demo&action=capture.read");
+    expect(data).toMatchObject([{ target: id, actor: expect.stringContaining("ada@example.eu") }]);
+    await detail.close();
+
+    await page.getByRole("button", { name: "Close now" }).click();
+    await timer.waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "Purge" }).click();
+    await page.getByRole("button", { name: "Remove it now" }).click();
+    await page.getByText("purged", { exact: true }).waitFor();
+    expect((await portal.gateway.manage("GET", `/requests/${id}`))["captured_in"]).toBeNull();
+  });
+
+  test("PORTAL-08 under zero data retention no window can be opened, and the screen says why", async () => {
+    await portal.gateway.manage("PATCH", "/workspaces/demo/policy", { zero_data_retention: true });
+    const page = await portal.page("operator");
+    await page.goto(portal.at("capture?new=1"));
+    await page.getByText("Nothing may be captured here").waitFor();
+    expect(await page.getByRole("dialog").count()).toBe(0);
+    expect(await page.getByRole("button", { name: "Open a window" }).count()).toBe(0);
+    await page.getByRole("link", { name: "Open the policy" }).waitFor();
+    await portal.gateway.manage("PATCH", "/workspaces/demo/policy", { zero_data_retention: false });
+  });
+
+  test("PORTAL-08 the evidence report shows who served, where, under which policy, and can be saved", async () => {
+    const tenant = await portal.gateway.tenant();
+    await portal.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { floor: "L2" });
+    const body = { model: "sandbox/chat", max_tokens: 20, messages: [{ role: "user", content: "Hi" }] };
+    for (let n = 0; n < 3; n += 1) await portal.gateway.call(tenant.key, "/v1/chat/completions", { body });
+    await portal.gateway.call(tenant.key, "/v1/chat/completions", { body: { ...body, model: "sandbox/gemini" } });
+    const page = await portal.page("operator");
+    await page.goto(portal.at("evidence", tenant.slug));
+    await page.getByRole("heading", { name: "By country" }).waitFor();
+    await page.getByText("Germany").first().waitFor();
+    await page.getByText("at least level L2").waitFor();
+    await page.getByText("sovereignty_floor_not_met").last().waitFor();
+    await page.getByRole("heading", { name: "Where the levels were read" }).waitFor();
+    await expectAccessible(page);
+    await screenshot(page, "evidence");
+    const saved = page.waitForEvent("download");
+    await page.getByRole("link", { name: "JSON" }).click();
+    expect((await saved).suggestedFilename()).toBe(`${tenant.slug}-evidence.json`);
+    await page.getByLabel("Period").selectOption("last-month");
+    await page.waitForURL(/period=last-month/);
+    await page.getByText("No request in this period").waitFor();
+  });
+
+  test("PORTAL-08 stored responses are listed without their content and removed", async () => {
+    for (const input of ["First", "Second"])
+      await portal.gateway.call(portal.gateway.key, "/v1/responses", {
+        body: { model: "sandbox/chat", input, store: true, max_output_tokens: 20 },
+      });
+    const page = await portal.page("operator");
+    await page.goto(portal.at("responses"));
+    const rows = page.getByRole("table", { name: "Stored responses" }).getByRole("row");
+    await rows.nth(2).waitFor();
+    await expectAccessible(page);
+    await screenshot(page, "responses");
+    await page.getByRole("button", { name: "Delete", exact: true }).first().click();
+    await page.getByRole("button", { name: "Delete the response" }).click();
+    await rows.nth(2).waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "Delete all" }).click();
+    await page.getByLabel("Type demo to go on").fill("demo");
+    await page.getByRole("button", { name: "Delete all of them" }).click();
+    await page.getByText("No response is stored").waitFor();
+    expect((await portal.gateway.manage("GET", "/workspaces/demo/responses")).data).toEqual([]);
+  });
+});

@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, describe, test } from "vitest";
+import { expectAccessible } from "./support/accessible.ts";
+import { hasChromium } from "./support/browser.ts";
+import { openPortal, type Portal } from "./support/portal.ts";
+import { screenshot } from "./support/screenshot.ts";
+
+const PASSWORD = "seven wet otters knit";
+
+describe.skipIf(!hasChromium)("the first start", () => {
+  let portal: Portal;
+  beforeAll(async () => {
+    portal = await openPortal();
+  });
+  afterAll(() => portal?.close());
+
+  test("PORTAL-01 the printed link sets the gateway up, once", async () => {
+    const { link } = await portal.gateway.manage("POST", "/setup-link");
+    const page = await portal.page("nobody", { allow: [/status of 400/] });
+    await page.goto(`${portal.origin}/app/setup?token=wrong`);
+    await page.getByRole("heading", { name: "This link is not good any more" }).waitFor();
+    await page.goto(new URL(String(link), portal.origin).href);
+    await page.getByRole("heading", { name: "Set up your gateway" }).waitFor();
+    await expectAccessible(page);
+    await screenshot(page, "setup");
+    await page.getByLabel("Your name").fill("Ada Moreau");
+    await page.getByLabel("E-mail address").fill("ada@example.eu");
+    await page.getByLabel("Password").fill("password1234");
+    await page.getByRole("button", { name: "Create the account" }).click();
+    await page
+      .getByRole("alert")
+      .filter({ hasText: /password/i })
+      .waitFor();
+    await page.getByLabel("Password").fill(PASSWORD);
+    await page.getByRole("button", { name: "Create the account" }).click();
+    await page.waitForURL(portal.at());
+    await page.goto(new URL(String(link), portal.origin).href);
+    await page.getByRole("heading", { name: "This gateway is set up" }).waitFor();
+  });
+});

@@ -1,0 +1,60 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, test } from "vitest";
+import { type IdentityProvider, startIdentityProvider } from "../support/oidc.ts";
+import { expectAccessible } from "./support/accessible.ts";
+import { hasChromium } from "./support/browser.ts";
+import { openPortal, type Portal } from "./support/portal.ts";
+import { screenshot } from "./support/screenshot.ts";
+
+/** The provider's own pages are another origin, and ask for a font from elsewhere. */
+const ELSEWHERE = [/127\.0\.0\.1/, /fonts\./, /ERR_FAILED/];
+
+describe.skipIf(!hasChromium)("single sign-on", () => {
+  let portal: Portal;
+  let provider: IdentityProvider;
+  beforeAll(async () => {
+    portal = await openPortal(async (origin) => {
+      provider = await startIdentityProvider(`${origin}/manage/auth/callback/oidc`, [
+        { sub: "ada", email: "ada@example.eu", email_verified: true, name: "Ada" },
+        { sub: "unproven", email: "unproven@example.eu", email_verified: false, name: "Unproven" },
+      ]);
+      return {
+        GATEWAY_OIDC_ISSUER: provider.issuer,
+        GATEWAY_OIDC_CLIENT_ID: provider.clientId,
+        GATEWAY_OIDC_CLIENT_SECRET: provider.clientSecret,
+        GATEWAY_OIDC_NAME: "Example ID",
+      };
+    });
+    await portal.person("operator");
+  });
+  afterAll(async () => {
+    await portal?.close();
+    await provider?.close();
+  });
+
+  const signInAs = async (page: Page, login: string) => {
+    await page.route(/fonts\./, (route) => route.abort());
+    await page.getByRole("button", { name: "Continue with Example ID" }).click();
+    await page.locator('input[name="login"]').fill(login);
+    await page.locator('input[name="password"]').fill("any");
+    await page.getByRole("button", { name: /sign.in/i }).click();
+    await page.getByRole("button", { name: /continue/i }).click();
+  };
+
+  test("PORTAL-01 the identity provider's word is enough, and one is back where one wanted to go", async () => {
+    const page = await portal.page("nobody", { allow: ELSEWHERE });
+    await page.goto(portal.at("settings"));
+    await page.getByRole("button", { name: "Continue with Example ID" }).waitFor();
+    await expectAccessible(page);
+    await screenshot(page, "single-sign-on");
+    await signInAs(page, "ada");
+    await page.waitForURL(portal.at("settings"));
+  });
+
+  test("PORTAL-01 an address that the provider has not verified is refused, in words", async () => {
+    const page = await portal.page("nobody", { allow: ELSEWHERE });
+    await page.goto(`${portal.origin}/app/sign-in`);
+    await signInAs(page, "unproven");
+    await page.getByText("has not verified your e-mail address").waitFor();
+  });
+});

@@ -1,0 +1,93 @@
+import { readFile } from "node:fs/promises";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { expectAccessible } from "./support/accessible.ts";
+import { hasChromium } from "./support/browser.ts";
+import { openPast, type Past } from "./support/past.ts";
+import { screenshot } from "./support/screenshot.ts";
+
+describe.skipIf(!hasChromium)("usage in the portal", () => {
+  let portal: Past;
+  beforeAll(async () => {
+    portal = await openPast({ GATEWAY_OPERATOR_CONTACT: "billing@example.eu" });
+  }, 60_000);
+  afterAll(() => portal?.close());
+
+  const totals = (page: Page) => page.getByRole("table", { name: "Totals" });
+  const legend = (page: Page) => page.locator("figure ul button");
+
+  test("PORTAL-04 spend is drawn by key, several are picked to compare, and all of it stands in the address", async () => {
+    const page = await portal.page("operator");
+    await page.goto(portal.at("usage"));
+    await totals(page).getByText("backend").waitFor();
+    expect(await page.title()).toContain("Usage");
+    expect(await legend(page).allTextContents()).toEqual(["backend", "support desk", "research", "nightly batch"]);
+    await screenshot(page, "usage");
+    await expectAccessible(page);
+    await totals(page).getByRole("checkbox", { name: "Compare backend" }).check();
+    await totals(page).getByRole("checkbox", { name: "Compare research" }).check();
+    await page.getByRole("radio", { name: "Lines" }).check();
+    await page.getByLabel("Show", { exact: true }).selectOption("Requests");
+    await page.waitForURL(/metric=requests/);
+    expect(new URL(page.url()).searchParams.get("pick")?.split(",")).toHaveLength(2);
+    // Somebody who is sent the address sees the same.
+    const sent = await portal.page("operator");
+    await sent.goto(page.url());
+    await totals(sent).getByText("backend").waitFor();
+    expect((await legend(sent).allTextContents()).toSorted()).toEqual(["backend", "research"]);
+    expect(await totals(sent).getByRole("checkbox", { name: "Compare research" }).isChecked()).toBe(true);
+    await screenshot(sent, "usage-compared");
+  });
+
+  test("PORTAL-04 totals are those of the roll-ups, and the file has every row", async () => {
+    const page = await portal.page("operator");
+    await page.goto(portal.at("usage?range=90d&group=model"));
+    const row = totals(page).getByRole("row", { name: /deepseek/ });
+    await row.waitFor();
+    const report = await portal.gateway.manage("GET", "/workspaces/demo/usage?group=model&by=day");
+    const own = report.data.filter(({ name }: { name: string }) => name === "deepseek/deepseek-v3");
+    const requests = own.reduce((sum: number, one: { requests: number }) => sum + one.requests, 0);
+    expect(await row.getByRole("cell").nth(3).textContent()).toContain(String(requests));
+    const download = page.waitForEvent("download");
+    await page.getByRole("button", { name: "CSV" }).click();
+    const file = await (await download).path();
+    const lines = (await readFile(file, "utf8")).trimEnd().split("\r\n");
+    expect(lines).toHaveLength(report.data.length + 1);
+    expect(lines[0]).toBe(
+      "start,name,label,requests,errors,input_tokens,cached_tokens,cache_write_tokens,output_tokens,reasoning_tokens,characters,seconds,cost,currency",
+    );
+  });
+
+  test("PORTAL-04 own ranges, hours, and nothing to show: each says what to do next", async () => {
+    const page = await portal.page("operator");
+    await page.goto(portal.at("usage?range=24h"));
+    await totals(page).getByText("backend").waitFor();
+    expect(await page.getByRole("radio", { name: "Hour" }).isChecked()).toBe(true);
+    await page.getByRole("radio", { name: "Own range" }).check();
+    await page.getByLabel("From").fill("2020-01-01");
+    await page.getByLabel("To", { exact: true }).fill("2020-01-05");
+    await page.getByText("Nothing was used in this time").waitFor();
+    expect(Object.fromEntries(new URL(page.url()).searchParams)).toMatchObject({
+      from: "2020-01-01",
+      to: "2020-01-05",
+    });
+    await page.getByRole("button", { name: "Count test keys too" }).click();
+    await page.waitForURL(/env=all/);
+  });
+
+  test("PORTAL-04 a member sees their own keys' usage only", async () => {
+    const page = await portal.page("member");
+    await page.goto(portal.at("usage"));
+    await page.getByText("Nothing was used in this time").waitFor();
+    await page.getByText("What your own keys used").waitFor();
+    expect(await page.getByText("backend").count()).toBe(0);
+  });
+
+  test("PORTAL-05 without a payment adapter the wallet says whom to ask", async () => {
+    const page = await portal.page("operator");
+    await page.goto(portal.at("wallet?tab=orders"));
+    const contact = page.getByRole("link", { name: "billing@example.eu" });
+    expect(await contact.getAttribute("href")).toBe("mailto:billing@example.eu");
+    await page.getByText("bin/gateway wallet credit demo 50.00").waitFor();
+  });
+});

@@ -1,0 +1,98 @@
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { PROJECT_ROOT } from "../../src/config.ts";
+import { runCli } from "../support/gateway.ts";
+import { OWNER, type PeopleGateway, peopleGateway } from "../support/people.ts";
+
+let gateway: PeopleGateway;
+const home = mkdtempSync(path.join(tmpdir(), "gateway-home-"));
+
+beforeAll(async () => {
+  gateway = await peopleGateway();
+  await gateway.setUp();
+});
+afterAll(async () => {
+  await gateway.close();
+  rmSync(home, { recursive: true, force: true });
+});
+
+const env = () => ({ GATEWAY_URL: gateway.url, XDG_CONFIG_HOME: home, DATA_DIR: path.join(home, "none") });
+
+/** `gateway login`, with the code it prints and its end. */
+function login() {
+  const child = spawn(process.execPath, [path.join(PROJECT_ROOT, "src/cli.ts"), "login"], {
+    env: { PATH: process.env["PATH"], ...env() },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let [out, said] = ["", ""];
+  child.stdout.on("data", (text: Buffer) => {
+    out += String(text);
+  });
+  const code = new Promise<string>((resolve) => {
+    child.stderr.on("data", (text: Buffer) => {
+      said += String(text);
+      const found = /code ([A-Z0-9]{4}-[A-Z0-9]{4})/.exec(said)?.[1];
+      if (found !== undefined) resolve(found);
+    });
+  });
+  const ended = new Promise<{ exitCode: number | null; out: string; said: string }>((resolve) => {
+    child.on("exit", (exitCode) => resolve({ exitCode, out, said }));
+  });
+  return { code, ended };
+}
+
+describe("the command line", () => {
+  test("PORTAL-01 signs in by a code that a person allows in the browser, and out again", async () => {
+    const before = await runCli(["whoami"], env());
+    expect([before.code, before.stderr]).toEqual([1, expect.stringContaining("gateway login")]);
+    const { code, ended } = login();
+    const userCode = await code;
+    const browser = gateway.browser();
+    const refused = await browser.post("/manage/auth/device/approve", { userCode });
+    expect(refused.status).toBe(401);
+    await browser.post("/manage/auth/sign-in/email", { email: OWNER.email, password: OWNER.password });
+    const asked = await browser.get(`/manage/auth/device?user_code=${userCode}`);
+    expect(asked.body).toMatchObject({ status: "pending" });
+    expect((await browser.post("/manage/auth/device/approve", { userCode })).status).toBe(200);
+    const { exitCode, out } = await ended;
+    expect([exitCode, out]).toEqual([0, `Signed in as ${OWNER.email}.\n`]);
+    const file = path.join(home, "inference-gateway", "sessions.json");
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const { token } = JSON.parse(readFileSync(file, "utf8")).sessions[gateway.url];
+    const who = await runCli(["whoami", "--json"], env());
+    expect(who.json).toMatchObject({ who: OWNER.email, operator: true, workspaces: [{ slug: "demo", role: "owner" }] });
+    expect((await runCli(["workspace", "list", "--json"], env())).code).toBe(0);
+    const sessions = (await browser.get("/manage/me/sessions")).body.data;
+    expect(sessions.map(({ user_agent }: { user_agent: string }) => user_agent)).toContain("gateway command line");
+    expect((await gateway.call(token, "/manage/workspaces")).status).toBe(200);
+    expect((await runCli(["logout"], env())).stdout).toBe(`Signed out ${OWNER.email}.\n`);
+    expect((await gateway.call(token, "/manage/workspaces")).status).toBe(401);
+    expect((await runCli(["workspace", "list"], env())).code).toBe(1);
+  });
+
+  test("PORTAL-11 what the person refuses signs nobody in, and other programs cannot ask", async () => {
+    const { code, ended } = login();
+    const browser = gateway.browser();
+    await browser.post("/manage/auth/sign-in/email", { email: OWNER.email, password: OWNER.password });
+    const userCode = await code;
+    await browser.get(`/manage/auth/device?user_code=${userCode}`);
+    expect((await browser.post("/manage/auth/device/deny", { userCode })).status).toBe(200);
+    const { exitCode, said } = await ended;
+    expect([exitCode, said]).toEqual([1, expect.stringContaining("refused in the browser")]);
+    const other = await gateway.browser().post("/manage/auth/device/code", { client_id: "another" });
+    expect([other.status, other.body.error]).toEqual([400, "invalid_client"]);
+  });
+
+  test("PORTAL-01 the operator's token still comes first, and makes links and invitations", async () => {
+    const setup = await gateway.cli("setup-link");
+    expect([setup.code, setup.stderr]).toEqual([1, expect.stringContaining("already")]);
+    const invited = await gateway.cli("invitation", "create", "demo", "cli@example.eu", "--role", "admin", "--json");
+    expect(invited.json).toMatchObject({ email: "cli@example.eu", role: "admin", mailed: false });
+    expect((await gateway.cli("invitation", "list", "demo")).stdout).toContain("cli@example.eu");
+    expect((await gateway.cli("person", "list")).stdout).toContain(OWNER.email);
+    expect((await gateway.cli("whoami", "--json")).json).toMatchObject({ who: "a token", operator: null });
+  });
+});

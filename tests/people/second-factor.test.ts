@@ -1,0 +1,157 @@
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Authenticator } from "../support/authenticator.ts";
+import { type Browser, PASSWORD, type PeopleGateway, peopleGateway } from "../support/people.ts";
+import { totpOf } from "../support/totp.ts";
+
+let gateway: PeopleGateway;
+beforeAll(async () => {
+  gateway = await peopleGateway();
+  await gateway.setUp();
+});
+afterAll(() => gateway.close());
+
+const signIn = (browser: Browser, email: string) =>
+  browser.post("/manage/auth/sign-in/email", { email, password: PASSWORD });
+
+/** A person whose second factor is on. */
+async function secured(email: string) {
+  const browser = await gateway.join(email);
+  const enabled = await browser.post("/manage/auth/two-factor/enable", { password: PASSWORD });
+  expect(enabled.status).toBe(200);
+  const { totpURI, backupCodes } = enabled.body;
+  expect((await browser.get("/manage/me")).body.person.two_factor).toBe(false);
+  expect((await browser.post("/manage/auth/two-factor/verify-totp", { code: totpOf(totpURI) })).status).toBe(200);
+  expect((await browser.get("/manage/me")).body.person.two_factor).toBe(true);
+  return { browser, uri: String(totpURI), codes: backupCodes };
+}
+
+/** As if all sessions of an address had begun an hour ago. */
+function age(email: string): void {
+  const db = new DatabaseSync(`${gateway.dataDir}/gateway.sqlite`);
+  db.prepare("update people_sessions set created_at = ? where user_id = (select id from people where email = ?)").run(
+    new Date(Date.now() - 3_600_000).toISOString(),
+    email,
+  );
+  db.close();
+}
+
+describe("codes of an app", () => {
+  test("PORTAL-01 a password alone does not sign in where the second factor is on", async () => {
+    const { uri, codes } = await secured("totp@example.eu");
+    expect(codes).toHaveLength(10);
+    const browser = gateway.browser();
+    const half = await signIn(browser, "totp@example.eu");
+    expect(half.body).toEqual({ twoFactorRedirect: true, twoFactorMethods: ["totp"] });
+    expect((await browser.get("/manage/me")).body.person).toBeNull();
+    const wrong = await browser.post("/manage/auth/two-factor/verify-totp", { code: "000000" });
+    expect([wrong.status, wrong.body.error.code]).toEqual([401, "invalid_sign_in"]);
+    expect((await browser.post("/manage/auth/two-factor/verify-totp", { code: totpOf(uri) })).status).toBe(200);
+    expect((await browser.get("/manage/me")).body.person.email).toBe("totp@example.eu");
+    // A code without the half that comes first is nothing.
+    const alone = await gateway.browser().post("/manage/auth/two-factor/verify-totp", { code: totpOf(uri) });
+    expect([alone.status, alone.body.error.code]).toEqual([401, "not_signed_in"]);
+  });
+
+  test("PORTAL-01 a backup code works once", async () => {
+    const { codes } = await secured("backup@example.eu");
+    const [code] = codes;
+    const browser = gateway.browser();
+    await signIn(browser, "backup@example.eu");
+    expect((await browser.post("/manage/auth/two-factor/verify-backup-code", { code })).status).toBe(200);
+    const again = gateway.browser();
+    await signIn(again, "backup@example.eu");
+    expect((await again.post("/manage/auth/two-factor/verify-backup-code", { code })).status).toBe(401);
+    expect((await again.get("/manage/me")).body.person).toBeNull();
+  });
+
+  test("PORTAL-11 five wrong codes end the sign-in; guessing on goes nowhere", async () => {
+    await secured("guess@example.eu");
+    const browser = gateway.browser();
+    await signIn(browser, "guess@example.eu");
+    const statuses: number[] = [];
+    for (let round = 0; round < 7; round += 1)
+      statuses.push((await browser.post("/manage/auth/two-factor/verify-totp", { code: `00000${round}` })).status);
+    expect(statuses.slice(0, 5)).toEqual([401, 401, 401, 401, 401]);
+    expect(statuses[5]).toBe(429);
+    expect(statuses[6]).toBe(401);
+  });
+
+  test("PORTAL-11 taking it off needs a fresh sign-in and the password; the operator can take it off who lost it", async () => {
+    const { browser } = await secured("off@example.eu");
+    age("off@example.eu");
+    const stale = await browser.post("/manage/auth/two-factor/disable", { password: PASSWORD });
+    expect([stale.status, stale.body.error.code]).toEqual([403, "fresh_sign_in_needed"]);
+    expect((await browser.get("/manage/me")).body.person.session.fresh).toBe(false);
+    const { data } = await gateway.manage("GET", "/people?limit=1000");
+    const { id, two_factor } = data.find(({ email }: { email: string }) => email === "off@example.eu");
+    expect(two_factor).toBe(true);
+    expect((await gateway.manage("DELETE", `/people/${id}/second-factor`)).two_factor).toBe(false);
+    const fresh = gateway.browser();
+    expect((await signIn(fresh, "off@example.eu")).body.user.email).toBe("off@example.eu");
+    const on = await fresh.post("/manage/auth/two-factor/enable", { password: PASSWORD });
+    await fresh.post("/manage/auth/two-factor/verify-totp", { code: totpOf(on.body.totpURI) });
+    expect((await fresh.post("/manage/auth/two-factor/disable", { password: "another one" })).status).toBe(400);
+    expect((await fresh.post("/manage/auth/two-factor/disable", { password: PASSWORD })).status).toBe(200);
+    expect((await fresh.get("/manage/me")).body.person.two_factor).toBe(false);
+    const lines = (await gateway.manage("GET", `/audit?action=person&target=${id}`)).data;
+    expect(lines.map(({ action }: { action: string }) => action).slice(0, 4)).toEqual([
+      "person.second_factor_off",
+      "person.second_factor_on",
+      "person.sign_in",
+      "person.second_factor_drop",
+    ]);
+  });
+});
+
+describe("passkeys", () => {
+  const register = async (browser: Browser, device: Authenticator, name = "Laptop") => {
+    const options = await browser.get("/manage/auth/passkey/generate-register-options");
+    expect(options.body.authenticatorSelection).toMatchObject({
+      userVerification: "required",
+      residentKey: "required",
+    });
+    const response = device.register(options.body.challenge);
+    return browser.post("/manage/auth/passkey/verify-registration", { response, name });
+  };
+  const useIt = async (browser: Browser, device: Authenticator, flags?: number) => {
+    const options = await browser.get("/manage/auth/passkey/generate-authenticate-options");
+    const response = device.authenticate(options.body.challenge, flags);
+    return { answer: await browser.post("/manage/auth/passkey/verify-authentication", { response }), response };
+  };
+
+  test("PORTAL-01 a passkey signs in, is listed and can be removed, freshly signed in only", async () => {
+    const browser = await gateway.join("key@example.eu");
+    const device = new Authenticator("localhost", gateway.url);
+    expect((await register(browser, device)).status).toBe(200);
+    const { data } = (await browser.get("/manage/me/passkeys")).body;
+    expect(data).toMatchObject([{ name: "Laptop" }]);
+    expect((await browser.get("/manage/me")).body.person.passkeys).toBe(1);
+    const other = gateway.browser();
+    const { answer, response } = await useIt(other, device);
+    expect(answer.status).toBe(200);
+    expect((await other.get("/manage/me")).body.person.email).toBe("key@example.eu");
+    // What was used once is worth nothing.
+    const replayed = await gateway.browser().post("/manage/auth/passkey/verify-authentication", { response });
+    expect(replayed.status).toBe(401);
+    const stranger = await gateway.join("not-mine@example.eu");
+    const theirs = await stranger.post("/manage/auth/passkey/delete-passkey", { id: data[0].id });
+    expect(theirs.status).toBe(401);
+    age("key@example.eu");
+    const stale = await other.post("/manage/auth/passkey/delete-passkey", { id: data[0].id });
+    expect([stale.status, stale.body.error.code]).toEqual([403, "fresh_sign_in_needed"]);
+    await signIn(browser, "key@example.eu");
+    expect((await browser.post("/manage/auth/passkey/delete-passkey", { id: data[0].id })).status).toBe(200);
+    expect((await useIt(gateway.browser(), device)).answer.status).toBe(401);
+  });
+
+  test("PORTAL-11 a passkey that did not see who holds it does not sign in", async () => {
+    const browser = await gateway.join("touch@example.eu");
+    const device = new Authenticator("localhost", gateway.url);
+    await register(browser, device);
+    const { answer } = await useIt(gateway.browser(), device, 0x01);
+    expect([answer.status, answer.body.error.code]).toEqual([401, "invalid_sign_in"]);
+    const elsewhere = new Authenticator("localhost", "https://evil.example");
+    await register(browser, elsewhere).then(({ status }) => expect(status).toBeGreaterThanOrEqual(400));
+  });
+});

@@ -1,0 +1,159 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Code, codeOf } from "../../portal/src/screens/playground/code.ts";
+import { type Draft, EMPTY_CONTENT, SCHEMA_EXAMPLE, toolExample } from "../../portal/src/screens/playground/draft.ts";
+import { PROJECT_ROOT } from "../../src/config.ts";
+import { startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
+
+let gateway: TestGateway;
+let tenant: Tenant;
+let folder: string;
+/** The smallest picture there is, and a second of silence. */
+const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+beforeAll(async () => {
+  gateway = await startGateway();
+  tenant = await gateway.tenant();
+  folder = mkdtempSync(path.join(tmpdir(), "code-export-"));
+  symlinkSync(path.join(PROJECT_ROOT, "node_modules"), path.join(folder, "node_modules"));
+  writeFileSync(path.join(folder, "package.json"), '{"type":"module"}');
+  writeFileSync(path.join(folder, "it's a dot.png"), Buffer.from(PIXEL, "base64"));
+  writeFileSync(path.join(folder, "audio.wav"), silence());
+});
+afterAll(async () => {
+  await gateway.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function silence(): Buffer {
+  const samples = Buffer.alloc(16_000);
+  const head = Buffer.alloc(44);
+  head.write("RIFF", 0);
+  head.writeUInt32LE(36 + samples.length, 4);
+  head.write("WAVEfmt ", 8);
+  head.writeUInt32LE(16, 16);
+  head.writeUInt16LE(1, 20);
+  head.writeUInt16LE(1, 22);
+  head.writeUInt32LE(8000, 24);
+  head.writeUInt32LE(16_000, 28);
+  head.writeUInt16LE(2, 32);
+  head.writeUInt16LE(16, 34);
+  head.write("data", 36);
+  head.writeUInt32LE(samples.length, 40);
+  return Buffer.concat([head, samples]);
+}
+
+const draft = (over: Partial<Draft>): Draft => ({
+  surface: "chat",
+  model: "sandbox/chat",
+  stream: false,
+  max_tokens: "",
+  temperature: "",
+  top_p: "",
+  effort: "",
+  dimensions: "",
+  voice: "",
+  format: "",
+  speed: "",
+  language: "",
+  ...EMPTY_CONTENT,
+  ...over,
+});
+
+/** Signs that shells, JavaScript and Python each read in their own way. */
+const AWKWARD = `It's "quoted", \`ticked\`, \${HOME} $HOME @@ \\n {braces} and ünïcode`;
+const image = { name: "it's a dot.png", type: "image/png", base64: PIXEL };
+
+const CASES: readonly (readonly [string, Partial<Draft>, RegExp])[] = [
+  ["chat", { prompt: AWKWARD, system: "Be brief.", temperature: "0.2", max_tokens: "200" }, /ünïcode/],
+  ["chat, streamed, with a picture", { prompt: AWKWARD, stream: true, images: [image] }, /ünïcode|image/i],
+  ["chat with tools and a schema", { prompt: "Hi", tools: toolExample("chat"), schema: SCHEMA_EXAMPLE }, /answer/],
+  [
+    "messages",
+    {
+      surface: "messages",
+      prompt: AWKWARD,
+      turns: [
+        { role: "user", text: "a" },
+        { role: "assistant", text: "b" },
+      ],
+    },
+    /ünïcode/,
+  ],
+  [
+    "messages, streamed, with a picture",
+    { surface: "messages", prompt: "Hello picture", stream: true, images: [image] },
+    /picture/,
+  ],
+  ["responses", { surface: "responses", prompt: AWKWARD, system: "Be brief." }, /ünïcode/],
+  [
+    "responses, streamed",
+    { surface: "responses", prompt: "Hello", stream: true, tools: toolExample("responses") },
+    /Hello/,
+  ],
+  ["embeddings", { surface: "embeddings", model: "sandbox/embed", prompt: `one\n${AWKWARD}` }, /\d/],
+  ["decisions", { surface: "decisions", model: "sandbox/decide" }, /billing|support/],
+  ["transcription", { surface: "transcriptions", model: "sandbox/listen", language: "en", temperature: "0" }, /text/],
+];
+
+const run = (file: string, args: readonly string[]) =>
+  new Promise<string>((resolve, reject) => {
+    const env = { PATH: process.env["PATH"], HOME: "/nowhere", GATEWAY_KEY: tenant.key };
+    execFile(file, args, { cwd: folder, env, timeout: 30_000 }, (error, stdout, stderr) =>
+      error === null ? resolve(stdout) : reject(new Error(`${error.message}\n${stdout}${stderr}`)),
+    );
+  });
+
+function code(over: Partial<Draft>): Code {
+  const made = codeOf(draft(over), gateway.url, "audio.wav");
+  if (made === undefined) throw new Error("no code");
+  return made;
+}
+
+async function runScript(text: string): Promise<string> {
+  const file = path.join(folder, "run.ts");
+  writeFileSync(file, text);
+  return run(process.execPath, ["--disable-warning=ExperimentalWarning", file]);
+}
+
+describe("PORTAL-09 code that the playground writes", { timeout: 60_000 }, () => {
+  test.each(CASES)("%s: curl and TypeScript run as they are, Python is Python", async (_name, over, expected) => {
+    const { curl, typescript, python } = code(over);
+    for (const text of [curl, typescript, python]) {
+      expect(text).not.toContain(tenant.key);
+      expect(text).not.toContain(PIXEL);
+    }
+    expect(await run("bash", ["-c", curl.replace("curl ", "curl --fail-with-body -sS ")])).toMatch(expected);
+    expect(await runScript(typescript)).toMatch(expected);
+    await run("python3", ["-c", "import ast, sys; ast.parse(sys.argv[1])", python]);
+  });
+
+  test("speech: both write a file that is audio", async () => {
+    const over = { surface: "speech", model: "sandbox/speak", voice: "ada", format: "wav", prompt: AWKWARD } as const;
+    const { curl, typescript, python } = code(over);
+    const speech = path.join(folder, "speech.wav");
+    const isWave = () => readFileSync(speech).subarray(0, 4).toString() === "RIFF";
+    await run("bash", ["-c", curl.replace("curl ", "curl --fail-with-body -sS ")]);
+    expect(isWave()).toBe(true);
+    rmSync(speech);
+    await runScript(typescript);
+    expect(isWave()).toBe(true);
+    await run("python3", ["-c", "import ast, sys; ast.parse(sys.argv[1])", python]);
+  });
+
+  test("a picture reaches the gateway from the file that the code reads", async () => {
+    const made = code({ prompt: "Hi", images: [image] });
+    expect(made.curl).toContain("base64 -w0");
+    expect(made.typescript).toContain(`readFileSync("it's a dot.png", "base64")`);
+    expect(made.python).toContain(`"data:image/png;base64," + b64("it's a dot.png")`);
+  });
+
+  test("a draft that is not finished has no code", () => {
+    expect(codeOf(draft({ prompt: "" }), gateway.url, "audio.wav")).toBeUndefined();
+    expect(codeOf(draft({ prompt: "x", tools: "{" }), gateway.url, "audio.wav")).toBeUndefined();
+    expect(codeOf(draft({ prompt: "x", model: "" }), gateway.url, "audio.wav")).toBeUndefined();
+  });
+});

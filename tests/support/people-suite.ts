@@ -1,0 +1,197 @@
+import { passkey } from "@better-auth/passkey";
+import { getAuthTables } from "better-auth/db";
+import { deviceAuthorization } from "better-auth/plugins/device-authorization";
+import { twoFactor } from "better-auth/plugins/two-factor";
+import { describe, expect, test } from "vitest";
+import type { PersonLink } from "../../src/domain/tenancy/person.ts";
+import { PEOPLE_TABLES } from "../../src/io/store/sql/people-adapter.ts";
+import type { Store } from "../../src/io/store/sql/store.ts";
+import { digestOf } from "../../src/kit/secret.ts";
+
+const OPTIONS = { plugins: [twoFactor(), passkey(), deviceAuthorization()] };
+const DAY_MS = 86_400_000;
+const NOW_MS = Date.UTC(2027, 0, 15);
+
+const person = (id: string, more: { email?: string; operator?: boolean; createdAtMs?: number } = {}) => ({
+  id,
+  email: `${id}@example.eu`,
+  name: id,
+  operator: false,
+  passwordHash: "$argon2id$…",
+  createdAtMs: NOW_MS,
+  ...more,
+});
+
+const session = (id: string, userId: string, expiresAtMs: number) => ({
+  id,
+  userId,
+  tokenDigest: digestOf(id),
+  createdAtMs: NOW_MS,
+  seenAtMs: NOW_MS,
+  expiresAtMs,
+  address: "203.0.113.7",
+  userAgent: null,
+});
+
+const link = (id: string): PersonLink => ({
+  id,
+  kind: "sign_up",
+  digest: digestOf(id),
+  email: "a@example.eu",
+  seat: null,
+  madeBy: "operator",
+  createdAtMs: NOW_MS,
+  expiresAtMs: NOW_MS + DAY_MS,
+  usedAtMs: null,
+  revokedAtMs: null,
+});
+
+const change = <T>(
+  store: Store,
+  work: (people: Parameters<Parameters<Store["change"]>[0]>[0]["people"]) => Promise<T>,
+) => store.change(async ({ people }) => ({ answer: await work(people), audit: null }));
+
+/** What every engine must do for people. */
+export function peopleTests(storeNow: () => Store): void {
+  describe("people, as the library of sign-in asks for them", () => libraryTests(storeNow));
+  describe("people", () => peopleStoreTests(storeNow));
+}
+
+function libraryTests(storeNow: () => Store): void {
+  test("PORTAL-01 the tables are the ones that the library of sign-in expects: each of its fields can be written and read", async () => {
+    const adapter = (await storeNow().peopleDatabase())(OPTIONS);
+    const tables = getAuthTables(OPTIONS);
+    expect(Object.keys(tables).toSorted()).toEqual(Object.keys(PEOPLE_TABLES).toSorted());
+    const user = await adapter.create({ model: "user", data: valuesOf(tables["user"]?.fields ?? {}, "") });
+    for (const [model, { fields }] of Object.entries(tables)) {
+      const values = model === "user" ? { name: "renamed" } : valuesOf(fields, user["id"]);
+      const made =
+        model === "user"
+          ? await adapter.update<Record<string, unknown>>({
+              model,
+              where: [{ field: "id", value: user["id"] }],
+              update: values,
+            })
+          : await adapter.create<Record<string, unknown>>({ model, data: values });
+      expect(made, model).toMatchObject(values);
+      const found = await adapter.findOne<Record<string, unknown>>({
+        model,
+        where: [{ field: "id", value: String(made?.["id"]) }],
+      });
+      const secret = { session: "token", deviceCode: "deviceCode" }[model] ?? "";
+      for (const [field, value] of Object.entries(values))
+        expect(found?.[field], `${model}.${field}`).toEqual(field === secret ? digestOf(String(value)) : value);
+    }
+  });
+
+  test("PORTAL-11 a session is found by its token, which the store does not know", async () => {
+    const adapter = (await storeNow().peopleDatabase())(OPTIONS);
+    await change(storeNow(), async (people) => {
+      await people.addPerson(person("per_1"));
+      await people.addSession({ ...session("ses_1", "per_1", NOW_MS + DAY_MS), tokenDigest: digestOf("the token") });
+    });
+    const where = [{ field: "token", value: "the token" }];
+    const found = await adapter.findOne<Record<string, unknown>>({ model: "session", where });
+    expect(found).toMatchObject({
+      id: "ses_1",
+      userId: "per_1",
+      token: "the token",
+      expiresAt: new Date(NOW_MS + DAY_MS),
+    });
+    expect((await storeNow().people.held(digestOf("the token")))?.person.email).toBe("per_1@example.eu");
+    expect(await adapter.consumeOne({ model: "session", where })).toMatchObject({ id: "ses_1" });
+    expect(await adapter.consumeOne({ model: "session", where })).toBeNull();
+    expect(await storeNow().people.held(digestOf("the token"))).toBeUndefined();
+  });
+
+  test("counts, lists and guarded changes of the library's are exact", async () => {
+    const adapter = (await storeNow().peopleDatabase())(OPTIONS);
+    await change(storeNow(), (people) => people.addPerson(person("per_1")));
+    const factor = { secret: "s", backupCodes: "b", userId: "per_1" };
+    const { id } = await adapter.create<Record<string, unknown>, { id: string }>({
+      model: "twoFactor",
+      data: factor,
+    });
+    const own = { field: "id", value: id };
+    const raised = await adapter.incrementOne<{ failedVerificationCount: number }>({
+      model: "twoFactor",
+      where: [own],
+      increment: { failedVerificationCount: 2 },
+    });
+    expect(raised?.failedVerificationCount).toBe(2);
+    const guarded = await adapter.incrementOne({
+      model: "twoFactor",
+      where: [own, { field: "failedVerificationCount", operator: "gte", value: 3 }],
+      increment: { failedVerificationCount: 1 },
+    });
+    expect(guarded).toBeNull();
+    expect(await adapter.count({ model: "twoFactor", where: [{ field: "lockedUntil", value: null }] })).toBe(1);
+    expect(
+      await adapter.findMany({ model: "twoFactor", where: [{ field: "id", operator: "in", value: [id, "x"] }] }),
+    ).toHaveLength(1);
+    expect(await adapter.deleteMany({ model: "twoFactor", where: [{ field: "userId", value: "per_1" }] })).toBe(1);
+  });
+}
+
+function peopleStoreTests(storeNow: () => Store): void {
+  test("PORTAL-01 people are listed newest first, in pages, with what they sign in with", async () => {
+    await change(storeNow(), async (people) => {
+      for (const [index, id] of ["per_1", "per_2", "per_3"].entries())
+        await people.addPerson(person(id, { operator: index === 0, createdAtMs: NOW_MS + index }));
+      await people.setDisabled("per_3", true, NOW_MS);
+      await people.addSession(session("ses_1", "per_2", NOW_MS + DAY_MS));
+    });
+    const { people } = storeNow();
+    const first = await people.list(2, null);
+    expect(first.rows.map(({ id, disabled, lastSeenAtMs }) => [id, disabled, lastSeenAtMs])).toEqual([
+      ["per_3", true, null],
+      ["per_2", false, NOW_MS],
+    ]);
+    const second = await people.list(2, first.next);
+    expect([second.rows.map(({ id, hasPassword }) => [id, hasPassword]), second.next]).toEqual([
+      [["per_1", true]],
+      null,
+    ]);
+    expect(await people.operators()).toBe(1);
+    await expect(
+      change(storeNow(), (writer) => writer.addPerson(person("per_4", { email: "per_1@example.eu" }))),
+    ).rejects.toMatchObject({ failure: "conflict" });
+  });
+
+  test("PORTAL-11 a link is used once, whoever is first; what is over leaves", async () => {
+    const store = storeNow();
+    await change(store, async (people) => {
+      await people.addPerson(person("per_1"));
+      await people.addSession(session("ses_old", "per_1", NOW_MS - 1));
+      await people.addSession(session("ses_new", "per_1", NOW_MS + DAY_MS));
+      for (const id of ["lnk_1", "lnk_2", "lnk_3"]) await people.addLink(link(id));
+    });
+    expect(await change(store, (people) => people.useLink("lnk_1", NOW_MS))).toBe(true);
+    expect(await change(store, (people) => people.useLink("lnk_1", NOW_MS))).toBe(false);
+    expect(await change(store, (people) => people.useLink("lnk_2", NOW_MS + DAY_MS))).toBe(false);
+    await change(store, (people) => people.revokeLinks("sign_up", "a@example.eu", null, NOW_MS));
+    expect(await change(store, (people) => people.useLink("lnk_3", NOW_MS))).toBe(false);
+    expect((await store.people.link(digestOf("lnk_1")))?.usedAtMs).toBe(NOW_MS);
+    await store.people.sweep(NOW_MS);
+    expect((await store.people.sessions("per_1", 0)).map(({ id }) => id)).toEqual(["ses_new"]);
+    expect(await change(store, (people) => people.endSessions("per_1", "ses_new"))).toBe(0);
+    expect(await change(store, (people) => people.endSession("per_2", "ses_new"))).toBe(false);
+  });
+}
+
+type Field = { readonly type: unknown; readonly references?: unknown };
+
+/** A value for each field of a model. */
+function valuesOf(fields: Readonly<Record<string, Field>>, userId: string): Record<string, unknown> {
+  const value = (name: string, { type }: Field) => {
+    if (name === "userId") return userId;
+    if (type === "boolean") return true;
+    if (type === "number") return 7;
+    return type === "date" ? new Date(NOW_MS) : `a ${name}`;
+  };
+  return Object.fromEntries(
+    Object.entries(fields)
+      .filter(([name]) => name !== "id")
+      .map(([name, field]) => [name, value(name, field)]),
+  );
+}
