@@ -63,8 +63,8 @@ export function manageHandlers(deps: ManageDeps): Record<string, Handler> {
     ...masterKeyHandlers(room.masterKey),
     ...operationHandlers(room),
     ...tokenHandlers(room),
-  });
-}
     ...endpointHandlers(room),
     ...settingHandlers(room),
     ...summaryHandlers(room),
+  });
+}
