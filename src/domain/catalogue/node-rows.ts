@@ -55,7 +55,7 @@ function modelRow(node: WorkspaceNode, local: ServedModel): Model {
     quality: null,
     benchmarks: [],
     sandbox: false,
-    // Named by who wants it, or reached through a catalogue model: nobody's `auto` meets a machine by surprise.
+    // A router may choose it like any other model: at no price, and of a quality that nobody knows.
     hidden: false,
     note: `Served by the node ${node.name} of this workspace.`,
   };
@@ -93,6 +93,8 @@ function endpointRow(node: WorkspaceNode, local: ServedModel, model: string): En
       logprobs: null,
     },
     supportedParams: null,
+    // The older name of the limit, which every local server understands.
+    quirks: ["max-tokens"],
     decisionsInterface: null,
     decisions: null,
     embeddings: local.surfaces.includes("embeddings") ? EMBEDDINGS : null,
