@@ -12,6 +12,7 @@ import { walletHandlers } from "./money/wallets.ts";
 import { alertHandlers } from "./operation/alerts.ts";
 import { endpointHandlers } from "./operation/endpoints.ts";
 import { masterKeyHandlers } from "./operation/master-key.ts";
+import { nodeHandlers } from "./operation/nodes.ts";
 import { operationHandlers } from "./operation/operation.ts";
 import { ownKeyHandlers } from "./operation/own-keys.ts";
 import { proofHandlers } from "./operation/proofs.ts";
@@ -28,9 +29,8 @@ import { keyHandlers } from "./tenancy/key-handlers.ts";
 import { memberHandlers } from "./tenancy/members.ts";
 import { policyHandlers } from "./tenancy/policies.ts";
 import { policyVersionHandlers } from "./tenancy/policy-versions.ts";
-import { tokenHandlers } from "./tenancy/tokens.ts";
-import { policyVersionHandlers } from "./tenancy/policy-versions.ts";
 import { summaryHandlers } from "./tenancy/summaries.ts";
+import { tokenHandlers } from "./tenancy/tokens.ts";
 import { workspaceHandlers } from "./tenancy/workspaces.ts";
 
 /** Every management route by its id, behind the one guard. */
@@ -59,6 +59,7 @@ export function manageHandlers(deps: ManageDeps): Record<string, Handler> {
     ...captureHandlers(room),
     ...evidenceHandlers(room),
     ...ownKeyHandlers(room),
+    ...nodeHandlers(room),
     ...proofHandlers(room),
     ...masterKeyHandlers(room.masterKey),
     ...operationHandlers(room),

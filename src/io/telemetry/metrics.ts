@@ -14,6 +14,7 @@ export type Gauges = {
   readonly queueTaken: () => number;
   readonly queueWaiting: () => number;
   readonly endpointsAside: () => number;
+  readonly nodesConnected: () => number;
 };
 
 /** Prometheus metrics. No label is ever a caller's string: routes, providers and codes are closed lists. */
@@ -87,6 +88,12 @@ export class Metrics {
       "gateway_endpoints_aside",
       "Endpoints set aside after failures, so that they are tried last.",
       gauges.endpointsAside,
+      this.#registry,
+    );
+    gauge(
+      "gateway_nodes_connected",
+      "Nodes of workspaces that are connected now.",
+      gauges.nodesConnected,
       this.#registry,
     );
     gauge(

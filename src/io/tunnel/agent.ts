@@ -1,7 +1,8 @@
-import { Agent as HttpAgent } from "node:http";
+import { Agent as HttpAgent, type IncomingMessage } from "node:http";
 import { performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import { Agent as HttpsAgent } from "node:https";
 import { createWebSocketStream, WebSocket } from "ws";
+import { z } from "zod";
 import { stop, type Timer, type Timers } from "../../kit/timers.ts";
 import { findModels, type LocalServer } from "./local-server.ts";
 import { type Announcement, CLOSE, type NodeModel, PROTOCOL_VERSION, SUBPROTOCOL, TUNNEL_PATH } from "./protocol.ts";
@@ -16,6 +17,8 @@ export type AgentOptions = {
   /** Models that are announced; empty: all that the server has. */
   readonly chosen: readonly string[];
   readonly version: string;
+  /** How long requests under way may take to finish when it is told to stop. */
+  readonly finishMs: number;
   /** For proxies on the way out: HTTP_PROXY, HTTPS_PROXY, NO_PROXY. */
   readonly env: NodeJS.ProcessEnv;
   readonly timers: Timers;
@@ -26,7 +29,7 @@ export type AgentOptions = {
 
 /** What the status line shows. */
 export type AgentStatus = {
-  readonly state: "connecting" | "connected" | "waiting" | "over";
+  readonly state: "connecting" | "connected" | "waiting" | "finishing" | "over";
   readonly models: number;
   readonly running: number;
   readonly served: number;
@@ -58,6 +61,7 @@ export class NodeAgent {
   #state: AgentStatus["state"] = "connecting";
   #againInMs: number | null = null;
   #looking: Timer | undefined;
+  #session: ServerHttp2Session | undefined;
 
   constructor(options: AgentOptions) {
     this.#options = options;
@@ -104,7 +108,7 @@ export class NodeAgent {
   }
 
   #connectOnce(signal: AbortSignal): Promise<Ended> {
-    const { gateway, token, env, timers } = this.#options;
+    const { gateway, token, env } = this.#options;
     const url = new URL(TUNNEL_PATH, gateway);
     const isTls = url.protocol === "https:";
     url.protocol = isTls ? "wss:" : "ws:";
@@ -117,16 +121,13 @@ export class NodeAgent {
         handshakeTimeout: HANDSHAKE_MS,
         agent: isTls ? new HttpsAgent({ proxyEnv: env }) : new HttpAgent({ proxyEnv: env }),
       });
-      const leave = () => {
-        ws.close(1000, "the node stops");
-        // Who is not there does not say goodbye either.
-        timers.after(GOODBYE_MS, () => ws.terminate());
-      };
+      const leave = () => this.#leave(ws);
       signal.addEventListener("abort", leave);
       ws.once("unexpected-response", (_request, response) => {
-        response.resume();
-        refused = refusalOf(response.statusCode ?? 0);
-        ws.terminate();
+        readRefusal(response, (said) => {
+          refused = refusalOf(response.statusCode ?? 0, said);
+          ws.terminate();
+        });
       });
       ws.once("open", () => {
         wasOpen = true;
@@ -145,10 +146,31 @@ export class NodeAgent {
     });
   }
 
+  /** Takes nothing new, finishes what it has, and goes. */
+  #leave(ws: WebSocket): void {
+    const { timers, finishMs } = this.#options;
+    const goodbye = () => {
+      ws.close(1000, "the node stops");
+      // Who is not there does not say goodbye either.
+      timers.after(GOODBYE_MS, () => ws.terminate());
+    };
+    if (this.#running.size === 0) {
+      goodbye();
+      return;
+    }
+    this.#show("finishing", null);
+    const latest = timers.after(finishMs, goodbye);
+    ws.once("close", () => stop(latest));
+    this.#session?.once("close", goodbye);
+    // The gateway hears it and sends no more; streams that are open go on.
+    this.#session?.close();
+  }
+
   #serve(ws: WebSocket): void {
     const carrier = createWebSocketStream(ws);
     carrier.on("error", () => ws.terminate());
     const session: ServerHttp2Session = performServerHandshake(carrier);
+    this.#session = session;
     const { local, capacity, timers } = this.#options;
     const serving: Serving = {
       local,
@@ -207,15 +229,42 @@ export class NodeAgent {
 
 const FINAL: readonly number[] = [CLOSE.gone, CLOSE.replaced, CLOSE.unreadable];
 
-function refusalOf(status: number): Ended {
-  const final = status === 401 || status === 403 || status === 404;
-  const why =
-    status === 401 || status === 403
-      ? "the gateway does not know this token: create a new one for the node"
-      : status === 404
-        ? "there is no gateway with nodes at this address"
-        : `the gateway answered ${status}`;
-  return { why, final, wasOpen: false };
+const REFUSAL_CHARS_MAX = 8_192;
+
+/** What the gateway says beside the status, as far as it can be read. */
+function readRefusal(response: IncomingMessage, then: (said: string | undefined) => void): void {
+  let text = "";
+  response.setEncoding("utf8");
+  response.on("data", (chunk: string) => {
+    if (text.length < REFUSAL_CHARS_MAX) text += chunk;
+  });
+  response.once("error", () => {});
+  response.once("close", () => then(saidIn(text)));
+}
+
+const Refusal = z.object({ error: z.object({ message: z.string().max(1000) }) });
+
+function saidIn(text: string): string | undefined {
+  try {
+    return Refusal.safeParse(JSON.parse(text)).data?.error.message.replace(/\p{Cc}/gu, " ");
+  } catch {
+    return undefined;
+  }
+}
+
+/** Statuses after which it is of no use to try again as it is. */
+const REFUSED: ReadonlyMap<number, string> = new Map([
+  [401, "the gateway does not know this token: create a new one for the node"],
+  [403, "the gateway does not let this node in"],
+  [404, "there is no gateway with nodes at this address"],
+  [426, "the gateway speaks another version of the protocol: update the node, or the gateway"],
+]);
+
+function refusalOf(status: number, said: string | undefined): Ended {
+  const known = REFUSED.get(status);
+  // What stands where no gateway is says nothing of nodes.
+  const why = (status === 404 ? undefined : said) ?? known ?? `the gateway answered ${status}`;
+  return { why, final: known !== undefined, wasOpen: false };
 }
 
 function codeOf(error: Error): string {

@@ -30,6 +30,7 @@ export class NodeCall implements UpstreamCall {
     request: UpstreamRequest,
     listener: UpstreamListener,
     limits: CallLimits,
+    closed: () => void = () => {},
   ) {
     this.#listener = listener;
     this.#limits = limits;
@@ -40,6 +41,7 @@ export class NodeCall implements UpstreamCall {
       { endStream: method === "GET" },
     );
     this.#listen();
+    this.#stream.once("close", closed);
     if (method === "GET") return;
     if (typeof body === "string") this.#stream.end(body);
     else this.#upload(body.open());

@@ -10,29 +10,46 @@ export type SessionRules = {
   readonly pingTimeoutMs: number;
 };
 
-/** The gateway's side: it asks, the node answers. `silent` is called once when the node does not answer any more. */
-export function askingSession(carrier: Duplex, rules: SessionRules, silent: () => void): ClientHttp2Session {
+type Heard = {
+  /** How long a ping took to the node and back. */
+  answered(latencyMs: number): void;
+  /** Called once, when the node does not answer any more. */
+  silent(): void;
+};
+
+/** The gateway's side: it asks, the node answers. */
+export function askingSession(carrier: Duplex, rules: SessionRules, heard: Heard): ClientHttp2Session {
   const session = connect("http://node", {
     createConnection: () => carrier,
     // Larger than a frame of audio, small enough that a slow reader holds back a node and not our memory.
     settings: { initialWindowSize: 256 * 1024, enablePush: false },
   });
-  keepAsking(session, rules, silent);
+  keepAsking(session, rules, heard);
   return session;
 }
 
-function keepAsking(session: ClientHttp2Session, rules: SessionRules, silent: () => void): void {
+function keepAsking(session: ClientHttp2Session, rules: SessionRules, { silent, answered }: Heard): void {
   const { timers, pingEveryMs, pingTimeoutMs } = rules;
   let timer: Timer | undefined;
+  let asked = false;
   const ask = () => {
+    asked = true;
     if (session.destroyed || session.closed) return;
     timer = timers.after(pingTimeoutMs, silent);
-    const isOut = session.ping((error) => {
+    const isOut = session.ping((error, latencyMs) => {
       stop(timer);
-      if (error === null) timer = timers.after(pingEveryMs, ask);
+      if (error !== null) return;
+      answered(latencyMs);
+      timer = timers.after(pingEveryMs, ask);
     });
     if (!isOut) silent();
   };
   timer = timers.after(pingEveryMs, ask);
+  // How far away a node is can be seen as soon as it is there.
+  session.once("remoteSettings", () => {
+    if (asked) return;
+    stop(timer);
+    ask();
+  });
   session.once("close", () => stop(timer));
 }

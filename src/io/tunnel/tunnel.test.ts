@@ -97,6 +97,7 @@ function runAgent(gateway: string, upstream: string, over: Partial<AgentOptions>
     chosen: [],
     version: "test",
     env: {},
+    finishMs: 5_000,
     timers: systemTimers,
     random: Math.random,
     report: (status) => statuses.push(status),
@@ -285,6 +286,38 @@ describe("a tunnel", () => {
     hub.drop("node-1");
     expect(await over).toContain("removed or its token revoked");
     expect(statuses.at(-1)?.state).toBe("over");
+  });
+
+  test("NODE-02 an agent that is told to stop finishes what it has, takes nothing more, and goes", async () => {
+    const held: ServerResponse[] = [];
+    const upstream = await localServer((_request, response) => {
+      response.write("begun, ");
+      held.push(response);
+    });
+    const { hub, url, seen, lost, until } = await hubWith();
+    const agent = runAgent(url, upstream);
+    await until(() => seen.length > 0);
+    const asked = ask(hub, "{}");
+    while (held.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(hub.load("node-1").running).toBe(1);
+    agent.stop();
+    while (agent.statuses.at(-1)?.state !== "finishing") await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect((await ask(hub, "{}").done).failure).toMatchObject({ kind: "connect", sent: false });
+    held[0]?.end("ended");
+    expect(await asked.done).toMatchObject({ text: "begun, ended", failure: undefined });
+    expect(await agent.over).toBeUndefined();
+    await until(() => lost.length === 1);
+    expect(hub.load("node-1").running).toBe(0);
+  });
+
+  test("NODE-01 how far away a node is, is known as soon as it is there", async () => {
+    const upstream = await localServer((_request, response) => response.end("{}"));
+    const { hub, url, seen, until } = await hubWith({ pingEveryMs: 60_000, pingTimeoutMs: 60_000 });
+    runAgent(url, upstream);
+    await until(() => seen.length > 0);
+    while (hub.load("node-1").latencyMs === null) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(hub.load("node-1").latencyMs).toBeGreaterThan(0);
   });
 
   test("NODE-01 what an agent announces that cannot be read ends its connection with the reason", async () => {

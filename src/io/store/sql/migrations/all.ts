@@ -15,6 +15,7 @@ import { proofs } from "./0014-proofs.ts";
 import { people } from "./0015-people.ts";
 import { managementTokens } from "./0016-management-tokens.ts";
 import { logSurfaces } from "./0020-log-surfaces.ts";
+import { nodes } from "./0021-nodes.ts";
 
 /** A step forward. Once released it never changes: its text is remembered by every store that took it. */
 export type Migration = { readonly number: number; readonly name: string; statements(ddl: Ddl): string[] };
@@ -36,4 +37,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 15, name: "people", statements: people },
   { number: 16, name: "management tokens", statements: managementTokens },
   { number: 20, name: "log surfaces", statements: logSurfaces },
+  { number: 21, name: "nodes", statements: nodes },
 ];
