@@ -63,6 +63,12 @@ export class Hub {
     return this.#links.get(nodeId)?.live;
   }
 
+  /** Requests under way at a node, and how far away it is; null: it has not been asked yet. */
+  load(nodeId: string): { readonly running: number; readonly latencyMs: number | null } {
+    const link = this.#links.get(nodeId);
+    return { running: link?.running ?? 0, latencyMs: link?.latencyMs ?? null };
+  }
+
   /** Takes a connection whose token was found right. A second one of the same node ends the first. */
   accept(nodeId: string, address: string, request: IncomingMessage, socket: Duplex, head: Buffer): void {
     this.#server.handleUpgrade(request, socket, head, (ws) => {
@@ -90,12 +96,12 @@ export class Hub {
 
   send(request: UpstreamRequest, listener: UpstreamListener): UpstreamCall {
     const { hostname, pathname, search } = new URL(request.url);
-    const session = this.#links.get(hostname)?.session;
-    if (session === undefined || session.destroyed || session.closed) {
+    const link = this.#links.get(hostname);
+    if (link === undefined || link.session.destroyed || link.session.closed) {
       queueMicrotask(() => listener.failed({ kind: "connect", sent: false, why: "the node is not connected" }));
       return { abort() {}, resume() {} };
     }
-    return new NodeCall(session, `${pathname}${search}`, request, listener, this.#rules.calls);
+    return link.carry(`${pathname}${search}`, request, listener);
   }
 
   /** Says goodbye to all: they come back to whoever is there then. */
@@ -112,6 +118,8 @@ class Link {
   readonly session: ClientHttp2Session;
   readonly connectedAtMs: number;
   live: LiveNode | undefined;
+  latencyMs: number | null = null;
+  running = 0;
   readonly #ws: WebSocket;
   readonly #rules: HubRules;
   readonly #listeners: LinkListeners;
@@ -125,11 +133,23 @@ class Link {
     this.connectedAtMs = rules.clock.nowMs();
     const carrier = createWebSocketStream(ws);
     carrier.on("error", () => ws.terminate());
-    this.session = askingSession(carrier, rules, () => this.end(CLOSE.silent, "the node did not answer"));
+    this.session = askingSession(carrier, rules, {
+      answered: (latencyMs) => {
+        this.latencyMs = latencyMs;
+      },
+      silent: () => this.end(CLOSE.silent, "the node did not answer"),
+    });
     this.session.on("error", () => ws.terminate());
     this.session.once("close", () => ws.terminate());
     ws.once("close", () => this.#over());
     this.#ask();
+  }
+
+  carry(path: string, request: UpstreamRequest, listener: UpstreamListener): UpstreamCall {
+    this.running += 1;
+    return new NodeCall(this.session, path, request, listener, this.#rules.calls, () => {
+      this.running -= 1;
+    });
   }
 
   end(code: number, why: string): void {

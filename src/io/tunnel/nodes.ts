@@ -99,6 +99,12 @@ export class Nodes {
     return this.#held.get(nodeId)?.node;
   }
 
+  get counts(): { readonly total: number; readonly connected: number; readonly aside: number } {
+    const all = [...this.#held.values()];
+    const aside = all.filter((held) => held.aside !== null).length;
+    return { total: all.length, connected: this.#hub.size, aside };
+  }
+
   byDigest(digest: string): WorkspaceNode | undefined {
     return this.#byDigest.get(digest)?.node;
   }
