@@ -1,4 +1,4 @@
-import { Agent as HttpAgent, type IncomingMessage } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import { Agent as HttpsAgent } from "node:https";
 import { createWebSocketStream, WebSocket } from "ws";
@@ -6,6 +6,7 @@ import { z } from "zod";
 import { stop, type Timer, type Timers } from "../../kit/timers.ts";
 import { findModels, type LocalServer } from "./local-server.ts";
 import { type Announcement, CLOSE, type NodeModel, PROTOCOL_VERSION, SUBPROTOCOL, TUNNEL_PATH } from "./protocol.ts";
+import { proxyFor, throughProxy } from "./proxy.ts";
 import { type Serving, serveStream } from "./serving.ts";
 
 export type AgentOptions = {
@@ -110,8 +111,7 @@ export class NodeAgent {
   #connectOnce(signal: AbortSignal): Promise<Ended> {
     const { gateway, token, env } = this.#options;
     const url = new URL(TUNNEL_PATH, gateway);
-    const isTls = url.protocol === "https:";
-    url.protocol = isTls ? "wss:" : "ws:";
+    url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
     return new Promise((resolve) => {
       let wasOpen = false;
       let refused: Ended | undefined;
@@ -119,7 +119,7 @@ export class NodeAgent {
         headers: { authorization: `Bearer ${token}` },
         perMessageDeflate: false,
         handshakeTimeout: HANDSHAKE_MS,
-        agent: isTls ? new HttpsAgent({ proxyEnv: env }) : new HttpAgent({ proxyEnv: env }),
+        ...wayTo(url, env),
       });
       const leave = () => this.#leave(ws);
       signal.addEventListener("abort", leave);
@@ -228,6 +228,13 @@ export class NodeAgent {
 }
 
 const FINAL: readonly number[] = [CLOSE.gone, CLOSE.replaced, CLOSE.unreadable];
+
+/** Through the proxy that the environment names, if it names one. */
+function wayTo(url: URL, env: NodeJS.ProcessEnv) {
+  if (url.protocol === "wss:") return { agent: new HttpsAgent({ proxyEnv: env }) };
+  const proxy = proxyFor(url, env);
+  return proxy === undefined ? {} : { createConnection: throughProxy(proxy, url) };
+}
 
 const REFUSAL_CHARS_MAX = 8_192;
 
