@@ -14,7 +14,11 @@ export type NodeRows = {
 const OWN_LEVEL = "L4";
 const REGION = "own";
 
-export const providerOf = (node: Pick<WorkspaceNode, "name">): string => `node-${node.name}`;
+const PROVIDER_PREFIX = "node-";
+
+/** Whether a provider is a node of some workspace: the catalogue has none that is called so. */
+export const isNodeProvider = (slug: string): boolean => slug.startsWith(PROVIDER_PREFIX);
+export const providerOf = (node: Pick<WorkspaceNode, "name">): string => `${PROVIDER_PREFIX}${node.name}`;
 export const ownModelId = (node: Pick<WorkspaceNode, "name">, localId: string): string =>
   `node/${node.name}/${localId}`;
 
