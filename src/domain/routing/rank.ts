@@ -72,7 +72,7 @@ const NODES_LAST_TIER = 5_000;
 /** Above every place in an order. */
 const FALLBACK_TIER = 1_000;
 const ASIDE_TIER = 1_000_000;
-/** Own keys that are to be used first stand before their equals, those that are a fallback behind all others. */
+/** Nodes and own keys that are to be used first stand before their equals, keys that are a fallback behind all others. */
 const OWN_FIRST_STEP = 0.5;
 const OWN_LAST_TIER = 10_000;
 
@@ -112,7 +112,7 @@ function tiersOf(
     }
     const use = rows[place]?.own?.use;
     if (use === "fallback") tiers[place] = OWN_LAST_TIER + (tiers[place] ?? 0);
-    else if (use !== undefined) tiers[place] = (tiers[place] ?? 0) - firstStep;
+    else if (use !== undefined || isNode) tiers[place] = (tiers[place] ?? 0) - firstStep;
   }
   for (const [place, standing] of standings ?? [])
     if (standing === "aside") tiers[place] = ASIDE_TIER + (tiers[place] ?? 0);
