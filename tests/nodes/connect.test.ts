@@ -1,11 +1,12 @@
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import os from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { createServer as createTlsServer } from "node:tls";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { PROJECT_ROOT } from "../../src/config.ts";
 import { gatewayForTest, runCli, startGateway } from "../support/gateway.ts";
@@ -48,6 +49,9 @@ function fileWith(text: string): string {
   writeFileSync(file, `${text}\n`, { mode: 0o600 });
   return file;
 }
+
+const OPENSSL = "/usr/bin/openssl";
+const hasOpenssl = existsSync(OPENSSL);
 
 const CHAT = { model: "node/rack/tiny", messages: [{ role: "user", content: "Hello." }] };
 
@@ -128,7 +132,55 @@ describe("gateway node connect", { timeout: 60_000 }, () => {
     node.kill("SIGTERM");
     expect(await node.exited).toBe(0);
   });
+
+  test.runIf(hasOpenssl)("NODE-01 speaks TLS to the gateway, through the proxy that HTTPS_PROXY names", async () => {
+    const gateway = await gatewayForTest();
+    const { slug } = await gateway.tenant();
+    const { token } = await createNode(gateway, slug, "rack");
+    const local = await localForTest();
+    const tls = await tlsBefore(gateway.url);
+    const proxy = await connectProxy();
+    const where = ["--url", `https://gateway.invalid:${tls.port}`, "--upstream", local.url];
+    const env = { GATEWAY_NODE_TOKEN: token, HTTPS_PROXY: proxy.url, NODE_EXTRA_CA_CERTS: tls.certificate };
+    const node = runNode(where, env);
+    expect(await nodeIs(gateway, slug, "rack", "connected")).toMatchObject({ models: ["tiny"] });
+    expect(proxy.asked).toEqual([`gateway.invalid:${tls.port}`]);
+    node.kill("SIGTERM");
+    expect(await node.exited).toBe(0);
+    // Whoever's certificate is not known gets no token.
+    const stranger = runNode(where, { ...env, NODE_EXTRA_CA_CERTS: "" });
+    await until(() => stranger.said.stdout.includes("not connected"));
+    expect(stranger.said.stdout).toMatch(/cannot be reached \([A-Z_]*(?:SELF|VERIFY|CERT)[A-Z_]*\)/);
+  });
 });
+
+/** What ends TLS before the gateway, with a certificate of its own. */
+async function tlsBefore(url: string) {
+  const folder = mkdtempSync(path.join(os.tmpdir(), "gateway-tls-"));
+  const [key, certificate] = [path.join(folder, "key.pem"), path.join(folder, "certificate.pem")];
+  const named = ["-subj", "/CN=gateway.invalid", "-addext", "subjectAltName=DNS:gateway.invalid"];
+  const made = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out", certificate];
+  execFileSync(OPENSSL, ["req", "-x509", "-days", "2", ...made, ...named], { stdio: "ignore" });
+  const sockets = new Set<Socket>();
+  const server = createTlsServer({ key: readFileSync(key), cert: readFileSync(certificate) }, (near) => {
+    const far = connect(Number(new URL(url).port), "127.0.0.1");
+    near.pipe(far).pipe(near);
+    for (const socket of [near, far]) {
+      sockets.add(socket);
+      socket.on("error", () => {});
+    }
+  });
+  server.on("tlsClientError", () => {});
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const address = server.address();
+  return { certificate, port: typeof address === "object" && address !== null ? address.port : 0 };
+}
 
 /** A forward proxy that opens tunnels, to this machine whatever is asked for. */
 async function connectProxy() {

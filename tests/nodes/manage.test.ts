@@ -90,6 +90,24 @@ describe("nodes of a workspace", () => {
   });
 });
 
+test("NODE-01 the commands of nodes, as they are typed", { timeout: 60_000 }, async () => {
+  const slug = await workspaceOf();
+  const typed = async (...args: string[]): Promise<Json> => {
+    const { code, stdout, stderr, json } = await gateway.cli("node", ...args, "--json");
+    expect([code, stderr], args.join(" ")).toEqual([0, ""]);
+    expect(stdout).not.toBe("");
+    return json;
+  };
+  const made = await typed("create", slug, "rack", "--country", "de", "--map", "a:1=sandbox/chat, b=sandbox/embed");
+  expect(made).toMatchObject({ country: "DE", mapping: { "a:1": "sandbox/chat", b: "sandbox/embed" } });
+  expect(await typed("list", slug)).toMatchObject({ data: [{ name: "rack", state: "offline" }] });
+  expect(await typed("set", slug, "rack", "--map", "")).toMatchObject({ mapping: {}, country: "DE" });
+  expect((await typed("rotate", slug, "rack")).token).not.toBe(made.token);
+  const shown = await gateway.cli("node", "show", slug, "rack");
+  expect([shown.code, shown.stdout]).toEqual([0, expect.stringContaining("offline")]);
+  expect(await typed("remove", slug, "rack")).toMatchObject({ removed: true });
+});
+
 describe("a node that is connected", () => {
   test("NODE-01 shows its models, load and latency; country and mapping change while it stays", async () => {
     const slug = await workspaceOf();

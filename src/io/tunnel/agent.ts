@@ -6,7 +6,7 @@ import { z } from "zod";
 import { stop, type Timer, type Timers } from "../../kit/timers.ts";
 import { findModels, type LocalServer } from "./local-server.ts";
 import { type Announcement, CLOSE, type NodeModel, PROTOCOL_VERSION, SUBPROTOCOL, TUNNEL_PATH } from "./protocol.ts";
-import { proxyFor, throughProxy } from "./proxy.ts";
+import { ProxiedAgent, proxyFor } from "./proxy.ts";
 import { type Serving, serveStream } from "./serving.ts";
 
 export type AgentOptions = {
@@ -58,7 +58,9 @@ export class NodeAgent {
   #models: readonly NodeModel[] = [];
   #server = "";
   #served = 0;
+  /** Why it is not connected, and what is wrong with the server beside it. */
   #problem: string | null = null;
+  #localProblem: string | null = null;
   #state: AgentStatus["state"] = "connecting";
   #againInMs: number | null = null;
   #looking: Timer | undefined;
@@ -203,11 +205,11 @@ export class NodeAgent {
     const found = await findModels(local, chosen);
     if ("problem" in found) {
       this.#models = [];
-      this.#problem = found.problem;
+      this.#localProblem = found.problem;
     } else {
       this.#models = found.models;
       this.#server = found.server;
-      if (this.#state === "connected") this.#problem = null;
+      this.#localProblem = null;
     }
     this.#show(this.#state, this.#againInMs);
     this.#looking = timers.after(LOOK_EVERY_MS, () => void this.#look());
@@ -222,7 +224,7 @@ export class NodeAgent {
       models: this.#models.length,
       running: this.#running.size,
       served: this.#served,
-      problem: this.#problem,
+      problem: this.#problem ?? this.#localProblem,
     });
   }
 }
@@ -233,7 +235,7 @@ const FINAL: readonly number[] = [CLOSE.gone, CLOSE.replaced, CLOSE.unreadable];
 function wayTo(url: URL, env: NodeJS.ProcessEnv) {
   if (url.protocol === "wss:") return { agent: new HttpsAgent({ proxyEnv: env }) };
   const proxy = proxyFor(url, env);
-  return proxy === undefined ? {} : { createConnection: throughProxy(proxy, url) };
+  return proxy === undefined ? {} : { agent: new ProxiedAgent(proxy, url) };
 }
 
 const REFUSAL_CHARS_MAX = 8_192;

@@ -1,5 +1,5 @@
-import { type ClientRequestArgs, request } from "node:http";
-import type { Socket } from "node:net";
+import { Agent, type ClientRequestArgs, request } from "node:http";
+import { Duplex } from "node:stream";
 
 /** The proxy on the way to a plain address, as the usual variables name it; undefined: none. */
 export function proxyFor(url: URL, env: NodeJS.ProcessEnv): URL | undefined {
@@ -22,34 +22,47 @@ function isExcepted({ hostname, port }: URL, list: string): boolean {
 }
 
 const CONNECT_MS = 15_000;
+/** Goes along with an error, and is not looked at. */
+const NOWHERE = new Duplex();
 
 /**
- * A connection through a proxy, by CONNECT: sent in any other form, a proxy would answer the handshake itself, and few
- * of them pass on what it asks for.
+ * Connections through a proxy, by CONNECT: sent in any other form, a proxy would answer the handshake itself, and few of
+ * them pass on what it asks for.
  */
-export function throughProxy(proxy: URL, target: URL) {
-  return (_options: ClientRequestArgs, done: (error: Error | null, socket?: Socket) => void): undefined => {
-    const place = `${target.hostname}:${target.port || "80"}`;
+export class ProxiedAgent extends Agent {
+  readonly #proxy: URL;
+  readonly #target: URL;
+
+  constructor(proxy: URL, target: URL) {
+    super();
+    this.#proxy = proxy;
+    this.#target = target;
+  }
+
+  override createConnection(_options: ClientRequestArgs, done?: (error: Error | null, stream: Duplex) => void) {
+    const place = `${this.#target.hostname}:${this.#target.port || "80"}`;
     const asked = request({
-      host: proxy.hostname.replace(/^\[|\]$/g, ""),
-      port: Number(proxy.port || "80"),
+      host: this.#proxy.hostname.replace(/^\[|\]$/g, ""),
+      port: Number(this.#proxy.port || "80"),
       method: "CONNECT",
       path: place,
-      headers: { host: place, ...credentialsOf(proxy) },
+      headers: { host: place, ...credentialsOf(this.#proxy) },
       agent: false,
       timeout: CONNECT_MS,
     });
-    asked.once("connect", (response, socket: Socket) => {
-      if (response.statusCode === 200) done(null, socket);
-      else {
-        socket.destroy();
-        done(refused(`the proxy answered ${response.statusCode}`));
+    asked.once("connect", (response, socket) => {
+      if (response.statusCode === 200) {
+        done?.(null, socket);
+        return;
       }
+      socket.destroy();
+      done?.(refused(`the proxy answered ${response.statusCode}`), socket);
     });
     asked.once("timeout", () => asked.destroy(refused("the proxy does not answer")));
-    asked.once("error", (error) => done(error));
+    asked.once("error", (error) => done?.(error, NOWHERE));
     asked.end();
-  };
+    return undefined;
+  }
 }
 
 function credentialsOf({ username, password }: URL): Record<string, string> {
