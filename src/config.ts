@@ -174,6 +174,11 @@ export const SETTINGS = {
     1024,
     "Requests at one endpoint at once; a full one is passed over. 0 switches the limit off.",
   ),
+  GATEWAY_NODES_MAX: setting(
+    integer(0, 10_000),
+    100,
+    "Nodes of one workspace; see the guide on nodes. 0: no workspace can add any.",
+  ),
   GATEWAY_RETRY_PERCENT: setting(
     integer(0, 100),
     20,

@@ -15,6 +15,7 @@ import { LogRetention } from "./app/manage/records/log-retention.ts";
 import { firstStart } from "./app/manage/tenancy/first-start.ts";
 import type { People } from "./app/people/open.ts";
 import type { Captures } from "./app/pipeline/captures.ts";
+import { connectionsFor, snapshotFor } from "./app/pipeline/own-layers.ts";
 import type { Gateway } from "./app/pipeline/world.ts";
 import type { Prober } from "./app/prober/prober.ts";
 import type { ResponsesDeps } from "./app/responses/deps.ts";
@@ -49,16 +50,16 @@ import type { Managers } from "./edge/actor.ts";
 import { isOperator, recheckKey } from "./edge/authenticate.ts";
 import type { Edge } from "./edge/server.ts";
 import { type DiskSpace, watchDisk } from "./io/disk-space.ts";
-import { openBooks } from "./io/journal/open.ts";
+import { type Books, openBooks } from "./io/journal/open.ts";
 import { memoryState } from "./io/state/memory.ts";
 import type { Store } from "./io/store/sql/store.ts";
 import { type Logger, openLog } from "./io/telemetry/log.ts";
 import { Metrics } from "./io/telemetry/metrics.ts";
 import { Notices } from "./io/telemetry/notices.ts";
 import { tokenCounter } from "./io/tokens/token-counter.ts";
+import { withTunnels } from "./io/tunnel/nodes.ts";
 import { openUploads, type Uploads } from "./io/uploads/uploads.ts";
 import { addressesFrom, connectionsFrom } from "./io/upstream/connections.ts";
-import { connectionsWith } from "./io/upstream/own-keys.ts";
 import { systemClock } from "./kit/clock.ts";
 import { makeIds } from "./kit/ids.ts";
 import { parseDurationMs } from "./kit/time.ts";
@@ -88,6 +89,7 @@ import {
   servedSurfaces,
   warnOfUnknown,
 } from "./parts.ts";
+import { holdNodes, nodeCheck, openNodes } from "./parts-nodes.ts";
 import { openPeopleRoom } from "./parts-people.ts";
 import { openPayments, openPrices, openRates } from "./parts-prices.ts";
 import { openProber, proofBookOf, proofCheck } from "./parts-proofs.ts";
@@ -127,7 +129,8 @@ type Prepare = (store: Store, platform: Pick<Platform, "snapshot" | "connections
 
 /** Builds everything, brings it up, and answers with what a caller needs. Nothing else in the code wires parts. */
 export async function start(config: Config, prepare?: Prepare): Promise<Running> {
-  const { log, ids, rateBook, snapshot, transport, directory, watch, state, metrics } = await openGround(config);
+  const ground = await openGround(config);
+  const { log, ids, rateBook, snapshot, transport, directory, watch, state, metrics, nodes } = ground;
   const { adminToken } = await openSecrets(config);
   const held = holdOwnKeys(config, { snapshot, transport, platform: () => platform });
   const personOf: Managers["personOf"] = (headers) => people.personOf(headers);
@@ -136,18 +139,18 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
 
   const platform = await openPlatform(config, { snapshot, transport, directory, ids });
   const { sandbox, connections, addresses, proofs, routing } = platform;
-  warnOfUnknown(config, snapshot(), log);
 
   const { store, vault, rotation } = await openStore(config, ids, log);
   await prepare?.(store, platform);
   const { prober, sandboxProven } = await openProber(config, store, { ...platform, transport, ids, metrics, log });
-  const { DATA_DIR: dataDir, GATEWAY_JOURNAL_SYNC_MS: syncEveryMs } = config;
-  const books = await openBooks({ dataDir, store, clock, syncEveryMs, log });
+  const { DATA_DIR: dataDir } = config;
+  const books = await openBooks({ dataDir, store, clock, syncEveryMs: config.GATEWAY_JOURNAL_SYNC_MS, log });
   const ownKeys = await openOwnKeys(store, { held, vault, snapshot, transport, connections, addresses, log });
   await loadTenants(store, directory, state);
+  await openNodes(store, ground.heldNodes, ids, log);
   const alerts = await openAlerts(config, store, { watch, directory, state, ownKeys: held, vault, ids, metrics, log });
   const bounds = boundsOf(config);
-  metrics.watch(gaugesOf(edge, books, bounds));
+  metrics.watch(gaugesOf(edge, books, { ...bounds, nodes }));
   const captured = store.captures(vault);
   const captures = await openCaptures(config, captured, directory, log);
   const gateway: Gateway = {
@@ -156,6 +159,7 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
     connections,
     ...routing,
     ownKeys: held,
+    nodes,
     ...bounds,
     state,
     journal: books.journal,
@@ -182,22 +186,20 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
     connections,
     responses: overseenResponses(responses),
     ownKeys,
+    nodes: { held: nodes, max: config.GATEWAY_NODES_MAX },
     masterKey: { rotation, timers: systemTimers },
     payments: money.payments,
     rates,
     prober,
     captured,
     alerts,
-    peopleCreateWorkspaces: config.GATEWAY_SIGNUP === "open",
-    responseRetention: config.GATEWAY_RESPONSES_RETENTION,
+    ...manageSettings(config),
     planning: gateway,
     endpoints: gateway,
-    inForce: inForceOf(config, VERSION, clock.nowMs()),
-    readers: READERS,
-    checks: [...checksOf(config, store, books, bounds.breakers), ...adviceOf(config, disk, rotation, alerts, prober)],
+    checks: checksNow(config, { store, books, bounds, disk, rotation, alerts, prober, nodes }),
     caughtUp: () => books.flush(),
   };
-  edge.open({
+  edge.open(nodes, {
     ...surfaceHandlers(gateway, responses, proofs, servedSurfaces(config)),
     ...transcriptionHandlers(gateway, await uploadsOf(config, dataDir, disk)),
     ...requestHandlers({ log: store.log, timers: systemTimers, caughtUp: () => books.flush() }),
@@ -235,14 +237,19 @@ type Ground = Awaited<ReturnType<typeof openGround>>;
 /** What everything else stands on; nothing of it is kept on disk, and nothing listens yet. */
 async function openGround(config: Config) {
   const rateBook = new RateBook(await openCatalogue(config));
+  const log = logOf(config);
+  warnOfUnknown(config, rateBook.snapshot, log);
+  const heldNodes = holdNodes(config, () => rateBook.snapshot);
   const watch = new AlertWatch();
   const memory = memoryState(clock, { claimsMax: config.GATEWAY_IDEMPOTENCY_KEYS_MAX });
   return {
-    log: logOf(config),
+    log,
     ids: makeIds(() => clock.nowMs()),
     rateBook,
     snapshot: () => rateBook.snapshot,
-    transport: openTransport(config),
+    transport: withTunnels(openTransport(config), heldNodes.nodes),
+    nodes: heldNodes.nodes,
+    heldNodes,
     directory: new Directory(),
     watch,
     state: watchedState(memory, watch),
@@ -272,15 +279,37 @@ function listening(edge: Edge, config: Config): Promise<string> {
   });
 }
 
-/** Checks that advise, and never call something broken. */
-function adviceOf(
-  config: Config,
-  disk: DiskSpace,
-  rotation: MasterKeyRotation,
-  alerts: Alerts,
-  prober: Prober,
-): Check[] {
-  return [diskCheck(config, disk), masterKeyCheck(rotation), alertCheck(alerts), proofCheck(prober)];
+type Checked = {
+  readonly store: Store;
+  readonly books: Books;
+  readonly bounds: ReturnType<typeof boundsOf>;
+  readonly disk: DiskSpace;
+  readonly rotation: MasterKeyRotation;
+  readonly alerts: Alerts;
+  readonly prober: Prober;
+  readonly nodes: Ground["nodes"];
+};
+
+function checksNow(config: Config, { store, books, bounds, disk, rotation, alerts, prober, nodes }: Checked): Check[] {
+  // They advise, and never call something broken.
+  const advice = [
+    diskCheck(config, disk),
+    masterKeyCheck(rotation),
+    alertCheck(alerts),
+    proofCheck(prober),
+    nodeCheck(nodes),
+  ];
+  return [...checksOf(config, store, books, bounds.breakers), ...advice];
+}
+
+/** What the management API shows of the settings, and does by them. */
+function manageSettings(config: Config) {
+  return {
+    peopleCreateWorkspaces: config.GATEWAY_SIGNUP === "open",
+    responseRetention: config.GATEWAY_RESPONSES_RETENTION,
+    inForce: inForceOf(config, VERSION, clock.nowMs()),
+    readers: READERS,
+  };
 }
 
 /** Served from here on; who is not proven yet is asked now. */
@@ -417,7 +446,7 @@ function surfaceHandlers(
   proofs: Proven,
   served: readonly Surface[],
 ): Record<string, Handler> {
-  const { snapshot, connections, ownKeys, clock, margins } = gateway;
+  const { snapshot, clock, margins } = gateway;
   const nowMs = () => clock.nowMs();
   return {
     ...chatHandlers(gateway),
@@ -430,8 +459,8 @@ function surfaceHandlers(
     ...speechHandlers(gateway),
     ...catalogueHandlers({ snapshot, nowMs, margin: margins.usual }),
     ...modelHandlers({
-      snapshot,
-      connectionsOf: (workspaceId) => connectionsWith(connections, ownKeys.of(workspaceId)),
+      snapshotOf: (workspaceId) => snapshotFor(gateway, workspaceId),
+      connectionsOf: (workspaceId) => connectionsFor(gateway, workspaceId),
       proofs,
       nowMs,
       marginOf: (workspaceId) => margins.of(workspaceId),

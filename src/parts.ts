@@ -43,6 +43,7 @@ import { openSqlite } from "./io/store/sql/sqlite/open.ts";
 import type { Store } from "./io/store/sql/store.ts";
 import type { Logger } from "./io/telemetry/log.ts";
 import type { Gauges, Metrics } from "./io/telemetry/metrics.ts";
+import type { Nodes } from "./io/tunnel/nodes.ts";
 import { UNUSABLE } from "./io/upstream/authorize.ts";
 import { type Addresses, unknownProviderSettings } from "./io/upstream/connections.ts";
 import { type MintedCredential, mintedCredential, readGoogleAccount } from "./io/upstream/google-credentials.ts";
@@ -112,7 +113,10 @@ export function routingOf(snapshot: () => Snapshot, connections: Connections, di
   };
 }
 
-function breakerRulesOf({ GATEWAY_ASIDE_FAILURES: failuresInARow, GATEWAY_ASIDE_MS: asideMs }: Config): BreakerRules {
+export function breakerRulesOf({
+  GATEWAY_ASIDE_FAILURES: failuresInARow,
+  GATEWAY_ASIDE_MS: asideMs,
+}: Config): BreakerRules {
   return { failuresInARow, asideMs, asideMsMax: ASIDE_TIMES_MAX * asideMs };
 }
 
@@ -185,7 +189,9 @@ export function boundsOf(config: Config) {
   };
 }
 
-export function gaugesOf(edge: Edge, books: Books, { queue, breakers }: ReturnType<typeof boundsOf>): Gauges {
+type Gauged = ReturnType<typeof boundsOf> & { readonly nodes: Pick<Nodes, "counts"> };
+
+export function gaugesOf(edge: Edge, books: Books, { queue, breakers, nodes }: Gauged): Gauges {
   return {
     running: () => edge.running,
     draining: () => (edge.draining ? 1 : 0),
@@ -193,6 +199,7 @@ export function gaugesOf(edge: Edge, books: Books, { queue, breakers }: ReturnTy
     queueTaken: () => queue.taken,
     queueWaiting: () => queue.waiting,
     endpointsAside: () => breakers.aside.length,
+    nodesConnected: () => nodes.counts.connected,
   };
 }
 

@@ -8,6 +8,7 @@ const ROOF = [
   "src/serve.ts",
   "src/main.ts",
   "src/parts.ts",
+  "src/parts-nodes.ts",
   "src/parts-people.ts",
   "src/parts-prices.ts",
   "src/parts-proofs.ts",
@@ -205,7 +206,9 @@ describe("egress", () => {
   ];
   /** Names of those modules that look at addresses and open nothing. */
   const HARMLESS = ["isIP", "isIPv4", "isIPv6", "BlockList", "SocketAddress", "STATUS_CODES", "METHODS"];
-  const MAY_OPEN = ["src/io/upstream", "src/sandbox", "src/cli", "src/cli.ts"];
+  /** The half of the tunnel that runs on a machine of a workspace's own: it dials the gateway and the server beside it. */
+  const AGENT = ["agent.ts", "local-server.ts", "proxy.ts", "serving.ts"].map((file) => `src/io/tunnel/${file}`);
+  const MAY_OPEN = ["src/io/upstream", "src/sandbox", "src/cli", "src/cli.ts", ...AGENT];
 
   function opens({ target, kind, names }: Import): boolean {
     const isHarmless = names.length > 0 && names.every((name) => HARMLESS.includes(name));
@@ -220,6 +223,8 @@ describe("egress", () => {
       ({ file, target, names }) =>
         !isIn(file, ...MAY_OPEN) &&
         !(isIn(file, "src/io/store/sql/postgres") && target === "pg") &&
+        // Sessions on connections that nodes opened.
+        !(isIn(file, "src/io/tunnel") && target === "node:http2") &&
         !(isIn(file, "src/edge") && target === "node:http" && names.length > 0 && !names.includes("request")),
     );
     expect(strangers).toEqual([]);
@@ -236,6 +241,13 @@ describe("egress", () => {
       "src/io/upstream/mail.ts nodemailer",
       "src/io/upstream/transport.ts undici",
     ]);
+  });
+
+  test("what runs on the machine of a node is started by its command alone, and is no part of the gateway", () => {
+    const users = sources.flatMap(({ file, imports }) =>
+      imports.filter(({ target, kind }) => kind === "values" && AGENT.includes(target)).map(() => file),
+    );
+    expect([...new Set(users)].filter((file) => !AGENT.includes(file))).toEqual(["src/cli/node-connect.ts"]);
   });
 
   test("nobody else calls fetch or opens a WebSocket", () => {

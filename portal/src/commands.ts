@@ -27,6 +27,13 @@ export const COMMANDS: readonly Command[] = [
     words: "new member",
   },
   {
+    label: "Add a node",
+    icon: "server",
+    to: "/app/w/$workspace/nodes?new=1",
+    allows: "admin",
+    words: "new machine own hardware tunnel",
+  },
+  {
     label: "Design a router",
     icon: "route",
     to: "/app/w/$workspace/routers?new=1",

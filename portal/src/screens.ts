@@ -46,7 +46,7 @@ export const SCREENS: readonly Screen[] = [
   { path: `${W}/routers/$router`, title: "Router", load: () => import("./screens/routers/router.tsx"), allows: "member" },
   { path: `${W}/limits`, title: "Limits", load: () => import("./screens/limits/limits.tsx"), allows: "member", nav: { group: "Control", icon: "gauge" }, words: "budget spend rate" },
   { path: `${W}/provider-keys`, title: "Provider keys", load: () => import("./screens/provider-keys/provider-keys.tsx"), allows: "admin", nav: { group: "Control", icon: "vault" }, words: "own keys byok credentials" },
-  { path: `${W}/nodes`, title: "Nodes", load: soon, allows: "admin", nav: { group: "Control", icon: "server" }, words: "tunnel own hardware" },
+  { path: `${W}/nodes`, title: "Nodes", load: () => import("./screens/nodes/nodes.tsx"), allows: "member", nav: { group: "Control", icon: "server" }, words: "tunnel own hardware machine" },
   { path: `${W}/capture`, title: "Capture", load: () => import("./screens/capture/capture.tsx"), allows: "admin", nav: { group: "Control", icon: "record" }, words: "content window bodies" },
   { path: `${W}/responses`, title: "Stored responses", load: () => import("./screens/responses/responses.tsx"), allows: "admin", nav: { group: "Control", icon: "scroll" }, words: "store conversation purge" },
 

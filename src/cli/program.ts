@@ -4,7 +4,7 @@ import { API_COMMANDS, logFilters } from "./table.ts";
 import { evidencePeriod } from "./table-capture.ts";
 import { entryFilters } from "./table-money.ts";
 import { probeFlags } from "./table-proofs.ts";
-import { oneOf, wholeNumber } from "./values.ts";
+import { list, oneOf, wholeNumber } from "./values.ts";
 
 const GROUPS: Readonly<Record<string, string>> = {
   workspace: "workspaces",
@@ -21,6 +21,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   router: "named choices between models, and what they would decide",
   log: "the request log",
   provider: "inference providers",
+  node: "machines of a workspace's own, which serve it at no cost",
   proof: "which endpoints were seen to answer on decisions and speech",
   audit: "who changed what",
   token: "what programs manage a workspace with",
@@ -63,6 +64,7 @@ export function buildProgram(version: string, done: (exitCode: number) => void):
     if (spec.words === "log show") addLogExport(place("log export"), bind);
     if (spec.words === "wallet orders") addWalletExport(place("wallet export"), bind);
     if (spec.words === "audit list") addEvidence(place("evidence"), bind);
+    if (spec.words === "node create") addNodeConnect(place("node connect"), version, bind);
     if (spec.words === "proof history") addProbe(place("probe"), bind);
   }
   return program;
@@ -144,6 +146,26 @@ function addProbe(command: Command, bind: Bind): void {
   command.description("ask endpoints now whether they answer on decisions and speech; exit 1 when one does not");
   for (const flag of probeFlags) command.addOption(optionOf(flag));
   bind(command, async (invocation) => (await import("./probe.ts")).runProbe(invocation));
+}
+
+function addNodeConnect(command: Command, version: string, bind: Bind): void {
+  command
+    .description("connect the local server of this machine to the gateway, as a node, until it is told to stop")
+    .requiredOption("--url <url>", "address of the gateway (https://…)")
+    .option("--token <token>", "token of the node; rather use one of the two that do not show it to others here:")
+    .option("--token-file <file>", "file with the token; - is standard input (default: GATEWAY_NODE_TOKEN)")
+    .requiredOption("--upstream <url>", "address of the local server, with /v1, such as http://127.0.0.1:11434/v1")
+    .option("--upstream-key-file <file>", "file with the key that the local server asks for")
+    .addOption(
+      optionOf({
+        flags: "--capacity <n>",
+        field: "",
+        says: "requests it takes at once",
+        read: wholeNumber(1, 1024),
+      }).default(8),
+    )
+    .addOption(optionOf({ flags: "--models <ids>", field: "", says: "only these models, by commas", read: list }));
+  bind(command, async (invocation) => (await import("./node-connect.ts")).runNodeConnect(invocation, version));
 }
 
 function addApi(command: Command, spec: ApiCommand, bind: Bind): void {

@@ -5,6 +5,7 @@ import { captureCommands } from "./table-capture.ts";
 import { limitCommands } from "./table-limits.ts";
 import { masterKeyCommands } from "./table-master-key.ts";
 import { moneyCommands } from "./table-money.ts";
+import { nodeCommands } from "./table-nodes.ts";
 import { peopleCommands } from "./table-people.ts";
 import { proofCommands } from "./table-proofs.ts";
 import { providerCommands } from "./table-providers.ts";
@@ -438,6 +439,7 @@ export const API_COMMANDS: readonly ApiCommand[] = [
   ...tokenCommands,
   ...peopleCommands,
   ...providerCommands,
+  ...nodeCommands,
   ...proofCommands,
   ...masterKeyCommands,
   ...operationCommands,

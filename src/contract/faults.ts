@@ -68,6 +68,11 @@ export const FAULTS = {
     type: "authentication_error",
     says: "The management API needs the operator token.",
   },
+  invalid_node_token: {
+    status: 401,
+    type: "authentication_error",
+    says: "The token of a node is missing, unknown, or was replaced; or its node was removed.",
+  },
   insufficient_credits: { status: 402, type: "billing_error", says: "The wallet does not cover this request." },
   spend_limit_reached: { status: 402, type: "billing_error", says: "A spend limit does not cover this request." },
   not_signed_in: {
@@ -195,6 +200,11 @@ export const FAULTS = {
     status: 422,
     type: "invalid_request_error",
     says: "The `Idempotency-Key` belongs to another request.",
+  },
+  upgrade_required: {
+    status: 426,
+    type: "invalid_request_error",
+    says: "Nodes connect here over WebSocket, in a protocol that node and gateway both speak.",
   },
   rate_limit_exceeded: {
     status: 429,

@@ -27,6 +27,12 @@ const HEADERS = {
   ],
   RouteReason: ["X-Svc-Route-Reason", "Why this endpoint; prose, not to be parsed.", "cheapest eligible endpoint"],
   UpstreamSurface: ["X-Svc-Upstream-Surface", "Provider API that served the request.", "chat"],
+  ServedBy: [
+    "X-Svc-Served-By",
+    "`own-resource` where a node of the workspace's own served a request that is not streamed: it costs nothing.",
+    "own-resource",
+  ],
+  NodeId: ["X-Svc-Node-Id", "That node.", "node_019a8c5e…"],
   RateLimitLimit: ["X-RateLimit-Limit", "Requests a minute this key may send.", "300"],
   RateLimitRemaining: ["X-RateLimit-Remaining", "Requests left in the current window.", "299"],
   RateLimitReset: ["X-RateLimit-Reset", "Unix time in seconds at which the window rolls over.", "1793836860"],
@@ -44,6 +50,8 @@ const INFERENCE_HEADERS = [
   "ComputeCountries",
   "RouteReason",
   "UpstreamSurface",
+  "ServedBy",
+  "NodeId",
 ] as const;
 
 /** On surfaces whose headers the specification lists to the last one. */

@@ -39,6 +39,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Prices: "Exchange rates and the operator's margin.",
   Alerts: "Mail and signed webhooks when money runs low or a limit fills up.",
   "Own provider keys": "Keys of a workspace's own at providers: what they serve is not charged.",
+  Nodes: "Machines of a workspace's own: they connect out, and serve it at no cost.",
   "Capture windows": "Keeping requests and answers for a time, sealed, opened on purpose.",
   Chat: "Chat completions on every model of the catalogue.",
   Messages: "The messages dialect on every chat model; Claude models get the body as it was sent.",

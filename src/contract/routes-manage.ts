@@ -6,6 +6,7 @@ import { LIMIT_ROUTES } from "./routes-manage-limits.ts";
 import { LOG_ROUTES } from "./routes-manage-log.ts";
 import { MASTER_KEY_ROUTES } from "./routes-manage-master-key.ts";
 import { MONEY_ROUTES } from "./routes-manage-money.ts";
+import { NODE_ROUTES } from "./routes-manage-nodes.ts";
 import { OPERATOR_ROUTES } from "./routes-manage-operator.ts";
 import { POLICY_ROUTES } from "./routes-manage-policy.ts";
 import { PROOF_ROUTES } from "./routes-manage-proofs.ts";
@@ -419,6 +420,7 @@ export const MANAGE_ROUTES = [
   ...MONEY_ROUTES,
   ...LOG_ROUTES,
   ...PROVIDER_ROUTES,
+  ...NODE_ROUTES,
   ...PROOF_ROUTES,
   ...responseRoutes,
   ...CAPTURE_ROUTES,

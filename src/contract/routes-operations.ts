@@ -63,6 +63,14 @@ export const OPERATION_ROUTES: readonly Route[] = [
     summary: "Show the API as one short text",
     answer: TEXT,
   }),
+  open({
+    id: "connectNode",
+    path: "/nodes/connect",
+    tag: PAGES_TAG,
+    summary: "Where nodes connect, over WebSocket",
+    answer: TEXT,
+    faults: ["upgrade_required", "invalid_node_token"],
+  }),
   open({ id: "getStartPage", path: "/", tag: PAGES_TAG, summary: "Show the start page", answer: HTML }),
   open({ id: "getPortal", path: "/app", tag: PAGES_TAG, summary: "Show the portal", answer: HTML }),
   open({

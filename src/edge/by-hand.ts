@@ -5,9 +5,14 @@ export const HEADER_BYTES_MAX = 32 * 1024;
 
 const REASONS: Readonly<Record<number, string>> = {
   400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
   405: "Method Not Allowed",
   408: "Request Timeout",
+  426: "Upgrade Required",
+  429: "Too Many Requests",
   431: "Request Header Fields Too Large",
+  503: "Service Unavailable",
 };
 
 /** Where there is no request to answer, the socket itself is: in the same envelope, and then closed. */
@@ -25,7 +30,7 @@ export function answerByHand(socket: Duplex, problem: Fault, requestId: string):
     `x-svc-request-id: ${requestId}`,
     `x-request-id: ${requestId}`,
     `request-id: ${requestId}`,
-    "connection: close",
+    ...(problem.headers?.["connection"] === undefined ? ["connection: close"] : []),
   ];
   socket.on("error", () => undefined);
   socket.end(`${lines.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());

@@ -8,6 +8,7 @@ import type { SharedState } from "../domain/admission/admission.ts";
 import type { Actor } from "../domain/tenancy/actor.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
 import type { Principal } from "../domain/tenancy/key.ts";
+import { TUNNEL_PATH } from "../io/tunnel/protocol.ts";
 import type { AddressList } from "../kit/cidr.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { Ids } from "../kit/ids.ts";
@@ -21,6 +22,7 @@ import { answerByHand, HEADER_BYTES_MAX, malformedFault, noTunnel } from "./by-h
 import { type CorsPolicy, corsHeaders, isPreflight } from "./cors.ts";
 import type { IpLimit } from "./ip-limit.ts";
 import type { MinuteLimit } from "./minute-limit.ts";
+import { admit, type NodeDoor } from "./node-door.ts";
 import {
   errorsAt,
   internalFault,
@@ -73,6 +75,8 @@ export type EdgeDeps = {
 /** For error frames of streams that a stop ended. */
 const LAST_WORDS_MS = 1_000;
 const KEEP_ALIVE_MS = 65_000;
+/** The status of a connection that becomes a WebSocket. */
+const SWITCHING = 101;
 
 /** HTTP in: id, address, route, key, limits; then the handler of the route. */
 export class Edge {
@@ -81,6 +85,7 @@ export class Edge {
   readonly #router: Router;
   readonly #connections = new WeakMap<Duplex, Connection>();
   #handlers: Readonly<Record<string, Handler>> | undefined;
+  #nodes: NodeDoor | undefined;
   #running = 0;
   #draining = false;
 
@@ -96,6 +101,8 @@ export class Edge {
         keepAliveTimeout: KEEP_ALIVE_MS,
         // Node would answer a missing Host with an empty 400; ours says what is wrong.
         requireHostHeader: false,
+        // Everywhere else the wish to upgrade is passed over, as HTTP allows, and the request is answered.
+        shouldUpgradeCallback: ({ method, url }) => method === "GET" && pathOf(url) === TUNNEL_PATH,
       },
       (request, response) => void this.#take(request, response),
     );
@@ -103,6 +110,7 @@ export class Edge {
     this.server.on("checkContinue", (request, response) => void this.#take(request, response));
     this.server.on("checkExpectation", (request, response) => void this.#take(request, response));
     this.server.on("connect", (_request, socket) => answerByHand(socket, noTunnel(), this.#deps.ids.next("req_")));
+    this.server.on("upgrade", (request, socket, head) => this.#upgrade(request, socket, head));
     // One timer per connection, kept alive by whatever moves on it: a connection that is merely waiting for a provider
     // is left alone, one whose client takes nothing of what was sent is closed.
     this.server.setTimeout(deps.patience.stallMs, (socket) => {
@@ -133,10 +141,12 @@ export class Edge {
     });
   }
 
-  open(handlers: Readonly<Record<string, Handler>>): void {
+  /** `nodes`: the door that nodes connect at. */
+  open(nodes: NodeDoor, handlers: Readonly<Record<string, Handler>>): void {
     const missing = this.#deps.routes.filter(({ id }) => handlers[id] === undefined).map(({ id }) => id);
     if (missing.length > 0) throw new Error(`routes without a handler: ${missing.join(", ")}`);
     this.#handlers = handlers;
+    this.#nodes = nodes;
   }
 
   /** Stops taking connections and lets running requests finish. */
@@ -188,6 +198,23 @@ export class Edge {
     } catch (error) {
       this.#refuse(call, error);
     }
+  }
+
+  /** From here on the socket is no HTTP any more: whoever is refused hears it by hand. */
+  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const { clock, ids, ipLimit, trustedProxies, answered } = this.#deps;
+    const startedMs = clock.elapsedMs();
+    const address = clientAddress(request, peerAddress(request.socket), trustedProxies);
+    const waitSeconds = ipLimit.take(address);
+    const door = this.#draining ? undefined : this.#nodes;
+    const problem =
+      waitSeconds !== undefined
+        ? tooManyFromAddress(waitSeconds)
+        : door === undefined
+          ? starting()
+          : admit(door, { request, socket, head, address });
+    if (problem !== undefined) answerByHand(socket, problem, ids.next("req_"));
+    answered("connectNode", problem?.status ?? SWITCHING, clock.elapsedMs() - startedMs);
   }
 
   #connectionOf(socket: Socket): Connection {
@@ -441,4 +468,8 @@ const ID_PREFIXES: Readonly<Record<string, string>> = {
 /** A proxy may send the whole address; only path and query say what is asked. */
 function originForm(url: string): string {
   return url.startsWith("/") ? url : url.replace(/^https?:\/\/[^/?#]*/i, "") || "/";
+}
+
+function pathOf(url: string | undefined): string {
+  return originForm(url ?? "/").replace(/\?.*$/s, "");
 }

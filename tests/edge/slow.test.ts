@@ -51,7 +51,7 @@ beforeAll(async () => {
   );
   const handlers: Record<string, Handler> = Object.fromEntries(ROUTES.map(({ id }) => [id, reading]));
   url = await edge.listen("127.0.0.1", 0);
-  edge.open(handlers);
+  edge.open({ byDigest: () => undefined, accept() {} }, handlers);
 });
 afterAll(async () => {
   await edge.drain(0);

@@ -23,6 +23,7 @@ export type Things = {
   readonly token: string;
   readonly invitation: string;
   readonly provider: string;
+  readonly node: string;
   readonly member: string;
   readonly memberId: string;
   /** Of the member: a personal key, and a request with it. */
@@ -148,6 +149,7 @@ async function thingsOf(gateway: PeopleGateway, slug: "alpha" | "beta"): Promise
     token: (await make("/tokens", { name: "kept", access: "read" })).id,
     invitation: (await make("/invitations", { email: `later@${slug}.example`, role: "member" })).id,
     provider: PROVIDERS[slug],
+    node: (await make("/nodes", { name: `node-of-${slug}`, country: "DE" })).name,
     member,
     memberId: members.find((one: Json) => one.email === member).id,
     memberKey: own.id,
@@ -160,7 +162,7 @@ async function thingsOf(gateway: PeopleGateway, slug: "alpha" | "beta"): Promise
 export function kindOf({ path, access }: Managed, name: string): keyof Things | undefined {
   if (name === "workspace") return "workspace";
   if (name === "email") return "member";
-  if (name === "router" || name === "provider") return name;
+  if (name === "router" || name === "provider" || name === "node") return name;
   if (name !== "id") return undefined;
   if (access.of === "key" || access.of === "request" || access.of === "capture") return access.of;
   const folder = /\/(\w+)\/\{id\}/.exec(path)?.[1] ?? "";

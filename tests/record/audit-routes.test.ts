@@ -87,6 +87,10 @@ async function* steps(
   yield ["manageTestOwnKey", [`${ws}/providers/deepinfra/test`]];
   yield ["manageChangeOwnKey", [`${ws}/providers/deepinfra`, { use: "only" }]];
   yield ["manageDeleteOwnKey", [`${ws}/providers/deepinfra`]];
+  yield ["manageCreateNode", [`${ws}/nodes`, { name: "rack", country: "DE" }]];
+  yield ["manageChangeNode", [`${ws}/nodes/rack`, { country: "FR" }]];
+  yield ["manageRotateNode", [`${ws}/nodes/rack/rotate`]];
+  yield ["manageRemoveNode", [`${ws}/nodes/rack`]];
   yield [
     "managePutAlerts",
     [`${ws}/alerts`, { low_balance: "10.00", webhook_url: new URL(HOOK_PATH, upstream.baseUrl).href }],
@@ -161,7 +165,7 @@ describe.each(["SQLite", ...(hasPostgres ? ["PostgreSQL"] : [])])(
           expect(after?.id, id).not.toBe(before?.id);
           expect(after).toMatchObject({ actor: "operator" });
           called.add(id);
-          for (const field of ["key", "webhook_secret"])
+          for (const field of ["key", "token", "webhook_secret"])
             if (typeof answer[field] === "string") secrets.push(answer[field]);
           if (typeof answer["link"] === "string") secrets.push(tokenOf(answer["link"]));
           at = await run.next(answer);

@@ -29,6 +29,7 @@ import { MasterKeys } from "../../src/io/master-keys.ts";
 import { memoryState } from "../../src/io/state/memory.ts";
 import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
+import { Nodes } from "../../src/io/tunnel/nodes.ts";
 import { OwnKeys } from "../../src/io/upstream/own-keys.ts";
 import { openVault } from "../../src/io/vault.ts";
 import type { Clock } from "../../src/kit/clock.ts";
@@ -63,6 +64,21 @@ function noOwnKeys(snapshot: Snapshot, reach: Reach, clock: Clock): OwnKeyRoom {
     seal: async () => new Uint8Array(),
     probe: async () => ({ result: "unclear", status: null, detail: "nobody is asked here" }),
   };
+}
+
+/** Where no machine is connected. */
+function noNodes(snapshot: Snapshot, clock: Clock): ManageDeps["nodes"] {
+  const rules = {
+    clock,
+    timers: systemTimers,
+    pingEveryMs: 60_000,
+    pingTimeoutMs: 60_000,
+    announceEveryMs: 60_000,
+    calls: { firstByteTimeoutMs: 60_000, idleTimeoutMs: 60_000 },
+    breakers: BREAKER_RULES,
+    aside: { firstMs: 60_000, mostMs: 60_000 },
+  };
+  return { held: new Nodes(rules, () => snapshot, { seen() {}, setAside() {} }), max: 100 };
 }
 
 function sealedParts(store: Store, clock: Clock) {
@@ -123,6 +139,7 @@ function planningOf({ snapshot, connections, reach, ownKeys, directory, clock }:
     sessions: new Sessions(),
     breakers: ALL_IN,
     ownKeys: ownKeys.held,
+    nodes: { layerOf: () => undefined, whyAbsent: () => undefined },
     margins: new MarginBook(NO_MARGIN),
     policyOf: (workspaceId: string, keyId: string | null) => directory.policyOf(workspaceId, keyId),
     routerOf: (workspaceId: string, slug: string) => directory.router(workspaceId, slug),
@@ -180,6 +197,7 @@ export async function openRoom(checks: readonly Check[] = []) {
     peopleCreateWorkspaces: false,
     responseRetention: "30d",
     ownKeys,
+    nodes: noNodes(snapshot, clock),
     checks,
     inTurn: makeTurns(),
     caughtUp: async () => {},

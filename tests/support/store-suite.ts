@@ -13,6 +13,7 @@ import { captureTests } from "./capture-suite.ts";
 import { idempotencyTests } from "./idempotency-suite.ts";
 import { limitTests } from "./limit-suite.ts";
 import { keyUseTests, logQueryTests, retentionTests, timeTests, usageTests } from "./log-suite.ts";
+import { nodeTests } from "./node-suite.ts";
 import { ownKeyTests } from "./own-key-suite.ts";
 import { paymentTests } from "./payment-suite.ts";
 import { peopleTests } from "./people-suite.ts";
@@ -98,6 +99,10 @@ export function storeSuite(name: string, open: () => Promise<{ store: Store; reo
       () => store,
       () => reopen(),
     );
+    nodeTests(
+      () => store,
+      () => reopen(),
+    );
     alertTests(
       () => store,
       () => reopen(),
@@ -162,6 +167,7 @@ function tenancyTests(current: () => Store, reopen: () => Promise<Store>): void 
         models: ["a/b"],
         fallback: ["a/c"],
         reasoningEffort: "low",
+        nodes: "first",
       },
     };
     await tenancy.saveRouterVersion(first);

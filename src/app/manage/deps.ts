@@ -20,6 +20,7 @@ import type { OwnKey } from "../../domain/tenancy/own-key.ts";
 import type { PeopleStore } from "../../domain/tenancy/person.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import type { Store, Writers } from "../../io/store/sql/store.ts";
+import type { Nodes } from "../../io/tunnel/nodes.ts";
 import type { ReadKey } from "../../io/upstream/own-credential.ts";
 import type { OwnKeys } from "../../io/upstream/own-keys.ts";
 import type { Probed } from "../../io/upstream/probe-key.ts";
@@ -89,6 +90,7 @@ export type ManageDeps = TenancyDeps & {
   readonly responses: OverseenResponses;
   /** Workspaces' own keys at providers. */
   readonly ownKeys: OwnKeyRoom;
+  readonly nodes: NodeRoom;
   readonly masterKey: MasterKeyDeps;
   /** Exchange rates while the gateway runs. */
   readonly rates: GivenRates;
@@ -142,6 +144,13 @@ export type OwnKeyRoom = {
   seal(key: OwnKey, secret: string): Promise<Uint8Array>;
   /** Asks the provider; `owner` is the workspace whose key it is, null: the operator's. */
   probe(provider: string, credential: Credential, owner: string | null): Promise<Probed>;
+};
+
+/** Machines of workspaces' own, as the tunnel knows them. */
+export type NodeRoom = {
+  readonly held: Pick<Nodes, "put" | "drop" | "of" | "find" | "state">;
+  /** Of one workspace. */
+  readonly max: number;
 };
 
 /** Stored responses as an operator sees them. */

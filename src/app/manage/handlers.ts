@@ -12,6 +12,7 @@ import { walletHandlers } from "./money/wallets.ts";
 import { alertHandlers } from "./operation/alerts.ts";
 import { endpointHandlers } from "./operation/endpoints.ts";
 import { masterKeyHandlers } from "./operation/master-key.ts";
+import { nodeHandlers } from "./operation/nodes.ts";
 import { operationHandlers } from "./operation/operation.ts";
 import { ownKeyHandlers } from "./operation/own-keys.ts";
 import { proofHandlers } from "./operation/proofs.ts";
@@ -57,6 +58,7 @@ export function manageHandlers(room: Room): Record<string, Handler> {
     ...captureHandlers(room),
     ...evidenceHandlers(room),
     ...ownKeyHandlers(room),
+    ...nodeHandlers(room),
     ...proofHandlers(room),
     ...masterKeyHandlers(room.masterKey),
     ...operationHandlers(room),

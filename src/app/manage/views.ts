@@ -126,6 +126,7 @@ export function routerSpecView(spec: RouterSpec) {
     models: spec.models ?? [],
     fallback: spec.fallback,
     reasoning_effort: spec.reasoningEffort,
+    nodes: spec.nodes,
   };
 }
 
@@ -231,6 +232,7 @@ export function requestView(record: RequestRecord, directory: Directory) {
     usage: usageView(record.usage),
     cost: record.ownKey === true ? null : formatNanos(BigInt(record.charge?.nanos ?? "0")),
     own_key: record.ownKey === true,
+    node_id: record.nodeId ?? null,
     currency: record.charge?.currency ?? directory.workspace(record.workspaceId)?.currency ?? "EUR",
     ttfb_ms: record.ttfbMs,
     total_ms: record.totalMs,

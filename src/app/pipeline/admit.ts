@@ -2,7 +2,7 @@ import { type Fault, fault } from "../../contract/faults.ts";
 import type { HoldVerdict } from "../../domain/admission/admission.ts";
 import { holdFor } from "../../domain/billing/price.ts";
 import type { Surface } from "../../domain/record/record.ts";
-import type { Attempt } from "../../domain/routing/attempt.ts";
+import { type Attempt, isOwnResource } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
 import type { SpenderKind } from "../../domain/tenancy/limits.ts";
@@ -28,8 +28,8 @@ function effortOf({ plan }: Trail): Effort | null {
 
 /** What is reserved for one attempt. */
 export function neededFor(gateway: Admitting, trail: Trail, attempt: Attempt, errand: Pick<Errand, "boundAt">): bigint {
-  // What the workspace pays at the provider itself needs no wallet.
-  if (attempt.own !== undefined) return 0n;
+  // What the workspace pays at the provider itself, or has itself, needs no wallet.
+  if (isOwnResource(attempt)) return 0n;
   const { inputTokens, outputTokens, ...also } = errand.boundAt(attempt, gateway.limits, effortOf(trail));
   const input = Math.ceil(inputTokens * (1 + MARGIN_SHARE)) + MARGIN_TOKENS;
   const { currencies, margin, extras } = trail.terms ?? { currencies: gateway.snapshot().currencies };
@@ -62,7 +62,7 @@ export function admit(
   let nanos = 0n;
   // Only what may really be tried: `auto` can have a long tail of dear models that nobody will be sent to.
   const tried = plan.attempts.slice(0, gateway.limits.attemptsMax);
-  if (tried.every(({ own }) => own !== undefined)) return;
+  if (tried.every(isOwnResource)) return;
   for (const attempt of tried) {
     const needed = neededFor(gateway, trail, attempt, errand);
     if (needed > nanos) nanos = needed;
@@ -74,7 +74,7 @@ export function admit(
     if (verdict.is === "held") trail.heldNanos = nanos;
     else {
       trail.unpaid = refusalOf(verdict, trail);
-      if (tried.every(({ own }) => own === undefined)) throw trail.unpaid;
+      if (!tried.some(isOwnResource)) throw trail.unpaid;
     }
   });
 }

@@ -1,11 +1,12 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { Connections, Endpoint } from "../../domain/catalogue/catalogue.ts";
+import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { AttemptRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Policy } from "../../domain/tenancy/policy.ts";
 import { authorize, CredentialRefused, secretsOf } from "../../io/upstream/authorize.ts";
 import {
+  atNode,
   classifyCredential,
   classifyExcluded,
   classifyFailure,
@@ -13,14 +14,17 @@ import {
   classifyStatus,
   classifyWithdrawn,
   struckOut,
+  type Verdict,
   withOwnKey,
 } from "../../io/upstream/classify.ts";
+import { heldToItsWord } from "../../io/upstream/held-to-its-word.ts";
 import { type Lane, requestHeaders } from "../../io/upstream/lane.ts";
 import type { BodyReader, UpstreamBody, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
 import { after, type Soon } from "../../kit/soon.ts";
 import type { Unusable, WholeAnswer } from "../../language/canon/answer.ts";
 import { audioReader } from "./audio.ts";
 import type { Outcome } from "./outcome.ts";
+import { connectionsOfAttempt, rowOfAttempt } from "./own-layers.ts";
 import type { Relay } from "./relay.ts";
 import type { Trail } from "./trail.ts";
 import type { Gateway } from "./world.ts";
@@ -48,16 +52,18 @@ export async function tryOnce(one: Try): Promise<Tried> {
   const startedAtMs = gateway.clock.nowMs();
   const started = gateway.clock.elapsedMs();
   trail.trying(started);
-  const outcome = await (one.lane.parts === undefined ? send(one, one.lane.encode()) : sendParts(one, one.lane.parts));
+  const outcome = await (attempt.node === undefined
+    ? ask(one)
+    : ask({ ...one, lane: heldToItsWord(one.lane, attempt.endpoint) }));
   const durationMs = Math.round((gateway.clock.elapsedMs() - started) * 10) / 10;
   const { id: endpoint, provider } = attempt.endpoint;
   const record = { endpoint, provider, startedAtMs, durationMs, ...describe(outcome, one.lane) };
   return { outcome, record: attempt.own === undefined ? record : { ...record, ownKey: true } };
 }
 
-/** Whose connections an attempt is made with; undefined when its workspace has no keys any more. */
-function connectionsFor({ connections, ownKeys }: Gateway, { own }: Attempt): Connections | undefined {
-  return own === undefined ? connections : ownKeys.of(own.workspaceId)?.connections;
+function ask(one: Try): Soon<Outcome> {
+  const { lane } = one;
+  return lane.parts === undefined ? send(one, lane.encode()) : sendParts(one, lane.parts);
 }
 
 function describe(
@@ -168,12 +174,13 @@ function dispatch(
   const policy = policyNow();
   if (policy === undefined) return unsent("the workspace is gone");
   const row = rowNow(gateway, attempt);
-  if (row === undefined) return { is: "failed", verdict: classifyWithdrawn(endpoint), upstreamStatus: null };
+  if (row === undefined)
+    return { is: "failed", verdict: forOwner(classifyWithdrawn(endpoint), attempt, null), upstreamStatus: null };
   // The policy was tightened since the plan was made, or the catalogue knows better: it falls out before any byte leaves.
   const refused = plan.refusedNow(row, policy);
   if (refused !== undefined)
     return { is: "failed", verdict: classifyExcluded(refused.why, refused.fault), upstreamStatus: null };
-  const secrets = secretsOf(connectionsFor(gateway, attempt)?.credential(endpoint.provider), headers);
+  const secrets = secretsOf(connectionsOfAttempt(gateway, attempt)?.credential(endpoint.provider), headers);
   // Not before: a call that cannot be said in the endpoint's dialect, or may not be asked, was served by nobody.
   trail.served = attempt;
   return new Promise((settle) => {
@@ -181,8 +188,7 @@ function dispatch(
       if (outcome.is !== "failed") return settle(outcome);
       const { upstreamStatus } = outcome;
       const verdict = struckOut(outcome.verdict, secrets);
-      const isOwn = attempt.own !== undefined;
-      settle({ ...outcome, verdict: isOwn ? withOwnKey(verdict, endpoint.provider, upstreamStatus) : verdict });
+      settle({ ...outcome, verdict: forOwner(verdict, attempt, upstreamStatus) });
     };
     const failed = (failure: UpstreamFailure, upstreamStatus: number | null) =>
       resolve(
@@ -221,11 +227,17 @@ function dispatch(
 
 /** A planned endpoint as the catalogue has it now; undefined when it is gone, retired, elsewhere or not connected. */
 function rowNow(gateway: Gateway, attempt: Attempt): Endpoint | undefined {
-  const row = gateway.snapshot().endpoints.get(attempt.endpoint.id);
-  const connections = connectionsFor(gateway, attempt);
+  const row = rowOfAttempt(gateway, attempt);
+  const connections = connectionsOfAttempt(gateway, attempt);
   if (row === undefined || row.status === "retired" || connections?.credential(row.provider) === undefined)
     return undefined;
   return connections.baseUrl(row) === attempt.baseUrl ? row : undefined;
+}
+
+/** The same failure, told to whom it concerns where the endpoint was called with something of the workspace's own. */
+function forOwner(verdict: Verdict, { own, node, endpoint }: Attempt, upstreamStatus: number | null): Verdict {
+  if (node !== undefined) return atNode(verdict, node.name, upstreamStatus);
+  return own === undefined ? verdict : withOwnKey(verdict, endpoint.provider, upstreamStatus);
 }
 
 /** A key that is no key any more ends what wants that one alone, as if the provider had said so. */
@@ -249,7 +261,7 @@ function headersFor(
   const headers = requestHeaders(lane, trail.streaming ? lane.streamType : "application/json");
   const { endpoint, baseUrl } = attempt;
   const outgoing = { url: `${baseUrl}${lane.path}`, headers, body, endpoint, nowMs: gateway.clock.nowMs() };
-  const credential = connectionsFor(gateway, attempt)?.credential(endpoint.provider);
+  const credential = connectionsOfAttempt(gateway, attempt)?.credential(endpoint.provider);
   try {
     const authorized = authorize(credential, lane.auth, outgoing);
     if (!(authorized instanceof Promise)) return Object.assign(headers, authorized);

@@ -23,6 +23,11 @@ export function addHeaders(
     if (endpoint.sovereignty.countriesKind !== "unknown" && endpoint.sovereignty.countries.length > 0) {
       headers["x-svc-compute-countries"] = endpoint.sovereignty.countries.join(",");
     }
+    const node = trail.served?.node;
+    if (node !== undefined && !trail.streaming) {
+      headers["x-svc-served-by"] = "own-resource";
+      headers["x-svc-node-id"] = node.id;
+    }
   }
   if (lane !== undefined && lane.surface !== null) headers["x-svc-upstream-surface"] = lane.surface;
   if (lane?.answerHeaders !== undefined) Object.assign(headers, lane.answerHeaders);

@@ -7,12 +7,13 @@ import type { Gateway } from "./world.ts";
 /**
  * What an answer teaches the planner: how fast the endpoint is, how much the model writes, where a session lives. A
  * stream at the pace of its client says nothing of the endpoint: who reads slowly must not make it look slow to others;
- * nor does what an account of a workspace's own is given there.
+ * nor does what an account of a workspace's own is given there. What a node is like is kept with the node: nobody else
+ * is to learn from it, least of all what models of the catalogue are like.
  */
 export function learn(
-  { clock, health, learned, sessions }: Gateway,
+  { clock, health, learned, sessions, nodes }: Gateway,
   trail: Trail,
-  { endpoint, own }: Attempt,
+  { endpoint, own, node }: Attempt,
   usage: UsageRecord,
   { wishes, demand: { maxOutputTokens } }: Outline,
   pace: "provider" | "client",
@@ -21,8 +22,9 @@ export function learn(
   const { firstByteMs, totalMs } = trail.servingTimes;
   // An answer that came whole does not show when it began.
   const sample = { firstByteMs: trail.streaming ? firstByteMs : null, totalMs, outputTokens: usage.outputTokens };
-  if (pace === "provider" && own === undefined) health.served(endpoint.id, sample, nowMs);
-  learned.answered(endpoint.model, usage.outputTokens, maxOutputTokens);
+  if (pace === "provider" && own === undefined)
+    (node === undefined ? health : nodes.held(node.id)?.health)?.served(endpoint.id, sample, nowMs);
+  if (node === undefined) learned.answered(endpoint.model, usage.outputTokens, maxOutputTokens);
   if (wishes?.sessionId === undefined) return;
   const seenTokens = usage.inputTokens + usage.outputTokens;
   sessions.served(trail.principal.workspace.id, wishes.sessionId, { endpoint: endpoint.id, seenTokens }, nowMs);

@@ -11,5 +11,12 @@ export type Ended =
   | { readonly is: "whole"; readonly answer: WholeAnswer; readonly upstreamStatus: number }
   | { readonly is: "relayed"; readonly stream: Sent; readonly upstreamStatus: number }
   /** It broke after the client had seen content: nothing may be tried any more. */
-  | { readonly is: "broke"; readonly stream: Sent; readonly why: string; readonly upstreamStatus: number }
+  | {
+      readonly is: "broke";
+      readonly stream: Sent;
+      readonly why: string;
+      readonly upstreamStatus: number;
+      /** What came was no answer. */
+      readonly malformed?: true | undefined;
+    }
   | { readonly is: "gone"; readonly stream: Sent | undefined };

@@ -11,6 +11,7 @@ import { AUTO_ROUTER, policyOfRouter } from "../../domain/tenancy/router.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import { dialectSupport } from "../../io/upstream/lanes.ts";
 import type { Wishes } from "../../language/canon/wishes.ts";
+import { breakersOver, healthOver } from "./own-layers.ts";
 import type { Gateway } from "./world.ts";
 
 /** What planning reads of the gateway. Nothing here changes anything. */
@@ -27,7 +28,11 @@ export type Planning = Pick<
   | "routerOf"
   | "ownKeys"
   | "margins"
-> & { readonly breakers: Breakers; readonly limits: Pick<Gateway["limits"], "attemptsMax"> };
+> & {
+  readonly breakers: Breakers;
+  readonly nodes: Pick<Gateway["nodes"], "layerOf" | "whyAbsent">;
+  readonly limits: Pick<Gateway["limits"], "attemptsMax">;
+};
 
 /** Whose call it is, and where it came in. */
 type From = {
@@ -80,18 +85,22 @@ export function planOutline(planning: Planning, asked: AskedOutline): Planned {
 }
 
 function worldOf(planning: Planning, { surface, workspace, outline }: AskedOutline, nowMs: number): World {
-  const snapshot = planning.snapshot();
   const { currency } = workspace;
   const own = planning.ownKeys.of(workspace.id);
-  const reach = own?.reach ?? planning.reach;
+  const nodes = planning.nodes.layerOf(workspace.id);
+  const snapshot = nodes?.snapshot ?? planning.snapshot();
+  const base = own?.reach ?? planning.reach;
+  const reach = nodes?.reachOver(base) ?? base;
   return {
     snapshot,
-    anyReal: planning.connections.anyReal || own?.connections.anyReal === true,
+    // A machine of its own is as real as any provider: nobody who has one is served by a simulated model unasked.
+    anyReal: planning.connections.anyReal || own?.connections.anyReal === true || nodes !== undefined,
+    whyAbsent: (modelId) => planning.nodes.whyAbsent(workspace.id, modelId),
     reach: (modelId) => reach.of(modelId, surface, currency, nowMs),
     pool: () => reach.pool(surface, currency, nowMs),
-    health: planning.health,
+    health: nodes === undefined ? planning.health : healthOver(planning.health, nodes),
     learned: planning.learned,
-    breakers: planning.breakers,
+    breakers: nodes === undefined ? planning.breakers : breakersOver(planning.breakers, nodes),
     ownBreakers: own === undefined ? undefined : (provider) => own.keys.get(provider)?.breakers,
     support: dialectSupport(surface),
     walletPerUsd:

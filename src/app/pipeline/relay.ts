@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { classifyFailure, classifyMalformed, classifyStatus, type Verdict } from "../../io/upstream/classify.ts";
+import { ImpossibleFrame } from "../../io/upstream/held-to-its-word.ts";
 import type { Lane } from "../../io/upstream/lane.ts";
 import type { BodyReader, UpstreamCall } from "../../io/upstream/transport.ts";
 import { stop, type Timer, type Timers } from "../../kit/timers.ts";
@@ -140,7 +141,8 @@ export class Relay {
     const fail = (verdict: Verdict) => {
       if (over) return;
       if (this.gone) finish({ is: "gone", stream });
-      else if (this.#committed) finish({ is: "broke", stream, why: verdict.why, upstreamStatus: 200 });
+      else if (this.#committed)
+        finish({ is: "broke", stream, why: verdict.why, upstreamStatus: 200, malformed: malformedIn(verdict) });
       else finish({ is: "failed", verdict, upstreamStatus: 200 });
       // Last, because an abort is heard here as a failure of its own.
       call.abort();
@@ -179,14 +181,18 @@ export class Relay {
         }
         try {
           return take(events.push(chunk));
-        } catch {
-          fail(classifyMalformed("an event over the size limit", provider));
+        } catch (error) {
+          fail(classifyMalformed(unreadable(error), provider));
           return "more";
         }
       },
       end: () => {
         if (over) return;
-        take(events.end());
+        try {
+          take(events.end());
+        } catch (error) {
+          fail(classifyMalformed(unreadable(error), provider));
+        }
         if (over) return;
         // Some servers forget their end marker: the model's own stop is as good.
         if (stream.finished) this.#ended(stream, provider, finish, preamble);
@@ -225,6 +231,11 @@ export class Relay {
     });
   }
 }
+
+const unreadable = (error: unknown) =>
+  error instanceof ImpossibleFrame ? error.message : "an event over the size limit";
+
+const malformedIn = (verdict: Verdict) => (verdict.is === "next" ? verdict.malformed : undefined);
 
 /** An error inside a stream is judged as if it had come as a status. */
 export function verdictOf(problem: UpstreamProblem, provider: string): Verdict {

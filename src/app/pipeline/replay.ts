@@ -7,6 +7,7 @@ import { expectedMs } from "../../domain/routing/health.ts";
 import { ALL_IN } from "../../domain/routing/standing.ts";
 import type { Router } from "../../domain/tenancy/router.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
+import { snapshotFor } from "./own-layers.ts";
 import { type Outline, type Planning, planOutline } from "./plan.ts";
 
 /** What one request cost, how long it took and how good the model is said to be; null where nobody knows. */
@@ -71,7 +72,7 @@ export function replayOne(planning: Planning, workspace: Workspace, router: stri
         model,
         nanos: BigInt(charge.nanos),
         latencyMs: record.totalMs,
-        quality: planning.snapshot().models.get(model)?.quality?.score ?? null,
+        quality: snapshotFor(planning, workspace.id).models.get(model)?.quality?.score ?? null,
         level: record.level,
       },
       replayed: {
@@ -101,7 +102,8 @@ function outlineOf(model: string, { decision }: RequestRecord, inputTokens: numb
   return again === undefined ? "its preferences were too long to keep" : { model, ...again };
 }
 
-function measuredMs(planning: Planning, { endpoint }: Attempt, outputTokens: number): number | null {
-  const measured = planning.health.of(endpoint.id, planning.clock.nowMs());
+function measuredMs(planning: Planning, { endpoint, node }: Attempt, outputTokens: number): number | null {
+  const held = node === undefined ? undefined : planning.nodes.layerOf(node.workspaceId)?.held(endpoint.id);
+  const measured = (held?.health ?? planning.health).of(endpoint.id, planning.clock.nowMs());
   return measured === undefined ? null : expectedMs(measured, outputTokens);
 }

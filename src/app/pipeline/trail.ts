@@ -45,7 +45,7 @@ export class Trail {
   terms: Terms | undefined;
   /** What was reserved for it. */
   heldNanos = 0n;
-  /** Why nothing could be reserved, although there are own keys that need nothing: endpoints that cost are left out. */
+  /** Why nothing could be reserved, although there are own keys or nodes that need nothing: who costs is left out. */
   unpaid: Fault | undefined;
   /** The `Idempotency-Key` that is claimed for it, and how long it is remembered when it is charged. */
   keyUse: (KeyUse & { readonly ttlMs: number }) | undefined;
@@ -154,6 +154,7 @@ export class Trail {
       attempts: this.#attempts,
       decision: this.plan?.decision() ?? null,
       ...(this.served?.own === undefined ? {} : { ownKey: true }),
+      ...(this.served?.node === undefined ? {} : { nodeId: this.served.node.id }),
       ...(this.detail === undefined ? {} : { detail: this.detail }),
     };
   }

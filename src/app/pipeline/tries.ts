@@ -1,5 +1,6 @@
 import { type Fault, fault } from "../../contract/faults.ts";
-import type { Attempt } from "../../domain/routing/attempt.ts";
+import type { EndpointPlaces } from "../../domain/admission/endpoint-places.ts";
+import { type Attempt, isOwnResource } from "../../domain/routing/attempt.ts";
 import { EndpointBreakers } from "../../domain/routing/breakers.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Notice } from "../../io/telemetry/notices.ts";
@@ -111,7 +112,7 @@ export class Tries {
   }
 
   #isClosed(attempt: Attempt): boolean {
-    const closed = attempt.own === undefined ? this.#closed() : undefined;
+    const closed = isOwnResource(attempt) ? undefined : this.#closed();
     if (closed !== undefined) this.#untried(attempt, "next", closed);
     return closed !== undefined;
   }
@@ -133,20 +134,33 @@ export class Tries {
     return true;
   }
 
-  /** How an endpoint does with one key says nothing of how it does with another. */
-  #breakersOf({ own, endpoint }: Attempt): EndpointBreakers {
-    const { breakers, ownKeys, clock } = this.#parts.gateway;
-    if (own === undefined) return breakers;
-    // A key that was taken away while its request ran is told to nobody.
-    return ownKeys.of(own.workspaceId)?.keys.get(endpoint.provider)?.breakers ?? new EndpointBreakers(clock);
+  /** How an endpoint does with one key says nothing of how it does with another; nor one node of another. */
+  #breakersOf({ own, node, endpoint }: Attempt): EndpointBreakers {
+    const { breakers, ownKeys, nodes, clock } = this.#parts.gateway;
+    if (own === undefined && node === undefined) return breakers;
+    const kept =
+      node === undefined
+        ? ownKeys.of(own?.workspaceId ?? "")?.keys.get(endpoint.provider)?.breakers
+        : nodes.held(node.id)?.breakers;
+    // A key or a node that was taken away while its request ran is told to nobody.
+    return kept ?? new EndpointBreakers(clock);
+  }
+
+  /**
+   * Places are the platform's share of an endpoint; who comes with a key of their own has a share of their own. A node
+   * has as many as it says, for all its models together.
+   */
+  #placesOf({ own, node }: Attempt): Pick<EndpointPlaces, "take" | "give"> | undefined {
+    const { places, nodes } = this.#parts.gateway;
+    if (node !== undefined) return nodes.held(node.id);
+    return own === undefined ? places : undefined;
   }
 
   /** One attempt within its bounds; undefined when somebody else is to be tried. */
   async #tryAt(attempt: Attempt): Promise<Ended | undefined> {
     const { gateway, tryOnce } = this.#parts;
     const { budget, noticed } = gateway;
-    // Places are the platform's share of an endpoint; who comes with a key of their own has a share of their own.
-    const places = attempt.own === undefined ? gateway.places : undefined;
+    const places = this.#placesOf(attempt);
     const { id, provider } = attempt.endpoint;
     if (places?.take(id) === "full") {
       this.#passOver(attempt, "full");
@@ -208,6 +222,7 @@ export class Tries {
     const { noticed } = this.#parts.gateway;
     const breakers = this.#breakersOf(attempt);
     const { id, provider } = attempt.endpoint;
+    if (attempt.node !== undefined) this.#judgeNode(attempt.node.id, outcome);
     switch (outcome?.is) {
       case "whole":
       case "relayed":
@@ -237,6 +252,18 @@ export class Tries {
       default:
         breakers.unknown(id);
     }
+  }
+
+  /** A machine that anyone can put anything on is not asked again after an answer that cannot be. */
+  #judgeNode(nodeId: string, outcome: Outcome | undefined): void {
+    const { nodes } = this.#parts.gateway;
+    if (outcome?.is === "broke") {
+      nodes.held(nodeId)?.failed(outcome.why);
+      if (outcome.malformed === true) nodes.lied(nodeId, outcome.why);
+    }
+    if (outcome?.is !== "failed" || outcome.verdict.is !== "next" || outcome.verdict.blame.on === "nobody") return;
+    nodes.held(nodeId)?.failed(outcome.verdict.why);
+    if (outcome.verdict.malformed === true) nodes.lied(nodeId, outcome.verdict.why);
   }
 
   #passOver(attempt: Attempt, why: PassedOver): void {

@@ -18,6 +18,7 @@ import type { Router } from "../../domain/tenancy/router.ts";
 import type { Journal } from "../../io/journal/types.ts";
 import type { Notice } from "../../io/telemetry/notices.ts";
 import type { TokenCounter } from "../../io/tokens/token-counter.ts";
+import type { Nodes } from "../../io/tunnel/nodes.ts";
 import type { OwnKeys } from "../../io/upstream/own-keys.ts";
 import type { Transport } from "../../io/upstream/transport.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -35,6 +36,8 @@ export type Gateway = {
   readonly reach: Reach;
   /** Workspaces' own keys at providers. */
   readonly ownKeys: Pick<OwnKeys, "of">;
+  /** Workspaces' own machines. */
+  readonly nodes: Pick<Nodes, "layerOf" | "held" | "lied" | "whyAbsent">;
   readonly health: Health;
   readonly learned: Learned;
   readonly sessions: Sessions;

@@ -31,7 +31,7 @@ function connectedTo(...providers: string[]): Connections {
 
 function handlersWith(connections: Connections, more: Partial<ModelDeps> = {}) {
   return modelHandlers({
-    snapshot: () => snapshot,
+    snapshotOf: () => snapshot,
     nowMs: () => NOON_MS,
     proofs: ALL_PROVEN,
     connectionsOf: () => connections,

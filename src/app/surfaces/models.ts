@@ -16,7 +16,8 @@ import { agentModel, type KeyOffer, type ModelContext, modelObject } from "./mod
 import { answerTagged, tagOf } from "./tagged.ts";
 
 export type ModelDeps = {
-  snapshot(): Snapshot;
+  /** The catalogue, with what the workspace's own nodes serve. */
+  snapshotOf(workspaceId: string): Snapshot;
   nowMs(): number;
   /** The platform's connections, with the workspace's own before them. */
   connectionsOf(workspaceId: string): Connections;
@@ -99,7 +100,13 @@ type KeyContext = ModelContext & { readonly connections: Connections };
 
 function contextOf(deps: ModelDeps, { id, currency }: Principal["workspace"]): KeyContext {
   const margin = deps.marginOf?.(id) ?? NO_MARGIN;
-  return { snapshot: deps.snapshot(), nowMs: deps.nowMs(), currency, margin, connections: deps.connectionsOf(id) };
+  return {
+    snapshot: deps.snapshotOf(id),
+    nowMs: deps.nowMs(),
+    currency,
+    margin,
+    connections: deps.connectionsOf(id),
+  };
 }
 
 /** Undefined when the key cannot use the model anywhere. */

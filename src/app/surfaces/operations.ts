@@ -19,6 +19,14 @@ export function operationsHandlers(deps: OperationsDeps): Record<string, Handler
       if (why === undefined) return { status: 200, headers: PLAIN, bytes: "ready\n" };
       throw fault("service_unavailable", { message: `Not ready: ${why}.`, headers: { "retry-after": "1" } });
     }),
+    // Those that ask for the upgrade never come here.
+    connectNode: whole(async () => {
+      throw fault("upgrade_required", {
+        message:
+          "Nodes connect here over WebSocket: run `gateway node connect` on the machine beside the local server.",
+        headers: { connection: "close, upgrade", upgrade: "websocket" },
+      });
+    }),
     getMetrics: whole(async (exchange) => {
       if (!isLocal(exchange) && !deps.isOperator(exchange.headers.authorization)) {
         throw fault("invalid_admin_token", {

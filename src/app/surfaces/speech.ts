@@ -9,6 +9,7 @@ import { codePointsOf, type SpeechAsk, secondsBound, secondsExpected, tokensBoun
 import { decodeWith, parseJson } from "../body.ts";
 import { type Handler, streamed } from "../exchange.ts";
 import type { Bound, Errand } from "../pipeline/errand.ts";
+import { reachFor } from "../pipeline/own-layers.ts";
 import type { Outline } from "../pipeline/plan.ts";
 import { type Decoded, principalOf, run } from "../pipeline/run.ts";
 import type { Way } from "../pipeline/thinking.ts";
@@ -37,10 +38,9 @@ function decodeSpeech(bytes: Buffer, gateway: Gateway, { id, currency }: Workspa
     speed: request.speed ?? undefined,
     instructions: request.instructions ?? undefined,
   };
-  const { clock, snapshot, ownKeys, reach } = gateway;
+  const { clock, snapshot } = gateway;
   const nowMs = clock.nowMs();
-  const callable = (modelId: string) =>
-    (ownKeys.of(id)?.reach ?? reach).of(modelId, "speech", currency, nowMs).endpoints;
+  const callable = (modelId: string) => reachFor(gateway, id).of(modelId, "speech", currency, nowMs).endpoints;
   const wanted = { ask, characters: codePointsOf(ask.input), nowMs, callable };
   return { errand: new SpeechErrand(request.model, wanted, snapshot) };
 }

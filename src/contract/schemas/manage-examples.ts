@@ -126,6 +126,7 @@ export const request = {
   },
   cost: "0.0000125",
   own_key: false,
+  node_id: null,
   currency: "EUR",
   ttfb_ms: 21,
   total_ms: 24,

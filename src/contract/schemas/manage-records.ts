@@ -103,6 +103,7 @@ export const RequestView = z
         "What was charged; a failure costs nothing. Null where the workspace's own key served it: its price is between the workspace and the provider.",
     }),
     own_key: z.boolean().meta({ description: "Served with the workspace's own key at the provider." }),
+    node_id: z.string().nullable().meta({ description: "The workspace's own node that served it; null: none did." }),
     currency: z.string(),
     ttfb_ms: z.number().nullable(),
     total_ms: z.number(),
@@ -150,6 +151,10 @@ export const DecisionView = z
       .object({ slug: z.string(), version: z.number() })
       .optional()
       .meta({ description: "The workspace's own router that decided, and which version of it." }),
+    nodes: z
+      .enum(["first", "only", "fallback"])
+      .optional()
+      .meta({ description: "What that router wants of the workspace's own nodes." }),
     demand: DemandView.optional(),
     weights: WeightsView.optional().meta({
       description: "What the parts were weighed by, `cost_tier` included.",

@@ -9,6 +9,7 @@ export const routerSpec = {
   models: [],
   fallback: ["sandbox/chat"],
   reasoning_effort: "low",
+  nodes: null,
 };
 
 const version = { slug: "cheap", name: "@research/cheap", version: 2, created_at: AT };
@@ -26,6 +27,7 @@ export const explained = {
   refusal: null,
   route_reason: "sandbox-de de (L2): best score of quality, cost and latency of 1 eligible; policy kept out 1",
   router: { slug: "cheap", version: 2 },
+  nodes: null,
   expected: {
     endpoint: CHOSEN,
     model: "sandbox/chat",

@@ -3,6 +3,8 @@ import { CandidateView, DecisionView, WeightsView } from "./manage-records.ts";
 import { CountryCodes, FloorInput, LevelName, ModelIds, PolicyView } from "./manage-tenancy.ts";
 import { Money, Time, TimeInput } from "./manage-values.ts";
 
+const NodeUseName = z.enum(["first", "only", "fallback"]);
+
 export const EffortName = z.enum(["none", "minimal", "low", "medium", "high", "xhigh", "max"]);
 
 const Weight = z
@@ -37,6 +39,10 @@ export const RouterPut = z
     reasoning_effort: EffortName.nullish().meta({
       description: "How hard a model that can be told so should think when the caller says nothing of it.",
     }),
+    nodes: NodeUseName.nullish().meta({
+      description:
+        "Where the workspace's own nodes stand: before everybody else, alone, or behind everybody else; null or absent: weighed like everybody else, at no price.",
+    }),
   })
   .meta({ id: "RouterPut", description: "The whole router: what is not named is open." });
 
@@ -48,6 +54,7 @@ const specShape = {
   models: z.array(z.string()).meta({ description: "Empty: every model that the policy allows." }),
   fallback: z.array(z.string()),
   reasoning_effort: EffortName.nullable(),
+  nodes: NodeUseName.nullable(),
 };
 
 const versionShape = {
@@ -120,6 +127,7 @@ export const ExplainView = DecisionView.pick({ order: true })
       })
       .nullable()
       .meta({ description: "The workspace's own router that decides." }),
+    nodes: NodeUseName.nullable().meta({ description: "What that router wants of the workspace's own nodes." }),
     expected: z
       .object({
         endpoint: z.string(),

@@ -3,6 +3,7 @@ import { NEEDS } from "../../language/canon/needs.ts";
 import { isParameter } from "../../language/canon/parameters.ts";
 import type { ProviderPreferences } from "../../language/canon/wishes.ts";
 import type { LevelState } from "../tenancy/policy.ts";
+import { NODE_USES } from "../tenancy/router.ts";
 import {
   type AttemptRecord,
   type CandidateRecord,
@@ -102,6 +103,7 @@ const decision: z.ZodType<DecisionRecord> = z.object({
   reason: z.string().exactOptional(),
   demand: demand.exactOptional(),
   router: z.object({ slug: z.string(), version: z.number() }).exactOptional(),
+  nodes: z.enum(NODE_USES).exactOptional(),
   weights: z.object({ quality: z.number(), cost: z.number(), latency: z.number() }).exactOptional(),
   session: z
     .object({ endpoint: z.string(), tokens: z.number(), use: z.enum(["first", "weighed", "not_eligible"]) })
@@ -146,6 +148,7 @@ export const requestRecordSchema: z.ZodType<RequestRecord> = z.object({
   attempts: z.array(attempt),
   decision: decision.nullable(),
   ownKey: z.literal(true).exactOptional(),
+  nodeId: z.string().exactOptional(),
   detail: z.looseObject({}).exactOptional(),
 });
 

@@ -4,6 +4,7 @@ import type { Parameter } from "../../language/canon/parameters.ts";
 import type { Usage } from "../../language/canon/usage.ts";
 import type { Wishes } from "../../language/canon/wishes.ts";
 import type { LevelState } from "../tenancy/policy.ts";
+import type { NodeUse } from "../tenancy/router.ts";
 
 /** The surfaces a call can arrive on. */
 export const SURFACES = [
@@ -79,6 +80,8 @@ export type DecisionRecord = {
   readonly demand?: DemandRecord;
   /** The workspace's own router that decided. */
   readonly router?: { readonly slug: string; readonly version: number };
+  /** What the router wants of the workspace's own nodes; absent: nothing in particular. */
+  readonly nodes?: NodeUse;
   /** What the parts of the score were weighed by. */
   readonly weights?: { readonly quality: number; readonly cost: number; readonly latency: number };
   /** What the conversation left behind, and what was made of it. */
@@ -140,6 +143,8 @@ export type RequestRecord = {
   readonly decision: DecisionRecord | null;
   /** It was served with the workspace's own key at the provider, and so is not charged. */
   readonly ownKey?: true;
+  /** The workspace's own machine that served it; absent: none did. */
+  readonly nodeId?: string;
   /** What only its surface has to say: the format of speech, the number of questions. Never content. */
   readonly detail?: JsonObject;
 };

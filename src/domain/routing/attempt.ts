@@ -1,5 +1,9 @@
 import type { Endpoint, Model, Price } from "../catalogue/catalogue.ts";
+import type { WorkspaceNode } from "../tenancy/node.ts";
 import type { OwnKey } from "../tenancy/own-key.ts";
+
+/** A machine of the workspace's own. */
+export type NodeRef = Pick<WorkspaceNode, "id" | "workspaceId" | "name">;
 
 /** One endpoint that may be tried, with what is needed to try and to bill it. */
 export type Attempt = {
@@ -9,4 +13,11 @@ export type Attempt = {
   readonly baseUrl: string;
   /** The workspace's own key, where the endpoint is called with that one: nothing is charged then. */
   readonly own?: OwnKey | undefined;
+  /** The workspace's own machine, where the endpoint is one: nothing is charged there either. */
+  readonly node?: NodeRef | undefined;
 };
+
+/** Whether it is the workspace's own, key or machine: that needs no wallet. */
+export function isOwnResource({ own, node }: Attempt): boolean {
+  return own !== undefined || node !== undefined;
+}

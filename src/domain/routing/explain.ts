@@ -21,6 +21,7 @@ export type Considered = {
 const HOW: Readonly<Record<Basis, string>> = {
   cost: "lowest expected cost of",
   own_key: "called with the workspace's own key, of",
+  nodes_first: "the workspace's own node, which the router puts first, of",
   score: "best score of quality, cost and latency of",
   session: "where its session was served before, of",
   order: "first of the caller's order, of",
@@ -81,9 +82,10 @@ export function refusedDecision(request: PlanRequest, sifted: Sifted, reason: st
   return { candidates: toldOf(sifted).map(fallenCandidate), order: [], reason, ...ofRouter(request) };
 }
 
-function ofRouter({ route }: PlanRequest): Pick<DecisionRecord, "router"> {
+function ofRouter({ route }: PlanRequest): Pick<DecisionRecord, "router" | "nodes"> {
   if (route.is !== "router" || route.router === undefined) return {};
-  return { router: { slug: route.router.slug, version: route.router.version } };
+  const { slug, version, spec } = route.router;
+  return { router: { slug, version }, ...(spec.nodes === null ? {} : { nodes: spec.nodes }) };
 }
 
 function ofSession({ session }: PlanRequest, { basis }: Ranking, { rows }: Sifted): Pick<DecisionRecord, "session"> {
@@ -110,6 +112,7 @@ function candidate(place: number, index: number, considered: Considered): Candid
 function noteOn(place: number, { standings, shortlist, basis }: Ranking, { rows, pooled }: Sifted): string {
   const notes: string[] = [];
   if (rows[place]?.own !== undefined) notes.push("with the workspace's own key");
+  if (rows[place]?.node !== undefined) notes.push("the workspace's own node");
   if (place >= pooled) notes.push("fallback");
   if (basis === "session" && shortlist[0] === place) notes.push("its session's endpoint");
   if (standings?.get(place) === "aside") notes.push("set aside after failures");

@@ -3,7 +3,7 @@ import type { Endpoint } from "../catalogue/catalogue.ts";
 import type { Reachable } from "./reach.ts";
 
 /** The filters in the order in which they answer when one of them leaves nothing (ERR-10). */
-export type Stage = "capability" | "policy" | "wish" | "quality";
+export type Stage = "capability" | "policy" | "wish" | "quality" | "nodes";
 
 /** Why a row is out: as it is, or put into words only when someone reads it, which is rarer than planning. */
 export type Why = string | ((row: Reachable) => string);

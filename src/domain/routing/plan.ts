@@ -90,6 +90,9 @@ function routerName({ route }: PlanRequest): string | null {
 /** A model that does not exist needs no look at endpoints. */
 function unknownModel({ route }: PlanRequest, world: World): Fault | undefined {
   if (route.is !== "model" || world.snapshot.models.has(route.modelId)) return undefined;
+  const away = world.whyAbsent?.(route.modelId);
+  // It is expected back, so whoever asks may ask again.
+  if (away !== undefined) return fault("upstream_error", { message: away });
   return fault("model_not_found", {
     message: `There is no model "${route.modelId.slice(0, 128)}". GET /v1/models lists the models this key may use.`,
     param: "model",

@@ -1,11 +1,12 @@
 import type { Sort } from "../../language/canon/wishes.ts";
+import type { NodeUse } from "../tenancy/router.ts";
 import { placeIn } from "./preferences.ts";
 import { type Figures, fill, MEDIAN, type Scores } from "./score.ts";
 import type { PlanRequest, Sifted, World } from "./sieve.ts";
 import type { Standing } from "./standing.ts";
 
 /** Why the first one is first. */
-export type Basis = "cost" | "own_key" | "score" | "session" | "order" | "fallback" | Sort;
+export type Basis = "cost" | "own_key" | "nodes_first" | "score" | "session" | "order" | "fallback" | Sort;
 
 /** Places of rows, best first. */
 export type Ranking = {
@@ -33,14 +34,15 @@ export function rank(
   const { rows, pooled } = sifted;
   const standings = standingsOf(sifted, world);
   const keys = world.ownBreakers === undefined ? "platform" : "own";
-  const tiers = tiersOf(sifted, request, figures.sessionPlace, standings, keys);
+  const nodes = request.route.is === "router" ? (request.route.router?.spec.nodes ?? null) : null;
+  const tiers = tiersOf(sifted, request, figures.sessionPlace, standings, keys, nodes);
   const order = { rows, tiers, ...measuresOf(sifted, figures, scores, request) };
   const compare = (a: number, b: number) => compared(a, b, order);
   const choices = bestOf(0, pooled, order);
   const fallbacks = rows.length === pooled ? [] : bestOf(pooled, rows.length, order);
   const isAside = (place: number) => standings?.get(place) === "aside";
   // A conversation that a fallback has served stays there too.
-  const stays = fallbacks.findIndex((place) => (tiers?.[place] ?? 0) <= SESSION_FIRST);
+  const stays = fallbacks.findIndex((place) => tiers?.[place] === SESSION_FIRST);
   const [ahead, behind] = stays < 0 ? [choices, fallbacks] : [[...fallbacks.splice(stays, 1), ...choices], fallbacks];
   const shortlist = joined(ahead, behind, isAside, world.attemptsMax);
   return {
@@ -63,10 +65,14 @@ function standingsOf({ rows }: Sifted, { breakers, ownBreakers }: World): Readon
 }
 
 const SESSION_FIRST = -1;
+/** Before everybody else, whoever served before and whatever order the caller would like. */
+const NODES_FIRST_TIER = -1_000;
+/** Behind the router's own fallbacks. */
+const NODES_LAST_TIER = 5_000;
 /** Above every place in an order. */
 const FALLBACK_TIER = 1_000;
 const ASIDE_TIER = 1_000_000;
-/** Own keys that are to be used first stand before their equals, those that are a fallback behind all others. */
+/** Nodes and own keys that are to be used first stand before their equals, keys that are a fallback behind all others. */
 const OWN_FIRST_STEP = 0.5;
 const OWN_LAST_TIER = 10_000;
 
@@ -77,23 +83,28 @@ function tiersOf(
   sessionPlace: number,
   standings: ReadonlyMap<number, Standing> | undefined,
   keys: "own" | "platform",
+  nodes: NodeUse | null,
 ): number[] | undefined {
   const order = wishes?.provider?.order;
   // With no turn left to come the cache is worth its price once, and the price is in the cost already.
   const kept = order === undefined && wishes?.remainingTurns !== 0 ? rows[sessionPlace]?.endpoint : undefined;
   const byFigures = order === undefined && kept === undefined && standings === undefined && pooled === rows.length;
-  if (byFigures && keys === "platform") return undefined;
+  const inFront = nodes === "first";
+  if (byFigures && keys === "platform" && !inFront) return undefined;
   // Who chooses between models, or asks for an order of their own, is not led astray by who is paid how.
   const firstStep = route.is === "model" && wishes?.provider?.sort === undefined ? OWN_FIRST_STEP : 0;
   const fallback = route.is === "router" ? (route.router?.spec.fallback ?? []) : [];
   const tiers = new Array<number>(rows.length).fill(0);
   // Without an order the pool is one tier, and its session's endpoint is there once.
-  const isOneTier = order === undefined && keys === "platform";
+  const isOneTier = order === undefined && keys === "platform" && !inFront;
   if (isOneTier && kept !== undefined) tiers[sessionPlace] = SESSION_FIRST;
   for (let place = isOneTier ? pooled : 0; place < rows.length; place += 1) {
     const endpoint = rows[place]?.endpoint;
     if (endpoint === undefined) continue;
-    if (endpoint === kept) tiers[place] = SESSION_FIRST;
+    const isNode = rows[place]?.node !== undefined;
+    if (inFront && isNode && place < pooled) tiers[place] = NODES_FIRST_TIER;
+    else if (endpoint === kept) tiers[place] = SESSION_FIRST;
+    else if (place >= pooled && nodes === "fallback" && isNode) tiers[place] = NODES_LAST_TIER;
     else if (place >= pooled) tiers[place] = FALLBACK_TIER + fallback.indexOf(endpoint.model);
     else if (order !== undefined) {
       const named = placeIn(order, endpoint);
@@ -101,7 +112,7 @@ function tiersOf(
     }
     const use = rows[place]?.own?.use;
     if (use === "fallback") tiers[place] = OWN_LAST_TIER + (tiers[place] ?? 0);
-    else if (use !== undefined) tiers[place] = (tiers[place] ?? 0) - firstStep;
+    else if (use !== undefined || isNode) tiers[place] = (tiers[place] ?? 0) - firstStep;
   }
   for (const [place, standing] of standings ?? [])
     if (standing === "aside") tiers[place] = ASIDE_TIER + (tiers[place] ?? 0);
@@ -204,6 +215,7 @@ function basisOf(
   { rows, pooled }: Sifted,
 ): Basis {
   const tier = first === undefined ? 0 : (tiers?.[first] ?? 0);
+  if (tier === NODES_FIRST_TIER) return "nodes_first";
   if (tier <= SESSION_FIRST) return "session";
   if (first !== undefined && first >= pooled) return "fallback";
   const preferences = wishes?.provider;

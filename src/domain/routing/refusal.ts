@@ -13,6 +13,11 @@ export function refusalFor(judge: Judge, sifted: Sifted): Fault {
   const name = nameOf(judge.request);
   const told = toldOf(sifted);
   const at = (stage: Stage) => told.filter((fallen) => fallen.stage === stage);
+  if (at("nodes").length > 0)
+    return fault("no_eligible_endpoint", {
+      message: `The router ${name} wants the workspace's own nodes only, and none that is connected serves this request. Connect one, or change the router.`,
+      param: "model",
+    });
   const [low] = at("quality");
   if (low !== undefined) return leftOut(`The quality floor of the router leaves no endpoint of ${name}`, judge, told);
   const [unwanted] = at("wish");

@@ -2,6 +2,7 @@ import type { Wishes } from "../../language/canon/wishes.ts";
 import type { Snapshot } from "../catalogue/catalogue.ts";
 import type { Surface } from "../record/record.ts";
 import type { Policy } from "../tenancy/policy.ts";
+import type { NodeUse } from "../tenancy/router.ts";
 import { type Demand, type DialectSupport, type Shortcoming, shortcomingOf, unpricedExtra } from "./capability.ts";
 import type { Cause } from "./fallen.ts";
 import type { Health } from "./health.ts";
@@ -30,6 +31,8 @@ export type World = {
   readonly snapshot: Pick<Snapshot, "models">;
   /** True once any provider that is not simulated is connected. */
   readonly anyReal: boolean;
+  /** Why a model that was asked for is not there, where more is known than that. */
+  readonly whyAbsent?: ((modelId: string) => string | undefined) | undefined;
   readonly reach: (modelId: string) => Reached;
   /** Everything that can be called on the surface. */
   readonly pool: () => readonly ReachedModel[];
@@ -49,7 +52,7 @@ export type World = {
 
 /** What passed and what did not. */
 export type Sifted = {
-  /** The pool first, then the router's fallbacks. */
+  /** The pool first, then the router's fallbacks, then nodes that the router wants behind all others. */
   readonly rows: Reachable[];
   /** How many rows there are: while rows are added, their list may have room for more. */
   passed: number;
@@ -63,6 +66,8 @@ export type Sifted = {
   readonly uncallable: string[];
   /** Models that could be called, were they allowed. */
   readonly forbidden: string[];
+  /** Nodes that passed and stand behind everything else. */
+  readonly later: Reachable[];
 };
 
 export function emptySieve(room = 0): Sifted {
@@ -75,6 +80,7 @@ export function emptySieve(room = 0): Sifted {
     fell: 0,
     uncallable: [],
     forbidden: [],
+    later: [],
   };
 }
 
@@ -85,17 +91,21 @@ export type Judge = {
   readonly verdicts: PolicyVerdicts;
   readonly preferring: Preferring | undefined;
   readonly qualityFloor: number | null;
+  /** What the router wants of the workspace's own nodes. */
+  readonly nodes: NodeUse | null;
 };
 
 export function judgeOf(request: PlanRequest, world: World): Judge {
   const preferences = request.wishes?.provider;
+  const spec = request.route.is === "router" ? request.route.router?.spec : undefined;
   return {
     request,
     world,
     verdicts: new PolicyVerdicts(request.policy),
     preferring:
       preferences === undefined ? undefined : preferringOf(preferences, request.demand.inputTokens, perUsd(world)),
-    qualityFloor: request.route.is === "router" ? (request.route.router?.spec.qualityFloor ?? null) : null,
+    qualityFloor: spec?.qualityFloor ?? null,
+    nodes: spec?.nodes ?? null,
   };
 }
 
@@ -135,6 +145,10 @@ function siftChoice(models: readonly string[] | null, fallback: readonly string[
   sifted.pooled = sifted.passed;
   // A fallback that the router also chooses from has its place in the pool.
   siftNamed(models === null ? fallback : fallback.filter((name) => !models.includes(name)), judge, sifted);
+  for (const row of sifted.later) {
+    sifted.rows[sifted.passed] = row;
+    sifted.passed += 1;
+  }
 }
 
 /** Everything but the fallbacks; simulated models leave the pool once a real provider is connected. */
@@ -162,7 +176,8 @@ function siftNamed(modelIds: readonly string[], judge: Judge, sifted: Sifted): v
 function siftEach(endpoints: readonly Reachable[], judge: Judge, sifted: Sifted): void {
   for (const reachable of endpoints) {
     const cause = causeAgainst(reachable, judge);
-    if (cause === undefined) {
+    if (cause === undefined && judge.nodes === "fallback" && reachable.node !== undefined) sifted.later.push(reachable);
+    else if (cause === undefined) {
       sifted.rows[sifted.passed] = reachable;
       sifted.passed += 1;
     } else if (sifted.fallen[sifted.fell - 1]?.endpoint !== reachable.endpoint) {
@@ -190,8 +205,10 @@ export function causeAgainst(reachable: Reachable, judge: Judge): Cause | undefi
     const quality = model.quality === null ? "its quality is not known" : `its quality is ${model.quality.score}`;
     return { stage: "quality", rule: "quality_floor", reason: `${quality}, the floor is ${qualityFloor}` };
   }
-  return undefined;
+  return judge.nodes === "only" && reachable.node === undefined ? NO_NODE : undefined;
 }
+
+const NO_NODE: Cause = { stage: "nodes", rule: "nodes", reason: "the router wants the workspace's own nodes only" };
 
 function lacking({ param, reason, contextTokens, fault }: Shortcoming): Cause {
   return { stage: "capability", rule: param, reason, contextTokens, fault };

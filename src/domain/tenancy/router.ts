@@ -4,6 +4,10 @@ import type { Level, Policy } from "./policy.ts";
 /** How much each part of a score counts; only their proportions matter. */
 export type Weights = { readonly quality: number; readonly cost: number; readonly latency: number };
 
+/** Where the workspace's own nodes stand: before everybody else, alone, or behind everybody else. */
+export const NODE_USES = ["first", "only", "fallback"] as const;
+export type NodeUse = (typeof NODE_USES)[number];
+
 /** A routing policy that a workspace wrote: it narrows and weighs, and loosens nothing. */
 export type RouterSpec = {
   readonly weights: Weights;
@@ -17,6 +21,8 @@ export type RouterSpec = {
   readonly fallback: readonly string[];
   /** How hard a model that can be told so should think when the caller says nothing of it. */
   readonly reasoningEffort: Effort | null;
+  /** Null: nodes are weighed like everybody else, at no price. */
+  readonly nodes: NodeUse | null;
 };
 
 /** One version of a router. A change makes the next version, and every version is kept. */
@@ -45,6 +51,7 @@ export const OPEN_ROUTER: RouterSpec = {
   models: null,
   fallback: [],
   reasoningEffort: null,
+  nodes: null,
 };
 
 /** What a router demands of every endpoint. Its fallbacks are models it allows as well. */

@@ -1,5 +1,6 @@
 import { Gauge, Registry } from "@prometheus-io/client";
 import type { Channel } from "../../domain/alerts/store.ts";
+import { isNodeProvider } from "../../domain/catalogue/node-rows.ts";
 import type { Proof } from "../../domain/catalogue/proofs.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import type { Notice } from "./notices.ts";
@@ -14,6 +15,7 @@ export type Gauges = {
   readonly queueTaken: () => number;
   readonly queueWaiting: () => number;
   readonly endpointsAside: () => number;
+  readonly nodesConnected: () => number;
 };
 
 /** Prometheus metrics. No label is ever a caller's string: routes, providers and codes are closed lists. */
@@ -90,6 +92,12 @@ export class Metrics {
       this.#registry,
     );
     gauge(
+      "gateway_nodes_connected",
+      "Nodes of workspaces that are connected now.",
+      gauges.nodesConnected,
+      this.#registry,
+    );
+    gauge(
       "gateway_resident_memory_bytes",
       "Resident memory of the process.",
       () => process.memoryUsage.rss(),
@@ -104,12 +112,12 @@ export class Metrics {
   }
 
   finished({ surface, provider, status, errorCode, overheadMs, ttfbMs, attempts, usage }: RequestRecord): void {
-    const labels = `provider="${provider ?? "none"}"`;
+    const labels = `provider="${labelOf(provider ?? "none")}"`;
     this.#requests.add(`surface="${surface}",${labels},status="${status}",code="${errorCode ?? "none"}"`, 1);
     this.#overhead.observe("", overheadMs / 1000);
     if (ttfbMs !== null) this.#firstByte.observe(labels, ttfbMs / 1000);
     for (const attempt of attempts)
-      this.#attempts.add(`provider="${attempt.provider}",outcome="${attempt.outcome}"`, 1);
+      this.#attempts.add(`provider="${labelOf(attempt.provider)}",outcome="${attempt.outcome}"`, 1);
     if (usage !== null) {
       this.#tokens.add(`${labels},kind="input"`, usage.inputTokens);
       this.#tokens.add(`${labels},kind="output"`, usage.outputTokens);
@@ -119,19 +127,19 @@ export class Metrics {
   noticed(notice: Notice): void {
     switch (notice.is) {
       case "retried":
-        this.#retries.add(`provider="${notice.provider}",at="${notice.at}"`, 1);
+        this.#retries.add(`provider="${labelOf(notice.provider)}",at="${notice.at}"`, 1);
         break;
       case "budget_spent":
-        this.#budgetSpent.add(`provider="${notice.provider}"`, 1);
+        this.#budgetSpent.add(`provider="${labelOf(notice.provider)}"`, 1);
         break;
       case "passed_over":
-        this.#passedOver.add(`provider="${notice.provider}",why="${notice.why}"`, 1);
+        this.#passedOver.add(`provider="${labelOf(notice.provider)}",why="${notice.why}"`, 1);
         break;
       case "turned_away":
         this.#turnedAway.add(`why="${notice.why}"`, 1);
         break;
       case "credential_refused":
-        this.#credentials.add(`provider="${notice.provider}",status="${notice.status ?? "none"}"`, 1);
+        this.#credentials.add(`provider="${labelOf(notice.provider)}",status="${notice.status ?? "none"}"`, 1);
         break;
     }
   }
@@ -184,4 +192,9 @@ function gauge(name: string, help: string, read: () => number, registry: Registr
       this.set(read());
     },
   });
+}
+
+/** Names of nodes are their workspaces' own words, and there may be any number: here they are all one. */
+function labelOf(provider: string): string {
+  return isNodeProvider(provider) ? "node" : provider;
 }

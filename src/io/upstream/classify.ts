@@ -23,6 +23,8 @@ export type Verdict =
       readonly maybeAccepted: boolean;
       readonly last: Fault;
       readonly blame: Blame;
+      /** What came was no answer. */
+      readonly malformed?: true;
       /** How long to wait before the same endpoint may be asked once more; undefined when it may not. */
       readonly againAfterMs: number | undefined;
     }
@@ -115,6 +117,7 @@ export function classifyMalformed(what: string, provider: string, code?: FaultCo
     maybeAccepted: true,
     last: code === undefined ? brokenFault(provider) : fault(code, { message: `${provider} did not answer: ${what}.` }),
     blame: { on: "endpoint", retryAfterMs: undefined },
+    malformed: true,
     againAfterMs: undefined,
   };
 }
@@ -162,6 +165,24 @@ export function withOwnKey(verdict: Verdict, provider: string, status: number | 
     detail: { ownKey: provider },
   });
   return { ...verdict, why, last, blame: { on: "workspace" } };
+}
+
+/** The same failure at a machine of the workspace's own: what stands there is for its people to look after. */
+export function atNode(verdict: Verdict, name: string, status: number | null): Verdict {
+  if (verdict.is !== "next") return verdict;
+  const { blame, last } = verdict;
+  const isRefused = blame.on === "operator" && status !== null;
+  const message =
+    last.code === "upstream_timeout"
+      ? `The node ${name} did not answer in time and no other endpoint is left. Try again.`
+      : isRefused
+        ? `The local server of the node ${name} refused the request (${status}), and no other endpoint is left. Look at its key and its models.`
+        : `The node ${name} gave no usable answer and no other endpoint is left. Try again, or look after its server.`;
+  const told =
+    last.code === "upstream_timeout" || last.code === "upstream_error" ? fault(last.code, { message }) : last;
+  if (!isRefused) return { ...verdict, last: told };
+  const why = `the local server refused the request (${status})`;
+  return { ...verdict, why, last: told, blame: { on: "endpoint", retryAfterMs: undefined } };
 }
 
 /** A provider's words without the very credential it was shown, in whatever form that is. */

@@ -45,6 +45,7 @@ const ROW: RequestRow = {
   model_requested: null,
   model: null,
   provider: null,
+  node_id: null,
   endpoint: null,
   level: null,
   countries: null,

@@ -9,7 +9,7 @@ import { LevelScale } from "../../ui/level-scale.tsx";
 import { OrderedList } from "../../ui/ordered-list.tsx";
 import { useModelChoices } from "../../ui/use-model-choices.ts";
 import type { Edited } from "./router.tsx";
-import { type Draft, linked, PART_WORDS, PARTS, type Spec, type Weights } from "./spec.ts";
+import { type Draft, linked, NODE_WORDS, PART_WORDS, PARTS, type Spec, type Weights } from "./spec.ts";
 import { PartLegend, WeightBar } from "./weight-bar.tsx";
 
 type Put = (change: Partial<Draft>) => void;
@@ -32,6 +32,7 @@ export function DesignForm({ edited }: { readonly edited: Edited }) {
       </Card>
       <ModelsCard draft={draft} put={put} />
       <FallbackCard draft={draft} put={put} />
+      <NodesCard draft={draft} put={put} />
       <Effort draft={draft} put={put} />
     </Stack>
   );
@@ -145,6 +146,29 @@ function FallbackCard({ draft, put }: Props) {
           />
         </Field>
       </div>
+    </Card>
+  );
+}
+
+const NODE_CHOICES = ["first", "only", "fallback"] as const satisfies readonly NonNullable<Spec["nodes"]>[];
+
+function NodesCard({ draft, put }: Props) {
+  return (
+    <Card title="Own nodes" about="When machines of this workspace's own are asked.">
+      <Field
+        label="Preference"
+        hint="Policy, countries and models hold for nodes as for everybody."
+        className="max-w-md"
+      >
+        <Select
+          value={draft.nodes ?? ""}
+          onChange={({ target }) => put({ nodes: NODE_CHOICES.find((choice) => choice === target.value) ?? null })}
+          options={[
+            { value: "", label: "Scored like others, at price zero" },
+            ...NODE_CHOICES.map((value) => ({ value, label: NODE_WORDS[value].name })),
+          ]}
+        />
+      </Field>
     </Card>
   );
 }

@@ -23,6 +23,7 @@ export type Draft = {
   readonly models: readonly string[] | null;
   readonly fallback: readonly string[];
   readonly reasoning_effort: Spec["reasoning_effort"];
+  readonly nodes: Spec["nodes"];
 };
 
 export const OPEN_SPEC: Spec = {
@@ -33,6 +34,7 @@ export const OPEN_SPEC: Spec = {
   models: [],
   fallback: [],
   reasoning_effort: null,
+  nodes: null,
 };
 
 export function draftOf(spec: Spec): Draft {
@@ -44,6 +46,7 @@ export function draftOf(spec: Spec): Draft {
     models: spec.models.length === 0 ? null : spec.models,
     fallback: spec.fallback,
     reasoning_effort: spec.reasoning_effort,
+    nodes: spec.nodes,
   };
 }
 
@@ -58,6 +61,7 @@ export function putOf(draft: Draft, saved: Spec): Put {
     models: [...(draft.models ?? [])],
     fallback: [...draft.fallback],
     reasoning_effort: draft.reasoning_effort,
+    nodes: draft.nodes,
   };
 }
 
@@ -88,6 +92,15 @@ export const PART_WORDS: Readonly<Record<Part, { readonly name: string; readonly
   latency: { name: "Latency", colour: "bg-c5" },
 };
 
+/** When machines of the workspace's own are asked. */
+export const NODE_WORDS: Readonly<
+  Record<NonNullable<Spec["nodes"]>, { readonly name: string; readonly brief: string }>
+> = {
+  first: { name: "First: others only when no node can serve", brief: "own nodes first" },
+  only: { name: "Only nodes: nothing leaves your machines", brief: "own nodes only" },
+  fallback: { name: "Fallback: when nobody else could serve", brief: "own nodes as fallback" },
+};
+
 /** A router in a few words, for tables and histories. */
 export function wordsOf(spec: Spec): string {
   const { quality, cost, latency } = percentOf(spec.weights);
@@ -98,6 +111,7 @@ export function wordsOf(spec: Spec): string {
   if (spec.models.length > 0) parts.push(listed(spec.models, "models"));
   if (spec.fallback.length > 0) parts.push(`then ${spec.fallback.join(", ")}`);
   if (spec.reasoning_effort !== null) parts.push(`effort ${spec.reasoning_effort}`);
+  if (spec.nodes !== null) parts.push(NODE_WORDS[spec.nodes].brief);
   return parts.join("; ");
 }
 

@@ -12,6 +12,7 @@ import { type Explained, explain } from "../../pipeline/explain.ts";
 import type { Planning } from "../../pipeline/plan.ts";
 import type { DecodedChat } from "../../pipeline/run.ts";
 import { type ExplainedSurface, findWorkspace, type Room, short } from "../deps.ts";
+import { namesFor } from "../names.ts";
 import { ownOnly } from "../seat.ts";
 import { policyView, routerName } from "../views.ts";
 import { demandSlug, routerSpecOf } from "./routers.ts";
@@ -91,6 +92,7 @@ function viewOf(explained: Explained, inputTokens: number) {
     refusal: refusal === null ? null : refusalView(refusal),
     route_reason: routeReason,
     router: router === undefined ? null : { slug: router.slug, version: router.version === 0 ? null : router.version },
+    nodes: router?.spec.nodes ?? null,
     expected:
       chosen === undefined
         ? null
@@ -152,7 +154,7 @@ function draftOf(room: Room, workspace: Workspace, { model, spec }: Said): Route
     slug,
     version: 0,
     createdAtMs,
-    spec: routerSpecOf(spec, room.snapshot(), "spec."),
+    spec: routerSpecOf(spec, namesFor(room, workspace.id), "spec."),
   };
 }
 

@@ -14,7 +14,9 @@ import type { Policy } from "../../../domain/tenancy/policy.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { readBody, readQuery } from "../../body.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
+import { reachFor, snapshotFor } from "../../pipeline/own-layers.ts";
 import { findWorkspace, type Room } from "../deps.ts";
+import { namesFor } from "../names.ts";
 import { forCaller } from "../records/log-filter.ts";
 import { policyChange } from "../tenancy/policies.ts";
 import { isoTime, policyView } from "../views.ts";
@@ -31,7 +33,7 @@ const REACHED_SURFACES: readonly Surface[] = SURFACES.filter((surface) => surfac
 
 /** What there is to judge. Simulated models count only where they can be called; hidden ones never. */
 function offersOf(room: Room, workspace: Workspace, scope: Scope): Offered[] {
-  const { models, endpointsByModel } = room.snapshot();
+  const { models, endpointsByModel } = snapshotFor(room.planning, workspace.id);
   const visible = [...models.values()].filter(({ hidden }) => !hidden).toSorted((a, b) => (a.id < b.id ? -1 : 1));
   return visible.flatMap((model) => {
     const callable = callableOf(room, workspace, model.id, model.surfaces);
@@ -43,9 +45,9 @@ function offersOf(room: Room, workspace: Workspace, scope: Scope): Offered[] {
   });
 }
 
-/** On any surface, with the operator's credentials or the workspace's own keys. */
+/** On any surface, with the operator's credentials, the workspace's own keys or its nodes. */
 function callableOf(room: Room, { id, currency }: Workspace, modelId: string, surfaces: readonly Surface[]) {
-  const reach = room.ownKeys.held.of(id)?.reach ?? room.planning.reach;
+  const reach = reachFor(room.planning, id);
   const nowMs = room.clock.nowMs();
   const found = new Map<string, Endpoint>();
   for (const surface of REACHED_SURFACES) {
@@ -125,7 +127,7 @@ export function policyPreviewHandlers(room: Room): Record<string, Handler> {
     managePreviewPolicy: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const { scope } = readQuery(exchange, PolicyPreviewQuery);
-      const demands = policyChange(await readBody(exchange, PolicyPatch), room.snapshot());
+      const demands = policyChange(await readBody(exchange, PolicyPatch), namesFor(room, workspace.id));
       const policy: Policy = { ...workspace.policy, ...demands };
       return { status: 200, json: await preview(room, workspace, policy, scope, exchange) };
     }),

@@ -8,6 +8,7 @@ import { invalidValue, readOptionalBody } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { planningWith, replayOne } from "../../pipeline/replay.ts";
 import { findWorkspace, makeTurns, type Room } from "../deps.ts";
+import { namesFor } from "../names.ts";
 import { timeOf } from "../tenancy/key-settings.ts";
 import { isoTime, routerName } from "../views.ts";
 import { Tally } from "./replay-tally.ts";
@@ -35,7 +36,7 @@ function routerFor(room: Room, workspace: Workspace, slug: string, { spec }: Sai
       slug,
       version: 0,
       createdAtMs,
-      spec: routerSpecOf(spec, room.snapshot(), "spec."),
+      spec: routerSpecOf(spec, namesFor(room, workspace.id), "spec."),
     };
   }
   if (slug === AUTO_ROUTER) return room.directory.router(workspace.id, slug);

@@ -26,6 +26,7 @@ const WHOLE = {
   models: ["sandbox/chat"],
   fallback: ["openai/gpt-oss-120b"],
   reasoning_effort: "low",
+  nodes: "fallback",
 };
 const OPEN = {
   weights: { quality: 1, cost: 1, latency: 1 },
@@ -35,6 +36,7 @@ const OPEN = {
   models: [],
   fallback: [],
   reasoning_effort: null,
+  nodes: null,
 };
 
 test("the contract and the canon name the same efforts", () => {
@@ -92,6 +94,7 @@ describe("putting", () => {
     [{ fallback: ["acme/none"] }, "fallback"],
     [{ fallback: "sandbox/chat" }, "fallback"],
     [{ reasoning_effort: "much" }, "reasoning_effort"],
+    [{ nodes: "always" }, "nodes"],
   ])("%j is refused with the field's name", async (body, param) => {
     const refused = await room.refusal("managePutRouter", { ...at("bad"), body });
     expect([refused.status, refused.code, refused.param]).toEqual([400, "invalid_value", param]);

@@ -3,7 +3,6 @@ import type { z } from "zod";
 import { fault } from "../../../contract/faults.ts";
 import { RouterPut, RouterRestore } from "../../../contract/schemas/manage-routing.ts";
 import { PageQuery } from "../../../contract/schemas/manage-values.ts";
-import type { Snapshot } from "../../../domain/catalogue/catalogue.ts";
 import {
   EVEN_WEIGHTS,
   type Router,
@@ -15,6 +14,7 @@ import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { invalidValue, readBody, readQuery } from "../../body.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
 import { type Change, change, findWorkspace, type Room, short, type TenancyDeps } from "../deps.ts";
+import { type Names, namesFor } from "../names.ts";
 import { pageOf } from "../page.ts";
 import { countriesOf, known, orNull } from "../tenancy/policies.ts";
 import { routerSpecView, routerVersionView, routerView } from "../views.ts";
@@ -25,9 +25,9 @@ const ROUTERS_MAX = 1000;
 type Said = z.infer<typeof RouterPut>;
 
 /** A router as it was written down, made whole; `at` is where its fields stand in the body. */
-export function routerSpecOf(said: Said, snapshot: Snapshot, at = ""): RouterSpec {
+export function routerSpecOf(said: Said, names: Names, at = ""): RouterSpec {
   const { floor } = said;
-  const models = (field: "models" | "fallback") => known(`${at}${field}`, "model", said[field] ?? [], snapshot.models);
+  const models = (field: "models" | "fallback") => known(`${at}${field}`, "model", said[field] ?? [], names.models);
   return {
     weights: weightsOf(said.weights ?? null, `${at}weights`),
     floor: floor === undefined || floor === "none" ? null : floor,
@@ -36,6 +36,7 @@ export function routerSpecOf(said: Said, snapshot: Snapshot, at = ""): RouterSpe
     models: orNull(models("models")),
     fallback: models("fallback"),
     reasoningEffort: said.reasoning_effort ?? null,
+    nodes: said.nodes ?? null,
   };
 }
 
@@ -105,15 +106,14 @@ async function removeRouter(deps: TenancyDeps, workspace: Workspace, slug: strin
 }
 
 /** Old versions are held against today's catalogue: what it no longer has cannot be chosen. */
-async function restoreRouter(deps: TenancyDeps, workspace: Workspace, slug: string, version: number): Promise<Router> {
+async function restoreRouter(deps: Room, workspace: Workspace, slug: string, version: number): Promise<Router> {
   const versions = await historyOf(deps, workspace, slug);
   if (versions.length === 0) findRouter(deps, workspace, slug);
   const spec = versions.find((one) => one.version === version)?.spec;
   if (spec === undefined)
     throw invalidValue("version", `router ${slug} has the versions 1 to ${versions[0]?.version ?? 0}`);
   if (spec === null) throw invalidValue("version", `version ${version} removed the router: name one before it`);
-  const { models } = deps.snapshot();
-  known("version", "model", [...(spec.models ?? []), ...spec.fallback], models);
+  known("version", "model", [...(spec.models ?? []), ...spec.fallback], namesFor(deps, workspace.id).models);
   return putRouter(deps, workspace, slug, spec);
 }
 
@@ -136,7 +136,7 @@ export function routerHandlers(room: Room): Record<string, Handler> {
     }),
     managePutRouter: whole(async (exchange) => {
       const { workspace, slug } = placeOf(exchange);
-      const spec = routerSpecOf(await readBody(exchange, RouterPut), room.snapshot());
+      const spec = routerSpecOf(await readBody(exchange, RouterPut), namesFor(room, workspace.id));
       demandSlug(slug);
       const router = await room.inTurn(() => putRouter(room, findWorkspace(room, workspace.id), slug, spec));
       return { status: 200, json: routerView(router, workspace) };

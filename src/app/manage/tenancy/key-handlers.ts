@@ -7,6 +7,7 @@ import { parseDurationMs } from "../../../kit/time.ts";
 import { invalidValue, readBody, readOptionalBody, readQuery } from "../../body.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../../exchange.ts";
 import { findKey, findWorkspace, type Room } from "../deps.ts";
+import { namesFor } from "../names.ts";
 import { pageOf } from "../page.ts";
 import { ownOnly } from "../seat.ts";
 import { issuedView, keyListedView, keyView } from "../views.ts";
@@ -106,7 +107,7 @@ export function keyHandlers(room: Room): Record<string, Handler> {
           name: name ?? `${environment ?? "live"} key`,
           environment: environment ?? "live",
           personal: member ?? null,
-          settings: settingsOf(settings, room.snapshot()),
+          settings: settingsOf(settings, namesFor(room, id)),
         }),
       );
       return { status: 201, json: issuedView(key, secret) };
@@ -117,9 +118,9 @@ export function keyHandlers(room: Room): Record<string, Handler> {
       return { status: 200, json };
     }),
     manageChangeKey: whole(async (exchange) => {
-      findKey(room, exchange.params["id"]);
+      const { workspaceId } = findKey(room, exchange.params["id"]);
       const { name, ...settings } = await readBody(exchange, KeyPatch);
-      const change = { ...settingsOf(settings, room.snapshot()), ...(name === undefined ? {} : { name }) };
+      const change = { ...settingsOf(settings, namesFor(room, workspaceId)), ...(name === undefined ? {} : { name }) };
       return changing(exchange, (key) => {
         demandOwnChange(room, exchange, key, settings);
         return changeKey(room, key, change);

@@ -1,12 +1,12 @@
 import type { z } from "zod";
 import type { KeyPatch } from "../../../contract/schemas/manage-tenancy.ts";
-import type { Snapshot } from "../../../domain/catalogue/catalogue.ts";
 import type { ApiKey, Scope } from "../../../domain/tenancy/key.ts";
 import { OPEN_POLICY, type Policy } from "../../../domain/tenancy/policy.ts";
 import { isCidr } from "../../../kit/cidr.ts";
 import { parseTimeMs } from "../../../kit/time.ts";
 import { invalidValue } from "../../body.ts";
 import { short } from "../deps.ts";
+import type { Names } from "../names.ts";
 import { policyChange } from "./policies.ts";
 
 /** The settings of a key that its admins may choose and change. */
@@ -23,7 +23,7 @@ export const OPEN_SETTINGS: KeySettings = {
 type SaidSettings = Omit<z.infer<typeof KeyPatch>, "name">;
 
 /** Only what was named; null and the empty list both lift a restriction. Of the policy it is the change. */
-export function settingsOf(said: SaidSettings, snapshot: Snapshot): Partial<KeySettings> {
+export function settingsOf(said: SaidSettings, names: Names): Partial<KeySettings> {
   return {
     ...(said.scopes === undefined ? {} : { scopes: scopesOf(said.scopes) }),
     ...(said.ip_allowlist === undefined ? {} : { ipAllowlist: allowlistOf(said.ip_allowlist) }),
@@ -31,7 +31,7 @@ export function settingsOf(said: SaidSettings, snapshot: Snapshot): Partial<KeyS
     ...(said.rpm === undefined ? {} : { rpm: said.rpm }),
     ...(said.policy === undefined
       ? {}
-      : { policy: said.policy === null ? null : policyChange(said.policy, snapshot, "policy.") }),
+      : { policy: said.policy === null ? null : policyChange(said.policy, names, "policy.") }),
   };
 }
 

@@ -1,17 +1,17 @@
 import type { z } from "zod";
 import { PolicyPatch } from "../../../contract/schemas/manage-tenancy.ts";
-import type { Snapshot } from "../../../domain/catalogue/catalogue.ts";
 import { type Policy, tightened } from "../../../domain/tenancy/policy.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { invalidValue, readBody } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { change, findWorkspace, type Room, short, type TenancyDeps } from "../deps.ts";
+import { type Names, namesFor } from "../names.ts";
 import { policyView } from "../views.ts";
 
 type Said = z.infer<typeof PolicyPatch>;
 
 /** Only what was named; `none`, null and the empty list lift a rule. `at` is where the fields stand in the body. */
-export function policyChange(said: Said, snapshot: Snapshot, at = ""): Partial<Policy> {
+export function policyChange(said: Said, names: Names, at = ""): Partial<Policy> {
   const { floor, countries, blocked_providers, allowed_models } = said;
   return {
     ...(floor === undefined ? {} : { floor: floor === "none" ? null : floor }),
@@ -20,10 +20,10 @@ export function policyChange(said: Said, snapshot: Snapshot, at = ""): Partial<P
     ...(said.no_training === undefined ? {} : { noTraining: said.no_training }),
     ...(blocked_providers === undefined
       ? {}
-      : { blockedProviders: known(`${at}blocked_providers`, "provider", blocked_providers ?? [], snapshot.providers) }),
+      : { blockedProviders: known(`${at}blocked_providers`, "provider", blocked_providers ?? [], names.providers) }),
     ...(allowed_models === undefined
       ? {}
-      : { allowedModels: orNull(known(`${at}allowed_models`, "model", allowed_models ?? [], snapshot.models)) }),
+      : { allowedModels: orNull(known(`${at}allowed_models`, "model", allowed_models ?? [], names.models)) }),
   };
 }
 
@@ -49,12 +49,7 @@ function isCountry(code: string): boolean {
   return new Intl.Locale(`und-${code}`).region === code;
 }
 
-export function known(
-  param: string,
-  what: string,
-  names: readonly string[],
-  all: ReadonlyMap<string, unknown>,
-): readonly string[] {
+export function known(param: string, what: string, names: readonly string[], all: Names["models"]): readonly string[] {
   for (const name of names)
     if (!all.has(name)) throw invalidValue(param, `the catalogue has no ${what} "${short(name)}"`);
   return [...new Set(names)];
@@ -95,7 +90,7 @@ export function policyHandlers(room: Room): Record<string, Handler> {
     })),
     manageChangePolicy: whole(async (exchange) => {
       const { id } = findWorkspace(room, exchange.params["workspace"]);
-      const demands = policyChange(await readBody(exchange, PolicyPatch), room.snapshot());
+      const demands = policyChange(await readBody(exchange, PolicyPatch), namesFor(room, id));
       const policy = await room.inTurn(() => changePolicy(room, findWorkspace(room, id), demands));
       return { status: 200, json: policyView(policy) };
     }),

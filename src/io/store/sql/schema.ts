@@ -44,6 +44,19 @@ export type Database = {
     created_by: string;
     expires_at_ms: number | null;
   };
+  /** Machines of a workspace's own that serve it through a tunnel. */
+  nodes: {
+    id: string;
+    workspace_id: string;
+    name: string;
+    country: string;
+    digest: string;
+    created_at_ms: number;
+    created_by: string;
+    /** JSON: local model ids to catalogue ids. */
+    mapping: string;
+    last_seen_at_ms: number | null;
+  };
   /** Every version of every router; where `spec` is null the router was removed. */
   router_versions: {
     workspace_id: string;

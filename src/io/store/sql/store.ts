@@ -16,6 +16,7 @@ import type { RollupStore } from "../../../domain/record/rollup.ts";
 import type { ResponseStore } from "../../../domain/responses/stored.ts";
 import type { TenancyStore } from "../../../domain/tenancy/directory.ts";
 import type { LimitStore } from "../../../domain/tenancy/limits.ts";
+import type { NodeStore } from "../../../domain/tenancy/node.ts";
 import type { OwnKeyStore } from "../../../domain/tenancy/own-key.ts";
 import type { PeopleStore, PeopleWriter } from "../../../domain/tenancy/person.ts";
 import type { DataKeyStore, DataKeyWriter, Vault } from "../../../domain/tenancy/vault.ts";
@@ -29,6 +30,7 @@ import { evidenceStore } from "./evidence.ts";
 import { idempotencyStore } from "./idempotency.ts";
 import { ledgerStore } from "./ledger.ts";
 import { logStore } from "./log.ts";
+import { nodeStore } from "./nodes.ts";
 import { ownKeyStore } from "./own-keys.ts";
 import { paymentStore } from "./payments.ts";
 import { peopleStore } from "./people.ts";
@@ -61,6 +63,7 @@ export type Writers = {
   readonly promotions: PromotionStore;
   readonly responses: ResponseRemoval;
   readonly ownKeys: OwnKeyStore;
+  readonly nodes: NodeStore;
   readonly captures: CaptureWriter;
   readonly rates: RateStore;
   readonly margins: MarginStore;
@@ -97,6 +100,8 @@ export type Store = RecordSink & {
   captures(vault: Vault): CaptureStore;
   /** Workspaces' own keys at providers, sealed. */
   readonly ownKeys: OwnKeyStore;
+  /** Machines of workspaces' own. */
+  readonly nodes: NodeStore;
   /** Charged calls by their `Idempotency-Key`. */
   readonly idempotency: IdempotencyStore;
   /** Log row, ledger transaction, wallet and roll-ups of finished requests, in one transaction; twice changes nothing. */
@@ -140,6 +145,7 @@ export function sqlStore(engine: Engine): Store {
     responses: (vault) => responseStore(db, vault, storedBytes),
     captures: (vault) => captureStore(db, vault),
     ownKeys: ownKeyStore(db),
+    nodes: nodeStore(db),
     idempotency: idempotencyStore(db),
     ingest: (records) => ingestBatch(batchOf(records.map((record) => JSON.stringify(record)))),
     ingestBatch,
@@ -172,6 +178,7 @@ function writersOn(session: Kysely<Database>, freed: (workspaceId: string, bytes
     captures: captureWriter(session),
     alertRules: alertRuleStore(session),
     ownKeys: ownKeyStore(session),
+    nodes: nodeStore(session),
     rates: rateStore(session),
     margins: marginStore(session),
     dataKeys: dataKeyWriter(session),

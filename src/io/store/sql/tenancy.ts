@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { TenancyStore } from "../../../domain/tenancy/directory.ts";
 import { type ApiKey, ENVIRONMENTS, KEY_STATES, SCOPES } from "../../../domain/tenancy/key.ts";
 import { LEVELS } from "../../../domain/tenancy/policy.ts";
-import type { Router, RouterSpec, RouterVersion } from "../../../domain/tenancy/router.ts";
+import { NODE_USES, type Router, type RouterSpec, type RouterVersion } from "../../../domain/tenancy/router.ts";
 import type { ManagementToken } from "../../../domain/tenancy/token.ts";
 import { type KeyPolicy, type Member, ROLES, type Workspace } from "../../../domain/tenancy/workspace.ts";
 import { EFFORTS } from "../../../language/canon/call.ts";
@@ -153,6 +153,8 @@ const routerSpec: z.ZodType<RouterSpec> = z.object({
   models: z.array(z.string()).nullable(),
   fallback: z.array(z.string()),
   reasoningEffort: z.enum(EFFORTS).nullable(),
+  // Versions from before there were nodes say nothing of them.
+  nodes: z.enum(NODE_USES).nullable().default(null),
 });
 const keyPolicy: z.ZodType<KeyPolicy> = z.object({ personalKeys: z.boolean(), approval: z.boolean() });
 const scopes = z.array(z.enum(SCOPES));

@@ -1,0 +1,70 @@
+import { useState } from "react";
+import { useChange } from "../../api/hooks.ts";
+import { Button } from "../../ui/button.tsx";
+import { regionsWith } from "../../ui/countries.ts";
+import { FormDialog } from "../../ui/dialog.tsx";
+import { ErrorNote } from "../../ui/error-state.tsx";
+import { Field, Input, Select } from "../../ui/field.tsx";
+import { countryName } from "../../ui/values.tsx";
+import { Install } from "./install.tsx";
+import type { IssuedNode } from "./node.ts";
+
+/** A name and a country; then the token and the command. */
+export function AddNode({ workspace, close }: { readonly workspace: string; readonly close: () => void }) {
+  const [name, setName] = useState("");
+  const [country, setCountry] = useState("");
+  const [made, setMade] = useState<IssuedNode>();
+  const create = useChange("manageCreateNode", { done: setMade });
+  if (made !== undefined) return <Install workspace={workspace} node={made} close={close} />;
+  const wrong = create.error?.param === "name" ? create.error.message : undefined;
+  return (
+    <FormDialog
+      open
+      onClose={close}
+      title="Add a node"
+      onSubmit={() => create.mutate({ params: { workspace }, body: { name, country } })}
+      footer={
+        <>
+          <Button onClick={close}>Cancel</Button>
+          <Button type="submit" look="primary" busy={create.isPending}>
+            Add the node
+          </Button>
+        </>
+      }
+    >
+      <Field
+        label="Name"
+        hint={`Lower-case letters, digits and hyphens. Its models are called node/${name || "name"}/…; the name stays.`}
+        error={wrong}
+      >
+        <Input
+          autoFocus
+          required
+          mono
+          maxLength={40}
+          pattern="[a-z0-9](?:[a-z0-9\-]*[a-z0-9])?"
+          autoComplete="off"
+          value={name}
+          onChange={(event) => setName(event.target.value.toLowerCase())}
+        />
+      </Field>
+      <Field label="Country" hint="Where the machine stands. You declare it: it can be corrected later, and is logged.">
+        <Select required value={country} onChange={(event) => setCountry(event.target.value)}>
+          <option value="" disabled>
+            Choose a country
+          </option>
+          {regionsWith([]).map((region) => (
+            <optgroup key={region.id} label={region.name}>
+              {region.countries.map((code) => (
+                <option key={code} value={code}>
+                  {countryName(code)}
+                </option>
+              ))}
+            </optgroup>
+          ))}
+        </Select>
+      </Field>
+      {wrong === undefined && <ErrorNote error={create.error} />}
+    </FormDialog>
+  );
+}

@@ -1,0 +1,154 @@
+import { useSearchParams, useWorkspace } from "../../address.ts";
+import { usePages } from "../../api/hooks.ts";
+import { usePowers } from "../../api/powers.ts";
+import { Badge } from "../../ui/badge.tsx";
+import { Button } from "../../ui/button.tsx";
+import { CallButton } from "../../ui/call-button.tsx";
+import { CodeTabs } from "../../ui/code-block.tsx";
+import { EmptyState } from "../../ui/empty-state.tsx";
+import { PageHeader } from "../../ui/layout.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
+import { Country, Num, Time } from "../../ui/values.tsx";
+import { AddNode } from "./add-node.tsx";
+import { installSnippets, LOOK_EVERY_MS, type NodeRow, STATES } from "./node.ts";
+import { Load, NodeDrawer } from "./node-drawer.tsx";
+
+export function Screen() {
+  const { workspace } = useWorkspace();
+  const { isAdmin } = usePowers(workspace);
+  const { get, set } = useSearchParams();
+  const nodes = usePages("manageListNodes", { params: { workspace } }, { everyMs: LOOK_EVERY_MS });
+  const open = (name: string | null) => set({ node: name }, name === null ? "replace" : "push");
+  const add = () => set({ new: "1" }, "push");
+  const chosen = get("node");
+  return (
+    <>
+      <PageHeader
+        title="Nodes"
+        about="Machines of your own, with a model server on them. They connect out to the gateway and serve this workspace alone, at no cost."
+        actions={
+          <>
+            <CallButton calls={[{ id: "manageListNodes", args: { params: { workspace } } }]} />
+            {isAdmin && (
+              <Button look="primary" icon="plus" onClick={add}>
+                Add a node
+              </Button>
+            )}
+          </>
+        }
+      />
+      <Table
+        label="Nodes"
+        columns={columnsFor(open)}
+        rows={nodes.rows}
+        keyOf={({ id }) => id}
+        isPending={nodes.isPending}
+        error={nodes.error}
+        onRetry={nodes.refetch}
+        hasMore={nodes.hasMore}
+        isLoadingMore={nodes.isLoadingMore}
+        onMore={nodes.loadMore}
+        empty={<NoNodes isAdmin={isAdmin} add={add} />}
+      />
+      {chosen !== "" && <NodeDrawer key={chosen} name={chosen} isAdmin={isAdmin} close={() => open(null)} />}
+      {get("new") !== "" && isAdmin && <AddNode workspace={workspace} close={() => set({ new: null }, "replace")} />}
+    </>
+  );
+}
+
+function NoNodes({ isAdmin, add }: { readonly isAdmin: boolean; readonly add: () => void }) {
+  return (
+    <EmptyState
+      icon="server"
+      title="No machine of your own is here yet"
+      hint="A node runs beside vLLM, Ollama, llama.cpp or LM Studio. It connects out, so no port is opened and NAT is no matter. What it serves costs nothing and counts as your own resource."
+    >
+      <div className="grid w-xl max-w-full gap-4 text-left">
+        <CodeTabs snippets={installSnippets()} label="Local server" />
+        {isAdmin ? (
+          <Button look="primary" icon="plus" className="justify-self-center" onClick={add}>
+            Add a node for its token
+          </Button>
+        ) : (
+          <p className="text-center text-soft">An admin adds it and gets its token.</p>
+        )}
+      </div>
+    </EmptyState>
+  );
+}
+
+function columnsFor(open: (name: string) => void): readonly Column<NodeRow>[] {
+  return [
+    {
+      id: "name",
+      header: "Node",
+      cell: ({ name }) => (
+        <button
+          type="button"
+          onClick={() => open(name)}
+          className="min-h-6 text-left font-medium after:absolute after:inset-0 hover:underline"
+        >
+          {name}
+        </button>
+      ),
+    },
+    { id: "state", header: "State", cell: (row) => <StateOf row={row} /> },
+    { id: "country", header: "Country", cell: ({ country }) => <Country code={country} short /> },
+    { id: "models", header: "Models", cell: ({ models }) => <Models ids={models} /> },
+    { id: "load", header: "Load", align: "end", cell: (node) => <Load node={node} /> },
+    {
+      id: "latency",
+      header: "Round trip",
+      align: "end",
+      cell: ({ latency_ms }) => <Num value={latency_ms} unit="ms" />,
+    },
+    {
+      id: "version",
+      header: "Agent",
+      cell: ({ agent, server }) => (
+        <span className="text-xs text-soft">{[agent, server].filter(Boolean).join(" · ") || "–"}</span>
+      ),
+    },
+    {
+      id: "error",
+      header: "Last error",
+      cell: ({ last_error }) =>
+        last_error === null ? (
+          <span className="text-faint">none</span>
+        ) : (
+          <span className="line-clamp-2 text-xs text-soft" title={last_error.message}>
+            {last_error.message}, <Time at={last_error.at} />
+          </span>
+        ),
+    },
+  ];
+}
+
+function StateOf({ row }: { readonly row: NodeRow }) {
+  const { word, tone } = STATES[row.state];
+  return (
+    <span className="inline-flex flex-wrap items-center gap-x-2 gap-y-1">
+      <Badge tone={tone} dot title={row.set_aside?.reason}>
+        {word}
+      </Badge>
+      {row.state === "offline" && (
+        <span className="text-xs text-soft">
+          <Time at={row.last_seen_at} none="never seen" />
+        </span>
+      )}
+    </span>
+  );
+}
+
+const SHOWN_MODELS = 2;
+
+function Models({ ids }: { readonly ids: readonly string[] }) {
+  if (ids.length === 0) return <span className="text-faint">none</span>;
+  const rest = ids.length - SHOWN_MODELS;
+  return (
+    <span className="font-mono text-xs break-all" title={ids.join(", ")}>
+      {ids.slice(0, SHOWN_MODELS).join(", ")}
+      {rest > 0 && <span className="font-sans text-soft"> and {rest} more</span>}
+    </span>
+  );
+}

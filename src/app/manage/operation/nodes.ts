@@ -1,0 +1,199 @@
+import { type Fault, fault } from "../../../contract/faults.ts";
+import { NodeCreate, NodePatch } from "../../../contract/schemas/manage-nodes.ts";
+import { PageQuery } from "../../../contract/schemas/manage-values.ts";
+import { ownModelId } from "../../../domain/catalogue/node-rows.ts";
+import { NODE_TOKEN_PREFIX, type WorkspaceNode } from "../../../domain/tenancy/node.ts";
+import type { Workspace } from "../../../domain/tenancy/workspace.ts";
+import { digestOf, randomToken } from "../../../kit/secret.ts";
+import { invalidValue, readBody, readQuery } from "../../body.ts";
+import { type Exchange, type Handler, whole } from "../../exchange.ts";
+import { actorName } from "../acting.ts";
+import { change, findWorkspace, type Room, short } from "../deps.ts";
+import { pageOf } from "../page.ts";
+import { isoTime } from "../views.ts";
+
+const TOKEN_BYTES = 32;
+
+type Mapping = WorkspaceNode["mapping"];
+
+const timeOrNull = (atMs: number | null | undefined) => (atMs == null ? null : isoTime(atMs));
+
+function rowView(room: Room, node: WorkspaceNode) {
+  const { live, running, latencyMs, aside, lastError, lastSeenAtMs } = room.nodes.held.state(node.id);
+  const announced = live?.announcement;
+  return {
+    id: node.id,
+    name: node.name,
+    country: node.country,
+    state: live === undefined ? "offline" : aside === null ? "connected" : "set_aside",
+    created_at: isoTime(node.createdAtMs),
+    created_by: node.createdBy,
+    last_seen_at: timeOrNull(lastSeenAtMs),
+    connected_at: timeOrNull(live?.connectedAtMs),
+    address: live?.address ?? null,
+    agent: announced?.agent ?? null,
+    server: announced?.server ?? null,
+    models: announced?.models.map(({ id }) => id) ?? [],
+    running,
+    capacity: announced?.capacity ?? null,
+    latency_ms: latencyMs === null ? null : Math.round(latencyMs * 10) / 10,
+    set_aside: aside === null ? null : { until: isoTime(aside.untilMs), reason: aside.reason },
+    last_error: lastError === null ? null : { at: isoTime(lastError.atMs), message: lastError.message },
+  };
+}
+
+function nodeView(room: Room, node: WorkspaceNode) {
+  const models = room.nodes.held.state(node.id).live?.announcement.models ?? [];
+  const mappedTo = (id: string) => (Object.hasOwn(node.mapping, id) ? (node.mapping[id] ?? null) : null);
+  return {
+    ...rowView(room, node),
+    mapping: node.mapping,
+    served: models.map((model) => ({
+      id: model.id,
+      model: ownModelId(node, model.id),
+      mapped_to: mappedTo(model.id),
+      surfaces: model.surfaces,
+      context_tokens: model.context_tokens,
+      max_output_tokens: model.max_output_tokens,
+      tools: model.tools,
+      image_input: model.image_input,
+      reasoning: model.reasoning,
+    })),
+  };
+}
+
+/** What local models are mapped to must be there, and each only once: one machine is one endpoint of a model. */
+function checkMapping(room: Room, mapping: Mapping): void {
+  const taken = new Set<string>();
+  for (const model of Object.values(mapping)) {
+    if (!room.snapshot().models.has(model))
+      throw invalidValue("mapping", `the catalogue has no model "${short(model)}". GET /v1/public/models lists them`);
+    if (taken.has(model)) throw invalidValue("mapping", `two models of one node stand behind "${short(model)}"`);
+    taken.add(model);
+  }
+}
+
+function findNode(room: Room, workspace: Workspace, named: string | undefined): WorkspaceNode {
+  const node = room.nodes.held.of(workspace.id).find(({ id, name }) => id === named || name === named);
+  if (node !== undefined) return node;
+  throw fault("not_found", { message: `Workspace ${workspace.slug} has no node "${short(named)}".` });
+}
+
+function newToken(): { readonly token: string; readonly digest: string } {
+  const token = `${NODE_TOKEN_PREFIX}${randomToken(TOKEN_BYTES)}`;
+  return { token, digest: digestOf(token) };
+}
+
+function refusalOfNew(room: Room, workspace: Workspace, name: string): Fault | undefined {
+  const there = room.nodes.held.of(workspace.id);
+  if (there.some((node) => node.name === name))
+    return fault("conflict", {
+      message: `Workspace ${workspace.slug} has a node "${name}" already: take another name, or rotate its token.`,
+      param: "name",
+    });
+  if (there.length >= room.nodes.max)
+    return fault("conflict", {
+      message:
+        room.nodes.max === 0
+          ? "Nodes are switched off here (GATEWAY_NODES_MAX is 0). Ask the operator."
+          : `A workspace has at most ${room.nodes.max} nodes here (GATEWAY_NODES_MAX): remove one first.`,
+    });
+  return undefined;
+}
+
+type Asked = Pick<WorkspaceNode, "name" | "country" | "mapping">;
+
+async function createNode(room: Room, workspace: Workspace, asked: Asked) {
+  const refusal = refusalOfNew(room, workspace, asked.name);
+  if (refusal !== undefined) throw refusal;
+  checkMapping(room, asked.mapping);
+  const { token, digest } = newToken();
+  const node: WorkspaceNode = {
+    ...asked,
+    id: room.ids.next("node_"),
+    workspaceId: workspace.id,
+    digest,
+    createdAtMs: room.clock.nowMs(),
+    createdBy: actorName(),
+    lastSeenAtMs: null,
+  };
+  await keep(room, node, "node.create", { ...asked });
+  return { ...nodeView(room, node), token };
+}
+
+/** Into SQL with its line, and then into the memory that the door and the next request read. */
+async function keep(room: Room, node: WorkspaceNode, action: string, detail: Readonly<Record<string, unknown>>) {
+  await change(room, async ({ nodes }) => {
+    await nodes.save(node);
+    return { answer: null, audit: { action, workspaceId: node.workspaceId, target: node.id, detail } };
+  });
+  room.nodes.held.put(node);
+}
+
+async function changeNode(
+  room: Room,
+  before: WorkspaceNode,
+  asked: Partial<Pick<WorkspaceNode, "country" | "mapping">>,
+) {
+  if (asked.mapping !== undefined) checkMapping(room, asked.mapping);
+  const node: WorkspaceNode = { ...before, ...asked };
+  const { country, mapping } = before;
+  await keep(room, node, "node.change", {
+    name: node.name,
+    before: { country, mapping },
+    after: { country: node.country, mapping: node.mapping },
+  });
+  return nodeView(room, node);
+}
+
+async function rotateNode(room: Room, before: WorkspaceNode) {
+  const { token, digest } = newToken();
+  const node: WorkspaceNode = { ...before, digest };
+  await keep(room, node, "node.rotate", { name: node.name });
+  return { ...nodeView(room, node), token };
+}
+
+async function removeNode(room: Room, { id, name, workspaceId }: WorkspaceNode) {
+  await change(room, async ({ nodes }) => {
+    await nodes.remove(id);
+    return { answer: null, audit: { action: "node.remove", workspaceId, target: id, detail: { name } } };
+  });
+  room.nodes.held.drop(id);
+  return { id, name, removed: true };
+}
+
+export function nodeHandlers(room: Room): Record<string, Handler> {
+  const nodeAt = ({ params }: Exchange) => findNode(room, findWorkspace(room, params["workspace"]), params["node"]);
+  return {
+    manageListNodes: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const { limit, cursor } = readQuery(exchange, PageQuery);
+      const { rows, next } = pageOf(room.nodes.held.of(workspace.id), limit, cursor);
+      return { status: 200, json: { data: rows.map((node) => rowView(room, node)), next } };
+    }),
+    manageShowNode: whole(async (exchange) => ({ status: 200, json: nodeView(room, nodeAt(exchange)) })),
+    manageCreateNode: whole(async (exchange) => {
+      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const { name, country, mapping } = await readBody(exchange, NodeCreate);
+      const asked = { name, country: country.toUpperCase(), mapping: mapping ?? {} };
+      return { status: 201, json: await room.inTurn(() => createNode(room, workspace, asked)) };
+    }),
+    manageChangeNode: whole(async (exchange) => {
+      nodeAt(exchange);
+      const { country, mapping } = await readBody(exchange, NodePatch);
+      const asked = {
+        ...(country === undefined ? {} : { country: country.toUpperCase() }),
+        ...(mapping === undefined ? {} : { mapping: mapping ?? {} }),
+      };
+      return { status: 200, json: await room.inTurn(() => changeNode(room, nodeAt(exchange), asked)) };
+    }),
+    manageRotateNode: whole(async (exchange) => ({
+      status: 200,
+      json: await room.inTurn(() => rotateNode(room, nodeAt(exchange))),
+    })),
+    manageRemoveNode: whole(async (exchange) => ({
+      status: 200,
+      json: await room.inTurn(() => removeNode(room, nodeAt(exchange))),
+    })),
+  };
+}

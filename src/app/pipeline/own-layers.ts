@@ -1,0 +1,67 @@
+import type { Connections, Endpoint, Snapshot } from "../../domain/catalogue/catalogue.ts";
+import type { Attempt } from "../../domain/routing/attempt.ts";
+import type { Health } from "../../domain/routing/health.ts";
+import type { Reaching } from "../../domain/routing/node-reach.ts";
+import { ALL_IN, type Breakers } from "../../domain/routing/standing.ts";
+import type { NodeLayer } from "../../io/tunnel/nodes.ts";
+import { connectionsWith } from "../../io/upstream/own-keys.ts";
+import type { Gateway } from "./world.ts";
+
+// What a workspace has of its own stands on top of the platform: keys at providers, then nodes. Most have neither, and
+// then everything here is the platform's own object.
+
+/** The catalogue as a workspace sees it. */
+export function snapshotFor({ snapshot, nodes }: Layered<"snapshot">, workspaceId: string): Snapshot {
+  return nodes.layerOf(workspaceId)?.snapshot ?? snapshot();
+}
+
+/** What a workspace can call. */
+export function reachFor({ reach, ownKeys, nodes }: Layered<"reach" | "ownKeys">, workspaceId: string): Reaching {
+  const base = ownKeys.of(workspaceId)?.reach ?? reach;
+  return nodes.layerOf(workspaceId)?.reachOver(base) ?? base;
+}
+
+/** For asking whether a workspace can call something at all. */
+export function connectionsFor(
+  { connections, ownKeys, nodes }: Layered<"connections" | "ownKeys">,
+  workspaceId: string,
+): Connections {
+  const base = connectionsWith(connections, ownKeys.of(workspaceId));
+  const own = nodes.layerOf(workspaceId)?.connections;
+  if (own === undefined) return base;
+  return {
+    credential: (provider) => own.credential(provider) ?? base.credential(provider),
+    baseUrl: (endpoint) => own.baseUrl(endpoint) ?? base.baseUrl(endpoint),
+    anyReal: true,
+  };
+}
+
+/** Whose connections an attempt is made with; undefined when its workspace has no such key or node any more. */
+export function connectionsOfAttempt(
+  { connections, ownKeys, nodes }: Layered<"connections" | "ownKeys">,
+  { own, node }: Attempt,
+): Connections | undefined {
+  if (node !== undefined) return nodes.layerOf(node.workspaceId)?.connections;
+  return own === undefined ? connections : ownKeys.of(own.workspaceId)?.connections;
+}
+
+/** The row of an attempt's endpoint as it is now. */
+export function rowOfAttempt(
+  { snapshot, nodes }: Layered<"snapshot">,
+  { endpoint: { id }, node }: Attempt,
+): Endpoint | undefined {
+  return (node === undefined ? snapshot() : nodes.layerOf(node.workspaceId)?.snapshot)?.endpoints.get(id);
+}
+
+/** Nodes of two workspaces may have the same name: how one does is kept with the node itself. */
+export function healthOver(health: Pick<Health, "of">, nodes: NodeLayer): Pick<Health, "of"> {
+  return { of: (endpoint, nowMs) => (nodes.held(endpoint)?.health ?? health).of(endpoint, nowMs) };
+}
+
+export function breakersOver(breakers: Breakers, nodes: NodeLayer): Breakers {
+  // Who asks for everybody asks for nodes, too.
+  if (breakers === ALL_IN) return breakers;
+  return { standingOf: (endpoint) => (nodes.held(endpoint)?.breakers ?? breakers).standingOf(endpoint) };
+}
+
+type Layered<Name extends keyof Gateway> = Pick<Gateway, Name> & { readonly nodes: Pick<Gateway["nodes"], "layerOf"> };

@@ -1,0 +1,138 @@
+import { type AgentStatus, NodeAgent } from "../io/tunnel/agent.ts";
+import { systemTimers } from "../kit/timers.ts";
+import { CliError, type Invocation } from "./command.ts";
+import { textFile } from "./values.ts";
+
+/** How long requests may take to finish once it is told to stop. */
+const FINISH_MS = 30_000;
+/** A launcher forwards what the terminal sends to the whole group: signals close together are one. */
+const SAME_SIGNAL_MS = 1_000;
+const SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP"] as const;
+
+/** Runs until it is told to stop: exit 0 then, and 1 with the reason when it is of no use to go on. */
+export async function runNodeConnect({ options, format }: Invocation, version: string): Promise<number> {
+  const gateway = address("--url", options["url"]);
+  const upstream = address("--upstream", options["upstream"]);
+  const keyFile = options["upstreamKeyFile"];
+  const show = showing(format, gateway.origin);
+  const agent = new NodeAgent({
+    gateway,
+    token: tokenOf(options),
+    local: { base: upstream, key: typeof keyFile === "string" ? textFile(keyFile) : null },
+    capacity: Number(options["capacity"]),
+    chosen: Array.isArray(options["models"]) ? options["models"].map(String) : [],
+    version,
+    finishMs: FINISH_MS,
+    env: process.env,
+    timers: systemTimers,
+    random: Math.random,
+    report: (status) => show.status(status),
+  });
+  const why = await agent.run(untilTold());
+  show.end(why);
+  return why === undefined ? 0 : 1;
+}
+
+function address(flag: string, value: unknown): URL {
+  const url = typeof value === "string" ? URL.parse(value) : null;
+  if (url !== null && /^https?:$/.test(url.protocol)) return url;
+  throw new CliError(`${flag}: write an absolute http or https address.`);
+}
+
+function tokenOf(options: Readonly<Record<string, unknown>>): string {
+  const { token, tokenFile } = options;
+  if (typeof token === "string" && token !== "") return token;
+  if (typeof tokenFile === "string") return textFile(tokenFile);
+  const given = process.env["GATEWAY_NODE_TOKEN"]?.trim();
+  if (given !== undefined && given !== "") return given;
+  throw new CliError(
+    "The token of the node is missing: write --token-file, or set GATEWAY_NODE_TOKEN. `gateway node create` shows it once, `gateway node rotate` makes a new one.",
+  );
+}
+
+/** The first signal finishes what runs; a later second one exits at once. */
+function untilTold(): AbortSignal {
+  const stopping = new AbortController();
+  let firstMs: number | undefined;
+  const told = () => {
+    const nowMs = performance.now();
+    if (firstMs !== undefined && nowMs - firstMs > SAME_SIGNAL_MS) process.exit(1);
+    firstMs ??= nowMs;
+    stopping.abort();
+  };
+  for (const signal of SIGNALS) process.on(signal, told);
+  return stopping.signal;
+}
+
+type Showing = { status(status: AgentStatus): void; end(why: string | undefined): void };
+
+/** On a terminal one line that changes; elsewhere a line for every change, or as JSON. */
+function showing(format: Invocation["format"], gateway: string): Showing {
+  if (format === "json") return jsonLines(gateway);
+  return process.stdout.isTTY === true ? liveLine(gateway) : plainLines(gateway);
+}
+
+function jsonLines(gateway: string): Showing {
+  const write = (said: object) =>
+    process.stdout.write(`${JSON.stringify({ at: new Date().toISOString(), gateway, ...said })}\n`);
+  let shown = "";
+  return {
+    status({ againInMs, ...status }) {
+      const said = { ...status, again_in_ms: againInMs };
+      const text = JSON.stringify(said);
+      if (text === shown) return;
+      shown = text;
+      write(said);
+    },
+    end: (why) => write({ state: "ended", problem: why ?? null }),
+  };
+}
+
+/** Only what is new of the state: a line for every request would fill a journal. */
+function plainLines(gateway: string): Showing {
+  let shown = "";
+  return {
+    status(status) {
+      const { state, models, problem } = status;
+      const key = JSON.stringify([state, models, problem]);
+      if (key === shown) return;
+      shown = key;
+      process.stdout.write(`${sentence(status, gateway)}\n`);
+    },
+    end: (why) => write(why),
+  };
+}
+
+function liveLine(gateway: string): Showing {
+  return {
+    status(status) {
+      const width = Math.max(20, process.stdout.columns ?? 80);
+      const text = sentence(status, gateway);
+      // Back to the start of the line, and away with what stood there.
+      process.stdout.write(`\r\u001b[2K${text.length < width ? text : `${text.slice(0, width - 2)}…`}`);
+    },
+    end(why) {
+      process.stdout.write("\n");
+      write(why);
+    },
+  };
+}
+
+function write(why: string | undefined): void {
+  if (why === undefined) process.stdout.write("stopped\n");
+  else process.stderr.write(`error: ${why}\n`);
+}
+
+/** What a person reads: names that the server chose must not draw on the terminal. */
+function sentence({ state, models, running, served, problem, againInMs }: AgentStatus, gateway: string): string {
+  const said = {
+    connecting: `connecting to ${gateway}`,
+    connected: `connected to ${gateway}`,
+    waiting: `not connected, again in ${Math.ceil((againInMs ?? 0) / 1000)} s`,
+    finishing: "stopping, once what runs is finished",
+    over: "not connected",
+  }[state];
+  const load = `${models === 1 ? "1 model" : `${models} models`}, ${running} running, ${served} served`;
+  const text = [said, load, ...(problem === null ? [] : [problem])].join(" · ");
+  return text.replace(/[\p{Cc}\p{Cf}]/gu, "?");
+}

@@ -1,0 +1,191 @@
+import type { Decimal } from "../../kit/money.ts";
+import type { ServedModel, WorkspaceNode } from "../tenancy/node.ts";
+import type { Endpoint, Model, Price, Provider, Sovereignty } from "./catalogue.ts";
+import type { EmbeddingFacts } from "./facts-embeddings.ts";
+
+/** Rows of a node beside those of the catalogue: what it serves is called, judged and recorded like anything else. */
+export type NodeRows = {
+  readonly provider: Provider;
+  readonly models: readonly Model[];
+  readonly endpoints: readonly Endpoint[];
+};
+
+/** A workspace's own machine stands above every floor that the workspace can set for others. */
+const OWN_LEVEL = "L4";
+const REGION = "own";
+
+const PROVIDER_PREFIX = "node-";
+
+/** Whether a provider is a node of some workspace: the catalogue has none that is called so. */
+export const isNodeProvider = (slug: string): boolean => slug.startsWith(PROVIDER_PREFIX);
+export const providerOf = (node: Pick<WorkspaceNode, "name">): string => `${PROVIDER_PREFIX}${node.name}`;
+export const ownModelId = (node: Pick<WorkspaceNode, "name">, localId: string): string =>
+  `node/${node.name}/${localId}`;
+
+/** `catalogue` finds the models that local ones are mapped to; a mapping to one that is not there has no effect. */
+export function nodeRows(
+  node: WorkspaceNode,
+  served: readonly ServedModel[],
+  catalogue: (modelId: string) => Model | undefined,
+): NodeRows {
+  const models: Model[] = [];
+  const endpoints: Endpoint[] = [];
+  for (const local of served) {
+    const own = modelRow(node, local);
+    models.push(own);
+    endpoints.push(endpointRow(node, local, own.id));
+    const mapped = Object.hasOwn(node.mapping, local.id) ? catalogue(node.mapping[local.id] ?? "") : undefined;
+    if (mapped !== undefined) endpoints.push(endpointRow(node, local, mapped.id));
+  }
+  return { provider: providerRow(node), models, endpoints };
+}
+
+function modelRow(node: WorkspaceNode, local: ServedModel): Model {
+  return {
+    id: ownModelId(node, local.id),
+    name: local.id,
+    creator: "node",
+    family: "node",
+    releaseDate: null,
+    knowledgeCutoff: null,
+    surfaces: local.surfaces,
+    modalitiesIn: local.imageInput === true ? ["text", "image"] : ["text"],
+    modalitiesOut: local.surfaces.includes("chat") ? ["text"] : [],
+    contextTokens: local.contextTokens,
+    maxOutputTokens: local.maxOutputTokens,
+    openWeights: null,
+    capabilities: [],
+    embeddingDimensions: null,
+    quality: null,
+    benchmarks: [],
+    sandbox: false,
+    // A router may choose it like any other model: at no price, and of a quality that nobody knows.
+    hidden: false,
+    note: `Served by the node ${node.name} of this workspace.`,
+  };
+}
+
+function endpointRow(node: WorkspaceNode, local: ServedModel, model: string): Endpoint {
+  const provider = providerOf(node);
+  return {
+    id: `${provider}:${REGION}:${model}`,
+    model,
+    provider,
+    region: REGION,
+    upstreamModel: local.id,
+    baseUrl: `tunnel://${node.id}/v1`,
+    dialects: ["D1"],
+    responsesApi: false,
+    surfaces: local.surfaces,
+    status: "active",
+    sovereignty: sovereigntyOf(node),
+    prices: [FREE],
+    limits: {
+      contextTokens: local.contextTokens,
+      maxInputTokens: null,
+      maxOutputTokens: local.maxOutputTokens,
+    },
+    features: {
+      tools: local.tools,
+      parallelTools: null,
+      jsonSchema: local.jsonSchema,
+      reasoning: local.reasoning,
+      reasoningControl: null,
+      sampling: true,
+      imageInput: local.imageInput,
+      promptCaching: null,
+      logprobs: null,
+    },
+    supportedParams: null,
+    // The older name of the limit, which every local server understands.
+    quirks: ["max-tokens"],
+    decisionsInterface: null,
+    decisions: null,
+    embeddings: local.surfaces.includes("embeddings") ? EMBEDDINGS : null,
+    speech: null,
+    transcriptions: null,
+    sandbox: false,
+    note: null,
+  };
+}
+
+function sovereigntyOf(node: WorkspaceNode): Sovereignty {
+  return {
+    level: OWN_LEVEL,
+    reason: "the workspace's own machine",
+    confidence: "high",
+    countries: [node.country],
+    countriesKind: "exact",
+    locationCommitted: true,
+    zeroDataRetention: "yes",
+    trainsOnData: "no",
+    evidence: null,
+  };
+}
+
+function providerRow(node: WorkspaceNode): Provider {
+  const { countries, countriesKind, reason } = sovereigntyOf(node);
+  return {
+    slug: providerOf(node),
+    name: `Node ${node.name}`,
+    operator: "the workspace itself",
+    seatCountry: node.country,
+    ownerCountry: node.country,
+    eeaOperated: false,
+    ownership: "the workspace's own",
+    certifications: [],
+    zeroDataRetention: "yes",
+    trainsOnData: "no",
+    dataResidency: node.country,
+    currency: "EUR",
+    docsUrl: null,
+    pricingUrl: null,
+    levelConfidence: "high",
+    regions: [
+      {
+        id: REGION,
+        name: node.name,
+        baseUrl: `tunnel://${node.id}/v1`,
+        countries,
+        countriesKind,
+        locationCommitted: true,
+        level: OWN_LEVEL,
+        levelReason: reason,
+        note: null,
+      },
+    ],
+    evidence: [],
+    quirks: [],
+    sandbox: false,
+    notes: null,
+  };
+}
+
+/** The plainest form of it: what every local server takes. */
+const EMBEDDINGS: EmbeddingFacts = {
+  interface: "openai",
+  batchMax: null,
+  batchTokensMax: null,
+  tokens: false,
+  dimensions: false,
+  base64: false,
+  normalize: false,
+};
+
+const zero: Decimal = { digits: 0n, scale: 0 };
+
+/** Zero, and not unknown: nothing that a node does is ever charged. */
+const FREE: Price = {
+  currency: "EUR",
+  from: null,
+  inputPer1mTokens: zero,
+  outputPer1mTokens: zero,
+  cachedReadPer1mTokens: zero,
+  cacheWritePer1mTokens: zero,
+  audioInputPer1mTokens: zero,
+  audioOutputPer1mTokens: zero,
+  per1mCharacters: zero,
+  perMinuteAudio: zero,
+  perRequest: null,
+  tiers: [],
+};

@@ -1,0 +1,87 @@
+import type { Endpoint, Model, Provider, Snapshot } from "./catalogue.ts";
+import type { NodeRows } from "./node-rows.ts";
+
+/** A map on top of another that stays as it is: thousands of workspaces share what is below. */
+class Overlay<V> implements ReadonlyMap<string, V> {
+  readonly #above: ReadonlyMap<string, V>;
+  readonly #below: ReadonlyMap<string, V>;
+  readonly size: number;
+
+  constructor(above: ReadonlyMap<string, V>, below: ReadonlyMap<string, V>) {
+    this.#above = above;
+    this.#below = below;
+    this.size = below.size + [...above.keys()].filter((key) => !below.has(key)).length;
+  }
+
+  get(key: string): V | undefined {
+    return this.#above.get(key) ?? this.#below.get(key);
+  }
+
+  has(key: string): boolean {
+    return this.#above.has(key) || this.#below.has(key);
+  }
+
+  *entries(): MapIterator<[string, V]> {
+    for (const [key, value] of this.#below) yield [key, this.#above.get(key) ?? value];
+    for (const [key, value] of this.#above) if (!this.#below.has(key)) yield [key, value];
+    return undefined;
+  }
+
+  *keys(): MapIterator<string> {
+    for (const [key] of this.entries()) yield key;
+    return undefined;
+  }
+
+  *values(): MapIterator<V> {
+    for (const [, value] of this.entries()) yield value;
+    return undefined;
+  }
+
+  [Symbol.iterator](): MapIterator<[string, V]> {
+    return this.entries();
+  }
+
+  forEach(each: (value: V, key: string, map: ReadonlyMap<string, V>) => void): void {
+    for (const [key, value] of this.entries()) each(value, key, this);
+  }
+}
+
+/** What a workspace's own nodes serve, alone and together with the catalogue. */
+export type Overlaid = {
+  /** Rows of nodes, and the models of the catalogue that they stand behind: nothing else. */
+  readonly alone: Snapshot;
+  readonly together: Snapshot;
+};
+
+/** Rows of the catalogue stay what they are: a node adds to them, and takes the place of none. */
+export function overlaid(base: Snapshot, nodes: readonly NodeRows[]): Overlaid {
+  const models = new Map<string, Model>();
+  const providers = new Map<string, Provider>();
+  const endpoints = new Map<string, Endpoint>();
+  const byModel = new Map<string, Endpoint[]>();
+  for (const node of nodes) {
+    providers.set(node.provider.slug, node.provider);
+    for (const model of node.models) models.set(model.id, model);
+    for (const endpoint of node.endpoints) {
+      const model = models.get(endpoint.model) ?? base.models.get(endpoint.model);
+      if (model === undefined || endpoints.has(endpoint.id) || base.endpoints.has(endpoint.id)) continue;
+      models.set(model.id, model);
+      endpoints.set(endpoint.id, endpoint);
+      byModel.set(model.id, [...(byModel.get(model.id) ?? []), endpoint]);
+    }
+  }
+  const all = [...byModel].map(([id, own]): [string, readonly Endpoint[]] => [
+    id,
+    [...(base.endpointsByModel.get(id) ?? []), ...own],
+  ]);
+  return {
+    alone: { ...base, models, providers, endpoints, endpointsByModel: byModel },
+    together: {
+      ...base,
+      models: new Overlay(models, base.models),
+      providers: new Overlay(providers, base.providers),
+      endpoints: new Overlay(endpoints, base.endpoints),
+      endpointsByModel: new Overlay(new Map(all), base.endpointsByModel),
+    },
+  };
+}

@@ -1,0 +1,52 @@
+import type { Surface } from "../record/record.ts";
+import type { NodeRef } from "./attempt.ts";
+import type { Reach, Reachable, Reached, ReachedModel } from "./reach.ts";
+
+/** Whoever knows what can be called: the platform, a workspace with keys of its own, one with nodes. */
+export type Reaching = Pick<Reach, "of" | "pool">;
+
+type Joined<T> = { readonly base: T; readonly nodes: T; readonly both: T };
+
+/** What a workspace with nodes can call: everything that it could without them, and what they serve now. */
+export class NodeReach implements Reaching {
+  readonly #base: Reaching;
+  readonly #nodes: Reaching;
+  readonly #nodeOf: (provider: string) => NodeRef | undefined;
+  readonly #known = new Map<string, Joined<Reached>>();
+  readonly #pools = new Map<string, Joined<readonly ReachedModel[]>>();
+
+  constructor(base: Reaching, nodes: Reaching, nodeOf: (provider: string) => NodeRef | undefined) {
+    this.#base = base;
+    this.#nodes = nodes;
+    this.#nodeOf = nodeOf;
+  }
+
+  of(modelId: string, surface: Surface, walletCurrency: string, nowMs: number): Reached {
+    const base = this.#base.of(modelId, surface, walletCurrency, nowMs);
+    const nodes = this.#nodes.of(modelId, surface, walletCurrency, nowMs);
+    if (nodes.endpoints.length === 0) return base;
+    const key = `${surface} ${walletCurrency} ${modelId}`;
+    const known = this.#known.get(key);
+    // Both are worked out anew when the day or a rate changes; what was put together from them then is, too.
+    if (known?.base === base && known.nodes === nodes) return known.both;
+    const own = nodes.endpoints.map((row): Reachable => ({ ...row, node: this.#nodeOf(row.endpoint.provider) }));
+    const both = { endpoints: [...base.endpoints, ...own], obstacles: base.obstacles };
+    this.#known.set(key, { base, nodes, both });
+    return both;
+  }
+
+  pool(surface: Surface, walletCurrency: string, nowMs: number): readonly ReachedModel[] {
+    const base = this.#base.pool(surface, walletCurrency, nowMs);
+    const nodes = this.#nodes.pool(surface, walletCurrency, nowMs);
+    const key = `${surface} ${walletCurrency}`;
+    const known = this.#pools.get(key);
+    if (known?.base === base && known.nodes === nodes) return known.both;
+    const models = new Map([...base, ...nodes].map(({ model }) => [model.id, model]));
+    const both = [...models.values()].map((model) => ({
+      model,
+      endpoints: this.of(model.id, surface, walletCurrency, nowMs).endpoints,
+    }));
+    this.#pools.set(key, { base, nodes, both });
+    return both;
+  }
+}

@@ -1,0 +1,65 @@
+import type { Kysely, Selectable } from "kysely";
+import { z } from "zod";
+import type { NodeStore, WorkspaceNode } from "../../../domain/tenancy/node.ts";
+import type { Database } from "./schema.ts";
+
+type Row = Selectable<Database["nodes"]>;
+
+const Mapping = z.record(z.string(), z.string());
+
+export function nodeStore(db: Kysely<Database>): NodeStore {
+  return {
+    async loadAll() {
+      const rows = await db.selectFrom("nodes").selectAll().orderBy("created_at_ms").orderBy("id").execute();
+      return rows.map(nodeOf);
+    },
+    async save(node) {
+      const row = rowOf(node);
+      // Of a node that is there only this ever changes; when it was seen is kept apart.
+      const { country, digest, mapping } = row;
+      await db
+        .insertInto("nodes")
+        .values(row)
+        .onConflict((conflict) => conflict.column("id").doUpdateSet({ country, digest, mapping }))
+        .execute();
+    },
+    async remove(nodeId) {
+      await db.deleteFrom("nodes").where("id", "=", nodeId).execute();
+    },
+    async seen(nodeId, atMs) {
+      await db
+        .updateTable("nodes")
+        .set({ last_seen_at_ms: Math.trunc(atMs) })
+        .where("id", "=", nodeId)
+        .execute();
+    },
+  };
+}
+
+function rowOf(node: WorkspaceNode): Row {
+  return {
+    id: node.id,
+    workspace_id: node.workspaceId,
+    name: node.name,
+    country: node.country,
+    digest: node.digest,
+    created_at_ms: node.createdAtMs,
+    created_by: node.createdBy,
+    mapping: JSON.stringify(node.mapping),
+    last_seen_at_ms: node.lastSeenAtMs,
+  };
+}
+
+function nodeOf(row: Row): WorkspaceNode {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    name: row.name,
+    country: row.country,
+    digest: row.digest,
+    createdAtMs: row.created_at_ms,
+    createdBy: row.created_by,
+    mapping: Mapping.parse(JSON.parse(row.mapping)),
+    lastSeenAtMs: row.last_seen_at_ms,
+  };
+}

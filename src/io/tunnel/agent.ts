@@ -1,0 +1,281 @@
+import type { IncomingMessage } from "node:http";
+import { performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
+import { Agent as HttpsAgent } from "node:https";
+import { createWebSocketStream, WebSocket } from "ws";
+import { z } from "zod";
+import { stop, type Timer, type Timers } from "../../kit/timers.ts";
+import { findModels, type LocalServer } from "./local-server.ts";
+import { type Announcement, CLOSE, type NodeModel, PROTOCOL_VERSION, SUBPROTOCOL, TUNNEL_PATH } from "./protocol.ts";
+import { ProxiedAgent, proxyFor } from "./proxy.ts";
+import { type Serving, serveStream } from "./serving.ts";
+
+export type AgentOptions = {
+  /** Where the gateway is. */
+  readonly gateway: URL;
+  readonly token: string;
+  readonly local: LocalServer;
+  readonly capacity: number;
+  /** Models that are announced; empty: all that the server has. */
+  readonly chosen: readonly string[];
+  readonly version: string;
+  /** How long requests under way may take to finish when it is told to stop. */
+  readonly finishMs: number;
+  /** For proxies on the way out: HTTP_PROXY, HTTPS_PROXY, NO_PROXY. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly timers: Timers;
+  /** From 0 up to 1. */
+  readonly random: () => number;
+  report(status: AgentStatus): void;
+};
+
+/** What the status line shows. */
+export type AgentStatus = {
+  readonly state: "connecting" | "connected" | "waiting" | "finishing" | "over";
+  readonly models: number;
+  readonly running: number;
+  readonly served: number;
+  /** What is wrong, if something is. */
+  readonly problem: string | null;
+  /** While waiting: how long until the next try. */
+  readonly againInMs: number | null;
+};
+
+const HANDSHAKE_MS = 15_000;
+const WAIT_FIRST_MS = 500;
+const WAIT_MAX_MS = 30_000;
+/** The gateway pings far more often: when it has been quiet for so long, nobody is there. */
+const QUIET_MAX_MS = 60_000;
+const GOODBYE_MS = 500;
+const LOOK_EVERY_MS = 15_000;
+
+/** Why a connection ended; `final`: trying again is of no use. */
+type Ended = { readonly why: string; readonly final: boolean; readonly wasOpen: boolean };
+
+/** Connects out, and serves whatever comes back through that connection; again and again until it is stopped. */
+export class NodeAgent {
+  readonly #options: AgentOptions;
+  readonly #running = new Set<ServerHttp2Stream>();
+  #models: readonly NodeModel[] = [];
+  #server = "";
+  #served = 0;
+  /** Why it is not connected, and what is wrong with the server beside it. */
+  #problem: string | null = null;
+  #localProblem: string | null = null;
+  #state: AgentStatus["state"] = "connecting";
+  #againInMs: number | null = null;
+  #looking: Timer | undefined;
+  #session: ServerHttp2Session | undefined;
+
+  constructor(options: AgentOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when it was stopped, or with the reason why it is of no use to go on. */
+  async run(signal: AbortSignal): Promise<string | undefined> {
+    await this.#look();
+    for (let failures = 0; !signal.aborted; ) {
+      this.#show("connecting", null);
+      const ended = await this.#connectOnce(signal);
+      if (signal.aborted) break;
+      this.#problem = ended.why;
+      if (ended.final) {
+        this.#show("over", null);
+        stop(this.#looking);
+        return ended.why;
+      }
+      failures = ended.wasOpen ? 0 : failures + 1;
+      const waitMs = this.#waitMs(failures);
+      this.#show("waiting", waitMs);
+      await this.#sleep(waitMs, signal);
+    }
+    stop(this.#looking);
+    return undefined;
+  }
+
+  /** Twice as long each time, and never all nodes at once. */
+  #waitMs(failures: number): number {
+    const most = Math.min(WAIT_MAX_MS, WAIT_FIRST_MS * 2 ** failures);
+    return Math.round(most * (0.5 + this.#options.random() / 2));
+  }
+
+  #sleep(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.#options.timers.after(ms, done);
+      function done() {
+        stop(timer);
+        signal.removeEventListener("abort", done);
+        resolve();
+      }
+      signal.addEventListener("abort", done);
+    });
+  }
+
+  #connectOnce(signal: AbortSignal): Promise<Ended> {
+    const { gateway, token, env } = this.#options;
+    const url = new URL(TUNNEL_PATH, gateway);
+    url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+    return new Promise((resolve) => {
+      let wasOpen = false;
+      let refused: Ended | undefined;
+      const ws = new WebSocket(url, SUBPROTOCOL, {
+        headers: { authorization: `Bearer ${token}` },
+        perMessageDeflate: false,
+        handshakeTimeout: HANDSHAKE_MS,
+        ...wayTo(url, env),
+      });
+      const leave = () => this.#leave(ws);
+      signal.addEventListener("abort", leave);
+      ws.once("unexpected-response", (_request, response) => {
+        readRefusal(response, (said) => {
+          refused = refusalOf(response.statusCode ?? 0, said);
+          ws.terminate();
+        });
+      });
+      ws.once("open", () => {
+        wasOpen = true;
+        this.#problem = null;
+        this.#serve(ws);
+        this.#show("connected", null);
+      });
+      ws.once("error", (error) => {
+        refused ??= { why: `the gateway cannot be reached (${codeOf(error)})`, final: false, wasOpen };
+      });
+      ws.once("close", (code, reason) => {
+        signal.removeEventListener("abort", leave);
+        const why = reason.toString() || "the connection to the gateway broke";
+        resolve(refused ?? { why, final: FINAL.includes(code), wasOpen });
+      });
+    });
+  }
+
+  /** Takes nothing new, finishes what it has, and goes. */
+  #leave(ws: WebSocket): void {
+    const { timers, finishMs } = this.#options;
+    const goodbye = () => {
+      ws.close(1000, "the node stops");
+      // Who is not there does not say goodbye either.
+      timers.after(GOODBYE_MS, () => ws.terminate());
+    };
+    if (this.#running.size === 0) {
+      goodbye();
+      return;
+    }
+    this.#show("finishing", null);
+    const latest = timers.after(finishMs, goodbye);
+    ws.once("close", () => stop(latest));
+    this.#session?.once("close", goodbye);
+    // The gateway hears it and sends no more; streams that are open go on.
+    this.#session?.close();
+  }
+
+  #serve(ws: WebSocket): void {
+    const carrier = createWebSocketStream(ws);
+    carrier.on("error", () => ws.terminate());
+    const session: ServerHttp2Session = performServerHandshake(carrier);
+    this.#session = session;
+    const { local, capacity, timers } = this.#options;
+    const serving: Serving = {
+      local,
+      capacity,
+      running: this.#running,
+      announcement: () => this.#announcement(),
+      done: () => {
+        this.#served += 1;
+        this.#show(this.#state, this.#againInMs);
+      },
+    };
+    const quiet = timers.after(QUIET_MAX_MS, () => ws.terminate());
+    session.on("ping", () => quiet.refresh());
+    session.on("error", () => ws.terminate());
+    session.on("stream", (stream, headers) => serveStream(serving, stream, headers));
+    ws.once("close", () => {
+      stop(quiet);
+      session.destroy();
+    });
+  }
+
+  #announcement(): Announcement {
+    const { version, capacity } = this.#options;
+    return { protocol: PROTOCOL_VERSION, agent: version, server: this.#server, capacity, models: [...this.#models] };
+  }
+
+  /** Asks the local server for its models, now and from time to time: they come and go. */
+  async #look(): Promise<void> {
+    const { local, chosen, timers } = this.#options;
+    const found = await findModels(local, chosen);
+    if ("problem" in found) {
+      this.#models = [];
+      this.#localProblem = found.problem;
+    } else {
+      this.#models = found.models;
+      this.#server = found.server;
+      this.#localProblem = null;
+    }
+    this.#show(this.#state, this.#againInMs);
+    this.#looking = timers.after(LOOK_EVERY_MS, () => void this.#look());
+  }
+
+  #show(state: AgentStatus["state"], againInMs: number | null): void {
+    this.#state = state;
+    this.#againInMs = againInMs;
+    this.#options.report({
+      state,
+      againInMs,
+      models: this.#models.length,
+      running: this.#running.size,
+      served: this.#served,
+      problem: this.#problem ?? this.#localProblem,
+    });
+  }
+}
+
+const FINAL: readonly number[] = [CLOSE.gone, CLOSE.replaced, CLOSE.unreadable];
+
+/** Through the proxy that the environment names, if it names one. */
+function wayTo(url: URL, env: NodeJS.ProcessEnv) {
+  if (url.protocol === "wss:") return { agent: new HttpsAgent({ proxyEnv: env }) };
+  const proxy = proxyFor(url, env);
+  return proxy === undefined ? {} : { agent: new ProxiedAgent(proxy, url) };
+}
+
+const REFUSAL_CHARS_MAX = 8_192;
+
+/** What the gateway says beside the status, as far as it can be read. */
+function readRefusal(response: IncomingMessage, then: (said: string | undefined) => void): void {
+  let text = "";
+  response.setEncoding("utf8");
+  response.on("data", (chunk: string) => {
+    if (text.length < REFUSAL_CHARS_MAX) text += chunk;
+  });
+  response.once("error", () => {});
+  response.once("close", () => then(saidIn(text)));
+}
+
+const Refusal = z.object({ error: z.object({ message: z.string().max(1000) }) });
+
+function saidIn(text: string): string | undefined {
+  try {
+    return Refusal.safeParse(JSON.parse(text)).data?.error.message.replace(/\p{Cc}/gu, " ");
+  } catch {
+    return undefined;
+  }
+}
+
+/** Statuses after which it is of no use to try again as it is. */
+const REFUSED: ReadonlyMap<number, string> = new Map([
+  [401, "the gateway does not know this token: create a new one for the node"],
+  [403, "the gateway does not let this node in"],
+  [404, "there is no gateway with nodes at this address"],
+  [426, "the gateway speaks another version of the protocol: update the node, or the gateway"],
+]);
+
+function refusalOf(status: number, said: string | undefined): Ended {
+  const known = REFUSED.get(status);
+  // What stands where no gateway is says nothing of nodes.
+  const why = (status === 404 ? undefined : said) ?? known ?? `the gateway answered ${status}`;
+  return { why, final: known !== undefined, wasOpen: false };
+}
+
+function codeOf(error: Error): string {
+  return "code" in error && typeof error.code === "string" ? error.code : "no connection";
+}

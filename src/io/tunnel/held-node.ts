@@ -1,0 +1,123 @@
+import { type BreakerRules, EndpointBreakers } from "../../domain/routing/breakers.ts";
+import { Health } from "../../domain/routing/health.ts";
+import type { ServedModel, WorkspaceNode } from "../../domain/tenancy/node.ts";
+import type { Clock } from "../../kit/clock.ts";
+import { stop, type Timer } from "../../kit/timers.ts";
+import type { LiveNode } from "./hub.ts";
+
+/** A node that is connected and not asked, because what it answered was wrong. */
+export type Aside = { readonly reason: string; readonly sinceMs: number; readonly untilMs: number };
+
+type NodeTrouble = { readonly atMs: number; readonly message: string };
+
+export type AsideRules = {
+  /** The first time aside; each further one is twice as long. */
+  readonly firstMs: number;
+  readonly mostMs: number;
+};
+
+/** Who was honest for so long begins anew. */
+const FORGIVEN_AFTER_MS = 3_600_000;
+
+/** One node of the book, and all that is found out about it while the process lives. */
+export class HeldNode {
+  node: WorkspaceNode;
+  live: LiveNode | undefined;
+  aside: Aside | null = null;
+  lastError: NodeTrouble | null = null;
+  lastSeenAtMs: number | null;
+  /** How its endpoints do says nothing of anybody else's, who may have the same names in another workspace. */
+  breakers: EndpointBreakers;
+  readonly health = new Health();
+  readonly #clock: Clock;
+  readonly #breakerRules: BreakerRules;
+  #running = 0;
+  #timesAside = 0;
+  #back: Timer | undefined;
+
+  constructor(node: WorkspaceNode, clock: Clock, breakerRules: BreakerRules) {
+    this.node = node;
+    this.lastSeenAtMs = node.lastSeenAtMs;
+    this.#clock = clock;
+    this.#breakerRules = breakerRules;
+    this.breakers = new EndpointBreakers(clock, breakerRules);
+  }
+
+  get running(): number {
+    return this.#running;
+  }
+
+  /** All its models share its places: they run on one machine. */
+  take(): "taken" | "full" {
+    if (this.#running >= (this.live?.announcement.capacity ?? Infinity)) return "full";
+    this.#running += 1;
+    return "taken";
+  }
+
+  give(): void {
+    this.#running -= 1;
+  }
+
+  connected(live: LiveNode): void {
+    // Who connects again has begun again.
+    if (this.live?.connectedAtMs !== live.connectedAtMs)
+      this.breakers = new EndpointBreakers(this.#clock, this.#breakerRules);
+    this.live = live;
+    this.lastSeenAtMs = this.#clock.nowMs();
+  }
+
+  lost(): void {
+    this.live = undefined;
+    this.lastSeenAtMs = this.#clock.nowMs();
+  }
+
+  failed(message: string): void {
+    this.lastError = { atMs: this.#clock.nowMs(), message };
+  }
+
+  /** What it serves now; nothing while it is away or aside. */
+  get served(): readonly ServedModel[] {
+    if (this.live === undefined || this.aside !== null) return [];
+    const models = this.live.announcement.models.map((model): [string, ServedModel] => [
+      model.id,
+      {
+        id: model.id,
+        surfaces: model.surfaces,
+        contextTokens: model.context_tokens,
+        maxOutputTokens: model.max_output_tokens,
+        tools: model.tools,
+        jsonSchema: model.json_schema,
+        imageInput: model.image_input,
+        reasoning: model.reasoning,
+      },
+    ]);
+    return [...new Map(models).values()];
+  }
+
+  /** From now on it is not asked; how long that lasts. */
+  setAside(reason: string, { firstMs, mostMs }: AsideRules): number {
+    const nowMs = this.#clock.nowMs();
+    this.#timesAside = this.#isForgiven(nowMs) ? 1 : this.#timesAside + 1;
+    const asideMs = Math.min(mostMs, firstMs * 2 ** (this.#timesAside - 1));
+    this.aside = { reason, sinceMs: nowMs, untilMs: nowMs + asideMs };
+    this.#backAtMs = this.aside.untilMs;
+    this.failed(reason);
+    return asideMs;
+  }
+
+  #backAtMs = 0;
+
+  #isForgiven(nowMs: number): boolean {
+    return nowMs - this.#backAtMs > FORGIVEN_AFTER_MS;
+  }
+
+  /** `timer` brings it back. */
+  waits(timer: Timer): void {
+    stop(this.#back);
+    this.#back = timer;
+  }
+
+  forget(): void {
+    stop(this.#back);
+  }
+}

@@ -1,0 +1,215 @@
+import type { IncomingMessage } from "node:http";
+import type { ClientHttp2Session } from "node:http2";
+import type { Duplex } from "node:stream";
+import { createWebSocketStream, type WebSocket, WebSocketServer } from "ws";
+import type { Clock } from "../../kit/clock.ts";
+import { stop, type Timer } from "../../kit/timers.ts";
+import type { UpstreamCall, UpstreamListener, UpstreamRequest } from "../upstream/transport.ts";
+import { type CallLimits, NodeCall } from "./node-call.ts";
+import { ANNOUNCE_PATH, Announcement, CLOSE, SUBPROTOCOL } from "./protocol.ts";
+import { askingSession, type SessionRules } from "./session.ts";
+
+/** Scheme of an endpoint's address that leads to a node: `tunnel://<node id>/v1`. */
+export const TUNNEL_SCHEME = "tunnel:";
+
+export type HubRules = SessionRules & {
+  readonly clock: Pick<Clock, "nowMs">;
+  readonly calls: CallLimits;
+  /** How often a node is asked what it serves now. */
+  readonly announceEveryMs: number;
+};
+
+/** A node that is connected and has said what it serves. */
+export type LiveNode = {
+  readonly nodeId: string;
+  readonly connectedAtMs: number;
+  readonly address: string;
+  readonly announcement: Announcement;
+};
+
+type Listeners = {
+  /** It is there, or serves something else than before. */
+  announced(node: LiveNode): void;
+  /** It is not there any more. */
+  lost(nodeId: string): void;
+};
+
+const FRAME_BYTES_MAX = 4 * 1024 * 1024;
+const ANNOUNCEMENT_BYTES_MAX = 512 * 1024;
+
+/** The gateway's side of all tunnels: which nodes are there, and the way to each. */
+export class Hub {
+  readonly #rules: HubRules;
+  readonly #listeners: Listeners;
+  readonly #links = new Map<string, Link>();
+  // No compression: answers are secrets beside attacker-chosen text, and every frame would cost a buffer of its own.
+  readonly #server = new WebSocketServer({
+    noServer: true,
+    perMessageDeflate: false,
+    maxPayload: FRAME_BYTES_MAX,
+    handleProtocols: (offered) => (offered.has(SUBPROTOCOL) ? SUBPROTOCOL : false),
+  });
+
+  constructor(rules: HubRules, listeners: Listeners) {
+    this.#rules = rules;
+    this.#listeners = listeners;
+  }
+
+  get size(): number {
+    return this.#links.size;
+  }
+
+  live(nodeId: string): LiveNode | undefined {
+    return this.#links.get(nodeId)?.live;
+  }
+
+  /** Requests under way at a node, and how far away it is; null: it has not been asked yet. */
+  load(nodeId: string): { readonly running: number; readonly latencyMs: number | null } {
+    const link = this.#links.get(nodeId);
+    return { running: link?.running ?? 0, latencyMs: link?.latencyMs ?? null };
+  }
+
+  /** Takes a connection whose token was found right. A second one of the same node ends the first. */
+  accept(nodeId: string, address: string, request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    this.#server.handleUpgrade(request, socket, head, (ws) => {
+      this.#links.get(nodeId)?.end(CLOSE.replaced, "another connection of this node took over");
+      const link = new Link(ws, this.#rules, {
+        announced: (announcement) => {
+          const live = { nodeId, address, connectedAtMs: link.connectedAtMs, announcement };
+          link.live = live;
+          this.#listeners.announced(live);
+        },
+        over: () => {
+          if (this.#links.get(nodeId) !== link) return;
+          this.#links.delete(nodeId);
+          this.#listeners.lost(nodeId);
+        },
+      });
+      this.#links.set(nodeId, link);
+    });
+  }
+
+  /** The token was revoked, or the node removed: nothing goes there from now on. */
+  drop(nodeId: string): void {
+    this.#links.get(nodeId)?.end(CLOSE.gone, "this node was removed or its token revoked");
+  }
+
+  send(request: UpstreamRequest, listener: UpstreamListener): UpstreamCall {
+    const { hostname, pathname, search } = new URL(request.url);
+    const link = this.#links.get(hostname);
+    if (link === undefined || link.session.destroyed || link.session.closed) {
+      queueMicrotask(() => listener.failed({ kind: "connect", sent: false, why: "the node is not connected" }));
+      return { abort() {}, resume() {} };
+    }
+    return link.carry(`${pathname}${search}`, request, listener);
+  }
+
+  /** Says goodbye to all: they come back to whoever is there then. */
+  close(): void {
+    for (const link of [...this.#links.values()]) link.end(CLOSE.stopping, "the gateway stops");
+    this.#server.close();
+  }
+}
+
+type LinkListeners = { announced(announcement: Announcement): void; over(): void };
+
+/** One connection of one node. */
+class Link {
+  readonly session: ClientHttp2Session;
+  readonly connectedAtMs: number;
+  live: LiveNode | undefined;
+  latencyMs: number | null = null;
+  running = 0;
+  readonly #ws: WebSocket;
+  readonly #rules: HubRules;
+  readonly #listeners: LinkListeners;
+  #known = "";
+  #timer: Timer | undefined;
+
+  constructor(ws: WebSocket, rules: HubRules, listeners: LinkListeners) {
+    this.#ws = ws;
+    this.#rules = rules;
+    this.#listeners = listeners;
+    this.connectedAtMs = rules.clock.nowMs();
+    const carrier = createWebSocketStream(ws);
+    carrier.on("error", () => ws.terminate());
+    this.session = askingSession(carrier, rules, {
+      answered: (latencyMs) => {
+        this.latencyMs = latencyMs;
+      },
+      silent: () => this.end(CLOSE.silent, "the node did not answer"),
+    });
+    this.session.on("error", () => ws.terminate());
+    this.session.once("close", () => ws.terminate());
+    ws.once("close", () => this.#over());
+    this.#ask();
+  }
+
+  carry(path: string, request: UpstreamRequest, listener: UpstreamListener): UpstreamCall {
+    this.running += 1;
+    return new NodeCall(this.session, path, request, listener, this.#rules.calls, () => {
+      this.running -= 1;
+    });
+  }
+
+  end(code: number, why: string): void {
+    stop(this.#timer);
+    this.#ws.close(code, why);
+    this.session.destroy();
+    // A node that is silent does not close either.
+    this.#rules.timers.after(1_000, () => this.#ws.terminate());
+    this.#over();
+  }
+
+  #over(): void {
+    stop(this.#timer);
+    if (!this.session.destroyed) this.session.destroy();
+    this.#listeners.over();
+  }
+
+  /** Asks what the node serves, now and from time to time. */
+  #ask(): void {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const listener: UpstreamListener = {
+      answered: (status) => ({
+        data: (chunk) => {
+          bytes += chunk.length;
+          if (bytes <= ANNOUNCEMENT_BYTES_MAX) chunks.push(chunk);
+          return "more";
+        },
+        end: () => this.#told(status, bytes <= ANNOUNCEMENT_BYTES_MAX ? Buffer.concat(chunks).toString() : ""),
+        failed: () => this.#askLater(),
+      }),
+      failed: () => this.#askLater(),
+    };
+    const request: UpstreamRequest = { url: "", method: "GET", headers: {}, body: "" };
+    new NodeCall(this.session, ANNOUNCE_PATH, request, listener, this.#rules.calls);
+  }
+
+  #askLater(): void {
+    if (this.session.destroyed) return;
+    this.#timer = this.#rules.timers.after(this.#rules.announceEveryMs, () => this.#ask());
+  }
+
+  #told(status: number, text: string): void {
+    const announcement = status === 200 ? read(text) : undefined;
+    if (announcement === undefined) {
+      this.end(CLOSE.unreadable, "what the node announced cannot be read: update the node, or the gateway");
+      return;
+    }
+    if (text !== this.#known) {
+      this.#known = text;
+      this.#listeners.announced(announcement);
+    }
+    this.#askLater();
+  }
+}
+
+function read(text: string): Announcement | undefined {
+  try {
+    return Announcement.parse(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,130 @@
+import { type ClientHttp2Session, type ClientHttp2Stream, constants, type IncomingHttpHeaders } from "node:http2";
+import type {
+  BodyReader,
+  UpstreamCall,
+  UpstreamFailure,
+  UpstreamListener,
+  UpstreamRequest,
+} from "../upstream/transport.ts";
+import { END_TRAILER } from "./protocol.ts";
+
+export type CallLimits = { readonly firstByteTimeoutMs: number; readonly idleTimeoutMs: number };
+
+/** Headers of one hop, which HTTP/2 has no place for. */
+const HOP_HEADERS: readonly string[] = ["connection", "host", "keep-alive", "transfer-encoding", "upgrade"];
+
+/** One request on a node's session, in the words of every other way to an upstream. */
+export class NodeCall implements UpstreamCall {
+  readonly #listener: UpstreamListener;
+  readonly #limits: CallLimits;
+  readonly #stream: ClientHttp2Stream;
+  #reader: BodyReader | undefined;
+  #aborted = false;
+  #over = false;
+  #timedOut = false;
+  #whole = false;
+
+  constructor(
+    session: ClientHttp2Session,
+    path: string,
+    request: UpstreamRequest,
+    listener: UpstreamListener,
+    limits: CallLimits,
+    closed: () => void = () => {},
+  ) {
+    this.#listener = listener;
+    this.#limits = limits;
+    const { method = "POST", headers, body } = request;
+    const kept = Object.entries(headers).filter(([name]) => !HOP_HEADERS.includes(name.toLowerCase()));
+    this.#stream = session.request(
+      { ":method": method, ":path": path, ...Object.fromEntries(kept) },
+      { endStream: method === "GET" },
+    );
+    this.#listen();
+    this.#stream.once("close", closed);
+    if (method === "GET") return;
+    if (typeof body === "string") this.#stream.end(body);
+    else this.#upload(body.open());
+  }
+
+  abort(): void {
+    this.#aborted = true;
+    this.#stream.close(constants.NGHTTP2_CANCEL);
+    this.#fail("aborted", "aborted by the gateway");
+  }
+
+  resume(): void {
+    this.#stream.setTimeout(this.#limits.idleTimeoutMs);
+    this.#stream.resume();
+  }
+
+  #upload(file: NodeJS.ReadableStream): void {
+    file.once("error", () => this.#stream.close(constants.NGHTTP2_INTERNAL_ERROR));
+    file.pipe(this.#stream);
+  }
+
+  #listen(): void {
+    const stream = this.#stream;
+    stream.setTimeout(this.#limits.firstByteTimeoutMs);
+    stream.on("timeout", () => {
+      this.#timedOut = true;
+      stream.close(constants.NGHTTP2_CANCEL);
+      this.#fail("timeout", "the node said nothing in time");
+    });
+    stream.once("response", (headers) => this.#answered(headers));
+    stream.once("trailers", (trailers) => {
+      this.#whole = trailers[END_TRAILER] === "whole";
+    });
+    stream.on("error", () => {});
+    // The only moment at which it is known how it ended: streams of a session that dies end without an error.
+    stream.once("close", () => (this.#whole ? this.#ended() : this.#broke()));
+  }
+
+  #answered(headers: IncomingHttpHeaders): void {
+    if (this.#over) return;
+    this.#stream.setTimeout(this.#limits.idleTimeoutMs);
+    this.#reader = this.#listener.answered(Number(headers[":status"] ?? 0), plain(headers));
+    // Not before: the first bytes of a body can be heard of before the head is.
+    this.#stream.on("data", (chunk: Buffer) => this.#took(chunk));
+  }
+
+  #took(chunk: Buffer): void {
+    if (this.#over || this.#reader?.data(chunk) !== "pause") return;
+    // Who waits for the client is not waiting for the node.
+    this.#stream.setTimeout(0);
+    this.#stream.pause();
+  }
+
+  #ended(): void {
+    if (this.#over || this.#reader === undefined) return;
+    this.#over = true;
+    try {
+      this.#reader.end();
+    } catch (error) {
+      this.#reader.failed({ kind: "broken", sent: true, why: error instanceof Error ? error.name : "unknown fault" });
+    }
+  }
+
+  #broke(): void {
+    const { rstCode } = this.#stream;
+    if (rstCode === constants.NGHTTP2_REFUSED_STREAM) this.#fail("connect", "the node takes no more requests");
+    else this.#fail("broken", "the connection to the node broke");
+  }
+
+  #fail(kind: UpstreamFailure["kind"], why: string): void {
+    if (this.#over) return;
+    this.#over = true;
+    const failure = {
+      kind: this.#aborted ? "aborted" : this.#timedOut ? "timeout" : kind,
+      sent: kind !== "connect",
+      why,
+    } as const;
+    if (this.#reader === undefined) this.#listener.failed(failure);
+    else this.#reader.failed(failure);
+  }
+}
+
+/** Without the pseudo headers of HTTP/2. */
+function plain(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith(":")));
+}

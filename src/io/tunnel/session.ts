@@ -1,0 +1,55 @@
+import { type ClientHttp2Session, connect } from "node:http2";
+import type { Duplex } from "node:stream";
+import { stop, type Timer, type Timers } from "../../kit/timers.ts";
+
+/** HTTP/2 on what a WebSocket carries, with the pings that find out when nobody is there any more. */
+export type SessionRules = {
+  readonly timers: Timers;
+  /** How often the other side is asked whether it is there, and how long it may take to say so. */
+  readonly pingEveryMs: number;
+  readonly pingTimeoutMs: number;
+};
+
+type Heard = {
+  /** How long a ping took to the node and back. */
+  answered(latencyMs: number): void;
+  /** Called once, when the node does not answer any more. */
+  silent(): void;
+};
+
+/** The gateway's side: it asks, the node answers. */
+export function askingSession(carrier: Duplex, rules: SessionRules, heard: Heard): ClientHttp2Session {
+  const session = connect("http://node", {
+    createConnection: () => carrier,
+    // Larger than a frame of audio, small enough that a slow reader holds back a node and not our memory.
+    settings: { initialWindowSize: 256 * 1024, enablePush: false },
+  });
+  keepAsking(session, rules, heard);
+  return session;
+}
+
+function keepAsking(session: ClientHttp2Session, rules: SessionRules, { silent, answered }: Heard): void {
+  const { timers, pingEveryMs, pingTimeoutMs } = rules;
+  let timer: Timer | undefined;
+  let asked = false;
+  const ask = () => {
+    asked = true;
+    if (session.destroyed || session.closed) return;
+    timer = timers.after(pingTimeoutMs, silent);
+    const isOut = session.ping((error, latencyMs) => {
+      stop(timer);
+      if (error !== null) return;
+      answered(latencyMs);
+      timer = timers.after(pingEveryMs, ask);
+    });
+    if (!isOut) silent();
+  };
+  timer = timers.after(pingEveryMs, ask);
+  // How far away a node is can be seen as soon as it is there.
+  session.once("remoteSettings", () => {
+    if (asked) return;
+    stop(timer);
+    ask();
+  });
+  session.once("close", () => stop(timer));
+}

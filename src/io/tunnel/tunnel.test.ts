@@ -1,0 +1,373 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { type AddressInfo, connect, createServer as createTcp, type Socket } from "node:net";
+import { afterEach, describe, expect, test } from "vitest";
+import { systemClock } from "../../kit/clock.ts";
+import { systemTimers } from "../../kit/timers.ts";
+import type { UpstreamCall, UpstreamFailure } from "../upstream/transport.ts";
+import { type AgentOptions, type AgentStatus, NodeAgent } from "./agent.ts";
+import { Hub, type HubRules, type LiveNode } from "./hub.ts";
+import { CLOSE, TUNNEL_PATH } from "./protocol.ts";
+
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+const urlOf = (server: Server | ReturnType<typeof createTcp>): string => {
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`;
+};
+
+async function listening(server: Server): Promise<string> {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  closing.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return urlOf(server);
+}
+
+const MODELS = { object: "list", data: [{ id: "tiny", object: "model", max_model_len: 4096 }] };
+
+/** A local server that answers as it is told. */
+async function localServer(answer: (request: IncomingMessage, response: ServerResponse) => void): Promise<string> {
+  const url = await listening(
+    createServer((request, response) => {
+      if (request.url !== "/v1/models") return answer(request, response);
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify(MODELS));
+    }),
+  );
+  return `${url}/v1`;
+}
+
+/** A gateway that has nothing but the door for nodes, and takes one token. */
+async function hubWith(over: Partial<HubRules> = {}) {
+  const seen: LiveNode[] = [];
+  const lost: string[] = [];
+  const waiting: (() => void)[] = [];
+  const wake = () => {
+    for (const one of waiting.splice(0)) one();
+  };
+  const hub = new Hub(
+    {
+      clock: systemClock,
+      timers: systemTimers,
+      pingEveryMs: 1_000,
+      pingTimeoutMs: 1_000,
+      announceEveryMs: 1_000,
+      calls: { firstByteTimeoutMs: 5_000, idleTimeoutMs: 5_000 },
+      ...over,
+    },
+    {
+      announced: (node) => {
+        seen.push(node);
+        wake();
+      },
+      lost: (id) => {
+        lost.push(id);
+        wake();
+      },
+    },
+  );
+  const server = createServer();
+  server.on("upgrade", (request, socket, head) => {
+    if (request.url === TUNNEL_PATH && request.headers.authorization === "Bearer right")
+      hub.accept("node-1", "127.0.0.1", request, socket, head);
+    else socket.end("HTTP/1.1 401 Unauthorized\r\nconnection: close\r\n\r\n");
+  });
+  const url = await listening(server);
+  closing.push(() => hub.close());
+  const until = async (isSo: () => boolean) => {
+    while (!isSo()) await new Promise<void>((resolve) => waiting.push(resolve));
+  };
+  return { hub, url, seen, lost, until };
+}
+
+function runAgent(gateway: string, upstream: string, over: Partial<AgentOptions> = {}) {
+  const statuses: AgentStatus[] = [];
+  const stopping = new AbortController();
+  const agent = new NodeAgent({
+    gateway: new URL(gateway),
+    token: "right",
+    local: { base: new URL(upstream), key: null },
+    capacity: 4,
+    chosen: [],
+    version: "test",
+    env: {},
+    finishMs: 5_000,
+    timers: systemTimers,
+    random: Math.random,
+    report: (status) => statuses.push(status),
+    ...over,
+  });
+  const over_ = agent.run(stopping.signal);
+  closing.push(async () => {
+    stopping.abort();
+    await over_;
+  });
+  return { statuses, over: over_, stop: () => stopping.abort() };
+}
+
+type Got = { status: number; text: string; failure: UpstreamFailure | undefined };
+
+/** A request through the tunnel; `on` sees every piece. */
+function ask(hub: Hub, body: string, on: (text: string, call: UpstreamCall) => "more" | "pause" = () => "more") {
+  let call: UpstreamCall = { abort() {}, resume() {} };
+  const done = new Promise<Got>((resolve) => {
+    const got: Got = { status: 0, text: "", failure: undefined };
+    call = hub.send(
+      { url: "tunnel://node-1/v1/chat/completions", headers: { "content-type": "application/json" }, body },
+      {
+        failed: (failure) => resolve({ ...got, failure }),
+        answered(status) {
+          got.status = status;
+          return {
+            data(chunk) {
+              got.text += chunk.toString();
+              return on(chunk.toString(), call);
+            },
+            end: () => resolve(got),
+            failed: (failure) => resolve({ ...got, failure }),
+          };
+        },
+      },
+    );
+  });
+  return { done, abort: () => call.abort(), resume: () => call.resume() };
+}
+
+describe("a tunnel", () => {
+  test("NODE-01 an agent connects out, says what the local server has, and carries requests both ways", async () => {
+    const upstream = await localServer((request, response) => {
+      request.pipe(response);
+    });
+    const { hub, url, seen, until } = await hubWith();
+    const { statuses } = runAgent(url, upstream);
+    await until(() => seen.length > 0);
+    expect(seen[0]?.announcement.models).toMatchObject([{ id: "tiny", context_tokens: 4096, surfaces: ["chat"] }]);
+    const large = "x".repeat(3_000_000);
+    const answers = await Promise.all(["one", "two", large, "four"].map((body) => ask(hub, body).done));
+    expect(answers.map(({ status, text }) => [status, text.length])).toEqual([
+      [200, 3],
+      [200, 3],
+      [200, 3_000_000],
+      [200, 4],
+    ]);
+    expect(statuses.at(-1)).toMatchObject({ state: "connected", models: 1, problem: null });
+  });
+
+  test("NODE-01 nothing but the inference paths is carried, and the gateway's headers of one hop stay behind", async () => {
+    const paths: (string | undefined)[] = [];
+    const upstream = await localServer((request, response) => {
+      paths.push(request.url);
+      response.end("{}");
+    });
+    const { hub, url, seen, until } = await hubWith();
+    runAgent(url, upstream);
+    await until(() => seen.length > 0);
+    const outside = await new Promise<number>((resolve) => {
+      hub.send(
+        { url: "tunnel://node-1/v1/../admin/shutdown", headers: { connection: "close" }, body: "{}" },
+        {
+          failed: () => resolve(0),
+          answered: (status) => ({ data: () => "more", end: () => resolve(status), failed: () => resolve(0) }),
+        },
+      );
+    });
+    expect([outside, paths]).toEqual([404, []]);
+    expect((await ask(hub, "{}").done).status).toBe(200);
+    expect(paths).toEqual(["/v1/chat/completions"]);
+  });
+
+  test("NODE-02 a client that goes away is felt by the local server, and a slow one holds it back", async () => {
+    let felt: (() => void) | undefined;
+    const gone = new Promise<void>((resolve) => {
+      felt = resolve;
+    });
+    let written = 0;
+    const upstream = await localServer((_request, response) => {
+      response.on("close", () => felt?.());
+      const piece = Buffer.alloc(64 * 1024, 1);
+      const more = () => {
+        while (!response.destroyed) {
+          written += piece.length;
+          if (!response.write(piece)) break;
+        }
+      };
+      response.on("drain", more);
+      more();
+    });
+    const { hub, url, seen, until } = await hubWith();
+    runAgent(url, upstream);
+    await until(() => seen.length > 0);
+    const asked = ask(hub, "{}", () => "pause");
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const before = written;
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    // Held back: windows and socket buffers are full, and nothing more is made.
+    expect(written).toBe(before);
+    expect(written).toBeLessThan(32 * 1024 * 1024);
+    asked.abort();
+    expect((await asked.done).failure).toMatchObject({ kind: "aborted" });
+    await gone;
+  });
+
+  test("NODE-02 a local server that dies in the middle, or is not there, is no end of an answer", async () => {
+    const upstream = await localServer((_request, response) => {
+      response.write("half");
+      setTimeout(() => response.destroy(), 20);
+    });
+    const { hub, url, seen, until } = await hubWith();
+    runAgent(url, upstream);
+    await until(() => seen.length > 0);
+    expect(await ask(hub, "{}").done).toMatchObject({
+      status: 200,
+      text: "half",
+      failure: { kind: "broken", sent: true },
+    });
+  });
+
+  test("NODE-02 who asks for more than the capacity is refused before anything was sent", async () => {
+    const held: ServerResponse[] = [];
+    const upstream = await localServer((_request, response) => {
+      held.push(response);
+    });
+    const { hub, url, seen, until } = await hubWith();
+    runAgent(url, upstream, { capacity: 1 });
+    await until(() => seen.length > 0);
+    const first = ask(hub, "{}");
+    while (held.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect((await ask(hub, "{}").done).failure).toEqual({
+      kind: "connect",
+      sent: false,
+      why: "the node takes no more requests",
+    });
+    held[0]?.end("late");
+    expect((await first.done).text).toBe("late");
+  });
+
+  test("NODE-02 an agent comes back after a cut, and what ran through it is told to be broken", async () => {
+    const upstream = await localServer((_request, response) => {
+      response.write("begun");
+    });
+    const { hub, url, seen, lost, until } = await hubWith();
+    const proxy = await cuttable(url);
+    runAgent(proxy.url, upstream, { random: () => 0 });
+    await until(() => seen.length > 0);
+    const asked = ask(hub, "{}");
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    proxy.cut();
+    expect((await asked.done).failure).toMatchObject({ kind: "broken", sent: true });
+    await until(() => lost.length === 1 && seen.length === 2);
+    expect(hub.size).toBe(1);
+  });
+
+  test("NODE-02 a connection on which nothing passes any more is found out on both sides", async () => {
+    const upstream = await localServer((_request, response) => response.end("{}"));
+    const { hub, url, seen, lost, until } = await hubWith({ pingEveryMs: 50, pingTimeoutMs: 200 });
+    const proxy = await cuttable(url);
+    runAgent(proxy.url, upstream, { random: () => 0 });
+    await until(() => seen.length > 0);
+    proxy.freeze();
+    await until(() => lost.length === 1);
+    expect(hub.live("node-1")).toBeUndefined();
+    expect((await ask(hub, "{}").done).failure).toMatchObject({ kind: "connect", sent: false });
+  });
+
+  test("NODE-02 a token that is not known, or a node that was removed, ends the agent with the reason", async () => {
+    const upstream = await localServer((_request, response) => response.end("{}"));
+    const { hub, url, seen, until } = await hubWith();
+    expect(await runAgent(url, upstream, { token: "wrong" }).over).toContain("does not know this token");
+    const { over, statuses } = runAgent(url, upstream);
+    await until(() => seen.length > 0);
+    hub.drop("node-1");
+    expect(await over).toContain("removed or its token revoked");
+    expect(statuses.at(-1)?.state).toBe("over");
+  });
+
+  test("NODE-02 an agent that is told to stop finishes what it has, takes nothing more, and goes", async () => {
+    const held: ServerResponse[] = [];
+    const upstream = await localServer((_request, response) => {
+      response.write("begun, ");
+      held.push(response);
+    });
+    const { hub, url, seen, lost, until } = await hubWith();
+    const agent = runAgent(url, upstream);
+    await until(() => seen.length > 0);
+    const asked = ask(hub, "{}");
+    while (held.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(hub.load("node-1").running).toBe(1);
+    agent.stop();
+    while (agent.statuses.at(-1)?.state !== "finishing") await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect((await ask(hub, "{}").done).failure).toMatchObject({ kind: "connect", sent: false });
+    held[0]?.end("ended");
+    expect(await asked.done).toMatchObject({ text: "begun, ended", failure: undefined });
+    expect(await agent.over).toBeUndefined();
+    await until(() => lost.length === 1);
+    expect(hub.load("node-1").running).toBe(0);
+  });
+
+  test("NODE-01 how far away a node is, is known as soon as it is there", async () => {
+    const upstream = await localServer((_request, response) => response.end("{}"));
+    const { hub, url, seen, until } = await hubWith({ pingEveryMs: 60_000, pingTimeoutMs: 60_000 });
+    runAgent(url, upstream);
+    await until(() => seen.length > 0);
+    while (hub.load("node-1").latencyMs === null) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(hub.load("node-1").latencyMs).toBeGreaterThan(0);
+  });
+
+  test("NODE-01 what an agent announces that cannot be read ends its connection with the reason", async () => {
+    const upstream = await localServer((_request, response) => response.end("{}"));
+    const { url } = await hubWith();
+    // A version of the future, which says things that this one does not know.
+    const reason = await runAgent(url, upstream, { version: "x".repeat(100) }).over;
+    expect(reason).toContain("update the node, or the gateway");
+    expect(CLOSE.unreadable).toBe(4004);
+  });
+});
+
+/** A way to the gateway that can be cut, or left open with nothing passing. */
+async function cuttable(target: string) {
+  const sockets = new Set<Socket>();
+  let frozen = false;
+  const server = createTcp((near) => {
+    const far = connect(Number(new URL(target).port), "127.0.0.1");
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(one);
+      one.on("data", (chunk) => {
+        if (!frozen) other.write(chunk);
+      });
+      one.on("error", () => {});
+      one.on("close", () => {
+        sockets.delete(one);
+        if (!frozen) other.destroy();
+      });
+    }
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const cut = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  closing.push(() => {
+    frozen = false;
+    cut();
+    server.close();
+  });
+  const address: AddressInfo | string | null = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    cut,
+    freeze: () => {
+      frozen = true;
+    },
+  };
+}

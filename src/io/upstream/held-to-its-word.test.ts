@@ -1,0 +1,75 @@
+import { describe, expect, test } from "vitest";
+import { SseReader } from "../../kit/sse.ts";
+import type { WholeAnswer } from "../../language/canon/answer.ts";
+import { heldToItsWord } from "./held-to-its-word.ts";
+import { type Lane, NOTHING_DROPPED } from "./lane.ts";
+
+const ANSWER: WholeAnswer = { usage: undefined, upstreamId: null, outputChars: 0, render: () => "" };
+
+/** A lane that takes everything for an answer. */
+const EASY: Lane = {
+  surface: "chat",
+  path: "/chat/completions",
+  auth: "bearer",
+  headers: {},
+  streamType: "text/event-stream",
+  keepAlive: "",
+  effort: undefined,
+  dropped: NOTHING_DROPPED,
+  encode: () => "",
+  decodeWhole: () => ANSWER,
+  openFrames: (max) => new SseReader(max),
+  openStream() {
+    throw new Error("nobody opens it here");
+  },
+  decodeProblem: () => ({ message: "", code: null, type: null, status: null }),
+};
+
+const wordOf = (contextTokens: number | null) => ({
+  upstreamModel: "llama3",
+  limits: { contextTokens, maxInputTokens: null, maxOutputTokens: null },
+});
+
+function judged(body: object, contextTokens: number | null = 1_000): string | undefined {
+  const answer = heldToItsWord(EASY, wordOf(contextTokens)).decodeWhole(Buffer.from(JSON.stringify(body)), {});
+  return answer !== undefined && "unusable" in answer ? answer.unusable : undefined;
+}
+
+const said = (content: string, usage: object) => ({
+  id: "c-1",
+  model: "llama3",
+  choices: [{ index: 0, message: { content } }],
+  usage,
+});
+
+describe("what a node says of its answer", () => {
+  test("NODE-03 figures within what it announced are believed, and beyond it are not", () => {
+    expect(judged(said("Hi.", { prompt_tokens: 1_000, completion_tokens: 3 }))).toBeUndefined();
+    expect(judged(said("Hi.", { prompt_tokens: 1_001, completion_tokens: 3 }))).toContain("beyond the 1000 tokens");
+    expect(judged(said("Hi.", { prompt_tokens: 9, completion_tokens: 1_001 }))).toContain("beyond the 1000 tokens");
+    expect(judged(said("Hi.", { prompt_tokens: 1_001, completion_tokens: 3 }), null)).toBeUndefined();
+  });
+
+  test("NODE-03 thoughts that are counted and not shown are no lie, made-up output is", () => {
+    const thought = { completion_tokens_details: { reasoning_tokens: 50_000 } };
+    expect(judged(said("Hi.", { completion_tokens: 50_010, ...thought }), null)).toBeUndefined();
+    expect(judged(said("Hi.", { completion_tokens: 50_010 }), null)).toContain("50010 tokens of output");
+    expect(judged(said("word ".repeat(10_000), { completion_tokens: 50_010 }), null)).toBeUndefined();
+  });
+
+  test("NODE-03 what is left out is not wrong, and figures of many inputs are of all of them", () => {
+    expect(judged({ choices: [{ message: { content: "Hi." } }] })).toBeUndefined();
+    expect(judged(said("Hi.", { prompt_tokens: null, completion_tokens: null }))).toBeUndefined();
+    const vectors = { model: "llama3", data: [{}, {}, {}] };
+    expect(judged({ ...vectors, usage: { prompt_tokens: 3_000 } })).toBeUndefined();
+    expect(judged({ ...vectors, usage: { prompt_tokens: 3_001 } })).toContain("beyond");
+  });
+
+  test("NODE-03 every part of an answer that comes in parts is looked at", () => {
+    const parts = { lanes: [EASY, EASY], join: () => ANSWER };
+    const { parts: watched } = heldToItsWord({ ...EASY, parts }, wordOf(null));
+    const wrong = Buffer.from(JSON.stringify({ model: "another", data: [] }));
+    for (const lane of watched?.lanes ?? []) expect(lane.decodeWhole(wrong, {})).toHaveProperty("unusable");
+    expect(watched?.lanes).toHaveLength(2);
+  });
+});

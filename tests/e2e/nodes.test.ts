@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Json } from "../support/gateway.ts";
+import { createNode, type LocalServer, nodeIs, type RunningAgent, startAgent, startLocal } from "../support/nodes.ts";
+import { expectAccessible } from "./support/accessible.ts";
+import { hasChromium } from "./support/browser.ts";
+import { openPortal, type Portal } from "./support/portal.ts";
+import { screenshot } from "./support/screenshot.ts";
+
+describe.runIf(hasChromium)("nodes", { timeout: 90_000 }, () => {
+  let portal: Portal;
+  let local: LocalServer;
+  const agents: RunningAgent[] = [];
+  const connect = (token: string) => {
+    const agent = startAgent(portal.gateway.url, token, local.url, { version: "0.1.0" });
+    agents.push(agent);
+    return agent;
+  };
+  beforeAll(async () => {
+    portal = await openPortal();
+    local = await startLocal({ models: ["llama3:8b", "qwen3:4b", "nomic-embed-text"] });
+  }, 60_000);
+  afterAll(async () => {
+    for (const agent of agents) await agent.stop();
+    await local?.close();
+    await portal?.close();
+  });
+
+  const kept = (): Promise<Json> => portal.gateway.manage("GET", "/workspaces/demo/nodes");
+
+  test("PORTAL-01 a node is added, connects while one looks, is mapped, gets a new token, and is removed", async () => {
+    const page = await portal.page("operator");
+    await page.goto(portal.at("nodes"));
+    await page.getByText("No machine of your own is here yet").waitFor();
+    await page.getByText(/bin\/gateway node connect --url/).waitFor();
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Add a node for its token" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Name").fill("rack");
+    await dialog.getByLabel("Country").selectOption("DE");
+    await dialog.getByRole("button", { name: "Add the node" }).click();
+    const token = (await dialog.locator("[data-secret]").textContent()) ?? "";
+    expect(token).toMatch(/^nt_svc_/);
+    await dialog.getByText("waiting for it").waitFor();
+    const agent = connect(token);
+    await dialog.getByText("It serves llama3:8b, qwen3:4b, nomic-embed-text.").waitFor();
+    await dialog.getByRole("button", { name: "I have copied the token" }).click();
+    // Shown once: nothing of it is on the page any more.
+    expect(await page.content()).not.toContain(token);
+    const row = page.getByRole("row").filter({ hasText: "rack" });
+    await row.getByText("connected").waitFor();
+    await row.getByText("0 of 8").waitFor();
+    await row.getByRole("button", { name: "rack" }).click();
+    await page.getByLabel("Model of the node").selectOption("llama3:8b");
+    await page.getByLabel("Stands behind").selectOption("sandbox/chat");
+    await page.getByRole("button", { name: "Map" }).click();
+    await page.getByText("llama3:8b → sandbox/chat").waitFor();
+    expect(await portal.gateway.manage("GET", "/workspaces/demo/nodes/rack")).toMatchObject({
+      mapping: { "llama3:8b": "sandbox/chat" },
+      state: "connected",
+    });
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "New token" }).click();
+    await page.getByRole("button", { name: "Make a new token" }).click();
+    await page.getByText("waiting for it").waitFor();
+    expect(await agent.over).toContain("revoked");
+    await page.getByRole("button", { name: "I have copied the token" }).click();
+    await page.getByRole("button", { name: "Remove", exact: true }).click();
+    await page.getByRole("button", { name: "Remove the node" }).click();
+    await page.getByText("No machine of your own is here yet").waitFor();
+    expect((await kept()).data).toEqual([]);
+  });
+
+  test("PORTAL-01 members see how nodes are and change nothing, on a phone too", async () => {
+    const names = ["rack-frankfurt", "studio-lyon", "lab-vienna"];
+    for (const [at, country] of ["DE", "FR", "AT"].entries()) {
+      const name = names[at] ?? "";
+      const { token } = await createNode(portal.gateway, "demo", name, { country });
+      if (at < 2) {
+        void connect(token);
+        await nodeIs(portal.gateway, "demo", name, "connected");
+      }
+    }
+    const page = await portal.page("member");
+    await page.goto(portal.at("nodes"));
+    const row = page.getByRole("row").filter({ hasText: "rack-frankfurt" });
+    await row.getByText("connected").waitFor();
+    await page.getByRole("row").filter({ hasText: "lab-vienna" }).getByText("never seen").waitFor();
+    await screenshot(page, "nodes");
+    expect(await page.getByRole("button", { name: "Add a node" }).count()).toBe(0);
+    await page.setViewportSize({ width: 380, height: 800 });
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(380);
+    await page.goto(portal.at("nodes?node=studio-lyon"));
+    await page.getByText("node/studio-lyon/qwen3:4b").waitFor();
+    for (const name of ["New token", "Remove", "Map"])
+      expect(await page.getByRole("button", { name, exact: true }).count()).toBe(0);
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(380);
+    await expectAccessible(page);
+    await screenshot(page, "node");
+  });
+});

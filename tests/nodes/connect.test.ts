@@ -1,0 +1,211 @@
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import os from "node:os";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createServer as createTlsServer } from "node:tls";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { PROJECT_ROOT } from "../../src/config.ts";
+import { gatewayForTest, runCli, startGateway } from "../support/gateway.ts";
+import { createNode, localForTest, nodeIs } from "../support/nodes.ts";
+
+/** `gateway node connect` as a process of its own. */
+function runNode(args: readonly string[], env: Record<string, string> = {}) {
+  const child = spawn(process.execPath, [path.join(PROJECT_ROOT, "src/cli.ts"), "node", "connect", ...args], {
+    cwd: os.tmpdir(),
+    env: { PATH: process.env["PATH"] ?? "", ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const said = { stdout: "", stderr: "" };
+  child.stdout.on("data", (chunk) => {
+    said.stdout += chunk;
+  });
+  child.stderr.on("data", (chunk) => {
+    said.stderr += chunk;
+  });
+  const exited = once(child, "close").then(([code, signal]): number | string => code ?? signal);
+  onTestFinished(async () => {
+    child.kill("SIGKILL");
+    await exited;
+  });
+  return { said, exited, kill: (signal: NodeJS.Signals) => child.kill(signal) };
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  for (let tries = 0; tries < 800; tries += 1) {
+    if (isSo()) return;
+    await sleep(25);
+  }
+  throw new Error("it did not happen in time");
+}
+
+function fileWith(text: string): string {
+  const folder = mkdtempSync(path.join(os.tmpdir(), "gateway-node-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const file = path.join(folder, "token");
+  writeFileSync(file, `${text}\n`, { mode: 0o600 });
+  return file;
+}
+
+const OPENSSL = "/usr/bin/openssl";
+const hasOpenssl = existsSync(OPENSSL);
+
+const CHAT = { model: "node/rack/tiny", messages: [{ role: "user", content: "Hello." }] };
+
+describe("gateway node connect", { timeout: 60_000 }, () => {
+  test("NODE-01 serves a workspace without an operator's token, and finishes what runs when it is told to stop", async () => {
+    const gateway = await gatewayForTest();
+    const tenant = await gateway.tenant();
+    const { token } = await createNode(gateway, tenant.slug, "rack");
+    const local = await localForTest({ held: true });
+    const node = runNode(["--url", gateway.url, "--upstream", local.url, "--capacity", "2"], {
+      GATEWAY_NODE_TOKEN: token,
+    });
+    expect(await nodeIs(gateway, tenant.slug, "rack", "connected")).toMatchObject({ capacity: 2, models: ["tiny"] });
+    await until(() => node.said.stdout.includes(`connected to ${gateway.url} · 1 model, 0 running`));
+    const asked = gateway.call(tenant.key, "/v1/chat/completions", { body: CHAT });
+    await until(() => local.asked.length === 1);
+    node.kill("SIGTERM");
+    await until(() => node.said.stdout.includes("stopping"));
+    local.release();
+    const answer = await asked;
+    expect([answer.status, answer.body.choices?.[0].message.content]).toEqual([200, "Hello from the rack."]);
+    expect(await node.exited).toBe(0);
+    expect(node.said.stdout).toMatch(/\nstopped\n$/);
+    expect(node.said.stderr).toBe("");
+    // Every line says something new.
+    const lines = node.said.stdout.trim().split("\n");
+    expect(new Set(lines).size).toBe(lines.length);
+  });
+
+  test("NODE-01 a token that is refused, or none, ends it with exit 1 and what to do", async () => {
+    const gateway = await gatewayForTest();
+    const local = await localForTest();
+    const where = ["--url", gateway.url, "--upstream", local.url];
+    const refused = runNode([...where, "--token-file", fileWith("nt_svc_nobody")]);
+    expect(await refused.exited).toBe(1);
+    expect(refused.said.stderr).toMatch(/^error: This is no valid token of a node/);
+    const none = await runCli(["node", "connect", ...where], {});
+    expect([none.code, none.stderr]).toEqual([1, expect.stringContaining("--token-file")]);
+    const wrong = await runCli(["node", "connect", "--url", "gateway", "--upstream", local.url, "--token", "x"], {});
+    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining("--url")]);
+  });
+
+  test("NODE-02 comes back by itself when the gateway was away, and says each change as JSON", async () => {
+    const dataDir = mkdtempSync(path.join(os.tmpdir(), "gateway-test-"));
+    onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
+    const first = await startGateway({ dataDir });
+    const { slug } = await first.tenant();
+    const { token } = await createNode(first, slug, "rack");
+    const local = await localForTest();
+    const node = runNode(["--url", first.url, "--upstream", local.url, "--json"], { GATEWAY_NODE_TOKEN: token });
+    await nodeIs(first, slug, "rack", "connected");
+    await first.close();
+    await until(() => node.said.stdout.includes('"state":"waiting"'));
+    const second = await startGateway({ dataDir, env: { PORT: new URL(first.url).port } });
+    onTestFinished(() => second.close());
+    expect(await nodeIs(second, slug, "rack", "connected")).toMatchObject({ models: ["tiny"] });
+    node.kill("SIGINT");
+    expect(await node.exited).toBe(0);
+    const lines = node.said.stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(lines.at(-1)).toMatchObject({ state: "ended", problem: null });
+    expect(lines.some(({ state, problem }) => state === "waiting" && problem === "the gateway stops")).toBe(true);
+  });
+
+  test("NODE-01 goes through the proxy that HTTP_PROXY names", async () => {
+    const gateway = await gatewayForTest();
+    const { slug } = await gateway.tenant();
+    const { token } = await createNode(gateway, slug, "rack");
+    const local = await localForTest();
+    const proxy = await connectProxy();
+    const args = ["--url", gateway.url.replace("127.0.0.1", "gateway.invalid"), "--upstream", local.url];
+    const node = runNode(args, { GATEWAY_NODE_TOKEN: token, HTTP_PROXY: proxy.url });
+    // Its name is known to the proxy alone, and the way to the local server does not lead through it.
+    await nodeIs(gateway, slug, "rack", "connected");
+    expect(proxy.asked).toEqual([`gateway.invalid:${new URL(gateway.url).port}`]);
+    node.kill("SIGTERM");
+    expect(await node.exited).toBe(0);
+  });
+
+  test.runIf(hasOpenssl)("NODE-01 speaks TLS to the gateway, through the proxy that HTTPS_PROXY names", async () => {
+    const gateway = await gatewayForTest();
+    const { slug } = await gateway.tenant();
+    const { token } = await createNode(gateway, slug, "rack");
+    const local = await localForTest();
+    const tls = await tlsBefore(gateway.url);
+    const proxy = await connectProxy();
+    const where = ["--url", `https://gateway.invalid:${tls.port}`, "--upstream", local.url];
+    const env = { GATEWAY_NODE_TOKEN: token, HTTPS_PROXY: proxy.url, NODE_EXTRA_CA_CERTS: tls.certificate };
+    const node = runNode(where, env);
+    expect(await nodeIs(gateway, slug, "rack", "connected")).toMatchObject({ models: ["tiny"] });
+    expect(proxy.asked).toEqual([`gateway.invalid:${tls.port}`]);
+    node.kill("SIGTERM");
+    expect(await node.exited).toBe(0);
+    // Whoever's certificate is not known gets no token.
+    const stranger = runNode(where, { ...env, NODE_EXTRA_CA_CERTS: "" });
+    await until(() => stranger.said.stdout.includes("not connected"));
+    expect(stranger.said.stdout).toMatch(/cannot be reached \([A-Z_]*(?:SELF|VERIFY|CERT)[A-Z_]*\)/);
+  });
+});
+
+/** What ends TLS before the gateway, with a certificate of its own. */
+async function tlsBefore(url: string) {
+  const folder = mkdtempSync(path.join(os.tmpdir(), "gateway-tls-"));
+  const [key, certificate] = [path.join(folder, "key.pem"), path.join(folder, "certificate.pem")];
+  const named = ["-subj", "/CN=gateway.invalid", "-addext", "subjectAltName=DNS:gateway.invalid"];
+  const made = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out", certificate];
+  execFileSync(OPENSSL, ["req", "-x509", "-days", "2", ...made, ...named], { stdio: "ignore" });
+  const sockets = new Set<Socket>();
+  const server = createTlsServer({ key: readFileSync(key), cert: readFileSync(certificate) }, (near) => {
+    const far = connect(Number(new URL(url).port), "127.0.0.1");
+    near.pipe(far).pipe(near);
+    for (const socket of [near, far]) {
+      sockets.add(socket);
+      socket.on("error", () => {});
+    }
+  });
+  server.on("tlsClientError", () => {});
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const address = server.address();
+  return { certificate, port: typeof address === "object" && address !== null ? address.port : 0 };
+}
+
+/** A forward proxy that opens tunnels, to this machine whatever is asked for. */
+async function connectProxy() {
+  const asked: string[] = [];
+  const sockets = new Set<Socket>();
+  const server = createServer((_request, response) => {
+    response.writeHead(501).end();
+  });
+  server.on("connect", ({ url }, near: Socket) => {
+    asked.push(url ?? "");
+    const far = connect(Number(url?.split(":")[1]), "127.0.0.1", () => {
+      near.write("HTTP/1.1 200 Connection established\r\n\r\n");
+      near.pipe(far).pipe(near);
+    });
+    for (const socket of [near, far]) {
+      sockets.add(socket);
+      socket.on("error", () => {});
+    }
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const address: AddressInfo | string | null = server.address();
+  return { asked, url: `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}` };
+}

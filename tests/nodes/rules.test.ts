@@ -1,0 +1,230 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { gatewayForTest, type Json, type Tenant } from "../support/gateway.ts";
+import { agentForTest, chatAnswer, createNode, localForTest, nodeIs } from "../support/nodes.ts";
+import { eventsOf, MODEL, openScene, type Scene } from "../support/scene.ts";
+import { chatJson } from "../support/upstream.ts";
+
+/** Long enough that slow machines see it. */
+const ASIDE_MS = 1_500;
+
+let scene: Scene;
+beforeAll(async () => {
+  scene = await openScene(["deepinfra"], { GATEWAY_ASIDE_MS: String(ASIDE_MS) });
+});
+afterAll(() => scene.close());
+
+const OWN = "node/rack/tiny";
+const MAPPED = { mapping: { tiny: MODEL } };
+
+type Local = NonNullable<Parameters<typeof localForTest>[0]>;
+type Response = Parameters<NonNullable<Local["answer"]>>[1];
+
+async function withNode(tenant: Tenant, options: { local?: Local; node?: Json } = {}) {
+  const local = await localForTest(options.local);
+  const node = await createNode(scene.gateway, tenant.slug, "rack", options.node);
+  agentForTest(scene.gateway.url, node.token, local.url);
+  await nodeIs(scene.gateway, tenant.slug, "rack", "connected");
+  return { local, node };
+}
+
+function sendJson(response: Response, body: Json): void {
+  response.setHeader("content-type", "application/json");
+  response.end(typeof body === "string" ? body : JSON.stringify(body));
+}
+
+const setPolicy = (tenant: Tenant, policy: Json) =>
+  scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, policy);
+
+describe("policy", () => {
+  test("NODE-03 a node satisfies every floor of its workspace, and no retention and no training by what it is", async () => {
+    const tenant = await scene.gateway.tenant();
+    await withNode(tenant, { node: MAPPED });
+    await setPolicy(tenant, { floor: "L4", zero_data_retention: true, no_training: true });
+    const { status, headers, body } = await scene.chat(tenant.key);
+    expect([status, headers.get("x-svc-provider")]).toEqual([200, "node-rack"]);
+    const { candidates } = (await scene.row(body.id)).decision;
+    expect(candidates.map(({ provider, outcome }: Json) => [provider, outcome])).toEqual([
+      ["node-rack", "planned"],
+      ["deepinfra", "excluded"],
+    ]);
+  });
+
+  test("NODE-03 the declared country must be one that is allowed, and changes with what the workspace declares", async () => {
+    const tenant = await scene.gateway.tenant();
+    const { local } = await withNode(tenant, { node: { country: "CH" } });
+    await setPolicy(tenant, { countries: ["DE", "FR"] });
+    const refused = await scene.chat(tenant.key, { model: OWN });
+    expect([refused.status, refused.body.error.code]).toEqual([403, "compute_country_not_allowed"]);
+    expect(local.asked).toEqual([]);
+    await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/nodes/rack`, { country: "FR" });
+    const { status, headers } = await scene.chat(tenant.key, { model: OWN });
+    expect([status, headers.get("x-svc-compute-countries")]).toEqual([200, "FR"]);
+  });
+
+  test("NODE-03 a node can be blocked like any provider, and its models allowed like any", async () => {
+    const tenant = await scene.gateway.tenant();
+    const { local } = await withNode(tenant, { local: { models: ["tiny", "small"] } });
+    await setPolicy(tenant, { allowed_models: [OWN] });
+    expect((await scene.chat(tenant.key, { model: OWN })).status).toBe(200);
+    const other = await scene.chat(tenant.key, { model: "node/rack/small" });
+    expect([other.status, other.body.error.code]).toEqual([403, "model_not_permitted"]);
+    await setPolicy(tenant, { blocked_providers: ["node-rack"] });
+    const blocked = await scene.chat(tenant.key, { model: OWN });
+    expect([blocked.status, blocked.body.error.code]).toEqual([403, "provider_blocked"]);
+    expect(local.asked).toHaveLength(1);
+    await expect(setPolicy(tenant, { blocked_providers: ["node-nobody"] })).rejects.toThrow("has no provider");
+  });
+
+  test("NODE-03 who has a node is not served by a simulated model unasked", async () => {
+    const gateway = await gatewayForTest();
+    const [mine, other] = [await gateway.tenant(), await gateway.tenant()];
+    const local = await localForTest();
+    const { token } = await createNode(gateway, mine.slug, "rack");
+    agentForTest(gateway.url, token, local.url);
+    await nodeIs(gateway, mine.slug, "rack", "connected");
+    const body = { model: "auto", messages: [{ role: "user", content: "hi" }] };
+    const served = async ({ key }: Tenant) =>
+      (await gateway.call(key, "/v1/chat/completions", { body })).headers.get("x-svc-model");
+    expect([await served(mine), await served(other)]).toEqual([OWN, expect.stringMatching(/^sandbox\//)]);
+  });
+});
+
+const whole = (model: string) => chatAnswer(model);
+const withUsage = (usage: Json) => (model: string) => ({ ...whole(model), usage });
+
+describe("a node that lies", () => {
+  const LIES: readonly (readonly [string, (model: string) => Json, string])[] = [
+    ["another model", () => whole("bigger"), 'it is of the model "bigger", and "tiny" was asked'],
+    ["a model that is no text", (model) => ({ ...whole(model), model: 7 }), "its model is no text"],
+    ["an id that is no text", (model) => ({ ...whole(model), id: 12 }), "its id is no text"],
+    ["a negative figure", withUsage({ prompt_tokens: -1, completion_tokens: 5 }), "a figure that is no count"],
+    ["half a token", withUsage({ prompt_tokens: 1, completion_tokens: 0.5 }), "a figure that is no count"],
+    ["more than it wrote", withUsage({ prompt_tokens: 1, completion_tokens: 900_000 }), "900000 tokens of output"],
+    ["a usage that is no object", withUsage("many"), "its usage is no object"],
+    ["no answer", () => ({ hello: "world" }), "not an answer of its dialect"],
+    ["no JSON", () => "<html>hello</html>", "not an answer of its dialect"],
+  ];
+
+  test.each(LIES)("NODE-03 %s: the request fails over, and the node is set aside with the reason", async (...lie) => {
+    const [, answer, reason] = lie;
+    const tenant = await scene.gateway.tenant();
+    const { local, node } = await withNode(tenant, {
+      node: MAPPED,
+      local: { answer: (body, response) => sendJson(response, answer(body.model)) },
+    });
+    scene.at("deepinfra").next({ json: chatJson({ content: "the truth" }) });
+    const { body } = await scene.chat(tenant.key);
+    expect(body.choices[0].message.content).toBe("the truth");
+    const row = await scene.row(body.id);
+    expect(row.attempts.map(({ provider }: Json) => provider)).toEqual(["node-rack", "deepinfra"]);
+    expect(row.attempts[0].reason).toContain(reason);
+    const { data } = await scene.gateway.manage("GET", "/audit?action=node.set_aside&limit=1");
+    expect(data[0]).toMatchObject({ actor: "gateway", target: node.id, workspace: tenant.slug });
+    expect(data[0].detail.reason).toContain(reason);
+    expect(local.asked).toHaveLength(1);
+  });
+
+  test("NODE-03 by its own name it ends in 502, is not asked while aside, is asked again then, and is aside longer each time", async () => {
+    const tenant = await scene.gateway.tenant({ credit: "0" });
+    const lies = { now: true };
+    const { local } = await withNode(tenant, {
+      local: { answer: (body, response) => sendJson(response, whole(lies.now ? "bigger" : body.model)) },
+    });
+    const ask = () => scene.chat(tenant.key, { model: OWN });
+    const lied = await ask();
+    expect([lied.status, lied.body.error.code]).toEqual([502, "upstream_error"]);
+    const aside = await ask();
+    expect(aside.body.error.message).toContain("The node rack is set aside until");
+    const shown = await scene.gateway.manage("GET", `/workspaces/${tenant.slug}/nodes/rack`);
+    expect(shown).toMatchObject({ state: "set_aside", set_aside: { reason: expect.stringContaining("bigger") } });
+    expect(local.asked).toHaveLength(1);
+    const spanMs = async () => {
+      const { data } = await scene.gateway.manage("GET", "/audit?action=node.set_aside&limit=1");
+      return Date.parse(data[0].detail.until) - Date.parse(data[0].at);
+    };
+    expect(await spanMs()).toBe(ASIDE_MS);
+    await nodeIs(scene.gateway, tenant.slug, "rack", "connected");
+    expect((await ask()).status).toBe(502);
+    expect(local.asked).toHaveLength(2);
+    expect(await spanMs()).toBe(2 * ASIDE_MS);
+    lies.now = false;
+    await nodeIs(scene.gateway, tenant.slug, "rack", "connected");
+    expect((await ask()).status).toBe(200);
+  });
+
+  test("NODE-03 a model under its usual tag, or in other letters, is the same model", async () => {
+    const tenant = await scene.gateway.tenant({ credit: "0" });
+    await withNode(tenant, { local: { answer: (_body, response) => sendJson(response, whole("TINY:latest")) } });
+    expect((await scene.chat(tenant.key, { model: OWN })).status).toBe(200);
+  });
+
+  const chunk = (more: Json) =>
+    `data: ${JSON.stringify({ id: "c-1", object: "chat.completion.chunk", created: 1, ...more })}\n\n`;
+  const said = (content: string) => ({ choices: [{ index: 0, delta: { content }, finish_reason: null }] });
+
+  test("NODE-03 in a stream a wrong model is found before anything was sent: the request fails over", async () => {
+    const tenant = await scene.gateway.tenant();
+    await withNode(tenant, {
+      node: MAPPED,
+      local: {
+        answer(_body, response) {
+          response.setHeader("content-type", "text/event-stream");
+          response.end(chunk({ model: "bigger", ...said("Lies.") }));
+        },
+      },
+    });
+    scene.at("deepinfra").next({ json: chatJson({ content: "the truth" }) });
+    const { text, headers } = await scene.chat(tenant.key, { stream: true });
+    expect(text).not.toContain("Lies.");
+    const row = await scene.row(String(headers.get("x-svc-request-id")));
+    expect(row.attempts[0].reason).toContain('it is of the model "bigger"');
+    await nodeIs(scene.gateway, tenant.slug, "rack", "set_aside");
+  });
+
+  test.each([
+    ["goes on under another id", (model: string) => chunk({ id: "c-2", model, ...said("mixed up") })],
+    [
+      "has a figure that is no count",
+      (model: string) => chunk({ model, choices: [], usage: { completion_tokens: -3 } }),
+    ],
+  ])("NODE-03 a stream that %s ends with an error frame, and the node is set aside", async (reason, wrong) => {
+    const tenant = await scene.gateway.tenant({ credit: "0" });
+    await withNode(tenant, {
+      local: {
+        answer({ model }, response) {
+          response.setHeader("content-type", "text/event-stream");
+          response.write(chunk({ model, ...said("So far so good.") }));
+          setTimeout(() => response.end(`${wrong(model)}data: [DONE]\n\n`), 50);
+        },
+      },
+    });
+    const { text } = await scene.chat(tenant.key, { model: OWN, stream: true });
+    expect(text).toContain("So far so good.");
+    expect(text).not.toContain("mixed up");
+    expect(JSON.parse(eventsOf(text).at(-1) ?? "").error.code).toBe("upstream_error");
+    const [row] = await scene.rowsOnce(tenant, 1);
+    expect(row.attempts[0].reason).toContain(reason);
+    await nodeIs(scene.gateway, tenant.slug, "rack", "set_aside");
+  });
+
+  test("NODE-03 what a local server refuses is told as its own, and sets nothing aside", async () => {
+    const tenant = await scene.gateway.tenant({ credit: "0" });
+    await withNode(tenant, {
+      local: {
+        answer(body, response) {
+          response.statusCode = body.max_tokens === 1 ? 404 : 400;
+          sendJson(response, { error: { message: "this server does not do that", type: "invalid" } });
+        },
+      },
+    });
+    const refused = await scene.chat(tenant.key, { model: OWN });
+    expect([refused.status, refused.body.error.message]).toEqual([400, "this server does not do that"]);
+    const missing = await scene.chat(tenant.key, { model: OWN, max_tokens: 1 });
+    expect([missing.status, missing.body.error.message]).toEqual([
+      502,
+      expect.stringContaining("refused the request (404)"),
+    ]);
+    const shown = await nodeIs(scene.gateway, tenant.slug, "rack", "connected");
+    expect(shown.last_error.message).toContain("refused the request (404)");
+  });
+});

@@ -1,0 +1,63 @@
+import { describe, expect, test } from "vitest";
+import type { WorkspaceNode } from "../../src/domain/tenancy/node.ts";
+import { OPEN_POLICY } from "../../src/domain/tenancy/policy.ts";
+import type { Store } from "../../src/io/store/sql/store.ts";
+
+const NODE: WorkspaceNode = {
+  id: "node_1",
+  workspaceId: "ws_1",
+  name: "rack",
+  country: "DE",
+  digest: "a".repeat(64),
+  createdAtMs: 1,
+  createdBy: "ada@example.eu",
+  mapping: { "llama3:8b": "meta/llama-3-8b" },
+  lastSeenAtMs: null,
+};
+const OTHER: WorkspaceNode = {
+  ...NODE,
+  id: "node_2",
+  workspaceId: "ws_2",
+  digest: "b".repeat(64),
+  createdAtMs: 2,
+  mapping: {},
+};
+
+async function withWorkspaces(store: Store): Promise<void> {
+  for (const id of ["ws_1", "ws_2"])
+    await store.tenancy.saveWorkspace({
+      id,
+      slug: id.replace("_", "-"),
+      name: id,
+      currency: "EUR",
+      createdAtMs: 1,
+      policy: OPEN_POLICY,
+      keyPolicy: { personalKeys: true, approval: false },
+    });
+}
+
+/** Machines of workspaces' own. */
+export function nodeTests(store: () => Store, reopen: () => Promise<Store>): void {
+  describe("nodes", () => {
+    test("NODE-01 nodes are kept, changed, seen and removed; a name is taken in one workspace only", async () => {
+      await withWorkspaces(store());
+      const { nodes } = store();
+      await nodes.save(NODE);
+      await nodes.save(OTHER);
+      await expect(nodes.save({ ...NODE, id: "node_3", digest: "c".repeat(64) })).rejects.toThrow();
+      await expect(nodes.save({ ...NODE, id: "node_3", name: "other" })).rejects.toThrow();
+      await nodes.seen("node_2", 1234.7);
+      // What a change says of when it was seen is older than what is kept.
+      await nodes.save({ ...OTHER, country: "FR", digest: "d".repeat(64), mapping: { 'm\n"': "x/y" } });
+      const kept = await (await reopen()).nodes.loadAll();
+      expect(kept).toEqual([
+        NODE,
+        { ...OTHER, country: "FR", digest: "d".repeat(64), mapping: { 'm\n"': "x/y" }, lastSeenAtMs: 1234 },
+      ]);
+      await store().nodes.remove("node_1");
+      await store().nodes.remove("node_1");
+      await store().nodes.seen("node_1", 5);
+      expect((await store().nodes.loadAll()).map(({ id }) => id)).toEqual(["node_2"]);
+    });
+  });
+}
