@@ -1,9 +1,6 @@
 // biome-ignore-all format: one line for each screen
 import type { Screen } from "./screen.ts";
 
-/** Until a screen is built it says so. */
-const soon = () => import("./screens/soon.tsx");
-
 const W = "/app/w/$workspace";
 
 /**
