@@ -152,6 +152,13 @@ function nobodyToProve(store: Store): ManageDeps["prober"] {
   return { all: () => [], prove: async () => [], history: store.proofs.history, maxAgeMs: 1 };
 }
 
+const NO_RESPONSES: ManageDeps["responses"] = {
+  list: async () => ({ rows: [], next: null }),
+  usage: () => ({ usedBytes: 0, maxBytes: 1 }),
+  stop: async () => {},
+  stopAll: async () => {},
+};
+
 /** The management use cases on a real store in a folder of their own, with a clock that is set by hand. */
 export async function openRoom(checks: readonly Check[] = []) {
   const dataDir = mkdtempSync(path.join(tmpdir(), "gateway-manage-"));
@@ -186,12 +193,7 @@ export async function openRoom(checks: readonly Check[] = []) {
     },
     inForce: { settings: [], warnings: [], version: "test", startedAtMs: nowMs },
     readers: { chat: decodeChat },
-    responses: {
-      list: async () => ({ rows: [], next: null }),
-      usage: () => ({ usedBytes: 0, maxBytes: 1 }),
-      stop: async () => {},
-      stopAll: async () => {},
-    },
+    responses: NO_RESPONSES,
     ...sealedParts(store, clock),
     alerts: quietAlerts({ store, directory, state, ownKeys: ownKeys.held, clock }),
     peopleCreateWorkspaces: false,
