@@ -13,7 +13,7 @@ import type { Transport, UpstreamCall, UpstreamListener, UpstreamRequest } from 
 import { type Aside, type AsideRules, HeldNode } from "./held-node.ts";
 import { Hub, type HubRules, type LiveNode, TUNNEL_SCHEME } from "./hub.ts";
 
-export type NodeRules = Omit<HubRules, "clock"> & {
+type NodeRules = Omit<HubRules, "clock"> & {
   readonly clock: Clock;
   readonly breakers: BreakerRules;
   readonly aside: AsideRules;
@@ -27,7 +27,7 @@ export type NodeEvents = {
 };
 
 /** How a node is now. */
-export type NodeState = Readonly<Pick<HeldNode, "live" | "running" | "aside" | "lastError" | "lastSeenAtMs">> & {
+type NodeState = Readonly<Pick<HeldNode, "live" | "running" | "aside" | "lastError" | "lastSeenAtMs">> & {
   /** Of the last round trip through the tunnel. */
   readonly latencyMs: number | null;
 };
