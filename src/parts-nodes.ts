@@ -17,7 +17,7 @@ const ANNOUNCE_EVERY_MS = 15_000;
 const ASIDE_TIMES_MAX = 120;
 
 /** The book, and where it tells what becomes of nodes by itself: the store is opened later. */
-export type HeldNodes = { readonly nodes: Nodes; tell(told: NodeEvents): void };
+type HeldNodes = { readonly nodes: Nodes; tell(told: NodeEvents): void };
 
 /** The book of nodes, and the way to each: still empty, so nobody is let in. */
 export function holdNodes(config: Config, snapshot: () => Snapshot): HeldNodes {

@@ -15,7 +15,7 @@ export const routerCommands: ApiCommand[] = [
       {
         flags: "--file <file>",
         field: WHOLE_BODY,
-        says: "JSON: weights, floor, quality_floor, countries, models, fallback, reasoning_effort; - is stdin",
+        says: "JSON: weights, floor, quality_floor, countries, models, fallback, reasoning_effort, nodes; - is stdin",
         read: jsonFile,
         needed: "always",
       },

@@ -56,6 +56,7 @@ describe("a row of the log", () => {
       },
       cost: expect.stringMatching(/^0\.0000\d+$/),
       own_key: false,
+      node_id: null,
       detail: null,
       currency: "EUR",
       ttfb_ms: expect.any(Number),

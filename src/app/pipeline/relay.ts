@@ -141,8 +141,7 @@ export class Relay {
     const fail = (verdict: Verdict) => {
       if (over) return;
       if (this.gone) finish({ is: "gone", stream });
-      else if (this.#committed)
-        finish({ is: "broke", stream, why: verdict.why, upstreamStatus: 200, malformed: malformedIn(verdict) });
+      else if (this.#committed) finish({ is: "broke", stream, ...brokenBy(verdict) });
       else finish({ is: "failed", verdict, upstreamStatus: 200 });
       // Last, because an abort is heard here as a failure of its own.
       call.abort();
@@ -235,7 +234,11 @@ export class Relay {
 const unreadable = (error: unknown) =>
   error instanceof ImpossibleFrame ? error.message : "an event over the size limit";
 
-const malformedIn = (verdict: Verdict) => (verdict.is === "next" ? verdict.malformed : undefined);
+const brokenBy = (verdict: Verdict) => ({
+  why: verdict.why,
+  upstreamStatus: 200,
+  malformed: verdict.is === "next" ? verdict.malformed : undefined,
+});
 
 /** An error inside a stream is judged as if it had come as a status. */
 export function verdictOf(problem: UpstreamProblem, provider: string): Verdict {

@@ -26,6 +26,12 @@ const MODEL = "cat/creators/lab.json families[0].models[0]";
 const BROKEN: readonly [string, Record<string, unknown>, string, RegExp][] = [
   ["no JSON", { ...sampleFiles(), "providers/acme.json": "{ oops" }, "cat/providers/acme.json", /not valid JSON/],
   [
+    "a name that is kept for nodes",
+    { ...sampleFiles(), "providers/node-acme.json": { ...sampleProvider(), slug: "node-acme" } },
+    "cat/providers/node-acme.json slug",
+    /kept for workspaces' own nodes/,
+  ],
+  [
     "an unknown field",
     changedProvider((file) => Object.assign(file, { colour: 1 })),
     "cat/providers/acme.json colour",

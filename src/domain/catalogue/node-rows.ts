@@ -14,13 +14,15 @@ export type NodeRows = {
 const OWN_LEVEL = "L4";
 const REGION = "own";
 
+/** The first part of the ids of their models. */
+export const NODE_CREATOR = "node";
 const PROVIDER_PREFIX = "node-";
 
 /** Whether a provider is a node of some workspace: the catalogue has none that is called so. */
 export const isNodeProvider = (slug: string): boolean => slug.startsWith(PROVIDER_PREFIX);
 export const providerOf = (node: Pick<WorkspaceNode, "name">): string => `${PROVIDER_PREFIX}${node.name}`;
 export const ownModelId = (node: Pick<WorkspaceNode, "name">, localId: string): string =>
-  `node/${node.name}/${localId}`;
+  `${NODE_CREATOR}/${node.name}/${localId}`;
 
 /** `catalogue` finds the models that local ones are mapped to; a mapping to one that is not there has no effect. */
 export function nodeRows(
@@ -44,8 +46,8 @@ function modelRow(node: WorkspaceNode, local: ServedModel): Model {
   return {
     id: ownModelId(node, local.id),
     name: local.id,
-    creator: "node",
-    family: "node",
+    creator: NODE_CREATOR,
+    family: NODE_CREATOR,
     releaseDate: null,
     knowledgeCutoff: null,
     surfaces: local.surfaces,

@@ -1,4 +1,5 @@
 import { EEA } from "./levels.ts";
+import { isNodeProvider, NODE_CREATOR } from "./node-rows.ts";
 import { endpointId, type Parsed } from "./parsed.ts";
 import { type CatalogueProblem, inside, type Located, type Place, problemAt } from "./problems.ts";
 import { priceProblems } from "./references-prices.ts";
@@ -7,6 +8,7 @@ import { priceProblems } from "./references-prices.ts";
 export function checkReferences(parsed: Parsed, today: string): CatalogueProblem[] {
   return [
     ...repeated(parsed),
+    ...keptForNodes(parsed),
     ...parsed.models.flatMap((model) => modelProblems(model, parsed)),
     ...parsed.families.flatMap(({ at, value }) =>
       unless(has(parsed.creators, value.creator), inside(at, "creator"), `there is no creator "${value.creator}"`),
@@ -15,6 +17,15 @@ export function checkReferences(parsed: Parsed, today: string): CatalogueProblem
     ...endpointProblems(parsed),
     ...currencyProblems(parsed, today),
     ...priceProblems(parsed, today),
+  ];
+}
+
+/** Workspaces' own machines have these names, and rules name them by it. */
+function keptForNodes({ providers, creators }: Parsed): CatalogueProblem[] {
+  const words = "this name is kept for workspaces' own nodes: take another";
+  return [
+    ...providers.flatMap(({ at, value }) => unless(!isNodeProvider(value.slug), inside(at, "slug"), words)),
+    ...creators.flatMap(({ at, value }) => unless(value.slug !== NODE_CREATOR, inside(at, "slug"), words)),
   ];
 }
 

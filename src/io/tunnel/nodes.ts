@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Connections, Credential, Snapshot } from "../../domain/catalogue/catalogue.ts";
-import { nodeRows, providerOf } from "../../domain/catalogue/node-rows.ts";
+import { isNodeProvider, nodeRows, ownModelId, providerOf } from "../../domain/catalogue/node-rows.ts";
 import { type Overlaid, overlaid } from "../../domain/catalogue/overlay.ts";
 import type { Proven } from "../../domain/catalogue/proofs.ts";
 import type { BreakerRules } from "../../domain/routing/breakers.ts";
@@ -13,7 +13,7 @@ import type { Transport, UpstreamCall, UpstreamListener, UpstreamRequest } from 
 import { type Aside, type AsideRules, HeldNode } from "./held-node.ts";
 import { Hub, type HubRules, type LiveNode, TUNNEL_SCHEME } from "./hub.ts";
 
-export type NodeRules = Omit<HubRules, "clock"> & {
+type NodeRules = Omit<HubRules, "clock"> & {
   readonly clock: Clock;
   readonly breakers: BreakerRules;
   readonly aside: AsideRules;
@@ -27,7 +27,7 @@ export type NodeEvents = {
 };
 
 /** How a node is now. */
-export type NodeState = Readonly<Pick<HeldNode, "live" | "running" | "aside" | "lastError" | "lastSeenAtMs">> & {
+type NodeState = Readonly<Pick<HeldNode, "live" | "running" | "aside" | "lastError" | "lastSeenAtMs">> & {
   /** Of the last round trip through the tunnel. */
   readonly latencyMs: number | null;
 };
@@ -168,9 +168,8 @@ export class Nodes {
 
   /** Why a model of a node that is known is not there; undefined when the workspace has no such node. */
   whyAbsent(workspaceId: string, modelId: string): string | undefined {
-    if (!modelId.startsWith("node/")) return undefined;
     for (const { node, live, aside } of this.#byWorkspace.get(workspaceId) ?? []) {
-      if (!modelId.startsWith(`node/${node.name}/`)) continue;
+      if (!modelId.startsWith(ownModelId(node, ""))) continue;
       if (live === undefined)
         return `The node ${node.name} is not connected. Start its agent with \`gateway node connect\`, or try again shortly.`;
       if (aside !== null)
@@ -249,7 +248,7 @@ class Layer implements NodeLayer {
   }
 
   held(endpointId: string): HeldNode | undefined {
-    const endpoint = endpointId.startsWith("node-") ? this.#rows.alone.endpoints.get(endpointId) : undefined;
+    const endpoint = isNodeProvider(endpointId) ? this.#rows.alone.endpoints.get(endpointId) : undefined;
     return endpoint === undefined ? undefined : this.#byProvider.get(endpoint.provider);
   }
 

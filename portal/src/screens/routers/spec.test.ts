@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { draftOf, linked, OPEN_SPEC, PARTS, percentOf, putOf } from "./spec.ts";
+import { draftOf, linked, OPEN_SPEC, PARTS, percentOf, putOf, wordsOf } from "./spec.ts";
 
 const sum = (weights: Record<string, number>) => Object.values(weights).reduce((all, one) => all + one, 0);
 
@@ -27,4 +27,12 @@ test("PORTAL-06 what nobody touched is sent as it was saved", () => {
     cost: 50,
     latency: 0,
   });
+});
+
+test("PORTAL-06 when own nodes are asked is kept, sent and said", () => {
+  const saved = { ...OPEN_SPEC, nodes: "only" as const };
+  expect(putOf(draftOf(saved), saved).nodes).toBe("only");
+  expect(putOf({ ...draftOf(saved), nodes: null }, saved).nodes).toBeNull();
+  expect(wordsOf(saved)).toContain("own nodes only");
+  expect(wordsOf(OPEN_SPEC)).not.toContain("nodes");
 });

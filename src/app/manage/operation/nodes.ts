@@ -28,7 +28,7 @@ function rowView(room: Room, node: WorkspaceNode) {
     state: live === undefined ? "offline" : aside === null ? "connected" : "set_aside",
     created_at: isoTime(node.createdAtMs),
     created_by: node.createdBy,
-    last_seen_at: timeOrNull(lastSeenAtMs),
+    last_seen_at: timeOrNull(live === undefined ? lastSeenAtMs : room.clock.nowMs()),
     connected_at: timeOrNull(live?.connectedAtMs),
     address: live?.address ?? null,
     agent: announced?.agent ?? null,

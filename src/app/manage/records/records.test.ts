@@ -201,6 +201,7 @@ describe("request log", () => {
       },
       cost: "0.0000125",
       own_key: false,
+      node_id: null,
       currency: "EUR",
       ttfb_ms: 21,
       total_ms: 24,
