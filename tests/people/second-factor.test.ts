@@ -167,6 +167,24 @@ describe("passkeys", () => {
     expect((await useIt(gateway.browser(), device)).answer.status).toBe(401);
   });
 
+  test("PORTAL-11 a sign-in of somebody else's that is fresh does not stand in for one that is not", async () => {
+    const device = new Authenticator("localhost", gateway.url);
+    const owner = await gateway.join("stale@example.eu");
+    await register(owner, device);
+    age("stale@example.eu");
+    const thief = await gateway.join("fresh@example.eu");
+    const [name = "", mine = ""] = [...thief.cookies].find(([one]) => one.endsWith("session_token")) ?? [];
+    const stolen = owner.cookies.get(name) ?? "";
+    const { data } = (await owner.get("/manage/me/passkeys")).body;
+    const remove = (headers: Record<string, string>) =>
+      gateway.browser().ask("POST", "/manage/auth/passkey/delete-passkey", { id: data[0].id }, headers);
+    const bearer = decodeURIComponent(mine).split(".")[0] ?? "";
+    await remove({ cookie: `${name}=${stolen}`, authorization: `Bearer ${bearer}` });
+    await remove({ cookie: `${name}=${mine}; ${name}=${stolen}` });
+    await remove({ cookie: `${name}=${stolen}; ${name}=${mine}` });
+    expect((await owner.get("/manage/me/passkeys")).body.data).toHaveLength(1);
+  });
+
   test("PORTAL-11 a passkey that did not see who holds it does not sign in", async () => {
     const browser = await gateway.join("touch@example.eu");
     const device = new Authenticator("localhost", gateway.url);

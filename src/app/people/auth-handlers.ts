@@ -135,13 +135,15 @@ async function answer(room: PeopleRoom, exchange: Exchange): Promise<Reply> {
   if (door === undefined || door.method !== exchange.route.method || isClosed(room, path)) throw noDoor(path);
   if (door.method === "POST") refuseForeign(exchange.headers, room.publicUrl);
   const fields = door.method === "POST" ? await fieldsOf(exchange, door) : undefined;
-  const before = await room.sessions.find(exchange.headers);
+  // By the cookie alone, for that is all the library goes by: a bearer beside it would be fresh for another's session.
+  const cookie = await room.sessions.unambiguous(exchange.headers.cookie);
+  const before = await room.sessions.find({ cookie });
   if (door.fresh === true) refuseStale(room, before);
   const trying = begin(room, door, exchange, fields, before?.held.person.id);
   refuseWeak(door, fields, before?.held.person.email);
   if (path === "reset-password") await refuseOutgrown(room, textOf(fields, "token"));
   const library = door.single === true ? await room.library.single() : await room.library.plain();
-  const request = requestOf(exchange, `${AUTH_PATH}/${path}`, new URL(baseOf(room)).origin, fields);
+  const request = requestOf(exchange, `${AUTH_PATH}/${path}`, new URL(baseOf(room)).origin, { fields, cookie });
   const reply = await replyOf(await library.handle(request));
   if (reply.status >= 400) {
     if (reply.status === 401 && door.signsIn !== undefined)

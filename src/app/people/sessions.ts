@@ -94,7 +94,7 @@ export class Sessions {
 
   /** In the form that the library of sign-in writes and reads. */
   async cookie(token: string): Promise<string> {
-    const value = encodeURIComponent(`${token}.${await this.#signature(token)}`);
+    const value = await this.#signed(token);
     const secure = isSecure(this.#deps.publicUrl) ? "; Secure" : "";
     return `${this.#cookieName}=${value}; Max-Age=${SESSION_MS / 1000}; Path=/; HttpOnly${secure}; SameSite=Lax`;
   }
@@ -102,6 +102,15 @@ export class Sessions {
   /** The token that an answer sets, if it begins a session. */
   tokenSet(cookies: readonly string[]): Promise<string | undefined> {
     return this.#first(cookies.map((cookie) => cookie.split(";")[0] ?? ""));
+  }
+
+  /** The cookies of a call with one session among them, so that everybody who reads them finds the same. */
+  async unambiguous(cookie = ""): Promise<string> {
+    const pairs = cookie.split(";").map((pair) => pair.trim());
+    const others = pairs.filter((pair) => !pair.startsWith(`${this.#cookieName}=`));
+    const token = await this.#first(pairs);
+    const own = token === undefined ? [] : [`${this.#cookieName}=${await this.#signed(token)}`];
+    return [...others, ...own].join("; ");
   }
 
   isFresh({ createdAtMs }: { readonly createdAtMs: number }): boolean {
@@ -122,6 +131,11 @@ export class Sessions {
       if (TOKEN_FORM.test(token) && sameSecret(signature, await this.#signature(token))) return token;
     }
     return undefined;
+  }
+
+  /** As it stands in a cookie. */
+  async #signed(token: string): Promise<string> {
+    return encodeURIComponent(`${token}.${await this.#signature(token)}`);
   }
 
   async #signature(token: string): Promise<string> {

@@ -5,7 +5,6 @@ import { ADDRESS_HEADER } from "./library.ts";
 const HEADERS = [
   "accept",
   "content-type",
-  "cookie",
   "host",
   "origin",
   "referer",
@@ -15,9 +14,17 @@ const HEADERS = [
   "user-agent",
 ] as const;
 
+type Given = {
+  /** Of the body; undefined: there is none. */
+  readonly fields: object | undefined;
+  readonly cookie: string;
+};
+
 /** The call as the library takes it, under the address that it knows itself by. */
-export function requestOf(exchange: Exchange, path: string, base: string, fields: object | undefined): Request {
+export function requestOf(exchange: Exchange, path: string, base: string, { fields, cookie }: Given): Request {
   const headers = new Headers({ [ADDRESS_HEADER]: exchange.clientAddress });
+  // One that is empty would have to come with an origin, which a program does not send.
+  if (cookie !== "") headers.set("cookie", cookie);
   for (const name of HEADERS) {
     const value = exchange.headers[name];
     if (typeof value === "string") headers.set(name, value);
