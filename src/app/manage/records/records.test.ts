@@ -175,6 +175,7 @@ describe("request log", () => {
       created_at: new Date(room.nowMs()).toISOString(),
       key_id: keyId,
       key_name: "mine",
+      node_id: null,
       member: "ada@example.eu",
       environment: "live",
       app: "notebook",
@@ -335,7 +336,9 @@ test("what the management API answers fits its published schemas", async () => {
     manageListRouterVersions: { params: { ...params, router: "plain" } },
     manageShowStatement: { params, query: "month=2026-11" },
     manageShowOrder: { params: { ...params, id: "ord_1" } },
+    manageShowNode: { params: { ...params, node: "attic" } },
   };
+  await room.ask("manageCreateNode", { params, body: { name: "attic", country: "DE" } });
   const workspaceId = room.directory.workspace(params.workspace)?.id ?? "";
   const order = { id: "ord_1", workspaceId, adapter: "webhook", reference: "a", currency: "EUR", nanos: 1n } as const;
   await room.store.payments.addOrder({ ...order, state: "open", createdAtMs: 1, paidAtMs: null, paymentId: null });
