@@ -175,7 +175,6 @@ describe("request log", () => {
       created_at: new Date(room.nowMs()).toISOString(),
       key_id: keyId,
       key_name: "mine",
-      node_id: null,
       member: "ada@example.eu",
       environment: "live",
       app: "notebook",
