@@ -281,7 +281,8 @@ const invitationRoutes = [
     allows: "admin",
     tag: "Members",
     summary: "Make a link with which a member sets a new password",
-    description: "Only of someone who belongs to no other workspace; of others the operator makes it.",
+    description:
+      "Only of someone who has accepted an invitation here and belongs to no other workspace; of others the operator makes it.",
     answer: people.LinkMade,
     status: 201,
     faults: ["not_allowed"],

@@ -105,6 +105,15 @@ describe("an invitation", () => {
     expect((await owner.post("/manage/workspaces/second/members", { email: "victim@example.eu" })).status).toBe(201);
   });
 
+  test("PORTAL-11 of an admin reaches one address only so often a day", async () => {
+    const admin = await gateway.join("insists@example.eu", "admin");
+    const statuses: number[] = [];
+    for (let round = 0; round < 6; round += 1)
+      statuses.push((await admin.post(INVITATIONS, { email: "left-alone@example.eu" })).status);
+    expect(statuses).toEqual([201, 201, 201, 201, 201, 429]);
+    expect((await admin.post(INVITATIONS, { email: "another@example.eu" })).status).toBe(201);
+  });
+
   test("PORTAL-11 single sign-on makes nobody who is called like something else in the audit log", async () => {
     const browser = gateway.browser();
     expect(await throughProvider(browser, "odd")).toContain("error=");

@@ -17,7 +17,11 @@ import { seatsOf } from "./me.ts";
 import { refuseForeign } from "./origin.ts";
 import type { PeopleRoom } from "./room.ts";
 
-const INVITATION_MS = 7 * 86_400_000;
+const DAY_MS = 86_400_000;
+const INVITATION_MS = 7 * DAY_MS;
+/** Within 24 hours, by others than the operator: for one address, and in all. */
+const OF_ADDRESS_A_DAY = 5;
+const A_DAY = 200;
 /** Of a workspace, the newest. */
 const SHOWN_MAX = 1000;
 
@@ -38,6 +42,7 @@ export function invitationHandlers(room: PeopleRoom): Record<string, Handler> {
       // Whoever has the link makes the account, and with it takes the seat that waits for the address.
       const waiting = room.directory.members(workspace.id).find((member) => member.email === address);
       if (waiting !== undefined) demandRank(exchange, waiting.role);
+      if (exchange.seat !== undefined) await demandPatience(room, workspace, address);
       // It stays as it is: the invitation says so.
       return invite(room, workspace, address, waiting?.role ?? role ?? "member");
     }),
@@ -54,6 +59,20 @@ export function invitationHandlers(room: PeopleRoom): Record<string, Handler> {
       return { status: 200, json: { id, revoked: true } };
     }),
   };
+}
+
+/** Each sends a mail to somebody who may not want it: whoever may invite must not flood them, nor everybody. */
+async function demandPatience({ store, clock }: PeopleRoom, { id }: Workspace, email: string): Promise<void> {
+  const sinceMs = clock.nowMs() - DAY_MS;
+  const ofToday = (await store.people.invitations(id, SHOWN_MAX)).filter(({ createdAtMs }) => createdAtMs > sinceMs);
+  const isOften = ofToday.filter((link) => link.email === email).length >= OF_ADDRESS_A_DAY;
+  if (!isOften && ofToday.length < A_DAY) return;
+  throw fault("rate_limit_exceeded", {
+    message: isOften
+      ? `${short(email)} was invited ${OF_ADDRESS_A_DAY} times today. Come back tomorrow, or ask the operator.`
+      : `This workspace has sent ${A_DAY} invitations today. Come back tomorrow, or ask the operator.`,
+    headers: { "retry-after": "3600" },
+  });
 }
 
 async function invite(room: PeopleRoom, workspace: Workspace, email: string, role: Role): Promise<Reply> {
