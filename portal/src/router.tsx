@@ -1,5 +1,6 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 import { parseSearch, stringifySearch } from "./address.ts";
+import { ApiError } from "./api/error.ts";
 import type { Screen } from "./screen.ts";
 import { SCREENS } from "./screens.ts";
 import { Crash } from "./shell/crash.tsx";
@@ -19,7 +20,7 @@ export function makeRouter() {
     createRoute({
       getParentRoute: () => root,
       path: screen.path,
-      component: lazyRouteComponent(screen.load, "Screen"),
+      component: lazyRouteComponent(() => loaded(screen), "Screen"),
       staticData: { screen },
     }),
   );
@@ -35,4 +36,22 @@ export function makeRouter() {
     scrollRestoration: true,
     trailingSlash: "never",
   });
+}
+
+/**
+ * A part that cannot be loaded means a new version of the portal: the page is then loaded again. While the gateway is away
+ * that would leave the browser's own error page, so it is said here instead.
+ */
+async function loaded(screen: Screen): ReturnType<Screen["load"]> {
+  try {
+    return await screen.load();
+  } catch (thrown) {
+    const isAway = await fetch("/", { method: "HEAD", cache: "no-store" }).then(
+      () => false,
+      () => true,
+    );
+    if (!isAway) throw thrown;
+    const message = "The gateway could not be reached. Check the connection and try again.";
+    throw new ApiError({ status: 0, code: "unreachable", message });
+  }
 }

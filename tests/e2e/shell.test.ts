@@ -86,6 +86,7 @@ describe.skipIf(!hasChromium)("the portal's shell", () => {
     const operator = await portal.page("operator");
     await operator.goto(`${portal.origin}/app/nowhere`);
     await operator.getByText("There is no such page").waitFor();
+    expect(await operator.title()).toContain("Not found");
     const member = await portal.page("member");
     await member.goto(portal.at("", "somebody-elses"));
     await member.getByText("There is no such workspace here").waitFor();
@@ -94,5 +95,80 @@ describe.skipIf(!hasChromium)("the portal's shell", () => {
     await member.goto(`${portal.origin}/app/operator`);
     await member.getByText("This is for the operator of this gateway").waitFor();
     expect(await member.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Audit" }).count()).toBe(0);
+  });
+
+  test("a session that ends in the middle of work hides the screen and keeps what was written", async () => {
+    const page = await portal.page("operator", { allow: [/status of 401/] });
+    await page.goto(portal.at("keys?new=1"));
+    const name = page.getByRole("dialog", { name: "Create a key" }).getByLabel("Name");
+    await name.fill("half written");
+    const cookies = await page.context().cookies();
+    await page.context().clearCookies();
+    await page.getByRole("button", { name: "Create the key" }).click();
+    const over = page.getByRole("dialog", { name: "Your session is over" });
+    await over.waitFor();
+    expect(await name.isVisible()).toBe(false);
+    await expectAccessible(page);
+    await page.context().addCookies(cookies);
+    await over.getByRole("button", { name: "I have signed in" }).click();
+    await over.waitFor({ state: "hidden" });
+    expect(await name.inputValue()).toBe("half written");
+  });
+
+  test("a form begins at its first field; what is said now stands over the dialog", async () => {
+    const page = await portal.page("operator");
+    await page.goto(portal.at("keys"));
+    await page.getByRole("button", { name: "Create a key" }).click();
+    const dialog = page.getByRole("dialog", { name: "Create a key" });
+    await dialog.waitFor();
+    await page.keyboard.type("typed at once");
+    expect(await dialog.getByLabel("Name").inputValue()).toBe("typed at once");
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "hidden" });
+    expect(await page.evaluate("document.activeElement.textContent")).toContain("Create a key");
+    expect(await page.evaluate("document.querySelector('[role=status][popover]').matches(':popover-open')")).toBe(true);
+  });
+
+  test("a long name stays in the sidebar, whose current link is in sight", async () => {
+    const name = "Versicherungsgesellschaft für Landwirtschaft und Forsten auf Gegenseitigkeit";
+    await portal.gateway.manage("POST", "/workspaces", { slug: "long", name });
+    const page = await portal.page("operator", { viewport: { width: 1280, height: 500 } });
+    await page.goto(portal.at("settings", "long"));
+    const link = page.getByRole("navigation", { name: "Main" }).locator('[aria-current="page"]');
+    await page.getByRole("heading", { name: "Settings" }).waitFor();
+    const [of, around] = [await link.boundingBox(), await page.getByRole("navigation", { name: "Main" }).boundingBox()];
+    if (of === null || around === null) throw new Error("the link or the list is not drawn");
+    expect(of.y + of.height).toBeLessThanOrEqual(around.y + around.height);
+    expect(of.x + of.width).toBeLessThanOrEqual(240);
+  });
+
+  test("the palette opens a request by any id that an answer carries, and screens that others lead to", async () => {
+    const { body } = await portal.gateway.call(portal.gateway.key, "/v1/chat/completions", {
+      body: { model: "sandbox/chat", messages: [{ role: "user", content: "hello" }] },
+    });
+    const page = await portal.page("operator");
+    await page.goto(portal.at());
+    await page.getByRole("navigation", { name: "Main" }).waitFor();
+    await page.keyboard.press("Control+k");
+    const box = page.getByRole("combobox", { name: "Search and commands" });
+    await box.fill("sovereignty levels");
+    await page.getByRole("option", { name: /Sovereignty levels/ }).waitFor();
+    await box.fill(body.id);
+    await page.keyboard.press("Enter");
+    await page.waitForURL(portal.at(`requests/${body.id}`));
+  });
+
+  test("a screen that cannot be loaded while the gateway is away says so and can be asked for again", async () => {
+    const page = await portal.page("operator", {
+      allow: [/Failed to load resource|ERR_/, /dynamically imported/, /could not be reached/],
+    });
+    await page.goto(portal.at());
+    await page.getByRole("navigation", { name: "Main" }).waitFor();
+    await page.context().setOffline(true);
+    await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Limits" }).click();
+    await page.getByText("The gateway could not be reached").first().waitFor();
+    await page.context().setOffline(false);
+    await page.getByRole("button", { name: "Try again" }).first().click();
+    await page.getByRole("heading", { name: "Limits", exact: true }).waitFor();
   });
 });

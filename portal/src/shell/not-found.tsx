@@ -33,5 +33,6 @@ export function NoWorkspace() {
 export function NotAllowed({ allows }: { readonly allows: Viewer }) {
   const who =
     allows === "operator" ? "the operator of this gateway" : allows === "owner" ? "owners" : "admins and owners";
-  return <EmptyState icon="lock" title={`This is for ${who}`} hint="Ask an owner of the workspace if you need it." />;
+  const whom = allows === "operator" ? "whoever runs this gateway" : "an owner of the workspace";
+  return <EmptyState icon="lock" title={`This is for ${who}`} hint={`Ask ${whom} if you need it.`} />;
 }

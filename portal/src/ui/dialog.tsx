@@ -81,7 +81,9 @@ export function FormDialog({ onSubmit, children, footer, ...rest }: FormProps) {
     <Dialog {...rest}>
       <form onSubmit={submit} className="grid gap-4">
         {children}
-        <div className="-mx-5 -mb-4 flex flex-wrap justify-end gap-2 border-t px-5 py-3">{footer}</div>
+        <div className="sticky -bottom-4 -mx-5 -mb-4 flex flex-wrap justify-end gap-2 border-t bg-raised px-5 py-3">
+          {footer}
+        </div>
       </form>
     </Dialog>
   );

@@ -15,13 +15,16 @@ type Props = Pick<
   readonly plain?: boolean | undefined;
 };
 
+const EXACT = { exact: true } as const;
+
 /** A link inside the portal: the page stays, its part is loaded when the pointer comes near. */
 export function Link({ to, plain = false, className, ...rest }: Props) {
   const [path = "", query = ""] = to.split("?");
   const look = plain
     ? className
     : cx("text-accent underline decoration-accent/35 underline-offset-2 hover:decoration-current", className);
-  return <RouterLink {...rest} to={path} search={parseSearch(query)} className={look ?? ""} />;
+  // Otherwise every link to a part of the path would be the current page as well.
+  return <RouterLink {...rest} to={path} search={parseSearch(query)} activeOptions={EXACT} className={look ?? ""} />;
 }
 
 /** A link that looks like a button: for going somewhere, where a button does something. */

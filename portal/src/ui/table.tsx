@@ -106,7 +106,8 @@ function Head<T>({ columns, sort, onSort }: Props<T>) {
               className={cx(
                 "h-9 px-3 text-xs font-semibold whitespace-nowrap text-soft first:pl-4 last:pr-4",
                 column.align === "end" && "text-right",
-                isPinned(column) && "md:sticky md:right-0 md:bg-sunken",
+                isPinned(column) &&
+                  "md:sticky md:right-0 md:bg-[color-mix(in_srgb,var(--color-sunken)_60%,var(--color-card))]",
               )}
             >
               {isSortable ? (

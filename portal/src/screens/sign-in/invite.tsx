@@ -16,6 +16,7 @@ type Invitation = Awaited<ReturnType<typeof showInvitation>>;
 /** An invitation: for somebody new, for somebody who has an account, and for somebody who is signed in already. */
 export function Screen() {
   const token = useSearchParams().get("token");
+  const me = useMe();
   const invitation = useQuery({ queryKey: ["invitation", token], queryFn: () => showInvitation(token) });
   if (invitation.isPending) return <SkeletonLines count={5} />;
   if (invitation.error !== null && /not_found/.test(String(Reflect.get(invitation.error, "code"))))
@@ -24,7 +25,9 @@ export function Screen() {
         icon="people"
         title="This invitation is not good any more"
         hint="It was used, withdrawn, or is too old. Ask whoever invited you for a new one."
-      />
+      >
+        <LinkButton to="/">{me.data ? "Your workspaces" : "Sign in with an account you have"}</LinkButton>
+      </EmptyState>
     );
   if (invitation.error !== null)
     return <ErrorState error={invitation.error} onRetry={() => void invitation.refetch()} />;

@@ -28,6 +28,13 @@ export function Screen() {
         </LinkButton>
       </AuthCard>
     );
+  if (token === "")
+    return (
+      <AuthCard title="A new password">
+        <Callout tone="warn">This address is not whole. Open the link of the mail again, or ask for a new one.</Callout>
+        <LinkButton to="/app/forgot-password">Ask for a new link</LinkButton>
+      </AuthCard>
+    );
   const error = reset.error === null ? undefined : apiErrorOf(reset.error);
   const isPassword = error?.param === "newPassword" || error?.param === "password";
   return (
