@@ -164,7 +164,14 @@ describe("the life of a workspace, as an operator types it", { timeout: 120_000 
       reasoning_effort: null,
     };
     const put = await json("router", "put", "market", "eu", "--file", file("router.json", spec));
-    expect(put).toEqual({ slug: "eu", name: "@market/eu", version: 1, created_at: put["created_at"], ...spec });
+    expect(put).toEqual({
+      nodes: null,
+      slug: "eu",
+      name: "@market/eu",
+      version: 1,
+      created_at: put["created_at"],
+      ...spec,
+    });
     const open = file("open.json", { models: ["sandbox/chat"], weights: { cost: 1 } });
     expect(await json("router", "put", "market", "eu", "--file", open)).toMatchObject({ version: 2, floor: null });
     expect(await json("router", "list", "market")).toMatchObject({ data: [{ slug: "eu", version: 2 }], next: null });
