@@ -81,7 +81,7 @@ export function Stat({
       <p className="label-mark">{label}</p>
       <p
         className={cx(
-          "figures text-xl leading-7 font-semibold tracking-tight [overflow-wrap:anywhere] [&_.figures]:whitespace-normal",
+          "figures text-xl leading-7 font-semibold tracking-tight [overflow-wrap:anywhere] [&_[data-long]]:text-base [&_[data-long]]:whitespace-normal max-sm:[&_[data-long]]:text-sm",
           colour,
         )}
       >

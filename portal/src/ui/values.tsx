@@ -21,18 +21,24 @@ type MoneyProps = {
   readonly className?: string | undefined;
 };
 
+/** From here on a tile sets an amount smaller, and may put its currency on a line of its own. */
+const LONG_MONEY = 12;
+
 /** An exact decimal string in the reader's locale; the exact amount is its title. */
 export function Money({ amount, currency, signed = false, className }: MoneyProps) {
   if (amount === null || amount === undefined) return <Unknown />;
   const isNegative = amount.startsWith("-");
   const sign = signed && !isNegative && Number(amount) > 0 ? "+" : "";
+  const text = moneyText(amount, currency);
+  const isLong = text.length > LONG_MONEY;
   return (
     <span
       title={`${amount} ${currency}`}
+      data-long={isLong || undefined}
       className={cx("figures whitespace-nowrap", signed && sign === "+" && "text-good", className)}
     >
       {sign}
-      {moneyText(amount, currency)}
+      {isLong ? text.replaceAll("\u00a0", " ") : text}
     </span>
   );
 }

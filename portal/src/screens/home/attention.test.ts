@@ -42,7 +42,7 @@ test("limits are named from nine tenths on", () => {
     month: { ...period, limit: "10.00", spent },
   });
   expect(texts({ limits: [limit("8.99")] })).toEqual([]);
-  expect(texts({ limits: [limit("9.00")] })).toEqual(["90 % of the month's spend limit of backend is used."]);
+  expect(texts({ limits: [limit("9.00")] })).toEqual(["90% of the month's spend limit of backend is used."]);
 });
 
 test("an account with a password alone is named to those who can do much", () => {
