@@ -107,7 +107,7 @@ describe.runIf(hasChromium)("the playground", { timeout: 60_000 }, () => {
 
     await page.getByRole("tab", { name: "Decisions" }).click();
     await page.getByRole("button", { name: "Send" }).click();
-    await page.getByText(/yes with \d+ %/).waitFor();
+    await page.getByText(/yes with \d+\s?%/).waitFor();
     await answered(page, "decisions");
     await screenshot(page, "playground-decisions");
 
