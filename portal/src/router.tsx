@@ -1,6 +1,6 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 import { parseSearch, stringifySearch } from "./address.ts";
-import { ApiError } from "./api/error.ts";
+import { lookForGateway } from "./api/client.ts";
 import type { Screen } from "./screen.ts";
 import { SCREENS } from "./screens.ts";
 import { Crash } from "./shell/crash.tsx";
@@ -46,12 +46,7 @@ async function loaded(screen: Screen): ReturnType<Screen["load"]> {
   try {
     return await screen.load();
   } catch (thrown) {
-    const isAway = await fetch("/", { method: "HEAD", cache: "no-store" }).then(
-      () => false,
-      () => true,
-    );
-    if (!isAway) throw thrown;
-    const message = "The gateway could not be reached. Check the connection and try again.";
-    throw new ApiError({ status: 0, code: "unreachable", message });
+    await lookForGateway();
+    throw thrown;
   }
 }

@@ -60,6 +60,11 @@ export function addressOf(id: OperationId, { params = {}, query = {} }: LooseArg
   return search.size === 0 ? path : `${path}?${search}`;
 }
 
+/** Whether the gateway is there at all; throws in its own words when it is not. */
+export async function lookForGateway(): Promise<void> {
+  await reach("/", { method: "HEAD", cache: "no-store" });
+}
+
 async function reach(path: string, init: RequestInit): Promise<Response> {
   try {
     return await fetch(path, { ...init, credentials: "same-origin" });
