@@ -15,6 +15,7 @@ beforeAll(async () => {
   await operator.post("/manage/workspaces", { slug: "lab", name: "Lab" });
   await operator.post("/manage/workspaces/lab/wallet/credits", { amount: "5" });
   const { json } = await operator.post("/manage/workspaces/lab/keys", { name: "bench" });
+  await operator.post("/manage/workspaces/lab/nodes", { name: "attic", country: "DE" });
   key = { id: String(json["id"]), secret: String(json["key"]) };
 });
 afterAll(() => gateway.close());
@@ -62,6 +63,7 @@ describe("the door", () => {
         .replace("{workspace}", "lab")
         .replace("{id}", key.id)
         .replace("{router}", "auto")
+        .replace("{node}", "attic")
         .replace("{provider}", "mistral");
       for (const body of ["{", "[]", '{"a":1,"a":2}', '{"__proto__":{}}']) {
         const refused = await operator.send(method, target, body);

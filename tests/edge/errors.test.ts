@@ -149,7 +149,7 @@ describe("what an error never carries", () => {
 
 test("ERR-04 every code has one of the eight types and a status that fits it", () => {
   const statuses: Readonly<Record<string, (status: number) => boolean>> = {
-    invalid_request_error: (status) => [400, 405, 408, 409, 413, 415, 422, 431].includes(status),
+    invalid_request_error: (status) => [400, 405, 408, 409, 413, 415, 422, 426, 431].includes(status),
     authentication_error: (status) => status === 401,
     permission_error: (status) => status === 403,
     not_found_error: (status) => status === 404,
