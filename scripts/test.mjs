@@ -6,11 +6,11 @@ import { buildPortal } from "./portal.mjs";
 import { setUp } from "./setup.mjs";
 import { CHECKS, close, runSteps, tests } from "./steps.mjs";
 
-/** Programs that tests run, and the Debian packages that have them. */
+/** Programs that tests run, and the Debian packages that have them: the first that there is. */
 const PROGRAMS = [
-  { isThere: () => isOnPath("curl"), debianPackage: "curl" },
-  { isThere: hasPostgres, debianPackage: "postgresql" },
-  { isThere: () => isOnPath("chromium"), debianPackage: "chromium" },
+  { isThere: () => isOnPath("curl"), debianPackages: ["curl"] },
+  { isThere: hasPostgres, debianPackages: ["postgresql"] },
+  { isThere: hasChromium, debianPackages: ["chromium-headless-shell", "chromium"] },
 ];
 
 const only = process.argv.slice(2);
@@ -21,22 +21,31 @@ installPrograms();
 close("Tests", await runSteps(only.length > 0 ? [tests(only)] : [...CHECKS, tests([])]));
 
 function installPrograms() {
-  const missing = () => PROGRAMS.filter(({ isThere }) => !isThere()).map(({ debianPackage }) => debianPackage);
+  const missing = () => PROGRAMS.filter(({ isThere }) => !isThere());
   const wanted = missing();
   if (wanted.length === 0) return;
   if (process.getuid?.() === 0 && isOnPath("apt-get")) {
-    process.stdout.write(`Installing Debian packages: ${wanted.join(" ")}\n`);
     withoutServices(() => {
       aptGet(["update", "-qq"]);
-      aptGet(["install", "-y", "-qq", "--no-install-recommends", ...wanted]);
+      const packages = wanted.map(({ debianPackages }) => debianPackages.find(isPackaged) ?? debianPackages[0]);
+      process.stdout.write(`Installing Debian packages: ${packages.join(" ")}\n`);
+      aptGet(["install", "-y", "-qq", "--no-install-recommends", ...packages]);
     });
   }
-  const still = missing();
+  const still = missing().map(({ debianPackages }) => debianPackages[0]);
   if (still.length > 0) process.stdout.write(`Missing Debian packages, their tests are skipped: ${still.join(" ")}\n`);
 }
 
 function isOnPath(program) {
   return spawnSync("/bin/sh", ["-c", 'command -v "$1"', "sh", program], { stdio: "ignore" }).status === 0;
+}
+
+function isPackaged(name) {
+  return spawnSync("apt-cache", ["show", name], { stdio: "ignore" }).status === 0;
+}
+
+function hasChromium() {
+  return ["chromium-headless-shell", "chromium"].some(isOnPath);
 }
 
 /** Debian keeps the programs of a server apart, a folder for each version. */

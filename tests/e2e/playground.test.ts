@@ -117,7 +117,8 @@ describe.runIf(hasChromium)("the playground", { timeout: 60_000 }, () => {
     await page.getByRole("button", { name: "Send" }).click();
     await page.getByLabel("The speech").waitFor();
     await answered(page, "speech");
-    await page.waitForFunction("document.querySelector('audio').duration > 0");
+    const seconds = () => page.locator("audio").evaluate((audio) => Number(Reflect.get(audio, "duration")));
+    await expect.poll(seconds, { timeout: 15_000 }).toBeGreaterThan(0);
 
     await page.getByRole("tab", { name: "Transcription" }).click();
     await page.getByRole("button", { name: "Send" }).click();

@@ -51,7 +51,7 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
     await expectAccessible(page);
     await page.getByLabel("Surface", { exact: true }).selectOption("embeddings");
     await page.waitForURL(/surface=embeddings/);
-    await page.waitForFunction("document.querySelectorAll('tbody tr').length === 1");
+    await expect.poll(() => rowsOf(page).count(), { timeout: 15_000 }).toBe(2);
     await page.goto(portal.at("requests?status=5xx"));
     await page.getByRole("link", { name: /sandbox\/fail-500/ }).waitFor();
     expect(await rowsOf(page).count()).toBe(2);
