@@ -379,7 +379,7 @@ export class Edge {
   #window(call: Call, { key }: Principal, { counted }: Route): Soon<Fault | undefined> {
     const limit = key.rpm ?? this.#deps.rpmDefaults[key.environment];
     const { state } = this.#deps;
-    return after(counted ? state.window(key.id, limit) : state.look(key.id, limit), (verdict) => {
+    return after(counted ? state.window(key, limit) : state.look(key, limit), (verdict) => {
       addRateHeaders(call.baseHeaders, verdict);
       return verdict.allowed || !counted ? undefined : overLimit(verdict, this.#deps.clock.nowMs());
     });

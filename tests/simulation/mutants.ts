@@ -286,15 +286,15 @@ const MONEY: readonly Mutant[] = [
     "hold-kept-after-refusal",
     "BILL-03",
     SETTLE,
-    "  await gateway.state.settle(trail.requestId, 0n);\n  gateway.finished(record);",
+    "  await gateway.state.settle(trail.hold, 0n);\n  gateway.finished(record);",
     "  gateway.finished(record);",
   ),
   one(
     "settled-twice",
     "BILL-02",
     SETTLE,
-    "const settled = gateway.state.settle(trail.requestId, isOwn ? 0n : charge.nanos);",
-    "await gateway.state.settle(trail.requestId, charge.nanos); const settled = gateway.state.settle(trail.requestId, charge.nanos);",
+    "const settled = gateway.state.settle(trail.hold, isOwn ? 0n : charge.nanos);",
+    "await gateway.state.settle(trail.hold, charge.nanos); const settled = gateway.state.settle(trail.hold, charge.nanos);",
   ),
   one(
     "answered-before-the-journal",

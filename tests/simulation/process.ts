@@ -198,9 +198,9 @@ function watched(state: SharedState, { checks, shape, scheduler, chance }: World
       checks.held(request, verdict);
       return later(verdict);
     },
-    settle(requestId, nanos) {
-      checks.settled(requestId, nanos);
-      const done = state.settle(requestId, nanos);
+    settle(hold, nanos) {
+      checks.settled(hold.requestId, nanos);
+      const done = state.settle(hold, nanos);
       if (done instanceof Promise) throw new Error("the state in memory answers at once");
       return later(undefined);
     },

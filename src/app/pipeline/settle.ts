@@ -111,7 +111,7 @@ export async function settleUsed(
   try {
     await gateway.journal.append({ t: "done", record });
   } catch (cause) {
-    await gateway.state.settle(trail.requestId, 0n);
+    await gateway.state.settle(trail.hold, 0n);
     throw fault("service_unavailable", {
       message:
         "The gateway could not write the request into its journal, so it gives no answer and charges nothing. Try again shortly.",
@@ -119,7 +119,7 @@ export async function settleUsed(
       detail: { cause: String(cause) },
     });
   }
-  const settled = gateway.state.settle(trail.requestId, isOwn ? 0n : charge.nanos);
+  const settled = gateway.state.settle(trail.hold, isOwn ? 0n : charge.nanos);
   if (settled instanceof Promise) await settled;
   const use = record.idempotency && rememberedUse(record);
   if (use !== undefined) await gateway.state.remember(use);
@@ -130,7 +130,7 @@ export async function settleUsed(
 
 /** The end of a request that is not charged: the hold goes back, the log row says why. */
 export async function settleFree(gateway: Settling, trail: Trail, record: RequestRecord): Promise<void> {
-  await gateway.state.settle(trail.requestId, 0n);
+  await gateway.state.settle(trail.hold, 0n);
   gateway.finished(record);
   // A refusal is answered whether or not it could be logged.
   await gateway.journal.append({ t: "done", record }).catch(() => undefined);

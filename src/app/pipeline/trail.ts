@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import type { Fault } from "../../contract/faults.ts";
+import type { HoldOf } from "../../domain/admission/admission.ts";
 import type { KeyUse } from "../../domain/admission/idempotency.ts";
 import type { Margin } from "../../domain/billing/margin.ts";
 import type { Currencies } from "../../domain/billing/rate.ts";
@@ -59,6 +60,11 @@ export class Trail {
     this.#exchange = exchange;
     this.surface = surface;
     this.#clock = clock;
+  }
+
+  /** What is reserved for it goes by this. */
+  get hold(): HoldOf {
+    return { requestId: this.requestId, workspaceId: this.principal.workspace.id };
   }
 
   /** When it began: the day it is counted in. */

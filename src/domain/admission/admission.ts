@@ -9,7 +9,12 @@ export type WindowVerdict = {
   readonly remaining: number;
   /** When the oldest counted request leaves the window: milliseconds since the Unix epoch. */
   readonly resetAtMs: number;
+  /** Of the workspace, where several instances must know when something of it changes. */
+  readonly version?: string;
 };
+
+/** A key, and the workspace that it is of. */
+export type KeyOf = { readonly id: string; readonly workspaceId: string };
 
 export type HoldRequest = {
   readonly requestId: string;
@@ -24,6 +29,8 @@ export type HoldRequest = {
   /** What it must keep besides the wallet; the first that is reached is told. */
   readonly limits: readonly SpendLimit[];
 };
+
+export type HoldOf = Pick<HoldRequest, "requestId" | "workspaceId">;
 
 export type HoldVerdict =
   | { readonly is: "held" }
@@ -63,13 +70,15 @@ export type DaySpend = Pick<HoldRequest, "workspaceId" | "keyId" | "memberId" | 
  */
 export type SharedState = {
   /** Counts the call and says whether it fits into the sliding 60-second window. A refused call is not counted. */
-  window(keyId: string, limit: number): Soon<WindowVerdict>;
+  window(key: KeyOf, limit: number): Soon<WindowVerdict>;
   /** How the window stands, without counting anything. */
-  look(keyId: string, limit: number): Soon<WindowVerdict>;
+  look(key: KeyOf, limit: number): Soon<WindowVerdict>;
+  /** Something of a workspace changed: from now on the window tells another version of it. */
+  touch(workspaceId: string): Promise<void>;
   /** Reserves money before any byte goes upstream: of the wallet and of every limit, or of none of them. */
   hold(request: HoldRequest): Soon<HoldVerdict>;
   /** Ends a hold with what was really used; a second call for the same request changes nothing. */
-  settle(requestId: string, chargedNanos: bigint): Soon<void>;
+  settle(hold: HoldOf, chargedNanos: bigint): Soon<void>;
   /**
    * Money that came in: from top-ups, and at start from SQL and the journal. A negative amount is money that was taken
    * back from outside, whatever the balance.

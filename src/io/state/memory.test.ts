@@ -25,26 +25,28 @@ const holdOf = (requestId: string, nanos: bigint, workspaceId = "ws") => ({
   limits: [],
 });
 
+const keyOf = (id: string) => ({ id, workspaceId: "ws" });
+
 describe("window", () => {
   test("RATE-01 a place comes free exactly 60 s after it was taken, and not a moment before", async () => {
     const clock = handClock();
     const state = memoryState(clock);
     const startedMs = clock.nowMs();
-    expect(await state.window("k", 2)).toEqual({
+    expect(await state.window(keyOf("k"), 2)).toEqual({
       allowed: true,
       limit: 2,
       remaining: 1,
       resetAtMs: startedMs + WINDOW_MS,
     });
     clock.pass(10_000);
-    expect(await state.window("k", 2)).toEqual({
+    expect(await state.window(keyOf("k"), 2)).toEqual({
       allowed: true,
       limit: 2,
       remaining: 0,
       resetAtMs: startedMs + WINDOW_MS,
     });
     clock.pass(49_999);
-    expect(await state.window("k", 2)).toEqual({
+    expect(await state.window(keyOf("k"), 2)).toEqual({
       allowed: false,
       limit: 2,
       remaining: 0,
@@ -52,7 +54,7 @@ describe("window", () => {
     });
     clock.pass(1);
     // The refused call was not counted: the next reset is that of the second call.
-    expect(await state.window("k", 2)).toEqual({
+    expect(await state.window(keyOf("k"), 2)).toEqual({
       allowed: true,
       limit: 2,
       remaining: 0,
@@ -65,37 +67,40 @@ describe("window", () => {
     const state = memoryState(clock);
     const startedMs = clock.nowMs();
     for (let call = 0; call < 5; call += 1) {
-      await state.window("k", 5);
+      await state.window(keyOf("k"), 5);
       clock.pass(1000);
     }
-    expect(await state.window("k", 2)).toMatchObject({ allowed: false, resetAtMs: startedMs + 3000 + WINDOW_MS });
+    expect(await state.window(keyOf("k"), 2)).toMatchObject({
+      allowed: false,
+      resetAtMs: startedMs + 3000 + WINDOW_MS,
+    });
   });
 
   test("RATE-03 looking at a window says how it stands and counts nothing", async () => {
     const clock = handClock();
     const state = memoryState(clock);
     const startedMs = clock.nowMs();
-    expect(await state.look("k", 2)).toEqual({ allowed: true, limit: 2, remaining: 2, resetAtMs: startedMs });
-    await state.window("k", 2);
+    expect(await state.look(keyOf("k"), 2)).toEqual({ allowed: true, limit: 2, remaining: 2, resetAtMs: startedMs });
+    await state.window(keyOf("k"), 2);
     clock.pass(1000);
     for (let look = 0; look < 5; look += 1)
-      expect(await state.look("k", 2)).toMatchObject({ remaining: 1, resetAtMs: startedMs + WINDOW_MS });
-    await state.window("k", 2);
-    expect(await state.look("k", 2)).toEqual({
+      expect(await state.look(keyOf("k"), 2)).toMatchObject({ remaining: 1, resetAtMs: startedMs + WINDOW_MS });
+    await state.window(keyOf("k"), 2);
+    expect(await state.look(keyOf("k"), 2)).toEqual({
       allowed: false,
       limit: 2,
       remaining: 0,
       resetAtMs: startedMs + WINDOW_MS,
     });
     clock.pass(WINDOW_MS);
-    expect(await state.look("k", 2)).toMatchObject({ allowed: true, remaining: 2, resetAtMs: clock.nowMs() });
+    expect(await state.look(keyOf("k"), 2)).toMatchObject({ allowed: true, remaining: 2, resetAtMs: clock.nowMs() });
   });
 
   test("RATE-01 no key sees another's calls", async () => {
     const state = memoryState(handClock());
-    expect((await state.window("a", 1)).allowed).toBe(true);
-    expect((await state.window("b", 1)).allowed).toBe(true);
-    expect((await state.window("a", 1)).allowed).toBe(false);
+    expect((await state.window(keyOf("a"), 1)).allowed).toBe(true);
+    expect((await state.window(keyOf("b"), 1)).allowed).toBe(true);
+    expect((await state.window(keyOf("a"), 1)).allowed).toBe(false);
   });
 
   test("RATE-01 never more than the limit in any 60 s, and never fewer than would fit: as a model that counts all", () => {
@@ -111,7 +116,7 @@ describe("window", () => {
           clock.pass(gapMs % 3 === 0 ? 0 : gapMs);
           const now = clock.elapsedMs();
           const inWindow = admitted.filter((at) => at > now - WINDOW_MS);
-          const verdict = await state.window("k", limit);
+          const verdict = await state.window(keyOf("k"), limit);
           expect(verdict.allowed).toBe(inWindow.length < limit);
           expect(verdict.remaining).toBe(Math.max(0, limit - inWindow.length - (verdict.allowed ? 1 : 0)));
           if (verdict.allowed) admitted.push(now);
@@ -162,7 +167,7 @@ describe("wallet", () => {
       neededNanos: 5n * EUR,
     });
     expect(await state.wallet("ws")).toEqual({ balanceNanos: 10n * EUR, heldNanos: 6n * EUR });
-    await state.settle("r1", 2n * EUR);
+    await state.settle({ requestId: "r1", workspaceId: "ws" }, 2n * EUR);
     expect(await state.wallet("ws")).toEqual({ balanceNanos: 8n * EUR, heldNanos: 0n });
     expect(await state.hold(holdOf("r2", 5n * EUR))).toEqual({ is: "held" });
   });
@@ -178,7 +183,7 @@ describe("wallet", () => {
     const state = memoryState(handClock());
     await state.credit("ws", EUR);
     await state.hold(holdOf("r1", EUR));
-    await state.settle("r1", 3n * EUR);
+    await state.settle({ requestId: "r1", workspaceId: "ws" }, 3n * EUR);
     expect(await state.wallet("ws")).toEqual({ balanceNanos: -2n * EUR, heldNanos: 0n });
     expect((await state.hold(holdOf("r2", 0n))).is).toBe("insufficient_credits");
     expect((await state.hold(holdOf("r3", 1n))).is).toBe("insufficient_credits");
@@ -189,9 +194,9 @@ describe("wallet", () => {
     await state.credit("ws", 10n * EUR);
     await state.hold(holdOf("r1", 2n * EUR));
     expect(await state.hold(holdOf("r1", 2n * EUR))).toEqual({ is: "held" });
-    await state.settle("r1", EUR);
-    await state.settle("r1", EUR);
-    await state.settle("unknown", EUR);
+    await state.settle({ requestId: "r1", workspaceId: "ws" }, EUR);
+    await state.settle({ requestId: "r1", workspaceId: "ws" }, EUR);
+    await state.settle({ requestId: "unknown", workspaceId: "ws" }, EUR);
     expect(await state.wallet("ws")).toEqual({ balanceNanos: 9n * EUR, heldNanos: 0n });
   });
 
@@ -199,7 +204,7 @@ describe("wallet", () => {
     const state = memoryState(handClock());
     await state.credit("ws", EUR);
     await state.hold(holdOf("r1", EUR));
-    expect(() => state.settle("r1", -1n)).toThrow(RangeError);
+    expect(() => state.settle({ requestId: "r1", workspaceId: "ws" }, -1n)).toThrow(RangeError);
     expect(() => state.hold(holdOf("r2", -1n))).toThrow(RangeError);
     expect(await state.wallet("ws")).toEqual({ balanceNanos: EUR, heldNanos: EUR });
   });
@@ -215,8 +220,8 @@ describe("wallet", () => {
     expect(await state.sweep(1000)).toBe(1);
     expect(await state.sweep(1000)).toBe(0);
     expect(await state.wallet("ws")).toEqual({ balanceNanos: 10n * EUR, heldNanos: EUR });
-    await state.settle("r1", 3n * EUR);
-    await state.settle("r1", 3n * EUR);
+    await state.settle({ requestId: "r1", workspaceId: "ws" }, 3n * EUR);
+    await state.settle({ requestId: "r1", workspaceId: "ws" }, 3n * EUR);
     expect(await state.wallet("ws")).toEqual({ balanceNanos: 7n * EUR, heldNanos: EUR });
     clock.pass(1500);
     expect(await state.sweep(1000)).toBe(1);
@@ -251,7 +256,7 @@ describe("wallet", () => {
               if (verdict.is === "held") open.set(action.id, { nanos: action.nanos, sinceMs: clock.elapsedMs() });
             }
           } else if (action.do === "settle") {
-            await state.settle(action.id, action.nanos);
+            await state.settle({ requestId: action.id, workspaceId: "ws" }, action.nanos);
             if (open.delete(action.id)) balance -= action.nanos;
           } else {
             clock.pass(action.passMs);

@@ -19,10 +19,12 @@ export function memoryState(clock: Clock, { claimsMax = CLAIMS_MAX }: MemoryLimi
   const wallets = new Wallets(clock);
   const claims = new Claims(clock, claimsMax);
   return {
-    window: (keyId, limit) => windows.count(keyId, limit),
-    look: (keyId, limit) => windows.look(keyId, limit),
+    window: ({ id }, limit) => windows.count(id, limit),
+    look: ({ id }, limit) => windows.look(id, limit),
+    // Nobody else has a copy of anything.
+    touch: async () => undefined,
     hold: (request) => wallets.hold(request),
-    settle: (requestId, chargedNanos) => wallets.settle(requestId, chargedNanos),
+    settle: ({ requestId }, chargedNanos) => wallets.settle(requestId, chargedNanos),
     credit: async (workspaceId, nanos) => wallets.credit(workspaceId, nanos),
     take: async (taking) => wallets.take(taking),
     wallet: async (workspaceId) => wallets.state(workspaceId),

@@ -37,7 +37,7 @@ describe("limits", () => {
     const state = await funded();
     const limits = DAILY;
     await state.hold(holdOf("r1", 4n * EUR, { limits }));
-    await state.settle("r1", 3n * EUR);
+    await state.settle({ requestId: "r1", workspaceId: "ws" }, 3n * EUR);
     expect(await state.hold(holdOf("r2", 5n * EUR, { limits }))).toEqual({ is: "held" });
     expect(await state.hold(holdOf("r3", 2n * EUR + 1n, { limits }))).toEqual({
       is: "spend_limit_reached",
@@ -69,9 +69,9 @@ describe("limits", () => {
     const limits = DAILY;
     await state.hold(holdOf("free", 10n * EUR, { limits }));
     expect((await state.hold(holdOf("r", 1n, { limits }))).is).toBe("spend_limit_reached");
-    await state.settle("free", 0n);
+    await state.settle({ requestId: "free", workspaceId: "ws" }, 0n);
     await state.hold(holdOf("r", EUR, { limits }));
-    await state.settle("r", 12n * EUR);
+    await state.settle({ requestId: "r", workspaceId: "ws" }, 12n * EUR);
     expect(await state.hold(holdOf("next", 0n, { limits }))).toMatchObject({
       is: "spend_limit_reached",
       spentNanos: 12n * EUR,
@@ -82,11 +82,11 @@ describe("limits", () => {
   test("BILL-04 a limit that is lowered, raised or lifted holds from the next request on", async () => {
     const state = await funded();
     await state.hold(holdOf("r1", 5n * EUR));
-    await state.settle("r1", 5n * EUR);
+    await state.settle({ requestId: "r1", workspaceId: "ws" }, 5n * EUR);
     const asked = async (nanos: bigint | null) => {
       const limits = nanos === null ? [] : [limit("key", "day", nanos)];
       const verdict = await state.hold(holdOf("try", EUR, { limits }));
-      await state.settle("try", 0n);
+      await state.settle({ requestId: "try", workspaceId: "ws" }, 0n);
       return verdict.is;
     };
     expect(await asked(4n * EUR)).toBe("spend_limit_reached");
@@ -99,11 +99,11 @@ describe("limits", () => {
     const state = await funded();
     const alice = { keyId: "k1", memberId: "alice" };
     await state.hold(holdOf("r1", 3n * EUR, alice));
-    await state.settle("r1", 3n * EUR);
+    await state.settle({ requestId: "r1", workspaceId: "ws" }, 3n * EUR);
     await state.hold(holdOf("r2", 2n * EUR, { keyId: "k2", memberId: "alice" }));
-    await state.settle("r2", 2n * EUR);
+    await state.settle({ requestId: "r2", workspaceId: "ws" }, 2n * EUR);
     await state.hold(holdOf("r3", EUR, { keyId: "k3" }));
-    await state.settle("r3", EUR);
+    await state.settle({ requestId: "r3", workspaceId: "ws" }, EUR);
     const spent = async (id: string) => (await state.spending(id, NOON)).day.spentNanos / EUR;
     expect([await spent("ws"), await spent("alice"), await spent("k1"), await spent("k2"), await spent("k3")]).toEqual([
       6n,
@@ -134,13 +134,13 @@ describe("limits", () => {
     const limits = [limit("workspace", "month", 10n * EUR), limit("workspace", "day", 6n * EUR)];
     const ask = (id: string, atMs: number) => state.hold(holdOf(id, 5n * EUR, { limits, atMs }));
     await ask("r1", last - DAY_MS);
-    await state.settle("r1", 5n * EUR);
+    await state.settle({ requestId: "r1", workspaceId: "ws" }, 5n * EUR);
     expect((await ask("r2", last - DAY_MS)).is).toBe("spend_limit_reached");
     expect((await ask("r3", last)).is).toBe("held");
     expect(await ask("r4", last)).toMatchObject({ limit: { per: "month" }, resetsAtMs: Date.UTC(2026, 11, 1) });
     expect((await ask("r5", last + 1)).is).toBe("held");
     // A request that began before midnight and ends after it is spend of the day it began in, as in the roll-ups.
-    await state.settle("r3", 4n * EUR);
+    await state.settle({ requestId: "r3", workspaceId: "ws" }, 4n * EUR);
     expect((await state.spending("ws", last)).day).toEqual({ spentNanos: 4n * EUR, heldNanos: 0n });
     expect((await state.spending("ws", last + 1)).day).toEqual({ spentNanos: 0n, heldNanos: 5n * EUR });
     expect((await state.spending("ws", last)).month.spentNanos).toBe(9n * EUR);
@@ -289,8 +289,8 @@ describe("in any order", () => {
           } else if (action.do === "settle" || action.do === "release") {
             const nanos = action.do === "settle" ? action.nanos : 0n;
             // Twice: the second must change nothing.
-            await state.settle(action.id, nanos);
-            await state.settle(action.id, nanos);
+            await state.settle({ requestId: action.id, workspaceId: "ws" }, nanos);
+            await state.settle({ requestId: action.id, workspaceId: "ws" }, nanos);
             end(action.id, nanos);
           } else if (action.do === "limits") limits = action.limits;
           else if (action.do === "credit") {

@@ -167,8 +167,8 @@ export class Life {
         await this.store.ingestBatch(batch).finally(() => examiner.ingested(texts));
         if (instances.length === 1) return;
         for (const text of texts) {
-          const { id, charge } = JSON.parse(text);
-          await state.settle(id, BigInt(charge?.nanos ?? 0));
+          const { id, workspaceId, charge } = JSON.parse(text);
+          await state.settle({ requestId: id, workspaceId }, BigInt(charge?.nanos ?? 0));
         }
       },
     };

@@ -71,8 +71,8 @@ const ENDS: readonly Mutant[] = [
     "settled-under-another-id",
     "BILL-02",
     SETTLE,
-    "const settled = gateway.state.settle(trail.requestId,",
-    "const settled = gateway.state.settle('late ' + trail.requestId,",
+    "const settled = gateway.state.settle(trail.hold,",
+    "const settled = gateway.state.settle({ ...trail.hold, requestId: 'late ' + trail.requestId },",
   ),
   one("sweeper-refunds-the-settled", "BILL-03", MEMORY, "hold.wallet.balanceNanos -= chargedNanos;\n", ""),
   one(

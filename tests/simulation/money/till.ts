@@ -1,5 +1,6 @@
 import type {
   DaySpend,
+  HoldOf,
   HoldRequest,
   HoldVerdict,
   SharedState,
@@ -66,8 +67,9 @@ export class Till {
     return verdict;
   }
 
-  settle(requestId: string, nanos: bigint): void {
-    const done = this.state.settle(requestId, nanos);
+  settle(hold: HoldOf, nanos: bigint): void {
+    const { requestId } = hold;
+    const done = this.state.settle(hold, nanos);
     if (done instanceof Promise) throw new Error("the state in memory answers at once");
     const held = this.#holds.get(requestId);
     if (held === undefined) return;

@@ -39,8 +39,8 @@ export class Wire {
             throw fault("service_unavailable", { message: "What all instances share does not answer. Try again." });
           },
         ),
-      settle: (requestId, nanos) =>
-        this.#ask(requestId, () => world.till.settle(requestId, nanos), Number.POSITIVE_INFINITY),
+      settle: (hold, nanos) =>
+        this.#ask(hold.requestId, () => world.till.settle(hold, nanos), Number.POSITIVE_INFINITY),
     };
   }
 

@@ -113,7 +113,7 @@ class World {
     const nanos = Math.floor(request.hold * share);
     const changes = { workspaceId: this.id, createdAtMs: request.at };
     this.#journal.push(chargedRecord(request.id, BigInt(nanos), changes));
-    void this.state.settle(request.id, BigInt(nanos));
+    void this.state.settle({ requestId: request.id, workspaceId: this.id }, BigInt(nanos));
     if (nanos > 0) this.charges.push({ at: request.at, nanos });
   }
 

@@ -148,7 +148,7 @@ describe("wallet", () => {
     const hold = { requestId: "r", workspaceId, keyId, memberId: null, nanos: 500_000_000n, atMs: 0, limits: [] };
     expect(await room.state.hold(hold)).toEqual({ is: "held" });
     expect(await room.ask("manageShowWallet", { params })).toMatchObject({ balance: "26.50", held: "0.50" });
-    await room.state.settle("r", 0n);
+    await room.state.settle(hold, 0n);
   });
 
   test.each(["0", "0.000", "-1", "1e3", "1.0000000001", "abc", "", " 1", "1000000001", 5, null])(
