@@ -43,6 +43,7 @@ import type { SharedState } from "./domain/admission/admission.ts";
 import { AlertWatch } from "./domain/alerts/watch.ts";
 import type { Proven } from "./domain/catalogue/proofs.ts";
 import { RateBook } from "./domain/catalogue/rates.ts";
+import type { Board } from "./domain/fleet/board.ts";
 import type { Surface } from "./domain/record/record.ts";
 import { excludedByPolicy, permitsModel } from "./domain/routing/policy.ts";
 import { Directory } from "./domain/tenancy/directory.ts";
@@ -50,7 +51,7 @@ import type { Managers } from "./edge/actor.ts";
 import { isOperator, recheckKey } from "./edge/authenticate.ts";
 import type { Edge } from "./edge/server.ts";
 import { type DiskSpace, watchDisk } from "./io/disk-space.ts";
-import { type Books, openBooks } from "./io/journal/open.ts";
+import { type Books, openBooks, replayLeft } from "./io/journal/open.ts";
 import { memoryState } from "./io/state/memory.ts";
 import type { Store } from "./io/store/sql/store.ts";
 import { type Logger, openLog } from "./io/telemetry/log.ts";
@@ -60,6 +61,7 @@ import { tokenCounter } from "./io/tokens/token-counter.ts";
 import { withTunnels } from "./io/tunnel/nodes.ts";
 import { openUploads, type Uploads } from "./io/uploads/uploads.ts";
 import { addressesFrom, connectionsFrom } from "./io/upstream/connections.ts";
+import { workerFolders } from "./io/workers/folders.ts";
 import { systemClock } from "./kit/clock.ts";
 import { makeIds } from "./kit/ids.ts";
 import { parseDurationMs } from "./kit/time.ts";
@@ -70,6 +72,7 @@ import {
   cannotListen,
   checksOf,
   diskCheck,
+  fillState,
   gaugesOf,
   HOLD_GRACE_MS,
   holdOwnKeys,
@@ -106,8 +109,24 @@ export type Running = {
   /** Good once, while nobody runs the gateway; undefined when somebody does. */
   readonly setupLink: string | undefined;
   /** Opens the doors of /readyz: called once the banner is out. */
-  ready(): void;
-  stop(): Promise<void>;
+  ready(): Promise<void>;
+  /** The metrics of this process alone. */
+  metrics(): Promise<string>;
+  /** `keep`: others serve on at the same address, and connections that are idle may go on to them in their own time. */
+  stop(idle?: "close" | "keep"): Promise<void>;
+};
+
+/** What a process is given by the one that started it, where several serve together. */
+export type Joined = {
+  readonly state: SharedState;
+  readonly board: Board;
+  readonly instanceId: string;
+  /** For what is its own: the journal, uploads. */
+  readonly folder: string;
+  /** Where the others serve already: then this one listens when it can serve too, and not before. */
+  readonly origin: string | null;
+  /** The metrics of all of them as one text. */
+  allMetrics(): Promise<string>;
 };
 
 const SWEEP_EVERY_MS = 60_000;
@@ -128,25 +147,27 @@ function readVersion(): string {
 type Prepare = (store: Store, platform: Pick<Platform, "snapshot" | "connections">) => Promise<void>;
 
 /** Builds everything, brings it up, and answers with what a caller needs. Nothing else in the code wires parts. */
-export async function start(config: Config, prepare?: Prepare): Promise<Running> {
-  const ground = await openGround(config);
+export async function start(config: Config, prepare?: Prepare, joined?: Joined): Promise<Running> {
+  const ground = await openGround(config, joined);
   const { log, ids, rateBook, snapshot, transport, directory, watch, state, metrics, nodes } = ground;
   const { adminToken } = await openSecrets(config);
   const held = holdOwnKeys(config, { snapshot, transport, platform: () => platform });
   const personOf: Managers["personOf"] = (headers) => people.personOf(headers);
   const edge = openEdge({ config, log, clock, ids, directory, state, metrics, adminToken, personOf, ownKeys: held });
-  const origin = await listening(edge, config);
+  const origin = joined?.origin ?? (await listening(edge, config));
 
   const platform = await openPlatform(config, { snapshot, transport, directory, ids });
   const { sandbox, connections, addresses, proofs, routing } = platform;
 
-  const { store, vault, rotation } = await openStore(config, ids, log);
+  const { store, vault, rotation } = await openStore(config, ids, log, joined === undefined ? "take" : "taken");
   await prepare?.(store, platform);
   const { prober, sandboxProven } = await openProber(config, store, { ...platform, transport, ids, metrics, log });
-  const { DATA_DIR: dataDir } = config;
+  const dataDir = joined?.folder ?? config.DATA_DIR;
+  if (joined === undefined) for (const left of workerFolders(dataDir)) await replayLeft(left, { store, log });
   const books = await openBooks({ dataDir, store, clock, syncEveryMs: config.GATEWAY_JOURNAL_SYNC_MS, log });
   const ownKeys = await openOwnKeys(store, { held, vault, snapshot, transport, connections, addresses, log });
-  await loadTenants(store, directory, state);
+  await loadTenants(store, directory);
+  if (joined === undefined) await fillState(config, store, directory, state);
   await openNodes(store, ground.heldNodes, ids, log);
   const alerts = await openAlerts(config, store, { watch, directory, state, ownKeys: held, vault, ids, metrics, log });
   const bounds = boundsOf(config);
@@ -168,7 +189,7 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
     recheck: (exchange) => recheckKey(exchange, directory, clock.nowMs()),
     margins: await openPrices(config, store, rateBook, ids),
     limits: limitsOf(config),
-    idempotency: await openIdempotency(config, store, state, books, log),
+    idempotency: openIdempotency(config, store, books, log),
     captures,
     ...toldOf(metrics, watch, log),
   };
@@ -205,7 +226,7 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
     ...requestHandlers({ log: store.log, timers: systemTimers, caughtUp: () => books.flush() }),
     ...managementHandlers(manage, people),
     ...documentsAt({ version: VERSION, serverUrl: config.GATEWAY_PUBLIC_URL ?? origin }),
-    ...operationsOf(edge, standing, metrics, adminToken),
+    ...operationsOf(edge, standing, { metrics, joined, adminToken }),
   });
   const first = { firstKey: await firstKeyOf(store, tenancy), setupLink: await people.setupLink() };
   const retention = retentionOf(config, store, log);
@@ -216,10 +237,14 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
     origin,
     adminToken,
     ...first,
-    ready: () => begin(standing, prober),
-    async stop() {
+    async ready() {
+      begin(standing, prober);
+      if (joined !== undefined && joined.origin !== null) await listening(edge, config);
+    },
+    metrics: async () => (await metrics.text()).body,
+    async stop(idle) {
       await Promise.all([sweeper, alerts, rates, prober].map((part) => part.stop()));
-      await drain(edge, responses, config.GATEWAY_DRAIN_TIMEOUT_MS);
+      await drain(edge, responses, config.GATEWAY_DRAIN_TIMEOUT_MS, idle);
       await cut(gateway, edge, captures, responses);
       for (const part of [disk, books, store, sandbox]) await part?.close();
     },
@@ -235,7 +260,7 @@ function uploadsOf(config: Config, dataDir: string, disk: DiskSpace): Promise<Up
 type Ground = Awaited<ReturnType<typeof openGround>>;
 
 /** What everything else stands on; nothing of it is kept on disk, and nothing listens yet. */
-async function openGround(config: Config) {
+async function openGround(config: Config, joined: Joined | undefined) {
   const rateBook = new RateBook(await openCatalogue(config));
   const log = logOf(config);
   warnOfUnknown(config, rateBook.snapshot, log);
@@ -252,7 +277,7 @@ async function openGround(config: Config) {
     heldNodes,
     directory: new Directory(),
     watch,
-    state: watchedState(memory, watch),
+    state: watchedState(joined?.state ?? memory, watch),
     metrics: new Metrics(),
   };
 }
@@ -394,10 +419,15 @@ function managementHandlers(deps: ManageDeps, people: People): Record<string, Ha
   return { ...manageHandlers({ ...deps, inTurn: people.inTurn }), ...paymentHandlers(deps), ...ofPeople };
 }
 
-function operationsOf(edge: Edge, standing: { ready: boolean }, metrics: Metrics, adminToken: string) {
+type Operated = { readonly metrics: Metrics; readonly joined: Joined | undefined; readonly adminToken: string };
+
+function operationsOf(edge: Edge, standing: { ready: boolean }, { metrics, joined, adminToken }: Operated) {
   return operationsHandlers({
     unready: async () => (edge.draining ? "it is draining" : standing.ready ? undefined : "it is starting"),
-    metricsText: () => metrics.text(),
+    async metricsText() {
+      const own = await metrics.text();
+      return joined === undefined ? own : { ...own, body: await joined.allMetrics() };
+    },
     isOperator: (authorization) => isOperator(authorization, adminToken),
   });
 }
@@ -420,8 +450,8 @@ function documentsAt(place: { readonly version: string; readonly serverUrl: stri
 }
 
 /** Lets what is running finish; background work that does not is left for the next start. */
-async function drain(edge: Edge, { jobs }: ResponsesRoom, timeoutMs: number): Promise<void> {
-  await Promise.all([edge.drain(timeoutMs), jobs.drain(timeoutMs)]);
+async function drain(edge: Edge, { jobs }: ResponsesRoom, timeoutMs: number, idle?: "close" | "keep"): Promise<void> {
+  await Promise.all([edge.drain(timeoutMs, idle), jobs.drain(timeoutMs)]);
   jobs.abandon();
 }
 

@@ -5,7 +5,7 @@ import type { Check, OwnKeyRoom } from "./app/manage/deps.ts";
 import { spentBefore } from "./app/manage/money/spent.ts";
 import { MasterKeyRotation } from "./app/manage/operation/master-key-rotation.ts";
 import { Captures } from "./app/pipeline/captures.ts";
-import { openChargedUses } from "./app/pipeline/charged-uses.ts";
+import { chargedUses, rememberUses } from "./app/pipeline/charged-uses.ts";
 import type { Gateway } from "./app/pipeline/world.ts";
 import { type Config, ConfigError, PROJECT_ROOT } from "./config.ts";
 import type { Switch } from "./contract/route.ts";
@@ -203,20 +203,18 @@ export function gaugesOf(edge: Edge, books: Books, { queue, breakers, nodes }: G
   };
 }
 
-/** The store, and what opens what is sealed in it, once it is sure that all of it can be opened. */
-export async function openStore(config: Config, ids: Ids, log: Logger) {
+/** SQL alone. `taken`: the process that started this one keeps others out. */
+export async function openSql(config: Config, log: Logger, directory: "take" | "taken" = "take"): Promise<Store> {
   const { DATABASE_URL: address, GATEWAY_DATABASE_CONNECTIONS: connections, DATA_DIR: dataDir } = config;
-  const store =
-    address === null
-      ? await openSqlite(dataDir, systemClock)
-      : // Loaded only where it is used: a gateway on the embedded store carries no driver of another.
-        await (await import("./io/store/sql/postgres/open.ts")).openPostgres({
-          address,
-          connections,
-          dataDir,
-          clock: systemClock,
-          log,
-        });
+  if (address === null) return openSqlite(dataDir, systemClock, directory);
+  // Loaded only where it is used: a gateway on the embedded store carries no driver of another.
+  const { openPostgres } = await import("./io/store/sql/postgres/open.ts");
+  return openPostgres({ address, connections, dataDir, directory, clock: systemClock, log });
+}
+
+/** The store, and what opens what is sealed in it, once it is sure that all of it can be opened. */
+export async function openStore(config: Config, ids: Ids, log: Logger, directory: "take" | "taken") {
+  const store = await openSql(config, log, directory);
   try {
     // The store keeps other gateways out of the folder: from here on nobody else changes the key's file.
     const { keys, file, leaving } = await openMasterKeys(config, log);
@@ -249,23 +247,27 @@ export function warnOfUnknown(config: Config, snapshot: Snapshot, log: Logger): 
   if (unknown.length > 0) log.warn({ providers: unknown }, "settings name providers that the catalogue does not have");
 }
 
-export async function loadTenants(store: Store, directory: Directory, state: SharedState): Promise<void> {
+export async function loadTenants(store: Store, directory: Directory): Promise<void> {
   directory.load(await store.tenancy.loadAll());
-  for (const { workspaceId, balanceNanos } of await store.ledger.wallets())
-    await state.credit(workspaceId, balanceNanos);
   for (const limits of await store.limits.loadAll()) directory.limits.put(limits);
-  await state.restoreSpend(await spentBefore(store.rollups, directory, systemClock.nowMs()));
 }
 
-/** Charged calls by their `Idempotency-Key`, with those of earlier processes: asked for once the journal was replayed. */
-export function openIdempotency(config: Config, store: Store, state: SharedState, books: Books, log: Logger) {
-  return openChargedUses({
+/** What a state that is new must know of earlier processes: asked for once their journals were replayed. */
+export async function fillState(config: Config, store: Store, directory: Directory, state: SharedState): Promise<void> {
+  for (const { workspaceId, balanceNanos } of await store.ledger.wallets())
+    await state.credit(workspaceId, balanceNanos);
+  await state.restoreSpend(await spentBefore(store.rollups, directory, systemClock.nowMs()));
+  const keysMax = config.GATEWAY_IDEMPOTENCY_KEYS_MAX;
+  await rememberUses({ store: store.idempotency, state, clock: systemClock, keysMax });
+}
+
+/** Charged calls by their `Idempotency-Key`, with those that the state has no place for. */
+export function openIdempotency(config: Config, store: Store, books: Books, log: Logger) {
+  return chargedUses({
     store: store.idempotency,
-    state,
     clock: systemClock,
     timers: systemTimers,
     ttlMs: parseDurationMs(config.GATEWAY_IDEMPOTENCY_TTL) ?? 0,
-    keysMax: config.GATEWAY_IDEMPOTENCY_KEYS_MAX,
     caughtUp: () => books.flush(),
     warn: (detail, message) => log.warn(detail, message),
   });

@@ -1,5 +1,5 @@
 import { Argument, Command, Option } from "commander";
-import { type ApiCommand, CliError, type Flag, type Invocation, optionName } from "./command.ts";
+import { type ApiCommand, type Flag, type Invocation, optionName } from "./command.ts";
 import { API_COMMANDS, logFilters } from "./table.ts";
 import { evidencePeriod } from "./table-capture.ts";
 import { entryFilters } from "./table-money.ts";
@@ -75,13 +75,11 @@ type Bind = (command: Command, run: Run) => void;
 function addServe(place: (words: string) => Command, bind: Bind): void {
   const command = place("serve")
     .description("run the gateway")
-    .addOption(optionOf({ flags: "--workers <n>", field: "", says: "processes", read: wholeNumber(1, 1024) }));
+    .option("--workers <n>", "processes that serve: a number, or auto for one on each core (default: GATEWAY_WORKERS)");
   bind(command, async ({ options }) => {
-    const workers = options["workers"];
-    if (typeof workers === "number" && workers > 1)
-      throw new CliError("--workers: this version runs one process; leave it out or write 1.");
+    const { workers } = options;
     const { serve } = await import("../serve.ts");
-    await serve(process.env);
+    await serve(process.env, typeof workers === "string" ? workers : undefined);
     return 0;
   });
 }

@@ -1,7 +1,7 @@
 import cluster, { type Worker } from "node:cluster";
 import { Duplex } from "node:stream";
 import type { Hand } from "./crew.ts";
-import { Desk, type Place, type Shared } from "./desk.ts";
+import { type Booked, Desk, type Place, type Shared } from "./desk.ts";
 import { MergedMetrics } from "./merged-metrics.ts";
 import { PIPE_FD } from "./pipe.ts";
 import { PROTOCOL, type Up, type Welcome } from "./protocol.ts";
@@ -52,12 +52,13 @@ export class Hands {
     return hand;
   }
 
-  /** What the worker reserved and its journal did not account for is free again, and its counts are kept. */
-  async release(hand: Hand): Promise<{ readonly holds: number }> {
+  /** What the worker reserved ends as the books say, and its counts are kept. Again is no harm. */
+  async release(hand: Hand, booked: Booked): Promise<void> {
     const desk = this.#desks.get(hand);
+    if (desk === undefined) return;
+    await desk.release(booked);
     this.#desks.delete(hand);
-    if (desk?.lastMeasure !== undefined) this.#past.add(desk.lastMeasure, "lasting");
-    return (await desk?.release()) ?? { holds: 0 };
+    if (desk.lastMeasure !== undefined) this.#past.add(desk.lastMeasure, "lasting");
   }
 
   #place(slot: number, ready: PromiseWithResolvers<Up>): Place {

@@ -57,8 +57,8 @@ export type Asks = {
 export const PROTOCOL = 1;
 
 export type Welcome = {
-  /** Which of the workers' folders is its own. */
-  readonly slot: number;
+  /** For what is its own: the journal, uploads. */
+  readonly folder: string;
   readonly instanceId: string;
   /** Where the gateway is reached already; null for the very first worker, which opens it. */
   readonly origin: string | null;

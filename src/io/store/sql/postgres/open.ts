@@ -30,6 +30,8 @@ export type PostgresSettings = {
   readonly connections: number;
   /** Where the journal is: it belongs to one process too. */
   readonly dataDir: string;
+  /** `taken`: the process that started this one has database and directory, and the tables are as they must be. */
+  readonly directory?: "take" | "taken";
   readonly clock: Clock;
   readonly log: LockLog;
 };
@@ -37,7 +39,9 @@ export type PostgresSettings = {
 const VERSION_LEAST = 13;
 
 /** Opens the store on PostgreSQL, takes database and data directory for this process and brings the tables up to date. */
-export async function openPostgres({ address, connections, dataDir, clock, log }: PostgresSettings): Promise<Store> {
+export async function openPostgres(settings: PostgresSettings): Promise<Store> {
+  const { address, connections, dataDir, directory = "take", clock, log } = settings;
+  if (directory === "taken") return sqlStore(postgresEngine(address, connections));
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const dataLock = lockDataDir(dataDir);
   let lock: InstanceLock | undefined;
