@@ -39,7 +39,14 @@ test("SCALE-04 a rolling restart under load: every worker is another one, no req
       if (pauseMs > 0) await sleep(pauseMs);
     }
   };
-  const callers = [caller(kept, 0), caller(kept, 0), caller(kept, 30), caller(kept, 150), caller(false, 0), caller(false, 5)];
+  const callers = [
+    caller(kept, 0),
+    caller(kept, 0),
+    caller(kept, 30),
+    caller(kept, 150),
+    caller(false, 0),
+    caller(false, 5),
+  ];
   await vi.waitFor(() => expect(answered).toBeGreaterThan(30), { timeout: 20_000 });
   crew.gateway.child.kill("SIGHUP");
   await said(crew.gateway, "the workers were restarted");
@@ -49,7 +56,8 @@ test("SCALE-04 a rolling restart under load: every worker is another one, no req
   await Promise.all(callers);
   kept.destroy();
   expect(failed).toEqual([]);
-  { await stream.over; expect(stream.text).toContain("[DONE]"); }
+  await stream.over;
+  expect(stream.text).toContain("[DONE]");
   await vi.waitFor(() => expect(crew.workers()).toHaveLength(WORKERS), { timeout: 20_000, interval: 25 });
   expect(crew.workers().filter((pid) => before.includes(pid))).toEqual([]);
 }, 120_000);
@@ -64,6 +72,9 @@ test("SCALE-04 OPS-01 told to stop, all workers finish their streams, and the ga
   const [first] = streams;
   await first?.until("one");
   crew.gateway.child.kill("SIGTERM");
-  for (const stream of streams) { await stream.over; expect(stream.text).toContain("[DONE]"); }
+  for (const stream of streams) {
+    await stream.over;
+    expect(stream.text).toContain("[DONE]");
+  }
   expect(await crew.gateway.exited).toBe(0);
 });

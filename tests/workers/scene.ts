@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
+import { type Agent, request } from "node:http";
 import path from "node:path";
-import { Agent, request } from "node:http";
 import { vi } from "vitest";
 import { type GatewayProcess, spawnGateway } from "../edge/child.ts";
 import type { Json } from "../support/gateway.ts";
