@@ -72,7 +72,6 @@ import {
   diskCheck,
   gaugesOf,
   HOLD_GRACE_MS,
-  holdOwnKeys,
   limitsOf,
   loadTenants,
   mintedFrom,
@@ -81,7 +80,6 @@ import {
   openCatalogue,
   openEdge,
   openIdempotency,
-  openOwnKeys,
   openSecrets,
   openStore,
   openTransport,
@@ -90,6 +88,7 @@ import {
   warnOfUnknown,
 } from "./parts.ts";
 import { holdNodes, nodeCheck, openNodes } from "./parts-nodes.ts";
+import { holdOwnKeys, openOwnKeys } from "./parts-own-keys.ts";
 import { openPeopleRoom } from "./parts-people.ts";
 import { openPayments, openPrices, openRates } from "./parts-prices.ts";
 import { openProber, proofBookOf, proofCheck } from "./parts-proofs.ts";

@@ -63,9 +63,9 @@ function keptSecret(meta: MetaStore, vault: Vault): () => Promise<string> {
   const open = async () => {
     const sealed = await meta.get(SECRET_NAME);
     if (sealed !== undefined) return vault.open(SECRET_SLOT, Buffer.from(sealed, "base64"));
-    const made = randomToken(TOKEN_BYTES);
-    await meta.set(SECRET_NAME, Buffer.from(await vault.seal(SECRET_SLOT, made)).toString("base64"));
-    return made;
+    // Of instances that start together one makes it.
+    const made = Buffer.from(await vault.seal(SECRET_SLOT, randomToken(TOKEN_BYTES))).toString("base64");
+    return vault.open(SECRET_SLOT, Buffer.from(await meta.add(SECRET_NAME, made), "base64"));
   };
   let opened: Promise<string> | undefined;
   return () => {

@@ -31,7 +31,8 @@ export type ServedModel = {
 };
 
 export type NodeStore = {
-  loadAll(): Promise<WorkspaceNode[]>;
+  /** Of one workspace alone where it is named. */
+  loadAll(workspaceId?: string): Promise<WorkspaceNode[]>;
   save(node: WorkspaceNode): Promise<void>;
   remove(nodeId: string): Promise<void>;
   /** Beside everything else, without a line in the audit log: it says nothing of what anyone did. */

@@ -9,8 +9,9 @@ const Mapping = z.record(z.string(), z.string());
 
 export function nodeStore(db: Kysely<Database>): NodeStore {
   return {
-    async loadAll() {
-      const rows = await db.selectFrom("nodes").selectAll().orderBy("created_at_ms").orderBy("id").execute();
+    async loadAll(only) {
+      const all = db.selectFrom("nodes").selectAll().orderBy("created_at_ms").orderBy("id");
+      const rows = await (only === undefined ? all : all.where("workspace_id", "=", only)).execute();
       return rows.map(nodeOf);
     },
     async save(node) {
