@@ -58,11 +58,11 @@ export async function openNodes(
   ids: Ids,
   log: Logger,
 ): Promise<void> {
-  for (const node of await store.nodes.loadAll()) nodes.put(node);
+  await reloadNodes(store, nodes, null);
   const kept = (done: Promise<void>, otherwise: string) =>
     void done.catch((error: unknown) => log.warn({ error: String(error) }, otherwise));
   tell({
-    seen: ({ id }, atMs) => kept(store.nodes.seen(id, atMs), "when a node was seen could not be kept"),
+    seen: ({ id }, atMs) => kept(store.nodes.seen([id], atMs), "when a node was seen could not be kept"),
     setAside({ id, workspaceId, name }, { reason, sinceMs, untilMs }) {
       log.warn({ node: id, workspace: workspaceId, reason }, "a node answered what cannot be, and is set aside");
       const head = { id: ids.next("aud_"), atMs: sinceMs, actor: "gateway", action: "node.set_aside" };
@@ -71,6 +71,22 @@ export async function openNodes(
       kept(store.audit.append(line), "the line about a node that was set aside could not be kept");
     },
   });
+}
+
+/** What others may have changed: the nodes of one workspace, or (null) of all, as they are kept now. */
+export async function reloadNodes(
+  store: { readonly nodes: Pick<Store["nodes"], "loadAll" | "loadOf"> },
+  nodes: Pick<Nodes, "changes" | "replace">,
+  workspaceId: string | null,
+): Promise<void> {
+  for (;;) {
+    const before = nodes.changes;
+    const kept = await (workspaceId === null ? store.nodes.loadAll() : store.nodes.loadOf(workspaceId));
+    // What was changed here meanwhile may be newer than what was read.
+    if (nodes.changes !== before) continue;
+    nodes.replace(workspaceId, kept);
+    return;
+  }
 }
 
 /** Advice only: a node that is away is its workspace's matter. */

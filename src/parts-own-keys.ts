@@ -38,6 +38,7 @@ export async function openOwnKeys(store: Store, deps: OwnKeyDeps): Promise<OwnKe
     held,
     read: (text, provider) => readOwnKey(text, provider, reading),
     seal: (key, secret) => vault.seal(ownKeySlot(key), secret),
+    reload: (workspaceId) => reloadOwnKeys(store, room, deps, workspaceId),
     async probe(provider, credential, owner) {
       const baseUrl = (endpoint: Endpoint) =>
         owner === null ? connections.baseUrl(endpoint) : addresses(endpoint, credential);
@@ -53,7 +54,7 @@ export async function openOwnKeys(store: Store, deps: OwnKeyDeps): Promise<OwnKe
 }
 
 /** A workspace's own keys as the store has them now, in the place of those that were known. */
-export async function reloadOwnKeys(store: Store, room: OwnKeyRoom, deps: OwnKeyDeps, workspaceId: string) {
+async function reloadOwnKeys(store: Store, room: OwnKeyRoom, deps: OwnKeyDeps, workspaceId: string) {
   const { held } = deps;
   const now = await store.ownKeys.all(workspaceId);
   const before = held.of(workspaceId)?.keys;

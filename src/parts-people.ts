@@ -1,4 +1,4 @@
-import { makeTurns } from "./app/manage/deps.ts";
+import type { InTurn } from "./app/manage/deps.ts";
 import type { Oidc, PeopleDeps } from "./app/people/deps.ts";
 import { openPeople, type People } from "./app/people/open.ts";
 import { Tries } from "./app/people/tries.ts";
@@ -28,16 +28,17 @@ type Parts = {
   readonly ids: Ids;
   readonly log: Logger;
   readonly origin: string;
+  readonly inTurn: InTurn;
 };
 
 export function openPeopleRoom(config: Config, parts: Parts): People {
-  const { store, vault, directory, ids, log, origin } = parts;
+  const { store, vault, directory, ids, log, origin, inTurn } = parts;
   return openPeople({
     store,
     directory,
     ids,
     origin,
-    inTurn: makeTurns(),
+    inTurn,
     clock: systemClock,
     makeToken: () => randomToken(TOKEN_BYTES),
     hasher: passwordHasher(),

@@ -17,6 +17,7 @@ import { RetryBudget } from "./domain/admission/retry-budget.ts";
 import type { Connections, Snapshot } from "./domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "./domain/catalogue/load.ts";
 import type { Proven } from "./domain/catalogue/proofs.ts";
+import type { Fleet } from "./domain/fleet/fleet.ts";
 import type { CaptureStore } from "./domain/record/capture.ts";
 import { SURFACES, type Surface } from "./domain/record/record.ts";
 import { type BreakerRules, EndpointBreakers } from "./domain/routing/breakers.ts";
@@ -33,6 +34,7 @@ import { Edge, type EdgeDeps } from "./edge/server.ts";
 import { catalogueFiles } from "./io/catalogue-files.ts";
 import { openDataDir } from "./io/data-dir.ts";
 import type { DiskSpace } from "./io/disk-space.ts";
+import { toldStore } from "./io/fleet/told-store.ts";
 import type { Books } from "./io/journal/open.ts";
 import { MasterKeyFile } from "./io/master-key-file.ts";
 import { MasterKeys, masterKeyOf } from "./io/master-keys.ts";
@@ -85,14 +87,18 @@ export async function openCatalogue(config: Config): Promise<Snapshot> {
   ]);
 }
 
-export async function openSecrets(config: Config): Promise<{ adminToken: string }> {
+export async function openSecrets(config: Config): Promise<{ adminToken: string; instanceId: string }> {
   const unusable = openDataDir(config.DATA_DIR);
   if (unusable !== undefined)
     throw new ConfigError([
       `DATA_DIR: ${config.DATA_DIR} cannot be used (${unusable}); write a folder that can be written`,
     ]);
   const make = () => randomToken(32);
-  return { adminToken: await keptSecret(config.DATA_DIR, "admin-token", config.GATEWAY_ADMIN_TOKEN, make) };
+  return {
+    adminToken: await keptSecret(config.DATA_DIR, "admin-token", config.GATEWAY_ADMIN_TOKEN, make),
+    // No secret, and kept like one: two that open a folder at once get the same.
+    instanceId: await keptSecret(config.DATA_DIR, "instance-id", null, () => `ins_${randomToken(12)}`),
+  };
 }
 
 /** What requests are planned by: who can be reached, what is known of them, and whose rules hold. */
@@ -151,9 +157,9 @@ export function gaugesOf(edge: Edge, books: Books, { queue, breakers, nodes }: G
 }
 
 /** The store, and what opens what is sealed in it, once it is sure that all of it can be opened. */
-export async function openStore(config: Config, ids: Ids, log: Logger) {
+export async function openStore(config: Config, { ids, log, fleet }: { ids: Ids; log: Logger; fleet: Fleet }) {
   const { DATABASE_URL: address, GATEWAY_DATABASE_CONNECTIONS: connections, DATA_DIR: dataDir } = config;
-  const store =
+  const opened =
     address === null
       ? await openSqlite(dataDir, systemClock)
       : // Loaded only where it is used: a gateway on the embedded store carries no driver of another.
@@ -161,9 +167,11 @@ export async function openStore(config: Config, ids: Ids, log: Logger) {
           address,
           connections,
           dataDir,
+          shared: fleet.isAlone ? "no" : "yes",
           clock: systemClock,
           log,
         });
+  const store = toldStore(opened, fleet);
   try {
     // The store keeps other gateways out of the folder: from here on nobody else changes the key's file.
     const { keys, file, leaving } = await openMasterKeys(config, log);
@@ -386,7 +394,7 @@ export function mintedFrom(config: Config, transport: Transport): Map<string, Mi
   return minted;
 }
 
-type EdgeParts = Pick<EdgeDeps, "clock" | "ids" | "directory" | "state"> &
+type EdgeParts = Pick<EdgeDeps, "clock" | "ids" | "directory" | "state" | "fleet"> &
   Pick<Managers, "adminToken" | "personOf"> & {
     ownKeys: OwnKeys;
     config: Config;

@@ -9,6 +9,7 @@ const ROOF = [
   "src/main.ts",
   "src/parts.ts",
   "src/parts-fleet.ts",
+  "src/parts-jobs.ts",
   "src/parts-nodes.ts",
   "src/parts-own-keys.ts",
   "src/parts-people.ts",

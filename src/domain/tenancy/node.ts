@@ -31,10 +31,10 @@ export type ServedModel = {
 };
 
 export type NodeStore = {
-  /** Of one workspace alone where it is named. */
-  loadAll(workspaceId?: string): Promise<WorkspaceNode[]>;
+  loadAll(): Promise<WorkspaceNode[]>;
+  loadOf(workspaceId: string): Promise<WorkspaceNode[]>;
   save(node: WorkspaceNode): Promise<void>;
   remove(nodeId: string): Promise<void>;
   /** Beside everything else, without a line in the audit log: it says nothing of what anyone did. */
-  seen(nodeId: string, atMs: number): Promise<void>;
+  seen(nodeIds: readonly string[], atMs: number): Promise<void>;
 };

@@ -96,7 +96,7 @@ export class SharedFleet implements Fleet {
   }
 
   async alone<T>(name: string, work: () => Promise<T>): Promise<T> {
-    const lock = await this.#parts.board.lock(`alone:${name}`, ALONE).catch(() => undefined);
+    const lock = await this.#parts.board.lock(name, ALONE).catch(() => undefined);
     if (lock === undefined) throw busy();
     try {
       return await work();
@@ -160,8 +160,7 @@ export class SharedFleet implements Fleet {
       this.#seq = seq;
     } else {
       const { seq, of } = await changes.since(this.#seq);
-      for (const workspaceId of of)
-        await (workspaceId === null ? reload.deployment() : reload.workspace(workspaceId));
+      for (const workspaceId of of) await (workspaceId === null ? reload.deployment() : reload.workspace(workspaceId));
       this.#seq = seq;
     }
     this.#pulledAtMs = nowMs;

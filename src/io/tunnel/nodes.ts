@@ -69,6 +69,7 @@ export class Nodes {
   readonly #byDigest = new Map<string, HeldNode>();
   readonly #byWorkspace = new Map<string, Set<HeldNode>>();
   readonly #layers = new Map<string, Layer>();
+  #changes = 0;
 
   constructor(rules: NodeRules, snapshot: () => Snapshot, events: NodeEvents) {
     this.#rules = rules;
@@ -118,6 +119,24 @@ export class Nodes {
 
   /** A new node, or other words about one. With another token whoever came with the old one is cut off at once. */
   put(node: WorkspaceNode): void {
+    this.#changes += 1;
+    this.#put(node);
+  }
+
+  /** How often something was changed here: what was read from the store before the last time may be out of date. */
+  get changes(): number {
+    return this.#changes;
+  }
+
+  /** All nodes of a workspace, or (null) of all workspaces, as the store has them. Those that are the same are left alone. */
+  replace(workspaceId: string | null, kept: readonly WorkspaceNode[]): void {
+    const stays = new Set(kept.map(({ id }) => id));
+    const there = workspaceId === null ? this.#held.values() : (this.#byWorkspace.get(workspaceId) ?? []);
+    for (const { node } of [...there]) if (!stays.has(node.id)) this.#drop(node.id);
+    for (const node of kept) if (!isSame(this.#held.get(node.id)?.node, node)) this.#put(node);
+  }
+
+  #put(node: WorkspaceNode): void {
     const before = this.#held.get(node.id);
     if (before !== undefined) {
       this.#byDigest.delete(before.node.digest);
@@ -133,6 +152,11 @@ export class Nodes {
   }
 
   drop(nodeId: string): void {
+    this.#changes += 1;
+    this.#drop(nodeId);
+  }
+
+  #drop(nodeId: string): void {
     const held = this.#held.get(nodeId);
     if (held === undefined) return;
     const { workspaceId, digest } = held.node;
@@ -208,6 +232,12 @@ export class Nodes {
     if (serving.length === 0) this.#layers.delete(workspaceId);
     else this.#layers.set(workspaceId, new Layer(serving, this.#snapshot));
   }
+}
+
+/** Nothing else of a node can change; when it was seen is known better here. */
+function isSame(one: WorkspaceNode | undefined, other: WorkspaceNode): boolean {
+  const said = ({ name, country, digest, mapping }: WorkspaceNode) => JSON.stringify([name, country, digest, mapping]);
+  return one !== undefined && said(one) === said(other);
 }
 
 class Layer implements NodeLayer {

@@ -5,14 +5,19 @@ import type { Database } from "./schema.ts";
 
 type Row = Selectable<Database["nodes"]>;
 
+/** Well below what a statement may name in either engine. */
+const SEEN_AT_ONCE = 500;
+
 const Mapping = z.record(z.string(), z.string());
 
 export function nodeStore(db: Kysely<Database>): NodeStore {
+  const inOrder = db.selectFrom("nodes").selectAll().orderBy("created_at_ms").orderBy("id");
   return {
-    async loadAll(only) {
-      const all = db.selectFrom("nodes").selectAll().orderBy("created_at_ms").orderBy("id");
-      const rows = await (only === undefined ? all : all.where("workspace_id", "=", only)).execute();
-      return rows.map(nodeOf);
+    async loadAll() {
+      return (await inOrder.execute()).map(nodeOf);
+    },
+    async loadOf(workspaceId) {
+      return (await inOrder.where("workspace_id", "=", workspaceId).execute()).map(nodeOf);
     },
     async save(node) {
       const row = rowOf(node);
@@ -27,12 +32,13 @@ export function nodeStore(db: Kysely<Database>): NodeStore {
     async remove(nodeId) {
       await db.deleteFrom("nodes").where("id", "=", nodeId).execute();
     },
-    async seen(nodeId, atMs) {
-      await db
-        .updateTable("nodes")
-        .set({ last_seen_at_ms: Math.trunc(atMs) })
-        .where("id", "=", nodeId)
-        .execute();
+    async seen(nodeIds, atMs) {
+      for (let at = 0; at < nodeIds.length; at += SEEN_AT_ONCE)
+        await db
+          .updateTable("nodes")
+          .set({ last_seen_at_ms: Math.trunc(atMs) })
+          .where("id", "in", nodeIds.slice(at, at + SEEN_AT_ONCE))
+          .execute();
     },
   };
 }
