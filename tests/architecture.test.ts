@@ -12,6 +12,7 @@ const ROOF = [
   "src/parts-jobs.ts",
   "src/parts-nodes.ts",
   "src/parts-own-keys.ts",
+  "src/parts-observe.ts",
   "src/parts-people.ts",
   "src/parts-prices.ts",
   "src/parts-proofs.ts",
@@ -20,7 +21,9 @@ const ROOF = [
   "src/cli.ts",
   "src/config.ts",
   "src/settings.ts",
+  "src/settings-observe.ts",
   "src/settings-people.ts",
+  "src/settings-providers.ts",
 ];
 const ROOF_FLOOR = 6;
 
