@@ -36,7 +36,7 @@ const AGAIN_MS_MAX = 10_000;
 export async function openWorkers(config: Config, count: number): Promise<Workers> {
   const { DATA_DIR: dataDir } = config;
   const log = openLog(config.LOG_LEVEL);
-  const store = await openSql(config, log);
+  const store = await openSql(config, { log, fleet: { isAlone: true }, directory: "take" });
   try {
     for (const folder of [dataDir, ...workerFolders(dataDir)]) await replayLeft(folder, { store, log });
     const shared = await openShared(config, store);

@@ -1,11 +1,9 @@
 import cluster from "node:cluster";
 import { availableParallelism } from "node:os";
 import { type Config, readConfig } from "./config.ts";
-import { boardOfPrimary } from "./io/workers/board.ts";
+import { join } from "./io/workers/joined.ts";
 import { pipeToPrimary } from "./io/workers/pipe.ts";
 import { Primary } from "./io/workers/primary.ts";
-import { PROTOCOL } from "./io/workers/protocol.ts";
-import { stateOfPrimary } from "./io/workers/state.ts";
 import { systemClock } from "./kit/clock.ts";
 import { handBackMemory } from "./kit/hand-back-memory.ts";
 import { type Running, start } from "./main.ts";
@@ -99,13 +97,7 @@ async function serveAsWorker(config: Config): Promise<void> {
   primary.onNews((news) => {
     if (news.is === "drain") void leave(news.lingering === "yes" ? "keep" : "close");
   });
-  const welcome = await primary.ask("hello", { protocol: PROTOCOL });
-  const started = await start(config, undefined, {
-    ...welcome,
-    state: stateOfPrimary(primary),
-    board: boardOfPrimary(primary),
-    allMetrics: () => primary.ask("metrics", null),
-  });
+  const started = await start(config, undefined, await join(primary));
   primary.onNews((news) => {
     if (news.is === "measure") void started.metrics().then((text) => primary.measured(news.number, text));
   });

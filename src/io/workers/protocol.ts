@@ -60,7 +60,7 @@ export type Welcome = {
   /** For what is its own: the journal, uploads. */
   readonly folder: string;
   readonly instanceId: string;
-  /** Where the gateway is reached already; null for the very first worker, which opens it. */
+  /** Where others serve already: it listens when it can serve too, and not before. Null for the very first worker. */
   readonly origin: string | null;
 };
 
