@@ -48,7 +48,7 @@ import { isOperator, recheckKey } from "./edge/authenticate.ts";
 import type { Edge } from "./edge/server.ts";
 import { type DiskSpace, watchDisk } from "./io/disk-space.ts";
 import { loneFleet } from "./io/fleet/lone-fleet.ts";
-import { type Books, openBooks, replayLeft } from "./io/journal/open.ts";
+import { type Books, type BooksSettings, openBooks, replayLeft } from "./io/journal/open.ts";
 import { memoryState } from "./io/state/memory.ts";
 import type { Store } from "./io/store/sql/store.ts";
 import { type Logger, openLog } from "./io/telemetry/log.ts";
@@ -144,13 +144,13 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
   const platform = await openPlatform(config, { snapshot, transport, directory, ids, metrics });
   const { sandbox, connections, addresses, proofs, routing, observed } = platform;
 
-  const { store, vault, rotation } = await openStore(config, { ids, log, fleet, directory: joined === undefined ? "take" : "taken" });
+  const place = placeOf(config, joined);
+  const { dataDir } = place;
+  const { store, vault, rotation } = await openStore(config, { ids, log, fleet, ...place });
   await prepare?.(store, platform);
   const probed = { ...platform, transport, ids, fleet, metrics, log };
   const { prober, sandboxProven } = await openProber(config, store, probed);
-  const dataDir = joined?.folder ?? config.DATA_DIR;
-  if (joined === undefined) for (const left of workerFolders(dataDir)) await replayLeft(left, { store, log });
-  const books = await openBooks({ dataDir, store, clock, syncEveryMs: config.GATEWAY_JOURNAL_SYNC_MS, log });
+  const books = await openBooksAt(place, { store, clock, syncEveryMs: config.GATEWAY_JOURNAL_SYNC_MS, log });
   const caughtUp = () => books.flush();
   const ownKeys = await openOwnKeys(store, { held, vault, snapshot, transport, connections, addresses, log });
   await loadTenants(store, directory);
@@ -204,10 +204,12 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
     ...documentsAt({ version: VERSION, serverUrl: config.GATEWAY_PUBLIC_URL ?? origin }),
     ...operationsOf(edge, standing, { metrics, joined, adminToken }),
   });
-  const first = {
-    firstKey: await fleet.alone(FIRST_START, () => firstKeyOf(store, tenancy)),
-    setupLink: await people.setupLink(),
-  };
+  const first = place.isFirst
+    ? {
+        firstKey: await fleet.alone(FIRST_START, () => firstKeyOf(store, tenancy)),
+        setupLink: await people.setupLink(),
+      }
+    : { firstKey: undefined, setupLink: undefined };
   const retention = retentionOf(config, store, log);
   const sweeper = sweepOften(config, { state, captures, responses, rotation, retention, money, people, fleet });
   await sandboxProven;
@@ -218,7 +220,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
     ...first,
     async ready() {
       begin(standing, prober);
-      if (joined !== undefined && joined.origin !== null) await listening(edge, config);
+      if (!place.isFirst) await listening(edge, config);
     },
     metrics: async () => (await metrics.text()).body,
     async stop(idle) {
@@ -228,6 +230,23 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
       for (const part of [observed, disk, books, store, sandbox]) await part?.close();
     },
   };
+}
+
+/** Where this process is at home: alone in the data directory, or in a folder of its own beside others of its machine. */
+function placeOf(config: Config, joined: Joined | undefined) {
+  const { DATA_DIR } = config;
+  if (joined === undefined)
+    return { dataDir: DATA_DIR, directory: "take", isFirst: true, left: workerFolders(DATA_DIR) } as const;
+  return { dataDir: joined.folder, directory: "taken", isFirst: joined.origin === null, left: [] } as const;
+}
+
+/** The journal of this process, once what others have left behind is in SQL. */
+async function openBooksAt(
+  place: ReturnType<typeof placeOf>,
+  settings: Omit<BooksSettings, "dataDir">,
+): Promise<Books> {
+  for (const folder of place.left) await replayLeft(folder, settings);
+  return openBooks({ ...settings, dataDir: place.dataDir });
 }
 
 function uploadsOf(config: Config, dataDir: string, disk: DiskSpace): Promise<Uploads> {
