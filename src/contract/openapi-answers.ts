@@ -33,6 +33,11 @@ const HEADERS = {
     "own-resource",
   ],
   NodeId: ["X-Svc-Node-Id", "That node.", "node_019a8c5e…"],
+  Overhead: [
+    "X-Svc-Overhead-Ms",
+    "Milliseconds the gateway itself took, without the time of providers; of a stream until its first byte.",
+    "0.4",
+  ],
   RateLimitLimit: ["X-RateLimit-Limit", "Requests a minute this key may send.", "300"],
   RateLimitRemaining: ["X-RateLimit-Remaining", "Requests left in the current window.", "299"],
   RateLimitReset: ["X-RateLimit-Reset", "Unix time in seconds at which the window rolls over.", "1793836860"],
@@ -52,6 +57,7 @@ const INFERENCE_HEADERS = [
   "UpstreamSurface",
   "ServedBy",
   "NodeId",
+  "Overhead",
 ] as const;
 
 /** On surfaces whose headers the specification lists to the last one. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Tenant } from "../support/gateway.ts";
 import { openScene, type Scene } from "../support/scene.ts";
-import { chatFrames } from "../support/upstream.ts";
+import { chatFrames, chatJson } from "../support/upstream.ts";
 
 let scene: Scene;
 let tenant: Tenant;
@@ -89,6 +89,21 @@ describe.each(BOTH)("headers of an answer that is %s", (_, stream) => {
     expect(headers.get("x-svc-reasoning-effort")).toBe(effort);
     expect(headers.get("x-svc-reasoning-chosen-by")).toBe("caller");
     expect(scene.at("deepinfra").requests.at(-1)?.json).toMatchObject({ reasoning_effort: effort });
+  });
+
+  test("OPS-03 an answer says what the gateway itself took: the time of providers is not in it", async () => {
+    const busy = { status: 503, json: { error: { message: "busy" } }, beforeHeadersMs: 150 };
+    scene.at("deepinfra").next(busy);
+    scene
+      .at("ovhcloud")
+      .next({ ...(stream ? { frames: chatFrames(["late"]) } : { json: chatJson() }), beforeHeadersMs: 150 });
+    const beganMs = performance.now();
+    const { headers, status } = await scene.chat(tenant.key, { stream });
+    const tookMs = performance.now() - beganMs;
+    expect(status).toBe(200);
+    expect(headers.get("x-svc-provider")).toBe("ovhcloud");
+    expect(headers.get("x-svc-overhead-ms")).toMatch(/^\d+(?:\.\d)?$/);
+    expect(Number(headers.get("x-svc-overhead-ms"))).toBeLessThanOrEqual(tookMs - 290);
   });
 
   test("HDR-06 without a reasoning control there are no such headers", async () => {

@@ -216,7 +216,7 @@ describe("metrics", () => {
     const shown = new Map<string, { type: string; labels: Set<string> }>();
     for (const [, name = "", type = ""] of text.matchAll(/^# TYPE (\S+) (\S+)$/gm))
       shown.set(name, { type, labels: new Set() });
-    for (const [, series = "", list = ""] of text.matchAll(/^(gateway_\w+?)(?:\{(.*)\})? \S+$/gm)) {
+    for (const [, series = "", list = ""] of text.matchAll(/^((?:gateway|gen_ai)_\w+?)(?:\{(.*)\})? \S+$/gm)) {
       const name = shown.has(series) ? series : series.replace(/_(?:bucket|sum|count)$/, "");
       for (const [, label = ""] of list.matchAll(/(\w+)="/g)) if (label !== "le") shown.get(name)?.labels.add(label);
     }

@@ -18,11 +18,11 @@ export async function factsOf(sources: Sources, workspaceId: string, touched: To
 
 async function limitFacts(
   { state }: Sources,
-  { of, spenderId, dayNanos, monthNanos }: SpendLimits,
+  { workspaceId, of, spenderId, dayNanos, monthNanos }: SpendLimits,
   touched: Touched,
   nowMs: number,
 ): Promise<LimitFact[]> {
-  const spending = await state.spending(spenderId, nowMs);
+  const spending = await state.spending({ id: spenderId, workspaceId }, nowMs);
   const facts: LimitFact[] = [];
   for (const [per, limitNanos] of [["day", dayNanos] as const, ["month", monthNanos] as const]) {
     if (limitNanos === null) continue;

@@ -32,6 +32,7 @@ export function addHeaders(
   if (lane !== undefined && lane.surface !== null) headers["x-svc-upstream-surface"] = lane.surface;
   if (lane?.answerHeaders !== undefined) Object.assign(headers, lane.answerHeaders);
   if (EXACT_LIST.has(trail.surface)) return;
+  headers["x-svc-overhead-ms"] = String(trail.overheadMs);
   headers["x-svc-route-reason"] = routeReason(trail, plan);
   if (plan.router !== null) headers["x-svc-router"] = plan.router;
   if (thinking === undefined) return;

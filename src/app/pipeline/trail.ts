@@ -53,6 +53,8 @@ export class Trail {
   #untried = 0;
   #firstByteMs: number | null = null;
   #triedAtMs: number | null = null;
+  /** An endpoint was asked and its line is not here yet. */
+  #isAsking = false;
 
   constructor(exchange: Exchange, principal: Principal, surface: Surface, clock: Clock) {
     this.requestId = exchange.requestId;
@@ -81,6 +83,7 @@ export class Trail {
   /** An endpoint is about to be asked. */
   trying(elapsedMs: number): void {
     this.#triedAtMs = elapsedMs;
+    this.#isAsking = true;
   }
 
   /** How long the endpoint that was asked last took, without what came before it. */
@@ -91,7 +94,19 @@ export class Trail {
     return { firstByteMs: this.#firstByteMs === null ? totalMs : startedMs + this.#firstByteMs - triedAtMs, totalMs };
   }
 
+  /**
+   * What the gateway itself has taken so far, without the time that providers had. Of a stream that is the part before
+   * its first byte: the endpoint that serves it has no line yet, and all since it was asked is its own.
+   */
+  get overheadMs(): number {
+    const untilMs = this.#isAsking ? (this.#triedAtMs ?? this.#clock.elapsedMs()) : this.#clock.elapsedMs();
+    let ownMs = untilMs - this.#exchange.startedMs;
+    for (const { durationMs } of this.#attempts) ownMs -= durationMs;
+    return tenths(Math.max(0, ownMs));
+  }
+
   attempted(record: AttemptRecord): void {
+    this.#isAsking = false;
     this.#attempts.push(record);
   }
 

@@ -56,6 +56,8 @@ export type WalletState = { readonly balanceNanos: bigint; readonly heldNanos: b
 
 /** Charged so far, and reserved by requests that are running. */
 export type SpendState = { readonly spentNanos: bigint; readonly heldNanos: bigint };
+/** The id of a workspace, a member or a key, and the workspace that it is of. */
+export type SpenderOf = { readonly id: string; readonly workspaceId: string };
 export type Spending = { readonly day: SpendState; readonly month: SpendState };
 
 /** What one key spent on one day of UTC. */
@@ -90,7 +92,7 @@ export type SharedState = {
   /** What was spent before, at start from SQL: limits go on from it. */
   restoreSpend(spends: readonly DaySpend[]): Promise<void>;
   /** What a workspace, a member or a key has spent in the day and the month of a moment. */
-  spending(spenderId: string, atMs: number): Promise<Spending>;
+  spending(spender: SpenderOf, atMs: number): Promise<Spending>;
   /** Takes an `Idempotency-Key` for a request, unless another one has it or was charged under it. Again is no harm. */
   claim(use: KeyUse, requestId: string): Soon<ClaimVerdict>;
   /** The request was charged: its claim ends, and the key answers with it. At start for what SQL has, oldest first. */

@@ -31,7 +31,7 @@ export function memoryState(clock: Clock, { claimsMax = CLAIMS_MAX }: MemoryLimi
     restoreSpend: async (spends) => {
       for (const spend of spends) wallets.tallies.restore(spend);
     },
-    spending: async (spenderId, atMs) => wallets.tallies.spending(spenderId, atMs),
+    spending: async ({ id }, atMs) => wallets.tallies.spending(id, atMs),
     claim: (use, requestId) => claims.claim(use, requestId),
     remember: (use) => claims.remember(use),
     release: (key, requestId) => claims.release(key, requestId),

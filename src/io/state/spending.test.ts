@@ -22,6 +22,8 @@ function handClock(startMs = NOON) {
 const limit = (of: SpenderKind, per: "day" | "month", nanos: bigint): SpendLimit => ({ of, per, nanos });
 const DAILY = [limit("workspace", "day", 10n * EUR)];
 
+const of = (id: string) => ({ id, workspaceId: "ws" });
+
 function holdOf(requestId: string, nanos: bigint, more: Partial<HoldRequest> = {}): HoldRequest {
   return { requestId, workspaceId: "ws", keyId: "k1", memberId: null, nanos, atMs: NOON, limits: [], ...more };
 }
@@ -48,7 +50,7 @@ describe("limits", () => {
       resetsAtMs: Date.UTC(2026, 10, 16),
     });
     expect(await state.hold(holdOf("r3", 2n * EUR, { limits }))).toEqual({ is: "held" });
-    expect(await state.spending("ws", NOON)).toEqual({
+    expect(await state.spending(of("ws"), NOON)).toEqual({
       day: { spentNanos: 3n * EUR, heldNanos: 7n * EUR },
       month: { spentNanos: 3n * EUR, heldNanos: 7n * EUR },
     });
@@ -61,7 +63,7 @@ describe("limits", () => {
     );
     expect(verdicts.filter((verdict) => verdict.is === "held")).toHaveLength(10);
     expect(await state.wallet("ws")).toMatchObject({ heldNanos: 10n * EUR });
-    expect((await state.spending("k1", NOON)).day.heldNanos).toBe(10n * EUR);
+    expect((await state.spending(of("k1"), NOON)).day.heldNanos).toBe(10n * EUR);
   });
 
   test("BILL-04 a release gives back, a settlement turns the hold into spend, and use beyond the hold counts too", async () => {
@@ -104,7 +106,7 @@ describe("limits", () => {
     await state.settle({ requestId: "r2", workspaceId: "ws" }, 2n * EUR);
     await state.hold(holdOf("r3", EUR, { keyId: "k3" }));
     await state.settle({ requestId: "r3", workspaceId: "ws" }, EUR);
-    const spent = async (id: string) => (await state.spending(id, NOON)).day.spentNanos / EUR;
+    const spent = async (id: string) => (await state.spending(of(id), NOON)).day.spentNanos / EUR;
     expect([await spent("ws"), await spent("alice"), await spent("k1"), await spent("k2"), await spent("k3")]).toEqual([
       6n,
       5n,
@@ -141,9 +143,9 @@ describe("limits", () => {
     expect((await ask("r5", last + 1)).is).toBe("held");
     // A request that began before midnight and ends after it is spend of the day it began in, as in the roll-ups.
     await state.settle({ requestId: "r3", workspaceId: "ws" }, 4n * EUR);
-    expect((await state.spending("ws", last)).day).toEqual({ spentNanos: 4n * EUR, heldNanos: 0n });
-    expect((await state.spending("ws", last + 1)).day).toEqual({ spentNanos: 0n, heldNanos: 5n * EUR });
-    expect((await state.spending("ws", last)).month.spentNanos).toBe(9n * EUR);
+    expect((await state.spending(of("ws"), last)).day).toEqual({ spentNanos: 4n * EUR, heldNanos: 0n });
+    expect((await state.spending(of("ws"), last + 1)).day).toEqual({ spentNanos: 0n, heldNanos: 5n * EUR });
+    expect((await state.spending(of("ws"), last)).month.spentNanos).toBe(9n * EUR);
   });
 
   test("BILL-04 what was spent before the start counts on", async () => {
@@ -156,7 +158,7 @@ describe("limits", () => {
       { ...spend, day: "2026-10-31", nanos: 50n * EUR },
     ]);
     const spent = async (id: string) => {
-      const { day, month } = await state.spending(id, NOON);
+      const { day, month } = await state.spending(of(id), NOON);
       return [day.spentNanos / EUR, month.spentNanos / EUR];
     };
     expect(await spent("ws")).toEqual([5n, 8n]);
@@ -179,8 +181,8 @@ describe("limits", () => {
     const old = Date.parse("2026-08-01");
     await state.hold(holdOf("long", EUR, { atMs: old }));
     await state.sweep(1000);
-    expect((await state.spending("ws", old)).day.heldNanos).toBe(EUR);
-    const spent = async (text: string) => (await state.spending("ws", Date.parse(text))).day.spentNanos;
+    expect((await state.spending(of("ws"), old)).day.heldNanos).toBe(EUR);
+    const spent = async (text: string) => (await state.spending(of("ws"), Date.parse(text))).day.spentNanos;
     expect(await spent("2026-09-30")).toBe(0n);
     expect(await spent("2026-10-01")).toBe(EUR);
     expect(await spent("2026-11-15")).toBe(EUR);
@@ -323,7 +325,7 @@ describe("in any order", () => {
           const heldInAll = [...open.values()].reduce((sum, row) => sum + heldNow(row), 0n);
           expect(await state.wallet("ws")).toEqual({ balanceNanos: balance, heldNanos: heldInAll });
           for (const id of ["ws", "alice", "k1", "k2", "k3"]) {
-            const counted = await state.spending(id, laterMs);
+            const counted = await state.spending(of(id), laterMs);
             for (const per of ["day", "month"] as const)
               expect(counted[per]).toEqual({ spentNanos: spent(id, per, laterMs), heldNanos: held(id, per, laterMs) });
           }

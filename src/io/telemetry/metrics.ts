@@ -3,7 +3,9 @@ import type { Channel } from "../../domain/alerts/store.ts";
 import { isNodeProvider } from "../../domain/catalogue/node-rows.ts";
 import type { Proof } from "../../domain/catalogue/proofs.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
+import { GenAiMetrics } from "./genai-metrics.ts";
 import type { Notice } from "./notices.ts";
+import { processGauges } from "./process-gauges.ts";
 import { Counts, Timings } from "./series.ts";
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
@@ -43,6 +45,11 @@ export class Metrics {
     [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 1],
   );
   readonly #attempts = new Counts("gateway_attempts_total", "Attempts at provider endpoints, by outcome.");
+  readonly #charged = new Counts(
+    "gateway_charged_total",
+    "What requests were charged, in units of the currency, by provider and currency.",
+  );
+  readonly #genai = new GenAiMetrics();
 
   readonly #retries = new Counts(
     "gateway_retries_total",
@@ -97,10 +104,30 @@ export class Metrics {
       gauges.nodesConnected,
       this.#registry,
     );
+    this.#watchProcess();
+  }
+
+  #watchProcess(): void {
+    const own = processGauges();
+    gauge("gateway_resident_memory_bytes", "Resident memory of the process.", own.residentBytes, this.#registry);
+    gauge("gateway_heap_used_bytes", "Memory that objects of the process take.", own.heapBytes, this.#registry);
     gauge(
-      "gateway_resident_memory_bytes",
-      "Resident memory of the process.",
-      () => process.memoryUsage.rss(),
+      "gateway_cpu_seconds",
+      "Processor time that the process took since its start.",
+      own.cpuSeconds,
+      this.#registry,
+    );
+    gauge("gateway_uptime_seconds", "Time since the process started.", own.uptimeSeconds, this.#registry);
+    gauge(
+      "gateway_event_loop_delay_seconds",
+      "How late the event loop was since the last look: 99 of 100 times it was less.",
+      own.eventLoopDelaySeconds,
+      this.#registry,
+    );
+    gauge(
+      "gateway_event_loop_utilization",
+      "Share of the time since the last look in which the event loop was busy.",
+      own.eventLoopUtilization,
       this.#registry,
     );
   }
@@ -111,7 +138,8 @@ export class Metrics {
     this.#httpSeconds.observe(labels, durationMs / 1000);
   }
 
-  finished({ surface, provider, status, errorCode, overheadMs, ttfbMs, attempts, usage }: RequestRecord): void {
+  finished(record: RequestRecord): void {
+    const { surface, provider, status, errorCode, overheadMs, ttfbMs, attempts, usage, charge } = record;
     const labels = `provider="${labelOf(provider ?? "none")}"`;
     this.#requests.add(`surface="${surface}",${labels},status="${status}",code="${errorCode ?? "none"}"`, 1);
     this.#overhead.observe("", overheadMs / 1000);
@@ -122,6 +150,8 @@ export class Metrics {
       this.#tokens.add(`${labels},kind="input"`, usage.inputTokens);
       this.#tokens.add(`${labels},kind="output"`, usage.outputTokens);
     }
+    if (charge !== null) this.#charged.add(`${labels},currency="${charge.currency}"`, Number(charge.nanos) / 1e9);
+    this.#genai.finished(record);
   }
 
   noticed(notice: Notice): void {
@@ -160,12 +190,14 @@ export class Metrics {
     gauge("gateway_endpoints_unproven", help, unproven, this.#registry);
   }
 
-  async text(): Promise<{ readonly contentType: string; readonly body: string }> {
-    const series = [
+  /** Everything that is added up with each request. */
+  get #series(): readonly (Counts | Timings)[] {
+    return [
       this.#http,
       this.#httpSeconds,
       this.#requests,
       this.#tokens,
+      this.#charged,
       this.#firstByte,
       this.#overhead,
       this.#attempts,
@@ -177,8 +209,12 @@ export class Metrics {
       this.#alerts,
       this.#proofs,
       this.#proofTokens,
+      ...this.#genai.series,
     ];
-    const texts = [...series.map((one) => one.text()), await this.#registry.metrics()];
+  }
+
+  async text(): Promise<{ readonly contentType: string; readonly body: string }> {
+    const texts = [...this.#series.map((one) => one.text()), await this.#registry.metrics()];
     return { contentType: this.#registry.contentType, body: texts.join("\n\n") };
   }
 }

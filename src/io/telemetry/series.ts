@@ -22,9 +22,24 @@ export class Counts {
     for (const [labels, value] of this.#values) lines.push(`${this.#name}{${labels}} ${value}`);
     return lines.join("\n");
   }
+
+  read(): ReadCounts {
+    return { is: "counts", name: this.#name, help: this.#help, values: this.#values };
+  }
 }
 
 type Timing = { readonly perBucket: number[]; sum: number; count: number };
+
+type Named = { readonly name: string; readonly help: string };
+type ReadCounts = Named & { readonly is: "counts"; readonly values: ReadonlyMap<string, number> };
+type ReadTimings = Named & {
+  readonly is: "timings";
+  readonly bounds: readonly number[];
+  readonly timings: ReadonlyMap<string, Readonly<Timing>>;
+};
+
+/** What was added up, for whoever writes it in another form. */
+export type ReadSeries = ReadCounts | ReadTimings;
 
 export class Timings {
   readonly #name: string;
@@ -64,6 +79,10 @@ export class Timings {
       lines.push(`${this.#name}_sum${own} ${sum}`, `${this.#name}_count${own} ${count}`);
     }
     return lines.join("\n");
+  }
+
+  read(): ReadTimings {
+    return { is: "timings", name: this.#name, help: this.#help, bounds: this.#bounds, timings: this.#timings };
   }
 
   /** A series that stands at zero before anything was seen. */

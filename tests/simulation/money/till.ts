@@ -162,7 +162,7 @@ export class Till {
         );
     });
     for (const { id, day, month } of sums)
-      void this.state.spending(id, atMs).then((found) => {
+      void this.state.spending({ id, workspaceId }, atMs).then((found) => {
         const isSame = (one: Sum, other: { spentNanos: bigint; heldNanos: bigint }) =>
           one.chargedNanos === other.spentNanos && one.heldNanos === other.heldNanos;
         if (!isSame(day, found.day) || !isSame(month, found.month))

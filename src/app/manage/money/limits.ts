@@ -59,7 +59,7 @@ function spenderOf({ directory }: Pick<TenancyDeps, "directory">, workspace: Wor
 async function limitsView(deps: TenancyDeps, { of, spenderId, workspace, member, key }: Spender) {
   const limits = deps.directory.limits.of(spenderId);
   const nowMs = deps.clock.nowMs();
-  const spending = await deps.state.spending(spenderId, nowMs);
+  const spending = await deps.state.spending({ id: spenderId, workspaceId: workspace.id }, nowMs);
   return {
     of,
     workspace: workspace.slug,

@@ -1,4 +1,4 @@
-import type { DaySpend } from "../../../domain/admission/admission.ts";
+import type { DaySpend, SpenderOf } from "../../../domain/admission/admission.ts";
 import type { RollupStore } from "../../../domain/record/rollup.ts";
 import type { Directory } from "../../../domain/tenancy/directory.ts";
 import { dayName, spanOf } from "../../../kit/calendar.ts";
@@ -95,14 +95,15 @@ async function storedBalances({ directory, store }: LiveDeps): Promise<Figures> 
 }
 
 /** Everybody whose spending is counted, whether or not there is a limit: one can be set at any moment. */
-function spenderIds(directory: Directory): Set<string> {
-  const ids = new Set<string>();
-  for (const { id } of directory.workspaces()) {
-    ids.add(id);
-    for (const member of directory.members(id)) ids.add(member.id);
-    for (const key of directory.keys(id)) ids.add(directory.lineOf(key.id));
+function spendersOf(directory: Directory): SpenderOf[] {
+  const spenders = new Map<string, SpenderOf>();
+  for (const { id: workspaceId } of directory.workspaces()) {
+    const add = (id: string) => spenders.set(id, { id, workspaceId });
+    add(workspaceId);
+    for (const member of directory.members(workspaceId)) add(member.id);
+    for (const key of directory.keys(workspaceId)) add(directory.lineOf(key.id));
   }
-  return ids;
+  return [...spenders.values()];
 }
 
 const spentName = (unit: "day" | "month", spenderId: string, nowMs: number) =>
@@ -110,10 +111,10 @@ const spentName = (unit: "day" | "month", spenderId: string, nowMs: number) =>
 
 async function liveSpending({ directory, state }: LiveDeps, nowMs: number): Promise<Figures> {
   const figures = new Map<string, bigint>();
-  for (const id of spenderIds(directory)) {
-    const { day, month } = await state.spending(id, nowMs);
-    figures.set(spentName("day", id, nowMs), day.spentNanos);
-    figures.set(spentName("month", id, nowMs), month.spentNanos);
+  for (const spender of spendersOf(directory)) {
+    const { day, month } = await state.spending(spender, nowMs);
+    figures.set(spentName("day", spender.id, nowMs), day.spentNanos);
+    figures.set(spentName("month", spender.id, nowMs), month.spentNanos);
   }
   return figures;
 }

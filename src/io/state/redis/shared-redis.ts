@@ -1,0 +1,69 @@
+import type { DaySpend, SharedState } from "../../../domain/admission/admission.ts";
+import type { RememberedUse } from "../../../domain/admission/idempotency.ts";
+import type { Board } from "../../../domain/fleet/board.ts";
+import type { RecordSink } from "../../../domain/record/ingest.ts";
+import type { Clock } from "../../../kit/clock.ts";
+import type { Timers } from "../../../kit/timers.ts";
+
+export type RedisLog = {
+  info(detail: object, message: string): void;
+  warn(detail: object, message: string): void;
+  error(detail: object, message: string): void;
+};
+
+export type RedisSettings = {
+  /** `redis://` or `rediss://`, with user, password and number of the database where there are any. */
+  readonly url: string;
+  /** Begins every name in Redis, so that two gateways can share one. */
+  readonly prefix: string;
+  readonly instanceId: string;
+  /** How long a step may take before it is refused. */
+  readonly timeoutMs: number;
+  /** The age at which `sweep` gives holds back: what a dead instance left here is kept twice as long. */
+  readonly holdMaxMs: number;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  /** A new name that nobody can guess and nobody has had before. */
+  readonly random: () => string;
+  readonly log: RedisLog;
+  /** For tests: how far the clock of Redis is to be ahead of itself. */
+  readonly aheadMs?: () => number;
+};
+
+/** What opens the wallets again when Redis has lost them: everything that is true is somewhere else too. */
+export type OpeningDeps = {
+  /** Ids of the instances that are alive, also when the board has just lost everything. */
+  peers(): Promise<readonly string[]>;
+  /** Resolves when everything that was finished here is in SQL. */
+  flushJournal(): Promise<void>;
+  balances(): Promise<readonly { readonly workspaceId: string; readonly balanceNanos: bigint }[]>;
+  /** As `spentBefore`. */
+  spends(): Promise<readonly DaySpend[]>;
+  /** Charged uses of `Idempotency-Key` that are in force, oldest first; `areAll` when there are no others. */
+  uses(): Promise<{ readonly uses: readonly RememberedUse[]; readonly areAll: boolean }>;
+  /** How long after a loss an instance that nobody has heard of yet may still be heard. */
+  readonly quietMs: number;
+};
+
+/** Which of these requests SQL has records of. */
+export type Booked = (requestIds: readonly string[]) => Promise<ReadonlySet<string>>;
+
+/** Everything that instances share by way of one Redis. */
+export type SharedRedis = {
+  readonly state: SharedState;
+  /**
+   * Locks whose names begin with `workspace:` are waited for before wallets are opened, and are not given while they
+   * are: whoever changes money in SQL and in the shared state does so under one.
+   */
+  readonly board: Board;
+  /** `open`: paid work is taken. `opening`: the wallets are being filled. `away`: Redis does not answer. */
+  readonly standing: "open" | "opening" | "away";
+  /** What the journal moves records into: SQL first, then the shared state, and only then it may forget them. */
+  sink(store: RecordSink, booked: Booked): RecordSink;
+  /**
+   * Resolves when the wallets are open here, by whoever opened them; from then on they are opened again whenever Redis
+   * has lost them. The journal must have been replayed before, through `sink`.
+   */
+  open(deps: OpeningDeps): Promise<void>;
+  close(): Promise<void>;
+};

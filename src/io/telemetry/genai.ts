@@ -1,0 +1,133 @@
+import type { AttemptRecord, RequestRecord, Surface } from "../../domain/record/record.ts";
+
+/**
+ * Names of OpenTelemetry's conventions for generative AI, in the form of the repository semantic-conventions-genai after
+ * version 1.42. They are still being developed: whatever is renamed there is renamed in this file and nowhere else.
+ */
+export const GENAI = {
+  operation: "gen_ai.operation.name",
+  provider: "gen_ai.provider.name",
+  requestModel: "gen_ai.request.model",
+  requestStream: "gen_ai.request.stream",
+  responseId: "gen_ai.response.id",
+  responseModel: "gen_ai.response.model",
+  timeToFirstChunk: "gen_ai.response.time_to_first_chunk",
+  tokenType: "gen_ai.token.type",
+  inputTokens: "gen_ai.usage.input_tokens",
+  cachedTokens: "gen_ai.usage.cache_read.input_tokens",
+  cacheWriteTokens: "gen_ai.usage.cache_creation.input_tokens",
+  audioInputTokens: "gen_ai.usage.audio.input_tokens",
+  outputTokens: "gen_ai.usage.output_tokens",
+  reasoningTokens: "gen_ai.usage.reasoning.output_tokens",
+  audioOutputTokens: "gen_ai.usage.audio.output_tokens",
+  serverAddress: "server.address",
+  serverPort: "server.port",
+  errorType: "error.type",
+  method: "http.request.method",
+  route: "http.route",
+  status: "http.response.status_code",
+} as const;
+
+/** What only this gateway says of a request. */
+export const OWN = {
+  requestId: "gateway.request.id",
+  clientRequestId: "gateway.client_request.id",
+  workspaceId: "gateway.workspace.id",
+  keyId: "gateway.key.id",
+  memberId: "gateway.member.id",
+  environment: "gateway.environment",
+  app: "gateway.app",
+  surface: "gateway.surface",
+  modelRequested: "gateway.model.requested",
+  model: "gateway.model",
+  provider: "gateway.provider",
+  endpoint: "gateway.endpoint",
+  level: "gateway.sovereignty.level",
+  countries: "gateway.compute.countries",
+  router: "gateway.router",
+  cost: "gateway.cost.amount",
+  currency: "gateway.cost.currency",
+  estimated: "gateway.usage.estimated",
+  ownKey: "gateway.own_key",
+  nodeId: "gateway.node.id",
+  overheadMs: "gateway.overhead_ms",
+  firstByteMs: "gateway.first_byte_ms",
+  totalMs: "gateway.total_ms",
+  attempts: "gateway.attempts",
+  outcome: "gateway.attempt.outcome",
+  maybeAccepted: "gateway.attempt.maybe_accepted",
+} as const;
+
+/** Metrics of the conventions: their name, and the one they have at /metrics, where dots are none and units are said. */
+export const GENAI_METRICS = {
+  tokenUsage: { name: "gen_ai.client.token.usage", prometheus: "gen_ai_client_token_usage", unit: "{token}" },
+  duration: {
+    name: "gen_ai.client.operation.duration",
+    prometheus: "gen_ai_client_operation_duration_seconds",
+    unit: "s",
+  },
+  firstChunk: {
+    name: "gen_ai.client.operation.time_to_first_chunk",
+    prometheus: "gen_ai_client_operation_time_to_first_chunk_seconds",
+    unit: "s",
+  },
+  firstToken: {
+    name: "gen_ai.server.time_to_first_token",
+    prometheus: "gen_ai_server_time_to_first_token_seconds",
+    unit: "s",
+  },
+} as const;
+
+export const TOKEN_BOUNDS = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864];
+export const SECOND_BOUNDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
+export const FIRST_TOKEN_BOUNDS = [
+  0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
+];
+
+/** As the conventions call an attribute, and as a label at /metrics is called. */
+export const labelNameOf = (attribute: string): string => attribute.replaceAll(".", "_");
+
+/** Where the conventions have a name for it, that one; the others are free. */
+const OPERATIONS: Readonly<Record<Surface, string>> = {
+  chat: "chat",
+  messages: "chat",
+  responses: "chat",
+  embeddings: "embeddings",
+  transcriptions: "transcription",
+  speech: "speech",
+  decisions: "decision",
+};
+
+export const operationOf = (surface: Surface): string => OPERATIONS[surface];
+
+const PROVIDERS: ReadonlyMap<string, string> = new Map([
+  ["aws-bedrock", "aws.bedrock"],
+  ["azure", "azure.ai.openai"],
+  ["google-ai-studio", "gcp.gemini"],
+  ["google-vertex", "gcp.vertex_ai"],
+  ["mistral", "mistral_ai"],
+  ["moonshotai", "moonshot_ai"],
+  ["xai", "x_ai"],
+]);
+
+/** The others are called there as they are called here, or not at all. */
+export const providerNameOf = (provider: string): string => PROVIDERS.get(provider) ?? provider;
+
+/** Whether the endpoint was asked at all: those whose turn it was and that were passed over have a line, too. */
+export function wasAsked({ durationMs, upstreamStatus, outcome }: AttemptRecord): boolean {
+  return outcome === "served" || outcome === "cancelled" || durationMs > 0 || upstreamStatus !== null;
+}
+
+/** The class of error an attempt ended with, from a closed list; undefined: none. */
+export function errorTypeOf({ outcome, upstreamStatus }: AttemptRecord): string | undefined {
+  if (outcome === "served") return undefined;
+  if (outcome === "cancelled") return "client_disconnected";
+  if (upstreamStatus === null) return "no_answer";
+  return upstreamStatus === 200 ? "broken_answer" : String(upstreamStatus);
+}
+
+/** The model that an endpoint was asked for. */
+export function modelAt({ model, endpoint: served, decision }: RequestRecord, endpoint: string): string | undefined {
+  if (endpoint === served && model !== null) return model;
+  return decision?.candidates.find((candidate) => candidate.endpoint === endpoint)?.model;
+}
