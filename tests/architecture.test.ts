@@ -17,6 +17,7 @@ const ROOF = [
   "src/cli.ts",
   "src/config.ts",
   "src/settings.ts",
+  "src/settings-nodes.ts",
   "src/settings-people.ts",
 ];
 const ROOF_FLOOR = 6;
@@ -223,7 +224,7 @@ describe("egress", () => {
       ({ file, target, names }) =>
         !isIn(file, ...MAY_OPEN) &&
         !(isIn(file, "src/io/store/sql/postgres") && target === "pg") &&
-        // Sessions on connections that nodes opened.
+        // Sessions on connections that nodes opened, and those between instances.
         !(isIn(file, "src/io/tunnel") && target === "node:http2") &&
         !(isIn(file, "src/edge") && target === "node:http" && names.length > 0 && !names.includes("request")),
     );

@@ -201,12 +201,14 @@ export class NodeAgent {
     carrier.on("error", () => ws.terminate());
     const session: ServerHttp2Session = performServerHandshake(carrier);
     const { local, capacity, timers } = this.#options;
+    let isAnnounced = false;
     const serving: Serving = {
       local,
       capacity,
       running: this.#running,
       announcement: () => {
-        if (!this.#older.has(ws)) this.#leaveOlderSoon();
+        if (!isAnnounced) this.#leaveOlderSoon();
+        isAnnounced = true;
         return this.#announcement();
       },
       done: () => {

@@ -6,6 +6,7 @@ import { ownModelId } from "../../domain/catalogue/node-rows.ts";
 import type { BreakerRules } from "../../domain/routing/breakers.ts";
 import type { WorkspaceNode } from "../../domain/tenancy/node.ts";
 import type { Clock } from "../../kit/clock.ts";
+import { stop, type Timer } from "../../kit/timers.ts";
 import type { Transport, UpstreamCall, UpstreamListener, UpstreamRequest } from "../upstream/transport.ts";
 import { type Aside, type AsideRules, HeldNode } from "./held-node.ts";
 import { Hub, type HubRules, type LiveNode, TUNNEL_SCHEME } from "./hub.ts";
@@ -18,12 +19,14 @@ type NodeRules = Omit<HubRules, "clock"> & {
   readonly clock: Clock;
   readonly breakers: BreakerRules;
   readonly aside: AsideRules;
+  /** How often it is told which are still there: after a crash that is all that anyone knows. */
+  readonly seenEveryMs: number;
 };
 
 /** Told of what becomes of nodes by itself: it happens beside the requests, so nobody waits for what is done then. */
 export type NodeEvents = {
-  /** It came, changed what it serves, or went. */
-  seen(node: WorkspaceNode, atMs: number): void;
+  /** They came, changed what they serve, went, or are still there. */
+  seen(nodeIds: readonly string[], atMs: number): void;
   setAside(node: WorkspaceNode, aside: Aside): void;
 };
 
@@ -65,6 +68,7 @@ export class Nodes implements NodesHere {
   #changes = 0;
   #elsewhere: Elsewhere | undefined;
   #leaving = false;
+  #watching: Timer | undefined;
 
   constructor(rules: NodeRules, snapshot: () => Snapshot, events: NodeEvents) {
     this.#rules = rules;
@@ -257,12 +261,8 @@ export class Nodes implements NodesHere {
     return this.#elsewhere.send({ nodeId, workspaceId, at: there.at }, request, listener);
   }
 
-  /** Of nodes that are connected here. */
-  get connectedIds(): readonly string[] {
-    return this.#hub.ids;
-  }
-
   close(): void {
+    stop(this.#watching);
     for (const held of this.#held.values()) held.forget();
     this.#hub.close();
   }
@@ -273,7 +273,16 @@ export class Nodes implements NodesHere {
     held.connected(live);
     this.#elsewhere?.here(live, this.#leaving);
     this.#renew(held.node.workspaceId);
-    this.#events.seen(held.node, this.#rules.clock.nowMs());
+    this.#events.seen([live.nodeId], this.#rules.clock.nowMs());
+    this.#watching ??= this.#watch();
+  }
+
+  #watch(): Timer {
+    return this.#rules.timers.after(this.#rules.seenEveryMs, () => {
+      const there = this.#hub.ids;
+      this.#watching = there.length === 0 ? undefined : this.#watch();
+      if (there.length > 0) this.#events.seen(there, this.#rules.clock.nowMs());
+    });
   }
 
   #lost(nodeId: string): void {
@@ -282,7 +291,7 @@ export class Nodes implements NodesHere {
     if (held?.live === undefined) return;
     held.lost();
     this.#renew(held.node.workspaceId);
-    this.#events.seen(held.node, this.#rules.clock.nowMs());
+    this.#events.seen([nodeId], this.#rules.clock.nowMs());
   }
 
   #renew(workspaceId: string): void {

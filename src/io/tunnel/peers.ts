@@ -1,8 +1,8 @@
 import type { Board } from "../../domain/fleet/board.ts";
+import type { Nodes } from "./nodes.ts";
 import { type DoorRules, PeerDoor, type PeerRefusal } from "./peer-door.ts";
 import type { PeerKeys } from "./peer-keys.ts";
 import { PeerLinks, type PeerRules } from "./peer-links.ts";
-import type { Nodes } from "./nodes.ts";
 import { type Myself, Presence, type PresenceRules } from "./presence.ts";
 
 export type PeersParts = {
