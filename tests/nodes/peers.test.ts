@@ -18,15 +18,15 @@ import {
   local,
   RACK,
   RULES,
+  testBoard,
   until,
 } from "../support/peers.ts";
-import { smallBoard } from "../support/small-board.ts";
 
 // The books of two instances with their doors, without the gateways around them.
 
 describe("a node that is connected to another instance", () => {
   test("NODE-01 is heard of at once, serves many requests at a time, and is there again after either side was cut", async () => {
-    const board = smallBoard();
+    const board = testBoard();
     const [a, b] = [await instance("a", { board }), await instance("b", { board })];
     const server = await local((body, response) => response.end(JSON.stringify(body)));
     const agent = agentAt(b.url, server.url);
@@ -52,14 +52,14 @@ describe("a node that is connected to another instance", () => {
     expect(instanceOf(c)).toBe("b");
     expect((await ask(c).done).status).toBe(200);
     // The board loses everything: what is known stays, and is told again.
-    board.forgetAll();
+    for (const name of (await board.list("")).keys()) await board.drop(name);
     await until(() => instanceOf(c) === "b" && instanceOf(a) === "b");
     const d = await instance("d", { board });
     await isThrough(d, "b");
   });
 
   test("NODE-01 with connections to several, each instance asks through its own; the one before is left in peace", async () => {
-    const board = smallBoard();
+    const board = testBoard();
     const [a, b] = [await instance("a", { board }), await instance("b", { board })];
     const [near, far] = [
       await local((_body, response) => response.end("near")),
@@ -77,7 +77,7 @@ describe("a node that is connected to another instance", () => {
   });
 
   test("NODE-02 a client that goes away is felt by the node's server, and a slow one holds it back", async () => {
-    const board = smallBoard();
+    const board = testBoard();
     const [a, b] = [await instance("a", { board }), await instance("b", { board })];
     let written = 0;
     let felt = false;
@@ -113,7 +113,7 @@ describe("a node that is connected to another instance", () => {
   });
 
   test("NODE-02 when the way to the instance breaks in the middle, the answer breaks off; what comes next is told that nothing was sent", async () => {
-    const board = smallBoard();
+    const board = testBoard();
     const [a, b] = [await instance("a", { board }), await instance("b", { board })];
     let felt = false;
     const server = await local((_body, response) => {
@@ -134,7 +134,7 @@ describe("a node that is connected to another instance", () => {
   });
 
   test("NODE-02 an instance that is not heard of any more has no nodes, and one that cannot be reached fails before anything was sent", async () => {
-    const board = smallBoard();
+    const board = testBoard();
     const a = await instance("a", { board });
     await board.put("holder:b", JSON.stringify({ run: "r", url: "https://127.0.0.1:1", keys: keyIds(), rev: 1 }), 500);
     const announcement = { protocol: 1, agent: "1", server: "", capacity: 1, models: [] };
@@ -148,7 +148,7 @@ describe("a node that is connected to another instance", () => {
   });
 
   test("NODE-02 a node that is removed or gets another token is cut off, and is nobody's from then on", async () => {
-    const board = smallBoard();
+    const board = testBoard();
     const [a, b] = [await instance("a", { board }), await instance("b", { board })];
     const server = await local((_body, response) => response.write("half"));
     const agent = agentAt(b.url, server.url);
@@ -172,7 +172,7 @@ describe("a node that is connected to another instance", () => {
   });
 
   test("NODE-03 what it answered wrongly here sets it aside everywhere", async () => {
-    const board = smallBoard();
+    const board = testBoard();
     const [a, b] = [await instance("a", { board }), await instance("b", { board })];
     const server = await local((_body, response) => response.end());
     agentAt(b.url, server.url);
@@ -186,7 +186,7 @@ describe("a node that is connected to another instance", () => {
 
 describe("who may ask", () => {
   test("NODE-02 only instances with a key of the gateway; all others are turned away before a request, and counted", async () => {
-    const board = smallBoard();
+    const board = testBoard();
     const [a, b] = [await instance("a", { board }), await instance("b", { board })];
     const stranger = await instance("c", { board, key: Buffer.alloc(32, 9) });
     const server = await local((_body, response) => response.end("hello"));
@@ -211,7 +211,7 @@ describe("who may ask", () => {
   });
 
   test("NODE-02 what was said once between two instances says nothing a second time", async () => {
-    const board = smallBoard();
+    const board = testBoard();
     const [a, b] = [await instance("a", { board }), await instance("b", { board })];
     const server = await local((_body, response) => response.end("hello"));
     agentAt(b.url, server.url);
@@ -230,7 +230,7 @@ describe("who may ask", () => {
   });
 
   test("NODE-02 a node is asked for its own workspace alone, on the paths of nodes alone, and only where it is connected", async () => {
-    const board = smallBoard();
+    const board = testBoard();
     const [a, b] = [await instance("a", { board }), await instance("b", { board })];
     const server = await local((_body, response) => response.end("hello"));
     agentAt(b.url, server.url, { capacity: 1 });
@@ -255,7 +255,7 @@ describe("who may ask", () => {
   });
 
   test("NODE-02 while the master key is changed, instances with the old one and with both go on", async () => {
-    const board = smallBoard();
+    const board = testBoard();
     const next = Buffer.alloc(32, 11);
     const old = await instance("a", { board });
     const both = await instance("b", { board, key: next, previous: [KEY] });
@@ -272,7 +272,7 @@ describe("who may ask", () => {
 
 describe("an instance that stops", () => {
   test("NODE-02 sends its nodes to another and finishes what runs; nothing is refused meanwhile", async () => {
-    const board = smallBoard();
+    const board = testBoard();
     const [a, b] = [await instance("a", { board }), await instance("b", { board })];
     let finish = () => {};
     const server = await local((body, response) => {

@@ -3,6 +3,7 @@ import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, createServer as createTcp, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
 import { loadCatalogue } from "../../src/domain/catalogue/load.ts";
+import type { Board } from "../../src/domain/fleet/board.ts";
 import { BREAKER_RULES } from "../../src/domain/routing/breakers.ts";
 import type { WorkspaceNode } from "../../src/domain/tenancy/node.ts";
 import { MasterKeys } from "../../src/io/master-keys.ts";
@@ -11,12 +12,12 @@ import { peerKeysOf } from "../../src/io/tunnel/peer-keys.ts";
 import type { Destination, PeerLinks } from "../../src/io/tunnel/peer-links.ts";
 import { openPeers } from "../../src/io/tunnel/peers.ts";
 import type { UpstreamCall, UpstreamFailure } from "../../src/io/upstream/transport.ts";
+import { memoryBoard } from "../../src/io/workers/memory-board.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { digestOf, randomToken } from "../../src/kit/secret.ts";
 import { systemTimers } from "../../src/kit/timers.ts";
 import type { Json } from "./gateway.ts";
 import { type RunningAgent, startAgent, startLocal } from "./nodes.ts";
-import type { smallBoard } from "./small-board.ts";
 import { memoryFiles, NOON_MS, sampleFiles } from "./small-catalogue.ts";
 
 const loaded = await loadCatalogue(["catalogue"], NOON_MS, memoryFiles("catalogue", sampleFiles()));
@@ -37,7 +38,7 @@ export const RACK: WorkspaceNode = {
 };
 export const KEY = Buffer.alloc(32, 7);
 
-type Board = ReturnType<typeof smallBoard>;
+export const testBoard = () => memoryBoard(systemClock, systemTimers);
 type Options = { board: Board; key?: Buffer; previous?: Buffer[] };
 
 export const RULES = {
