@@ -19,12 +19,14 @@ import {
   mailServer,
   onOff,
   readWithFileTwin,
+  redisUrl,
   type Setting,
   secretSetting,
   sender,
   setting,
   workerCount,
 } from "./settings.ts";
+import { NODE_SETTINGS } from "./settings-nodes.ts";
 import { checkObserve, OBSERVE_SETTINGS } from "./settings-observe.ts";
 import { checkPeople, PEOPLE_SETTINGS } from "./settings-people.ts";
 import { type ProviderSettings, readProviders } from "./settings-providers.ts";
@@ -57,6 +59,19 @@ export const SETTINGS = {
     integer(1, 1000),
     10,
     "Most connections to PostgreSQL for queries. Two more are kept open, and one is opened for a moment at the start.",
+  ),
+  REDIS_URL: {
+    ...setting(
+      redisUrl.nullable(),
+      null,
+      "Redis or Valkey that several instances share their limits and wallets by: redis://user:password@host:6379/0, or rediss:// for TLS. DATABASE_URL must be set with it; see the guide on several instances.",
+    ),
+    secret: true,
+  },
+  GATEWAY_REDIS_TIMEOUT_MS: setting(
+    integer(10, 60_000),
+    100,
+    "How long one step at Redis may take before the request is refused with 503.",
   ),
   GATEWAY_CATALOGUE_DIR: setting(
     z.string().min(1).nullable(),
@@ -182,11 +197,7 @@ export const SETTINGS = {
     1024,
     "Requests at one endpoint at once; a full one is passed over. 0 switches the limit off.",
   ),
-  GATEWAY_NODES_MAX: setting(
-    integer(0, 10_000),
-    100,
-    "Nodes of one workspace; see the guide on nodes. 0: no workspace can add any.",
-  ),
+  ...NODE_SETTINGS,
   GATEWAY_RETRY_PERCENT: setting(
     integer(0, 100),
     20,
@@ -381,8 +392,6 @@ export class ConfigError extends Error {
   }
 }
 
-const NOT_YET = { REDIS_URL: "Redis" } as const;
-
 /** What a deployment with a database of its own must be given: made at the first start, they would be in one folder. */
 const WITH_DATABASE = ["GATEWAY_ADMIN_TOKEN", "GATEWAY_MASTER_KEY"] as const;
 
@@ -401,10 +410,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     if (parsed.success) values[name] = parsed.data;
     else problems.push(`${name}: ${parsed.error.issues[0]?.message ?? "not valid"}`);
   }
-  for (const [name, part] of Object.entries(NOT_YET)) {
-    if ((readWithFileTwin(env, name, problems) ?? "") !== "")
-      problems.push(`${name}: this version keeps shared state in the process and does not speak ${part}; unset it`);
-  }
+  if ((values["REDIS_URL"] ?? null) !== null && (values["DATABASE_URL"] ?? null) === null)
+    problems.push("DATABASE_URL: set it too, because REDIS_URL is set: instances share their store as well");
   if ((values["DATABASE_URL"] ?? null) !== null)
     for (const name of WITH_DATABASE)
       if (values[name] === null) problems.push(`${name}: set it too, because DATABASE_URL is set`);

@@ -40,6 +40,7 @@ import { PEOPLE_ROUTES } from "./contract/routes-people.ts";
 import { AlertWatch } from "./domain/alerts/watch.ts";
 import type { Proven } from "./domain/catalogue/proofs.ts";
 import { RateBook } from "./domain/catalogue/rates.ts";
+import type { Fleet } from "./domain/fleet/fleet.ts";
 import type { Surface } from "./domain/record/record.ts";
 import { excludedByPolicy, permitsModel } from "./domain/routing/policy.ts";
 import { Directory } from "./domain/tenancy/directory.ts";
@@ -47,9 +48,7 @@ import type { Managers } from "./edge/actor.ts";
 import { isOperator, recheckKey } from "./edge/authenticate.ts";
 import type { Edge } from "./edge/server.ts";
 import { type DiskSpace, watchDisk } from "./io/disk-space.ts";
-import { loneFleet } from "./io/fleet/lone-fleet.ts";
 import { type Books, type BooksSettings, openBooks, replayLeft } from "./io/journal/open.ts";
-import { memoryState } from "./io/state/memory.ts";
 import type { Store } from "./io/store/sql/store.ts";
 import { type Logger, openLog } from "./io/telemetry/log.ts";
 import { Metrics } from "./io/telemetry/metrics.ts";
@@ -69,7 +68,6 @@ import {
   cannotListen,
   checksOf,
   diskCheck,
-  fillState,
   gaugesOf,
   limitsOf,
   loadTenants,
@@ -86,6 +84,7 @@ import {
   servedSurfaces,
   warnOfUnknown,
 } from "./parts.ts";
+import { fleetChecks, openSharing, reloading, type Sharing } from "./parts-fleet.ts";
 import { retentionOf, sweepOften } from "./parts-jobs.ts";
 import { holdNodes, nodeCheck, openNodes } from "./parts-nodes.ts";
 import { type Observed, openObserve } from "./parts-observe.ts";
@@ -130,10 +129,12 @@ type Prepare = (store: Store, platform: Pick<Platform, "snapshot" | "connections
 
 /** Builds everything, brings it up, and answers with what a caller needs. Nothing else in the code wires parts. */
 export async function start(config: Config, prepare?: Prepare, joined?: Joined): Promise<Running> {
-  const ground = await openGround(config, joined);
-  const { log, ids, rateBook, snapshot, transport, directory, watch, state, metrics, nodes } = ground;
+  const ground = await openGround(config);
+  const { log, ids, rateBook, snapshot, transport, directory, watch, metrics, nodes } = ground;
   const { adminToken, instanceId } = await openSecrets(config);
-  const fleet = loneFleet(instanceId, null);
+  const sharing = await openSharing(config, { instanceId, ids, log, joined });
+  const { fleet } = sharing;
+  const state = watchedState(sharing.state, watch);
   const inTurn = fleetTurns(fleet);
   const held = holdOwnKeys(config, { snapshot, transport, platform: () => platform });
   const personOf: Managers["personOf"] = (headers) => people.personOf(headers);
@@ -148,13 +149,15 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
   const { dataDir } = place;
   const { store, vault, rotation } = await openStore(config, { ids, log, fleet, ...place });
   await prepare?.(store, platform);
+  await sharing.begin(store);
   const probed = { ...platform, transport, ids, fleet, metrics, log };
   const { prober, sandboxProven } = await openProber(config, store, probed);
-  const books = await openBooksAt(place, { store, clock, syncEveryMs: config.GATEWAY_JOURNAL_SYNC_MS, log });
-  const caughtUp = () => books.flush();
+  const syncEveryMs = config.GATEWAY_JOURNAL_SYNC_MS;
+  const books = await openBooksAt(place, { store: sharing.sink(store), clock, syncEveryMs, log });
+  const caughtUp = sharing.caughtUp(books);
   const ownKeys = await openOwnKeys(store, { held, vault, snapshot, transport, connections, addresses, log });
   await loadTenants(store, directory);
-  if (joined === undefined) await fillState(config, store, directory, state);
+  await sharing.open(store, directory, books);
   await openNodes(store, ground.heldNodes, ids, log);
   const alerts = await openAlerts(config, store, { watch, directory, state, ownKeys: held, vault, ids, metrics, log });
   const bounds = boundsOf(config);
@@ -162,54 +165,42 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
   const captured = store.captures(vault);
   const captures = await openCaptures(config, captured, directory, log);
   const gateway: Gateway = {
-    ...TIME,
-    snapshot,
-    connections,
-    ...routing,
-    ownKeys: held,
-    nodes,
-    ...bounds,
-    state,
+    ...{ ...TIME, snapshot, connections, ...routing, ownKeys: held, nodes, ...bounds, state, transport, captures },
     journal: books.journal,
-    transport,
     tokens: tokenCounter(),
     recheck: (exchange) => recheckKey(exchange, directory, clock.nowMs()),
     margins: await openPrices(config, store, rateBook, ids),
     limits: limitsOf(config),
-    idempotency: openIdempotency(config, store, books, log),
-    captures,
+    idempotency: openIdempotency(config, store, caughtUp.all, log),
     ...toldOf(metrics, watch, observed, log),
   };
   const disk = await watchDisk(dataDir, config.GATEWAY_DISK_FREE_MIN_BYTES);
   const responses = await openKept({ config, store, kept: store.responses(vault), directory, disk, log }, gateway);
   const bookings = new Bookings({ state, ledger: store.ledger, clock });
   const tenancy: TenancyDeps = { store, directory, state, bookings, captures, clock, ids, snapshot };
-  const money = await openPayments(config, { ...tenancy, store, caughtUp }, { fleet, log });
+  const money = await openPayments(config, { ...tenancy, store, caughtUp: caughtUp.all }, { fleet, log });
   const rates = openRates(config, { tenancy, store: store.rates, book: rateBook, inTurn, fleet, log, transport });
   const people = openPeopleRoom(config, { store, vault, directory, ids, log, origin, inTurn });
   const standing = { ready: false };
   const manage: ManageDeps = {
     ...manageSettings(config),
     ...{ ...tenancy, store, connections, responses: overseenResponses(responses), ownKeys, rates, prober },
-    ...{ captured, alerts, caughtUp, planning: gateway, endpoints: gateway, payments: money.payments },
+    ...{ captured, alerts, caughtUp: caughtUp.soon, planning: gateway, endpoints: gateway, payments: money.payments },
     nodes: { held: nodes, max: config.GATEWAY_NODES_MAX },
     masterKey: { rotation, timers: systemTimers },
-    checks: checksNow(config, { store, books, bounds, disk, rotation, alerts, prober, nodes }),
+    checks: checksNow(config, { store, books, bounds, disk, rotation, alerts, prober, nodes, sharing }),
   };
+  const copies = { store, directory, ownKeys, nodes, watch, captures, margins: gateway.margins, rateBook, prober };
+  await sharing.follow(reloading(copies));
   edge.open(nodes, {
     ...surfaceHandlers(gateway, responses, proofs, servedSurfaces(config)),
     ...transcriptionHandlers(gateway, await uploadsOf(config, dataDir, disk)),
-    ...requestHandlers({ log: store.log, timers: systemTimers, caughtUp }),
+    ...requestHandlers({ log: store.log, timers: systemTimers, caughtUp: caughtUp.soon }),
     ...managementHandlers(manage, people),
     ...documentsAt({ version: VERSION, serverUrl: config.GATEWAY_PUBLIC_URL ?? origin }),
     ...operationsOf(edge, standing, { metrics, joined, adminToken }),
   });
-  const first = place.isFirst
-    ? {
-        firstKey: await fleet.alone(FIRST_START, () => firstKeyOf(store, tenancy)),
-        setupLink: await people.setupLink(),
-      }
-    : { firstKey: undefined, setupLink: undefined };
+  const first = place.isFirst ? await firstWords({ store, tenancy, fleet, people }) : {};
   const retention = retentionOf(config, store, log);
   const sweeper = sweepOften(config, { state, captures, responses, rotation, retention, money, people, fleet });
   await sandboxProven;
@@ -217,17 +208,15 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
   return {
     origin,
     adminToken,
-    ...first,
-    async ready() {
-      begin(standing, prober);
-      if (!place.isFirst) await listening(edge, config);
-    },
+    firstKey: first.firstKey,
+    setupLink: first.setupLink,
+    ready: () => begin(standing, prober, place.isFirst ? undefined : () => listening(edge, config)),
     metrics: async () => (await metrics.text()).body,
     async stop(idle) {
       await Promise.all([sweeper, alerts, rates, prober].map((part) => part.stop()));
       await drain(edge, responses, config.GATEWAY_DRAIN_TIMEOUT_MS, idle);
       await cut(gateway, edge, captures, responses);
-      for (const part of [observed, disk, books, store, sandbox]) await part?.close();
+      for (const part of [observed, disk, books, sharing, store, sandbox]) await part?.close();
     },
   };
 }
@@ -237,7 +226,8 @@ function placeOf(config: Config, joined: Joined | undefined) {
   const { DATA_DIR } = config;
   if (joined === undefined)
     return { dataDir: DATA_DIR, directory: "take", isFirst: true, left: workerFolders(DATA_DIR) } as const;
-  return { dataDir: joined.folder, directory: "taken", isFirst: joined.origin === null, left: [] } as const;
+  const { folder, origin, left } = joined;
+  return { dataDir: folder, directory: "taken", isFirst: origin === null, left } as const;
 }
 
 /** The journal of this process, once what others have left behind is in SQL. */
@@ -258,13 +248,12 @@ function uploadsOf(config: Config, dataDir: string, disk: DiskSpace): Promise<Up
 type Ground = Awaited<ReturnType<typeof openGround>>;
 
 /** What everything else stands on; nothing of it is kept on disk, and nothing listens yet. */
-async function openGround(config: Config, joined: Joined | undefined) {
+async function openGround(config: Config) {
   const rateBook = new RateBook(await openCatalogue(config));
   const log = logOf(config);
   warnOfUnknown(config, rateBook.snapshot, log);
   const heldNodes = holdNodes(config, () => rateBook.snapshot);
   const watch = new AlertWatch();
-  const memory = memoryState(clock, { claimsMax: config.GATEWAY_IDEMPOTENCY_KEYS_MAX });
   return {
     log,
     ids: makeIds(() => clock.nowMs()),
@@ -275,7 +264,6 @@ async function openGround(config: Config, joined: Joined | undefined) {
     heldNodes,
     directory: new Directory(),
     watch,
-    state: watchedState(joined?.state ?? memory, watch),
     metrics: new Metrics(),
   };
 }
@@ -318,9 +306,11 @@ type Checked = {
   readonly alerts: Alerts;
   readonly prober: Prober;
   readonly nodes: Ground["nodes"];
+  readonly sharing: Sharing;
 };
 
-function checksNow(config: Config, { store, books, bounds, disk, rotation, alerts, prober, nodes }: Checked): Check[] {
+function checksNow(config: Config, checked: Checked): Check[] {
+  const { store, books, bounds, disk, rotation, alerts, prober, nodes, sharing } = checked;
   // They advise, and never call something broken.
   const advice = [
     diskCheck(config, disk),
@@ -329,7 +319,7 @@ function checksNow(config: Config, { store, books, bounds, disk, rotation, alert
     proofCheck(prober),
     nodeCheck(nodes),
   ];
-  return [...checksOf(config, store, books, bounds.breakers), ...advice];
+  return [...checksOf(config, store, books, bounds.breakers), ...fleetChecks(config, sharing), ...advice];
 }
 
 /** What the management API shows of the settings, and does by them. */
@@ -342,10 +332,11 @@ function manageSettings(config: Config) {
   };
 }
 
-/** Served from here on; who is not proven yet is asked now. */
-function begin(standing: { ready: boolean }, prober: Prober): void {
+/** Served from here on; who is not proven yet is asked now. A worker that joins others listens only now, too. */
+async function begin(standing: { ready: boolean }, prober: Prober, listen?: () => Promise<string>): Promise<void> {
   standing.ready = true;
   prober.start();
+  await listen?.();
 }
 
 /** Told of every request that is over, and of what happened on its way. */
@@ -375,6 +366,15 @@ function logOf(config: Config): Logger {
 function noticesOf(metrics: Metrics, log: Logger): Gateway["noticed"] {
   const notices = new Notices((notice) => metrics.noticed(notice), log, systemClock);
   return (notice) => notices.take(notice);
+}
+
+type First = { readonly store: Store; readonly tenancy: TenancyDeps; readonly fleet: Fleet; readonly people: People };
+type FirstWords = { readonly firstKey?: string | undefined; readonly setupLink?: string | undefined };
+
+/** What the first start shows, once. */
+async function firstWords({ store, tenancy, fleet, people }: First): Promise<FirstWords> {
+  const firstKey = await fleet.alone(`workspace:${FIRST_START}`, () => firstKeyOf(store, tenancy));
+  return { firstKey, setupLink: await people.setupLink() };
 }
 
 async function firstKeyOf(store: Store, tenancy: TenancyDeps): Promise<string | undefined> {

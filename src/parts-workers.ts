@@ -5,7 +5,7 @@ import { Directory } from "./domain/tenancy/directory.ts";
 import { replayLeft } from "./io/journal/open.ts";
 import { memoryState } from "./io/state/memory.ts";
 import type { Store } from "./io/store/sql/store.ts";
-import { openLog } from "./io/telemetry/log.ts";
+import { type Logger, openLog } from "./io/telemetry/log.ts";
 import { Crew, type Hand } from "./io/workers/crew.ts";
 import type { Booked, Shared } from "./io/workers/desk.ts";
 import { workerFolder, workerFolders } from "./io/workers/folders.ts";
@@ -30,39 +30,45 @@ export type Workers = {
 const KEEP_ALIVE_MS = 65_000;
 /** Beyond what a worker may take to finish its requests. */
 const END_GRACE_MS = 30_000;
+const AGAIN_MS_MIN = 250;
 const AGAIN_MS_MAX = 10_000;
 
-/** What the primary process does: it keeps limits and money for its workers, and does the books of those that died. */
+/**
+ * What the primary process does: it keeps limits and money for its workers, and does the books of those that died. With
+ * Redis they are instances like any others: each finds in its folder what the one before it left.
+ */
 export async function openWorkers(config: Config, count: number): Promise<Workers> {
-  const { DATA_DIR: dataDir } = config;
+  const { DATA_DIR: dataDir, GATEWAY_DRAIN_TIMEOUT_MS: drainMs } = config;
+  const isKeeper = config.REDIS_URL === null;
   const log = openLog(config.LOG_LEVEL);
-  const store = await openSql(config, { log, fleet: { isAlone: true }, directory: "take" });
+  const store = await openSql(config, { log, fleet: { isAlone: isKeeper }, directory: "take" });
   try {
-    for (const folder of [dataDir, ...workerFolders(dataDir)]) await replayLeft(folder, { store, log });
-    const shared = await openShared(config, store);
+    const folders = [dataDir, ...workerFolders(dataDir)];
+    if (isKeeper) for (const folder of folders) await replayLeft(folder, { store, log });
+    const home = new Set(Array.from({ length: count }, (_, n) => workerFolder(dataDir, n + 1)));
+    const left = isKeeper ? [] : folders.filter((folder) => !home.has(folder));
     let origin: string | null = null;
     const hands = new Hands({
-      shared,
-      welcome: (slot) => ({ folder: workerFolder(dataDir, slot), instanceId: `worker-${slot}`, origin }),
+      shared: await openShared(config, store, isKeeper),
+      welcome: (slot) => {
+        const folder = workerFolder(dataDir, slot);
+        return { slot, folder, left: origin === null ? left : [], origin };
+      },
     });
-    let stopping = false;
-    const bury = async (hand: Hand) => {
-      for (let againMs = 250; ; againMs = Math.min(AGAIN_MS_MAX, 2 * againMs)) {
-        try {
-          await replayLeft(workerFolder(dataDir, hand.slot), { store, log });
-          await hands.release(hand, bookedIn(store));
-          return;
-        } catch (error) {
-          const detail = { err: error, worker: hand.slot };
-          log.warn(detail, "the journal of a worker that ended could not be read into the store yet");
-          // It is read at the next start.
-          if (stopping) return;
-          await sleep(againMs);
-        }
-      }
-    };
-    const endsWithinMs = KEEP_ALIVE_MS + config.GATEWAY_DRAIN_TIMEOUT_MS + END_GRACE_MS;
-    const crew = new Crew({ count, hire: (slot) => hands.hire(slot), bury, clock: systemClock, log, endsWithinMs });
+    const burial = new Burial({
+      hands,
+      store,
+      log,
+      folderOf: (slot) => (isKeeper ? workerFolder(dataDir, slot) : null),
+    });
+    const crew = new Crew({
+      count,
+      hire: (slot) => hands.hire(slot),
+      bury: (hand) => burial.of(hand),
+      clock: systemClock,
+      log,
+      endsWithinMs: KEEP_ALIVE_MS + drainMs + END_GRACE_MS,
+    });
     return {
       start: (first) =>
         crew.start((up) => {
@@ -71,7 +77,7 @@ export async function openWorkers(config: Config, count: number): Promise<Worker
         }),
       restart: () => crew.restart(),
       async stop() {
-        stopping = true;
+        burial.hurry();
         await crew.stop();
         await store.close();
       },
@@ -82,12 +88,54 @@ export async function openWorkers(config: Config, count: number): Promise<Worker
   }
 }
 
-async function openShared(config: Config, store: Store): Promise<Shared> {
+type BurialParts = {
+  readonly hands: Hands;
+  readonly store: Store;
+  readonly log: Logger;
+  /** Null: whoever comes next into the folder does it. */
+  readonly folderOf: (slot: number) => string | null;
+};
+
+/** The books of workers that have ended. */
+class Burial {
+  readonly #parts: BurialParts;
+  #isHurried = false;
+
+  constructor(parts: BurialParts) {
+    this.#parts = parts;
+  }
+
+  /** What cannot be done at once is left to the next start. */
+  hurry(): void {
+    this.#isHurried = true;
+  }
+
+  async of(hand: Hand): Promise<void> {
+    const { hands, store, log, folderOf } = this.#parts;
+    const folder = folderOf(hand.slot);
+    for (let againMs = AGAIN_MS_MIN; ; againMs = Math.min(AGAIN_MS_MAX, 2 * againMs)) {
+      try {
+        if (folder !== null) await replayLeft(folder, { store, log });
+        await hands.release(hand, bookedIn(store));
+        return;
+      } catch (error) {
+        const detail = { err: error, worker: hand.slot };
+        log.warn(detail, "the journal of a worker that ended could not be read into the store yet");
+        if (this.#isHurried) return;
+        await sleep(againMs);
+      }
+    }
+  }
+}
+
+async function openShared(config: Config, store: Store, isKeeper: boolean): Promise<Shared> {
   const memory = memoryState(systemClock, { claimsMax: config.GATEWAY_IDEMPOTENCY_KEYS_MAX });
   const state = withVersions(memory, () => randomToken(12));
-  const directory = new Directory();
-  await loadTenants(store, directory);
-  await fillState(config, store, directory, state);
+  if (isKeeper) {
+    const directory = new Directory();
+    await loadTenants(store, directory);
+    await fillState(config, store, directory, state);
+  }
   return { state, board: memoryBoard(systemClock, systemTimers) };
 }
 

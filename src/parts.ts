@@ -224,13 +224,13 @@ export async function fillState(config: Config, store: Store, directory: Directo
 }
 
 /** Charged calls by their `Idempotency-Key`, with those that the state has no place for. */
-export function openIdempotency(config: Config, store: Store, books: Books, log: Logger) {
+export function openIdempotency(config: Config, store: Store, caughtUp: () => Promise<void>, log: Logger) {
   return chargedUses({
     store: store.idempotency,
     clock: systemClock,
     timers: systemTimers,
     ttlMs: parseDurationMs(config.GATEWAY_IDEMPOTENCY_TTL) ?? 0,
-    caughtUp: () => books.flush(),
+    caughtUp,
     warn: (detail, message) => log.warn(detail, message),
   });
 }

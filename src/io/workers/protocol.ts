@@ -57,9 +57,11 @@ export type Asks = {
 export const PROTOCOL = 1;
 
 export type Welcome = {
+  readonly slot: number;
   /** For what is its own: the journal, uploads. */
   readonly folder: string;
-  readonly instanceId: string;
+  /** Folders of processes that do not come back: it reads their journals first. */
+  readonly left: readonly string[];
   /** Where others serve already: it listens when it can serve too, and not before. Null for the very first worker. */
   readonly origin: string | null;
 };
