@@ -98,6 +98,7 @@ export function send(
   });
 }
 
+/** A short answer, so that little has to be held for it. */
 export function chat(origin: string, key: string, agent: Agent | false = false): Promise<Sent> {
-  return send(origin, "/v1/chat/completions", key, { body: chatBody(), agent });
+  return send(origin, "/v1/chat/completions", key, { body: chatBody({ max_tokens: 20 }), agent });
 }
