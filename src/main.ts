@@ -142,16 +142,9 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
   const { store, vault, rotation } = await openStore(config, { ids, log, fleet });
   await prepare?.(store, platform);
   await sharing.begin(store);
-  const probed = { ...platform, transport, ids, fleet, metrics, log };
-  const { prober, sandboxProven } = await openProber(config, store, probed);
-  const { DATA_DIR: dataDir } = config;
-  const books = await openBooks({
-    dataDir,
-    store: sharing.sink(store),
-    clock,
-    syncEveryMs: config.GATEWAY_JOURNAL_SYNC_MS,
-    log,
-  });
+  const { prober, sandboxProven } = await openProber(config, store, { ...ground, ...platform, fleet });
+  const { DATA_DIR: dataDir, GATEWAY_JOURNAL_SYNC_MS: syncEveryMs } = config;
+  const books = await openBooks({ dataDir, store: sharing.sink(store), clock, syncEveryMs, log });
   const caughtUp = sharing.caughtUp(books);
   const ownKeys = await openOwnKeys(store, { held, vault, snapshot, transport, connections, addresses, log });
   await loadTenants(store, directory);
@@ -159,7 +152,7 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
   await openNodes(store, ground.heldNodes, ids, log);
   const alerts = await openAlerts(config, store, { watch, directory, state, ownKeys: held, vault, ids, metrics, log });
   const bounds = boundsOf(config);
-  metrics.watch(gaugesOf(edge, books, { ...bounds, nodes }));
+  metrics.watch(gaugesOf(edge, books, { ...bounds, nodes, sharing }));
   const captured = store.captures(vault);
   const captures = await openCaptures(config, captured, directory, log);
   const gateway: Gateway = {
@@ -207,10 +200,7 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
     ...documentsAt({ version: VERSION, serverUrl: config.GATEWAY_PUBLIC_URL ?? origin }),
     ...operationsOf(edge, standing, metrics, adminToken),
   });
-  const first = {
-    firstKey: await fleet.alone(`workspace:${FIRST_START}`, () => firstKeyOf(store, tenancy)),
-    setupLink: await people.setupLink(),
-  };
+  const firstKey = await fleet.alone(`workspace:${FIRST_START}`, () => firstKeyOf(store, tenancy));
   const retention = retentionOf(config, store, log);
   const sweeper = sweepOften(config, { state, captures, responses, rotation, retention, money, people, fleet });
   await sandboxProven;
@@ -218,7 +208,8 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
   return {
     origin,
     adminToken,
-    ...first,
+    firstKey,
+    setupLink: await people.setupLink(),
     ready: () => begin(standing, prober),
     async stop() {
       await Promise.all([sweeper, alerts, rates, prober].map((part) => part.stop()));

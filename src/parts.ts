@@ -142,9 +142,12 @@ export function boundsOf(config: Config) {
   };
 }
 
-type Gauged = ReturnType<typeof boundsOf> & { readonly nodes: Pick<Nodes, "counts"> };
+type Gauged = ReturnType<typeof boundsOf> & {
+  readonly nodes: Pick<Nodes, "counts">;
+  readonly sharing: { readonly fleet: Pick<Fleet, "leads" | "size">; readonly standing: string };
+};
 
-export function gaugesOf(edge: Edge, books: Books, { queue, breakers, nodes }: Gauged): Gauges {
+export function gaugesOf(edge: Edge, books: Books, { queue, breakers, nodes, sharing }: Gauged): Gauges {
   return {
     running: () => edge.running,
     draining: () => (edge.draining ? 1 : 0),
@@ -153,6 +156,9 @@ export function gaugesOf(edge: Edge, books: Books, { queue, breakers, nodes }: G
     queueWaiting: () => queue.waiting,
     endpointsAside: () => breakers.aside.length,
     nodesConnected: () => nodes.counts.connected,
+    instances: () => sharing.fleet.size,
+    leads: () => (sharing.fleet.leads ? 1 : 0),
+    sharedStateOpen: () => (sharing.standing === "alone" || sharing.standing === "open" ? 1 : 0),
   };
 }
 
