@@ -7,7 +7,6 @@ import { checkPayments, paymentAdapters, paymentPage, paymentSecrets } from "./i
 import { isCidr } from "./kit/cidr.ts";
 import {
   csv,
-  databaseUrl,
   duration,
   durationOrNever,
   type GivenSetting,
@@ -25,6 +24,7 @@ import {
   setting,
 } from "./settings.ts";
 import { checkPeople, PEOPLE_SETTINGS } from "./settings-people.ts";
+import { STORE_SETTINGS } from "./settings-store.ts";
 
 export const PROJECT_ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 
@@ -37,19 +37,7 @@ export const SETTINGS = {
     path.join(PROJECT_ROOT, "data"),
     "Folder for the embedded store, the journal and generated secrets. A relative path is taken from the project's root.",
   ),
-  DATABASE_URL: {
-    ...setting(
-      databaseUrl.nullable(),
-      null,
-      "PostgreSQL in place of the embedded store; see the PostgreSQL guide. GATEWAY_ADMIN_TOKEN and GATEWAY_MASTER_KEY must be set with it.",
-    ),
-    secret: true,
-  },
-  GATEWAY_DATABASE_CONNECTIONS: setting(
-    integer(1, 1000),
-    10,
-    "Most connections to PostgreSQL for queries. Two more are kept open, and one is opened for a moment at the start.",
-  ),
+  ...STORE_SETTINGS,
   GATEWAY_CATALOGUE_DIR: setting(
     z.string().min(1).nullable(),
     null,

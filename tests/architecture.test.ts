@@ -18,6 +18,7 @@ const ROOF = [
   "src/config.ts",
   "src/settings.ts",
   "src/settings-people.ts",
+  "src/settings-store.ts",
 ];
 const ROOF_FLOOR = 6;
 
