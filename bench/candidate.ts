@@ -3,7 +3,7 @@ import type { Children } from "./children.ts";
 import type { Target } from "./load.ts";
 import { requestBody } from "./payload.ts";
 
-export const CANDIDATES = ["direct", "nginx", "bare", "gateway", "portkey"] as const;
+export const CANDIDATES = ["direct", "nginx", "bare", "gateway", "shared", "portkey"] as const;
 export type CandidateName = (typeof CANDIDATES)[number];
 
 export type Shape = { readonly is: "json" } | { readonly is: "stream"; readonly paceMs: number };

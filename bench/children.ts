@@ -19,6 +19,7 @@ export type ChildOptions = {
 /** Every process of a run. Each is known by its id, so that nothing else is ever stopped. */
 export class Children {
   readonly #running = new Map<number, ChildProcess>();
+  readonly #others: (() => Promise<void>)[] = [];
   readonly #cores: ReadonlyMap<Core, string> | undefined;
 
   constructor(cores: ReadonlyMap<Core, string> | undefined) {
@@ -53,8 +54,14 @@ export class Children {
     if (child.exitCode === null && child.signalCode === null) for (const pid of below.toReversed()) kill(pid);
   }
 
+  /** What was started in another way, and is to end with the rest. */
+  alsoStop(stop: () => Promise<void>): void {
+    this.#others.push(stop);
+  }
+
   async stopAll(): Promise<void> {
     await Promise.all([...this.#running.values()].map((child) => this.stop(child)));
+    for (const stop of this.#others.splice(0)) await stop();
   }
 
   /** The last resort of a process that is ending itself and cannot wait. */

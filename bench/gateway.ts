@@ -6,6 +6,7 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { z } from "zod";
+import { startCluster } from "../tests/support/postgres.ts";
 import { type Bench, bodyFor, type Prepared, type Shape } from "./candidate.ts";
 import { freePort, isRunning } from "./children.ts";
 
@@ -21,7 +22,7 @@ const TRANSLATED = {
   workspace: "bench-translated",
 } as const;
 /** More than the streams that are held open at once. */
-const UPSTREAM_CONNECTIONS = 4096;
+const UPSTREAM_CONNECTIONS = 8192;
 
 const WORKSPACE = "bench";
 const READY_MS_MAX = 60_000;
@@ -33,10 +34,50 @@ const walletSchema = z.object({ balance: z.string() });
 const logSchema = z.object({ data: z.array(z.object({ created_at: z.string() })) });
 
 /** Everything on: live key with its limit, a policy that filters, a wallet with credit, journal and request log. */
-export async function prepareGateway(bench: Bench): Promise<Prepared> {
+export function prepareGateway(bench: Bench): Promise<Prepared> {
+  const version = "this repository: key, limits, policy, wallet hold, journal and request log on";
+  return prepare(bench, { name: "gateway", title: "**gateway**", version, store: {} });
+}
+
+/** The same as one of many instances: what they share is in PostgreSQL and Redis, which run on the other core. */
+export async function prepareShared(bench: Bench): Promise<Prepared> {
+  const redisPort = await freePort();
+  const redis = [
+    "redis-server",
+    "--port",
+    String(redisPort),
+    "--bind",
+    "127.0.0.1",
+    "--save",
+    "",
+    "--dir",
+    bench.folder,
+  ];
+  bench.children.start(redis, { core: "load", logFile: path.join(bench.folder, "redis.log") });
+  const cluster = await startCluster();
+  bench.children.alsoStop(() => cluster.close());
+  const { url } = await cluster.database("empty");
+  const store = {
+    DATABASE_URL: url,
+    REDIS_URL: `redis://127.0.0.1:${redisPort}`,
+    GATEWAY_MASTER_KEY: randomBytes(32).toString("base64"),
+    GATEWAY_SANDBOX: "off",
+  };
+  const version = "the same on PostgreSQL and Redis, as one of several instances";
+  return prepare(bench, { name: "shared", title: "**gateway, shared**", version, store });
+}
+
+type Kind = {
+  readonly name: string;
+  readonly title: string;
+  readonly version: string;
+  readonly store: Readonly<Record<string, string>>;
+};
+
+async function prepare(bench: Bench, { name, title, version, store }: Kind): Promise<Prepared> {
   const port = await freePort();
   const token = randomBytes(24).toString("hex");
-  const dataDir = path.join(bench.folder, "gateway-data");
+  const dataDir = path.join(bench.folder, `${name}-data`);
   mkdirSync(dataDir, { recursive: true });
   const env = {
     HOST: "127.0.0.1",
@@ -50,10 +91,11 @@ export async function prepareGateway(bench: Bench): Promise<Prepared> {
     LOG_LEVEL: "warn",
     GATEWAY_PROOF_EVERY: "never",
     ...providerSettings(bench.upstream),
+    ...store,
   };
   const bin = path.join(bench.root, "bin/gateway");
   const launchWith = (command: readonly string[]) => () =>
-    bench.children.start(command, { core: "candidate", env, logFile: path.join(bench.folder, "gateway.log") });
+    bench.children.start(command, { core: "candidate", env, logFile: path.join(bench.folder, `${name}.log`) });
 
   const first = launchWith([bin, "serve"])();
   await untilReady(first, port);
@@ -63,8 +105,8 @@ export async function prepareGateway(bench: Bench): Promise<Prepared> {
   const url = `http://127.0.0.1:${port}/v1/chat/completions`;
   await bench.children.stop(first);
   return {
-    title: "**gateway**",
-    version: "this repository: key, limits, policy, wallet hold, journal and request log on",
+    title,
+    version,
     launch: launchWith(bench.gatewayCommand ?? [bin, "serve"]),
     check: () => checkBooks(cli),
     target: (shape: Shape) => ({

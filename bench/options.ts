@@ -14,6 +14,8 @@ export type Sizes = {
   readonly openSeconds: number;
   /** Of the gateway alone. */
   readonly manySeconds: number;
+  /** Of each step with more connections. */
+  readonly ladderSeconds: number;
   readonly cancels: number;
 };
 
@@ -35,6 +37,7 @@ const FULL: Sizes = {
   openStreams: 500,
   openSeconds: 6,
   manySeconds: 10,
+  ladderSeconds: 3,
   cancels: 20,
 };
 
@@ -49,10 +52,11 @@ const QUICK: Sizes = {
   openStreams: 500,
   openSeconds: 2,
   manySeconds: 4,
+  ladderSeconds: 1,
   cancels: 5,
 };
 
-export const USAGE = `npm run bench -- [--quick] [--only direct,nginx,bare,gateway,portkey] [--profile]
+export const USAGE = `npm run bench -- [--quick] [--only direct,nginx,bare,gateway,shared,portkey] [--profile]
 
 --quick    under two minutes, less exact; docs/benchmarks.md stays as it is
 --only     these candidates alone; docs/benchmarks.md stays as it is

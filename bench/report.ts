@@ -14,6 +14,7 @@ export function renderTables(result: BenchResult): string {
   return [
     loadTable(result),
     latencyTable(result),
+    frontierTable(result),
     footprintTable(result),
     ratioTable(result),
     targetTable(result),
@@ -28,7 +29,7 @@ export function renderPage(result: BenchResult): string {
   const candidates = result.candidates.map(({ title, version }) => `- ${title}: ${version}`);
   return `# Benchmarks
 
-Written by \`npm run bench\`; do not edit by hand. To reproduce: \`npm run bench\` (about eleven minutes; as root it installs nginx and wrk when they are missing), or \`npm run bench -- --quick\` for a rough answer in under two minutes. \`npm run bench -- --profile\` shows where the gateway's time goes. \`node bench/plan.ts\` measures planning alone: 500 endpoints, several policies and wishes.
+Written by \`npm run bench\`; do not edit by hand. To reproduce: \`npm run bench\` (about a quarter of an hour; as root it installs nginx, wrk and redis-server when they are missing), or \`npm run bench -- --quick\` for a rough answer in under two minutes. \`npm run bench -- --profile\` shows where the gateway's time goes. \`node bench/plan.ts\` measures planning alone: 500 endpoints, several policies and wishes.
 
 ## Machine
 
@@ -42,6 +43,7 @@ Everything is on loopback. A fast upstream answers: nginx with a static chat com
 - CPU is user and system time of the whole process tree from /proc, divided by the answers completed. It is read after the candidate has become quiet, so that work put off (journal, log) counts. It is the figure that noise moves least.
 - Whole answers are measured at full load over 32 connections, gapless streams over 4 (a candidate that drowns is handed many frames in one read, and looks better for it). Paced streams run at the same load for all, 40 at a time; a stream that was still open at the end counts by its frames.
 - A translated stream is a chat request to a provider of the messages format: ${MESSAGE_EVENTS} events without gaps, over 4 connections. It is held against the others' plain streams.
+- The frontier is measured with whole answers over 1, 2, 4 … 128 connections at once: the most requests a second of all steps whose slowest hundredth came in time.
 - Latency is measured at a low rate: one caller for whole answers and eight for paced streams, waiting between calls. What is shown is the difference to the direct call.
 - Before a candidate is measured, its answers are checked; after the run, that the gateway has logged and charged the requests.
 
@@ -96,6 +98,21 @@ function latencyTable(result: BenchResult): string {
     ["at a low rate", "JSON p50", "JSON p99", "first byte p50", "first byte p99", "hang-up reaches upstream (slowest)"],
     rows,
   );
+}
+
+const FRONTIER_MS = [5, 10, 50];
+
+/** The most that was served while 99 of 100 answers came in time and none failed. */
+function frontierTable(result: BenchResult): string {
+  const rows = result.candidates.map((one) => [
+    one.title,
+    ...FRONTIER_MS.map((ms) => {
+      const kept = one.ladder.filter(({ p99Micros, bad }) => bad === 0 && p99Micros < ms * 1000);
+      const best = kept.toSorted((a, b) => b.perSecond - a.perSecond)[0];
+      return best === undefined ? NONE : `${thousands(best.perSecond)} over ${best.connections}`;
+    }),
+  ]);
+  return table(["requests/s with no failure", ...FRONTIER_MS.map((ms) => `p99 under ${ms} ms`)], rows);
 }
 
 function footprintTable(result: BenchResult): string {
@@ -185,9 +202,9 @@ function megabytes(bytes: number | undefined): string {
 }
 
 function openStreams(one: CandidateResult): string {
-  return one.openStreams === undefined
-    ? NONE
-    : `${megabytes(one.openStreams.rssBytes)} at ${one.openStreams.streams} streams`;
+  const all = one.openStreams === undefined ? [] : [one.openStreams, ...one.manyStreams];
+  const shown = all.map(({ rssBytes, streams }) => `${megabytes(rssBytes)} at ${thousands(streams)}`);
+  return shown.length === 0 ? NONE : shown.join(", ");
 }
 
 function perStream(one: CandidateResult): string {

@@ -14,6 +14,14 @@ export type Spread = { readonly p50: number | undefined; readonly p99: number | 
 /** `streams` is how many really were open. */
 export type OpenStreams = { readonly rssBytes: number; readonly streams: number };
 
+/** Whole answers over so many connections at once. */
+export type Step = {
+  readonly connections: number;
+  readonly perSecond: number;
+  readonly p99Micros: number;
+  readonly bad: number;
+};
+
 /** What was measured of one candidate, one entry for each repetition. */
 export type CandidateResult = {
   readonly name: CandidateName;
@@ -23,7 +31,7 @@ export type CandidateResult = {
   idleBytes?: number;
   openStreams?: OpenStreams;
   /** The same with very many. */
-  manyStreams?: OpenStreams;
+  readonly manyStreams: OpenStreams[];
   afterBytes?: number;
   /** Why its figures do not count. */
   invalid?: string;
@@ -32,6 +40,8 @@ export type CandidateResult = {
   readonly paced: LoadRun[];
   /** Streams without gaps that are translated on their way; empty where a candidate does not translate. */
   readonly translated: LoadRun[];
+  /** More and more connections. */
+  readonly ladder: Step[];
   readonly latency: Spread[];
   readonly firstByte: Spread[];
   /** Milliseconds; undefined when the upstream was never told. */
@@ -68,6 +78,8 @@ export function emptyResult(name: CandidateName, title: string, version: string)
     title,
     version,
     startsMs: [],
+    manyStreams: [],
+    ladder: [],
     json: [],
     burst: [],
     paced: [],

@@ -39,7 +39,8 @@ const CONNECTIONS = 32;
 const BURST_CONNECTIONS = 4;
 const PACED_CONNECTIONS = 40;
 /** Held open at once by the gateway, to see what a stream costs in memory. */
-const MANY_STREAMS = 2_000;
+const MANY_STREAMS = [2_000, 5_000];
+const LADDER = [1, 2, 4, 8, 16, 32, 64, 128];
 const IDLE_WAIT_MS = 1_000;
 /** Every step has a limit of its own; this is for all of them together. */
 const RUN_MS_MAX = 30 * 60_000;
@@ -83,6 +84,7 @@ async function runWith(children: Children, options: Options, pinned: boolean): P
   for (let repetition = 0; repetition < options.sizes.repetitions; repetition++) {
     await repeat(runner, rotated(contestants, repetition), repetition);
   }
+  for (const contestant of contestants) await climb(runner, contestant);
   const after = readMoment(performance.now());
   for (const contestant of contestants) await finish(runner, contestant);
   const result: BenchResult = {
@@ -134,8 +136,10 @@ async function start(runner: Runner, name: CandidateName): Promise<Contestant> {
     const plan = { streams: sizes.openStreams, seconds: sizes.openSeconds, folder: bench.folder };
     result.openStreams = await measureOpenStreams(prepared.target, child, source, units, plan);
     if (name === "gateway") {
-      const many = { ...plan, streams: MANY_STREAMS, seconds: sizes.manySeconds };
-      result.manyStreams = await measureOpenStreams(prepared.target, child, source, units, many);
+      for (const streams of MANY_STREAMS) {
+        const many = { ...plan, streams, seconds: sizes.manySeconds };
+        result.manyStreams.push(await measureOpenStreams(prepared.target, child, source, units, many));
+      }
     }
   }
   return { prepared, child, result };
@@ -178,6 +182,17 @@ async function repeat(runner: Runner, contestants: readonly Contestant[], repeti
     result.latency.push(await measureLatency(json, "total"));
     const stream = { target: prepared.target(PACED), callers: 8, thinkMs: 10, seconds };
     result.firstByte.push(await measureLatency(stream, "first byte"));
+  }
+}
+
+/** More and more connections: how much a candidate serves before answers take too long. */
+async function climb({ bench, options }: Runner, { prepared, result }: Contestant): Promise<void> {
+  for (const connections of LADDER) {
+    const size = { connections, seconds: options.sizes.ladderSeconds, folder: bench.folder };
+    const summary = await runLoad(prepared.target(JSON_SHAPE), size);
+    const bad = summary.badStatus + summary.socketErrors + summary.timeouts;
+    const perSecond = (summary.requests - summary.badStatus) / (summary.durationMicros / 1_000_000);
+    result.ladder.push({ connections, perSecond, p99Micros: summary.p99Micros, bad });
   }
 }
 

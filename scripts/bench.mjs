@@ -13,6 +13,7 @@ const PROGRAMS = [
   { program: "nginx", debianPackage: "nginx-light" },
   { program: "wrk", debianPackage: "wrk" },
   { program: "taskset", debianPackage: "util-linux" },
+  { program: "redis-server", debianPackage: "redis-server" },
 ];
 
 /** The peer and two of its packages by exact version: with newer ones it answers every stream with 500. */

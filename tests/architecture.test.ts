@@ -224,6 +224,8 @@ describe("egress", () => {
       ({ file, target, names }) =>
         !isIn(file, ...MAY_OPEN) &&
         !(isIn(file, "src/io/store/sql/postgres") && target === "pg") &&
+        // The pipe that a worker was started with.
+        !(file === "src/io/workers/pipe.ts" && target === "node:net" && names.join() === "Socket") &&
         // Sessions on connections that nodes opened.
         !(isIn(file, "src/io/tunnel") && target === "node:http2") &&
         !(isIn(file, "src/edge") && target === "node:http" && names.length > 0 && !names.includes("request")),

@@ -142,7 +142,7 @@ describe("report", () => {
   test("a target is met, not met or not measured", () => {
     const targets = targetsOf(resultOf([measured("bare", 50), measured("gateway", 90)]));
     const found = targets.map(({ met }) => met);
-    expect(found).toEqual([true, undefined, false, false, undefined, true, undefined, true, true, true]);
+    expect(found).toEqual([true, undefined, false, false, undefined, true, undefined, undefined, true, true, true]);
     expect(targets[0]?.found).toBe("1.80 × (1.80 to 1.80)");
     expect(targets[5]?.found).toBe("0.40 ms");
   });
@@ -155,8 +155,23 @@ describe("report", () => {
 
   test("memory with many streams counts only when they were all open", () => {
     const met = (streams: number, rssBytes: number) =>
-      targetsOf(resultOf([{ ...measured("gateway", 90), manyStreams: { rssBytes, streams } }]))[6]?.met;
+      targetsOf(resultOf([{ ...measured("gateway", 90), manyStreams: [{ rssBytes, streams }] }]))[7]?.met;
     expect([met(2000, 299e6), met(2000, 300e6), met(1999, 200e6)]).toEqual([true, false, false]);
+  });
+
+  test("the frontier is the best step whose slowest hundredth came in time and in which nothing failed", () => {
+    const step = (connections: number, perSecond: number, p99Micros: number, bad = 0) => ({
+      ...{ connections, perSecond, p99Micros, bad },
+    });
+    const ladder = [step(1, 900, 2_000), step(8, 3_000, 6_000), step(16, 3_500, 9_000, 1), step(32, 3_200, 60_000)];
+    const page = renderPage(resultOf([{ ...measured("gateway", 90), ladder }]));
+    expect(page).toMatch(/\| gateway +\| 900 over 1 +\| 3,000 over 8 +\| 3,000 over 8 +\|/);
+  });
+
+  test("what PostgreSQL and Redis add is held against its own limit", () => {
+    const met = (cpuMicros: number) =>
+      targetsOf(resultOf([measured("gateway", 90), measured("shared", cpuMicros)]))[6]?.met;
+    expect([met(209), met(210)]).toEqual([true, false]);
   });
 
   test("an upstream that is never told of a hang-up does not meet its target", () => {
@@ -167,7 +182,7 @@ describe("report", () => {
   test("the page shows figures, memory for each stream, and what was left out", () => {
     const page = renderPage(resultOf([measured("bare", 50), measured("gateway", 90)]));
     expect(page).toContain("90.0 (90.0–90.0)");
-    expect(page).toContain("145 MB at 500 streams");
+    expect(page).toContain("145 MB at 500");
     expect(page).toContain("50 kB");
     expect(page).toContain("busy with other work (30 % of it)");
     expect(page).toContain("Not measured: portkey (it is not installed).");

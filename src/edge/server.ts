@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex, Readable } from "node:stream";
 import type { Exchange, Handler } from "../app/exchange.ts";
@@ -149,10 +149,18 @@ export class Edge {
     this.#nodes = nodes;
   }
 
-  /** Stops taking connections and lets running requests finish. */
-  async drain(timeoutMs: number): Promise<void> {
+  /**
+   * Stops taking connections and lets running requests finish. `keep`: others serve on at the same address, so an idle
+   * connection stays until its client has used it once more, which is told to open another, or until it is as old as
+   * idle ones get: a request that is on its way to it must not find it closed.
+   */
+  async drain(timeoutMs: number, idle: "close" | "keep" = "close"): Promise<void> {
     this.#draining = true;
-    this.server.close();
+    if (idle === "keep") {
+      // As a server of any kind is closed: one of HTTP closes what is idle, too.
+      Object.getPrototypeOf(Server.prototype).close.call(this.server);
+      await this.#unused(KEEP_ALIVE_MS);
+    } else this.server.close();
     await this.#idle(timeoutMs);
   }
 
@@ -160,6 +168,16 @@ export class Edge {
   async cut(): Promise<void> {
     await this.#idle(LAST_WORDS_MS);
     this.server.closeAllConnections();
+  }
+
+  async #unused(timeoutMs: number): Promise<void> {
+    const deadline = this.#deps.clock.elapsedMs() + timeoutMs;
+    const connections = () =>
+      new Promise<number>((resolve) => {
+        this.server.getConnections((error, count) => resolve(error === null ? count : 0));
+      });
+    while ((await connections()) > 0 && this.#deps.clock.elapsedMs() < deadline)
+      await new Promise((resolve) => setTimeout(resolve, 20));
   }
 
   async #idle(timeoutMs: number): Promise<void> {

@@ -77,7 +77,8 @@ async function startProvider(
 async function listen(server: Server): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen(0, "127.0.0.1", resolve);
+    // Its own, where several processes share the gateway's port.
+    server.listen({ port: 0, host: "127.0.0.1", exclusive: true }, resolve);
   });
   const address = server.address();
   if (address === null || typeof address === "string") throw new Error("the sandbox has no port");

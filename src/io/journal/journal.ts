@@ -54,19 +54,20 @@ type Turn = {
 export async function openJournal(settings: JournalSettings): Promise<JournalFile> {
   const { dir, disk = realDisk } = settings;
   disk.makeFolder(dir);
-  const leftovers = disk
-    .list(dir)
-    .filter((name) => SEGMENT_PATTERN.test(name))
-    .sort();
-  const last = Number(SEGMENT_PATTERN.exec(leftovers.at(-1) ?? "")?.[1] ?? 0);
-  const journal = new SegmentedJournal(
-    settings,
-    disk,
-    leftovers.map((name) => path.join(dir, name)),
-    last + 1,
-  );
+  const leftovers = segmentsIn(dir, disk);
+  const last = Number(SEGMENT_PATTERN.exec(path.basename(leftovers.at(-1) ?? ""))?.[1] ?? 0);
+  const journal = new SegmentedJournal(settings, disk, leftovers, last + 1);
   await journal.open();
   return journal;
+}
+
+/** The segments in a folder that is there, oldest first. */
+export function segmentsIn(dir: string, disk: Disk): string[] {
+  return disk
+    .list(dir)
+    .filter((name) => SEGMENT_PATTERN.test(name))
+    .sort()
+    .map((name) => path.join(dir, name));
 }
 
 class SegmentedJournal implements JournalFile {

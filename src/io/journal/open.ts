@@ -3,10 +3,12 @@ import type { RecordSink } from "../../domain/record/ingest.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { type Disk, realDisk } from "./disk.ts";
 import { Ingester, type IngesterSettings } from "./ingester.ts";
-import { type JournalSettings, openJournal } from "./journal.ts";
+import { type JournalSettings, openJournal, segmentsIn } from "./journal.ts";
 import { Mover } from "./mover.ts";
 import { type ReplayReport, replay } from "./replay.ts";
 import type { Journal, JournalLog } from "./types.ts";
+
+const JOURNAL_FOLDER = "journal";
 
 /** The journal with everything that moves it into SQL. */
 export type Books = {
@@ -40,7 +42,7 @@ export type BooksSettings = {
  */
 export async function openBooks(settings: BooksSettings): Promise<Books> {
   const { dataDir, store, clock, syncEveryMs, log, disk = realDisk, tuning = {} } = settings;
-  const dir = path.join(dataDir, "journal");
+  const dir = path.join(dataDir, JOURNAL_FOLDER);
   const journal = await openJournal({ ...tuning, dir, clock, syncEveryMs, log, disk });
   const mover = new Mover(store, dir, disk, log);
   const replayed = await replay(journal.leftovers, disk, mover, log).catch(async (error: unknown) => {
@@ -59,4 +61,14 @@ export async function openBooks(settings: BooksSettings): Promise<Books> {
       await journal.close();
     },
   };
+}
+
+/** Brings into SQL what a process that has ended left in its folder, and will not come back for. */
+export async function replayLeft(
+  dataDir: string,
+  { store, log, disk = realDisk }: Pick<BooksSettings, "store" | "log" | "disk">,
+): Promise<ReplayReport> {
+  const dir = path.join(dataDir, JOURNAL_FOLDER);
+  disk.makeFolder(dir);
+  return replay(segmentsIn(dir, disk), disk, new Mover(store, dir, disk, log), log);
 }

@@ -17,18 +17,21 @@ import { Turnstile } from "./turnstile.ts";
 
 export const DATABASE_FILE = "gateway.sqlite";
 
-/** Opens the embedded store, takes the data directory for this process and brings the tables up to date. */
-export async function openSqlite(dataDir: string, clock: Clock): Promise<Store> {
+/**
+ * Opens the embedded store, takes the data directory for this process and brings the tables up to date. With `taken`
+ * the process that started this one has the directory, and the tables are as they must be.
+ */
+export async function openSqlite(dataDir: string, clock: Clock, directory: "take" | "taken" = "take"): Promise<Store> {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const file = path.join(dataDir, DATABASE_FILE);
-  const lock = lockDataDir(dataDir);
+  const lock = directory === "take" ? lockDataDir(dataDir) : undefined;
   makePrivate(file);
   const engine = sqliteEngine(file);
   try {
     await migrate(engine, MIGRATIONS, clock);
   } catch (error) {
     await engine.close().catch(() => {});
-    lock.release();
+    lock?.release();
     throw error;
   }
   const store = sqlStore(engine);
@@ -36,7 +39,7 @@ export async function openSqlite(dataDir: string, clock: Clock): Promise<Store> 
     ...store,
     async close() {
       await store.close();
-      lock.release();
+      lock?.release();
     },
   };
 }

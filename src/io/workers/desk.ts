@@ -1,0 +1,188 @@
+import type { Duplex } from "node:stream";
+import type { SharedState } from "../../domain/admission/admission.ts";
+import type { Board, Lock } from "../../domain/fleet/board.ts";
+import { after, type Soon } from "../../kit/soon.ts";
+import { Lines, type Parsed } from "./lines.ts";
+import { type Asks, holdRequest, holdVerdictWire, keyOf, type News, spendWire } from "./protocol.ts";
+
+/** What workers share when nothing outside this machine keeps it for them. */
+export type Shared = { readonly state: SharedState; readonly board: Board };
+
+/** What is asked of a worker's own place among the others. */
+export type Place = {
+  readonly [Name in "hello" | "up" | "ready" | "metrics"]: (ask: Asks[Name]["ask"]) => Soon<Asks[Name]["answer"]>;
+} & {
+  /** Reaches all workers. */
+  readonly tell: (topic: string, message: string) => void;
+};
+
+type Answers = { readonly [Name in keyof Asks]: (ask: Asks[Name]["ask"]) => Soon<Asks[Name]["answer"]> };
+
+const MEASURE_MS_MAX = 1_000;
+
+/** The primary's end of the pipe to one worker. It knows what the worker has taken, for when it dies. */
+export class Desk {
+  readonly #lines: Lines;
+  readonly #shared: Shared;
+  readonly #answers: Answers;
+  /** Requests that hold money, with their workspaces. */
+  readonly #holds = new Map<string, string>();
+  /** Keys of calls that run, with their requests. */
+  readonly #claims = new Map<string, string>();
+  readonly #locks = new Map<number, Lock>();
+  readonly #measuring = new Map<number, () => void>();
+  #lastMeasure: string | undefined;
+  #next = 1;
+  #left = false;
+
+  constructor(pipe: Duplex, shared: Shared, place: Place) {
+    this.#shared = shared;
+    this.#answers = { ...this.#ofState(shared.state), ...this.#ofBoard(shared.board, place), ...ofPlace(place) };
+    this.#lines = new Lines(pipe, (message) => this.#take(message));
+  }
+
+  tell(news: News): void {
+    this.#lines.say([0, news]);
+  }
+
+  /** The worker's metrics as it told them last. */
+  get lastMeasure(): string | undefined {
+    return this.#lastMeasure;
+  }
+
+  /** The worker's metrics; those it told last where it does not say in time. */
+  measure(): Promise<string | undefined> {
+    if (this.#left) return Promise.resolve(this.#lastMeasure);
+    const number = this.#next++;
+    return new Promise((resolve) => {
+      const settle = () => {
+        clearTimeout(late);
+        this.#measuring.delete(number);
+        resolve(this.#lastMeasure);
+      };
+      const late = setTimeout(settle, MEASURE_MS_MAX);
+      this.#measuring.set(number, settle);
+      this.tell({ is: "measure", number });
+    });
+  }
+
+  /** The worker has ended: what it locked is free. Money waits until its journal has been read: `release`. */
+  async leave(): Promise<void> {
+    this.#left = true;
+    for (const lock of this.#locks.values()) await lock.release();
+    this.#locks.clear();
+  }
+
+  /** What the worker reserved and its journal did not account for is free again. */
+  async release(): Promise<{ readonly holds: number }> {
+    const { state } = this.#shared;
+    const holds = this.#holds.size;
+    for (const [requestId, workspaceId] of this.#holds) await state.settle({ requestId, workspaceId }, 0n);
+    for (const [key, requestId] of this.#claims) await state.release(key, requestId);
+    this.#holds.clear();
+    this.#claims.clear();
+    return { holds };
+  }
+
+  #take([number, name, ask]: Parsed): void {
+    if (number === 0) {
+      const [measure, text]: readonly [number, string] = ask;
+      this.#lastMeasure = text;
+      this.#measuring.get(measure)?.();
+      return;
+    }
+    const asked: keyof Asks = name;
+    const problem = (error: unknown) =>
+      this.#lines.say([number, null, error instanceof Error ? error.message : String(error)]);
+    try {
+      const answering: (ask: Parsed) => Soon<unknown> = this.#answers[asked];
+      const answer = answering(ask);
+      if (answer instanceof Promise) answer.then((value) => this.#lines.say([number, value]), problem);
+      else this.#lines.say([number, answer]);
+    } catch (error) {
+      problem(error);
+    }
+  }
+
+  #ofState(state: SharedState): Omit<Answers, keyof Place | "put" | "read" | "drop" | "list" | "lock" | "unlock"> {
+    return {
+      window: (ask) => state.window(keyOf(ask), ask[2]),
+      look: (ask) => state.look(keyOf(ask), ask[2]),
+      touch: (workspaceId) => done(state.touch(workspaceId)),
+      hold: (ask) =>
+        after(state.hold(holdRequest(ask)), (verdict) => {
+          if (verdict.is === "held") this.#holds.set(ask[0], ask[1]);
+          return holdVerdictWire(verdict);
+        }),
+      settle: ([requestId, workspaceId, nanos]) =>
+        after(state.settle({ requestId, workspaceId }, BigInt(nanos)), () => {
+          this.#holds.delete(requestId);
+          return null;
+        }),
+      credit: ([workspaceId, nanos]) => done(state.credit(workspaceId, BigInt(nanos))),
+      take: async ({ nanos, leavingNanos, ...taking }) =>
+        String(await state.take({ ...taking, nanos: BigInt(nanos), leavingNanos: BigInt(leavingNanos) })),
+      wallet: async (workspaceId) => {
+        const { balanceNanos, heldNanos } = await state.wallet(workspaceId);
+        return [String(balanceNanos), String(heldNanos)];
+      },
+      restoreSpend: (spends) => done(state.restoreSpend(spends.map((one) => ({ ...one, nanos: BigInt(one.nanos) })))),
+      spending: async ([id, workspaceId, atMs]) => {
+        const { day, month } = await state.spending({ id, workspaceId }, atMs);
+        return { day: spendWire(day), month: spendWire(month) };
+      },
+      claim: ([use, requestId]) =>
+        after(state.claim(use, requestId), (verdict) => {
+          if (verdict.is === "claimed") this.#claims.set(use.key, requestId);
+          if (verdict.is !== "remembered") return verdict;
+          return { is: "remembered", first: { ...verdict.first, nanos: String(verdict.first.nanos) } };
+        }),
+      remember: (use) =>
+        after(state.remember({ ...use, nanos: BigInt(use.nanos) }), () => this.#unclaim(use.key, use.requestId)),
+      release: ([key, requestId]) => after(state.release(key, requestId), () => this.#unclaim(key, requestId)),
+      sweep: (maxAgeMs) => state.sweep(maxAgeMs),
+    };
+  }
+
+  #unclaim(key: string, requestId: string): null {
+    if (this.#claims.get(key) === requestId) this.#claims.delete(key);
+    return null;
+  }
+
+  #ofBoard(board: Board, place: Place) {
+    return {
+      put: ([name, value, ttlMs]: Asks["put"]["ask"]) => done(board.put(name, value, ttlMs)),
+      read: async (name: string) => (await board.read(name)) ?? null,
+      drop: (name: string) => done(board.drop(name)),
+      list: async (prefix: string) => [...(await board.list(prefix))],
+      lock: async ([name, wait]: Asks["lock"]["ask"]) => {
+        const lock = await board.lock(name, wait);
+        if (lock === undefined) return null;
+        // Whoever died while it waited does not need it any more.
+        if (this.#left) await lock.release();
+        const number = this.#next++;
+        this.#locks.set(number, lock);
+        return number;
+      },
+      unlock: async (number: number) => {
+        const lock = this.#locks.get(number);
+        this.#locks.delete(number);
+        await lock?.release();
+        return null;
+      },
+      tell: ([topic, message]: Asks["tell"]["ask"]) => {
+        place.tell(topic, message);
+        return null;
+      },
+    };
+  }
+}
+
+function ofPlace({ hello, up, ready, metrics }: Place) {
+  return { hello, up, ready, metrics };
+}
+
+async function done(work: Promise<void>): Promise<null> {
+  await work;
+  return null;
+}

@@ -1,0 +1,99 @@
+import type { Board, Lock } from "../../domain/fleet/board.ts";
+import type { Clock } from "../../kit/clock.ts";
+import { stop, type Timers } from "../../kit/timers.ts";
+
+type Fact = { readonly value: string; readonly untilMs: number };
+type Turn = (lock: Lock) => void;
+
+/** Below this many facts it is not worth looking for those that have had their time. */
+const SWEEP_FROM = 256;
+
+/** A board in one process. What its holders do not let go of stays theirs: whoever hands it to others knows who died. */
+export function memoryBoard(clock: Clock, timers: Timers): Board {
+  const facts = new Map<string, Fact>();
+  const listeners = new Map<string, Set<(message: string) => void>>();
+  /** By name, who waits for a lock that somebody has. */
+  const locks = new Map<string, Set<Turn>>();
+  let sweepAt = SWEEP_FROM;
+
+  const alive = (name: string): string | undefined => {
+    const fact = facts.get(name);
+    if (fact === undefined || fact.untilMs > clock.elapsedMs()) return fact?.value;
+    facts.delete(name);
+    return undefined;
+  };
+  const sweep = () => {
+    for (const name of facts.keys()) alive(name);
+    sweepAt = Math.max(SWEEP_FROM, 2 * facts.size);
+  };
+  const pass = (name: string) => {
+    const waiting = locks.get(name);
+    const next = waiting?.values().next().value;
+    if (next === undefined) locks.delete(name);
+    else next(held(name));
+  };
+  const held = (name: string): Lock => {
+    let isHeld = true;
+    return {
+      get isHeld() {
+        return isHeld;
+      },
+      async release() {
+        if (!isHeld) return;
+        isHeld = false;
+        pass(name);
+      },
+    };
+  };
+
+  return {
+    async put(name, value, ttlMs) {
+      if (facts.size >= sweepAt) sweep();
+      facts.set(name, { value, untilMs: clock.elapsedMs() + ttlMs });
+    },
+    read: async (name) => alive(name),
+    async drop(name) {
+      facts.delete(name);
+    },
+    async list(prefix) {
+      sweep();
+      const found = new Map<string, string>();
+      for (const [name, { value }] of facts) if (name.startsWith(prefix)) found.set(name.slice(prefix.length), value);
+      return found;
+    },
+    async lock(name, { waitMs }) {
+      const waiting = locks.get(name);
+      if (waiting === undefined) {
+        locks.set(name, new Set());
+        return held(name);
+      }
+      if (waitMs <= 0) return undefined;
+      const { promise, resolve } = Promise.withResolvers<Lock | undefined>();
+      const timer = timers.after(waitMs, () => {
+        waiting.delete(turn);
+        resolve(undefined);
+      });
+      const turn: Turn = (lock) => {
+        stop(timer);
+        waiting.delete(turn);
+        resolve(lock);
+      };
+      waiting.add(turn);
+      return promise;
+    },
+    async tell(topic, message) {
+      for (const listener of listeners.get(topic) ?? []) listener(message);
+    },
+    hear(topic, listener) {
+      const all = listeners.get(topic) ?? new Set();
+      listeners.set(topic, all.add(listener));
+      return () => {
+        all.delete(listener);
+      };
+    },
+    async close() {
+      facts.clear();
+      listeners.clear();
+    },
+  };
+}
