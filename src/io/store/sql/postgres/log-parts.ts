@@ -8,14 +8,17 @@ const HOUR_MS = 3_600_000;
 /** A log that is kept no longer is in days, so that what is old leaves as a whole; a longer one is in months. */
 const DAYS_MAX = 100;
 const DAYS_AHEAD = 7;
+const PARTS_MAX = 500;
 const MONTH_AHEAD_MS = 31 * DAY_MS;
 
 type Span = { readonly fromMs: number; readonly toMs: number };
 type Part = { readonly from_ms: number | null; readonly to_ms: number | null };
 
+const isInDays = (keepMs: number | null) => keepMs !== null && keepMs <= DAYS_MAX * DAY_MS;
+
 /** `keepMs`: how long requests are kept, null for ever. */
 export function logParts(db: Kysely<Database>, keepMs: number | null): LogParts {
-  const inDays = keepMs !== null && keepMs <= DAYS_MAX * DAY_MS;
+  const inDays = isInDays(keepMs);
   let lookedAtMs: number | undefined;
   return {
     async prepare(time) {
@@ -43,6 +46,21 @@ export function logParts(db: Kysely<Database>, keepMs: number | null): LogParts 
       return { restBeforeMs: beforeMs, lookBeforeMs: at.to_ms };
     },
   };
+}
+
+/** Partitions for requests of these days, the newest of them where there are very many; others are kept together. */
+export async function addPartsFor(
+  db: Kysely<Database>,
+  keepMs: number | null,
+  daysMs: readonly number[],
+): Promise<void> {
+  const spans = daysMs.flatMap((fromMs) => {
+    const day = { fromMs, toMs: fromMs + DAY_MS };
+    return isInDays(keepMs) ? [day] : monthsOf(day);
+  });
+  const starts = new Map(spans.filter(({ fromMs }) => fromMs >= 0).map((span) => [span.fromMs, span]));
+  const newest = [...starts.values()].toSorted((a, b) => b.fromMs - a.fromMs).slice(0, PARTS_MAX);
+  for (const span of newest) await add(db, span);
 }
 
 async function partsOf(db: Kysely<Database>): Promise<Part[]> {

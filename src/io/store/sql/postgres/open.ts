@@ -127,7 +127,7 @@ async function checkServer(db: Kysely<Database>, address: DatabaseAddress): Prom
   if (server.standby) throw new DatabaseUnusable(address, "it is a standby, which cannot be written");
 }
 
-function openDatabase(address: DatabaseAddress, connections: number, hurry: "hurried" | "patient"): Kysely<Database> {
+export function openDatabase(address: DatabaseAddress, connections: number, hurry: "hurried" | "patient"): Kysely<Database> {
   return new Kysely<Database>({ dialect: poolDialect(openPool(address, connections, hurry)), plugins: [wholeNumbers] });
 }
 
