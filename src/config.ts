@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
@@ -18,12 +17,15 @@ import {
   MASTER_KEY_FORM,
   mailServer,
   onOff,
+  readWithFileTwin,
   type Setting,
   secretSetting,
   sender,
   setting,
 } from "./settings.ts";
+import { checkObserve, OBSERVE_SETTINGS } from "./settings-observe.ts";
 import { checkPeople, PEOPLE_SETTINGS } from "./settings-people.ts";
+import { type ProviderSettings, readProviders } from "./settings-providers.ts";
 import { STORE_SETTINGS } from "./settings-store.ts";
 
 export const PROJECT_ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
@@ -304,6 +306,7 @@ export const SETTINGS = {
     "Sender of mails: alerts@example.eu or Gateway <alerts@example.eu>. Needed with GATEWAY_SMTP_URL.",
   ),
   ...PEOPLE_SETTINGS,
+  ...OBSERVE_SETTINGS,
   GATEWAY_ALERTS_EVERY_MS: setting(
     integer(10, 3_600_000),
     10_000,
@@ -343,23 +346,6 @@ export const SETTINGS = {
 
 type Settings = {
   readonly [Name in keyof typeof SETTINGS]: (typeof SETTINGS)[Name] extends Setting<infer T> ? T : never;
-};
-
-/** A provider setting read from the environment: PROVIDER_<SLUG>_API_KEY, _CREDENTIALS, _BASE_URL and its regional form. */
-export type ProviderSettings = {
-  readonly apiKeys: ReadonlyMap<string, string>;
-  /** Key files of service accounts, as JSON text. */
-  readonly credentials: ReadonlyMap<string, string>;
-  /** By `SLUG` or `SLUG__REGION`, in the upper-case form of the variable. */
-  readonly baseUrls: ReadonlyMap<string, string>;
-  /** The usual AWS variables: they sign where a provider of AWS has no key of its own. */
-  readonly aws: AwsKeys | null;
-};
-
-type AwsKeys = {
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  readonly sessionToken: string | null;
 };
 
 export type Config = Settings & {
@@ -408,6 +394,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     problems.push("GATEWAY_MAIL_FROM: set it too, because GATEWAY_SMTP_URL is set");
   checkPayments(values, problems);
   checkPeople(values, problems);
+  checkObserve(values, problems);
   const providers = readProviders(env, problems);
   const known = new Set(["GATEWAY_URL", ...Object.keys(SETTINGS).flatMap((name) => [name, `${name}_FILE`])]);
   for (const name of Object.keys(env)) {
@@ -424,65 +411,4 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     given: givenSettings(env, SETTINGS),
     warnings,
   });
-}
-
-function readWithFileTwin(
-  env: Readonly<Record<string, string | undefined>>,
-  name: string,
-  problems: string[],
-): string | undefined {
-  const file = env[`${name}_FILE`];
-  if (file === undefined || file === "") return env[name];
-  if (env[name] !== undefined && env[name] !== "") {
-    problems.push(`${name} and ${name}_FILE are both set: unset one of them`);
-    return undefined;
-  }
-  try {
-    const value = readFileSync(file, "utf8").trim();
-    // A secret that did not arrive must not become the default, or one that is made up here.
-    if (value === "") problems.push(`${name}_FILE: the file ${file} is empty`);
-    return value;
-  } catch {
-    problems.push(`${name}_FILE: cannot read the file ${file}`);
-    return undefined;
-  }
-}
-
-const PROVIDER_VARIABLE = /^PROVIDER_([A-Z0-9_]+?)_(API_KEY|CREDENTIALS|BASE_URL)$/;
-
-function readProviders(env: Readonly<Record<string, string | undefined>>, problems: string[]): ProviderSettings {
-  const apiKeys = new Map<string, string>();
-  const credentials = new Map<string, string>();
-  const baseUrls = new Map<string, string>();
-  const names = Object.keys(env).filter((name) => name.startsWith("PROVIDER_"));
-  for (const name of new Set(names.map((found) => found.replace(/_FILE$/, "")))) {
-    const match = PROVIDER_VARIABLE.exec(name);
-    const slug = match?.[1];
-    if (slug === undefined) {
-      problems.push(
-        `${name}: write PROVIDER_<SLUG>_API_KEY, PROVIDER_<SLUG>_CREDENTIALS_FILE or PROVIDER_<SLUG>_BASE_URL`,
-      );
-      continue;
-    }
-    const value = readWithFileTwin(env, name, problems);
-    if (value === undefined || value === "") continue;
-    if (match?.[2] === "API_KEY") apiKeys.set(slug, value);
-    else if (match?.[2] === "CREDENTIALS") credentials.set(slug, value);
-    else if (/^https?:\/\/[^\s/?#]+[^\s?#]*$/.test(value)) baseUrls.set(slug, value.replace(/\/+$/, ""));
-    else problems.push(`${name}: write an absolute http or https address without query`);
-  }
-  return { apiKeys, credentials, baseUrls, aws: readAwsKeys(env, problems) };
-}
-
-function readAwsKeys(env: Readonly<Record<string, string | undefined>>, problems: string[]): AwsKeys | null {
-  const read = (name: string) => readWithFileTwin(env, name, problems) || undefined;
-  const accessKeyId = read("AWS_ACCESS_KEY_ID");
-  const secretAccessKey = read("AWS_SECRET_ACCESS_KEY");
-  const sessionToken = read("AWS_SESSION_TOKEN") ?? null;
-  if (accessKeyId === undefined && secretAccessKey === undefined) return null;
-  if (accessKeyId === undefined || secretAccessKey === undefined) {
-    problems.push("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY belong together: set both or none");
-    return null;
-  }
-  return { accessKeyId, secretAccessKey, sessionToken };
 }

@@ -90,6 +90,7 @@ import {
   warnOfUnknown,
 } from "./parts.ts";
 import { holdNodes, nodeCheck, openNodes } from "./parts-nodes.ts";
+import { type Observed, openObserve } from "./parts-observe.ts";
 import { openPeopleRoom } from "./parts-people.ts";
 import { openPayments, openPrices, openRates } from "./parts-prices.ts";
 import { openProber, proofBookOf, proofCheck } from "./parts-proofs.ts";
@@ -137,8 +138,8 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
   const edge = openEdge({ config, log, clock, ids, directory, state, metrics, adminToken, personOf, ownKeys: held });
   const origin = await listening(edge, config);
 
-  const platform = await openPlatform(config, { snapshot, transport, directory, ids });
-  const { sandbox, connections, addresses, proofs, routing } = platform;
+  const platform = await openPlatform(config, { snapshot, transport, directory, ids, metrics });
+  const { sandbox, connections, addresses, proofs, routing, observed } = platform;
 
   const { store, vault, rotation } = await openStore(config, ids, log);
   await prepare?.(store, platform);
@@ -170,7 +171,7 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
     limits: limitsOf(config),
     idempotency: await openIdempotency(config, store, state, books, log),
     captures,
-    ...toldOf(metrics, watch, log),
+    ...toldOf(metrics, watch, observed, log),
   };
   const disk = await watchDisk(dataDir, config.GATEWAY_DISK_FREE_MIN_BYTES);
   const responses = await openKept({ config, store, kept: store.responses(vault), directory, disk, log }, gateway);
@@ -221,7 +222,7 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
       await Promise.all([sweeper, alerts, rates, prober].map((part) => part.stop()));
       await drain(edge, responses, config.GATEWAY_DRAIN_TIMEOUT_MS);
       await cut(gateway, edge, captures, responses);
-      for (const part of [disk, books, store, sandbox]) await part?.close();
+      for (const part of [observed, disk, books, store, sandbox]) await part?.close();
     },
   };
 }
@@ -262,7 +263,13 @@ type Platform = Awaited<ReturnType<typeof openPlatform>>;
 /** Who can be reached from here, simulated providers included, and what is proven of them. */
 async function openPlatform(
   config: Config,
-  { snapshot, transport, directory, ids }: Pick<Ground, "snapshot" | "transport" | "directory" | "ids">,
+  {
+    snapshot,
+    transport,
+    directory,
+    ids,
+    metrics,
+  }: Pick<Ground, "snapshot" | "transport" | "directory" | "ids" | "metrics">,
 ) {
   const sandbox = config.sandbox ? await startSandbox({ clock, ids }) : undefined;
   const origins = sandbox?.origins ?? {};
@@ -270,7 +277,8 @@ async function openPlatform(
   const proofs = proofBookOf(config, snapshot, connections);
   const routing = routingOf(snapshot, connections, directory, proofs);
   const addresses = addressesFrom(config.providers, origins);
-  return { snapshot, sandbox, connections, addresses, proofs, routing, reach: routing.reach };
+  const observed = openObserve(config, { metrics, snapshot, connections, version: VERSION, instanceId: ids.next("") });
+  return { snapshot, sandbox, connections, addresses, proofs, routing, reach: routing.reach, observed };
 }
 
 function listening(edge: Edge, config: Config): Promise<string> {
@@ -319,13 +327,20 @@ function begin(standing: { ready: boolean }, prober: Prober): void {
 }
 
 /** Told of every request that is over, and of what happened on its way. */
-function toldOf(metrics: Metrics, watch: AlertWatch, log: Logger): Pick<Gateway, "finished" | "noticed"> {
+function toldOf(
+  metrics: Metrics,
+  watch: AlertWatch,
+  { finished, passTrace }: Observed,
+  log: Logger,
+): Pick<Gateway, "finished" | "noticed" | "passTrace"> {
   return {
     finished(record) {
       metrics.finished(record);
       watch.finished(record);
+      finished?.(record);
     },
     noticed: noticesOf(metrics, log),
+    ...(passTrace === undefined ? {} : { passTrace }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { readMasterKey } from "./io/secret-files.ts";
 import { type DatabaseAddress, readDatabaseAddress } from "./io/store/sql/postgres/address.ts";
@@ -101,4 +102,27 @@ export function givenSettings(
     given.set(name, { source, text: isSecret || source === "file" ? null : text });
   }
   return given;
+}
+
+/** A setting, or what is in the file that its twin names. */
+export function readWithFileTwin(
+  env: Readonly<Record<string, string | undefined>>,
+  name: string,
+  problems: string[],
+): string | undefined {
+  const file = env[`${name}_FILE`];
+  if (file === undefined || file === "") return env[name];
+  if (env[name] !== undefined && env[name] !== "") {
+    problems.push(`${name} and ${name}_FILE are both set: unset one of them`);
+    return undefined;
+  }
+  try {
+    const value = readFileSync(file, "utf8").trim();
+    // A secret that did not arrive must not become the default, or one that is made up here.
+    if (value === "") problems.push(`${name}_FILE: the file ${file} is empty`);
+    return value;
+  } catch {
+    problems.push(`${name}_FILE: cannot read the file ${file}`);
+    return undefined;
+  }
 }

@@ -9,6 +9,7 @@ const ROOF = [
   "src/main.ts",
   "src/parts.ts",
   "src/parts-nodes.ts",
+  "src/parts-observe.ts",
   "src/parts-people.ts",
   "src/parts-prices.ts",
   "src/parts-proofs.ts",
@@ -17,7 +18,9 @@ const ROOF = [
   "src/cli.ts",
   "src/config.ts",
   "src/settings.ts",
+  "src/settings-observe.ts",
   "src/settings-people.ts",
+  "src/settings-providers.ts",
   "src/settings-store.ts",
 ];
 const ROOF_FLOOR = 6;

@@ -264,8 +264,11 @@ function headersFor(
   const credential = connectionsOfAttempt(gateway, attempt)?.credential(endpoint.provider);
   try {
     const authorized = authorize(credential, lane.auth, outgoing);
-    if (!(authorized instanceof Promise)) return Object.assign(headers, authorized);
-    return authorized.then((own) => Object.assign(headers, own), whyNone);
+    // Beside what is signed: whoever stands between may change it.
+    const context = gateway.passTrace?.(trail.requestId, trail.trace, trail.attemptNumber);
+    const trace = context === undefined ? undefined : { traceparent: context };
+    if (!(authorized instanceof Promise)) return Object.assign(headers, authorized, trace);
+    return authorized.then((own) => Object.assign(headers, own, trace), whyNone);
   } catch (error) {
     return whyNone(error);
   }

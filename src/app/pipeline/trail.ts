@@ -11,6 +11,7 @@ import type { NoPlan, Plan } from "../../domain/routing/plan.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { JsonObject } from "../../kit/json.ts";
+import { readTraceparent, traceparentOf } from "../../kit/trace-context.ts";
 import type { Extra } from "../../language/canon/extras.ts";
 import type { Exchange } from "../exchange.ts";
 
@@ -62,6 +63,19 @@ export class Trail {
     this.#exchange = exchange;
     this.surface = surface;
     this.#clock = clock;
+  }
+
+  /** What the caller says of the trace that this is part of; undefined: nothing that can be read. */
+  get trace(): string | undefined {
+    const said = this.#exchange.headers["traceparent"];
+    if (typeof said !== "string") return undefined;
+    const read = readTraceparent(said);
+    return read === undefined ? undefined : traceparentOf(read);
+  }
+
+  /** The attempt that is made now, counted from one. */
+  get attemptNumber(): number {
+    return this.#attempts.length + 1;
   }
 
   /** What is reserved for it goes by this. */
@@ -176,6 +190,7 @@ export class Trail {
       decision: this.plan?.decision() ?? null,
       ...(this.served?.own === undefined ? {} : { ownKey: true }),
       ...(this.served?.node === undefined ? {} : { nodeId: this.served.node.id }),
+      ...(this.trace === undefined ? {} : { trace: this.trace }),
       ...(this.detail === undefined ? {} : { detail: this.detail }),
     };
   }

@@ -72,6 +72,8 @@ export type Gateway = {
   readonly captures: Pick<Captures, "begin">;
   /** Told of every finished request, for metrics and the log. */
   readonly finished: (record: RequestRecord) => void;
+  /** What providers are told of a request's trace, by what its caller said of it; absent: nothing. */
+  readonly passTrace?: (requestId: string, trace: string | undefined, attempt: number) => string;
   /** Told of what the operator should know and no record of a request shows. */
   readonly noticed: (notice: Notice) => void;
 };

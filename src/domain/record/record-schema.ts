@@ -149,6 +149,7 @@ export const requestRecordSchema: z.ZodType<RequestRecord> = z.object({
   decision: decision.nullable(),
   ownKey: z.literal(true).exactOptional(),
   nodeId: z.string().exactOptional(),
+  trace: z.string().exactOptional(),
   detail: z.looseObject({}).exactOptional(),
 });
 

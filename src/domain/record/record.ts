@@ -145,6 +145,8 @@ export type RequestRecord = {
   readonly ownKey?: true;
   /** The workspace's own machine that served it; absent: none did. */
   readonly nodeId?: string;
+  /** The trace its caller made it part of, in the form of W3C Trace Context. */
+  readonly trace?: string;
   /** What only its surface has to say: the format of speech, the number of questions. Never content. */
   readonly detail?: JsonObject;
 };

@@ -5,8 +5,11 @@ import type { Proof } from "../../domain/catalogue/proofs.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import { GenAiMetrics } from "./genai-metrics.ts";
 import type { Notice } from "./notices.ts";
+import type { Signal } from "./otlp.ts";
+import type { ReadGauge } from "./otlp-metrics.ts";
+import type { Posting } from "./outgoing.ts";
 import { processGauges } from "./process-gauges.ts";
-import { Counts, Timings } from "./series.ts";
+import { Counts, type ReadSeries, Timings } from "./series.ts";
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 
@@ -50,6 +53,14 @@ export class Metrics {
     "What requests were charged, in units of the currency, by provider and currency.",
   );
   readonly #genai = new GenAiMetrics();
+  readonly #telemetry = new Counts(
+    "gateway_telemetry_messages_total",
+    "Tries to send a message of telemetry, by signal and result.",
+  );
+  readonly #telemetryDropped = new Counts(
+    "gateway_telemetry_dropped_total",
+    "Requests whose telemetry was dropped, because too many waited or the receiver refused them, by signal.",
+  );
 
   readonly #retries = new Counts(
     "gateway_retries_total",
@@ -174,6 +185,15 @@ export class Metrics {
     }
   }
 
+  /** A message of telemetry was sent, or tried to be. */
+  exported(signal: Signal, result: Posting): void {
+    this.#telemetry.add(`signal="${signal}",result="${result}"`, 1);
+  }
+
+  dropped(signal: Signal, count: number): void {
+    this.#telemetryDropped.add(`signal="${signal}"`, count);
+  }
+
   alerted(channel: Channel, result: "delivered" | "later" | "failed"): void {
     this.#alerts.add(`channel="${channel}",result="${result}"`, 1);
   }
@@ -209,8 +229,23 @@ export class Metrics {
       this.#alerts,
       this.#proofs,
       this.#proofTokens,
+      this.#telemetry,
+      this.#telemetryDropped,
       ...this.#genai.series,
     ];
+  }
+
+  /** All of them, for whoever writes them in another form. */
+  async read(): Promise<{ readonly series: readonly ReadSeries[]; readonly gauges: readonly ReadGauge[] }> {
+    const gauges = await this.#registry.getMetricsAsJSON();
+    return {
+      series: this.#series.map((one) => one.read()),
+      gauges: gauges.map(({ name, help, values }) => ({
+        name,
+        help,
+        values: values.map(({ labels, value }) => ({ labels: { ...labels }, value })),
+      })),
+    };
   }
 
   async text(): Promise<{ readonly contentType: string; readonly body: string }> {

@@ -1,0 +1,58 @@
+import { readWithFileTwin } from "./settings.ts";
+
+/** A provider setting read from the environment: PROVIDER_<SLUG>_API_KEY, _CREDENTIALS, _BASE_URL and its regional form. */
+export type ProviderSettings = {
+  readonly apiKeys: ReadonlyMap<string, string>;
+  /** Key files of service accounts, as JSON text. */
+  readonly credentials: ReadonlyMap<string, string>;
+  /** By `SLUG` or `SLUG__REGION`, in the upper-case form of the variable. */
+  readonly baseUrls: ReadonlyMap<string, string>;
+  /** The usual AWS variables: they sign where a provider of AWS has no key of its own. */
+  readonly aws: AwsKeys | null;
+};
+
+type AwsKeys = {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken: string | null;
+};
+
+const PROVIDER_VARIABLE = /^PROVIDER_([A-Z0-9_]+?)_(API_KEY|CREDENTIALS|BASE_URL)$/;
+
+/** Where providers are and what lets the gateway in, from `PROVIDER_…` and the usual AWS variables. */
+export function readProviders(env: Readonly<Record<string, string | undefined>>, problems: string[]): ProviderSettings {
+  const apiKeys = new Map<string, string>();
+  const credentials = new Map<string, string>();
+  const baseUrls = new Map<string, string>();
+  const names = Object.keys(env).filter((name) => name.startsWith("PROVIDER_"));
+  for (const name of new Set(names.map((found) => found.replace(/_FILE$/, "")))) {
+    const match = PROVIDER_VARIABLE.exec(name);
+    const slug = match?.[1];
+    if (slug === undefined) {
+      problems.push(
+        `${name}: write PROVIDER_<SLUG>_API_KEY, PROVIDER_<SLUG>_CREDENTIALS_FILE or PROVIDER_<SLUG>_BASE_URL`,
+      );
+      continue;
+    }
+    const value = readWithFileTwin(env, name, problems);
+    if (value === undefined || value === "") continue;
+    if (match?.[2] === "API_KEY") apiKeys.set(slug, value);
+    else if (match?.[2] === "CREDENTIALS") credentials.set(slug, value);
+    else if (/^https?:\/\/[^\s/?#]+[^\s?#]*$/.test(value)) baseUrls.set(slug, value.replace(/\/+$/, ""));
+    else problems.push(`${name}: write an absolute http or https address without query`);
+  }
+  return { apiKeys, credentials, baseUrls, aws: readAwsKeys(env, problems) };
+}
+
+function readAwsKeys(env: Readonly<Record<string, string | undefined>>, problems: string[]): AwsKeys | null {
+  const read = (name: string) => readWithFileTwin(env, name, problems) || undefined;
+  const accessKeyId = read("AWS_ACCESS_KEY_ID");
+  const secretAccessKey = read("AWS_SECRET_ACCESS_KEY");
+  const sessionToken = read("AWS_SESSION_TOKEN") ?? null;
+  if (accessKeyId === undefined && secretAccessKey === undefined) return null;
+  if (accessKeyId === undefined || secretAccessKey === undefined) {
+    problems.push("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY belong together: set both or none");
+    return null;
+  }
+  return { accessKeyId, secretAccessKey, sessionToken };
+}
