@@ -62,6 +62,7 @@ function noOwnKeys(snapshot: Snapshot, reach: Reach, clock: Clock): OwnKeyRoom {
     held,
     read: () => ({ problem: "no key is read here" }),
     seal: async () => new Uint8Array(),
+    reload: async () => undefined,
     probe: async () => ({ result: "unclear", status: null, detail: "nobody is asked here" }),
   };
 }
@@ -114,6 +115,8 @@ function ratesOf(store: Store, snapshot: Snapshot, clock: Clock): RateRoom {
     source: undefined,
     everyMs: 1,
     staleDays: 14,
+    leads: () => true,
+    inTurn: makeTurns(),
   };
   return new RateRoom({ ...parts, timers: systemTimers, warn: () => {} });
 }

@@ -10,6 +10,8 @@ export type Ddl = {
   readonly text: string;
   /** Bytes as they are. */
   readonly bytes: string;
+  /** A primary key that counts up by itself. */
+  readonly counted: string;
   /** Ends the definition of a table whose rows are small and found by their primary key. */
   readonly keyed: string;
   /** Ends the definition of any other table. */
@@ -43,5 +45,7 @@ export type Engine = {
   ingest(batch: RecordBatch): Promise<void>;
   /** Where the request log is in partitions by time. */
   readonly logParts?: LogParts;
+  /** Until the transaction ends no other one numbers a change; absent where transactions wait for each other anyway. */
+  numberAlone?(session: Kysely<Database>): Promise<void>;
   close(): Promise<void>;
 };

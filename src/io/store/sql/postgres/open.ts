@@ -35,20 +35,22 @@ export type PostgresSettings = {
   readonly logKeptMs?: number | null;
   /** Where the journal is: it belongs to one process too. */
   readonly dataDir: string;
+  /** Whether other gateways may work on the database: those that share their state. */
+  readonly shared?: "yes" | "no";
   readonly clock: Clock;
   readonly log: LockLog;
 };
 
 const VERSION_LEAST = 13;
 
-/** Opens the store on PostgreSQL, takes database and data directory for this process and brings the tables up to date. */
+/** Opens the store on PostgreSQL, takes database (unless it is shared) and data directory for this process and brings the tables up to date. */
 export async function openPostgres(settings: PostgresSettings): Promise<Store> {
-  const { address, connections, dataDir, clock, log } = settings;
+  const { address, connections, dataDir, shared = "no", clock, log } = settings;
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const dataLock = lockDataDir(dataDir);
   let lock: InstanceLock | undefined;
   try {
-    lock = await InstanceLock.take(address, log);
+    if (shared === "no") lock = await InstanceLock.take(address, log);
     if (settings.owner !== undefined) await migrateAsOwner(settings.owner, address, clock);
     await migratePostgres(address, clock);
     const store = sqlStore(postgresEngine(address, connections, settings.logKeptMs ?? null));
@@ -65,16 +67,16 @@ export async function openPostgres(settings: PostgresSettings): Promise<Store> {
   }
 }
 
-function lockedStore(store: Store, lock: InstanceLock, done: () => void): Store {
+function lockedStore(store: Store, lock: InstanceLock | undefined, done: () => void): Store {
   return {
     ...store,
     async ping() {
-      if (lock.isTaken) throw new StoreError("unavailable", "another gateway works on this database");
+      if (lock?.isTaken === true) throw new StoreError("unavailable", "another gateway works on this database");
       await store.ping();
     },
     async close() {
       await store.close();
-      await lock.release();
+      await lock?.release();
       done();
     },
   };
@@ -127,7 +129,11 @@ async function checkServer(db: Kysely<Database>, address: DatabaseAddress): Prom
   if (server.standby) throw new DatabaseUnusable(address, "it is a standby, which cannot be written");
 }
 
-export function openDatabase(address: DatabaseAddress, connections: number, hurry: "hurried" | "patient"): Kysely<Database> {
+export function openDatabase(
+  address: DatabaseAddress,
+  connections: number,
+  hurry: "hurried" | "patient",
+): Kysely<Database> {
   return new Kysely<Database>({ dialect: poolDialect(openPool(address, connections, hurry)), plugins: [wholeNumbers] });
 }
 
@@ -144,6 +150,9 @@ function postgresEngine(address: DatabaseAddress, connections: number, logKeptMs
     ingest: async (batch) => {
       worker ??= new WorkerClient(script, { address });
       await worker.ask({ is: "ingest", batch });
+    },
+    async numberAlone(session) {
+      await sql`select pg_advisory_xact_lock(${sql.lit(LOCKS.ours)}, ${sql.lit(LOCKS.change)})`.execute(session);
     },
     close: async () => {
       await worker?.close();
