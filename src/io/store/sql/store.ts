@@ -136,7 +136,7 @@ export function sqlStore(engine: Engine): Store {
     ledger: ledgerStore(db),
     payments: paymentStore(db),
     promotions: promotionStore(db),
-    log: logStore(db),
+    log: logStore(db, engine.logParts),
     rollups: rollupStore(db),
     audit: auditStore(db),
     changes: changeStore(db),
