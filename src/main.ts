@@ -50,7 +50,7 @@ import type { Managers } from "./edge/actor.ts";
 import { isOperator, recheckKey } from "./edge/authenticate.ts";
 import type { Edge } from "./edge/server.ts";
 import { type DiskSpace, watchDisk } from "./io/disk-space.ts";
-import { type Books, openBooks } from "./io/journal/open.ts";
+import type { Books } from "./io/journal/open.ts";
 import { memoryState } from "./io/state/memory.ts";
 import type { Store } from "./io/store/sql/store.ts";
 import { type Logger, openLog } from "./io/telemetry/log.ts";
@@ -90,7 +90,7 @@ import {
   warnOfUnknown,
 } from "./parts.ts";
 import { holdNodes, nodeCheck, openNodes } from "./parts-nodes.ts";
-import { type Observed, openObserve } from "./parts-observe.ts";
+import { type LogExporting, logExportCheck, type Observed, openObserve, openRecords } from "./parts-observe.ts";
 import { openPeopleRoom } from "./parts-people.ts";
 import { openPayments, openPrices, openRates } from "./parts-prices.ts";
 import { openProber, proofBookOf, proofCheck } from "./parts-proofs.ts";
@@ -116,6 +116,9 @@ const SWEEP_EVERY_MS = 60_000;
 const FIRST_START = "first_start";
 
 const VERSION = readVersion();
+
+/** One process: it does what only one of several would do. */
+const ALONE = { version: VERSION, leads: () => true };
 
 const clock = systemClock;
 const TIME = { clock, timers: systemTimers };
@@ -145,7 +148,7 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
   await prepare?.(store, platform);
   const { prober, sandboxProven } = await openProber(config, store, { ...platform, transport, ids, metrics, log });
   const { DATA_DIR: dataDir } = config;
-  const books = await openBooks({ dataDir, store, clock, syncEveryMs: config.GATEWAY_JOURNAL_SYNC_MS, log });
+  const { books, logExport } = await openRecords(config, { store, directory, ids, metrics, log, ...ALONE });
   const ownKeys = await openOwnKeys(store, { held, vault, snapshot, transport, connections, addresses, log });
   await loadTenants(store, directory, state);
   await openNodes(store, ground.heldNodes, ids, log);
@@ -197,7 +200,7 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
     ...manageSettings(config),
     planning: gateway,
     endpoints: gateway,
-    checks: checksNow(config, { store, books, bounds, disk, rotation, alerts, prober, nodes }),
+    checks: checksNow(config, { store, books, bounds, disk, rotation, alerts, prober, nodes, logExport }),
     caughtUp: () => books.flush(),
   };
   edge.open(nodes, {
@@ -217,9 +220,9 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
     origin,
     adminToken,
     ...first,
-    ready: () => begin(standing, prober),
+    ready: () => begin(standing, prober, logExport),
     async stop() {
-      await Promise.all([sweeper, alerts, rates, prober].map((part) => part.stop()));
+      await Promise.all([sweeper, alerts, rates, prober, logExport].map((part) => part.stop()));
       await drain(edge, responses, config.GATEWAY_DRAIN_TIMEOUT_MS);
       await cut(gateway, edge, captures, responses);
       for (const part of [observed, disk, books, store, sandbox]) await part?.close();
@@ -296,9 +299,11 @@ type Checked = {
   readonly alerts: Alerts;
   readonly prober: Prober;
   readonly nodes: Ground["nodes"];
+  readonly logExport: LogExporting;
 };
 
-function checksNow(config: Config, { store, books, bounds, disk, rotation, alerts, prober, nodes }: Checked): Check[] {
+function checksNow(config: Config, checked: Checked): Check[] {
+  const { store, books, bounds, disk, rotation, alerts, prober, nodes, logExport } = checked;
   // They advise, and never call something broken.
   const advice = [
     diskCheck(config, disk),
@@ -306,6 +311,7 @@ function checksNow(config: Config, { store, books, bounds, disk, rotation, alert
     alertCheck(alerts),
     proofCheck(prober),
     nodeCheck(nodes),
+    logExportCheck(logExport),
   ];
   return [...checksOf(config, store, books, bounds.breakers), ...advice];
 }
@@ -321,9 +327,10 @@ function manageSettings(config: Config) {
 }
 
 /** Served from here on; who is not proven yet is asked now. */
-function begin(standing: { ready: boolean }, prober: Prober): void {
+function begin(standing: { ready: boolean }, prober: Prober, logExport: LogExporting): void {
   standing.ready = true;
   prober.start();
+  logExport.start();
 }
 
 /** Told of every request that is over, and of what happened on its way. */
