@@ -24,6 +24,7 @@ import {
   sender,
   setting,
 } from "./settings.ts";
+import { NODE_SETTINGS } from "./settings-nodes.ts";
 import { checkObserve, OBSERVE_SETTINGS } from "./settings-observe.ts";
 import { checkPeople, PEOPLE_SETTINGS } from "./settings-people.ts";
 import { type ProviderSettings, readProviders } from "./settings-providers.ts";
@@ -176,11 +177,7 @@ export const SETTINGS = {
     1024,
     "Requests at one endpoint at once; a full one is passed over. 0 switches the limit off.",
   ),
-  GATEWAY_NODES_MAX: setting(
-    integer(0, 10_000),
-    100,
-    "Nodes of one workspace; see the guide on nodes. 0: no workspace can add any.",
-  ),
+  ...NODE_SETTINGS,
   GATEWAY_RETRY_PERCENT: setting(
     integer(0, 100),
     20,

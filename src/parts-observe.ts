@@ -7,6 +7,7 @@ import type { Check } from "./app/manage/deps.ts";
 import type { Gateway } from "./app/pipeline/world.ts";
 import { type Config, PROJECT_ROOT } from "./config.ts";
 import type { Connections, Snapshot } from "./domain/catalogue/catalogue.ts";
+import type { Fleet } from "./domain/fleet/fleet.ts";
 import type { RecordSink } from "./domain/record/ingest.ts";
 import type { LogTarget } from "./domain/record/outbox.ts";
 import type { RequestRecord } from "./domain/record/record.ts";
@@ -37,8 +38,7 @@ type ObserveParts = {
   readonly snapshot: () => Snapshot;
   readonly connections: Pick<Connections, "baseUrl">;
   readonly version: string;
-  /** Of this process among others of the same service. */
-  readonly instanceId: string;
+  readonly fleet: Pick<Fleet, "id" | "leads">;
 };
 
 export type Observed = Pick<Gateway, "passTrace"> & {
@@ -95,12 +95,12 @@ function otlpOf(config: Config): Otlp | undefined {
   return new Otlp({ endpoint, headers: Object.fromEntries(headers), post });
 }
 
-function sourceOf(config: Config, { version, instanceId }: Pick<ObserveParts, "version" | "instanceId">): OtlpSource {
+function sourceOf(config: Config, { version, fleet }: Pick<ObserveParts, "version" | "fleet">): OtlpSource {
   const attributes = attributesOf({
     ...Object.fromEntries(config.OTEL_RESOURCE_ATTRIBUTES),
     "service.name": config.OTEL_SERVICE_NAME,
     "service.version": version,
-    "service.instance.id": instanceId,
+    "service.instance.id": fleet.id,
   });
   return { resource: { attributes }, scope: { name: "inference-gateway", version } };
 }
@@ -127,13 +127,12 @@ const WAIT_MAX_MS = 300_000;
 /** Digits of the writer's id in the names of files. */
 const WRITER_CHARS = 12;
 
-type LogExportParts = Pick<ObserveParts, "metrics" | "version"> & {
+/** Of the instances only one sends. */
+type LogExportParts = Pick<ObserveParts, "metrics" | "version" | "fleet"> & {
   readonly store: Store;
   readonly directory: Directory;
   readonly ids: Ids;
   readonly log: Logger;
-  /** Whether this instance is the one that sends. */
-  readonly leads: () => boolean;
 };
 
 export type LogExporting = Pick<LogExport, "start" | "standing"> & {
@@ -166,7 +165,7 @@ function openLogExport(config: Config, parts: LogExportParts): LogExporting {
     clock: systemClock,
     timers: systemTimers,
     random: Math.random,
-    leads: parts.leads,
+    leads: () => parts.fleet.leads,
     batchMax: config.GATEWAY_LOG_EXPORT_BATCH,
     everyMs: config.GATEWAY_LOG_EXPORT_EVERY_MS,
     patience: { firstWaitMs: config.GATEWAY_LOG_EXPORT_RETRY_MS, waitMsMax: WAIT_MAX_MS },
@@ -201,12 +200,11 @@ function targetsOf(
   parts: LogExportParts,
   files: LogFiles | undefined,
 ): ReadonlyMap<LogTarget, SendRecords> {
-  const { directory, ids, version } = parts;
+  const { directory, ids } = parts;
   const targets = new Map<LogTarget, SendRecords>();
   const line = (record: RequestRecord) => exportedLine(record, directory);
   const otlp = config.OTEL_LOGS_EXPORTER === "otlp" ? otlpOf(config) : undefined;
-  if (otlp !== undefined)
-    targets.set("otlp", otlpLogs(otlp, sourceOf(config, { version, instanceId: ids.next("") }), systemClock));
+  if (otlp !== undefined) targets.set("otlp", otlpLogs(otlp, sourceOf(config, parts), systemClock));
   const { GATEWAY_LOG_EXPORT_WEBHOOK_URL: url, GATEWAY_LOG_EXPORT_WEBHOOK_SECRETS: secrets } = config;
   if (url !== null) {
     const post = guardedPost("anywhere", WEBHOOK_TIMEOUT_MS);

@@ -23,6 +23,8 @@ export type Sending = {
   readonly patienceMs?: number;
   /** Pieces after the first go out one by one, `gapMs` apart. */
   readonly gapMs?: number;
+  /** So many answers are all that is waited for. */
+  readonly answers?: number;
   /** End our side after the last byte. */
   readonly half?: "closed";
 };
@@ -38,7 +40,12 @@ export function exchange(url: string, pieces: readonly (string | Buffer)[], how:
       ended = "open";
       socket.destroy();
     }, how.patienceMs ?? 5_000);
-    socket.on("data", (chunk) => chunks.push(Buffer.from(chunk)));
+    socket.on("data", (chunk) => {
+      chunks.push(Buffer.from(chunk));
+      if (how.answers === undefined || answersIn(Buffer.concat(chunks)).length < how.answers) return;
+      ended = "open";
+      socket.destroy();
+    });
     socket.on("error", () => undefined);
     socket.on("close", () => {
       clearTimeout(patience);

@@ -10,6 +10,8 @@ export type Ddl = {
   readonly text: string;
   /** Bytes as they are. */
   readonly bytes: string;
+  /** A primary key that counts up by itself. */
+  readonly counted: string;
   /** Ends the definition of a table whose rows are small and found by their primary key. */
   readonly keyed: string;
   /** Ends the definition of any other table. */
@@ -26,5 +28,7 @@ export type Engine = {
   readonly ddl: Ddl;
   /** Writes finished requests in one transaction; see `RecordSink`. */
   ingest(batch: RecordBatch): Promise<void>;
+  /** Until the transaction ends no other one numbers a change; absent where transactions wait for each other anyway. */
+  numberAlone?(session: Kysely<Database>): Promise<void>;
   close(): Promise<void>;
 };

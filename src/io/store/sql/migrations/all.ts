@@ -17,6 +17,7 @@ import { managementTokens } from "./0016-management-tokens.ts";
 import { usageTimes } from "./0018-usage-times.ts";
 import { logSurfaces } from "./0020-log-surfaces.ts";
 import { nodes } from "./0021-nodes.ts";
+import { changes } from "./0022-changes.ts";
 import { logOutbox } from "./0026-log-outbox.ts";
 
 /** A step forward. Once released it never changes: its text is remembered by every store that took it. */
@@ -41,5 +42,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 18, name: "usage times", statements: usageTimes },
   { number: 20, name: "log surfaces", statements: logSurfaces },
   { number: 21, name: "nodes", statements: nodes },
+  { number: 22, name: "changes", statements: changes },
   { number: 26, name: "log outbox", statements: logOutbox },
 ];

@@ -7,6 +7,7 @@ export const postgresDdl: Ddl = {
   integer: "bigint",
   text: `text ${BYTEWISE}`,
   bytes: "bytea",
+  counted: "bigint generated always as identity primary key",
   keyed: "",
   plain: "",
   fromJson: (column, path) => `(${column}::json #>> '{${path.join(",")}}') ${BYTEWISE}`,

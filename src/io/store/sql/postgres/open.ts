@@ -30,19 +30,22 @@ export type PostgresSettings = {
   readonly connections: number;
   /** Where the journal is: it belongs to one process too. */
   readonly dataDir: string;
+  /** Whether other gateways may work on the database: those that share their state. */
+  readonly shared?: "yes" | "no";
   readonly clock: Clock;
   readonly log: LockLog;
 };
 
 const VERSION_LEAST = 13;
 
-/** Opens the store on PostgreSQL, takes database and data directory for this process and brings the tables up to date. */
-export async function openPostgres({ address, connections, dataDir, clock, log }: PostgresSettings): Promise<Store> {
+/** Opens the store on PostgreSQL, takes database (unless it is shared) and data directory for this process and brings the tables up to date. */
+export async function openPostgres(settings: PostgresSettings): Promise<Store> {
+  const { address, connections, dataDir, shared = "no", clock, log } = settings;
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const dataLock = lockDataDir(dataDir);
   let lock: InstanceLock | undefined;
   try {
-    lock = await InstanceLock.take(address, log);
+    if (shared === "no") lock = await InstanceLock.take(address, log);
     await migratePostgres(address, clock);
     return lockedStore(sqlStore(postgresEngine(address, connections)), lock, () => dataLock.release());
   } catch (error) {
@@ -54,16 +57,16 @@ export async function openPostgres({ address, connections, dataDir, clock, log }
   }
 }
 
-function lockedStore(store: Store, lock: InstanceLock, done: () => void): Store {
+function lockedStore(store: Store, lock: InstanceLock | undefined, done: () => void): Store {
   return {
     ...store,
     async ping() {
-      if (lock.isTaken) throw new StoreError("unavailable", "another gateway works on this database");
+      if (lock?.isTaken === true) throw new StoreError("unavailable", "another gateway works on this database");
       await store.ping();
     },
     async close() {
       await store.close();
-      await lock.release();
+      await lock?.release();
       done();
     },
   };
@@ -111,6 +114,9 @@ function postgresEngine(address: DatabaseAddress, connections: number): Engine {
     ingest: async (batch) => {
       worker ??= new WorkerClient(script, { address });
       await worker.ask({ is: "ingest", batch });
+    },
+    async numberAlone(session) {
+      await sql`select pg_advisory_xact_lock(${sql.lit(LOCKS.ours)}, ${sql.lit(LOCKS.change)})`.execute(session);
     },
     close: async () => {
       await worker?.close();

@@ -5,6 +5,7 @@ export const sqliteDdl: Ddl = {
   integer: "integer",
   text: "text",
   bytes: "blob",
+  counted: "integer not null primary key autoincrement",
   keyed: "strict, without rowid",
   plain: "strict",
   fromJson: (column, path) => `${column} ->> '$.${path.join(".")}'`,
