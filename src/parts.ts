@@ -165,7 +165,9 @@ export async function openStore(config: Config, { ids, log, fleet }: { ids: Ids;
       : // Loaded only where it is used: a gateway on the embedded store carries no driver of another.
         await (await import("./io/store/sql/postgres/open.ts")).openPostgres({
           address,
+          owner: config.DATABASE_MIGRATION_URL ?? undefined,
           connections,
+          logKeptMs: parseDurationMs(config.GATEWAY_LOG_RETENTION) ?? null,
           dataDir,
           shared: fleet.isAlone ? "no" : "yes",
           clock: systemClock,

@@ -25,6 +25,7 @@ const ROOF = [
   "src/settings-observe.ts",
   "src/settings-people.ts",
   "src/settings-providers.ts",
+  "src/settings-store.ts",
 ];
 const ROOF_FLOOR = 6;
 

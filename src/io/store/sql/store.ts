@@ -140,7 +140,7 @@ export function sqlStore(engine: Engine): Store {
     ledger: ledgerStore(db),
     payments: paymentStore(db),
     promotions: promotionStore(db),
-    log: logStore(db),
+    log: logStore(db, engine.logParts),
     logOutbox: logOutbox(db),
     rollups: rollupStore(db),
     audit: auditStore(db),
