@@ -40,6 +40,7 @@ import { PEOPLE_ROUTES } from "./contract/routes-people.ts";
 import { AlertWatch } from "./domain/alerts/watch.ts";
 import type { Proven } from "./domain/catalogue/proofs.ts";
 import { RateBook } from "./domain/catalogue/rates.ts";
+import type { Fleet } from "./domain/fleet/fleet.ts";
 import type { Surface } from "./domain/record/record.ts";
 import { excludedByPolicy, permitsModel } from "./domain/routing/policy.ts";
 import { Directory } from "./domain/tenancy/directory.ts";
@@ -47,7 +48,8 @@ import type { Managers } from "./edge/actor.ts";
 import { isOperator, recheckKey } from "./edge/authenticate.ts";
 import type { Edge } from "./edge/server.ts";
 import { type DiskSpace, watchDisk } from "./io/disk-space.ts";
-import { type Books, openBooks } from "./io/journal/open.ts";
+import type { Books } from "./io/journal/open.ts";
+import type { MasterKeys } from "./io/master-keys.ts";
 import type { Store } from "./io/store/sql/store.ts";
 import { type Logger, openLog } from "./io/telemetry/log.ts";
 import { Metrics } from "./io/telemetry/metrics.ts";
@@ -83,8 +85,8 @@ import {
 } from "./parts.ts";
 import { fleetChecks, openSharing, reloading, type Sharing } from "./parts-fleet.ts";
 import { retentionOf, sweepOften } from "./parts-jobs.ts";
-import { holdNodes, nodeCheck, openNodes } from "./parts-nodes.ts";
-import { type Observed, openObserve } from "./parts-observe.ts";
+import { holdNodes, joinPeers, nodeCheck, openNodes } from "./parts-nodes.ts";
+import { type LogExporting, logExportCheck, type Observed, openObserve, openRecords } from "./parts-observe.ts";
 import { holdOwnKeys, openOwnKeys } from "./parts-own-keys.ts";
 import { openPeopleRoom } from "./parts-people.ts";
 import { openPayments, openPrices, openRates } from "./parts-prices.ts";
@@ -136,20 +138,22 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
   const edge = openEdge({ ...managers, config, log, clock, ids, directory, state, fleet, metrics, ownKeys: held });
   const origin = await listening(edge, config);
 
-  const platform = await openPlatform(config, { snapshot, transport, directory, ids, metrics });
+  const platform = await openPlatform(config, { ...ground, fleet });
   const { sandbox, connections, addresses, proofs, routing, observed } = platform;
 
-  const { store, vault, rotation } = await openStore(config, { ids, log, fleet });
+  const { store, vault, rotation, masterKeys } = await openStore(config, { ids, log, fleet });
   await prepare?.(store, platform);
   await sharing.begin(store);
   const { prober, sandboxProven } = await openProber(config, store, { ...ground, ...platform, fleet });
-  const { DATA_DIR: dataDir, GATEWAY_JOURNAL_SYNC_MS: syncEveryMs } = config;
-  const books = await openBooks({ dataDir, store: sharing.sink(store), clock, syncEveryMs, log });
+  const { DATA_DIR: dataDir } = config;
+  const recording = { ...ground, store, fleet, sinkOver: sharing.sink, version: VERSION };
+  const { books, logExport } = await openRecords(config, recording);
   const caughtUp = sharing.caughtUp(books);
   const ownKeys = await openOwnKeys(store, { held, vault, snapshot, transport, connections, addresses, log });
   await loadTenants(store, directory);
   await sharing.open(store, directory, books);
   await openNodes(store, ground.heldNodes, ids, log);
+  const peers = await peersOf(config, sharing, { ...ground, masterKeys });
   const alerts = await openAlerts(config, store, { watch, directory, state, ownKeys: held, vault, ids, metrics, log });
   const bounds = boundsOf(config);
   metrics.watch(gaugesOf(edge, books, { ...bounds, nodes, sharing }));
@@ -186,9 +190,9 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
     ...manageSettings(config),
     ...{ ...tenancy, store, connections, responses: overseenResponses(responses), ownKeys, rates, prober },
     ...{ captured, alerts, caughtUp: caughtUp.soon, planning: gateway, endpoints: gateway, payments: money.payments },
-    nodes: { held: nodes, max: config.GATEWAY_NODES_MAX },
+    nodes: { held: nodes, max: config.GATEWAY_NODES_MAX, instance: fleet.id },
     masterKey: { rotation, timers: systemTimers },
-    checks: checksNow(config, { store, books, bounds, disk, rotation, alerts, prober, nodes, sharing }),
+    checks: checksNow(config, { store, books, bounds, disk, rotation, alerts, prober, nodes, sharing, logExport }),
   };
   const copies = { store, directory, ownKeys, nodes, watch, captures, margins: gateway.margins, rateBook, prober };
   await sharing.follow(reloading(copies));
@@ -210,14 +214,19 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
     adminToken,
     firstKey,
     setupLink: await people.setupLink(),
-    ready: () => begin(standing, prober),
+    ready: () => begin(standing, prober, logExport),
     async stop() {
-      await Promise.all([sweeper, alerts, rates, prober].map((part) => part.stop()));
+      await Promise.all([sweeper, alerts, rates, prober, logExport].map((part) => part.stop()));
       await drain(edge, responses, config.GATEWAY_DRAIN_TIMEOUT_MS);
       await cut(gateway, edge, captures, responses);
-      for (const part of [observed, disk, books, sharing, store, sandbox]) await part?.close();
+      for (const part of [observed, disk, peers, books, sharing, store, sandbox]) await part?.close();
     },
   };
+}
+
+/** Where there are other instances: the way to nodes that are connected to them. */
+async function peersOf(config: Config, { board, fleet }: Sharing, parts: Ground & { masterKeys: MasterKeys }) {
+  return board === undefined ? undefined : joinPeers(config, { ...parts, board, fleetId: fleet.id });
 }
 
 function uploadsOf(config: Config, dataDir: string, disk: DiskSpace): Promise<Uploads> {
@@ -254,13 +263,7 @@ type Platform = Awaited<ReturnType<typeof openPlatform>>;
 /** Who can be reached from here, simulated providers included, and what is proven of them. */
 async function openPlatform(
   config: Config,
-  {
-    snapshot,
-    transport,
-    directory,
-    ids,
-    metrics,
-  }: Pick<Ground, "snapshot" | "transport" | "directory" | "ids" | "metrics">,
+  { snapshot, transport, directory, ids, metrics, fleet }: Ground & { readonly fleet: Fleet },
 ) {
   const sandbox = config.sandbox ? await startSandbox({ clock, ids }) : undefined;
   const origins = sandbox?.origins ?? {};
@@ -268,7 +271,7 @@ async function openPlatform(
   const proofs = proofBookOf(config, snapshot, connections);
   const routing = routingOf(snapshot, connections, directory, proofs);
   const addresses = addressesFrom(config.providers, origins);
-  const observed = openObserve(config, { metrics, snapshot, connections, version: VERSION, instanceId: ids.next("") });
+  const observed = openObserve(config, { metrics, snapshot, connections, version: VERSION, fleet });
   return { snapshot, sandbox, connections, addresses, proofs, routing, reach: routing.reach, observed };
 }
 
@@ -288,10 +291,11 @@ type Checked = {
   readonly prober: Prober;
   readonly nodes: Ground["nodes"];
   readonly sharing: Sharing;
+  readonly logExport: LogExporting;
 };
 
 function checksNow(config: Config, checked: Checked): Check[] {
-  const { store, books, bounds, disk, rotation, alerts, prober, nodes, sharing } = checked;
+  const { store, books, bounds, disk, rotation, alerts, prober, nodes, sharing, logExport } = checked;
   // They advise, and never call something broken.
   const advice = [
     diskCheck(config, disk),
@@ -299,6 +303,7 @@ function checksNow(config: Config, checked: Checked): Check[] {
     alertCheck(alerts),
     proofCheck(prober),
     nodeCheck(nodes),
+    logExportCheck(logExport),
   ];
   return [...checksOf(config, store, books, bounds.breakers), ...fleetChecks(config, sharing), ...advice];
 }
@@ -314,9 +319,10 @@ function manageSettings(config: Config) {
 }
 
 /** Served from here on; who is not proven yet is asked now. */
-function begin(standing: { ready: boolean }, prober: Prober): void {
+function begin(standing: { ready: boolean }, prober: Prober, logExport: LogExporting): void {
   standing.ready = true;
   prober.start();
+  logExport.start();
 }
 
 /** Told of every request that is over, and of what happened on its way. */

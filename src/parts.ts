@@ -155,7 +155,7 @@ export function gaugesOf(edge: Edge, books: Books, { queue, breakers, nodes, sha
     queueTaken: () => queue.taken,
     queueWaiting: () => queue.waiting,
     endpointsAside: () => breakers.aside.length,
-    nodesConnected: () => nodes.counts.connected,
+    nodesConnected: () => nodes.counts.here,
     instances: () => sharing.fleet.size,
     leads: () => (sharing.fleet.leads ? 1 : 0),
     sharedStateOpen: () => (sharing.standing === "alone" || sharing.standing === "open" ? 1 : 0),
@@ -188,7 +188,7 @@ export async function openStore(config: Config, { ids, log, fleet }: { ids: Ids;
     const warn = (detail: object, message: string) => log.warn(detail, message);
     const parts = { keys, file, leaving, store, vault, ids, warn };
     const rotation = new MasterKeyRotation({ ...parts, clock: systemClock, timers: systemTimers });
-    return { store, vault, rotation };
+    return { store, vault, rotation, masterKeys: keys };
   } catch (error) {
     await store.close();
     throw error;
