@@ -152,7 +152,7 @@ export function gaugesOf(edge: Edge, books: Books, { queue, breakers, nodes }: G
     queueTaken: () => queue.taken,
     queueWaiting: () => queue.waiting,
     endpointsAside: () => breakers.aside.length,
-    nodesConnected: () => nodes.counts.connected,
+    nodesConnected: () => nodes.counts.here,
   };
 }
 
