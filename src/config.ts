@@ -6,7 +6,6 @@ import { checkPayments, paymentAdapters, paymentPage, paymentSecrets } from "./i
 import { isCidr } from "./kit/cidr.ts";
 import {
   csv,
-  databaseUrl,
   duration,
   durationOrNever,
   type GivenSetting,
@@ -19,7 +18,6 @@ import {
   mailServer,
   onOff,
   readWithFileTwin,
-  redisUrl,
   type Setting,
   secretSetting,
   sender,
@@ -30,6 +28,7 @@ import { NODE_SETTINGS } from "./settings-nodes.ts";
 import { checkObserve, OBSERVE_SETTINGS } from "./settings-observe.ts";
 import { checkPeople, PEOPLE_SETTINGS } from "./settings-people.ts";
 import { type ProviderSettings, readProviders } from "./settings-providers.ts";
+import { STORE_SETTINGS } from "./settings-store.ts";
 
 export const PROJECT_ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 
@@ -47,32 +46,7 @@ export const SETTINGS = {
     1,
     "Processes that serve, from 1 to 256, or auto: one for each core. With more than one they are replaced one after the other on SIGHUP.",
   ),
-  DATABASE_URL: {
-    ...setting(
-      databaseUrl.nullable(),
-      null,
-      "PostgreSQL in place of the embedded store; see the PostgreSQL guide. GATEWAY_ADMIN_TOKEN and GATEWAY_MASTER_KEY must be set with it.",
-    ),
-    secret: true,
-  },
-  GATEWAY_DATABASE_CONNECTIONS: setting(
-    integer(1, 1000),
-    10,
-    "Most connections to PostgreSQL for queries. Two more are kept open, and one is opened for a moment at the start.",
-  ),
-  REDIS_URL: {
-    ...setting(
-      redisUrl.nullable(),
-      null,
-      "Redis or Valkey that several instances share their limits and wallets by: redis://user:password@host:6379/0, or rediss:// for TLS. DATABASE_URL must be set with it; see the guide on several instances.",
-    ),
-    secret: true,
-  },
-  GATEWAY_REDIS_TIMEOUT_MS: setting(
-    integer(10, 60_000),
-    100,
-    "How long one step at Redis may take before the request is refused with 503.",
-  ),
+  ...STORE_SETTINGS,
   GATEWAY_CATALOGUE_DIR: setting(
     z.string().min(1).nullable(),
     null,

@@ -48,7 +48,8 @@ import type { Managers } from "./edge/actor.ts";
 import { isOperator, recheckKey } from "./edge/authenticate.ts";
 import type { Edge } from "./edge/server.ts";
 import { type DiskSpace, watchDisk } from "./io/disk-space.ts";
-import { type Books, type BooksSettings, openBooks, replayLeft } from "./io/journal/open.ts";
+import type { Books } from "./io/journal/open.ts";
+import type { MasterKeys } from "./io/master-keys.ts";
 import type { Store } from "./io/store/sql/store.ts";
 import { type Logger, openLog } from "./io/telemetry/log.ts";
 import { Metrics } from "./io/telemetry/metrics.ts";
@@ -57,7 +58,7 @@ import { tokenCounter } from "./io/tokens/token-counter.ts";
 import { withTunnels } from "./io/tunnel/nodes.ts";
 import { openUploads, type Uploads } from "./io/uploads/uploads.ts";
 import { addressesFrom, connectionsFrom } from "./io/upstream/connections.ts";
-import { workerFolders } from "./io/workers/folders.ts";
+import { placeOf } from "./io/workers/folders.ts";
 import type { Joined } from "./io/workers/joined.ts";
 import { systemClock } from "./kit/clock.ts";
 import { makeIds } from "./kit/ids.ts";
@@ -86,8 +87,8 @@ import {
 } from "./parts.ts";
 import { fleetChecks, openSharing, reloading, type Sharing } from "./parts-fleet.ts";
 import { retentionOf, sweepOften } from "./parts-jobs.ts";
-import { holdNodes, nodeCheck, openNodes } from "./parts-nodes.ts";
-import { type Observed, openObserve } from "./parts-observe.ts";
+import { holdNodes, joinPeers, nodeCheck, openNodes } from "./parts-nodes.ts";
+import { type LogExporting, logExportCheck, type Observed, openObserve, openRecords } from "./parts-observe.ts";
 import { holdOwnKeys, openOwnKeys } from "./parts-own-keys.ts";
 import { openPeopleRoom } from "./parts-people.ts";
 import { openPayments, openPrices, openRates } from "./parts-prices.ts";
@@ -142,26 +143,25 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
   const edge = openEdge({ ...managers, config, log, clock, ids, directory, state, fleet, metrics, ownKeys: held });
   const origin = joined?.origin ?? (await listening(edge, config));
 
-  const platform = await openPlatform(config, { snapshot, transport, directory, ids, metrics });
+  const platform = await openPlatform(config, { ...ground, fleet });
   const { sandbox, connections, addresses, proofs, routing, observed } = platform;
 
-  const place = placeOf(config, joined);
-  const { dataDir } = place;
-  const { store, vault, rotation } = await openStore(config, { ids, log, fleet, ...place });
+  const place = placeOf(config.DATA_DIR, joined);
+  const { store, vault, rotation, masterKeys } = await openStore(config, { ids, log, fleet, ...place });
   await prepare?.(store, platform);
   await sharing.begin(store);
-  const probed = { ...platform, transport, ids, fleet, metrics, log };
-  const { prober, sandboxProven } = await openProber(config, store, probed);
-  const syncEveryMs = config.GATEWAY_JOURNAL_SYNC_MS;
-  const books = await openBooksAt(place, { store: sharing.sink(store), clock, syncEveryMs, log });
+  const { prober, sandboxProven } = await openProber(config, store, { ...ground, ...platform, fleet });
+  const recording = { ...ground, place, store, fleet, sinkOver: sharing.sink, version: VERSION };
+  const { books, logExport } = await openRecords(config, recording);
   const caughtUp = sharing.caughtUp(books);
   const ownKeys = await openOwnKeys(store, { held, vault, snapshot, transport, connections, addresses, log });
   await loadTenants(store, directory);
   await sharing.open(store, directory, books);
   await openNodes(store, ground.heldNodes, ids, log);
+  const peers = await peersOf(config, sharing, { ...ground, masterKeys });
   const alerts = await openAlerts(config, store, { watch, directory, state, ownKeys: held, vault, ids, metrics, log });
   const bounds = boundsOf(config);
-  metrics.watch(gaugesOf(edge, books, { ...bounds, nodes }));
+  metrics.watch(gaugesOf(edge, books, { ...bounds, nodes, sharing }));
   const captured = store.captures(vault);
   const captures = await openCaptures(config, captured, directory, log);
   const gateway: Gateway = {
@@ -174,7 +174,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
     idempotency: openIdempotency(config, store, caughtUp.all, log),
     ...toldOf(metrics, watch, observed, log),
   };
-  const disk = await watchDisk(dataDir, config.GATEWAY_DISK_FREE_MIN_BYTES);
+  const disk = await watchDisk(place.dataDir, config.GATEWAY_DISK_FREE_MIN_BYTES);
   const responses = await openKept({ config, store, kept: store.responses(vault), directory, disk, log }, gateway);
   const bookings = new Bookings({ state, ledger: store.ledger, clock });
   const tenancy: TenancyDeps = { store, directory, state, bookings, captures, clock, ids, snapshot };
@@ -186,15 +186,15 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
     ...manageSettings(config),
     ...{ ...tenancy, store, connections, responses: overseenResponses(responses), ownKeys, rates, prober },
     ...{ captured, alerts, caughtUp: caughtUp.soon, planning: gateway, endpoints: gateway, payments: money.payments },
-    nodes: { held: nodes, max: config.GATEWAY_NODES_MAX },
+    nodes: { held: nodes, max: config.GATEWAY_NODES_MAX, instance: fleet.id },
     masterKey: { rotation, timers: systemTimers },
-    checks: checksNow(config, { store, books, bounds, disk, rotation, alerts, prober, nodes, sharing }),
+    checks: checksNow(config, { store, books, bounds, disk, rotation, alerts, prober, nodes, sharing, logExport }),
   };
   const copies = { store, directory, ownKeys, nodes, watch, captures, margins: gateway.margins, rateBook, prober };
   await sharing.follow(reloading(copies));
   edge.open(nodes, {
     ...surfaceHandlers(gateway, responses, proofs, servedSurfaces(config)),
-    ...transcriptionHandlers(gateway, await uploadsOf(config, dataDir, disk)),
+    ...transcriptionHandlers(gateway, await uploadsOf(config, place.dataDir, disk)),
     ...requestHandlers({ log: store.log, timers: systemTimers, caughtUp: caughtUp.soon }),
     ...managementHandlers(manage, people),
     ...documentsAt({ version: VERSION, serverUrl: config.GATEWAY_PUBLIC_URL ?? origin }),
@@ -210,33 +210,20 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
     adminToken,
     firstKey: first.firstKey,
     setupLink: first.setupLink,
-    ready: () => begin(standing, prober, place.isFirst ? undefined : () => listening(edge, config)),
+    ready: () => begin(standing, [prober, logExport], place.isFirst ? undefined : () => listening(edge, config)),
     metrics: async () => (await metrics.text()).body,
     async stop(idle) {
-      await Promise.all([sweeper, alerts, rates, prober].map((part) => part.stop()));
+      await Promise.all([sweeper, alerts, rates, prober, logExport].map((part) => part.stop()));
       await drain(edge, responses, config.GATEWAY_DRAIN_TIMEOUT_MS, idle);
       await cut(gateway, edge, captures, responses);
-      for (const part of [observed, disk, books, sharing, store, sandbox]) await part?.close();
+      for (const part of [observed, disk, peers, books, sharing, store, sandbox]) await part?.close();
     },
   };
 }
 
-/** Where this process is at home: alone in the data directory, or in a folder of its own beside others of its machine. */
-function placeOf(config: Config, joined: Joined | undefined) {
-  const { DATA_DIR } = config;
-  if (joined === undefined)
-    return { dataDir: DATA_DIR, directory: "take", isFirst: true, left: workerFolders(DATA_DIR) } as const;
-  const { folder, origin, left } = joined;
-  return { dataDir: folder, directory: "taken", isFirst: origin === null, left } as const;
-}
-
-/** The journal of this process, once what others have left behind is in SQL. */
-async function openBooksAt(
-  place: ReturnType<typeof placeOf>,
-  settings: Omit<BooksSettings, "dataDir">,
-): Promise<Books> {
-  for (const folder of place.left) await replayLeft(folder, settings);
-  return openBooks({ ...settings, dataDir: place.dataDir });
+/** Where there are other instances: the way to nodes that are connected to them. */
+async function peersOf(config: Config, { board, fleet }: Sharing, parts: Ground & { masterKeys: MasterKeys }) {
+  return board === undefined ? undefined : joinPeers(config, { ...parts, board, fleetId: fleet.id });
 }
 
 function uploadsOf(config: Config, dataDir: string, disk: DiskSpace): Promise<Uploads> {
@@ -273,13 +260,7 @@ type Platform = Awaited<ReturnType<typeof openPlatform>>;
 /** Who can be reached from here, simulated providers included, and what is proven of them. */
 async function openPlatform(
   config: Config,
-  {
-    snapshot,
-    transport,
-    directory,
-    ids,
-    metrics,
-  }: Pick<Ground, "snapshot" | "transport" | "directory" | "ids" | "metrics">,
+  { snapshot, transport, directory, ids, metrics, fleet }: Ground & { readonly fleet: Fleet },
 ) {
   const sandbox = config.sandbox ? await startSandbox({ clock, ids }) : undefined;
   const origins = sandbox?.origins ?? {};
@@ -287,7 +268,7 @@ async function openPlatform(
   const proofs = proofBookOf(config, snapshot, connections);
   const routing = routingOf(snapshot, connections, directory, proofs);
   const addresses = addressesFrom(config.providers, origins);
-  const observed = openObserve(config, { metrics, snapshot, connections, version: VERSION, instanceId: ids.next("") });
+  const observed = openObserve(config, { metrics, snapshot, connections, version: VERSION, fleet });
   return { snapshot, sandbox, connections, addresses, proofs, routing, reach: routing.reach, observed };
 }
 
@@ -307,10 +288,11 @@ type Checked = {
   readonly prober: Prober;
   readonly nodes: Ground["nodes"];
   readonly sharing: Sharing;
+  readonly logExport: LogExporting;
 };
 
 function checksNow(config: Config, checked: Checked): Check[] {
-  const { store, books, bounds, disk, rotation, alerts, prober, nodes, sharing } = checked;
+  const { store, books, bounds, disk, rotation, alerts, prober, nodes, sharing, logExport } = checked;
   // They advise, and never call something broken.
   const advice = [
     diskCheck(config, disk),
@@ -318,6 +300,7 @@ function checksNow(config: Config, checked: Checked): Check[] {
     alertCheck(alerts),
     proofCheck(prober),
     nodeCheck(nodes),
+    logExportCheck(logExport),
   ];
   return [...checksOf(config, store, books, bounds.breakers), ...fleetChecks(config, sharing), ...advice];
 }
@@ -332,10 +315,12 @@ function manageSettings(config: Config) {
   };
 }
 
+type Begun = { start(): void };
+
 /** Served from here on; who is not proven yet is asked now. A worker that joins others listens only now, too. */
-async function begin(standing: { ready: boolean }, prober: Prober, listen?: () => Promise<string>): Promise<void> {
+async function begin(standing: { ready: boolean }, parts: readonly Begun[], listen?: () => Promise<string>) {
   standing.ready = true;
-  prober.start();
+  for (const part of parts) part.start();
   await listen?.();
 }
 

@@ -37,8 +37,8 @@ export type Sharing = {
   readonly standing: "alone" | SharedRedis["standing"];
   /** Before anything is loaded from SQL. */
   begin(store: Store): Promise<void>;
-  /** Where the journal moves records to. */
-  sink(store: Store): RecordSink;
+  /** Where the journal moves records to: into SQL by way of `inner`, and what others must know of them. */
+  readonly sink: (inner: RecordSink, store: Store) => RecordSink;
   /** Resolves when the wallets are open; tenants are loaded and the journal is replayed by then. */
   open(store: Store, directory: Directory, books: Books): Promise<void>;
   /** Everything is loaded: what others change from here on is loaded anew. */
@@ -84,7 +84,7 @@ function alone(config: Config, { instanceId }: InstanceParts): Sharing {
     board: undefined,
     standing: "alone",
     begin: async () => undefined,
-    sink: (store) => store,
+    sink: (inner) => inner,
     open: (store, directory) => fillState(config, store, directory, state),
     follow: async () => undefined,
     caughtUp: (books) => ({ all: () => books.flush(), soon: () => books.flush() }),
@@ -110,7 +110,7 @@ async function onRedis(config: Config, url: string, parts: InstanceParts): Promi
     get standing() {
       return redis.standing;
     },
-    sink: (store) => redis.sink(store, (requestIds) => recorded(store, requestIds)),
+    sink: (inner, store) => redis.sink(inner, (requestIds) => recorded(store, requestIds)),
     open: (store, directory, books) =>
       redis.open({
         peers: () => fleet.known(),

@@ -142,9 +142,12 @@ export function boundsOf(config: Config) {
   };
 }
 
-type Gauged = ReturnType<typeof boundsOf> & { readonly nodes: Pick<Nodes, "counts"> };
+type Gauged = ReturnType<typeof boundsOf> & {
+  readonly nodes: Pick<Nodes, "counts">;
+  readonly sharing: { readonly fleet: Pick<Fleet, "leads" | "size">; readonly standing: string };
+};
 
-export function gaugesOf(edge: Edge, books: Books, { queue, breakers, nodes }: Gauged): Gauges {
+export function gaugesOf(edge: Edge, books: Books, { queue, breakers, nodes, sharing }: Gauged): Gauges {
   return {
     running: () => edge.running,
     draining: () => (edge.draining ? 1 : 0),
@@ -152,7 +155,10 @@ export function gaugesOf(edge: Edge, books: Books, { queue, breakers, nodes }: G
     queueTaken: () => queue.taken,
     queueWaiting: () => queue.waiting,
     endpointsAside: () => breakers.aside.length,
-    nodesConnected: () => nodes.counts.connected,
+    nodesConnected: () => nodes.counts.here,
+    instances: () => sharing.fleet.size,
+    leads: () => (sharing.fleet.leads ? 1 : 0),
+    sharedStateOpen: () => (sharing.standing === "alone" || sharing.standing === "open" ? 1 : 0),
   };
 }
 
@@ -169,8 +175,11 @@ export async function openSql(config: Config, { log, fleet, directory }: SqlPart
   if (address === null) return openSqlite(dataDir, systemClock, directory);
   // Loaded only where it is used: a gateway on the embedded store carries no driver of another.
   const { openPostgres } = await import("./io/store/sql/postgres/open.ts");
+  const owner = config.DATABASE_MIGRATION_URL ?? undefined;
+  const logKeptMs = parseDurationMs(config.GATEWAY_LOG_RETENTION) ?? null;
   const shared = fleet.isAlone ? "no" : "yes";
-  return openPostgres({ address, connections, dataDir, directory, shared, clock: systemClock, log });
+  const place = { dataDir, directory, shared } as const;
+  return openPostgres({ address, owner, connections, logKeptMs, ...place, clock: systemClock, log });
 }
 
 /** The store, and what opens what is sealed in it, once it is sure that all of it can be opened. */
@@ -185,7 +194,7 @@ export async function openStore(config: Config, parts: SqlParts & { readonly ids
     const warn = (detail: object, message: string) => log.warn(detail, message);
     const parts = { keys, file, leaving, store, vault, ids, warn };
     const rotation = new MasterKeyRotation({ ...parts, clock: systemClock, timers: systemTimers });
-    return { store, vault, rotation };
+    return { store, vault, rotation, masterKeys: keys };
   } catch (error) {
     await store.close();
     throw error;
@@ -193,7 +202,7 @@ export async function openStore(config: Config, parts: SqlParts & { readonly ids
 }
 
 /** From the settings, or from the file that the first start makes. */
-async function openMasterKeys(config: Config, log: Logger) {
+export async function openMasterKeys(config: Config, log: { info(detail: object, message: string): void }) {
   const bytesOf = (text: string) => readMasterKey(text) ?? Buffer.alloc(0);
   const previous = config.GATEWAY_MASTER_KEY_PREVIOUS.map(bytesOf);
   const given = config.GATEWAY_MASTER_KEY;

@@ -10,6 +10,7 @@ const ROOF = [
   "src/parts.ts",
   "src/parts-fleet.ts",
   "src/parts-jobs.ts",
+  "src/parts-move.ts",
   "src/parts-nodes.ts",
   "src/parts-own-keys.ts",
   "src/parts-observe.ts",
@@ -25,6 +26,7 @@ const ROOF = [
   "src/settings-observe.ts",
   "src/settings-people.ts",
   "src/settings-providers.ts",
+  "src/settings-store.ts",
 ];
 const ROOF_FLOOR = 6;
 

@@ -4,7 +4,7 @@ import { API_COMMANDS, logFilters } from "./table.ts";
 import { evidencePeriod } from "./table-capture.ts";
 import { entryFilters } from "./table-money.ts";
 import { probeFlags } from "./table-proofs.ts";
-import { list, oneOf, wholeNumber } from "./values.ts";
+import { list, oneOf, wholeNumber, workers } from "./values.ts";
 
 const GROUPS: Readonly<Record<string, string>> = {
   workspace: "workspaces",
@@ -56,6 +56,7 @@ export function buildProgram(version: string, done: (exitCode: number) => void):
       done(await run({ args: command.processedArgs, options, format: options["json"] === true ? "json" : "text" }));
     });
   addServe(place, bind);
+  addMigrateStore(place("migrate-store"), bind);
   addCatalogue(place, bind);
   addBackup(place("backup"), bind);
   addConnect(place("connect"), bind);
@@ -73,14 +74,16 @@ export function buildProgram(version: string, done: (exitCode: number) => void):
 
 type Bind = (command: Command, run: Run) => void;
 
+const WORKERS = "processes that serve: a number, or auto for one on each core (default: GATEWAY_WORKERS, else 1)";
+
 function addServe(place: (words: string) => Command, bind: Bind): void {
   const command = place("serve")
     .description("run the gateway")
-    .option("--workers <n>", "processes that serve: a number, or auto for one on each core (default: GATEWAY_WORKERS)");
+    .addOption(optionOf({ flags: "--workers <n>", field: "", says: WORKERS, read: workers }));
   bind(command, async ({ options }) => {
-    const { workers } = options;
+    const { workers: count } = options;
     const { serve } = await import("../serve.ts");
-    await serve(process.env, typeof workers === "string" ? workers : undefined);
+    await serve(process.env, typeof count === "string" ? count : undefined);
     return 0;
   });
 }
@@ -91,6 +94,16 @@ function addBackup(command: Command, bind: Bind): void {
     .argument("<folder>", "where the copy goes: a new or empty folder")
     .option("--without-secrets", "leave the operator token and the master key out");
   bind(command, async (invocation) => (await import("./backup.ts")).runBackup(invocation));
+}
+
+function addMigrateStore(command: Command, bind: Bind): void {
+  command
+    .description("copy everything of the embedded store to an empty PostgreSQL; the gateway must be stopped")
+    .option("--to <url>", "the database, as the owner of its tables: postgres://user:password@host:5432/database")
+    .option("--to-file <file>", "file with that address; - is standard input")
+    .option("--from <dir>", "folder with the embedded store (default: DATA_DIR)")
+    .option("--dry-run", "copy and check everything, and take it back");
+  bind(command, async (invocation) => (await import("./migrate-store.ts")).runMigrateStore(invocation));
 }
 
 function addCatalogue(place: (words: string) => Command, bind: Bind): void {

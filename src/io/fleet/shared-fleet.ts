@@ -72,6 +72,10 @@ export class SharedFleet implements Fleet {
     return this.#leading?.isHeld === true;
   }
 
+  get size(): number {
+    return Math.max(1, this.#seenAtMs.size);
+  }
+
   /** Before anything is loaded from SQL: what is changed from here on is loaded again. */
   async begin(changes: ChangeStore): Promise<void> {
     const { board, clock } = this.#parts;
