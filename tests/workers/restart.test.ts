@@ -20,7 +20,7 @@ afterAll(async () => {
 });
 
 test("SCALE-04 a rolling restart under load: every worker is another one, no request fails, streams end whole", async () => {
-  upstream.always({ json: chatJson(), beforeHeadersMs: 3 });
+  upstream.always({ json: chatJson() });
   const { key } = await crew.tenant("rolling", "100");
   const before = crew.workers();
   const frames = chatFrames(["a", "b", "c", "d"]).map((data) => ({ data, afterMs: 400 }));

@@ -40,7 +40,7 @@ test("SCALE-04 RATE-01 all workers together let through exactly what a key may d
 });
 
 test("SCALE-04 BILL-03 a wallet is spent by all workers together, to the last credit and never below nothing", async () => {
-  upstream.always({ json: chatJson(), beforeHeadersMs: 5 });
+  upstream.always({ json: chatJson() });
   const credit = "0.0002";
   const { key } = await crew.tenant("spent", credit);
   let paid = 0n;
@@ -89,7 +89,7 @@ test("SCALE-04 metrics are those of all workers, whoever is asked", async () => 
 });
 
 test("SCALE-04 a worker that is killed is replaced; nothing of the money is lost or made, and the others serve on", async () => {
-  upstream.always({ json: chatJson(), beforeHeadersMs: 10 });
+  upstream.always({ json: chatJson() });
   const credit = "10.00";
   const { key } = await crew.tenant("killed", credit);
   const before = crew.workers();
