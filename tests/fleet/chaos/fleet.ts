@@ -133,6 +133,7 @@ async function startInstance(name: string, shared: Record<string, string>): Prom
           await start();
           return;
         } catch (error) {
+          process.stderr.write(`${name}: ${error instanceof Error ? error.message : ""}\n`);
           await end("SIGKILL");
           if (performance.now() > deadline) throw error;
           await sleep(500);
