@@ -151,7 +151,7 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
   await openNodes(store, ground.heldNodes, ids, log);
   const alerts = await openAlerts(config, store, { watch, directory, state, ownKeys: held, vault, ids, metrics, log });
   const bounds = boundsOf(config);
-  metrics.watch(gaugesOf(edge, books, { ...bounds, nodes }));
+  metrics.watch(gaugesOf(edge, books, { ...bounds, nodes, fleet }));
   const captured = store.captures(vault);
   const captures = await openCaptures(config, captured, directory, log);
   const gateway: Gateway = {

@@ -142,17 +142,19 @@ export function boundsOf(config: Config) {
   };
 }
 
-type Gauged = ReturnType<typeof boundsOf> & { readonly nodes: Pick<Nodes, "counts"> };
+type Gauged = ReturnType<typeof boundsOf> & { readonly nodes: Pick<Nodes, "counts">; readonly fleet: Fleet };
 
-export function gaugesOf(edge: Edge, books: Books, { queue, breakers, nodes }: Gauged): Gauges {
+export function gaugesOf(edge: Edge, books: Books, { queue, breakers, nodes, fleet }: Gauged): Gauges {
   return {
     running: () => edge.running,
     draining: () => (edge.draining ? 1 : 0),
     journalPending: () => books.pending(),
+    journalBroken: () => (books.journal.broken ? 1 : 0),
     queueTaken: () => queue.taken,
     queueWaiting: () => queue.waiting,
     endpointsAside: () => breakers.aside.length,
     nodesConnected: () => nodes.counts.connected,
+    leads: () => (fleet.leads ? 1 : 0),
   };
 }
 

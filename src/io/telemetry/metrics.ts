@@ -18,10 +18,12 @@ export type Gauges = {
   readonly running: () => number;
   readonly draining: () => number;
   readonly journalPending: () => number;
+  readonly journalBroken: () => number;
   readonly queueTaken: () => number;
   readonly queueWaiting: () => number;
   readonly endpointsAside: () => number;
   readonly nodesConnected: () => number;
+  readonly leads: () => number;
 };
 
 /** Prometheus metrics. No label is ever a caller's string: routes, providers and codes are closed lists. */
@@ -114,6 +116,13 @@ export class Metrics {
       gauges.journalPending,
       this.#registry,
     );
+    gauge(
+      "gateway_journal_broken",
+      "1 while the journal cannot be written, so that nothing is served.",
+      gauges.journalBroken,
+      this.#registry,
+    );
+    gauge("gateway_leads", "1 where this instance does what only one of all does.", gauges.leads, this.#registry);
     gauge("gateway_queue_taken", "Inference requests being served now.", gauges.queueTaken, this.#registry);
     gauge("gateway_queue_waiting", "Inference requests waiting for a place.", gauges.queueWaiting, this.#registry);
     gauge(
