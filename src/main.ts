@@ -185,7 +185,7 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
     ...manageSettings(config),
     ...{ ...tenancy, store, connections, responses: overseenResponses(responses), ownKeys, rates, prober },
     ...{ captured, alerts, caughtUp, planning: gateway, endpoints: gateway, payments: money.payments },
-    nodes: { held: nodes, max: config.GATEWAY_NODES_MAX },
+    nodes: { held: nodes, max: config.GATEWAY_NODES_MAX, instance: fleet.id },
     masterKey: { rotation, timers: systemTimers },
     checks: checksNow(config, { store, books, bounds, disk, rotation, alerts, prober, nodes, logExport }),
   };

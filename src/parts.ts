@@ -153,7 +153,7 @@ export function gaugesOf(edge: Edge, books: Books, { queue, breakers, nodes, fle
     queueTaken: () => queue.taken,
     queueWaiting: () => queue.waiting,
     endpointsAside: () => breakers.aside.length,
-    nodesConnected: () => nodes.counts.connected,
+    nodesConnected: () => nodes.counts.here,
     leads: () => (fleet.leads ? 1 : 0),
   };
 }
@@ -192,7 +192,7 @@ export async function openStore(config: Config, { ids, log, fleet }: { ids: Ids;
 }
 
 /** From the settings, or from the file that the first start makes. */
-async function openMasterKeys(config: Config, log: Logger) {
+export async function openMasterKeys(config: Config, log: { info(detail: object, message: string): void }) {
   const bytesOf = (text: string) => readMasterKey(text) ?? Buffer.alloc(0);
   const previous = config.GATEWAY_MASTER_KEY_PREVIOUS.map(bytesOf);
   const given = config.GATEWAY_MASTER_KEY;
