@@ -40,6 +40,7 @@ import { PEOPLE_ROUTES } from "./contract/routes-people.ts";
 import { AlertWatch } from "./domain/alerts/watch.ts";
 import type { Proven } from "./domain/catalogue/proofs.ts";
 import { RateBook } from "./domain/catalogue/rates.ts";
+import type { Fleet } from "./domain/fleet/fleet.ts";
 import type { Surface } from "./domain/record/record.ts";
 import { excludedByPolicy, permitsModel } from "./domain/routing/policy.ts";
 import { Directory } from "./domain/tenancy/directory.ts";
@@ -48,7 +49,7 @@ import { isOperator, recheckKey } from "./edge/authenticate.ts";
 import type { Edge } from "./edge/server.ts";
 import { type DiskSpace, watchDisk } from "./io/disk-space.ts";
 import { loneFleet } from "./io/fleet/lone-fleet.ts";
-import { type Books, openBooks } from "./io/journal/open.ts";
+import type { Books } from "./io/journal/open.ts";
 import { memoryState } from "./io/state/memory.ts";
 import type { Store } from "./io/store/sql/store.ts";
 import { type Logger, openLog } from "./io/telemetry/log.ts";
@@ -85,7 +86,7 @@ import {
 } from "./parts.ts";
 import { retentionOf, sweepOften } from "./parts-jobs.ts";
 import { holdNodes, nodeCheck, openNodes } from "./parts-nodes.ts";
-import { type Observed, openObserve } from "./parts-observe.ts";
+import { type LogExporting, logExportCheck, type Observed, openObserve, openRecords } from "./parts-observe.ts";
 import { holdOwnKeys, openOwnKeys } from "./parts-own-keys.ts";
 import { openPeopleRoom } from "./parts-people.ts";
 import { openPayments, openPrices, openRates } from "./parts-prices.ts";
@@ -135,7 +136,7 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
   const edge = openEdge({ ...managers, config, log, clock, ids, directory, state, fleet, metrics, ownKeys: held });
   const origin = await listening(edge, config);
 
-  const platform = await openPlatform(config, { snapshot, transport, directory, ids, metrics });
+  const platform = await openPlatform(config, { ...ground, fleet });
   const { sandbox, connections, addresses, proofs, routing, observed } = platform;
 
   const { store, vault, rotation } = await openStore(config, { ids, log, fleet });
@@ -143,7 +144,7 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
   const probed = { ...platform, transport, ids, fleet, metrics, log };
   const { prober, sandboxProven } = await openProber(config, store, probed);
   const { DATA_DIR: dataDir } = config;
-  const books = await openBooks({ dataDir, store, clock, syncEveryMs: config.GATEWAY_JOURNAL_SYNC_MS, log });
+  const { books, logExport } = await openRecords(config, { ...ground, store, fleet, version: VERSION });
   const caughtUp = () => books.flush();
   const ownKeys = await openOwnKeys(store, { held, vault, snapshot, transport, connections, addresses, log });
   await loadTenants(store, directory, state);
@@ -184,9 +185,9 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
     ...manageSettings(config),
     ...{ ...tenancy, store, connections, responses: overseenResponses(responses), ownKeys, rates, prober },
     ...{ captured, alerts, caughtUp, planning: gateway, endpoints: gateway, payments: money.payments },
-    nodes: { held: nodes, max: config.GATEWAY_NODES_MAX },
+    nodes: { held: nodes, max: config.GATEWAY_NODES_MAX, instance: fleet.id },
     masterKey: { rotation, timers: systemTimers },
-    checks: checksNow(config, { store, books, bounds, disk, rotation, alerts, prober, nodes }),
+    checks: checksNow(config, { store, books, bounds, disk, rotation, alerts, prober, nodes, logExport }),
   };
   edge.open(nodes, {
     ...surfaceHandlers(gateway, responses, proofs, servedSurfaces(config)),
@@ -208,9 +209,9 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
     origin,
     adminToken,
     ...first,
-    ready: () => begin(standing, prober),
+    ready: () => begin(standing, prober, logExport),
     async stop() {
-      await Promise.all([sweeper, alerts, rates, prober].map((part) => part.stop()));
+      await Promise.all([sweeper, alerts, rates, prober, logExport].map((part) => part.stop()));
       await drain(edge, responses, config.GATEWAY_DRAIN_TIMEOUT_MS);
       await cut(gateway, edge, captures, responses);
       for (const part of [observed, disk, books, store, sandbox]) await part?.close();
@@ -254,13 +255,7 @@ type Platform = Awaited<ReturnType<typeof openPlatform>>;
 /** Who can be reached from here, simulated providers included, and what is proven of them. */
 async function openPlatform(
   config: Config,
-  {
-    snapshot,
-    transport,
-    directory,
-    ids,
-    metrics,
-  }: Pick<Ground, "snapshot" | "transport" | "directory" | "ids" | "metrics">,
+  { snapshot, transport, directory, ids, metrics, fleet }: Ground & { readonly fleet: Fleet },
 ) {
   const sandbox = config.sandbox ? await startSandbox({ clock, ids }) : undefined;
   const origins = sandbox?.origins ?? {};
@@ -268,7 +263,7 @@ async function openPlatform(
   const proofs = proofBookOf(config, snapshot, connections);
   const routing = routingOf(snapshot, connections, directory, proofs);
   const addresses = addressesFrom(config.providers, origins);
-  const observed = openObserve(config, { metrics, snapshot, connections, version: VERSION, instanceId: ids.next("") });
+  const observed = openObserve(config, { metrics, snapshot, connections, version: VERSION, fleet });
   return { snapshot, sandbox, connections, addresses, proofs, routing, reach: routing.reach, observed };
 }
 
@@ -287,9 +282,11 @@ type Checked = {
   readonly alerts: Alerts;
   readonly prober: Prober;
   readonly nodes: Ground["nodes"];
+  readonly logExport: LogExporting;
 };
 
-function checksNow(config: Config, { store, books, bounds, disk, rotation, alerts, prober, nodes }: Checked): Check[] {
+function checksNow(config: Config, checked: Checked): Check[] {
+  const { store, books, bounds, disk, rotation, alerts, prober, nodes, logExport } = checked;
   // They advise, and never call something broken.
   const advice = [
     diskCheck(config, disk),
@@ -297,6 +294,7 @@ function checksNow(config: Config, { store, books, bounds, disk, rotation, alert
     alertCheck(alerts),
     proofCheck(prober),
     nodeCheck(nodes),
+    logExportCheck(logExport),
   ];
   return [...checksOf(config, store, books, bounds.breakers), ...advice];
 }
@@ -312,9 +310,10 @@ function manageSettings(config: Config) {
 }
 
 /** Served from here on; who is not proven yet is asked now. */
-function begin(standing: { ready: boolean }, prober: Prober): void {
+function begin(standing: { ready: boolean }, prober: Prober, logExport: LogExporting): void {
   standing.ready = true;
   prober.start();
+  logExport.start();
 }
 
 /** Told of every request that is over, and of what happened on its way. */

@@ -152,7 +152,7 @@ export function gaugesOf(edge: Edge, books: Books, { queue, breakers, nodes }: G
     queueTaken: () => queue.taken,
     queueWaiting: () => queue.waiting,
     endpointsAside: () => breakers.aside.length,
-    nodesConnected: () => nodes.counts.connected,
+    nodesConnected: () => nodes.counts.here,
   };
 }
 
@@ -165,7 +165,9 @@ export async function openStore(config: Config, { ids, log, fleet }: { ids: Ids;
       : // Loaded only where it is used: a gateway on the embedded store carries no driver of another.
         await (await import("./io/store/sql/postgres/open.ts")).openPostgres({
           address,
+          owner: config.DATABASE_MIGRATION_URL ?? undefined,
           connections,
+          logKeptMs: parseDurationMs(config.GATEWAY_LOG_RETENTION) ?? null,
           dataDir,
           shared: fleet.isAlone ? "no" : "yes",
           clock: systemClock,
@@ -188,7 +190,7 @@ export async function openStore(config: Config, { ids, log, fleet }: { ids: Ids;
 }
 
 /** From the settings, or from the file that the first start makes. */
-async function openMasterKeys(config: Config, log: Logger) {
+export async function openMasterKeys(config: Config, log: { info(detail: object, message: string): void }) {
   const bytesOf = (text: string) => readMasterKey(text) ?? Buffer.alloc(0);
   const previous = config.GATEWAY_MASTER_KEY_PREVIOUS.map(bytesOf);
   const given = config.GATEWAY_MASTER_KEY;

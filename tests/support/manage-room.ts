@@ -78,8 +78,9 @@ function noNodes(snapshot: Snapshot, clock: Clock): ManageDeps["nodes"] {
     calls: { firstByteTimeoutMs: 60_000, idleTimeoutMs: 60_000 },
     breakers: BREAKER_RULES,
     aside: { firstMs: 60_000, mostMs: 60_000 },
+    seenEveryMs: 60_000,
   };
-  return { held: new Nodes(rules, () => snapshot, { seen() {}, setAside() {} }), max: 100 };
+  return { held: new Nodes(rules, () => snapshot, { seen() {}, setAside() {} }), max: 100, instance: "ins_1" };
 }
 
 function sealedParts(store: Store, clock: Clock) {

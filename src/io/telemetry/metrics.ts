@@ -2,12 +2,13 @@ import { Gauge, Registry } from "@prometheus-io/client";
 import type { Channel } from "../../domain/alerts/store.ts";
 import { isNodeProvider } from "../../domain/catalogue/node-rows.ts";
 import type { Proof } from "../../domain/catalogue/proofs.ts";
+import type { LogTarget } from "../../domain/record/outbox.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import { GenAiMetrics } from "./genai-metrics.ts";
 import type { Notice } from "./notices.ts";
 import type { Signal } from "./otlp.ts";
 import type { ReadGauge } from "./otlp-metrics.ts";
-import type { Posting } from "./outgoing.ts";
+import type { Posting } from "./posting.ts";
 import { processGauges } from "./process-gauges.ts";
 import { Counts, type ReadSeries, Timings } from "./series.ts";
 
@@ -53,6 +54,14 @@ export class Metrics {
     "What requests were charged, in units of the currency, by provider and currency.",
   );
   readonly #genai = new GenAiMetrics();
+  readonly #logExport = new Counts(
+    "gateway_log_export_records_total",
+    "Requests of the log that were sent to a target, or given up, by target and result.",
+  );
+  readonly #logExportFailures = new Counts(
+    "gateway_log_export_failures_total",
+    "Tries to send the log that failed and are made again, by target.",
+  );
   readonly #telemetry = new Counts(
     "gateway_telemetry_messages_total",
     "Tries to send a message of telemetry, by signal and result.",
@@ -84,6 +93,10 @@ export class Metrics {
   readonly #proofTokens = new Counts(
     "gateway_proof_tokens_total",
     "Tokens that proofs used, which the operator pays for, by provider and kind.",
+  );
+  readonly #peerRefusals = new Counts(
+    "gateway_peer_refusals_total",
+    "Connections and requests of other instances that were turned away, by reason.",
   );
   readonly #alerts = new Counts("gateway_alert_deliveries_total", "Tries to deliver an alert, by channel and result.");
 
@@ -185,6 +198,33 @@ export class Metrics {
     }
   }
 
+  /** Of the request log, on its way to a target. */
+  logExported(target: LogTarget, result: "sent" | "lost", count: number): void {
+    this.#logExport.add(`target="${target}",result="${result}"`, count);
+  }
+
+  logExportFailed(target: LogTarget): void {
+    this.#logExportFailures.add(`target="${target}"`, 1);
+  }
+
+  /** How long the oldest request waits for each target, in milliseconds. */
+  watchLogExport(lags: () => Iterable<{ readonly target: LogTarget; readonly lagMs: number }>): void {
+    new Gauge({
+      name: "gateway_log_export_lag_seconds",
+      help: "How long the oldest request waits to be sent to a target of the log.",
+      labelNames: ["target"],
+      registers: [this.#registry],
+      collect() {
+        for (const { target, lagMs } of lags()) this.set({ target }, lagMs / 1000);
+      },
+    });
+  }
+
+  /** `handshake` is somebody without a key of this gateway. */
+  peerRefused(why: "handshake" | "path" | "node" | "full"): void {
+    this.#peerRefusals.add(`why="${why}"`, 1);
+  }
+
   /** A message of telemetry was sent, or tried to be. */
   exported(signal: Signal, result: Posting): void {
     this.#telemetry.add(`signal="${signal}",result="${result}"`, 1);
@@ -226,9 +266,12 @@ export class Metrics {
       this.#passedOver,
       this.#turnedAway,
       this.#credentials,
+      this.#peerRefusals,
       this.#alerts,
       this.#proofs,
       this.#proofTokens,
+      this.#logExport,
+      this.#logExportFailures,
       this.#telemetry,
       this.#telemetryDropped,
       ...this.#genai.series,

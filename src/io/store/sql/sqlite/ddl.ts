@@ -14,4 +14,6 @@ export const sqliteDdl: Ddl = {
       (change) => `create trigger ${table}_no_${change} before ${change} on ${table}
         begin select raise(abort, '${table} is append only'); end`,
     ),
+  logByTime: { ahead: [], change: [] },
+  roles: [],
 };
