@@ -109,7 +109,8 @@ async function install(need) {
         "It needs the network and a writable folder; the lines above say why.",
     );
   }
-  const hasTools = existsSync(path.join(MODULES, "vitest"));
+  // Not the runner: a package that runs names it as one it could use, and npm may install it for that alone.
+  const hasTools = existsSync(path.join(MODULES, "knip"));
   const stamp = stampOf(readFileSync(path.join(ROOT, "package-lock.json")));
   writeStamp(`${stamp} ${hasTools ? "develop" : "run"}`);
   prime();

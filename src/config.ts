@@ -6,7 +6,6 @@ import { checkPayments, paymentAdapters, paymentPage, paymentSecrets } from "./i
 import { isCidr } from "./kit/cidr.ts";
 import {
   csv,
-  databaseUrl,
   duration,
   durationOrNever,
   type GivenSetting,
@@ -24,9 +23,11 @@ import {
   sender,
   setting,
 } from "./settings.ts";
+import { NODE_SETTINGS } from "./settings-nodes.ts";
 import { checkObserve, OBSERVE_SETTINGS } from "./settings-observe.ts";
 import { checkPeople, PEOPLE_SETTINGS } from "./settings-people.ts";
 import { type ProviderSettings, readProviders } from "./settings-providers.ts";
+import { STORE_SETTINGS } from "./settings-store.ts";
 
 export const PROJECT_ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 
@@ -39,19 +40,7 @@ export const SETTINGS = {
     path.join(PROJECT_ROOT, "data"),
     "Folder for the embedded store, the journal and generated secrets. A relative path is taken from the project's root.",
   ),
-  DATABASE_URL: {
-    ...setting(
-      databaseUrl.nullable(),
-      null,
-      "PostgreSQL in place of the embedded store; see the PostgreSQL guide. GATEWAY_ADMIN_TOKEN and GATEWAY_MASTER_KEY must be set with it.",
-    ),
-    secret: true,
-  },
-  GATEWAY_DATABASE_CONNECTIONS: setting(
-    integer(1, 1000),
-    10,
-    "Most connections to PostgreSQL for queries. Two more are kept open, and one is opened for a moment at the start.",
-  ),
+  ...STORE_SETTINGS,
   GATEWAY_CATALOGUE_DIR: setting(
     z.string().min(1).nullable(),
     null,
@@ -176,11 +165,7 @@ export const SETTINGS = {
     1024,
     "Requests at one endpoint at once; a full one is passed over. 0 switches the limit off.",
   ),
-  GATEWAY_NODES_MAX: setting(
-    integer(0, 10_000),
-    100,
-    "Nodes of one workspace; see the guide on nodes. 0: no workspace can add any.",
-  ),
+  ...NODE_SETTINGS,
   GATEWAY_RETRY_PERCENT: setting(
     integer(0, 100),
     20,

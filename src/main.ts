@@ -4,21 +4,19 @@ import type { Alerts } from "./app/alerts/alerts.ts";
 import { watchedState } from "./app/alerts/watched-state.ts";
 import type { Handler } from "./app/exchange.ts";
 import type { Check, ManageDeps, Readers, TenancyDeps } from "./app/manage/deps.ts";
+import { fleetTurns } from "./app/manage/fleet-turns.ts";
 import { guarded } from "./app/manage/guard.ts";
 import { manageHandlers } from "./app/manage/handlers.ts";
 import { Bookings } from "./app/manage/money/bookings.ts";
-import type { Money } from "./app/manage/money/money.ts";
 import { paymentHandlers } from "./app/manage/money/payments.ts";
 import { masterKeyCheck } from "./app/manage/operation/master-key.ts";
 import type { MasterKeyRotation } from "./app/manage/operation/master-key-rotation.ts";
-import { LogRetention } from "./app/manage/records/log-retention.ts";
 import { firstStart } from "./app/manage/tenancy/first-start.ts";
 import type { People } from "./app/people/open.ts";
 import type { Captures } from "./app/pipeline/captures.ts";
 import { connectionsFor, snapshotFor } from "./app/pipeline/own-layers.ts";
 import type { Gateway } from "./app/pipeline/world.ts";
 import type { Prober } from "./app/prober/prober.ts";
-import type { ResponsesDeps } from "./app/responses/deps.ts";
 import { overseenResponses } from "./app/responses/removal.ts";
 import type { ResponsesRoom } from "./app/responses/room.ts";
 import { catalogueHandlers } from "./app/surfaces/catalogue.ts";
@@ -39,7 +37,6 @@ import { validateHandler } from "./app/surfaces/validate.ts";
 import { type Config, PROJECT_ROOT } from "./config.ts";
 import { apiDocumentText, llmsText, manageDocumentText } from "./contract/documents.ts";
 import { PEOPLE_ROUTES } from "./contract/routes-people.ts";
-import type { SharedState } from "./domain/admission/admission.ts";
 import { AlertWatch } from "./domain/alerts/watch.ts";
 import type { Proven } from "./domain/catalogue/proofs.ts";
 import { RateBook } from "./domain/catalogue/rates.ts";
@@ -50,6 +47,7 @@ import type { Managers } from "./edge/actor.ts";
 import { isOperator, recheckKey } from "./edge/authenticate.ts";
 import type { Edge } from "./edge/server.ts";
 import { type DiskSpace, watchDisk } from "./io/disk-space.ts";
+import { loneFleet } from "./io/fleet/lone-fleet.ts";
 import { type Books, openBooks } from "./io/journal/open.ts";
 import { memoryState } from "./io/state/memory.ts";
 import type { Store } from "./io/store/sql/store.ts";
@@ -62,7 +60,6 @@ import { openUploads, type Uploads } from "./io/uploads/uploads.ts";
 import { addressesFrom, connectionsFrom } from "./io/upstream/connections.ts";
 import { systemClock } from "./kit/clock.ts";
 import { makeIds } from "./kit/ids.ts";
-import { parseDurationMs } from "./kit/time.ts";
 import { systemTimers } from "./kit/timers.ts";
 import {
   alertCheck,
@@ -71,8 +68,6 @@ import {
   checksOf,
   diskCheck,
   gaugesOf,
-  HOLD_GRACE_MS,
-  holdOwnKeys,
   limitsOf,
   loadTenants,
   mintedFrom,
@@ -81,7 +76,6 @@ import {
   openCatalogue,
   openEdge,
   openIdempotency,
-  openOwnKeys,
   openSecrets,
   openStore,
   openTransport,
@@ -89,12 +83,14 @@ import {
   servedSurfaces,
   warnOfUnknown,
 } from "./parts.ts";
+import { retentionOf, sweepOften } from "./parts-jobs.ts";
 import { holdNodes, nodeCheck, openNodes } from "./parts-nodes.ts";
 import { type Observed, openObserve } from "./parts-observe.ts";
+import { holdOwnKeys, openOwnKeys } from "./parts-own-keys.ts";
 import { openPeopleRoom } from "./parts-people.ts";
 import { openPayments, openPrices, openRates } from "./parts-prices.ts";
 import { openProber, proofBookOf, proofCheck } from "./parts-proofs.ts";
-import { openKept, sweepResponses } from "./parts-responses.ts";
+import { openKept } from "./parts-responses.ts";
 import { inForceOf } from "./parts-settings.ts";
 import { startSandbox } from "./sandbox/server.ts";
 
@@ -110,8 +106,6 @@ export type Running = {
   ready(): void;
   stop(): Promise<void>;
 };
-
-const SWEEP_EVERY_MS = 60_000;
 
 const FIRST_START = "first_start";
 
@@ -132,20 +126,25 @@ type Prepare = (store: Store, platform: Pick<Platform, "snapshot" | "connections
 export async function start(config: Config, prepare?: Prepare): Promise<Running> {
   const ground = await openGround(config);
   const { log, ids, rateBook, snapshot, transport, directory, watch, state, metrics, nodes } = ground;
-  const { adminToken } = await openSecrets(config);
+  const { adminToken, instanceId } = await openSecrets(config);
+  const fleet = loneFleet(instanceId, null);
+  const inTurn = fleetTurns(fleet);
   const held = holdOwnKeys(config, { snapshot, transport, platform: () => platform });
   const personOf: Managers["personOf"] = (headers) => people.personOf(headers);
-  const edge = openEdge({ config, log, clock, ids, directory, state, metrics, adminToken, personOf, ownKeys: held });
+  const managers = { adminToken, personOf };
+  const edge = openEdge({ ...managers, config, log, clock, ids, directory, state, fleet, metrics, ownKeys: held });
   const origin = await listening(edge, config);
 
   const platform = await openPlatform(config, { snapshot, transport, directory, ids, metrics });
   const { sandbox, connections, addresses, proofs, routing, observed } = platform;
 
-  const { store, vault, rotation } = await openStore(config, ids, log);
+  const { store, vault, rotation } = await openStore(config, { ids, log, fleet });
   await prepare?.(store, platform);
-  const { prober, sandboxProven } = await openProber(config, store, { ...platform, transport, ids, metrics, log });
+  const probed = { ...platform, transport, ids, fleet, metrics, log };
+  const { prober, sandboxProven } = await openProber(config, store, probed);
   const { DATA_DIR: dataDir } = config;
   const books = await openBooks({ dataDir, store, clock, syncEveryMs: config.GATEWAY_JOURNAL_SYNC_MS, log });
+  const caughtUp = () => books.flush();
   const ownKeys = await openOwnKeys(store, { held, vault, snapshot, transport, connections, addresses, log });
   await loadTenants(store, directory, state);
   await openNodes(store, ground.heldNodes, ids, log);
@@ -177,40 +176,32 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
   const responses = await openKept({ config, store, kept: store.responses(vault), directory, disk, log }, gateway);
   const bookings = new Bookings({ state, ledger: store.ledger, clock });
   const tenancy: TenancyDeps = { store, directory, state, bookings, captures, clock, ids, snapshot };
-  const money = await openPayments(config, { ...tenancy, store, caughtUp: () => books.flush() }, log);
-  const rates = openRates(config, { tenancy, store: store.rates, book: rateBook, warn: warningsOf(log) }, transport);
-  const people = openPeopleRoom(config, { store, vault, directory, ids, log, origin });
+  const money = await openPayments(config, { ...tenancy, store, caughtUp }, { fleet, log });
+  const rates = openRates(config, { tenancy, store: store.rates, book: rateBook, inTurn, fleet, log, transport });
+  const people = openPeopleRoom(config, { store, vault, directory, ids, log, origin, inTurn });
   const standing = { ready: false };
-  const manage = {
-    ...tenancy,
-    store,
-    connections,
-    responses: overseenResponses(responses),
-    ownKeys,
+  const manage: ManageDeps = {
+    ...manageSettings(config),
+    ...{ ...tenancy, store, connections, responses: overseenResponses(responses), ownKeys, rates, prober },
+    ...{ captured, alerts, caughtUp, planning: gateway, endpoints: gateway, payments: money.payments },
     nodes: { held: nodes, max: config.GATEWAY_NODES_MAX },
     masterKey: { rotation, timers: systemTimers },
-    payments: money.payments,
-    rates,
-    prober,
-    captured,
-    alerts,
-    ...manageSettings(config),
-    planning: gateway,
-    endpoints: gateway,
     checks: checksNow(config, { store, books, bounds, disk, rotation, alerts, prober, nodes }),
-    caughtUp: () => books.flush(),
   };
   edge.open(nodes, {
     ...surfaceHandlers(gateway, responses, proofs, servedSurfaces(config)),
     ...transcriptionHandlers(gateway, await uploadsOf(config, dataDir, disk)),
-    ...requestHandlers({ log: store.log, timers: systemTimers, caughtUp: () => books.flush() }),
+    ...requestHandlers({ log: store.log, timers: systemTimers, caughtUp }),
     ...managementHandlers(manage, people),
     ...documentsAt({ version: VERSION, serverUrl: config.GATEWAY_PUBLIC_URL ?? origin }),
     ...operationsOf(edge, standing, metrics, adminToken),
   });
-  const first = { firstKey: await firstKeyOf(store, tenancy), setupLink: await people.setupLink() };
+  const first = {
+    firstKey: await fleet.alone(FIRST_START, () => firstKeyOf(store, tenancy)),
+    setupLink: await people.setupLink(),
+  };
   const retention = retentionOf(config, store, log);
-  const sweeper = sweepOften(config, { state, captures, responses, rotation, retention, money, people });
+  const sweeper = sweepOften(config, { state, captures, responses, rotation, retention, money, people, fleet });
   await sandboxProven;
 
   return {
@@ -362,38 +353,6 @@ async function firstKeyOf(store: Store, tenancy: TenancyDeps): Promise<string | 
   return key;
 }
 
-type Swept = {
-  readonly state: SharedState;
-  readonly captures: Pick<Captures, "sweep">;
-  readonly responses: ResponsesRoom;
-  readonly rotation: MasterKeyRotation;
-  readonly retention: LogRetention;
-  readonly money: Money;
-  readonly people: Pick<People, "sweep">;
-};
-
-/** What has had its time leaves, now and again. */
-function sweepOften(config: Config, swept: Swept): { stop(): Promise<void> } {
-  const { state, captures, responses, rotation, retention, money, people } = swept;
-  void rotation.finish();
-  const timer = setInterval(() => {
-    void state.sweep(config.GATEWAY_REQUEST_TIMEOUT_MS + HOLD_GRACE_MS);
-    void sweepResponses(responses);
-    void captures.sweep();
-    void responses.gateway.idempotency.sweep();
-    void retention.run();
-    void rotation.retry();
-    void money.run();
-    void people.sweep();
-  }, SWEEP_EVERY_MS);
-  return {
-    async stop() {
-      clearInterval(timer);
-      await Promise.all([retention.stop(), rotation.stop(), money.stop()]);
-    },
-  };
-}
-
 /** Streams that are still open end here, and say so before their connections are cut. */
 async function cut(gateway: Gateway, edge: Edge, captures: Pick<Captures, "settled">, { jobs }: ResponsesRoom) {
   await gateway.transport.close();
@@ -438,20 +397,6 @@ function documentsAt(place: { readonly version: string; readonly serverUrl: stri
 async function drain(edge: Edge, { jobs }: ResponsesRoom, timeoutMs: number): Promise<void> {
   await Promise.all([edge.drain(timeoutMs), jobs.drain(timeoutMs)]);
   jobs.abandon();
-}
-
-function retentionOf(config: Config, store: Store, log: Logger): LogRetention {
-  return new LogRetention({
-    log: store.log,
-    clock: systemClock,
-    timers: systemTimers,
-    keepMs: parseDurationMs(config.GATEWAY_LOG_RETENTION) ?? null,
-    warn: warningsOf(log),
-  });
-}
-
-function warningsOf(log: Logger): ResponsesDeps["warn"] {
-  return (detail, message) => log.warn(detail, message);
 }
 
 /** What callers with a key, and anyone who reads the catalogue, can ask. */

@@ -1,11 +1,19 @@
+import os from "node:os";
 import type { Check } from "./app/manage/deps.ts";
 import type { Config } from "./config.ts";
 import type { Snapshot } from "./domain/catalogue/catalogue.ts";
+import type { Board } from "./domain/fleet/board.ts";
+import type { MasterKeys } from "./io/master-keys.ts";
 import type { Store } from "./io/store/sql/store.ts";
 import type { Logger } from "./io/telemetry/log.ts";
+import type { Metrics } from "./io/telemetry/metrics.ts";
+import type { CallLimits } from "./io/tunnel/node-call.ts";
 import { type NodeEvents, Nodes } from "./io/tunnel/nodes.ts";
+import { peerKeysOf } from "./io/tunnel/peer-keys.ts";
+import { openPeers, type Peers } from "./io/tunnel/peers.ts";
 import { systemClock } from "./kit/clock.ts";
 import type { Ids } from "./kit/ids.ts";
+import { randomToken } from "./kit/secret.ts";
 import { systemTimers } from "./kit/timers.ts";
 import { breakerRulesOf } from "./parts.ts";
 
@@ -13,6 +21,14 @@ import { breakerRulesOf } from "./parts.ts";
 const PING_EVERY_MS = 15_000;
 const PING_TIMEOUT_MS = 10_000;
 const ANNOUNCE_EVERY_MS = 15_000;
+const SEEN_EVERY_MS = 30_000;
+/** Between instances, which are near each other. */
+const PEER_PING_EVERY_MS = 5_000;
+const PEER_PING_TIMEOUT_MS = 5_000;
+const PEER_QUIET_MAX_MS = 20_000;
+/** How often an instance says that it holds connections, and how long it is believed. */
+const PRESENT_EVERY_MS = 2_000;
+const PRESENT_TTL_MS = 6_000;
 /** The longest time aside of one that keeps answering what cannot be, in times of the first. */
 const ASIDE_TIMES_MAX = 120;
 
@@ -30,16 +46,14 @@ export function holdNodes(config: Config, snapshot: () => Snapshot): HeldNodes {
       pingEveryMs: PING_EVERY_MS,
       pingTimeoutMs: PING_TIMEOUT_MS,
       announceEveryMs: ANNOUNCE_EVERY_MS,
-      calls: {
-        firstByteTimeoutMs: config.GATEWAY_FIRST_BYTE_TIMEOUT_MS,
-        idleTimeoutMs: config.GATEWAY_IDLE_TIMEOUT_MS,
-      },
+      calls: callLimitsOf(config),
       breakers: breakerRulesOf(config),
+      seenEveryMs: SEEN_EVERY_MS,
       aside: { firstMs: asideMs, mostMs: ASIDE_TIMES_MAX * asideMs },
     },
     snapshot,
     {
-      seen: (node, atMs) => events?.seen(node, atMs),
+      seen: (nodeIds, atMs) => events?.seen(nodeIds, atMs),
       setAside: (node, aside) => events?.setAside(node, aside),
     },
   );
@@ -62,7 +76,7 @@ export async function openNodes(
   const kept = (done: Promise<void>, otherwise: string) =>
     void done.catch((error: unknown) => log.warn({ error: String(error) }, otherwise));
   tell({
-    seen: ({ id }, atMs) => kept(store.nodes.seen([id], atMs), "when a node was seen could not be kept"),
+    seen: (nodeIds, atMs) => kept(store.nodes.seen(nodeIds, atMs), "when a node was seen could not be kept"),
     setAside({ id, workspaceId, name }, { reason, sinceMs, untilMs }) {
       log.warn({ node: id, workspace: workspaceId, reason }, "a node answered what cannot be, and is set aside");
       const head = { id: ids.next("aud_"), atMs: sinceMs, actor: "gateway", action: "node.set_aside" };
@@ -87,6 +101,72 @@ export async function reloadNodes(
     nodes.replace(workspaceId, kept);
     return;
   }
+}
+
+type PeerParts = {
+  readonly board: Board;
+  readonly fleetId: string;
+  readonly masterKeys: MasterKeys;
+  readonly nodes: Nodes;
+  readonly metrics: Pick<Metrics, "peerRefused">;
+  readonly log: Logger;
+};
+
+/** With several instances: nodes that are connected to another one serve requests of this one, and the other way round. */
+export function joinPeers(
+  config: Config,
+  { board, fleetId, masterKeys, nodes, metrics, log }: PeerParts,
+): Promise<Peers> {
+  const host = config.GATEWAY_PEER_HOST;
+  return openPeers({
+    board,
+    keys: peerKeysOf(masterKeys),
+    nodes,
+    me: { id: fleetId, run: randomToken(RUN_BYTES) },
+    rules: {
+      clock: systemClock,
+      timers: systemTimers,
+      pingEveryMs: PEER_PING_EVERY_MS,
+      pingTimeoutMs: PEER_PING_TIMEOUT_MS,
+      quietMaxMs: PEER_QUIET_MAX_MS,
+      everyMs: PRESENT_EVERY_MS,
+      ttlMs: PRESENT_TTL_MS,
+      connectTimeoutMs: config.GATEWAY_CONNECT_TIMEOUT_MS,
+      calls: callLimitsOf(config),
+    },
+    host,
+    port: config.GATEWAY_PEER_PORT,
+    addressAt: (port) => config.GATEWAY_PEER_URL ?? `https://${hostInUrl(reachableHost(host))}:${port}`,
+    refused(why) {
+      metrics.peerRefused(why);
+      // Whoever has no key is nobody of ours: that is worth a look. The rest happens when a node has just gone.
+      if (why === "handshake")
+        log.warn({}, "somebody without a key of this gateway knocked at the door of its instances");
+    },
+    problem: (error) => log.warn({ error: String(error) }, "where nodes are connected could not be told or heard"),
+  });
+}
+
+const RUN_BYTES = 9;
+const EVERY_ADDRESS: readonly string[] = ["0.0.0.0", "::"];
+
+/** The address itself, or where it is every address the first one of this machine that others can use. */
+function reachableHost(host: string): string {
+  if (!EVERY_ADDRESS.includes(host)) return host;
+  const all = Object.values(os.networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  const outside = all.filter(({ internal, scopeid }) => !internal && (scopeid ?? 0) === 0);
+  return (outside.find(({ family }) => family === "IPv4") ?? outside[0])?.address ?? "127.0.0.1";
+}
+
+function hostInUrl(host: string): string {
+  return host.includes(":") ? `[${host}]` : host;
+}
+
+function callLimitsOf(config: Config): CallLimits {
+  return {
+    firstByteTimeoutMs: config.GATEWAY_FIRST_BYTE_TIMEOUT_MS,
+    idleTimeoutMs: config.GATEWAY_IDLE_TIMEOUT_MS,
+  };
 }
 
 /** Advice only: a node that is away is its workspace's matter. */

@@ -1,4 +1,4 @@
-import { makeTurns } from "./app/manage/deps.ts";
+import type { InTurn } from "./app/manage/deps.ts";
 import type { Oidc, PeopleDeps } from "./app/people/deps.ts";
 import { openPeople, type People } from "./app/people/open.ts";
 import { Tries } from "./app/people/tries.ts";
@@ -28,16 +28,17 @@ type Parts = {
   readonly ids: Ids;
   readonly log: Logger;
   readonly origin: string;
+  readonly inTurn: InTurn;
 };
 
 export function openPeopleRoom(config: Config, parts: Parts): People {
-  const { store, vault, directory, ids, log, origin } = parts;
+  const { store, vault, directory, ids, log, origin, inTurn } = parts;
   return openPeople({
     store,
     directory,
     ids,
     origin,
-    inTurn: makeTurns(),
+    inTurn,
     clock: systemClock,
     makeToken: () => randomToken(TOKEN_BYTES),
     hasher: passwordHasher(),
@@ -63,9 +64,9 @@ function keptSecret(meta: MetaStore, vault: Vault): () => Promise<string> {
   const open = async () => {
     const sealed = await meta.get(SECRET_NAME);
     if (sealed !== undefined) return vault.open(SECRET_SLOT, Buffer.from(sealed, "base64"));
-    const made = randomToken(TOKEN_BYTES);
-    await meta.set(SECRET_NAME, Buffer.from(await vault.seal(SECRET_SLOT, made)).toString("base64"));
-    return made;
+    // Of instances that start together one makes it.
+    const made = Buffer.from(await vault.seal(SECRET_SLOT, randomToken(TOKEN_BYTES))).toString("base64");
+    return vault.open(SECRET_SLOT, Buffer.from(await meta.add(SECRET_NAME, made), "base64"));
   };
   let opened: Promise<string> | undefined;
   return () => {

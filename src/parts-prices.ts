@@ -4,6 +4,7 @@ import { type RateParts, RateRoom } from "./app/manage/money/rate-room.ts";
 import type { Config } from "./config.ts";
 import { MarginBook, NO_MARGIN, readMargin } from "./domain/billing/margin.ts";
 import { type RateBook, type RateRow, seedRates } from "./domain/catalogue/rates.ts";
+import type { Fleet } from "./domain/fleet/fleet.ts";
 import { openAdapters } from "./io/payments/open.ts";
 import type { Store } from "./io/store/sql/store.ts";
 import type { Logger } from "./io/telemetry/log.ts";
@@ -37,12 +38,14 @@ export async function openPrices(config: Config, store: Store, book: RateBook, i
   return margins;
 }
 
+type RateDeps = Pick<RateParts, "tenancy" | "store" | "book" | "inTurn"> & {
+  readonly fleet: Pick<Fleet, "leads">;
+  readonly log: Logger;
+  readonly transport: Transport;
+};
+
 /** Exchange rates while the gateway runs; they are fetched where the operator has named an address. */
-export function openRates(
-  config: Config,
-  parts: Pick<RateParts, "tenancy" | "store" | "book" | "warn">,
-  transport: Transport,
-): RateRoom {
+export function openRates(config: Config, { fleet, log, transport, ...parts }: RateDeps): RateRoom {
   const { GATEWAY_RATES_URL: address, GATEWAY_RATES_EVERY: every, GATEWAY_RATES_STALE_DAYS: staleDays } = config;
   const rates = new RateRoom({
     ...parts,
@@ -50,6 +53,8 @@ export function openRates(
     everyMs: parseDurationMs(every) ?? 0,
     staleDays,
     timers: systemTimers,
+    leads: () => fleet.leads,
+    warn: (detail, message) => log.warn(detail, message),
   });
   rates.start();
   return rates;
@@ -58,8 +63,8 @@ export function openRates(
 /** Money that moves by hand, by date or from outside. */
 export function openPayments(
   config: Config,
-  deps: Omit<ExpiryDeps, "timers" | "requestMaxMs" | "warn">,
-  log: Logger,
+  deps: Omit<ExpiryDeps, "timers" | "requestMaxMs" | "warn" | "alone">,
+  { fleet, log }: { readonly fleet: Pick<Fleet, "alone">; readonly log: Logger },
 ): Promise<Money> {
   const secretsOf = {
     webhook: config.GATEWAY_PAYMENT_WEBHOOK_SECRETS,
@@ -73,6 +78,7 @@ export function openPayments(
       ["stripe", config.GATEWAY_PAYMENT_STRIPE_PAGE],
     ]),
     contact: config.GATEWAY_OPERATOR_CONTACT,
+    alone: (name, work) => fleet.alone(name, work),
     adapters: openAdapters(secrets, parseDurationMs(config.GATEWAY_PAYMENT_TOLERANCE) ?? 0),
     timers: systemTimers,
     requestMaxMs: config.GATEWAY_REQUEST_TIMEOUT_MS + HOLD_GRACE_MS,

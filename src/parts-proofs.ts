@@ -3,6 +3,7 @@ import { Prober } from "./app/prober/prober.ts";
 import type { Config } from "./config.ts";
 import type { Connections, Snapshot } from "./domain/catalogue/catalogue.ts";
 import { isMadeToFail, PROVEN_SURFACES, ProofBook, type ProvenSurface, subjectOf } from "./domain/catalogue/proofs.ts";
+import type { Fleet } from "./domain/fleet/fleet.ts";
 import type { Store } from "./io/store/sql/store.ts";
 import type { Logger } from "./io/telemetry/log.ts";
 import type { Metrics } from "./io/telemetry/metrics.ts";
@@ -33,6 +34,7 @@ type ProberDeps = {
   readonly connections: Connections;
   readonly transport: Transport;
   readonly ids: Ids;
+  readonly fleet: Pick<Fleet, "leads">;
   readonly metrics: Metrics;
   readonly log: Logger;
 };
@@ -50,6 +52,7 @@ export async function openProber(config: Config, store: Store, deps: ProberDeps)
     store: store.proofs,
     clock: systemClock,
     timers: systemTimers,
+    leads: () => deps.fleet.leads,
     surfaces: surfacesOf(config),
     everyMs: parseDurationMs(config.GATEWAY_PROOF_EVERY) ?? null,
     maxAgeMs,

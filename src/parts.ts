@@ -1,7 +1,7 @@
 import path from "node:path";
 import { Alerts } from "./app/alerts/alerts.ts";
 import type { AlertDeps } from "./app/alerts/deps.ts";
-import type { Check, OwnKeyRoom } from "./app/manage/deps.ts";
+import type { Check } from "./app/manage/deps.ts";
 import { spentBefore } from "./app/manage/money/spent.ts";
 import { MasterKeyRotation } from "./app/manage/operation/master-key-rotation.ts";
 import { Captures } from "./app/pipeline/captures.ts";
@@ -14,9 +14,10 @@ import type { SharedState } from "./domain/admission/admission.ts";
 import { EndpointPlaces } from "./domain/admission/endpoint-places.ts";
 import { AdmissionQueue } from "./domain/admission/queue.ts";
 import { RetryBudget } from "./domain/admission/retry-budget.ts";
-import type { Connections, Endpoint, Snapshot } from "./domain/catalogue/catalogue.ts";
+import type { Connections, Snapshot } from "./domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "./domain/catalogue/load.ts";
 import type { Proven } from "./domain/catalogue/proofs.ts";
+import type { Fleet } from "./domain/fleet/fleet.ts";
 import type { CaptureStore } from "./domain/record/capture.ts";
 import { SURFACES, type Surface } from "./domain/record/record.ts";
 import { type BreakerRules, EndpointBreakers } from "./domain/routing/breakers.ts";
@@ -26,8 +27,6 @@ import { Reach } from "./domain/routing/reach.ts";
 import { Sessions } from "./domain/routing/session.ts";
 import type { Directory } from "./domain/tenancy/directory.ts";
 import type { Principal } from "./domain/tenancy/key.ts";
-import { ownKeySlot } from "./domain/tenancy/own-key.ts";
-import type { Vault } from "./domain/tenancy/vault.ts";
 import type { Managers } from "./edge/actor.ts";
 import { IpLimit } from "./edge/ip-limit.ts";
 import { MinuteLimit } from "./edge/minute-limit.ts";
@@ -35,6 +34,7 @@ import { Edge, type EdgeDeps } from "./edge/server.ts";
 import { catalogueFiles } from "./io/catalogue-files.ts";
 import { openDataDir } from "./io/data-dir.ts";
 import type { DiskSpace } from "./io/disk-space.ts";
+import { toldStore } from "./io/fleet/told-store.ts";
 import type { Books } from "./io/journal/open.ts";
 import { MasterKeyFile } from "./io/master-key-file.ts";
 import { MasterKeys, masterKeyOf } from "./io/master-keys.ts";
@@ -44,15 +44,12 @@ import type { Store } from "./io/store/sql/store.ts";
 import type { Logger } from "./io/telemetry/log.ts";
 import type { Gauges, Metrics } from "./io/telemetry/metrics.ts";
 import type { Nodes } from "./io/tunnel/nodes.ts";
-import { UNUSABLE } from "./io/upstream/authorize.ts";
-import { type Addresses, unknownProviderSettings } from "./io/upstream/connections.ts";
+import { unknownProviderSettings } from "./io/upstream/connections.ts";
 import { type MintedCredential, mintedCredential, readGoogleAccount } from "./io/upstream/google-credentials.ts";
 import { egressProblem, guardedPost } from "./io/upstream/guarded-post.ts";
 import { isSpoken } from "./io/upstream/lanes.ts";
 import { smtpMailer } from "./io/upstream/mail.ts";
-import { GOOGLE_TOKEN_URIS, readOwnKey } from "./io/upstream/own-credential.ts";
-import { type OwnKeyParts, OwnKeys } from "./io/upstream/own-keys.ts";
-import { probeProvider } from "./io/upstream/probe-key.ts";
+import type { OwnKeys } from "./io/upstream/own-keys.ts";
 import { httpTransport, type Transport } from "./io/upstream/transport.ts";
 import { checkMasterKeys, openVault } from "./io/vault.ts";
 import { addressList } from "./kit/cidr.ts";
@@ -90,14 +87,18 @@ export async function openCatalogue(config: Config): Promise<Snapshot> {
   ]);
 }
 
-export async function openSecrets(config: Config): Promise<{ adminToken: string }> {
+export async function openSecrets(config: Config): Promise<{ adminToken: string; instanceId: string }> {
   const unusable = openDataDir(config.DATA_DIR);
   if (unusable !== undefined)
     throw new ConfigError([
       `DATA_DIR: ${config.DATA_DIR} cannot be used (${unusable}); write a folder that can be written`,
     ]);
   const make = () => randomToken(32);
-  return { adminToken: await keptSecret(config.DATA_DIR, "admin-token", config.GATEWAY_ADMIN_TOKEN, make) };
+  return {
+    adminToken: await keptSecret(config.DATA_DIR, "admin-token", config.GATEWAY_ADMIN_TOKEN, make),
+    // No secret, and kept like one: two that open a folder at once get the same.
+    instanceId: await keptSecret(config.DATA_DIR, "instance-id", null, () => `ins_${randomToken(12)}`),
+  };
 }
 
 /** What requests are planned by: who can be reached, what is known of them, and whose rules hold. */
@@ -118,54 +119,6 @@ export function breakerRulesOf({
   GATEWAY_ASIDE_MS: asideMs,
 }: Config): BreakerRules {
   return { failuresInARow, asideMs, asideMsMax: ASIDE_TIMES_MAX * asideMs };
-}
-
-export function holdOwnKeys(config: Config, parts: Pick<OwnKeyParts, "snapshot" | "transport" | "platform">): OwnKeys {
-  return new OwnKeys({ ...parts, clock: systemClock, breakerRules: breakerRulesOf(config) });
-}
-
-type OwnKeyDeps = {
-  readonly held: OwnKeys;
-  readonly vault: Vault;
-  /** Of providers and endpoints, which stay as they are; rates are not read from it. */
-  readonly snapshot: () => Snapshot;
-  readonly transport: Transport;
-  readonly connections: Connections;
-  readonly addresses: Addresses;
-  readonly log: Logger;
-};
-
-/** What is done with workspaces' own keys: read, sealed, and tried at their providers. Those that are kept are opened. */
-export async function openOwnKeys(store: Store, deps: OwnKeyDeps): Promise<OwnKeyRoom> {
-  const { held, vault, transport, connections, addresses, log } = deps;
-  const snapshot = deps.snapshot();
-  const reading = { snapshot, transport, clock: systemClock, tokenUris: GOOGLE_TOKEN_URIS };
-  const room: OwnKeyRoom = {
-    held,
-    read: (text, provider) => readOwnKey(text, provider, reading),
-    seal: (key, secret) => vault.seal(ownKeySlot(key), secret),
-    async probe(provider, credential, owner) {
-      const baseUrl = (endpoint: Endpoint) =>
-        owner === null ? connections.baseUrl(endpoint) : addresses(endpoint, credential);
-      const parts = { transport, clock: systemClock, snapshot, owner: owner ?? undefined, baseUrl };
-      const probed = await probeProvider(provider, credential, parts);
-      // A key that may not be kept leaves no connection behind.
-      if (owner !== null) transport.release(owner);
-      return probed;
-    },
-  };
-  for (const { key, sealed } of await store.ownKeys.all()) {
-    const about = { workspace: key.workspaceId, provider: key.provider };
-    // One that does not open, or is of no use any more, is told and lets nothing through. Were it left out, a workspace
-    // that wants only its own key would be served, and charged, with the platform's.
-    const secret = await vault.open(ownKeySlot(key), sealed).catch(() => undefined);
-    const opened = secret === undefined ? undefined : room.read(secret, key.provider);
-    if (opened === undefined) log.warn(about, "a workspace's own provider key does not open: connect it again");
-    else if ("problem" in opened) log.warn(about, `a workspace's own provider key is of no use: ${opened.problem}`);
-    const usable = opened === undefined || "problem" in opened ? undefined : opened;
-    held.put(key, usable ?? { ...key, credential: UNUSABLE, secrets: [] });
-  }
-  return room;
 }
 
 /** What keeps a crowd, or a provider that fails, from taking everybody else with it. */
@@ -204,19 +157,23 @@ export function gaugesOf(edge: Edge, books: Books, { queue, breakers, nodes }: G
 }
 
 /** The store, and what opens what is sealed in it, once it is sure that all of it can be opened. */
-export async function openStore(config: Config, ids: Ids, log: Logger) {
+export async function openStore(config: Config, { ids, log, fleet }: { ids: Ids; log: Logger; fleet: Fleet }) {
   const { DATABASE_URL: address, GATEWAY_DATABASE_CONNECTIONS: connections, DATA_DIR: dataDir } = config;
-  const store =
+  const opened =
     address === null
       ? await openSqlite(dataDir, systemClock)
       : // Loaded only where it is used: a gateway on the embedded store carries no driver of another.
         await (await import("./io/store/sql/postgres/open.ts")).openPostgres({
           address,
+          owner: config.DATABASE_MIGRATION_URL ?? undefined,
           connections,
+          logKeptMs: parseDurationMs(config.GATEWAY_LOG_RETENTION) ?? null,
           dataDir,
+          shared: fleet.isAlone ? "no" : "yes",
           clock: systemClock,
           log,
         });
+  const store = toldStore(opened, fleet);
   try {
     // The store keeps other gateways out of the folder: from here on nobody else changes the key's file.
     const { keys, file, leaving } = await openMasterKeys(config, log);
@@ -439,7 +396,7 @@ export function mintedFrom(config: Config, transport: Transport): Map<string, Mi
   return minted;
 }
 
-type EdgeParts = Pick<EdgeDeps, "clock" | "ids" | "directory" | "state"> &
+type EdgeParts = Pick<EdgeDeps, "clock" | "ids" | "directory" | "state" | "fleet"> &
   Pick<Managers, "adminToken" | "personOf"> & {
     ownKeys: OwnKeys;
     config: Config;

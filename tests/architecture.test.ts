@@ -8,7 +8,10 @@ const ROOF = [
   "src/serve.ts",
   "src/main.ts",
   "src/parts.ts",
+  "src/parts-fleet.ts",
+  "src/parts-jobs.ts",
   "src/parts-nodes.ts",
+  "src/parts-own-keys.ts",
   "src/parts-observe.ts",
   "src/parts-people.ts",
   "src/parts-prices.ts",
@@ -18,9 +21,11 @@ const ROOF = [
   "src/cli.ts",
   "src/config.ts",
   "src/settings.ts",
+  "src/settings-nodes.ts",
   "src/settings-observe.ts",
   "src/settings-people.ts",
   "src/settings-providers.ts",
+  "src/settings-store.ts",
 ];
 const ROOF_FLOOR = 6;
 
@@ -228,7 +233,7 @@ describe("egress", () => {
         !(isIn(file, "src/io/store/sql/postgres") && target === "pg") &&
         // The pipe that a worker was started with.
         !(file === "src/io/workers/pipe.ts" && target === "node:net" && names.join() === "Socket") &&
-        // Sessions on connections that nodes opened.
+        // Sessions on connections that nodes opened, and those between instances.
         !(isIn(file, "src/io/tunnel") && target === "node:http2") &&
         !(isIn(file, "src/edge") && target === "node:http" && names.length > 0 && !names.includes("request")),
     );

@@ -95,7 +95,7 @@ function unreachable(base: string, error: unknown): CliError {
 }
 
 /** A setting or the content of its `_FILE` twin. */
-function settingOf(env: Env, name: string): string | undefined {
+export function settingOf(env: Env, name: string): string | undefined {
   const file = env[`${name}_FILE`];
   if (file !== undefined && file !== "") return readText(file) ?? fail(`${name}_FILE: cannot read the file ${file}.`);
   const value = env[name];
@@ -128,11 +128,15 @@ export function baseUrl(env: Env): string {
   return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${settingOf(env, "PORT") ?? "8080"}`;
 }
 
+export function dataDirOf(env: Env): string {
+  return path.resolve(PROJECT_ROOT, settingOf(env, "DATA_DIR") ?? "data");
+}
+
 /** The operator's token as it was set, the session of who signed in here, or the token in the data folder. */
 function tokenOf(env: Env): string {
   const said = settingOf(env, "GATEWAY_ADMIN_TOKEN") ?? keptSession(env, baseUrl(env))?.token;
   if (said !== undefined) return said;
-  const file = path.resolve(PROJECT_ROOT, settingOf(env, "DATA_DIR") ?? "data", "admin-token");
+  const file = path.join(dataDirOf(env), "admin-token");
   const kept = readText(file);
   if (kept !== undefined && kept !== "") return kept;
   throw new CliError(

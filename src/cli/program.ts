@@ -57,6 +57,7 @@ export function buildProgram(version: string, done: (exitCode: number) => void):
     });
   addServe(place, bind);
   addCatalogue(place, bind);
+  addBackup(place("backup"), bind);
   addConnect(place("connect"), bind);
   addSignIn(place, bind);
   for (const spec of API_COMMANDS) {
@@ -84,6 +85,14 @@ function addServe(place: (words: string) => Command, bind: Bind): void {
     await serve(process.env);
     return 0;
   });
+}
+
+function addBackup(command: Command, bind: Bind): void {
+  command
+    .description("copy the embedded store, the journal and the secrets of DATA_DIR, while the gateway works")
+    .argument("<folder>", "where the copy goes: a new or empty folder")
+    .option("--without-secrets", "leave the operator token and the master key out");
+  bind(command, async (invocation) => (await import("./backup.ts")).runBackup(invocation));
 }
 
 function addCatalogue(place: (words: string) => Command, bind: Bind): void {

@@ -3,10 +3,8 @@ import type { Socket } from "node:net";
 import type { Duplex, Readable } from "node:stream";
 import type { Exchange, Handler } from "../app/exchange.ts";
 import { Fault, fault } from "../contract/faults.ts";
-import type { Route, Switch } from "../contract/route.ts";
-import type { SharedState } from "../domain/admission/admission.ts";
+import type { Route } from "../contract/route.ts";
 import type { Actor } from "../domain/tenancy/actor.ts";
-import type { Directory } from "../domain/tenancy/directory.ts";
 import type { Principal } from "../domain/tenancy/key.ts";
 import { TUNNEL_PATH } from "../io/tunnel/protocol.ts";
 import type { AddressList } from "../kit/cidr.ts";
@@ -16,9 +14,9 @@ import { redacted } from "../kit/secret.ts";
 import { after, type Soon } from "../kit/soon.ts";
 import { authenticateActor, type Managers } from "./actor.ts";
 import { clientAddress, peerAddress } from "./address.ts";
-import { addressFault, authenticateKey, scopeFault } from "./authenticate.ts";
 import { awaitsContinue, type BodyLimits, openUpload, readBody } from "./body.ts";
 import { answerByHand, HEADER_BYTES_MAX, malformedFault, noTunnel } from "./by-hand.ts";
+import { Callers, type CallersDeps } from "./callers.ts";
 import { type CorsPolicy, corsHeaders, isPreflight } from "./cors.ts";
 import type { IpLimit } from "./ip-limit.ts";
 import type { MinuteLimit } from "./minute-limit.ts";
@@ -28,7 +26,6 @@ import {
   internalFault,
   noHost,
   starting,
-  switchedOffFault,
   tooManyCalls,
   tooManyFromAddress,
   unknownPath,
@@ -37,17 +34,13 @@ import {
 import { sendFault, sendReply } from "./respond.ts";
 import { type Match, Router } from "./router.ts";
 import { ResponseSink } from "./sink.ts";
-import { addRateHeaders, dropRateHeaders, overLimit } from "./window.ts";
+import { dropRateHeaders } from "./window.ts";
 
-export type EdgeDeps = {
+export type EdgeDeps = CallersDeps & {
   readonly routes: readonly Route[];
-  readonly directory: Directory;
-  readonly state: SharedState;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly ipLimit: IpLimit;
-  /** Surfaces that are switched off here. */
-  readonly switchedOff: ReadonlySet<Switch>;
   readonly trustedProxies: AddressList | undefined;
   readonly managers: Managers;
   /** What one person, or one management token, may ask of the management API. */
@@ -66,7 +59,6 @@ export type EdgeDeps = {
     /** How long a client may take nothing of an answer that waits for it. */
     readonly stallMs: number;
   };
-  readonly rpmDefaults: { readonly live: number; readonly test: number };
   /** Told of faults that are the gateway's own, with their private detail. */
   readonly alarmed: (problem: Fault, requestId: string) => void;
   readonly answered: (routeId: string, status: number, durationMs: number) => void;
@@ -83,6 +75,7 @@ export class Edge {
   readonly server: Server;
   readonly #deps: EdgeDeps;
   readonly #router: Router;
+  readonly #callers: Callers;
   readonly #connections = new WeakMap<Duplex, Connection>();
   #handlers: Readonly<Record<string, Handler>> | undefined;
   #nodes: NodeDoor | undefined;
@@ -92,6 +85,7 @@ export class Edge {
   constructor(deps: EdgeDeps) {
     this.#deps = deps;
     this.#router = new Router(deps.routes);
+    this.#callers = new Callers(deps);
     this.server = createServer(
       {
         maxHeaderSize: HEADER_BYTES_MAX,
@@ -220,19 +214,22 @@ export class Edge {
 
   /** From here on the socket is no HTTP any more: whoever is refused hears it by hand. */
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    const { clock, ids, ipLimit, trustedProxies, answered } = this.#deps;
+    const { clock, ids, ipLimit, trustedProxies, answered, fleet } = this.#deps;
     const startedMs = clock.elapsedMs();
     const address = clientAddress(request, peerAddress(request.socket), trustedProxies);
     const waitSeconds = ipLimit.take(address);
-    const door = this.#draining ? undefined : this.#nodes;
-    const problem =
-      waitSeconds !== undefined
-        ? tooManyFromAddress(waitSeconds)
-        : door === undefined
-          ? starting()
-          : admit(door, { request, socket, head, address });
-    if (problem !== undefined) answerByHand(socket, problem, ids.next("req_"));
-    answered("connectNode", problem?.status ?? SWITCHING, clock.elapsedMs() - startedMs);
+    const end = (problem: Fault | undefined) => {
+      if (problem !== undefined) answerByHand(socket, problem, ids.next("req_"));
+      answered("connectNode", problem?.status ?? SWITCHING, clock.elapsedMs() - startedMs);
+    };
+    const enter = () => {
+      const door = this.#draining ? undefined : this.#nodes;
+      end(door === undefined ? starting() : admit(door, { request, socket, head, address }));
+    };
+    if (waitSeconds !== undefined) end(tooManyFromAddress(waitSeconds));
+    else if (fleet.isAlone) enter();
+    // Whoever was made known elsewhere a moment ago is let in here.
+    else fleet.catchUp().then(enter, (error: unknown) => end(error instanceof Fault ? error : internalFault(error)));
   }
 
   #connectionOf(socket: Socket): Connection {
@@ -281,6 +278,13 @@ export class Edge {
     if (this.#handlers === undefined) throw starting();
     const receivedAtMs = this.#deps.clock.nowMs();
     const arrived = { call, match, query, address, receivedAtMs };
+    const { fleet } = this.#deps;
+    if (fleet.isAlone || !asksOfOthers(match.route)) return this.#enter(arrived);
+    return fleet.catchUp().then(() => this.#enter(arrived));
+  }
+
+  #enter(arrived: Arrived): Soon<void> {
+    const { call, match, receivedAtMs } = arrived;
     if (match.route.access.by !== "manager") return this.#serve(arrived, undefined);
     return authenticateActor(call.request, this.#deps.managers, receivedAtMs).then((actor) => {
       this.#countManager(actor);
@@ -296,13 +300,38 @@ export class Edge {
     if (waitSeconds !== undefined) throw tooManyCalls(manageLimit.perMinute, waitSeconds);
   }
 
-  #serve({ call, match: { route, params }, query, address, receivedAtMs }: Arrived, actor: Actor | undefined) {
+  #serve(arrived: Arrived, actor: Actor | undefined): Soon<void> {
+    const { call, match, address, receivedAtMs } = arrived;
+    const { route } = match;
+    if (route.access.by !== "key") return this.#begin(arrived, { actor, principal: undefined, refusal: undefined });
+    const asking = { headers: call.request.headers, answer: call.baseHeaders, route, address, receivedAtMs };
+    return after(this.#callers.find(asking), (principal) => {
+      call.workspaceId = principal.workspace.id;
+      const standing = this.#callers.judge(asking, principal);
+      if (!(standing instanceof Promise)) return this.#begin(arrived, { actor, principal, refusal: standing.refusal });
+      const reading = this.#readAhead(call, route);
+      return standing
+        .then((found) => this.#callers.current(asking, found))
+        .then((found) => this.#begin(arrived, { ...found, actor, reading }));
+    });
+  }
+
+  /** The body is read while the shared state is asked, unless its sender waits to be told to send it. */
+  #readAhead(call: Call, route: Route): Promise<Buffer> | undefined {
+    if (route.intake !== "json" || awaitsContinue(call.request)) return undefined;
+    const reading = this.#read(call, route);
+    // Whoever is refused does not wait for it.
+    reading.catch(() => undefined);
+    return reading;
+  }
+
+  #begin({ call, match: { route, params }, query, address, receivedAtMs }: Arrived, checked: Checked): Promise<void> {
     const { request } = call;
-    const principal = this.#authenticate(request, route, receivedAtMs);
-    call.workspaceId = principal?.workspace.id;
-    const refusal = principal === undefined ? undefined : this.#refusalOf(call, principal, route, address);
-    // Failed: not everyone waits for it.
-    if (refusal instanceof Promise) refusal.catch(() => undefined);
+    const { actor, principal, refusal, reading } = checked;
+    // Nobody reads a body here: so nobody would hear of it.
+    if (refusal !== undefined && route.intake === "none") throw refusal;
+    // Whoever reads the body hears first of a refusal, so that it is in the log.
+    const body = () => (refusal === undefined ? (reading ?? this.#read(call, route)) : Promise.reject(refusal));
     const exchange: Exchange = {
       requestId: call.requestId,
       route,
@@ -315,18 +344,11 @@ export class Edge {
       principal,
       ...(actor === undefined ? {} : { actor }),
       baseHeaders: call.baseHeaders,
-      // Whoever reads the body hears first of a refusal, so that it is in the log.
       body: () =>
-        actor === undefined || actor.is === "operator"
-          ? this.#body(call, route, refusal)
-          : this.#body(call, route, refusal).then((bytes) => this.#stillThere(call, bytes)),
+        actor === undefined || actor.is === "operator" ? body() : body().then((bytes) => this.#stillThere(call, bytes)),
       upload: () => this.#upload(call, refusal),
     };
-    if (route.intake !== "none") return this.#dispatch(call, route, exchange);
-    return after(refusal, (problem) => {
-      if (problem !== undefined) throw problem;
-      return this.#dispatch(call, route, exchange);
-    });
+    return this.#dispatch(call, route, exchange);
   }
 
   #dispatch(call: Call, route: Route, exchange: Exchange): Promise<void> {
@@ -340,25 +362,12 @@ export class Edge {
     return handler.handle(exchange).then((reply) => sendReply(request, response, reply, call.baseHeaders));
   }
 
-  /** The body, read while the window is asked; a refusal that is known is not preceded by any reading. */
-  #body(call: Call, { intake, bodyMaxBytes }: Route, refusal: Soon<Fault | undefined>): Promise<Buffer> {
-    const { request, response } = call;
-    if (refusal instanceof Fault) return Promise.reject(refusal);
+  #read({ request, response }: Call, { intake, bodyMaxBytes }: Route): Promise<Buffer> {
     const { bodyLimits: general } = this.#deps;
     // A route may take less than what the settings allow, never more.
     const jsonMaxBytes = Math.min(bodyMaxBytes ?? general.jsonMaxBytes, general.jsonMaxBytes);
-    const limits = { ...general, jsonMaxBytes };
-    const read = () =>
-      readBody(request, intake, limits, () => {
-        if (awaitsContinue(request)) response.writeContinue();
-      });
-    if (refusal === undefined) return read();
-    const reading = awaitsContinue(request) ? undefined : read();
-    // Refused by the window or not: its word comes first.
-    reading?.catch(() => undefined);
-    return refusal.then((problem) => {
-      if (problem !== undefined) throw problem;
-      return reading ?? read();
+    return readBody(request, intake, { ...general, jsonMaxBytes }, () => {
+      if (awaitsContinue(request)) response.writeContinue();
     });
   }
 
@@ -369,37 +378,10 @@ export class Edge {
   }
 
   /** Nothing of an upload is read before it is known that the caller may send it. */
-  async #upload({ request, response }: Call, refusal: Soon<Fault | undefined>): Promise<Readable> {
-    const problem = refusal instanceof Promise ? await refusal : refusal;
-    if (problem !== undefined) throw problem;
+  async #upload({ request, response }: Call, refusal: Fault | undefined): Promise<Readable> {
+    if (refusal !== undefined) throw refusal;
     return openUpload(request, this.#deps.bodyLimits.uploadMaxBytes, () => {
       if (awaitsContinue(request)) response.writeContinue();
-    });
-  }
-
-  #authenticate(request: IncomingMessage, route: Route, nowMs: number): Principal | undefined {
-    return route.access.by === "key" ? authenticateKey(request.headers, this.#deps.directory, nowMs) : undefined;
-  }
-
-  /** What keeps a caller out whose key is right: the address, the scope, a switch, the window, in this order. */
-  #refusalOf(call: Call, principal: Principal, route: Route, address: string): Soon<Fault | undefined> {
-    const elsewhere = addressFault(principal, address);
-    // From a wrong address nobody uses up the window of those who have the key.
-    if (elsewhere !== undefined) return elsewhere;
-    const outside = scopeFault(principal, route) ?? switchedOffFault(route, this.#deps.switchedOff);
-    const window = this.#window(call, principal, route);
-    if (outside === undefined) return window;
-    // A refused call counts like any other; the scope answers first, whatever the window says, or whether it answers.
-    return window instanceof Promise ? window.catch(() => undefined).then(() => outside) : outside;
-  }
-
-  /** Counts the call where its route counts, and says in any case how the window stands; a fault where it is over. */
-  #window(call: Call, { key }: Principal, { counted }: Route): Soon<Fault | undefined> {
-    const limit = key.rpm ?? this.#deps.rpmDefaults[key.environment];
-    const { state } = this.#deps;
-    return after(counted ? state.window(key, limit) : state.look(key, limit), (verdict) => {
-      addRateHeaders(call.baseHeaders, verdict);
-      return verdict.allowed || !counted ? undefined : overLimit(verdict, this.#deps.clock.nowMs());
     });
   }
 
@@ -462,6 +444,19 @@ type Arrived = {
   readonly address: string;
   readonly receivedAtMs: number;
 };
+
+type Checked = {
+  readonly actor: Actor | undefined;
+  readonly principal: Principal | undefined;
+  readonly refusal: Fault | undefined;
+  /** The body, where it is being read already. */
+  readonly reading?: Promise<Buffer> | undefined;
+};
+
+/** What these answer depends on what was changed anywhere a moment ago. */
+function asksOfOthers({ path }: Route): boolean {
+  return isOfManagement(path) || path.startsWith("/payments/");
+}
 
 /** What the management API answers is for its caller alone, and is what it says it is. */
 const PRIVATE_HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" } as const;

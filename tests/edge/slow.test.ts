@@ -8,6 +8,7 @@ import { Directory } from "../../src/domain/tenancy/directory.ts";
 import { IpLimit } from "../../src/edge/ip-limit.ts";
 import { MinuteLimit } from "../../src/edge/minute-limit.ts";
 import { Edge } from "../../src/edge/server.ts";
+import { loneFleet } from "../../src/io/fleet/lone-fleet.ts";
 import { memoryState } from "../../src/io/state/memory.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { makeIds } from "../../src/kit/ids.ts";
@@ -25,6 +26,7 @@ beforeAll(async () => {
     switchedOff: new Set(),
     routes: ROUTES,
     directory: new Directory(),
+    fleet: loneFleet("test", null),
     state: memoryState(systemClock),
     clock: systemClock,
     ids: makeIds(() => systemClock.nowMs()),

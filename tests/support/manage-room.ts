@@ -62,6 +62,7 @@ function noOwnKeys(snapshot: Snapshot, reach: Reach, clock: Clock): OwnKeyRoom {
     held,
     read: () => ({ problem: "no key is read here" }),
     seal: async () => new Uint8Array(),
+    reload: async () => undefined,
     probe: async () => ({ result: "unclear", status: null, detail: "nobody is asked here" }),
   };
 }
@@ -77,6 +78,7 @@ function noNodes(snapshot: Snapshot, clock: Clock): ManageDeps["nodes"] {
     calls: { firstByteTimeoutMs: 60_000, idleTimeoutMs: 60_000 },
     breakers: BREAKER_RULES,
     aside: { firstMs: 60_000, mostMs: 60_000 },
+    seenEveryMs: 60_000,
   };
   return { held: new Nodes(rules, () => snapshot, { seen() {}, setAside() {} }), max: 100 };
 }
@@ -114,6 +116,8 @@ function ratesOf(store: Store, snapshot: Snapshot, clock: Clock): RateRoom {
     source: undefined,
     everyMs: 1,
     staleDays: 14,
+    leads: () => true,
+    inTurn: makeTurns(),
   };
   return new RateRoom({ ...parts, timers: systemTimers, warn: () => {} });
 }

@@ -25,6 +25,8 @@ import { digestOf } from "../../src/kit/secret.ts";
 import { unusedPort } from "./upstream.ts";
 
 const PACKAGES = "/usr/lib/postgresql";
+/** Runs gateways, and owns nothing. */
+export const APP_ROLE = "gateway_app";
 /** Planted: no output of a gateway may hold it. */
 export const PASSWORD = "canary-of-the-database-9f86d081884c";
 const READY_MS_MAX = 25_000;
@@ -45,6 +47,8 @@ export type Cluster = {
   readonly data: string;
   /** The address of a new database: empty, or with the tables of the last migration. */
   database(content: "empty" | "migrated"): Promise<DatabaseAddress>;
+  /** The address of the same database for the role that runs gateways; there once a database was migrated. */
+  asApp(address: DatabaseAddress): DatabaseAddress;
   /** Runs statements past the store. */
   query(address: DatabaseAddress, statement: string): Promise<Record<string, unknown>[]>;
   /** `immediate` is a crash: nothing is written back, the next start recovers. */
@@ -72,7 +76,9 @@ export async function startCluster(): Promise<Cluster> {
   };
   const migrated = async () => {
     const name = await create("template1");
-    await migratePostgres(server.address(name), systemClock);
+    const role = `create role ${APP_ROLE} login password '${PASSWORD}'`;
+    await onServer(server.address("postgres"), role);
+    await migratePostgres(server.address(name), systemClock, APP_ROLE);
     return name;
   };
   return {
@@ -82,6 +88,10 @@ export async function startCluster(): Promise<Cluster> {
       template ??= migrated();
       return server.address(await create(await template));
     },
+    asApp: ({ url, shown }) => ({
+      url: url.replace("//postgres:", `//${APP_ROLE}:`),
+      shown: shown.replace("//postgres@", `//${APP_ROLE}@`),
+    }),
     query: (address, statement) => onServer(address, statement),
     stop: (how) => server.stop(how),
     start: () => server.start(),

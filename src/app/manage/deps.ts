@@ -142,6 +142,8 @@ export type OwnKeyRoom = {
   /** The credential in a text, or what is wrong with it. */
   read(text: string, provider: string): ReadKey | { readonly problem: string };
   seal(key: OwnKey, secret: string): Promise<Uint8Array>;
+  /** Those of a workspace as they are kept now, in the place of those that were known. */
+  reload(workspaceId: string): Promise<void>;
   /** Asks the provider; `owner` is the workspace whose key it is, null: the operator's. */
   probe(provider: string, credential: Credential, owner: string | null): Promise<Probed>;
 };

@@ -16,7 +16,7 @@ import { Capturing, type Heard, ListeningRoom } from "./capturing.ts";
 export type CaptureLimits = { readonly itemMaxBytes: number; readonly windowMaxBytes: number };
 
 export type CaptureDeps = {
-  readonly store: Pick<CaptureStore, "add" | "openAt" | "sweep">;
+  readonly store: Pick<CaptureStore, "add" | "openAt" | "openWithin" | "sweep">;
   readonly clock: Clock;
   readonly limits: CaptureLimits;
   /** False under a policy of zero data retention: nothing of such a call is kept, whatever window is open. */
@@ -49,6 +49,17 @@ export class Captures {
     const nowMs = this.#deps.clock.nowMs();
     await this.#deps.store.sweep(nowMs);
     for (const window of await this.#deps.store.openAt(nowMs)) this.#windows.put(window);
+  }
+
+  /** The windows of a workspace as the store has them now: others may have opened some, and closed some. */
+  async reload(workspaceId: string): Promise<void> {
+    const { store, clock } = this.#deps;
+    const nowMs = clock.nowMs();
+    const open = await store.openWithin(workspaceId, nowMs, nowMs + 1);
+    for (const { id, closesAtMs } of this.#windows.of(workspaceId)) {
+      if (closesAtMs > nowMs && !open.some((window) => window.id === id)) this.closed(id);
+    }
+    for (const window of open) if (!this.#ended.has(window.id)) this.#windows.put(window);
   }
 
   begin(surface: Surface, requestId: string, { key, workspace }: Principal): Capturing | undefined {

@@ -3,7 +3,7 @@ import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Health } from "../../domain/routing/health.ts";
 import type { Reaching } from "../../domain/routing/node-reach.ts";
 import { ALL_IN, type Breakers } from "../../domain/routing/standing.ts";
-import type { NodeLayer } from "../../io/tunnel/nodes.ts";
+import type { NodeLayer } from "../../io/tunnel/node-layer.ts";
 import { connectionsWith } from "../../io/upstream/own-keys.ts";
 import type { Gateway } from "./world.ts";
 

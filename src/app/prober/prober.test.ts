@@ -107,6 +107,7 @@ async function open(more: Partial<ProberParts> = {}) {
       transport,
       book: bookOf(),
       store: store.proofs,
+      leads: () => true,
       ids: makeIds(time.clock.nowMs),
       surfaces: ["decisions"],
       everyMs: DAY_MS,

@@ -29,6 +29,8 @@ export type ProberParts = AskingParts & {
   readonly everyMs: number | null;
   readonly maxAgeMs: number;
   readonly keepMs: number;
+  /** Whether this instance is the one that asks; the others read what it found. */
+  readonly leads: () => boolean;
   readonly told: (proof: Proof, candidate: Candidate) => void;
   readonly warn: (detail: Readonly<Record<string, unknown>>, message: string) => void;
 };
@@ -51,12 +53,18 @@ const AGAIN_MS = 10 * MINUTE_MS;
 const SPREAD = 0.1;
 /** The catalogue's prices have dates, so who can be asked at all is looked up again. */
 const LOOK_MS = HOUR_MS;
+/** How often it is looked for what others proved, and how late a proof may get into the store. */
+const FOLLOW_MS = 15_000;
+const LATE_MS = 10 * MINUTE_MS;
 
 /** Asks endpoints whether they do what the catalogue says: at the start, now and again, and when told to. */
 export class Prober {
   readonly #parts: ProberParts;
   readonly #running = new Map<string, Promise<Proof | undefined>>();
   readonly #ending = new AbortController();
+  /** Proofs from then on may not have been read yet; of these, those that were. */
+  #readUntilMs = 0;
+  #taken: ReadonlySet<string> = new Set();
   #timer: Timer | undefined;
   #round: Promise<unknown> = Promise.resolve();
 
@@ -66,10 +74,19 @@ export class Prober {
 
   /** What earlier processes proved. */
   async load(): Promise<void> {
-    const { store, book, clock, maxAgeMs } = this.#parts;
+    const { clock, maxAgeMs } = this.#parts;
+    this.#readUntilMs = clock.nowMs() - maxAgeMs;
+    await this.follow();
+  }
+
+  /** What others proved since it was last looked for. */
+  async follow(): Promise<void> {
+    const { store, book, clock } = this.#parts;
     const nowMs = clock.nowMs();
-    const kept = await store.since(nowMs - maxAgeMs);
-    book.take(kept.filter(({ atMs }) => !isAhead(atMs, nowMs)));
+    const kept = await store.since(this.#readUntilMs);
+    book.take(kept.filter(({ id, atMs }) => !this.#taken.has(id) && !isAhead(atMs, nowMs)));
+    this.#readUntilMs = Math.max(this.#readUntilMs, nowMs - LATE_MS);
+    this.#taken = new Set(kept.filter(({ atMs }) => atMs >= this.#readUntilMs).map(({ id }) => id));
   }
 
   get history(): ProofStore["history"] {
@@ -135,19 +152,22 @@ export class Prober {
 
   async #runDue(cause: "start" | "schedule"): Promise<void> {
     const { clock, store, keepMs, warn } = this.#parts;
+    const leads = this.#parts.leads();
     try {
       const nowMs = clock.nowMs();
-      await this.prove(
-        this.all().filter((one) => this.#dueMs(one) <= nowMs),
-        cause,
-      );
-      if (!this.#ending.signal.aborted) await store.sweep(nowMs - keepMs);
+      if (!leads) await this.follow();
+      else
+        await this.prove(
+          this.all().filter((one) => this.#dueMs(one) <= nowMs),
+          cause,
+        );
+      if (leads && !this.#ending.signal.aborted) await store.sweep(nowMs - keepMs);
     } catch (error) {
       warn({ err: error }, "proofs of endpoints could not be made; they are tried again");
     }
     if (this.#ending.signal.aborted) return;
     const nextMs = Math.min(...this.all().map((one) => this.#dueMs(one)), clock.nowMs() + LOOK_MS);
-    const waitMs = Math.max(1_000, nextMs - clock.nowMs());
+    const waitMs = leads ? Math.max(1_000, nextMs - clock.nowMs()) : FOLLOW_MS;
     this.#timer = this.#parts.timers.after(waitMs, () => {
       this.#round = this.#runDue("schedule");
     });
@@ -198,6 +218,7 @@ export class Prober {
       ...finding,
     };
     book.take([proof]);
+    this.#taken = new Set([...this.#taken, proof.id]);
     told(proof, candidate);
     await store.append([proof]).catch((error: unknown) => {
       warn({ err: error, endpoint: endpoint.id, surface }, "a proof could not be kept; it holds until the next start");

@@ -34,7 +34,8 @@ export type Fired = Standing & { readonly alertId: string; readonly deliveries: 
 export type DueLimit = { readonly inAll: number; readonly perWorkspace: number };
 
 export type AlertRuleStore = {
-  all(): Promise<AlertRules[]>;
+  /** Of one workspace alone where it is named. */
+  all(workspaceId?: string): Promise<AlertRules[]>;
   save(rules: AlertRules): Promise<void>;
   /** With what was told under them. */
   remove(workspaceId: string): Promise<void>;

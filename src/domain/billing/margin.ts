@@ -36,7 +36,8 @@ export function withMargin(figure: Decimal, { numerator, denominator }: Margin):
 }
 
 export type MarginStore = {
-  loadAll(): Promise<readonly { readonly workspaceId: string; readonly share: string }[]>;
+  /** Of one workspace alone where it is named. */
+  loadAll(workspaceId?: string): Promise<readonly { readonly workspaceId: string; readonly share: string }[]>;
   /** Null: the deployment's own margin holds again. */
   save(workspaceId: string, share: string | null): Promise<void>;
 };

@@ -2,16 +2,23 @@
 export type Fleet = {
   /** Of this instance: kept in its data directory, and the same after a restart. */
   readonly id: string;
-  /** Whether this one does what only one of all must do: sweeping, probing, fetching rates, sending alerts. */
+  /** Then nothing here costs anything, and nothing has to be waited for. */
+  readonly isAlone: boolean;
+  /** Whether this one does what only one of all must do: sweeping, probing, fetching rates. */
   readonly leads: boolean;
   /** Runs work while no instance runs other work under the same name. */
   alone<T>(name: string, work: () => Promise<T>): Promise<T>;
-  /** Something of a workspace (null: of all of them) was changed in SQL: once this resolves, the next request anywhere sees it. */
+  /**
+   * Something of a workspace (null: of the deployment as a whole) was changed in SQL: once this resolves, the next
+   * request of the workspace sees it on every instance. What is of the deployment reaches the others a moment later.
+   */
   changed(workspaceId: string | null): Promise<void>;
   /** Loads what others have changed; next to nothing where they have not. */
   catchUp(): Promise<void>;
   /** Whether what this instance has of a workspace is what the shared state calls the newest. */
   isCurrent(workspaceId: string, version: string | undefined): boolean;
+  /** Loads what has changed of a workspace; then that version of it is the one that is here. */
+  freshen(workspaceId: string, version: string): Promise<void>;
   /** Those that are alive, this one included. */
   peers(): Promise<readonly Peer[]>;
 };
@@ -20,4 +27,13 @@ export type Peer = {
   readonly id: string;
   /** Where the others reach it; null where it is not to be reached. */
   readonly url: string | null;
+};
+
+/** Loads from SQL what an instance keeps in its memory, in the place of what it had. */
+export type Reloading = {
+  workspace(workspaceId: string): Promise<void>;
+  /** What belongs to no workspace: exchange rates, proofs. */
+  deployment(): Promise<void>;
+  /** All of it, after it was not followed for too long to know what changed. */
+  everything(): Promise<void>;
 };

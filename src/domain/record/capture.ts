@@ -128,6 +128,11 @@ export class OpenWindows {
     for (const window of [...this.#byWorkspace.values()].flat()) if (window.closesAtMs <= nowMs) this.drop(window.id);
   }
 
+  /** Those of a workspace that are known to be open. */
+  of(workspaceId: string): readonly CaptureWindow[] {
+    return this.#byWorkspace.get(workspaceId) ?? [];
+  }
+
   /** Whether any window is open for a workspace, whatever its scope. */
   any(workspaceId: string): boolean {
     return this.#byWorkspace.has(workspaceId);

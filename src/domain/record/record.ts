@@ -179,6 +179,8 @@ export type LogStore = {
     cursor: string | null,
   ): Promise<{ rows: RequestRecord[]; next: string | null }>;
   find(requestId: string): Promise<RequestRecord | undefined>;
+  /** Makes room for the requests of the next days, where that has to be made. */
+  prepare(nowMs: number): Promise<void>;
   /** Removes requests from before that time, at most so many; how many it were. What they came to stays. */
   sweep(beforeMs: number, rowsMax: number): Promise<number>;
 };

@@ -3,7 +3,10 @@ import type { WorkspaceNode } from "../tenancy/node.ts";
 import type { OwnKey } from "../tenancy/own-key.ts";
 
 /** A machine of the workspace's own. */
-export type NodeRef = Pick<WorkspaceNode, "id" | "workspaceId" | "name">;
+export type NodeRef = Pick<WorkspaceNode, "id" | "workspaceId" | "name"> & {
+  /** Its connection is held by another instance, which passes on what it is asked. */
+  readonly isElsewhere: boolean;
+};
 
 /** One endpoint that may be tried, with what is needed to try and to bill it. */
 export type Attempt = {

@@ -112,7 +112,9 @@ function candidate(place: number, index: number, considered: Considered): Candid
 function noteOn(place: number, { standings, shortlist, basis }: Ranking, { rows, pooled }: Sifted): string {
   const notes: string[] = [];
   if (rows[place]?.own !== undefined) notes.push("with the workspace's own key");
-  if (rows[place]?.node !== undefined) notes.push("the workspace's own node");
+  const node = rows[place]?.node;
+  if (node !== undefined) notes.push("the workspace's own node");
+  if (node?.isElsewhere === true) notes.push("through another instance");
   if (place >= pooled) notes.push("fallback");
   if (basis === "session" && shortlist[0] === place) notes.push("its session's endpoint");
   if (standings?.get(place) === "aside") notes.push("set aside after failures");

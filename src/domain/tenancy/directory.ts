@@ -1,6 +1,6 @@
 import { addressList } from "../../kit/cidr.ts";
 import type { ApiKey, Principal } from "./key.ts";
-import { LimitBook, type SpendLimit } from "./limits.ts";
+import { LimitBook, type SpendLimit, type SpendLimits } from "./limits.ts";
 import { type Policy, type PolicyVersion, tightened } from "./policy.ts";
 import type { Router, RouterVersion } from "./router.ts";
 import { type ManagementToken, TokenBook } from "./token.ts";
@@ -16,8 +16,8 @@ export type Tenants = {
 
 /** Everything about tenants that is kept in SQL; the request path reads the Directory instead. */
 export type TenancyStore = {
-  /** Of every router the version in force. */
-  loadAll(): Promise<Tenants>;
+  /** Of every router the version in force. Of one workspace alone where it is named. */
+  loadAll(workspaceId?: string): Promise<Tenants>;
   saveWorkspace(workspace: Workspace): Promise<void>;
   saveMember(member: Member): Promise<void>;
   removeMember(memberId: string): Promise<void>;
@@ -51,6 +51,9 @@ export class Directory {
   readonly #workspaceBySlug = new Map<string, string>();
   readonly #members = new Map<string, Member>();
   readonly #keys = new Map<string, ApiKey>();
+  /** Ids of members and keys by their workspace, so that nobody looks through those of all others. */
+  readonly #membersOf = new Map<string, Set<string>>();
+  readonly #keysOf = new Map<string, Set<string>>();
   readonly #principals = new Map<string, Principal>();
   readonly #routers = new Map<string, Map<string, Router>>();
 
@@ -60,6 +63,29 @@ export class Directory {
     for (const key of all.keys) this.putKey(key);
     for (const router of all.routers) this.putRouter(router);
     for (const token of all.tokens) this.tokens.put(token);
+  }
+
+  /** One workspace as SQL has it now, in the place of all that was known of it. */
+  replace(workspaceId: string, now: Tenants, limits: readonly SpendLimits[]): void {
+    const [workspace] = now.workspaces;
+    const before = this.#workspaces.get(workspaceId);
+    if (before !== undefined && before.slug !== workspace?.slug) this.#workspaceBySlug.delete(before.slug);
+    for (const id of this.#membersOf.get(workspaceId) ?? []) this.#members.delete(id);
+    for (const key of this.keys(workspaceId)) {
+      this.#keys.delete(key.id);
+      if (!now.keys.some(({ digest }) => digest === key.digest)) this.#principals.delete(key.digest);
+    }
+    this.#workspaces.delete(workspaceId);
+    this.#membersOf.delete(workspaceId);
+    this.#keysOf.delete(workspaceId);
+    this.#routers.delete(workspaceId);
+    // Members before the keys that are theirs: each key is bound once.
+    if (workspace !== undefined) this.putWorkspace(workspace);
+    for (const member of now.members) this.putMember(member);
+    for (const key of now.keys) this.putKey(key);
+    for (const router of now.routers) this.putRouter(router);
+    this.tokens.replace(workspaceId, now.tokens);
+    this.limits.replace(workspaceId, limits);
   }
 
   /** The principal behind a key's digest; a key whose member has left, or whose kind is switched off, has none. */
@@ -76,7 +102,7 @@ export class Directory {
   }
 
   members(workspaceId: string): Member[] {
-    return [...this.#members.values()].filter((member) => member.workspaceId === workspaceId);
+    return listed(this.#membersOf.get(workspaceId), this.#members);
   }
 
   member(memberId: string): Member | undefined {
@@ -84,7 +110,7 @@ export class Directory {
   }
 
   keys(workspaceId: string): ApiKey[] {
-    return [...this.#keys.values()].filter((key) => key.workspaceId === workspaceId);
+    return listed(this.#keysOf.get(workspaceId), this.#keys);
   }
 
   key(keyId: string): ApiKey | undefined {
@@ -133,6 +159,7 @@ export class Directory {
 
   putMember(member: Member): void {
     this.#members.set(member.id, member);
+    add(this.#membersOf, member.workspaceId, member.id);
     for (const key of this.keys(member.workspaceId)) if (key.memberId === member.id) this.#bind(key);
   }
 
@@ -140,11 +167,13 @@ export class Directory {
     const member = this.#members.get(memberId);
     if (member === undefined) return;
     this.#members.delete(memberId);
+    this.#membersOf.get(member.workspaceId)?.delete(memberId);
     for (const key of this.keys(member.workspaceId)) if (key.memberId === memberId) this.#bind(key);
   }
 
   putKey(key: ApiKey): void {
     this.#keys.set(key.id, key);
+    add(this.#keysOf, key.workspaceId, key.id);
     this.#bind(key);
   }
 
@@ -171,4 +200,13 @@ export class Directory {
     const allowlist = key.ipAllowlist === null ? undefined : addressList(key.ipAllowlist);
     this.#principals.set(key.digest, { key, workspace, member, allowlist });
   }
+}
+
+function add(sets: Map<string, Set<string>>, workspaceId: string, id: string): void {
+  const own = sets.get(workspaceId) ?? new Set<string>();
+  sets.set(workspaceId, own.add(id));
+}
+
+function listed<T>(ids: ReadonlySet<string> | undefined, all: ReadonlyMap<string, T>): T[] {
+  return [...(ids ?? [])].flatMap((id) => all.get(id) ?? []);
 }

@@ -23,7 +23,8 @@ export function unlimited(workspaceId: string, of: SpenderKind, spenderId: strin
 }
 
 export type LimitStore = {
-  loadAll(): Promise<SpendLimits[]>;
+  /** Of one workspace alone where it is named. */
+  loadAll(workspaceId?: string): Promise<SpendLimits[]>;
   /** Without any limit the row goes. */
   save(limits: SpendLimits): Promise<void>;
 };
@@ -38,6 +39,12 @@ export class LimitBook {
   put(limits: SpendLimits): void {
     if (limits.dayNanos === null && limits.monthNanos === null) this.#limits.delete(limits.spenderId);
     else this.#limits.set(limits.spenderId, limits);
+  }
+
+  /** All limits of a workspace, in the place of those it had. */
+  replace(workspaceId: string, all: readonly SpendLimits[]): void {
+    for (const { spenderId } of this.all(workspaceId)) this.#limits.delete(spenderId);
+    for (const limits of all) this.put(limits);
   }
 
   of(spenderId: string): SpendLimits | undefined {

@@ -38,7 +38,8 @@ export type SealedOwnKey = { readonly key: OwnKey; readonly sealed: Uint8Array }
 
 /** Read as a whole once, at start. */
 export type OwnKeyStore = {
-  all(): Promise<SealedOwnKey[]>;
+  /** Of one workspace alone where it is named. */
+  all(workspaceId?: string): Promise<SealedOwnKey[]>;
   /** A key for the same provider takes the place of the one before. */
   save(key: OwnKey, sealed: Uint8Array): Promise<void>;
   /** What a test of this very key found; nothing else changes. */

@@ -30,6 +30,12 @@ export class TokenBook {
     this.#byDigest.delete(token.digest);
   }
 
+  /** All tokens of a workspace, in the place of those it had. */
+  replace(workspaceId: string, all: readonly ManagementToken[]): void {
+    for (const { id } of this.of(workspaceId)) this.drop(id);
+    for (const token of all) this.put(token);
+  }
+
   of(workspaceId: string): ManagementToken[] {
     return [...this.#byId.values()].filter((token) => token.workspaceId === workspaceId);
   }

@@ -85,6 +85,10 @@ export class Metrics {
     "gateway_proof_tokens_total",
     "Tokens that proofs used, which the operator pays for, by provider and kind.",
   );
+  readonly #peerRefusals = new Counts(
+    "gateway_peer_refusals_total",
+    "Connections and requests of other instances that were turned away, by reason.",
+  );
   readonly #alerts = new Counts("gateway_alert_deliveries_total", "Tries to deliver an alert, by channel and result.");
 
   constructor() {
@@ -185,6 +189,11 @@ export class Metrics {
     }
   }
 
+  /** `handshake` is somebody without a key of this gateway. */
+  peerRefused(why: "handshake" | "path" | "node" | "full"): void {
+    this.#peerRefusals.add(`why="${why}"`, 1);
+  }
+
   /** A message of telemetry was sent, or tried to be. */
   exported(signal: Signal, result: Posting): void {
     this.#telemetry.add(`signal="${signal}",result="${result}"`, 1);
@@ -226,6 +235,7 @@ export class Metrics {
       this.#passedOver,
       this.#turnedAway,
       this.#credentials,
+      this.#peerRefusals,
       this.#alerts,
       this.#proofs,
       this.#proofTokens,

@@ -47,8 +47,11 @@ const WAIT_MAX_MS = 30_000;
 const QUIET_MAX_MS = 60_000;
 const GOODBYE_MS = 500;
 const LOOK_EVERY_MS = 15_000;
+/** The longest wait while an older connection still serves: it ends soon, and then there should be another. */
+const WAIT_MOVING_MAX_MS = 4_000;
+const HEARD_MS = 1_000;
 
-/** Why a connection ended; `final`: trying again is of no use. */
+/** Why a connection ended, or is to be left for another; `final`: trying again is of no use. */
 type Ended = { readonly why: string; readonly final: boolean; readonly wasOpen: boolean };
 
 /** Connects out, and serves whatever comes back through that connection; again and again until it is stopped. */
@@ -64,7 +67,8 @@ export class NodeAgent {
   #state: AgentStatus["state"] = "connecting";
   #againInMs: number | null = null;
   #looking: Timer | undefined;
-  #session: ServerHttp2Session | undefined;
+  /** Connections that are to be left for another: how to leave each, once that one is there. */
+  readonly #older = new Map<WebSocket, () => void>();
 
   constructor(options: AgentOptions) {
     this.#options = options;
@@ -80,6 +84,7 @@ export class NodeAgent {
       this.#problem = ended.why;
       if (ended.final) {
         this.#show("over", null);
+        await this.#leaveOlder();
         stop(this.#looking);
         return ended.why;
       }
@@ -88,13 +93,30 @@ export class NodeAgent {
       this.#show("waiting", waitMs);
       await this.#sleep(waitMs, signal);
     }
+    await this.#leaveOlder();
     stop(this.#looking);
     return undefined;
   }
 
+  /** Not before all instances of the gateway have heard of the new connection. */
+  #leaveOlderSoon(): void {
+    if (this.#older.size > 0) this.#options.timers.after(HEARD_MS, () => void this.#leaveOlder());
+  }
+
+  /** Resolves when what runs on older connections is finished, and they are closed. */
+  async #leaveOlder(): Promise<void> {
+    await Promise.all(
+      [...this.#older].map(([ws, leave]) => {
+        leave();
+        return ws.readyState === WebSocket.CLOSED ? undefined : new Promise((resolve) => ws.once("close", resolve));
+      }),
+    );
+  }
+
   /** Twice as long each time, and never all nodes at once. */
   #waitMs(failures: number): number {
-    const most = Math.min(WAIT_MAX_MS, WAIT_FIRST_MS * 2 ** failures);
+    const longest = this.#older.size > 0 ? WAIT_MOVING_MAX_MS : WAIT_MAX_MS;
+    const most = Math.min(longest, WAIT_FIRST_MS * 2 ** failures);
     return Math.round(most * (0.5 + this.#options.random() / 2));
   }
 
@@ -123,8 +145,9 @@ export class NodeAgent {
         handshakeTimeout: HANDSHAKE_MS,
         ...wayTo(url, env),
       });
-      const leave = () => this.#leave(ws);
-      signal.addEventListener("abort", leave);
+      let leave = () => ws.terminate();
+      const left = () => leave();
+      signal.addEventListener("abort", left);
       ws.once("unexpected-response", (_request, response) => {
         readRefusal(response, (said) => {
           refused = refusalOf(response.statusCode ?? 0, said);
@@ -134,14 +157,19 @@ export class NodeAgent {
       ws.once("open", () => {
         wasOpen = true;
         this.#problem = null;
-        this.#serve(ws);
+        const session = this.#serve(ws, () => {
+          this.#older.set(ws, left);
+          resolve({ why: "the gateway asked to connect anew", final: false, wasOpen });
+        });
+        leave = () => this.#leave(ws, session);
         this.#show("connected", null);
       });
       ws.once("error", (error) => {
         refused ??= { why: `the gateway cannot be reached (${codeOf(error)})`, final: false, wasOpen };
       });
       ws.once("close", (code, reason) => {
-        signal.removeEventListener("abort", leave);
+        signal.removeEventListener("abort", left);
+        this.#older.delete(ws);
         const why = reason.toString() || "the connection to the gateway broke";
         resolve(refused ?? { why, final: FINAL.includes(code), wasOpen });
       });
@@ -149,40 +177,45 @@ export class NodeAgent {
   }
 
   /** Takes nothing new, finishes what it has, and goes. */
-  #leave(ws: WebSocket): void {
+  #leave(ws: WebSocket, session: ServerHttp2Session): void {
     const { timers, finishMs } = this.#options;
     const goodbye = () => {
       ws.close(1000, "the node stops");
       // Who is not there does not say goodbye either.
       timers.after(GOODBYE_MS, () => ws.terminate());
     };
-    if (this.#running.size === 0) {
+    if (![...this.#running].some((stream) => stream.session === session)) {
       goodbye();
       return;
     }
-    this.#show("finishing", null);
+    if (!this.#older.has(ws)) this.#show("finishing", null);
     const latest = timers.after(finishMs, goodbye);
     ws.once("close", () => stop(latest));
-    this.#session?.once("close", goodbye);
+    session.once("close", goodbye);
     // The gateway hears it and sends no more; streams that are open go on.
-    this.#session?.close();
+    session.close();
   }
 
-  #serve(ws: WebSocket): void {
+  #serve(ws: WebSocket, move: () => void): ServerHttp2Session {
     const carrier = createWebSocketStream(ws);
     carrier.on("error", () => ws.terminate());
     const session: ServerHttp2Session = performServerHandshake(carrier);
-    this.#session = session;
     const { local, capacity, timers } = this.#options;
+    let isAnnounced = false;
     const serving: Serving = {
       local,
       capacity,
       running: this.#running,
-      announcement: () => this.#announcement(),
+      announcement: () => {
+        if (!isAnnounced) this.#leaveOlderSoon();
+        isAnnounced = true;
+        return this.#announcement();
+      },
       done: () => {
         this.#served += 1;
         this.#show(this.#state, this.#againInMs);
       },
+      move,
     };
     const quiet = timers.after(QUIET_MAX_MS, () => ws.terminate());
     session.on("ping", () => quiet.refresh());
@@ -192,6 +225,7 @@ export class NodeAgent {
       stop(quiet);
       session.destroy();
     });
+    return session;
   }
 
   #announcement(): Announcement {

@@ -22,7 +22,10 @@ const FORGIVEN_AFTER_MS = 3_600_000;
 /** One node of the book, and all that is found out about it while the process lives. */
 export class HeldNode {
   node: WorkspaceNode;
-  live: LiveNode | undefined;
+  /** Its connection to this instance; and the best of those that other instances hold. */
+  #here: LiveNode | undefined;
+  #there: LiveNode | undefined;
+  #leaving = false;
   aside: Aside | null = null;
   lastError: NodeTrouble | null = null;
   lastSeenAtMs: number | null;
@@ -58,17 +61,39 @@ export class HeldNode {
     this.#running -= 1;
   }
 
+  /** The way it is reached: its own connection here, unless that one ends soon and another instance has one. */
+  get live(): LiveNode | undefined {
+    return this.#leaving ? (this.#there ?? this.#here) : (this.#here ?? this.#there);
+  }
+
   connected(live: LiveNode): void {
-    // Who connects again has begun again.
-    if (this.live?.connectedAtMs !== live.connectedAtMs)
-      this.breakers = new EndpointBreakers(this.#clock, this.#breakerRules);
-    this.live = live;
-    this.lastSeenAtMs = this.#clock.nowMs();
+    this.#now(live, this.#there);
   }
 
   lost(): void {
-    this.live = undefined;
-    this.lastSeenAtMs = this.#clock.nowMs();
+    this.#now(undefined, this.#there);
+  }
+
+  /** What is known of its connections to other instances. */
+  elsewhere(live: LiveNode | undefined): void {
+    if (!isSame(live, this.#there)) this.#now(this.#here, live);
+  }
+
+  /** This instance stops. */
+  leaves(): LiveNode | undefined {
+    this.#leaving = true;
+    return this.#here;
+  }
+
+  #now(here: LiveNode | undefined, there: LiveNode | undefined): void {
+    const before = this.live;
+    this.#here = here;
+    this.#there = there;
+    if (before !== undefined || this.live !== undefined) this.lastSeenAtMs = this.#clock.nowMs();
+    // Who connects again has begun again.
+    const now = this.live;
+    if (now === undefined || (now.connectedAtMs === before?.connectedAtMs && now.instance === before.instance)) return;
+    this.breakers = new EndpointBreakers(this.#clock, this.#breakerRules);
   }
 
   failed(message: string): void {
@@ -120,4 +145,8 @@ export class HeldNode {
   forget(): void {
     stop(this.#back);
   }
+}
+
+function isSame(one: LiveNode | undefined, other: LiveNode | undefined): boolean {
+  return one === other || JSON.stringify(one) === JSON.stringify(other);
 }

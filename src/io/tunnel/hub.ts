@@ -1,12 +1,12 @@
 import type { IncomingMessage } from "node:http";
-import type { ClientHttp2Session } from "node:http2";
+import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
 import type { Duplex } from "node:stream";
 import { createWebSocketStream, type WebSocket, WebSocketServer } from "ws";
 import type { Clock } from "../../kit/clock.ts";
 import { stop, type Timer } from "../../kit/timers.ts";
 import type { UpstreamCall, UpstreamListener, UpstreamRequest } from "../upstream/transport.ts";
-import { type CallLimits, NodeCall } from "./node-call.ts";
-import { ANNOUNCE_PATH, Announcement, CLOSE, SUBPROTOCOL } from "./protocol.ts";
+import { type CallLimits, NodeCall, unreached } from "./node-call.ts";
+import { ANNOUNCE_PATH, Announcement, CLOSE, MOVE_PATH, SUBPROTOCOL } from "./protocol.ts";
 import { askingSession, type SessionRules } from "./session.ts";
 
 /** Scheme of an endpoint's address that leads to a node: `tunnel://<node id>/v1`. */
@@ -25,6 +25,8 @@ export type LiveNode = {
   readonly connectedAtMs: number;
   readonly address: string;
   readonly announcement: Announcement;
+  /** The instance that holds its connection; null: this one. */
+  readonly instance: string | null;
 };
 
 type Listeners = {
@@ -34,6 +36,7 @@ type Listeners = {
   lost(nodeId: string): void;
 };
 
+const GET: UpstreamRequest = { url: "", method: "GET", headers: {}, body: "" };
 const FRAME_BYTES_MAX = 4 * 1024 * 1024;
 const ANNOUNCEMENT_BYTES_MAX = 512 * 1024;
 
@@ -59,6 +62,10 @@ export class Hub {
     return this.#links.size;
   }
 
+  get ids(): readonly string[] {
+    return [...this.#links.keys()];
+  }
+
   live(nodeId: string): LiveNode | undefined {
     return this.#links.get(nodeId)?.live;
   }
@@ -75,7 +82,7 @@ export class Hub {
       this.#links.get(nodeId)?.end(CLOSE.replaced, "another connection of this node took over");
       const link = new Link(ws, this.#rules, {
         announced: (announcement) => {
-          const live = { nodeId, address, connectedAtMs: link.connectedAtMs, announcement };
+          const live = { nodeId, address, connectedAtMs: link.connectedAtMs, announcement, instance: null };
           link.live = live;
           this.#listeners.announced(live);
         },
@@ -97,11 +104,19 @@ export class Hub {
   send(request: UpstreamRequest, listener: UpstreamListener): UpstreamCall {
     const { hostname, pathname, search } = new URL(request.url);
     const link = this.#links.get(hostname);
-    if (link === undefined || link.session.destroyed || link.session.closed) {
-      queueMicrotask(() => listener.failed({ kind: "connect", sent: false, why: "the node is not connected" }));
-      return { abort() {}, resume() {} };
-    }
+    if (link === undefined || link.session.destroyed || link.session.closed) return unreached(listener);
     return link.carry(`${pathname}${search}`, request, listener);
+  }
+
+  /** A request that another instance has for a node; undefined when the node is not connected here. */
+  open(nodeId: string, headers: IncomingHttpHeaders): ClientHttp2Stream | undefined {
+    const link = this.#links.get(nodeId);
+    return link === undefined || link.session.destroyed || link.session.closed ? undefined : link.open(headers);
+  }
+
+  /** Asks all to connect to another instance; what runs is finished here. Agents that do not know the question stay. */
+  askToMove(): void {
+    for (const link of this.#links.values()) link.askToMove();
   }
 
   /** Says goodbye to all: they come back to whoever is there then. */
@@ -152,6 +167,23 @@ class Link {
     });
   }
 
+  open(headers: IncomingHttpHeaders): ClientHttp2Stream {
+    this.running += 1;
+    const stream = this.session.request(headers);
+    stream.once("close", () => {
+      this.running -= 1;
+    });
+    return stream;
+  }
+
+  askToMove(): void {
+    const nobody: UpstreamListener = {
+      answered: () => ({ data: () => "more", end() {}, failed() {} }),
+      failed() {},
+    };
+    new NodeCall(this.session, MOVE_PATH, GET, nobody, this.#rules.calls);
+  }
+
   end(code: number, why: string): void {
     stop(this.#timer);
     this.#ws.close(code, why);
@@ -183,8 +215,7 @@ class Link {
       }),
       failed: () => this.#askLater(),
     };
-    const request: UpstreamRequest = { url: "", method: "GET", headers: {}, body: "" };
-    new NodeCall(this.session, ANNOUNCE_PATH, request, listener, this.#rules.calls);
+    new NodeCall(this.session, ANNOUNCE_PATH, GET, listener, this.#rules.calls);
   }
 
   #askLater(): void {

@@ -11,7 +11,7 @@ import { END_TRAILER } from "./protocol.ts";
 export type CallLimits = { readonly firstByteTimeoutMs: number; readonly idleTimeoutMs: number };
 
 /** Headers of one hop, which HTTP/2 has no place for. */
-const HOP_HEADERS: readonly string[] = ["connection", "host", "keep-alive", "transfer-encoding", "upgrade"];
+export const HOP_HEADERS: readonly string[] = ["connection", "host", "keep-alive", "transfer-encoding", "upgrade"];
 
 /** One request on a node's session, in the words of every other way to an upstream. */
 export class NodeCall implements UpstreamCall {
@@ -106,8 +106,10 @@ export class NodeCall implements UpstreamCall {
   }
 
   #broke(): void {
-    const { rstCode } = this.#stream;
-    if (rstCode === constants.NGHTTP2_REFUSED_STREAM) this.#fail("connect", "the node takes no more requests");
+    const { rstCode, id } = this.#stream;
+    if (id === undefined) this.#fail("connect", "the connection could not be made");
+    else if (rstCode === constants.NGHTTP2_REFUSED_STREAM) this.#fail("connect", "the node takes no more requests");
+    else if (rstCode === constants.NGHTTP2_CONNECT_ERROR) this.#fail("connect", NOT_CONNECTED);
     else this.#fail("broken", "the connection to the node broke");
   }
 
@@ -122,6 +124,14 @@ export class NodeCall implements UpstreamCall {
     if (this.#reader === undefined) this.#listener.failed(failure);
     else this.#reader.failed(failure);
   }
+}
+
+const NOT_CONNECTED = "the node is not connected";
+
+/** A request that has nowhere to go. */
+export function unreached(listener: UpstreamListener, why = NOT_CONNECTED): UpstreamCall {
+  queueMicrotask(() => listener.failed({ kind: "connect", sent: false, why }));
+  return { abort() {}, resume() {} };
 }
 
 /** Without the pseudo headers of HTTP/2. */

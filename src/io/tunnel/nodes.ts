@@ -1,29 +1,43 @@
 import type { IncomingMessage } from "node:http";
+import type { ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
 import type { Duplex } from "node:stream";
-import type { Connections, Credential, Snapshot } from "../../domain/catalogue/catalogue.ts";
-import { isNodeProvider, nodeRows, ownModelId, providerOf } from "../../domain/catalogue/node-rows.ts";
-import { type Overlaid, overlaid } from "../../domain/catalogue/overlay.ts";
-import type { Proven } from "../../domain/catalogue/proofs.ts";
+import type { Snapshot } from "../../domain/catalogue/catalogue.ts";
+import { ownModelId } from "../../domain/catalogue/node-rows.ts";
 import type { BreakerRules } from "../../domain/routing/breakers.ts";
-import { NodeReach, type Reaching } from "../../domain/routing/node-reach.ts";
-import { Reach } from "../../domain/routing/reach.ts";
 import type { WorkspaceNode } from "../../domain/tenancy/node.ts";
 import type { Clock } from "../../kit/clock.ts";
+import { stop, type Timer } from "../../kit/timers.ts";
 import type { Transport, UpstreamCall, UpstreamListener, UpstreamRequest } from "../upstream/transport.ts";
 import { type Aside, type AsideRules, HeldNode } from "./held-node.ts";
 import { Hub, type HubRules, type LiveNode, TUNNEL_SCHEME } from "./hub.ts";
+import { Layer, type NodeLayer } from "./node-layer.ts";
+import type { NodesHere } from "./peer-door.ts";
+import type { Destination } from "./peer-links.ts";
+import type { NodeElsewhere } from "./presence.ts";
 
 type NodeRules = Omit<HubRules, "clock"> & {
   readonly clock: Clock;
   readonly breakers: BreakerRules;
   readonly aside: AsideRules;
+  /** How often it is told which are still there: after a crash that is all that anyone knows. */
+  readonly seenEveryMs: number;
 };
 
 /** Told of what becomes of nodes by itself: it happens beside the requests, so nobody waits for what is done then. */
 export type NodeEvents = {
-  /** It came, changed what it serves, or went. */
-  seen(node: WorkspaceNode, atMs: number): void;
+  /** They came, changed what they serve, went, or are still there. */
+  seen(nodeIds: readonly string[], atMs: number): void;
   setAside(node: WorkspaceNode, aside: Aside): void;
+};
+
+/** Other instances of the same gateway: what they hold, and the way to it. */
+export type Elsewhere = {
+  of(nodeId: string): NodeElsewhere | undefined;
+  send(to: Destination, request: UpstreamRequest, listener: UpstreamListener): UpstreamCall;
+  /** What they are told. */
+  here(live: LiveNode, leaving: boolean): void;
+  gone(nodeId: string): void;
+  aside(nodeId: string, reason: string): void;
 };
 
 /** How a node is now. */
@@ -31,24 +45,6 @@ type NodeState = Readonly<Pick<HeldNode, "live" | "running" | "aside" | "lastErr
   /** Of the last round trip through the tunnel. */
   readonly latencyMs: number | null;
 };
-
-/**
- * What the nodes of one workspace add to what it can call. Replaced as a whole when one of them comes, goes or changes;
- * a workspace without a connected node has none, and pays nothing for those that have.
- */
-export type NodeLayer = {
-  /** The catalogue, with their rows. */
-  readonly snapshot: Snapshot;
-  /** Of nodes alone. */
-  readonly connections: Connections;
-  reachOver(base: Reaching): Reaching;
-  /** The node behind an endpoint; undefined when it is nobody's here. */
-  held(endpointId: string): HeldNode | undefined;
-};
-
-const NO_CREDENTIAL: Credential = { kind: "none" };
-/** Surfaces that have to be proven are none that nodes serve. */
-const NOTHING_PROVEN: Proven = { version: () => 0, isProven: () => false };
 
 const OFFLINE: NodeState = {
   live: undefined,
@@ -60,7 +56,7 @@ const OFFLINE: NodeState = {
 };
 
 /** The book of all nodes: who they are, which are there, and what their workspaces can call because of them. */
-export class Nodes {
+export class Nodes implements NodesHere {
   readonly #rules: NodeRules;
   readonly #snapshot: () => Snapshot;
   readonly #events: NodeEvents;
@@ -70,6 +66,9 @@ export class Nodes {
   readonly #byWorkspace = new Map<string, Set<HeldNode>>();
   readonly #layers = new Map<string, Layer>();
   #changes = 0;
+  #elsewhere: Elsewhere | undefined;
+  #leaving = false;
+  #watching: Timer | undefined;
 
   constructor(rules: NodeRules, snapshot: () => Snapshot, events: NodeEvents) {
     this.#rules = rules;
@@ -144,6 +143,7 @@ export class Nodes {
       before.node = node;
     }
     const held = before ?? new HeldNode(node, this.#rules.clock, this.#rules.breakers);
+    if (before === undefined) held.elsewhere(this.#elsewhere?.of(node.id)?.live);
     this.#held.set(node.id, held);
     this.#byDigest.set(node.digest, held);
     const beside = this.#byWorkspace.get(node.workspaceId) ?? new Set();
@@ -169,6 +169,48 @@ export class Nodes {
     this.#renew(workspaceId);
   }
 
+  /** From now on other instances are told of nodes here, and nodes there are served through them. */
+  join(elsewhere: Elsewhere): void {
+    this.#elsewhere = elsewhere;
+    for (const held of this.#held.values()) {
+      if (held.live?.instance === null) elsewhere.here(held.live, this.#leaving);
+      this.moved(held.node.id);
+    }
+  }
+
+  /** Something else is known of where a node is. */
+  moved(nodeId: string): void {
+    const held = this.#held.get(nodeId);
+    if (held === undefined) return;
+    const before = held.live;
+    held.elsewhere(this.#elsewhere?.of(nodeId)?.live);
+    if (held.live !== before) this.#renew(held.node.workspaceId);
+  }
+
+  /** This instance stops, and others do not: nodes go there, and finish here what runs. */
+  leave(): void {
+    if (this.#elsewhere === undefined) return;
+    this.#leaving = true;
+    for (const held of this.#held.values()) {
+      const here = held.leaves();
+      if (here === undefined) continue;
+      this.#elsewhere.here(here, true);
+      this.#renew(held.node.workspaceId);
+    }
+    this.#hub.askToMove();
+  }
+
+  /** What another instance has for a node that is connected here. */
+  ask(nodeId: string, workspaceId: string, headers: IncomingHttpHeaders): ClientHttp2Stream | "absent" | "full" {
+    const held = this.#held.get(nodeId);
+    if (held?.node.workspaceId !== workspaceId) return "absent";
+    if (held.take() === "full") return "full";
+    const stream = this.#hub.open(nodeId, headers);
+    if (stream === undefined) held.give();
+    else stream.once("close", () => held.give());
+    return stream ?? "absent";
+  }
+
   /** Takes a connection whose token was found right. */
   accept(node: WorkspaceNode, address: string, request: IncomingMessage, socket: Duplex, head: Buffer): void {
     this.#hub.accept(node.id, address, request, socket, head);
@@ -176,9 +218,17 @@ export class Nodes {
 
   /** What it answered cannot be: it is not asked for a while, which is longer each time. */
   lied(nodeId: string, reason: string): void {
+    const held = this.setAside(nodeId, reason);
+    if (held?.aside == null) return;
+    this.#events.setAside(held.node, held.aside);
+    this.#elsewhere?.aside(nodeId, reason);
+  }
+
+  /** What follows from it here, whoever found it out. */
+  setAside(nodeId: string, reason: string): HeldNode | undefined {
     const held = this.#held.get(nodeId);
     // Requests that ran beside the one that found it out say the same.
-    if (held === undefined || held.aside !== null) return;
+    if (held === undefined || held.aside !== null) return undefined;
     const asideMs = held.setAside(reason, this.#rules.aside);
     held.waits(
       this.#rules.timers.after(asideMs, () => {
@@ -187,7 +237,7 @@ export class Nodes {
       }),
     );
     this.#renew(held.node.workspaceId);
-    if (held.aside !== null) this.#events.setAside(held.node, held.aside);
+    return held;
   }
 
   /** Why a model of a node that is known is not there; undefined when the workspace has no such node. */
@@ -203,10 +253,16 @@ export class Nodes {
   }
 
   send(request: UpstreamRequest, listener: UpstreamListener): UpstreamCall {
-    return this.#hub.send(request, listener);
+    if (this.#elsewhere === undefined) return this.#hub.send(request, listener);
+    const held = this.#held.get(new URL(request.url).hostname);
+    const there = held?.live?.instance == null ? undefined : this.#elsewhere.of(held.node.id);
+    if (held === undefined || there === undefined) return this.#hub.send(request, listener);
+    const { id: nodeId, workspaceId } = held.node;
+    return this.#elsewhere.send({ nodeId, workspaceId, at: there.at }, request, listener);
   }
 
   close(): void {
+    stop(this.#watching);
     for (const held of this.#held.values()) held.forget();
     this.#hub.close();
   }
@@ -215,16 +271,27 @@ export class Nodes {
     const held = this.#held.get(live.nodeId);
     if (held === undefined) return;
     held.connected(live);
+    this.#elsewhere?.here(live, this.#leaving);
     this.#renew(held.node.workspaceId);
-    this.#events.seen(held.node, this.#rules.clock.nowMs());
+    this.#events.seen([live.nodeId], this.#rules.clock.nowMs());
+    this.#watching ??= this.#watch();
+  }
+
+  #watch(): Timer {
+    return this.#rules.timers.after(this.#rules.seenEveryMs, () => {
+      const there = this.#hub.ids;
+      this.#watching = there.length === 0 ? undefined : this.#watch();
+      if (there.length > 0) this.#events.seen(there, this.#rules.clock.nowMs());
+    });
   }
 
   #lost(nodeId: string): void {
+    this.#elsewhere?.gone(nodeId);
     const held = this.#held.get(nodeId);
     if (held?.live === undefined) return;
     held.lost();
     this.#renew(held.node.workspaceId);
-    this.#events.seen(held.node, this.#rules.clock.nowMs());
+    this.#events.seen([nodeId], this.#rules.clock.nowMs());
   }
 
   #renew(workspaceId: string): void {
@@ -238,58 +305,6 @@ export class Nodes {
 function isSame(one: WorkspaceNode | undefined, other: WorkspaceNode): boolean {
   const said = ({ name, country, digest, mapping }: WorkspaceNode) => JSON.stringify([name, country, digest, mapping]);
   return one !== undefined && said(one) === said(other);
-}
-
-class Layer implements NodeLayer {
-  readonly connections: Connections;
-  readonly #base: () => Snapshot;
-  readonly #serving: readonly HeldNode[];
-  readonly #byProvider: ReadonlyMap<string, HeldNode>;
-  readonly #reach: Reach;
-  #seen: { readonly base: Snapshot; readonly overlaid: Overlaid } | undefined;
-  #joined: { readonly base: Reaching; readonly reach: Reaching } | undefined;
-
-  constructor(serving: readonly HeldNode[], base: () => Snapshot) {
-    this.#base = base;
-    this.#serving = serving;
-    this.#byProvider = new Map(serving.map((held) => [providerOf(held.node), held]));
-    this.connections = {
-      credential: (provider) => (this.#byProvider.has(provider) ? NO_CREDENTIAL : undefined),
-      baseUrl: ({ provider, baseUrl }) => (this.#byProvider.has(provider) ? (baseUrl ?? undefined) : undefined),
-      anyReal: true,
-    };
-    this.#reach = new Reach(
-      () => this.#rows.alone,
-      this.connections,
-      () => true,
-      NOTHING_PROVEN,
-    );
-  }
-
-  get snapshot(): Snapshot {
-    return this.#rows.together;
-  }
-
-  reachOver(base: Reaching): Reaching {
-    if (this.#joined?.base === base) return this.#joined.reach;
-    const reach = new NodeReach(base, this.#reach, (provider) => this.#byProvider.get(provider)?.node);
-    this.#joined = { base, reach };
-    return reach;
-  }
-
-  held(endpointId: string): HeldNode | undefined {
-    const endpoint = isNodeProvider(endpointId) ? this.#rows.alone.endpoints.get(endpointId) : undefined;
-    return endpoint === undefined ? undefined : this.#byProvider.get(endpoint.provider);
-  }
-
-  /** Rates change now and then, and with them the snapshot below. */
-  get #rows(): Overlaid {
-    const base = this.#base();
-    if (this.#seen?.base === base) return this.#seen.overlaid;
-    const rows = this.#serving.map((held) => nodeRows(held.node, held.served, (id) => base.models.get(id)));
-    this.#seen = { base, overlaid: overlaid(base, rows) };
-    return this.#seen.overlaid;
-  }
 }
 
 /** Addresses of nodes go through their tunnels, all others out of here. */

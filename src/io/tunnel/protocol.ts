@@ -8,6 +8,9 @@ export const SUBPROTOCOL = `inference-node.v${PROTOCOL_VERSION}`;
 /** Paths of the agent that are not the local server's. */
 export const ANNOUNCE_PATH = "/.node/announcement";
 
+/** Asked by a gateway that stops while others of its instances go on: the agent connects anew, and finishes what runs here. */
+export const MOVE_PATH = "/.node/move";
+
 /** Why the gateway ends a connection, as codes of the WebSocket protocol. Who is told `gone` does not come back. */
 export const CLOSE = { replaced: 4001, gone: 4002, silent: 4003, unreadable: 4004, stopping: 1012 } as const;
 

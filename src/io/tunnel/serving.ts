@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { constants, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import { askLocal, type LocalServer, nameOf } from "./local-server.ts";
-import { ANNOUNCE_PATH, type Announcement, END_TRAILER, NODE_PATHS, PROBLEM_HEADER } from "./protocol.ts";
+import { ANNOUNCE_PATH, type Announcement, END_TRAILER, MOVE_PATH, NODE_PATHS, PROBLEM_HEADER } from "./protocol.ts";
 
 export type Serving = {
   readonly local: LocalServer;
@@ -10,6 +10,8 @@ export type Serving = {
   /** Requests under way; kept by `serveStream`. */
   readonly running: Set<ServerHttp2Stream>;
   done(): void;
+  /** The gateway wants it to connect anew. */
+  move(): void;
 };
 
 const API_PREFIX = "/v1";
@@ -30,6 +32,12 @@ export function serveStream(serving: Serving, stream: ServerHttp2Stream, headers
   if (path === ANNOUNCE_PATH) {
     begin(stream, { ":status": 200, "content-type": "application/json" });
     stream.end(JSON.stringify(serving.announcement()));
+    return;
+  }
+  if (path === MOVE_PATH) {
+    begin(stream, { ":status": 200 });
+    stream.end();
+    serving.move();
     return;
   }
   if (!NODE_PATHS.some((one) => path === `${API_PREFIX}${one}`) || headers[":method"] !== "POST") {

@@ -28,7 +28,8 @@ export function askingSession(carrier: Duplex, rules: SessionRules, heard: Heard
   return session;
 }
 
-function keepAsking(session: ClientHttp2Session, rules: SessionRules, { silent, answered }: Heard): void {
+/** Asks whether the other side is there, for as long as the session lives. */
+export function keepAsking(session: ClientHttp2Session, rules: SessionRules, { silent, answered }: Heard): void {
   const { timers, pingEveryMs, pingTimeoutMs } = rules;
   let timer: Timer | undefined;
   let asked = false;

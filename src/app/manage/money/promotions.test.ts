@@ -62,6 +62,7 @@ class World {
         throw new Error("nobody asks for models here");
       },
       timers: { after: () => ({ refresh() {}, [Symbol.dispose]() {} }) },
+      alone: (_name, work) => work(),
       requestMaxMs: REQUEST_MAX_MS,
       warn: (detail) => this.warned.push(detail),
     });

@@ -1,5 +1,6 @@
 import { expiryOf, type LedgerStore } from "../../../domain/billing/ledger.ts";
 import { leftOf, type Promotion, type PromotionStore, spansOf } from "../../../domain/billing/promotion.ts";
+import type { Fleet } from "../../../domain/fleet/fleet.ts";
 import { formatNanos, lesser } from "../../../kit/money.ts";
 import { stop, type Timer, type Timers } from "../../../kit/timers.ts";
 import { change, type TenancyDeps } from "../deps.ts";
@@ -41,6 +42,8 @@ export type ExpiryDeps = TenancyDeps &
       readonly promotions: Pick<PromotionStore, "list" | "due" | "nextExpiryMs">;
     };
     readonly timers: Timers;
+    /** Money that is taken out is not beside other changes of it, and not while wallets are being opened. */
+    readonly alone: Fleet["alone"];
     /** How long a request can run and hold money. */
     readonly requestMaxMs: number;
     readonly warn: (detail: object, message: string) => void;
@@ -99,7 +102,7 @@ export class PromotionExpiry {
   /** One wallet that cannot be moved keeps no other from being looked at. */
   async #expireOrTell(workspaceId: string): Promise<void> {
     try {
-      await this.#expire(workspaceId);
+      await this.#deps.alone(`workspace:${workspaceId}`, () => this.#expire(workspaceId));
     } catch (error) {
       this.#deps.warn({ err: error, workspaceId }, "promotional credit of a workspace could not be ended yet");
     }

@@ -2,7 +2,7 @@ import type { RateBook, RateOffer, RateRow, RateSource, RateStore } from "../../
 import { type Judging, judgeRates, type Offered, rateAt } from "../../../domain/catalogue/rates.ts";
 import type { Decimal } from "../../../kit/money.ts";
 import { stop, type Timer, type Timers } from "../../../kit/timers.ts";
-import { type Changing, change, type GivenRates, type InTurn, makeTurns } from "../deps.ts";
+import { type Changing, change, type GivenRates, type InTurn } from "../deps.ts";
 
 export type RateParts = {
   readonly tenancy: Changing;
@@ -13,6 +13,9 @@ export type RateParts = {
   readonly everyMs: number;
   readonly staleDays: number;
   readonly timers: Timers;
+  /** Whether this instance is the one that fetches. */
+  readonly leads: () => boolean;
+  readonly inTurn: InTurn;
   readonly warn: (detail: Readonly<Record<string, unknown>>, message: string) => void;
 };
 
@@ -25,7 +28,6 @@ export class RateRoom implements GivenRates {
   readonly store: RateParts["store"];
   readonly staleDays: number;
   readonly #parts: RateParts;
-  readonly #inTurn: InTurn = makeTurns();
   #timer: Timer | undefined;
   #fetching: Promise<unknown> = Promise.resolve();
 
@@ -42,7 +44,7 @@ export class RateRoom implements GivenRates {
 
   /** Judges each rate on its own; those that are taken are in SQL, and in force, when this resolves. */
   take(offer: RateOffer, jumps: Judging["jumps"]): Promise<Offered> {
-    return this.#inTurn(async () => {
+    return this.#parts.inTurn(async () => {
       const { tenancy, book } = this.#parts;
       const nowMs = tenancy.clock.nowMs();
       const today = new Date(nowMs).toISOString().slice(0, 10);
@@ -93,7 +95,7 @@ export class RateRoom implements GivenRates {
   /** Fetches now, and again every so often, until it is stopped. Whatever goes wrong is told and tried again. */
   start(): void {
     if (this.#parts.source === undefined) return;
-    this.#fetching = this.#fetchAndTell();
+    if (this.#parts.leads()) this.#fetching = this.#fetchAndTell();
     this.#timer = this.#parts.timers.after(this.#parts.everyMs, () => this.start());
   }
 

@@ -16,6 +16,7 @@ function openRetention(keepMs: number | null, old: number) {
       },
     },
     log: {
+      prepare: async () => {},
       sweep: async (beforeMs, rowsMax) => {
         asked.push([beforeMs, rowsMax]);
         if (left < 0) throw new Error("the store is away");

@@ -8,7 +8,7 @@ const BATCH_ROWS = 500;
 const PAUSE_MS = 50;
 
 export type RetentionDeps = {
-  readonly log: Pick<LogStore, "sweep">;
+  readonly log: Pick<LogStore, "prepare" | "sweep">;
   readonly clock: Clock;
   readonly timers: Timers;
   /** Null: requests are kept for ever. */
@@ -16,7 +16,10 @@ export type RetentionDeps = {
   readonly warn: (detail: object, message: string) => void;
 };
 
-/** Takes requests that are too old out of the log, a few at a time. Roll-ups and ledger stay as they are. */
+/**
+ * Takes requests that are too old out of the log, a few at a time, and makes room for those of the next days. Roll-ups and
+ * ledger stay as they are.
+ */
 export class LogRetention {
   readonly #deps: RetentionDeps;
   #running: Promise<void> | undefined;
@@ -41,6 +44,12 @@ export class LogRetention {
 
   async #sweep(): Promise<void> {
     const { log, clock, keepMs, warn } = this.#deps;
+    try {
+      await log.prepare(clock.nowMs());
+    } catch (error) {
+      // No request is refused for it: those without a place of their own are kept together until there is one.
+      warn({ err: error }, "the log has no room of its own for the next days yet");
+    }
     if (keepMs === null) return;
     try {
       while (!this.#stopped) {

@@ -15,8 +15,9 @@ import type { Database } from "./schema.ts";
 
 export function alertRuleStore(db: Kysely<Database>): AlertRuleStore {
   return {
-    async all() {
-      const rows = await db.selectFrom("alert_rules").selectAll().orderBy("workspace_id").execute();
+    async all(only) {
+      const all = db.selectFrom("alert_rules").selectAll().orderBy("workspace_id");
+      const rows = await (only === undefined ? all : all.where("workspace_id", "=", only)).execute();
       return rows.map(toRules);
     },
     async save(rules) {

@@ -10,6 +10,8 @@ export type Ddl = {
   readonly text: string;
   /** Bytes as they are. */
   readonly bytes: string;
+  /** A primary key that counts up by itself. */
+  readonly counted: string;
   /** Ends the definition of a table whose rows are small and found by their primary key. */
   readonly keyed: string;
   /** Ends the definition of any other table. */
@@ -18,6 +20,21 @@ export type Ddl = {
   fromJson(column: string, path: readonly string[]): string;
   /** Statements that make the engine refuse every change and removal of rows. */
   appendOnly(table: string): readonly string[];
+  /** Statements that cut the request log into partitions by time, on an engine that has such; `ahead` is done before. */
+  readonly logByTime: { readonly ahead: readonly string[]; readonly change: readonly string[] };
+  /** Statements that say what a role may do that does not own the tables, on an engine that has such. */
+  readonly roles: readonly string[];
+};
+
+/** The partitions of the request log. */
+export type LogParts = {
+  /** Those that requests of the next days go to; at no cost while they are there. */
+  prepare(nowMs: number): Promise<void>;
+  /**
+   * Removes those that hold nothing newer. Requests from before `restBeforeMs` may be left, and go one by one; they are
+   * in partitions that end by `lookBeforeMs`.
+   */
+  drop(beforeMs: number): Promise<{ readonly restBeforeMs: number; readonly lookBeforeMs: number }>;
 };
 
 /** What an engine brings along; everything else is written once, against `db`. */
@@ -26,5 +43,9 @@ export type Engine = {
   readonly ddl: Ddl;
   /** Writes finished requests in one transaction; see `RecordSink`. */
   ingest(batch: RecordBatch): Promise<void>;
+  /** Where the request log is in partitions by time. */
+  readonly logParts?: LogParts;
+  /** Until the transaction ends no other one numbers a change; absent where transactions wait for each other anyway. */
+  numberAlone?(session: Kysely<Database>): Promise<void>;
   close(): Promise<void>;
 };

@@ -75,13 +75,17 @@ async function walkBack(db: Kysely<Database>, span: Span, filter: ShapeFilter, c
 
 /** Requests by time. */
 function byTime(db: Kysely<Database>, { workspaceId, fromMs, before }: Span) {
-  return db
-    .selectFrom("request_records")
-    .where("workspace_id", "=", workspaceId)
-    .where("created_at_ms", ">=", fromMs)
-    .where(({ eb, refTuple, tuple }) => eb(refTuple("created_at_ms", "id"), "<", tuple(before.atMs, before.id)))
-    .orderBy("created_at_ms", "desc")
-    .orderBy("id", "desc");
+  return (
+    db
+      .selectFrom("request_records")
+      .where("workspace_id", "=", workspaceId)
+      .where("created_at_ms", ">=", fromMs)
+      // Said once more by itself: a log in parts by time leaves out parts by this, and not by what follows.
+      .where("created_at_ms", "<=", before.atMs)
+      .where(({ eb, refTuple, tuple }) => eb(refTuple("created_at_ms", "id"), "<", tuple(before.atMs, before.id)))
+      .orderBy("created_at_ms", "desc")
+      .orderBy("id", "desc")
+  );
 }
 
 async function inOrder(db: Kysely<Database>, span: Span, count: number): Promise<Place[]> {
@@ -150,6 +154,7 @@ function ofShape(db: Kysely<Database>, { workspaceId, fromMs, before }: Span, sh
     .where("workspace_id", "=", workspaceId)
     .where("shape", "=", shape)
     .where("created_at_ms", ">=", fromMs)
+    .where("created_at_ms", "<=", before.atMs)
     .where(({ eb, refTuple, tuple }) => eb(refTuple("created_at_ms", "id"), "<", tuple(before.atMs, before.id)));
 }
 
@@ -184,7 +189,7 @@ async function newestOf(db: Kysely<Database>, { workspaceId, fromMs, before }: S
     .select(
       sql<number>`coalesce((select newest.created_at_ms from request_records as newest
         where newest.workspace_id = ${workspaceId} and newest.shape = request_shapes.id
-          and newest.created_at_ms >= ${fromMs}
+          and newest.created_at_ms >= ${fromMs} and newest.created_at_ms <= ${before.atMs}
           and (newest.created_at_ms, newest.id) < (${before.atMs}, ${before.id})
         order by newest.created_at_ms desc, newest.id desc limit 1), ${NOTHING_MS})`.as("head_ms"),
     );

@@ -1,12 +1,19 @@
 import type { Kysely } from "kysely";
 import type { LogStore, RequestRecord } from "../../../domain/record/record.ts";
 import { parseRecord } from "../../../domain/record/record-schema.ts";
+import { timeOfId } from "../../../kit/ids.ts";
+import type { LogParts } from "./engine.ts";
 import { findPlaces } from "./log-query.ts";
 import { cutPage, decodeCursor, pageSize } from "./page.ts";
 import type { Database } from "./schema.ts";
 
-export function logStore(db: Kysely<Database>): LogStore {
+/** How far the time in a request's id can be from the one in its record. */
+const APART_MS = 86_400_000;
+
+export function logStore(db: Kysely<Database>, parts?: LogParts): LogStore {
   return {
+    prepare: async (nowMs) => parts?.prepare(nowMs),
+
     async list(workspaceId, filter, limit, cursor) {
       const size = pageSize(limit);
       const after = cursor === null ? null : decodeCursor(cursor);
@@ -15,18 +22,26 @@ export function logStore(db: Kysely<Database>): LogStore {
       const records = await recordsOf(
         db,
         page.map(({ id }) => id),
+        // Newest first.
+        { fromMs: page.at(-1)?.atMs ?? 0, toMs: page[0]?.atMs ?? 0 },
       );
       // One that is swept away meanwhile is left out.
       return { rows: page.flatMap(({ id }) => records.get(id) ?? []), next };
     },
 
     async find(requestId) {
-      return (await recordsOf(db, [requestId])).get(requestId);
+      const atMs = timeOfId(requestId);
+      // By the time in its id first: where the log is in parts, one of them is looked at and not all.
+      const near = atMs === undefined ? undefined : { fromMs: atMs - APART_MS, toMs: atMs + APART_MS };
+      const found = near && (await recordsOf(db, [requestId], near)).get(requestId);
+      return found ?? (await recordsOf(db, [requestId])).get(requestId);
     },
 
-    async sweep(beforeMs, rowsMax) {
+    async sweep(olderMs, rowsMax) {
+      const left = await parts?.drop(olderMs);
+      const beforeMs = left?.restBeforeMs ?? olderMs;
       let removed = 0;
-      for await (const workspaceId of workspacesIn(db)) {
+      for await (const workspaceId of workspacesIn(db, left?.lookBeforeMs)) {
         const old = await db
           .selectFrom("request_records")
           .select("id")
@@ -38,6 +53,7 @@ export function logStore(db: Kysely<Database>): LogStore {
         if (old.length > 0)
           await db
             .deleteFrom("request_records")
+            .where("created_at_ms", "<", beforeMs)
             .where(
               "id",
               "in",
@@ -52,22 +68,28 @@ export function logStore(db: Kysely<Database>): LogStore {
   };
 }
 
-async function recordsOf(db: Kysely<Database>, ids: readonly string[]): Promise<Map<string, RequestRecord>> {
+type Span = { readonly fromMs: number; readonly toMs: number };
+
+async function recordsOf(
+  db: Kysely<Database>,
+  ids: readonly string[],
+  span?: Span,
+): Promise<Map<string, RequestRecord>> {
   if (ids.length === 0) return new Map();
-  const rows = await db.selectFrom("request_records").select(["id", "record"]).where("id", "in", ids).execute();
-  return new Map(rows.map(({ id, record }) => [id, parseRecord(record)]));
+  const named = db.selectFrom("request_records").select(["id", "record"]).where("id", "in", ids);
+  const within =
+    span === undefined
+      ? named
+      : named.where("created_at_ms", ">=", span.fromMs).where("created_at_ms", "<=", span.toMs);
+  return new Map((await within.execute()).map(({ id, record }) => [id, parseRecord(record)]));
 }
 
 /** From one to the next in the index: there are few of them among very many requests. */
-async function* workspacesIn(db: Kysely<Database>): AsyncGenerator<string> {
+async function* workspacesIn(db: Kysely<Database>, lookBeforeMs: number | undefined): AsyncGenerator<string> {
+  const all = db.selectFrom("request_records").select("workspace_id");
+  const looked = lookBeforeMs === undefined ? all : all.where("created_at_ms", "<", lookBeforeMs);
   for (let last = ""; ; ) {
-    const next = await db
-      .selectFrom("request_records")
-      .select("workspace_id")
-      .where("workspace_id", ">", last)
-      .orderBy("workspace_id")
-      .limit(1)
-      .executeTakeFirst();
+    const next = await looked.where("workspace_id", ">", last).orderBy("workspace_id").limit(1).executeTakeFirst();
     if (next === undefined) return;
     last = next.workspace_id;
     yield last;

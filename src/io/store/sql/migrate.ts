@@ -19,17 +19,7 @@ export async function migrate(
   clock: Clock,
 ): Promise<void> {
   const { db, ddl } = engine;
-  await sql
-    .raw(
-      `create table if not exists schema_migrations (
-        number ${ddl.integer} not null primary key,
-        name ${ddl.text} not null,
-        checksum ${ddl.text} not null,
-        applied_at_ms ${ddl.integer} not null
-      ) ${ddl.plain}`,
-    )
-    .execute(db);
-  const applied = await db.selectFrom("schema_migrations").selectAll().orderBy("number").execute();
+  const applied = await appliedTo(engine);
   for (const row of applied) {
     const known = migrations.find(({ number }) => number === row.number);
     if (known === undefined)
@@ -45,6 +35,7 @@ export async function migrate(
   for (const migration of migrations) {
     if (done.has(migration.number)) continue;
     const statements = migration.statements(ddl);
+    for (const statement of migration.ahead?.(ddl) ?? []) await sql.raw(statement).execute(db);
     await db.transaction().execute(async (transaction) => {
       for (const statement of statements) await sql.raw(statement).execute(transaction);
       await transaction
@@ -58,6 +49,24 @@ export async function migrate(
         .execute();
     });
   }
+}
+
+/** Made at the first start. Not even asked for later: who only runs a gateway may not make tables. */
+async function appliedTo({ db, ddl }: Pick<Engine, "db" | "ddl">) {
+  const read = () => db.selectFrom("schema_migrations").selectAll().orderBy("number").execute();
+  const known = await read().catch(() => undefined);
+  if (known !== undefined) return known;
+  await sql
+    .raw(
+      `create table if not exists schema_migrations (
+        number ${ddl.integer} not null primary key,
+        name ${ddl.text} not null,
+        checksum ${ddl.text} not null,
+        applied_at_ms ${ddl.integer} not null
+      ) ${ddl.plain}`,
+    )
+    .execute(db);
+  return read();
 }
 
 function checksumOf(statements: readonly string[]): string {

@@ -17,13 +17,9 @@ const Result = z.enum(OWN_KEY_RESULTS);
 
 export function ownKeyStore(db: Kysely<Database>): OwnKeyStore {
   return {
-    async all() {
-      const rows = await db
-        .selectFrom("workspace_credentials")
-        .selectAll()
-        .orderBy("workspace_id")
-        .orderBy("provider")
-        .execute();
+    async all(only) {
+      const all = db.selectFrom("workspace_credentials").selectAll().orderBy("workspace_id").orderBy("provider");
+      const rows = await (only === undefined ? all : all.where("workspace_id", "=", only)).execute();
       return rows.map((row) => ({ key: keyOf(row), sealed: row.secret }));
     },
     async save(key, secret) {

@@ -75,8 +75,9 @@ function toRate(row: Selectable<Database["exchange_rates"]>): RateRow {
 
 export function marginStore(db: Kysely<Database>): MarginStore {
   return {
-    async loadAll() {
-      const rows = await db.selectFrom("workspace_margins").selectAll().orderBy("workspace_id").execute();
+    async loadAll(only) {
+      const all = db.selectFrom("workspace_margins").selectAll().orderBy("workspace_id");
+      const rows = await (only === undefined ? all : all.where("workspace_id", "=", only)).execute();
       return rows.map(({ workspace_id, share }) => ({ workspaceId: workspace_id, share }));
     },
 

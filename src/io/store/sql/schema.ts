@@ -1,3 +1,4 @@
+import type { Generated } from "kysely";
 import type { PeopleTables } from "./people-schema.ts";
 import type { UsageColumns } from "./usage-columns.ts";
 /**
@@ -57,6 +58,8 @@ export type Database = {
     mapping: string;
     last_seen_at_ms: number | null;
   };
+  /** What management changed, by the order of commits; no workspace: something of the deployment as a whole. */
+  changes: { seq: Generated<number>; workspace_id: string | null; at_ms: number };
   /** Every version of every router; where `spec` is null the router was removed. */
   router_versions: {
     workspace_id: string;

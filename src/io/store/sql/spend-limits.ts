@@ -5,8 +5,9 @@ import type { Database } from "./schema.ts";
 
 export function limitStore(db: Kysely<Database>): LimitStore {
   return {
-    async loadAll() {
-      const rows = await db.selectFrom("spend_limits").selectAll().orderBy("spender_id").execute();
+    async loadAll(only) {
+      const all = db.selectFrom("spend_limits").selectAll().orderBy("spender_id");
+      const rows = await (only === undefined ? all : all.where("workspace_id", "=", only)).execute();
       return rows.map(toLimits);
     },
 

@@ -8,11 +8,14 @@ export type StoreFailure = "conflict" | "rejected" | "unavailable";
 
 export class StoreError extends Error {
   readonly failure: StoreFailure;
+  /** Two transactions stood in each other's way: nothing of this one is left, and it can be done again at once. */
+  readonly collided: boolean;
 
-  constructor(failure: StoreFailure, message: string) {
+  constructor(failure: StoreFailure, message: string, collided = false) {
     super(message);
     this.name = "StoreError";
     this.failure = failure;
+    this.collided = collided;
   }
 }
 

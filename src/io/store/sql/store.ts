@@ -7,6 +7,7 @@ import type { PaymentStore } from "../../../domain/billing/payment.ts";
 import type { PromotionStore } from "../../../domain/billing/promotion.ts";
 import type { ProofStore } from "../../../domain/catalogue/proofs.ts";
 import type { RateStore } from "../../../domain/catalogue/rates.ts";
+import type { ChangeStore } from "../../../domain/fleet/changes.ts";
 import type { AuditStore, Changed } from "../../../domain/record/audit.ts";
 import type { CaptureStore, CaptureWriter } from "../../../domain/record/capture.ts";
 import type { EvidenceStore } from "../../../domain/record/evidence.ts";
@@ -24,6 +25,7 @@ import { alertRuleStore, alertStore } from "./alerts.ts";
 import { auditStore } from "./audit.ts";
 import { captureWriter } from "./capture-changes.ts";
 import { captureStore } from "./captures.ts";
+import { appendChange, changeStore } from "./changes.ts";
 import { dataKeyStore, dataKeyWriter } from "./data-keys.ts";
 import type { Engine } from "./engine.ts";
 import { evidenceStore } from "./evidence.ts";
@@ -52,6 +54,8 @@ import { tenancyStore } from "./tenancy.ts";
 export type MetaStore = {
   get(name: string): Promise<string | undefined>;
   set(name: string, value: string): Promise<void>;
+  /** Keeps it unless there is one; answers the one that is kept. */
+  add(name: string, value: string): Promise<string>;
 };
 
 /** What a management change may write to, all of it in one transaction. */
@@ -82,6 +86,8 @@ export type Store = RecordSink & {
   readonly log: LogStore;
   readonly rollups: RollupStore;
   readonly audit: AuditStore;
+  /** What other instances must load again. */
+  readonly changes: ChangeStore;
   readonly evidence: EvidenceStore;
   readonly alerts: AlertStore;
   /** Exchange rates, with all that ever held. */
@@ -130,9 +136,10 @@ export function sqlStore(engine: Engine): Store {
     ledger: ledgerStore(db),
     payments: paymentStore(db),
     promotions: promotionStore(db),
-    log: logStore(db),
+    log: logStore(db, engine.logParts),
     rollups: rollupStore(db),
     audit: auditStore(db),
+    changes: changeStore(db),
     evidence: evidenceStore(db),
     alerts: alertStore(db),
     rates: rateStore(db),
@@ -153,7 +160,13 @@ export function sqlStore(engine: Engine): Store {
       const freed: [workspaceId: string, bytes: number][] = [];
       const answer = await db.transaction().execute(async (session) => {
         const changed = await work(writersOn(session, (...response) => freed.push(response)));
-        if (changed.audit !== null) await auditStore(session).append(changed.audit);
+        if (changed.audit !== null) {
+          const { workspaceId, atMs } = changed.audit;
+          await auditStore(session).append(changed.audit);
+          // Last, so that others are kept waiting for the commit alone.
+          await engine.numberAlone?.(session);
+          await appendChange(session, workspaceId, atMs);
+        }
         return changed.answer;
       });
       // Only now: a change that was undone freed nothing.
@@ -187,10 +200,19 @@ function writersOn(session: Kysely<Database>, freed: (workspaceId: string, bytes
 }
 
 function metaStore(db: Kysely<Database>): MetaStore {
+  const get = async (name: string) => {
+    const row = await db.selectFrom("meta").select("value").where("name", "=", name).executeTakeFirst();
+    return row?.value;
+  };
   return {
-    async get(name) {
-      const row = await db.selectFrom("meta").select("value").where("name", "=", name).executeTakeFirst();
-      return row?.value;
+    get,
+    async add(name, value) {
+      await db
+        .insertInto("meta")
+        .values({ name, value })
+        .onConflict((conflict) => conflict.column("name").doNothing())
+        .execute();
+      return (await get(name)) ?? value;
     },
     async set(name, value) {
       await db

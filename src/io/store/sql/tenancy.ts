@@ -15,19 +15,25 @@ import { storedPolicy, wholePolicy } from "./stored-policy.ts";
 
 export function tenancyStore(db: Kysely<Database>): TenancyStore {
   return {
-    async loadAll() {
-      const [workspaces, members, keys, routers, tokens] = await Promise.all([
-        db.selectFrom("workspaces").selectAll().orderBy("created_at_ms").orderBy("id").execute(),
-        db.selectFrom("members").selectAll().orderBy("created_at_ms").orderBy("id").execute(),
-        db.selectFrom("api_keys").selectAll().orderBy("created_at_ms").orderBy("id").execute(),
-        db
+    async loadAll(only) {
+      const all = {
+        workspaces: db.selectFrom("workspaces").selectAll().orderBy("created_at_ms").orderBy("id"),
+        members: db.selectFrom("members").selectAll().orderBy("created_at_ms").orderBy("id"),
+        keys: db.selectFrom("api_keys").selectAll().orderBy("created_at_ms").orderBy("id"),
+        routers: db
           .selectFrom("router_versions")
           .selectAll()
           .orderBy("workspace_id")
           .orderBy("slug")
-          .orderBy("version")
-          .execute(),
-        db.selectFrom("management_tokens").selectAll().orderBy("created_at_ms").orderBy("id").execute(),
+          .orderBy("version"),
+        tokens: db.selectFrom("management_tokens").selectAll().orderBy("created_at_ms").orderBy("id"),
+      };
+      const [workspaces, members, keys, routers, tokens] = await Promise.all([
+        all.workspaces.$if(only !== undefined, (rows) => rows.where("id", "=", only ?? "")).execute(),
+        all.members.$if(only !== undefined, (rows) => rows.where("workspace_id", "=", only ?? "")).execute(),
+        all.keys.$if(only !== undefined, (rows) => rows.where("workspace_id", "=", only ?? "")).execute(),
+        all.routers.$if(only !== undefined, (rows) => rows.where("workspace_id", "=", only ?? "")).execute(),
+        all.tokens.$if(only !== undefined, (rows) => rows.where("workspace_id", "=", only ?? "")).execute(),
       ]);
       return {
         workspaces: workspaces.map(toWorkspace),

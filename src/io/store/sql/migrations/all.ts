@@ -17,9 +17,19 @@ import { managementTokens } from "./0016-management-tokens.ts";
 import { usageTimes } from "./0018-usage-times.ts";
 import { logSurfaces } from "./0020-log-surfaces.ts";
 import { nodes } from "./0021-nodes.ts";
+import { changes } from "./0022-changes.ts";
+import { aheadOfLogByTime, logByTime } from "./0023-log-by-time.ts";
+import { roles } from "./0024-roles.ts";
 
 /** A step forward. Once released it never changes: its text is remembered by every store that took it. */
-export type Migration = { readonly number: number; readonly name: string; statements(ddl: Ddl): string[] };
+export type Migration = {
+  readonly number: number;
+  readonly name: string;
+  /** In one transaction. Instances of the version before go on with what they find after it. */
+  statements(ddl: Ddl): string[];
+  /** Each on its own before that: what takes long and keeps nobody out. A step that was cut off begins again here. */
+  ahead?(ddl: Ddl): string[];
+};
 
 export const MIGRATIONS: readonly Migration[] = [
   { number: 1, name: "foundation", statements: foundation },
@@ -40,4 +50,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 18, name: "usage times", statements: usageTimes },
   { number: 20, name: "log surfaces", statements: logSurfaces },
   { number: 21, name: "nodes", statements: nodes },
+  { number: 22, name: "changes", statements: changes },
+  { number: 23, name: "log by time", statements: logByTime, ahead: aheadOfLogByTime },
+  { number: 24, name: "roles", statements: roles },
 ];

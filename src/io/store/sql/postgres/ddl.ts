@@ -1,4 +1,6 @@
 import type { Ddl } from "../engine.ts";
+import { LOG_BY_TIME, LOG_BY_TIME_AHEAD } from "./log-by-time.ts";
+import { ROLES } from "./roles.ts";
 
 /** Byte by byte: a collation of the system below can change with its next version, and unique indexes break with it. */
 const BYTEWISE = 'collate "C"';
@@ -7,6 +9,7 @@ export const postgresDdl: Ddl = {
   integer: "bigint",
   text: `text ${BYTEWISE}`,
   bytes: "bytea",
+  counted: "bigint generated always as identity primary key",
   keyed: "",
   plain: "",
   fromJson: (column, path) => `(${column}::json #>> '{${path.join(",")}}') ${BYTEWISE}`,
@@ -17,4 +20,6 @@ export const postgresDdl: Ddl = {
     `create trigger ${table}_append_only before update or delete or truncate on ${table}
       for each statement execute function refuse_change()`,
   ],
+  logByTime: { ahead: LOG_BY_TIME_AHEAD, change: LOG_BY_TIME },
+  roles: ROLES,
 };

@@ -2,6 +2,8 @@ import { DatabaseError } from "pg";
 import { StoreError, type StoreFailure } from "../store-error.ts";
 
 const CONFLICT = "23505";
+/** A transaction that could not be told from another order of things, and one of a circle that waited for each other. */
+const COLLISIONS = ["40001", "40P01"];
 /** Classes of SQLSTATE that are about the data itself: wrong values, broken rules of a table, sizes past every limit. */
 const OF_THE_DATA = ["22", "23", "54"];
 
@@ -11,7 +13,9 @@ const OF_THE_DATA = ["22", "23", "54"];
  */
 export function toStoreError(error: unknown): StoreError {
   if (error instanceof StoreError) return error;
-  return new StoreError(error instanceof DatabaseError ? failureOf(error.code ?? "") : "unavailable", wordsOf(error));
+  const state = error instanceof DatabaseError ? (error.code ?? "") : undefined;
+  const failure = state === undefined ? "unavailable" : failureOf(state);
+  return new StoreError(failure, wordsOf(error), state !== undefined && COLLISIONS.includes(state));
 }
 
 function failureOf(state: string): StoreFailure {

@@ -18,15 +18,17 @@ import { isReadableJson, readableJson } from "./values.ts";
 type Booked = BookedFields & { readonly nanos: bigint; readonly start: number; readonly length: number };
 type NewShape = RequestShape & { readonly workspaceId: string; readonly number: number };
 
+/** Of batches that stand in each other's way all but one go on, so that few tries are many. */
+const TRIES_MAX = 5;
+
 /**
  * Writes finished requests: row of the log, ledger transaction, wallet and roll-ups in one transaction. What is there
  * already changes nothing: a request counts in the roll-ups once, and its ledger transaction moves money once.
- * Each table is written by one statement, whatever the size of the batch.
+ * Each table is written by one statement, whatever the size of the batch, and the tables in one order everywhere.
  */
 export function ingestInto(pool: Pool): (batch: RecordBatch) => Promise<void> {
   const shapes = new ShapeNumbers();
-  return async (batch) => {
-    const { bytes, records } = readBatch(batch);
+  const attempt = async ({ bytes, records }: ReturnType<typeof readBatch>) => {
     const session = await PooledConnection.take(pool);
     try {
       await session.begin();
@@ -39,6 +41,16 @@ export function ingestInto(pool: Pool): (batch: RecordBatch) => Promise<void> {
     } finally {
       session.release();
     }
+  };
+  return async (batch) => {
+    const read = readBatch(batch);
+    for (let tries = 1; ; tries += 1)
+      try {
+        await attempt(read);
+        return;
+      } catch (error) {
+        if (!(error instanceof StoreError) || !error.collided || tries >= TRIES_MAX) throw error;
+      }
   };
 }
 
@@ -102,12 +114,13 @@ function bytesOf({ bytes, bounds }: RecordBatch) {
   return { bounds, from, bytes: Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from) };
 }
 
-/** The bytes go over as they are, and the server cuts the records out of them. */
+/** The bytes go over as they are, and the server cuts the records out of them, in the order of their ids. */
 const ADD_REQUESTS = `
   insert into request_records (id, workspace_id, created_at_ms, record, shape)
   select id, workspace_id, created_at_ms, convert_from(substring($1::bytea from start for length), 'UTF8'), shape
   from unnest($2::text[], $3::text[], $4::bigint[], $5::integer[], $6::integer[], $7::bigint[])
     as batch (id, workspace_id, created_at_ms, start, length, shape)
+  order by id
   on conflict do nothing returning id`;
 
 /** The ids of those that were not there. */
@@ -136,6 +149,7 @@ const ADD_CHARGES = `
   select workspace_id, created_at_ms, id, 'charge', '${CHARGE.from}', '${CHARGE.to}', currency, moved_nanos, detail
   from unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::text[])
     as batch (workspace_id, created_at_ms, id, currency, moved_nanos, detail)
+  order by workspace_id, created_at_ms, id
   on conflict do nothing returning workspace_id, created_at_ms, id`;
 
 const keyOf = (workspaceId: string, createdAtMs: number | bigint, id: string) => `${workspaceId} ${createdAtMs} ${id}`;

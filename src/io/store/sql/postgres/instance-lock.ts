@@ -21,7 +21,7 @@ export type LockLog = {
 };
 
 /** Advisory locks of a database, by two numbers: the first is ours. */
-export const LOCKS = { ours: 0x67617465, instance: 1, migration: 2 } as const;
+export const LOCKS = { ours: 0x67617465, instance: 1, migration: 2, change: 3 } as const;
 
 /** A gateway that was killed is noticed at once, one that is just stopping needs a moment. */
 const PATIENCE_MS = 3_000;

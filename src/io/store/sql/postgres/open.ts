@@ -15,6 +15,7 @@ import { postgresDdl } from "./ddl.ts";
 import { poolDialect } from "./dialect.ts";
 import { wordsOf } from "./failure.ts";
 import { DatabaseInUse, InstanceLock, LOCKS, type LockLog } from "./instance-lock.ts";
+import { logParts } from "./log-parts.ts";
 import { openPool } from "./pool.ts";
 
 /** The database that was set cannot be worked on; the message says which and why, and holds no password. */
@@ -28,23 +29,35 @@ export class DatabaseUnusable extends Error {
 export type PostgresSettings = {
   readonly address: DatabaseAddress;
   readonly connections: number;
+  /** The same database as its owner: tables are brought up to date that way. Unless set, by `address`. */
+  readonly owner?: DatabaseAddress | undefined;
+  /** How long requests are kept in the log; null for ever. */
+  readonly logKeptMs?: number | null;
   /** Where the journal is: it belongs to one process too. */
   readonly dataDir: string;
+  /** Whether other gateways may work on the database: those that share their state. */
+  readonly shared?: "yes" | "no";
   readonly clock: Clock;
   readonly log: LockLog;
 };
 
 const VERSION_LEAST = 13;
 
-/** Opens the store on PostgreSQL, takes database and data directory for this process and brings the tables up to date. */
-export async function openPostgres({ address, connections, dataDir, clock, log }: PostgresSettings): Promise<Store> {
+/** Opens the store on PostgreSQL, takes database (unless it is shared) and data directory for this process and brings the tables up to date. */
+export async function openPostgres(settings: PostgresSettings): Promise<Store> {
+  const { address, connections, dataDir, shared = "no", clock, log } = settings;
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const dataLock = lockDataDir(dataDir);
   let lock: InstanceLock | undefined;
   try {
-    lock = await InstanceLock.take(address, log);
+    if (shared === "no") lock = await InstanceLock.take(address, log);
+    if (settings.owner !== undefined) await migrateAsOwner(settings.owner, address, clock);
     await migratePostgres(address, clock);
-    return lockedStore(sqlStore(postgresEngine(address, connections)), lock, () => dataLock.release());
+    const store = sqlStore(postgresEngine(address, connections, settings.logKeptMs ?? null));
+    await store.log.prepare(clock.nowMs()).catch((error: unknown) => {
+      log.warn({ why: wordsOf(error) }, "the log has no room of its own for the next days yet");
+    });
+    return lockedStore(store, lock, () => dataLock.release());
   } catch (error) {
     await lock?.release();
     dataLock.release();
@@ -54,30 +67,51 @@ export async function openPostgres({ address, connections, dataDir, clock, log }
   }
 }
 
-function lockedStore(store: Store, lock: InstanceLock, done: () => void): Store {
+function lockedStore(store: Store, lock: InstanceLock | undefined, done: () => void): Store {
   return {
     ...store,
     async ping() {
-      if (lock.isTaken) throw new StoreError("unavailable", "another gateway works on this database");
+      if (lock?.isTaken === true) throw new StoreError("unavailable", "another gateway works on this database");
       await store.ping();
     },
     async close() {
       await store.close();
-      await lock.release();
+      await lock?.release();
       done();
     },
   };
 }
 
-/** Brings the tables up to date. Of several that come together one does it, and the others find it done. */
-export async function migratePostgres(address: DatabaseAddress, clock: Clock): Promise<void> {
+/** Brings the tables up to date as their owner, and lets the role that runs the gateway work with them. */
+async function migrateAsOwner(owner: DatabaseAddress, address: DatabaseAddress, clock: Clock): Promise<void> {
+  const app = openDatabase(address, 1, "hurried");
+  try {
+    const { rows } = await sql<{ role: string }>`select current_user as role`.execute(app);
+    await migratePostgres(owner, clock, rows[0]?.role);
+  } finally {
+    await app.destroy();
+  }
+}
+
+/**
+ * Brings the tables up to date. Of several that come together one does it, and the others find it done. `app` is the role
+ * that runs the gateway, where it is not this one.
+ */
+export async function migratePostgres(address: DatabaseAddress, clock: Clock, app?: string): Promise<void> {
   const db = openDatabase(address, 1, "patient");
   try {
     await db.connection().execute(async (session) => {
       await checkServer(session, address);
       await sql`select pg_advisory_lock(${sql.lit(LOCKS.ours)}, ${sql.lit(LOCKS.migration)})`.execute(session);
       await migrate({ db: session, ddl: postgresDdl }, MIGRATIONS, clock);
+      if (app !== undefined) await sql`select gateway_grant(${app}) where ${app} <> current_user`.execute(session);
     });
+  } catch (error) {
+    if (error instanceof StoreError && /^(permission denied|must be owner)/.test(error.message))
+      throw new MigrationError(
+        `the user of ${address.shown} may not bring the tables up to date (${error.message}): set DATABASE_MIGRATION_URL to the address with their owner's name, or make this user their owner`,
+      );
+    throw error;
   } finally {
     // The session ends here, and its lock with it.
     await db.destroy();
@@ -95,11 +129,15 @@ async function checkServer(db: Kysely<Database>, address: DatabaseAddress): Prom
   if (server.standby) throw new DatabaseUnusable(address, "it is a standby, which cannot be written");
 }
 
-function openDatabase(address: DatabaseAddress, connections: number, hurry: "hurried" | "patient"): Kysely<Database> {
+export function openDatabase(
+  address: DatabaseAddress,
+  connections: number,
+  hurry: "hurried" | "patient",
+): Kysely<Database> {
   return new Kysely<Database>({ dialect: poolDialect(openPool(address, connections, hurry)), plugins: [wholeNumbers] });
 }
 
-function postgresEngine(address: DatabaseAddress, connections: number): Engine {
+function postgresEngine(address: DatabaseAddress, connections: number, logKeptMs: number | null): Engine {
   const pool = openPool(address, connections, "hurried");
   const db = new Kysely<Database>({ dialect: poolDialect(pool), plugins: [wholeNumbers] });
   const script = new URL("./postgres-worker.ts", import.meta.url);
@@ -108,9 +146,13 @@ function postgresEngine(address: DatabaseAddress, connections: number): Engine {
   return {
     db,
     ddl: postgresDdl,
+    logParts: logParts(db, logKeptMs),
     ingest: async (batch) => {
       worker ??= new WorkerClient(script, { address });
       await worker.ask({ is: "ingest", batch });
+    },
+    async numberAlone(session) {
+      await sql`select pg_advisory_xact_lock(${sql.lit(LOCKS.ours)}, ${sql.lit(LOCKS.change)})`.execute(session);
     },
     close: async () => {
       await worker?.close();

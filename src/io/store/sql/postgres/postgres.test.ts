@@ -72,8 +72,8 @@ async function filled(): Promise<DatabaseAddress> {
 }
 
 describe.skipIf(!hasPostgres)("the suites", () => {
-  storeSuite("PostgreSQL", async () => {
-    const address = await cluster.database("migrated");
+  storeSuite("PostgreSQL, by a role that may do no more than it must", async () => {
+    const address = cluster.asApp(await cluster.database("migrated"));
     const store = await open(address);
     return {
       store,

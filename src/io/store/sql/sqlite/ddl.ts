@@ -5,6 +5,7 @@ export const sqliteDdl: Ddl = {
   integer: "integer",
   text: "text",
   bytes: "blob",
+  counted: "integer not null primary key autoincrement",
   keyed: "strict, without rowid",
   plain: "strict",
   fromJson: (column, path) => `${column} ->> '$.${path.join(".")}'`,
@@ -13,4 +14,6 @@ export const sqliteDdl: Ddl = {
       (change) => `create trigger ${table}_no_${change} before ${change} on ${table}
         begin select raise(abort, '${table} is append only'); end`,
     ),
+  logByTime: { ahead: [], change: [] },
+  roles: [],
 };

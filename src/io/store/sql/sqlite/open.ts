@@ -22,6 +22,11 @@ export const DATABASE_FILE = "gateway.sqlite";
  * the process that started this one has the directory, and the tables are as they must be.
  */
 export async function openSqlite(dataDir: string, clock: Clock, directory: "take" | "taken" = "take"): Promise<Store> {
+  return sqlStore(await openSqliteEngine(dataDir, clock, directory));
+}
+
+/** The same with its tables at hand, for who moves them elsewhere. */
+export async function openSqliteEngine(dataDir: string, clock: Clock, directory: "take" | "taken"): Promise<Engine> {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const file = path.join(dataDir, DATABASE_FILE);
   const lock = directory === "take" ? lockDataDir(dataDir) : undefined;
@@ -34,11 +39,10 @@ export async function openSqlite(dataDir: string, clock: Clock, directory: "take
     lock?.release();
     throw error;
   }
-  const store = sqlStore(engine);
   return {
-    ...store,
+    ...engine,
     async close() {
-      await store.close();
+      await engine.close();
       lock?.release();
     },
   };

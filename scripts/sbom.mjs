@@ -1,0 +1,146 @@
+/**
+ * `npm run sbom`: what the gateway is made of, as CycloneDX 1.5 in `sbom.cdx.json`, read from the lock file: the same
+ * bytes from the same lock file, on every machine, without the network. `-- file` writes elsewhere, `--all` has the tools
+ * of development too, `--licences` prints a list by licence instead.
+ */
+import { createHash } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { ROOT } from "./setup.mjs";
+
+/** @param {{ all: boolean }} options */
+export function sbom({ all }) {
+  const lockText = readFileSync(path.join(ROOT, "package-lock.json"), "utf8");
+  const manifest = JSON.parse(readFileSync(path.join(ROOT, "package.json"), "utf8"));
+  const { packages } = JSON.parse(lockText);
+  const own = { type: "application", name: manifest.name, version: manifest.version };
+  const ownRef = refOf(manifest.name, manifest.version);
+  const components = new Map();
+  const needs = new Map([[ownRef, new Set()]]);
+  for (const [where, entry] of Object.entries(packages)) {
+    if (where !== "" && isTool(entry) && !all) continue;
+    const ref = where === "" ? ownRef : refOf(nameAt(where), entry.version);
+    const known = needs.get(ref) ?? new Set();
+    for (const found of neededBy(where, entry, packages, all)) known.add(found);
+    needs.set(ref, known);
+    if (where !== "") components.set(ref, components.get(ref) ?? componentOf(ref, nameAt(where), entry));
+  }
+  return {
+    $schema: "http://cyclonedx.org/schema/bom-1.5.schema.json",
+    bomFormat: "CycloneDX",
+    specVersion: "1.5",
+    serialNumber: `urn:uuid:${uuidOf(`${lockText}${all}`)}`,
+    version: 1,
+    metadata: {
+      lifecycles: [{ phase: "pre-build" }],
+      component: {
+        "bom-ref": ownRef,
+        ...own,
+        purl: purlOf(own.name, own.version),
+        licenses: licencesOf(manifest.license),
+      },
+    },
+    components: sorted(components).map(([, component]) => component),
+    dependencies: sorted(needs).map(([ref, on]) => ({ ref, dependsOn: [...on].sort() })),
+  };
+}
+
+function componentOf(ref, name, entry) {
+  const { version, integrity, license, optional, os, cpu } = entry;
+  const dev = isTool(entry);
+  const properties = [
+    ...(dev ? [{ name: "cdx:npm:package:development", value: "true" }] : []),
+    ...(os === undefined && cpu === undefined ? [] : [{ name: "platform", value: [os, cpu].flat().join(" ").trim() }]),
+  ];
+  return {
+    "bom-ref": ref,
+    type: "library",
+    ...(name.startsWith("@") ? { group: name.split("/")[0] } : {}),
+    name: name.startsWith("@") ? name.split("/")[1] : name,
+    version,
+    scope: dev ? "excluded" : optional ? "optional" : "required",
+    ...(integrity === undefined ? {} : { hashes: [hashOf(integrity)] }),
+    ...(license === undefined ? {} : { licenses: licencesOf(license) }),
+    purl: purlOf(name, version),
+    ...(properties.length > 0 ? { properties } : {}),
+  };
+}
+
+/** What a package is given when it asks, as Node looks for it: beside itself first, then further up. */
+function neededBy(where, entry, packages, all) {
+  const wanted = { ...entry.dependencies, ...entry.optionalDependencies, ...entry.peerDependencies };
+  if (where === "" && all) Object.assign(wanted, entry.devDependencies);
+  return Object.keys(wanted).flatMap((name) => {
+    for (let at = where; ; at = at.slice(0, Math.max(at.lastIndexOf("/node_modules/"), 0))) {
+      const found = packages[`${at === "" ? "" : `${at}/`}node_modules/${name}`];
+      if (found !== undefined) return isTool(found) && !all ? [] : [refOf(name, found.version)];
+      if (at === "") return [];
+    }
+  });
+}
+
+/** Also what something that runs could use, and does not need, because the tests have it: npm calls it devOptional. */
+export function isTool({ dev, devOptional }) {
+  return dev === true || devOptional === true;
+}
+
+function nameAt(where) {
+  return where.slice(where.lastIndexOf("node_modules/") + "node_modules/".length);
+}
+
+function refOf(name, version) {
+  return `${name}@${version}`;
+}
+
+function purlOf(name, version) {
+  return `pkg:npm/${name.replace("@", "%40")}@${version}`;
+}
+
+function hashOf(integrity) {
+  const [kind, digest] = [integrity.slice(0, integrity.indexOf("-")), integrity.slice(integrity.indexOf("-") + 1)];
+  return { alg: kind.replace("sha", "SHA-"), content: Buffer.from(digest, "base64").toString("hex") };
+}
+
+function licencesOf(license) {
+  return [/ (?:OR|AND|WITH) /.test(license) ? { expression: license } : { license: { id: license } }];
+}
+
+/** The same for the same lock file: nothing here is drawn by lot. */
+function uuidOf(text) {
+  const hex = createHash("sha256").update(text).digest("hex");
+  return [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `a${hex.slice(17, 20)}`, hex.slice(20, 32)].join(
+    "-",
+  );
+}
+
+function sorted(map) {
+  return [...map].sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+/** Packages by licence, for whoever has to look through them. */
+function licenceList({ components }) {
+  const byLicence = new Map();
+  for (const { purl, licenses = [] } of components) {
+    const name = licenses[0]?.expression ?? licenses[0]?.license.id ?? "(not stated: a package for another platform)";
+    byLicence.set(name, [...(byLicence.get(name) ?? []), decodeURIComponent(purl.slice("pkg:npm/".length))]);
+  }
+  return sorted(byLicence)
+    .map(([licence, names]) => `${licence}\n${names.map((name) => `  ${name}\n`).join("")}`)
+    .join("");
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { values, positionals } = parseArgs({
+    options: { all: { type: "boolean", default: false }, licences: { type: "boolean", default: false } },
+    allowPositionals: true,
+  });
+  const made = sbom(values);
+  if (values.licences) process.stdout.write(licenceList(made));
+  else {
+    const file = path.resolve(positionals[0] ?? path.join(ROOT, "sbom.cdx.json"));
+    writeFileSync(file, `${JSON.stringify(made, null, 2)}\n`);
+    process.stdout.write(`${made.components.length} packages in ${file}\n`);
+  }
+}

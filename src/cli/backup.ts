@@ -1,0 +1,104 @@
+import { copyFileSync, existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
+import path from "node:path";
+import { backup, DatabaseSync } from "node:sqlite";
+import { DATABASE_FILE } from "../io/store/sql/sqlite/open.ts";
+import { dataDirOf, settingOf } from "./client.ts";
+import { CliError, type Invocation } from "./command.ts";
+
+const SECRET_FILES = ["admin-token", "master-key", "master-key.next"];
+/** The whole store in one step: what is written meanwhile is not in it, and makes it begin anew no more than once. */
+const PAGES_AT_ONCE = 2 ** 31 - 1;
+
+type Saved = {
+  readonly folder: string;
+  readonly store_bytes: number;
+  readonly journal_files: number;
+  readonly secrets: readonly string[];
+};
+
+/**
+ * A copy of the data folder that a gateway starts from, made while another one works on it. The journal comes first: a
+ * record that is moved into the store meanwhile is then in both, and counts once. The other way round it could be in
+ * neither.
+ */
+export async function runBackup({ args, options, format }: Invocation): Promise<number> {
+  const env = process.env;
+  if (settingOf(env, "DATABASE_URL") !== undefined)
+    throw new CliError(
+      "The store is in PostgreSQL (DATABASE_URL): back it up with pg_dump; see docs/guides/backup.md.",
+    );
+  const dataDir = dataDirOf(env);
+  const store = path.join(dataDir, DATABASE_FILE);
+  if (!existsSync(store))
+    throw new CliError(
+      `There is no store in ${dataDir}. Set DATA_DIR to the folder that the gateway was started with.`,
+    );
+  const folder = emptyFolder(path.resolve(String(args[0])));
+  const journal = journalFiles(dataDir).filter((file) => copyIfThere(dataDir, folder, file));
+  await copyStore(store, path.join(folder, DATABASE_FILE));
+  const wanted = options["withoutSecrets"] === true ? [] : SECRET_FILES;
+  const secrets = wanted.filter((file) => copyIfThere(dataDir, folder, file));
+  const bytes = statSync(path.join(folder, DATABASE_FILE)).size;
+  report({ folder, store_bytes: bytes, journal_files: journal.length, secrets }, format);
+  return 0;
+}
+
+function report(saved: Saved, format: Invocation["format"]): void {
+  if (format === "json") {
+    process.stdout.write(`${JSON.stringify(saved, null, 2)}\n`);
+    return;
+  }
+  const { folder, store_bytes, journal_files, secrets } = saved;
+  const lines = [
+    `Saved in ${folder}: the store (${store_bytes} bytes, checked), ${journal_files} files of the journal.`,
+  ];
+  if (secrets.length > 0)
+    lines.push(`With secrets in it: ${secrets.join(", ")}. Keep it where only operators can read.`);
+  if (!secrets.includes("master-key"))
+    lines.push("The master key is not in it. Keep it elsewhere: sealed data does not open without it.");
+  process.stdout.write(`${lines.join("\n")}\n`);
+}
+
+/** A backup never goes into one that is there: half of the one and half of the other would be neither. */
+function emptyFolder(folder: string): string {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (readdirSync(folder).length > 0) throw new CliError(`${folder} is not empty. Name a folder that is new.`);
+  return folder;
+}
+
+/** Every worker process has a folder of its own for them. */
+function journalFiles(dataDir: string): string[] {
+  return readdirSync(dataDir, { recursive: true, encoding: "utf8" }).filter((name) => /\.journal(?:\.|$)/.test(name));
+}
+
+/** False when it has gone meanwhile: a segment whose records are all in the store is removed. */
+function copyIfThere(from: string, to: string, file: string): boolean {
+  const target = path.join(to, file);
+  mkdirSync(path.dirname(target), { recursive: true, mode: 0o700 });
+  try {
+    copyFileSync(path.join(from, file), target);
+    return true;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return false;
+    throw error;
+  }
+}
+
+async function copyStore(from: string, to: string): Promise<void> {
+  const source = new DatabaseSync(from, { readOnly: true, timeout: 5000 });
+  try {
+    await backup(source, to, { rate: PAGES_AT_ONCE });
+  } finally {
+    source.close();
+  }
+  const copy = new DatabaseSync(to);
+  try {
+    const found = copy.prepare("pragma quick_check(1)").all()[0]?.["quick_check"];
+    if (found !== "ok")
+      throw new CliError(`The copy of the store is damaged (${found}). Look at the disk, then try again.`);
+    // One file instead of three: what is carried elsewhere is whole.
+    copy.exec("pragma journal_mode = delete");
+  } finally {
+    copy.close();
+  }
+}

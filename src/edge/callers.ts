@@ -1,0 +1,133 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { Fault } from "../contract/faults.ts";
+import type { Route, Switch } from "../contract/route.ts";
+import type { SharedState, WindowVerdict } from "../domain/admission/admission.ts";
+import type { Fleet } from "../domain/fleet/fleet.ts";
+import type { Directory } from "../domain/tenancy/directory.ts";
+import type { Principal } from "../domain/tenancy/key.ts";
+import type { Clock } from "../kit/clock.ts";
+import { after, type Soon } from "../kit/soon.ts";
+import { addressFault, authenticateKey, scopeFault } from "./authenticate.ts";
+import { internalFault, switchedOffFault } from "./refusals.ts";
+import { addRateHeaders, overLimit } from "./window.ts";
+
+export type CallersDeps = {
+  readonly directory: Directory;
+  readonly state: SharedState;
+  /** Others may change what is known here. */
+  readonly fleet: Pick<Fleet, "isAlone" | "isCurrent" | "freshen" | "catchUp">;
+  /** Surfaces that are switched off here. */
+  readonly switchedOff: ReadonlySet<Switch>;
+  readonly rpmDefaults: { readonly live: number; readonly test: number };
+  readonly clock: Clock;
+};
+
+/** A call of somebody with a key. */
+export type Asking = {
+  readonly headers: IncomingHttpHeaders;
+  /** Headers of its answer. */
+  readonly answer: Record<string, string>;
+  readonly route: Route;
+  readonly address: string;
+  readonly receivedAtMs: number;
+};
+
+/** How a caller stands whose key is right. */
+export type Standing = {
+  readonly principal: Principal;
+  readonly refusal: Fault | undefined;
+  /** Undefined where the window was not asked, or did not answer. */
+  readonly verdict: WindowVerdict | undefined;
+};
+
+/** Who calls with a key, and what keeps them out: by what is the newest about them, wherever it was changed. */
+export class Callers {
+  readonly #deps: CallersDeps;
+
+  constructor(deps: CallersDeps) {
+    this.#deps = deps;
+  }
+
+  /** A caller who would be refused by what is known here may be known elsewhere. */
+  find(asking: Asking): Soon<Principal> {
+    const { fleet } = this.#deps;
+    if (fleet.isAlone) return this.#known(asking);
+    try {
+      const known = this.#known(asking);
+      if (addressFault(known, asking.address) === undefined) return known;
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code === "missing_api_key") throw error;
+    }
+    return fleet.catchUp().then(() => this.#known(asking));
+  }
+
+  /** The address, the scope, a switch, the window, in this order. */
+  judge(asking: Asking, principal: Principal): Soon<Standing> {
+    const elsewhere = addressFault(principal, asking.address);
+    // From a wrong address nobody uses up the window of those who have the key.
+    if (elsewhere !== undefined) return { principal, refusal: elsewhere, verdict: undefined };
+    const outside = this.#outside(principal, asking.route);
+    const window = this.#window(asking, principal);
+    // A refused call counts like any other; the scope answers first, whatever the window says, or whether it answers.
+    const behind = (standing: Standing) => (outside === undefined ? standing : { ...standing, refusal: outside });
+    if (!(window instanceof Promise)) return behind(window);
+    return window.then(behind, (error: unknown) => {
+      const refusal = outside ?? (error instanceof Fault ? error : internalFault(error));
+      return { principal, refusal, verdict: undefined };
+    });
+  }
+
+  /** The same once more where something of the workspace was changed since it was loaded. */
+  async current(asking: Asking, standing: Standing): Promise<Standing> {
+    const { fleet } = this.#deps;
+    const { verdict, principal: before } = standing;
+    const { id } = before.workspace;
+    if (verdict?.version === undefined || fleet.isCurrent(id, verdict.version)) return standing;
+    await fleet.freshen(id, verdict.version);
+    const principal = this.#known(asking);
+    const outside = addressFault(principal, asking.address) ?? this.#outside(principal, asking.route);
+    if (outside !== undefined) return { principal, refusal: outside, verdict };
+    return this.#within(asking, principal, verdict);
+  }
+
+  /** By the limit that holds now. */
+  async #within(asking: Asking, principal: Principal, verdict: WindowVerdict): Promise<Standing> {
+    const limit = this.#limitOf(principal);
+    // What the old limit refused was not counted yet.
+    if (limit !== verdict.limit && !verdict.allowed) return this.#window(asking, principal);
+    const used = verdict.limit - verdict.remaining;
+    const judged =
+      limit === verdict.limit
+        ? verdict
+        : { ...verdict, limit, remaining: Math.max(0, limit - used), allowed: used <= limit };
+    addRateHeaders(asking.answer, judged);
+    return { principal, refusal: this.#over(judged, asking.route), verdict: judged };
+  }
+
+  #known({ headers, receivedAtMs }: Asking): Principal {
+    return authenticateKey(headers, this.#deps.directory, receivedAtMs);
+  }
+
+  #outside(principal: Principal, route: Route): Fault | undefined {
+    return scopeFault(principal, route) ?? switchedOffFault(route, this.#deps.switchedOff);
+  }
+
+  #limitOf({ key }: Principal): number {
+    return key.rpm ?? this.#deps.rpmDefaults[key.environment];
+  }
+
+  /** Counts the call where its route counts, and says in any case how the window stands. */
+  #window({ answer, route }: Asking, principal: Principal): Soon<Standing> {
+    const { state } = this.#deps;
+    const { key } = principal;
+    const limit = this.#limitOf(principal);
+    return after(route.counted ? state.window(key, limit) : state.look(key, limit), (verdict) => {
+      addRateHeaders(answer, verdict);
+      return { principal, refusal: this.#over(verdict, route), verdict };
+    });
+  }
+
+  #over(verdict: WindowVerdict, { counted }: Route): Fault | undefined {
+    return verdict.allowed || !counted ? undefined : overLimit(verdict, this.#deps.clock.nowMs());
+  }
+}

@@ -1,0 +1,16 @@
+import type { Fleet } from "../../domain/fleet/fleet.ts";
+
+/** One process that shares nothing with anybody. */
+export function loneFleet(id: string, url: string | null): Fleet {
+  return {
+    id,
+    isAlone: true,
+    leads: true,
+    alone: (_name, work) => work(),
+    changed: async () => undefined,
+    catchUp: async () => undefined,
+    isCurrent: () => true,
+    freshen: async () => undefined,
+    peers: async () => [{ id, url }],
+  };
+}

@@ -1,0 +1,225 @@
+import { type Fault, fault } from "../../contract/faults.ts";
+import type { Board, Lock } from "../../domain/fleet/board.ts";
+import type { ChangeStore } from "../../domain/fleet/changes.ts";
+import type { Fleet, Peer, Reloading } from "../../domain/fleet/fleet.ts";
+import type { Clock } from "../../kit/clock.ts";
+import type { Ids } from "../../kit/ids.ts";
+import { stop, type Timer, type Timers } from "../../kit/timers.ts";
+import { Shared } from "./shared-run.ts";
+
+export type SharedFleetParts = {
+  readonly id: string;
+  /** Where others reach this instance; null: nowhere. */
+  readonly url: string | null;
+  readonly board: Board;
+  /** Gives a workspace another version in the shared state. */
+  touch(workspaceId: string): Promise<void>;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly ids: Ids;
+  readonly warn: (detail: object, message: string) => void;
+};
+
+/** What it follows, once the store is open. */
+export type Followed = { readonly changes: ChangeStore; readonly reload: Reloading };
+
+const BEAT_MS = 2_000;
+/** An instance that was not heard of for this long is gone. */
+const ALIVE_MS = 10_000;
+const LEADER: { readonly ttlMs: number; readonly waitMs: number } = { ttlMs: 10_000, waitMs: 0 };
+const ALONE = { ttlMs: 15_000, waitMs: 10_000 } as const;
+/** An instance that died between its commit and its word about it is found out by this look at SQL. */
+const LOOK_EVERY_MS = 5_000;
+/** Changes are kept for this long; who did not follow for half of it loads everything. */
+const KEPT_MS = 24 * 3_600_000;
+const VERSION_KEPT_MS = 7 * 24 * 3_600_000;
+
+const INSTANCE = "instance:";
+const VERSION = "changes";
+
+/** One of several instances: who they are is on the board, what they changed is in SQL. */
+export class SharedFleet implements Fleet {
+  readonly id: string;
+  readonly isAlone = false;
+  readonly #parts: SharedFleetParts;
+  readonly #pulling = new Shared(() => this.#pull());
+  readonly #checking = new Shared(() => this.#check());
+  /** By workspace, the version in the shared state that what is in memory is at least as new as. */
+  readonly #versions = new Map<string, string>();
+  /** Workspaces whose change could not be told yet; null: something of the deployment. */
+  readonly #owed = new Set<string | null>();
+  #followed: Followed | undefined;
+  #seq = 0;
+  #pulledAtMs = 0;
+  /** What the board said when everything it stood for had been loaded. */
+  #seen: string | undefined;
+  #leading: Lock | undefined;
+  #timer: Timer | undefined;
+  #beating: Promise<void> = Promise.resolve();
+  #deaf: () => void = () => undefined;
+  #isStopped = false;
+
+  constructor(parts: SharedFleetParts) {
+    this.#parts = parts;
+    this.id = parts.id;
+  }
+
+  get leads(): boolean {
+    return this.#leading?.isHeld === true;
+  }
+
+  /** Before anything is loaded from SQL: what is changed from here on is loaded again. */
+  async begin(followed: Followed): Promise<void> {
+    const { board, clock } = this.#parts;
+    this.#seen = await board.read(VERSION);
+    this.#seq = await followed.changes.newest();
+    this.#pulledAtMs = clock.nowMs();
+    this.#followed = followed;
+    await this.#beat();
+  }
+
+  /** Everything is loaded: from here on others are followed. */
+  follow(): void {
+    this.#deaf = this.#parts.board.hear(VERSION, () => {
+      this.#pulling.run().catch((error: unknown) => this.#tellOf(error));
+    });
+    this.#next();
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#deaf();
+    stop(this.#timer);
+    await this.#beating;
+    await this.#leading?.release().catch(() => undefined);
+    await this.#parts.board.drop(`${INSTANCE}${this.id}`).catch(() => undefined);
+  }
+
+  async alone<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const lock = await this.#parts.board.lock(name, ALONE).catch(() => undefined);
+    if (lock === undefined) throw busy();
+    try {
+      return await work();
+    } finally {
+      await lock.release().catch(() => undefined);
+    }
+  }
+
+  async changed(workspaceId: string | null): Promise<void> {
+    this.#owed.add(workspaceId);
+    try {
+      await this.#pay();
+    } catch (error) {
+      this.#tellOf(error);
+      throw unheard();
+    }
+  }
+
+  catchUp(): Promise<void> {
+    return this.#checking.run();
+  }
+
+  isCurrent(workspaceId: string, version: string | undefined): boolean {
+    return version === undefined || this.#versions.get(workspaceId) === version;
+  }
+
+  /** The version was read before SQL is: whatever was changed until then is found there. */
+  async freshen(workspaceId: string, version: string): Promise<void> {
+    await this.#pulling.run().catch((error: unknown) => {
+      this.#tellOf(error);
+      throw behind();
+    });
+    // The shared state has lost its word about the workspace: it gets another.
+    if (version === "") await this.#parts.touch(workspaceId);
+    else this.#versions.set(workspaceId, version);
+  }
+
+  async peers(): Promise<readonly Peer[]> {
+    const found = await this.#parts.board.list(INSTANCE);
+    return [...found].map(([id, url]) => ({ id, url: url === "" ? null : url }));
+  }
+
+  /** Cheap: SQL is asked only where the board has another word than before, or none to give. */
+  async #check(): Promise<void> {
+    const said = await this.#parts.board.read(VERSION).catch(() => null);
+    if (said !== null && said === this.#seen) return;
+    await this.#pulling.run().catch((error: unknown) => {
+      this.#tellOf(error);
+      throw behind();
+    });
+    if (said !== null) this.#seen = said;
+  }
+
+  async #pull(): Promise<void> {
+    if (this.#followed === undefined) return;
+    const { changes, reload } = this.#followed;
+    const nowMs = this.#parts.clock.nowMs();
+    if (nowMs - this.#pulledAtMs > KEPT_MS / 2) {
+      const seq = await changes.newest();
+      await reload.everything();
+      this.#seq = seq;
+    } else {
+      const { seq, of } = await changes.since(this.#seq);
+      for (const workspaceId of of) await (workspaceId === null ? reload.deployment() : reload.workspace(workspaceId));
+      this.#seq = seq;
+    }
+    this.#pulledAtMs = nowMs;
+  }
+
+  /** Tells what is owed. What is told twice is loaded twice, and no harm. */
+  async #pay(): Promise<void> {
+    const { board, ids, touch } = this.#parts;
+    const owed = [...this.#owed];
+    if (owed.length === 0) return;
+    await Promise.all(owed.map((workspaceId) => (workspaceId === null ? undefined : touch(workspaceId))));
+    await board.put(VERSION, ids.next("chg_"), VERSION_KEPT_MS);
+    await board.tell(VERSION, this.id);
+    for (const workspaceId of owed) this.#owed.delete(workspaceId);
+  }
+
+  #next(): void {
+    if (this.#isStopped) return;
+    this.#timer = this.#parts.timers.after(BEAT_MS, () => {
+      this.#beating = this.#beat().finally(() => this.#next());
+    });
+  }
+
+  async #beat(): Promise<void> {
+    const { board, url, clock } = this.#parts;
+    try {
+      await board.put(`${INSTANCE}${this.id}`, url ?? "", ALIVE_MS);
+      if (!this.leads) this.#leading = await board.lock("leader", LEADER);
+      await this.#pay();
+      if (clock.nowMs() - this.#pulledAtMs >= LOOK_EVERY_MS) await this.#pulling.run();
+      if (this.leads) await this.#followed?.changes.sweep(clock.nowMs() - KEPT_MS);
+    } catch (error) {
+      this.#tellOf(error);
+    }
+  }
+
+  #tellOf(error: unknown): void {
+    this.#parts.warn({ err: error }, "other instances cannot be followed at the moment; it is tried again");
+  }
+}
+
+function busy(): Fault {
+  return fault("service_unavailable", {
+    message: "Another change is being made, or the shared state does not answer. Try again shortly.",
+    headers: { "retry-after": "2" },
+  });
+}
+
+function unheard(): Fault {
+  return fault("service_unavailable", {
+    message:
+      "The change is saved, but the other instances could not be told of it yet. They learn of it within some seconds; to be sure, send it again.",
+    headers: { "retry-after": "5" },
+  });
+}
+
+function behind(): Fault {
+  return fault("service_unavailable", {
+    message: "Something was changed, and it cannot be loaded at the moment. Try again shortly.",
+    headers: { "retry-after": "2" },
+  });
+}

@@ -1,0 +1,150 @@
+import type { Board, Lock, LockWait } from "../../../domain/fleet/board.ts";
+import type { Timers } from "../../../kit/timers.ts";
+import { type Client, type Connection, connectClient } from "./connection.ts";
+import { away, NotSent, Unanswered } from "./failures.ts";
+import { DROP_NOTE, LIST_NOTES, PUT_NOTE } from "./fleet-scripts.ts";
+import { RedisLock } from "./lock.ts";
+import type { Names } from "./names.ts";
+import { listOf, textOf, textOrNone } from "./replies.ts";
+import type { RedisSettings } from "./shared-redis.ts";
+
+const LOCK_ASK_EVERY_MS = 40;
+/** Whoever changes money holds one of these. */
+const MONEY_LOCKS = "workspace:";
+
+type Deps = Pick<RedisSettings, "url" | "clock" | "timers" | "log" | "random"> & {
+  readonly connection: Connection;
+  readonly names: Names;
+};
+
+export class RedisBoard implements Board {
+  readonly #deps: Deps;
+  readonly #moneyLocks = new Set<RedisLock>();
+  readonly #heard = new Map<string, Set<(message: string) => void>>();
+  #client: Client | undefined;
+  /** While wallets are being opened nobody begins to change money. */
+  moneyMayMove: () => boolean = () => true;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  async open(): Promise<void> {
+    const { url, timers, log } = this.#deps;
+    this.#client = await connectClient({ url, timers, log }, () => undefined);
+  }
+
+  get movingMoney(): number {
+    return this.#moneyLocks.size;
+  }
+
+  async put(name: string, value: string, ttlMs: number): Promise<void> {
+    const { names } = this.#deps;
+    const keys = [names.board(`note:${name}`), names.board("notes")];
+    await this.#asked(this.#deps.connection.run(PUT_NOTE, keys, [name, value, String(Math.ceil(ttlMs))]));
+  }
+
+  async read(name: string): Promise<string | undefined> {
+    const { connection, names } = this.#deps;
+    return textOrNone(await this.#asked(connection.send(["GET", names.board(`note:${name}`)])));
+  }
+
+  async drop(name: string): Promise<void> {
+    const { connection, names } = this.#deps;
+    const keys = [names.board(`note:${name}`), names.board("notes")];
+    await this.#asked(connection.run(DROP_NOTE, keys, [name]));
+  }
+
+  async list(prefix: string): Promise<ReadonlyMap<string, string>> {
+    const { connection, names } = this.#deps;
+    const args = [`[${prefix}`, `(${prefix}\xff`, names.board("note:")];
+    const found = listOf(await this.#asked(connection.run(LIST_NOTES, [names.board("notes")], args)));
+    const notes = new Map<string, string>();
+    for (let at = 0; at < found.length; at += 2)
+      notes.set(textOf(found[at]).slice(prefix.length), textOf(found[at + 1]));
+    return notes;
+  }
+
+  async lock(name: string, wait: LockWait): Promise<Lock | undefined> {
+    const { clock } = this.#deps;
+    const isMoney = name.startsWith(MONEY_LOCKS);
+    const untilMs = clock.elapsedMs() + wait.waitMs;
+    for (;;) {
+      const lock = isMoney && !this.moneyMayMove() ? undefined : await this.#tryLock(name, wait.ttlMs, isMoney);
+      if (lock !== undefined) return lock;
+      if (clock.elapsedMs() >= untilMs) return undefined;
+      await pause(this.#deps.timers, LOCK_ASK_EVERY_MS);
+    }
+  }
+
+  async #tryLock(name: string, ttlMs: number, isMoney: boolean): Promise<RedisLock | undefined> {
+    const { connection, names, clock, random } = this.#deps;
+    const key = names.board(`lock:${name}`);
+    const token = random();
+    const atMs = clock.elapsedMs();
+    const reply = await this.#asked(connection.send(["SET", key, token, "NX", "PX", String(Math.ceil(ttlMs))]));
+    if (reply !== "OK") return undefined;
+    const lock: RedisLock = new RedisLock(this.#deps, key, token, { atMs, ttlMs }, () => this.#moneyLocks.delete(lock));
+    if (!isMoney) return lock;
+    this.#moneyLocks.add(lock);
+    if (this.moneyMayMove()) return lock;
+    await lock.release();
+    return undefined;
+  }
+
+  async tell(topic: string, message: string): Promise<void> {
+    const { connection, names } = this.#deps;
+    await this.#asked(connection.send(["PUBLISH", names.topic(topic), message]));
+  }
+
+  hear(topic: string, listener: (message: string) => void): () => void {
+    const channel = this.#deps.names.topic(topic);
+    const known = this.#heard.get(channel);
+    const listeners = known ?? new Set();
+    listeners.add(listener);
+    if (known === undefined) {
+      this.#heard.set(channel, listeners);
+      void this.#subscribe(channel, listeners);
+    }
+    return () => {
+      listeners.delete(listener);
+    };
+  }
+
+  async close(): Promise<void> {
+    for (const lock of this.#moneyLocks) await lock.release();
+    this.#client?.destroy();
+  }
+
+  /** The client subscribes again whenever it connects again; only the first time must succeed. */
+  async #subscribe(channel: string, listeners: ReadonlySet<(message: string) => void>): Promise<void> {
+    const { timers, log } = this.#deps;
+    for (;;) {
+      const client = this.#client;
+      if (client === undefined || !client.isOpen) return;
+      try {
+        await client.subscribe(channel, (message) => {
+          for (const listener of listeners) listener(message);
+        });
+        return;
+      } catch (error) {
+        log.warn({ err: error }, "messages of other instances cannot be heard yet");
+      }
+      await pause(timers, LOCK_ASK_EVERY_MS);
+    }
+  }
+
+  async #asked<T>(reply: Promise<T>): Promise<T> {
+    try {
+      return await reply;
+    } catch (error) {
+      throw error instanceof NotSent || error instanceof Unanswered ? away(error) : error;
+    }
+  }
+}
+
+export function pause(timers: Timers, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    timers.after(ms, resolve);
+  });
+}

@@ -1,0 +1,45 @@
+import { script } from "./script.ts";
+
+/*
+ * A use of an Idempotency-Key is a hash: who runs under it (rb body, rr request, ru until when), and the call that was
+ * charged under it (cb body, cr request, cx until when, cv the rest of it).
+ */
+const WORDS = `
+local function now_ms(ahead)
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000) + ahead
+end
+local function keep(now)
+  local ru, cx = unpack(redis.call('HMGET', KEYS[1], 'ru', 'cx'))
+  local untilMs = math.max(tonumber(ru or 0), tonumber(cx or 0))
+  if untilMs > 0 then redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.max(1, untilMs - now + 1000))) end
+end
+`;
+
+/** ARGV: body, request, how long a claim lasts that nobody ends, ahead. */
+export const CLAIM = script(`${WORDS}
+local body, id = ARGV[1], ARGV[2]
+local now = now_ms(ARGV[4])
+local rb, rr, ru, cb, cr, cx, cv = unpack(redis.call('HMGET', KEYS[1], 'rb', 'rr', 'ru', 'cb', 'cr', 'cx', 'cv'))
+if rr and rr ~= id and tonumber(ru) > now then return { rb == body and 'running' or 'other', rr } end
+if cx and tonumber(cx) > now then
+  if cb == body then return { 'remembered', cr, cx, cv } end
+  return { 'other', cr }
+end
+redis.call('HSET', KEYS[1], 'rb', body, 'rr', id, 'ru', string.format('%.0f', now + ARGV[3]))
+keep(now)
+return { 'claimed' }
+`);
+
+/** ARGV: body, request, until when, the rest, ahead. */
+export const REMEMBER = script(`${WORDS}
+if redis.call('HGET', KEYS[1], 'rr') == ARGV[2] then redis.call('HDEL', KEYS[1], 'rb', 'rr', 'ru') end
+redis.call('HSET', KEYS[1], 'cb', ARGV[1], 'cr', ARGV[2], 'cx', ARGV[3], 'cv', ARGV[4])
+keep(now_ms(ARGV[5]))
+return 1
+`);
+
+export const RELEASE = script(`
+if redis.call('HGET', KEYS[1], 'rr') == ARGV[1] then redis.call('HDEL', KEYS[1], 'rb', 'rr', 'ru') end
+return 1
+`);

@@ -1,0 +1,68 @@
+import type { ClaimVerdict, KeyUse, RememberedUse } from "../../../domain/admission/idempotency.ts";
+import { CLAIM, RELEASE, REMEMBER } from "./claim-scripts.ts";
+import type { Connection } from "./connection.ts";
+import { away } from "./failures.ts";
+import type { Names } from "./names.ts";
+import type { Owed } from "./owed.ts";
+import { listOf, textOf, textOrNone } from "./replies.ts";
+import type { RedisSettings } from "./shared-redis.ts";
+
+type Deps = Pick<RedisSettings, "holdMaxMs"> & {
+  readonly connection: Connection;
+  readonly names: Names;
+  readonly owed: Owed;
+  readonly ahead: () => string;
+  readonly epoch: () => string | undefined;
+};
+
+/** Uses of `Idempotency-Key`. A claim that nobody ends is over when its request must be. */
+export class RedisClaims {
+  readonly #deps: Deps;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  async claim({ key, body }: KeyUse, requestId: string): Promise<ClaimVerdict> {
+    const { connection, names, holdMaxMs, ahead, epoch } = this.#deps;
+    const args = [body, requestId, String(2 * holdMaxMs), ahead()];
+    // In one go and in this order: what is complete after the claim was complete at it.
+    const [reply, complete] = await Promise.all([
+      connection.run(CLAIM, [names.use(key)], args),
+      connection.send(["GET", names.fleet("uses")]),
+    ]).catch((error: unknown) => {
+      throw away(error);
+    });
+    const [is, first, expiresAtMs, rest] = listOf(reply);
+    if (is === "running" || is === "other")
+      return { is: is === "running" ? is : "other_body", requestId: textOf(first) };
+    if (is === "remembered") {
+      const { workspaceId, status, nanos, currency } = JSON.parse(textOf(rest));
+      const use = { key, body, workspaceId, status, nanos: BigInt(nanos), currency };
+      return { is, first: { ...use, requestId: textOf(first), expiresAtMs: Number(expiresAtMs) } };
+    }
+    const known = textOrNone(complete);
+    return { is: "claimed", known: known !== undefined && known === epoch() ? "all" : "newest" };
+  }
+
+  remember(use: RememberedUse): Promise<void> {
+    const { connection, names, ahead, owed } = this.#deps;
+    const { key, body, requestId, expiresAtMs, workspaceId, status, nanos, currency } = use;
+    const rest = JSON.stringify({ workspaceId, status, nanos: nanos.toString(), currency });
+    return owed.add(`use ${requestId}`, async () => {
+      const args = [body, requestId, String(Math.ceil(expiresAtMs)), rest, ahead()];
+      await connection.run(REMEMBER, [names.use(key)], args);
+      return "done";
+    });
+  }
+
+  release(key: string, requestId: string): Promise<void> {
+    const { connection, names, owed } = this.#deps;
+    // What is remembered is released with it.
+    if (owed.has(`use ${requestId}`)) return Promise.resolve();
+    return owed.add(`release ${requestId}`, async () => {
+      await connection.run(RELEASE, [names.use(key)], [requestId]);
+      return "done";
+    });
+  }
+}

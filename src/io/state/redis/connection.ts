@@ -1,0 +1,181 @@
+import { createClient, ErrorReply } from "@redis/client";
+import type { Timer } from "../../../kit/timers.ts";
+import { stop } from "../../../kit/timers.ts";
+import { Deadlines } from "./deadlines.ts";
+import { NotSent, Unanswered } from "./failures.ts";
+import type { Script } from "./script.ts";
+import type { RedisSettings } from "./shared-redis.ts";
+
+export type Wire = Pick<RedisSettings, "url" | "timeoutMs" | "clock" | "timers" | "log">;
+
+/** Commands that may wait for their answers: far more than run at once, and far less than would fill the memory. */
+const QUEUE_MAX = 20_000;
+const FIRST_WITHIN_MS = 10_000;
+const RECONNECT_FIRST_MS = 50;
+const RECONNECT_MAX_MS = 1000;
+const PING_EVERY_MS = 1000;
+/** A connection that says nothing for so long is made anew. */
+const SILENT_MS = 4000;
+const PROBE_EVERY_MS = 50;
+
+/** A client that connects again for as long as it lives, and keeps nothing for the time when it is connected. */
+function makeClient({ url }: Pick<Wire, "url">) {
+  return createClient({
+    url,
+    disableOfflineQueue: true,
+    commandsQueueMaxLength: QUEUE_MAX,
+    pingInterval: PING_EVERY_MS,
+    disableClientInfo: true,
+    maintNotifications: "disabled",
+    socket: {
+      connectTimeout: SILENT_MS,
+      socketTimeout: SILENT_MS,
+      reconnectStrategy: (retries: number) =>
+        Math.min(RECONNECT_MAX_MS, RECONNECT_FIRST_MS * 2 ** Math.min(retries, 6)),
+    },
+  });
+}
+
+export type Client = ReturnType<typeof makeClient>;
+
+/** Connects and keeps trying; gives up only where it never succeeded. */
+export async function connectClient(wire: Pick<Wire, "url" | "timers" | "log">, changed: (is: "up" | "down") => void) {
+  const client = makeClient(wire);
+  let last: unknown;
+  let isDown = false;
+  client.on("error", (error: unknown) => {
+    last = error;
+    if (!isDown) wire.log.warn({ err: error }, "the connection to Redis is lost: it is made again");
+    isDown = true;
+    changed("down");
+  });
+  client.on("reconnecting", () => changed("down"));
+  client.on("ready", () => {
+    if (isDown) wire.log.info({}, "the connection to Redis is there again");
+    isDown = false;
+    changed("up");
+  });
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = wire.timers.after(FIRST_WITHIN_MS, () =>
+    reject(new Error(`Redis cannot be reached: ${last instanceof Error ? last.message : "it does not answer"}`)),
+  );
+  const connected = client.connect();
+  connected.catch(() => undefined);
+  try {
+    await Promise.race([connected, late]);
+  } catch (error) {
+    client.destroy();
+    throw error;
+  } finally {
+    stop(timer);
+  }
+  return client;
+}
+
+/**
+ * The way to Redis with a bound on every step. One that is not answered in time opens the breaker: whatever comes then
+ * is refused at once, until Redis has answered a question of the breaker's own.
+ */
+export class Connection {
+  readonly #wire: Wire;
+  readonly #deadlines: Deadlines;
+  readonly #listeners = new Set<(is: "up" | "down") => void>();
+  #client: Client | undefined;
+  #is: "up" | "down" = "down";
+  #probe: Timer | undefined;
+  #isClosed = false;
+
+  constructor(wire: Wire) {
+    this.#wire = wire;
+    this.#deadlines = new Deadlines(wire.timeoutMs, wire.clock, wire.timers);
+  }
+
+  async open(): Promise<void> {
+    this.#client = await connectClient(this.#wire, (is) => (is === "up" ? this.#asked() : this.#trip("down")));
+    this.#asked();
+  }
+
+  get isUp(): boolean {
+    return this.#is === "up";
+  }
+
+  /** Called whenever it comes back or goes away. */
+  onChange(listener: (is: "up" | "down") => void): void {
+    this.#listeners.add(listener);
+  }
+
+  run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    const rest = [String(keys.length), ...keys, ...args];
+    return this.send(["EVALSHA", script.digest, ...rest]).catch((error: unknown) => {
+      if (!(error instanceof NotSent) || !error.message.startsWith("NOSCRIPT")) throw error;
+      return this.send(["EVAL", script.source, ...rest]);
+    });
+  }
+
+  send(command: string[]): Promise<unknown> {
+    const client = this.#client;
+    if (this.#is === "down" || client === undefined) return Promise.reject(new NotSent("Redis is away"));
+    return new Promise((resolve, reject) => {
+      const awaited = this.#deadlines.watch(() => {
+        this.#trip("late");
+        reject(new Unanswered("Redis did not answer in time"));
+      });
+      client.sendCommand(command).then(
+        (reply: unknown) => {
+          awaited.isOver = true;
+          resolve(reply);
+        },
+        (error: unknown) => {
+          awaited.isOver = true;
+          reject(failureOf(error));
+        },
+      );
+    });
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#is = "down";
+    stop(this.#probe);
+    this.#deadlines.close();
+    this.#client?.destroy();
+  }
+
+  #trip(why: "down" | "late"): void {
+    if (this.#is === "up") {
+      this.#is = "down";
+      if (why === "late") this.#wire.log.warn({}, "Redis does not answer in time: requests are refused until it does");
+      for (const listener of this.#listeners) listener("down");
+    }
+    // Where the connection is gone, its return is heard of.
+    if (why === "late") this.#ask();
+  }
+
+  /** One question at a time, and its answer is good whenever it comes. */
+  #ask(): void {
+    const client = this.#client;
+    if (client === undefined || this.#isClosed || this.#probe !== undefined) return;
+    client.sendCommand(["PING"]).then(
+      () => this.#asked(),
+      () => undefined,
+    );
+    this.#probe = this.#wire.timers.after(PROBE_EVERY_MS, () => {
+      this.#probe = undefined;
+    });
+  }
+
+  #asked(): void {
+    if (this.#is === "up" || this.#isClosed || this.#client === undefined || !this.#client.isReady) return;
+    this.#is = "up";
+    for (const listener of this.#listeners) listener("up");
+  }
+}
+
+/** Redis said no, or the command never left: otherwise nobody knows. */
+function failureOf(error: unknown): Error {
+  const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof ErrorReply) return new NotSent(message);
+  const name = error instanceof Error ? error.constructor.name : "";
+  const neverLeft = name === "ClientOfflineError" || name === "ClientClosedError" || message === "The queue is full";
+  return neverLeft ? new NotSent(message) : new Unanswered(message);
+}

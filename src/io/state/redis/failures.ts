@@ -1,0 +1,28 @@
+import { type Fault, fault } from "../../../contract/faults.ts";
+
+/** It was not carried out, and it never will be. */
+export class NotSent extends Error {
+  override readonly name = "NotSent";
+}
+
+/** It may have been carried out, or may still be. */
+export class Unanswered extends Error {
+  override readonly name = "Unanswered";
+}
+
+export function away(cause: unknown): Fault {
+  return fault("service_unavailable", {
+    message:
+      "What the instances of this gateway share does not answer at the moment, so the request cannot be admitted. Try again shortly.",
+    headers: { "retry-after": "1" },
+    detail: { cause: String(cause) },
+  });
+}
+
+export function opening(): Fault {
+  return fault("service_unavailable", {
+    message:
+      "The gateway is filling its wallets from its books again, so it takes no paid work for a moment. Try again shortly.",
+    headers: { "retry-after": "1" },
+  });
+}

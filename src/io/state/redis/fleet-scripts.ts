@@ -1,0 +1,56 @@
+import { script } from "./script.ts";
+
+/** A new epoch begins, and the one before is over for good. Its name begins with its time, so newer is greater. */
+export const BEGIN_EPOCH = script(`
+local time = redis.call('TIME')
+local epoch = string.format('%016.0f', time[1] * 1000000 + time[2]) .. '-' .. ARGV[1]
+redis.call('DEL', KEYS[1])
+redis.call('SET', KEYS[2], epoch, 'PX', 120000)
+return epoch
+`);
+
+/** The epoch is open, unless another one began meanwhile. ARGV: epoch, what is to be known of it. */
+export const FINISH_EPOCH = script(`
+if redis.call('GET', KEYS[2]) ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2])
+redis.call('DEL', KEYS[2])
+return 1
+`);
+
+/** Notes on the board, with their names in order, so that those that begin alike are found without a search. */
+export const PUT_NOTE = script(`
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+redis.call('ZADD', KEYS[2], 0, ARGV[1])
+return 1
+`);
+
+export const DROP_NOTE = script(`
+redis.call('DEL', KEYS[1])
+redis.call('ZREM', KEYS[2], ARGV[1])
+return 1
+`);
+
+/** ARGV: the first name and the one after the last, and what stands before names in Redis. */
+export const LIST_NOTES = script(`
+local found = {}
+for _, name in ipairs(redis.call('ZRANGEBYLEX', KEYS[1], ARGV[1], ARGV[2])) do
+  local value = redis.call('GET', ARGV[3] .. name)
+  if value then
+    found[#found + 1] = name
+    found[#found + 1] = value
+  else
+    redis.call('ZREM', KEYS[1], name)
+  end
+end
+return found
+`);
+
+export const RENEW_LOCK = script(`
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('PEXPIRE', KEYS[1], ARGV[2])
+`);
+
+export const RELEASE_LOCK = script(`
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('DEL', KEYS[1])
+`);

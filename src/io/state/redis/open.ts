@@ -1,0 +1,69 @@
+import { RedisBoard } from "./board.ts";
+import { RedisClaims } from "./claims.ts";
+import { Connection } from "./connection.ts";
+import { Epochs } from "./epochs.ts";
+import { Holdings } from "./holdings.ts";
+import { Names } from "./names.ts";
+import { Owed } from "./owed.ts";
+import type { RedisSettings, SharedRedis } from "./shared-redis.ts";
+import { sharedSink } from "./sink.ts";
+import { RedisWallets } from "./wallets.ts";
+import { Windows } from "./windows.ts";
+
+/** What instances share, on Redis or Valkey. Rejects when it cannot be reached at all. */
+export async function openRedisState(settings: RedisSettings): Promise<SharedRedis> {
+  const connection = new Connection(settings);
+  const names = new Names(settings.prefix);
+  const owed = new Owed(settings);
+  const holdings = new Holdings();
+  const ahead = () => String(settings.aheadMs?.() ?? 0);
+  await connection.open();
+  const board = new RedisBoard({ ...settings, connection, names });
+  const epochs = new Epochs({ ...settings, connection, board, names, holdings, ahead });
+  const shared = { ...settings, connection, names, owed, holdings, ahead };
+  const wallets = new RedisWallets({ ...shared, epochs });
+  const windows = new Windows(shared);
+  const claims = new RedisClaims({ ...shared, epoch: () => epochs.token });
+  try {
+    await board.open();
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+  epochs.start(wallets);
+  epochs.onOpen(() => void owed.settle());
+  connection.onChange((is) => {
+    if (is === "up") void owed.settle();
+  });
+  await epochs.look();
+  return {
+    state: {
+      window: (key, limit) => windows.ask(key, limit, "count"),
+      look: (key, limit) => windows.ask(key, limit, "look"),
+      touch: (workspaceId) => windows.touch(workspaceId),
+      hold: (request) => wallets.hold(request),
+      settle: (hold, chargedNanos) => wallets.settle(hold, chargedNanos),
+      credit: (workspaceId, nanos) => wallets.credit(workspaceId, nanos),
+      take: (taking) => wallets.take(taking),
+      wallet: (workspaceId) => wallets.wallet(workspaceId),
+      restoreSpend: (spends) => wallets.restoreSpend(spends),
+      spending: (spender, atMs) => wallets.spending(spender, atMs),
+      claim: (use, requestId) => claims.claim(use, requestId),
+      remember: (use) => claims.remember(use),
+      release: (key, requestId) => claims.release(key, requestId),
+      sweep: (maxAgeMs) => wallets.sweep(maxAgeMs),
+    },
+    board,
+    get standing() {
+      return epochs.standing;
+    },
+    sink: (store, booked) => sharedSink({ epochs, wallets, holdings, owed, store, booked }),
+    open: (opening) => epochs.open(opening),
+    async close() {
+      epochs.close();
+      await owed.close();
+      await board.close();
+      connection.close();
+    },
+  };
+}

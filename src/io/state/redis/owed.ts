@@ -1,0 +1,83 @@
+import { stop, type Timer, type Timers } from "../../../kit/timers.ts";
+import type { RedisLog, RedisSettings } from "./shared-redis.ts";
+
+/** `done`, or `later`: it is tried again when Redis answers again. */
+export type Step = () => Promise<"done" | "later">;
+
+const OWED_MAX = 100_000;
+const AGAIN_MS = 500;
+
+/**
+ * Steps that must be carried out in the end, whatever Redis does meanwhile: the end of a hold, the memory of a charge.
+ * Each is harmless when it is carried out twice. There are as many as requests run, because while steps wait here no
+ * new request is admitted.
+ */
+export class Owed {
+  readonly #log: RedisLog;
+  readonly #timers: Timers;
+  readonly #steps = new Map<string, Step>();
+  #settling: Promise<void> | undefined;
+  #timer: Timer | undefined;
+  #isClosed = false;
+
+  constructor({ log, timers }: Pick<RedisSettings, "log" | "timers">) {
+    this.#log = log;
+    this.#timers = timers;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    stop(this.#timer);
+    await this.settle();
+  }
+
+  get size(): number {
+    return this.#steps.size;
+  }
+
+  has(name: string): boolean {
+    return this.#steps.has(name);
+  }
+
+  /** Tries at once; resolves when it is done or has to wait. */
+  async add(name: string, step: Step): Promise<void> {
+    this.#steps.set(name, step);
+    if (this.#steps.size > OWED_MAX) this.#dropOldest();
+    if ((await this.#try(name, step)) === "later") this.#tryLater();
+  }
+
+  /** Everything that waits, in the order in which it came. */
+  settle(): Promise<void> {
+    this.#settling ??= this.#settleAll().finally(() => {
+      this.#settling = undefined;
+    });
+    return this.#settling;
+  }
+
+  async #settleAll(): Promise<void> {
+    for (const [name, step] of [...this.#steps]) await this.#try(name, step);
+    if (this.#steps.size > 0) this.#tryLater();
+  }
+
+  #tryLater(): void {
+    if (this.#isClosed) return;
+    this.#timer ??= this.#timers.after(AGAIN_MS, () => {
+      this.#timer = undefined;
+      void this.settle();
+    });
+  }
+
+  async #try(name: string, step: Step): Promise<"done" | "later"> {
+    const end = await step().catch((): "later" => "later");
+    if (end === "done" && this.#steps.get(name) === step) this.#steps.delete(name);
+    return end;
+  }
+
+  #dropOldest(): void {
+    for (const name of this.#steps.keys()) {
+      this.#steps.delete(name);
+      this.#log.error({ step: name }, "too many steps wait for Redis: one is left to the journal");
+      return;
+    }
+  }
+}

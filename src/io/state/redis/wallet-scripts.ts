@@ -1,0 +1,239 @@
+import { script } from "./script.ts";
+
+/*
+ * A wallet is a hash: 'b' its balance, 'f' what of it is free, 'e' the epoch it was filled in. Amounts are whole
+ * numbers of 64 bits, which Lua's numbers cannot hold: they are only ever added by HINCRBY and passed on as text, and
+ * of its answer nothing is read but the sign, which no rounding changes.
+ *
+ * A hold is 'kind|nanos|since|month|day|key|member|instance'. Kinds: h is held; s was swept; a was adopted, which is a
+ * charge that is on its way into SQL and has no hold any more; t is no hold but says that one must not come any more.
+ */
+const WORDS = `
+local function negative(nanos)
+  if nanos == '0' then return '0' end
+  if string.sub(nanos, 1, 1) == '-' then return string.sub(nanos, 2) end
+  return '-' .. nanos
+end
+local function add(key, field, nanos)
+  if nanos == '0' then return 0 end
+  return redis.call('HINCRBY', key, field, nanos)
+end
+local function now_ms(ahead)
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000) + ahead
+end
+local function spend(prefix, month, day, spenders, kind, nanos)
+  if nanos == '0' then return end
+  local key = prefix .. month
+  for _, spender in ipairs(spenders) do
+    if spender ~= '' then
+      redis.call('HINCRBY', key, spender .. ':' .. kind, nanos)
+      redis.call('HINCRBY', key, spender .. ':' .. day .. ':' .. kind, nanos)
+    end
+  end
+  -- Longer than the month and the one after it.
+  if redis.call('PTTL', key) == -1 then redis.call('PEXPIRE', key, 6048000000) end
+end
+local HOLD = '^(%a)|(%d+)|(%d+)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|'
+`;
+
+/**
+ * ARGV: epoch, request, nanos, workspace, key, member, month, day, instance, ahead, then for every limit the fields of
+ * what is spent and what is held, and the limit.
+ */
+export const HOLD = script(`${WORDS}
+local wallet, holds, prefix = KEYS[1], KEYS[2], KEYS[3]
+local epoch, id, nanos, workspace, key, member, month, day = unpack(ARGV, 1, 8)
+if redis.call('HGET', wallet, 'e') ~= epoch then return { 'opening' } end
+local known = redis.call('HGET', holds, id)
+if known then return { string.sub(known, 1, 1) == 't' and 'late' or 'held' } end
+if redis.call('HINCRBY', wallet, 'f', negative(nanos)) < 0 then
+  add(wallet, 'f', nanos)
+  return { 'insufficient', redis.call('HGET', wallet, 'f') }
+end
+local spent_in = prefix .. month
+for at = 11, #ARGV, 3 do
+  local spent = redis.call('HGET', spent_in, ARGV[at]) or '0'
+  local held = redis.call('HGET', spent_in, ARGV[at + 1]) or '0'
+  redis.call('HSET', wallet, 'x', spent)
+  add(wallet, 'x', held)
+  add(wallet, 'x', nanos)
+  local beyond = redis.call('HINCRBY', wallet, 'x', negative(ARGV[at + 2]))
+  redis.call('HDEL', wallet, 'x')
+  if beyond > 0 then
+    add(wallet, 'f', nanos)
+    return { 'limit', (at - 11) / 3, spent, held }
+  end
+end
+spend(prefix, month, day, { workspace, key, member }, 'h', nanos)
+local since = string.format('%.0f', now_ms(ARGV[10]))
+redis.call('HSET', holds, id, table.concat({ 'h', nanos, since, month, day, key, member, ARGV[9] }, '|'))
+return { 'held' }
+`);
+
+/** ARGV: epoch, request, charge, workspace, whether the hold may still come, ahead. */
+export const SETTLE = script(`${WORDS}
+local wallet, holds, paid, prefix = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local epoch, id, charge, workspace = unpack(ARGV, 1, 4)
+if redis.call('HGET', wallet, 'e') ~= epoch then return 'opening' end
+local hold = redis.call('HGET', holds, id)
+if not hold or string.sub(hold, 1, 1) == 't' then
+  if redis.call('HEXISTS', paid, id) == 1 then return 'paid' end
+  if ARGV[5] == '1' then redis.call('HSET', holds, id, 't|0|' .. string.format('%.0f', now_ms(ARGV[6])) .. '|||||') end
+  return 'none'
+end
+local _, nanos, _, month, day, key, member = string.match(hold, HOLD)
+redis.call('HDEL', holds, id)
+add(wallet, 'f', nanos)
+add(wallet, 'f', negative(charge))
+add(wallet, 'b', negative(charge))
+local spenders = { workspace, key, member }
+spend(prefix, month, day, spenders, 'h', negative(nanos))
+spend(prefix, month, day, spenders, 's', charge)
+if charge ~= '0' then redis.call('HSET', paid, id, '1') end
+return 'settled'
+`);
+
+/**
+ * A hold that is there whatever the balance says: of a request that runs on in an epoch that was opened without it
+ * (kind h), or of a charge that is about to be put into SQL and was never taken off the wallet (kind a, of nothing).
+ * ARGV: epoch, request, kind, nanos, workspace, key, member, month, day, instance, ahead.
+ */
+export const ADOPT = script(`${WORDS}
+local wallet, holds, paid, prefix = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local epoch, id, kind, nanos, workspace, key, member, month, day = unpack(ARGV, 1, 9)
+if redis.call('HGET', wallet, 'e') ~= epoch then return 'opening' end
+local hold = redis.call('HGET', holds, id)
+if hold and string.sub(hold, 1, 1) ~= 't' then return 'known' end
+if redis.call('HEXISTS', paid, id) == 1 then return 'known' end
+add(wallet, 'f', negative(nanos))
+spend(prefix, month, day, { workspace, key, member }, 'h', nanos)
+local since = string.format('%.0f', now_ms(ARGV[11]))
+redis.call('HSET', holds, id, table.concat({ kind, nanos, since, month, day, key, member, ARGV[10] }, '|'))
+return 'adopted'
+`);
+
+/** ARGV: epoch, nanos. KEYS[2] marks it as done. */
+export const CREDIT = script(`${WORDS}
+if redis.call('HGET', KEYS[1], 'e') ~= ARGV[1] then return 'opening' end
+if not redis.call('SET', KEYS[2], ARGV[2], 'NX', 'PX', 3600000) then return 'credited' end
+add(KEYS[1], 'b', ARGV[2])
+add(KEYS[1], 'f', ARGV[2])
+return 'credited'
+`);
+
+/** ARGV: epoch, nanos, whole, what must stay. KEYS[2] keeps what was taken, for whoever did not hear of it. */
+export const TAKE = script(`${WORDS}
+local wallet = KEYS[1]
+local epoch, nanos, whole, leaving = unpack(ARGV)
+if redis.call('HGET', wallet, 'e') ~= epoch then return 'opening' end
+if redis.call('EXISTS', KEYS[2]) == 1 then return '0' end
+local taken = '0'
+local free = redis.call('HINCRBY', wallet, 'f', negative(leaving))
+if free > 0 then
+  if redis.call('HINCRBY', wallet, 'f', negative(nanos)) >= 0 then taken = nanos
+  else
+    add(wallet, 'f', nanos)
+    if whole ~= '1' then
+      taken = redis.call('HGET', wallet, 'f')
+      add(wallet, 'f', negative(taken))
+    end
+  end
+end
+add(wallet, 'f', leaving)
+add(wallet, 'b', negative(taken))
+redis.call('SET', KEYS[2], taken, 'PX', 3600000)
+return taken
+`);
+
+/** Gives back what a TAKE took whose answer was lost, and keeps it from coming still. ARGV: epoch. */
+export const UNTAKE = script(`${WORDS}
+if redis.call('HGET', KEYS[1], 'e') ~= ARGV[1] then return 'opening' end
+local taken = redis.call('GET', KEYS[2]) or '0'
+redis.call('SET', KEYS[2], '0', 'PX', 3600000)
+add(KEYS[1], 'b', taken)
+add(KEYS[1], 'f', taken)
+return taken
+`);
+
+export const WALLET = script(`
+local e, b, f = unpack(redis.call('HMGET', KEYS[1], 'e', 'b', 'f'))
+if e ~= ARGV[1] then return { 'opening' } end
+return { 'open', b, f }
+`);
+
+/** ARGV: epoch, then fields of the month. */
+export const SPENDING = script(`
+if redis.call('HGET', KEYS[1], 'e') ~= ARGV[1] then return { 'opening' } end
+local figures = redis.call('HMGET', KEYS[2], unpack(ARGV, 2))
+return { 'open', unpack(figures) }
+`);
+
+/** ARGV: epoch, workspace, key, member, month, day, nanos. */
+export const SPENT = script(`${WORDS}
+local epoch, workspace, key, member, month, day, nanos = unpack(ARGV)
+if redis.call('HGET', KEYS[1], 'e') ~= epoch then return 'opening' end
+spend(KEYS[2], month, day, { workspace, key, member }, 's', nanos)
+return 'spent'
+`);
+
+/** ARGV: epoch, age, workspace, ahead. */
+export const SWEEP = script(`${WORDS}
+local wallet, holds, prefix = KEYS[1], KEYS[2], KEYS[3]
+if redis.call('HGET', wallet, 'e') ~= ARGV[1] then return 0 end
+local now, age = now_ms(ARGV[4]), tonumber(ARGV[2])
+local all = redis.call('HGETALL', holds)
+local given = 0
+for at = 1, #all, 2 do
+  local id = all[at]
+  local kind, nanos, since, month, day, key, member = string.match(all[at + 1], HOLD)
+  local old = now - since
+  if kind ~= 'a' and old >= 2 * age then redis.call('HDEL', holds, id) end
+  if kind == 'h' and old >= age then
+    given = given + 1
+    add(wallet, 'f', nanos)
+    spend(prefix, month, day, { ARGV[3], key, member }, 'h', negative(nanos))
+    if old < 2 * age then redis.call('HSET', holds, id, 's|0' .. string.sub(all[at + 1], 3 + #nanos)) end
+  end
+end
+return given
+`);
+
+/**
+ * Fills a wallet in a new epoch, in parts: the first empties it, the last opens it. An older epoch comes to nothing
+ * once a newer one began. KEYS after the fourth are months of an epoch before. ARGV: epoch, which part, balance,
+ * workspace, ahead, then for every line kind (h hold, c charge, s spend), id, nanos, month, day, key, member, instance.
+ */
+export const FILL = script(`${WORDS}
+local wallet, holds, paid, prefix = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local epoch, part, balance, workspace = unpack(ARGV, 1, 4)
+local filled, filling = unpack(redis.call('HMGET', wallet, 'e', 'l'))
+if filled == epoch then return 'filled' end
+if (filled and filled > epoch) or (filling and filling > epoch) then return 'newer' end
+if part == 'first' or part == 'only' then
+  redis.call('DEL', unpack(KEYS))
+  redis.call('HSET', wallet, 'l', epoch, 'b', balance, 'f', balance)
+elseif filling ~= epoch then return 'newer' end
+local since = string.format('%.0f', now_ms(ARGV[5]))
+for at = 6, #ARGV, 8 do
+  local kind, id, nanos, month, day, key, member, instance = unpack(ARGV, at, at + 7)
+  local spenders = { workspace, key, member }
+  if kind == 'h' then
+    local hold = table.concat({ 'h', nanos, since, month, day, key, member, instance }, '|')
+    if redis.call('HSETNX', holds, id, hold) == 1 then
+      add(wallet, 'f', negative(nanos))
+      spend(prefix, month, day, spenders, 'h', nanos)
+    end
+  elseif kind == 's' then spend(prefix, month, day, spenders, 's', nanos)
+  elseif redis.call('HSETNX', paid, id, '1') == 1 then
+    add(wallet, 'b', negative(nanos))
+    add(wallet, 'f', negative(nanos))
+    spend(prefix, month, day, spenders, 's', nanos)
+  end
+end
+if part == 'last' or part == 'only' then
+  redis.call('HSET', wallet, 'e', epoch)
+  redis.call('HDEL', wallet, 'l')
+end
+return 'filled'
+`);

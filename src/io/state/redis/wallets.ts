@@ -1,0 +1,296 @@
+import type {
+  DaySpend,
+  HoldOf,
+  HoldRequest,
+  HoldVerdict,
+  SpenderOf,
+  Spending,
+  Taking,
+  WalletState,
+} from "../../../domain/admission/admission.ts";
+import type { SpendLimit } from "../../../domain/tenancy/limits.ts";
+import { dayStartMs, spanOf } from "../../../kit/calendar.ts";
+import type { Connection } from "./connection.ts";
+import { away, NotSent, opening, Unanswered } from "./failures.ts";
+import type { Holding, Holdings } from "./holdings.ts";
+import { monthAndDay, type Names } from "./names.ts";
+import type { Owed } from "./owed.ts";
+import { listOf, nanosOf } from "./replies.ts";
+import type { RedisSettings } from "./shared-redis.ts";
+import { ADOPT, CREDIT, HOLD, SETTLE, SPENDING, SPENT, SWEEP, TAKE, UNTAKE, WALLET } from "./wallet-scripts.ts";
+
+/** What wallets need to know of the epochs they live in. */
+export type EpochView = {
+  /** Undefined while no paid work is taken. */
+  readonly token: string | undefined;
+  /** The last one that was open here. */
+  readonly lastToken: string | undefined;
+  /** A wallet is not of this epoch: one of a workspace that is new is made, and anything else is looked into. */
+  doubt(workspaceId: string): Promise<"made" | "opening">;
+  /** Workspaces that have wallets. */
+  workspaces(): Promise<readonly string[]>;
+};
+
+type Deps = Pick<RedisSettings, "instanceId" | "random" | "log" | "clock"> & {
+  readonly connection: Connection;
+  readonly names: Names;
+  readonly owed: Owed;
+  readonly holdings: Holdings;
+  readonly epochs: EpochView;
+  readonly ahead: () => string;
+};
+
+/** Balances, holds and what was spent. Every step names its epoch, and a wallet of another one takes no part. */
+export class RedisWallets {
+  readonly #deps: Deps;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  hold(request: HoldRequest): Promise<HoldVerdict> {
+    if (request.nanos < 0n) throw new RangeError(`a hold of ${request.nanos} would create money`);
+    return this.#hold(request, "look into it");
+  }
+
+  async #hold(request: HoldRequest, unknown: "look into it" | "refuse"): Promise<HoldVerdict> {
+    const { epochs, holdings } = this.#deps;
+    const epoch = epochs.token;
+    if (epoch === undefined) throw this.#refusal();
+    const holding = holdings.ask(request, epoch);
+    let reply: readonly unknown[];
+    try {
+      reply = await this.#sendHold(request, epoch);
+    } catch (error) {
+      if (holding.is !== "asked") throw away(error);
+      // It may still come to Redis: then it must not stay.
+      if (error instanceof Unanswered) void this.#end(holding, 0n, "may come");
+      else holdings.forget(holding);
+      throw away(error);
+    }
+    const [is, first, spent, held] = reply;
+    if (is === "held") {
+      // Wallets were opened anew without it.
+      if (holding.epoch !== epochs.token) {
+        holdings.forget(holding);
+        throw opening();
+      }
+      if (holding.is === "asked") holding.is = "held";
+      return { is };
+    }
+    holdings.forget(holding);
+    if (is === "insufficient")
+      return { is: "insufficient_credits", availableNanos: nanosOf(first), neededNanos: request.nanos };
+    if (is === "limit") return reached(request, request.limits[Number(first)], nanosOf(spent), nanosOf(held));
+    if (is === "opening" && unknown === "look into it" && (await epochs.doubt(request.workspaceId)) === "made")
+      return this.#hold(request, "refuse");
+    throw opening();
+  }
+
+  async #sendHold(request: HoldRequest, epoch: string): Promise<readonly unknown[]> {
+    const { connection, names, instanceId, ahead } = this.#deps;
+    const { requestId, workspaceId, keyId, memberId, nanos, atMs, limits } = request;
+    const { wallet, holds, spent } = names.wallet(workspaceId);
+    const [month, day] = monthAndDay(atMs);
+    const who = [workspaceId, keyId, memberId ?? ""];
+    const args = [epoch, requestId, nanos.toString(), ...who, month, day, instanceId, ahead()];
+    for (const limit of limits) args.push(...limitFields(limit, request, day), limit.nanos.toString());
+    return listOf(await connection.run(HOLD, [wallet, holds, spent], args));
+  }
+
+  /** Resolves when it is done, or has to wait for Redis: it is not lost. */
+  settle(hold: HoldOf, chargedNanos: bigint): Promise<void> | undefined {
+    if (chargedNanos < 0n) throw new RangeError(`a charge of ${chargedNanos} would create money`);
+    const holding = this.#deps.holdings.of(hold.requestId);
+    if (holding !== undefined) {
+      if (holding.chargedNanos !== undefined) return undefined;
+      return this.#end(holding, chargedNanos, "is there");
+    }
+    // It never held anything, or is over.
+    if (chargedNanos === 0n) return undefined;
+    return this.#deps.owed.add(`settle ${hold.requestId}`, async () =>
+      (await this.settleNow(hold, chargedNanos)) === "opening" ? "later" : "done",
+    );
+  }
+
+  async #end(holding: Holding, chargedNanos: bigint, hold: "is there" | "may come"): Promise<void> {
+    const { owed } = this.#deps;
+    holding.chargedNanos = chargedNanos;
+    await owed.add(`settle ${holding.requestId}`, () => this.applyEnd(holding, hold));
+  }
+
+  /** Tells Redis what a request of this instance came to. */
+  async applyEnd(holding: Holding, hold: "is there" | "may come" = "is there"): Promise<"done" | "later"> {
+    const { holdings } = this.#deps;
+    const { chargedNanos = 0n } = holding;
+    const end = await this.settleNow(holding, chargedNanos, hold);
+    if (end === "opening") return "later";
+    // What has no hold here and was not charged is for the one who puts it into SQL.
+    if (chargedNanos === 0n || end === "none") holdings.forget(holding);
+    else holding.is = "charged";
+    return "done";
+  }
+
+  /** `settled` or `paid` before; `none`: there is no such hold; `opening`: nothing can be said now. */
+  async settleNow(
+    { requestId, workspaceId }: HoldOf,
+    chargedNanos: bigint,
+    hold: "is there" | "may come" = "is there",
+  ): Promise<"settled" | "paid" | "none" | "opening"> {
+    const { connection, names, epochs, ahead } = this.#deps;
+    const epoch = epochs.token;
+    if (epoch === undefined) return "opening";
+    const { wallet, holds, paid, spent } = names.wallet(workspaceId);
+    const args = [epoch, requestId, chargedNanos.toString(), workspaceId, hold === "may come" ? "1" : "0", ahead()];
+    const end = await connection.run(SETTLE, [wallet, holds, paid, spent], args);
+    if (end === "settled" || end === "paid" || end === "none") return end;
+    // A workspace whose wallet nobody has made yet holds nothing.
+    return (await epochs.doubt(workspaceId)) === "made" ? "none" : "opening";
+  }
+
+  /** A hold that is there whatever the balance says: see `ADOPT`. */
+  async adopt(holding: Omit<HoldRequest, "limits">, kind: "h" | "a", epoch: string): Promise<"there" | "opening"> {
+    const { connection, names, instanceId, ahead, epochs } = this.#deps;
+    const { requestId, workspaceId, keyId, memberId, nanos, atMs } = holding;
+    const { wallet, holds, paid, spent } = names.wallet(workspaceId);
+    const who = [workspaceId, keyId, memberId ?? "", ...monthAndDay(atMs)];
+    const args = [epoch, requestId, kind, nanos.toString(), ...who, instanceId, ahead()];
+    const ask = () => connection.run(ADOPT, [wallet, holds, paid, spent], args);
+    const end = await ask();
+    if (end !== "opening") return "there";
+    if (epochs.token !== epoch || (await epochs.doubt(workspaceId)) !== "made") return "opening";
+    return (await ask()) === "opening" ? "opening" : "there";
+  }
+
+  /** These are in SQL now. */
+  async booked(workspaceId: string, requestIds: readonly string[]): Promise<void> {
+    const { connection, names } = this.#deps;
+    await connection.send(["HDEL", names.wallet(workspaceId).paid, ...requestIds]);
+  }
+
+  /**
+   * What is credited is in SQL already. While wallets are not open it is not added: they are filled from SQL after
+   * whatever changed money under a lock is over.
+   */
+  async credit(workspaceId: string, nanos: bigint): Promise<void> {
+    const { connection, names, epochs, owed, random } = this.#deps;
+    const epoch = epochs.lastToken;
+    const id = random();
+    if (epoch === undefined) throw this.#refusal();
+    const keys = [names.wallet(workspaceId).wallet, names.change(workspaceId, id)];
+    const add = () => connection.run(CREDIT, keys, [epoch, nanos.toString()]);
+    await owed.add(`credit ${id}`, async () => {
+      if ((await add()) !== "opening") return "done";
+      if (epochs.token !== epoch) return epochs.token === undefined ? "later" : "done";
+      if ((await epochs.doubt(workspaceId)) === "made") await add();
+      return "done";
+    });
+  }
+
+  async take({ workspaceId, nanos, whole, leavingNanos }: Taking): Promise<bigint> {
+    if (nanos < 0n) throw new RangeError(`taking ${nanos} would create money`);
+    const { connection, names, random, owed } = this.#deps;
+    const keys = [names.wallet(workspaceId).wallet, names.change(workspaceId, random())];
+    const rest = [nanos.toString(), whole === "yes" ? "1" : "0", leavingNanos.toString()];
+    return this.#inEpoch(workspaceId, async (epoch) => {
+      const taken = await connection.run(TAKE, keys, [epoch, ...rest]).catch((error: unknown) => {
+        const giveBack = async () => {
+          await connection.run(UNTAKE, keys, [epoch]);
+          return "done" as const;
+        };
+        if (error instanceof Unanswered) void owed.add(`untake ${keys[1]}`, giveBack);
+        throw error;
+      });
+      return taken === "opening" ? "opening" : nanosOf(taken);
+    });
+  }
+
+  wallet(workspaceId: string): Promise<WalletState> {
+    const { connection, names } = this.#deps;
+    return this.#inEpoch(workspaceId, async (epoch) => {
+      const [is, balance, free] = listOf(await connection.run(WALLET, [names.wallet(workspaceId).wallet], [epoch]));
+      if (is === "opening") return is;
+      const balanceNanos = nanosOf(balance);
+      return { balanceNanos, heldNanos: balanceNanos - nanosOf(free) };
+    });
+  }
+
+  spending({ id, workspaceId }: SpenderOf, atMs: number): Promise<Spending> {
+    const { connection, names } = this.#deps;
+    const [month, day] = monthAndDay(atMs);
+    const { wallet, spent } = names.wallet(workspaceId);
+    return this.#inEpoch(workspaceId, async (epoch) => {
+      const fields = [`${id}:${day}:s`, `${id}:${day}:h`, `${id}:s`, `${id}:h`];
+      const [is, ...figures] = listOf(await connection.run(SPENDING, [wallet, `${spent}${month}`], [epoch, ...fields]));
+      if (is === "opening") return is;
+      const [daySpent, dayHeld, monthSpent, monthHeld] = figures.map(nanosOf);
+      return {
+        day: { spentNanos: daySpent ?? 0n, heldNanos: dayHeld ?? 0n },
+        month: { spentNanos: monthSpent ?? 0n, heldNanos: monthHeld ?? 0n },
+      };
+    });
+  }
+
+  /** Months before the last are asked for by nobody. */
+  async restoreSpend(spends: readonly DaySpend[]): Promise<void> {
+    const { connection, names, clock } = this.#deps;
+    const [oldest] = monthAndDay(dayStartMs(spanOf("month", clock.nowMs(), -1).firstDay));
+    for (const { workspaceId, keyId, memberId, day: name, nanos } of spends) {
+      const [month, day] = [name.slice(0, 7), name.slice(8)];
+      if (month < oldest) continue;
+      const { wallet, spent } = names.wallet(workspaceId);
+      const args = [workspaceId, keyId, memberId ?? "", month, day, nanos.toString()];
+      await this.#inEpoch(workspaceId, async (epoch) =>
+        (await connection.run(SPENT, [wallet, spent], [epoch, ...args])) === "opening" ? "opening" : "spent",
+      );
+    }
+  }
+
+  async sweep(maxAgeMs: number): Promise<number> {
+    const { connection, names, epochs, ahead } = this.#deps;
+    const epoch = epochs.token;
+    if (epoch === undefined) return 0;
+    let given = 0;
+    for (const workspaceId of await epochs.workspaces()) {
+      const { wallet, holds, spent } = names.wallet(workspaceId);
+      const args = [epoch, String(maxAgeMs), workspaceId, ahead()];
+      given += Number(await connection.run(SWEEP, [wallet, holds, spent], args));
+    }
+    return given;
+  }
+
+  async #inEpoch<T>(workspaceId: string, ask: (epoch: string) => Promise<T | "opening">): Promise<T> {
+    const { epochs } = this.#deps;
+    for (const isLast of [false, true]) {
+      const epoch = epochs.token;
+      if (epoch === undefined) throw this.#refusal();
+      const answer = await ask(epoch).catch((error: unknown) => {
+        throw error instanceof NotSent || error instanceof Unanswered ? away(error) : error;
+      });
+      if (answer !== "opening") return answer;
+      if (isLast || (await epochs.doubt(workspaceId)) !== "made") throw opening();
+    }
+    throw opening();
+  }
+
+  #refusal(): Error {
+    return this.#deps.connection.isUp ? opening() : away("the connection is lost");
+  }
+}
+
+function limitFields({ of, per }: SpendLimit, { workspaceId, keyId, memberId }: HoldRequest, day: string): string[] {
+  const id = of === "workspace" ? workspaceId : of === "key" ? keyId : (memberId ?? "");
+  const name = per === "day" ? `${id}:${day}` : id;
+  return [`${name}:s`, `${name}:h`];
+}
+
+function reached(
+  { nanos, atMs }: HoldRequest,
+  limit: SpendLimit | undefined,
+  spentNanos: bigint,
+  heldNanos: bigint,
+): HoldVerdict {
+  if (limit === undefined) throw new Error("Redis named a limit that was not asked of it");
+  const resetsAtMs = dayStartMs(spanOf(limit.per, atMs).endDay);
+  return { is: "spend_limit_reached", limit, spentNanos, heldNanos, neededNanos: nanos, resetsAtMs };
+}

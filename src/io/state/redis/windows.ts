@@ -1,0 +1,52 @@
+import type { KeyOf, WindowVerdict } from "../../../domain/admission/admission.ts";
+import type { Connection } from "./connection.ts";
+import { away } from "./failures.ts";
+import type { Names } from "./names.ts";
+import type { Owed } from "./owed.ts";
+import { listOf, textOf } from "./replies.ts";
+import type { RedisSettings } from "./shared-redis.ts";
+import { WINDOW } from "./window-scripts.ts";
+
+type Deps = Pick<RedisSettings, "random"> & {
+  readonly connection: Connection;
+  readonly names: Names;
+  readonly owed: Owed;
+  readonly ahead: () => string;
+};
+
+/** The windows of keys, and the versions of what their workspaces are. */
+export class Windows {
+  readonly #deps: Deps;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  async ask({ id, workspaceId }: KeyOf, limit: number, how: "count" | "look"): Promise<WindowVerdict> {
+    const { connection, names, random, ahead } = this.#deps;
+    const keys = [names.window(workspaceId, id), names.version(workspaceId)];
+    const args = [String(limit), how === "count" ? "1" : "0", random(), ahead()];
+    const reply = await connection.run(WINDOW, keys, args).catch((error: unknown) => {
+      throw away(error);
+    });
+    const [allowed, remaining, resetAtMs, version] = listOf(reply);
+    return {
+      allowed: allowed === 1,
+      limit,
+      remaining: Number(remaining),
+      resetAtMs: Number(resetAtMs),
+      version: textOf(version),
+    };
+  }
+
+  /** Where Redis is away nobody is admitted; the new version is there before anybody is again, or soon after. */
+  async touch(workspaceId: string): Promise<void> {
+    const { connection, names, random, owed } = this.#deps;
+    const name = `touch ${workspaceId}`;
+    await owed.add(name, async () => {
+      await connection.send(["SET", names.version(workspaceId), random()]);
+      return "done";
+    });
+    if (owed.has(name)) throw away("the new version waits");
+  }
+}

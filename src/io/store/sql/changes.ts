@@ -1,0 +1,32 @@
+import type { Kysely } from "kysely";
+import type { ChangeStore } from "../../../domain/fleet/changes.ts";
+import type { Database } from "./schema.ts";
+
+export function changeStore(db: Kysely<Database>): ChangeStore {
+  return {
+    async newest() {
+      const row = await db
+        .selectFrom("changes")
+        .select(({ fn }) => fn.max("seq").as("seq"))
+        .executeTakeFirst();
+      return Number(row?.seq ?? 0);
+    },
+
+    async since(seq) {
+      const rows = await db.selectFrom("changes").selectAll().where("seq", ">", seq).orderBy("seq").execute();
+      return { seq: Number(rows.at(-1)?.seq ?? seq), of: new Set(rows.map((row) => row.workspace_id)) };
+    },
+
+    async sweep(beforeMs) {
+      await db.deleteFrom("changes").where("at_ms", "<", Math.trunc(beforeMs)).execute();
+    },
+  };
+}
+
+/** In the transaction of the change itself. */
+export async function appendChange(session: Kysely<Database>, workspaceId: string | null, atMs: number): Promise<void> {
+  await session
+    .insertInto("changes")
+    .values({ workspace_id: workspaceId, at_ms: Math.trunc(atMs) })
+    .execute();
+}

@@ -1,0 +1,275 @@
+import { Client } from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { listeningLog, tempFolder } from "../../../../../tests/support/journal-room.ts";
+import { APP_ROLE, type Cluster, hasPostgres, startCluster } from "../../../../../tests/support/postgres.ts";
+import { chargedRecord, finishedRecord } from "../../../../../tests/support/records.ts";
+import { topupOf } from "../../../../domain/billing/ledger.ts";
+import { batchOf } from "../../../../domain/record/ingest.ts";
+import { MIGRATIONS } from "../migrations/all.ts";
+import type { Store } from "../store.ts";
+import type { DatabaseAddress } from "./address.ts";
+import { postgresDdl } from "./ddl.ts";
+import { ingestInto } from "./ingest.ts";
+import { migratePostgres, openPostgres, type PostgresSettings } from "./open.ts";
+import { openPool } from "./pool.ts";
+
+const DAY_MS = 86_400_000;
+const NOW_MS = Date.UTC(2027, 0, 30, 12);
+
+let cluster: Cluster;
+const folders: ReturnType<typeof tempFolder>[] = [];
+beforeAll(async () => {
+  if (hasPostgres) cluster = await startCluster();
+}, 60_000);
+afterAll(async () => {
+  if (hasPostgres) await cluster.close();
+  for (const folder of folders) folder.remove();
+});
+
+function open(address: DatabaseAddress, more: Partial<PostgresSettings> = {}): Promise<Store> {
+  const folder = tempFolder("gateway-store-");
+  folders.push(folder);
+  const clock = { nowMs: () => NOW_MS, elapsedMs: () => 0 };
+  return openPostgres({ address, connections: 4, dataDir: folder.path, clock, log: listeningLog(), ...more });
+}
+
+/** Where the rows are, by partition. */
+async function places(address: DatabaseAddress): Promise<Record<string, string>> {
+  const rows = await cluster.query(
+    address,
+    `select replace(tableoid::regclass::text, 'request_records_', '') as part, string_agg(id, ' ' order by id) as ids
+     from request_records group by 1`,
+  );
+  return Object.fromEntries(rows.map(({ part, ids }) => [String(part), String(ids)]));
+}
+
+async function partsOf(address: DatabaseAddress): Promise<string[]> {
+  const rows = await cluster.query(address, "select part from request_log_parts order by from_ms nulls last");
+  return rows.map(({ part }) => String(part).replace("request_records_", ""));
+}
+
+const at = (id: string, createdAtMs: number) => chargedRecord(id, 1n, { createdAtMs });
+
+describe.skipIf(!hasPostgres)("the request log by time", () => {
+  test("SCALE-01 requests go to the partition of their month, the next one is there, and what has none is taken too", async () => {
+    const address = await cluster.database("migrated");
+    const app = cluster.asApp(address);
+    const store = await open(app);
+    expect(await partsOf(address)).toEqual(["2027_01_01", "2027_02_01", "2027_03_01", "rest"]);
+    await store.ingest([
+      at("now", NOW_MS),
+      at("next", NOW_MS + 3 * DAY_MS),
+      at("late", NOW_MS + 90 * DAY_MS),
+      at("odd", 5),
+    ]);
+    expect(await places(address)).toEqual({ "2027_01_01": "now", "2027_02_01": "next", rest: "late odd" });
+    // What waited moves to its own partition once that is there, and is the same request still.
+    await store.log.prepare(NOW_MS + 90 * DAY_MS);
+    expect((await places(address))["2027_04_01"]).toBe("late");
+    await store.ingest([at("late", NOW_MS + 90 * DAY_MS), at("now", NOW_MS)]);
+    expect((await store.log.list("ws_1", {}, 10, null)).rows.map(({ id }) => id)).toEqual([
+      "late",
+      "next",
+      "now",
+      "odd",
+    ]);
+    expect((await store.ledger.wallet("ws_1"))?.balanceNanos).toBe(-4n);
+    await store.close();
+  });
+
+  test("SCALE-01 a partition is dropped when all of it is too old; a month's other requests go one by one", async () => {
+    const address = await cluster.database("migrated");
+    const store = await open(cluster.asApp(address));
+    const days = [1, 20, 29].map((day) => at(`d${day}`, Date.UTC(2027, 0, day)));
+    await store.ingest([...days, at("feb", Date.UTC(2027, 1, 3)), at("odd", 5)]);
+    expect(await store.log.sweep(Date.UTC(2027, 0, 25), 100)).toBe(3);
+    expect(Object.values(await places(address))).toEqual(["d29", "feb"]);
+    expect(await store.log.sweep(Date.UTC(2027, 1, 2), 100)).toBe(0);
+    expect(await places(address)).toEqual({ "2027_02_01": "feb" });
+    expect(await partsOf(address)).toEqual(["2027_02_01", "2027_03_01", "rest"]);
+    expect(await store.ledger.audit()).toEqual([]);
+    await store.close();
+  });
+
+  test("SCALE-01 a log that is kept for days is in days, also where months were before, and a day leaves as a whole", async () => {
+    const address = await cluster.database("migrated");
+    await (await open(cluster.asApp(address))).close();
+    const later = { nowMs: () => NOW_MS + 60 * DAY_MS, elapsedMs: () => 0 };
+    const store = await open(cluster.asApp(address), { logKeptMs: 3 * DAY_MS, clock: later });
+    expect((await partsOf(address)).slice(0, 5)).toEqual([
+      "2027_01_01",
+      "2027_02_01",
+      "2027_03_01",
+      "2027_04_01",
+      "2027_04_02",
+    ]);
+    const day = Date.UTC(2027, 3, 2);
+    await store.ingest([at("a", day), at("b", day + 1000), at("c", day + DAY_MS)]);
+    expect(await store.log.sweep(day + 500, 100)).toBe(0);
+    expect((await store.log.list("ws_1", {}, 10, null)).rows).toHaveLength(3);
+    await store.log.sweep(day + DAY_MS, 100);
+    expect(Object.values(await places(address))).toEqual(["c"]);
+    await store.close();
+  });
+
+  test("SCALE-01 one request is found in one partition, by the time in its id and by that of the page", async () => {
+    const address = await cluster.database("migrated");
+    const store = await open(address);
+    const id = `req_${NOW_MS.toString(16).padStart(12, "0")}7aaa8bbbbbbbbbbbbbbb`;
+    await store.ingest([finishedRecord(id, { createdAtMs: NOW_MS })]);
+    const client = new Client({ connectionString: address.url });
+    await client.connect();
+    await client.query("begin");
+    // Nobody reads there: a look into that partition would wait for ever.
+    await client.query("lock table request_records_2027_03_01 in access exclusive mode");
+    expect((await store.log.find(id))?.id).toBe(id);
+    const span = { sinceMs: NOW_MS - 1, untilMs: NOW_MS + 1 };
+    expect((await store.log.list("ws_1", span, 10, null)).rows).toHaveLength(1);
+    await client.query("rollback");
+    await client.end();
+    await store.close();
+  });
+
+  test("SCALE-01 the change keeps every row where it is, in one table, while an instance of the version before writes", async () => {
+    const address = await cluster.database("empty");
+    const before = MIGRATIONS.filter(({ number }) => number < 23).flatMap(({ statements }) => statements(postgresDdl));
+    for (const statement of before) await cluster.query(address, statement);
+    const pool = openPool(address, 2, "hurried");
+    const write = ingestInto(pool);
+    const newest = Date.now();
+    const batch = (name: string) =>
+      batchOf(Array.from({ length: 40 }, (_, n) => JSON.stringify(at(`${name}${n}`, newest - n * DAY_MS))));
+    await write(batch("old"));
+    const file = "select pg_relation_filenode('request_records') as node";
+    const [was] = await cluster.query(address, file);
+    await cluster.query(
+      address,
+      `create table schema_migrations (number bigint primary key, name text not null, checksum text not null,
+        applied_at_ms bigint not null)`,
+    );
+    for (const { number, name, statements } of MIGRATIONS.filter(({ number: one }) => one < 23))
+      await cluster.query(
+        address,
+        `insert into schema_migrations values (${number}, '${name}', encode(sha256(convert_to($words$${statements(postgresDdl).join(";\n")}$words$, 'UTF8')), 'hex'), 1)`,
+      );
+    let goesOn = true;
+    let written = 0;
+    const writer = (async () => {
+      while (goesOn) await write(batch(`w${written++}x`));
+    })();
+    const clock = { nowMs: () => Date.now(), elapsedMs: () => 0 };
+    await migratePostgres(address, clock);
+    goesOn = false;
+    await writer;
+    await write(batch("old"));
+    const [is] = await cluster.query(address, file.replace("request_records'", "request_records_before'"));
+    expect(is).toEqual(was);
+    const [count] = await cluster.query(
+      address,
+      `select (select count(*)::int from requests) as seen, (select count(*)::int from evidence_requests) as proven,
+        (select sum(requests)::int from requests_daily) as counted, (select -balance_nanos::int from wallets) as spent`,
+    );
+    const all = 40 * (written + 1);
+    expect(count).toEqual({ seen: all, proven: all, counted: all, spent: all });
+    await pool.end();
+  });
+});
+
+describe.skipIf(!hasPostgres)("roles", () => {
+  test("SCALE-01 BILL-01 the role that runs a gateway can neither change nor remove what is only ever added", async () => {
+    const address = await cluster.database("migrated");
+    const app = cluster.asApp(address);
+    const store = await open(app);
+    await store.ledger.post(topupOf({ id: "t", workspaceId: "ws_1", currency: "EUR", nanos: 5n, createdAtMs: 1 }));
+    await store.ingest([at("r", NOW_MS)]);
+    await store.close();
+    const added = ["ledger_transactions", "ledger_returns", "audit_log", "exchange_rates", "policy_versions"];
+    const refused = [
+      ...[...added, "router_versions", "schema_migrations"].flatMap((table) => [
+        `delete from ${table}`,
+        `truncate ${table}`,
+        `drop table ${table}`,
+        `alter table ${table} disable trigger all`,
+      ]),
+      "update ledger_transactions set note = 'x'",
+      "update audit_log set detail = 'x'",
+      "insert into schema_migrations values (999, 'x', 'x', 1)",
+      "create or replace function refuse_change() returns trigger language plpgsql as $$ begin return null; end $$",
+      "create table mine (id text)",
+      `select gateway_grant('${APP_ROLE}')`,
+    ];
+    for (const statement of refused)
+      await expect(cluster.query(app, statement), statement).rejects.toThrow(/permission denied|must be owner/);
+  });
+
+  test("SCALE-01 the owner's address brings tables up to date and lets the other role work; without it that one says what is missing", async () => {
+    const address = await cluster.database("empty");
+    // The role is made with the first database that is migrated.
+    await cluster.database("migrated");
+    const app = cluster.asApp(address);
+    await expect(open(app)).rejects.toThrow(/may not bring the tables up to date .*DATABASE_MIGRATION_URL/);
+    const store = await open(app, { owner: address });
+    await store.ingest([at("r", NOW_MS)]);
+    await store.close();
+    const again = await open(app);
+    expect(await again.log.find("r")).toBeDefined();
+    await again.close();
+  });
+});
+
+describe.skipIf(!hasPostgres)("several that write at once", () => {
+  test("BILL-02 instances that ingest overlapping batches, in any order, charge and count each request once", async () => {
+    const address = await cluster.database("migrated");
+    const pools = Array.from({ length: 4 }, () => openPool(cluster.asApp(address), 1, "hurried"));
+    const texts = Array.from({ length: 200 }, (_, n) =>
+      JSON.stringify(
+        chargedRecord(`r${n}`, 2n, { createdAtMs: NOW_MS + n, workspaceId: `ws_${n % 7}`, app: `job ${n % 31}` }),
+      ),
+    );
+    const writers = pools.map(async (pool, own) => {
+      const write = ingestInto(pool);
+      for (let round = 0; round < 12; round += 1) {
+        const turned = texts.slice(round * 13).concat(texts.slice(0, round * 13));
+        await write(batchOf((own + round) % 2 === 0 ? turned : turned.toReversed()));
+      }
+    });
+    await Promise.all(writers);
+    const [sums] = await cluster.query(
+      address,
+      `select (select sum(requests)::int from requests_daily) as daily, (select sum(requests)::int from requests_hourly)
+        as hourly, (select -sum(balance_nanos)::int from wallets) as spent, (select count(*)::int from request_records) as rows`,
+    );
+    expect(sums).toEqual({ daily: 200, hourly: 200, spent: 400, rows: 200 });
+    for (const pool of pools) await pool.end();
+  });
+
+  test("BILL-02 a batch that is made to wait in a circle is written all the same", async () => {
+    const address = await cluster.database("migrated");
+    const pool = openPool(address, 1, "hurried");
+    const write = ingestInto(pool);
+    const record = (id: string, workspaceId: string) =>
+      JSON.stringify(chargedRecord(id, 1n, { workspaceId, createdAtMs: NOW_MS }));
+    await write(batchOf([record("a", "ws_1"), record("b", "ws_2")]));
+    const other = new Client({ connectionString: address.url });
+    await other.connect();
+    // Patient, so that the batch is the one that is given up.
+    await other.query(
+      "set deadlock_timeout = '30s'; begin; update wallets set balance_nanos = balance_nanos where workspace_id = 'ws_2'",
+    );
+    const written = write(batchOf([record("c", "ws_1"), record("d", "ws_2")]));
+    for (;;) {
+      const waiting = await cluster.query(
+        address,
+        "select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
+      );
+      if (waiting.length > 0) break;
+    }
+    await other.query("update wallets set balance_nanos = balance_nanos where workspace_id = 'ws_1'");
+    await other.query("commit");
+    await written;
+    const [row] = await cluster.query(address, "select -sum(balance_nanos)::int as spent from wallets");
+    expect(row).toEqual({ spent: 4 });
+    await other.end();
+    await pool.end();
+  });
+});

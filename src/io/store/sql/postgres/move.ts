@@ -1,0 +1,256 @@
+import { CompiledQuery, type Kysely, sql } from "kysely";
+import type { Clock } from "../../../../kit/clock.ts";
+import { auditLedger } from "../ledger-audit.ts";
+import type { Database } from "../schema.ts";
+import type { DatabaseAddress } from "./address.ts";
+import { LOCKS } from "./instance-lock.ts";
+import { addPartsFor } from "./log-parts.ts";
+import { migratePostgres, openDatabase } from "./open.ts";
+import { isReadableJson, readableJson } from "./values.ts";
+
+/** The move was not made, and the database is as it was; the message says what to do. */
+export class MoveRefused extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "MoveRefused";
+  }
+}
+
+export type MoveReport = {
+  readonly tables: readonly { readonly name: string; readonly rows: number }[];
+  /** What was wrong with the books before, and is as wrong now. */
+  readonly audit: readonly string[];
+};
+
+export type MoveSettings = {
+  readonly from: Kysely<Database>;
+  readonly to: DatabaseAddress;
+  readonly clock: Clock;
+  readonly logKeptMs: number | null;
+  /** True: everything is copied and checked, and then taken back. */
+  readonly dryRun: boolean;
+  /** Looks at what is there before it is there for good; rejects when that must not be. */
+  readonly check: (moved: Kysely<Database>) => Promise<void>;
+  readonly progress: (table: string, done: number, of: number) => void;
+};
+
+type Table = { readonly name: string; readonly columns: readonly Column[]; readonly key: readonly string[] };
+type Column = { readonly name: string; readonly type: string };
+type Value = string | bigint | number | null | Uint8Array;
+type Row = Readonly<Record<string, Value>>;
+
+/** Of every store, and made anew in each. */
+const NOT_MOVED = ["schema_migrations"];
+const DAY_MS = 86_400_000;
+const PAGE_BYTES = 4_000_000;
+const PAGE_ROWS_MAX = 5_000;
+const PAGE_ROWS_FIRST = 50;
+
+/**
+ * Copies everything from an embedded store into an empty PostgreSQL. All of it is one transaction, the checks included:
+ * whatever cuts it off, nothing of it is there, and it is simply begun again. Gateways that start meanwhile wait.
+ */
+export async function moveStore(settings: MoveSettings): Promise<MoveReport> {
+  const { to, clock, dryRun } = settings;
+  await migratePostgres(to, clock);
+  const db = openDatabase(to, 1, "patient");
+  try {
+    return await db.connection().execute(async (session) => {
+      await sql`select pg_advisory_lock(${sql.lit(LOCKS.ours)}, ${sql.lit(LOCKS.migration)})`.execute(session);
+      const report = await session.transaction().execute(async (moving) => {
+        const made = await copyAll(settings, moving);
+        if (dryRun) throw new TakenBack(made);
+        return made;
+      });
+      // The planner knows nothing of tables that were just filled.
+      await sql`analyze`.execute(session);
+      return report;
+    });
+  } catch (error) {
+    if (error instanceof TakenBack) return error.report;
+    throw error;
+  } finally {
+    await db.destroy();
+  }
+}
+
+/** Undoes the transaction of a move that was only tried. */
+class TakenBack extends Error {
+  readonly report: MoveReport;
+
+  constructor(report: MoveReport) {
+    super("a trial");
+    this.report = report;
+  }
+}
+
+async function copyAll(settings: MoveSettings, to: Kysely<Database>): Promise<MoveReport> {
+  // Numbers as they are, of whatever size.
+  const from = settings.from.withoutPlugins();
+  const tables = await tablesOf(from, to);
+  for (const { name } of tables)
+    if (await hasRows(to, name))
+      throw new MoveRefused(
+        `the database ${settings.to.shown} is not empty (${name} has rows): make a new one with createdb, and name that`,
+      );
+  await addPartsFor(to, settings.logKeptMs, await daysIn(from));
+  const copied: { name: string; rows: number }[] = [];
+  for (const table of tables) {
+    const rows = await countOf(from, table.name);
+    await copyTable(from, to, table, (done) => settings.progress(table.name, done, rows));
+    copied.push({ name: table.name, rows });
+  }
+  await setSequences(to);
+  await checkAll(settings, to, copied);
+  return { tables: copied, audit: await auditLedger(settings.from) };
+}
+
+/** That what is there is what is here: every row, every wallet against its ledger, the newest request. */
+async function checkAll(
+  { from, check }: MoveSettings,
+  to: Kysely<Database>,
+  copied: readonly { readonly name: string; readonly rows: number }[],
+): Promise<void> {
+  for (const { name, rows } of copied) {
+    const found = await countOf(to, name);
+    if (found !== rows) throw new MoveRefused(`${name} has ${rows} rows here and ${found} there: begin again`);
+  }
+  const before = await auditLedger(from);
+  const worse = (await auditLedger(to)).filter((problem) => !before.includes(problem));
+  if (worse.length > 0) throw new MoveRefused(`the books do not come out there as they do here: ${worse.join("; ")}`);
+  const [here, there] = [await newestOf(from), await newestOf(to)];
+  if (here !== there) throw new MoveRefused(`the newest request is ${here} here and ${there} there: begin again`);
+  await check(to);
+}
+
+/** Every table of the store, those first that others refer to. */
+async function tablesOf(from: Kysely<Database>, to: Kysely<Database>): Promise<Table[]> {
+  const { rows: named } = await sql<{ name: string }>`
+    select name from sqlite_master where type = 'table' and name not like 'sqlite\_%' escape '\' order by name`.execute(
+    from,
+  );
+  const names = named.map(({ name }) => name).filter((name) => !NOT_MOVED.includes(name));
+  const { rows: types } = await sql<{ table_name: string; column_name: string; type: string }>`
+    select table_name::text, column_name::text, data_type::text as type from information_schema.columns
+    where table_schema = current_schema() order by table_name, ordinal_position`.execute(to);
+  const tables = new Map<string, Table>();
+  const referred = new Map<string, string[]>();
+  for (const name of names) {
+    const { rows: columns } = await sql<{ name: string; pk: bigint }>`
+      select name, pk from pragma_table_info(${name}) order by pk`.execute(from);
+    const { rows: others } = await sql<{ table: string }>`
+      select "table" from pragma_foreign_key_list(${name})`.execute(from);
+    const typed = types.filter(({ table_name }) => table_name === name);
+    const missing = columns.find((column) => !typed.some(({ column_name }) => column_name === column.name));
+    if (missing !== undefined) throw new MoveRefused(`PostgreSQL has no place for ${name}.${missing.name}`);
+    tables.set(name, {
+      name,
+      columns: typed.map(({ column_name, type }) => ({ name: column_name, type })),
+      key: columns.filter(({ pk }) => pk > 0n).map((column) => column.name),
+    });
+    referred.set(
+      name,
+      others.map(({ table }) => table).filter((other) => other !== name),
+    );
+  }
+  return inOrder(tables, referred);
+}
+
+function inOrder(tables: ReadonlyMap<string, Table>, referred: ReadonlyMap<string, readonly string[]>): Table[] {
+  const sorted = new Set<Table>();
+  const put = (name: string) => {
+    const table = tables.get(name);
+    if (table === undefined || sorted.has(table)) return;
+    for (const other of referred.get(name) ?? []) put(other);
+    sorted.add(table);
+  };
+  for (const name of tables.keys()) put(name);
+  return [...sorted];
+}
+
+/** In pages along the primary key, each about as large as the others, whatever its rows hold. */
+async function copyTable(
+  from: Kysely<Database>,
+  to: Kysely<Database>,
+  { name, columns, key }: Table,
+  progress: (done: number) => void,
+): Promise<void> {
+  const names = columns.map((column) => sql.ref(column.name));
+  const place = sql.join(key.map((column) => sql.ref(column)));
+  const insert = `insert into ${quoted(name)} (${columns.map((column) => quoted(column.name)).join(", ")})
+    overriding system value select * from unnest(${columns.map(({ type }, at) => `$${at + 1}::${type}[]`).join(", ")})`;
+  let after: readonly Value[] | undefined;
+  let limit = PAGE_ROWS_FIRST;
+  for (let done = 0; ; ) {
+    const behind = after === undefined ? sql`` : sql`where (${place}) > (${sql.join(after)})`;
+    const { rows } = await sql<Row>`
+      select ${sql.join(names)} from ${sql.table(name)} ${behind} order by ${place} limit ${sql.lit(limit)}`.execute(
+      from,
+    );
+    const last = rows.at(-1);
+    if (last === undefined) return;
+    const values = columns.map((column) => rows.map((row) => movable(name, column.name, row[column.name] ?? null)));
+    await to.executeQuery(CompiledQuery.raw(insert, values));
+    done += rows.length;
+    progress(done);
+    after = key.map((column) => last[column] ?? null);
+    const bytes = rows.reduce((sum, row) => sum + bytesOf(row), 1);
+    limit = Math.max(1, Math.min(PAGE_ROWS_MAX, 2 * limit, Math.trunc((rows.length * PAGE_BYTES) / bytes)));
+  }
+}
+
+function bytesOf(row: Row): number {
+  return Object.values(row).reduce<number>(
+    (sum, value) => sum + (typeof value === "string" || value instanceof Uint8Array ? value.length : 8),
+    0,
+  );
+}
+
+/** PostgreSQL reads fields out of records, and stops at characters that it cannot have. */
+function movable(table: string, column: string, value: Value): Value {
+  if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  if (table !== "request_records" || column !== "record" || typeof value !== "string") return value;
+  return isReadableJson(Buffer.from(value)) ? value : readableJson(value);
+}
+
+/** Days on which there were requests. */
+async function daysIn(from: Kysely<Database>): Promise<number[]> {
+  const { rows } = await sql<{ day: bigint }>`
+    select distinct created_at_ms - created_at_ms % ${sql.lit(DAY_MS)} as day from request_records`.execute(from);
+  return rows.map(({ day }) => Number(day));
+}
+
+/** What counts up by itself goes on behind what is there. */
+async function setSequences(to: Kysely<Database>): Promise<void> {
+  const { rows } = await sql<{ table_name: string; column_name: string }>`
+    select table_name::text, column_name::text from information_schema.columns
+    where table_schema = current_schema() and is_identity = 'YES'`.execute(to);
+  for (const { table_name: table, column_name: column } of rows)
+    await sql`select setval(pg_get_serial_sequence(${table}, ${column}), coalesce(max(${sql.ref(column)}), 0) + 1, false)
+      from ${sql.table(table)}`.execute(to);
+}
+
+async function hasRows(db: Kysely<Database>, table: string): Promise<boolean> {
+  const { rows } = await sql`select 1 as one from ${sql.table(table)} limit 1`.execute(db);
+  return rows.length > 0;
+}
+
+async function countOf(db: Kysely<Database>, table: string): Promise<number> {
+  const { rows } = await sql<{ rows: number | bigint }>`select count(*) as rows from ${sql.table(table)}`.execute(db);
+  return Number(rows[0]?.rows);
+}
+
+async function newestOf(db: Kysely<Database>): Promise<string> {
+  const newest = await db
+    .selectFrom("request_records")
+    .select("id")
+    .orderBy("created_at_ms", "desc")
+    .orderBy("id", "desc")
+    .limit(1)
+    .executeTakeFirst();
+  return newest?.id ?? "none";
+}
+
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}

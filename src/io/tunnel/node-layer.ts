@@ -1,0 +1,84 @@
+import type { Connections, Credential, Snapshot } from "../../domain/catalogue/catalogue.ts";
+import { isNodeProvider, nodeRows, providerOf } from "../../domain/catalogue/node-rows.ts";
+import { type Overlaid, overlaid } from "../../domain/catalogue/overlay.ts";
+import type { Proven } from "../../domain/catalogue/proofs.ts";
+import type { NodeRef } from "../../domain/routing/attempt.ts";
+import { NodeReach, type Reaching } from "../../domain/routing/node-reach.ts";
+import { Reach } from "../../domain/routing/reach.ts";
+import type { HeldNode } from "./held-node.ts";
+
+/**
+ * What the nodes of one workspace add to what it can call. Replaced as a whole when one of them comes, goes or changes;
+ * a workspace without a connected node has none, and pays nothing for those that have.
+ */
+export type NodeLayer = {
+  /** The catalogue, with their rows. */
+  readonly snapshot: Snapshot;
+  /** Of nodes alone. */
+  readonly connections: Connections;
+  reachOver(base: Reaching): Reaching;
+  /** The node behind an endpoint; undefined when it is nobody's here. */
+  held(endpointId: string): HeldNode | undefined;
+};
+
+const NO_CREDENTIAL: Credential = { kind: "none" };
+/** Surfaces that have to be proven are none that nodes serve. */
+const NOTHING_PROVEN: Proven = { version: () => 0, isProven: () => false };
+
+export class Layer implements NodeLayer {
+  readonly connections: Connections;
+  readonly #base: () => Snapshot;
+  readonly #serving: readonly HeldNode[];
+  readonly #byProvider: ReadonlyMap<string, HeldNode>;
+  readonly #reach: Reach;
+  #seen: { readonly base: Snapshot; readonly overlaid: Overlaid } | undefined;
+  #joined: { readonly base: Reaching; readonly reach: Reaching } | undefined;
+
+  constructor(serving: readonly HeldNode[], base: () => Snapshot) {
+    this.#base = base;
+    this.#serving = serving;
+    this.#byProvider = new Map(serving.map((held) => [providerOf(held.node), held]));
+    this.connections = {
+      credential: (provider) => (this.#byProvider.has(provider) ? NO_CREDENTIAL : undefined),
+      baseUrl: ({ provider, baseUrl }) => (this.#byProvider.has(provider) ? (baseUrl ?? undefined) : undefined),
+      anyReal: true,
+    };
+    this.#reach = new Reach(
+      () => this.#rows.alone,
+      this.connections,
+      () => true,
+      NOTHING_PROVEN,
+    );
+  }
+
+  get snapshot(): Snapshot {
+    return this.#rows.together;
+  }
+
+  reachOver(base: Reaching): Reaching {
+    if (this.#joined?.base === base) return this.#joined.reach;
+    const reach = new NodeReach(base, this.#reach, (provider) => refOf(this.#byProvider.get(provider)));
+    this.#joined = { base, reach };
+    return reach;
+  }
+
+  held(endpointId: string): HeldNode | undefined {
+    const endpoint = isNodeProvider(endpointId) ? this.#rows.alone.endpoints.get(endpointId) : undefined;
+    return endpoint === undefined ? undefined : this.#byProvider.get(endpoint.provider);
+  }
+
+  /** Rates change now and then, and with them the snapshot below. */
+  get #rows(): Overlaid {
+    const base = this.#base();
+    if (this.#seen?.base === base) return this.#seen.overlaid;
+    const rows = this.#serving.map((held) => nodeRows(held.node, held.served, (id) => base.models.get(id)));
+    this.#seen = { base, overlaid: overlaid(base, rows) };
+    return this.#seen.overlaid;
+  }
+}
+
+function refOf(held: HeldNode | undefined): NodeRef | undefined {
+  if (held === undefined) return undefined;
+  const { id, workspaceId, name } = held.node;
+  return { id, workspaceId, name, isElsewhere: held.live !== undefined && held.live.instance !== null };
+}

@@ -1,0 +1,81 @@
+import { type ClientHttp2Session, connect } from "node:http2";
+import { stop } from "../../kit/timers.ts";
+import type { UpstreamCall, UpstreamListener, UpstreamRequest } from "../upstream/transport.ts";
+import { type CallLimits, NodeCall, unreached } from "./node-call.ts";
+import { PEER_NODE, PEER_SESSION_MEMORY_MB, PEER_TLS, PEER_WORKSPACE, type PeerKeys } from "./peer-keys.ts";
+import { keepAsking, type SessionRules } from "./session.ts";
+
+export type PeerRules = SessionRules & {
+  readonly calls: CallLimits;
+  readonly connectTimeoutMs: number;
+};
+
+/** Where another instance is, and which keys it knows. */
+export type PeerAddress = { readonly url: string; readonly keys: readonly string[] };
+
+/** A node at another instance. */
+export type Destination = { readonly nodeId: string; readonly workspaceId: string; readonly at: PeerAddress };
+
+/** Connections to other instances: one to each that is needed, and all requests to it beside each other on that. */
+export class PeerLinks {
+  readonly #rules: PeerRules;
+  readonly #keys: PeerKeys;
+  readonly #sessions = new Map<string, ClientHttp2Session>();
+  #closed = false;
+
+  constructor(rules: PeerRules, keys: PeerKeys) {
+    this.#rules = rules;
+    this.#keys = keys;
+  }
+
+  send({ nodeId, workspaceId, at }: Destination, request: UpstreamRequest, listener: UpstreamListener): UpstreamCall {
+    const session = this.#closed ? undefined : this.#sessionTo(at);
+    if (session === undefined)
+      return unreached(listener, "the instance that the node is connected to cannot be reached");
+    const { pathname, search } = new URL(request.url);
+    const headers = { ...request.headers, [PEER_NODE]: nodeId, [PEER_WORKSPACE]: workspaceId };
+    return new NodeCall(session, `${pathname}${search}`, { ...request, headers }, listener, this.#rules.calls);
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const session of this.#sessions.values()) session.destroy();
+  }
+
+  #sessionTo({ url, keys }: PeerAddress): ClientHttp2Session | undefined {
+    const known = this.#sessions.get(url);
+    if (known !== undefined && !known.destroyed && !known.closed) return known;
+    const id = this.#keys.ids().find((one) => keys.includes(one));
+    const key = id === undefined ? undefined : this.#keys.find(id);
+    if (id === undefined || key === undefined) return undefined;
+    const session = connect(url, {
+      ...PEER_TLS,
+      pskCallback: () => ({ psk: key, identity: id }),
+      // Who it is was shown by the key; there are no certificates, and so no names in them.
+      checkServerIdentity: () => undefined,
+      settings: { initialWindowSize: 256 * 1024, enablePush: false },
+      maxSessionMemory: PEER_SESSION_MEMORY_MB,
+    });
+    this.#sessions.set(url, session);
+    this.#watch(url, session);
+    return session;
+  }
+
+  #watch(url: string, session: ClientHttp2Session): void {
+    const { timers, connectTimeoutMs } = this.#rules;
+    const late = timers.after(connectTimeoutMs, () => session.destroy());
+    session.once("connect", () => stop(late));
+    session.on("error", () => {});
+    // It stops: what runs goes on, and what comes next finds another way.
+    session.once("goaway", () => this.#forget(url, session));
+    session.once("close", () => {
+      stop(late);
+      this.#forget(url, session);
+    });
+    keepAsking(session, this.#rules, { answered() {}, silent: () => session.destroy() });
+  }
+
+  #forget(url: string, session: ClientHttp2Session): void {
+    if (this.#sessions.get(url) === session) this.#sessions.delete(url);
+  }
+}

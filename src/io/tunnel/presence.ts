@@ -1,0 +1,285 @@
+import { z } from "zod";
+import type { Board } from "../../domain/fleet/board.ts";
+import type { Clock } from "../../kit/clock.ts";
+import { stop, type Timer, type Timers } from "../../kit/timers.ts";
+import type { LiveNode } from "./hub.ts";
+import type { PeerAddress } from "./peer-links.ts";
+import { Announcement } from "./protocol.ts";
+
+/** This instance, as the others hear of it. */
+export type Myself = {
+  readonly id: string;
+  /** Another one at each start: what an earlier process left on the board is nobody's. */
+  readonly run: string;
+  readonly url: string;
+  /** Keys that it knows, by their names. */
+  keys(): readonly string[];
+};
+
+export type PresenceRules = {
+  readonly timers: Timers;
+  readonly clock: Pick<Clock, "nowMs">;
+  /** How often it says that it is there, and how long it is believed without saying so again. */
+  readonly everyMs: number;
+  readonly ttlMs: number;
+};
+
+/** A node that another instance holds the connection of. */
+export type NodeElsewhere = {
+  readonly at: PeerAddress;
+  readonly live: LiveNode;
+  /** The instance stops: another connection of the node is better than this one. */
+  readonly leaving: boolean;
+};
+
+type Listeners = {
+  /** Something else is known of where a node is. */
+  changed(nodeId: string): void;
+  /** Another instance found that a node answered what cannot be. */
+  aside(nodeId: string, reason: string): void;
+  problem(error: unknown): void;
+};
+
+const Holder = z.object({ run: z.string(), url: z.string(), keys: z.array(z.string()), rev: z.int() });
+type Holder = z.infer<typeof Holder> & { readonly missed: boolean };
+
+const Held = z.object({
+  run: z.string(),
+  leaving: z.boolean(),
+  connectedAtMs: z.number(),
+  address: z.string(),
+  announcement: Announcement,
+});
+type Held = z.infer<typeof Held>;
+
+const Message = z.discriminatedUnion("is", [
+  z.object({ is: z.enum(["here", "gone"]), from: z.string(), run: z.string(), rev: z.int(), node: z.string() }),
+  z.object({ is: z.literal("bye"), from: z.string() }),
+  z.object({ is: z.literal("aside"), from: z.string(), node: z.string(), reason: z.string() }),
+]);
+type Message = z.infer<typeof Message>;
+
+const TOPIC = "nodes";
+const HOLDERS = "holder:";
+const NODES = "node:";
+/** Entries of nodes count while their holder is there, so they may stay far longer than it is believed. */
+const ENTRY_TTL_TIMES = 60;
+
+/**
+ * Which instance holds the connection of which node, on the board. Each instance says every few seconds that it is there,
+ * in one small entry; what its nodes serve stands beside it and is read again only when it has changed.
+ */
+export class Presence {
+  readonly #board: Board;
+  readonly #me: Myself;
+  readonly #rules: PresenceRules;
+  readonly #listeners: Listeners;
+  /** Connected here; `putAtMs` is undefined until the board has it. */
+  readonly #mine = new Map<string, { readonly held: Held; putAtMs: number | undefined }>();
+  readonly #holders = new Map<string, Holder>();
+  /** By node, then by instance. */
+  readonly #elsewhere = new Map<string, Map<string, Held>>();
+  #rev = 0;
+  #turn: Promise<void> = Promise.resolve();
+  #timer: Timer | undefined;
+  #deaf: (() => void) | undefined;
+  #stopped = false;
+
+  constructor(board: Board, me: Myself, rules: PresenceRules, listeners: Listeners) {
+    this.#board = board;
+    this.#me = me;
+    this.#rules = rules;
+    this.#listeners = listeners;
+  }
+
+  /** Resolves when it knows what there is. */
+  async start(): Promise<void> {
+    this.#deaf = this.#board.hear(TOPIC, (text) => this.#hear(text));
+    await this.#beat();
+  }
+
+  /** The best of the connections that others hold; undefined where nobody does. */
+  of(nodeId: string): NodeElsewhere | undefined {
+    const found = [...(this.#elsewhere.get(nodeId) ?? [])].flatMap(([instance, held]): NodeElsewhere[] => {
+      const holder = this.#holders.get(instance);
+      if (holder?.run !== held.run) return [];
+      const { leaving, connectedAtMs, address, announcement } = held;
+      return [{ at: holder, leaving, live: { nodeId, connectedAtMs, address, announcement, instance } }];
+    });
+    return found.find(({ leaving }) => !leaving) ?? found[0];
+  }
+
+  /** A node is connected here, or serves something else, or is told to go. */
+  here({ nodeId, connectedAtMs, address, announcement }: LiveNode, leaving: boolean): void {
+    const held = { run: this.#me.run, leaving, connectedAtMs, address, announcement };
+    const mine = { held, putAtMs: undefined };
+    this.#mine.set(nodeId, mine);
+    this.#rev += 1;
+    const rev = this.#rev;
+    this.#inTurn(async () => {
+      await this.#put(nodeId, mine);
+      await this.#tell({ is: "here", from: this.#me.id, run: this.#me.run, rev, node: nodeId });
+    });
+  }
+
+  gone(nodeId: string): void {
+    if (!this.#mine.delete(nodeId)) return;
+    this.#rev += 1;
+    const rev = this.#rev;
+    this.#inTurn(async () => {
+      // It may be back by now.
+      if (!this.#mine.has(nodeId)) await this.#board.drop(this.#entry(nodeId));
+      await this.#tell({ is: "gone", from: this.#me.id, run: this.#me.run, rev, node: nodeId });
+    });
+  }
+
+  aside(nodeId: string, reason: string): void {
+    this.#inTurn(() => this.#tell({ is: "aside", from: this.#me.id, node: nodeId, reason }));
+  }
+
+  /** Whoever asks for a node here from now on goes elsewhere. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    stop(this.#timer);
+    this.#deaf?.();
+    this.#inTurn(async () => {
+      for (const nodeId of this.#mine.keys()) await this.#board.drop(this.#entry(nodeId));
+      await this.#board.drop(`${HOLDERS}${this.#me.id}`);
+      await this.#tell({ is: "bye", from: this.#me.id });
+    });
+    await this.#turn;
+  }
+
+  /** One after the other: what was read later must not be undone by what was asked for earlier. */
+  #inTurn(work: () => Promise<void>): void {
+    this.#turn = this.#turn.then(work).catch((error: unknown) => this.#listeners.problem(error));
+  }
+
+  async #beat(): Promise<void> {
+    this.#inTurn(() => this.#renew());
+    this.#inTurn(() => this.#look());
+    await this.#turn;
+    if (!this.#stopped) this.#timer = this.#rules.timers.after(this.#rules.everyMs, () => void this.#beat());
+  }
+
+  async #renew(): Promise<void> {
+    const { run, url } = this.#me;
+    const { clock, ttlMs } = this.#rules;
+    const name = `${HOLDERS}${this.#me.id}`;
+    // Not there although it was put: the board has lost what it had.
+    const isLost = (await this.#board.read(name)) === undefined;
+    const dueMs = clock.nowMs() - (ENTRY_TTL_TIMES / 2) * ttlMs;
+    let isNews = false;
+    for (const [nodeId, one] of this.#mine) {
+      const isMissing = isLost || one.putAtMs === undefined;
+      if (!isMissing && (one.putAtMs ?? 0) > dueMs) continue;
+      await this.#put(nodeId, one);
+      if (isMissing) isNews = true;
+    }
+    if (isNews) this.#rev += 1;
+    await this.#board.put(name, JSON.stringify({ run, url, keys: this.#me.keys(), rev: this.#rev }), ttlMs);
+  }
+
+  /** The safety net below the messages, and all there is at a start. */
+  async #look(): Promise<void> {
+    const found = await this.#board.list(HOLDERS);
+    let isBehind = false;
+    for (const [id, text] of found) {
+      const holder = id === this.#me.id ? undefined : readAs(Holder, text);
+      if (holder === undefined) continue;
+      const known = this.#holders.get(id);
+      const heardRev = known?.run === holder.run ? known.rev : -1;
+      if (heardRev < holder.rev) isBehind = true;
+      this.#holders.set(id, { ...holder, rev: Math.max(holder.rev, heardRev), missed: false });
+    }
+    for (const [id, holder] of [...this.#holders]) {
+      if (found.has(id)) continue;
+      // A board that lost what it had has it again a moment later.
+      if (holder.missed) this.#lose(id);
+      else this.#holders.set(id, { ...holder, missed: true });
+    }
+    if (isBehind) await this.#readAll();
+  }
+
+  async #readAll(): Promise<void> {
+    const entries = await this.#board.list(NODES);
+    const before = [...this.#elsewhere.keys()];
+    this.#elsewhere.clear();
+    for (const [name, text] of entries) {
+      const [nodeId = "", instance = ""] = name.split("/");
+      const held = instance === this.#me.id ? undefined : readAs(Held, text);
+      if (held !== undefined) this.#keep(nodeId, instance, held);
+    }
+    for (const nodeId of new Set([...before, ...this.#elsewhere.keys()])) this.#listeners.changed(nodeId);
+  }
+
+  #hear(text: string): void {
+    const message = readAs(Message, text);
+    if (message === undefined || message.from === this.#me.id) return;
+    this.#inTurn(() => this.#heard(message));
+  }
+
+  async #heard(message: Message): Promise<void> {
+    if (message.is === "bye") return this.#lose(message.from);
+    if (message.is === "aside") return this.#listeners.aside(message.node, message.reason);
+    const { from, node, run, rev } = message;
+    const known = this.#holders.get(from);
+    // Somebody new, or a message before this one was missed: look at everything.
+    if (known?.run !== run || known.rev !== rev - 1) {
+      await this.#meet(from, rev);
+      await this.#readAll();
+      return;
+    }
+    this.#holders.set(from, { ...known, rev });
+    const held = readAs(Held, (await this.#board.read(`${NODES}${node}/${from}`)) ?? "");
+    if (held !== undefined) this.#keep(node, from, held);
+    else this.#forget(node, from);
+    this.#listeners.changed(node);
+  }
+
+  async #meet(id: string, rev: number): Promise<void> {
+    const holder = readAs(Holder, (await this.#board.read(`${HOLDERS}${id}`)) ?? "");
+    if (holder !== undefined) this.#holders.set(id, { ...holder, rev: Math.max(holder.rev, rev), missed: false });
+  }
+
+  #lose(id: string): void {
+    this.#holders.delete(id);
+    for (const [nodeId, held] of [...this.#elsewhere]) {
+      if (!held.has(id)) continue;
+      this.#forget(nodeId, id);
+      this.#listeners.changed(nodeId);
+    }
+  }
+
+  #keep(nodeId: string, instance: string, held: Held): void {
+    const known = this.#elsewhere.get(nodeId) ?? new Map<string, Held>();
+    this.#elsewhere.set(nodeId, known.set(instance, held));
+  }
+
+  #forget(nodeId: string, instance: string): void {
+    const known = this.#elsewhere.get(nodeId);
+    known?.delete(instance);
+    if (known?.size === 0) this.#elsewhere.delete(nodeId);
+  }
+
+  #entry(nodeId: string): string {
+    return `${NODES}${nodeId}/${this.#me.id}`;
+  }
+
+  async #put(nodeId: string, mine: { readonly held: Held; putAtMs: number | undefined }): Promise<void> {
+    await this.#board.put(this.#entry(nodeId), JSON.stringify(mine.held), ENTRY_TTL_TIMES * this.#rules.ttlMs);
+    mine.putAtMs = this.#rules.clock.nowMs();
+  }
+
+  #tell(message: Message): Promise<void> {
+    return this.#board.tell(TOPIC, JSON.stringify(message));
+  }
+}
+
+function readAs<T>(schema: z.ZodType<T>, text: string): T | undefined {
+  try {
+    return schema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,63 @@
+import type { Money } from "./app/manage/money/money.ts";
+import type { MasterKeyRotation } from "./app/manage/operation/master-key-rotation.ts";
+import { LogRetention } from "./app/manage/records/log-retention.ts";
+import type { People } from "./app/people/open.ts";
+import type { Captures } from "./app/pipeline/captures.ts";
+import type { ResponsesRoom } from "./app/responses/room.ts";
+import type { Config } from "./config.ts";
+import type { SharedState } from "./domain/admission/admission.ts";
+import type { Fleet } from "./domain/fleet/fleet.ts";
+import type { Store } from "./io/store/sql/store.ts";
+import type { Logger } from "./io/telemetry/log.ts";
+import { systemClock } from "./kit/clock.ts";
+import { parseDurationMs } from "./kit/time.ts";
+import { systemTimers } from "./kit/timers.ts";
+import { HOLD_GRACE_MS } from "./parts.ts";
+import { sweepResponses } from "./parts-responses.ts";
+
+const SWEEP_EVERY_MS = 60_000;
+
+type Swept = {
+  readonly state: SharedState;
+  readonly captures: Pick<Captures, "sweep">;
+  readonly responses: ResponsesRoom;
+  readonly rotation: MasterKeyRotation;
+  readonly retention: LogRetention;
+  readonly money: Money;
+  readonly people: Pick<People, "sweep">;
+  readonly fleet: Pick<Fleet, "leads">;
+};
+
+/** What has had its time leaves, now and again. */
+export function sweepOften(config: Config, swept: Swept): { stop(): Promise<void> } {
+  const { state, captures, responses, rotation, retention, money, people, fleet } = swept;
+  void rotation.finish();
+  const timer = setInterval(() => {
+    void state.sweep(config.GATEWAY_REQUEST_TIMEOUT_MS + HOLD_GRACE_MS);
+    void captures.sweep();
+    void money.run();
+    // Once for all instances.
+    if (!fleet.leads) return;
+    void sweepResponses(responses);
+    void responses.gateway.idempotency.sweep();
+    void retention.run();
+    void rotation.retry();
+    void people.sweep();
+  }, SWEEP_EVERY_MS);
+  return {
+    async stop() {
+      clearInterval(timer);
+      await Promise.all([retention.stop(), rotation.stop(), money.stop()]);
+    },
+  };
+}
+
+export function retentionOf(config: Config, store: Store, log: Logger): LogRetention {
+  return new LogRetention({
+    log: store.log,
+    clock: systemClock,
+    timers: systemTimers,
+    keepMs: parseDurationMs(config.GATEWAY_LOG_RETENTION) ?? null,
+    warn: (detail, message) => log.warn(detail, message),
+  });
+}

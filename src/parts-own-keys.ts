@@ -1,0 +1,82 @@
+import type { OwnKeyRoom } from "./app/manage/deps.ts";
+import type { Config } from "./config.ts";
+import type { Connections, Endpoint, Snapshot } from "./domain/catalogue/catalogue.ts";
+import { ownKeySlot, type SealedOwnKey } from "./domain/tenancy/own-key.ts";
+import type { Vault } from "./domain/tenancy/vault.ts";
+import type { Store } from "./io/store/sql/store.ts";
+import type { Logger } from "./io/telemetry/log.ts";
+import { UNUSABLE } from "./io/upstream/authorize.ts";
+import type { Addresses } from "./io/upstream/connections.ts";
+import { GOOGLE_TOKEN_URIS, readOwnKey } from "./io/upstream/own-credential.ts";
+import { type OwnKeyParts, OwnKeys } from "./io/upstream/own-keys.ts";
+import { probeProvider } from "./io/upstream/probe-key.ts";
+import type { Transport } from "./io/upstream/transport.ts";
+import { systemClock } from "./kit/clock.ts";
+import { breakerRulesOf } from "./parts.ts";
+
+export function holdOwnKeys(config: Config, parts: Pick<OwnKeyParts, "snapshot" | "transport" | "platform">): OwnKeys {
+  return new OwnKeys({ ...parts, clock: systemClock, breakerRules: breakerRulesOf(config) });
+}
+
+type OwnKeyDeps = {
+  readonly held: OwnKeys;
+  readonly vault: Vault;
+  /** Of providers and endpoints, which stay as they are; rates are not read from it. */
+  readonly snapshot: () => Snapshot;
+  readonly transport: Transport;
+  readonly connections: Connections;
+  readonly addresses: Addresses;
+  readonly log: Logger;
+};
+
+/** What is done with workspaces' own keys: read, sealed, and tried at their providers. Those that are kept are opened. */
+export async function openOwnKeys(store: Store, deps: OwnKeyDeps): Promise<OwnKeyRoom> {
+  const { held, vault, transport, connections, addresses } = deps;
+  const snapshot = deps.snapshot();
+  const reading = { snapshot, transport, clock: systemClock, tokenUris: GOOGLE_TOKEN_URIS };
+  const room: OwnKeyRoom = {
+    held,
+    read: (text, provider) => readOwnKey(text, provider, reading),
+    seal: (key, secret) => vault.seal(ownKeySlot(key), secret),
+    reload: (workspaceId) => reloadOwnKeys(store, room, deps, workspaceId),
+    async probe(provider, credential, owner) {
+      const baseUrl = (endpoint: Endpoint) =>
+        owner === null ? connections.baseUrl(endpoint) : addresses(endpoint, credential);
+      const parts = { transport, clock: systemClock, snapshot, owner: owner ?? undefined, baseUrl };
+      const probed = await probeProvider(provider, credential, parts);
+      // A key that may not be kept leaves no connection behind.
+      if (owner !== null) transport.release(owner);
+      return probed;
+    },
+  };
+  for (const one of await store.ownKeys.all()) await openOwnKey(one, room, deps);
+  return room;
+}
+
+/** A workspace's own keys as the store has them now, in the place of those that were known. */
+async function reloadOwnKeys(store: Store, room: OwnKeyRoom, deps: OwnKeyDeps, workspaceId: string) {
+  const { held } = deps;
+  const now = await store.ownKeys.all(workspaceId);
+  const before = held.of(workspaceId)?.keys;
+  for (const provider of before?.keys() ?? [])
+    if (!now.some(({ key }) => key.provider === provider)) held.drop(workspaceId, provider);
+  for (const one of now) {
+    const known = before?.get(one.key.provider)?.key;
+    // A key that stays keeps its connections, and what is known of how it does.
+    if (known?.fingerprint !== one.key.fingerprint) await openOwnKey(one, room, deps);
+    else if (known.changedAtMs !== one.key.changedAtMs || known.testedAtMs !== one.key.testedAtMs)
+      held.describe(one.key);
+  }
+}
+
+async function openOwnKey({ key, sealed }: SealedOwnKey, room: OwnKeyRoom, { held, vault, log }: OwnKeyDeps) {
+  const about = { workspace: key.workspaceId, provider: key.provider };
+  // One that does not open, or is of no use any more, is told and lets nothing through. Were it left out, a workspace
+  // that wants only its own key would be served, and charged, with the platform's.
+  const secret = await vault.open(ownKeySlot(key), sealed).catch(() => undefined);
+  const opened = secret === undefined ? undefined : room.read(secret, key.provider);
+  if (opened === undefined) log.warn(about, "a workspace's own provider key does not open: connect it again");
+  else if ("problem" in opened) log.warn(about, `a workspace's own provider key is of no use: ${opened.problem}`);
+  const usable = opened === undefined || "problem" in opened ? undefined : opened;
+  held.put(key, usable ?? { ...key, credential: UNUSABLE, secrets: [] });
+}

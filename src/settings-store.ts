@@ -1,0 +1,26 @@
+import { databaseUrl, integer, setting } from "./settings.ts";
+
+/** Where things are kept that several instances share. */
+export const STORE_SETTINGS = {
+  DATABASE_URL: {
+    ...setting(
+      databaseUrl.nullable(),
+      null,
+      "PostgreSQL in place of the embedded store; see the PostgreSQL guide. GATEWAY_ADMIN_TOKEN and GATEWAY_MASTER_KEY must be set with it.",
+    ),
+    secret: true,
+  },
+  DATABASE_MIGRATION_URL: {
+    ...setting(
+      databaseUrl.nullable(),
+      null,
+      "The database of DATABASE_URL as the owner of its tables: they are brought up to date that way, and the user of DATABASE_URL needs no more than to read and write rows. Default: DATABASE_URL does both. See the PostgreSQL guide.",
+    ),
+    secret: true,
+  },
+  GATEWAY_DATABASE_CONNECTIONS: setting(
+    integer(1, 1000),
+    10,
+    "Most connections to PostgreSQL for queries. Two more are kept open, and one is opened for a moment at the start.",
+  ),
+} as const;

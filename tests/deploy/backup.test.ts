@@ -1,0 +1,87 @@
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
+import { systemClock } from "../../src/kit/clock.ts";
+import { cleanUp, spawnGateway, temporaryFolder } from "../edge/child.ts";
+import { type Json, runCli } from "../support/gateway.ts";
+
+const RESPONSE = { model: "sandbox/chat", input: "Remember this.", store: true };
+
+/** A gateway of its own process, as an operator has it, with a few words to it. */
+async function operated(dataDir: string) {
+  const child = spawnGateway({ DATA_DIR: dataDir, LOG_LEVEL: "silent" });
+  const origin = await child.ready();
+  const call = async (key: string, where: string, body?: unknown): Promise<Json> => {
+    const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+    const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+    const answer = await fetch(`${origin}${where}`, { ...init, headers });
+    if (!answer.ok) throw new Error(`${where}: ${answer.status} ${await answer.text()}`);
+    return answer.json();
+  };
+  const token = readFileSync(path.join(dataDir, "admin-token"), "utf8").trim();
+  const manage = (where: string, body?: unknown) => call(token, `/manage${where}`, body);
+  return { child, call, manage };
+}
+
+test("BILL-07 a backup that was made while requests ran gives back balance, keys, log and sealed answers", async () => {
+  onTestFinished(cleanUp);
+  const dataDir = path.join(temporaryFolder(), "data");
+  mkdirSync(dataDir);
+  const saved = path.join(temporaryFolder(), "backup");
+  const before = await operated(dataDir);
+  await before.manage("/workspaces", { slug: "research", currency: "EUR" });
+  await before.manage("/workspaces/research/wallet/credits", { amount: "10" });
+  const { key } = await before.manage("/workspaces/research/keys", { name: "app", environment: "live" });
+  const kept = await before.call(key, "/v1/responses", RESPONSE);
+  const ask = () =>
+    before.call(key, "/v1/chat/completions", {
+      model: "sandbox/chat",
+      messages: [{ role: "user", content: "Hello!" }],
+    });
+  const answered = await Promise.all(Array.from({ length: 20 }, ask));
+  const costBefore = answered.reduce((sum, { usage }) => sum + Math.round(Number(usage.cost) * 1e9), 0);
+  expect(costBefore).toBeGreaterThan(0);
+  // What these cost may be in the backup or not: they run while it is made, and none may be in it by half.
+  const during = Promise.all(Array.from({ length: 40 }, ask));
+  const report = await runCli(["--json", "backup", saved], { DATA_DIR: dataDir });
+  expect(report.json).toMatchObject({ folder: saved, secrets: ["admin-token", "master-key"] });
+  await during;
+
+  before.child.child.kill("SIGKILL");
+  await before.child.exited;
+  rmSync(dataDir, { recursive: true, force: true });
+  cpSync(saved, dataDir, { recursive: true });
+
+  const after = await operated(dataDir);
+  const nanos = (amount: string) => Math.round(Number(amount) * 1e9);
+  const { data: rows } = await after.manage("/workspaces/research/requests?limit=100");
+  expect(new Set(rows.map(({ id }: Json) => id)).size).toBe(rows.length);
+  const whole = rows.filter(({ error_code }: Json) => error_code === null);
+  expect(whole.length).toBeGreaterThanOrEqual(answered.length + 1);
+  const charged = rows.reduce((sum: number, { cost }: Json) => sum + nanos(cost), 0);
+  expect(charged).toBeGreaterThanOrEqual(costBefore);
+  expect(nanos((await after.manage("/workspaces/research/wallet")).balance)).toBe(10 * 1e9 - charged);
+  expect((await after.call(key, `/v1/responses/${kept.id}`)).output).toEqual(kept.output);
+  expect((await after.manage("/doctor")).ok).toBe(true);
+  expect(await after.child.stop()).toBe(0);
+}, 60_000);
+
+test("a backup can leave secrets out, goes into no folder that has something in it, and leaves PostgreSQL to its own tools", async () => {
+  onTestFinished(cleanUp);
+  const dataDir = temporaryFolder();
+  const saved = path.join(temporaryFolder(), "backup");
+  await (await openSqlite(dataDir, systemClock)).close();
+  for (const secret of ["admin-token", "master-key"]) writeFileSync(path.join(dataDir, secret), "secret");
+  const run = (...args: string[]) => runCli(args, { DATA_DIR: dataDir });
+
+  expect(await run("backup", saved, "--without-secrets")).toMatchObject({ code: 0 });
+  expect(readdirSync(saved).filter((name) => /token|key/.test(name))).toEqual([]);
+  expect(existsSync(path.join(saved, "gateway.sqlite"))).toBe(true);
+  expect(statSync(saved).mode & 0o777).toBe(0o700);
+  const again = await run("backup", saved);
+  expect(again).toMatchObject({ code: 1 });
+  expect(again.stderr).toContain("is not empty");
+  const elsewhere = await runCli(["backup", path.join(saved, "x")], { DATABASE_URL: "postgres://127.0.0.1/gateway" });
+  expect(elsewhere.stderr).toContain("pg_dump");
+});

@@ -1,0 +1,98 @@
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { parse } from "yaml";
+import { PROJECT_ROOT, SETTINGS } from "../../src/config.ts";
+import { problemsOf, readEnvFile } from "../support/deployed.ts";
+
+type Service = {
+  readonly image: string;
+  readonly read_only?: boolean;
+  readonly cap_drop?: readonly string[];
+  readonly security_opt?: readonly string[];
+  readonly privileged?: boolean;
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly secrets?: readonly string[];
+  readonly networks: readonly string[];
+  readonly ports?: readonly string[];
+  readonly volumes?: readonly string[];
+  readonly stop_grace_period?: string;
+  readonly healthcheck?: { readonly test: readonly string[] };
+  readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
+};
+
+const FOLDER = path.join(PROJECT_ROOT, "deploy/compose");
+const compose = parse(readFileSync(path.join(FOLDER, "compose.yml"), "utf8"), { merge: true });
+const services = new Map(Object.entries<Service>(compose.services));
+const gateways = [...services].filter(([name]) => name.startsWith("gateway-"));
+const examples = readEnvFile(readFileSync(path.join(FOLDER, ".env.example"), "utf8"));
+
+test("no container can write but where it is said, gain rights or keep any, and none has a secret in its environment", () => {
+  for (const [name, service] of services) {
+    expect(service.read_only, name).toBe(true);
+    expect(service.cap_drop, name).toEqual(["ALL"]);
+    expect(service.security_opt, name).toEqual(["no-new-privileges:true"]);
+    expect(service.privileged, name).toBeUndefined();
+    for (const [variable, value] of Object.entries(service.environment ?? {}))
+      if (/TOKEN|SECRET|PASSWORD|KEY|_URL_FILE/.test(variable)) expect(value, variable).toMatch(/^\/run\/secrets\//);
+    for (const secret of service.secrets ?? []) expect(Object.keys(compose.secrets)).toContain(secret);
+  }
+  expect(compose.networks.back.internal).toBe(true);
+  for (const name of ["postgres", "valkey"]) expect(services.get(name)?.networks).toEqual(["back"]);
+  const published = [...services].filter(([, { ports }]) => ports !== undefined).map(([name]) => name);
+  expect(published).toEqual(["balancer"]);
+});
+
+test("OPS-05 the gateways take their settings, and so does whoever uncomments the examples", () => {
+  expect(gateways.length).toBeGreaterThan(1);
+  for (const [name, { environment = {} }] of gateways) expect(problemsOf(environment), name).toEqual([]);
+  const { PUBLISH, ...settings } = examples;
+  expect(PUBLISH).toMatch(/^127\.0\.0\.1:/);
+  const filled = {
+    ...settings,
+    GATEWAY_OIDC_CLIENT_SECRET: "secret",
+    GATEWAY_PUBLIC_URL: "https://gateway.example.eu",
+  };
+  expect(problemsOf({ ...gateways[0]?.[1].environment, ...filled })).toEqual([]);
+});
+
+test("each gateway has a journal of its own, time to finish, and a server line at the balancer", () => {
+  const balancer = readFileSync(path.join(PROJECT_ROOT, "deploy/haproxy/haproxy.cfg"), "utf8");
+  const drainMs = Number(gateways[0]?.[1].environment?.["GATEWAY_DRAIN_TIMEOUT_MS"]);
+  const volumes = gateways.map(([, service]) => service.volumes?.[0]);
+  expect(new Set(volumes).size).toBe(gateways.length);
+  for (const [name, service] of gateways) {
+    expect(service.volumes, name).toEqual([`${name}:/data`]);
+    expect(Object.keys(compose.volumes)).toContain(name);
+    expect(Number.parseInt(service.stop_grace_period ?? "0", 10) * 1000, name).toBeGreaterThan(drainMs);
+    expect(balancer).toContain(`server ${name} ${name}:${SETTINGS.PORT.fallback}`);
+    expect(service.depends_on).toMatchObject({ postgres: { condition: "service_healthy" } });
+  }
+  expect([...balancer.matchAll(/^ {2}server /gm)].length).toBe(gateways.length);
+});
+
+test("its secrets are made once, each where the compose file looks for it, and hand over valid settings", () => {
+  const folder = mkdtempSync(path.join(os.tmpdir(), "gateway-compose-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  cpSync(path.join(FOLDER, "secrets.sh"), path.join(folder, "secrets.sh"));
+  const make = () => expect(spawnSync("sh", [path.join(folder, "secrets.sh")]).status).toBe(0);
+  make();
+  const secretOf = (name: string) => readFileSync(path.join(folder, compose.secrets[name].file), "utf8").trim();
+  const first = Object.keys(compose.secrets).map(secretOf);
+  expect(new Set(first).size).toBe(first.length);
+  make();
+  expect(Object.keys(compose.secrets).map(secretOf)).toEqual(first);
+  expect(statSync(path.join(folder, "secrets")).mode & 0o777).toBe(0o700);
+  const given = {
+    DATABASE_URL: secretOf("database_url"),
+    REDIS_URL: secretOf("redis_url"),
+    GATEWAY_ADMIN_TOKEN: secretOf("admin_token"),
+    GATEWAY_MASTER_KEY: secretOf("master_key"),
+  };
+  expect(problemsOf(given)).toEqual([]);
+  expect(secretOf("valkey_conf")).toContain(`requirepass ${/:([0-9a-f]+)@/.exec(given.REDIS_URL)?.[1]}\n`);
+  expect(secretOf("valkey_conf")).toContain("maxmemory-policy noeviction");
+  expect(given.DATABASE_URL).toContain(secretOf("postgres_password"));
+});

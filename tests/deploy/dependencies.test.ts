@@ -1,0 +1,103 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { describe, expect, test } from "vitest";
+import { sbom } from "../../scripts/sbom.mjs";
+import { PROJECT_ROOT } from "../../src/config.ts";
+
+type Entry = {
+  readonly version: string;
+  readonly integrity?: string;
+  readonly resolved?: string;
+  readonly license?: string;
+  readonly hasInstallScript?: boolean;
+  readonly dev?: boolean;
+  readonly optional?: boolean;
+  readonly os?: string | readonly string[];
+  readonly cpu?: string | readonly string[];
+  readonly libc?: readonly string[];
+};
+
+const read = (file: string) => readFileSync(path.join(PROJECT_ROOT, file), "utf8");
+const manifest = JSON.parse(read("package.json"));
+const page = read("docs/guides/dependencies.md");
+const packages = Object.entries<Entry>(JSON.parse(read("package-lock.json").toString()).packages).filter(
+  ([where]) => where !== "",
+);
+
+/** Installed on Linux with glibc, on x64 or arm64: where tests, image and servers run. */
+function isOfOurs({ os, cpu, libc }: Entry): boolean {
+  const fits = (given: Entry["os"], ours: readonly string[]) =>
+    given === undefined || [given].flat().some((one) => ours.includes(one));
+  return fits(os, ["linux"]) && fits(cpu, ["x64", "arm64"]) && fits(libc, ["glibc"]);
+}
+
+describe("the policy of dependencies", () => {
+  test("versions are exact", () => {
+    const all = { ...manifest.dependencies, ...manifest.optionalDependencies, ...manifest.devDependencies };
+    const loose = Object.entries({ ...all, ...manifest.overrides }).filter(
+      ([, version]) => !/^\d+\.\d+\.\d+$/.test(String(version)),
+    );
+    expect(loose).toEqual([]);
+  });
+
+  test("every package that is installed here is locked by its content, and by no place it came from", () => {
+    const open = packages.filter(([, { integrity }]) => integrity?.startsWith("sha512-") !== true);
+    expect(open.filter(([, entry]) => isOfOurs(entry) || entry.optional !== true).map(([where]) => where)).toEqual([]);
+    expect(packages.filter(([, { resolved }]) => resolved !== undefined)).toEqual([]);
+  });
+
+  test("no script of a package runs at its installation", () => {
+    const settings = read(".npmrc").split("\n");
+    for (const line of ["ignore-scripts=true", "save-exact=true"]) expect(settings).toContain(line);
+    // These would only choose between two versions of a framework, for the page /docs, which is shipped built.
+    const withScripts = packages.filter(([, entry]) => entry.hasInstallScript === true).map(([where]) => where);
+    expect(withScripts.filter((where) => !where.endsWith("/vue-demi"))).toEqual([]);
+  });
+
+  test("licences are those that the page allows", () => {
+    const [, section = ""] = page.split("## Licences");
+    const allowed = new Set([...(section.split("\n## ")[0] ?? "").matchAll(/`([\w.-]+)`/g)].map(([, name]) => name));
+    expect(allowed.size).toBeGreaterThan(5);
+    const isAllowed = (license: string) =>
+      license
+        .replace(/^\(|\)$/g, "")
+        .split(" OR ")
+        .some((one) => allowed.has(one));
+    const refused = packages.filter(([, { license = "none", ...entry }]) => isOfOurs(entry) && !isAllowed(license));
+    expect(refused.map(([where, { license }]) => `${where}: ${license}`)).toEqual([]);
+    const copyleft = packages.filter(([, { license, dev }]) => license === "MPL-2.0" && dev !== true);
+    expect(copyleft.filter(([where]) => !where.includes("/lightningcss")).map(([where]) => where)).toEqual([]);
+  });
+
+  test("each package that runs has its reason on the page, and none is there that does not", () => {
+    const [, table = ""] = page.split("## What runs, and why");
+    const named = [...table.matchAll(/^\| (`[^|]*`) \|/gm)].flatMap(([, cell = ""]) => cell.match(/[^`, ]+/g) ?? []);
+    const used = Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies });
+    expect(named.sort()).toEqual(used.sort());
+  });
+});
+
+describe("the bill of materials", () => {
+  test("has every package of the lock file, once, with digest and licence, and is the same each time", () => {
+    const made = sbom({ all: true });
+    const locked = new Set(packages.map(([where, { version }]) => `${where.split("node_modules/").at(-1)}@${version}`));
+    expect(made.components.map((component) => component["bom-ref"]).sort()).toEqual([...locked].sort());
+    expect(made.components.filter(({ hashes }) => hashes !== undefined).length).toBeGreaterThan(500);
+    expect(JSON.stringify(made)).toBe(JSON.stringify(sbom({ all: true })));
+    expect(JSON.stringify(made)).not.toMatch(/registry|\d{4}-\d\d-\d\dT/);
+  });
+
+  test("of what runs has no tools of development, and only edges between packages that are in it", () => {
+    const made = sbom({ all: false });
+    const refs = new Set(made.dependencies.map(({ ref }) => ref));
+    expect(made.components.filter(({ scope }) => scope === "excluded")).toEqual([]);
+    expect(made.components.some(({ purl }) => purl.startsWith("pkg:npm/vitest@"))).toBe(false);
+    expect(made.dependencies.flatMap(({ dependsOn }) => dependsOn).filter((ref) => !refs.has(ref))).toEqual([]);
+    const own = made.dependencies.find(({ ref }) => ref === `${manifest.name}@${manifest.version}`);
+    for (const name of Object.keys(manifest.dependencies))
+      expect(
+        own?.dependsOn.some((ref) => ref.startsWith(`${name}@`)),
+        name,
+      ).toBe(true);
+  });
+});

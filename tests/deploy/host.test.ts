@@ -1,0 +1,110 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { PROJECT_ROOT, SETTINGS } from "../../src/config.ts";
+import { problemsOf, readEnvFile } from "../support/deployed.ts";
+
+const read = (file: string) => readFileSync(path.join(PROJECT_ROOT, file), "utf8");
+const isThere = (program: string) => spawnSync("/bin/sh", ["-c", `command -v ${program}`]).status === 0;
+/** Above what a request may take in all: whoever cuts must be the gateway, which says why. */
+const LONGEST_SECONDS = SETTINGS.GATEWAY_REQUEST_TIMEOUT_MS.fallback / 1000;
+
+function folderForTest(): string {
+  const folder = mkdtempSync(path.join(os.tmpdir(), "gateway-host-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+describe("units of systemd", () => {
+  test.skipIf(!isThere("systemd-analyze")).each(["inference-gateway.service", "inference-node.service"])(
+    "%s is read by systemd without a complaint",
+    (name) => {
+      const folder = folderForTest();
+      const file = path.join(folder, name);
+      // The program stands elsewhere on this machine.
+      writeFileSync(file, read(`deploy/systemd/${name}`).replaceAll("/opt/inference-gateway", PROJECT_ROOT));
+      const { status, stderr } = spawnSync("systemd-analyze", ["verify", file], { encoding: "utf8" });
+      expect({ status, said: stderr.split("\n").filter((line) => line.includes(name)) }).toEqual({
+        status: 0,
+        said: [],
+      });
+    },
+  );
+
+  test("OPS-01 the gateway's unit gives it a folder, secrets that no one else reads, and time to finish", () => {
+    const unit = read("deploy/systemd/inference-gateway.service");
+    const env = readEnvFile(read("deploy/systemd/inference-gateway.env"));
+    const stopSeconds = Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)?.[1]);
+    expect(stopSeconds * 1000).toBeGreaterThan(Number(env["GATEWAY_DRAIN_TIMEOUT_MS"]));
+    for (const line of ["DynamicUser=yes", "ProtectSystem=strict", "NoNewPrivileges=yes", "CapabilityBoundingSet="])
+      expect(unit.split("\n")).toContain(line);
+    expect(unit).not.toMatch(/^MemoryDenyWriteExecute=yes/m);
+    const state = /^StateDirectory=(.*)$/m.exec(unit)?.[1];
+    expect(unit).toContain(`DATA_DIR=/var/lib/${state}`);
+    const credentials = [...unit.matchAll(/^LoadCredentialEncrypted=([\w-]+):/gm)].map(([, name]) => name);
+    expect(credentials.every((name) => unit.includes(`_FILE=%d/${name}`))).toBe(true);
+  });
+
+  test("OPS-05 its example of settings is taken by the gateway", () => {
+    const { PROVIDER_MISTRAL_API_KEY_FILE: keyFile, ...env } = readEnvFile(
+      read("deploy/systemd/inference-gateway.env"),
+    );
+    expect(keyFile).toMatch(/^\//);
+    const secrets = { GATEWAY_ADMIN_TOKEN_FILE: "", GATEWAY_MASTER_KEY_FILE: "" };
+    expect(problemsOf({ ...env, ...secrets })).toEqual([]);
+  });
+});
+
+describe("balancers", () => {
+  test.skipIf(!isThere("haproxy"))("HAProxy takes its file", () => {
+    const { status, stderr } = spawnSync(
+      "haproxy",
+      ["-c", "-f", path.join(PROJECT_ROOT, "deploy/haproxy/haproxy.cfg")],
+      {
+        encoding: "utf8",
+      },
+    );
+    const complaints = stderr
+      .split("\n")
+      .filter((line) => /ALERT|WARNING/.test(line) && !/could not resolve/.test(line));
+    expect({ status, complaints }).toEqual({ status: 0, complaints: [] });
+  });
+
+  test.skipIf(!isThere("nginx"))("nginx takes its file", () => {
+    const folder = folderForTest();
+    const main = path.join(folder, "nginx.conf");
+    const included = path.join(PROJECT_ROOT, "deploy/nginx/gateway.conf");
+    writeFileSync(
+      main,
+      `pid ${folder}/pid; error_log stderr; events {} http { access_log off; client_body_temp_path ${folder}/b; include ${included}; }`,
+    );
+    const { status, stderr } = spawnSync("nginx", ["-t", "-q", "-c", main], { encoding: "utf8" });
+    expect({ status, said: stderr }).toEqual({ status: 0, said: "" });
+  });
+
+  test("both wait longer than the gateway, hold nothing back, and send no request twice", () => {
+    const haproxy = read("deploy/haproxy/haproxy.cfg");
+    for (const side of ["client", "server"])
+      expect(Number(new RegExp(`^ {2}timeout ${side} (\\d+)s$`, "m").exec(haproxy)?.[1])).toBeGreaterThan(
+        LONGEST_SECONDS,
+      );
+    expect(haproxy).toMatch(/^ {2}retry-on conn-failure$/m);
+    expect(haproxy).toMatch(/uri \/readyz /);
+    expect(haproxy).toMatch(/option http-no-delay/);
+    const nginx = read("deploy/nginx/gateway.conf");
+    for (const side of ["read", "send"])
+      expect(Number(new RegExp(`proxy_${side}_timeout (\\d+)s;`).exec(nginx)?.[1])).toBeGreaterThan(LONGEST_SECONDS);
+    expect(nginx).toContain("proxy_buffering off;");
+    expect(nginx).toContain("proxy_request_buffering off;");
+    expect(nginx).not.toContain("non_idempotent");
+    const megabytes = Number(/client_max_body_size (\d+)m;/.exec(nginx)?.[1]);
+    expect(megabytes * 1024 * 1024).toBeGreaterThan(SETTINGS.GATEWAY_BODY_MAX_BYTES.fallback);
+    // Idle connections end at the balancer first: a gateway that closes one while a request comes would lose it.
+    const keepAlive = Number(/KEEP_ALIVE_MS = ([\d_]+)/.exec(read("src/edge/server.ts"))?.[1]?.replaceAll("_", ""));
+    expect(Number(/timeout http-keep-alive (\d+)s/.exec(haproxy)?.[1]) * 1000).toBeLessThan(keepAlive);
+    expect(Number(/ keepalive_timeout (\d+)s/.exec(nginx)?.[1]) * 1000).toBeLessThan(keepAlive);
+    expect(existsSync(path.join(PROJECT_ROOT, "deploy/compose/compose.yml"))).toBe(true);
+  });
+});

@@ -1,0 +1,89 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { PROJECT_ROOT, SETTINGS } from "../../src/config.ts";
+import { cleanUp, spawnGateway } from "../edge/child.ts";
+import { unusedPort } from "../support/upstream.ts";
+
+const read = (file: string) => readFileSync(path.join(PROJECT_ROOT, file), "utf8");
+const dockerfile = read("deploy/image/Dockerfile")
+  .replace(/^#.*\n/gm, "")
+  .replaceAll("\\\n", " ");
+const [, build = "", run = ""] = dockerfile.split(/^FROM /m);
+const manifest = JSON.parse(read("package.json"));
+
+/** Sources of COPY lines that come from the project and not from an earlier stage. */
+const copied = [...dockerfile.matchAll(/^COPY (?!--from)(?:--\S+ )*(.*) \S+$/gm)].flatMap(([, sources = ""]) =>
+  sources.split(" "),
+);
+
+test("the image copies what is in the repository, and its ignore file lets all of that in and nothing else", () => {
+  const ignore = read("deploy/image/Dockerfile.dockerignore").split("\n");
+  expect(ignore.find((line) => line !== "" && !line.startsWith("#"))).toBe("*");
+  const letIn = ignore.filter((line) => line.startsWith("!")).map((line) => line.slice(1));
+  for (const source of copied) {
+    expect(existsSync(path.join(PROJECT_ROOT, source)), source).toBe(true);
+    expect(
+      letIn.some((one) => source === one || source.startsWith(`${one}/`)),
+      source,
+    ).toBe(true);
+  }
+  expect(letIn.filter((one) => !copied.some((source) => source === one || source.startsWith(`${one}/`)))).toEqual([]);
+  for (const secret of ["data", "deploy/compose", "deploy/compose/secrets", ".env"])
+    expect(letIn).not.toContain(secret);
+});
+
+test("everything that the gateway imports or reads at run time is in the image", () => {
+  const needed = [
+    "bin",
+    "scripts",
+    "src",
+    "catalogue",
+    "portal",
+    "package.json",
+    "package-lock.json",
+    ".npmrc",
+    "LICENSE",
+  ];
+  expect(needed.filter((one) => !copied.includes(one))).toEqual([]);
+  for (const file of ["bin/gateway", "deploy/image/healthcheck.mjs", "deploy/image/build.mjs"])
+    expect(existsSync(path.join(PROJECT_ROOT, file)), file).toBe(true);
+});
+
+test("it builds on the pinned Node, with exact packages whose scripts do not run, and without tools of the tests", () => {
+  const pinned = Object.values(manifest.optionalDependencies);
+  expect(new Set(pinned).size).toBe(1);
+  expect(build).toMatch(new RegExp(`^node:${String(pinned[0]).replaceAll(".", "\\.")}-bookworm-slim AS build`));
+  expect(build).toContain("npm ci --omit=dev --ignore-scripts");
+  expect(dockerfile).not.toMatch(/npm (?:install|i)\b|curl|wget|ADD /);
+});
+
+test("it runs as nobody special, writes to /data alone, stops by SIGTERM, and carries no secret", () => {
+  const users = [...run.matchAll(/^USER (.*)$/gm)].map(([, user]) => user);
+  expect(users).toEqual(["10001:10001"]);
+  // After the last change of rights nothing of the application belongs to that user.
+  expect(run).toMatch(/^COPY --from=build --chown=0:0 \/app \/app$/m);
+  expect(run).toMatch(/^VOLUME \/data$/m);
+  expect(run).toMatch(/^STOPSIGNAL SIGTERM$/m);
+  expect(run).toMatch(/^ENTRYPOINT \["\/app\/bin\/gateway"\]\s+CMD \["serve"\]$/m);
+  const env = Object.fromEntries(
+    [...run.matchAll(/^ENV (.*)$/gm)].flatMap(([, pairs = ""]) => pairs.split(" ").map((pair) => pair.split("="))),
+  );
+  expect(env).toMatchObject({ HOST: "0.0.0.0", PORT: String(SETTINGS.PORT.fallback), DATA_DIR: "/data" });
+  expect(run).toContain(`EXPOSE ${env["PORT"]}`);
+  expect(dockerfile).not.toMatch(/^ARG |TOKEN|SECRET|PASSWORD|MASTER_KEY|API_KEY/m);
+  expect(run).toContain(`org.opencontainers.image.version="${manifest.version}"`);
+});
+
+test("its health check is content with a gateway that lives, and with nothing else", async () => {
+  const command = JSON.parse(/^HEALTHCHECK .*CMD (\[.*\])$/m.exec(run)?.[1] ?? "[]");
+  expect(command).toEqual(["/app/node_modules/.bin/node", "/app/deploy/image/healthcheck.mjs"]);
+  const check = (port: string) =>
+    spawnSync(process.execPath, [path.join(PROJECT_ROOT, "deploy/image/healthcheck.mjs")], { env: { PORT: port } });
+  expect(check(String(await unusedPort())).status).toBe(1);
+  // In a process of its own: the check is waited for, and a gateway in this one could not answer.
+  onTestFinished(cleanUp);
+  const origin = await spawnGateway({ LOG_LEVEL: "silent" }).ready();
+  expect(check(new URL(origin).port).status).toBe(0);
+});

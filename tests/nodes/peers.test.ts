@@ -1,0 +1,310 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { MasterKeys } from "../../src/io/master-keys.ts";
+import { peerKeysOf } from "../../src/io/tunnel/peer-keys.ts";
+import { PeerLinks } from "../../src/io/tunnel/peer-links.ts";
+import { digestOf } from "../../src/kit/secret.ts";
+import {
+  agentAt,
+  ask,
+  carried,
+  forwarding,
+  instance,
+  instanceOf,
+  isThrough,
+  KEY,
+  keyIds,
+  local,
+  RACK,
+  RULES,
+  testBoard,
+  until,
+} from "../support/peers.ts";
+
+// The books of two instances with their doors, without the gateways around them.
+
+describe("a node that is connected to another instance", () => {
+  test("NODE-01 is heard of at once, serves many requests at a time, and is there again after either side was cut", async () => {
+    const board = testBoard();
+    const [a, b] = [await instance("a", { board }), await instance("b", { board })];
+    const server = await local((body, response) => response.end(JSON.stringify(body)));
+    const agent = agentAt(b.url, server.url);
+    await isThrough(a, "b");
+    expect(a.nodes.state(RACK.id).live?.announcement).toMatchObject({ models: [{ id: "tiny" }], capacity: 8 });
+    expect(a.nodes.layerOf("ws_1")?.snapshot.models.has("node/rack/tiny")).toBe(true);
+    const large = "x".repeat(2_000_000);
+    const answers = await Promise.all(["one", large, "three"].map((text) => ask(a, { text }).done));
+    expect(answers.map(({ status, text }) => [status, text.length])).toEqual([
+      [200, 14],
+      [200, 2_000_011],
+      [200, 16],
+    ]);
+    // What came in elsewhere counts among the node's places, and is given back.
+    await until(() => b.nodes.state(RACK.id).running === 0);
+    await agent.stop();
+    await until(() => instanceOf(a) === undefined);
+    expect((await ask(a).done).failure).toMatchObject({ kind: "connect", sent: false });
+    agentAt(b.url, server.url);
+    await isThrough(a, "b");
+    // One that starts later reads what was told before.
+    const c = await instance("c", { board });
+    expect(instanceOf(c)).toBe("b");
+    expect((await ask(c).done).status).toBe(200);
+    // The board loses everything: what is known stays, and is told again.
+    for (const name of (await board.list("")).keys()) await board.drop(name);
+    await until(() => instanceOf(c) === "b" && instanceOf(a) === "b");
+    const d = await instance("d", { board });
+    await isThrough(d, "b");
+  });
+
+  test("NODE-01 with connections to several, each instance asks through its own; the one before is left in peace", async () => {
+    const board = testBoard();
+    const [a, b] = [await instance("a", { board }), await instance("b", { board })];
+    const [near, far] = [
+      await local((_body, response) => response.end("near")),
+      await local((_body, response) => response.end("far")),
+    ];
+    agentAt(b.url, far.url);
+    await isThrough(a, "b");
+    expect((await ask(a).done).text).toBe("far");
+    const own = agentAt(a.url, near.url);
+    await until(() => instanceOf(a) === null);
+    expect([(await ask(a).done).text, (await ask(b).done).text]).toEqual(["near", "far"]);
+    await own.stop();
+    await isThrough(a, "b");
+    expect((await ask(a).done).text).toBe("far");
+  });
+
+  test("NODE-02 a client that goes away is felt by the node's server, and a slow one holds it back", async () => {
+    const board = testBoard();
+    const [a, b] = [await instance("a", { board }), await instance("b", { board })];
+    let written = 0;
+    let felt = false;
+    const server = await local((_body, response) => {
+      response.on("close", () => {
+        felt = true;
+      });
+      const piece = Buffer.alloc(64 * 1024, 1);
+      const more = () => {
+        while (!response.destroyed) {
+          written += piece.length;
+          if (!response.write(piece)) break;
+        }
+      };
+      response.on("drain", more);
+      more();
+    });
+    agentAt(b.url, server.url);
+    await isThrough(a, "b");
+    const asked = ask(a, {}, () => "pause");
+    await until(() => asked.got.text.length > 0);
+    // All windows and sockets on the way are full some time, and then nothing more is made.
+    let before = -1;
+    for (let same = 0; same < 10; same = written === before ? same + 1 : 0) {
+      before = written;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    expect(written).toBeLessThan(16 * 1024 * 1024);
+    asked.abort();
+    expect((await asked.done).failure?.kind).toBe("aborted");
+    await until(() => felt);
+    await until(() => b.nodes.state(RACK.id).running === 0);
+  });
+
+  test("NODE-02 when the way to the instance breaks in the middle, the answer breaks off; what comes next is told that nothing was sent", async () => {
+    const board = testBoard();
+    const [a, b] = [await instance("a", { board }), await instance("b", { board })];
+    let felt = false;
+    const server = await local((_body, response) => {
+      response.on("close", () => {
+        felt = true;
+      });
+      response.write("half");
+    });
+    agentAt(b.url, server.url);
+    await isThrough(a, "b");
+    const asked = ask(a);
+    await until(() => asked.got.text === "half");
+    b.front.close();
+    expect((await asked.done).failure).toMatchObject({ kind: "broken", sent: true });
+    // The other side feels it, too: nobody works for an answer that nobody hears.
+    await until(() => felt);
+    expect((await ask(a).done).failure).toMatchObject({ kind: "connect", sent: false });
+  });
+
+  test("NODE-02 an instance that is not heard of any more has no nodes, and one that cannot be reached fails before anything was sent", async () => {
+    const board = testBoard();
+    const a = await instance("a", { board });
+    await board.put("holder:b", JSON.stringify({ run: "r", url: "https://127.0.0.1:1", keys: keyIds(), rev: 1 }), 500);
+    const announcement = { protocol: 1, agent: "1", server: "", capacity: 1, models: [] };
+    const held = { run: "r", leaving: false, connectedAtMs: 1, address: "", announcement };
+    await board.put(`node:${RACK.id}/b`, JSON.stringify(held), 60_000);
+    // What an earlier process of an instance left is nobody's.
+    await board.put(`node:${RACK.id}/a0`, JSON.stringify({ ...held, run: "older" }), 60_000);
+    await isThrough(a, "b");
+    expect((await ask(a).done).failure).toMatchObject({ kind: "connect", sent: false });
+    await until(() => instanceOf(a) === undefined);
+  });
+
+  test("NODE-02 a node that is removed or gets another token is cut off, and is nobody's from then on", async () => {
+    const board = testBoard();
+    const [a, b] = [await instance("a", { board }), await instance("b", { board })];
+    const server = await local((_body, response) => response.write("half"));
+    const agent = agentAt(b.url, server.url);
+    await isThrough(a, "b");
+    const asked = ask(a);
+    await until(() => asked.got.text === "half");
+    // As another instance's change is loaded.
+    b.nodes.replace("ws_1", [{ ...RACK, digest: digestOf("nt_svc_another") }]);
+    expect((await asked.done).failure?.kind).toBe("broken");
+    expect(await agent.over).toContain("revoked");
+    await until(() => instanceOf(a) === undefined);
+    a.nodes.replace("ws_1", []);
+    expect(a.nodes.find(RACK.id)).toBeUndefined();
+    // A node that is known only later finds what was heard of it before.
+    b.nodes.replace("ws_1", [RACK]);
+    agentAt(b.url, server.url);
+    await until(() => b.nodes.state(RACK.id).live !== undefined);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    a.nodes.replace(null, [RACK]);
+    expect(instanceOf(a)).toBe("b");
+  });
+
+  test("NODE-03 what it answered wrongly here sets it aside everywhere", async () => {
+    const board = testBoard();
+    const [a, b] = [await instance("a", { board }), await instance("b", { board })];
+    const server = await local((_body, response) => response.end());
+    agentAt(b.url, server.url);
+    await isThrough(a, "b");
+    a.nodes.lied(RACK.id, "another model answered");
+    await until(() => b.nodes.state(RACK.id).aside !== null);
+    expect(b.nodes.state(RACK.id).aside?.reason).toBe("another model answered");
+    expect(b.nodes.layerOf("ws_1")).toBeUndefined();
+  });
+});
+
+describe("who may ask", () => {
+  test("NODE-02 only instances with a key of the gateway; all others are turned away before a request, and counted", async () => {
+    const board = testBoard();
+    const [a, b] = [await instance("a", { board }), await instance("b", { board })];
+    const stranger = await instance("c", { board, key: Buffer.alloc(32, 9) });
+    const server = await local((_body, response) => response.end("hello"));
+    agentAt(b.url, server.url);
+    await Promise.all([isThrough(a, "b"), isThrough(stranger, "b")]);
+    // It finds out by itself that they have no key in common.
+    expect((await ask(stranger).done).failure).toMatchObject({ kind: "connect", sent: false });
+    expect(b.refused).toEqual([]);
+    // One that says it had the right key has not the right one all the same.
+    const [id = ""] = keyIds();
+    const lie = new PeerLinks(RULES, { ids: () => [id], find: () => Buffer.alloc(32, 9) });
+    onTestFinished(() => lie.close());
+    const to = { nodeId: RACK.id, workspaceId: "ws_1", at: { url: `https://127.0.0.1:${b.peerPort()}`, keys: [id] } };
+    expect((await carried(lie, to)).failure).toMatchObject({ kind: "connect", sent: false });
+    expect(b.refused).toEqual(["handshake"]);
+    const plain = await fetch(`http://127.0.0.1:${b.peerPort()}/v1/chat/completions`, { method: "POST" }).catch(
+      () => null,
+    );
+    expect([plain, b.refused]).toEqual([null, ["handshake", "handshake"]]);
+    expect(server.asked).toEqual([]);
+    expect((await ask(a).done).text).toBe("hello");
+  });
+
+  test("NODE-02 what was said once between two instances says nothing a second time", async () => {
+    const board = testBoard();
+    const [a, b] = [await instance("a", { board }), await instance("b", { board })];
+    const server = await local((_body, response) => response.end("hello"));
+    agentAt(b.url, server.url);
+    await isThrough(a, "b");
+    expect((await ask(a, { secret: "the words of a caller" }).done).text).toBe("hello");
+    const recorded = Buffer.concat(b.front.said);
+    expect(recorded.length).toBeGreaterThan(100);
+    expect(recorded.includes("the words of a caller")).toBe(false);
+    const again = connect(b.peerPort(), "127.0.0.1");
+    again.on("error", () => {});
+    again.resume();
+    again.write(recorded);
+    await once(again, "close");
+    await until(() => b.refused.length > 0);
+    expect([b.refused, server.asked.length]).toEqual([["handshake"], 1]);
+  });
+
+  test("NODE-02 a node is asked for its own workspace alone, on the paths of nodes alone, and only where it is connected", async () => {
+    const board = testBoard();
+    const [a, b] = [await instance("a", { board }), await instance("b", { board })];
+    const server = await local((_body, response) => response.end("hello"));
+    agentAt(b.url, server.url, { capacity: 1 });
+    await isThrough(a, "b");
+    const links = new PeerLinks(RULES, peerKeysOf(new MasterKeys(KEY)));
+    onTestFinished(() => links.close());
+    const at = { url: `https://127.0.0.1:${b.peerPort()}`, keys: keyIds() };
+    const own = { nodeId: RACK.id, workspaceId: "ws_1", at };
+    const absent = { kind: "connect", sent: false, why: "the node is not connected" };
+    expect((await carried(links, { ...own, workspaceId: "ws_2" })).failure).toEqual(absent);
+    expect((await carried(links, { ...own, nodeId: "node_2" })).failure).toEqual(absent);
+    expect((await carried(links, own, "/.node/announcement")).failure).toEqual(absent);
+    expect(b.refused).toEqual(["node", "node", "path"]);
+    expect([(await carried(links, own)).text, server.asked.length]).toEqual(["hello", 1]);
+    const taken = b.nodes.held(RACK.id);
+    taken?.take();
+    expect((await carried(links, own)).failure).toMatchObject({
+      kind: "connect",
+      why: "the node takes no more requests",
+    });
+    expect(b.refused.at(-1)).toBe("full");
+  });
+
+  test("NODE-02 while the master key is changed, instances with the old one and with both go on", async () => {
+    const board = testBoard();
+    const next = Buffer.alloc(32, 11);
+    const old = await instance("a", { board });
+    const both = await instance("b", { board, key: next, previous: [KEY] });
+    const server = await local((_body, response) => response.end("hello"));
+    const agent = agentAt(both.url, server.url);
+    await isThrough(old, "b");
+    expect((await ask(old).done).text).toBe("hello");
+    await agent.stop();
+    agentAt(old.url, server.url);
+    await isThrough(both, "a");
+    expect((await ask(both).done).text).toBe("hello");
+  });
+});
+
+describe("an instance that stops", () => {
+  test("NODE-02 sends its nodes to another and finishes what runs; nothing is refused meanwhile", async () => {
+    const board = testBoard();
+    const [a, b] = [await instance("a", { board }), await instance("b", { board })];
+    let finish = () => {};
+    const server = await local((body, response) => {
+      if (body.slow !== true) {
+        response.end("quick");
+        return;
+      }
+      response.write("slow ");
+      finish = () => response.end("but whole");
+    });
+    // As behind one address: whoever connects anew gets to the one that does not stop.
+    let front = b.url;
+    const agent = agentAt((await forwarding(() => front)).url, server.url, { finishMs: 5_000 });
+    await isThrough(a, "b");
+    const there = ask(a, { slow: true });
+    await until(() => there.got.text === "slow ");
+    front = a.url;
+    const drained = b.peers.drain(5_000);
+    const seen: (string | null | undefined)[] = [];
+    while (instanceOf(a) !== null) {
+      seen.push(instanceOf(a));
+      const [one, other] = await Promise.all([ask(a).done, ask(b).done]);
+      expect([one.text, other.text]).toEqual(["quick", "quick"]);
+    }
+    expect(seen).not.toContain(undefined);
+    // The one that stops asks through the other as well.
+    await isThrough(b, "a");
+    expect([(await ask(a).done).text, (await ask(b).done).text]).toEqual(["quick", "quick"]);
+    finish();
+    expect(await there.done).toMatchObject({ text: "slow but whole", failure: undefined });
+    await drained;
+    await b.peers.close();
+    expect(agent.statuses.at(-1)).toMatchObject({ state: "connected", problem: null });
+  });
+});

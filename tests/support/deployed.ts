@@ -1,0 +1,44 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { readConfig, SETTINGS } from "../../src/config.ts";
+
+/** Settings of parts that are being built: taken out of here as soon as they exist. */
+export const COMING = ["REDIS_URL", "GATEWAY_WORKERS", "GATEWAY_PEER_URL", "GATEWAY_PEER_HOST", "GATEWAY_PEER_PORT"];
+
+/** What the secrets of a deployment may be: valid, and found nowhere else. */
+const SECRETS: Readonly<Record<string, string>> = {
+  DATABASE_URL: "postgres://gateway:secret@postgres:5432/gateway",
+  REDIS_URL: "redis://:secret@valkey:6379/0",
+  GATEWAY_ADMIN_TOKEN: "a".repeat(64),
+  GATEWAY_MASTER_KEY: "b".repeat(64),
+};
+
+/**
+ * What is wrong with the settings that a deployment hands over, as the gateway says it. Files of secrets, which stand
+ * elsewhere in a container, are made here; variables that are no settings are left out.
+ */
+export function problemsOf(env: Readonly<Record<string, string>>): readonly string[] {
+  const folder = mkdtempSync(path.join(os.tmpdir(), "gateway-deployed-"));
+  const given: Record<string, string> = {};
+  for (const [name, value] of Object.entries(env)) {
+    const setting = name.replace(/_FILE$/, "");
+    if (COMING.includes(setting) && !(setting in SETTINGS)) continue;
+    const secret = name.endsWith("_FILE") ? SECRETS[setting] : undefined;
+    if (secret !== undefined) writeFileSync(path.join(folder, setting), `${secret}\n`);
+    given[name] = secret === undefined ? value : path.join(folder, setting);
+  }
+  try {
+    return readConfig(given).warnings;
+  } catch (error) {
+    return error instanceof Error ? error.message.split("\n") : [String(error)];
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** `NAME=value` by line, as environment files have them; examples that are commented out count as well. */
+export function readEnvFile(text: string): Record<string, string> {
+  const lines = [...text.matchAll(/^#?([A-Z][A-Z0-9_]*)=(.*)$/gm)];
+  return Object.fromEntries(lines.map(([, name = "", value = ""]) => [name, value]));
+}

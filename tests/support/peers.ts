@@ -1,0 +1,214 @@
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import { type AddressInfo, connect, createServer as createTcp, type Socket } from "node:net";
+import { onTestFinished } from "vitest";
+import { loadCatalogue } from "../../src/domain/catalogue/load.ts";
+import type { Board } from "../../src/domain/fleet/board.ts";
+import { BREAKER_RULES } from "../../src/domain/routing/breakers.ts";
+import type { WorkspaceNode } from "../../src/domain/tenancy/node.ts";
+import { MasterKeys } from "../../src/io/master-keys.ts";
+import { Nodes } from "../../src/io/tunnel/nodes.ts";
+import { peerKeysOf } from "../../src/io/tunnel/peer-keys.ts";
+import type { Destination, PeerLinks } from "../../src/io/tunnel/peer-links.ts";
+import { openPeers } from "../../src/io/tunnel/peers.ts";
+import type { UpstreamCall, UpstreamFailure } from "../../src/io/upstream/transport.ts";
+import { memoryBoard } from "../../src/io/workers/memory-board.ts";
+import { systemClock } from "../../src/kit/clock.ts";
+import { digestOf, randomToken } from "../../src/kit/secret.ts";
+import { systemTimers } from "../../src/kit/timers.ts";
+import type { Json } from "./gateway.ts";
+import { type RunningAgent, startAgent, startLocal } from "./nodes.ts";
+import { memoryFiles, NOON_MS, sampleFiles } from "./small-catalogue.ts";
+
+const loaded = await loadCatalogue(["catalogue"], NOON_MS, memoryFiles("catalogue", sampleFiles()));
+if (!("snapshot" in loaded)) throw new Error("the small catalogue does not load");
+const { snapshot } = loaded;
+
+const TOKEN = "nt_svc_of-the-rack";
+export const RACK: WorkspaceNode = {
+  id: "node_1",
+  workspaceId: "ws_1",
+  name: "rack",
+  country: "DE",
+  digest: digestOf(TOKEN),
+  createdAtMs: 1,
+  createdBy: "ada@example.eu",
+  mapping: {},
+  lastSeenAtMs: null,
+};
+export const KEY = Buffer.alloc(32, 7);
+
+export const testBoard = () => memoryBoard(systemClock, systemTimers);
+type Options = { board: Board; key?: Buffer; previous?: Buffer[] };
+
+export const RULES = {
+  clock: systemClock,
+  timers: systemTimers,
+  pingEveryMs: 300,
+  pingTimeoutMs: 1_000,
+  announceEveryMs: 1_000,
+  quietMaxMs: 5_000,
+  everyMs: 60,
+  ttlMs: 240,
+  connectTimeoutMs: 1_000,
+  seenEveryMs: 60_000,
+  calls: { firstByteTimeoutMs: 5_000, idleTimeoutMs: 5_000 },
+  breakers: BREAKER_RULES,
+  aside: { firstMs: 60_000, mostMs: 60_000 },
+};
+
+/** One instance: its book, the door for nodes, and the one for other instances. */
+export async function instance(id: string, { board, key = KEY, previous = [] }: Options) {
+  const refused: string[] = [];
+  const nodes = new Nodes(RULES, () => snapshot, { seen() {}, setAside() {} });
+  nodes.put(RACK);
+  const server = createServer();
+  server.on("upgrade", (request, socket, head) => {
+    const token = request.headers.authorization?.slice("Bearer ".length) ?? "";
+    const node = nodes.byDigest(digestOf(token));
+    if (node === undefined) socket.end("HTTP/1.1 401 Unauthorized\r\nconnection: close\r\n\r\n");
+    else nodes.accept(node, "127.0.0.1", request, socket, head);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  let peerUrl = "";
+  const front = await forwarding(() => peerUrl);
+  const peers = await openPeers({
+    board,
+    keys: peerKeysOf(new MasterKeys(key, previous)),
+    nodes,
+    me: { id, run: randomToken(9) },
+    rules: RULES,
+    host: "127.0.0.1",
+    port: 0,
+    addressAt(bound) {
+      peerUrl = `https://127.0.0.1:${bound}`;
+      return front.url.replace("http:", "https:");
+    },
+    refused: (why) => refused.push(why),
+    problem(error) {
+      throw error;
+    },
+  });
+  onTestFinished(async () => {
+    nodes.close();
+    await peers.close();
+    server.closeAllConnections();
+    server.close();
+  });
+  return { nodes, peers, refused, front, url: `http://127.0.0.1:${portOf(server)}`, peerPort: () => portIn(peerUrl) };
+}
+
+const portIn = (url: string): number => Number(new URL(url).port);
+
+const portOf = (server: { address(): AddressInfo | string | null }): number => {
+  const address = server.address();
+  return typeof address === "object" && address !== null ? address.port : 0;
+};
+
+export type Instance = Awaited<ReturnType<typeof instance>>;
+
+export async function local(answer: (body: Json, response: ServerResponse) => void) {
+  const server = await startLocal({ answer });
+  onTestFinished(() => server.close());
+  return server;
+}
+
+export function agentAt(url: string, upstream: string, over: Parameters<typeof startAgent>[3] = {}): RunningAgent {
+  const agent = startAgent(url, TOKEN, upstream, { finishMs: 2_000, ...over });
+  onTestFinished(async () => {
+    await agent.stop();
+  });
+  return agent;
+}
+
+export async function until(isSo: () => boolean): Promise<void> {
+  for (let tries = 0; !isSo(); tries += 1) {
+    if (tries > 1_000) throw new Error("it did not happen in time");
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+export const instanceOf = ({ nodes }: Instance, id = RACK.id) => nodes.state(id).live?.instance;
+export const isThrough = (one: Instance, id: string) => until(() => instanceOf(one) === id);
+
+type Got = { status: number; text: string; failure: UpstreamFailure | undefined };
+
+export function ask({ nodes }: Instance, body: Json = {}, on: (call: UpstreamCall) => "more" | "pause" = () => "more") {
+  let call: UpstreamCall = { abort() {}, resume() {} };
+  const got: Got = { status: 0, text: "", failure: undefined };
+  const done = new Promise<Got>((resolve) => {
+    const failed = (failure: UpstreamFailure) => resolve(Object.assign(got, { failure }));
+    call = nodes.send(
+      { url: `tunnel://${RACK.id}/v1/chat/completions`, headers: { host: "x" }, body: JSON.stringify(body) },
+      {
+        failed,
+        answered(status) {
+          got.status = status;
+          return {
+            data(chunk) {
+              got.text += chunk.toString("latin1");
+              return on(call);
+            },
+            end: () => resolve(got),
+            failed,
+          };
+        },
+      },
+    );
+  });
+  return { done, got, abort: () => call.abort(), resume: () => call.resume() };
+}
+
+export const keyIds = () => peerKeysOf(new MasterKeys(KEY)).ids();
+
+export function carried(links: PeerLinks, to: Destination, path = "/v1/chat/completions"): Promise<Got> {
+  const got: Got = { status: 0, text: "", failure: undefined };
+  return new Promise((resolve) => {
+    const failed = (failure: UpstreamFailure) => resolve({ ...got, failure });
+    links.send(
+      to,
+      { url: `tunnel://${to.nodeId}${path}`, headers: {}, body: "{}" },
+      {
+        failed,
+        answered(status) {
+          got.status = status;
+          return {
+            data(chunk) {
+              got.text += chunk.toString();
+              return "more";
+            },
+            end: () => resolve(got),
+            failed,
+          };
+        },
+      },
+    );
+  });
+}
+
+/** Hands connections on to an address that may change, and keeps what was said to it. */
+export async function forwarding(target: () => string) {
+  const said: Buffer[] = [];
+  const sockets = new Set<Socket>();
+  const server = createTcp((client) => {
+    const to = connect(portIn(target()), "127.0.0.1");
+    client.on("data", (bytes) => said.push(Buffer.from(bytes)));
+    for (const [one, other] of [
+      [client, to],
+      [to, client],
+    ] satisfies [Socket, Socket][]) {
+      sockets.add(one.pipe(other));
+      one.on("error", () => other.destroy());
+      one.on("close", () => other.destroy());
+    }
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const close = () => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  };
+  onTestFinished(close);
+  return { url: `http://127.0.0.1:${portOf(server)}`, said, close };
+}

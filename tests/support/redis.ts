@@ -1,0 +1,138 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createClient } from "@redis/client";
+import { openRedisState } from "../../src/io/state/redis/open.ts";
+import type { OpeningDeps, RedisSettings, SharedRedis } from "../../src/io/state/redis/shared-redis.ts";
+import { systemClock } from "../../src/kit/clock.ts";
+import { makeIds } from "../../src/kit/ids.ts";
+import { systemTimers } from "../../src/kit/timers.ts";
+import { unusedPort } from "./upstream.ts";
+
+/** Planted: no output of a gateway may hold it. */
+const REDIS_PASSWORD = "canary-of-redis-5d41402abc4b";
+const READY_MS_MAX = 10_000;
+
+const program = ["redis-server", "valkey-server"].find(
+  (name) => spawnSync("/bin/sh", ["-c", 'command -v "$1"', "sh", name], { stdio: "ignore" }).status === 0,
+);
+
+/** Tests on Redis are left out where it is not installed; `npm test` says so, and installs it as root. */
+export const hasRedis = program !== undefined;
+
+export type RedisServer = {
+  readonly url: string;
+  /** One command, past the gateway. */
+  ask(...command: string[]): Promise<unknown>;
+  /** It stays connected and says nothing. */
+  pause(): void;
+  resume(): void;
+  /** kill -9. */
+  kill(): Promise<void>;
+  start(): Promise<void>;
+  close(): Promise<void>;
+};
+
+/** A Redis of its own on a free port of loopback. What it has is gone with it, unless it keeps a log of all changes. */
+export async function startRedis({ keeps = "nothing" }: { keeps?: "nothing" | "all" } = {}): Promise<RedisServer> {
+  if (program === undefined) throw new Error("Redis is not installed");
+  const folder = mkdtempSync(path.join(os.tmpdir(), "gateway-redis-"));
+  const port = await unusedPort();
+  const url = `redis://:${REDIS_PASSWORD}@127.0.0.1:${port}/1`;
+  const given = { port, bind: "127.0.0.1", requirepass: REDIS_PASSWORD, dir: folder, save: "", loglevel: "warning" };
+  const settings = { ...given, appendonly: keeps === "all" ? "yes" : "no", appendfsync: "always" };
+  const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
+  let child: ChildProcess | undefined;
+  const ask = async (...command: string[]) => {
+    const client = createClient({ url, socket: { reconnectStrategy: false } });
+    client.on("error", () => {});
+    await client.connect();
+    try {
+      return await client.sendCommand(command);
+    } finally {
+      client.destroy();
+    }
+  };
+  const start = async () => {
+    // When the tests are killed, its input ends, and it goes with them.
+    child = spawn(
+      "/bin/sh",
+      ["-c", 'exec 3<&0; "$@" </dev/null & echo $!; read _ <&3; kill -9 $!', "sh", program, ...args],
+      {
+        stdio: ["pipe", "pipe", "ignore"],
+      },
+    );
+    const [pidText] = await once(child.stdout ?? child, "data");
+    pid = Number(String(pidText).trim());
+    const deadline = performance.now() + READY_MS_MAX;
+    for (;;) {
+      try {
+        await ask("PING");
+        return;
+      } catch (error) {
+        if (performance.now() > deadline) throw error;
+      }
+      await sleep(10);
+    }
+  };
+  let pid = 0;
+  const kill = async () => {
+    const running = child;
+    if (running === undefined) return;
+    child = undefined;
+    const exited = once(running, "exit");
+    process.kill(pid, "SIGKILL");
+    running.stdin?.end();
+    await exited;
+  };
+  await start();
+  return {
+    url,
+    ask,
+    pause: () => process.kill(pid, "SIGSTOP"),
+    resume: () => process.kill(pid, "SIGCONT"),
+    kill,
+    start,
+    async close() {
+      await kill();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+const ids = makeIds(Date.now);
+
+export const QUIET = { info: () => {}, warn: () => {}, error: () => {} };
+
+/** One instance's part of a Redis. */
+export function redisState(url: string, more: Partial<RedisSettings> = {}): Promise<SharedRedis> {
+  return openRedisState({
+    url,
+    prefix: "test:",
+    instanceId: ids.next("inst_"),
+    // Other tests have the machine too: what is proven is that there is a bound.
+    timeoutMs: 1000,
+    holdMaxMs: 60_000,
+    clock: systemClock,
+    timers: systemTimers,
+    random: () => ids.next(""),
+    log: QUIET,
+    ...more,
+  });
+}
+
+/** Books with nothing in them. */
+export function emptyBooks(more: Partial<OpeningDeps> = {}): OpeningDeps {
+  return {
+    peers: async () => [],
+    flushJournal: async () => {},
+    balances: async () => [],
+    spends: async () => [],
+    uses: async () => ({ uses: [], areAll: true }),
+    quietMs: 0,
+    ...more,
+  };
+}
