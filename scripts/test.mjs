@@ -10,6 +10,11 @@ import { CHECKS, close, runSteps, tests } from "./steps.mjs";
 const PROGRAMS = [
   { isThere: () => isOnPath("curl"), debianPackages: ["curl"] },
   { isThere: hasPostgres, debianPackages: ["postgresql"] },
+  {
+    isThere: () => ["redis-server", "valkey-server"].some(isOnPath),
+    debianPackages: ["redis-server", "valkey-server"],
+  },
+  { isThere: () => isOnPath("haproxy"), debianPackages: ["haproxy"] },
   { isThere: hasChromium, debianPackages: ["chromium-headless-shell", "chromium"] },
 ];
 

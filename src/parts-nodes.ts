@@ -174,8 +174,9 @@ export function nodeCheck(nodes: Pick<Nodes, "counts">): Check {
   return {
     name: "nodes",
     run: async () => {
-      const { total, connected, aside } = nodes.counts;
-      const detail = `${connected} of ${total} connected`;
+      const { total, connected, here, aside } = nodes.counts;
+      const elsewhere = connected > here ? `, ${connected - here} of them to other instances` : "";
+      const detail = `${connected} of ${total} connected${elsewhere}`;
       return { ok: true, detail: aside === 0 ? detail : `${detail}, ${aside} set aside after wrong answers` };
     },
   };

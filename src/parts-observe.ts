@@ -1,16 +1,33 @@
+import path from "node:path";
+import { exportedLine } from "./app/log-export/line.ts";
+import { LogExport, type SendRecords } from "./app/log-export/log-export.ts";
+import { queuedOnTheWay } from "./app/log-export/queueing.ts";
+import { webhookTarget } from "./app/log-export/webhook.ts";
+import type { Check } from "./app/manage/deps.ts";
 import type { Gateway } from "./app/pipeline/world.ts";
-import type { Config } from "./config.ts";
+import { type Config, PROJECT_ROOT } from "./config.ts";
 import type { Connections, Snapshot } from "./domain/catalogue/catalogue.ts";
+import type { Fleet } from "./domain/fleet/fleet.ts";
+import type { RecordSink } from "./domain/record/ingest.ts";
+import type { LogTarget } from "./domain/record/outbox.ts";
 import type { RequestRecord } from "./domain/record/record.ts";
+import type { Directory } from "./domain/tenancy/directory.ts";
+import { openBooks } from "./io/journal/open.ts";
+import type { Store } from "./io/store/sql/store.ts";
+import type { Logger } from "./io/telemetry/log.ts";
+import { LogFiles } from "./io/telemetry/log-files.ts";
 import { MetricPush } from "./io/telemetry/metric-push.ts";
 import type { Metrics } from "./io/telemetry/metrics.ts";
 import { Otlp } from "./io/telemetry/otlp.ts";
+import { otlpLogs } from "./io/telemetry/otlp-logs.ts";
 import { attributesOf, type OtlpSource } from "./io/telemetry/otlp-values.ts";
 import { samplerOf } from "./io/telemetry/sampler.ts";
 import type { ServerOf } from "./io/telemetry/spans.ts";
 import { Traces } from "./io/telemetry/traces.ts";
 import { guardedPost } from "./io/upstream/guarded-post.ts";
 import { systemClock } from "./kit/clock.ts";
+import type { Ids } from "./kit/ids.ts";
+import { parseDurationMs } from "./kit/time.ts";
 import { systemTimers } from "./kit/timers.ts";
 
 /** What is left at the end has so long to be sent. */
@@ -21,8 +38,7 @@ type ObserveParts = {
   readonly snapshot: () => Snapshot;
   readonly connections: Pick<Connections, "baseUrl">;
   readonly version: string;
-  /** Of this process among others of the same service. */
-  readonly instanceId: string;
+  readonly fleet: Pick<Fleet, "id" | "leads">;
 };
 
 export type Observed = Pick<Gateway, "passTrace"> & {
@@ -79,12 +95,12 @@ function otlpOf(config: Config): Otlp | undefined {
   return new Otlp({ endpoint, headers: Object.fromEntries(headers), post });
 }
 
-function sourceOf(config: Config, { version, instanceId }: ObserveParts): OtlpSource {
+function sourceOf(config: Config, { version, fleet }: Pick<ObserveParts, "version" | "fleet">): OtlpSource {
   const attributes = attributesOf({
     ...Object.fromEntries(config.OTEL_RESOURCE_ATTRIBUTES),
     "service.name": config.OTEL_SERVICE_NAME,
     "service.version": version,
-    "service.instance.id": instanceId,
+    "service.instance.id": fleet.id,
   });
   return { resource: { attributes }, scope: { name: "inference-gateway", version } };
 }
@@ -104,4 +120,132 @@ function serversOf({ snapshot, connections }: ObserveParts): ServerOf {
 
 function serverAt({ hostname, port, protocol }: URL): ReturnType<ServerOf> {
   return { address: hostname, port: port === "" ? (protocol === "https:" ? 443 : 80) : Number(port) };
+}
+
+const WEBHOOK_TIMEOUT_MS = 10_000;
+const WAIT_MAX_MS = 300_000;
+/** Digits of the writer's id in the names of files. */
+const WRITER_CHARS = 12;
+
+/** Of the instances only one sends. */
+type LogExportParts = Pick<ObserveParts, "metrics" | "version" | "fleet"> & {
+  readonly store: Store;
+  readonly directory: Directory;
+  readonly ids: Ids;
+  /** What is around the way into SQL where several instances share their wallets. */
+  readonly sinkOver: (inner: RecordSink, store: Store) => RecordSink;
+  readonly log: Logger;
+};
+
+export type LogExporting = Pick<LogExport, "start" | "standing"> & {
+  /** Where finished requests go on their way into SQL. */
+  readonly sink: RecordSink;
+  stop(): Promise<void>;
+};
+
+/** The journal with its way into SQL, and with whoever else is to get what comes that way. */
+export async function openRecords(config: Config, parts: LogExportParts) {
+  const { DATA_DIR: dataDir, GATEWAY_JOURNAL_SYNC_MS: syncEveryMs } = config;
+  const logExport = openLogExport(config, parts);
+  const store = parts.sinkOver(logExport.sink, parts.store);
+  const books = await openBooks({ dataDir, store, clock: systemClock, syncEveryMs, log: parts.log });
+  return { books, logExport };
+}
+
+/** The request log to where the operator wants it; where that is nowhere, the way into SQL is as it was. */
+function openLogExport(config: Config, parts: LogExportParts): LogExporting {
+  const { store, metrics, log } = parts;
+  const files = logFilesOf(config, parts.ids);
+  const targets = targetsOf(config, parts, files);
+  const told = {
+    sent: (target: LogTarget, count: number) => metrics.logExported(target, "sent", count),
+    lost: (target: LogTarget, count: number) => metrics.logExported(target, "lost", count),
+    failed: (target: LogTarget) => metrics.logExportFailed(target),
+  };
+  const logExport = new LogExport({
+    outbox: store.logOutbox,
+    targets,
+    clock: systemClock,
+    timers: systemTimers,
+    random: Math.random,
+    leads: () => parts.fleet.leads,
+    batchMax: config.GATEWAY_LOG_EXPORT_BATCH,
+    everyMs: config.GATEWAY_LOG_EXPORT_EVERY_MS,
+    patience: { firstWaitMs: config.GATEWAY_LOG_EXPORT_RETRY_MS, waitMsMax: WAIT_MAX_MS },
+    keepMs: parseDurationMs(config.GATEWAY_LOG_EXPORT_KEEP) ?? 0,
+    told,
+    warn: (detail, message) => log.warn(detail, message),
+  });
+  metrics.watchLogExport(() => logExport.standing);
+  const names = [...targets.keys()];
+  const lost = (count: number, error: unknown) => {
+    for (const target of names) told.lost(target, count);
+    log.warn({ err: error }, "requests cannot be queued for the export of the log; they are in the log alone");
+  };
+  return {
+    sink:
+      names.length === 0
+        ? store
+        : queuedOnTheWay(store, { outbox: store.logOutbox, targets: names, clock: systemClock, lost }),
+    start: () => logExport.start(),
+    get standing() {
+      return logExport.standing;
+    },
+    async stop() {
+      await logExport.stop();
+      await files?.close();
+    },
+  };
+}
+
+function targetsOf(
+  config: Config,
+  parts: LogExportParts,
+  files: LogFiles | undefined,
+): ReadonlyMap<LogTarget, SendRecords> {
+  const { directory, ids } = parts;
+  const targets = new Map<LogTarget, SendRecords>();
+  const line = (record: RequestRecord) => exportedLine(record, directory);
+  const otlp = config.OTEL_LOGS_EXPORTER === "otlp" ? otlpOf(config) : undefined;
+  if (otlp !== undefined) targets.set("otlp", otlpLogs(otlp, sourceOf(config, parts), systemClock));
+  const { GATEWAY_LOG_EXPORT_WEBHOOK_URL: url, GATEWAY_LOG_EXPORT_WEBHOOK_SECRETS: secrets } = config;
+  if (url !== null) {
+    const post = guardedPost("anywhere", WEBHOOK_TIMEOUT_MS);
+    targets.set("webhook", webhookTarget({ url, secrets, post, line, clock: systemClock, ids }));
+  }
+  if (files !== undefined)
+    targets.set("files", async (records) => {
+      await files.append(records.map((record) => `${JSON.stringify(line(record))}\n`).join(""));
+      return "sent";
+    });
+  return targets;
+}
+
+function logFilesOf(config: Config, ids: Ids): LogFiles | undefined {
+  if (config.GATEWAY_LOG_EXPORT_DIR === null) return undefined;
+  return new LogFiles({
+    folder: path.resolve(PROJECT_ROOT, config.GATEWAY_LOG_EXPORT_DIR),
+    writer: ids.next("").slice(-WRITER_CHARS),
+    fileMaxBytes: config.GATEWAY_LOG_EXPORT_FILE_MAX_BYTES,
+    fileMaxAgeMs: parseDurationMs(config.GATEWAY_LOG_EXPORT_FILE_MAX_AGE) ?? 0,
+    keepMs: parseDurationMs(config.GATEWAY_LOG_EXPORT_FILES_RETENTION) ?? null,
+    clock: systemClock,
+  });
+}
+
+/** Advice only: requests are served and logged whether or not somebody takes the log. */
+export function logExportCheck(logExport: Pick<LogExporting, "standing">): Check {
+  return {
+    name: "log export",
+    run: async () => {
+      const { standing } = logExport;
+      if (standing.length === 0) return { ok: true, detail: "the request log is sent nowhere" };
+      const said = standing.map(({ target, lagMs, failures }) =>
+        failures === 0
+          ? `${target}: ${Math.round(lagMs / 1000)} s behind`
+          : `${target}: the last ${failures} tries failed, ${Math.round(lagMs / 1000)} s behind: look whether it answers`,
+      );
+      return { ok: true, detail: said.join("; ") };
+    },
+  };
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { SAMPLERS } from "./io/telemetry/sampler.ts";
-import { integer, onOff, setting } from "./settings.ts";
+import { duration, integer, logRetention, onOff, setting } from "./settings.ts";
 
 const url = z
   .url({ protocol: /^https?$/, error: "write an absolute http or https address" })
@@ -37,6 +37,16 @@ const share = z
   .string()
   .regex(/^(?:0(?:\.\d+)?|1(?:\.0+)?)$/, "write a number from 0 to 1, such as 0.1")
   .transform(Number);
+
+const SECRET_CHARS_MIN = 32;
+
+const webhookSecrets = z
+  .string()
+  .transform((text) => text.split(",").map((item) => item.trim()))
+  .refine(
+    (list) => list.every((item) => item.length >= SECRET_CHARS_MIN),
+    `write secrets of at least ${SECRET_CHARS_MIN} characters, separated by commas`,
+  );
 
 /** What leaves the gateway about itself: traces, metrics, and the request log. Never content. */
 export const OBSERVE_SETTINGS = {
@@ -95,10 +105,64 @@ export const OBSERVE_SETTINGS = {
     "off",
     "on: providers and nodes are told the trace of a request in a traceparent header. Off: they learn nothing of it.",
   ),
+  GATEWAY_LOG_EXPORT_WEBHOOK_URL: {
+    ...setting(
+      url.nullable(),
+      null,
+      "Where the request log is sent as it grows, in signed batches of JSON. GATEWAY_LOG_EXPORT_WEBHOOK_SECRETS must be set with it. See the guide on observability.",
+    ),
+    secret: true,
+  },
+  GATEWAY_LOG_EXPORT_WEBHOOK_SECRETS: {
+    ...setting(
+      webhookSecrets,
+      [],
+      "Secrets that those batches are signed with, each of at least 32 characters, separated by commas: with each of them, so that they can be changed without a gap.",
+    ),
+    secret: true,
+  },
+  GATEWAY_LOG_EXPORT_DIR: setting(
+    z.string().min(1).nullable(),
+    null,
+    "Folder that the request log is written to as it grows, as JSON lines. A relative path is taken from the project's root.",
+  ),
+  GATEWAY_LOG_EXPORT_FILE_MAX_BYTES: setting(
+    integer(1024, 1_099_511_627_776),
+    100 * 1024 * 1024,
+    "A file of GATEWAY_LOG_EXPORT_DIR that would be longer is ended, and another one begun.",
+  ),
+  GATEWAY_LOG_EXPORT_FILE_MAX_AGE: setting(duration, "1d", "A file that is older is ended, and another one begun."),
+  GATEWAY_LOG_EXPORT_FILES_RETENTION: setting(
+    logRetention,
+    "30d",
+    "How long those files are kept: a duration of at least a day, or forever.",
+  ),
+  GATEWAY_LOG_EXPORT_BATCH: setting(integer(1, 10_000), 500, "Requests that are sent to a target of the log at once."),
+  GATEWAY_LOG_EXPORT_EVERY_MS: setting(
+    integer(10, 3_600_000),
+    1_000,
+    "How often it is looked for requests that are to be sent, in milliseconds.",
+  ),
+  GATEWAY_LOG_EXPORT_RETRY_MS: setting(
+    integer(10, 3_600_000),
+    1_000,
+    "How long a target that failed is left alone; each further wait is twice as long, up to five minutes.",
+  ),
+  GATEWAY_LOG_EXPORT_KEEP: setting(
+    duration,
+    "7d",
+    "How long a request waits for a target that does not take it, before it is given up and counted.",
+  ),
 } as const;
 
 /** What belongs together. */
 export function checkObserve(values: Readonly<Record<string, unknown>>, problems: string[]): void {
   if ((values["OTEL_EXPORTER_OTLP_ENDPOINT"] ?? null) !== null && values["OTEL_EXPORTER_OTLP_PROTOCOL"] !== "http/json")
     problems.push("OTEL_EXPORTER_OTLP_PROTOCOL: write http/json, or unset it; this version speaks no other");
+  const { OTEL_LOGS_EXPORTER: logs, GATEWAY_LOG_EXPORT_WEBHOOK_SECRETS: secrets } = values;
+  if (logs === "otlp" && (values["OTEL_EXPORTER_OTLP_ENDPOINT"] ?? null) === null)
+    problems.push("OTEL_EXPORTER_OTLP_ENDPOINT: set it too, because OTEL_LOGS_EXPORTER is otlp");
+  const isSigned = Array.isArray(secrets) && secrets.length > 0;
+  if ((values["GATEWAY_LOG_EXPORT_WEBHOOK_URL"] ?? null) !== null && !isSigned)
+    problems.push("GATEWAY_LOG_EXPORT_WEBHOOK_SECRETS: set it too, because GATEWAY_LOG_EXPORT_WEBHOOK_URL is set");
 }

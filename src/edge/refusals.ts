@@ -48,6 +48,13 @@ export function starting(): Fault {
   });
 }
 
+export function stopping(): Fault {
+  return fault("service_unavailable", {
+    message: "This gateway is stopping. Connect again: another instance, or the next one, takes over.",
+    headers: { "retry-after": "1" },
+  });
+}
+
 const SWITCHED_OFF: Readonly<Record<Switch, Fault>> = {
   decisions: fault("decisions_not_enabled", { message: "Decisions are not enabled on this deployment." }),
   speech: fault("audio_not_enabled", { message: "Text-to-speech is not enabled on this deployment." }),

@@ -26,6 +26,7 @@ import {
   internalFault,
   noHost,
   starting,
+  stopping,
   tooManyCalls,
   tooManyFromAddress,
   unknownPath,
@@ -223,9 +224,12 @@ export class Edge {
       answered("connectNode", problem?.status ?? SWITCHING, clock.elapsedMs() - startedMs);
     };
     const enter = () => {
-      const door = this.#draining ? undefined : this.#nodes;
-      end(door === undefined ? starting() : admit(door, { request, socket, head, address }));
+      if (this.#draining) end(stopping());
+      else if (this.#nodes === undefined) end(starting());
+      else end(admit(this.#nodes, { request, socket, head, address }));
     };
+    // Nobody else listens while it waits here.
+    socket.on("error", () => socket.destroy());
     if (waitSeconds !== undefined) end(tooManyFromAddress(waitSeconds));
     else if (fleet.isAlone) enter();
     // Whoever was made known elsewhere a moment ago is let in here.

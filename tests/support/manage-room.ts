@@ -80,7 +80,7 @@ function noNodes(snapshot: Snapshot, clock: Clock): ManageDeps["nodes"] {
     aside: { firstMs: 60_000, mostMs: 60_000 },
     seenEveryMs: 60_000,
   };
-  return { held: new Nodes(rules, () => snapshot, { seen() {}, setAside() {} }), max: 100 };
+  return { held: new Nodes(rules, () => snapshot, { seen() {}, setAside() {} }), max: 100, instance: "ins_1" };
 }
 
 function sealedParts(store: Store, clock: Clock) {

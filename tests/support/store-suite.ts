@@ -12,6 +12,7 @@ import { alertTests } from "./alert-suite.ts";
 import { captureTests } from "./capture-suite.ts";
 import { idempotencyTests } from "./idempotency-suite.ts";
 import { limitTests } from "./limit-suite.ts";
+import { logOutboxTests } from "./log-outbox-suite.ts";
 import { keyUseTests, logQueryTests, retentionTests, timeTests, usageTests } from "./log-suite.ts";
 import { nodeTests } from "./node-suite.ts";
 import { ownKeyTests } from "./own-key-suite.ts";
@@ -83,6 +84,10 @@ export function storeSuite(name: string, open: () => Promise<{ store: Store; reo
     keyUseTests(() => store);
     timeTests(() => store);
     retentionTests(() => store);
+    logOutboxTests(
+      () => store,
+      () => reopen(),
+    );
     idempotencyTests(
       () => store,
       () => reopen(),

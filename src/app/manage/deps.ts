@@ -150,6 +150,8 @@ export type OwnKeyRoom = {
 
 /** Machines of workspaces' own, as the tunnel knows them. */
 export type NodeRoom = {
+  /** The one that asks: connections of its own are held by it. */
+  readonly instance: string;
   readonly held: Pick<Nodes, "put" | "drop" | "of" | "find" | "state">;
   /** Of one workspace. */
   readonly max: number;

@@ -41,6 +41,9 @@ const EndpointEvidence = z.object({
     .array(z.string().nullable())
     .meta({ description: "The levels it had when it served, as the log has them." }),
   in_catalogue: z.boolean(),
+  own_node: z.boolean().optional().meta({
+    description: "A machine of the workspace's own: what is said of it is what the workspace declared.",
+  }),
   provider: z.string().optional(),
   operator: z.string().nullable().optional(),
   seat_country: z.string().nullable().optional(),

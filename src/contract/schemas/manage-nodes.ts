@@ -57,6 +57,10 @@ export const NodeRow = z
     created_by: z.string(),
     last_seen_at: Time.nullable().meta({ description: "Null: it never connected." }),
     connected_at: Time.nullable().meta({ description: "Null: it is not connected." }),
+    instance: z.string().nullable().meta({
+      description:
+        "The instance of the gateway that holds its connection. Requests that reach another one go through it.",
+    }),
     address: z.string().nullable().meta({ description: "Where it connects from." }),
     agent: z.string().nullable().meta({ description: "Version of the agent." }),
     server: z.string().nullable().meta({ description: "What the local server calls itself." }),
@@ -103,6 +107,7 @@ const row = {
   created_by: "ada@example.eu",
   last_seen_at: "2026-11-15T10:00:00.000Z",
   connected_at: "2026-11-15T09:31:00.000Z",
+  instance: "ins_Wm9vbS1hLWJpdA",
   address: "203.0.113.7",
   agent: "0.1.0",
   server: "vLLM",

@@ -111,7 +111,8 @@ function endpointRow(node: WorkspaceNode, local: ServedModel, model: string): En
   };
 }
 
-function sovereigntyOf(node: WorkspaceNode): Sovereignty {
+/** What is claimed of it: the country is declared by its workspace, the rest follows from whose it is. */
+export function sovereigntyOf(node: WorkspaceNode): Sovereignty {
   return {
     level: OWN_LEVEL,
     reason: "the workspace's own machine",
@@ -125,7 +126,7 @@ function sovereigntyOf(node: WorkspaceNode): Sovereignty {
   };
 }
 
-function providerRow(node: WorkspaceNode): Provider {
+export function providerRow(node: WorkspaceNode): Provider {
   const { countries, countriesKind, reason } = sovereigntyOf(node);
   return {
     slug: providerOf(node),

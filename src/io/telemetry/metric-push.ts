@@ -4,7 +4,7 @@ import type { Metrics } from "./metrics.ts";
 import type { Otlp } from "./otlp.ts";
 import { metricsMessage } from "./otlp-metrics.ts";
 import type { OtlpSource } from "./otlp-values.ts";
-import type { Posting } from "./outgoing.ts";
+import type { Posting } from "./posting.ts";
 
 export type MetricPushParts = {
   readonly otlp: Otlp;

@@ -2,12 +2,13 @@ import { Gauge, Registry } from "@prometheus-io/client";
 import type { Channel } from "../../domain/alerts/store.ts";
 import { isNodeProvider } from "../../domain/catalogue/node-rows.ts";
 import type { Proof } from "../../domain/catalogue/proofs.ts";
+import type { LogTarget } from "../../domain/record/outbox.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import { GenAiMetrics } from "./genai-metrics.ts";
 import type { Notice } from "./notices.ts";
 import type { Signal } from "./otlp.ts";
 import type { ReadGauge } from "./otlp-metrics.ts";
-import type { Posting } from "./outgoing.ts";
+import type { Posting } from "./posting.ts";
 import { processGauges } from "./process-gauges.ts";
 import { Counts, type ReadSeries, Timings } from "./series.ts";
 
@@ -21,6 +22,9 @@ export type Gauges = {
   readonly queueWaiting: () => number;
   readonly endpointsAside: () => number;
   readonly nodesConnected: () => number;
+  readonly instances: () => number;
+  readonly leads: () => number;
+  readonly sharedStateOpen: () => number;
 };
 
 /** Prometheus metrics. No label is ever a caller's string: routes, providers and codes are closed lists. */
@@ -53,6 +57,14 @@ export class Metrics {
     "What requests were charged, in units of the currency, by provider and currency.",
   );
   readonly #genai = new GenAiMetrics();
+  readonly #logExport = new Counts(
+    "gateway_log_export_records_total",
+    "Requests of the log that were sent to a target, or given up, by target and result.",
+  );
+  readonly #logExportFailures = new Counts(
+    "gateway_log_export_failures_total",
+    "Tries to send the log that failed and are made again, by target.",
+  );
   readonly #telemetry = new Counts(
     "gateway_telemetry_messages_total",
     "Tries to send a message of telemetry, by signal and result.",
@@ -103,6 +115,19 @@ export class Metrics {
       "gateway_journal_pending_records",
       "Journal records not yet in the store.",
       gauges.journalPending,
+      this.#registry,
+    );
+    gauge("gateway_instances", "Instances of this gateway that are alive.", gauges.instances, this.#registry);
+    gauge(
+      "gateway_leads",
+      "1 on the instance that does what only one must do, such as removing what has expired.",
+      gauges.leads,
+      this.#registry,
+    );
+    gauge(
+      "gateway_shared_state_open",
+      "0 while paid work is refused: Redis does not answer, or the wallets are being filled.",
+      gauges.sharedStateOpen,
       this.#registry,
     );
     gauge("gateway_queue_taken", "Inference requests being served now.", gauges.queueTaken, this.#registry);
@@ -189,6 +214,28 @@ export class Metrics {
     }
   }
 
+  /** Of the request log, on its way to a target. */
+  logExported(target: LogTarget, result: "sent" | "lost", count: number): void {
+    this.#logExport.add(`target="${target}",result="${result}"`, count);
+  }
+
+  logExportFailed(target: LogTarget): void {
+    this.#logExportFailures.add(`target="${target}"`, 1);
+  }
+
+  /** How long the oldest request waits for each target, in milliseconds. */
+  watchLogExport(lags: () => Iterable<{ readonly target: LogTarget; readonly lagMs: number }>): void {
+    new Gauge({
+      name: "gateway_log_export_lag_seconds",
+      help: "How long the oldest request waits to be sent to a target of the log.",
+      labelNames: ["target"],
+      registers: [this.#registry],
+      collect() {
+        for (const { target, lagMs } of lags()) this.set({ target }, lagMs / 1000);
+      },
+    });
+  }
+
   /** `handshake` is somebody without a key of this gateway. */
   peerRefused(why: "handshake" | "path" | "node" | "full"): void {
     this.#peerRefusals.add(`why="${why}"`, 1);
@@ -239,6 +286,8 @@ export class Metrics {
       this.#alerts,
       this.#proofs,
       this.#proofTokens,
+      this.#logExport,
+      this.#logExportFailures,
       this.#telemetry,
       this.#telemetryDropped,
       ...this.#genai.series,

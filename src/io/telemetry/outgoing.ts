@@ -1,7 +1,5 @@
 import { stop, type Timer, type Timers } from "../../kit/timers.ts";
-
-/** `refused`: it would end the same way every time. */
-export type Posting = "sent" | "later" | "refused";
+import type { Posting } from "./posting.ts";
 
 export type OutgoingParts<T> = {
   /** More than these are not kept: what comes then is dropped, and counted. */

@@ -3,7 +3,8 @@ import type { Timers } from "../../kit/timers.ts";
 import { readTraceparent, spanIdOf, traceIdOf, traceparentOf } from "../../kit/trace-context.ts";
 import type { Otlp } from "./otlp.ts";
 import type { OtlpSource } from "./otlp-values.ts";
-import { Outgoing, type Posting } from "./outgoing.ts";
+import { Outgoing } from "./outgoing.ts";
+import type { Posting } from "./posting.ts";
 import type { Sampler } from "./sampler.ts";
 import { type ServerOf, spansOf, traceOf } from "./spans.ts";
 

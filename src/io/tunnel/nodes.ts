@@ -99,10 +99,12 @@ export class Nodes implements NodesHere {
     return this.#held.get(nodeId)?.node;
   }
 
-  get counts(): { readonly total: number; readonly connected: number; readonly aside: number } {
+  /** `connected`: to any instance; `here`: to this one. */
+  get counts(): Readonly<Record<"total" | "connected" | "here" | "aside", number>> {
     const all = [...this.#held.values()];
     const aside = all.filter((held) => held.aside !== null).length;
-    return { total: all.length, connected: this.#hub.size, aside };
+    const connected = all.filter((held) => held.live !== undefined).length;
+    return { total: all.length, connected, here: this.#hub.size, aside };
   }
 
   byDigest(digest: string): WorkspaceNode | undefined {

@@ -24,23 +24,24 @@ export function Sources({ report }: { readonly report: Report }) {
 function Endpoint({ evidence }: { readonly evidence: Evidence }) {
   const levels = evidence.recorded_levels.map((level) => <LevelBadge key={level ?? ""} level={level} />);
   const served = { name: "Level when it served", value: <span className="inline-flex gap-1.5">{levels}</span> };
-  const rows = evidence.in_catalogue
-    ? [
-        served,
-        {
-          name: "Level now",
-          value: (
-            <>
-              <LevelBadge level={evidence.level} /> {evidence.reason}; confidence {evidence.confidence}
-            </>
-          ),
-        },
-        { name: "Operated by", value: <Operator evidence={evidence} /> },
-        { name: "Computes in", value: <Places evidence={evidence} /> },
-        { name: "Zero data retention", value: evidence.zero_data_retention ?? <Unknown /> },
-        { name: "Trains on data", value: evidence.trains_on_data ?? <Unknown /> },
-      ]
-    : [served, { name: "Today", value: "The catalogue has no such endpoint any more." }];
+  const rows =
+    evidence.level !== undefined
+      ? [
+          served,
+          {
+            name: "Level now",
+            value: (
+              <>
+                <LevelBadge level={evidence.level} /> {evidence.reason}; confidence {evidence.confidence}
+              </>
+            ),
+          },
+          { name: "Operated by", value: <Operator evidence={evidence} /> },
+          { name: "Computes in", value: <Places evidence={evidence} /> },
+          { name: "Zero data retention", value: evidence.zero_data_retention ?? <Unknown /> },
+          { name: "Trains on data", value: evidence.trains_on_data ?? <Unknown /> },
+        ]
+      : [served, { name: "Today", value: evidence.own_node === true ? REMOVED_NODE : NOT_LISTED }];
   return (
     <Card title={<Logged text={evidence.endpoint} mono wrap />}>
       <div className="grid gap-4">
@@ -56,6 +57,9 @@ function Endpoint({ evidence }: { readonly evidence: Evidence }) {
     </Card>
   );
 }
+
+const NOT_LISTED = "The catalogue has no such endpoint any more.";
+const REMOVED_NODE = "A machine of the workspace's own, which was removed since.";
 
 function Operator({ evidence }: { readonly evidence: Evidence }) {
   return (

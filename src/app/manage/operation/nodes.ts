@@ -30,6 +30,7 @@ function rowView(room: Room, node: WorkspaceNode) {
     created_by: node.createdBy,
     last_seen_at: timeOrNull(live === undefined ? lastSeenAtMs : room.clock.nowMs()),
     connected_at: timeOrNull(live?.connectedAtMs),
+    instance: live === undefined ? null : (live.instance ?? room.nodes.instance),
     address: live?.address ?? null,
     agent: announced?.agent ?? null,
     server: announced?.server ?? null,

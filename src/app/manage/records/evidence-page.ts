@@ -112,8 +112,8 @@ function policies(report: EvidenceReport): string {
 function endpointEvidence(one: EvidenceReport["evidence"][number]): string {
   const levels = one.recorded_levels.join(", ");
   const head = `<h3>${text(one.endpoint)}</h3>`;
-  if (!one.in_catalogue)
-    return `${head}<p>Level when it served: ${text(levels)}. Today's catalogue has no such endpoint.</p>`;
+  if (!("level" in one))
+    return `${head}<p>Level when it served: ${text(levels)}. ${"own_node" in one ? "It was a machine of the workspace's own, and is not there any more." : "Today's catalogue has no such endpoint."}</p>`;
   const facts = `Level when it served: ${levels}. Level now: ${one.level} (${one.reason}; confidence ${one.confidence}). Operator: ${one.operator ?? "not known"}. Computes in ${one.countries.join(", ") || "countries that are not known"} (${one.countries_kind}). Zero data retention: ${one.zero_data_retention}. Trains on data: ${one.trains_on_data}.`;
   const rows = one.sources.map(({ claim, url, kind, read, stale }) => [
     say(claim),

@@ -131,7 +131,7 @@ export async function reportOf(room: Room, workspace: Workspace, period: Period)
     })),
     policies: policiesView(room, versions, tally, period),
     routers: routersView(await room.store.tenancy.routerVersions(id), tally, period),
-    evidence: evidenceOf(room.snapshot(), served),
+    evidence: evidenceOf(room.snapshot(), room.nodes.held.of(id), served),
     catalogue: { version: room.snapshot().version, built_at: isoTime(room.snapshot().builtAtMs) },
     capture_windows: windows.map((row) => windowView(room, row)),
     stored_responses: {

@@ -1,5 +1,7 @@
-import type { Endpoint, Snapshot } from "../../../domain/catalogue/catalogue.ts";
+import type { Endpoint, Provider, Snapshot } from "../../../domain/catalogue/catalogue.ts";
+import { isNodeProvider, providerOf, providerRow, sovereigntyOf } from "../../../domain/catalogue/node-rows.ts";
 import { type Amounts, groupedBy, type Served } from "../../../domain/record/evidence.ts";
+import type { WorkspaceNode } from "../../../domain/tenancy/node.ts";
 import { formatNanos } from "../../../kit/money.ts";
 
 export function amountsView({ requests, inputTokens, outputTokens, costNanos }: Readonly<Amounts>, currency: string) {
@@ -31,20 +33,32 @@ export function servedView(row: Served, currency: string) {
 }
 
 /** Why each endpoint that served has the level it has, and where that was read. */
-export function evidenceOf(snapshot: Snapshot, served: readonly Served[]) {
+export function evidenceOf(snapshot: Snapshot, nodes: readonly WorkspaceNode[], served: readonly Served[]) {
   const ids = [...new Set(served.map(({ endpoint }) => endpoint ?? ""))].toSorted();
   return ids.map((id) => {
     const levels = [...new Set(served.filter((row) => row.endpoint === id).map(({ level }) => level))];
-    const endpoint = snapshot.endpoints.get(id);
     const recorded = { endpoint: id, recorded_levels: levels };
-    return endpoint === undefined
-      ? { ...recorded, in_catalogue: false as const }
-      : { ...recorded, in_catalogue: true as const, ...factsOf(snapshot, endpoint) };
+    if (isNodeProvider(id)) return { ...recorded, ...ofNode(nodes, id) };
+    const endpoint = snapshot.endpoints.get(id);
+    if (endpoint === undefined) return { ...recorded, in_catalogue: false as const };
+    const provider = snapshot.providers.get(endpoint.provider);
+    return { ...recorded, in_catalogue: true as const, ...factsOf(provider, endpoint) };
   });
 }
 
-function factsOf(snapshot: Snapshot, { provider: slug, region, sovereignty }: Endpoint) {
-  const provider = snapshot.providers.get(slug);
+/** A machine of the workspace's own: what is said of it is what the workspace declared, while it has the machine. */
+function ofNode(nodes: readonly WorkspaceNode[], endpointId: string) {
+  const own = { in_catalogue: false as const, own_node: true };
+  const node = nodes.find((one) => endpointId.startsWith(`${providerOf(one)}:`));
+  if (node === undefined) return own;
+  const provider = providerRow(node);
+  const [{ id: region } = { id: "" }] = provider.regions;
+  return { ...own, ...factsOf(provider, { provider: provider.slug, region, sovereignty: sovereigntyOf(node) }) };
+}
+
+type Placed = Pick<Endpoint, "provider" | "region" | "sovereignty">;
+
+function factsOf(provider: Provider | undefined, { provider: slug, region, sovereignty }: Placed) {
   const own = sovereignty.evidence;
   return {
     provider: provider?.name ?? slug,

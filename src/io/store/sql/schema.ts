@@ -338,6 +338,8 @@ export type Database = {
     at_ms: number;
     last_error: string | null;
   };
+  /** Finished requests that a target of the log has not taken yet. */
+  log_outbox: { target: string; request_id: string; queued_at_ms: number; record: string };
   meta: { name: string; value: string };
   schema_migrations: { number: number; name: string; checksum: string; applied_at_ms: number };
 } & PeopleTables;

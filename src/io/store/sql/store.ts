@@ -12,6 +12,7 @@ import type { AuditStore, Changed } from "../../../domain/record/audit.ts";
 import type { CaptureStore, CaptureWriter } from "../../../domain/record/capture.ts";
 import type { EvidenceStore } from "../../../domain/record/evidence.ts";
 import { batchOf, type RecordBatch, RecordRejected, type RecordSink } from "../../../domain/record/ingest.ts";
+import type { LogOutbox } from "../../../domain/record/outbox.ts";
 import type { LogStore, RequestRecord } from "../../../domain/record/record.ts";
 import type { RollupStore } from "../../../domain/record/rollup.ts";
 import type { ResponseStore } from "../../../domain/responses/stored.ts";
@@ -32,6 +33,7 @@ import { evidenceStore } from "./evidence.ts";
 import { idempotencyStore } from "./idempotency.ts";
 import { ledgerStore } from "./ledger.ts";
 import { logStore } from "./log.ts";
+import { logOutbox } from "./log-outbox.ts";
 import { nodeStore } from "./nodes.ts";
 import { ownKeyStore } from "./own-keys.ts";
 import { paymentStore } from "./payments.ts";
@@ -84,6 +86,8 @@ export type Store = RecordSink & {
   readonly payments: PaymentStore;
   readonly promotions: PromotionStore;
   readonly log: LogStore;
+  /** What of the log is still to be sent. */
+  readonly logOutbox: LogOutbox;
   readonly rollups: RollupStore;
   readonly audit: AuditStore;
   /** What other instances must load again. */
@@ -137,6 +141,7 @@ export function sqlStore(engine: Engine): Store {
     payments: paymentStore(db),
     promotions: promotionStore(db),
     log: logStore(db, engine.logParts),
+    logOutbox: logOutbox(db),
     rollups: rollupStore(db),
     audit: auditStore(db),
     changes: changeStore(db),

@@ -20,6 +20,7 @@ import { nodes } from "./0021-nodes.ts";
 import { changes } from "./0022-changes.ts";
 import { aheadOfLogByTime, logByTime } from "./0023-log-by-time.ts";
 import { roles } from "./0024-roles.ts";
+import { logOutbox } from "./0026-log-outbox.ts";
 
 /** A step forward. Once released it never changes: its text is remembered by every store that took it. */
 export type Migration = {
@@ -53,4 +54,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 22, name: "changes", statements: changes },
   { number: 23, name: "log by time", statements: logByTime, ahead: aheadOfLogByTime },
   { number: 24, name: "roles", statements: roles },
+  { number: 26, name: "log outbox", statements: logOutbox },
 ];

@@ -1,0 +1,90 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { finishedRecord } from "../../../tests/support/records.ts";
+import { openSqlite } from "../../io/store/sql/sqlite/open.ts";
+import type { Posting } from "../../io/telemetry/posting.ts";
+import { systemClock } from "../../kit/clock.ts";
+import { systemTimers } from "../../kit/timers.ts";
+import { LogExport } from "./log-export.ts";
+
+async function opened(answer: (ids: readonly string[]) => Posting) {
+  const folder = mkdtempSync(path.join(tmpdir(), "gateway-outbox-"));
+  const store = await openSqlite(folder, systemClock);
+  const standing = { leads: true, lost: 0, sent: [] as string[][] };
+  const logExport = new LogExport({
+    outbox: store.logOutbox,
+    targets: new Map([
+      [
+        "webhook",
+        async (records) => {
+          const ids = records.map(({ id }) => id);
+          const result = answer(ids);
+          if (result === "sent") standing.sent.push(ids);
+          return result;
+        },
+      ],
+    ]),
+    clock: systemClock,
+    timers: systemTimers,
+    random: () => 0,
+    leads: () => standing.leads,
+    batchMax: 4,
+    everyMs: 5,
+    patience: { firstWaitMs: 1, waitMsMax: 2 },
+    keepMs: 3_600_000,
+    told: {
+      sent: () => undefined,
+      failed: () => undefined,
+      lost: (_, count) => {
+        standing.lost += count;
+      },
+    },
+    warn: () => undefined,
+  });
+  onTestFinished(async () => {
+    await logExport.stop();
+    await store.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const queue = (ids: readonly string[], queuedAtMs = systemClock.nowMs()) =>
+    store.logOutbox.add(
+      ["webhook"],
+      ids.map((requestId) => ({ requestId, queuedAtMs, record: JSON.stringify(finishedRecord(requestId)) })),
+    );
+  const empty = () =>
+    vi.waitFor(async () => expect(await store.logOutbox.next("webhook", 1)).toEqual([]), { timeout: 5000 });
+  return { store, logExport, standing, queue, empty };
+}
+
+test("OPS-03 one line that a receiver refuses is given up alone; the rest arrives, and what is too old is counted as lost", async () => {
+  const { logExport, standing, queue, empty } = await opened((ids) => (ids.includes("bad") ? "refused" : "sent"));
+  await queue(["old"], systemClock.nowMs() - 4_000_000);
+  await queue(["a", "b", "bad", "c", "d", "e"]);
+  logExport.start();
+  await empty();
+  expect(standing.sent.flat().toSorted()).toEqual(["a", "b", "c", "d", "e"]);
+  expect(standing.lost).toBe(2);
+});
+
+test("OPS-03 only the instance that leads sends; a target that fails is tried again, and its lag is shown", async () => {
+  let tries = 0;
+  let answer: Posting = "later";
+  const { logExport, standing, queue, empty } = await opened(() => {
+    tries += 1;
+    return answer;
+  });
+  await queue(["a"], systemClock.nowMs() - 60_000);
+  standing.leads = false;
+  logExport.start();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(tries).toBe(0);
+  expect(logExport.standing).toEqual([{ target: "webhook", lagMs: 0, failures: 0 }]);
+  standing.leads = true;
+  await vi.waitFor(() => expect(logExport.standing[0]?.lagMs).toBeGreaterThanOrEqual(60_000));
+  await vi.waitFor(() => expect(tries).toBeGreaterThan(2));
+  answer = "sent";
+  await empty();
+  expect(standing.sent).toEqual([["a"]]);
+});

@@ -1,0 +1,136 @@
+import { type Patience, waitAfter } from "../../domain/alerts/backoff.ts";
+import type { LogOutbox, LogTarget, WaitingRecord } from "../../domain/record/outbox.ts";
+import type { RequestRecord } from "../../domain/record/record.ts";
+import { parseRecord } from "../../domain/record/record-schema.ts";
+import type { Posting } from "../../io/telemetry/posting.ts";
+import type { Clock } from "../../kit/clock.ts";
+import type { Timers } from "../../kit/timers.ts";
+import { Ticker } from "../alerts/ticker.ts";
+
+export type SendRecords = (records: readonly RequestRecord[], abort: AbortSignal) => Promise<Posting>;
+
+export type LogExportDeps = {
+  readonly outbox: LogOutbox;
+  readonly targets: ReadonlyMap<LogTarget, SendRecords>;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly random: () => number;
+  /** Whether this process is the one of all that sends. */
+  readonly leads: () => boolean;
+  readonly batchMax: number;
+  readonly everyMs: number;
+  readonly patience: Pick<Patience, "firstWaitMs" | "waitMsMax">;
+  /** What no target took in this time is given up. */
+  readonly keepMs: number;
+  readonly told: {
+    sent(target: LogTarget, count: number): void;
+    failed(target: LogTarget): void;
+    /** Given up: too old, or refused for what is in it. */
+    lost(target: LogTarget, count: number): void;
+  };
+  readonly warn: (detail: object, message: string) => void;
+};
+
+/** How a target stands, for who runs the gateway. */
+export type TargetStanding = { readonly target: LogTarget; readonly lagMs: number; readonly failures: number };
+
+type Lane = {
+  readonly target: LogTarget;
+  readonly ticker: Ticker;
+  failures: number;
+  notBeforeMs: number;
+  lagMs: number;
+};
+
+/** Sends finished requests to where the operator wants the log, each target at its own pace. */
+export class LogExport {
+  readonly #deps: LogExportDeps;
+  readonly #lanes: readonly Lane[];
+  readonly #stopping = new AbortController();
+
+  constructor(deps: LogExportDeps) {
+    this.#deps = deps;
+    this.#lanes = [...deps.targets].map(([target, send]) => this.#laneOf(target, send));
+  }
+
+  start(): void {
+    for (const { ticker } of this.#lanes) ticker.run();
+  }
+
+  /** What is on its way is given up, and sent again by the next process. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await Promise.all(this.#lanes.map(({ ticker }) => ticker.stop()));
+  }
+
+  get standing(): readonly TargetStanding[] {
+    return this.#lanes.map(({ target, lagMs, failures }) => ({ target, lagMs, failures }));
+  }
+
+  #laneOf(target: LogTarget, send: SendRecords): Lane {
+    const { everyMs, timers, warn } = this.#deps;
+    const failed = (error: unknown) =>
+      warn({ err: error, target }, "the request log could not be sent now; it is sent later");
+    const work = () => this.#work(lane, send);
+    const lane: Lane = {
+      target,
+      ticker: new Ticker({ everyMs, timers, failed, work }),
+      failures: 0,
+      notBeforeMs: 0,
+      lagMs: 0,
+    };
+    return lane;
+  }
+
+  async #work(lane: Lane, send: SendRecords): Promise<void> {
+    const { outbox, clock, keepMs, batchMax, leads, told } = this.#deps;
+    const { target } = lane;
+    if (!leads()) {
+      lane.lagMs = 0;
+      return;
+    }
+    const expired = await outbox.expire(target, clock.nowMs() - keepMs);
+    if (expired > 0) told.lost(target, expired);
+    while (clock.elapsedMs() >= lane.notBeforeMs && leads() && !this.#stopping.signal.aborted) {
+      const waiting = await outbox.next(target, batchMax);
+      if (waiting.length === 0) break;
+      if (!(await this.#send(lane, send, waiting))) break;
+    }
+    const oldestMs = await outbox.oldestMs(target);
+    lane.lagMs = oldestMs === undefined ? 0 : Math.max(0, clock.nowMs() - oldestMs);
+  }
+
+  /** False: the target is to be left alone for now. */
+  async #send(lane: Lane, send: SendRecords, waiting: readonly WaitingRecord[]): Promise<boolean> {
+    const { outbox, told, patience, clock, random, warn } = this.#deps;
+    const { target } = lane;
+    const result = await send(
+      waiting.map(({ record }) => parseRecord(record)),
+      this.#stopping.signal,
+    );
+    if (result === "later") {
+      lane.failures += 1;
+      lane.notBeforeMs = clock.elapsedMs() + waitAfter(lane.failures, patience, random);
+      told.failed(target);
+      return false;
+    }
+    if (result === "refused" && waiting.length > 1) {
+      // One of them is not taken, or all together are too long: halves find out which.
+      const half = Math.ceil(waiting.length / 2);
+      return (await this.#send(lane, send, waiting.slice(0, half))) && this.#send(lane, send, waiting.slice(half));
+    }
+    lane.failures = 0;
+    if (result === "refused") {
+      told.lost(target, 1);
+      warn(
+        { target, request: waiting[0]?.requestId },
+        "a line of the request log was refused by its receiver and is given up",
+      );
+    } else told.sent(target, waiting.length);
+    await outbox.done(
+      target,
+      waiting.map(({ requestId }) => requestId),
+    );
+    return true;
+  }
+}

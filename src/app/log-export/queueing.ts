@@ -1,0 +1,39 @@
+import { z } from "zod";
+import { type RecordSink, textsOf } from "../../domain/record/ingest.ts";
+import type { LogOutbox, LogTarget } from "../../domain/record/outbox.ts";
+import { StoreError } from "../../io/store/sql/store-error.ts";
+import type { Clock } from "../../kit/clock.ts";
+
+type Queueing = {
+  readonly outbox: Pick<LogOutbox, "add">;
+  readonly targets: readonly LogTarget[];
+  readonly clock: Clock;
+  /** The store can never take them for this: the log itself goes on without. */
+  readonly lost: (count: number, error: unknown) => void;
+};
+
+const identified = z.object({ id: z.string() });
+
+/**
+ * The way of records into SQL, with a stop on it: what is to be sent is queued before it is in the log. The other way
+ * around a process that dies in between would have it in the log and nowhere else.
+ */
+export function queuedOnTheWay(sink: RecordSink, { outbox, targets, clock, lost }: Queueing): RecordSink {
+  return {
+    async ingestBatch(batch) {
+      const queuedAtMs = clock.nowMs();
+      const waiting = textsOf(batch).map((record) => ({
+        requestId: identified.parse(JSON.parse(record)).id,
+        record,
+        queuedAtMs,
+      }));
+      try {
+        await outbox.add(targets, waiting);
+      } catch (error) {
+        if (!(error instanceof StoreError) || error.failure === "unavailable") throw error;
+        lost(waiting.length, error);
+      }
+      await sink.ingestBatch(batch);
+    },
+  };
+}

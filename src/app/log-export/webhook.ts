@@ -1,0 +1,32 @@
+import { signatureOf } from "../../domain/alerts/signature.ts";
+import type { RequestRecord } from "../../domain/record/record.ts";
+import { type PostedAnswer, type Posting, type PostMessage, postingOf } from "../../io/telemetry/posting.ts";
+import type { Clock } from "../../kit/clock.ts";
+import type { Ids } from "../../kit/ids.ts";
+
+type Webhook = {
+  readonly url: string;
+  /** It is signed with each of them, so that they can be changed without a gap. */
+  readonly secrets: readonly string[];
+  readonly post: (message: PostMessage) => Promise<PostedAnswer>;
+  readonly line: (record: RequestRecord) => object;
+  readonly clock: Clock;
+  readonly ids: Ids;
+};
+
+/** Batches of the log to an address of the operator's, signed as alerts are. */
+export function webhookTarget({ url, secrets, post, line, clock, ids }: Webhook) {
+  return async (records: readonly RequestRecord[], signal: AbortSignal): Promise<Posting> => {
+    const id = ids.next("batch_");
+    const timestamp = Math.floor(clock.nowMs() / 1000);
+    const body = JSON.stringify({ id, type: "request_log", records: records.map(line) });
+    const headers = {
+      "content-type": "application/json",
+      "user-agent": "inference-gateway",
+      "x-svc-batch-id": id,
+      "x-svc-timestamp": String(timestamp),
+      "x-svc-signature": secrets.map((secret) => `v1=${signatureOf(secret, timestamp, body)}`).join(","),
+    };
+    return postingOf(await post({ url, headers, body, signal }));
+  };
+}

@@ -1,0 +1,22 @@
+/** Where the request log can be sent as it grows. */
+export const LOG_TARGETS = ["otlp", "webhook", "files"] as const;
+export type LogTarget = (typeof LOG_TARGETS)[number];
+
+/** A finished request on its way to one target: the JSON text of its record. */
+export type WaitingRecord = { readonly requestId: string; readonly record: string; readonly queuedAtMs: number };
+
+/**
+ * Finished requests that a target has not taken yet. A row is there before the request is in the log, and leaves once
+ * the target took it: so every one arrives at least once, whatever order they came in and whoever died in between.
+ */
+export type LogOutbox = {
+  /** Twice changes nothing. */
+  add(targets: readonly LogTarget[], records: readonly WaitingRecord[]): Promise<void>;
+  /** The oldest first. */
+  next(target: LogTarget, limit: number): Promise<WaitingRecord[]>;
+  done(target: LogTarget, requestIds: readonly string[]): Promise<void>;
+  /** When the one was queued that waits longest. */
+  oldestMs(target: LogTarget): Promise<number | undefined>;
+  /** Gives up what was queued before then; how many it were. */
+  expire(target: LogTarget, beforeMs: number): Promise<number>;
+};

@@ -1,0 +1,15 @@
+import type { Ddl } from "../engine.ts";
+
+/** Finished requests that are still to be sent to where the operator wants the log. */
+export function logOutbox({ integer, text, plain }: Ddl): string[] {
+  return [
+    `create table log_outbox (
+      target ${text} not null,
+      request_id ${text} not null,
+      queued_at_ms ${integer} not null,
+      record ${text} not null,
+      primary key (target, request_id)
+    ) ${plain}`,
+    "create index log_outbox_by_time on log_outbox (target, queued_at_ms, request_id)",
+  ];
+}
