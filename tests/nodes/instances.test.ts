@@ -132,7 +132,9 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of a gateway of several instan
   test("NODE-02 an instance that is killed in the middle of an answer ends it with an error; then others serve, and the node is away", async () => {
     const killed = await startProcess(fleet.env);
     const { tenant, open } = await withNode(killed.url, { mapping: { tiny: SANDBOX } });
-    expect((await chat(a, tenant, { ...asking("hi"), model: SANDBOX })).headers.get("x-svc-provider")).toBe("node-rack");
+    expect((await chat(a, tenant, { ...asking("hi"), model: SANDBOX })).headers.get("x-svc-provider")).toBe(
+      "node-rack",
+    );
     const waiting = await openChat(a.url, tenant.key, asking("wait", { stream: true }));
     await until(() => open.length === 1 && waiting.text.includes("Hello"));
     killed.child.kill("SIGKILL");

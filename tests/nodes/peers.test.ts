@@ -40,6 +40,9 @@ describe("a node that is connected to another instance", () => {
       [200, 2_000_011],
       [200, 16],
     ]);
+    // Of whoever is connected it is told again and again, so that after a crash it is known when that was.
+    await until(() => b.seen.length > 3);
+    expect([new Set(b.seen), a.seen]).toEqual([new Set([RACK.id]), []]);
     // What came in elsewhere counts among the node's places, and is given back.
     await until(() => b.nodes.state(RACK.id).running === 0);
     await agent.stop();
