@@ -360,8 +360,6 @@ export class ConfigError extends Error {
   }
 }
 
-const NOT_YET = { REDIS_URL: "Redis" } as const;
-
 /** What a deployment with a database of its own must be given: made at the first start, they would be in one folder. */
 const WITH_DATABASE = ["GATEWAY_ADMIN_TOKEN", "GATEWAY_MASTER_KEY"] as const;
 
@@ -380,10 +378,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     if (parsed.success) values[name] = parsed.data;
     else problems.push(`${name}: ${parsed.error.issues[0]?.message ?? "not valid"}`);
   }
-  for (const [name, part] of Object.entries(NOT_YET)) {
-    if ((readWithFileTwin(env, name, problems) ?? "") !== "")
-      problems.push(`${name}: this version keeps shared state in the process and does not speak ${part}; unset it`);
-  }
+  if ((values["REDIS_URL"] ?? null) !== null && (values["DATABASE_URL"] ?? null) === null)
+    problems.push("DATABASE_URL: set it too, because REDIS_URL is set: instances share their store as well");
   if ((values["DATABASE_URL"] ?? null) !== null)
     for (const name of WITH_DATABASE)
       if (values[name] === null) problems.push(`${name}: set it too, because DATABASE_URL is set`);

@@ -48,9 +48,8 @@ import type { Managers } from "./edge/actor.ts";
 import { isOperator, recheckKey } from "./edge/authenticate.ts";
 import type { Edge } from "./edge/server.ts";
 import { type DiskSpace, watchDisk } from "./io/disk-space.ts";
-import { loneFleet } from "./io/fleet/lone-fleet.ts";
 import type { Books } from "./io/journal/open.ts";
-import { memoryState } from "./io/state/memory.ts";
+import type { MasterKeys } from "./io/master-keys.ts";
 import type { Store } from "./io/store/sql/store.ts";
 import { type Logger, openLog } from "./io/telemetry/log.ts";
 import { Metrics } from "./io/telemetry/metrics.ts";
@@ -84,8 +83,9 @@ import {
   servedSurfaces,
   warnOfUnknown,
 } from "./parts.ts";
+import { fleetChecks, openSharing, reloading, type Sharing } from "./parts-fleet.ts";
 import { retentionOf, sweepOften } from "./parts-jobs.ts";
-import { holdNodes, nodeCheck, openNodes } from "./parts-nodes.ts";
+import { holdNodes, joinPeers, nodeCheck, openNodes } from "./parts-nodes.ts";
 import { type LogExporting, logExportCheck, type Observed, openObserve, openRecords } from "./parts-observe.ts";
 import { holdOwnKeys, openOwnKeys } from "./parts-own-keys.ts";
 import { openPeopleRoom } from "./parts-people.ts";
@@ -126,9 +126,11 @@ type Prepare = (store: Store, platform: Pick<Platform, "snapshot" | "connections
 /** Builds everything, brings it up, and answers with what a caller needs. Nothing else in the code wires parts. */
 export async function start(config: Config, prepare?: Prepare): Promise<Running> {
   const ground = await openGround(config);
-  const { log, ids, rateBook, snapshot, transport, directory, watch, state, metrics, nodes } = ground;
+  const { log, ids, rateBook, snapshot, transport, directory, watch, metrics, nodes } = ground;
   const { adminToken, instanceId } = await openSecrets(config);
-  const fleet = loneFleet(instanceId, null);
+  const sharing = await openSharing(config, { instanceId, ids, log });
+  const { fleet } = sharing;
+  const state = watchedState(sharing.state, watch);
   const inTurn = fleetTurns(fleet);
   const held = holdOwnKeys(config, { snapshot, transport, platform: () => platform });
   const personOf: Managers["personOf"] = (headers) => people.personOf(headers);
@@ -139,19 +141,22 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
   const platform = await openPlatform(config, { ...ground, fleet });
   const { sandbox, connections, addresses, proofs, routing, observed } = platform;
 
-  const { store, vault, rotation } = await openStore(config, { ids, log, fleet });
+  const { store, vault, rotation, masterKeys } = await openStore(config, { ids, log, fleet });
   await prepare?.(store, platform);
-  const probed = { ...platform, transport, ids, fleet, metrics, log };
-  const { prober, sandboxProven } = await openProber(config, store, probed);
+  await sharing.begin(store);
+  const { prober, sandboxProven } = await openProber(config, store, { ...ground, ...platform, fleet });
   const { DATA_DIR: dataDir } = config;
-  const { books, logExport } = await openRecords(config, { ...ground, store, fleet, version: VERSION });
-  const caughtUp = () => books.flush();
+  const recording = { ...ground, store, fleet, sinkOver: sharing.sink, version: VERSION };
+  const { books, logExport } = await openRecords(config, recording);
+  const caughtUp = sharing.caughtUp(books);
   const ownKeys = await openOwnKeys(store, { held, vault, snapshot, transport, connections, addresses, log });
-  await loadTenants(store, directory, state);
+  await loadTenants(store, directory);
+  await sharing.open(store, directory, books);
   await openNodes(store, ground.heldNodes, ids, log);
+  const peers = await peersOf(config, sharing, { ...ground, masterKeys });
   const alerts = await openAlerts(config, store, { watch, directory, state, ownKeys: held, vault, ids, metrics, log });
   const bounds = boundsOf(config);
-  metrics.watch(gaugesOf(edge, books, { ...bounds, nodes }));
+  metrics.watch(gaugesOf(edge, books, { ...bounds, nodes, sharing }));
   const captured = store.captures(vault);
   const captures = await openCaptures(config, captured, directory, log);
   const gateway: Gateway = {
@@ -169,7 +174,7 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
     recheck: (exchange) => recheckKey(exchange, directory, clock.nowMs()),
     margins: await openPrices(config, store, rateBook, ids),
     limits: limitsOf(config),
-    idempotency: await openIdempotency(config, store, state, books, log),
+    idempotency: openIdempotency(config, store, caughtUp.all, log),
     captures,
     ...toldOf(metrics, watch, observed, log),
   };
@@ -177,30 +182,29 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
   const responses = await openKept({ config, store, kept: store.responses(vault), directory, disk, log }, gateway);
   const bookings = new Bookings({ state, ledger: store.ledger, clock });
   const tenancy: TenancyDeps = { store, directory, state, bookings, captures, clock, ids, snapshot };
-  const money = await openPayments(config, { ...tenancy, store, caughtUp }, { fleet, log });
+  const money = await openPayments(config, { ...tenancy, store, caughtUp: caughtUp.all }, { fleet, log });
   const rates = openRates(config, { tenancy, store: store.rates, book: rateBook, inTurn, fleet, log, transport });
   const people = openPeopleRoom(config, { store, vault, directory, ids, log, origin, inTurn });
   const standing = { ready: false };
   const manage: ManageDeps = {
     ...manageSettings(config),
     ...{ ...tenancy, store, connections, responses: overseenResponses(responses), ownKeys, rates, prober },
-    ...{ captured, alerts, caughtUp, planning: gateway, endpoints: gateway, payments: money.payments },
+    ...{ captured, alerts, caughtUp: caughtUp.soon, planning: gateway, endpoints: gateway, payments: money.payments },
     nodes: { held: nodes, max: config.GATEWAY_NODES_MAX, instance: fleet.id },
     masterKey: { rotation, timers: systemTimers },
-    checks: checksNow(config, { store, books, bounds, disk, rotation, alerts, prober, nodes, logExport }),
+    checks: checksNow(config, { store, books, bounds, disk, rotation, alerts, prober, nodes, sharing, logExport }),
   };
+  const copies = { store, directory, ownKeys, nodes, watch, captures, margins: gateway.margins, rateBook, prober };
+  await sharing.follow(reloading(copies));
   edge.open(nodes, {
     ...surfaceHandlers(gateway, responses, proofs, servedSurfaces(config)),
     ...transcriptionHandlers(gateway, await uploadsOf(config, dataDir, disk)),
-    ...requestHandlers({ log: store.log, timers: systemTimers, caughtUp }),
+    ...requestHandlers({ log: store.log, timers: systemTimers, caughtUp: caughtUp.soon }),
     ...managementHandlers(manage, people),
     ...documentsAt({ version: VERSION, serverUrl: config.GATEWAY_PUBLIC_URL ?? origin }),
     ...operationsOf(edge, standing, metrics, adminToken),
   });
-  const first = {
-    firstKey: await fleet.alone(FIRST_START, () => firstKeyOf(store, tenancy)),
-    setupLink: await people.setupLink(),
-  };
+  const firstKey = await fleet.alone(`workspace:${FIRST_START}`, () => firstKeyOf(store, tenancy));
   const retention = retentionOf(config, store, log);
   const sweeper = sweepOften(config, { state, captures, responses, rotation, retention, money, people, fleet });
   await sandboxProven;
@@ -208,15 +212,21 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
   return {
     origin,
     adminToken,
-    ...first,
+    firstKey,
+    setupLink: await people.setupLink(),
     ready: () => begin(standing, prober, logExport),
     async stop() {
       await Promise.all([sweeper, alerts, rates, prober, logExport].map((part) => part.stop()));
       await drain(edge, responses, config.GATEWAY_DRAIN_TIMEOUT_MS);
       await cut(gateway, edge, captures, responses);
-      for (const part of [observed, disk, books, store, sandbox]) await part?.close();
+      for (const part of [observed, disk, peers, books, sharing, store, sandbox]) await part?.close();
     },
   };
+}
+
+/** Where there are other instances: the way to nodes that are connected to them. */
+async function peersOf(config: Config, { board, fleet }: Sharing, parts: Ground & { masterKeys: MasterKeys }) {
+  return board === undefined ? undefined : joinPeers(config, { ...parts, board, fleetId: fleet.id });
 }
 
 function uploadsOf(config: Config, dataDir: string, disk: DiskSpace): Promise<Uploads> {
@@ -234,7 +244,6 @@ async function openGround(config: Config) {
   warnOfUnknown(config, rateBook.snapshot, log);
   const heldNodes = holdNodes(config, () => rateBook.snapshot);
   const watch = new AlertWatch();
-  const memory = memoryState(clock, { claimsMax: config.GATEWAY_IDEMPOTENCY_KEYS_MAX });
   return {
     log,
     ids: makeIds(() => clock.nowMs()),
@@ -245,7 +254,6 @@ async function openGround(config: Config) {
     heldNodes,
     directory: new Directory(),
     watch,
-    state: watchedState(memory, watch),
     metrics: new Metrics(),
   };
 }
@@ -282,11 +290,12 @@ type Checked = {
   readonly alerts: Alerts;
   readonly prober: Prober;
   readonly nodes: Ground["nodes"];
+  readonly sharing: Sharing;
   readonly logExport: LogExporting;
 };
 
 function checksNow(config: Config, checked: Checked): Check[] {
-  const { store, books, bounds, disk, rotation, alerts, prober, nodes, logExport } = checked;
+  const { store, books, bounds, disk, rotation, alerts, prober, nodes, sharing, logExport } = checked;
   // They advise, and never call something broken.
   const advice = [
     diskCheck(config, disk),
@@ -296,7 +305,7 @@ function checksNow(config: Config, checked: Checked): Check[] {
     nodeCheck(nodes),
     logExportCheck(logExport),
   ];
-  return [...checksOf(config, store, books, bounds.breakers), ...advice];
+  return [...checksOf(config, store, books, bounds.breakers), ...fleetChecks(config, sharing), ...advice];
 }
 
 /** What the management API shows of the settings, and does by them. */

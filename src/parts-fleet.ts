@@ -1,14 +1,172 @@
-import type { OwnKeyRoom } from "./app/manage/deps.ts";
+import type { Check, OwnKeyRoom } from "./app/manage/deps.ts";
+import { spentBefore } from "./app/manage/money/spent.ts";
 import type { Captures } from "./app/pipeline/captures.ts";
 import type { Prober } from "./app/prober/prober.ts";
+import { type Config, ConfigError } from "./config.ts";
+import type { SharedState } from "./domain/admission/admission.ts";
 import type { AlertWatch } from "./domain/alerts/watch.ts";
 import { type MarginBook, readMargin } from "./domain/billing/margin.ts";
 import type { RateBook } from "./domain/catalogue/rates.ts";
-import type { Reloading } from "./domain/fleet/fleet.ts";
+import type { Board } from "./domain/fleet/board.ts";
+import type { Fleet, Reloading } from "./domain/fleet/fleet.ts";
+import type { RecordSink } from "./domain/record/ingest.ts";
 import type { Directory } from "./domain/tenancy/directory.ts";
+import { flushEverywhere } from "./io/fleet/flush-everywhere.ts";
+import { loneFleet } from "./io/fleet/lone-fleet.ts";
+import { SharedFleet } from "./io/fleet/shared-fleet.ts";
+import type { Books } from "./io/journal/open.ts";
+import { memoryState } from "./io/state/memory.ts";
+import type { SharedRedis } from "./io/state/redis/shared-redis.ts";
 import type { Store } from "./io/store/sql/store.ts";
+import type { Logger } from "./io/telemetry/log.ts";
 import type { Nodes } from "./io/tunnel/nodes.ts";
+import { systemClock } from "./kit/clock.ts";
+import type { Ids } from "./kit/ids.ts";
+import { randomToken } from "./kit/secret.ts";
+import { systemTimers } from "./kit/timers.ts";
+import { fillState, HOLD_GRACE_MS } from "./parts.ts";
 import { reloadNodes } from "./parts-nodes.ts";
+
+/** What this instance has in common with others, or has for itself where there are none. */
+export type Sharing = {
+  readonly state: SharedState;
+  readonly fleet: Fleet;
+  /** Undefined where there is nobody to share it with. */
+  readonly board: Board | undefined;
+  readonly standing: "alone" | SharedRedis["standing"];
+  /** Before anything is loaded from SQL. */
+  begin(store: Store): Promise<void>;
+  /** Where the journal moves records to: into SQL by way of `inner`, and what others must know of them. */
+  readonly sink: (inner: RecordSink, store: Store) => RecordSink;
+  /** Resolves when the wallets are open; tenants are loaded and the journal is replayed by then. */
+  open(store: Store, directory: Directory, books: Books): Promise<void>;
+  /** Everything is loaded: what others change from here on is loaded anew. */
+  follow(reload: Reloading): Promise<void>;
+  /** How what was finished anywhere before gets into SQL. */
+  caughtUp(books: Books): CaughtUp;
+  /** Others lead and work on; nothing of this instance's is asked for any more. */
+  close(): Promise<void>;
+};
+
+export type CaughtUp = {
+  /** Rejects where an instance does not say so in time. */
+  all(): Promise<void>;
+  /** For who only looks: of other instances what they manage in time. */
+  soon(): Promise<void>;
+};
+
+type SharingParts = { readonly instanceId: string; readonly ids: Ids; readonly log: Logger };
+
+/** Begins every name in Redis. */
+const PREFIX = "gateway:";
+
+export function openSharing(config: Config, parts: SharingParts): Sharing | Promise<Sharing> {
+  return config.REDIS_URL === null ? alone(config, parts) : onRedis(config, config.REDIS_URL, parts);
+}
+
+function alone(config: Config, { instanceId }: SharingParts): Sharing {
+  const state = memoryState(systemClock, { claimsMax: config.GATEWAY_IDEMPOTENCY_KEYS_MAX });
+  return {
+    state,
+    fleet: loneFleet(instanceId, null),
+    board: undefined,
+    standing: "alone",
+    begin: async () => undefined,
+    sink: (inner) => inner,
+    open: (store, directory) => fillState(config, store, directory, state),
+    follow: async () => undefined,
+    caughtUp: (books) => ({ all: () => books.flush(), soon: () => books.flush() }),
+    close: async () => undefined,
+  };
+}
+
+async function onRedis(config: Config, url: string, { instanceId, ids, log }: SharingParts): Promise<Sharing> {
+  const redis = await openRedis(config, url, instanceId, log);
+  const { state, board } = redis;
+  const fleet = new SharedFleet({
+    id: instanceId,
+    url: null,
+    board,
+    touch: (workspaceId) => state.touch(workspaceId),
+    clock: systemClock,
+    timers: systemTimers,
+    ids,
+    warn: (detail, message) => log.warn(detail, message),
+  });
+  let quiet: () => void = () => undefined;
+  return {
+    state,
+    fleet,
+    board,
+    get standing() {
+      return redis.standing;
+    },
+    begin: (store) => fleet.begin(store.changes),
+    sink: (inner, store) => redis.sink(inner, (requestIds) => recorded(store, requestIds)),
+    open: (store, directory, books) =>
+      redis.open({
+        peers: () => fleet.known(),
+        flushJournal: () => books.flush(),
+        balances: () => store.ledger.wallets(),
+        spends: () => spentBefore(store.rollups, directory, systemClock.nowMs()),
+        uses: () => usesIn(store, config.GATEWAY_IDEMPOTENCY_KEYS_MAX),
+        get quietMs() {
+          return fleet.unheardMs;
+        },
+      }),
+    follow: (reload) => fleet.follow(reload),
+    caughtUp(books) {
+      const flushing = flushEverywhere({ fleet, board, ids, timers: systemTimers, flush: () => books.flush() });
+      quiet = flushing.stop;
+      return flushing;
+    },
+    async close() {
+      quiet();
+      await fleet.stop();
+      await redis.close();
+    },
+  };
+}
+
+async function openRedis(config: Config, url: string, instanceId: string, log: Logger): Promise<SharedRedis> {
+  try {
+    // Loaded only where it is used: a gateway that is alone carries no driver for it.
+    const { openRedisState } = await import("./io/state/redis/open.ts");
+    return await openRedisState({
+      url,
+      prefix: PREFIX,
+      instanceId,
+      timeoutMs: config.GATEWAY_REDIS_TIMEOUT_MS,
+      holdMaxMs: config.GATEWAY_REQUEST_TIMEOUT_MS + HOLD_GRACE_MS,
+      clock: systemClock,
+      timers: systemTimers,
+      random: () => randomToken(12),
+      log,
+    });
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new ConfigError([
+      `REDIS_URL: ${shownRedis(url)} cannot be used (${why}); start Redis there, or write the address of another`,
+    ]);
+  }
+}
+
+/** Without what is secret in it. */
+function shownRedis(url: string): string {
+  const { protocol, host, pathname } = new URL(url);
+  return `${protocol}//${host}${pathname}`;
+}
+
+async function recorded(store: Store, requestIds: readonly string[]): Promise<ReadonlySet<string>> {
+  const found = new Set<string>();
+  for (const id of requestIds) if ((await store.log.find(id)) !== undefined) found.add(id);
+  return found;
+}
+
+async function usesIn(store: Store, keysMax: number) {
+  const newest = await store.idempotency.newest(systemClock.nowMs(), keysMax + 1);
+  return { uses: newest.slice(0, keysMax).reverse(), areAll: newest.length <= keysMax };
+}
 
 /** Everything that is in SQL and in the memory of this process as well. */
 export type Copies = {
@@ -59,3 +217,35 @@ async function reloadWorkspace(copies: Copies, workspaceId: string): Promise<voi
   if (rules === undefined) watch.drop(workspaceId);
   else watch.put(rules);
 }
+
+/** What `gateway doctor` says of the others. */
+export function fleetChecks(config: Config, sharing: Sharing): Check[] {
+  const { REDIS_URL: url } = config;
+  if (url === null) return [];
+  return [
+    {
+      name: "redis",
+      run: async () => {
+        const { standing } = sharing;
+        return { ok: standing === "open", detail: `${shownRedis(url)}: ${STANDINGS[standing]}` };
+      },
+    },
+    {
+      name: "instances",
+      run: async () => {
+        const { fleet } = sharing;
+        const ids = (await fleet.peers()).map(({ id }) => id);
+        const others = ids.filter((id) => id !== fleet.id);
+        const beside = others.length === 0 ? "no other is alive" : `others: ${others.slice(0, 20).join(", ")}`;
+        return { ok: true, detail: `this is ${fleet.id}${fleet.leads ? ", which leads" : ""}; ${beside}` };
+      },
+    },
+  ];
+}
+
+const STANDINGS: Readonly<Record<Sharing["standing"], string>> = {
+  alone: "it is not used",
+  open: "it answers, and the wallets are open",
+  opening: "the wallets are being filled from the store; paid work is refused until they are open",
+  away: "it does not answer; paid work is refused until it does",
+};

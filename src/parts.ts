@@ -5,7 +5,7 @@ import type { Check } from "./app/manage/deps.ts";
 import { spentBefore } from "./app/manage/money/spent.ts";
 import { MasterKeyRotation } from "./app/manage/operation/master-key-rotation.ts";
 import { Captures } from "./app/pipeline/captures.ts";
-import { openChargedUses } from "./app/pipeline/charged-uses.ts";
+import { chargedUses, rememberUses } from "./app/pipeline/charged-uses.ts";
 import type { Gateway } from "./app/pipeline/world.ts";
 import { type Config, ConfigError, PROJECT_ROOT } from "./config.ts";
 import type { Switch } from "./contract/route.ts";
@@ -142,9 +142,12 @@ export function boundsOf(config: Config) {
   };
 }
 
-type Gauged = ReturnType<typeof boundsOf> & { readonly nodes: Pick<Nodes, "counts"> };
+type Gauged = ReturnType<typeof boundsOf> & {
+  readonly nodes: Pick<Nodes, "counts">;
+  readonly sharing: { readonly fleet: Pick<Fleet, "leads" | "size">; readonly standing: string };
+};
 
-export function gaugesOf(edge: Edge, books: Books, { queue, breakers, nodes }: Gauged): Gauges {
+export function gaugesOf(edge: Edge, books: Books, { queue, breakers, nodes, sharing }: Gauged): Gauges {
   return {
     running: () => edge.running,
     draining: () => (edge.draining ? 1 : 0),
@@ -153,6 +156,9 @@ export function gaugesOf(edge: Edge, books: Books, { queue, breakers, nodes }: G
     queueWaiting: () => queue.waiting,
     endpointsAside: () => breakers.aside.length,
     nodesConnected: () => nodes.counts.here,
+    instances: () => sharing.fleet.size,
+    leads: () => (sharing.fleet.leads ? 1 : 0),
+    sharedStateOpen: () => (sharing.standing === "alone" || sharing.standing === "open" ? 1 : 0),
   };
 }
 
@@ -182,7 +188,7 @@ export async function openStore(config: Config, { ids, log, fleet }: { ids: Ids;
     const warn = (detail: object, message: string) => log.warn(detail, message);
     const parts = { keys, file, leaving, store, vault, ids, warn };
     const rotation = new MasterKeyRotation({ ...parts, clock: systemClock, timers: systemTimers });
-    return { store, vault, rotation };
+    return { store, vault, rotation, masterKeys: keys };
   } catch (error) {
     await store.close();
     throw error;
@@ -190,7 +196,7 @@ export async function openStore(config: Config, { ids, log, fleet }: { ids: Ids;
 }
 
 /** From the settings, or from the file that the first start makes. */
-async function openMasterKeys(config: Config, log: Logger) {
+export async function openMasterKeys(config: Config, log: { info(detail: object, message: string): void }) {
   const bytesOf = (text: string) => readMasterKey(text) ?? Buffer.alloc(0);
   const previous = config.GATEWAY_MASTER_KEY_PREVIOUS.map(bytesOf);
   const given = config.GATEWAY_MASTER_KEY;
@@ -206,24 +212,28 @@ export function warnOfUnknown(config: Config, snapshot: Snapshot, log: Logger): 
   if (unknown.length > 0) log.warn({ providers: unknown }, "settings name providers that the catalogue does not have");
 }
 
-export async function loadTenants(store: Store, directory: Directory, state: SharedState): Promise<void> {
+export async function loadTenants(store: Store, directory: Directory): Promise<void> {
   directory.load(await store.tenancy.loadAll());
-  for (const { workspaceId, balanceNanos } of await store.ledger.wallets())
-    await state.credit(workspaceId, balanceNanos);
   for (const limits of await store.limits.loadAll()) directory.limits.put(limits);
-  await state.restoreSpend(await spentBefore(store.rollups, directory, systemClock.nowMs()));
 }
 
-/** Charged calls by their `Idempotency-Key`, with those of earlier processes: asked for once the journal was replayed. */
-export function openIdempotency(config: Config, store: Store, state: SharedState, books: Books, log: Logger) {
-  return openChargedUses({
+/** What a state that is new must know of earlier processes: asked for once their journals were replayed. */
+export async function fillState(config: Config, store: Store, directory: Directory, state: SharedState): Promise<void> {
+  for (const { workspaceId, balanceNanos } of await store.ledger.wallets())
+    await state.credit(workspaceId, balanceNanos);
+  await state.restoreSpend(await spentBefore(store.rollups, directory, systemClock.nowMs()));
+  const keysMax = config.GATEWAY_IDEMPOTENCY_KEYS_MAX;
+  await rememberUses({ store: store.idempotency, state, clock: systemClock, keysMax });
+}
+
+/** Charged calls by their `Idempotency-Key`, with those that the state has no place for. */
+export function openIdempotency(config: Config, store: Store, caughtUp: () => Promise<void>, log: Logger) {
+  return chargedUses({
     store: store.idempotency,
-    state,
     clock: systemClock,
     timers: systemTimers,
     ttlMs: parseDurationMs(config.GATEWAY_IDEMPOTENCY_TTL) ?? 0,
-    keysMax: config.GATEWAY_IDEMPOTENCY_KEYS_MAX,
-    caughtUp: () => books.flush(),
+    caughtUp,
     warn: (detail, message) => log.warn(detail, message),
   });
 }

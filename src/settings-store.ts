@@ -1,4 +1,4 @@
-import { databaseUrl, integer, setting } from "./settings.ts";
+import { databaseUrl, integer, redisUrl, setting } from "./settings.ts";
 
 /** Where things are kept that several instances share. */
 export const STORE_SETTINGS = {
@@ -22,5 +22,18 @@ export const STORE_SETTINGS = {
     integer(1, 1000),
     10,
     "Most connections to PostgreSQL for queries. Two more are kept open, and one is opened for a moment at the start.",
+  ),
+  REDIS_URL: {
+    ...setting(
+      redisUrl.nullable(),
+      null,
+      "Redis or Valkey that several instances share their limits and wallets by: redis://user:password@host:6379/0, or rediss:// for TLS. DATABASE_URL must be set with it; see the guide on several instances.",
+    ),
+    secret: true,
+  },
+  GATEWAY_REDIS_TIMEOUT_MS: setting(
+    integer(10, 60_000),
+    100,
+    "How long one step at Redis may take before the request is refused with 503.",
   ),
 } as const;

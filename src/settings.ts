@@ -45,6 +45,13 @@ export const databaseUrl: z.ZodType<DatabaseAddress> = z.string().transform((tex
   return z.NEVER;
 });
 
+export const redisUrl = z
+  .string()
+  .refine(
+    (text) => /^rediss?:\/\/[^\s/?#]+(?:\/\d*)?$/.test(text) && URL.canParse(text),
+    "write redis://user:password@host:6379/0, or rediss:// for TLS",
+  );
+
 export const isMasterKey = (text: string) => readMasterKey(text) !== undefined;
 export const MASTER_KEY_FORM = "write 32 bytes in base64 or hex";
 

@@ -10,6 +10,7 @@ const ROOF = [
   "src/parts.ts",
   "src/parts-fleet.ts",
   "src/parts-jobs.ts",
+  "src/parts-move.ts",
   "src/parts-nodes.ts",
   "src/parts-own-keys.ts",
   "src/parts-observe.ts",

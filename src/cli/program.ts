@@ -56,6 +56,7 @@ export function buildProgram(version: string, done: (exitCode: number) => void):
       done(await run({ args: command.processedArgs, options, format: options["json"] === true ? "json" : "text" }));
     });
   addServe(place, bind);
+  addMigrateStore(place("migrate-store"), bind);
   addCatalogue(place, bind);
   addBackup(place("backup"), bind);
   addConnect(place("connect"), bind);
@@ -93,6 +94,16 @@ function addBackup(command: Command, bind: Bind): void {
     .argument("<folder>", "where the copy goes: a new or empty folder")
     .option("--without-secrets", "leave the operator token and the master key out");
   bind(command, async (invocation) => (await import("./backup.ts")).runBackup(invocation));
+}
+
+function addMigrateStore(command: Command, bind: Bind): void {
+  command
+    .description("copy everything of the embedded store to an empty PostgreSQL; the gateway must be stopped")
+    .option("--to <url>", "the database, as the owner of its tables: postgres://user:password@host:5432/database")
+    .option("--to-file <file>", "file with that address; - is standard input")
+    .option("--from <dir>", "folder with the embedded store (default: DATA_DIR)")
+    .option("--dry-run", "copy and check everything, and take it back");
+  bind(command, async (invocation) => (await import("./migrate-store.ts")).runMigrateStore(invocation));
 }
 
 function addCatalogue(place: (words: string) => Command, bind: Bind): void {

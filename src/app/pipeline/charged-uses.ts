@@ -6,12 +6,9 @@ import { stop, type Timers } from "../../kit/timers.ts";
 
 export type ChargedUsesDeps = {
   readonly store: IdempotencyStore;
-  readonly state: Pick<SharedState, "remember">;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly ttlMs: number;
-  /** As many as the state keeps. */
-  readonly keysMax: number;
   /** Resolves when everything the journal held at the call can be read from SQL. */
   caughtUp(): Promise<void>;
   readonly warn: (detail: object, message: string) => void;
@@ -21,12 +18,22 @@ export type ChargedUsesDeps = {
 const WAIT_MS_MAX = 2_000;
 const SWEPT_ROWS_MAX = 10_000;
 
-/** Puts what SQL remembers into the shared state, and finds what has no place there. */
-export async function openChargedUses(deps: ChargedUsesDeps): Promise<Idempotency> {
-  const { store, clock } = deps;
+type Remembering = Pick<ChargedUsesDeps, "store" | "clock"> & {
+  readonly state: Pick<SharedState, "remember">;
+  /** As many as the state keeps. */
+  readonly keysMax: number;
+};
+
+/** Puts what SQL remembers into a shared state that is new. */
+export async function rememberUses({ store, state, clock, keysMax }: Remembering): Promise<void> {
   // One more than there is room for: with it the state knows that it does not have all.
-  const newest = await store.newest(clock.nowMs(), deps.keysMax + 1);
-  for (const use of newest.reverse()) await deps.state.remember(use);
+  const newest = await store.newest(clock.nowMs(), keysMax + 1);
+  for (const use of newest.reverse()) await state.remember(use);
+}
+
+/** Finds what has no place in the shared state. */
+export function chargedUses(deps: ChargedUsesDeps): Idempotency {
+  const { store, clock } = deps;
   return {
     ttlMs: deps.ttlMs,
     async find(key) {

@@ -6,6 +6,8 @@ export type Fleet = {
   readonly isAlone: boolean;
   /** Whether this one does what only one of all must do: sweeping, probing, fetching rates. */
   readonly leads: boolean;
+  /** How many are known to be alive, this one included. */
+  readonly size: number;
   /** Runs work while no instance runs other work under the same name. */
   alone<T>(name: string, work: () => Promise<T>): Promise<T>;
   /**

@@ -6,6 +6,7 @@ export function loneFleet(id: string, url: string | null): Fleet {
     id,
     isAlone: true,
     leads: true,
+    size: 1,
     alone: (_name, work) => work(),
     changed: async () => undefined,
     catchUp: async () => undefined,

@@ -20,10 +20,9 @@ export type SharedFleetParts = {
   readonly warn: (detail: object, message: string) => void;
 };
 
-/** What it follows, once the store is open. */
-export type Followed = { readonly changes: ChangeStore; readonly reload: Reloading };
-
-const BEAT_MS = 2_000;
+const BEAT_MS = 1_000;
+/** Whoever is alive is on the board again by then, also when it has just lost everything. */
+const HEARD_MS = 1_500;
 /** An instance that was not heard of for this long is gone. */
 const ALIVE_MS = 10_000;
 const LEADER: { readonly ttlMs: number; readonly waitMs: number } = { ttlMs: 10_000, waitMs: 0 };
@@ -48,7 +47,12 @@ export class SharedFleet implements Fleet {
   readonly #versions = new Map<string, string>();
   /** Workspaces whose change could not be told yet; null: something of the deployment. */
   readonly #owed = new Set<string | null>();
-  #followed: Followed | undefined;
+  /** By id, when an instance was last seen; time in which nobody could be seen does not count. */
+  readonly #seenAtMs = new Map<string, number>();
+  #changes: ChangeStore | undefined;
+  #reload: Reloading | undefined;
+  #begunAtMs = 0;
+  #beatAtMs = 0;
   #seq = 0;
   #pulledAtMs = 0;
   /** What the board said when everything it stood for had been loaded. */
@@ -68,22 +72,41 @@ export class SharedFleet implements Fleet {
     return this.#leading?.isHeld === true;
   }
 
-  /** Before anything is loaded from SQL: what is changed from here on is loaded again. */
-  async begin(followed: Followed): Promise<void> {
-    const { board, clock } = this.#parts;
-    this.#seen = await board.read(VERSION);
-    this.#seq = await followed.changes.newest();
-    this.#pulledAtMs = clock.nowMs();
-    this.#followed = followed;
-    await this.#beat();
+  get size(): number {
+    return Math.max(1, this.#seenAtMs.size);
   }
 
-  /** Everything is loaded: from here on others are followed. */
-  follow(): void {
+  /** Before anything is loaded from SQL: what is changed from here on is loaded again. */
+  async begin(changes: ChangeStore): Promise<void> {
+    const { board, clock } = this.#parts;
+    this.#changes = changes;
+    this.#begunAtMs = clock.elapsedMs();
+    this.#beatAtMs = this.#begunAtMs;
+    this.#seen = await board.read(VERSION);
+    this.#seq = await changes.newest();
+    this.#pulledAtMs = clock.elapsedMs();
+    await this.#beat();
+    this.#next();
+  }
+
+  /** Everything is loaded: what others have changed meanwhile is loaded again, and whatever they change from here on. */
+  async follow(reload: Reloading): Promise<void> {
+    this.#reload = reload;
     this.#deaf = this.#parts.board.hear(VERSION, () => {
       this.#pulling.run().catch((error: unknown) => this.#tellOf(error));
     });
-    this.#next();
+    await this.#pulling.run();
+  }
+
+  /** Ids of those that are alive, also when the board has just lost everything. */
+  async known(): Promise<readonly string[]> {
+    for (const { id } of await this.peers()) this.#seenAtMs.set(id, this.#parts.clock.elapsedMs());
+    return [...this.#seenAtMs.keys()];
+  }
+
+  /** How long it may take until an instance is heard of that is not known here yet. */
+  get unheardMs(): number {
+    return Math.max(0, this.#begunAtMs + HEARD_MS - this.#parts.clock.elapsedMs());
   }
 
   async stop(): Promise<void> {
@@ -151,9 +174,9 @@ export class SharedFleet implements Fleet {
   }
 
   async #pull(): Promise<void> {
-    if (this.#followed === undefined) return;
-    const { changes, reload } = this.#followed;
-    const nowMs = this.#parts.clock.nowMs();
+    const [changes, reload] = [this.#changes, this.#reload];
+    if (changes === undefined || reload === undefined) return;
+    const nowMs = this.#parts.clock.elapsedMs();
     if (nowMs - this.#pulledAtMs > KEPT_MS / 2) {
       const seq = await changes.newest();
       await reload.everything();
@@ -188,13 +211,23 @@ export class SharedFleet implements Fleet {
     const { board, url, clock } = this.#parts;
     try {
       await board.put(`${INSTANCE}${this.id}`, url ?? "", ALIVE_MS);
+      await this.#lookAround();
       if (!this.leads) this.#leading = await board.lock("leader", LEADER);
       await this.#pay();
-      if (clock.nowMs() - this.#pulledAtMs >= LOOK_EVERY_MS) await this.#pulling.run();
-      if (this.leads) await this.#followed?.changes.sweep(clock.nowMs() - KEPT_MS);
+      if (clock.elapsedMs() - this.#pulledAtMs >= LOOK_EVERY_MS) await this.#pulling.run();
+      if (this.leads && this.#reload !== undefined) await this.#changes?.sweep(clock.nowMs() - KEPT_MS);
     } catch (error) {
       this.#tellOf(error);
     }
+  }
+
+  async #lookAround(): Promise<void> {
+    const nowMs = this.#parts.clock.elapsedMs();
+    const blindMs = nowMs - this.#beatAtMs > 3 * BEAT_MS ? nowMs - this.#beatAtMs : 0;
+    for (const [id, atMs] of this.#seenAtMs) this.#seenAtMs.set(id, atMs + blindMs);
+    await this.known();
+    for (const [id, atMs] of this.#seenAtMs) if (nowMs - atMs > ALIVE_MS) this.#seenAtMs.delete(id);
+    this.#beatAtMs = nowMs;
   }
 
   #tellOf(error: unknown): void {

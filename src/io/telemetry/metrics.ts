@@ -22,6 +22,9 @@ export type Gauges = {
   readonly queueWaiting: () => number;
   readonly endpointsAside: () => number;
   readonly nodesConnected: () => number;
+  readonly instances: () => number;
+  readonly leads: () => number;
+  readonly sharedStateOpen: () => number;
 };
 
 /** Prometheus metrics. No label is ever a caller's string: routes, providers and codes are closed lists. */
@@ -112,6 +115,19 @@ export class Metrics {
       "gateway_journal_pending_records",
       "Journal records not yet in the store.",
       gauges.journalPending,
+      this.#registry,
+    );
+    gauge("gateway_instances", "Instances of this gateway that are alive.", gauges.instances, this.#registry);
+    gauge(
+      "gateway_leads",
+      "1 on the instance that does what only one must do, such as removing what has expired.",
+      gauges.leads,
+      this.#registry,
+    );
+    gauge(
+      "gateway_shared_state_open",
+      "0 while paid work is refused: Redis does not answer, or the wallets are being filled.",
+      gauges.sharedStateOpen,
       this.#registry,
     );
     gauge("gateway_queue_taken", "Inference requests being served now.", gauges.queueTaken, this.#registry);

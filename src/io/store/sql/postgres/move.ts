@@ -2,6 +2,7 @@ import { CompiledQuery, type Kysely, sql } from "kysely";
 import type { Clock } from "../../../../kit/clock.ts";
 import { auditLedger } from "../ledger-audit.ts";
 import type { Database } from "../schema.ts";
+import { StoreError } from "../store-error.ts";
 import type { DatabaseAddress } from "./address.ts";
 import { LOCKS } from "./instance-lock.ts";
 import { addPartsFor } from "./log-parts.ts";
@@ -52,9 +53,9 @@ const PAGE_ROWS_FIRST = 50;
  */
 export async function moveStore(settings: MoveSettings): Promise<MoveReport> {
   const { to, clock, dryRun } = settings;
-  await migratePostgres(to, clock);
   const db = openDatabase(to, 1, "patient");
   try {
+    await migratePostgres(to, clock);
     return await db.connection().execute(async (session) => {
       await sql`select pg_advisory_lock(${sql.lit(LOCKS.ours)}, ${sql.lit(LOCKS.migration)})`.execute(session);
       const report = await session.transaction().execute(async (moving) => {
@@ -68,7 +69,8 @@ export async function moveStore(settings: MoveSettings): Promise<MoveReport> {
     });
   } catch (error) {
     if (error instanceof TakenBack) return error.report;
-    throw error;
+    if (!(error instanceof StoreError)) throw error;
+    throw new MoveRefused(`nothing was moved to ${to.shown} (${error.message}): put that right and begin again`);
   } finally {
     await db.destroy();
   }
@@ -126,7 +128,7 @@ async function checkAll(
 /** Every table of the store, those first that others refer to. */
 async function tablesOf(from: Kysely<Database>, to: Kysely<Database>): Promise<Table[]> {
   const { rows: named } = await sql<{ name: string }>`
-    select name from sqlite_master where type = 'table' and name not like 'sqlite\_%' escape '\' order by name`.execute(
+    select name from sqlite_master where type = 'table' and substr(name, 1, 7) <> 'sqlite_' order by name`.execute(
     from,
   );
   const names = named.map(({ name }) => name).filter((name) => !NOT_MOVED.includes(name));

@@ -1,0 +1,238 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { realDisk } from "../../src/io/journal/disk.ts";
+import { openJournal } from "../../src/io/journal/journal.ts";
+import { readDatabaseAddress } from "../../src/io/store/sql/postgres/address.ts";
+import { systemClock } from "../../src/kit/clock.ts";
+import { type Move, moveEmbedded } from "../../src/parts-move.ts";
+import { type Json, runCli, type TestGateway } from "../support/gateway.ts";
+import { listeningLog, tempFolder } from "../support/journal-room.ts";
+import { OWN } from "../support/own-keys.ts";
+import { OWNER, PASSWORD, peopleGateway } from "../support/people.ts";
+import { type Cluster, hasPostgres, startCluster } from "../support/postgres.ts";
+import { chargedRecord } from "../support/records.ts";
+import { chatBody, connectedTo, MODEL, nanosOf } from "../support/scene.ts";
+import { startUpstream, type Upstream } from "../support/upstream.ts";
+
+const LEFT = `req_${Date.now().toString(16).padStart(12, "0")}7aaa8bbbbbbbbbbbbbbb`;
+
+let cluster: Cluster;
+let upstream: Upstream;
+const folder = tempFolder("gateway-move-");
+beforeAll(async () => {
+  if (!hasPostgres) return;
+  cluster = await startCluster();
+  upstream = await startUpstream();
+}, 60_000);
+afterAll(async () => {
+  folder.remove();
+  if (!hasPostgres) return;
+  await upstream.close();
+  await cluster.close();
+});
+
+const settings = () => ({
+  ...connectedTo(new Map([["deepinfra", upstream]])),
+  GATEWAY_RPM_IP: "0",
+  GATEWAY_DRAIN_TIMEOUT_MS: "1000",
+  GATEWAY_WEBHOOK_PRIVATE: "on",
+});
+
+/** A little of everything that a gateway keeps. */
+async function fill(gateway: Awaited<ReturnType<typeof peopleGateway>>) {
+  await gateway.setUp();
+  await gateway.join("grace@example.eu");
+  const tenant = await gateway.tenant({ credit: "50" });
+  const at = `/workspaces/${tenant.slug}`;
+  await gateway.manage("POST", `${at}/capture-windows`, { minutes: 5, reason: "naïve \u{1f600}" });
+  const said = await gateway.call(tenant.key, "/v1/chat/completions", {
+    body: chatBody(),
+    headers: { "idempotency-key": "once" },
+  });
+  const kept = await gateway.call(tenant.key, "/v1/responses", {
+    body: { model: MODEL, input: "Hello.", store: true },
+  });
+  expect([said.status, kept.status]).toEqual([200, 200]);
+  await gateway.manage("POST", `${at}/wallet/refunds`, { request: said.body.id, reference: "t", reason: "r" });
+  await gateway.manage("PUT", `${at}/providers/deepinfra`, { key: OWN("moved"), skip_test: true });
+  await gateway.manage("PUT", `${at}/alerts`, { low_balance: "10.00", webhook_url: "http://127.0.0.1:9/hook" });
+  await gateway.manage("PUT", `${at}/limits`, { day: "5.00" });
+  await gateway.manage("PUT", `${at}/routers/fast`, { weights: { latency: 1 } });
+  await gateway.manage("PUT", `${at}/margin`, { margin: "0.05" });
+  await gateway.manage("POST", `${at}/nodes`, { name: "rack", country: "DE" });
+  await gateway.manage("POST", `${at}/tokens`, { name: "terraform", access: "read" });
+  await gateway.manage("POST", "/rates", { rates: { USD: "1.1604" }, date: "2026-11-13" });
+  return { tenant, at, requestId: said.body.id, responseId: kept.body.id };
+}
+
+/** What is left in a journal when a gateway is killed: a charge that its store does not have. */
+async function leaveInJournal(dataDir: string, workspaceId: string, keyId: string): Promise<void> {
+  const dir = path.join(dataDir, "journal");
+  const journal = await openJournal({ dir, clock: systemClock, syncEveryMs: 1, log: listeningLog(), disk: realDisk });
+  const record = chargedRecord(LEFT, 7n, { workspaceId, keyId, createdAtMs: Date.now() });
+  await journal.append({ t: "done", record });
+  await journal.close();
+}
+
+async function seen(gateway: TestGateway, at: string, { key, responseId }: { key: string; responseId: string }) {
+  const rows = (await gateway.manage("GET", `${at}/requests?limit=100`)).data;
+  return {
+    balance: nanosOf((await gateway.manage("GET", `${at}/wallet`)).balance),
+    entries: (await gateway.manage("GET", `${at}/wallet/entries?limit=100`)).data,
+    requests: await Promise.all(rows.map(({ id }: Json) => gateway.manage("GET", `/requests/${id}`))),
+    response: (await gateway.call(key, `/v1/responses/${responseId}`)).body,
+    usage: await gateway.manage("GET", `${at}/usage`),
+    people: (await gateway.manage("GET", "/people")).data,
+    alerts: await gateway.manage("GET", `${at}/alerts`),
+    // To look at what was captured is a line too.
+    audit: (await gateway.manage("GET", "/audit?limit=100")).data.filter(
+      (line: Json) => line.action !== "capture.read",
+    ),
+  };
+}
+
+/** All rows of a table in the order of their text, bytes as hex. */
+const asText = (rows: readonly Record<string, unknown>[]) =>
+  rows
+    .map((row) =>
+      JSON.stringify(
+        Object.entries(row)
+          .toSorted(([a], [b]) => (a < b ? -1 : 1))
+          .map(([name, value]) => [
+            name,
+            value instanceof Uint8Array ? Buffer.from(value).toString("hex") : value === null ? null : String(value),
+          ]),
+      ),
+    )
+    .toSorted();
+
+describe.skipIf(!hasPostgres)("from the embedded store to PostgreSQL", () => {
+  test("SCALE-05 everything is kept: keys, money, log, contents, secrets, people, every row of every table", {
+    timeout: 120_000,
+  }, async () => {
+    const dataDir = folder.path;
+    const first = await peopleGateway({ dataDir, env: { ...settings(), GATEWAY_SANDBOX: "off" } });
+    const { tenant, at, responseId } = await fill(first);
+    const { id } = await first.manage("GET", at);
+    const address = await cluster.database("empty");
+    const read = readDatabaseAddress(address.url);
+    if ("problem" in read) throw new Error(read.problem);
+    const move = (more: Partial<Move> = {}) =>
+      moveEmbedded({
+        ...{ env: { DATA_DIR: dataDir }, from: undefined, to: read, dryRun: false },
+        ...{ progress: () => {}, log: listeningLog() },
+        ...more,
+      });
+    await expect(move()).rejects.toThrow("in use by another gateway");
+    const before = await seen(first, at, { key: tenant.key, responseId });
+    await first.close();
+    await leaveInJournal(dataDir, id, tenant.keyId);
+
+    // Cut off in the middle, and tried without meaning it: neither leaves a row.
+    const cut = (table: string) => {
+      if (table === "requests_daily") throw new Error("the cable");
+    };
+    await expect(move({ progress: cut })).rejects.toThrow("the cable");
+    expect((await move({ dryRun: true })).secrets).toBeGreaterThan(2);
+    expect(
+      await cluster.query(
+        address,
+        "select (select count(*)::int from workspaces) as w, (select count(*)::int from request_records) as r",
+      ),
+    ).toEqual([{ w: 0, r: 0 }]);
+
+    const { code, stdout, stderr, json }: Json = await runCli(["migrate-store", "--to", address.url, "--json"], {
+      DATA_DIR: dataDir,
+    });
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(json).toMatchObject({ from: dataDir, to: address.shown, dry_run: false, audit: [] });
+    expect(stdout).not.toContain(new URL(address.url).password);
+    await expect(move()).rejects.toThrow(`${address.shown} is not empty`);
+
+    const source = new DatabaseSync(path.join(dataDir, "gateway.sqlite"), { readOnly: true });
+    const tables = source
+      .prepare("select name from sqlite_master where type = 'table' and name not like 'sqlite%'")
+      .all()
+      .map(({ name }) => String(name));
+    const filled: string[] = [];
+    for (const table of tables.filter((name) => name !== "schema_migrations")) {
+      const statement = source.prepare(`select * from ${table}`);
+      statement.setReadBigInts(true);
+      const rows = asText(statement.all());
+      expect(asText(await cluster.query(address, `select * from ${table}`)), table).toEqual(rows);
+      if (rows.length > 0) filled.push(table);
+    }
+    source.close();
+    const wanted = [
+      "workspaces",
+      "members",
+      "api_keys",
+      "management_tokens",
+      "nodes",
+      "router_versions",
+      "spend_limits",
+    ];
+    const more = ["exchange_rates", "workspace_margins", "wallets", "ledger_transactions", "ledger_returns", "meta"];
+    const log = [
+      "request_records",
+      "request_shapes",
+      "requests_daily",
+      "requests_hourly",
+      "audit_log",
+      "idempotency_keys",
+    ];
+    const sealed = [
+      "data_keys",
+      "workspace_credentials",
+      "stored_responses",
+      "captured",
+      "capture_windows",
+      "alert_rules",
+    ];
+    const people = ["people", "people_sessions", "people_accounts", "people_links", "policy_versions", "changes"];
+    expect(filled).toEqual(expect.arrayContaining([...wanted, ...more, ...log, ...sealed, ...people]));
+
+    const second = await peopleGateway({
+      dataDir: path.join(dataDir, "elsewhere"),
+      env: {
+        ...settings(),
+        DATABASE_URL: address.url,
+        GATEWAY_MASTER_KEY: readFileSync(path.join(dataDir, "master-key"), "utf8").trim(),
+        GATEWAY_ADMIN_TOKEN: first.adminToken,
+      },
+    });
+    const after = await seen(second, at, { key: tenant.key, responseId });
+    const isLeft = ({ id: one }: Json) => String(one).includes(LEFT);
+    expect(after.requests.filter(isLeft)).toHaveLength(1);
+    expect({
+      ...after,
+      balance: after.balance + 7n,
+      entries: after.entries.filter((entry: Json) => !isLeft(entry)),
+      requests: after.requests.filter((request: Json) => !isLeft(request)),
+      usage: before.usage,
+    }).toEqual(before);
+    expect((await second.call(tenant.key, "/v1/chat/completions", { body: chatBody() })).status).toBe(200);
+    expect(upstream.requests.at(-1)?.headers["authorization"]).toBe(`Bearer ${OWN("moved")}`);
+    const signedIn = await second
+      .browser()
+      .post("/manage/auth/sign-in/email", { email: OWNER.email, password: PASSWORD });
+    expect(signedIn.status).toBe(200);
+    await second.manage("POST", `${at}/wallet/credits`, { amount: "1" });
+    expect((await second.manage("GET", "/doctor")).ok).toBe(true);
+    await second.close();
+  });
+
+  test("SCALE-05 what cannot be moved says why, without a password", async () => {
+    const nowhere = "postgres://me:very-secret@127.0.0.1:1/gateway";
+    const away = await runCli(["migrate-store", "--to", nowhere, "--from", folder.path], {});
+    const words = "nothing was moved to postgres://me@127.0.0.1:1/gateway (connect ECONNREFUSED";
+    expect([away.code, away.stderr]).toEqual([1, expect.stringContaining(words)]);
+    expect(away.stderr).not.toContain("very-secret");
+    const empty = path.join(folder.path, "empty");
+    const none = { env: { DATA_DIR: empty }, from: undefined, to: { url: nowhere, shown: "" }, dryRun: false };
+    const refused = moveEmbedded({ ...none, progress: () => {}, log: listeningLog() });
+    await expect(refused).rejects.toThrow(`there is no embedded store in ${empty}`);
+  });
+});
