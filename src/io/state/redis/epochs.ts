@@ -27,6 +27,7 @@ const LOOK_EVERY_MS = 1000;
 const ASK_EVERY_MS = 25;
 const FLUSH_AGAIN_MS = 200;
 const INGEST_WAIT_MS = 5000;
+const AWAY_WAIT_MS = 300;
 const OPENING_LOCK = { ttlMs: 10_000, waitMs: 0 };
 const NOTE_TTL_MS = 120_000;
 
@@ -112,6 +113,7 @@ export class Epochs implements EpochView {
     const index = names.fleet(`wallets:${token}`);
     const [epoch, isKnown] = await Promise.all([this.#read(), connection.send(["SISMEMBER", index, workspaceId])]);
     if (epoch.open?.token !== token || epoch.opening !== undefined || this.token !== token) {
+      if (this.token === token) this.#phase = { is: "closed" };
       this.#lookSoon();
       return "opening";
     }
@@ -124,7 +126,7 @@ export class Epochs implements EpochView {
     }
     // When this epoch was opened the workspace had no money, and whatever it got since is credited.
     const { wallet, holds, paid, spent } = names.wallet(workspaceId);
-    const args = [token, "only", "0", workspaceId, this.#deps.ahead()];
+    const args = [token, "only", "0", workspaceId, this.#deps.time()];
     if ((await connection.run(FILL, [wallet, holds, paid, spent], args)) !== "filled") return "opening";
     await connection.send(["SADD", index, workspaceId]);
     return "made";
@@ -136,7 +138,7 @@ export class Epochs implements EpochView {
    */
   async ingest(): Promise<{ readonly token: string | undefined; leave(): Promise<void> }> {
     const { clock, timers, board } = this.#deps;
-    const untilMs = clock.elapsedMs() + INGEST_WAIT_MS;
+    const sinceMs = clock.elapsedMs();
     for (;;) {
       const phase = this.#phase;
       if (phase.is === "open" || phase.is === "flushing") {
@@ -156,7 +158,9 @@ export class Epochs implements EpochView {
         }
         this.#lookSoon();
       }
-      if (clock.elapsedMs() >= untilMs) throw new Error("the wallets are not open yet: records wait in the journal");
+      const waitMs = phase.is === "away" ? AWAY_WAIT_MS : INGEST_WAIT_MS;
+      if (clock.elapsedMs() - sinceMs >= waitMs)
+        throw new Error("the wallets are not open yet: records wait in the journal");
       await pause(timers, ASK_EVERY_MS);
     }
   }
