@@ -49,7 +49,6 @@ import { isOperator, recheckKey } from "./edge/authenticate.ts";
 import type { Edge } from "./edge/server.ts";
 import { type DiskSpace, watchDisk } from "./io/disk-space.ts";
 import type { Books } from "./io/journal/open.ts";
-import type { MasterKeys } from "./io/master-keys.ts";
 import type { Store } from "./io/store/sql/store.ts";
 import { type Logger, openLog } from "./io/telemetry/log.ts";
 import { Metrics } from "./io/telemetry/metrics.ts";
@@ -153,7 +152,7 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
   await loadTenants(store, directory);
   await sharing.open(store, directory, books);
   await openNodes(store, ground.heldNodes, ids, log);
-  const peers = await peersOf(config, sharing, { ...ground, masterKeys });
+  const peers = await joinPeers(config, { ...ground, board: sharing.board, fleet, masterKeys });
   const alerts = await openAlerts(config, store, { watch, directory, state, ownKeys: held, vault, ids, metrics, log });
   const bounds = boundsOf(config);
   metrics.watch(gaugesOf(edge, books, { ...bounds, nodes, sharing }));
@@ -217,16 +216,11 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
     ready: () => begin(standing, prober, logExport),
     async stop() {
       await Promise.all([sweeper, alerts, rates, prober, logExport].map((part) => part.stop()));
-      await drain(edge, responses, config);
+      await drain({ edge, responses, peers }, config);
       await cut(gateway, edge, captures, responses);
       for (const part of [observed, disk, peers, books, sharing, store, sandbox]) await part?.close();
     },
   };
-}
-
-/** Where there are other instances: the way to nodes that are connected to them. */
-async function peersOf(config: Config, { board, fleet }: Sharing, parts: Ground & { masterKeys: MasterKeys }) {
-  return board === undefined ? undefined : joinPeers(config, { ...parts, board, fleetId: fleet.id });
 }
 
 function uploadsOf(config: Config, dataDir: string, disk: DiskSpace): Promise<Uploads> {
@@ -373,7 +367,8 @@ async function cut(gateway: Gateway, edge: Edge, captures: Pick<Captures, "settl
 /** What people and operators call, and payment providers. */
 function managementHandlers(deps: ManageDeps, people: People): Record<string, Handler> {
   const ofPeople = { ...people.openHandlers, ...guarded(deps, PEOPLE_ROUTES, people.managedHandlers) };
-  return { ...manageHandlers({ ...deps, inTurn: people.inTurn }), ...paymentHandlers(deps), ...ofPeople };
+  const room = { ...deps, inTurn: people.inTurn };
+  return { ...manageHandlers(room), ...paymentHandlers(room), ...ofPeople };
 }
 
 function operationsOf(edge: Edge, standing: { ready: boolean }, metrics: Metrics, adminToken: string) {
@@ -401,12 +396,18 @@ function documentsAt(place: { readonly version: string; readonly serverUrl: stri
   });
 }
 
+type Drained = {
+  readonly edge: Edge;
+  readonly responses: ResponsesRoom;
+  readonly peers: Awaited<ReturnType<typeof joinPeers>>;
+};
+
 /** Lets what is running finish; background work that does not is left for the next start. */
-async function drain(edge: Edge, { jobs }: ResponsesRoom, config: Config): Promise<void> {
+async function drain({ edge, responses: { jobs }, peers }: Drained, config: Config): Promise<void> {
   const { GATEWAY_DRAIN_DELAY_MS: delayMs, GATEWAY_DRAIN_TIMEOUT_MS: timeoutMs } = config;
   // Balancers find out before the port is closed, and have no request on its way to a connection that ends.
   if (delayMs > 0) await edge.announce(delayMs);
-  await Promise.all([edge.drain(timeoutMs), jobs.drain(timeoutMs)]);
+  await Promise.all([edge, jobs, peers].map((part) => part.drain(timeoutMs)));
   jobs.abandon();
 }
 
