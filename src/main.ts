@@ -49,7 +49,6 @@ import { isOperator, recheckKey } from "./edge/authenticate.ts";
 import type { Edge } from "./edge/server.ts";
 import { type DiskSpace, watchDisk } from "./io/disk-space.ts";
 import type { Books } from "./io/journal/open.ts";
-import type { MasterKeys } from "./io/master-keys.ts";
 import type { Store } from "./io/store/sql/store.ts";
 import { type Logger, openLog } from "./io/telemetry/log.ts";
 import { Metrics } from "./io/telemetry/metrics.ts";
@@ -158,7 +157,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
   await loadTenants(store, directory);
   await sharing.open(store, directory, books);
   await openNodes(store, ground.heldNodes, ids, log);
-  const peers = await peersOf(config, sharing, { ...ground, masterKeys });
+  const peers = await joinPeers(config, { ...ground, board: sharing.board, fleet, masterKeys });
   const alerts = await openAlerts(config, store, { watch, directory, state, ownKeys: held, vault, ids, metrics, log });
   const bounds = boundsOf(config);
   metrics.watch(gaugesOf(edge, books, { ...bounds, nodes, sharing }));
@@ -214,16 +213,11 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
     metrics: async () => (await metrics.text()).body,
     async stop(idle) {
       await Promise.all([sweeper, alerts, rates, prober, logExport].map((part) => part.stop()));
-      await drain(edge, responses, config.GATEWAY_DRAIN_TIMEOUT_MS, idle);
+      await drain({ edge, responses, peers }, config, idle);
       await cut(gateway, edge, captures, responses);
       for (const part of [observed, disk, peers, books, sharing, store, sandbox]) await part?.close();
     },
   };
-}
-
-/** Where there are other instances: the way to nodes that are connected to them. */
-async function peersOf(config: Config, { board, fleet }: Sharing, parts: Ground & { masterKeys: MasterKeys }) {
-  return board === undefined ? undefined : joinPeers(config, { ...parts, board, fleetId: fleet.id });
 }
 
 function uploadsOf(config: Config, dataDir: string, disk: DiskSpace): Promise<Uploads> {
@@ -381,7 +375,8 @@ async function cut(gateway: Gateway, edge: Edge, captures: Pick<Captures, "settl
 /** What people and operators call, and payment providers. */
 function managementHandlers(deps: ManageDeps, people: People): Record<string, Handler> {
   const ofPeople = { ...people.openHandlers, ...guarded(deps, PEOPLE_ROUTES, people.managedHandlers) };
-  return { ...manageHandlers({ ...deps, inTurn: people.inTurn }), ...paymentHandlers(deps), ...ofPeople };
+  const room = { ...deps, inTurn: people.inTurn };
+  return { ...manageHandlers(room), ...paymentHandlers(room), ...ofPeople };
 }
 
 type Operated = { readonly metrics: Metrics; readonly joined: Joined | undefined; readonly adminToken: string };
@@ -414,9 +409,18 @@ function documentsAt(place: { readonly version: string; readonly serverUrl: stri
   });
 }
 
+type Drained = {
+  readonly edge: Edge;
+  readonly responses: ResponsesRoom;
+  readonly peers: Awaited<ReturnType<typeof joinPeers>>;
+};
+
 /** Lets what is running finish; background work that does not is left for the next start. */
-async function drain(edge: Edge, { jobs }: ResponsesRoom, timeoutMs: number, idle?: "close" | "keep"): Promise<void> {
-  await Promise.all([edge.drain(timeoutMs, idle), jobs.drain(timeoutMs)]);
+async function drain({ edge, responses: { jobs }, peers }: Drained, config: Config, idle: "close" | "keep" = "close") {
+  const { GATEWAY_DRAIN_DELAY_MS: delayMs, GATEWAY_DRAIN_TIMEOUT_MS: timeoutMs } = config;
+  // Balancers find out before the port is closed, and have no request on its way to a connection that ends.
+  if (delayMs > 0 && idle === "close") await edge.announce(delayMs);
+  await Promise.all([edge.drain(timeoutMs, idle), ...[jobs, peers].map((part) => part.drain(timeoutMs))]);
   jobs.abandon();
 }
 

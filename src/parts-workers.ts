@@ -38,7 +38,7 @@ const AGAIN_MS_MAX = 10_000;
  * Redis they are instances like any others: each finds in its folder what the one before it left.
  */
 export async function openWorkers(config: Config, count: number): Promise<Workers> {
-  const { DATA_DIR: dataDir, GATEWAY_DRAIN_TIMEOUT_MS: drainMs } = config;
+  const { DATA_DIR: dataDir, GATEWAY_DRAIN_DELAY_MS: delayMs, GATEWAY_DRAIN_TIMEOUT_MS: drainMs } = config;
   const isKeeper = config.REDIS_URL === null;
   const log = openLog(config.LOG_LEVEL);
   const store = await openSql(config, { log, fleet: { isAlone: isKeeper }, directory: "take" });
@@ -67,7 +67,7 @@ export async function openWorkers(config: Config, count: number): Promise<Worker
       bury: (hand) => burial.of(hand),
       clock: systemClock,
       log,
-      endsWithinMs: KEEP_ALIVE_MS + drainMs + END_GRACE_MS,
+      endsWithinMs: Math.max(KEEP_ALIVE_MS, delayMs) + drainMs + END_GRACE_MS,
     });
     return {
       start: (first) =>

@@ -152,6 +152,7 @@ export function gaugesOf(edge: Edge, books: Books, { queue, breakers, nodes, sha
     running: () => edge.running,
     draining: () => (edge.draining ? 1 : 0),
     journalPending: () => books.pending(),
+    journalBroken: () => (books.journal.broken ? 1 : 0),
     queueTaken: () => queue.taken,
     queueWaiting: () => queue.waiting,
     endpointsAside: () => breakers.aside.length,

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { cleanUp, filesWith, spawnGateway, temporaryFolder } from "../edge/child.ts";
+import { cuttingProxy } from "../support/cutting-proxy.ts";
 import { startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
 import { type Cluster, hasPostgres, PASSWORD, startCluster } from "../support/postgres.ts";
 import { chatBody, connectedTo, costNanos, nanosOf } from "../support/scene.ts";
@@ -158,6 +159,39 @@ describe.skipIf(!hasPostgres)("a gateway on PostgreSQL", () => {
     expect((await gateway.manage("GET", "/doctor")).checks).toContainEqual(
       expect.objectContaining({ name: "ledger", ok: true }),
     );
+  });
+
+  test("SCALE-03 BILL-07 while the database takes everything and answers nothing, inference goes on, and the books are exact", {
+    timeout: 60_000,
+  }, async () => {
+    const database = new URL((await cluster.database("migrated")).url);
+    const proxy = await cuttingProxy(Number(database.port));
+    database.port = String(proxy.port);
+    const gateway = await start(database.href, temporaryFolder());
+    const tenant = await gateway.tenant({ credit: "100" });
+    const answered: string[] = [];
+    const serve = async (count: number) => {
+      const answers = await Promise.all(Array.from({ length: count }, () => chat(gateway, tenant.key)));
+      expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+      answered.push(...answers.map(({ body }) => body.id));
+    };
+    for (let round = 0; round < 3; round += 1) {
+      await serve(5);
+      // In the middle of a batch as likely as between two.
+      proxy.hold();
+      await serve(10);
+      proxy.resume();
+    }
+    await vi.waitFor(async () => expect(await chargesOf(gateway, tenant)).toHaveLength(answered.length), {
+      timeout: 20_000,
+    });
+    const rows = await rowsOf(gateway, tenant);
+    expect(rows.map(({ id }) => id).toSorted()).toEqual(answered.toSorted());
+    const spent = rows.reduce((sum, { cost }) => sum + nanosOf(cost), 0n);
+    const wallet = await gateway.manage("GET", `/workspaces/${tenant.slug}/wallet`);
+    expect([nanosOf(wallet.balance), nanosOf(wallet.held)]).toEqual([100_000_000_000n - spent, 0n]);
+    await gateway.close();
+    await proxy.close();
   });
 
   async function expectAway(gateway: TestGateway, { slug }: Tenant): Promise<void> {

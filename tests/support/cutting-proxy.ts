@@ -5,6 +5,9 @@ export type CuttingProxy = {
   readonly port: number;
   /** Hands on the next bytes that hold these words, and cuts their connection once the server has them. */
   cutAfter(words: string): void;
+  /** From now on nothing comes through, and no connection breaks, until `resume`. */
+  hold(): void;
+  resume(): void;
   close(): Promise<void>;
 };
 
@@ -12,11 +15,13 @@ export type CuttingProxy = {
 export async function cuttingProxy(targetPort: number): Promise<CuttingProxy> {
   const sockets = new Set<Socket>();
   let cut: string | undefined;
+  let held = false;
   const server = createServer((client) => {
     const target = connect(targetPort, "127.0.0.1");
     let lost = false;
     for (const socket of [client, target]) {
       sockets.add(socket);
+      if (held) socket.pause();
       socket.on("error", () => {});
       socket.on("close", () => {
         sockets.delete(socket);
@@ -44,6 +49,14 @@ export async function cuttingProxy(targetPort: number): Promise<CuttingProxy> {
     port: address.port,
     cutAfter: (words) => {
       cut = words;
+    },
+    hold() {
+      held = true;
+      for (const socket of sockets) socket.pause();
+    },
+    resume() {
+      held = false;
+      for (const socket of sockets) socket.resume();
     },
     async close() {
       for (const socket of sockets) socket.destroy();

@@ -26,7 +26,7 @@ import { unusedPort } from "./upstream.ts";
 
 const PACKAGES = "/usr/lib/postgresql";
 /** Runs gateways, and owns nothing. */
-export const APP_ROLE = "gateway_app";
+export const APP_ROLE = "runs_gateways";
 /** Planted: no output of a gateway may hold it. */
 export const PASSWORD = "canary-of-the-database-9f86d081884c";
 const READY_MS_MAX = 25_000;

@@ -10,6 +10,7 @@ import type { Workspace } from "../../src/domain/tenancy/workspace.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { alertTests } from "./alert-suite.ts";
 import { captureTests } from "./capture-suite.ts";
+import { changeTests } from "./change-suite.ts";
 import { idempotencyTests } from "./idempotency-suite.ts";
 import { limitTests } from "./limit-suite.ts";
 import { logOutboxTests } from "./log-outbox-suite.ts";
@@ -74,6 +75,7 @@ export function storeSuite(name: string, open: () => Promise<{ store: Store; reo
       () => store,
       () => reopen(),
     );
+    changeTests(() => store);
     ledgerTests(() => store);
     paymentTests(() => store);
     peopleTests(() => store);

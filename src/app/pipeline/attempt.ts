@@ -180,14 +180,15 @@ function dispatch(
   const refused = plan.refusedNow(row, policy);
   if (refused !== undefined)
     return { is: "failed", verdict: classifyExcluded(refused.why, refused.fault), upstreamStatus: null };
-  const secrets = secretsOf(connectionsOfAttempt(gateway, attempt)?.credential(endpoint.provider), headers);
+  // As it was sent, whatever becomes of it while it is under way.
+  const credential = connectionsOfAttempt(gateway, attempt)?.credential(endpoint.provider);
   // Not before: a call that cannot be said in the endpoint's dialect, or may not be asked, was served by nobody.
   trail.served = attempt;
   return new Promise((settle) => {
     const resolve = (outcome: Outcome) => {
       if (outcome.is !== "failed") return settle(outcome);
       const { upstreamStatus } = outcome;
-      const verdict = struckOut(outcome.verdict, secrets);
+      const verdict = struckOut(outcome.verdict, secretsOf(credential, headers));
       settle({ ...outcome, verdict: forOwner(verdict, attempt, upstreamStatus) });
     };
     const failed = (failure: UpstreamFailure, upstreamStatus: number | null) =>

@@ -1,131 +1,23 @@
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { claimTests } from "../../../tests/support/claim-suite.ts";
+import { spendingTests } from "../../../tests/support/spending-suite.ts";
+import { handClock, type StateBooks, stateTests } from "../../../tests/support/state-suite.ts";
 import { memoryState } from "./memory.ts";
 import { RateWindow, RateWindows, WINDOW_MS } from "./rate-window.ts";
 
-function handClock(startMs = 1_800_000_000_000) {
-  let elapsedMs = 5_000;
-  return {
-    nowMs: () => startMs + elapsedMs,
-    elapsedMs: () => elapsedMs,
-    pass: (ms: number) => {
-      elapsedMs += ms;
-    },
-  };
+async function open({ startMs, balanceNanos = 0n, spends = [] }: StateBooks = {}) {
+  const clock = handClock(startMs);
+  const state = memoryState(clock);
+  await state.credit("ws", balanceNanos);
+  await state.restoreSpend(spends);
+  return { state, clock };
 }
 
-const EUR = 1_000_000_000n;
-const holdOf = (requestId: string, nanos: bigint, workspaceId = "ws") => ({
-  requestId,
-  workspaceId,
-  keyId: "key",
-  memberId: null,
-  nanos,
-  atMs: 1_800_000_000_000,
-  limits: [],
-});
+stateTests(open, 150);
+spendingTests(open, 150);
+claimTests(open, 300);
 
-const keyOf = (id: string) => ({ id, workspaceId: "ws" });
-
-describe("window", () => {
-  test("RATE-01 a place comes free exactly 60 s after it was taken, and not a moment before", async () => {
-    const clock = handClock();
-    const state = memoryState(clock);
-    const startedMs = clock.nowMs();
-    expect(await state.window(keyOf("k"), 2)).toEqual({
-      allowed: true,
-      limit: 2,
-      remaining: 1,
-      resetAtMs: startedMs + WINDOW_MS,
-    });
-    clock.pass(10_000);
-    expect(await state.window(keyOf("k"), 2)).toEqual({
-      allowed: true,
-      limit: 2,
-      remaining: 0,
-      resetAtMs: startedMs + WINDOW_MS,
-    });
-    clock.pass(49_999);
-    expect(await state.window(keyOf("k"), 2)).toEqual({
-      allowed: false,
-      limit: 2,
-      remaining: 0,
-      resetAtMs: startedMs + WINDOW_MS,
-    });
-    clock.pass(1);
-    // The refused call was not counted: the next reset is that of the second call.
-    expect(await state.window(keyOf("k"), 2)).toEqual({
-      allowed: true,
-      limit: 2,
-      remaining: 0,
-      resetAtMs: startedMs + 10_000 + WINDOW_MS,
-    });
-  });
-
-  test("RATE-01 a limit that was lowered says when a call will really fit", async () => {
-    const clock = handClock();
-    const state = memoryState(clock);
-    const startedMs = clock.nowMs();
-    for (let call = 0; call < 5; call += 1) {
-      await state.window(keyOf("k"), 5);
-      clock.pass(1000);
-    }
-    expect(await state.window(keyOf("k"), 2)).toMatchObject({
-      allowed: false,
-      resetAtMs: startedMs + 3000 + WINDOW_MS,
-    });
-  });
-
-  test("RATE-03 looking at a window says how it stands and counts nothing", async () => {
-    const clock = handClock();
-    const state = memoryState(clock);
-    const startedMs = clock.nowMs();
-    expect(await state.look(keyOf("k"), 2)).toEqual({ allowed: true, limit: 2, remaining: 2, resetAtMs: startedMs });
-    await state.window(keyOf("k"), 2);
-    clock.pass(1000);
-    for (let look = 0; look < 5; look += 1)
-      expect(await state.look(keyOf("k"), 2)).toMatchObject({ remaining: 1, resetAtMs: startedMs + WINDOW_MS });
-    await state.window(keyOf("k"), 2);
-    expect(await state.look(keyOf("k"), 2)).toEqual({
-      allowed: false,
-      limit: 2,
-      remaining: 0,
-      resetAtMs: startedMs + WINDOW_MS,
-    });
-    clock.pass(WINDOW_MS);
-    expect(await state.look(keyOf("k"), 2)).toMatchObject({ allowed: true, remaining: 2, resetAtMs: clock.nowMs() });
-  });
-
-  test("RATE-01 no key sees another's calls", async () => {
-    const state = memoryState(handClock());
-    expect((await state.window(keyOf("a"), 1)).allowed).toBe(true);
-    expect((await state.window(keyOf("b"), 1)).allowed).toBe(true);
-    expect((await state.window(keyOf("a"), 1)).allowed).toBe(false);
-  });
-
-  test("RATE-01 never more than the limit in any 60 s, and never fewer than would fit: as a model that counts all", () => {
-    const steps = fc.array(fc.tuple(fc.integer({ min: 0, max: 25_000 }), fc.integer({ min: 1, max: 40 })), {
-      maxLength: 200,
-    });
-    return fc.assert(
-      fc.asyncProperty(steps, async (calls) => {
-        const clock = handClock();
-        const state = memoryState(clock);
-        const admitted: number[] = [];
-        for (const [gapMs, limit] of calls) {
-          clock.pass(gapMs % 3 === 0 ? 0 : gapMs);
-          const now = clock.elapsedMs();
-          const inWindow = admitted.filter((at) => at > now - WINDOW_MS);
-          const verdict = await state.window(keyOf("k"), limit);
-          expect(verdict.allowed).toBe(inWindow.length < limit);
-          expect(verdict.remaining).toBe(Math.max(0, limit - inWindow.length - (verdict.allowed ? 1 : 0)));
-          if (verdict.allowed) admitted.push(now);
-        }
-      }),
-      { numRuns: 100 },
-    );
-  });
-
+describe("memory of windows", () => {
   test("RATE-01 a large window keeps its order while it grows and wraps", () => {
     const window = new RateWindow();
     const model: number[] = [];
@@ -137,9 +29,7 @@ describe("window", () => {
       expect(window.leavesAtMs(0)).toBe((model[0] ?? 0) + WINDOW_MS);
     }
   });
-});
 
-describe("memory of windows", () => {
   test("RATE-01 keys that stopped calling are forgotten, those that call are not", () => {
     const clock = handClock();
     const windows = new RateWindows(clock);
@@ -153,124 +43,5 @@ describe("memory of windows", () => {
     clock.pass(WINDOW_MS);
     windows.dropIdle();
     expect(windows.size).toBe(0);
-  });
-});
-
-describe("wallet", () => {
-  test("BILL-03 a hold takes credit away from others at once and is refused when it does not fit", async () => {
-    const state = memoryState(handClock());
-    await state.credit("ws", 10n * EUR);
-    expect(await state.hold(holdOf("r1", 6n * EUR))).toEqual({ is: "held" });
-    expect(await state.hold(holdOf("r2", 5n * EUR))).toEqual({
-      is: "insufficient_credits",
-      availableNanos: 4n * EUR,
-      neededNanos: 5n * EUR,
-    });
-    expect(await state.wallet("ws")).toEqual({ balanceNanos: 10n * EUR, heldNanos: 6n * EUR });
-    await state.settle({ requestId: "r1", workspaceId: "ws" }, 2n * EUR);
-    expect(await state.wallet("ws")).toEqual({ balanceNanos: 8n * EUR, heldNanos: 0n });
-    expect(await state.hold(holdOf("r2", 5n * EUR))).toEqual({ is: "held" });
-  });
-
-  test("BILL-03 of 200 requests at once on a balance for 10, ten are admitted", async () => {
-    const state = memoryState(handClock());
-    await state.credit("ws", 10n * EUR);
-    const verdicts = await Promise.all(Array.from({ length: 200 }, (_, n) => state.hold(holdOf(`r${n}`, EUR))));
-    expect(verdicts.filter((verdict) => verdict.is === "held")).toHaveLength(10);
-  });
-
-  test("BILL-03 usage beyond the hold may push the balance below zero, and then nothing more is admitted", async () => {
-    const state = memoryState(handClock());
-    await state.credit("ws", EUR);
-    await state.hold(holdOf("r1", EUR));
-    await state.settle({ requestId: "r1", workspaceId: "ws" }, 3n * EUR);
-    expect(await state.wallet("ws")).toEqual({ balanceNanos: -2n * EUR, heldNanos: 0n });
-    expect((await state.hold(holdOf("r2", 0n))).is).toBe("insufficient_credits");
-    expect((await state.hold(holdOf("r3", 1n))).is).toBe("insufficient_credits");
-  });
-
-  test("BILL-02 a request is settled once, however often that is asked", async () => {
-    const state = memoryState(handClock());
-    await state.credit("ws", 10n * EUR);
-    await state.hold(holdOf("r1", 2n * EUR));
-    expect(await state.hold(holdOf("r1", 2n * EUR))).toEqual({ is: "held" });
-    await state.settle({ requestId: "r1", workspaceId: "ws" }, EUR);
-    await state.settle({ requestId: "r1", workspaceId: "ws" }, EUR);
-    await state.settle({ requestId: "unknown", workspaceId: "ws" }, EUR);
-    expect(await state.wallet("ws")).toEqual({ balanceNanos: 9n * EUR, heldNanos: 0n });
-  });
-
-  test("BILL-02 a negative hold or charge creates no money and leaves the hold in place", async () => {
-    const state = memoryState(handClock());
-    await state.credit("ws", EUR);
-    await state.hold(holdOf("r1", EUR));
-    expect(() => state.settle({ requestId: "r1", workspaceId: "ws" }, -1n)).toThrow(RangeError);
-    expect(() => state.hold(holdOf("r2", -1n))).toThrow(RangeError);
-    expect(await state.wallet("ws")).toEqual({ balanceNanos: EUR, heldNanos: EUR });
-  });
-
-  test("BILL-03 a forgotten hold is given back, and its late end is still charged once", async () => {
-    const clock = handClock();
-    const state = memoryState(clock);
-    await state.credit("ws", 10n * EUR);
-    await state.hold(holdOf("r1", 4n * EUR));
-    clock.pass(500);
-    await state.hold(holdOf("r2", EUR));
-    clock.pass(500);
-    expect(await state.sweep(1000)).toBe(1);
-    expect(await state.sweep(1000)).toBe(0);
-    expect(await state.wallet("ws")).toEqual({ balanceNanos: 10n * EUR, heldNanos: EUR });
-    await state.settle({ requestId: "r1", workspaceId: "ws" }, 3n * EUR);
-    await state.settle({ requestId: "r1", workspaceId: "ws" }, 3n * EUR);
-    expect(await state.wallet("ws")).toEqual({ balanceNanos: 7n * EUR, heldNanos: EUR });
-    clock.pass(1500);
-    expect(await state.sweep(1000)).toBe(1);
-    expect(await state.wallet("ws")).toEqual({ balanceNanos: 7n * EUR, heldNanos: 0n });
-  });
-
-  test("BILL-03 whatever happens in whatever order: balance = credits − charges, held = open holds, and no hold is overdrawn", () => {
-    const ids = fc.integer({ min: 0, max: 12 }).map((n) => `r${n}`);
-    const amounts = fc.bigInt({ min: 0n, max: 50n });
-    const step = fc.oneof(
-      fc.record({ do: fc.constant("hold" as const), id: ids, nanos: amounts }),
-      fc.record({ do: fc.constant("settle" as const), id: ids, nanos: amounts }),
-      fc.record({ do: fc.constant("credit" as const), nanos: amounts }),
-      fc.record({ do: fc.constant("sweep" as const), passMs: fc.nat(900) }),
-    );
-    return fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 120 }), async (steps) => {
-        const clock = handClock();
-        const state = memoryState(clock);
-        const open = new Map<string, { nanos: bigint; sinceMs: number }>();
-        let balance = 0n;
-        const held = () => [...open.values()].reduce((sum, hold) => sum + hold.nanos, 0n);
-        for (const action of steps) {
-          if (action.do === "credit") {
-            await state.credit("ws", action.nanos);
-            balance += action.nanos;
-          } else if (action.do === "hold") {
-            const verdict = await state.hold(holdOf(action.id, action.nanos));
-            if (open.has(action.id)) expect(verdict.is).toBe("held");
-            else {
-              expect(verdict.is).toBe(balance - held() >= action.nanos ? "held" : "insufficient_credits");
-              if (verdict.is === "held") open.set(action.id, { nanos: action.nanos, sinceMs: clock.elapsedMs() });
-            }
-          } else if (action.do === "settle") {
-            await state.settle({ requestId: action.id, workspaceId: "ws" }, action.nanos);
-            if (open.delete(action.id)) balance -= action.nanos;
-          } else {
-            clock.pass(action.passMs);
-            await state.sweep(1000);
-            for (const [id, hold] of open) {
-              const ageMs = clock.elapsedMs() - hold.sinceMs;
-              if (ageMs >= 1000) hold.nanos = 0n;
-              if (ageMs >= 2000) open.delete(id);
-            }
-          }
-          expect(await state.wallet("ws")).toEqual({ balanceNanos: balance, heldNanos: held() });
-        }
-      }),
-      { numRuns: 200 },
-    );
   });
 });

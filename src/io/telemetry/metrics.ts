@@ -18,6 +18,7 @@ export type Gauges = {
   readonly running: () => number;
   readonly draining: () => number;
   readonly journalPending: () => number;
+  readonly journalBroken: () => number;
   readonly queueTaken: () => number;
   readonly queueWaiting: () => number;
   readonly endpointsAside: () => number;
@@ -115,6 +116,12 @@ export class Metrics {
       "gateway_journal_pending_records",
       "Journal records not yet in the store.",
       gauges.journalPending,
+      this.#registry,
+    );
+    gauge(
+      "gateway_journal_broken",
+      "1 while the journal cannot be written, so that nothing is served.",
+      gauges.journalBroken,
       this.#registry,
     );
     gauge("gateway_instances", "Instances of this gateway that are alive.", gauges.instances, this.#registry);

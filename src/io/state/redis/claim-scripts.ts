@@ -5,9 +5,10 @@ import { script } from "./script.ts";
  * charged under it (cb body, cr request, cx until when, cv the rest of it).
  */
 const WORDS = `
-local function now_ms(ahead)
+local function now_ms(told)
+  if told ~= '' then return tonumber(told) end
   local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000) + ahead
+  return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 local function keep(now)
   local ru, cx = unpack(redis.call('HMGET', KEYS[1], 'ru', 'cx'))
@@ -16,7 +17,7 @@ local function keep(now)
 end
 `;
 
-/** ARGV: body, request, how long a claim lasts that nobody ends, ahead. */
+/** ARGV: body, request, how long a claim lasts that nobody ends, time. */
 export const CLAIM = script(`${WORDS}
 local body, id = ARGV[1], ARGV[2]
 local now = now_ms(ARGV[4])
@@ -31,7 +32,7 @@ keep(now)
 return { 'claimed' }
 `);
 
-/** ARGV: body, request, until when, the rest, ahead. */
+/** ARGV: body, request, until when, the rest, time. */
 export const REMEMBER = script(`${WORDS}
 if redis.call('HGET', KEYS[1], 'rr') == ARGV[2] then redis.call('HDEL', KEYS[1], 'rb', 'rr', 'ru') end
 redis.call('HSET', KEYS[1], 'cb', ARGV[1], 'cr', ARGV[2], 'cx', ARGV[3], 'cv', ARGV[4])

@@ -11,7 +11,8 @@ type Deps = Pick<RedisSettings, "holdMaxMs"> & {
   readonly connection: Connection;
   readonly names: Names;
   readonly owed: Owed;
-  readonly ahead: () => string;
+  /** Empty: that of Redis. */
+  readonly time: () => string;
   readonly epoch: () => string | undefined;
 };
 
@@ -24,8 +25,8 @@ export class RedisClaims {
   }
 
   async claim({ key, body }: KeyUse, requestId: string): Promise<ClaimVerdict> {
-    const { connection, names, holdMaxMs, ahead, epoch } = this.#deps;
-    const args = [body, requestId, String(2 * holdMaxMs), ahead()];
+    const { connection, names, holdMaxMs, time, epoch } = this.#deps;
+    const args = [body, requestId, String(2 * holdMaxMs), time()];
     // In one go and in this order: what is complete after the claim was complete at it.
     const [reply, complete] = await Promise.all([
       connection.run(CLAIM, [names.use(key)], args),
@@ -46,11 +47,11 @@ export class RedisClaims {
   }
 
   remember(use: RememberedUse): Promise<void> {
-    const { connection, names, ahead, owed } = this.#deps;
+    const { connection, names, time, owed } = this.#deps;
     const { key, body, requestId, expiresAtMs, workspaceId, status, nanos, currency } = use;
     const rest = JSON.stringify({ workspaceId, status, nanos: nanos.toString(), currency });
     return owed.add(`use ${requestId}`, async () => {
-      const args = [body, requestId, String(Math.ceil(expiresAtMs)), rest, ahead()];
+      const args = [body, requestId, String(Math.ceil(expiresAtMs)), rest, time()];
       await connection.run(REMEMBER, [names.use(key)], args);
       return "done";
     });

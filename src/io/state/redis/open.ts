@@ -16,11 +16,11 @@ export async function openRedisState(settings: RedisSettings): Promise<SharedRed
   const names = new Names(settings.prefix);
   const owed = new Owed(settings);
   const holdings = new Holdings();
-  const ahead = () => String(settings.aheadMs?.() ?? 0);
+  const time = () => String(settings.atMs?.() ?? "");
   await connection.open();
   const board = new RedisBoard({ ...settings, connection, names });
-  const epochs = new Epochs({ ...settings, connection, board, names, holdings, ahead });
-  const shared = { ...settings, connection, names, owed, holdings, ahead };
+  const epochs = new Epochs({ ...settings, connection, board, names, holdings, time });
+  const shared = { ...settings, connection, names, owed, holdings, time };
   const wallets = new RedisWallets({ ...shared, epochs });
   const windows = new Windows(shared);
   const claims = new RedisClaims({ ...shared, epoch: () => epochs.token });
@@ -60,7 +60,7 @@ export async function openRedisState(settings: RedisSettings): Promise<SharedRed
     sink: (store, booked) => sharedSink({ epochs, wallets, holdings, owed, store, booked }),
     open: (opening) => epochs.open(opening),
     async close() {
-      epochs.close();
+      await epochs.close();
       await owed.close();
       await board.close();
       connection.close();

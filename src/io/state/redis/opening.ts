@@ -16,7 +16,8 @@ export type EpochDeps = Pick<RedisSettings, "instanceId" | "timers" | "clock" | 
   readonly board: RedisBoard;
   readonly names: Names;
   readonly holdings: Holdings;
-  readonly ahead: () => string;
+  /** Empty: that of Redis. */
+  readonly time: () => string;
 };
 
 type Deps = EpochDeps &
@@ -24,6 +25,8 @@ type Deps = EpochDeps &
     readonly lock: Lock;
     /** Which Redis it is. */
     readonly server: string;
+    /** The instance stops. */
+    isOver(): boolean;
     /** This instance's own part. */
     join(token: string): Promise<void>;
   };
@@ -59,10 +62,10 @@ export async function openWallets(deps: Deps): Promise<void> {
 
 /** Waits for everybody who is alive, and a little for those whom nobody has heard of yet. */
 async function tellAll(deps: Deps, token: string): Promise<ReadonlyMap<string, string>> {
-  const { board, clock, timers, lock, quietMs, instanceId, peers } = deps;
+  const { board, clock, timers, lock, isOver, quietMs, instanceId, peers } = deps;
   const startedMs = clock.elapsedMs();
   for (;;) {
-    if (!lock.isHeld) throw new Error("the lock was lost while instances were waited for");
+    if (!lock.isHeld || isOver()) throw new Error("the lock was lost while instances were waited for");
     await board.tell("epoch", instanceId);
     await pause(timers, ASK_EVERY_MS);
     const told = await board.list(`opening:${token}:`);
@@ -102,14 +105,14 @@ async function fill(
   balanceNanos: bigint,
   lines: readonly string[][],
 ): Promise<void> {
-  const { connection, names, ahead, clock } = deps;
+  const { connection, names, time, clock } = deps;
   const { wallet, holds, paid, spent } = names.wallet(workspaceId);
   const months = [-1, 0, 1].map((away) => `${spent}${monthOf(clock.nowMs(), away)}`);
   const parts = Math.max(1, Math.ceil(lines.length / LINES_MAX));
   for (let part = 0; part < parts; part += 1) {
     const name = parts === 1 ? "only" : part === 0 ? "first" : part === parts - 1 ? "last" : "middle";
     const some = lines.slice(part * LINES_MAX, (part + 1) * LINES_MAX).flat();
-    const args = [token, name, balanceNanos.toString(), workspaceId, ahead(), ...some];
+    const args = [token, name, balanceNanos.toString(), workspaceId, time(), ...some];
     const end = await connection.run(FILL, [wallet, holds, paid, spent, ...months], args);
     if (end !== "filled") throw new Error("a newer epoch began while wallets were filled");
   }
@@ -129,7 +132,7 @@ function toldLine({ kind, requestId, nanos, atMs, keyId, memberId, instance }: L
 }
 
 /** Until this is done, whoever brings an `Idempotency-Key` is looked for in SQL. */
-async function restoreUses({ connection, names, ahead, uses }: Deps, token: string): Promise<void> {
+async function restoreUses({ connection, names, time, uses }: Deps, token: string): Promise<void> {
   const { uses: kept, areAll } = await uses();
   for (let at = 0; at < kept.length; at += ABREAST)
     await Promise.all(
@@ -139,7 +142,7 @@ async function restoreUses({ connection, names, ahead, uses }: Deps, token: stri
         return connection.run(
           REMEMBER,
           [names.use(key)],
-          [body, requestId, String(Math.ceil(expiresAtMs)), rest, ahead()],
+          [body, requestId, String(Math.ceil(expiresAtMs)), rest, time()],
         );
       }),
     );

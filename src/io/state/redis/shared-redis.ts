@@ -26,8 +26,8 @@ export type RedisSettings = {
   /** A new name that nobody can guess and nobody has had before. */
   readonly random: () => string;
   readonly log: RedisLog;
-  /** For tests: how far the clock of Redis is to be ahead of itself. */
-  readonly aheadMs?: () => number;
+  /** For tests: the time in the place of Redis' own. */
+  readonly atMs?: () => number;
 };
 
 /** What opens the wallets again when Redis has lost them: everything that is true is somewhere else too. */

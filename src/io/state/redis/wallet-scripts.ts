@@ -7,6 +7,7 @@ import { script } from "./script.ts";
  *
  * A hold is 'kind|nanos|since|month|day|key|member|instance'. Kinds: h is held; s was swept; a was adopted, which is a
  * charge that is on its way into SQL and has no hold any more; t is no hold but says that one must not come any more.
+ * The time among the arguments is empty but in tests: it is that of Redis.
  */
 const WORDS = `
 local function negative(nanos)
@@ -18,9 +19,10 @@ local function add(key, field, nanos)
   if nanos == '0' then return 0 end
   return redis.call('HINCRBY', key, field, nanos)
 end
-local function now_ms(ahead)
+local function now_ms(told)
+  if told ~= '' then return tonumber(told) end
   local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000) + ahead
+  return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 local function spend(prefix, month, day, spenders, kind, nanos)
   if nanos == '0' then return end
@@ -38,7 +40,7 @@ local HOLD = '^(%a)|(%d+)|(%d+)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|'
 `;
 
 /**
- * ARGV: epoch, request, nanos, workspace, key, member, month, day, instance, ahead, then for every limit the fields of
+ * ARGV: epoch, request, nanos, workspace, key, member, month, day, instance, time, then for every limit the fields of
  * what is spent and what is held, and the limit.
  */
 export const HOLD = script(`${WORDS}
@@ -71,7 +73,7 @@ redis.call('HSET', holds, id, table.concat({ 'h', nanos, since, month, day, key,
 return { 'held' }
 `);
 
-/** ARGV: epoch, request, charge, workspace, whether the hold may still come, ahead. */
+/** ARGV: epoch, request, charge, workspace, whether the hold may still come, time. */
 export const SETTLE = script(`${WORDS}
 local wallet, holds, paid, prefix = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local epoch, id, charge, workspace = unpack(ARGV, 1, 4)
@@ -97,7 +99,7 @@ return 'settled'
 /**
  * A hold that is there whatever the balance says: of a request that runs on in an epoch that was opened without it
  * (kind h), or of a charge that is about to be put into SQL and was never taken off the wallet (kind a, of nothing).
- * ARGV: epoch, request, kind, nanos, workspace, key, member, month, day, instance, ahead.
+ * ARGV: epoch, request, kind, nanos, workspace, key, member, month, day, instance, time.
  */
 export const ADOPT = script(`${WORDS}
 local wallet, holds, paid, prefix = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -177,7 +179,7 @@ spend(KEYS[2], month, day, { workspace, key, member }, 's', nanos)
 return 'spent'
 `);
 
-/** ARGV: epoch, age, workspace, ahead. */
+/** ARGV: epoch, age, workspace, time. */
 export const SWEEP = script(`${WORDS}
 local wallet, holds, prefix = KEYS[1], KEYS[2], KEYS[3]
 if redis.call('HGET', wallet, 'e') ~= ARGV[1] then return 0 end
@@ -202,7 +204,7 @@ return given
 /**
  * Fills a wallet in a new epoch, in parts: the first empties it, the last opens it. An older epoch comes to nothing
  * once a newer one began. KEYS after the fourth are months of an epoch before. ARGV: epoch, which part, balance,
- * workspace, ahead, then for every line kind (h hold, c charge, s spend), id, nanos, month, day, key, member, instance.
+ * workspace, time, then for every line kind (h hold, c charge, s spend), id, nanos, month, day, key, member, instance.
  */
 export const FILL = script(`${WORDS}
 local wallet, holds, paid, prefix = KEYS[1], KEYS[2], KEYS[3], KEYS[4]

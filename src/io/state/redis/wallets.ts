@@ -37,7 +37,8 @@ type Deps = Pick<RedisSettings, "instanceId" | "random" | "log" | "clock"> & {
   readonly owed: Owed;
   readonly holdings: Holdings;
   readonly epochs: EpochView;
-  readonly ahead: () => string;
+  /** Empty: that of Redis. */
+  readonly time: () => string;
 };
 
 /** Balances, holds and what was spent. Every step names its epoch, and a wallet of another one takes no part. */
@@ -88,12 +89,12 @@ export class RedisWallets {
   }
 
   async #sendHold(request: HoldRequest, epoch: string): Promise<readonly unknown[]> {
-    const { connection, names, instanceId, ahead } = this.#deps;
+    const { connection, names, instanceId, time } = this.#deps;
     const { requestId, workspaceId, keyId, memberId, nanos, atMs, limits } = request;
     const { wallet, holds, spent } = names.wallet(workspaceId);
     const [month, day] = monthAndDay(atMs);
     const who = [workspaceId, keyId, memberId ?? ""];
-    const args = [epoch, requestId, nanos.toString(), ...who, month, day, instanceId, ahead()];
+    const args = [epoch, requestId, nanos.toString(), ...who, month, day, instanceId, time()];
     for (const limit of limits) args.push(...limitFields(limit, request, day), limit.nanos.toString());
     return listOf(await connection.run(HOLD, [wallet, holds, spent], args));
   }
@@ -137,11 +138,11 @@ export class RedisWallets {
     chargedNanos: bigint,
     hold: "is there" | "may come" = "is there",
   ): Promise<"settled" | "paid" | "none" | "opening"> {
-    const { connection, names, epochs, ahead } = this.#deps;
+    const { connection, names, epochs, time } = this.#deps;
     const epoch = epochs.token;
     if (epoch === undefined) return "opening";
     const { wallet, holds, paid, spent } = names.wallet(workspaceId);
-    const args = [epoch, requestId, chargedNanos.toString(), workspaceId, hold === "may come" ? "1" : "0", ahead()];
+    const args = [epoch, requestId, chargedNanos.toString(), workspaceId, hold === "may come" ? "1" : "0", time()];
     const end = await connection.run(SETTLE, [wallet, holds, paid, spent], args);
     if (end === "settled" || end === "paid" || end === "none") return end;
     // A workspace whose wallet nobody has made yet holds nothing.
@@ -150,11 +151,11 @@ export class RedisWallets {
 
   /** A hold that is there whatever the balance says: see `ADOPT`. */
   async adopt(holding: Omit<HoldRequest, "limits">, kind: "h" | "a", epoch: string): Promise<"there" | "opening"> {
-    const { connection, names, instanceId, ahead, epochs } = this.#deps;
+    const { connection, names, instanceId, time, epochs } = this.#deps;
     const { requestId, workspaceId, keyId, memberId, nanos, atMs } = holding;
     const { wallet, holds, paid, spent } = names.wallet(workspaceId);
     const who = [workspaceId, keyId, memberId ?? "", ...monthAndDay(atMs)];
-    const args = [epoch, requestId, kind, nanos.toString(), ...who, instanceId, ahead()];
+    const args = [epoch, requestId, kind, nanos.toString(), ...who, instanceId, time()];
     const ask = () => connection.run(ADOPT, [wallet, holds, paid, spent], args);
     const end = await ask();
     if (end !== "opening") return "there";
@@ -247,13 +248,13 @@ export class RedisWallets {
   }
 
   async sweep(maxAgeMs: number): Promise<number> {
-    const { connection, names, epochs, ahead } = this.#deps;
+    const { connection, names, epochs, time } = this.#deps;
     const epoch = epochs.token;
     if (epoch === undefined) return 0;
     let given = 0;
     for (const workspaceId of await epochs.workspaces()) {
       const { wallet, holds, spent } = names.wallet(workspaceId);
-      const args = [epoch, String(maxAgeMs), workspaceId, ahead()];
+      const args = [epoch, String(maxAgeMs), workspaceId, time()];
       given += Number(await connection.run(SWEEP, [wallet, holds, spent], args));
     }
     return given;

@@ -7,8 +7,12 @@ import { script } from "./script.ts";
 export const WINDOW = script(`
 local WINDOW_US = 60000000
 local limit, counts = tonumber(ARGV[1]), ARGV[2] == '1'
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2] + ARGV[4] * 1000
+local now
+if ARGV[4] ~= '' then now = ARGV[4] * 1000
+else
+  local time = redis.call('TIME')
+  now = time[1] * 1000000 + time[2]
+end
 local last = tonumber(redis.call('LINDEX', KEYS[1], -1) or now)
 if last > now + WINDOW_US then redis.call('DEL', KEYS[1])
 elseif last > now then now = last end

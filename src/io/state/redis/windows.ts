@@ -11,7 +11,8 @@ type Deps = Pick<RedisSettings, "random"> & {
   readonly connection: Connection;
   readonly names: Names;
   readonly owed: Owed;
-  readonly ahead: () => string;
+  /** Empty: that of Redis. */
+  readonly time: () => string;
 };
 
 /** The windows of keys, and the versions of what their workspaces are. */
@@ -23,9 +24,9 @@ export class Windows {
   }
 
   async ask({ id, workspaceId }: KeyOf, limit: number, how: "count" | "look"): Promise<WindowVerdict> {
-    const { connection, names, random, ahead } = this.#deps;
+    const { connection, names, random, time } = this.#deps;
     const keys = [names.window(workspaceId, id), names.version(workspaceId)];
-    const args = [String(limit), how === "count" ? "1" : "0", random(), ahead()];
+    const args = [String(limit), how === "count" ? "1" : "0", random(), time()];
     const reply = await connection.run(WINDOW, keys, args).catch((error: unknown) => {
       throw away(error);
     });

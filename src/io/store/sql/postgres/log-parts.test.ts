@@ -1,8 +1,11 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { listeningLog, tempFolder } from "../../../../../tests/support/journal-room.ts";
-import { APP_ROLE, type Cluster, hasPostgres, startCluster } from "../../../../../tests/support/postgres.ts";
+import { APP_ROLE, type Cluster, hasPostgres, PASSWORD, startCluster } from "../../../../../tests/support/postgres.ts";
 import { chargedRecord, finishedRecord } from "../../../../../tests/support/records.ts";
+import { PROJECT_ROOT } from "../../../../config.ts";
 import { topupOf } from "../../../../domain/billing/ledger.ts";
 import { batchOf } from "../../../../domain/record/ingest.ts";
 import { MIGRATIONS } from "../migrations/all.ts";
@@ -214,6 +217,31 @@ describe.skipIf(!hasPostgres)("roles", () => {
     const again = await open(app);
     expect(await again.log.find("r")).toBeDefined();
     await again.close();
+  });
+});
+
+describe.skipIf(!hasPostgres)("deploy/postgres/roles.sql", () => {
+  test("SCALE-01 with the two roles it makes, a gateway starts, writes, cuts its log and changes no ledger", async () => {
+    const address = await cluster.database("empty");
+    const file = path.join(PROJECT_ROOT, "deploy/postgres/roles.sql");
+    await cluster.query(address, readFileSync(file, "utf8"));
+    for (const role of ["gateway_owner", "gateway_app"])
+      await cluster.query(address, `alter role ${role} password '${PASSWORD}'`);
+    const as = (role: string) => ({ url: address.url.replace("//postgres:", `//${role}:`), shown: role });
+    const store = await open(as("gateway_app"), { owner: as("gateway_owner") });
+    await store.ingest([at("old", NOW_MS - 20 * DAY_MS), at("new", NOW_MS + 5 * DAY_MS)]);
+    await store.log.sweep(NOW_MS + 3 * DAY_MS, 10);
+    expect(await places(address)).toEqual({ "2027_02_01": "new" });
+    expect(await store.ledger.audit()).toEqual([]);
+    await store.close();
+    const owned = await cluster.query(
+      address,
+      `select distinct pg_get_userbyid(relowner) as owner from pg_class where relnamespace = 'public'::regnamespace`,
+    );
+    expect(owned).toEqual([{ owner: "gateway_owner" }]);
+    // Not even their owner, short of taking the triggers away.
+    for (const role of ["gateway_owner", "gateway_app"])
+      await expect(cluster.query(as(role), "delete from ledger_transactions")).rejects.toThrow(/append only|denied/);
   });
 });
 

@@ -1,0 +1,157 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { claimTests } from "../../../../tests/support/claim-suite.ts";
+import { emptyBooks, hasRedis, type RedisServer, redisState, startRedis } from "../../../../tests/support/redis.ts";
+import { spendingTests } from "../../../../tests/support/spending-suite.ts";
+import { handClock, type StateBooks, stateTests } from "../../../../tests/support/state-suite.ts";
+import { makeIds } from "../../../kit/ids.ts";
+import type { OpeningDeps, RedisSettings, SharedRedis } from "./shared-redis.ts";
+
+const EUR = 1_000_000_000n;
+const FEW = 4;
+const ids = makeIds(Date.now);
+let server: RedisServer;
+const opened: SharedRedis[] = [];
+
+/** A part of Redis that nobody else has, or another instance of one. */
+async function instance(settings: Partial<RedisSettings> = {}, books?: Partial<OpeningDeps>): Promise<SharedRedis> {
+  const redis = await redisState(server.url, { prefix: ids.next("p"), ...settings });
+  opened.push(redis);
+  await redis.open(emptyBooks(books));
+  return redis;
+}
+
+async function open({ startMs, balanceNanos = 0n, spends = [] }: StateBooks = {}) {
+  const clock = handClock(startMs);
+  const elapsedMs = () => performance.now();
+  const balances = async () => (balanceNanos === 0n ? [] : [{ workspaceId: "ws", balanceNanos }]);
+  const { state } = await instance(
+    // Claims outlast every step of the suite, as they outlast every request.
+    { clock: { nowMs: clock.nowMs, elapsedMs }, atMs: clock.nowMs, holdMaxMs: 30 * 86_400_000 },
+    { balances, spends: async () => spends },
+  );
+  return { state, clock };
+}
+
+const holdOf = (requestId: string, nanos: bigint) => ({
+  requestId,
+  workspaceId: "ws",
+  keyId: "key",
+  memberId: "member",
+  nanos,
+  atMs: Date.now(),
+  limits: [],
+});
+
+describe.skipIf(!hasRedis)("on Redis", () => {
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+  afterEach(async () => {
+    for (const redis of opened.splice(0)) await redis.close();
+  });
+  afterAll(() => server?.close());
+
+  describe("SCALE-01 the same suite", () => {
+    stateTests(open, FEW);
+    spendingTests(open, FEW);
+    claimTests(open, FEW);
+  });
+
+  test("RATE-08 L1 two instances, one key, many calls at once: exactly the limit is admitted, and both hear the same version", async () => {
+    const prefix = ids.next("p");
+    const [one, two] = [await instance({ prefix }), await instance({ prefix })];
+    const key = { id: "key", workspaceId: "ws" };
+    const verdicts = await Promise.all(
+      Array.from({ length: 100 }, (_, n) => (n % 2 === 0 ? one : two).state.window(key, 30)),
+    );
+    expect(verdicts.filter(({ allowed }) => allowed)).toHaveLength(30);
+    expect(new Set(verdicts.map(({ version }) => version)).size).toBe(1);
+    await two.state.touch("ws");
+    const after = await one.state.look(key, 30);
+    expect(after.version).not.toBe(verdicts[0]?.version);
+    expect((await two.state.look(key, 30)).version).toBe(after.version);
+  });
+
+  test("BILL-03 two instances, of 200 requests at once on a balance for 10 ten are admitted; each is settled by either", async () => {
+    const prefix = ids.next("p");
+    const [one, two] = [await instance({ prefix }), await instance({ prefix })];
+    await one.state.credit("ws", 10n * EUR);
+    const asked = Array.from({ length: 200 }, (_, n) => holdOf(`r${n}`, EUR));
+    const verdicts = await Promise.all(asked.map((hold, n) => (n % 2 === 0 ? one : two).state.hold(hold)));
+    const held = asked.filter((_, n) => verdicts[n]?.is === "held");
+    expect(held).toHaveLength(10);
+    await Promise.all(held.flatMap((hold) => [one, two].map(({ state }) => state.settle(hold, EUR / 2n))));
+    expect(await two.state.wallet("ws")).toEqual({ balanceNanos: 5n * EUR, heldNanos: 0n });
+  });
+
+  test("BILL-02 amounts beyond 2^53 are exact to the last nano-unit, in balance, hold, limit, charge and what is taken", async () => {
+    const { state } = await open();
+    const much = 2n ** 62n - 1n;
+    await state.credit("ws", much);
+    const hold = holdOf("r", much);
+    expect(await state.hold({ ...hold, nanos: much + 1n })).toEqual({
+      is: "insufficient_credits",
+      availableNanos: much,
+      neededNanos: much + 1n,
+    });
+    const limits = [{ of: "key", per: "day", nanos: much - 1n }] as const;
+    expect(await state.hold({ ...hold, limits })).toMatchObject({ is: "spend_limit_reached" });
+    expect(await state.hold({ ...hold, nanos: much - 1n, limits })).toEqual({ is: "held" });
+    await state.settle(hold, 2n ** 53n + 1n);
+    const left = much - 2n ** 53n - 1n;
+    expect(await state.wallet("ws")).toEqual({ balanceNanos: left, heldNanos: 0n });
+    const spender = { id: "member", workspaceId: "ws" };
+    expect((await state.spending(spender, Date.now())).month.spentNanos).toBe(2n ** 53n + 1n);
+    const taking = { workspaceId: "ws", whole: "no", leavingNanos: 1n } as const;
+    expect(await state.take({ ...taking, nanos: 2n ** 54n + 3n })).toBe(2n ** 54n + 3n);
+    expect(await state.take({ ...taking, nanos: much })).toBe(left - 2n ** 54n - 4n);
+    expect(await state.take({ ...taking, nanos: 1n })).toBe(0n);
+    expect(await state.take({ ...taking, nanos: 2n, leavingNanos: 0n, whole: "yes" })).toBe(0n);
+    expect(await state.wallet("ws")).toEqual({ balanceNanos: 1n, heldNanos: 0n });
+  });
+
+  test("SCALE-02 notes, locks and messages reach every instance; a lock is one's own until it is let go or lost", async () => {
+    const prefix = ids.next("p");
+    const [one, two] = [(await instance({ prefix })).board, (await instance({ prefix })).board];
+    await one.put("peer:a", "1", 60_000);
+    await one.put("peer:b", "2", 60_000);
+    await one.put("peers", "3", 1);
+    expect(await two.list("peer:")).toEqual(
+      new Map([
+        ["a", "1"],
+        ["b", "2"],
+      ]),
+    );
+    await two.drop("peer:a");
+    expect(await one.read("peer:a")).toBeUndefined();
+    expect([...(await one.list("peer:")).keys()]).toEqual(["b"]);
+
+    const mine = await one.lock("job", { ttlMs: 300, waitMs: 0 });
+    expect(mine?.isHeld).toBe(true);
+    // Longer than it lasts: it is renewed.
+    expect(await two.lock("job", { ttlMs: 300, waitMs: 700 })).toBeUndefined();
+    expect(mine?.isHeld).toBe(true);
+    const waiting = two.lock("job", { ttlMs: 60_000, waitMs: 10_000 });
+    await mine?.release();
+    const theirs = await waiting;
+    expect([mine?.isHeld, theirs?.isHeld]).toEqual([false, true]);
+    await server.ask("FLUSHALL");
+    const stolen = await one.lock("job", { ttlMs: 300, waitMs: 0 });
+    await theirs?.release();
+    expect(await two.lock("job", { ttlMs: 300, waitMs: 0 })).toBeUndefined();
+    await server.ask("FLUSHALL");
+    await expect.poll(() => stolen?.isHeld).toBe(false);
+
+    const heard: string[] = [];
+    const stop = two.hear("news", (message) => heard.push(message));
+    const tell = async () => {
+      await one.tell("news", "hello");
+      return heard.length;
+    };
+    await expect.poll(tell).toBeGreaterThan(0);
+    stop();
+    const before = heard.length;
+    await one.tell("news", "nobody listens");
+    expect(heard).toHaveLength(before);
+  });
+});
