@@ -49,7 +49,6 @@ import { isOperator, recheckKey } from "./edge/authenticate.ts";
 import type { Edge } from "./edge/server.ts";
 import { type DiskSpace, watchDisk } from "./io/disk-space.ts";
 import type { Books } from "./io/journal/open.ts";
-import type { MasterKeys } from "./io/master-keys.ts";
 import type { Store } from "./io/store/sql/store.ts";
 import { type Logger, openLog } from "./io/telemetry/log.ts";
 import { Metrics } from "./io/telemetry/metrics.ts";
@@ -153,7 +152,7 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
   await loadTenants(store, directory);
   await sharing.open(store, directory, books);
   await openNodes(store, ground.heldNodes, ids, log);
-  const peers = await peersOf(config, sharing, { ...ground, masterKeys });
+  const peers = await joinPeers(config, { ...ground, board: sharing.board, fleet, masterKeys });
   const alerts = await openAlerts(config, store, { watch, directory, state, ownKeys: held, vault, ids, metrics, log });
   const bounds = boundsOf(config);
   metrics.watch(gaugesOf(edge, books, { ...bounds, nodes, sharing }));
@@ -217,16 +216,11 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
     ready: () => begin(standing, prober, logExport),
     async stop() {
       await Promise.all([sweeper, alerts, rates, prober, logExport].map((part) => part.stop()));
-      await drain(edge, responses, config.GATEWAY_DRAIN_TIMEOUT_MS);
+      await drain({ edge, responses, peers }, config.GATEWAY_DRAIN_TIMEOUT_MS);
       await cut(gateway, edge, captures, responses);
       for (const part of [observed, disk, peers, books, sharing, store, sandbox]) await part?.close();
     },
   };
-}
-
-/** Where there are other instances: the way to nodes that are connected to them. */
-async function peersOf(config: Config, { board, fleet }: Sharing, parts: Ground & { masterKeys: MasterKeys }) {
-  return board === undefined ? undefined : joinPeers(config, { ...parts, board, fleetId: fleet.id });
 }
 
 function uploadsOf(config: Config, dataDir: string, disk: DiskSpace): Promise<Uploads> {
@@ -401,9 +395,15 @@ function documentsAt(place: { readonly version: string; readonly serverUrl: stri
   });
 }
 
+type Drained = {
+  readonly edge: Edge;
+  readonly responses: ResponsesRoom;
+  readonly peers: Awaited<ReturnType<typeof joinPeers>>;
+};
+
 /** Lets what is running finish; background work that does not is left for the next start. */
-async function drain(edge: Edge, { jobs }: ResponsesRoom, timeoutMs: number): Promise<void> {
-  await Promise.all([edge.drain(timeoutMs), jobs.drain(timeoutMs)]);
+async function drain({ edge, responses: { jobs }, peers }: Drained, timeoutMs: number): Promise<void> {
+  await Promise.all([edge, jobs, peers].map((part) => part.drain(timeoutMs)));
   jobs.abandon();
 }
 

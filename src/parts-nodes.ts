@@ -1,8 +1,9 @@
 import os from "node:os";
 import type { Check } from "./app/manage/deps.ts";
-import type { Config } from "./config.ts";
+import { type Config, ConfigError } from "./config.ts";
 import type { Snapshot } from "./domain/catalogue/catalogue.ts";
 import type { Board } from "./domain/fleet/board.ts";
+import type { Fleet } from "./domain/fleet/fleet.ts";
 import type { MasterKeys } from "./io/master-keys.ts";
 import type { Store } from "./io/store/sql/store.ts";
 import type { Logger } from "./io/telemetry/log.ts";
@@ -10,7 +11,7 @@ import type { Metrics } from "./io/telemetry/metrics.ts";
 import type { CallLimits } from "./io/tunnel/node-call.ts";
 import { type NodeEvents, Nodes } from "./io/tunnel/nodes.ts";
 import { peerKeysOf } from "./io/tunnel/peer-keys.ts";
-import { openPeers, type Peers } from "./io/tunnel/peers.ts";
+import { openPeers, type Peers, type PeersParts } from "./io/tunnel/peers.ts";
 import { systemClock } from "./kit/clock.ts";
 import type { Ids } from "./kit/ids.ts";
 import { randomToken } from "./kit/secret.ts";
@@ -104,8 +105,9 @@ export async function reloadNodes(
 }
 
 type PeerParts = {
-  readonly board: Board;
-  readonly fleetId: string;
+  /** Undefined: there are no other instances. */
+  readonly board: Board | undefined;
+  readonly fleet: Pick<Fleet, "id">;
   readonly masterKeys: MasterKeys;
   readonly nodes: Nodes;
   readonly metrics: Pick<Metrics, "peerRefused">;
@@ -113,38 +115,45 @@ type PeerParts = {
 };
 
 /** With several instances: nodes that are connected to another one serve requests of this one, and the other way round. */
-export function joinPeers(
-  config: Config,
-  { board, fleetId, masterKeys, nodes, metrics, log }: PeerParts,
-): Promise<Peers> {
-  const host = config.GATEWAY_PEER_HOST;
-  return openPeers({
+export async function joinPeers(config: Config, parts: PeerParts): Promise<Pick<Peers, "drain" | "close">> {
+  const { board, fleet, masterKeys, nodes, metrics, log } = parts;
+  if (board === undefined) return { drain: async () => undefined, close: async () => undefined };
+  const { GATEWAY_PEER_HOST: host, GATEWAY_PEER_PORT: port } = config;
+  const joining = openPeers({
     board,
     keys: peerKeysOf(masterKeys),
     nodes,
-    me: { id: fleetId, run: randomToken(RUN_BYTES) },
-    rules: {
-      clock: systemClock,
-      timers: systemTimers,
-      pingEveryMs: PEER_PING_EVERY_MS,
-      pingTimeoutMs: PEER_PING_TIMEOUT_MS,
-      quietMaxMs: PEER_QUIET_MAX_MS,
-      everyMs: PRESENT_EVERY_MS,
-      ttlMs: PRESENT_TTL_MS,
-      connectTimeoutMs: config.GATEWAY_CONNECT_TIMEOUT_MS,
-      calls: callLimitsOf(config),
-    },
+    me: { id: fleet.id, run: randomToken(RUN_BYTES) },
+    rules: peerRulesOf(config),
     host,
-    port: config.GATEWAY_PEER_PORT,
-    addressAt: (port) => config.GATEWAY_PEER_URL ?? `https://${hostInUrl(reachableHost(host))}:${port}`,
+    port,
+    addressAt: (bound) => config.GATEWAY_PEER_URL ?? `https://${hostInUrl(reachableHost(host))}:${bound}`,
     refused(why) {
       metrics.peerRefused(why);
       // Whoever has no key is nobody of ours: that is worth a look. The rest happens when a node has just gone.
-      if (why === "handshake")
-        log.warn({}, "somebody without a key of this gateway knocked at the door of its instances");
+      if (why === "handshake") log.warn({}, "somebody without a key of this gateway knocked at its door for instances");
     },
     problem: (error) => log.warn({ error: String(error) }, "where nodes are connected could not be told or heard"),
   });
+  return await joining.catch((error: unknown) => {
+    throw new ConfigError([
+      `GATEWAY_PEER_HOST, GATEWAY_PEER_PORT: cannot listen on ${host}:${port} (${String(error)}); write an address of this machine and a free port, or 0`,
+    ]);
+  });
+}
+
+function peerRulesOf(config: Config): PeersParts["rules"] {
+  return {
+    clock: systemClock,
+    timers: systemTimers,
+    pingEveryMs: PEER_PING_EVERY_MS,
+    pingTimeoutMs: PEER_PING_TIMEOUT_MS,
+    quietMaxMs: PEER_QUIET_MAX_MS,
+    everyMs: PRESENT_EVERY_MS,
+    ttlMs: PRESENT_TTL_MS,
+    connectTimeoutMs: config.GATEWAY_CONNECT_TIMEOUT_MS,
+    calls: callLimitsOf(config),
+  };
 }
 
 const RUN_BYTES = 9;

@@ -63,7 +63,7 @@ export const nodeCommands: ApiCommand[] = [
       is: "table",
       columns: columns(
         ...["name", "state", "country", "models", "running", "capacity", "latency_ms", "agent", "server"],
-        ...["last_seen_at", "last_error.message"],
+        ...["instance", "last_seen_at", "last_error.message"],
       ),
     },
   },

@@ -10,7 +10,7 @@ import { createServer as createTlsServer } from "node:tls";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { PROJECT_ROOT } from "../../src/config.ts";
 import { gatewayForTest, runCli, startGateway } from "../support/gateway.ts";
-import { createNode, localForTest, nodeIs } from "../support/nodes.ts";
+import { agentForTest, createNode, localForTest, nodeIs } from "../support/nodes.ts";
 
 /** `gateway node connect` as a process of its own. */
 function runNode(args: readonly string[], env: Record<string, string> = {}) {
@@ -54,6 +54,31 @@ const OPENSSL = "/usr/bin/openssl";
 const hasOpenssl = existsSync(OPENSSL);
 
 const CHAT = { model: "node/rack/tiny", messages: [{ role: "user", content: "Hello." }] };
+
+test("NODE-02 a gateway that stops says so to a node that comes too late", async () => {
+  const gateway = await startGateway();
+  const tenant = await gateway.tenant();
+  const { token } = await createNode(gateway, tenant.slug, "rack");
+  const local = await localForTest({ held: true });
+  agentForTest(gateway.url, token, local.url);
+  await nodeIs(gateway, tenant.slug, "rack", "connected");
+  const asked = gateway.call(tenant.key, "/v1/chat/completions", { body: CHAT });
+  await until(() => local.asked.length === 1);
+  // Its request has begun to come, so it is heard to the end.
+  const late = connect(Number(new URL(gateway.url).port), "127.0.0.1");
+  late.write("GET /nodes/connect HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n");
+  await sleep(50);
+  const closed = gateway.close();
+  await sleep(50);
+  late.write(`Authorization: Bearer ${token}\r\n\r\n`);
+  let said = "";
+  for await (const bytes of late) said += String(bytes);
+  expect(said).toMatch(/^HTTP\/1\.1 503 /);
+  expect(said).toContain("This gateway is stopping.");
+  local.release();
+  expect((await asked).status).toBe(200);
+  await closed;
+});
 
 describe("gateway node connect", { timeout: 60_000 }, () => {
   test("NODE-01 serves a workspace without an operator's token, and finishes what runs when it is told to stop", async () => {

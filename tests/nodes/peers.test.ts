@@ -40,6 +40,9 @@ describe("a node that is connected to another instance", () => {
       [200, 2_000_011],
       [200, 16],
     ]);
+    // Of whoever is connected it is told again and again, so that after a crash it is known when that was.
+    await until(() => b.seen.length > 3);
+    expect([new Set(b.seen), a.seen]).toEqual([new Set([RACK.id]), []]);
     // What came in elsewhere counts among the node's places, and is given back.
     await until(() => b.nodes.state(RACK.id).running === 0);
     await agent.stop();
@@ -136,7 +139,9 @@ describe("a node that is connected to another instance", () => {
   test("NODE-02 an instance that is not heard of any more has no nodes, and one that cannot be reached fails before anything was sent", async () => {
     const board = testBoard();
     const a = await instance("a", { board });
-    await board.put("holder:b", JSON.stringify({ run: "r", url: "https://127.0.0.1:1", keys: keyIds(), rev: 1 }), 500);
+    const holder = (beat: number) =>
+      JSON.stringify({ run: "r", url: "https://127.0.0.1:1", keys: keyIds(), rev: 1, beat });
+    await board.put("holder:b", holder(1), 60_000);
     const announcement = { protocol: 1, agent: "1", server: "", capacity: 1, models: [] };
     const held = { run: "r", leaving: false, connectedAtMs: 1, address: "", announcement };
     await board.put(`node:${RACK.id}/b`, JSON.stringify(held), 60_000);
@@ -144,6 +149,11 @@ describe("a node that is connected to another instance", () => {
     await board.put(`node:${RACK.id}/a0`, JSON.stringify({ ...held, run: "older" }), 60_000);
     await isThrough(a, "b");
     expect((await ask(a).done).failure).toMatchObject({ kind: "connect", sent: false });
+    // Nobody is there, so nobody is asked, until the instance says that it lives.
+    await until(() => instanceOf(a) === undefined);
+    await board.put("holder:b", holder(2), 60_000);
+    await isThrough(a, "b");
+    await board.drop("holder:b");
     await until(() => instanceOf(a) === undefined);
   });
 

@@ -51,7 +51,7 @@ export const RULES = {
   everyMs: 60,
   ttlMs: 240,
   connectTimeoutMs: 1_000,
-  seenEveryMs: 60_000,
+  seenEveryMs: 100,
   calls: { firstByteTimeoutMs: 5_000, idleTimeoutMs: 5_000 },
   breakers: BREAKER_RULES,
   aside: { firstMs: 60_000, mostMs: 60_000 },
@@ -60,7 +60,11 @@ export const RULES = {
 /** One instance: its book, the door for nodes, and the one for other instances. */
 export async function instance(id: string, { board, key = KEY, previous = [] }: Options) {
   const refused: string[] = [];
-  const nodes = new Nodes(RULES, () => snapshot, { seen() {}, setAside() {} });
+  const seen: string[] = [];
+  const nodes = new Nodes(RULES, () => snapshot, {
+    seen: (ids) => seen.push(...ids),
+    setAside() {},
+  });
   nodes.put(RACK);
   const server = createServer();
   server.on("upgrade", (request, socket, head) => {
@@ -96,7 +100,15 @@ export async function instance(id: string, { board, key = KEY, previous = [] }: 
     server.closeAllConnections();
     server.close();
   });
-  return { nodes, peers, refused, front, url: `http://127.0.0.1:${portOf(server)}`, peerPort: () => portIn(peerUrl) };
+  return {
+    nodes,
+    peers,
+    refused,
+    seen,
+    front,
+    url: `http://127.0.0.1:${portOf(server)}`,
+    peerPort: () => portIn(peerUrl),
+  };
 }
 
 const portIn = (url: string): number => Number(new URL(url).port);

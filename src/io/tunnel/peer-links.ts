@@ -20,12 +20,15 @@ export type Destination = { readonly nodeId: string; readonly workspaceId: strin
 export class PeerLinks {
   readonly #rules: PeerRules;
   readonly #keys: PeerKeys;
+  readonly #unreached: (url: string) => void;
   readonly #sessions = new Map<string, ClientHttp2Session>();
   #closed = false;
 
-  constructor(rules: PeerRules, keys: PeerKeys) {
+  /** `unreached` is told of an address where nobody answered. */
+  constructor(rules: PeerRules, keys: PeerKeys, unreached: (url: string) => void = () => {}) {
     this.#rules = rules;
     this.#keys = keys;
+    this.#unreached = unreached;
   }
 
   send({ nodeId, workspaceId, at }: Destination, request: UpstreamRequest, listener: UpstreamListener): UpstreamCall {
@@ -64,13 +67,18 @@ export class PeerLinks {
   #watch(url: string, session: ClientHttp2Session): void {
     const { timers, connectTimeoutMs } = this.#rules;
     const late = timers.after(connectTimeoutMs, () => session.destroy());
-    session.once("connect", () => stop(late));
+    let isReached = false;
+    session.once("connect", () => {
+      isReached = true;
+      stop(late);
+    });
     session.on("error", () => {});
     // It stops: what runs goes on, and what comes next finds another way.
     session.once("goaway", () => this.#forget(url, session));
     session.once("close", () => {
       stop(late);
       this.#forget(url, session);
+      if (!isReached && !this.#closed) this.#unreached(url);
     });
     keepAsking(session, this.#rules, { answered() {}, silent: () => session.destroy() });
   }

@@ -33,12 +33,12 @@ export async function openPeers(parts: PeersParts): Promise<Peers> {
   const { board, keys, nodes, me, rules, host, port, addressAt, refused, problem } = parts;
   const door = new PeerDoor(rules, keys, nodes, refused);
   const url = addressAt(await door.listen(host, port));
-  const links = new PeerLinks(rules, keys);
   const presence = new Presence(board, { ...me, url, keys: () => keys.ids() }, rules, {
     changed: (nodeId) => nodes.moved(nodeId),
     aside: (nodeId, reason) => void nodes.setAside(nodeId, reason),
     problem,
   });
+  const links = new PeerLinks(rules, keys, (unreached) => presence.doubt(unreached));
   nodes.join({
     of: (nodeId) => presence.of(nodeId),
     send: (to, request, listener) => links.send(to, request, listener),

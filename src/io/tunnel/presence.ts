@@ -40,8 +40,19 @@ type Listeners = {
   problem(error: unknown): void;
 };
 
-const Holder = z.object({ run: z.string(), url: z.string(), keys: z.array(z.string()), rev: z.int() });
-type Holder = z.infer<typeof Holder> & { readonly missed: boolean };
+const Holder = z.object({
+  run: z.string(),
+  url: z.string(),
+  keys: z.array(z.string()),
+  /** How often something of its nodes has changed, and how often it said that it is there. */
+  rev: z.int(),
+  beat: z.int(),
+});
+type Holder = z.infer<typeof Holder> & {
+  readonly missed: boolean;
+  /** Nobody answered there since it said so last. */
+  readonly doubted: boolean;
+};
 
 const Held = z.object({
   run: z.string(),
@@ -80,6 +91,7 @@ export class Presence {
   /** By node, then by instance. */
   readonly #elsewhere = new Map<string, Map<string, Held>>();
   #rev = 0;
+  #beats = 0;
   #turn: Promise<void> = Promise.resolve();
   #timer: Timer | undefined;
   #deaf: (() => void) | undefined;
@@ -102,7 +114,7 @@ export class Presence {
   of(nodeId: string): NodeElsewhere | undefined {
     const found = [...(this.#elsewhere.get(nodeId) ?? [])].flatMap(([instance, held]): NodeElsewhere[] => {
       const holder = this.#holders.get(instance);
-      if (holder?.run !== held.run) return [];
+      if (holder?.run !== held.run || holder.doubted) return [];
       const { leaving, connectedAtMs, address, announcement } = held;
       return [{ at: holder, leaving, live: { nodeId, connectedAtMs, address, announcement, instance } }];
     });
@@ -137,6 +149,15 @@ export class Presence {
     this.#inTurn(() => this.#tell({ is: "aside", from: this.#me.id, node: nodeId, reason }));
   }
 
+  /** Nobody answers at an address: who should be there is gone, until it says otherwise. */
+  doubt(url: string): void {
+    for (const [id, holder] of this.#holders) {
+      if (holder.url !== url || holder.doubted) continue;
+      this.#holders.set(id, { ...holder, doubted: true });
+      this.#tellOfAll(id);
+    }
+  }
+
   /** Whoever asks for a node here from now on goes elsewhere. */
   async stop(): Promise<void> {
     this.#stopped = true;
@@ -166,6 +187,7 @@ export class Presence {
     const { run, url } = this.#me;
     const { clock, ttlMs } = this.#rules;
     const name = `${HOLDERS}${this.#me.id}`;
+    this.#beats += 1;
     // Not there although it was put: the board has lost what it had.
     const isLost = (await this.#board.read(name)) === undefined;
     const dueMs = clock.nowMs() - (ENTRY_TTL_TIMES / 2) * ttlMs;
@@ -177,7 +199,11 @@ export class Presence {
       if (isMissing) isNews = true;
     }
     if (isNews) this.#rev += 1;
-    await this.#board.put(name, JSON.stringify({ run, url, keys: this.#me.keys(), rev: this.#rev }), ttlMs);
+    await this.#board.put(
+      name,
+      JSON.stringify({ run, url, keys: this.#me.keys(), rev: this.#rev, beat: this.#beats }),
+      ttlMs,
+    );
   }
 
   /** The safety net below the messages, and all there is at a start. */
@@ -190,7 +216,9 @@ export class Presence {
       const known = this.#holders.get(id);
       const heardRev = known?.run === holder.run ? known.rev : -1;
       if (heardRev < holder.rev) isBehind = true;
-      this.#holders.set(id, { ...holder, rev: Math.max(holder.rev, heardRev), missed: false });
+      const doubted = known?.doubted === true && known.run === holder.run && known.beat === holder.beat;
+      this.#holders.set(id, { ...holder, rev: Math.max(holder.rev, heardRev), missed: false, doubted });
+      if (known?.doubted === true && !doubted) this.#tellOfAll(id);
     }
     for (const [id, holder] of [...this.#holders]) {
       if (found.has(id)) continue;
@@ -239,7 +267,8 @@ export class Presence {
 
   async #meet(id: string, rev: number): Promise<void> {
     const holder = readAs(Holder, (await this.#board.read(`${HOLDERS}${id}`)) ?? "");
-    if (holder !== undefined) this.#holders.set(id, { ...holder, rev: Math.max(holder.rev, rev), missed: false });
+    if (holder !== undefined)
+      this.#holders.set(id, { ...holder, rev: Math.max(holder.rev, rev), missed: false, doubted: false });
   }
 
   #lose(id: string): void {
@@ -249,6 +278,11 @@ export class Presence {
       this.#forget(nodeId, id);
       this.#listeners.changed(nodeId);
     }
+  }
+
+  /** Of all nodes of an instance something else is known. */
+  #tellOfAll(id: string): void {
+    for (const [nodeId, held] of this.#elsewhere) if (held.has(id)) this.#listeners.changed(nodeId);
   }
 
   #keep(nodeId: string, instance: string, held: Held): void {

@@ -78,6 +78,7 @@ function Standing({ node }: { readonly node: NodeDetail }) {
           { name: "Country", value: <Country code={node.country} /> },
           { name: "Called", value: <code className="font-mono text-xs">node/{node.name}/…</code> },
           { name: "Connects from", value: node.address ?? <Unknown /> },
+          { name: "Connected to", value: node.instance === null ? <Unknown /> : `instance ${node.instance}` },
           { name: "Agent", value: node.agent ?? <Unknown /> },
           { name: "Local server", value: node.server || <Unknown /> },
           { name: "Load", value: <Load node={node} /> },

@@ -1,0 +1,174 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import type { ServerResponse } from "node:http";
+import os from "node:os";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { PROJECT_ROOT } from "../../src/config.ts";
+import { startFleet, type TestFleet } from "../support/fleet.ts";
+import type { Json, Tenant, TestGateway } from "../support/gateway.ts";
+import { agentForTest, chatAnswer, createNode, localForTest, type MadeNode, nodeIs } from "../support/nodes.ts";
+import { forwarding, until } from "../support/peers.ts";
+import { hasPostgres } from "../support/postgres.ts";
+import { hasRedis } from "../support/redis.ts";
+import { eventsOf, openChat, saidIn } from "../support/scene.ts";
+import { unusedPort } from "../support/upstream.ts";
+
+const OWN = "node/rack/tiny";
+const SANDBOX = "sandbox/chat";
+
+const chunk = (model: string, delta: Json, finish: string | null = null) =>
+  `data: ${JSON.stringify({ id: "chatcmpl-local-1", object: "chat.completion.chunk", created: 1, model, choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
+
+/** Answers whole or as a stream; a stream about `wait` stays open after its first words. */
+function answering(open: ServerResponse[]) {
+  return (body: Json, response: ServerResponse) => {
+    if (body.stream !== true) {
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify(chatAnswer(body.model)));
+      return;
+    }
+    response.setHeader("content-type", "text/event-stream");
+    response.write(chunk(body.model, { content: "Hello " }));
+    if (JSON.stringify(body).includes("wait")) open.push(response);
+    else finish(body.model, response);
+  };
+}
+
+function finish(model: string, response: ServerResponse): void {
+  response.write(chunk(model, { content: "there." }));
+  response.write(chunk(model, {}, "stop"));
+  response.end("data: [DONE]\n\n");
+}
+
+const asking = (content: string, more: Json = {}) => ({ model: OWN, messages: [{ role: "user", content }], ...more });
+const chat = (gateway: TestGateway, { key }: Tenant, body: Json = asking("hi")) =>
+  gateway.call(key, "/v1/chat/completions", { body });
+
+describe.skipIf(!hasRedis || !hasPostgres)("nodes of a gateway of several instances", { timeout: 60_000 }, () => {
+  let fleet: TestFleet;
+  let a: TestGateway;
+  beforeAll(async () => {
+    fleet = await startFleet();
+    a = await fleet.add({ GATEWAY_DRAIN_TIMEOUT_MS: "5000" });
+  }, 60_000);
+  afterAll(() => fleet.close());
+
+  /** A tenant made on one instance, with a node whose agent connects to another. */
+  async function withNode(at: string, more: Json = {}) {
+    const tenant = await a.tenant();
+    const open: ServerResponse[] = [];
+    const local = await localForTest({ answer: answering(open) });
+    const node: MadeNode = await createNode(a, tenant.slug, "rack", more);
+    const agent = agentForTest(at, node.token, local.url, { finishMs: 5_000 });
+    const shown = await nodeIs(a, tenant.slug, "rack", "connected");
+    return { tenant, open, local, node, agent, shown };
+  }
+
+  test("NODE-01 HDR-05 a request on one instance is served by a node at another: whole, as a stream, in the log once; until it is removed", async () => {
+    const b = await fleet.add();
+    // Its token was made elsewhere a moment ago, and opens the door here.
+    const { tenant, node, agent, local, shown, open } = await withNode(b.url);
+    const there = await nodeIs(b, tenant.slug, "rack", "connected");
+    expect(shown).toMatchObject({ models: ["tiny"], capacity: 8, agent: "test", address: "127.0.0.1" });
+    expect([shown.instance, shown.connected_at]).toEqual([there.instance, there.connected_at]);
+    const answer = await chat(a, tenant);
+    expect([answer.status, answer.body.choices[0].message.content]).toEqual([200, "Hello from the rack."]);
+    expect(answer.body.usage.cost).toBe(0);
+    expect(answer.headers.get("x-svc-served-by")).toBe("own-resource");
+    expect(answer.headers.get("x-svc-node-id")).toBe(node.id);
+    const stream = await chat(a, tenant, asking("hi", { stream: true }));
+    expect([saidIn(stream.text), eventsOf(stream.text).at(-1)]).toEqual(["Hello there.", "[DONE]"]);
+    expect((await chat(b, tenant)).status).toBe(200);
+
+    const row = await b.manage("GET", `/requests/${answer.body.id}`);
+    expect(row).toMatchObject({ node_id: node.id, provider: "node-rack", cost: "0.00" });
+    expect(row.decision.candidates[0].reason).toContain("the workspace's own node, through another instance");
+    const { data } = await a.manage("GET", `/workspaces/${tenant.slug}/requests`);
+    expect(data.map(({ node_id }: Json) => node_id)).toEqual([node.id, node.id, node.id]);
+    const { evidence } = await a.manage("GET", `/workspaces/${tenant.slug}/evidence`);
+    expect(evidence).toMatchObject([{ own_node: true, operator: "the workspace itself", countries: ["DE"] }]);
+
+    // Who goes away at one instance is felt by the node at the other.
+    const waiting = await openChat(a.url, tenant.key, asking("wait", { stream: true }));
+    await until(() => open.length === 1);
+    const felt = open[0] === undefined ? undefined : once(open[0], "close");
+    waiting.hangUp();
+    await felt;
+
+    const other = await a.tenant();
+    const outside = await chat(a, other);
+    expect([outside.status, outside.body.error.code]).toEqual([404, "model_not_found"]);
+
+    await a.manage("DELETE", `/workspaces/${tenant.slug}/nodes/rack`);
+    expect(await agent.over).toContain("removed or its token revoked");
+    const gone = await Promise.all([chat(a, tenant), chat(b, tenant)]);
+    expect(gone.map(({ status }) => status)).toEqual([404, 404]);
+    expect(local.asked).toHaveLength(4);
+  });
+
+  test("NODE-02 an instance that stops sends its nodes to another, and finishes what came through it", async () => {
+    const b = await fleet.add({ GATEWAY_DRAIN_TIMEOUT_MS: "10000" });
+    let front = b.url;
+    const { tenant, open, shown } = await withNode((await forwarding(() => front)).url);
+    const waiting = await openChat(a.url, tenant.key, asking("wait", { stream: true }));
+    await until(() => open.length === 1);
+    front = a.url;
+    const stopped = b.close();
+    // Meanwhile every request has somebody who serves it.
+    for (let instance = shown.instance; instance === shown.instance; ) {
+      expect((await chat(a, tenant)).status).toBe(200);
+      ({ instance } = await nodeIs(a, tenant.slug, "rack", "connected"));
+    }
+    for (const response of open) finish("tiny", response);
+    await waiting.over;
+    expect(saidIn(waiting.text)).toBe("Hello there.");
+    await stopped;
+    expect((await chat(a, tenant)).status).toBe(200);
+  });
+
+  test("NODE-02 an instance that is killed in the middle of an answer ends it with an error; then others serve, and the node is away", async () => {
+    const killed = await startProcess(fleet.env);
+    const { tenant, open } = await withNode(killed.url, { mapping: { tiny: SANDBOX } });
+    expect((await chat(a, tenant, { ...asking("hi"), model: SANDBOX })).headers.get("x-svc-provider")).toBe(
+      "node-rack",
+    );
+    const waiting = await openChat(a.url, tenant.key, asking("wait", { stream: true }));
+    await until(() => open.length === 1 && waiting.text.includes("Hello"));
+    killed.child.kill("SIGKILL");
+    await waiting.over;
+    expect(JSON.parse(eventsOf(waiting.text).at(-1) ?? "").error.code).toBe("upstream_error");
+    const served = await chat(a, tenant, { ...asking("hi"), model: SANDBOX });
+    expect([served.status, served.headers.get("x-svc-served-by")]).toEqual([200, null]);
+    expect((await chat(a, tenant)).status).toBe(502);
+    const killedAtMs = Date.now();
+    const away = await nodeIs(a, tenant.slug, "rack", "offline");
+    expect(Math.abs(Date.parse(away.last_seen_at) - killedAtMs)).toBeLessThan(30_000);
+    expect(away.instance).toBeNull();
+  });
+});
+
+/** An instance as a process of its own, which can be killed. */
+async function startProcess(env: Readonly<Record<string, string>>): Promise<{ url: string; child: ChildProcess }> {
+  const dataDir = mkdtempSync(path.join(os.tmpdir(), "gateway-killed-"));
+  const port = await unusedPort();
+  const child = spawn(process.execPath, [path.join(PROJECT_ROOT, "src/cli.ts"), "serve"], {
+    env: { PATH: process.env["PATH"] ?? "", ...env, PORT: String(port), DATA_DIR: dataDir, LOG_LEVEL: "silent" },
+    stdio: "ignore",
+  });
+  const exited = once(child, "close");
+  onTestFinished(async () => {
+    child.kill("SIGKILL");
+    await exited;
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+  const url = `http://127.0.0.1:${port}`;
+  for (let tries = 0; tries < 400; tries += 1) {
+    const ready = await fetch(`${url}/readyz`).catch(() => undefined);
+    if (ready?.status === 200) return { url, child };
+    await sleep(50);
+  }
+  throw new Error("the instance did not start");
+}
