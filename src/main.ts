@@ -367,7 +367,8 @@ async function cut(gateway: Gateway, edge: Edge, captures: Pick<Captures, "settl
 /** What people and operators call, and payment providers. */
 function managementHandlers(deps: ManageDeps, people: People): Record<string, Handler> {
   const ofPeople = { ...people.openHandlers, ...guarded(deps, PEOPLE_ROUTES, people.managedHandlers) };
-  return { ...manageHandlers({ ...deps, inTurn: people.inTurn }), ...paymentHandlers(deps), ...ofPeople };
+  const room = { ...deps, inTurn: people.inTurn };
+  return { ...manageHandlers(room), ...paymentHandlers(room), ...ofPeople };
 }
 
 function operationsOf(edge: Edge, standing: { ready: boolean }, metrics: Metrics, adminToken: string) {

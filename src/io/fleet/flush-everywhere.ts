@@ -14,8 +14,9 @@ export type FlushParts = {
 
 const FLUSH = "flush";
 const ASK_EVERY_MS = 20;
-/** An instance that takes longer is behind, and so is what is read then. */
 const WAIT_MS_MAX = 3_000;
+/** Who did not answer in time may have died: those who only look do not wait for it for so long. */
+const LATE_MS = 10_000;
 const ANSWER_KEPT_MS = 10_000;
 
 /**
@@ -23,42 +24,59 @@ const ANSWER_KEPT_MS = 10_000;
  * instance does not say so in time; `soon` goes on without it.
  */
 export function flushEverywhere({ fleet, board, ids, timers, flush }: FlushParts) {
-  const answered = (token: string, id: string) => `${FLUSH}:${token}:${id}`;
+  const late = new Set<string>();
   const deaf = board.hear(FLUSH, (message) => {
     const [asker, token = ""] = message.split(" ");
     if (asker === fleet.id) return;
     void flush()
-      .then(() => board.put(answered(token, fleet.id), "", ANSWER_KEPT_MS))
+      .then(() => board.put(`${FLUSH}:${token}:${fleet.id}`, "", ANSWER_KEPT_MS))
       .catch(() => undefined);
   });
   const pause = () => new Promise<void>((resolve) => void timers.after(ASK_EVERY_MS, resolve));
-  const others = async () => {
-    const waiting = (await fleet.known()).filter((id) => id !== fleet.id);
+  const wait = async (waiting: readonly string[]) => {
     if (waiting.length === 0) return;
     const token = ids.next("");
-    let isLate = false;
-    const late = timers.after(WAIT_MS_MAX, () => {
-      isLate = true;
+    let isOver = false;
+    const timer = timers.after(WAIT_MS_MAX, () => {
+      isOver = true;
     });
     try {
       await board.tell(FLUSH, `${fleet.id} ${token}`);
       for (;;) {
         const there = await board.list(`${FLUSH}:${token}:`);
-        if (waiting.every((id) => there.has(id))) return;
-        if (isLate) throw new Error("another instance is behind with its books");
+        const missing = waiting.filter((id) => !there.has(id));
+        if (missing.length === 0) return;
+        if (isOver) throw new Behind(missing);
         await pause();
       }
     } finally {
-      stop(late);
+      stop(timer);
+    }
+  };
+  const others = async () => (await fleet.known()).filter((id) => id !== fleet.id);
+  const forgive = (error: unknown) => {
+    for (const id of error instanceof Behind ? error.ids : []) {
+      late.add(id);
+      timers.after(LATE_MS, () => late.delete(id));
     }
   };
   return {
     all: async () => {
-      await Promise.all([flush(), others()]);
+      await Promise.all([flush(), others().then(wait)]);
     },
     soon: async () => {
-      await Promise.all([flush(), others().catch(() => undefined)]);
+      const asked = others().then((all) => wait(all.filter((id) => !late.has(id))));
+      await Promise.all([flush(), asked.catch(forgive)]);
     },
     stop: deaf,
   };
+}
+
+class Behind extends Error {
+  readonly ids: readonly string[];
+
+  constructor(ids: readonly string[]) {
+    super("another instance is behind with its books");
+    this.ids = ids;
+  }
 }

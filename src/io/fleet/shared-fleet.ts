@@ -35,6 +35,7 @@ const VERSION_KEPT_MS = 7 * 24 * 3_600_000;
 
 const INSTANCE = "instance:";
 const VERSION = "changes";
+const GONE = "gone";
 
 /** One of several instances: who they are is on the board, what they changed is in SQL. */
 export class SharedFleet implements Fleet {
@@ -92,9 +93,16 @@ export class SharedFleet implements Fleet {
   /** Everything is loaded: what others have changed meanwhile is loaded again, and whatever they change from here on. */
   async follow(reload: Reloading): Promise<void> {
     this.#reload = reload;
-    this.#deaf = this.#parts.board.hear(VERSION, () => {
-      this.#pulling.run().catch((error: unknown) => this.#tellOf(error));
-    });
+    const { board } = this.#parts;
+    const deaf = [
+      board.hear(VERSION, () => {
+        this.#pulling.run().catch((error: unknown) => this.#tellOf(error));
+      }),
+      board.hear(GONE, (id) => this.#seenAtMs.delete(id)),
+    ];
+    this.#deaf = () => {
+      for (const one of deaf) one();
+    };
     await this.#pulling.run();
   }
 
@@ -115,7 +123,9 @@ export class SharedFleet implements Fleet {
     stop(this.#timer);
     await this.#beating;
     await this.#leading?.release().catch(() => undefined);
-    await this.#parts.board.drop(`${INSTANCE}${this.id}`).catch(() => undefined);
+    const { board } = this.#parts;
+    await board.drop(`${INSTANCE}${this.id}`).catch(() => undefined);
+    await board.tell(GONE, this.id).catch(() => undefined);
   }
 
   async alone<T>(name: string, work: () => Promise<T>): Promise<T> {

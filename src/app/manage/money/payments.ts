@@ -3,7 +3,7 @@ import { chargebackOf, payoutOf, type Source, type Transaction, topupOf } from "
 import type { PaymentEvent, PaymentOrder } from "../../../domain/billing/payment.ts";
 import { formatNanos, lesser } from "../../../kit/money.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
-import { change, type ManageDeps, short } from "../deps.ts";
+import { change, type ManageDeps, type Room, short } from "../deps.ts";
 import { unsignedMessages } from "./unsigned.ts";
 
 type Outcome = "credited" | "taken_back" | "repeated" | "ignored";
@@ -24,7 +24,7 @@ const paymentIdOf = (order: PaymentOrder): string => `payment:${order.id}`;
 
 const NO_MONEY = "a payment message moved no money";
 
-export function paymentHandlers(room: ManageDeps): Record<string, Handler> {
+export function paymentHandlers(room: Room): Record<string, Handler> {
   const unsigned = unsignedMessages(room.clock, (detail) => room.payments.refused(detail, NO_MONEY));
   return {
     receivePayment: whole(async (exchange) => {
@@ -34,7 +34,7 @@ export function paymentHandlers(room: ManageDeps): Record<string, Handler> {
   };
 }
 
-async function receive(room: ManageDeps, exchange: Exchange, unsigned: (detail: object) => void): Promise<Outcome> {
+async function receive(room: Room, exchange: Exchange, unsigned: (detail: object) => void): Promise<Outcome> {
   const name = exchange.params["adapter"] ?? "";
   const adapter = room.payments.adapters.get(name);
   if (adapter === undefined)
@@ -53,11 +53,12 @@ async function receive(room: ManageDeps, exchange: Exchange, unsigned: (detail: 
   }
   if (reading.is === "unreadable") throw refused(fault("invalid_value", { message: reading.reason }));
   if (reading.is === "ignored") return "ignored";
+  const { event } = reading;
   try {
-    const order = await orderOf(room, name, reading.event);
-    return reading.event.what === "paid"
-      ? await credit(room, order, reading.event)
-      : await takeBack(room, order, reading.event);
+    return await room.inTurn(async () => {
+      const order = await orderOf(room, name, event);
+      return event.what === "paid" ? credit(room, order, event) : takeBack(room, order, event);
+    });
   } catch (error) {
     throw error instanceof Refusal ? refused(error.fault, error.orderId) : error;
   }

@@ -1,0 +1,126 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startFleet, type TestFleet } from "../support/fleet.ts";
+import type { Called, Json, Tenant, TestGateway } from "../support/gateway.ts";
+import { hasPostgres } from "../support/postgres.ts";
+import { hasRedis } from "../support/redis.ts";
+import { nanosOf } from "../support/scene.ts";
+
+const CHAT = { model: "sandbox/chat", messages: [{ role: "user", content: "Hello!" }], max_tokens: 10 };
+const ENV = { GATEWAY_RPM_LIVE: "100000", GATEWAY_RPM_IP: "0" };
+
+describe.skipIf(!hasPostgres || !hasRedis)("one gateway of several instances", () => {
+  let fleet: TestFleet;
+  let a: TestGateway;
+  let b: TestGateway;
+
+  beforeAll(async () => {
+    fleet = await startFleet();
+    a = await fleet.add(ENV);
+    b = await fleet.add(ENV);
+  }, 60_000);
+  afterAll(() => fleet?.close());
+
+  const chat = (gateway: TestGateway, { key }: Tenant) => gateway.call(key, "/v1/chat/completions", { body: CHAT });
+  /** Of what was served; each is asked of the other instance than the one that served it. */
+  const costOf = async (called: readonly Called[], key: string, from: TestGateway) => {
+    const costs = await Promise.all(
+      called.map(async ({ body }) => nanosOf((await from.call(key, `/v1/requests/${body.id}`)).body.cost)),
+    );
+    return costs.reduce((sum, cost) => sum + cost, 0n);
+  };
+  const wallet = async (gateway: TestGateway, { slug }: Tenant) => {
+    const { balance, held } = await gateway.manage("GET", `/workspaces/${slug}/wallet`);
+    return { balance: nanosOf(balance), held: nanosOf(held) };
+  };
+  const charged = async (gateway: TestGateway, { slug }: Tenant) => {
+    const { data } = await gateway.manage("GET", `/workspaces/${slug}/wallet/entries?kind=charge&limit=1000`);
+    return data.reduce((sum: bigint, { amount }: Json) => sum - nanosOf(amount), 0n);
+  };
+  /** What came in is what was charged and what is left: in the ledger, and live, on every instance. */
+  const expectExact = async (tenant: Tenant, creditNanos: bigint, costNanos: bigint) => {
+    const expected = { balance: creditNanos - costNanos, held: 0n };
+    expect([await charged(a, tenant), await charged(b, tenant)]).toEqual([costNanos, costNanos]);
+    expect([await wallet(a, tenant), await wallet(b, tenant)]).toEqual([expected, expected]);
+  };
+
+  test("SCALE-01 one wallet is spent by all of them, never below zero and exact to the last", async () => {
+    const tenant = await a.tenant({ credit: "1" });
+    const cost = await costOf([await chat(a, tenant)], tenant.key, b);
+    const poor = await b.tenant({ credit: "0" });
+    // Enough for some of them: what is held for one is more than what it comes to.
+    const credit = cost * 25n;
+    const amount = `0.${credit.toString().padStart(9, "0")}`;
+    await b.manage("POST", `/workspaces/${poor.slug}/wallet/credits`, { amount });
+    const asked: Called[] = [];
+    for (let round = 0; round < 8; round += 1)
+      asked.push(...(await Promise.all(Array.from({ length: 6 }, (_, n) => chat(n % 2 === 0 ? a : b, poor)))));
+    const served = asked.filter(({ status }) => status === 200);
+    expect(asked.filter(({ status }) => status !== 200 && status !== 402)).toEqual([]);
+    expect(served.length).toBeGreaterThan(1);
+    expect(served.length).toBeLessThan(asked.length);
+    await expectExact(poor, credit, await costOf(served, poor.key, a));
+  });
+
+  test("SCALE-01 what is stored by one is read through another, and money that came in is there", async () => {
+    const tenant = await a.tenant({ credit: "5" });
+    const made = await a.call(tenant.key, "/v1/responses", { body: { model: "sandbox/chat", input: "Hello!" } });
+    const read = await b.call(tenant.key, `/v1/responses/${made.body.id}`);
+    expect([read.status, read.body.output]).toEqual([200, made.body.output]);
+    const next = { model: "sandbox/chat", input: "And?", previous_response_id: made.body.id };
+    expect((await b.call(tenant.key, "/v1/responses", { body: next })).status).toBe(200);
+    await b.manage("POST", `/workspaces/${tenant.slug}/wallet/promotions`, {
+      amount: "2",
+      reference: "welcome",
+      expires_at: new Date(Date.now() + 3_600_000).toISOString(),
+    });
+    const spent = await charged(a, tenant);
+    expect(await wallet(a, tenant)).toEqual({ balance: 7_000_000_000n - spent, held: 0n });
+  });
+
+  test("SCALE-01 Redis loses everything under traffic: refused for a moment, then served, and the money is exact", async () => {
+    const tenant = await a.tenant({ credit: "3" });
+    const asked: Called[] = [];
+    let isOver = false;
+    const traffic = [a, b].map(async (gateway) => {
+      while (!isOver) {
+        asked.push(await chat(gateway, tenant));
+        await sleep(5);
+      }
+    });
+    await sleep(300);
+    await fleet.redis.ask("FLUSHALL");
+    const lostAt = asked.length;
+    const isServed = () => asked.slice(lostAt).filter(({ status }) => status === 200).length > 20;
+    for (let n = 0; n < 400 && !isServed(); n += 1) await sleep(25);
+    isOver = true;
+    await Promise.all(traffic);
+    const statuses = new Set(asked.map(({ status }) => status));
+    expect([...statuses].filter((status) => status !== 200 && status !== 503)).toEqual([]);
+    const refused = asked.filter(({ status }) => status === 503);
+    expect(refused.length).toBeGreaterThan(0);
+    expect(refused.every(({ headers }) => headers.get("retry-after") !== null)).toBe(true);
+    expect(isServed()).toBe(true);
+    const served = asked.filter(({ status }) => status === 200);
+    await expectExact(tenant, 3_000_000_000n, await costOf(served, tenant.key, b));
+  });
+
+  test("SCALE-02 one of them leads, and when it is gone another does", async () => {
+    const tenant = await a.tenant({ credit: "1" });
+    const c = await fleet.add(ENV);
+    expect((await chat(c, tenant)).status).toBe(200);
+    const leaders = async (...gateways: TestGateway[]) => {
+      const checks = await Promise.all(gateways.map((gateway) => gateway.manage("GET", "/doctor")));
+      return checks.map(({ checks: all }) => all.find(({ name }: Json) => name === "instances").detail);
+    };
+    const said = await leaders(a, b, c);
+    expect(said.filter((detail: string) => detail.includes("which leads"))).toHaveLength(1);
+    const place = said.findIndex((detail: string) => detail.includes("which leads"));
+    const all = [a, b, c];
+    await all[place]?.close();
+    const left = all.filter((_, n) => n !== place);
+    const isLed = async () => (await leaders(...left)).some((detail) => detail.includes("which leads"));
+    for (let n = 0; n < 100 && !(await isLed()); n += 1) await sleep(100);
+    expect(await isLed()).toBe(true);
+  });
+});
