@@ -2,6 +2,8 @@
  * `npm run soak`: simulated worlds without end, from seeds that no run before has had, until one breaks a rule.
  * `npm run soak -- --seed 4711` shows one world, `--mutant name` with a mutant's faults in it, `--minutes 10` comes to
  * an end, `--from 1` begins at a given seed, `--of money` is about wallets and books of several instances.
+ * `--of fleet` is no simulation: three gateways behind HAProxy, with PostgreSQL and Redis, under load, while they are
+ * killed, paused and restarted; `--minutes 10 --seed 1 --report soak.json`.
  */
 import { spawnSync } from "node:child_process";
 import path from "node:path";
@@ -9,6 +11,7 @@ import { parseArgs } from "node:util";
 import { pinnedNode, ROOT, setUp } from "./setup.mjs";
 
 const CHILD = path.join(ROOT, "tests/simulation/simulate-child.ts");
+const FLEET = path.join(ROOT, "tests/fleet/soak-child.ts");
 const ROUND_MS = 60_000;
 const SEEDS_MAX = 2 ** 31;
 
@@ -18,19 +21,26 @@ const { values } = parseArgs({
     seed: { type: "string" },
     mutant: { type: "string" },
     from: { type: "string" },
-    minutes: { type: "string", default: "Infinity" },
+    minutes: { type: "string" },
+    report: { type: "string" },
   },
 });
 
 await setUp("develop");
-process.exitCode = values.seed === undefined ? soak() : show(values.seed);
+process.exitCode = values.of === "fleet" ? fleet() : values.seed === undefined ? soak() : show(values.seed);
+
+function fleet() {
+  const { seed = String(Math.floor(Math.random() * SEEDS_MAX)), minutes = "10", report = "soak-report.json" } = values;
+  const args = ["--seed", seed, "--minutes", minutes, "--report", path.resolve(report)];
+  return spawnSync(pinnedNode(), [FLEET, ...args], { cwd: ROOT, stdio: "inherit" }).status ?? 1;
+}
 
 function show(seed) {
   return child(["--seed", seed], "inherit").status ?? 1;
 }
 
 function soak() {
-  const untilMs = Date.now() + Number(values.minutes) * 60_000;
+  const untilMs = Date.now() + Number(values.minutes ?? Infinity) * 60_000;
   let from = Number(values.from ?? Math.floor(Math.random() * SEEDS_MAX));
   while (Date.now() < untilMs) {
     const forMs = Math.min(ROUND_MS, untilMs - Date.now());

@@ -329,6 +329,11 @@ export const SETTINGS = {
     50,
     "Background responses that are made at the same time for one workspace.",
   ),
+  GATEWAY_DRAIN_DELAY_MS: setting(
+    integer(0, 600_000),
+    0,
+    "How long a stopping gateway goes on taking requests while /readyz answers 503. Behind a balancer: longer than that takes to notice, such as 3000.",
+  ),
   GATEWAY_DRAIN_TIMEOUT_MS: setting(
     integer(0, 3_600_000),
     60_000,

@@ -214,7 +214,7 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
     ready: () => begin(standing, prober, logExport),
     async stop() {
       await Promise.all([sweeper, alerts, rates, prober, logExport].map((part) => part.stop()));
-      await drain({ edge, responses, peers }, config.GATEWAY_DRAIN_TIMEOUT_MS);
+      await drain({ edge, responses, peers }, config);
       await cut(gateway, edge, captures, responses);
       for (const part of [responses, observed, disk, peers, books, sharing, store, sandbox]) await part?.close();
     },
@@ -401,7 +401,10 @@ type Drained = {
 };
 
 /** Lets what is running finish; background work that does not is left for the next start. */
-async function drain({ edge, responses: { jobs }, peers }: Drained, timeoutMs: number): Promise<void> {
+async function drain({ edge, responses: { jobs }, peers }: Drained, config: Config): Promise<void> {
+  const { GATEWAY_DRAIN_DELAY_MS: delayMs, GATEWAY_DRAIN_TIMEOUT_MS: timeoutMs } = config;
+  // Balancers find out before the port is closed, and have no request on its way to a connection that ends.
+  if (delayMs > 0) await edge.announce(delayMs);
   await Promise.all([edge, jobs, peers].map((part) => part.drain(timeoutMs)));
   jobs.abandon();
 }

@@ -128,11 +128,7 @@ export async function joinPeers(config: Config, parts: PeerParts): Promise<Pick<
     host,
     port,
     addressAt: (bound) => config.GATEWAY_PEER_URL ?? `https://${hostInUrl(reachableHost(host))}:${bound}`,
-    refused(why) {
-      metrics.peerRefused(why);
-      // Whoever has no key is nobody of ours: that is worth a look. The rest happens when a node has just gone.
-      if (why === "handshake") log.warn({}, "somebody without a key of this gateway knocked at its door for instances");
-    },
+    refused: refusals(metrics, log),
     problem: (error) => log.warn({ error: String(error) }, "where nodes are connected could not be told or heard"),
   });
   return await joining.catch((error: unknown) => {
@@ -140,6 +136,18 @@ export async function joinPeers(config: Config, parts: PeerParts): Promise<Pick<
       `GATEWAY_PEER_HOST, GATEWAY_PEER_PORT: cannot listen on ${host}:${port} (${String(error)}); write an address of this machine and a free port, or 0`,
     ]);
   });
+}
+
+/** All are counted. Whoever has no key is nobody of ours: that is worth a line, now and then. */
+function refusals(metrics: PeerParts["metrics"], log: Logger): PeersParts["refused"] {
+  let quietUntilMs = 0;
+  return (why) => {
+    metrics.peerRefused(why);
+    const nowMs = systemClock.elapsedMs();
+    if (why !== "handshake" || nowMs < quietUntilMs) return;
+    quietUntilMs = nowMs + REFUSAL_LINE_EVERY_MS;
+    log.warn({}, "somebody without a key of this gateway knocked at its door for instances");
+  };
 }
 
 function peerRulesOf(config: Config): PeersParts["rules"] {
@@ -156,6 +164,7 @@ function peerRulesOf(config: Config): PeersParts["rules"] {
   };
 }
 
+const REFUSAL_LINE_EVERY_MS = 60_000;
 const RUN_BYTES = 9;
 const EVERY_ADDRESS: readonly string[] = ["0.0.0.0", "::"];
 

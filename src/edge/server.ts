@@ -144,6 +144,12 @@ export class Edge {
     this.#nodes = nodes;
   }
 
+  /** Takes requests as before, while /readyz says that it goes and every answer says to connect anew. */
+  async announce(forMs: number): Promise<void> {
+    this.#draining = true;
+    await new Promise((resolve) => setTimeout(resolve, forMs));
+  }
+
   /**
    * Stops taking connections and lets running requests finish. `keep`: others serve on at the same address, so an idle
    * connection stays until its client has used it once more, which is told to open another, or until it is as old as

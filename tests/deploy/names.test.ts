@@ -49,6 +49,9 @@ describe("what charts, units, examples and guides name exists", () => {
     );
   });
 
+  /** Of the receiver that telemetry is sent to. */
+  const OTLP = ["/v1/traces", "/v1/metrics", "/v1/logs"];
+
   /** A path of a guide, with the values that stand in it, is a route; or the beginning of one, as in "everything below /manage". */
   const isRoute = (named: string) => {
     const words = named.replace(/\/$/, "").split("/");
@@ -68,7 +71,7 @@ describe("what charts, units, examples and guides name exists", () => {
     const named = text.match(
       /(?<![\w/.}-])\/(?:healthz|readyz|metrics|manage|nodes\/connect|v1)(?:\/[\w{}-]+)*(?![\w/…-])/g,
     );
-    expect([...new Set(named)].filter((one) => !isRoute(one))).toEqual([]);
+    expect([...new Set(named)].filter((one) => !isRoute(one) && !OTLP.includes(one))).toEqual([]);
   });
 
   test.each(FILES)("%s: files of the project", (file) => {
@@ -87,8 +90,12 @@ describe("commands", () => {
         : group.commands.map((command) => [`${group.name()} ${command.name()}`, command] as const),
     ),
   );
+  const groups = new Set(program.commands.map((group) => group.name()));
+  /** A group alone is how a text speaks of all its commands. */
   const isCommand = (words: readonly string[]) =>
-    commands.has(words[0] ?? "") || commands.has(words.slice(0, 2).join(" "));
+    commands.has(words[0] ?? "") ||
+    commands.has(words.slice(0, 2).join(" ")) ||
+    (words.length === 1 && groups.has(words[0] ?? ""));
 
   /** What stands in code: a line of a block, or words between backticks. */
   function calls(text: string): string[] {

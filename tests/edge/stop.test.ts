@@ -31,3 +31,18 @@ test("OPS-01, ERR-02 a stream that outlasts the drain ends with an error frame, 
   });
   await upstream.close();
 });
+
+test("OPS-01 a gateway that is told to stop takes requests for a while yet, says so on /readyz, and sends clients elsewhere", async () => {
+  const gateway = await startGateway({ env: { GATEWAY_DRAIN_DELAY_MS: "1500" } });
+  const closed = gateway.close();
+  let ready = await gateway.call("", "/readyz");
+  while (ready.status === 200) ready = await gateway.call("", "/readyz");
+  expect(ready.status).toBe(503);
+  const served = await gateway.call(gateway.key, "/v1/chat/completions", {
+    body: { model: "sandbox/chat", messages: [{ role: "user", content: "Hello!" }] },
+  });
+  expect(served.status).toBe(200);
+  expect(served.headers.get("connection")).toBe("close");
+  await closed;
+  await expect(fetch(`${gateway.url}/healthz`)).rejects.toThrow();
+});

@@ -60,7 +60,7 @@ export async function startRedis({ keeps = "nothing" }: { keeps?: "nothing" | "a
     // When the tests are killed, its input ends, and it goes with them.
     child = spawn(
       "/bin/sh",
-      ["-c", 'exec 3<&0; "$@" </dev/null >/dev/null & echo $!; read _ <&3; kill -9 $!', "sh", program, ...args],
+      ["-c", 'exec 3<&0; "$@" </dev/null >/dev/null 2>&1 & echo $!; read _ <&3; kill -9 $!', "sh", program, ...args],
       {
         stdio: ["pipe", "pipe", "ignore"],
       },

@@ -104,10 +104,7 @@ export class LogExport {
   async #send(lane: Lane, send: SendRecords, waiting: readonly WaitingRecord[]): Promise<boolean> {
     const { outbox, told, patience, clock, random, warn } = this.#deps;
     const { target } = lane;
-    const result = await send(
-      waiting.map(({ record }) => parseRecord(record)),
-      this.#stopping.signal,
-    );
+    const result = await this.#try(target, send, waiting);
     if (result === "later") {
       lane.failures += 1;
       lane.notBeforeMs = clock.elapsedMs() + waitAfter(lane.failures, patience, random);
@@ -122,15 +119,33 @@ export class LogExport {
     lane.failures = 0;
     if (result === "refused") {
       told.lost(target, 1);
-      warn(
-        { target, request: waiting[0]?.requestId },
-        "a line of the request log was refused by its receiver and is given up",
-      );
+      warn({ target, request: waiting[0]?.requestId }, "a line of the request log is not taken and is given up");
     } else told.sent(target, waiting.length);
     await outbox.done(
       target,
       waiting.map(({ requestId }) => requestId),
     );
     return true;
+  }
+
+  async #try(target: LogTarget, send: SendRecords, waiting: readonly WaitingRecord[]): Promise<Posting> {
+    const { warn } = this.#deps;
+    const records = readable(waiting);
+    // Of another version that wrote what this one cannot read: it is found like one that a receiver refuses.
+    if (records === undefined) return "refused";
+    try {
+      return await send(records, this.#stopping.signal);
+    } catch (error) {
+      warn({ err: error, target }, "the request log could not be sent now; it is sent later");
+      return "later";
+    }
+  }
+}
+
+function readable(waiting: readonly WaitingRecord[]): RequestRecord[] | undefined {
+  try {
+    return waiting.map(({ record }) => parseRecord(record));
+  } catch {
+    return undefined;
   }
 }

@@ -33,14 +33,21 @@ export class LogFiles {
   async append(text: string): Promise<void> {
     const bytes = Buffer.byteLength(text);
     const current = await this.#fileFor(bytes);
-    await current.handle.appendFile(text);
-    current.bytes += bytes;
-    await current.handle.datasync();
+    try {
+      await current.handle.appendFile(text);
+      await current.handle.datasync();
+      current.bytes += bytes;
+    } catch (error) {
+      // Half a line may be there: nothing is written behind it.
+      await this.close();
+      throw error;
+    }
   }
 
   async close(): Promise<void> {
-    await this.#current?.handle.close();
+    const { handle } = this.#current ?? {};
     this.#current = undefined;
+    await handle?.close();
   }
 
   async #fileFor(bytes: number): Promise<Current> {

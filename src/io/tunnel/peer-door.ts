@@ -30,6 +30,8 @@ export type DoorRules = {
 };
 
 const HANDSHAKE_MS = 10_000;
+const RESETS_AT_ONCE = 100_000;
+const RESETS_PER_SECOND = 10_000;
 /** How often somebody who waits for the end of all requests looks again. */
 const LOOK_AGAIN_MS = 20;
 
@@ -57,6 +59,9 @@ export class PeerDoor {
       handshakeTimeout: HANDSHAKE_MS,
       settings: { initialWindowSize: 256 * 1024 },
       maxSessionMemory: PEER_SESSION_MEMORY_MB,
+      // Every caller that hangs up resets a stream, and all of another instance's come here: that is no attack.
+      streamResetBurst: RESETS_AT_ONCE,
+      streamResetRate: RESETS_PER_SECOND,
     });
     this.#server.on("tlsClientError", () => refused("handshake"));
     this.#server.on("unknownProtocol", (socket) => socket.destroy());

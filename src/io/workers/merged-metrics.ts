@@ -1,10 +1,17 @@
 type Family = { readonly head: string[]; type: string; readonly series: Map<string, number> };
 
-/** What every worker knows of the same thing; all else is added up. */
+/** What every worker knows of the same thing, or what is no amount: the greatest is shown. All else is added up. */
 const SAME_FOR_ALL: ReadonlySet<string> = new Set([
   "gateway_draining",
   "gateway_endpoints_aside",
   "gateway_endpoints_unproven",
+  "gateway_event_loop_delay_seconds",
+  "gateway_event_loop_utilization",
+  "gateway_instances",
+  "gateway_journal_broken",
+  "gateway_log_export_lag_seconds",
+  "gateway_shared_state_open",
+  "gateway_uptime_seconds",
 ]);
 
 /** Metrics of several processes as one, in the text format of Prometheus: counts are added up. */

@@ -281,6 +281,22 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
     expect(await one.state.wallet("ws")).toEqual({ balanceNanos: 1012n, heldNanos: 0n });
   });
 
+  test("SCALE-03 what an instance has told goes into SQL only when wallets are open, and one that is gone is not waited for", async () => {
+    const { sql, one, two } = await gateway();
+    await one.hold("r", 50n);
+    one.live.add("silent");
+    await server.ask("FLUSHALL");
+    await expect.poll(() => server.ask("KEYS", `${one.prefix}*:opening:*:one`)).toHaveLength(1);
+    await one.end("r", 30n);
+    const moved = one.ingest();
+    await sleep(200);
+    expect([sql.balanceNanos, one.redis?.standing]).toEqual([1000n, "opening"]);
+    one.live.delete("silent");
+    await moved;
+    await areOpen(one, two);
+    expect([sql.balanceNanos, (await two.state.wallet("ws")).balanceNanos]).toEqual([970n, 970n]);
+  });
+
   test("L5 SCALE-03 a Redis that is silent: everything that costs money is refused in time, nothing hangs, and no end is lost", async () => {
     const { one, two } = await gateway({ timeoutMs: 100 });
     await areOpen(one, two);

@@ -28,7 +28,8 @@ const ASK_EVERY_MS = 25;
 const FLUSH_AGAIN_MS = 200;
 const INGEST_WAIT_MS = 5000;
 const AWAY_WAIT_MS = 300;
-const OPENING_LOCK = { ttlMs: 10_000, waitMs: 0 };
+/** Who opens and dies is waited for as long. */
+const OPENING_LOCK = { ttlMs: 3000, waitMs: 0 };
 const NOTE_TTL_MS = 120_000;
 
 /** Which epoch is open, as this instance sees it, and its part in opening the next. */
@@ -93,10 +94,12 @@ export class Epochs implements EpochView {
     }
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.#isClosed = true;
     stop(this.#timer);
     this.#phase = { is: "away" };
+    // Whoever is opening lets go of the lock.
+    await this.#looking;
   }
 
   async workspaces(): Promise<readonly string[]> {
@@ -179,7 +182,8 @@ export class Epochs implements EpochView {
   look(): Promise<void> {
     this.#looking ??= this.#look()
       .catch((error: unknown) => {
-        this.#deps.log.warn({ err: error }, "the wallets could not be opened yet: it is tried again");
+        if (!this.#isClosed)
+          this.#deps.log.warn({ err: error }, "the wallets could not be opened yet: it is tried again");
       })
       .finally(() => {
         this.#looking = undefined;
@@ -220,7 +224,8 @@ export class Epochs implements EpochView {
 
   async #openAll(lock: Lock, opening: OpeningDeps): Promise<void> {
     const server = await this.#server();
-    await openWallets({ ...this.#deps, ...opening, lock, server, join: (token) => this.#join(token) });
+    const isOver = () => this.#isClosed;
+    await openWallets({ ...this.#deps, ...opening, lock, server, isOver, join: (token) => this.#join(token) });
   }
 
   async #read(): Promise<{ readonly open: Epoch | undefined; readonly opening: string | undefined }> {
@@ -277,7 +282,10 @@ export class Epochs implements EpochView {
       if (!isIn) {
         // It was opened without this instance: what changes money here is of the epoch before.
         this.#phase = { is: "closed" };
-        while (board.movingMoney > 0 || this.#ingesting > 0) await pause(timers, ASK_EVERY_MS);
+        while (board.movingMoney > 0 || this.#ingesting > 0) {
+          if (this.#isClosed) return;
+          await pause(timers, ASK_EVERY_MS);
+        }
         for (const holding of holdings.all()) {
           if (holding.chargedNanos === undefined && holding.is === "held") {
             const end = await this.#wallets?.adopt(holding, "h", token);
@@ -288,7 +296,7 @@ export class Epochs implements EpochView {
       for (const holding of holdings.all()) if (holding.is !== "asked") holding.epoch = token;
       log.info({ epoch: token, members: members.length }, "the wallets are open");
     }
-    if (!this.#deps.connection.isUp) return;
+    if (!this.#deps.connection.isUp || this.#isClosed) return;
     this.#lastToken = token;
     this.#phase = { is: "open", token };
     for (const listener of this.#opened) listener();

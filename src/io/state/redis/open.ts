@@ -60,7 +60,7 @@ export async function openRedisState(settings: RedisSettings): Promise<SharedRed
     sink: (store, booked) => sharedSink({ epochs, wallets, holdings, owed, store, booked }),
     open: (opening) => epochs.open(opening),
     async close() {
-      epochs.close();
+      await epochs.close();
       await owed.close();
       await board.close();
       connection.close();

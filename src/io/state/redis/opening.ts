@@ -25,6 +25,8 @@ type Deps = EpochDeps &
     readonly lock: Lock;
     /** Which Redis it is. */
     readonly server: string;
+    /** The instance stops. */
+    isOver(): boolean;
     /** This instance's own part. */
     join(token: string): Promise<void>;
   };
@@ -60,10 +62,10 @@ export async function openWallets(deps: Deps): Promise<void> {
 
 /** Waits for everybody who is alive, and a little for those whom nobody has heard of yet. */
 async function tellAll(deps: Deps, token: string): Promise<ReadonlyMap<string, string>> {
-  const { board, clock, timers, lock, quietMs, instanceId, peers } = deps;
+  const { board, clock, timers, lock, isOver, quietMs, instanceId, peers } = deps;
   const startedMs = clock.elapsedMs();
   for (;;) {
-    if (!lock.isHeld) throw new Error("the lock was lost while instances were waited for");
+    if (!lock.isHeld || isOver()) throw new Error("the lock was lost while instances were waited for");
     await board.tell("epoch", instanceId);
     await pause(timers, ASK_EVERY_MS);
     const told = await board.list(`opening:${token}:`);

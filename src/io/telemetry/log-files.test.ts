@@ -1,0 +1,42 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { LogFiles } from "./log-files.ts";
+
+const HOUR_MS = 3_600_000;
+
+test("OPS-03 a file is ended by its length or its age, old ones leave, and what others put there stays", async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "gateway-log-files-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  let nowMs = Date.UTC(2026, 10, 15, 9);
+  const files = new LogFiles({
+    folder,
+    writer: "abc123",
+    fileMaxBytes: 10,
+    fileMaxAgeMs: HOUR_MS,
+    keepMs: 24 * HOUR_MS,
+    clock: { nowMs: () => nowMs, elapsedMs: () => nowMs },
+  });
+  onTestFinished(() => files.close());
+  const shown = () =>
+    readdirSync(folder)
+      .toSorted()
+      .map((name) => readFileSync(path.join(folder, name), "utf8"));
+  writeFileSync(path.join(folder, "notes.txt"), "mine");
+  await files.append("1234\n");
+  await files.append("5678\n");
+  expect(shown()).toEqual(["mine", "1234\n5678\n"]);
+  nowMs += 1;
+  await files.append("a line that is longer than a file may be\n");
+  nowMs += 1;
+  await files.append("9\n");
+  expect(shown()).toEqual(["mine", "1234\n5678\n", "a line that is longer than a file may be\n", "9\n"]);
+  nowMs += HOUR_MS;
+  await files.append("later\n");
+  expect(readdirSync(folder).toSorted().at(-1)).toBe("requests-20261115T100000002Z-abc123.jsonl");
+  expect(shown()).toHaveLength(5);
+  nowMs += 24 * HOUR_MS - 1;
+  await files.append("next day\n");
+  expect(shown()).toEqual(["mine", "later\n", "next day\n"]);
+});

@@ -1,0 +1,200 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Chance } from "../../simulation/chance.ts";
+import { startFleet, type TestFleet } from "./fleet.ts";
+import { judge, LIMIT, type Report, type World } from "./judge.ts";
+import { ask, type Caller, call, type Seen } from "./load.ts";
+
+export type ChaosOptions = {
+  readonly seed: number;
+  readonly instances: number;
+  /** How long faults come; what follows takes a while longer. */
+  readonly forMs: number;
+  /** Silence between two faults: from, to. */
+  readonly betweenMs: readonly [number, number];
+  /** Told of every fault as it happens. */
+  readonly says?: (line: string) => void;
+};
+
+const POOR_CREDIT = "0.0005";
+const RICH_CREDIT = "1000";
+const SAMPLE_EVERY_MS = 500;
+/** Until the balancer has seen that an instance is back. */
+const BALANCER_MS = 1500;
+
+type Fault = { readonly name: string; happens(fleet: TestFleet, chance: Chance): Promise<void> };
+
+/** What can happen to a fleet. Each ends by itself: the next begins when it is over. */
+const FAULTS: readonly Fault[] = [
+  {
+    name: "kill -9 of an instance",
+    happens: (fleet, chance) => chance.pick(fleet.instances).killed(chance.between(0, 1500)),
+  },
+  {
+    name: "pause of an instance",
+    happens: (fleet, chance) => chance.pick(fleet.instances).paused(chance.between(500, 3000)),
+  },
+  {
+    name: "restart of PostgreSQL",
+    async happens({ cluster }, chance) {
+      await cluster.stop(chance.pick(["fast", "immediate"]));
+      await sleep(chance.between(0, 1500));
+      await cluster.start();
+    },
+  },
+  {
+    name: "loss of Redis and all it has",
+    async happens({ redis }, chance) {
+      await redis.kill();
+      await sleep(chance.between(0, 1000));
+      await redis.start();
+    },
+  },
+  {
+    name: "pause of Redis",
+    async happens({ redis }, chance) {
+      redis.pause();
+      await sleep(chance.between(300, 2000));
+      redis.resume();
+    },
+  },
+];
+
+/** Steady mixed load on a fleet to which things happen, and what came of it. */
+export async function runChaos(options: ChaosOptions): Promise<Report> {
+  const chance = new Chance(options.seed);
+  const fleet = await startFleet({ instances: options.instances });
+  try {
+    const world = await settle(fleet);
+    const seen: Seen[] = [];
+    const stop = new AbortController();
+    const callers = world.callers.map((caller, at) =>
+      call(fleet.balancer.url, caller, new Chance(options.seed * 1000 + at), seen, stop.signal),
+    );
+    const peak = watchMemory(fleet, stop.signal);
+    const startedMs = performance.now();
+    const faults = await Promise.all([
+      faultsUntil(fleet, chance, options, startedMs),
+      revoke(fleet, world, options.forMs),
+    ]);
+    await fleet.calm("ready");
+    const rollingMs = performance.now();
+    const ends = await roll(fleet, options);
+    stop.abort();
+    await Promise.all(callers);
+    await fleet.calm("moved");
+    // Every instance, alone: nobody stayed behind in a state of its own.
+    const after: Seen[] = [];
+    for (const { url } of fleet.instances)
+      after.push(await ask(url, { who: "rich", key: world.keys["rich"] ?? "" }, "json"));
+    await fleet.calm("moved");
+    return await judge({
+      ...world,
+      fleet,
+      seen,
+      after,
+      faults: faults[0],
+      rolling: { fromMs: rollingMs, ends },
+      seed: options.seed,
+      tookMs: performance.now() - startedMs,
+      peakBytes: await peak,
+    });
+  } finally {
+    await fleet.close();
+  }
+}
+
+/** Who calls: some with money, one that runs out of it, one that asks too often, one whose key is taken away. */
+async function settle(fleet: TestFleet): Promise<World> {
+  const keys: Record<string, string> = {};
+  const ids: Record<string, string> = {};
+  for (const [who, credit, rpm] of [
+    ["rich", RICH_CREDIT, 1_000_000],
+    ["poor", POOR_CREDIT, 1_000_000],
+    ["often", RICH_CREDIT, LIMIT],
+    ["gone", RICH_CREDIT, 1_000_000],
+  ] as const) {
+    await fleet.manage("POST", "/workspaces", { slug: who, currency: "EUR" });
+    await fleet.manage("POST", `/workspaces/${who}/wallet/credits`, { amount: credit });
+    const made = await fleet.manage("POST", `/workspaces/${who}/keys`, { name: who, environment: "live", rpm });
+    keys[who] = made.key;
+    ids[who] = made.id;
+  }
+  const callerOf = (who: string, pauseMs: number): Caller => ({ who, key: keys[who] ?? "", pauseMs });
+  const callers = [
+    ...Array.from({ length: 6 }, () => callerOf("rich", 60)),
+    ...Array.from({ length: 3 }, () => callerOf("poor", 60)),
+    ...Array.from({ length: 2 }, () => callerOf("often", 150)),
+    callerOf("gone", 60),
+  ];
+  return {
+    keys,
+    ids,
+    callers,
+    credits: { rich: RICH_CREDIT, poor: POOR_CREDIT, often: RICH_CREDIT, gone: RICH_CREDIT },
+    revokedMs: Number.NaN,
+    revokingMs: Number.NaN,
+  };
+}
+
+async function faultsUntil(
+  fleet: TestFleet,
+  chance: Chance,
+  { forMs, betweenMs, says = () => {} }: ChaosOptions,
+  startedMs: number,
+): Promise<Report["faults"]> {
+  const happened: { name: string; atMs: number; tookMs: number }[] = [];
+  // Each once before any comes again, so that a short run has all of them.
+  let waiting: Fault[] = [];
+  while (performance.now() - startedMs < forMs || happened.length < FAULTS.length) {
+    if (waiting.length === 0) waiting = shuffled(FAULTS, chance);
+    const fault = waiting.pop();
+    if (fault === undefined) break;
+    await sleep(chance.between(...betweenMs));
+    const atMs = performance.now();
+    says(`${((atMs - startedMs) / 1000).toFixed(1)} s: ${fault.name}`);
+    await fault.happens(fleet, chance);
+    happened.push({
+      name: fault.name,
+      atMs: Math.round(atMs - startedMs),
+      tookMs: Math.round(performance.now() - atMs),
+    });
+  }
+  await sleep(betweenMs[1]);
+  return happened;
+}
+
+/** An update: one instance after the other is stopped and started, and the next only when it serves again. */
+async function roll(fleet: TestFleet, { says = () => {} }: ChaosOptions): Promise<readonly (number | string)[]> {
+  const ends: (number | string)[] = [];
+  for (const instance of fleet.instances) {
+    says(`restart of ${instance.name}`);
+    ends.push(await instance.restarted());
+    await fleet.calm("ready");
+    await sleep(BALANCER_MS);
+  }
+  return ends;
+}
+
+function shuffled<T>(from: readonly T[], chance: Chance): T[] {
+  const left = [...from];
+  const drawn: T[] = [];
+  while (left.length > 0) drawn.push(...left.splice(chance.between(0, left.length - 1), 1));
+  return drawn;
+}
+
+/** Half-way, whatever happens at that moment. */
+async function revoke(fleet: TestFleet, world: World, forMs: number): Promise<void> {
+  await sleep(forMs / 2);
+  world.revokingMs = performance.now();
+  await fleet.manage("POST", `/keys/${world.ids["gone"]}/revoke`);
+  world.revokedMs = performance.now();
+}
+
+async function watchMemory(fleet: TestFleet, signal: AbortSignal): Promise<number> {
+  let peak = 0;
+  while (!signal.aborted) {
+    for (const instance of fleet.instances) peak = Math.max(peak, instance.residentBytes() ?? 0);
+    await sleep(SAMPLE_EVERY_MS);
+  }
+  return peak;
+}

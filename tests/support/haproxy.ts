@@ -1,0 +1,87 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import os from "node:os";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { PROJECT_ROOT } from "../../src/config.ts";
+import { unusedPort } from "./upstream.ts";
+
+const READY_MS_MAX = 10_000;
+
+/** Tests behind a balancer are left out where it is not installed; `npm test` says so, and installs it as root. */
+export const hasHaproxy = spawnSync("/bin/sh", ["-c", "command -v haproxy"], { stdio: "ignore" }).status === 0;
+
+export type Balancer = {
+  /** `http://127.0.0.1:port`. */
+  readonly url: string;
+  close(): Promise<void>;
+};
+
+/** A real HAProxy in front of gateways on these ports of loopback, by the file that operators are given. */
+export async function startHaproxy(gatewayPorts: readonly number[]): Promise<Balancer> {
+  const port = await unusedPort();
+  const folder = mkdtempSync(path.join(os.tmpdir(), "gateway-haproxy-"));
+  const file = path.join(folder, "haproxy.cfg");
+  writeFileSync(file, configOf(port, await unusedPort(), gatewayPorts));
+  // The shell stays between: when the tests are killed, its input ends, and it ends the balancer.
+  const child = spawn("/bin/sh", ["-c", '"$@" & read _; kill -TERM $!; wait $!', "sh", "haproxy", "-db", "-f", file], {
+    stdio: ["pipe", "ignore", "pipe"],
+  });
+  let said = "";
+  child.stderr.on("data", (chunk) => {
+    said = `${said}${chunk}`.slice(-4000);
+  });
+  const close = async () => {
+    await stopped(child);
+    rmSync(folder, { recursive: true, force: true });
+  };
+  const deadline = performance.now() + READY_MS_MAX;
+  while (!(await isOpen(port))) {
+    if (child.exitCode !== null || performance.now() > deadline) {
+      await close();
+      throw new Error(`haproxy did not start: ${said}`);
+    }
+    await sleep(20);
+  }
+  return { url: `http://127.0.0.1:${port}`, close };
+}
+
+/** What is shipped, with addresses of this machine; each replacement must find its line. */
+function configOf(port: number, statisticsPort: number, gatewayPorts: readonly number[]): string {
+  const shipped = readFileSync(path.join(PROJECT_ROOT, "deploy/haproxy/haproxy.cfg"), "utf8");
+  const servers = gatewayPorts.map((one, at) => `  server gateway-${at + 1} 127.0.0.1:${one}\n`).join("");
+  const changes: readonly (readonly [RegExp, string])[] = [
+    [/^ {2}log stdout .*\n/m, ""],
+    [/^ {2}log global\n/m, ""],
+    [/^ {2}option httplog\n/m, ""],
+    [/^ {2}maxconn 20000$/m, "  maxconn 2000"],
+    [/bind :8080/, `bind 127.0.0.1:${port}`],
+    [/bind 127\.0\.0\.1:8404/, `bind 127.0.0.1:${statisticsPort}`],
+    [/ init-addr \S+ resolvers system/, ""],
+    [/(?: {2}server .*\n)+/, servers],
+  ];
+  return changes.reduce((text, [from, to]) => {
+    if (!from.test(text)) throw new Error(`haproxy.cfg has no ${from}`);
+    return text.replace(from, to);
+  }, shipped);
+}
+
+async function stopped(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null) return;
+  const exited = once(child, "exit");
+  child.stdin?.end();
+  await exited;
+}
+
+function isOpen(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1");
+    socket.on("connect", () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on("error", () => resolve(false));
+  });
+}
