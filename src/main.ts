@@ -138,8 +138,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
   const inTurn = fleetTurns(fleet);
   const held = holdOwnKeys(config, { snapshot, transport, platform: () => platform });
   const personOf: Managers["personOf"] = (headers) => people.personOf(headers);
-  const managers = { adminToken, personOf };
-  const edge = openEdge({ ...managers, config, log, clock, ids, directory, state, fleet, metrics, ownKeys: held });
+  const edge = openEdge({ ...ground, config, clock, state, fleet, adminToken, personOf, ownKeys: held });
   const origin = joined?.origin ?? (await listening(edge, config));
 
   const platform = await openPlatform(config, { ...ground, fleet });
@@ -150,7 +149,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
   await prepare?.(store, platform);
   await sharing.begin(store);
   const { prober, sandboxProven } = await openProber(config, store, { ...ground, ...platform, fleet });
-  const recording = { ...ground, place, store, fleet, sinkOver: sharing.sink, version: VERSION };
+  const recording = { ...ground, ...sharing, place, store, version: VERSION };
   const { books, logExport } = await openRecords(config, recording);
   const caughtUp = sharing.caughtUp(books);
   const ownKeys = await openOwnKeys(store, { held, vault, snapshot, transport, connections, addresses, log });
@@ -174,7 +173,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
     ...toldOf(metrics, watch, observed, log),
   };
   const disk = await watchDisk(place.dataDir, config.GATEWAY_DISK_FREE_MIN_BYTES);
-  const responses = await openKept({ config, store, kept: store.responses(vault), directory, disk, log }, gateway);
+  const responses = await openKept({ config, store, vault, directory, disk, sharing, log }, gateway);
   const bookings = new Bookings({ state, ledger: store.ledger, clock });
   const tenancy: TenancyDeps = { store, directory, state, bookings, captures, clock, ids, snapshot };
   const money = await openPayments(config, { ...tenancy, store, caughtUp: caughtUp.all }, { fleet, log });
@@ -215,7 +214,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
       await Promise.all([sweeper, alerts, rates, prober, logExport].map((part) => part.stop()));
       await drain({ edge, responses, peers }, config, idle);
       await cut(gateway, edge, captures, responses);
-      for (const part of [observed, disk, peers, books, sharing, store, sandbox]) await part?.close();
+      for (const part of [responses, observed, disk, peers, books, sharing, store, sandbox]) await part?.close();
     },
   };
 }

@@ -136,7 +136,7 @@ type LogExportParts = Pick<ObserveParts, "metrics" | "version" | "fleet"> & {
   /** Where the journal is, and where those of other processes were left. */
   readonly place: Pick<Place, "dataDir" | "left">;
   /** What is around the way into SQL where several instances share their wallets. */
-  readonly sinkOver: (inner: RecordSink, store: Store) => RecordSink;
+  readonly sink: (inner: RecordSink, store: Store) => RecordSink;
   readonly log: Logger;
 };
 
@@ -151,7 +151,7 @@ export async function openRecords(config: Config, parts: LogExportParts) {
   const { GATEWAY_JOURNAL_SYNC_MS: syncEveryMs } = config;
   const { log, place } = parts;
   const logExport = openLogExport(config, parts);
-  const store = parts.sinkOver(logExport.sink, parts.store);
+  const store = parts.sink(logExport.sink, parts.store);
   for (const folder of place.left) await replayLeft(folder, { store, log });
   const books = await openBooks({ dataDir: place.dataDir, store, clock: systemClock, syncEveryMs, log });
   return { books, logExport };
