@@ -19,7 +19,7 @@ const POOR_CREDIT = "0.0005";
 const RICH_CREDIT = "1000";
 const SAMPLE_EVERY_MS = 500;
 /** Until the balancer has seen that an instance is back. */
-const BALANCER_MS = 3000;
+const BALANCER_MS = 1500;
 
 type Fault = { readonly name: string; happens(fleet: TestFleet, chance: Chance): Promise<void> };
 

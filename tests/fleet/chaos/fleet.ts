@@ -63,7 +63,7 @@ export async function startFleet({
     GATEWAY_DATABASE_CONNECTIONS: "4",
     // Other tests have the machine too.
     GATEWAY_REDIS_TIMEOUT_MS: "2000",
-    GATEWAY_DRAIN_DELAY_MS: "3000",
+    GATEWAY_DRAIN_DELAY_MS: "2500",
     LOG_LEVEL: "warn",
     ...env,
   };

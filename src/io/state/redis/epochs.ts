@@ -114,6 +114,7 @@ export class Epochs implements EpochView {
     const { token } = this;
     if (token === undefined) return "opening";
     const index = names.fleet(`wallets:${token}`);
+    const { wallet, holds, paid, spent } = names.wallet(workspaceId);
     const [epoch, isKnown] = await Promise.all([this.#read(), connection.send(["SISMEMBER", index, workspaceId])]);
     if (epoch.open?.token !== token || epoch.opening !== undefined || this.token !== token) {
       if (this.token === token) this.#phase = { is: "closed" };
@@ -121,6 +122,8 @@ export class Epochs implements EpochView {
       return "opening";
     }
     if (isKnown === 1) {
+      // Another request may have made it meanwhile.
+      if ((await connection.send(["HGET", wallet, "e"])) === token) return "made";
       this.#deps.log.error({ workspaceId }, "Redis has lost a wallet: all of them are filled from the books again");
       this.#phase = { is: "closed" };
       await connection.send(["DEL", names.fleet("epoch")]);
@@ -128,7 +131,6 @@ export class Epochs implements EpochView {
       return "opening";
     }
     // When this epoch was opened the workspace had no money, and whatever it got since is credited.
-    const { wallet, holds, paid, spent } = names.wallet(workspaceId);
     const args = [token, "only", "0", workspaceId, this.#deps.time()];
     if ((await connection.run(FILL, [wallet, holds, paid, spent], args)) !== "filled") return "opening";
     await connection.send(["SADD", index, workspaceId]);

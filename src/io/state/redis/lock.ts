@@ -16,6 +16,7 @@ export class RedisLock implements Lock {
   #heldUntilMs: number;
   #timer: Timer | undefined;
   #isLost = false;
+  #isReleased = false;
 
   constructor(
     deps: Deps,
@@ -38,7 +39,8 @@ export class RedisLock implements Lock {
   }
 
   async release(): Promise<void> {
-    if (this.#isLost) return;
+    if (this.#isReleased) return;
+    this.#isReleased = true;
     this.#isLost = true;
     stop(this.#timer);
     this.#released();
@@ -59,8 +61,8 @@ export class RedisLock implements Lock {
     if (this.#isLost) return;
     if (renewed === 1) this.#heldUntilMs = atMs + this.#ttlMs;
     if (renewed === 0 || clock.elapsedMs() >= this.#heldUntilMs) {
+      // What is done under it goes on all the same, until it is released.
       this.#isLost = true;
-      this.#released();
       return;
     }
     this.#renewLater();

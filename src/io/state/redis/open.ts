@@ -35,6 +35,7 @@ export async function openRedisState(settings: RedisSettings): Promise<SharedRed
   connection.onChange((is) => {
     if (is === "up") void owed.settle();
   });
+  await warnOfEviction(connection, settings);
   await epochs.look();
   return {
     state: {
@@ -66,4 +67,11 @@ export async function openRedisState(settings: RedisSettings): Promise<SharedRed
       connection.close();
     },
   };
+}
+
+/** A server that throws keys away when its memory is full throws wallets away too, and they are filled again and again. */
+async function warnOfEviction(connection: Connection, { log }: RedisSettings): Promise<void> {
+  const said = await connection.send(["INFO", "memory"]).catch(() => "");
+  const policy = /^maxmemory_policy:(\S+)/m.exec(String(said))?.[1] ?? "noeviction";
+  if (policy !== "noeviction") log.warn({ policy }, "Redis may throw wallets away: set maxmemory-policy noeviction");
 }

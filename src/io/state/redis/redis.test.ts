@@ -84,6 +84,21 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     expect(await two.state.wallet("ws")).toEqual({ balanceNanos: 5n * EUR, heldNanos: 0n });
   });
 
+  test("BILL-03 a workspace that is new has an empty wallet for all who ask at once, and nobody takes it for one that was lost", async () => {
+    const prefix = ids.next("p");
+    const [one, two] = [await instance({ prefix }), await instance({ prefix })];
+    const epoch = await server.ask("GET", `${prefix}{fleet}:epoch`);
+    const ask = (n: number) => (n % 2 === 0 ? one : two).state.hold({ ...holdOf(`r${n}`, EUR), workspaceId: "new" });
+    const asked = await Promise.all(
+      Array.from({ length: 60 }, async (_, n) => {
+        for (let turn = 0; turn < n % 9; turn += 1) await server.ask("PING");
+        return (await ask(n)).is;
+      }),
+    );
+    expect(new Set(asked)).toEqual(new Set(["insufficient_credits"]));
+    expect(await server.ask("GET", `${prefix}{fleet}:epoch`)).toBe(epoch);
+  });
+
   test("BILL-02 amounts beyond 2^53 are exact to the last nano-unit, in balance, hold, limit, charge and what is taken", async () => {
     const { state } = await open();
     const much = 2n ** 62n - 1n;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type RecordBatch, RecordRejected, type RecordSink, textsOf } from "../../../domain/record/ingest.ts";
+import { type RecordBatch, RecordRejected, type RecordSink } from "../../../domain/record/ingest.ts";
 import type { Epochs } from "./epochs.ts";
 import type { Holding, Holdings } from "./holdings.ts";
 import type { Owed } from "./owed.ts";
@@ -28,7 +28,9 @@ type Ended = z.infer<typeof Ended>;
 
 /** Steps that are sent at once. */
 const ABREAST = 100;
+/** Records begin with their ids, so most need not be read. */
 const BEGINNING = '{"id":"';
+const HEAD_BYTES = 100;
 
 /**
  * Records on their way from the journal into SQL and into the shared state. One is forgotten by the journal only when
@@ -55,19 +57,21 @@ export function sharedSink(deps: Deps): RecordSink {
 
 async function ingest(deps: Deps, batch: RecordBatch, token: string | undefined): Promise<void> {
   const { store, epochs, holdings } = deps;
-  const texts = textsOf(batch);
   const own: Holding[] = [];
   const others: Ended[] = [];
-  for (const text of texts) {
-    const holding = holdings.of(idOf(text));
+  const { bounds } = batch;
+  const bytes = Buffer.from(batch.bytes.buffer, batch.bytes.byteOffset, batch.bytes.byteLength);
+  for (let at = 0; at < bounds.length; at += 2) {
+    const [begin = 0, end = 0] = [bounds[at], bounds[at + 1]];
+    const holding = holdings.of(idOf(bytes.toString("latin1", begin, Math.min(end, begin + HEAD_BYTES))));
     // What Redis has already needs no second look.
     if (holding?.is === "charged" && holding.epoch === token) own.push(holding);
-    else others.push(Ended.parse(JSON.parse(text)));
+    else others.push(Ended.parse(JSON.parse(bytes.toString("utf8", begin, end))));
   }
   if (token !== undefined) await adoptLost(deps, others, token);
   await store.ingestBatch(batch).catch((error: unknown) => {
     // What SQL can never take stays charged here, as it is with a process that is alone.
-    if (error instanceof RecordRejected && texts.length === 1) for (const holding of own) holdings.forget(holding);
+    if (error instanceof RecordRejected && bounds.length === 2) for (const holding of own) holdings.forget(holding);
     throw error;
   });
   const next = epochs.after(token);
@@ -116,7 +120,6 @@ async function settleAll(deps: Deps, own: readonly Holding[], others: readonly E
   for (const [workspaceId, ids] of paid) await wallets.booked(workspaceId, ids);
 }
 
-/** Records begin with their ids, so most need not be read for it. */
 function idOf(text: string): string {
   if (!text.startsWith(BEGINNING)) return "";
   return text.slice(BEGINNING.length, text.indexOf('"', BEGINNING.length));
