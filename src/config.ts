@@ -385,6 +385,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   }
   if ((values["REDIS_URL"] ?? null) !== null && (values["DATABASE_URL"] ?? null) === null)
     problems.push("DATABASE_URL: set it too, because REDIS_URL is set: instances share their store as well");
+  if ((values["DATABASE_MIGRATION_URL"] ?? null) !== null && (values["DATABASE_URL"] ?? null) === null)
+    problems.push("DATABASE_URL: set it too, because DATABASE_MIGRATION_URL is set: the first is who runs the gateway");
   if ((values["DATABASE_URL"] ?? null) !== null)
     for (const name of WITH_DATABASE)
       if (values[name] === null) problems.push(`${name}: set it too, because DATABASE_URL is set`);

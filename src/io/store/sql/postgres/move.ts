@@ -103,16 +103,18 @@ async function copyAll(settings: MoveSettings, to: Kysely<Database>): Promise<Mo
     copied.push({ name: table.name, rows });
   }
   await setSequences(to);
-  await checkAll(settings, to, copied);
-  return { tables: copied, audit: await auditLedger(settings.from) };
+  return { tables: copied, audit: await checkAll(settings, to, copied) };
 }
 
-/** That what is there is what is here: every row, every wallet against its ledger, the newest request. */
+/**
+ * That what is there is what is here: every row, every wallet against its ledger, the newest request. Answers what was wrong
+ * with the books before.
+ */
 async function checkAll(
   { from, check }: MoveSettings,
   to: Kysely<Database>,
   copied: readonly { readonly name: string; readonly rows: number }[],
-): Promise<void> {
+): Promise<readonly string[]> {
   for (const { name, rows } of copied) {
     const found = await countOf(to, name);
     if (found !== rows) throw new MoveRefused(`${name} has ${rows} rows here and ${found} there: begin again`);
@@ -123,6 +125,7 @@ async function checkAll(
   const [here, there] = [await newestOf(from), await newestOf(to)];
   if (here !== there) throw new MoveRefused(`the newest request is ${here} here and ${there} there: begin again`);
   await check(to);
+  return before;
 }
 
 /** Every table of the store, those first that others refer to. */
