@@ -133,8 +133,7 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
   const inTurn = fleetTurns(fleet);
   const held = holdOwnKeys(config, { snapshot, transport, platform: () => platform });
   const personOf: Managers["personOf"] = (headers) => people.personOf(headers);
-  const managers = { adminToken, personOf };
-  const edge = openEdge({ ...managers, config, log, clock, ids, directory, state, fleet, metrics, ownKeys: held });
+  const edge = openEdge({ ...ground, config, clock, state, fleet, adminToken, personOf, ownKeys: held });
   const origin = await listening(edge, config);
 
   const platform = await openPlatform(config, { ...ground, fleet });
@@ -145,8 +144,7 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
   await sharing.begin(store);
   const { prober, sandboxProven } = await openProber(config, store, { ...ground, ...platform, fleet });
   const { DATA_DIR: dataDir } = config;
-  const recording = { ...ground, store, fleet, sinkOver: sharing.sink, version: VERSION };
-  const { books, logExport } = await openRecords(config, recording);
+  const { books, logExport } = await openRecords(config, { ...ground, ...sharing, store, version: VERSION });
   const caughtUp = sharing.caughtUp(books);
   const ownKeys = await openOwnKeys(store, { held, vault, snapshot, transport, connections, addresses, log });
   await loadTenants(store, directory);
@@ -178,7 +176,7 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
     ...toldOf(metrics, watch, observed, log),
   };
   const disk = await watchDisk(dataDir, config.GATEWAY_DISK_FREE_MIN_BYTES);
-  const responses = await openKept({ config, store, kept: store.responses(vault), directory, disk, log }, gateway);
+  const responses = await openKept({ config, store, vault, directory, disk, sharing, log }, gateway);
   const bookings = new Bookings({ state, ledger: store.ledger, clock });
   const tenancy: TenancyDeps = { store, directory, state, bookings, captures, clock, ids, snapshot };
   const money = await openPayments(config, { ...tenancy, store, caughtUp: caughtUp.all }, { fleet, log });
@@ -218,7 +216,7 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
       await Promise.all([sweeper, alerts, rates, prober, logExport].map((part) => part.stop()));
       await drain({ edge, responses, peers }, config);
       await cut(gateway, edge, captures, responses);
-      for (const part of [observed, disk, peers, books, sharing, store, sandbox]) await part?.close();
+      for (const part of [responses, observed, disk, peers, books, sharing, store, sandbox]) await part?.close();
     },
   };
 }

@@ -133,7 +133,7 @@ type LogExportParts = Pick<ObserveParts, "metrics" | "version" | "fleet"> & {
   readonly directory: Directory;
   readonly ids: Ids;
   /** What is around the way into SQL where several instances share their wallets. */
-  readonly sinkOver: (inner: RecordSink, store: Store) => RecordSink;
+  readonly sink: (inner: RecordSink, store: Store) => RecordSink;
   readonly log: Logger;
 };
 
@@ -147,7 +147,7 @@ export type LogExporting = Pick<LogExport, "start" | "standing"> & {
 export async function openRecords(config: Config, parts: LogExportParts) {
   const { DATA_DIR: dataDir, GATEWAY_JOURNAL_SYNC_MS: syncEveryMs } = config;
   const logExport = openLogExport(config, parts);
-  const store = parts.sinkOver(logExport.sink, parts.store);
+  const store = parts.sink(logExport.sink, parts.store);
   const books = await openBooks({ dataDir, store, clock: systemClock, syncEveryMs, log: parts.log });
   return { books, logExport };
 }

@@ -1,13 +1,16 @@
 import type { Gateway } from "./app/pipeline/world.ts";
 import type { ResponsesDeps } from "./app/responses/deps.ts";
+import { WorkElsewhere } from "./app/responses/elsewhere.ts";
 import { openResponses } from "./app/responses/open.ts";
 import { resumeJobs } from "./app/responses/resume.ts";
 import type { ResponsesRoom } from "./app/responses/room.ts";
 import type { Config } from "./config.ts";
 import { ROUTES } from "./contract/routes.ts";
-import type { ResponseStore } from "./domain/responses/stored.ts";
+import type { Board } from "./domain/fleet/board.ts";
+import type { Fleet } from "./domain/fleet/fleet.ts";
 import type { Directory } from "./domain/tenancy/directory.ts";
 import { standingOf } from "./domain/tenancy/key.ts";
+import type { Vault } from "./domain/tenancy/vault.ts";
 import { scopeFault } from "./edge/authenticate.ts";
 import type { DiskSpace } from "./io/disk-space.ts";
 import type { Store } from "./io/store/sql/store.ts";
@@ -15,17 +18,25 @@ import type { Logger } from "./io/telemetry/log.ts";
 import { systemClock } from "./kit/clock.ts";
 import { parseDurationMs } from "./kit/time.ts";
 
+/** Others store as well: what a workspace takes is counted anew now and again. */
+const COUNT_EVERY_MS = 300_000;
+
 type KeptParts = {
   readonly config: Config;
   readonly store: Store;
   readonly directory: Directory;
-  readonly kept: ResponseStore;
+  readonly vault: Vault;
   readonly disk: DiskSpace;
+  readonly sharing: { readonly fleet: Pick<Fleet, "id" | "leads">; readonly board: Board | undefined };
   readonly log: Logger;
 };
 
-export async function openKept(parts: KeptParts, gateway: Gateway): Promise<ResponsesRoom> {
-  const { config, store, kept, directory, disk, log } = parts;
+/** `close`: nothing is looked after any more. */
+type Kept = ResponsesRoom & { close(): Promise<void> };
+
+export async function openKept(parts: KeptParts, gateway: Gateway): Promise<Kept> {
+  const { config, store, vault, directory, disk, log, sharing } = parts;
+  const kept = store.responses(vault);
   await kept.count();
   const given = {
     store: kept,
@@ -34,9 +45,21 @@ export async function openKept(parts: KeptParts, gateway: Gateway): Promise<Resp
     warn: (detail: object, message: string) => log.warn(detail, message),
   };
   const responses = openResponses({ ...responseSettings(config), ...given }, gateway);
-  // Before anyone can ask for new work, so that only what an earlier process left is taken for that.
-  await resumeResponses(responses, store, directory);
-  return responses;
+  const resume = (isLeft: (id: string) => boolean) => resumeResponses(responses, store, directory, isLeft);
+  const { board, fleet } = sharing;
+  if (board === undefined) {
+    // Before anyone can ask for new work, so that only what an earlier process left is taken for that.
+    await resume(() => true);
+    return { ...responses, close: async () => undefined };
+  }
+  const elsewhere = new WorkElsewhere({ ...responses, board, fleet, resume: (ids) => resume((id) => ids.has(id)) });
+  elsewhere.start();
+  const counting = setInterval(() => void kept.count().catch(() => undefined), COUNT_EVERY_MS);
+  const close = async () => {
+    clearInterval(counting);
+    await elsewhere.stop();
+  };
+  return { ...responses, elsewhere, close };
 }
 
 function responseSettings(config: Config): Pick<ResponsesDeps, "retentionMs" | "bytesMax" | "jobsMax" | "keepAliveMs"> {
@@ -57,11 +80,17 @@ export async function sweepResponses({ store, clock, warn }: ResponsesDeps): Pro
 }
 
 /** Background work that an earlier process left; it needs the key that asked to be one that may still ask. */
-function resumeResponses(responses: ResponsesRoom, store: Store, directory: Directory): Promise<void> {
+function resumeResponses(
+  responses: ResponsesRoom,
+  store: Store,
+  directory: Directory,
+  isLeft: (id: string) => boolean,
+): Promise<void> {
   const route = ROUTES.find(({ id }) => id === "createResponse");
   if (route === undefined) throw new Error("there is no route to create responses");
   return resumeJobs(responses, {
     route,
+    isLeft,
     isRecorded: async (id) => (await store.log.find(id)) !== undefined,
     callerOf: (keyId) => {
       const key = directory.key(keyId);

@@ -1,3 +1,4 @@
+import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -5,12 +6,14 @@ import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { cleanUp, spawnGateway, temporaryFolder } from "../edge/child.ts";
 import { type Json, runCli } from "../support/gateway.ts";
+import { hasPostgres, startCluster } from "../support/postgres.ts";
 
+const hasDump = spawnSync("/bin/sh", ["-c", "command -v pg_dump && command -v pg_restore"]).status === 0;
 const RESPONSE = { model: "sandbox/chat", input: "Remember this.", store: true };
 
 /** A gateway of its own process, as an operator has it, with a few words to it. */
-async function operated(dataDir: string) {
-  const child = spawnGateway({ DATA_DIR: dataDir, LOG_LEVEL: "silent" });
+async function operated(dataDir: string, env: Record<string, string> = {}) {
+  const child = spawnGateway({ DATA_DIR: dataDir, LOG_LEVEL: "silent", ...env });
   const origin = await child.ready();
   const call = async (key: string, where: string, body?: unknown): Promise<Json> => {
     const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
@@ -19,7 +22,7 @@ async function operated(dataDir: string) {
     if (!answer.ok) throw new Error(`${where}: ${answer.status} ${await answer.text()}`);
     return answer.json();
   };
-  const token = readFileSync(path.join(dataDir, "admin-token"), "utf8").trim();
+  const token = env["GATEWAY_ADMIN_TOKEN"] ?? readFileSync(path.join(dataDir, "admin-token"), "utf8").trim();
   const manage = (where: string, body?: unknown) => call(token, `/manage${where}`, body);
   return { child, call, manage };
 }
@@ -85,3 +88,33 @@ test("a backup can leave secrets out, goes into no folder that has something in 
   const elsewhere = await runCli(["backup", path.join(saved, "x")], { DATABASE_URL: "postgres://127.0.0.1/gateway" });
   expect(elsewhere.stderr).toContain("pg_dump");
 });
+
+test.skipIf(!hasPostgres || !hasDump)(
+  "BILL-07 a dump of PostgreSQL, restored as the guide says, gives back balance, keys and sealed answers",
+  { timeout: 60_000 },
+  async () => {
+    onTestFinished(cleanUp);
+    const cluster = await startCluster();
+    onTestFinished(() => cluster.close());
+    const [from, to] = [await cluster.database("migrated"), await cluster.database("empty")];
+    const env = { GATEWAY_ADMIN_TOKEN: "a".repeat(40), GATEWAY_MASTER_KEY: "6d".repeat(32), GATEWAY_SANDBOX: "on" };
+    const before = await operated(temporaryFolder(), { ...env, DATABASE_URL: from.url });
+    await before.manage("/workspaces", { slug: "research", currency: "EUR" });
+    await before.manage("/workspaces/research/wallet/credits", { amount: "10" });
+    const { key } = await before.manage("/workspaces/research/keys", { name: "app", environment: "live" });
+    const kept = await before.call(key, "/v1/responses", RESPONSE);
+    // A gateway that was stopped leaves nothing in its journal.
+    expect(await before.child.stop()).toBe(0);
+
+    const dump = path.join(temporaryFolder(), "gateway.dump");
+    execFileSync("pg_dump", ["--format=custom", `--file=${dump}`, from.url]);
+    execFileSync("pg_restore", ["--no-owner", "--exit-on-error", `--dbname=${to.url}`, dump]);
+    const after = await operated(temporaryFolder(), { ...env, DATABASE_URL: to.url });
+    const { data: rows } = await after.manage("/workspaces/research/requests?limit=10");
+    expect(rows.map(({ id }: Json) => id)).toEqual([kept.id]);
+    const { balance } = await after.manage("/workspaces/research/wallet");
+    expect(Math.round(Number(balance) * 1e9)).toBe(10 * 1e9 - Math.round(Number(rows[0].cost) * 1e9));
+    expect((await after.call(key, `/v1/responses/${kept.id}`)).output).toEqual(kept.output);
+    expect((await after.manage("/doctor")).ok).toBe(true);
+  },
+);

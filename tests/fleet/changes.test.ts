@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startFleet, type TestFleet } from "../support/fleet.ts";
 import type { Json, TestGateway } from "../support/gateway.ts";
-import { doorOf, inferences, keyOf, OWN } from "../support/own-keys.ts";
+import { gate } from "../support/kept.ts";
+import { doorOf, inferences, keyOf, OWN, STREAM } from "../support/own-keys.ts";
 import { hasPostgres } from "../support/postgres.ts";
 import { hasRedis } from "../support/redis.ts";
 import { connectedTo, credentialOf, MODEL } from "../support/scene.ts";
@@ -124,6 +125,30 @@ describe.skipIf(!hasPostgres || !hasRedis)(
       expect((await look(a)).status).toBe(401);
       await b.manage("PATCH", `/workspaces/${slug}/members/ann@example.eu`, { role: "member" });
       expect((await members(a))[0].role).toBe("member");
+    });
+
+    test("RESP-04 background work of one is followed and ended through another", async () => {
+      const { key } = await a.tenant();
+      const held = gate();
+      const begin = async () => {
+        upstream.next({ frames: STREAM, gate: held.closed });
+        const body = { model: MODEL, input: "Hi", background: true, stream: true };
+        const made = await fetch(`${a.url}/v1/responses`, {
+          method: "POST",
+          headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+          body: JSON.stringify(body),
+        });
+        const id = made.headers.get("x-svc-request-id") ?? "";
+        await made.body?.cancel();
+        return id;
+      };
+      const ended = await begin();
+      const cancelled = await b.call(key, `/v1/responses/${ended}/cancel`, { method: "POST" });
+      expect([cancelled.status, cancelled.body.status]).toEqual([200, "cancelled"]);
+      const followed = await begin();
+      const text = b.call(key, `/v1/responses/${followed}?stream=true`).then((answer) => answer.text);
+      held.open();
+      expect(await text).toMatch(/event: response\.completed\ndata: [^\n]*\n\n$/);
     });
 
     test("SCALE-02 two instances that make the same workspace at once make one", async () => {

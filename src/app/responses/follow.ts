@@ -1,7 +1,13 @@
-import type { ResponseEvent } from "../../domain/responses/stored.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ResponseEvent, StoredResponse } from "../../domain/responses/stored.ts";
 import type { Sink } from "../exchange.ts";
 import type { ResponsesDeps } from "./deps.ts";
+import { isUnfinished } from "./elsewhere.ts";
+import { eventsAfter } from "./event-log.ts";
 import type { Job } from "./job.ts";
+
+/** How often it is looked for what another instance has stored. */
+const LOOK_EVERY_MS = 250;
 
 const SIGN_OF_LIFE = ": keep-alive\n\n";
 
@@ -34,6 +40,34 @@ export async function followJob(
       sink.end();
       return;
     } else if ((await job.news(keepAliveMs)) === "silence") sink.write(SIGN_OF_LIFE);
+  }
+}
+
+/** The same where another instance makes it: by what is stored of it, as it comes. */
+export async function followStored(
+  { store, keepAliveMs, clock }: From & Pick<ResponsesDeps, "clock">,
+  { workspaceId, id }: Pick<StoredResponse, "workspaceId" | "id">,
+  sink: Sink,
+  after: number,
+  headers: Readonly<Record<string, string>>,
+): Promise<void> {
+  sink.start(200, { ...headers, ...EVENT_STREAM });
+  let reached = after;
+  let saidMs = clock.elapsedMs();
+  while (!sink.gone) {
+    // First whether it is over: what was stored before that is all there is.
+    const stored = await store.find(workspaceId, id, clock.nowMs());
+    if (stored === undefined) return sink.cut();
+    for await (const events of eventsAfter(store, { workspaceId, id }, reached)) {
+      reached = (await send(events, sink)) ?? reached;
+      saidMs = clock.elapsedMs();
+    }
+    if (!isUnfinished(stored)) return sink.end();
+    if (clock.elapsedMs() - saidMs >= keepAliveMs) {
+      sink.write(SIGN_OF_LIFE);
+      saidMs = clock.elapsedMs();
+    }
+    await sleep(LOOK_EVERY_MS);
   }
 }
 

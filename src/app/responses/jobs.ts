@@ -28,6 +28,11 @@ export class Jobs {
     return job?.stored.workspaceId === workspaceId ? job : undefined;
   }
 
+  /** What is being worked on here. */
+  get ids(): readonly string[] {
+    return [...this.#running.keys()];
+  }
+
   /** Takes new work: it has its place, and is in the store as queued. */
   async open(job: Job, request: BackgroundRequest): Promise<void> {
     const { stored } = job;

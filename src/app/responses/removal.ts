@@ -1,15 +1,21 @@
 import type { ResponseSummary } from "../../domain/responses/stored.ts";
+import { isUnfinished } from "./elsewhere.ts";
 import type { ResponsesRoom } from "./room.ts";
 
 /** Deletes a response, whatever is still being made of it. False: there is none. */
-export async function removeResponse(
-  { jobs, store, clock }: ResponsesRoom,
-  workspaceId: string,
-  id: string,
-): Promise<boolean> {
+export async function removeResponse(room: ResponsesRoom, workspaceId: string, id: string): Promise<boolean> {
+  await endWork(room, workspaceId, id);
+  return room.store.remove(workspaceId, id, room.clock.nowMs());
+}
+
+/** Ends what is still being made of a response, on whichever instance, and resolves when its end is in the store. */
+export async function endWork(room: ResponsesRoom, workspaceId: string, id: string): Promise<void> {
+  const { jobs, store, clock, elsewhere } = room;
   const job = jobs.find(workspaceId, id);
-  if (job !== undefined) await jobs.cancel(job);
-  return store.remove(workspaceId, id, clock.nowMs());
+  if (job !== undefined) return jobs.cancel(job);
+  if (elsewhere === undefined) return;
+  const stored = await store.find(workspaceId, id, clock.nowMs());
+  if (stored !== undefined && isUnfinished(stored)) await elsewhere.end(workspaceId, id);
 }
 
 /** What an operator sees of the stored responses of a workspace, and how the work on them is ended. */
@@ -23,10 +29,10 @@ export function overseenResponses(room: ResponsesRoom) {
     ): Promise<{ rows: readonly ResponseSummary[]; next: string | null }> =>
       store.list(workspaceId, clock.nowMs(), limit, cursor),
     usage: (workspaceId: string) => ({ usedBytes: store.bytesOf(workspaceId), maxBytes: room.bytesMax }),
-    async stop(workspaceId: string, id: string): Promise<void> {
-      const job = jobs.find(workspaceId, id);
-      if (job !== undefined) await jobs.cancel(job);
+    stop: (workspaceId: string, id: string): Promise<void> => endWork(room, workspaceId, id),
+    async stopAll(workspaceId: string): Promise<void> {
+      await jobs.cancelAll(workspaceId);
+      await room.elsewhere?.end(workspaceId, null);
     },
-    stopAll: (workspaceId: string): Promise<void> => jobs.cancelAll(workspaceId),
   };
 }

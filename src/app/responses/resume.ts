@@ -12,6 +12,8 @@ import { askedOf, type ResponsesRoom } from "./room.ts";
 const RUNS_MAX = 2;
 
 export type Resuming = {
+  /** Whether it is work that nobody does. */
+  readonly isLeft: (id: string) => boolean;
   /** Whether the log has a record of a request: then it had begun to answer, or was over. */
   readonly isRecorded: (id: string) => Promise<boolean>;
   /** Who may still use the key that asked; undefined when it may not be used any more. */
@@ -25,6 +27,7 @@ export type Resuming = {
  */
 export async function resumeJobs(room: ResponsesRoom, resuming: Resuming): Promise<void> {
   for (const row of await room.store.unfinished()) {
+    if (!resuming.isLeft(row.id) || room.jobs.find(row.workspaceId, row.id) !== undefined) continue;
     try {
       await resume(room, row, resuming);
     } catch (error) {

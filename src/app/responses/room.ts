@@ -17,11 +17,17 @@ import type { Exchange } from "../exchange.ts";
 import type { Gateway } from "../pipeline/world.ts";
 import { conversationOf } from "./conversation.ts";
 import type { ResponsesDeps } from "./deps.ts";
+import type { WorkElsewhere } from "./elsewhere.ts";
 import type { Jobs } from "./jobs.ts";
 import { type NoRoom, noRoomFault, noRoomFor } from "./storage.ts";
 
 /** What the use cases of responses share. */
-export type ResponsesRoom = ResponsesDeps & { readonly gateway: Gateway; readonly jobs: Jobs };
+export type ResponsesRoom = ResponsesDeps & {
+  readonly gateway: Gateway;
+  readonly jobs: Jobs;
+  /** Undefined where there are no other instances. */
+  readonly elsewhere?: Pick<WorkElsewhere, "end"> | undefined;
+};
 
 /** A request for a response, with what the gateway decided where it left something open. */
 export type Asked = {

@@ -3,10 +3,11 @@ import { InputItemsQuery, RetrieveQuery } from "../../contract/schemas/stored-re
 import type { StoredResponse } from "../../domain/responses/stored.ts";
 import { invalidValue, readQuery } from "../body.ts";
 import { type Exchange, type Handler, type Sink, streamed, whole } from "../exchange.ts";
+import { isUnfinished } from "../responses/elsewhere.ts";
 import { eventsAfter } from "../responses/event-log.ts";
-import { followJob, sendEvents } from "../responses/follow.ts";
+import { followJob, followStored, sendEvents } from "../responses/follow.ts";
 import { inputPage } from "../responses/input-items.ts";
-import { removeResponse } from "../responses/removal.ts";
+import { endWork, removeResponse } from "../responses/removal.ts";
 import { callerOf, type ResponsesRoom } from "../responses/room.ts";
 
 /** GET, DELETE, cancel and input_items of responses that are kept. */
@@ -25,8 +26,7 @@ export function storedResponseHandlers(room: ResponsesRoom): Record<string, Hand
           message: "Only a response made with background: true can be cancelled; this one was answered as it was made.",
           param: "id",
         });
-      const job = room.jobs.find(stored.workspaceId, stored.id);
-      if (job !== undefined) await room.jobs.cancel(job);
+      await endWork(room, stored.workspaceId, stored.id);
       return { status: 200, json: (await find(room, exchange)).response };
     }),
     listResponseInputItems: whole(async (exchange) => {
@@ -53,6 +53,7 @@ async function retrieve(room: ResponsesRoom, exchange: Exchange, sink: Sink): Pr
   const after = query.starting_after ?? -1;
   const job = room.jobs.find(stored.workspaceId, stored.id);
   if (job !== undefined) await followJob(room, job, sink, after, headers);
+  else if (room.elsewhere !== undefined && isUnfinished(stored)) await followStored(room, stored, sink, after, headers);
   else await sendEvents(eventsAfter(room.store, stored, after), sink, headers);
 }
 

@@ -1,0 +1,113 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { z } from "zod";
+import type { Board } from "../../domain/fleet/board.ts";
+import type { Fleet } from "../../domain/fleet/fleet.ts";
+import type { ResponseStore, StoredResponse } from "../../domain/responses/stored.ts";
+import type { Clock } from "../../kit/clock.ts";
+import type { Jobs } from "./jobs.ts";
+
+type Deps = {
+  readonly board: Board;
+  readonly fleet: Pick<Fleet, "id" | "leads">;
+  readonly store: ResponseStore;
+  readonly clock: Clock;
+  readonly jobs: Jobs;
+  readonly warn: (detail: object, message: string) => void;
+  /** Takes up work that nobody does any more. */
+  resume(ids: ReadonlySet<string>): Promise<void>;
+};
+
+const STOP = "responses:stop";
+const WORKING = "working:";
+const TELL_EVERY_MS = 3_000;
+const TELL_TTL_MS = 20_000;
+/** What nobody says to work on for so long is nobody's: longer than a board takes to learn everything again. */
+const NOBODYS_MS = 30_000;
+const STOP_WAIT_MS = 5_000;
+const LOOK_EVERY_MS = 100;
+
+const Stop = z.object({ workspaceId: z.string(), id: z.string().nullable() });
+
+/** Background work of other instances: each says what it works on, and ends it when it is told to. */
+export class WorkElsewhere {
+  readonly #deps: Deps;
+  readonly #deaf: () => void;
+  /** By id, since when nobody is known to work on it. */
+  readonly #nobodysSinceMs = new Map<string, number>();
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+    this.#deaf = deps.board.hear(STOP, (message) => this.#told(message));
+  }
+
+  start(): void {
+    this.#timer = setTimeout(() => {
+      this.#running = this.#look().finally(() => {
+        if (this.#timer !== undefined) this.start();
+      });
+    }, TELL_EVERY_MS);
+  }
+
+  async stop(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#deaf();
+    await this.#running;
+    const { board, fleet } = this.#deps;
+    await board.drop(`${WORKING}${fleet.id}`).catch(() => undefined);
+  }
+
+  /** Ends the work on a response (null: on all of a workspace), and resolves when that is in the store, or not in time. */
+  async end(workspaceId: string, id: string | null): Promise<void> {
+    const { board, clock } = this.#deps;
+    await board.tell(STOP, JSON.stringify({ workspaceId, id }));
+    const untilMs = clock.elapsedMs() + STOP_WAIT_MS;
+    while (clock.elapsedMs() < untilMs && (await this.#isWorkedOn(workspaceId, id))) await sleep(LOOK_EVERY_MS);
+  }
+
+  async #isWorkedOn(workspaceId: string, id: string | null): Promise<boolean> {
+    const { store, clock } = this.#deps;
+    if (id === null) return (await store.unfinished()).some((row) => row.workspaceId === workspaceId);
+    const stored = await store.find(workspaceId, id, clock.nowMs());
+    return stored !== undefined && isUnfinished(stored);
+  }
+
+  #told(message: string): void {
+    const { jobs, warn } = this.#deps;
+    const { workspaceId, id } = Stop.parse(JSON.parse(message));
+    const job = id === null ? undefined : jobs.find(workspaceId, id);
+    const ended = id === null ? jobs.cancelAll(workspaceId) : job === undefined ? undefined : jobs.cancel(job);
+    ended?.catch((error: unknown) => warn({ err: error, requestId: id }, "a background response could not be ended"));
+  }
+
+  async #look(): Promise<void> {
+    const { board, fleet, jobs, warn } = this.#deps;
+    try {
+      await board.put(`${WORKING}${fleet.id}`, JSON.stringify(jobs.ids), TELL_TTL_MS);
+      if (fleet.leads) await this.#takeUp();
+      else this.#nobodysSinceMs.clear();
+    } catch (error) {
+      warn({ err: error }, "background work of other instances could not be looked after yet");
+    }
+  }
+
+  async #takeUp(): Promise<void> {
+    const { board, store, clock, resume } = this.#deps;
+    const unfinished = new Set((await store.unfinished()).map(({ id }) => id));
+    const told = [...(await board.list(WORKING)).values()].flatMap((text) => Ids.parse(JSON.parse(text)));
+    const nowMs = clock.elapsedMs();
+    for (const id of told) unfinished.delete(id);
+    for (const id of this.#nobodysSinceMs.keys()) if (!unfinished.has(id)) this.#nobodysSinceMs.delete(id);
+    for (const id of unfinished) if (!this.#nobodysSinceMs.has(id)) this.#nobodysSinceMs.set(id, nowMs);
+    const nobodys = [...this.#nobodysSinceMs].filter(([, sinceMs]) => nowMs - sinceMs >= NOBODYS_MS).map(([id]) => id);
+    if (nobodys.length > 0) await resume(new Set(nobodys));
+  }
+}
+
+const Ids = z.array(z.string());
+
+export function isUnfinished({ status }: Pick<StoredResponse, "status">): boolean {
+  return status === "queued" || status === "in_progress";
+}
