@@ -140,20 +140,20 @@ describe("a node that is connected to another instance", () => {
     const board = testBoard();
     const a = await instance("a", { board });
     const holder = (beat: number) =>
-      JSON.stringify({ run: "r", url: "https://127.0.0.1:1", keys: keyIds(), rev: 1, beat });
-    await board.put("holder:b", holder(1), 60_000);
+      JSON.stringify({ id: "b", url: "https://127.0.0.1:1", keys: keyIds(), rev: 1, beat });
+    await board.put("holder:run-b", holder(1), 60_000);
     const announcement = { protocol: 1, agent: "1", server: "", capacity: 1, models: [] };
-    const held = { run: "r", leaving: false, connectedAtMs: 1, address: "", announcement };
-    await board.put(`node:${RACK.id}/b`, JSON.stringify(held), 60_000);
-    // What an earlier process of an instance left is nobody's.
-    await board.put(`node:${RACK.id}/a0`, JSON.stringify({ ...held, run: "older" }), 60_000);
+    const held = { leaving: false, connectedAtMs: 1, address: "", announcement };
+    await board.put(`node:${RACK.id}/run-b`, JSON.stringify(held), 60_000);
+    // What an earlier process left is nobody's.
+    await board.put(`node:${RACK.id}/run-before`, JSON.stringify(held), 60_000);
     await isThrough(a, "b");
     expect((await ask(a).done).failure).toMatchObject({ kind: "connect", sent: false });
     // Nobody is there, so nobody is asked, until the instance says that it lives.
     await until(() => instanceOf(a) === undefined);
-    await board.put("holder:b", holder(2), 60_000);
+    await board.put("holder:run-b", holder(2), 60_000);
     await isThrough(a, "b");
-    await board.drop("holder:b");
+    await board.drop("holder:run-b");
     await until(() => instanceOf(a) === undefined);
   });
 

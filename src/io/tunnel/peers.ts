@@ -39,6 +39,7 @@ export async function openPeers(parts: PeersParts): Promise<Peers> {
     problem,
   });
   const links = new PeerLinks(rules, keys, (unreached) => presence.doubt(unreached));
+  await presence.start();
   nodes.join({
     of: (nodeId) => presence.of(nodeId),
     send: (to, request, listener) => links.send(to, request, listener),
@@ -46,7 +47,6 @@ export async function openPeers(parts: PeersParts): Promise<Peers> {
     gone: (nodeId) => presence.gone(nodeId),
     aside: (nodeId, reason) => presence.aside(nodeId, reason),
   });
-  await presence.start();
   return {
     url,
     async drain(timeoutMs) {

@@ -9,7 +9,7 @@ import { Announcement } from "./protocol.ts";
 /** This instance, as the others hear of it. */
 export type Myself = {
   readonly id: string;
-  /** Another one at each start: what an earlier process left on the board is nobody's. */
+  /** Another one at each start, and what it is known by on the board: what an earlier process left there is nobody's. */
   readonly run: string;
   readonly url: string;
   /** Keys that it knows, by their names. */
@@ -41,7 +41,7 @@ type Listeners = {
 };
 
 const Holder = z.object({
-  run: z.string(),
+  id: z.string(),
   url: z.string(),
   keys: z.array(z.string()),
   /** How often something of its nodes has changed, and how often it said that it is there. */
@@ -55,7 +55,6 @@ type Holder = z.infer<typeof Holder> & {
 };
 
 const Held = z.object({
-  run: z.string(),
   leaving: z.boolean(),
   connectedAtMs: z.number(),
   address: z.string(),
@@ -64,7 +63,7 @@ const Held = z.object({
 type Held = z.infer<typeof Held>;
 
 const Message = z.discriminatedUnion("is", [
-  z.object({ is: z.enum(["here", "gone"]), from: z.string(), run: z.string(), rev: z.int(), node: z.string() }),
+  z.object({ is: z.enum(["here", "gone"]), from: z.string(), rev: z.int(), node: z.string() }),
   z.object({ is: z.literal("bye"), from: z.string() }),
   z.object({ is: z.literal("aside"), from: z.string(), node: z.string(), reason: z.string() }),
 ]);
@@ -87,8 +86,9 @@ export class Presence {
   readonly #listeners: Listeners;
   /** Connected here; `putAtMs` is undefined until the board has it. */
   readonly #mine = new Map<string, { readonly held: Held; putAtMs: number | undefined }>();
+  /** By run. */
   readonly #holders = new Map<string, Holder>();
-  /** By node, then by instance. */
+  /** By node, then by run. */
   readonly #elsewhere = new Map<string, Map<string, Held>>();
   #rev = 0;
   #beats = 0;
@@ -112,25 +112,26 @@ export class Presence {
 
   /** The best of the connections that others hold; undefined where nobody does. */
   of(nodeId: string): NodeElsewhere | undefined {
-    const found = [...(this.#elsewhere.get(nodeId) ?? [])].flatMap(([instance, held]): NodeElsewhere[] => {
-      const holder = this.#holders.get(instance);
-      if (holder?.run !== held.run || holder.doubted) return [];
+    const found = [...(this.#elsewhere.get(nodeId) ?? [])].flatMap(([run, held]): NodeElsewhere[] => {
+      const holder = this.#holders.get(run);
+      if (holder === undefined || holder.doubted) return [];
       const { leaving, connectedAtMs, address, announcement } = held;
-      return [{ at: holder, leaving, live: { nodeId, connectedAtMs, address, announcement, instance } }];
+      const live = { nodeId, connectedAtMs, address, announcement, instance: holder.id };
+      return [{ at: holder, leaving, live }];
     });
     return found.find(({ leaving }) => !leaving) ?? found[0];
   }
 
   /** A node is connected here, or serves something else, or is told to go. */
   here({ nodeId, connectedAtMs, address, announcement }: LiveNode, leaving: boolean): void {
-    const held = { run: this.#me.run, leaving, connectedAtMs, address, announcement };
+    const held = { leaving, connectedAtMs, address, announcement };
     const mine = { held, putAtMs: undefined };
     this.#mine.set(nodeId, mine);
     this.#rev += 1;
     const rev = this.#rev;
     this.#inTurn(async () => {
       await this.#put(nodeId, mine);
-      await this.#tell({ is: "here", from: this.#me.id, run: this.#me.run, rev, node: nodeId });
+      await this.#tell({ is: "here", from: this.#me.run, rev, node: nodeId });
     });
   }
 
@@ -141,20 +142,20 @@ export class Presence {
     this.#inTurn(async () => {
       // It may be back by now.
       if (!this.#mine.has(nodeId)) await this.#board.drop(this.#entry(nodeId));
-      await this.#tell({ is: "gone", from: this.#me.id, run: this.#me.run, rev, node: nodeId });
+      await this.#tell({ is: "gone", from: this.#me.run, rev, node: nodeId });
     });
   }
 
   aside(nodeId: string, reason: string): void {
-    this.#inTurn(() => this.#tell({ is: "aside", from: this.#me.id, node: nodeId, reason }));
+    this.#inTurn(() => this.#tell({ is: "aside", from: this.#me.run, node: nodeId, reason }));
   }
 
   /** Nobody answers at an address: who should be there is gone, until it says otherwise. */
   doubt(url: string): void {
-    for (const [id, holder] of this.#holders) {
+    for (const [run, holder] of this.#holders) {
       if (holder.url !== url || holder.doubted) continue;
-      this.#holders.set(id, { ...holder, doubted: true });
-      this.#tellOfAll(id);
+      this.#holders.set(run, { ...holder, doubted: true });
+      this.#tellOfAll(run);
     }
   }
 
@@ -165,8 +166,8 @@ export class Presence {
     this.#deaf?.();
     this.#inTurn(async () => {
       for (const nodeId of this.#mine.keys()) await this.#board.drop(this.#entry(nodeId));
-      await this.#board.drop(`${HOLDERS}${this.#me.id}`);
-      await this.#tell({ is: "bye", from: this.#me.id });
+      await this.#board.drop(`${HOLDERS}${this.#me.run}`);
+      await this.#tell({ is: "bye", from: this.#me.run });
     });
     await this.#turn;
   }
@@ -184,9 +185,9 @@ export class Presence {
   }
 
   async #renew(): Promise<void> {
-    const { run, url } = this.#me;
+    const { id, run, url } = this.#me;
     const { clock, ttlMs } = this.#rules;
-    const name = `${HOLDERS}${this.#me.id}`;
+    const name = `${HOLDERS}${run}`;
     this.#beats += 1;
     // Not there although it was put: the board has lost what it had.
     const isLost = (await this.#board.read(name)) === undefined;
@@ -201,7 +202,7 @@ export class Presence {
     if (isNews) this.#rev += 1;
     await this.#board.put(
       name,
-      JSON.stringify({ run, url, keys: this.#me.keys(), rev: this.#rev, beat: this.#beats }),
+      JSON.stringify({ id, url, keys: this.#me.keys(), rev: this.#rev, beat: this.#beats }),
       ttlMs,
     );
   }
@@ -210,21 +211,21 @@ export class Presence {
   async #look(): Promise<void> {
     const found = await this.#board.list(HOLDERS);
     let isBehind = false;
-    for (const [id, text] of found) {
-      const holder = id === this.#me.id ? undefined : readAs(Holder, text);
+    for (const [run, text] of found) {
+      const holder = run === this.#me.run ? undefined : readAs(Holder, text);
       if (holder === undefined) continue;
-      const known = this.#holders.get(id);
-      const heardRev = known?.run === holder.run ? known.rev : -1;
+      const known = this.#holders.get(run);
+      const heardRev = known?.rev ?? -1;
       if (heardRev < holder.rev) isBehind = true;
-      const doubted = known?.doubted === true && known.run === holder.run && known.beat === holder.beat;
-      this.#holders.set(id, { ...holder, rev: Math.max(holder.rev, heardRev), missed: false, doubted });
-      if (known?.doubted === true && !doubted) this.#tellOfAll(id);
+      const doubted = known?.doubted === true && known.beat === holder.beat;
+      this.#holders.set(run, { ...holder, rev: Math.max(holder.rev, heardRev), missed: false, doubted });
+      if (known?.doubted === true && !doubted) this.#tellOfAll(run);
     }
-    for (const [id, holder] of [...this.#holders]) {
-      if (found.has(id)) continue;
+    for (const [run, holder] of [...this.#holders]) {
+      if (found.has(run)) continue;
       // A board that lost what it had has it again a moment later.
-      if (holder.missed) this.#lose(id);
-      else this.#holders.set(id, { ...holder, missed: true });
+      if (holder.missed) this.#lose(run);
+      else this.#holders.set(run, { ...holder, missed: true });
     }
     if (isBehind) await this.#readAll();
   }
@@ -234,26 +235,26 @@ export class Presence {
     const before = [...this.#elsewhere.keys()];
     this.#elsewhere.clear();
     for (const [name, text] of entries) {
-      const [nodeId = "", instance = ""] = name.split("/");
-      const held = instance === this.#me.id ? undefined : readAs(Held, text);
-      if (held !== undefined) this.#keep(nodeId, instance, held);
+      const [nodeId = "", run = ""] = name.split("/");
+      const held = run === this.#me.run ? undefined : readAs(Held, text);
+      if (held !== undefined) this.#keep(nodeId, run, held);
     }
     for (const nodeId of new Set([...before, ...this.#elsewhere.keys()])) this.#listeners.changed(nodeId);
   }
 
   #hear(text: string): void {
     const message = readAs(Message, text);
-    if (message === undefined || message.from === this.#me.id) return;
+    if (message === undefined || message.from === this.#me.run) return;
     this.#inTurn(() => this.#heard(message));
   }
 
   async #heard(message: Message): Promise<void> {
     if (message.is === "bye") return this.#lose(message.from);
     if (message.is === "aside") return this.#listeners.aside(message.node, message.reason);
-    const { from, node, run, rev } = message;
+    const { from, node, rev } = message;
     const known = this.#holders.get(from);
     // Somebody new, or a message before this one was missed: look at everything.
-    if (known?.run !== run || known.rev !== rev - 1) {
+    if (known?.rev !== rev - 1) {
       await this.#meet(from, rev);
       await this.#readAll();
       return;
@@ -265,39 +266,39 @@ export class Presence {
     this.#listeners.changed(node);
   }
 
-  async #meet(id: string, rev: number): Promise<void> {
-    const holder = readAs(Holder, (await this.#board.read(`${HOLDERS}${id}`)) ?? "");
+  async #meet(run: string, rev: number): Promise<void> {
+    const holder = readAs(Holder, (await this.#board.read(`${HOLDERS}${run}`)) ?? "");
     if (holder !== undefined)
-      this.#holders.set(id, { ...holder, rev: Math.max(holder.rev, rev), missed: false, doubted: false });
+      this.#holders.set(run, { ...holder, rev: Math.max(holder.rev, rev), missed: false, doubted: false });
   }
 
-  #lose(id: string): void {
-    this.#holders.delete(id);
+  #lose(run: string): void {
+    this.#holders.delete(run);
     for (const [nodeId, held] of [...this.#elsewhere]) {
-      if (!held.has(id)) continue;
-      this.#forget(nodeId, id);
+      if (!held.has(run)) continue;
+      this.#forget(nodeId, run);
       this.#listeners.changed(nodeId);
     }
   }
 
   /** Of all nodes of an instance something else is known. */
-  #tellOfAll(id: string): void {
-    for (const [nodeId, held] of this.#elsewhere) if (held.has(id)) this.#listeners.changed(nodeId);
+  #tellOfAll(run: string): void {
+    for (const [nodeId, held] of this.#elsewhere) if (held.has(run)) this.#listeners.changed(nodeId);
   }
 
-  #keep(nodeId: string, instance: string, held: Held): void {
+  #keep(nodeId: string, run: string, held: Held): void {
     const known = this.#elsewhere.get(nodeId) ?? new Map<string, Held>();
-    this.#elsewhere.set(nodeId, known.set(instance, held));
+    this.#elsewhere.set(nodeId, known.set(run, held));
   }
 
-  #forget(nodeId: string, instance: string): void {
+  #forget(nodeId: string, run: string): void {
     const known = this.#elsewhere.get(nodeId);
-    known?.delete(instance);
+    known?.delete(run);
     if (known?.size === 0) this.#elsewhere.delete(nodeId);
   }
 
   #entry(nodeId: string): string {
-    return `${NODES}${nodeId}/${this.#me.id}`;
+    return `${NODES}${nodeId}/${this.#me.run}`;
   }
 
   async #put(nodeId: string, mine: { readonly held: Held; putAtMs: number | undefined }): Promise<void> {
