@@ -23,6 +23,7 @@ export class MetricPush {
   readonly #stopping = new AbortController();
   #timer: Timer | undefined;
   #running: Promise<void> | undefined;
+  #isStopped = false;
 
   constructor(parts: MetricPushParts) {
     this.#parts = parts;
@@ -32,6 +33,7 @@ export class MetricPush {
 
   /** Once more, so that what was counted last is told, too. */
   async stop(withinMs: number): Promise<void> {
+    this.#isStopped = true;
     stop(this.#timer);
     const deadline = this.#parts.timers.after(withinMs, () => this.#stopping.abort());
     await this.#running;
@@ -43,7 +45,7 @@ export class MetricPush {
     this.#timer = this.#parts.timers.after(this.#parts.everyMs, () => {
       this.#running = this.#push().finally(() => {
         this.#running = undefined;
-        if (!this.#stopping.signal.aborted) this.#arm();
+        if (!this.#isStopped) this.#arm();
       });
     });
   }
