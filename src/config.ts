@@ -22,6 +22,7 @@ import {
   secretSetting,
   sender,
   setting,
+  workerCount,
 } from "./settings.ts";
 import { NODE_SETTINGS } from "./settings-nodes.ts";
 import { checkObserve, OBSERVE_SETTINGS } from "./settings-observe.ts";
@@ -39,6 +40,11 @@ export const SETTINGS = {
     z.string().min(1),
     path.join(PROJECT_ROOT, "data"),
     "Folder for the embedded store, the journal and generated secrets. A relative path is taken from the project's root.",
+  ),
+  GATEWAY_WORKERS: setting(
+    workerCount,
+    1,
+    "Processes that serve, from 1 to 256, or auto: one for each core. With more than one they are replaced one after the other on SIGHUP.",
   ),
   ...STORE_SETTINGS,
   GATEWAY_CATALOGUE_DIR: setting(

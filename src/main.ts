@@ -57,6 +57,8 @@ import { tokenCounter } from "./io/tokens/token-counter.ts";
 import { withTunnels } from "./io/tunnel/nodes.ts";
 import { openUploads, type Uploads } from "./io/uploads/uploads.ts";
 import { addressesFrom, connectionsFrom } from "./io/upstream/connections.ts";
+import { placeOf } from "./io/workers/folders.ts";
+import type { Joined } from "./io/workers/joined.ts";
 import { systemClock } from "./kit/clock.ts";
 import { makeIds } from "./kit/ids.ts";
 import { systemTimers } from "./kit/timers.ts";
@@ -103,8 +105,11 @@ export type Running = {
   /** Good once, while nobody runs the gateway; undefined when somebody does. */
   readonly setupLink: string | undefined;
   /** Opens the doors of /readyz: called once the banner is out. */
-  ready(): void;
-  stop(): Promise<void>;
+  ready(): Promise<void>;
+  /** The metrics of this process alone. */
+  metrics(): Promise<string>;
+  /** `keep`: others serve on at the same address, and connections that are idle may go on to them in their own time. */
+  stop(idle?: "close" | "keep"): Promise<void>;
 };
 
 const FIRST_START = "first_start";
@@ -123,28 +128,29 @@ function readVersion(): string {
 type Prepare = (store: Store, platform: Pick<Platform, "snapshot" | "connections">) => Promise<void>;
 
 /** Builds everything, brings it up, and answers with what a caller needs. Nothing else in the code wires parts. */
-export async function start(config: Config, prepare?: Prepare): Promise<Running> {
+export async function start(config: Config, prepare?: Prepare, joined?: Joined): Promise<Running> {
   const ground = await openGround(config);
   const { log, ids, rateBook, snapshot, transport, directory, watch, metrics, nodes } = ground;
   const { adminToken, instanceId } = await openSecrets(config);
-  const sharing = await openSharing(config, { instanceId, ids, log });
+  const sharing = await openSharing(config, { instanceId, ids, log, joined });
   const { fleet } = sharing;
   const state = watchedState(sharing.state, watch);
   const inTurn = fleetTurns(fleet);
   const held = holdOwnKeys(config, { snapshot, transport, platform: () => platform });
   const personOf: Managers["personOf"] = (headers) => people.personOf(headers);
   const edge = openEdge({ ...ground, config, clock, state, fleet, adminToken, personOf, ownKeys: held });
-  const origin = await listening(edge, config);
+  const origin = joined?.origin ?? (await listening(edge, config));
 
   const platform = await openPlatform(config, { ...ground, fleet });
   const { sandbox, connections, addresses, proofs, routing, observed } = platform;
 
-  const { store, vault, rotation, masterKeys } = await openStore(config, { ids, log, fleet });
+  const place = placeOf(config.DATA_DIR, joined);
+  const { store, vault, rotation, masterKeys } = await openStore(config, { ids, log, fleet, ...place });
   await prepare?.(store, platform);
   await sharing.begin(store);
   const { prober, sandboxProven } = await openProber(config, store, { ...ground, ...platform, fleet });
-  const { DATA_DIR: dataDir } = config;
-  const { books, logExport } = await openRecords(config, { ...ground, ...sharing, store, version: VERSION });
+  const recording = { ...ground, ...sharing, place, store, version: VERSION };
+  const { books, logExport } = await openRecords(config, recording);
   const caughtUp = sharing.caughtUp(books);
   const ownKeys = await openOwnKeys(store, { held, vault, snapshot, transport, connections, addresses, log });
   await loadTenants(store, directory);
@@ -157,25 +163,16 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
   const captured = store.captures(vault);
   const captures = await openCaptures(config, captured, directory, log);
   const gateway: Gateway = {
-    ...TIME,
-    snapshot,
-    connections,
-    ...routing,
-    ownKeys: held,
-    nodes,
-    ...bounds,
-    state,
+    ...{ ...TIME, snapshot, connections, ...routing, ownKeys: held, nodes, ...bounds, state, transport, captures },
     journal: books.journal,
-    transport,
     tokens: tokenCounter(),
     recheck: (exchange) => recheckKey(exchange, directory, clock.nowMs()),
     margins: await openPrices(config, store, rateBook, ids),
     limits: limitsOf(config),
     idempotency: openIdempotency(config, store, caughtUp.all, log),
-    captures,
     ...toldOf(metrics, watch, observed, log),
   };
-  const disk = await watchDisk(dataDir, config.GATEWAY_DISK_FREE_MIN_BYTES);
+  const disk = await watchDisk(place.dataDir, config.GATEWAY_DISK_FREE_MIN_BYTES);
   const responses = await openKept({ config, store, vault, directory, disk, sharing, log }, gateway);
   const bookings = new Bookings({ state, ledger: store.ledger, clock });
   const tenancy: TenancyDeps = { store, directory, state, bookings, captures, clock, ids, snapshot };
@@ -195,13 +192,13 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
   await sharing.follow(reloading(copies));
   edge.open(nodes, {
     ...surfaceHandlers(gateway, responses, proofs, servedSurfaces(config)),
-    ...transcriptionHandlers(gateway, await uploadsOf(config, dataDir, disk)),
+    ...transcriptionHandlers(gateway, await uploadsOf(config, place.dataDir, disk)),
     ...requestHandlers({ log: store.log, timers: systemTimers, caughtUp: caughtUp.soon }),
     ...managementHandlers(manage, people),
     ...documentsAt({ version: VERSION, serverUrl: config.GATEWAY_PUBLIC_URL ?? origin }),
-    ...operationsOf(edge, standing, metrics, adminToken),
+    ...operationsOf(edge, standing, { metrics, joined, adminToken }),
   });
-  const firstKey = await fleet.alone(`workspace:${FIRST_START}`, () => firstKeyOf(store, tenancy));
+  const first = place.isFirst ? await firstWords({ store, tenancy, fleet, people }) : {};
   const retention = retentionOf(config, store, log);
   const sweeper = sweepOften(config, { state, captures, responses, rotation, retention, money, people, fleet });
   await sandboxProven;
@@ -209,12 +206,13 @@ export async function start(config: Config, prepare?: Prepare): Promise<Running>
   return {
     origin,
     adminToken,
-    firstKey,
-    setupLink: await people.setupLink(),
-    ready: () => begin(standing, prober, logExport),
-    async stop() {
+    firstKey: first.firstKey,
+    setupLink: first.setupLink,
+    ready: () => begin(standing, [prober, logExport], place.isFirst ? undefined : () => listening(edge, config)),
+    metrics: async () => (await metrics.text()).body,
+    async stop(idle) {
       await Promise.all([sweeper, alerts, rates, prober, logExport].map((part) => part.stop()));
-      await drain({ edge, responses, peers }, config);
+      await drain({ edge, responses, peers }, config, idle);
       await cut(gateway, edge, captures, responses);
       for (const part of [responses, observed, disk, peers, books, sharing, store, sandbox]) await part?.close();
     },
@@ -310,11 +308,13 @@ function manageSettings(config: Config) {
   };
 }
 
-/** Served from here on; who is not proven yet is asked now. */
-function begin(standing: { ready: boolean }, prober: Prober, logExport: LogExporting): void {
+type Begun = { start(): void };
+
+/** Served from here on; who is not proven yet is asked now. A worker that joins others listens only now, too. */
+async function begin(standing: { ready: boolean }, parts: readonly Begun[], listen?: () => Promise<string>) {
   standing.ready = true;
-  prober.start();
-  logExport.start();
+  for (const part of parts) part.start();
+  await listen?.();
 }
 
 /** Told of every request that is over, and of what happened on its way. */
@@ -346,6 +346,15 @@ function noticesOf(metrics: Metrics, log: Logger): Gateway["noticed"] {
   return (notice) => notices.take(notice);
 }
 
+type First = { readonly store: Store; readonly tenancy: TenancyDeps; readonly fleet: Fleet; readonly people: People };
+type FirstWords = { readonly firstKey?: string | undefined; readonly setupLink?: string | undefined };
+
+/** What the first start shows, once. */
+async function firstWords({ store, tenancy, fleet, people }: First): Promise<FirstWords> {
+  const firstKey = await fleet.alone(`workspace:${FIRST_START}`, () => firstKeyOf(store, tenancy));
+  return { firstKey, setupLink: await people.setupLink() };
+}
+
 async function firstKeyOf(store: Store, tenancy: TenancyDeps): Promise<string | undefined> {
   if ((await store.meta.get(FIRST_START)) !== undefined) return undefined;
   const key = await firstStart(tenancy);
@@ -369,10 +378,15 @@ function managementHandlers(deps: ManageDeps, people: People): Record<string, Ha
   return { ...manageHandlers(room), ...paymentHandlers(room), ...ofPeople };
 }
 
-function operationsOf(edge: Edge, standing: { ready: boolean }, metrics: Metrics, adminToken: string) {
+type Operated = { readonly metrics: Metrics; readonly joined: Joined | undefined; readonly adminToken: string };
+
+function operationsOf(edge: Edge, standing: { ready: boolean }, { metrics, joined, adminToken }: Operated) {
   return operationsHandlers({
     unready: async () => (edge.draining ? "it is draining" : standing.ready ? undefined : "it is starting"),
-    metricsText: () => metrics.text(),
+    async metricsText() {
+      const own = await metrics.text();
+      return joined === undefined ? own : { ...own, body: await joined.allMetrics() };
+    },
     isOperator: (authorization) => isOperator(authorization, adminToken),
   });
 }
@@ -401,11 +415,11 @@ type Drained = {
 };
 
 /** Lets what is running finish; background work that does not is left for the next start. */
-async function drain({ edge, responses: { jobs }, peers }: Drained, config: Config): Promise<void> {
+async function drain({ edge, responses: { jobs }, peers }: Drained, config: Config, idle: "close" | "keep" = "close") {
   const { GATEWAY_DRAIN_DELAY_MS: delayMs, GATEWAY_DRAIN_TIMEOUT_MS: timeoutMs } = config;
   // Balancers find out before the port is closed, and have no request on its way to a connection that ends.
-  if (delayMs > 0) await edge.announce(delayMs);
-  await Promise.all([edge, jobs, peers].map((part) => part.drain(timeoutMs)));
+  if (delayMs > 0 && idle === "close") await edge.announce(delayMs);
+  await Promise.all([edge.drain(timeoutMs, idle), ...[jobs, peers].map((part) => part.drain(timeoutMs))]);
   jobs.abandon();
 }
 

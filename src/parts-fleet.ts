@@ -20,6 +20,7 @@ import type { SharedRedis } from "./io/state/redis/shared-redis.ts";
 import type { Store } from "./io/store/sql/store.ts";
 import type { Logger } from "./io/telemetry/log.ts";
 import type { Nodes } from "./io/tunnel/nodes.ts";
+import type { Joined } from "./io/workers/joined.ts";
 import { systemClock } from "./kit/clock.ts";
 import type { Ids } from "./kit/ids.ts";
 import { randomToken } from "./kit/secret.ts";
@@ -55,16 +56,27 @@ export type CaughtUp = {
   soon(): Promise<void>;
 };
 
-type SharingParts = { readonly instanceId: string; readonly ids: Ids; readonly log: Logger };
+type SharingParts = {
+  readonly instanceId: string;
+  readonly ids: Ids;
+  readonly log: Logger;
+  /** What a worker is given by the process that started it. */
+  readonly joined: Joined | undefined;
+};
 
 /** Begins every name in Redis. */
 const PREFIX = "gateway:";
 
-export function openSharing(config: Config, parts: SharingParts): Sharing | Promise<Sharing> {
-  return config.REDIS_URL === null ? alone(config, parts) : onRedis(config, config.REDIS_URL, parts);
+export function openSharing(config: Config, { joined, ...parts }: SharingParts): Sharing | Promise<Sharing> {
+  const { REDIS_URL: url } = config;
+  if (joined === undefined) return url === null ? alone(config, parts) : onRedis(config, url, parts);
+  const worker = { ...parts, instanceId: `${parts.instanceId}-${joined.slot}` };
+  return url === null ? besidePrimary(joined, worker) : onRedis(config, url, worker);
 }
 
-function alone(config: Config, { instanceId }: SharingParts): Sharing {
+type InstanceParts = Omit<SharingParts, "joined">;
+
+function alone(config: Config, { instanceId }: InstanceParts): Sharing {
   const state = memoryState(systemClock, { claimsMax: config.GATEWAY_IDEMPOTENCY_KEYS_MAX });
   return {
     state,
@@ -80,28 +92,24 @@ function alone(config: Config, { instanceId }: SharingParts): Sharing {
   };
 }
 
-async function onRedis(config: Config, url: string, { instanceId, ids, log }: SharingParts): Promise<Sharing> {
-  const redis = await openRedis(config, url, instanceId, log);
+/** What is shared is in the memory of the process that started this one, which has filled it. */
+function besidePrimary({ state, board }: Joined, parts: InstanceParts): Sharing {
+  const { fleet, ...among } = amongOthers({ state, board }, parts);
+  return { ...among, state, fleet, board, standing: "open", sink: (store) => store, open: async () => undefined };
+}
+
+async function onRedis(config: Config, url: string, parts: InstanceParts): Promise<Sharing> {
+  const redis = await openRedis(config, url, parts.instanceId, parts.log);
   const { state, board } = redis;
-  const fleet = new SharedFleet({
-    id: instanceId,
-    url: null,
-    board,
-    touch: (workspaceId) => state.touch(workspaceId),
-    clock: systemClock,
-    timers: systemTimers,
-    ids,
-    warn: (detail, message) => log.warn(detail, message),
-  });
-  let quiet: () => void = () => undefined;
+  const { fleet, ...among } = amongOthers(redis, parts);
   return {
+    ...among,
     state,
     fleet,
     board,
     get standing() {
       return redis.standing;
     },
-    begin: (store) => fleet.begin(store.changes),
     sink: (inner, store) => redis.sink(inner, (requestIds) => recorded(store, requestIds)),
     open: (store, directory, books) =>
       redis.open({
@@ -114,8 +122,31 @@ async function onRedis(config: Config, url: string, { instanceId, ids, log }: Sh
           return fleet.unheardMs;
         },
       }),
-    follow: (reload) => fleet.follow(reload),
-    caughtUp(books) {
+    async close() {
+      await among.close();
+      await redis.close();
+    },
+  };
+}
+
+/** One of several, wherever they share things. */
+function amongOthers({ state, board }: Pick<SharedRedis, "state" | "board">, { instanceId, ids, log }: InstanceParts) {
+  const fleet = new SharedFleet({
+    id: instanceId,
+    url: null,
+    board,
+    touch: (workspaceId) => state.touch(workspaceId),
+    clock: systemClock,
+    timers: systemTimers,
+    ids,
+    warn: (detail, message) => log.warn(detail, message),
+  });
+  let quiet: () => void = () => undefined;
+  return {
+    fleet,
+    begin: (store: Store) => fleet.begin(store.changes),
+    follow: (reload: Reloading) => fleet.follow(reload),
+    caughtUp(books: Books): CaughtUp {
       const flushing = flushEverywhere({ fleet, board, ids, timers: systemTimers, flush: () => books.flush() });
       quiet = flushing.stop;
       return flushing;
@@ -123,7 +154,6 @@ async function onRedis(config: Config, url: string, { instanceId, ids, log }: Sh
     async close() {
       quiet();
       await fleet.stop();
-      await redis.close();
     },
   };
 }

@@ -12,7 +12,7 @@ import type { RecordSink } from "./domain/record/ingest.ts";
 import type { LogTarget } from "./domain/record/outbox.ts";
 import type { RequestRecord } from "./domain/record/record.ts";
 import type { Directory } from "./domain/tenancy/directory.ts";
-import { openBooks } from "./io/journal/open.ts";
+import { openBooks, replayLeft } from "./io/journal/open.ts";
 import type { Store } from "./io/store/sql/store.ts";
 import type { Logger } from "./io/telemetry/log.ts";
 import { LogFiles } from "./io/telemetry/log-files.ts";
@@ -25,6 +25,7 @@ import { samplerOf } from "./io/telemetry/sampler.ts";
 import type { ServerOf } from "./io/telemetry/spans.ts";
 import { Traces } from "./io/telemetry/traces.ts";
 import { guardedPost } from "./io/upstream/guarded-post.ts";
+import type { Place } from "./io/workers/folders.ts";
 import { systemClock } from "./kit/clock.ts";
 import type { Ids } from "./kit/ids.ts";
 import { parseDurationMs } from "./kit/time.ts";
@@ -132,6 +133,8 @@ type LogExportParts = Pick<ObserveParts, "metrics" | "version" | "fleet"> & {
   readonly store: Store;
   readonly directory: Directory;
   readonly ids: Ids;
+  /** Where the journal is, and where those of other processes were left. */
+  readonly place: Pick<Place, "dataDir" | "left">;
   /** What is around the way into SQL where several instances share their wallets. */
   readonly sink: (inner: RecordSink, store: Store) => RecordSink;
   readonly log: Logger;
@@ -145,10 +148,12 @@ export type LogExporting = Pick<LogExport, "start" | "standing"> & {
 
 /** The journal with its way into SQL, and with whoever else is to get what comes that way. */
 export async function openRecords(config: Config, parts: LogExportParts) {
-  const { DATA_DIR: dataDir, GATEWAY_JOURNAL_SYNC_MS: syncEveryMs } = config;
+  const { GATEWAY_JOURNAL_SYNC_MS: syncEveryMs } = config;
+  const { log, place } = parts;
   const logExport = openLogExport(config, parts);
   const store = parts.sink(logExport.sink, parts.store);
-  const books = await openBooks({ dataDir, store, clock: systemClock, syncEveryMs, log: parts.log });
+  for (const folder of place.left) await replayLeft(folder, { store, log });
+  const books = await openBooks({ dataDir: place.dataDir, store, clock: systemClock, syncEveryMs, log });
   return { books, logExport };
 }
 

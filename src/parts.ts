@@ -163,24 +163,30 @@ export function gaugesOf(edge: Edge, books: Books, { queue, breakers, nodes, sha
   };
 }
 
-/** The store, and what opens what is sealed in it, once it is sure that all of it can be opened. */
-export async function openStore(config: Config, { ids, log, fleet }: { ids: Ids; log: Logger; fleet: Fleet }) {
+type SqlParts = {
+  readonly log: Logger;
+  readonly fleet: Pick<Fleet, "isAlone">;
+  /** `taken`: the process that started this one keeps others out. */
+  readonly directory: "take" | "taken";
+};
+
+/** SQL alone. */
+export async function openSql(config: Config, { log, fleet, directory }: SqlParts): Promise<Store> {
   const { DATABASE_URL: address, GATEWAY_DATABASE_CONNECTIONS: connections, DATA_DIR: dataDir } = config;
-  const opened =
-    address === null
-      ? await openSqlite(dataDir, systemClock)
-      : // Loaded only where it is used: a gateway on the embedded store carries no driver of another.
-        await (await import("./io/store/sql/postgres/open.ts")).openPostgres({
-          address,
-          owner: config.DATABASE_MIGRATION_URL ?? undefined,
-          connections,
-          logKeptMs: parseDurationMs(config.GATEWAY_LOG_RETENTION) ?? null,
-          dataDir,
-          shared: fleet.isAlone ? "no" : "yes",
-          clock: systemClock,
-          log,
-        });
-  const store = toldStore(opened, fleet);
+  if (address === null) return openSqlite(dataDir, systemClock, directory);
+  // Loaded only where it is used: a gateway on the embedded store carries no driver of another.
+  const { openPostgres } = await import("./io/store/sql/postgres/open.ts");
+  const owner = config.DATABASE_MIGRATION_URL ?? undefined;
+  const logKeptMs = parseDurationMs(config.GATEWAY_LOG_RETENTION) ?? null;
+  const shared = fleet.isAlone ? "no" : "yes";
+  const place = { dataDir, directory, shared } as const;
+  return openPostgres({ address, owner, connections, logKeptMs, ...place, clock: systemClock, log });
+}
+
+/** The store, and what opens what is sealed in it, once it is sure that all of it can be opened. */
+export async function openStore(config: Config, parts: SqlParts & { readonly ids: Ids; readonly fleet: Fleet }) {
+  const { ids, log, fleet } = parts;
+  const store = toldStore(await openSql(config, parts), fleet);
   try {
     // The store keeps other gateways out of the folder: from here on nobody else changes the key's file.
     const { keys, file, leaving } = await openMasterKeys(config, log);

@@ -1,10 +1,17 @@
+import cluster from "node:cluster";
+import { availableParallelism } from "node:os";
 import { type Config, readConfig } from "./config.ts";
+import { join } from "./io/workers/joined.ts";
+import { pipeToPrimary } from "./io/workers/pipe.ts";
+import { Primary } from "./io/workers/primary.ts";
 import { systemClock } from "./kit/clock.ts";
 import { handBackMemory } from "./kit/hand-back-memory.ts";
 import { type Running, start } from "./main.ts";
 
+type Shown = Pick<Running, "origin" | "firstKey" | "setupLink">;
+
 /** Prints where things are and how to make the first call. The key is shown this once. */
-function banner({ origin, firstKey, setupLink }: Running, { GATEWAY_PUBLIC_URL, sandbox }: Config): string {
+function banner({ origin, firstKey, setupLink }: Shown, { GATEWAY_PUBLIC_URL, sandbox }: Config): string {
   const base = GATEWAY_PUBLIC_URL ?? origin;
   const lines = [`API      ${base}/v1`, `Portal   ${base}/`];
   if (firstKey !== undefined) lines.push(`Key      ${firstKey}`);
@@ -24,25 +31,80 @@ function banner({ origin, firstKey, setupLink }: Running, { GATEWAY_PUBLIC_URL, 
 
 const SAME_SIGNAL_MS = 1000;
 
-/** Runs until it is told to stop. The first signal drains; a later second one exits at once. */
-export async function serve(env: NodeJS.ProcessEnv): Promise<void> {
-  const config = readConfig(env);
+/** Runs until it is told to stop. `--workers` wins over the setting. */
+export async function serve(env: NodeJS.ProcessEnv, workers?: string): Promise<void> {
+  const config = readConfig(workers === undefined ? env : { ...env, GATEWAY_WORKERS: workers });
+  if (cluster.isWorker) return serveAsWorker(config);
+  const { GATEWAY_WORKERS: wanted } = config;
+  const count = wanted === "auto" ? availableParallelism() : wanted;
+  return count > 1 ? serveWithWorkers(config, count) : serveAlone(config);
+}
+
+async function serveAlone(config: Config): Promise<void> {
   const running = await start(config);
   process.stdout.write(banner(running, config));
   handBackMemory();
-  running.ready();
-  await new Promise<void>((resolve) => {
+  await running.ready();
+  await untilStopped(["SIGTERM", "SIGINT", "SIGHUP"], () => running.stop());
+}
+
+/** Serves nothing itself: it starts the workers, replaces those that end, and keeps what they share. */
+async function serveWithWorkers(config: Config, count: number): Promise<void> {
+  const { openWorkers } = await import("./parts-workers.ts");
+  const workers = await openWorkers(config, count);
+  // Whoever closes the terminal wants an end of it; a gateway without one is told to start its workers anew.
+  const stopping = process.stdin.isTTY ? ["SIGTERM", "SIGINT", "SIGHUP"] : ["SIGTERM", "SIGINT"];
+  if (!process.stdin.isTTY) process.on("SIGHUP", () => void workers.restart());
+  const stopped = untilStopped(stopping, () => workers.stop());
+  await workers.start(({ origin, firstKey, setupLink }) => {
+    const shown = { origin, firstKey: firstKey ?? undefined, setupLink: setupLink ?? undefined };
+    process.stdout.write(banner(shown, config));
+  });
+  await stopped;
+}
+
+/** The first signal drains; a later second one exits at once. */
+function untilStopped(signals: readonly string[], stop: () => Promise<void>): Promise<void> {
+  return new Promise<void>((resolve) => {
     let firstMs: number | undefined;
-    const stop = () => {
+    const stopOnce = () => {
       // A launcher forwards what the terminal sends to the whole group: signals close together are one.
       if (firstMs !== undefined && systemClock.elapsedMs() - firstMs > SAME_SIGNAL_MS) process.exit(1);
       if (firstMs !== undefined) return;
       firstMs = systemClock.elapsedMs();
-      running.stop().then(resolve, (error: unknown) => {
+      stop().then(resolve, (error: unknown) => {
         process.stderr.write(`error: ${error instanceof Error ? error.message : "the gateway did not stop cleanly"}\n`);
         process.exit(1);
       });
     };
-    for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"]) process.on(signal, stop);
+    for (const signal of signals) process.on(signal, stopOnce);
   });
+}
+
+/** One of several that share the port. It ends with its primary, which alone knows the limits. */
+async function serveAsWorker(config: Config): Promise<void> {
+  const pipe = pipeToPrimary();
+  pipe.once("close", () => process.exit(1));
+  const primary = new Primary(pipe, systemClock);
+  let running: Running | undefined;
+  const leave = async (idle: "close" | "keep") => {
+    await running?.stop(idle);
+    process.exit(0);
+  };
+  // The terminal tells all of the group; the primary says what follows from it.
+  for (const signal of ["SIGINT", "SIGHUP"]) process.on(signal, () => undefined);
+  process.once("SIGTERM", () => void leave("close"));
+  primary.onNews((news) => {
+    if (news.is === "drain") void leave(news.lingering === "yes" ? "keep" : "close");
+  });
+  const started = await start(config, undefined, await join(primary));
+  primary.onNews((news) => {
+    if (news.is === "measure") void started.metrics().then((text) => primary.measured(news.number, text));
+  });
+  running = started;
+  const { origin, firstKey = null, setupLink = null } = started;
+  await primary.ask("up", { origin, firstKey, setupLink });
+  handBackMemory();
+  await started.ready();
+  await primary.ask("ready", null);
 }

@@ -19,6 +19,13 @@ export const integer = (min: number, max: number) =>
     .transform(Number)
     .refine((value) => value >= min && value <= max, `write a whole number from ${min} to ${max}`);
 
+const WORKERS = "write a whole number from 1 to 256, or auto";
+export const workerCount: z.ZodType<number | "auto"> = z
+  .string()
+  .regex(/^(auto|\d{1,3})$/, WORKERS)
+  .transform((text) => (text === "auto" ? text : Number(text)))
+  .refine((count) => count === "auto" || (count >= 1 && count <= 256), WORKERS);
+
 export const duration = z
   .string()
   .refine((text) => (parseDurationMs(text) ?? 0) > 0, "write a duration such as 90s, 5m, 12h or 7d");

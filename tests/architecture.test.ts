@@ -19,6 +19,7 @@ const ROOF = [
   "src/parts-proofs.ts",
   "src/parts-responses.ts",
   "src/parts-settings.ts",
+  "src/parts-workers.ts",
   "src/cli.ts",
   "src/config.ts",
   "src/settings.ts",

@@ -314,10 +314,4 @@ describe("without a running gateway", () => {
     expect(ok).toBe(false);
     expect(problems[0]).toMatchObject({ file: expect.stringContaining("currencies.json"), field: expect.any(String) });
   });
-
-  test("serve refuses a number of workers it cannot run", async () => {
-    const { code, stderr } = await run(["serve", "--workers", "4"]);
-    expect(code).toBe(1);
-    expect(stderr).toContain("--workers");
-  });
 });

@@ -51,7 +51,7 @@ describe("typed wrongly", () => {
     [["log", "list", "demo", "--limit", "1001"], "1 to 1000"],
     [["log", "list", "demo", "--status", "ok"], "100 to 599"],
     [["log", "export", "demo", "--format", "xml"], "csv, jsonl"],
-    [["serve", "--workers", "0"], "1 to 1024"],
+    [["serve", "--workers", "0"], "1 to 256, or auto"],
   ])("%j is refused before anything is sent, and says what to write", async (args, named) => {
     const { error, said } = await refusal(args);
     expect(error instanceof CommanderError && error.exitCode > 0).toBe(true);

@@ -1,10 +1,10 @@
 import { Argument, Command, Option } from "commander";
-import { type ApiCommand, CliError, type Flag, type Invocation, optionName } from "./command.ts";
+import { type ApiCommand, type Flag, type Invocation, optionName } from "./command.ts";
 import { API_COMMANDS, logFilters } from "./table.ts";
 import { evidencePeriod } from "./table-capture.ts";
 import { entryFilters } from "./table-money.ts";
 import { probeFlags } from "./table-proofs.ts";
-import { list, oneOf, wholeNumber } from "./values.ts";
+import { list, oneOf, wholeNumber, workers } from "./values.ts";
 
 const GROUPS: Readonly<Record<string, string>> = {
   workspace: "workspaces",
@@ -74,16 +74,16 @@ export function buildProgram(version: string, done: (exitCode: number) => void):
 
 type Bind = (command: Command, run: Run) => void;
 
+const WORKERS = "processes that serve: a number, or auto for one on each core (default: GATEWAY_WORKERS, else 1)";
+
 function addServe(place: (words: string) => Command, bind: Bind): void {
   const command = place("serve")
     .description("run the gateway")
-    .addOption(optionOf({ flags: "--workers <n>", field: "", says: "processes", read: wholeNumber(1, 1024) }));
+    .addOption(optionOf({ flags: "--workers <n>", field: "", says: WORKERS, read: workers }));
   bind(command, async ({ options }) => {
-    const workers = options["workers"];
-    if (typeof workers === "number" && workers > 1)
-      throw new CliError("--workers: this version runs one process; leave it out or write 1.");
+    const { workers: count } = options;
     const { serve } = await import("../serve.ts");
-    await serve(process.env);
+    await serve(process.env, typeof count === "string" ? count : undefined);
     return 0;
   });
 }

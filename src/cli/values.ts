@@ -37,6 +37,11 @@ export function wholeNumber(min: number, max: number) {
   };
 }
 
+export function workers(text: string): string {
+  if (text === "auto" || (/^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= 256)) return text;
+  throw new InvalidArgumentError("Write a whole number from 1 to 256, or auto.");
+}
+
 export function status(text: string): string {
   if (/^[1-5](?:\d\d|xx)$/.test(text)) return text;
   throw new InvalidArgumentError("Write a status from 100 to 599, or a class such as 5xx.");

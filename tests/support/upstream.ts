@@ -111,9 +111,8 @@ export async function startUpstream(first: Answering = plainChat): Promise<Upstr
     requests.push(received);
     for (const waiter of waiting) if (waiter.count === requests.length) waiter.resolve(received);
     const answering = queue.shift() ?? usual;
-    await play(typeof answering === "function" ? answering(received) : answering, response, settle).catch(() =>
-      response.destroy(),
-    );
+    const script = typeof answering === "function" ? answering(received) : answering;
+    await play(script, request.socket, response, settle).catch(() => response.destroy());
   });
   server.on("connection", (socket) => {
     connections += 1;
@@ -208,9 +207,9 @@ function parsed(raw: Buffer): unknown {
   }
 }
 
-async function play(script: Script, response: ServerResponse, settle: Settle): Promise<void> {
-  const { end, socket } = { end: script.end, socket: response.socket };
-  if (socket === null) return;
+/** Of the request: the response has no socket yet where the one before it is not known to be written. */
+async function play(script: Script, socket: Socket, response: ServerResponse, settle: Settle): Promise<void> {
+  const { end } = script;
   if (script.beforeHeadersMs !== undefined) await sleep(script.beforeHeadersMs, undefined, { ref: false });
   await script.gate;
   const breakOff = async () => {

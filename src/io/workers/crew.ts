@@ -59,13 +59,14 @@ export class Crew {
 
   /** The first worker alone, which says where the gateway is; then all others. */
   async start(first: (up: Up) => void): Promise<void> {
-    const up = await this.#hire().ready;
+    const up = await this.#hire().ready.catch((error: unknown) => {
+      if (!this.#stopping) throw error;
+    });
+    if (up === undefined) return;
     first(up);
-    await Promise.all(Array.from({ length: this.#deps.count - 1 }, () => this.#fill(0)));
-  }
-
-  get size(): number {
-    return this.#hands.size;
+    const { count, log } = this.#deps;
+    await Promise.all(Array.from({ length: count - 1 }, () => this.#fill(0)));
+    if (!this.#stopping) log.info({ workers: count }, "all workers serve");
   }
 
   /** A new worker serves before an old one ends, one after the other. Asked again meanwhile, it is done once more. */
@@ -85,8 +86,8 @@ export class Crew {
     while (this.#ends.size > 0) await Promise.all(this.#ends);
   }
 
-  #hire(): Hand {
-    let slot = 1;
+  #hire(preferred = 1): Hand {
+    let slot = preferred;
     while (this.#slots.has(slot)) slot += 1;
     this.#slots.add(slot);
     const startedMs = this.#deps.clock.elapsedMs();
@@ -108,23 +109,23 @@ export class Crew {
       () => false,
     );
     this.#hands.delete(hand);
-    const buried = this.#deps.bury(hand).then(() => this.#slots.delete(slot));
+    await this.#deps.bury(hand);
+    this.#slots.delete(slot);
     // One that never served is the business of whoever asked for it.
     if (wasServing && wasReady && !this.#stopping) {
       this.#deps.log.error({ worker: slot, pid, how }, "a worker ended and is replaced");
       const livedMs = this.#deps.clock.elapsedMs() - startedMs;
       this.#quickEnds = livedMs > WELL_AFTER_MS ? 0 : this.#quickEnds + 1;
-      await this.#fill(this.#quickEnds - 1);
+      await this.#fill(this.#quickEnds - 1, slot);
     }
-    await buried;
   }
 
   /** One more worker, however often it takes; `failures` before this one make it wait. */
-  async #fill(failures: number): Promise<void> {
+  async #fill(failures: number, slot?: number): Promise<void> {
     for (let failed = failures; ; failed += 1) {
       if (failed > 0) await this.#pause(failed);
       if (this.#stopping) return;
-      const hand = this.#hire();
+      const hand = this.#hire(slot);
       const isReady = await hand.ready.then(
         () => true,
         () => false,

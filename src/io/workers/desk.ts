@@ -1,5 +1,6 @@
 import type { Duplex } from "node:stream";
 import type { SharedState } from "../../domain/admission/admission.ts";
+import type { RememberedUse } from "../../domain/admission/idempotency.ts";
 import type { Board, Lock } from "../../domain/fleet/board.ts";
 import { after, type Soon } from "../../kit/soon.ts";
 import { Lines, type Parsed } from "./lines.ts";
@@ -7,6 +8,14 @@ import { type Asks, holdRequest, holdVerdictWire, keyOf, type News, spendWire } 
 
 /** What workers share when nothing outside this machine keeps it for them. */
 export type Shared = { readonly state: SharedState; readonly board: Board };
+
+/** What the books say of a request whose worker has died. */
+export type Booked = {
+  /** Nothing, where the books do not know it. */
+  chargedNanos(requestId: string): Promise<bigint>;
+  /** By an `Idempotency-Key` that it had taken. */
+  used(key: string): Promise<RememberedUse | undefined>;
+};
 
 /** What is asked of a worker's own place among the others. */
 export type Place = {
@@ -73,15 +82,18 @@ export class Desk {
     this.#locks.clear();
   }
 
-  /** What the worker reserved and its journal did not account for is free again. */
-  async release(): Promise<{ readonly holds: number }> {
+  /** What the worker reserved ends as its journal says: charged, or given back. */
+  async release({ chargedNanos, used }: Booked): Promise<void> {
     const { state } = this.#shared;
-    const holds = this.#holds.size;
-    for (const [requestId, workspaceId] of this.#holds) await state.settle({ requestId, workspaceId }, 0n);
-    for (const [key, requestId] of this.#claims) await state.release(key, requestId);
+    for (const [requestId, workspaceId] of this.#holds)
+      await state.settle({ requestId, workspaceId }, await chargedNanos(requestId));
+    for (const [key, requestId] of this.#claims) {
+      const use = await used(key);
+      if (use === undefined) await state.release(key, requestId);
+      else await state.remember(use);
+    }
     this.#holds.clear();
     this.#claims.clear();
-    return { holds };
   }
 
   #take([number, name, ask]: Parsed): void {

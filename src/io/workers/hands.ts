@@ -1,7 +1,8 @@
 import cluster, { type Worker } from "node:cluster";
 import { Duplex } from "node:stream";
 import type { Hand } from "./crew.ts";
-import { Desk, type Place, type Shared } from "./desk.ts";
+import { type Booked, Desk, type Place, type Shared } from "./desk.ts";
+import type { Parsed } from "./lines.ts";
 import { MergedMetrics } from "./merged-metrics.ts";
 import { PIPE_FD } from "./pipe.ts";
 import { PROTOCOL, type Up, type Welcome } from "./protocol.ts";
@@ -41,9 +42,11 @@ export class Hands {
       kill: () => void worker.process.kill("SIGKILL"),
     };
     this.#desks.set(hand, desk);
+    const untaken = untakenConnections(worker.process);
     // Not "exit": what it said last may still be in the pipe.
     worker.process.once("close", (code: number | null, signal: string | null) => {
       const how = signal ?? `exit code ${code}`;
+      for (const connection of untaken()) connection.close();
       ready.reject(new Error(`a worker ended while it started (${how})`));
       void desk.leave().then(() => end(how));
     });
@@ -52,12 +55,13 @@ export class Hands {
     return hand;
   }
 
-  /** What the worker reserved and its journal did not account for is free again, and its counts are kept. */
-  async release(hand: Hand): Promise<{ readonly holds: number }> {
+  /** What the worker reserved ends as the books say, and its counts are kept. Again is no harm. */
+  async release(hand: Hand, booked: Booked): Promise<void> {
     const desk = this.#desks.get(hand);
+    if (desk === undefined) return;
+    await desk.release(booked);
     this.#desks.delete(hand);
-    if (desk?.lastMeasure !== undefined) this.#past.add(desk.lastMeasure, "lasting");
-    return (await desk?.release()) ?? { holds: 0 };
+    if (desk.lastMeasure !== undefined) this.#past.add(desk.lastMeasure, "lasting");
   }
 
   #place(slot: number, ready: PromiseWithResolvers<Up>): Place {
@@ -96,4 +100,25 @@ function pipeOf({ process: { stdio } }: Worker): Duplex {
   const pipe = stdio[PIPE_FD];
   if (pipe instanceof Duplex) return pipe;
   throw new Error("a worker was started without its pipe");
+}
+
+type Connection = { close(): void };
+
+/**
+ * Connections that were handed to a worker and that it has not taken. node:cluster waits for its word for ever, and keeps
+ * them open: were they not closed when it dies, their clients would wait with it.
+ */
+function untakenConnections(child: Worker["process"]): () => Iterable<Connection> {
+  const handed = new Map<unknown, Connection>();
+  child.send = new Proxy(child.send, {
+    apply(send, self, args: Parsed[]) {
+      const [message, connection] = args;
+      if (message?.act === "newconn" && typeof connection?.close === "function") handed.set(message.seq, connection);
+      return Reflect.apply(send, self, args);
+    },
+  });
+  child.on("internalMessage", (message: Parsed) => {
+    if (message?.ack !== undefined) handed.delete(message.ack);
+  });
+  return () => handed.values();
 }

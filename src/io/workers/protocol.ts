@@ -57,10 +57,12 @@ export type Asks = {
 export const PROTOCOL = 1;
 
 export type Welcome = {
-  /** Which of the workers' folders is its own. */
   readonly slot: number;
-  readonly instanceId: string;
-  /** Where the gateway is reached already; null for the very first worker, which opens it. */
+  /** For what is its own: the journal, uploads. */
+  readonly folder: string;
+  /** Folders of processes that do not come back: it reads their journals first. */
+  readonly left: readonly string[];
+  /** Where others serve already: it listens when it can serve too, and not before. Null for the very first worker. */
   readonly origin: string | null;
 };
 

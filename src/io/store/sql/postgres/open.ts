@@ -35,6 +35,8 @@ export type PostgresSettings = {
   readonly logKeptMs?: number | null;
   /** Where the journal is: it belongs to one process too. */
   readonly dataDir: string;
+  /** `taken`: the process that started this one has database and directory, and the tables are as they must be. */
+  readonly directory?: "take" | "taken";
   /** Whether other gateways may work on the database: those that share their state. */
   readonly shared?: "yes" | "no";
   readonly clock: Clock;
@@ -45,7 +47,8 @@ const VERSION_LEAST = 13;
 
 /** Opens the store on PostgreSQL, takes database (unless it is shared) and data directory for this process and brings the tables up to date. */
 export async function openPostgres(settings: PostgresSettings): Promise<Store> {
-  const { address, connections, dataDir, shared = "no", clock, log } = settings;
+  const { address, connections, dataDir, directory = "take", shared = "no", clock, log } = settings;
+  if (directory === "taken") return sqlStore(postgresEngine(address, connections, settings.logKeptMs ?? null));
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const dataLock = lockDataDir(dataDir);
   let lock: InstanceLock | undefined;

@@ -1,0 +1,149 @@
+import { duplexPair } from "node:stream";
+import { expect, test } from "vitest";
+import type { HoldRequest } from "../../domain/admission/admission.ts";
+import { systemTimers } from "../../kit/timers.ts";
+import { memoryState } from "../state/memory.ts";
+import { boardOfPrimary } from "./board.ts";
+import { type Booked, Desk } from "./desk.ts";
+import { memoryBoard } from "./memory-board.ts";
+import { Primary } from "./primary.ts";
+import { stateOfPrimary } from "./state.ts";
+import { withVersions } from "./versions.ts";
+
+const NOW_MS = Date.UTC(2026, 10, 15, 12);
+const EUR = 1_000_000_000n;
+const HUGE = 2n ** 70n + 1n;
+const clock = { nowMs: () => NOW_MS, elapsedMs: () => 1_000 };
+
+/** A primary process with workers, all of them in this one. */
+function crew() {
+  let word = 0;
+  const state = withVersions(memoryState(clock), () => `v${word++}`);
+  const board = memoryBoard(clock, systemTimers);
+  const desks: Desk[] = [];
+  const worker = () => {
+    const [here, there] = duplexPair();
+    const refused = () => {
+      throw new Error("not asked here");
+    };
+    const desk = new Desk(
+      there,
+      { state, board },
+      {
+        ...{ hello: refused, up: refused, ready: refused, metrics: refused },
+        tell: (topic, message) => {
+          for (const one of desks) one.tell({ is: "told", topic, message });
+        },
+      },
+    );
+    desks.push(desk);
+    const primary = new Primary(here, clock);
+    return { desk, state: stateOfPrimary(primary), board: boardOfPrimary(primary) };
+  };
+  return { state, worker };
+}
+
+const holdOf = (requestId: string, nanos: bigint, limits: HoldRequest["limits"] = []): HoldRequest => ({
+  ...{ requestId, workspaceId: "ws", keyId: "key", memberId: null, nanos, atMs: NOW_MS, limits },
+});
+const spentBy = { id: "key", workspaceId: "ws" };
+
+test("SCALE-04 what workers ask through the pipe is answered as it is in one process, to the last nano", async () => {
+  const { worker } = crew();
+  const { state } = worker();
+  const alone = memoryState(clock);
+  const limit = { of: "key", per: "day", nanos: 9n * EUR } as const;
+  const use = { key: "k", body: "b" };
+  const remembered = {
+    ...{ ...use, workspaceId: "ws", requestId: "r1", status: 200, nanos: HUGE, currency: "EUR" },
+    expiresAtMs: NOW_MS + 1000,
+  };
+  const steps: ((of: typeof alone) => unknown)[] = [
+    (of) => of.credit("ws", HUGE),
+    (of) => of.wallet("ws"),
+    (of) => of.hold(holdOf("r1", 5n * EUR)),
+    (of) => of.hold(holdOf("r2", 2n * HUGE)),
+    (of) => of.hold(holdOf("r3", 5n * EUR, [limit])),
+    (of) => of.settle({ requestId: "r1", workspaceId: "ws" }, 7n),
+    (of) => of.spending(spentBy, NOW_MS),
+    (of) => of.restoreSpend([{ workspaceId: "ws", keyId: "key", memberId: null, nanos: HUGE, day: "2026-11-15" }]),
+    (of) => of.spending(spentBy, NOW_MS),
+    (of) => of.take({ workspaceId: "ws", nanos: 3n, whole: "no", leavingNanos: 1n }),
+    (of) => of.wallet("ws"),
+    (of) => of.claim(use, "r1"),
+    (of) => of.claim(use, "r2"),
+    (of) => of.release("k", "r2"),
+    (of) => of.remember(remembered),
+    (of) => of.claim(use, "r2"),
+    (of) => of.sweep(0),
+  ];
+  for (const step of steps) expect(await step(state)).toEqual(await step(alone));
+  const told = await state.window(spentBy, 1);
+  expect(told).toEqual({ ...(await alone.window(spentBy, 1)), version: "v0" });
+  expect(await state.look(spentBy, 1)).toEqual({ ...(await alone.look(spentBy, 1)), version: "v0" });
+  await expect(state.settle({ requestId: "r", workspaceId: "ws" }, -1n)).rejects.toThrow("would create money");
+});
+
+test("SCALE-04 KEY-04 a change that one worker tells of is another version for all at the next call", async () => {
+  const { worker } = crew();
+  const [one, other] = [worker(), worker()];
+  const before = await other.state.look(spentBy, 1);
+  await one.state.touch("ws");
+  expect((await other.state.look(spentBy, 1)).version).not.toBe(before.version);
+  expect((await other.state.look({ id: "k2", workspaceId: "ws2" }, 1)).version).toBe(before.version);
+});
+
+test("SCALE-04 BILL-07 what a dead worker held ends as the books say: charged or given back, and others keep theirs", async () => {
+  const { worker } = crew();
+  const [dead, alive] = [worker(), worker()];
+  await alive.state.credit("ws", 10n * EUR);
+  for (const id of ["charged", "lost", "settled"]) await dead.state.hold(holdOf(id, EUR));
+  await dead.state.settle({ requestId: "settled", workspaceId: "ws" }, EUR);
+  await alive.state.hold(holdOf("other", EUR));
+  await dead.state.claim({ key: "k1", body: "b" }, "charged");
+  await dead.state.claim({ key: "k2", body: "b" }, "lost");
+  const use = { key: "k1", body: "b", workspaceId: "ws", requestId: "charged", status: 200, currency: "EUR" };
+  const booked: Booked = {
+    chargedNanos: async (id) => (id === "charged" ? 7n : 0n),
+    used: async (key) => (key === "k1" ? { ...use, nanos: 7n, expiresAtMs: NOW_MS + 1000 } : undefined),
+  };
+  await dead.desk.leave();
+  for (let again = 0; again < 2; again += 1) await dead.desk.release(booked);
+  expect(await alive.state.wallet("ws")).toEqual({ balanceNanos: 9n * EUR - 7n, heldNanos: EUR });
+  expect(await alive.state.claim({ key: "k1", body: "b" }, "next")).toMatchObject({ is: "remembered" });
+  expect(await alive.state.claim({ key: "k2", body: "b" }, "next")).toMatchObject({ is: "claimed" });
+});
+
+test("SCALE-04 a lock is one worker's at a time; the next has it when it is let go of, or when its holder died", async () => {
+  const { worker } = crew();
+  const [one, two, three] = [worker(), worker(), worker()];
+  const first = await one.board.lock("name", { ttlMs: 1, waitMs: 0 });
+  expect(first?.isHeld).toBe(true);
+  expect(await two.board.lock("name", { ttlMs: 1, waitMs: 0 })).toBeUndefined();
+  const waiting = two.board.lock("name", { ttlMs: 1, waitMs: 60_000 });
+  await first?.release();
+  expect(first?.isHeld).toBe(false);
+  expect((await waiting)?.isHeld).toBe(true);
+  const last = three.board.lock("name", { ttlMs: 1, waitMs: 60_000 });
+  await two.desk.leave();
+  expect((await last)?.isHeld).toBe(true);
+});
+
+test("SCALE-04 facts on the board and what is told there reach every worker", async () => {
+  const { worker } = crew();
+  const [one, other] = [worker(), worker()];
+  const heard: string[] = [];
+  const deaf = other.board.hear("topic", (message) => heard.push(message));
+  one.board.hear("topic", (message) => heard.push(message));
+  await one.board.put("instance:a", "http://ä", 1000);
+  await one.board.put("instance:b", "", 0);
+  expect(await other.board.list("instance:")).toEqual(new Map([["a", "http://ä"]]));
+  expect(await other.board.read("instance:b")).toBeUndefined();
+  await other.board.drop("instance:a");
+  expect(await one.board.read("instance:a")).toBeUndefined();
+  await one.board.tell("topic", "1");
+  await one.board.tell("elsewhere", "2");
+  deaf();
+  await one.board.tell("topic", "3");
+  expect(heard).toEqual(["1", "1", "3"]);
+});

@@ -1,0 +1,151 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Config } from "./config.ts";
+import { chargedNanosOf } from "./domain/billing/ledger.ts";
+import { Directory } from "./domain/tenancy/directory.ts";
+import { replayLeft } from "./io/journal/open.ts";
+import { memoryState } from "./io/state/memory.ts";
+import type { Store } from "./io/store/sql/store.ts";
+import { type Logger, openLog } from "./io/telemetry/log.ts";
+import { Crew, type Hand } from "./io/workers/crew.ts";
+import type { Booked, Shared } from "./io/workers/desk.ts";
+import { workerFolder, workerFolders } from "./io/workers/folders.ts";
+import { Hands } from "./io/workers/hands.ts";
+import { memoryBoard } from "./io/workers/memory-board.ts";
+import type { Up } from "./io/workers/protocol.ts";
+import { withVersions } from "./io/workers/versions.ts";
+import { systemClock } from "./kit/clock.ts";
+import { randomToken } from "./kit/secret.ts";
+import { systemTimers } from "./kit/timers.ts";
+import { fillState, loadTenants, openSql } from "./parts.ts";
+
+export type Workers = {
+  /** Resolves when all of them serve; told once the first does. */
+  start(first: (up: Up) => void): Promise<void>;
+  /** One after the other is replaced, without a gap. */
+  restart(): Promise<void>;
+  stop(): Promise<void>;
+};
+
+/** How long a worker that is replaced may wait for clients that keep a connection. */
+const KEEP_ALIVE_MS = 65_000;
+/** Beyond what a worker may take to finish its requests. */
+const END_GRACE_MS = 30_000;
+const AGAIN_MS_MIN = 250;
+const AGAIN_MS_MAX = 10_000;
+
+/**
+ * What the primary process does: it keeps limits and money for its workers, and does the books of those that died. With
+ * Redis they are instances like any others: each finds in its folder what the one before it left.
+ */
+export async function openWorkers(config: Config, count: number): Promise<Workers> {
+  const { DATA_DIR: dataDir, GATEWAY_DRAIN_DELAY_MS: delayMs, GATEWAY_DRAIN_TIMEOUT_MS: drainMs } = config;
+  const isKeeper = config.REDIS_URL === null;
+  const log = openLog(config.LOG_LEVEL);
+  const store = await openSql(config, { log, fleet: { isAlone: isKeeper }, directory: "take" });
+  try {
+    const folders = [dataDir, ...workerFolders(dataDir)];
+    if (isKeeper) for (const folder of folders) await replayLeft(folder, { store, log });
+    const home = new Set(Array.from({ length: count }, (_, n) => workerFolder(dataDir, n + 1)));
+    const left = isKeeper ? [] : folders.filter((folder) => !home.has(folder));
+    let origin: string | null = null;
+    const hands = new Hands({
+      shared: await openShared(config, store, isKeeper),
+      welcome: (slot) => {
+        const folder = workerFolder(dataDir, slot);
+        return { slot, folder, left: origin === null ? left : [], origin };
+      },
+    });
+    const burial = new Burial({
+      hands,
+      store,
+      log,
+      folderOf: (slot) => (isKeeper ? workerFolder(dataDir, slot) : null),
+    });
+    const crew = new Crew({
+      count,
+      hire: (slot) => hands.hire(slot),
+      bury: (hand) => burial.of(hand),
+      clock: systemClock,
+      log,
+      endsWithinMs: Math.max(KEEP_ALIVE_MS, delayMs) + drainMs + END_GRACE_MS,
+    });
+    return {
+      start: (first) =>
+        crew.start((up) => {
+          origin = up.origin;
+          first(up);
+        }),
+      restart: () => crew.restart(),
+      async stop() {
+        burial.hurry();
+        await crew.stop();
+        await store.close();
+      },
+    };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+type BurialParts = {
+  readonly hands: Hands;
+  readonly store: Store;
+  readonly log: Logger;
+  /** Null: whoever comes next into the folder does it. */
+  readonly folderOf: (slot: number) => string | null;
+};
+
+/** The books of workers that have ended. */
+class Burial {
+  readonly #parts: BurialParts;
+  #isHurried = false;
+
+  constructor(parts: BurialParts) {
+    this.#parts = parts;
+  }
+
+  /** What cannot be done at once is left to the next start. */
+  hurry(): void {
+    this.#isHurried = true;
+  }
+
+  async of(hand: Hand): Promise<void> {
+    const { hands, store, log, folderOf } = this.#parts;
+    const folder = folderOf(hand.slot);
+    for (let againMs = AGAIN_MS_MIN; ; againMs = Math.min(AGAIN_MS_MAX, 2 * againMs)) {
+      try {
+        if (folder !== null) await replayLeft(folder, { store, log });
+        await hands.release(hand, bookedIn(store));
+        return;
+      } catch (error) {
+        const detail = { err: error, worker: hand.slot };
+        log.warn(detail, "the journal of a worker that ended could not be read into the store yet");
+        if (this.#isHurried) return;
+        await sleep(againMs);
+      }
+    }
+  }
+}
+
+async function openShared(config: Config, store: Store, isKeeper: boolean): Promise<Shared> {
+  const memory = memoryState(systemClock, { claimsMax: config.GATEWAY_IDEMPOTENCY_KEYS_MAX });
+  const state = withVersions(memory, () => randomToken(12));
+  if (isKeeper) {
+    const directory = new Directory();
+    await loadTenants(store, directory);
+    await fillState(config, store, directory, state);
+  }
+  return { state, board: memoryBoard(systemClock, systemTimers) };
+}
+
+/** What became of a request is in SQL by now, whatever its worker could still say. */
+function bookedIn(store: Store): Booked {
+  return {
+    async chargedNanos(requestId) {
+      const record = await store.log.find(requestId);
+      return record === undefined ? 0n : chargedNanosOf(record);
+    },
+    used: (key) => store.idempotency.find(key, systemClock.nowMs()),
+  };
+}

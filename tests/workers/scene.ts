@@ -1,0 +1,104 @@
+import { readFileSync } from "node:fs";
+import { type Agent, request } from "node:http";
+import path from "node:path";
+import { vi } from "vitest";
+import { type GatewayProcess, spawnGateway } from "../edge/child.ts";
+import type { Json } from "../support/gateway.ts";
+import { chatBody, connectedTo } from "../support/scene.ts";
+import type { Upstream } from "../support/upstream.ts";
+
+export type Crewed = {
+  readonly gateway: GatewayProcess;
+  readonly origin: string;
+  /** Process ids of the workers that run now. */
+  workers(): number[];
+  manage(method: string, target: string, body?: unknown): Promise<Json>;
+  /** A workspace with credit and a live key. */
+  tenant(slug: string, credit: string, key?: Record<string, unknown>): Promise<{ id: string; key: string }>;
+};
+
+const SERVE_MS_MAX = 60_000;
+
+/** `gateway serve --workers N`, once all of them serve. */
+export async function openCrew(count: number, upstream: Upstream, env: Record<string, string> = {}): Promise<Crewed> {
+  const gateway = spawnGateway({
+    ...connectedTo(new Map([["deepinfra", upstream]])),
+    GATEWAY_WORKERS: String(count),
+    GATEWAY_SANDBOX: "off",
+    GATEWAY_RPM_LIVE: "1000000",
+    GATEWAY_RPM_IP: "0",
+    ...env,
+  });
+  const origin = await gateway.ready();
+  await said(gateway, "all workers serve");
+  const token = readFileSync(path.join(gateway.dataDir, "admin-token"), "utf8").trim();
+  const manage: Crewed["manage"] = async (method, target, body) => {
+    const answer = await send(origin, `/manage${target}`, token, { method, ...(body === undefined ? {} : { body }) });
+    if (answer.status >= 300) throw new Error(`${method} ${target}: ${answer.status} ${answer.text}`);
+    return answer.text === "" ? undefined : JSON.parse(answer.text);
+  };
+  return {
+    gateway,
+    origin,
+    workers: () => childrenOf(gateway.child.pid ?? 0),
+    manage,
+    async tenant(slug, credit, key = {}) {
+      await manage("POST", "/workspaces", { slug });
+      await manage("POST", `/workspaces/${slug}/wallet/credits`, { amount: credit });
+      return manage("POST", `/workspaces/${slug}/keys`, { name: "key", environment: "live", ...key });
+    },
+  };
+}
+
+/** Waits until the gateway has logged it once more than `before` times. */
+export function said(gateway: GatewayProcess, message: string, before = 0): Promise<void> {
+  return vi.waitFor(
+    () => {
+      if (timesSaid(gateway, message) <= before) throw new Error(`not said: ${message}\n${gateway.stderr()}`);
+    },
+    { timeout: SERVE_MS_MAX, interval: 25 },
+  );
+}
+
+export function timesSaid(gateway: GatewayProcess, message: string): number {
+  return gateway.stderr().split(message).length - 1;
+}
+
+function childrenOf(pid: number): number[] {
+  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
+  return text === "" ? [] : text.split(" ").map(Number);
+}
+
+export type Sent = { readonly status: number; readonly text: string };
+
+/** Without an agent every call opens a connection of its own, so that all workers get some. */
+export function send(
+  origin: string,
+  target: string,
+  token: string,
+  { method = "POST", body, agent = false }: { method?: string; body?: unknown; agent?: Agent | false } = {},
+): Promise<Sent> {
+  return new Promise((resolve, reject) => {
+    const call = request(`${origin}${target}`, {
+      method,
+      agent,
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    });
+    call.on("error", reject);
+    call.on("response", (response) => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (chunk: string) => {
+        text += chunk;
+      });
+      response.on("error", reject);
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, text }));
+    });
+    call.end(body === undefined ? undefined : JSON.stringify(body));
+  });
+}
+
+/** A short answer, so that little has to be held for it. */
+export function chat(origin: string, key: string, agent: Agent | false = false): Promise<Sent> {
+  return send(origin, "/v1/chat/completions", key, { body: chatBody({ max_tokens: 20 }), agent });
+}
