@@ -156,15 +156,13 @@ export class SharedFleet implements Fleet {
     return version === undefined || this.#versions.get(workspaceId) === version;
   }
 
-  /** The version was read before SQL is: whatever was changed until then is found there. */
+  /**
+   * Whoever sees a new version of a workspace sees another word on the board too, because that is put there first. Where
+   * the board says nothing new it is only this instance that had not heard of the version yet.
+   */
   async freshen(workspaceId: string, version: string): Promise<void> {
-    await this.#pulling.run().catch((error: unknown) => {
-      this.#tellOf(error);
-      throw behind();
-    });
-    // The shared state has lost its word about the workspace: it gets another.
-    if (version === "") await this.#parts.touch(workspaceId);
-    else this.#versions.set(workspaceId, version);
+    await this.#checking.run();
+    this.#versions.set(workspaceId, version);
   }
 
   async peers(): Promise<readonly Peer[]> {
@@ -174,8 +172,11 @@ export class SharedFleet implements Fleet {
 
   /** Cheap: SQL is asked only where the board has another word than before, or none to give. */
   async #check(): Promise<void> {
-    const said = await this.#parts.board.read(VERSION).catch(() => null);
-    if (said !== null && said === this.#seen) return;
+    const { board } = this.#parts;
+    let said = await board.read(VERSION).catch(() => null);
+    if (said !== null && said !== undefined && said === this.#seen) return;
+    // A board that has lost its word gets one before SQL is asked: what is changed from here on has another.
+    if (said === undefined) said = await this.#newWord().catch(() => null);
     await this.#pulling.run().catch((error: unknown) => {
       this.#tellOf(error);
       throw behind();
@@ -201,13 +202,19 @@ export class SharedFleet implements Fleet {
 
   /** Tells what is owed. What is told twice is loaded twice, and no harm. */
   async #pay(): Promise<void> {
-    const { board, ids, touch } = this.#parts;
+    const { board, touch } = this.#parts;
     const owed = [...this.#owed];
     if (owed.length === 0) return;
+    await this.#newWord();
     await Promise.all(owed.map((workspaceId) => (workspaceId === null ? undefined : touch(workspaceId))));
-    await board.put(VERSION, ids.next("chg_"), VERSION_KEPT_MS);
     await board.tell(VERSION, this.id);
     for (const workspaceId of owed) this.#owed.delete(workspaceId);
+  }
+
+  async #newWord(): Promise<string> {
+    const word = this.#parts.ids.next("chg_");
+    await this.#parts.board.put(VERSION, word, VERSION_KEPT_MS);
+    return word;
   }
 
   #next(): void {
