@@ -35,6 +35,8 @@ export type Sharing = {
   /** Undefined where there is nobody to share it with. */
   readonly board: Board | undefined;
   readonly standing: "alone" | SharedRedis["standing"];
+  /** Which filling of the wallets from SQL is in force; undefined where they are filled once. */
+  readonly filling?: string | undefined;
   /** Before anything is loaded from SQL. */
   begin(store: Store): Promise<void>;
   /** Where the journal moves records to: into SQL by way of `inner`, and what others must know of them. */
@@ -109,6 +111,9 @@ async function onRedis(config: Config, url: string, parts: InstanceParts): Promi
     board,
     get standing() {
       return redis.standing;
+    },
+    get filling() {
+      return redis.filling;
     },
     sink: (inner, store) => redis.sink(inner, (requestIds) => recorded(store, requestIds)),
     open: (store, directory, books) =>

@@ -1,7 +1,7 @@
 import { type Fault, fault } from "../../contract/faults.ts";
 import type { Board, Lock } from "../../domain/fleet/board.ts";
 import type { ChangeStore } from "../../domain/fleet/changes.ts";
-import type { Fleet, Peer, Reloading } from "../../domain/fleet/fleet.ts";
+import { type Fleet, type Peer, type Reloading, Unheard } from "../../domain/fleet/fleet.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Ids } from "../../kit/ids.ts";
 import { stop, type Timer, type Timers } from "../../kit/timers.ts";
@@ -61,6 +61,7 @@ export class SharedFleet implements Fleet {
   #leading: Lock | undefined;
   #timer: Timer | undefined;
   #beating: Promise<void> = Promise.resolve();
+  #looking: Promise<void> | undefined;
   #deaf: () => void = () => undefined;
   #isStopped = false;
 
@@ -122,6 +123,7 @@ export class SharedFleet implements Fleet {
     this.#deaf();
     stop(this.#timer);
     await this.#beating;
+    await this.#looking;
     await this.#leading?.release().catch(() => undefined);
     const { board } = this.#parts;
     await board.drop(`${INSTANCE}${this.id}`).catch(() => undefined);
@@ -144,7 +146,7 @@ export class SharedFleet implements Fleet {
       await this.#pay();
     } catch (error) {
       this.#tellOf(error);
-      throw unheard();
+      throw new Unheard();
     }
   }
 
@@ -225,12 +227,24 @@ export class SharedFleet implements Fleet {
   }
 
   async #beat(): Promise<void> {
-    const { board, url, clock } = this.#parts;
+    const { board, url } = this.#parts;
     try {
       await board.put(`${INSTANCE}${this.id}`, url ?? "", ALIVE_MS);
       await this.#lookAround();
       if (!this.leads) this.#leading = await board.lock("leader", LEADER);
       await this.#pay();
+    } catch (error) {
+      this.#tellOf(error);
+    }
+    // Beside the beat: whoever waits for SQL is alive.
+    this.#looking ??= this.#lookAtSql().finally(() => {
+      this.#looking = undefined;
+    });
+  }
+
+  async #lookAtSql(): Promise<void> {
+    const { clock } = this.#parts;
+    try {
       if (clock.elapsedMs() - this.#pulledAtMs >= LOOK_EVERY_MS) await this.#pulling.run();
       if (this.leads && this.#reload !== undefined) await this.#changes?.sweep(clock.nowMs() - KEPT_MS);
     } catch (error) {
@@ -256,14 +270,6 @@ function busy(): Fault {
   return fault("service_unavailable", {
     message: "Another change is being made, or the shared state does not answer. Try again shortly.",
     headers: { "retry-after": "2" },
-  });
-}
-
-function unheard(): Fault {
-  return fault("service_unavailable", {
-    message:
-      "The change is saved, but the other instances could not be told of it yet. They learn of it within some seconds; to be sure, send it again.",
-    headers: { "retry-after": "5" },
   });
 }
 
