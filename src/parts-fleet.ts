@@ -134,13 +134,17 @@ async function onRedis(config: Config, url: string, parts: InstanceParts): Promi
   };
 }
 
+type Common = Pick<SharedRedis, "state" | "board"> & Partial<Pick<SharedRedis, "filling">>;
+
 /** One of several, wherever they share things. */
-function amongOthers({ state, board }: Pick<SharedRedis, "state" | "board">, { instanceId, ids, log }: InstanceParts) {
+function amongOthers(shared: Common, { instanceId, ids, log }: InstanceParts) {
+  const { state, board } = shared;
   const fleet = new SharedFleet({
     id: instanceId,
     url: null,
     board,
     touch: (workspaceId) => state.touch(workspaceId),
+    filling: () => shared.filling,
     clock: systemClock,
     timers: systemTimers,
     ids,

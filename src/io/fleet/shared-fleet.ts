@@ -14,6 +14,8 @@ export type SharedFleetParts = {
   readonly board: Board;
   /** Gives a workspace another version in the shared state. */
   touch(workspaceId: string): Promise<void>;
+  /** Another name whenever the shared state may have lost what it was told last. */
+  filling?(): string | undefined;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly ids: Ids;
@@ -58,6 +60,7 @@ export class SharedFleet implements Fleet {
   #pulledAtMs = 0;
   /** What the board said when everything it stood for had been loaded. */
   #seen: string | undefined;
+  #filling: string | undefined;
   #leading: Lock | undefined;
   #timer: Timer | undefined;
   #beating: Promise<void> = Promise.resolve();
@@ -155,7 +158,9 @@ export class SharedFleet implements Fleet {
   }
 
   isCurrent(workspaceId: string, version: string | undefined): boolean {
-    return version === undefined || this.#versions.get(workspaceId) === version;
+    if (version === undefined) return true;
+    this.#mindLoss();
+    return this.#versions.get(workspaceId) === version;
   }
 
   /**
@@ -163,8 +168,9 @@ export class SharedFleet implements Fleet {
    * the board says nothing new it is only this instance that had not heard of the version yet.
    */
   async freshen(workspaceId: string, version: string): Promise<void> {
+    const filling = this.#mindLoss();
     await this.#checking.run();
-    this.#versions.set(workspaceId, version);
+    if (filling === this.#mindLoss()) this.#versions.set(workspaceId, version);
   }
 
   async peers(): Promise<readonly Peer[]> {
@@ -175,6 +181,7 @@ export class SharedFleet implements Fleet {
   /** Cheap: SQL is asked only where the board has another word than before, or none to give. */
   async #check(): Promise<void> {
     const { board } = this.#parts;
+    const filling = this.#mindLoss();
     let said = await board.read(VERSION).catch(() => null);
     if (said !== null && said !== undefined && said === this.#seen) return;
     // A board that has lost its word gets one before SQL is asked: what is changed from here on has another.
@@ -183,7 +190,18 @@ export class SharedFleet implements Fleet {
       this.#tellOf(error);
       throw behind();
     });
-    if (said !== null) this.#seen = said;
+    if (said !== null && filling === this.#mindLoss()) this.#seen = said;
+  }
+
+  /** A replica that took over may say again what was true before the last change. */
+  #mindLoss(): string | undefined {
+    const filling = this.#parts.filling?.();
+    if (filling !== this.#filling) {
+      this.#filling = filling;
+      this.#seen = undefined;
+      this.#versions.clear();
+    }
+    return filling;
   }
 
   async #pull(): Promise<void> {

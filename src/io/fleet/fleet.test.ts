@@ -68,3 +68,30 @@ test("SCALE-02 an instance that waits for SQL is alive", async () => {
   }
   expect((await fleet.peers()).map(({ id }) => id)).toEqual(["one"]);
 });
+
+test("KEY-04 SCALE-03 a board and versions that are again what they were before a change are not believed after a loss", async () => {
+  let filling = "first";
+  let changed: string[] = [];
+  const loaded: string[] = [];
+  const board = memoryBoard(systemClock, systemTimers);
+  const fleet = new SharedFleet({
+    ...{ id: "one", url: null, board, clock: systemClock, timers: systemTimers, ids: makeIds(Date.now) },
+    touch: async () => undefined,
+    filling: () => filling,
+    warn: () => undefined,
+  });
+  await board.put("changes", "word", 60_000);
+  const since = async (seq: number) => ({ seq: seq + changed.length, of: new Set(changed) });
+  await fleet.begin({ newest: async () => 0, since, sweep: async () => undefined });
+  const nothing = async () => undefined;
+  await fleet.follow({ workspace: async (id) => void loaded.push(id), deployment: nothing, everything: nothing });
+  await fleet.freshen("ws", "version");
+  expect([fleet.isCurrent("ws", "version"), loaded]).toEqual([true, []]);
+  // What was told of this is lost with the Redis that heard of it.
+  changed = ["ws"];
+  filling = "second";
+  expect(fleet.isCurrent("ws", "version")).toBe(false);
+  await fleet.freshen("ws", "version");
+  expect([fleet.isCurrent("ws", "version"), loaded]).toEqual([true, ["ws"]]);
+  await fleet.stop();
+});
