@@ -232,6 +232,7 @@ export class Epochs implements EpochView {
     const { open, opening } = await this.#read();
     this.#seenAtMs = atMs;
     if (opening === undefined && open !== undefined) return this.#adopt(open);
+    await this.#deps.board.checkLocks();
     if (opening === undefined) this.#phase = { is: "closed" };
     else await this.#join(opening);
     if (this.#opening === undefined) return;
