@@ -14,7 +14,10 @@ redis.call('SET', KEYS[2], epoch, 'PX', 120000)
 return epoch
 `);
 
-/** The epoch is open, unless another one began meanwhile. From here on its list of wallets stays. ARGV: epoch, what is to be known of it. */
+/**
+ * The epoch is open, unless another one began meanwhile; from here on its list of wallets stays. ARGV: epoch, what is to
+ * be known of it.
+ */
 export const FINISH_EPOCH = script(`
 if redis.call('GET', KEYS[2]) ~= ARGV[1] then return 0 end
 redis.call('PERSIST', KEYS[3])
