@@ -2,21 +2,30 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { batchOf, type RecordBatch } from "../src/domain/record/ingest.ts";
+import { openPostgres } from "../src/io/store/sql/postgres/open.ts";
 import { openSqlite } from "../src/io/store/sql/sqlite/open.ts";
 import { systemClock } from "../src/kit/clock.ts";
+import { startCluster } from "../tests/support/postgres.ts";
 import { sampleRecords } from "./log-samples.ts";
 
 /**
- * How many finished requests a second the embedded store takes: `node bench/ingest.ts [records]`. The texts are made
+ * How many finished requests a second a store takes: `node bench/ingest.ts [records] [sqlite|postgres]`. The texts are made
  * before the clock starts, in batches as the journal hands them over.
  */
 const BATCH = 2000;
 /** They come as fast as they are to be taken. */
 const SPACING_MS = 0.1;
 const total = Number(process.argv[2] ?? 100_000);
+const cluster = process.argv[3] === "postgres" ? await startCluster() : undefined;
 const folder = mkdtempSync(path.join(tmpdir(), "gateway-ingest-"));
+const log = { info: () => {}, warn: () => {}, error: () => {} };
 try {
-  const store = await openSqlite(folder, systemClock);
+  const store =
+    cluster === undefined
+      ? await openSqlite(folder, systemClock)
+      : await openPostgres({
+          ...{ address: await cluster.database("migrated"), connections: 2, dataDir: folder, clock: systemClock, log },
+        });
   const samples = sampleRecords(total, Date.UTC(2027, 0, 15), SPACING_MS);
   let spentMs = 0;
   let cpuMs = 0;
@@ -31,9 +40,11 @@ try {
   }
   await store.close();
   const aSecond = (ms: number) => Math.round((total / ms) * 1000);
-  // The second figure is what one core can do: on a machine that has other work it says more than the first.
+  // The second figure is what one core can do, without what a server of its own takes: on a machine that has other work it
+  // says more than the first.
   console.log(`${total} records: ${aSecond(spentMs)} a second, ${aSecond(cpuMs)} for a second of CPU time`);
 } finally {
+  await cluster?.close();
   rmSync(folder, { recursive: true, force: true });
 }
 

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync } from "node:fs";
 import path from "node:path";
 import type { Kysely } from "kysely";
 import { readConfig } from "./config.ts";
@@ -16,6 +16,7 @@ import type { Database } from "./io/store/sql/schema.ts";
 import { DATABASE_FILE, openSqliteEngine } from "./io/store/sql/sqlite/open.ts";
 import { sqlStore } from "./io/store/sql/store.ts";
 import { openVault } from "./io/vault.ts";
+import { workerFolders } from "./io/workers/folders.ts";
 import { systemClock } from "./kit/clock.ts";
 import { parseDurationMs } from "./kit/time.ts";
 import { openMasterKeys } from "./parts.ts";
@@ -73,12 +74,6 @@ export async function moveEmbedded({ env, from, to, dryRun, progress, log }: Mov
   } finally {
     await engine.close();
   }
-}
-
-/** Of processes that served together, each with a journal of its own. */
-function workerFolders(dataDir: string): string[] {
-  const folder = path.join(dataDir, "workers");
-  return existsSync(folder) ? readdirSync(folder).map((name) => path.join(folder, name)) : [];
 }
 
 function embedded(env: Move["env"], from: string | undefined): Record<string, string | undefined> {

@@ -213,6 +213,21 @@ function openLogExport(config: Config, parts: LogExportParts): LogExporting {
   };
 }
 
+/** For a process that sends nothing itself: what it brings into SQL is queued for whoever does. */
+export function queueingSink(config: Config, store: Store, log: Logger): RecordSink {
+  const targets: LogTarget[] = [];
+  if (config.OTEL_LOGS_EXPORTER === "otlp" && config.OTEL_EXPORTER_OTLP_ENDPOINT !== null) targets.push("otlp");
+  if (config.GATEWAY_LOG_EXPORT_WEBHOOK_URL !== null) targets.push("webhook");
+  if (config.GATEWAY_LOG_EXPORT_DIR !== null) targets.push("files");
+  if (targets.length === 0) return store;
+  const lost = (count: number, error: unknown) =>
+    log.warn(
+      { err: error, records: count },
+      "requests cannot be queued for the export of the log; they are in the log alone",
+    );
+  return queuedOnTheWay(store, { outbox: store.logOutbox, targets, clock: systemClock, lost });
+}
+
 function targetsOf(
   config: Config,
   parts: LogExportParts,

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Config } from "./config.ts";
 import { chargedNanosOf } from "./domain/billing/ledger.ts";
+import type { RecordSink } from "./domain/record/ingest.ts";
 import { Directory } from "./domain/tenancy/directory.ts";
 import { replayLeft } from "./io/journal/open.ts";
 import { memoryState } from "./io/state/memory.ts";
@@ -17,6 +18,7 @@ import { systemClock } from "./kit/clock.ts";
 import { randomToken } from "./kit/secret.ts";
 import { systemTimers } from "./kit/timers.ts";
 import { fillState, loadTenants, openSql } from "./parts.ts";
+import { queueingSink } from "./parts-observe.ts";
 
 export type Workers = {
   /** Resolves when all of them serve; told once the first does. */
@@ -44,7 +46,8 @@ export async function openWorkers(config: Config, count: number): Promise<Worker
   const store = await openSql(config, { log, fleet: { isAlone: isKeeper }, directory: "take" });
   try {
     const folders = [dataDir, ...workerFolders(dataDir)];
-    if (isKeeper) for (const folder of folders) await replayLeft(folder, { store, log });
+    const sink = queueingSink(config, store, log);
+    if (isKeeper) for (const folder of folders) await replayLeft(folder, { store: sink, log });
     const home = new Set(Array.from({ length: count }, (_, n) => workerFolder(dataDir, n + 1)));
     const left = isKeeper ? [] : folders.filter((folder) => !home.has(folder));
     let origin: string | null = null;
@@ -58,6 +61,7 @@ export async function openWorkers(config: Config, count: number): Promise<Worker
     const burial = new Burial({
       hands,
       store,
+      sink,
       log,
       folderOf: (slot) => (isKeeper ? workerFolder(dataDir, slot) : null),
     });
@@ -91,6 +95,7 @@ export async function openWorkers(config: Config, count: number): Promise<Worker
 type BurialParts = {
   readonly hands: Hands;
   readonly store: Store;
+  readonly sink: RecordSink;
   readonly log: Logger;
   /** Null: whoever comes next into the folder does it. */
   readonly folderOf: (slot: number) => string | null;
@@ -111,11 +116,11 @@ class Burial {
   }
 
   async of(hand: Hand): Promise<void> {
-    const { hands, store, log, folderOf } = this.#parts;
+    const { hands, store, sink, log, folderOf } = this.#parts;
     const folder = folderOf(hand.slot);
     for (let againMs = AGAIN_MS_MIN; ; againMs = Math.min(AGAIN_MS_MAX, 2 * againMs)) {
       try {
-        if (folder !== null) await replayLeft(folder, { store, log });
+        if (folder !== null) await replayLeft(folder, { store: sink, log });
         await hands.release(hand, bookedIn(store));
         return;
       } catch (error) {

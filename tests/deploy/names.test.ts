@@ -4,7 +4,6 @@ import { describe, expect, test } from "vitest";
 import { buildProgram } from "../../src/cli/program.ts";
 import { PROJECT_ROOT, SETTINGS } from "../../src/config.ts";
 import { ROUTES } from "../../src/contract/routes.ts";
-import { COMING } from "../support/deployed.ts";
 
 /** Everything that an operator copies from or reads: what it names must exist. */
 const FILES = ["deploy", "docs/guides", "docs/clients"].flatMap((folder) =>
@@ -19,7 +18,7 @@ describe("what charts, units, examples and guides name exists", () => {
   /** Of the command line alone: they stand in its code. */
   const ofCommands = ["GATEWAY_URL", "GATEWAY_KEY", "GATEWAY_KEY_FILE", "GATEWAY_NODE_TOKEN"];
   const aws = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"];
-  const settings = new Set([...Object.keys(SETTINGS), ...aws, ...COMING].flatMap((name) => [name, `${name}_FILE`]));
+  const settings = new Set([...Object.keys(SETTINGS), ...aws].flatMap((name) => [name, `${name}_FILE`]));
   const provider =
     /^PROVIDER_(?:<SLUG>|[A-Z0-9_]+?)(?:__(?:<REGION>|[A-Z0-9_]+))?_(?:(?:API_KEY|BASE_URL)(?:_FILE)?|CREDENTIALS_FILE)?$/;
 

@@ -31,7 +31,7 @@ describe("alive and ready", () => {
     expectRefusal(before, 503, "service_unavailable");
     expect(before.headers.get("retry-after")).toBe("1");
     expect(await get(`${running.origin}/healthz`)).toMatchObject({ status: 200, text: "ok\n" });
-    running.ready();
+    await running.ready();
     const after = await get(`${running.origin}/readyz`);
     expect(after).toMatchObject({ status: 200, text: "ready\n" });
     for (const name of ["content-type", "cache-control"])

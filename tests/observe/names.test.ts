@@ -89,7 +89,7 @@ describe("what dashboards, alerts and guides name", () => {
     expect(metrics.filter((series) => !isThere(series) && !types.has(series))).toEqual([]);
     const settings = read(guide).match(/\b(?:GATEWAY|OTEL)_[A-Z_]*[A-Z]\b(?!_|\*)/g) ?? [];
     // Of the command line, and of a node's agent.
-    const others = new Set(["GATEWAY_URL", "GATEWAY_NODE_TOKEN", "GATEWAY_WORKERS"]);
+    const others = new Set(["GATEWAY_URL", "GATEWAY_NODE_TOKEN"]);
     const known = (name: string) => Object.hasOwn(SETTINGS, name.replace(/_FILE$/, "")) || others.has(name);
     expect([...new Set(settings)].filter((name) => !known(name))).toEqual([]);
   });

@@ -1,10 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { readConfig, SETTINGS } from "../../src/config.ts";
-
-/** Settings of parts that are being built: taken out of here as soon as they exist. */
-export const COMING = ["GATEWAY_WORKERS"];
+import { readConfig } from "../../src/config.ts";
 
 /** What the secrets of a deployment may be: valid, and found nowhere else. */
 const SECRETS: Readonly<Record<string, string>> = {
@@ -23,7 +20,6 @@ export function problemsOf(env: Readonly<Record<string, string>>): readonly stri
   const given: Record<string, string> = {};
   for (const [name, value] of Object.entries(env)) {
     const setting = name.replace(/_FILE$/, "");
-    if (COMING.includes(setting) && !(setting in SETTINGS)) continue;
     const secret = name.endsWith("_FILE") ? SECRETS[setting] : undefined;
     if (secret !== undefined) writeFileSync(path.join(folder, setting), `${secret}\n`);
     given[name] = secret === undefined ? value : path.join(folder, setting);

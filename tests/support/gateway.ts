@@ -61,7 +61,7 @@ export async function startGateway(
   const quiet = { LOG_LEVEL: "silent", GATEWAY_PROOF_EVERY: "never" };
   const env = { PORT: "0", DATA_DIR: dataDir, ...quiet, ...options.env };
   const running = await start(readConfig(env), options.prepare);
-  running.ready();
+  await running.ready();
   let closed = false;
   const close = async () => {
     if (closed) return;

@@ -13,7 +13,9 @@ import type { SpendLimit } from "../../domain/tenancy/limits.ts";
 
 /**
  * What a worker asks the primary process, and what it is answered. JSON knows no numbers that are large enough for
- * money: every amount is the text of a whole number.
+ * money: every amount is the text of a whole number. On the pipe a question is `[number, name, ask]`, an answer
+ * `[number, answer]` or `[number, null, why there is none]`; with the number 0 workers are told news, and tell metrics
+ * that were asked for.
  */
 export type Asks = {
   /** The first thing a worker says; the answer tells it who it is. */
@@ -79,17 +81,6 @@ export type News =
   | { readonly is: "told"; readonly topic: string; readonly message: string }
   /** Say what your metrics are. */
   | { readonly is: "measure"; readonly number: number };
-
-/** From worker to primary: a question with its number, or metrics that were asked for. */
-export type ToPrimary =
-  | readonly [number: number, method: keyof Asks, ask: unknown]
-  | readonly [number: 0, method: "measured", measured: readonly [number: number, text: string]];
-
-/** From primary to worker: an answer, or why there is none; or news. */
-export type ToWorker =
-  | readonly [number: number, answer: unknown]
-  | readonly [number: number, answer: null, problem: string]
-  | readonly [number: 0, news: News];
 
 /** The same with every amount as text. */
 type Written<T> = { readonly [Name in keyof T]: T[Name] extends bigint ? string : T[Name] };

@@ -19,6 +19,7 @@ type Deps = Pick<RedisSettings, "url" | "clock" | "timers" | "log" | "random"> &
 
 export class RedisBoard implements Board {
   readonly #deps: Deps;
+  readonly #locks = new Set<RedisLock>();
   readonly #moneyLocks = new Set<RedisLock>();
   readonly #heard = new Map<string, Set<(message: string) => void>>();
   #client: Client | undefined;
@@ -36,6 +37,11 @@ export class RedisBoard implements Board {
 
   get movingMoney(): number {
     return this.#moneyLocks.size;
+  }
+
+  /** Redis may have lost locks: whoever has none any more is to know at once. */
+  async checkLocks(): Promise<void> {
+    await Promise.all([...this.#locks].map((lock) => lock.check()));
   }
 
   async put(name: string, value: string, ttlMs: number): Promise<void> {
@@ -84,7 +90,11 @@ export class RedisBoard implements Board {
     const atMs = clock.elapsedMs();
     const reply = await this.#asked(connection.send(["SET", key, token, "NX", "PX", String(Math.ceil(ttlMs))]));
     if (reply !== "OK") return undefined;
-    const lock: RedisLock = new RedisLock(this.#deps, key, token, { atMs, ttlMs }, () => this.#moneyLocks.delete(lock));
+    const lock: RedisLock = new RedisLock(this.#deps, key, token, { atMs, ttlMs }, () => {
+      this.#locks.delete(lock);
+      this.#moneyLocks.delete(lock);
+    });
+    this.#locks.add(lock);
     if (!isMoney) return lock;
     this.#moneyLocks.add(lock);
     if (this.moneyMayMove()) return lock;

@@ -180,6 +180,7 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
   for (const loss of ["FLUSHALL", "a restart"] as const)
     test(`SCALE-03 ${loss}: paid work is refused until wallets are filled from SQL and from what the instances hold`, async () => {
       const { sql, one, two } = await gateway();
+      const leads = await one.redis?.board.lock("leader", { ttlMs: 600_000, waitMs: 0 });
       await one.hold("runs", 100n);
       await two.hold("ended", 50n);
       await two.end("ended", 30n);
@@ -194,6 +195,7 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
       expect(answer).toEqual({ "retry-after": "1" });
       await one.end("free", 0n);
       await areOpen(one, two);
+      expect(leads?.isHeld).toBe(false);
       expect(await two.state.wallet("ws")).toEqual({ balanceNanos: 970n, heldNanos: 100n });
       await one.end("runs", 90n);
       await one.end("runs", 90n);

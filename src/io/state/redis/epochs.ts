@@ -209,6 +209,7 @@ export class Epochs implements EpochView {
     if (!this.#deps.connection.isUp || this.#isClosed) return;
     const { open, opening } = await this.#read();
     if (opening === undefined && open !== undefined) return this.#adopt(open);
+    await this.#deps.board.checkLocks();
     if (opening === undefined) this.#phase = { is: "closed" };
     else await this.#join(opening);
     if (this.#opening === undefined) return;

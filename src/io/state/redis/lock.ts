@@ -48,7 +48,14 @@ export class RedisLock implements Lock {
     await this.#deps.connection.run(RELEASE_LOCK, [this.#key], [this.#token]).catch(() => undefined);
   }
 
+  /** Redis may have lost it. */
+  async check(): Promise<void> {
+    stop(this.#timer);
+    await this.#renew();
+  }
+
   #renewLater(): void {
+    stop(this.#timer);
     this.#timer = this.#deps.timers.after(Math.max(1, this.#ttlMs / 3), () => void this.#renew());
   }
 
