@@ -174,7 +174,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
   };
   const disk = await watchDisk(place.dataDir, config.GATEWAY_DISK_FREE_MIN_BYTES);
   const responses = await openKept({ config, store, vault, directory, disk, sharing, log }, gateway);
-  const bookings = new Bookings({ state, ledger: store.ledger, clock });
+  const bookings = new Bookings({ state, ledger: store.ledger, clock, filling: () => sharing.filling });
   const tenancy: TenancyDeps = { store, directory, state, bookings, captures, clock, ids, snapshot };
   const money = await openPayments(config, { ...tenancy, store, caughtUp: caughtUp.all }, { fleet, log });
   const rates = openRates(config, { tenancy, store: store.rates, book: rateBook, inTurn, fleet, log, transport });

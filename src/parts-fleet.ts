@@ -36,6 +36,8 @@ export type Sharing = {
   /** Undefined where there is nobody to share it with. */
   readonly board: Board | undefined;
   readonly standing: "alone" | SharedRedis["standing"];
+  /** Which filling of the wallets from SQL is in force; undefined where they are filled once. */
+  readonly filling?: string | undefined;
   /** Before anything is loaded from SQL. */
   begin(store: Store): Promise<void>;
   /** Where the journal moves records to: into SQL by way of `inner`, and what others must know of them. */
@@ -111,6 +113,9 @@ async function onRedis(config: Config, url: string, parts: InstanceParts): Promi
     get standing() {
       return redis.standing;
     },
+    get filling() {
+      return redis.filling;
+    },
     sink: (inner, store) => redis.sink(inner, (requestIds) => recorded(store, requestIds)),
     open: (store, directory, books) =>
       redis.open({
@@ -130,13 +135,17 @@ async function onRedis(config: Config, url: string, parts: InstanceParts): Promi
   };
 }
 
+type Common = Pick<SharedRedis, "state" | "board"> & Partial<Pick<SharedRedis, "filling">>;
+
 /** One of several, wherever they share things. */
-function amongOthers({ state, board }: Pick<SharedRedis, "state" | "board">, { instanceId, ids, log }: InstanceParts) {
+function amongOthers(shared: Common, { instanceId, ids, log }: InstanceParts) {
+  const { state, board } = shared;
   const fleet = new SharedFleet({
     id: instanceId,
     url: null,
     board,
     touch: (workspaceId) => state.touch(workspaceId),
+    filling: () => shared.filling,
     clock: systemClock,
     timers: systemTimers,
     ids,

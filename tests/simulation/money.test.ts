@@ -5,7 +5,7 @@ import type { Found } from "./seeds.ts";
 
 /** The same worlds at every run; others are tried with SIMULATION_FROM, and many more with `npm run soak -- --of money`. */
 const FROM = process.env["SIMULATION_FROM"] ?? "1";
-const FOR_MS = 20_000;
+const FOR_MS = 12_000;
 const SEEDS_LEAST = 600;
 const SEEDS_MOST = 5000;
 /** A mutant that lives through so many worlds is not noticed. */

@@ -1,3 +1,16 @@
+import { Fault } from "../../contract/faults.ts";
+
+/** What was changed is in SQL for certain, but the other instances do not know of it yet. */
+export class Unheard extends Fault {
+  constructor() {
+    super("service_unavailable", {
+      message:
+        "The change is saved, but the other instances could not be told of it yet. They learn of it within some seconds; to be sure, send it again.",
+      headers: { "retry-after": "5" },
+    });
+  }
+}
+
 /** The instances of one gateway, which share its store and its state; one that is alone has no others. */
 export type Fleet = {
   /** Of this instance: kept in its data directory, and the same after a restart. */

@@ -1,7 +1,7 @@
 import { type Fault, fault } from "../../contract/faults.ts";
 import type { Board, Lock } from "../../domain/fleet/board.ts";
 import type { ChangeStore } from "../../domain/fleet/changes.ts";
-import type { Fleet, Peer, Reloading } from "../../domain/fleet/fleet.ts";
+import { type Fleet, type Peer, type Reloading, Unheard } from "../../domain/fleet/fleet.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Ids } from "../../kit/ids.ts";
 import { stop, type Timer, type Timers } from "../../kit/timers.ts";
@@ -14,6 +14,8 @@ export type SharedFleetParts = {
   readonly board: Board;
   /** Gives a workspace another version in the shared state. */
   touch(workspaceId: string): Promise<void>;
+  /** Another name whenever the shared state may have lost what it was told last. */
+  filling?(): string | undefined;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly ids: Ids;
@@ -58,9 +60,11 @@ export class SharedFleet implements Fleet {
   #pulledAtMs = 0;
   /** What the board said when everything it stood for had been loaded. */
   #seen: string | undefined;
+  #filling: string | undefined;
   #leading: Lock | undefined;
   #timer: Timer | undefined;
   #beating: Promise<void> = Promise.resolve();
+  #looking: Promise<void> | undefined;
   #deaf: () => void = () => undefined;
   #isStopped = false;
 
@@ -122,6 +126,7 @@ export class SharedFleet implements Fleet {
     this.#deaf();
     stop(this.#timer);
     await this.#beating;
+    await this.#looking;
     await this.#leading?.release().catch(() => undefined);
     const { board } = this.#parts;
     await board.drop(`${INSTANCE}${this.id}`).catch(() => undefined);
@@ -144,7 +149,7 @@ export class SharedFleet implements Fleet {
       await this.#pay();
     } catch (error) {
       this.#tellOf(error);
-      throw unheard();
+      throw new Unheard();
     }
   }
 
@@ -153,7 +158,9 @@ export class SharedFleet implements Fleet {
   }
 
   isCurrent(workspaceId: string, version: string | undefined): boolean {
-    return version === undefined || this.#versions.get(workspaceId) === version;
+    if (version === undefined) return true;
+    this.#mindLoss();
+    return this.#versions.get(workspaceId) === version;
   }
 
   /**
@@ -161,8 +168,9 @@ export class SharedFleet implements Fleet {
    * the board says nothing new it is only this instance that had not heard of the version yet.
    */
   async freshen(workspaceId: string, version: string): Promise<void> {
+    const filling = this.#mindLoss();
     await this.#checking.run();
-    this.#versions.set(workspaceId, version);
+    if (filling === this.#mindLoss()) this.#versions.set(workspaceId, version);
   }
 
   async peers(): Promise<readonly Peer[]> {
@@ -173,6 +181,7 @@ export class SharedFleet implements Fleet {
   /** Cheap: SQL is asked only where the board has another word than before, or none to give. */
   async #check(): Promise<void> {
     const { board } = this.#parts;
+    const filling = this.#mindLoss();
     let said = await board.read(VERSION).catch(() => null);
     if (said !== null && said !== undefined && said === this.#seen) return;
     // A board that has lost its word gets one before SQL is asked: what is changed from here on has another.
@@ -181,7 +190,18 @@ export class SharedFleet implements Fleet {
       this.#tellOf(error);
       throw behind();
     });
-    if (said !== null) this.#seen = said;
+    if (said !== null && filling === this.#mindLoss()) this.#seen = said;
+  }
+
+  /** A replica that took over may say again what was true before the last change. */
+  #mindLoss(): string | undefined {
+    const filling = this.#parts.filling?.();
+    if (filling !== this.#filling) {
+      this.#filling = filling;
+      this.#seen = undefined;
+      this.#versions.clear();
+    }
+    return filling;
   }
 
   async #pull(): Promise<void> {
@@ -225,12 +245,24 @@ export class SharedFleet implements Fleet {
   }
 
   async #beat(): Promise<void> {
-    const { board, url, clock } = this.#parts;
+    const { board, url } = this.#parts;
     try {
       await board.put(`${INSTANCE}${this.id}`, url ?? "", ALIVE_MS);
       await this.#lookAround();
       if (!this.leads) this.#leading = await board.lock("leader", LEADER);
       await this.#pay();
+    } catch (error) {
+      this.#tellOf(error);
+    }
+    // Beside the beat: whoever waits for SQL is alive.
+    this.#looking ??= this.#lookAtSql().finally(() => {
+      this.#looking = undefined;
+    });
+  }
+
+  async #lookAtSql(): Promise<void> {
+    const { clock } = this.#parts;
+    try {
       if (clock.elapsedMs() - this.#pulledAtMs >= LOOK_EVERY_MS) await this.#pulling.run();
       if (this.leads && this.#reload !== undefined) await this.#changes?.sweep(clock.nowMs() - KEPT_MS);
     } catch (error) {
@@ -256,14 +288,6 @@ function busy(): Fault {
   return fault("service_unavailable", {
     message: "Another change is being made, or the shared state does not answer. Try again shortly.",
     headers: { "retry-after": "2" },
-  });
-}
-
-function unheard(): Fault {
-  return fault("service_unavailable", {
-    message:
-      "The change is saved, but the other instances could not be told of it yet. They learn of it within some seconds; to be sure, send it again.",
-    headers: { "retry-after": "5" },
   });
 }
 

@@ -15,11 +15,14 @@ export function toldStore(store: Store, fleet: Pick<Fleet, "isAlone" | "changed"
         return changed;
       });
       try {
-        return await changing;
-      } finally {
-        // Also where the answer of the commit got lost: it may have been made.
-        if (of !== undefined) await fleet.changed(of);
+        await changing;
+      } catch (error) {
+        // Where the answer of the commit got lost it may have been made. That nobody knows is what must be told here.
+        if (of !== undefined) await fleet.changed(of).catch(() => undefined);
+        throw error;
       }
+      if (of !== undefined) await fleet.changed(of);
+      return changing;
     },
   };
 }

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { fault } from "../../../contract/faults.ts";
-import { payoutOf, type Transaction, topupOf } from "../../../domain/billing/ledger.ts";
+import { payoutOf, type Transaction, topupOf, walletNanosOf } from "../../../domain/billing/ledger.ts";
+import { Unheard } from "../../../domain/fleet/fleet.ts";
 import { memoryState } from "../../../io/state/memory.ts";
 import { StoreError } from "../../../io/store/sql/store-error.ts";
 import { Bookings } from "./bookings.ts";
@@ -16,7 +17,15 @@ function open() {
     if (isAway) throw new StoreError("unavailable", "away");
     return written.get(id);
   };
-  const bookings = new Bookings({ state, ledger: { find }, clock });
+  let filling = "first";
+  const make = () => new Bookings({ state, ledger: { find }, clock, filling: () => filling });
+  const bookings = make();
+  /** Live balances are what the books say. */
+  const fill = async () => {
+    filling += " again";
+    const sum = [...written.values()].reduce((nanos, one) => nanos + walletNanosOf(one), 0n);
+    await state.credit("ws", sum - (await state.wallet("ws")).balanceNanos);
+  };
   const post = (transaction: Transaction, lost?: "before" | "after") => async () => {
     await Promise.resolve();
     if (lost === "before") throw new StoreError("unavailable", "cut before");
@@ -32,7 +41,7 @@ function open() {
   const away = (is: "away" | "back") => {
     isAway = is === "away";
   };
-  return { bookings, state, post, balance, wait, away };
+  return { bookings, other: make(), fill, state, post, balance, wait, away };
 }
 
 const posting = (id: string, nanos: bigint) => ({ id, workspaceId: "ws", currency: "EUR", nanos, createdAtMs: 1 });
@@ -114,4 +123,45 @@ test("BILL-01 a booking that is refused or was there before gives back what was 
   wait(60_000);
   await bookings.settle();
   expect(await balance()).toBe(6n);
+});
+
+test("BILL-01 SCALE-02 a booking that is saved and that others could not be told of is in the live balance", async () => {
+  const { bookings, state, post, balance, wait } = open();
+  const untold = (transaction: Transaction) => async () => {
+    await post(transaction)();
+    throw new Unheard();
+  };
+  await expect(bookings.book(topup, 0n, untold(topup))).rejects.toThrow("saved");
+  expect(await balance()).toBe(10n);
+  await expect(bookings.book(payout, await state.take(take), untold(payout))).rejects.toThrow("saved");
+  expect(await bookings.book(topup, 0n, post(topup))).toBe(false);
+  wait(60_000);
+  expect([await bookings.settle(), await balance()]).toEqual([0, 6n]);
+});
+
+test("BILL-01 SCALE-02 what is in doubt here and was booked by another instance meanwhile is credited there alone", async () => {
+  const { bookings, other, state, post, balance, wait } = open();
+  await bookings.book(topup, 0n, post(topup));
+  await expect(bookings.book(payout, await state.take(take), post(payout, "before"))).rejects.toThrow("cut");
+  const again = { ...payout, createdAtMs: 2 };
+  expect(await other.book(again, await state.take(take), post(again))).toBe(true);
+  const second = topupOf(posting("second", 5n));
+  await expect(bookings.book(second, 0n, post(second, "before"))).rejects.toThrow("cut");
+  const sentAgain = { ...second, createdAtMs: 2 };
+  expect(await other.book(sentAgain, 0n, post(sentAgain))).toBe(true);
+  wait(60_000);
+  expect([await bookings.settle(), await balance()]).toEqual([0, 11n]);
+});
+
+test("BILL-01 SCALE-03 live balances that were filled from the books again have what was in doubt before", async () => {
+  for (const lost of ["before", "after"] as const) {
+    const { bookings, state, post, balance, wait, fill } = open();
+    await bookings.book(topup, 0n, post(topup));
+    await expect(bookings.book(payout, await state.take(take), post(payout, lost))).rejects.toThrow("cut");
+    const second = topupOf(posting("second", 5n));
+    await expect(bookings.book(second, 0n, post(second, lost))).rejects.toThrow("cut");
+    await fill();
+    wait(60_000);
+    expect([await bookings.settle(), await balance()]).toEqual([0, lost === "before" ? 10n : 11n]);
+  }
 });

@@ -1,6 +1,7 @@
 import { Fault } from "../../../contract/faults.ts";
 import type { SharedState } from "../../../domain/admission/admission.ts";
 import { type LedgerStore, type Transaction, walletNanosOf } from "../../../domain/billing/ledger.ts";
+import { Unheard } from "../../../domain/fleet/fleet.ts";
 import { StoreError } from "../../../io/store/sql/store-error.ts";
 import type { Clock } from "../../../kit/clock.ts";
 
@@ -11,12 +12,22 @@ const DOUBT_MS = 30_000;
 const KNOWN_MAX = 10_000;
 
 /** A booking of which nobody knows whether it is in SQL, and what was taken from the live balance for it already. */
-type Doubt = { readonly workspaceId: string; readonly takenNanos: bigint; readonly sinceMs: number };
+type Doubt = {
+  readonly workspaceId: string;
+  readonly takenNanos: bigint;
+  readonly sinceMs: number;
+  /** When it was tried here. A booking of another time was made by another instance, which has credited it. */
+  readonly triedAtMs: ReadonlySet<number>;
+  /** Of the live balance that it was taken from. */
+  readonly filling: string | undefined;
+};
 
 type Deps = {
   readonly state: Pick<SharedState, "credit">;
   readonly ledger: Pick<LedgerStore, "find">;
   readonly clock: Clock;
+  /** Another name each time live balances were filled from SQL again, so that they have what SQL has; none: never. */
+  readonly filling?: () => string | undefined;
 };
 
 /**
@@ -76,19 +87,26 @@ export class Bookings {
     try {
       isNew = await write();
     } catch (error) {
-      if (isUndone(error)) await state.credit(workspaceId, takenNanos);
-      else this.#doubt(id, workspaceId, takenNanos);
+      // It is written for certain, and new: nothing else is told to others.
+      if (error instanceof Unheard) await this.#booked(transaction, takenNanos);
+      else if (isUndone(error)) await state.credit(workspaceId, takenNanos);
+      else this.#doubt(transaction, takenNanos);
       throw error;
     }
     if (isNew) {
-      await this.#resolve(id, undefined);
-      await state.credit(workspaceId, walletNanosOf(transaction) + takenNanos);
-      this.#know(id);
+      await this.#booked(transaction, takenNanos);
       return true;
     }
     await state.credit(workspaceId, takenNanos);
     if (this.#doubts.has(id)) await this.#resolve(id, await ledger.find(id));
     return false;
+  }
+
+  async #booked(transaction: Transaction, takenNanos: bigint): Promise<void> {
+    const { id, workspaceId } = transaction;
+    await this.#resolve(id, undefined);
+    await this.#deps.state.credit(workspaceId, walletNanosOf(transaction) + takenNanos);
+    this.#know(id);
   }
 
   /**
@@ -100,10 +118,19 @@ export class Bookings {
     if ((await this.#deps.ledger.find(id)) !== undefined) this.#know(id);
   }
 
-  #doubt(id: string, workspaceId: string, takenNanos: bigint): void {
-    const before = this.#doubts.get(id)?.takenNanos ?? 0n;
-    const sinceMs = this.#deps.clock.elapsedMs();
-    this.#doubts.set(id, { workspaceId, takenNanos: before + takenNanos, sinceMs });
+  #doubt({ id, workspaceId, createdAtMs }: Transaction, takenNanos: bigint): void {
+    const { clock, filling } = this.#deps;
+    const now = filling?.();
+    const known = this.#doubts.get(id);
+    // A balance that was filled again since then has what came of it.
+    const before = known?.filling === now ? known : undefined;
+    this.#doubts.set(id, {
+      workspaceId,
+      takenNanos: (before?.takenNanos ?? 0n) + takenNanos,
+      sinceMs: clock.elapsedMs(),
+      triedAtMs: new Set([...(before?.triedAtMs ?? []), createdAtMs]),
+      filling: now,
+    });
   }
 
   /** The doubt ends: what was booked is in the live balance from here on, what was not is given back. */
@@ -111,8 +138,10 @@ export class Bookings {
     const doubt = this.#doubts.get(id);
     if (doubt === undefined) return;
     this.#doubts.delete(id);
-    const missed = booked === undefined || this.#known.has(id) ? 0n : walletNanosOf(booked);
+    const isOurs = booked !== undefined && doubt.triedAtMs.has(booked.createdAtMs) && !this.#known.has(id);
+    const missed = isOurs ? walletNanosOf(booked) : 0n;
     if (booked !== undefined) this.#know(id);
+    if (doubt.filling !== this.#deps.filling?.()) return;
     await this.#deps.state.credit(doubt.workspaceId, missed + doubt.takenNanos);
   }
 

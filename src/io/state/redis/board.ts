@@ -46,7 +46,7 @@ export class RedisBoard implements Board {
 
   async put(name: string, value: string, ttlMs: number): Promise<void> {
     const { names } = this.#deps;
-    const keys = [names.board(`note:${name}`), names.board("notes")];
+    const keys = [names.board(`note:${name}`), names.board("notes"), names.board("notes-until")];
     await this.#asked(this.#deps.connection.run(PUT_NOTE, keys, [name, value, String(Math.ceil(ttlMs))]));
   }
 
@@ -57,7 +57,7 @@ export class RedisBoard implements Board {
 
   async drop(name: string): Promise<void> {
     const { connection, names } = this.#deps;
-    const keys = [names.board(`note:${name}`), names.board("notes")];
+    const keys = [names.board(`note:${name}`), names.board("notes"), names.board("notes-until")];
     await this.#asked(connection.run(DROP_NOTE, keys, [name]));
   }
 

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { cuttingProxy } from "../../../../tests/support/cutting-proxy.ts";
 import { emptyBooks, hasRedis, type RedisServer, redisState, startRedis } from "../../../../tests/support/redis.ts";
 import { Fault } from "../../../contract/faults.ts";
 import { batchOf, type RecordSink, textsOf } from "../../../domain/record/ingest.ts";
@@ -219,6 +220,8 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
       await keeping.ask("HSET", `${one.prefix}{ws}:wallet`, "b", "1", "f", "1");
       await areOpen(one, two);
       await expect.poll(() => two.state.wallet("ws").catch(refused)).toEqual({ balanceNanos: 1000n, heldNanos: 10n });
+      // Nothing is kept of the epoch before.
+      expect(await keeping.ask("KEYS", `${one.prefix}{fleet}:wallets:*`)).toHaveLength(1);
       for (const desk of [one, two]) await desk.stop();
     } finally {
       server = empty;
@@ -324,6 +327,49 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
     await expect.poll(() => two.state.wallet("ws")).toEqual({ balanceNanos: 940n, heldNanos: 0n });
     await one.ingest();
     expect(one.sql.balanceNanos).toBe(940n);
+  });
+
+  test("SCALE-03 a hold whose answer comes after Redis was called late holds nothing back", async () => {
+    const { one, two } = await gateway({ timeoutMs: 1000 });
+    // Redis knows the script from then on.
+    await one.hold("before", 1n);
+    await one.end("before", 0n);
+    server.pause();
+    const first = Promise.resolve(one.state.window({ id: "key", workspaceId: "ws" }, 9)).catch(refused);
+    await sleep(600);
+    const second = one.hold("second", 500n).catch(refused);
+    expect(await first).toEqual({ "retry-after": "1" });
+    server.resume();
+    // Or Redis was found to be back before it.
+    if ((await second) === "held") await one.end("second", 0n);
+    await areOpen(one, two);
+    await expect.poll(() => two.state.wallet("ws")).toEqual({ balanceNanos: 1000n, heldNanos: 0n });
+  });
+
+  test("SCALE-03 an instance that stood still while wallets were opened without it asks before it goes on", async () => {
+    const { sql, one, two } = await gateway();
+    const url = new URL(server.url);
+    const proxy = await cuttingProxy(Number(url.port));
+    url.port = String(proxy.port);
+    let stoodStillMs = 0;
+    const clock = { nowMs: Date.now, elapsedMs: () => performance.now() + stoodStillMs };
+    await one.stop();
+    await one.start({ url: url.href, timeoutMs: 60_000, clock });
+    await one.hold("r", 50n);
+    await one.end("r", 30n);
+    proxy.hold();
+    one.live.delete("one");
+    await server.ask("FLUSHALL");
+    await expect(two.hold("now", 1n)).rejects.toThrow();
+    await areOpen(two);
+    stoodStillMs = 20_000;
+    const moved = one.ingest();
+    await sleep(50);
+    proxy.resume();
+    await moved;
+    expect([sql.balanceNanos, (await two.state.wallet("ws")).balanceNanos]).toEqual([970n, 970n]);
+    await one.stop();
+    await proxy.close();
   });
 
   test("SCALE-03 BILL-02 whatever is lost in whatever order: in the end wallets have what SQL has", async () => {

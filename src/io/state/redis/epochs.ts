@@ -29,6 +29,8 @@ const ASK_EVERY_MS = 25;
 const FLUSH_AGAIN_MS = 200;
 const INGEST_WAIT_MS = 5000;
 const AWAY_WAIT_MS = 300;
+/** Well below the time after which an instance that stood still counts as dead, and wallets are opened without it. */
+const SEEN_MS = 5000;
 /** Who opens and dies is waited for as long. */
 const OPENING_LOCK = { ttlMs: 3000, waitMs: 0 };
 const NOTE_TTL_MS = 120_000;
@@ -44,6 +46,8 @@ export class Epochs implements EpochView {
   #toldToken: string | undefined;
   #looking: Promise<void> | undefined;
   #timer: Timer | undefined;
+  /** When it was last asked which epoch is open. */
+  #seenAtMs = 0;
   /** Batches on their way into SQL. */
   #ingesting = 0;
   #isClosed = false;
@@ -127,7 +131,7 @@ export class Epochs implements EpochView {
       if ((await connection.send(["HGET", wallet, "e"])) === token) return "made";
       this.#deps.log.error({ workspaceId }, "Redis has lost a wallet: all of them are filled from the books again");
       this.#phase = { is: "closed" };
-      await connection.send(["DEL", names.fleet("epoch")]);
+      await connection.send(["DEL", names.fleet("epoch"), index]);
       this.#lookSoon();
       return "opening";
     }
@@ -148,6 +152,10 @@ export class Epochs implements EpochView {
     for (;;) {
       const phase = this.#phase;
       if (phase.is === "open" || phase.is === "flushing") {
+        if (clock.elapsedMs() - this.#seenAtMs > SEEN_MS) {
+          await this.#seeAgain(phase);
+          continue;
+        }
         this.#ingesting += 1;
         const leave = async () => {
           this.#ingesting -= 1;
@@ -168,6 +176,19 @@ export class Epochs implements EpochView {
       if (clock.elapsedMs() - sinceMs >= waitMs)
         throw new Error("the wallets are not open yet: records wait in the journal");
       await pause(timers, ASK_EVERY_MS);
+    }
+  }
+
+  /** Whoever stood still for long may have been taken for dead: what it believes in is asked for before it goes on. */
+  async #seeAgain(phase: Phase & { readonly token: string }): Promise<void> {
+    const atMs = this.#deps.clock.elapsedMs();
+    const { open, opening } = await this.#read();
+    const isStill =
+      phase.is === "open" ? opening === undefined && open?.token === phase.token : opening === phase.token;
+    if (isStill) this.#seenAtMs = atMs;
+    else {
+      if (this.#phase === phase) this.#phase = { is: "closed" };
+      this.#lookSoon();
     }
   }
 
@@ -207,7 +228,9 @@ export class Epochs implements EpochView {
 
   async #look(): Promise<void> {
     if (!this.#deps.connection.isUp || this.#isClosed) return;
+    const atMs = this.#deps.clock.elapsedMs();
     const { open, opening } = await this.#read();
+    this.#seenAtMs = atMs;
     if (opening === undefined && open !== undefined) return this.#adopt(open);
     await this.#deps.board.checkLocks();
     if (opening === undefined) this.#phase = { is: "closed" };

@@ -1,32 +1,49 @@
 import { script } from "./script.ts";
 
-/** A new epoch begins, and the one before is over for good. Its name begins with its time, so newer is greater. */
+/**
+ * A new epoch begins, and the one before is over for good. Its name begins with its time, so newer is greater. ARGV: a
+ * word, and what stands before the epoch in the name of the list of its wallets.
+ */
 export const BEGIN_EPOCH = script(`
 local time = redis.call('TIME')
+local before = redis.call('GET', KEYS[1])
+if before then redis.call('DEL', ARGV[2] .. cjson.decode(before).token) end
 local epoch = string.format('%016.0f', time[1] * 1000000 + time[2]) .. '-' .. ARGV[1]
 redis.call('DEL', KEYS[1])
 redis.call('SET', KEYS[2], epoch, 'PX', 120000)
 return epoch
 `);
 
-/** The epoch is open, unless another one began meanwhile. ARGV: epoch, what is to be known of it. */
+/** The epoch is open, unless another one began meanwhile. From here on its list of wallets stays. ARGV: epoch, what is to be known of it. */
 export const FINISH_EPOCH = script(`
 if redis.call('GET', KEYS[2]) ~= ARGV[1] then return 0 end
+redis.call('PERSIST', KEYS[3])
 redis.call('SET', KEYS[1], ARGV[2])
 redis.call('DEL', KEYS[2])
 return 1
 `);
 
-/** Notes on the board, with their names in order, so that those that begin alike are found without a search. */
+/**
+ * Notes on the board, with their names in order, so that those that begin alike are found without a search. Names that
+ * nobody asks for again go too: each note that is put takes away some whose time is over.
+ */
 export const PUT_NOTE = script(`
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+for _, name in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, 10)) do
+  redis.call('ZREM', KEYS[2], name)
+  redis.call('ZREM', KEYS[3], name)
+end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 redis.call('ZADD', KEYS[2], 0, ARGV[1])
+redis.call('ZADD', KEYS[3], string.format('%.0f', now + ARGV[3]), ARGV[1])
 return 1
 `);
 
 export const DROP_NOTE = script(`
 redis.call('DEL', KEYS[1])
 redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('ZREM', KEYS[3], ARGV[1])
 return 1
 `);
 

@@ -58,6 +58,9 @@ export async function openRedisState(settings: RedisSettings): Promise<SharedRed
     get standing() {
       return epochs.standing;
     },
+    get filling() {
+      return epochs.lastToken;
+    },
     sink: (store, booked) => sharedSink({ epochs, wallets, holdings, owed, store, booked }),
     open: (opening) => epochs.open(opening),
     async close() {

@@ -33,6 +33,7 @@ type Deps = EpochDeps &
 
 const ASK_EVERY_MS = 50;
 const LINES_MAX = 300;
+const INDEX_TTL_MS = "3600000";
 /** Wallets that are filled at once. */
 const ABREAST = 50;
 
@@ -44,7 +45,7 @@ const ABREAST = 50;
 export async function openWallets(deps: Deps): Promise<void> {
   const { connection, names, random, board, log, instanceId, lock, server } = deps;
   const keys = [names.fleet("epoch"), names.fleet("opening")];
-  const token = textOf(await connection.run(BEGIN_EPOCH, keys, [random()]));
+  const token = textOf(await connection.run(BEGIN_EPOCH, keys, [random(), names.fleet("wallets:")]));
   log.warn({ epoch: token }, "wallets are opened in a new epoch: every instance tells what it has");
   const mine = deps.join(token);
   mine.catch(() => undefined);
@@ -55,7 +56,11 @@ export async function openWallets(deps: Deps): Promise<void> {
   await restoreUses(deps, token);
   if (!lock.isHeld) throw new Error("the lock was lost while wallets were opened");
   const epoch = { token, server, members: [...told.keys()] };
-  const isOpen = await connection.run(FINISH_EPOCH, keys, [token, JSON.stringify(epoch)]);
+  const isOpen = await connection.run(
+    FINISH_EPOCH,
+    [...keys, names.fleet(`wallets:${token}`)],
+    [token, JSON.stringify(epoch)],
+  );
   if (isOpen !== 1) throw new Error("another instance began to open the wallets");
   await board.tell("epoch", instanceId);
 }
@@ -95,6 +100,8 @@ async function fillAll(deps: Deps, token: string, told: readonly Line[]): Promis
       some.map(([workspaceId, { balanceNanos, lines }]) => fill(deps, token, workspaceId, balanceNanos, lines)),
     );
     await connection.send(["SADD", index, ...some.map(([workspaceId]) => workspaceId)]);
+    // Of an opening that comes to nothing it goes by itself.
+    await connection.send(["PEXPIRE", index, INDEX_TTL_MS]);
   }
 }
 

@@ -150,6 +150,12 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     expect(await one.read("peer:a")).toBeUndefined();
     expect([...(await one.list("peer:")).keys()]).toEqual(["b"]);
 
+    // A note whose time is over leaves nothing behind, also where nobody asks for it again.
+    await one.put("flush:once:a", "", 1);
+    await expect.poll(() => two.read("flush:once:a")).toBeUndefined();
+    await one.put("peer:c", "", 60_000);
+    expect(await server.ask("ZRANGE", `${prefix}{board}:notes`, "0", "-1")).not.toContain("flush:once:a");
+
     const mine = await one.lock("job", { ttlMs: 300, waitMs: 0 });
     expect(mine?.isHeld).toBe(true);
     // Longer than it lasts: it is renewed.

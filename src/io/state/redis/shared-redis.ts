@@ -58,6 +58,8 @@ export type SharedRedis = {
   readonly board: Board;
   /** `open`: paid work is taken. `opening`: the wallets are being filled. `away`: Redis does not answer. */
   readonly standing: "open" | "opening" | "away";
+  /** The name of the epoch whose wallets are open, or were last. */
+  readonly filling: string | undefined;
   /** What the journal moves records into: SQL first, then the shared state, and only then it may forget them. */
   sink(store: RecordSink, booked: Booked): RecordSink;
   /**

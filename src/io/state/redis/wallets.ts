@@ -71,10 +71,11 @@ export class RedisWallets {
     }
     const [is, first, spent, held] = reply;
     if (is === "held") {
-      // Wallets were opened anew without it.
+      // Redis was away meanwhile, or wallets were opened anew without it: nobody uses it, so it must not stay.
       if (holding.epoch !== epochs.token) {
-        holdings.forget(holding);
-        throw opening();
+        const refusal = this.#refusal();
+        void this.#end(holding, 0n, "is there");
+        throw refusal;
       }
       if (holding.is === "asked") holding.is = "held";
       return { is };

@@ -1,0 +1,97 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { Unheard } from "../../domain/fleet/fleet.ts";
+import { memoryBoard } from "../../io/workers/memory-board.ts";
+import { systemClock } from "../../kit/clock.ts";
+import { makeIds } from "../../kit/ids.ts";
+import { systemTimers, type Timers } from "../../kit/timers.ts";
+import { openSqlite } from "../store/sql/sqlite/open.ts";
+import { StoreError } from "../store/sql/store-error.ts";
+import { SharedFleet } from "./shared-fleet.ts";
+import { toldStore } from "./told-store.ts";
+
+const audit = { id: "a", atMs: 1, actor: "operator", action: "x.y", workspaceId: "ws", target: null, detail: {} };
+
+test("SCALE-02 a commit that nobody knows of is not called saved because others could not be told of it", async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), "told-"));
+  const store = await openSqlite(dataDir, systemClock);
+  const told: (string | null)[] = [];
+  const fleet = {
+    isAlone: false,
+    changed: async (workspaceId: string | null) => {
+      told.push(workspaceId);
+      throw new Unheard();
+    },
+  };
+  const change = async () => ({ answer: 1, audit });
+  await expect(toldStore(store, fleet).change(change)).rejects.toThrow(Unheard);
+  const cut = new StoreError("unavailable", "cut");
+  const losing: typeof store = {
+    ...store,
+    change: async (work) => {
+      await store.change(async (writers) => ({ ...(await work(writers)), audit: null }));
+      throw cut;
+    },
+  };
+  await expect(toldStore(losing, fleet).change(change)).rejects.toBe(cut);
+  expect(told).toEqual(["ws", "ws"]);
+  await store.close();
+  await rm(dataDir, { recursive: true });
+});
+
+test("SCALE-02 an instance that waits for SQL is alive", async () => {
+  let nowMs = 0;
+  const clock = { nowMs: () => nowMs, elapsedMs: () => nowMs };
+  const board = memoryBoard(clock, systemTimers);
+  const rings: (() => void)[] = [];
+  const timers: Timers = {
+    after(_ms, ring) {
+      rings.push(ring);
+      return systemTimers.after(0, () => undefined);
+    },
+  };
+  const never = new Promise<never>(() => undefined);
+  const fleet = new SharedFleet({
+    ...{ id: "one", url: null, board, clock, timers, ids: makeIds(() => nowMs) },
+    touch: async () => undefined,
+    warn: () => undefined,
+  });
+  await fleet.begin({ newest: async () => 0, since: () => never, sweep: async () => undefined });
+  const reload = { workspace: () => never, deployment: () => never, everything: () => never };
+  void fleet.follow(reload);
+  for (let beat = 0; beat < 30; beat += 1) {
+    nowMs += 1000;
+    rings.shift()?.();
+    await expect.poll(() => rings.length).toBe(1);
+  }
+  expect((await fleet.peers()).map(({ id }) => id)).toEqual(["one"]);
+});
+
+test("KEY-04 SCALE-03 a board and versions that are again what they were before a change are not believed after a loss", async () => {
+  let filling = "first";
+  let changed: string[] = [];
+  const loaded: string[] = [];
+  const board = memoryBoard(systemClock, systemTimers);
+  const fleet = new SharedFleet({
+    ...{ id: "one", url: null, board, clock: systemClock, timers: systemTimers, ids: makeIds(Date.now) },
+    touch: async () => undefined,
+    filling: () => filling,
+    warn: () => undefined,
+  });
+  await board.put("changes", "word", 60_000);
+  const since = async (seq: number) => ({ seq: seq + changed.length, of: new Set(changed) });
+  await fleet.begin({ newest: async () => 0, since, sweep: async () => undefined });
+  const nothing = async () => undefined;
+  await fleet.follow({ workspace: async (id) => void loaded.push(id), deployment: nothing, everything: nothing });
+  await fleet.freshen("ws", "version");
+  expect([fleet.isCurrent("ws", "version"), loaded]).toEqual([true, []]);
+  // What was told of this is lost with the Redis that heard of it.
+  changed = ["ws"];
+  filling = "second";
+  expect(fleet.isCurrent("ws", "version")).toBe(false);
+  await fleet.freshen("ws", "version");
+  expect([fleet.isCurrent("ws", "version"), loaded]).toEqual([true, ["ws"]]);
+  await fleet.stop();
+});
