@@ -23,6 +23,8 @@ export type Fleet = {
   readonly size: number;
   /** Runs work while no instance runs other work under the same name. */
   alone<T>(name: string, work: () => Promise<T>): Promise<T>;
+  /** Throws where what asks is run by `alone` and may not be the only one any more. */
+  demandTurn(): void;
   /**
    * Something of a workspace (null: of the deployment as a whole) was changed in SQL: once this resolves, the next
    * request of the workspace sees it on every instance. What is of the deployment reaches the others a moment later.

@@ -20,6 +20,7 @@ test("SCALE-02 a commit that nobody knows of is not called saved because others 
   const told: (string | null)[] = [];
   const fleet = {
     isAlone: false,
+    demandTurn: () => undefined,
     changed: async (workspaceId: string | null) => {
       told.push(workspaceId);
       throw new Unheard();
@@ -94,4 +95,42 @@ test("KEY-04 SCALE-03 a board and versions that are again what they were before 
   await fleet.freshen("ws", "version");
   expect([fleet.isCurrent("ws", "version"), loaded]).toEqual([true, ["ws"]]);
   await fleet.stop();
+});
+
+test("SCALE-02 a change under a lock that was lost meanwhile is undone", async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), "told-"));
+  const sqlite = await openSqlite(dataDir, systemClock);
+  const held = memoryBoard(systemClock, systemTimers);
+  let isHeld = true;
+  const lock = {
+    get isHeld() {
+      return isHeld;
+    },
+    release: async () => undefined,
+  };
+  const fleet = new SharedFleet({
+    ...{ id: "one", url: null, clock: systemClock, timers: systemTimers, ids: makeIds(Date.now) },
+    board: { ...held, lock: async () => lock },
+    touch: async () => undefined,
+    warn: () => undefined,
+  });
+  const store = toldStore(sqlite, fleet);
+  const change = (id: string) => store.change(async () => ({ answer: id, audit: { ...audit, id } }));
+  expect(await fleet.alone("job", () => change("a"))).toBe("a");
+  const late = fleet.alone("job", async () => {
+    isHeld = false;
+    return change("b");
+  });
+  await expect(late).rejects.toMatchObject({ code: "service_unavailable", headers: { "retry-after": "2" } });
+  expect(await change("c")).toBe("c");
+  // What goes on after its turn needs none.
+  isHeld = true;
+  const turnIsOver = Promise.withResolvers<void>();
+  const { after } = await fleet.alone("job", async () => ({ after: turnIsOver.promise.then(() => change("d")) }));
+  isHeld = false;
+  turnIsOver.resolve();
+  expect(await after).toBe("d");
+  expect(await store.changes.newest()).toBe(3);
+  await store.close();
+  await rm(dataDir, { recursive: true });
 });

@@ -8,6 +8,7 @@ export function loneFleet(id: string, url: string | null): Fleet {
     leads: true,
     size: 1,
     alone: (_name, work) => work(),
+    demandTurn: () => undefined,
     changed: async () => undefined,
     catchUp: async () => undefined,
     isCurrent: () => true,

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { type Fault, fault } from "../../contract/faults.ts";
 import type { Board, Lock } from "../../domain/fleet/board.ts";
 import type { ChangeStore } from "../../domain/fleet/changes.ts";
@@ -22,6 +23,9 @@ export type SharedFleetParts = {
   readonly warn: (detail: object, message: string) => void;
 };
 
+/** The lock under which something runs; what it leaves running when it ends runs under none. */
+type Turn = { lock: Lock | undefined };
+
 const BEAT_MS = 1_000;
 /** Whoever is alive is on the board again by then, also when it has just lost everything. */
 const HEARD_MS = 1_500;
@@ -44,6 +48,7 @@ export class SharedFleet implements Fleet {
   readonly id: string;
   readonly isAlone = false;
   readonly #parts: SharedFleetParts;
+  readonly #turn = new AsyncLocalStorage<Turn>();
   readonly #pulling = new Shared(() => this.#pull());
   readonly #checking = new Shared(() => this.#check());
   /** By workspace, the version in the shared state that what is in memory is at least as new as. */
@@ -136,11 +141,17 @@ export class SharedFleet implements Fleet {
   async alone<T>(name: string, work: () => Promise<T>): Promise<T> {
     const lock = await this.#parts.board.lock(name, ALONE).catch(() => undefined);
     if (lock === undefined) throw busy();
+    const turn: Turn = { lock };
     try {
-      return await work();
+      return await this.#turn.run(turn, work);
     } finally {
+      turn.lock = undefined;
       await lock.release().catch(() => undefined);
     }
+  }
+
+  demandTurn(): void {
+    if (this.#turn.getStore()?.lock?.isHeld === false) throw busy();
   }
 
   async changed(workspaceId: string | null): Promise<void> {

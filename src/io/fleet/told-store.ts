@@ -2,7 +2,7 @@ import type { Fleet } from "../../domain/fleet/fleet.ts";
 import type { Store } from "../store/sql/store.ts";
 
 /** The same store; what is changed in it is known to every instance before the one who changed it hears that it is done. */
-export function toldStore(store: Store, fleet: Pick<Fleet, "isAlone" | "changed">): Store {
+export function toldStore(store: Store, fleet: Pick<Fleet, "isAlone" | "changed" | "demandTurn">): Store {
   if (fleet.isAlone) return store;
   return {
     ...store,
@@ -11,6 +11,8 @@ export function toldStore(store: Store, fleet: Pick<Fleet, "isAlone" | "changed"
       let of: string | null | undefined;
       const changing = store.change(async (writers) => {
         const changed = await work(writers);
+        // Whoever stood still for long does not write over what others have changed meanwhile.
+        fleet.demandTurn();
         of = changed.audit?.workspaceId;
         return changed;
       });
