@@ -6,7 +6,7 @@ const ALONE = ["tests/simulation/**/*.test.ts"];
 export default defineConfig({
   test: {
     environment: "node",
-    setupFiles: ["tests/support/seed.ts"],
+    setupFiles: ["tests/support/seed.ts", "tests/support/patience.ts"],
     // Processes, not threads: tests open sockets, start children and stop them by signal.
     pool: "forks",
     maxWorkers: 3,

@@ -253,7 +253,7 @@ type Platform = Awaited<ReturnType<typeof openPlatform>>;
 /** Who can be reached from here, simulated providers included, and what is proven of them. */
 async function openPlatform(
   config: Config,
-  { snapshot, transport, directory, ids, metrics, fleet }: Ground & { readonly fleet: Fleet },
+  { snapshot, transport, directory, ids, metrics, log, fleet }: Ground & { readonly fleet: Fleet },
 ) {
   const sandbox = config.sandbox ? await startSandbox({ clock, ids }) : undefined;
   const origins = sandbox?.origins ?? {};
@@ -261,7 +261,7 @@ async function openPlatform(
   const proofs = proofBookOf(config, snapshot, connections);
   const routing = routingOf(snapshot, connections, directory, proofs);
   const addresses = addressesFrom(config.providers, origins);
-  const observed = openObserve(config, { metrics, snapshot, connections, version: VERSION, fleet });
+  const observed = openObserve(config, { metrics, snapshot, connections, version: VERSION, fleet, log });
   return { snapshot, sandbox, connections, addresses, proofs, routing, reach: routing.reach, observed };
 }
 

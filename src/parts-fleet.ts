@@ -16,6 +16,7 @@ import { loneFleet } from "./io/fleet/lone-fleet.ts";
 import { SharedFleet } from "./io/fleet/shared-fleet.ts";
 import type { Books } from "./io/journal/open.ts";
 import { memoryState } from "./io/state/memory.ts";
+import { isTurnedAway } from "./io/state/redis/failures.ts";
 import type { SharedRedis } from "./io/state/redis/shared-redis.ts";
 import type { Store } from "./io/store/sql/store.ts";
 import type { Logger } from "./io/telemetry/log.ts";
@@ -184,9 +185,10 @@ async function openRedis(config: Config, url: string, instanceId: string, log: L
     });
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new ConfigError([
-      `REDIS_URL: ${shownRedis(url)} cannot be used (${why}); start Redis there, or write the address of another`,
-    ]);
+    const next = isTurnedAway(why)
+      ? "write its user and password, redis://user:password@host:6379/0"
+      : "start Redis there, or write the address of another";
+    throw new ConfigError([`REDIS_URL: ${shownRedis(url)} cannot be used (${why}); ${next}`]);
   }
 }
 

@@ -18,9 +18,11 @@ import type { Logger } from "./io/telemetry/log.ts";
 import { LogFiles } from "./io/telemetry/log-files.ts";
 import { MetricPush } from "./io/telemetry/metric-push.ts";
 import type { Metrics } from "./io/telemetry/metrics.ts";
-import { Otlp } from "./io/telemetry/otlp.ts";
+import { Otlp, type Signal } from "./io/telemetry/otlp.ts";
 import { otlpLogs } from "./io/telemetry/otlp-logs.ts";
 import { attributesOf, type OtlpSource } from "./io/telemetry/otlp-values.ts";
+import type { Posting } from "./io/telemetry/posting.ts";
+import { receiverStanding } from "./io/telemetry/receiver-standing.ts";
 import { samplerOf } from "./io/telemetry/sampler.ts";
 import type { ServerOf } from "./io/telemetry/spans.ts";
 import { Traces } from "./io/telemetry/traces.ts";
@@ -40,6 +42,7 @@ type ObserveParts = {
   readonly connections: Pick<Connections, "baseUrl">;
   readonly version: string;
   readonly fleet: Pick<Fleet, "id" | "leads">;
+  readonly log: Logger;
 };
 
 export type Observed = Pick<Gateway, "passTrace"> & {
@@ -52,7 +55,14 @@ export type Observed = Pick<Gateway, "passTrace"> & {
 export function openObserve(config: Config, parts: ObserveParts): Observed {
   const otlp = otlpOf(config);
   if (otlp === undefined) return { close: async () => undefined };
-  const { metrics } = parts;
+  const { metrics, log } = parts;
+  const posting = (signal: Signal) => {
+    const standing = receiverStanding(config.OTEL_EXPORTER_OTLP_ENDPOINT ?? "", signal, log);
+    return (result: Posting) => {
+      metrics.exported(signal, result);
+      standing(result);
+    };
+  };
   const shared = { otlp, source: sourceOf(config, parts), timers: systemTimers };
   const traces =
     config.OTEL_TRACES_EXPORTER === "none"
@@ -64,7 +74,7 @@ export function openObserve(config: Config, parts: ObserveParts): Observed {
           itemsMax: config.OTEL_BSP_MAX_QUEUE_SIZE,
           batchMax: config.OTEL_BSP_MAX_EXPORT_BATCH_SIZE,
           everyMs: config.OTEL_BSP_SCHEDULE_DELAY,
-          posted: (result) => metrics.exported("traces", result),
+          posted: posting("traces"),
           dropped: (count) => metrics.dropped("traces", count),
         });
   const pushed =
@@ -75,7 +85,7 @@ export function openObserve(config: Config, parts: ObserveParts): Observed {
           metrics,
           clock: systemClock,
           everyMs: config.OTEL_METRIC_EXPORT_INTERVAL,
-          posted: (result) => metrics.exported("metrics", result),
+          posted: posting("metrics"),
         });
   return {
     ...(traces === undefined ? {} : { finished: (record: RequestRecord) => traces.finished(record) }),

@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import path from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
 import { DATABASE_FILE } from "../io/store/sql/sqlite/open.ts";
@@ -91,6 +91,8 @@ async function copyStore(from: string, to: string): Promise<void> {
   } finally {
     source.close();
   }
+  // Others may be let into the folder later: the file is for this user alone, as in DATA_DIR.
+  chmodSync(to, 0o600);
   const copy = new DatabaseSync(to);
   try {
     const found = copy.prepare("pragma quick_check(1)").all()[0]?.["quick_check"];

@@ -48,6 +48,7 @@ test("BILL-07 a backup that was made while requests ran gives back balance, keys
   // What these cost may be in the backup or not: they run while it is made, and none may be in it by half.
   const during = Promise.all(Array.from({ length: 40 }, ask));
   const report = await runCli(["--json", "backup", saved], { DATA_DIR: dataDir });
+  expect(statSync(path.join(saved, "gateway.sqlite")).mode & 0o077, "the copy is for this user alone").toBe(0);
   expect(report.json).toMatchObject({ folder: saved, secrets: ["admin-token", "master-key"] });
   await during;
 

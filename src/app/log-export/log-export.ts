@@ -109,6 +109,7 @@ export class LogExport {
       lane.failures += 1;
       lane.notBeforeMs = clock.elapsedMs() + waitAfter(lane.failures, patience, random);
       told.failed(target);
+      if (lane.failures === 1) warn({ target }, "the target of the request log takes nothing now: it is tried again");
       return false;
     }
     if (result === "refused" && waiting.length > 1) {

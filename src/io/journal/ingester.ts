@@ -98,7 +98,10 @@ export class Ingester {
     this.#failures += 1;
     // Between half and all of it, so that instances that failed together do not come back together.
     const waitMs = fullMs * (0.5 + 0.5 * (clock.elapsedMs() % 1));
-    log.warn({ err: error, records: journal.pending, waitMs }, "SQL does not take records: the journal keeps them");
+    log.warn(
+      { err: error, records: journal.pending, waitMs },
+      "the store does not take records now: the journal keeps them",
+    );
     this.#arm(waitMs);
     throw error;
   }

@@ -2,7 +2,7 @@ import { createClient, ErrorReply } from "@redis/client";
 import type { Timer } from "../../../kit/timers.ts";
 import { stop } from "../../../kit/timers.ts";
 import { Deadlines } from "./deadlines.ts";
-import { NotSent, Unanswered } from "./failures.ts";
+import { isTurnedAway, NotSent, Unanswered } from "./failures.ts";
 import type { Script } from "./script.ts";
 import type { RedisSettings } from "./shared-redis.ts";
 
@@ -41,23 +41,29 @@ export type Client = ReturnType<typeof makeClient>;
 /** Connects and keeps trying; gives up only where it never succeeded. */
 export async function connectClient(wire: Pick<Wire, "url" | "timers" | "log">, changed: (is: "up" | "down") => void) {
   const client = makeClient(wire);
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  late.catch(() => undefined);
   let last: unknown;
   let isDown = false;
+  let wasUp = false;
   client.on("error", (error: unknown) => {
     last = error;
-    if (!isDown) wire.log.warn({ err: error }, "the connection to Redis is lost: it is made again");
+    // Before the first connection the caller says it, or it passes.
+    if (!isDown && wasUp) wire.log.warn({ why: wordsOf(error) }, "the connection to Redis is lost: it is made again");
     isDown = true;
+    // No waiting helps against a wrong password.
+    if (!wasUp && isTurnedAway(wordsOf(error))) reject(new Error(wordsOf(error)));
     changed("down");
   });
   client.on("reconnecting", () => changed("down"));
   client.on("ready", () => {
-    if (isDown) wire.log.info({}, "the connection to Redis is there again");
+    if (isDown && wasUp) wire.log.info({}, "the connection to Redis is there again");
     isDown = false;
+    wasUp = true;
     changed("up");
   });
-  const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = wire.timers.after(FIRST_WITHIN_MS, () =>
-    reject(new Error(`Redis cannot be reached: ${last instanceof Error ? last.message : "it does not answer"}`)),
+    reject(new Error(last === undefined ? "it does not answer" : wordsOf(last))),
   );
   const connected = client.connect();
   connected.catch(() => undefined);
@@ -82,6 +88,7 @@ export class Connection {
   readonly #listeners = new Set<(is: "up" | "down") => void>();
   #client: Client | undefined;
   #is: "up" | "down" = "down";
+  #wasLate = false;
   #probe: Timer | undefined;
   #isClosed = false;
 
@@ -144,7 +151,8 @@ export class Connection {
   #trip(why: "down" | "late"): void {
     if (this.#is === "up") {
       this.#is = "down";
-      if (why === "late") this.#wire.log.warn({}, "Redis does not answer in time: requests are refused until it does");
+      this.#wasLate = why === "late";
+      if (this.#wasLate) this.#wire.log.warn({}, "Redis does not answer in time: requests are refused until it does");
       for (const listener of this.#listeners) listener("down");
     }
     // Where the connection is gone, its return is heard of.
@@ -167,13 +175,19 @@ export class Connection {
   #asked(): void {
     if (this.#is === "up" || this.#isClosed || this.#client === undefined || !this.#client.isReady) return;
     this.#is = "up";
+    if (this.#wasLate) this.#wire.log.info({}, "Redis answers again: requests are taken");
+    this.#wasLate = false;
     for (const listener of this.#listeners) listener("up");
   }
 }
 
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** Redis said no, or the command never left: otherwise nobody knows. */
 function failureOf(error: unknown): Error {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = wordsOf(error);
   if (error instanceof ErrorReply) return new NotSent(message);
   const name = error instanceof Error ? error.constructor.name : "";
   const neverLeft = name === "ClientOfflineError" || name === "ClientClosedError" || message === "The queue is full";

@@ -26,3 +26,8 @@ export function opening(): Fault {
     headers: { "retry-after": "1" },
   });
 }
+
+/** Whether Redis answers, and lets nobody in with this user and password. */
+export function isTurnedAway(why: string): boolean {
+  return /^(?:WRONGPASS|NOAUTH|NOPERM)/.test(why);
+}

@@ -57,6 +57,15 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     claimTests(open, FEW);
   });
 
+  test("OPS-04 a wrong password stops the start at once, and no line is logged that says otherwise", async () => {
+    const said: unknown[] = [];
+    const note = (...line: unknown[]) => void said.push(line);
+    const log = { info: note, warn: note, error: note };
+    const wrong = server.url.replace(/:[^:@/]+@/, ":not-the-password@");
+    await expect(redisState(wrong, { prefix: ids.next("p"), log })).rejects.toThrow(/^WRONGPASS/);
+    expect(said).toEqual([]);
+  });
+
   test("RATE-08 L1 two instances, one key, many calls at once: exactly the limit is admitted, and both hear the same version", async () => {
     const prefix = ids.next("p");
     const [one, two] = [await instance({ prefix }), await instance({ prefix })];
