@@ -33,7 +33,8 @@ export function sweepOften(config: Config, swept: Swept): { stop(): Promise<void
   const { state, captures, responses, rotation, retention, money, people, fleet } = swept;
   void rotation.finish();
   const timer = setInterval(() => {
-    void state.sweep(config.GATEWAY_REQUEST_TIMEOUT_MS + HOLD_GRACE_MS);
+    // What is shared may be away: the next round does it, and nobody may fall over it.
+    state.sweep(config.GATEWAY_REQUEST_TIMEOUT_MS + HOLD_GRACE_MS).catch(() => undefined);
     void captures.sweep();
     void money.run();
     // Once for all instances.
