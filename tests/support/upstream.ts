@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import {
   createServer,
   type IncomingHttpHeaders,
@@ -207,16 +208,18 @@ function parsed(raw: Buffer): unknown {
   }
 }
 
-/** Of the request: the response has no socket yet where the one before it is not known to be written. */
 async function play(script: Script, socket: Socket, response: ServerResponse, settle: Settle): Promise<void> {
   const { end } = script;
+  // It has none yet where the response before it is not known to be written.
+  if (response.socket === null) await once(response, "socket");
   if (script.beforeHeadersMs !== undefined) await sleep(script.beforeHeadersMs, undefined, { ref: false });
   await script.gate;
   const breakOff = async () => {
     if (end?.is !== "cut") return;
     settle("broken");
-    // What was written is read first; a reset would throw it away on its way.
+    // What was written is read first, also where this process was busy for as long: a reset would throw it away.
     await sleep(20);
+    for (let round = 0; round < 3; round += 1) await turn();
     if (end.how === "rst") socket.resetAndDestroy();
     else socket.end(() => socket.destroy());
   };
