@@ -120,7 +120,8 @@ describe("a stream that does not end well", () => {
     async (_, script) => {
       const answer = await answered(script);
       expect(answer.status).toBe(200);
-      const events = messageEvents(answer.text);
+      // Whoever is slow is sent pings meanwhile.
+      const events = messageEvents(answer.text).filter(({ type }) => type !== "ping");
       const id = answer.headers.get("x-svc-request-id");
       expect(events.map(({ type }) => type)).toEqual([
         "message_start",

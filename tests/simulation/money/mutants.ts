@@ -108,7 +108,7 @@ const ENDS: readonly Mutant[] = [
     "hold-kept-after-refusal",
     "BILL-03",
     SETTLE,
-    "  await gateway.state.settle(trail.requestId, 0n);\n  gateway.finished(record);",
+    "  await gateway.state.settle(trail.hold, 0n);\n  gateway.finished(record);",
     "  gateway.finished(record);",
   ),
   one(
