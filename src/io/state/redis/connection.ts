@@ -159,7 +159,7 @@ export class Connection {
     if (why === "late") this.#ask();
   }
 
-  /** One question at a time, and its answer is good whenever it comes. */
+  /** Again and again until it answers: a question may be refused, or be answered before the next one is late. */
   #ask(): void {
     const client = this.#client;
     if (client === undefined || this.#isClosed || this.#probe !== undefined) return;
@@ -169,6 +169,7 @@ export class Connection {
     );
     this.#probe = this.#wire.timers.after(PROBE_EVERY_MS, () => {
       this.#probe = undefined;
+      if (this.#is === "down") this.#ask();
     });
   }
 

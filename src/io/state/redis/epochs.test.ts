@@ -329,6 +329,19 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
     expect(one.sql.balanceNanos).toBe(940n);
   });
 
+  test("SCALE-03 a Redis that was late is asked until it answers, also when it refused to be asked at first", async () => {
+    const { one, two } = await gateway({ timeoutMs: 100 });
+    await areOpen(one, two);
+    await server.ask("ACL", "SETUSER", "default", "-ping");
+    server.pause();
+    const key = { id: "key", workspaceId: "ws" };
+    expect(await Promise.resolve(one.state.window(key, 9)).catch(refused)).toEqual({ "retry-after": "1" });
+    server.resume();
+    await sleep(150);
+    await server.ask("ACL", "SETUSER", "default", "+ping");
+    await areOpen(one, two);
+  });
+
   test("SCALE-03 a hold whose answer comes after Redis was called late holds nothing back", async () => {
     const { one, two } = await gateway({ timeoutMs: 1000 });
     // Redis knows the script from then on.
