@@ -32,7 +32,7 @@ describe.skipIf(!hasChromium)("alerts in the portal", () => {
     await page.getByText("Nobody is told anything yet").waitFor();
     await page.getByLabel("The balance is below, in EUR").fill("25.00");
     await page.getByLabel("These shares of a spend limit are spent, in percent").fill("80, 200");
-    await page.getByRole("radio", { name: "These addresses" }).check();
+    await page.getByRole("radio", { name: "These addresses" }).click();
     await page.getByLabel("Addresses, one on each line").fill("ops@example.eu");
     await page.getByLabel("Webhook").fill(`${hook.url}/hook`);
     const save = page.getByRole("button", { name: "Switch alerts on" });

@@ -24,7 +24,7 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
     const remains = page.getByRole("region", { name: "What remains" });
     await remains.getByText("No rule keeps anything out").waitFor();
     const before = Number(await remains.locator('[data-figure="models"]').textContent());
-    await page.getByRole("radio", { name: /EU\/EEA operation/ }).check();
+    await page.getByRole("radio", { name: /EU\/EEA operation/ }).click();
     await remains.getByText("Sovereignty floor").waitFor();
     await remains.getByText("Models in use would be lost").waitFor();
     expect(Number(await remains.locator('[data-figure="models"]').textContent())).toBeLessThan(before);
@@ -53,7 +53,7 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
     await portal.gateway.manage("PATCH", "/workspaces/demo/policy", { floor: "L2" });
     const page = await portal.page("operator", { viewport: { width: 380, height: 800 } });
     await page.goto(portal.at("policy"));
-    await page.getByRole("radio", { name: "Only these countries" }).check();
+    await page.getByRole("radio", { name: "Only these countries" }).click();
     await page.getByText("30 countries").first().waitFor();
     await page.getByRole("button", { name: "Clear", exact: true }).click();
     await page.getByText("Choose at least one country").waitFor();
@@ -72,7 +72,7 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
     const page = await portal.page("member");
     await page.goto(portal.at("policy"));
     await page.getByText("Only an admin or an owner changes the policy").waitFor();
-    await page.getByRole("radio", { name: /Full sovereignty/ }).check();
+    await page.getByRole("radio", { name: /Full sovereignty/ }).click();
     await page.getByText("Nothing is left").waitFor();
     expect(await page.getByRole("button", { name: "Save the policy" }).count()).toBe(0);
   });

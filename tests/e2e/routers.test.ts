@@ -35,7 +35,7 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
       .evaluateAll((all) => all.map((one) => Number(Reflect.get(one, "value"))));
     expect(values.slice(0, 3).reduce((sum, one) => sum + one, 0)).toBe(100);
     expect(values[0]).toBe(40);
-    await page.getByRole("radio", { name: /EU\/EEA operation/ }).check();
+    await page.getByRole("radio", { name: /EU\/EEA operation/ }).click();
     await preview.getByText(/fall out/).waitFor();
     await page.getByRole("combobox", { name: "Add a model" }).selectOption("sandbox/chat-fr");
     await page.getByRole("combobox", { name: "Add a model" }).selectOption("sandbox/chat-mini");
@@ -85,7 +85,7 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
     await page.evaluate("scrollTo(0, 0)");
     await screenshot(page, "router-dry-run");
     await expectAccessible(page);
-    await page.getByRole("radio", { name: "JSON body" }).check();
+    await page.getByRole("radio", { name: "JSON body" }).click();
     await page
       .getByRole("textbox", { name: "Body" })
       .fill('{"messages": [{"role": "user", "content": "Hi"}], "nonsense": 1}');
@@ -101,7 +101,7 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
   test("PORTAL-06 past traffic is replayed through a draft: cost, models and levels before and after", async () => {
     const page = await portal.page("operator", { viewport: { width: 1280, height: 1000 } });
     await page.goto(portal.at("routers/auto"));
-    await page.getByRole("radio", { name: /EU\/EEA control/ }).check();
+    await page.getByRole("radio", { name: /EU\/EEA control/ }).click();
     await page.getByRole("tab", { name: "Replay" }).click();
     await page.getByRole("button", { name: "Replay", exact: true }).click();
     const result = page.getByRole("status", { name: "Result of the replay" });

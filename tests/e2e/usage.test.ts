@@ -26,7 +26,7 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
     await expectAccessible(page);
     await totals(page).getByRole("checkbox", { name: "Compare backend" }).check();
     await totals(page).getByRole("checkbox", { name: "Compare research" }).check();
-    await page.getByRole("radio", { name: "Lines" }).check();
+    await page.getByRole("radio", { name: "Lines" }).click();
     await page.getByLabel("Show", { exact: true }).selectOption("Requests");
     await page.waitForURL(/metric=requests/);
     expect(new URL(page.url()).searchParams.get("pick")?.split(",")).toHaveLength(2);
@@ -63,7 +63,7 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
     await page.goto(portal.at("usage?range=24h"));
     await totals(page).getByText("backend").waitFor();
     expect(await page.getByRole("radio", { name: "Hour" }).isChecked()).toBe(true);
-    await page.getByRole("radio", { name: "Own" }).check();
+    await page.getByRole("radio", { name: "Own" }).click();
     await page.getByLabel("From").fill("2020-01-01");
     await page.getByLabel("To", { exact: true }).fill("2020-01-05");
     await page.getByText("Nothing was used in this time").waitFor();
