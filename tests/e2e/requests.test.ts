@@ -111,7 +111,7 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
   test("PORTAL-03 the live tail shows calls as they end and leaves the reader where they are", async () => {
     const page = await portal.page("operator", { viewport: { width: 1280, height: 420 } });
     await page.goto(portal.at("requests"));
-    await page.getByRole("switch", { name: "Live" }).check();
+    await page.getByRole("switch", { name: "Live" }).click();
     await page.waitForURL(/live=1/);
     await chat("Now", "sandbox/chat-mini", "came live");
     await rowsOf(page).filter({ hasText: "came live" }).first().waitFor();

@@ -38,7 +38,7 @@ describe.skipIf(!hasChromium)("a workspace and its people", () => {
       body: JSON.stringify({ name: "Dora Lind", password: "three green bicycles" }),
     });
     expect(accepted.status).toBeLessThan(300);
-    await page.getByLabel("Members may have personal keys").check();
+    await page.getByLabel("Members may have personal keys").click();
     await eventually(
       async () => (await portal.gateway.manage("GET", "/workspaces/demo/key-policy")).personal_keys,
     ).toBe(true);
