@@ -192,7 +192,7 @@ function openLogExport(config: Config, parts: LogExportParts): LogExporting {
     warn: (detail, message) => log.warn(detail, message),
   });
   metrics.watchLogExport(() => logExport.standing);
-  const names = [...targets.keys()];
+  const names = targetNamesOf(config);
   const lost = (count: number, error: unknown) => {
     for (const target of names) told.lost(target, count);
     log.warn({ err: error }, "requests cannot be queued for the export of the log; they are in the log alone");
@@ -215,10 +215,7 @@ function openLogExport(config: Config, parts: LogExportParts): LogExporting {
 
 /** For a process that sends nothing itself: what it brings into SQL is queued for whoever does. */
 export function queueingSink(config: Config, store: Store, log: Logger): RecordSink {
-  const targets: LogTarget[] = [];
-  if (config.OTEL_LOGS_EXPORTER === "otlp" && config.OTEL_EXPORTER_OTLP_ENDPOINT !== null) targets.push("otlp");
-  if (config.GATEWAY_LOG_EXPORT_WEBHOOK_URL !== null) targets.push("webhook");
-  if (config.GATEWAY_LOG_EXPORT_DIR !== null) targets.push("files");
+  const targets = targetNamesOf(config);
   if (targets.length === 0) return store;
   const lost = (count: number, error: unknown) =>
     log.warn(
@@ -226,6 +223,15 @@ export function queueingSink(config: Config, store: Store, log: Logger): RecordS
       "requests cannot be queued for the export of the log; they are in the log alone",
     );
   return queuedOnTheWay(store, { outbox: store.logOutbox, targets, clock: systemClock, lost });
+}
+
+/** Where the operator wants the request log. */
+function targetNamesOf(config: Config): LogTarget[] {
+  const names: LogTarget[] = [];
+  if (config.OTEL_LOGS_EXPORTER === "otlp" && config.OTEL_EXPORTER_OTLP_ENDPOINT !== null) names.push("otlp");
+  if (config.GATEWAY_LOG_EXPORT_WEBHOOK_URL !== null) names.push("webhook");
+  if (config.GATEWAY_LOG_EXPORT_DIR !== null) names.push("files");
+  return names;
 }
 
 function targetsOf(
