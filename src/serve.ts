@@ -6,6 +6,7 @@ import { pipeToPrimary } from "./io/workers/pipe.ts";
 import { Primary } from "./io/workers/primary.ts";
 import { systemClock } from "./kit/clock.ts";
 import { handBackMemory } from "./kit/hand-back-memory.ts";
+import { keepTickShape } from "./kit/tick-shape.ts";
 import { type Running, start } from "./main.ts";
 
 type Shown = Pick<Running, "origin" | "firstKey" | "setupLink">;
@@ -43,6 +44,7 @@ export async function serve(env: NodeJS.ProcessEnv, workers?: string): Promise<v
 async function serveAlone(config: Config): Promise<void> {
   const running = await start(config);
   process.stdout.write(banner(running, config));
+  await keepTickShape();
   handBackMemory();
   await running.ready();
   await untilStopped(["SIGTERM", "SIGINT", "SIGHUP"], () => running.stop());
@@ -104,6 +106,7 @@ async function serveAsWorker(config: Config): Promise<void> {
   running = started;
   const { origin, firstKey = null, setupLink = null } = started;
   await primary.ask("up", { origin, firstKey, setupLink });
+  await keepTickShape();
   handBackMemory();
   await started.ready();
   await primary.ask("ready", null);
