@@ -4,7 +4,7 @@ import os from "node:os";
 import path from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
-import { PROJECT_ROOT, SETTINGS } from "../../src/config.ts";
+import { PROJECT_ROOT, SETTINGS } from "../../src/settings/config.ts";
 import { problemsOf, readEnvFile } from "../support/deployed.ts";
 
 type Service = {

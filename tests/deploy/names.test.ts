@@ -2,8 +2,8 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { buildProgram } from "../../src/cli/program.ts";
-import { PROJECT_ROOT, SETTINGS } from "../../src/config.ts";
 import { ROUTES } from "../../src/contract/routes.ts";
+import { PROJECT_ROOT, SETTINGS } from "../../src/settings/config.ts";
 
 /** Everything that an operator copies from or reads: what it names must exist. */
 const FILES = ["deploy", "docs/guides", "docs/clients"].flatMap((folder) =>

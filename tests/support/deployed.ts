@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/settings/config.ts";
 
 /** What the secrets of a deployment may be: valid, and found nowhere else. */
 const SECRETS: Readonly<Record<string, string>> = {
