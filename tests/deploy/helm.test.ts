@@ -22,6 +22,7 @@ const EVERYTHING = {
   nodeSelector: { disk: "ssd" },
   tolerations: [{ key: "dedicated", operator: "Exists" }],
   affinity: { nodeAffinity: {} },
+  secretSettings: ["DATABASE_URL", "DATABASE_MIGRATION_URL", "REDIS_URL", "GATEWAY_ADMIN_TOKEN", "GATEWAY_MASTER_KEY"],
 };
 const LEAST = { replicas: 1, secretSettings: [], networkPolicy: { enabled: false }, serviceAccountName: "own" };
 

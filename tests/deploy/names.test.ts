@@ -40,6 +40,12 @@ describe("what charts, units, examples and guides name exists", () => {
     expect(unknown).toEqual([]);
   });
 
+  test("OPS-05 whatever sets the address of the database has a place for the owner of its tables", () => {
+    const setting = FILES.filter((file) => file.startsWith("deploy/") && /DATABASE_URL\b/.test(read(file)));
+    expect(setting.length).toBeGreaterThan(3);
+    expect(setting.filter((file) => !read(file).includes("DATABASE_MIGRATION_URL"))).toEqual([]);
+  });
+
   test.each(FILES)("OPS-02 %s: metrics", (file) => {
     const known = new Set(read("docs/metrics.md").match(/\bgateway_[a-z_]+\b/g));
     const named = read(file).match(/\bgateway_[a-z_]+(?:_total|_seconds|_bytes|_records|_info|_unproven)\b/g) ?? [];
