@@ -1,11 +1,15 @@
 /** A timer that is set: it can be started over, and stopped. */
-export type Timer = Disposable & { refresh(): unknown };
+export type Timer = Disposable & {
+  refresh(): unknown;
+  /** The process need not stay for it. */
+  unref?(): unknown;
+};
 
 /** Waiting is handed in like the clock, so that a run can be replayed in no time. */
 export type Timers = { after(ms: number, then: () => void): Timer };
 
 export const systemTimers: Timers = { after: (ms, then) => setTimeout(then, ms) };
 
-export function stop(timer: Timer | undefined): void {
+export function stop(timer: Disposable | undefined): void {
   timer?.[Symbol.dispose]();
 }

@@ -53,6 +53,7 @@ import { httpTransport, type Transport } from "../io/upstream/transport.ts";
 import { checkMasterKeys, openVault } from "../io/vault.ts";
 import { addressList } from "../kit/cidr.ts";
 import { systemClock } from "../kit/clock.ts";
+import { Deadlines } from "../kit/deadlines.ts";
 import type { Ids } from "../kit/ids.ts";
 import { randomToken } from "../kit/secret.ts";
 import { parseDurationMs } from "../kit/time.ts";
@@ -137,6 +138,7 @@ export function boundsOf(config: Config) {
       },
     ),
     budget: new RetryBudget(config.GATEWAY_RETRY_PERCENT / 100),
+    deadlines: new Deadlines(systemClock, systemTimers),
     places: new EndpointPlaces(config.GATEWAY_ENDPOINT_CONCURRENCY),
     random: Math.random,
   };

@@ -14,6 +14,7 @@ import { Directory } from "../../src/domain/tenancy/directory.ts";
 import { recheckKey } from "../../src/edge/authenticate.ts";
 import { memoryState } from "../../src/io/state/memory.ts";
 import { isSpoken } from "../../src/io/upstream/lanes.ts";
+import { Deadlines } from "../../src/kit/deadlines.ts";
 import { stop, type Timers } from "../../src/kit/timers.ts";
 import { ALL_PROVEN } from "../support/proofs.ts";
 import { copyOf } from "./tenants.ts";
@@ -103,6 +104,7 @@ export class Process {
     return {
       clock: scheduler,
       timers,
+      deadlines: new Deadlines(scheduler, timers),
       snapshot: () => this.#world.catalogue.snapshot,
       get connections() {
         return process.#connections;

@@ -115,7 +115,7 @@ async function askProviders(question: Question): Promise<Asked> {
     if (lane === undefined) throw new Error(`${attempt.endpoint.id} does not count`);
     return tryOnce({ gateway, trail, attempt, lane, relay, plan, policyNow, recheck });
   };
-  const { clock, limits, timers, budget } = gateway;
+  const { clock, limits, deadlines, budget } = gateway;
   const deadlineMs = clock.elapsedMs() + limits.requestTimeoutMs;
   const tries = new Tries({
     gateway,
@@ -127,7 +127,7 @@ async function askProviders(question: Question): Promise<Asked> {
     covers: () => true,
     namesKept: () => namesKept(inbound.call),
   });
-  const deadline = timers.after(limits.requestTimeoutMs, () => tries.expire());
+  const deadline = deadlines.at(deadlineMs, () => tries.expire());
   budget.enter();
   try {
     const { ended } = await tries.run();

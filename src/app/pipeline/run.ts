@@ -222,7 +222,7 @@ class Request {
   }
 
   async serve(): Promise<void> {
-    const { budget, clock, timers } = this.#gateway;
+    const { budget, deadlines } = this.#gateway;
     const { plan, deadlineMs } = this.#admitted;
     const tries = new Tries({
       gateway: this.#gateway,
@@ -234,7 +234,7 @@ class Request {
       covers: (attempt) => this.#covers(attempt),
       namesKept: () => this.#errand.namesKept(),
     });
-    const deadline = timers.after(deadlineMs - clock.elapsedMs(), () => tries.expire());
+    const deadline = deadlines.at(deadlineMs, () => tries.expire());
     budget.enter();
     try {
       const { attempt, ended } = await tries.run();

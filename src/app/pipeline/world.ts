@@ -22,6 +22,7 @@ import type { Nodes } from "../../io/tunnel/nodes.ts";
 import type { OwnKeys } from "../../io/upstream/own-keys.ts";
 import type { Transport } from "../../io/upstream/transport.ts";
 import type { Clock } from "../../kit/clock.ts";
+import type { Deadlines } from "../../kit/deadlines.ts";
 import type { Timers } from "../../kit/timers.ts";
 import type { Exchange } from "../exchange.ts";
 import type { Captures } from "./captures.ts";
@@ -31,6 +32,8 @@ export type Gateway = {
   readonly clock: Clock;
   /** All waiting of the request path. */
   readonly timers: Timers;
+  /** When the requests that run have to be over. */
+  readonly deadlines: Deadlines;
   readonly snapshot: () => Snapshot;
   readonly connections: Connections;
   readonly reach: Reach;
