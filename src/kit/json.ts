@@ -1,7 +1,12 @@
 import { isUtf8 } from "node:buffer";
 
 /** Where one member of the top-level object stands in the text. */
-export type MemberSpan = { readonly keyStart: number; readonly valueStart: number; readonly valueEnd: number };
+export type MemberSpan = {
+  readonly key: string;
+  readonly keyStart: number;
+  readonly valueStart: number;
+  readonly valueEnd: number;
+};
 
 export type JsonObject = { readonly [key: string]: unknown };
 
@@ -9,8 +14,7 @@ export type JsonObject = { readonly [key: string]: unknown };
 export type ParsedBody = {
   readonly value: JsonObject;
   readonly text: string;
-  /** Top-level members by name. */
-  readonly members: ReadonlyMap<string, MemberSpan>;
+  readonly members: Members;
   /** Offset of the closing brace. */
   readonly end: number;
 };
@@ -48,7 +52,9 @@ export function parseJsonText(text: string, limits = NO_LIMITS): ParsedBody | Js
     if ("problem" in scan) return scan;
     const value: unknown = JSON.parse(text);
     if (!isJsonObject(value)) return { problem: "the body must be a JSON object" };
-    return { value, text, members: scan.members, end: scan.end };
+    const { members, end } = scan;
+    if (Object.keys(value).length !== members.size) return { problem: givenTwice(members) };
+    return { value, text, members, end };
   } catch (error) {
     return { problem: error instanceof Error ? withoutExcerpt(error.message) : "the body is not valid JSON" };
   }
@@ -85,11 +91,50 @@ function skipSpace(text: string, start: number): number {
   return at;
 }
 
-type Scan = { members: Map<string, MemberSpan>; end: number };
+function givenTwice(members: Members): string {
+  const seen = new Set<string>();
+  for (const { key } of members.spans) {
+    if (seen.has(key)) return `the top-level key "${key.slice(0, 64)}" is given twice`;
+    seen.add(key);
+  }
+  return "a top-level key is given twice";
+}
+
+/** Up to so many are looked through: a map would first have to make every name a name it knows. */
+const FEW = 16;
+
+/** Top-level members, in the order of the text. */
+export class Members {
+  readonly spans: readonly MemberSpan[];
+  #index: Map<string, MemberSpan> | undefined;
+
+  constructor(spans: readonly MemberSpan[]) {
+    this.spans = spans;
+  }
+
+  get size(): number {
+    return this.spans.length;
+  }
+
+  get(key: string): MemberSpan | undefined {
+    if (this.spans.length > FEW) {
+      this.#index ??= new Map(this.spans.map((span) => [span.key, span]));
+      return this.#index.get(key);
+    }
+    for (const span of this.spans) if (span.key === key) return span;
+    return undefined;
+  }
+
+  has(key: string): boolean {
+    return this.get(key) !== undefined;
+  }
+}
+
+type Scan = { readonly members: Members; readonly end: number };
 
 /** One pass over the structure; strings are skipped natively, so a large image in the body costs little. */
 function scanObject(text: string, { partsMax }: ScanLimits): Scan | JsonProblem {
-  const members = new Map<string, MemberSpan>();
+  const spans: MemberSpan[] = [];
   let depth = 0;
   let parts = 0;
   let end = -1;
@@ -98,8 +143,10 @@ function scanObject(text: string, { partsMax }: ScanLimits): Scan | JsonProblem 
   let valueStart = 0;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
-    if (code === COMMA || code === OPEN_BRACE || code === OPEN_BRACKET) parts += 1;
-    if (parts > partsMax) return { problem: `the body has more than ${partsMax} members and items` };
+    if (code === COMMA || code === OPEN_BRACE || code === OPEN_BRACKET) {
+      parts += 1;
+      if (parts > partsMax) return { problem: `the body has more than ${partsMax} members and items` };
+    }
     if (code === QUOTE) {
       const after = stringEnd(text, at);
       if (after < 0) return { problem: "the body ends inside a string" };
@@ -109,7 +156,6 @@ function scanObject(text: string, { partsMax }: ScanLimits): Scan | JsonProblem 
         const key = depth === 1 || mayBeProto(text.charCodeAt(at + 1)) ? readKey(text, at, after) : undefined;
         if (key === "__proto__") return { problem: "the key __proto__ is not allowed" };
         if (depth === 1 && key !== undefined) {
-          if (members.has(key)) return { problem: `the top-level key "${key.slice(0, 64)}" is given twice` };
           openKey = key;
           keyStart = at;
           valueStart = skipSpace(text, next + 1);
@@ -121,7 +167,7 @@ function scanObject(text: string, { partsMax }: ScanLimits): Scan | JsonProblem 
       if (depth > JSON_DEPTH_MAX) return { problem: `the body is nested deeper than ${JSON_DEPTH_MAX} levels` };
     } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET || (code === COMMA && depth === 1)) {
       if (depth === 1 && openKey !== undefined) {
-        members.set(openKey, { keyStart, valueStart, valueEnd: trimEnd(text, at) });
+        spans.push({ key: openKey, keyStart, valueStart, valueEnd: trimEnd(text, at) });
         openKey = undefined;
       }
       if (code === COMMA) continue;
@@ -129,7 +175,7 @@ function scanObject(text: string, { partsMax }: ScanLimits): Scan | JsonProblem 
       depth -= 1;
     }
   }
-  return { members, end };
+  return { members: new Members(spans), end };
 }
 
 function trimEnd(text: string, end: number): number {
@@ -178,20 +224,19 @@ export function patchMembers(body: Omit<ParsedBody, "value">, patches: readonly 
 }
 
 /** A member goes with the comma behind it; members behind the last kept one go with the comma before them. */
-function cutsFor(members: ReadonlyMap<string, MemberSpan>, removed: ReadonlySet<string>): Edit[] {
-  const ordered = [...members].sort(([, a], [, b]) => a.keyStart - b.keyStart);
-  const lastKept = ordered.findLastIndex(([key]) => !removed.has(key));
+function cutsFor({ spans }: Members, removed: ReadonlySet<string>): Edit[] {
+  const lastKept = spans.findLastIndex(({ key }) => !removed.has(key));
   const cuts: Edit[] = [];
-  for (const [index, [key, span]] of ordered.entries()) {
+  for (const [index, { key, keyStart }] of spans.entries()) {
     if (index > lastKept) break;
-    const next = ordered[index + 1];
-    if (removed.has(key) && next !== undefined) cuts.push({ start: span.keyStart, end: next[1].keyStart, text: "" });
+    const next = spans[index + 1];
+    if (removed.has(key) && next !== undefined) cuts.push({ start: keyStart, end: next.keyStart, text: "" });
   }
-  const tail = ordered.at(-1);
-  const first = ordered[lastKept + 1];
+  const tail = spans.at(-1);
+  const first = spans[lastKept + 1];
   if (first !== undefined && tail !== undefined) {
-    const start = ordered[lastKept]?.[1].valueEnd ?? first[1].keyStart;
-    cuts.push({ start, end: tail[1].valueEnd, text: "" });
+    const start = spans[lastKept]?.valueEnd ?? first.keyStart;
+    cuts.push({ start, end: tail.valueEnd, text: "" });
   }
   return cuts;
 }

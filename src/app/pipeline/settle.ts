@@ -37,10 +37,12 @@ export type Settled = { readonly usage: UsageRecord; readonly shown: ShownCost |
 /** The provider's figures, or the gateway's own count, marked so, where it gave none. */
 function countedUsage(metered: Metered, inputTokensEstimate: number): UsageRecord {
   const { characters = null, seconds = null } = metered.units ?? {};
+  if (metered.usage !== undefined && metered.cutShort !== true)
+    return { ...metered.usage, characters, seconds, estimated: false };
   const outputTokens = Math.ceil(metered.outputChars / CHARS_PER_TOKEN);
   if (metered.usage !== undefined) {
     // Figures from before the model spoke say next to nothing of the output; those that lag a little are the truth.
-    const stale = metered.cutShort === true && 2 * metered.usage.outputTokens < outputTokens;
+    const stale = 2 * metered.usage.outputTokens < outputTokens;
     const counted = stale ? { ...metered.usage, outputTokens } : metered.usage;
     return { ...counted, characters, seconds, estimated: stale };
   }
@@ -66,12 +68,10 @@ function charged(
 ): { usage: UsageRecord; charge: Charge } {
   const { currencies, margin, extras, limited } = trail.terms ?? { currencies: gateway.snapshot().currencies };
   const { currency } = trail.principal.workspace;
-  const { outputChars, units, estimate, uses } = metered;
-  const unmetered: Metered = { usage: undefined, outputChars, units, estimate, uses, refuted: true };
   const believed = metered.usage !== undefined && !isBeyondReason(metered.usage, metered, attempt);
   const isRefuted = metered.refuted === true || (metered.usage !== undefined && !believed);
-  const tokens = countedUsage(believed ? metered : unmetered, inputTokensEstimate);
-  const used = extras === undefined ? undefined : usedExtras(extras, attempt, uses);
+  const tokens = countedUsage(believed ? metered : unmetered(metered), inputTokensEstimate);
+  const used = extras === undefined ? undefined : usedExtras(extras, attempt, metered.uses);
   const usage = used === undefined ? tokens : { ...tokens, extras: used };
   try {
     const charge = chargeFor(usage, attempt.price, currencies, currency, margin);
@@ -80,8 +80,13 @@ function charged(
     return { usage, charge: usage.estimated ? bounded(charge, trail.heldNanos) : charge };
   } catch (error) {
     if (!(error instanceof ImpossibleUsage) || !believed) throw error;
-    return charged(gateway, trail, attempt, unmetered, inputTokensEstimate);
+    return charged(gateway, trail, attempt, unmetered(metered), inputTokensEstimate);
   }
+}
+
+/** The same without the provider's figures. */
+function unmetered({ outputChars, units, estimate, uses }: Metered): Metered {
+  return { usage: undefined, outputChars, units, estimate, uses, refuted: true };
 }
 
 /**

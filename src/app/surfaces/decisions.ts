@@ -41,7 +41,7 @@ function openai({ value }: ParsedBody): Asked {
 function requireNamesOnce({ text, members }: ParsedBody): void {
   const questions = membersOf(text, members, "questions");
   if (questions === undefined) return;
-  for (const name of questions.members.keys()) {
+  for (const { key: name } of questions.members.spans) {
     const question = membersOf(questions.text, questions.members, name);
     if (question !== undefined) membersOf(question.text, question.members, "criteria");
   }

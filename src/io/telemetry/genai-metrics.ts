@@ -1,5 +1,6 @@
 import { isNodeProvider } from "../../domain/catalogue/node-rows.ts";
 import type { AttemptRecord, RequestRecord } from "../../domain/record/record.ts";
+import { remembered } from "../../kit/remembered.ts";
 import {
   errorTypeOf,
   FIRST_TOKEN_BOUNDS,
@@ -42,7 +43,7 @@ export class GenAiMetrics {
     FIRST_TOKEN_BOUNDS,
   );
   /** By surface and endpoint, so bounded by the catalogue: all nodes are one. */
-  readonly #labels = new Map<string, Labels>();
+  readonly #labels = remembered((_surface: string) => new Map<string, Labels>());
 
   get series(): readonly Timings[] {
     return [this.#tokens, this.#duration, this.#firstChunk, this.#firstToken];
@@ -70,8 +71,9 @@ export class GenAiMetrics {
 
   #labelsOf(record: RequestRecord, { provider, endpoint }: AttemptRecord): Labels {
     const isNode = isNodeProvider(provider);
-    const name = `${record.surface} ${isNode ? "node" : endpoint}`;
-    const known = this.#labels.get(name);
+    const name = isNode ? "node" : endpoint;
+    const labels = this.#labels(record.surface);
+    const known = labels.get(name);
     if (known !== undefined) return known;
     // Names of nodes and of what they serve are their workspaces' own words.
     const [who, model] = isNode ? ["node", "node"] : [provider, modelAt(record, endpoint) ?? "unknown"];
@@ -85,7 +87,7 @@ export class GenAiMetrics {
       input: `${base},${label(GENAI.tokenType, "input")}`,
       output: `${base},${label(GENAI.tokenType, "output")}`,
     };
-    this.#labels.set(name, made);
+    labels.set(name, made);
     return made;
   }
 }

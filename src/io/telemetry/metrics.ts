@@ -4,6 +4,7 @@ import { isNodeProvider } from "../../domain/catalogue/node-rows.ts";
 import type { Proof } from "../../domain/catalogue/proofs.ts";
 import type { LogTarget } from "../../domain/record/outbox.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
+import { remembered } from "../../kit/remembered.ts";
 import { GenAiMetrics } from "./genai-metrics.ts";
 import type { Notice } from "./notices.ts";
 import type { Signal } from "./otlp.ts";
@@ -180,24 +181,23 @@ export class Metrics {
   }
 
   answered(route: string, status: number, durationMs: number): void {
-    const labels = `route="${route}"`;
-    this.#http.add(`${labels},status="${status}"`, 1);
-    this.#httpSeconds.observe(labels, durationMs / 1000);
+    const labels = ofRoute(route);
+    this.#http.add(labels.with(status), 1);
+    this.#httpSeconds.observe(labels.all, durationMs / 1000);
   }
 
   finished(record: RequestRecord): void {
     const { surface, provider, status, errorCode, overheadMs, ttfbMs, attempts, usage, charge } = record;
-    const labels = `provider="${labelOf(provider ?? "none")}"`;
-    this.#requests.add(`surface="${surface}",${labels},status="${status}",code="${errorCode ?? "none"}"`, 1);
+    const labels = ofProvider(labelOf(provider ?? "none"));
+    this.#requests.add(labels.ended(surface)(status)(errorCode ?? "none"), 1);
     this.#overhead.observe("", overheadMs / 1000);
-    if (ttfbMs !== null) this.#firstByte.observe(labels, ttfbMs / 1000);
-    for (const attempt of attempts)
-      this.#attempts.add(`provider="${labelOf(attempt.provider)}",outcome="${attempt.outcome}"`, 1);
+    if (ttfbMs !== null) this.#firstByte.observe(labels.all, ttfbMs / 1000);
+    for (const attempt of attempts) this.#attempts.add(ofProvider(labelOf(attempt.provider)).tried(attempt.outcome), 1);
     if (usage !== null) {
-      this.#tokens.add(`${labels},kind="input"`, usage.inputTokens);
-      this.#tokens.add(`${labels},kind="output"`, usage.outputTokens);
+      this.#tokens.add(labels.input, usage.inputTokens);
+      this.#tokens.add(labels.output, usage.outputTokens);
     }
-    if (charge !== null) this.#charged.add(`${labels},currency="${charge.currency}"`, Number(charge.nanos) / 1e9);
+    if (charge !== null) this.#charged.add(labels.charged(charge.currency), Number(charge.nanos) / 1e9);
     this.#genai.finished(record);
   }
 
@@ -319,6 +319,28 @@ export class Metrics {
     return { contentType: this.#registry.contentType, body: texts.join("\n\n") };
   }
 }
+
+/** The texts of labels of the request path: made once, because making them would cost more than the counting. */
+const ofRoute = remembered((route: string) => ({
+  all: `route="${route}"`,
+  with: remembered((status: number) => `route="${route}",status="${status}"`),
+}));
+
+const ofProvider = remembered((provider: string) => {
+  const all = `provider="${provider}"`;
+  return {
+    all,
+    input: `${all},kind="input"`,
+    output: `${all},kind="output"`,
+    tried: remembered((outcome: string) => `${all},outcome="${outcome}"`),
+    charged: remembered((currency: string) => `${all},currency="${currency}"`),
+    ended: remembered((surface: string) =>
+      remembered((status: number) =>
+        remembered((code: string) => `surface="${surface}",${all},status="${status}",code="${code}"`),
+      ),
+    ),
+  };
+});
 
 function gauge(name: string, help: string, read: () => number, registry: Registry): void {
   new Gauge({

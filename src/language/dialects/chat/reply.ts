@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, parseJsonObject, patchMembers } from "../../../kit/json.ts";
+import { isJsonObject, type JsonObject, type ParsedBody, parseJsonObject, patchMembers } from "../../../kit/json.ts";
 import type { ShownCost, WholeAnswer } from "../../canon/answer.ts";
 import type { Usage } from "../../canon/usage.ts";
 import { isGivenUp, Mender } from "./mend.ts";
@@ -8,25 +8,53 @@ import { decodeUsage } from "./usage.ts";
 export function decodeReply(bytes: Buffer, ownId: string): WholeAnswer | undefined {
   const body = parseJsonObject(bytes);
   if ("problem" in body) return undefined;
-  const { choices, id, usage } = body.value;
+  const { choices } = body.value;
   if (!Array.isArray(choices) || choices.length === 0 || isGivenUp(choices)) return undefined;
   const mended = new Mender(ownId, "message").mend(choices);
-  let outputChars = 0;
+  const messages: JsonObject[] = [];
   for (const choice of mended ?? choices) {
     if (!isJsonObject(choice) || !isJsonObject(choice["message"])) return undefined;
-    outputChars += messageChars(choice["message"]);
+    messages.push(choice["message"]);
   }
-  return {
-    usage: decodeUsage(usage),
-    upstreamId: typeof id === "string" && id !== "" ? id : null,
-    outputChars,
-    render: (counted, shown) =>
-      patchMembers(body, [
-        { key: "id", json: JSON.stringify(ownId) },
-        ...(mended === undefined ? [] : [{ key: "choices", json: JSON.stringify(mended) }]),
-        { key: "usage", json: JSON.stringify(encodeUsage(usage, counted, shown)) },
-      ]),
-  };
+  return new ChatReply(body, ownId, mended, messages);
+}
+
+class ChatReply implements WholeAnswer {
+  readonly usage: Usage | undefined;
+  readonly upstreamId: string | null;
+  readonly #body: ParsedBody;
+  readonly #ownId: string;
+  readonly #mended: readonly unknown[] | undefined;
+  readonly #messages: readonly JsonObject[];
+
+  constructor(
+    body: ParsedBody,
+    ownId: string,
+    mended: readonly unknown[] | undefined,
+    messages: readonly JsonObject[],
+  ) {
+    const { id, usage } = body.value;
+    this.usage = decodeUsage(usage);
+    this.upstreamId = typeof id === "string" && id !== "" ? id : null;
+    this.#body = body;
+    this.#ownId = ownId;
+    this.#mended = mended;
+    this.#messages = messages;
+  }
+
+  /** Only asked for where the provider told no figures. */
+  get outputChars(): number {
+    return this.#messages.reduce((sum, message) => sum + messageChars(message), 0);
+  }
+
+  render(counted: Usage, shown: ShownCost | undefined): string {
+    const usage = encodeUsage(this.#body.value["usage"], counted, shown);
+    return patchMembers(this.#body, [
+      { key: "id", json: JSON.stringify(this.#ownId) },
+      ...(this.#mended === undefined ? [] : [{ key: "choices", json: JSON.stringify(this.#mended) }]),
+      { key: "usage", json: JSON.stringify(usage) },
+    ]);
+  }
 }
 
 /** The provider's own usage object with the cost added; where the gateway counted otherwise, what was counted. */
