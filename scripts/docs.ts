@@ -1,7 +1,7 @@
 /** `npm run docs`: writes the documents that are made from the code. */
 import { writeFileSync } from "node:fs";
 import path from "node:path";
-import { PROJECT_ROOT } from "../src/config.ts";
+import { PROJECT_ROOT } from "../src/settings/config.ts";
 import { generatedDocuments } from "./documents.ts";
 
 for (const [file, text] of generatedDocuments()) {

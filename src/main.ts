@@ -34,7 +34,6 @@ import { speechHandlers } from "./app/surfaces/speech.ts";
 import { storedResponseHandlers } from "./app/surfaces/stored-responses.ts";
 import { transcriptionHandlers } from "./app/surfaces/transcriptions.ts";
 import { validateHandler } from "./app/surfaces/validate.ts";
-import { type Config, PROJECT_ROOT } from "./config.ts";
 import { apiDocumentText, llmsText, manageDocumentText } from "./contract/documents.ts";
 import { PEOPLE_ROUTES } from "./contract/routes-people.ts";
 import { AlertWatch } from "./domain/alerts/watch.ts";
@@ -62,6 +61,11 @@ import type { Joined } from "./io/workers/joined.ts";
 import { systemClock } from "./kit/clock.ts";
 import { makeIds } from "./kit/ids.ts";
 import { systemTimers } from "./kit/timers.ts";
+import { fleetChecks, openSharing, reloading, type Sharing, shareEndpoints } from "./parts/fleet.ts";
+import { retentionOf, sweepOften } from "./parts/jobs.ts";
+import { holdNodes, joinPeers, nodeCheck, openNodes } from "./parts/nodes.ts";
+import { type LogExporting, logExportCheck, type Observed, openObserve, openRecords } from "./parts/observe.ts";
+import { holdOwnKeys, openOwnKeys } from "./parts/own-keys.ts";
 import {
   alertCheck,
   boundsOf,
@@ -83,18 +87,14 @@ import {
   routingOf,
   servedSurfaces,
   warnOfUnknown,
-} from "./parts.ts";
-import { fleetChecks, openSharing, reloading, type Sharing, shareEndpoints } from "./parts-fleet.ts";
-import { retentionOf, sweepOften } from "./parts-jobs.ts";
-import { holdNodes, joinPeers, nodeCheck, openNodes } from "./parts-nodes.ts";
-import { type LogExporting, logExportCheck, type Observed, openObserve, openRecords } from "./parts-observe.ts";
-import { holdOwnKeys, openOwnKeys } from "./parts-own-keys.ts";
-import { openPeopleRoom } from "./parts-people.ts";
-import { openPayments, openPrices, openRates } from "./parts-prices.ts";
-import { openProber, proofBookOf, proofCheck } from "./parts-proofs.ts";
-import { openKept } from "./parts-responses.ts";
-import { inForceOf } from "./parts-settings.ts";
+} from "./parts/parts.ts";
+import { openPeopleRoom } from "./parts/people.ts";
+import { openPayments, openPrices, openRates } from "./parts/prices.ts";
+import { openProber, proofBookOf, proofCheck } from "./parts/proofs.ts";
+import { openKept } from "./parts/responses.ts";
+import { inForceOf } from "./parts/settings.ts";
 import { startSandbox } from "./sandbox/server.ts";
+import { type Config, PROJECT_ROOT } from "./settings/config.ts";
 
 /** A gateway that runs: where it is reached, and how it is stopped. */
 export type Running = {

@@ -1,12 +1,12 @@
 import cluster from "node:cluster";
 import { availableParallelism } from "node:os";
-import { type Config, readConfig } from "./config.ts";
 import { join } from "./io/workers/joined.ts";
 import { pipeToPrimary } from "./io/workers/pipe.ts";
 import { Primary } from "./io/workers/primary.ts";
 import { systemClock } from "./kit/clock.ts";
 import { handBackMemory } from "./kit/hand-back-memory.ts";
 import { type Running, start } from "./main.ts";
+import { type Config, readConfig } from "./settings/config.ts";
 
 type Shown = Pick<Running, "origin" | "firstKey" | "setupLink">;
 
@@ -50,7 +50,7 @@ async function serveAlone(config: Config): Promise<void> {
 
 /** Serves nothing itself: it starts the workers, replaces those that end, and keeps what they share. */
 async function serveWithWorkers(config: Config, count: number): Promise<void> {
-  const { openWorkers } = await import("./parts-workers.ts");
+  const { openWorkers } = await import("./parts/workers.ts");
   const workers = await openWorkers(config, count);
   // Whoever closes the terminal wants an end of it; a gateway without one is told to start its workers anew.
   const stopping = process.stdin.isTTY ? ["SIGTERM", "SIGINT", "SIGHUP"] : ["SIGTERM", "SIGINT"];

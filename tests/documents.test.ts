@@ -3,7 +3,6 @@ import path from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";
 import { generatedDocuments } from "../scripts/documents.ts";
-import { SETTINGS } from "../src/config.ts";
 import { apiDocumentText, llmsText, manageDocumentText } from "../src/contract/documents.ts";
 import { FAULTS } from "../src/contract/faults.ts";
 import { faultsOf } from "../src/contract/route-faults.ts";
@@ -14,6 +13,7 @@ import { ALIASES, FIELDS as CHAT_FIELDS } from "../src/language/dialects/chat/fi
 import { FIELDS as CONVERSE_FIELDS } from "../src/language/dialects/converse/fields.ts";
 import { FIELDS as GEMINI_FIELDS } from "../src/language/dialects/gemini/fields.ts";
 import { FIELDS as MESSAGES_FIELDS } from "../src/language/dialects/messages/fields.ts";
+import { SETTINGS } from "../src/settings/config.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "..");
 const read = (file: string) => readFileSync(path.join(ROOT, file), "utf8");

@@ -1,5 +1,5 @@
 import { readDatabaseAddress } from "../io/store/sql/postgres/address.ts";
-import { type Moved, moveEmbedded } from "../parts-move.ts";
+import { type Moved, moveEmbedded } from "../parts/move.ts";
 import { CliError, type Invocation } from "./command.ts";
 import { textFile } from "./values.ts";
 

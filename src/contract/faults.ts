@@ -251,6 +251,10 @@ export type FaultDetail = {
   readonly detail?: Readonly<Record<string, unknown>>;
 };
 
+const UNAVAILABLE = 503;
+/** For who knows no better: whoever is refused for now always hears when to come back. */
+const COME_BACK: Readonly<Record<string, string>> = { "retry-after": "5" };
+
 export class Fault extends Error {
   readonly code: FaultCode;
   readonly status: number;
@@ -267,7 +271,7 @@ export class Fault extends Error {
     this.status = said.status ?? entry.status;
     this.type = entry.type;
     this.param = said.param;
-    this.headers = said.headers;
+    this.headers = this.status === UNAVAILABLE ? { ...COME_BACK, ...said.headers } : said.headers;
     this.detail = said.detail;
   }
 }

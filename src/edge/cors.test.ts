@@ -3,7 +3,7 @@ import { IncomingMessage } from "node:http";
 import { Socket } from "node:net";
 import path from "node:path";
 import { expect, test } from "vitest";
-import { PROJECT_ROOT } from "../config.ts";
+import { PROJECT_ROOT } from "../settings/config.ts";
 import { corsHeaders } from "./cors.ts";
 
 test("TTS-10 pages of an allowed origin can read every header of the gateway's own that an answer is said to have", () => {

@@ -1,6 +1,6 @@
 import OpenAI from "openai";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { SETTINGS } from "../../src/config.ts";
+import { SETTINGS } from "../../src/settings/config.ts";
 import type { Tenant } from "../support/gateway.ts";
 import { eventsOf, MODEL, openScene, type Scene } from "../support/scene.ts";
 import { chatFrames } from "../support/upstream.ts";

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { PROJECT_ROOT } from "../../src/config.ts";
+import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { asked, QUESTIONS, RED, STATE } from "../support/decisions.ts";
 import { startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
 import { allProven, honestly, systemOne } from "../support/proofs.ts";

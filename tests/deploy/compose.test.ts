@@ -4,7 +4,7 @@ import os from "node:os";
 import path from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
-import { PROJECT_ROOT, SETTINGS } from "../../src/config.ts";
+import { PROJECT_ROOT, SETTINGS } from "../../src/settings/config.ts";
 import { problemsOf, readEnvFile } from "../support/deployed.ts";
 
 type Service = {
@@ -24,7 +24,8 @@ type Service = {
 };
 
 const FOLDER = path.join(PROJECT_ROOT, "deploy/compose");
-const compose = parse(readFileSync(path.join(FOLDER, "compose.yml"), "utf8"), { merge: true });
+const written = readFileSync(path.join(FOLDER, "compose.yml"), "utf8");
+const compose = parse(written, { merge: true });
 const services = new Map(Object.entries<Service>(compose.services));
 const gateways = [...services].filter(([name]) => name.startsWith("gateway-"));
 const examples = readEnvFile(readFileSync(path.join(FOLDER, ".env.example"), "utf8"));
@@ -56,6 +57,17 @@ test("OPS-05 the gateways take their settings, and so does whoever uncomments th
     GATEWAY_PUBLIC_URL: "https://gateway.example.eu",
   };
   expect(problemsOf({ ...gateways[0]?.[1].environment, ...filled })).toEqual([]);
+});
+
+test("OPS-05 the owner of the tables is three lines that are commented out, and fit together without that", () => {
+  const lines = /^( *)#(?=(?:- )?database_migration_url|DATABASE_MIGRATION_URL)/gim;
+  expect(written.match(lines)?.length).toBe(3);
+  const { services: all, secrets } = parse(written.replace(lines, "$1"), { merge: true });
+  const { environment, secrets: given }: Service = all["gateway-1"];
+  expect(environment?.["DATABASE_MIGRATION_URL_FILE"]).toBe("/run/secrets/database_migration_url");
+  expect(given).toContain("database_migration_url");
+  expect(secrets.database_migration_url).toEqual({ file: "./secrets/database_migration_url" });
+  expect(problemsOf(environment ?? {})).toEqual([]);
 });
 
 test("each gateway has a journal of its own, time to finish, and a server line at the balancer", () => {

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { Ajv } from "ajv";
 import { describe, expect, test } from "vitest";
-import { PROJECT_ROOT, SETTINGS } from "../../src/config.ts";
 import { ROUTES } from "../../src/contract/routes.ts";
+import { PROJECT_ROOT, SETTINGS } from "../../src/settings/config.ts";
 import { problemsOf } from "../support/deployed.ts";
 import type { Json } from "../support/gateway.ts";
 import { openChart } from "../support/helm.ts";
@@ -22,6 +22,7 @@ const EVERYTHING = {
   nodeSelector: { disk: "ssd" },
   tolerations: [{ key: "dedicated", operator: "Exists" }],
   affinity: { nodeAffinity: {} },
+  secretSettings: ["DATABASE_URL", "DATABASE_MIGRATION_URL", "REDIS_URL", "GATEWAY_ADMIN_TOKEN", "GATEWAY_MASTER_KEY"],
 };
 const LEAST = { replicas: 1, secretSettings: [], networkPolicy: { enabled: false }, serviceAccountName: "own" };
 

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import os from "node:os";
 import path from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { PROJECT_ROOT, SETTINGS } from "../../src/config.ts";
+import { PROJECT_ROOT, SETTINGS } from "../../src/settings/config.ts";
 import { problemsOf, readEnvFile } from "../support/deployed.ts";
 
 const read = (file: string) => readFileSync(path.join(PROJECT_ROOT, file), "utf8");

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { PROJECT_ROOT, SETTINGS } from "../../src/config.ts";
+import { PROJECT_ROOT, SETTINGS } from "../../src/settings/config.ts";
 import { cleanUp, spawnGateway } from "../edge/child.ts";
 import { unusedPort } from "../support/upstream.ts";
 

@@ -2,8 +2,8 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { buildProgram } from "../../src/cli/program.ts";
-import { PROJECT_ROOT, SETTINGS } from "../../src/config.ts";
 import { ROUTES } from "../../src/contract/routes.ts";
+import { PROJECT_ROOT, SETTINGS } from "../../src/settings/config.ts";
 
 /** Everything that an operator copies from or reads: what it names must exist. */
 const FILES = ["deploy", "docs/guides", "docs/clients"].flatMap((folder) =>
@@ -38,6 +38,12 @@ describe("what charts, units, examples and guides name exists", () => {
       (name) => !settings.has(name) && !ofCommands.includes(name) && !provider.test(name),
     );
     expect(unknown).toEqual([]);
+  });
+
+  test("OPS-05 whatever sets the address of the database has a place for the owner of its tables", () => {
+    const setting = FILES.filter((file) => file.startsWith("deploy/") && /DATABASE_URL\b/.test(read(file)));
+    expect(setting.length).toBeGreaterThan(3);
+    expect(setting.filter((file) => !read(file).includes("DATABASE_MIGRATION_URL"))).toEqual([]);
   });
 
   test.each(FILES)("OPS-02 %s: metrics", (file) => {

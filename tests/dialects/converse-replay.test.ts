@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { PROJECT_ROOT } from "../../src/config.ts";
+import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { chatMessages, chatRequest, messageOf, plain, recordedAnswer } from "../support/converse-recorded.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { FIXTURES_ABSENT, fixturesPresent, loadBytes, loadExchange, scriptOf } from "../support/replay.ts";

@@ -183,7 +183,7 @@ describe("sizes", () => {
   });
 
   test("GEN-05 the default is 32 MiB, and 25 MiB for audio", async () => {
-    const { SETTINGS } = await import("../../src/config.ts");
+    const { SETTINGS } = await import("../../src/settings/config.ts");
     expect(SETTINGS.GATEWAY_BODY_MAX_BYTES.fallback).toBe(33_554_432);
     expect(SETTINGS.GATEWAY_UPLOAD_MAX_BYTES.fallback).toBe(26_214_400);
   });

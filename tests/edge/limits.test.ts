@@ -272,7 +272,7 @@ describe("the limit of an address", () => {
   });
 
   test("RATE-05 the default is 1200 a minute, and 0 switches it off", async () => {
-    const { SETTINGS } = await import("../../src/config.ts");
+    const { SETTINGS } = await import("../../src/settings/config.ts");
     expect(SETTINGS.GATEWAY_RPM_IP.fallback).toBe(1200);
     // The other gateway of this file runs with 0 and has answered this one address all along.
     const answers = await Promise.all(Array.from({ length: 100 }, () => gateway.call("", "/healthz")));

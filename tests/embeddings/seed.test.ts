@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { PROJECT_ROOT } from "../../src/config.ts";
+import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { openaiList, vectorOf } from "../support/embeddings.ts";
 import { type Json, startGateway, type TestGateway } from "../support/gateway.ts";
 import { connectedTo } from "../support/scene.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/settings/config.ts";
 import { gatewayForTest, type Json, startGateway, type TestGateway } from "../support/gateway.ts";
 import { NEW_SECRET, PAYMENT_ENV, SECRET, STRIPE_SECRET, sendPayment, signed } from "../support/payments.ts";
 

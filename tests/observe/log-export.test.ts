@@ -3,8 +3,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { readConfig } from "../../src/config.ts";
 import { signatureOf } from "../../src/domain/alerts/signature.ts";
+import { readConfig } from "../../src/settings/config.ts";
 import { type Json, startGateway, type TestGateway } from "../support/gateway.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { PROJECT_ROOT, SETTINGS } from "../../src/config.ts";
 import { FAULTS } from "../../src/contract/faults.ts";
+import { PROJECT_ROOT, SETTINGS } from "../../src/settings/config.ts";
 import { type Json, startGateway } from "../support/gateway.ts";
 
 const read = (file: string) => readFileSync(path.join(PROJECT_ROOT, file), "utf8");

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { PROJECT_ROOT } from "../../src/config.ts";
+import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { runCli } from "../support/gateway.ts";
 import { OWNER, type PeopleGateway, peopleGateway } from "../support/people.ts";
 

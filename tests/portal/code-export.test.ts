@@ -5,7 +5,7 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Code, codeOf } from "../../portal/src/screens/playground/code.ts";
 import { type Draft, EMPTY_CONTENT, SCHEMA_EXAMPLE, toolExample } from "../../portal/src/screens/playground/draft.ts";
-import { PROJECT_ROOT } from "../../src/config.ts";
+import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
 
 let gateway: TestGateway;

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse as parseYaml } from "yaml";
 import type { Step, Target } from "../../portal/src/screens/connect/client-kind.ts";
 import { CLIENTS } from "../../portal/src/screens/connect/clients.ts";
-import { PROJECT_ROOT } from "../../src/config.ts";
+import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
 
 let gateway: TestGateway;

@@ -6,7 +6,7 @@ import { realDisk } from "../../src/io/journal/disk.ts";
 import { openJournal } from "../../src/io/journal/journal.ts";
 import { readDatabaseAddress } from "../../src/io/store/sql/postgres/address.ts";
 import { systemClock } from "../../src/kit/clock.ts";
-import { type Move, moveEmbedded } from "../../src/parts-move.ts";
+import { type Move, moveEmbedded } from "../../src/parts/move.ts";
 import { type Json, runCli, type TestGateway } from "../support/gateway.ts";
 import { listeningLog, tempFolder } from "../support/journal-room.ts";
 import { OWN } from "../support/own-keys.ts";

@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { PROJECT_ROOT } from "../../src/config.ts";
 import { loadCatalogue } from "../../src/domain/catalogue/load.ts";
 import { catalogueFiles } from "../../src/io/catalogue-files.ts";
+import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 import { allProven } from "../support/proofs.ts";
 import { FIXTURES_ABSENT, fixturesPresent, loadExchange, scriptOf } from "../support/replay.ts";

@@ -1,8 +1,8 @@
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { PROJECT_ROOT } from "../../src/config.ts";
 import type { EndpointEntry } from "../../src/domain/catalogue/schema.ts";
+import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { type Called, type Json, startGateway, type Tenant, type TestGateway } from "./gateway.ts";
 import { allProven } from "./proofs.ts";
 import { connectedTo } from "./scene.ts";

@@ -1,11 +1,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { readConfig } from "../../src/config.ts";
+import { readConfig } from "../../src/settings/config.ts";
 
 /** What the secrets of a deployment may be: valid, and found nowhere else. */
 const SECRETS: Readonly<Record<string, string>> = {
   DATABASE_URL: "postgres://gateway:secret@postgres:5432/gateway",
+  DATABASE_MIGRATION_URL: "postgres://gateway_owner:secret@postgres:5432/gateway",
   REDIS_URL: "redis://:secret@valkey:6379/0",
   GATEWAY_ADMIN_TOKEN: "a".repeat(64),
   GATEWAY_MASTER_KEY: "b".repeat(64),

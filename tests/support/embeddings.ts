@@ -1,8 +1,8 @@
 import { copyFile, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
-import { PROJECT_ROOT } from "../../src/config.ts";
 import type { EmbeddingsEntry } from "../../src/domain/catalogue/facts-embeddings.ts";
+import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { type Called, type Json, startGateway, type Tenant, type TestGateway } from "./gateway.ts";
 import { connectedTo } from "./scene.ts";
 import { type Answering, startUpstream, type Upstream } from "./upstream.ts";

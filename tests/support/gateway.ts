@@ -3,8 +3,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { onTestFinished } from "vitest";
-import { PROJECT_ROOT, readConfig } from "../../src/config.ts";
 import { start } from "../../src/main.ts";
+import { PROJECT_ROOT, readConfig } from "../../src/settings/config.ts";
 
 export type CliResult = {
   readonly code: number;

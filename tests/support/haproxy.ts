@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import os from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { PROJECT_ROOT } from "../../src/config.ts";
+import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { unusedPort } from "./upstream.ts";
 
 const READY_MS_MAX = 10_000;

@@ -17,11 +17,11 @@ import os from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
-import { PROJECT_ROOT } from "../../src/config.ts";
 import { type DatabaseAddress, readDatabaseAddress } from "../../src/io/store/sql/postgres/address.ts";
 import { migratePostgres } from "../../src/io/store/sql/postgres/open.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { digestOf } from "../../src/kit/secret.ts";
+import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { unusedPort } from "./upstream.ts";
 
 const PACKAGES = "/usr/lib/postgresql";

@@ -1,7 +1,7 @@
 import { cpSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { PROJECT_ROOT } from "../../src/config.ts";
+import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import type { Json } from "./gateway.ts";
 
 /** The shipped catalogue, with prices for what some providers bill apart: for GATEWAY_CATALOGUE_DIR. */

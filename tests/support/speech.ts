@@ -3,8 +3,8 @@ import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage 
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { vi } from "vitest";
-import { PROJECT_ROOT } from "../../src/config.ts";
 import type { EndpointEntry, PriceEntry } from "../../src/domain/catalogue/schema.ts";
+import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { type Json, startGateway, type Tenant, type TestGateway } from "./gateway.ts";
 import { allProven } from "./proofs.ts";
 import { connectedTo, nanosOf, QUIET } from "./scene.ts";

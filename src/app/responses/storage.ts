@@ -20,6 +20,9 @@ export function noRoomFor(
   return usedBytes + moreBytes > bytesMax ? { is: "full", usedBytes, maxBytes: bytesMax } : undefined;
 }
 
+/** A disk that is almost full does not become empty within seconds. */
+const FULL_RETRY_AFTER_SECONDS = 60;
+
 const INSTEAD = {
   store: "send store: false",
   background: "leave background out, with store: false",
@@ -31,6 +34,7 @@ export function noRoomFault(why: NoRoom, param: keyof typeof INSTEAD): Fault {
     return fault("service_unavailable", {
       message: `Field "${param}": the gateway stores nothing more now, since its disk is almost full (GATEWAY_DISK_FREE_MIN_BYTES). Try again later, or ${INSTEAD[param]}.`,
       param,
+      headers: { "retry-after": String(FULL_RETRY_AFTER_SECONDS) },
     });
   return fault("invalid_value", {
     message: `Field "${param}": the stored responses of this workspace take ${why.usedBytes} bytes and this answer does not fit into its ${why.maxBytes} (GATEWAY_RESPONSES_MAX_BYTES). Delete responses, or ${INSTEAD[param]}.`,

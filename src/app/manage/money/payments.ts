@@ -144,7 +144,7 @@ async function takeBack(room: ManageDeps, order: PaymentOrder, event: PaymentEve
       if (!(await ledger.post(transaction))) return { answer: false, audit: null };
       if ((await ledger.giveBack(transaction.id, source)) !== before + nanos)
         throw fault("service_unavailable", {
-          message: "Another message about this order is being booked. Send this again.",
+          message: "Another message about this order is being booked. Send this one again in 5 s.",
         });
       return { answer: true, audit: auditOf(transaction, adapter, "wallet.take_back", -nanos) };
     }),

@@ -1,21 +1,21 @@
 import os from "node:os";
-import type { Check } from "./app/manage/deps.ts";
-import { type Config, ConfigError } from "./config.ts";
-import type { Snapshot } from "./domain/catalogue/catalogue.ts";
-import type { Board } from "./domain/fleet/board.ts";
-import type { Fleet } from "./domain/fleet/fleet.ts";
-import type { MasterKeys } from "./io/master-keys.ts";
-import type { Store } from "./io/store/sql/store.ts";
-import type { Logger } from "./io/telemetry/log.ts";
-import type { Metrics } from "./io/telemetry/metrics.ts";
-import type { CallLimits } from "./io/tunnel/node-call.ts";
-import { type NodeEvents, Nodes } from "./io/tunnel/nodes.ts";
-import { peerKeysOf } from "./io/tunnel/peer-keys.ts";
-import { openPeers, type Peers, type PeersParts } from "./io/tunnel/peers.ts";
-import { systemClock } from "./kit/clock.ts";
-import type { Ids } from "./kit/ids.ts";
-import { randomToken } from "./kit/secret.ts";
-import { systemTimers } from "./kit/timers.ts";
+import type { Check } from "../app/manage/deps.ts";
+import type { Snapshot } from "../domain/catalogue/catalogue.ts";
+import type { Board } from "../domain/fleet/board.ts";
+import type { Fleet } from "../domain/fleet/fleet.ts";
+import type { MasterKeys } from "../io/master-keys.ts";
+import type { Store } from "../io/store/sql/store.ts";
+import type { Logger } from "../io/telemetry/log.ts";
+import type { Metrics } from "../io/telemetry/metrics.ts";
+import type { CallLimits } from "../io/tunnel/node-call.ts";
+import { type NodeEvents, Nodes } from "../io/tunnel/nodes.ts";
+import { peerKeysOf } from "../io/tunnel/peer-keys.ts";
+import { openPeers, type Peers, type PeersParts } from "../io/tunnel/peers.ts";
+import { systemClock } from "../kit/clock.ts";
+import type { Ids } from "../kit/ids.ts";
+import { randomToken } from "../kit/secret.ts";
+import { systemTimers } from "../kit/timers.ts";
+import { type Config, ConfigError } from "../settings/config.ts";
 import { breakerRulesOf } from "./parts.ts";
 
 /** Shorter than any proxy on the way takes to close what is silent. */

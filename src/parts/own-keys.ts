@@ -1,17 +1,17 @@
-import type { OwnKeyRoom } from "./app/manage/deps.ts";
-import type { Config } from "./config.ts";
-import type { Connections, Endpoint, Snapshot } from "./domain/catalogue/catalogue.ts";
-import { ownKeySlot, type SealedOwnKey } from "./domain/tenancy/own-key.ts";
-import type { Vault } from "./domain/tenancy/vault.ts";
-import type { Store } from "./io/store/sql/store.ts";
-import type { Logger } from "./io/telemetry/log.ts";
-import { UNUSABLE } from "./io/upstream/authorize.ts";
-import type { Addresses } from "./io/upstream/connections.ts";
-import { GOOGLE_TOKEN_URIS, readOwnKey } from "./io/upstream/own-credential.ts";
-import { type OwnKeyParts, OwnKeys } from "./io/upstream/own-keys.ts";
-import { probeProvider } from "./io/upstream/probe-key.ts";
-import type { Transport } from "./io/upstream/transport.ts";
-import { systemClock } from "./kit/clock.ts";
+import type { OwnKeyRoom } from "../app/manage/deps.ts";
+import type { Connections, Endpoint, Snapshot } from "../domain/catalogue/catalogue.ts";
+import { ownKeySlot, type SealedOwnKey } from "../domain/tenancy/own-key.ts";
+import type { Vault } from "../domain/tenancy/vault.ts";
+import type { Store } from "../io/store/sql/store.ts";
+import type { Logger } from "../io/telemetry/log.ts";
+import { UNUSABLE } from "../io/upstream/authorize.ts";
+import type { Addresses } from "../io/upstream/connections.ts";
+import { GOOGLE_TOKEN_URIS, readOwnKey } from "../io/upstream/own-credential.ts";
+import { type OwnKeyParts, OwnKeys } from "../io/upstream/own-keys.ts";
+import { probeProvider } from "../io/upstream/probe-key.ts";
+import type { Transport } from "../io/upstream/transport.ts";
+import { systemClock } from "../kit/clock.ts";
+import type { Config } from "../settings/config.ts";
 import { breakerRulesOf } from "./parts.ts";
 
 export function holdOwnKeys(config: Config, parts: Pick<OwnKeyParts, "snapshot" | "transport" | "platform">): OwnKeys {

@@ -1,20 +1,20 @@
-import { type Money, openMoney } from "./app/manage/money/money.ts";
-import type { ExpiryDeps } from "./app/manage/money/promotions.ts";
-import { type RateParts, RateRoom } from "./app/manage/money/rate-room.ts";
-import type { Config } from "./config.ts";
-import { MarginBook, NO_MARGIN, readMargin } from "./domain/billing/margin.ts";
-import { type RateBook, type RateRow, seedRates } from "./domain/catalogue/rates.ts";
-import type { Fleet } from "./domain/fleet/fleet.ts";
-import { openAdapters } from "./io/payments/open.ts";
-import type { Store } from "./io/store/sql/store.ts";
-import type { Logger } from "./io/telemetry/log.ts";
-import { ecbSource } from "./io/upstream/rate-source.ts";
-import type { Transport } from "./io/upstream/transport.ts";
-import { systemClock } from "./kit/clock.ts";
-import type { Ids } from "./kit/ids.ts";
-import { formatDecimal } from "./kit/money.ts";
-import { parseDurationMs } from "./kit/time.ts";
-import { systemTimers } from "./kit/timers.ts";
+import { type Money, openMoney } from "../app/manage/money/money.ts";
+import type { ExpiryDeps } from "../app/manage/money/promotions.ts";
+import { type RateParts, RateRoom } from "../app/manage/money/rate-room.ts";
+import { MarginBook, NO_MARGIN, readMargin } from "../domain/billing/margin.ts";
+import { type RateBook, type RateRow, seedRates } from "../domain/catalogue/rates.ts";
+import type { Fleet } from "../domain/fleet/fleet.ts";
+import { openAdapters } from "../io/payments/open.ts";
+import type { Store } from "../io/store/sql/store.ts";
+import type { Logger } from "../io/telemetry/log.ts";
+import { ecbSource } from "../io/upstream/rate-source.ts";
+import type { Transport } from "../io/upstream/transport.ts";
+import { systemClock } from "../kit/clock.ts";
+import type { Ids } from "../kit/ids.ts";
+import { formatDecimal } from "../kit/money.ts";
+import { parseDurationMs } from "../kit/time.ts";
+import { systemTimers } from "../kit/timers.ts";
+import type { Config } from "../settings/config.ts";
 import { HOLD_GRACE_MS } from "./parts.ts";
 
 /** Margins and exchange rates as the store has them, before anyone is served; rates of the files it has not are added. */

@@ -1,4 +1,4 @@
-import { readWithFileTwin } from "./settings.ts";
+import { readWithFileTwin } from "./kinds.ts";
 
 /** A provider setting read from the environment: PROVIDER_<SLUG>_API_KEY, _CREDENTIALS, _BASE_URL and its regional form. */
 export type ProviderSettings = {

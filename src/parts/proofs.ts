@@ -1,17 +1,17 @@
-import type { Check } from "./app/manage/deps.ts";
-import { Prober } from "./app/prober/prober.ts";
-import type { Config } from "./config.ts";
-import type { Connections, Snapshot } from "./domain/catalogue/catalogue.ts";
-import { isMadeToFail, PROVEN_SURFACES, ProofBook, type ProvenSurface, subjectOf } from "./domain/catalogue/proofs.ts";
-import type { Fleet } from "./domain/fleet/fleet.ts";
-import type { Store } from "./io/store/sql/store.ts";
-import type { Logger } from "./io/telemetry/log.ts";
-import type { Metrics } from "./io/telemetry/metrics.ts";
-import type { Transport } from "./io/upstream/transport.ts";
-import { systemClock } from "./kit/clock.ts";
-import type { Ids } from "./kit/ids.ts";
-import { parseDurationMs } from "./kit/time.ts";
-import { systemTimers } from "./kit/timers.ts";
+import type { Check } from "../app/manage/deps.ts";
+import { Prober } from "../app/prober/prober.ts";
+import type { Connections, Snapshot } from "../domain/catalogue/catalogue.ts";
+import { isMadeToFail, PROVEN_SURFACES, ProofBook, type ProvenSurface, subjectOf } from "../domain/catalogue/proofs.ts";
+import type { Fleet } from "../domain/fleet/fleet.ts";
+import type { Store } from "../io/store/sql/store.ts";
+import type { Logger } from "../io/telemetry/log.ts";
+import type { Metrics } from "../io/telemetry/metrics.ts";
+import type { Transport } from "../io/upstream/transport.ts";
+import { systemClock } from "../kit/clock.ts";
+import type { Ids } from "../kit/ids.ts";
+import { parseDurationMs } from "../kit/time.ts";
+import { systemTimers } from "../kit/timers.ts";
+import type { Config } from "../settings/config.ts";
 import { switchedOff } from "./parts.ts";
 
 /** How long an endpoint may take for one answer of its proof. */

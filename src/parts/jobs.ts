@@ -1,19 +1,19 @@
-import type { Money } from "./app/manage/money/money.ts";
-import type { MasterKeyRotation } from "./app/manage/operation/master-key-rotation.ts";
-import { LogRetention } from "./app/manage/records/log-retention.ts";
-import type { People } from "./app/people/open.ts";
-import type { Captures } from "./app/pipeline/captures.ts";
-import type { ResponsesRoom } from "./app/responses/room.ts";
-import type { Config } from "./config.ts";
-import type { SharedState } from "./domain/admission/admission.ts";
-import type { Fleet } from "./domain/fleet/fleet.ts";
-import type { Store } from "./io/store/sql/store.ts";
-import type { Logger } from "./io/telemetry/log.ts";
-import { systemClock } from "./kit/clock.ts";
-import { parseDurationMs } from "./kit/time.ts";
-import { systemTimers } from "./kit/timers.ts";
+import type { Money } from "../app/manage/money/money.ts";
+import type { MasterKeyRotation } from "../app/manage/operation/master-key-rotation.ts";
+import { LogRetention } from "../app/manage/records/log-retention.ts";
+import type { People } from "../app/people/open.ts";
+import type { Captures } from "../app/pipeline/captures.ts";
+import type { ResponsesRoom } from "../app/responses/room.ts";
+import type { SharedState } from "../domain/admission/admission.ts";
+import type { Fleet } from "../domain/fleet/fleet.ts";
+import type { Store } from "../io/store/sql/store.ts";
+import type { Logger } from "../io/telemetry/log.ts";
+import { systemClock } from "../kit/clock.ts";
+import { parseDurationMs } from "../kit/time.ts";
+import { systemTimers } from "../kit/timers.ts";
+import type { Config } from "../settings/config.ts";
 import { HOLD_GRACE_MS } from "./parts.ts";
-import { sweepResponses } from "./parts-responses.ts";
+import { sweepResponses } from "./responses.ts";
 
 const SWEEP_EVERY_MS = 60_000;
 

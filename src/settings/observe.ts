@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { SAMPLERS } from "./io/telemetry/sampler.ts";
-import { duration, integer, logRetention, onOff, setting } from "./settings.ts";
+import { SAMPLERS } from "../io/telemetry/sampler.ts";
+import { duration, integer, logRetention, onOff, setting } from "./kinds.ts";
 
 const url = z
   .url({ protocol: /^https?$/, error: "write an absolute http or https address" })

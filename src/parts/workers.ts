@@ -1,24 +1,24 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Config } from "./config.ts";
-import { chargedNanosOf } from "./domain/billing/ledger.ts";
-import type { RecordSink } from "./domain/record/ingest.ts";
-import { Directory } from "./domain/tenancy/directory.ts";
-import { replayLeft } from "./io/journal/open.ts";
-import { memoryState } from "./io/state/memory.ts";
-import type { Store } from "./io/store/sql/store.ts";
-import { type Logger, openLog } from "./io/telemetry/log.ts";
-import { Crew, type Hand } from "./io/workers/crew.ts";
-import type { Booked, Shared } from "./io/workers/desk.ts";
-import { workerFolder, workerFolders } from "./io/workers/folders.ts";
-import { Hands } from "./io/workers/hands.ts";
-import { memoryBoard } from "./io/workers/memory-board.ts";
-import type { Up } from "./io/workers/protocol.ts";
-import { withVersions } from "./io/workers/versions.ts";
-import { systemClock } from "./kit/clock.ts";
-import { randomToken } from "./kit/secret.ts";
-import { systemTimers } from "./kit/timers.ts";
+import { chargedNanosOf } from "../domain/billing/ledger.ts";
+import type { RecordSink } from "../domain/record/ingest.ts";
+import { Directory } from "../domain/tenancy/directory.ts";
+import { replayLeft } from "../io/journal/open.ts";
+import { memoryState } from "../io/state/memory.ts";
+import type { Store } from "../io/store/sql/store.ts";
+import { type Logger, openLog } from "../io/telemetry/log.ts";
+import { Crew, type Hand } from "../io/workers/crew.ts";
+import type { Booked, Shared } from "../io/workers/desk.ts";
+import { workerFolder, workerFolders } from "../io/workers/folders.ts";
+import { Hands } from "../io/workers/hands.ts";
+import { memoryBoard } from "../io/workers/memory-board.ts";
+import type { Up } from "../io/workers/protocol.ts";
+import { withVersions } from "../io/workers/versions.ts";
+import { systemClock } from "../kit/clock.ts";
+import { randomToken } from "../kit/secret.ts";
+import { systemTimers } from "../kit/timers.ts";
+import type { Config } from "../settings/config.ts";
+import { queueingSink } from "./observe.ts";
 import { fillState, loadTenants, openSql } from "./parts.ts";
-import { queueingSink } from "./parts-observe.ts";
 
 export type Workers = {
   /** Resolves when all of them serve; told once the first does. */

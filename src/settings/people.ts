@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { duration, integer, secretSetting, setting } from "./settings.ts";
+import { duration, integer, secretSetting, setting } from "./kinds.ts";
 
 /** Of the operator's choice, and over the open network only where it cannot be read. */
 const issuer = z

@@ -1,35 +1,35 @@
-import type { Check, OwnKeyRoom } from "./app/manage/deps.ts";
-import { spentBefore } from "./app/manage/money/spent.ts";
-import type { Captures } from "./app/pipeline/captures.ts";
-import type { Prober } from "./app/prober/prober.ts";
-import { type Config, ConfigError } from "./config.ts";
-import type { SharedState } from "./domain/admission/admission.ts";
-import type { AlertWatch } from "./domain/alerts/watch.ts";
-import { type MarginBook, readMargin } from "./domain/billing/margin.ts";
-import type { Snapshot } from "./domain/catalogue/catalogue.ts";
-import type { RateBook } from "./domain/catalogue/rates.ts";
-import type { Board } from "./domain/fleet/board.ts";
-import type { Fleet, Reloading } from "./domain/fleet/fleet.ts";
-import type { RecordSink } from "./domain/record/ingest.ts";
-import type { Directory } from "./domain/tenancy/directory.ts";
-import { flushEverywhere } from "./io/fleet/flush-everywhere.ts";
-import { loneFleet } from "./io/fleet/lone-fleet.ts";
-import { SharedEndpoints, type SharedEndpointsParts } from "./io/fleet/shared-endpoints.ts";
-import { SharedFleet } from "./io/fleet/shared-fleet.ts";
-import type { Books } from "./io/journal/open.ts";
-import { memoryState } from "./io/state/memory.ts";
-import { isTurnedAway } from "./io/state/redis/failures.ts";
-import type { SharedRedis } from "./io/state/redis/shared-redis.ts";
-import type { Store } from "./io/store/sql/store.ts";
-import type { Logger } from "./io/telemetry/log.ts";
-import type { Nodes } from "./io/tunnel/nodes.ts";
-import type { Joined } from "./io/workers/joined.ts";
-import { systemClock } from "./kit/clock.ts";
-import type { Ids } from "./kit/ids.ts";
-import { randomToken } from "./kit/secret.ts";
-import { systemTimers } from "./kit/timers.ts";
+import type { Check, OwnKeyRoom } from "../app/manage/deps.ts";
+import { spentBefore } from "../app/manage/money/spent.ts";
+import type { Captures } from "../app/pipeline/captures.ts";
+import type { Prober } from "../app/prober/prober.ts";
+import type { SharedState } from "../domain/admission/admission.ts";
+import type { AlertWatch } from "../domain/alerts/watch.ts";
+import { type MarginBook, readMargin } from "../domain/billing/margin.ts";
+import type { Snapshot } from "../domain/catalogue/catalogue.ts";
+import type { RateBook } from "../domain/catalogue/rates.ts";
+import type { Board } from "../domain/fleet/board.ts";
+import type { Fleet, Reloading } from "../domain/fleet/fleet.ts";
+import type { RecordSink } from "../domain/record/ingest.ts";
+import type { Directory } from "../domain/tenancy/directory.ts";
+import { flushEverywhere } from "../io/fleet/flush-everywhere.ts";
+import { loneFleet } from "../io/fleet/lone-fleet.ts";
+import { SharedEndpoints, type SharedEndpointsParts } from "../io/fleet/shared-endpoints.ts";
+import { SharedFleet } from "../io/fleet/shared-fleet.ts";
+import type { Books } from "../io/journal/open.ts";
+import { memoryState } from "../io/state/memory.ts";
+import { isTurnedAway } from "../io/state/redis/failures.ts";
+import type { SharedRedis } from "../io/state/redis/shared-redis.ts";
+import type { Store } from "../io/store/sql/store.ts";
+import type { Logger } from "../io/telemetry/log.ts";
+import type { Nodes } from "../io/tunnel/nodes.ts";
+import type { Joined } from "../io/workers/joined.ts";
+import { systemClock } from "../kit/clock.ts";
+import type { Ids } from "../kit/ids.ts";
+import { randomToken } from "../kit/secret.ts";
+import { systemTimers } from "../kit/timers.ts";
+import { type Config, ConfigError } from "../settings/config.ts";
+import { reloadNodes } from "./nodes.ts";
 import { fillState, HOLD_GRACE_MS } from "./parts.ts";
-import { reloadNodes } from "./parts-nodes.ts";
 
 /** What this instance has in common with others, or has for itself where there are none. */
 export type Sharing = {
@@ -173,7 +173,7 @@ function amongOthers(shared: Common, { instanceId, ids, log }: InstanceParts) {
 async function openRedis(config: Config, url: string, instanceId: string, log: Logger): Promise<SharedRedis> {
   try {
     // Loaded only where it is used: a gateway that is alone carries no driver for it.
-    const { openRedisState } = await import("./io/state/redis/open.ts");
+    const { openRedisState } = await import("../io/state/redis/open.ts");
     return await openRedisState({
       url,
       prefix: PREFIX,

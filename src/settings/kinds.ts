@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
-import { readMasterKey } from "./io/secret-files.ts";
-import { type DatabaseAddress, readDatabaseAddress } from "./io/store/sql/postgres/address.ts";
-import { type MailServer, readMailServer, readSender, type Sender } from "./io/upstream/mail-server.ts";
-import { parseDurationMs } from "./kit/time.ts";
+import { readMasterKey } from "../io/secret-files.ts";
+import { type DatabaseAddress, readDatabaseAddress } from "../io/store/sql/postgres/address.ts";
+import { type MailServer, readMailServer, readSender, type Sender } from "../io/upstream/mail-server.ts";
+import { parseDurationMs } from "../kit/time.ts";
 
 export const onOff = z.enum(["on", "off"], { error: "write on or off" });
 export const csv = z.string().transform((text) =>

@@ -1,6 +1,6 @@
-import type { InForce, SettingInForce } from "./app/manage/operation/settings-in-force.ts";
-import { type Config, SETTINGS } from "./config.ts";
-import type { GivenSetting, Setting } from "./settings.ts";
+import type { InForce, SettingInForce } from "../app/manage/operation/settings-in-force.ts";
+import { type Config, SETTINGS } from "../settings/config.ts";
+import type { GivenSetting, Setting } from "../settings/kinds.ts";
 
 /** The configuration in force, for who runs the gateway. A secret is left out here, before anybody could show it. */
 export function inForceOf(config: Config, version: string, startedAtMs: number): InForce {

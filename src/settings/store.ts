@@ -1,4 +1,4 @@
-import { databaseUrl, integer, redisUrl, setting } from "./settings.ts";
+import { databaseUrl, integer, redisUrl, setting } from "./kinds.ts";
 
 /** Where things are kept that several instances share. */
 export const STORE_SETTINGS = {

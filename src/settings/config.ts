@@ -1,9 +1,9 @@
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
-import { MARGIN_WORDS, readMargin } from "./domain/billing/margin.ts";
-import { checkPayments, paymentAdapters, paymentPage, paymentSecrets } from "./io/payments/settings.ts";
-import { isCidr } from "./kit/cidr.ts";
+import { MARGIN_WORDS, readMargin } from "../domain/billing/margin.ts";
+import { checkPayments, paymentAdapters, paymentPage, paymentSecrets } from "../io/payments/settings.ts";
+import { isCidr } from "../kit/cidr.ts";
 import {
   csv,
   duration,
@@ -23,14 +23,14 @@ import {
   sender,
   setting,
   workerCount,
-} from "./settings.ts";
-import { NODE_SETTINGS } from "./settings-nodes.ts";
-import { checkObserve, OBSERVE_SETTINGS } from "./settings-observe.ts";
-import { checkPeople, PEOPLE_SETTINGS } from "./settings-people.ts";
-import { type ProviderSettings, readProviders } from "./settings-providers.ts";
-import { STORE_SETTINGS } from "./settings-store.ts";
+} from "./kinds.ts";
+import { NODE_SETTINGS } from "./nodes.ts";
+import { checkObserve, OBSERVE_SETTINGS } from "./observe.ts";
+import { checkPeople, PEOPLE_SETTINGS } from "./people.ts";
+import { type ProviderSettings, readProviders } from "./providers.ts";
+import { STORE_SETTINGS } from "./store.ts";
 
-export const PROJECT_ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
+export const PROJECT_ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
 
 /** Every setting: its shape, its default and what it does. The settings page of the documentation is printed from here. */
 export const SETTINGS = {
