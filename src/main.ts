@@ -61,7 +61,7 @@ import type { Joined } from "./io/workers/joined.ts";
 import { systemClock } from "./kit/clock.ts";
 import { makeIds } from "./kit/ids.ts";
 import { systemTimers } from "./kit/timers.ts";
-import { fleetChecks, openSharing, reloading, type Sharing } from "./parts/fleet.ts";
+import { fleetChecks, openSharing, reloading, type Sharing, shareEndpoints } from "./parts/fleet.ts";
 import { retentionOf, sweepOften } from "./parts/jobs.ts";
 import { holdNodes, joinPeers, nodeCheck, openNodes } from "./parts/nodes.ts";
 import { type LogExporting, logExportCheck, type Observed, openObserve, openRecords } from "./parts/observe.ts";
@@ -190,6 +190,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
   };
   const copies = { store, directory, ownKeys, nodes, watch, captures, margins: gateway.margins, rateBook, prober };
   await sharing.follow(reloading(copies));
+  const endpoints = await shareEndpoints(sharing, gateway);
   edge.open(nodes, {
     ...surfaceHandlers(gateway, responses, proofs, servedSurfaces(config)),
     ...transcriptionHandlers(gateway, await uploadsOf(config, place.dataDir, disk)),
@@ -214,7 +215,8 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
       await Promise.all([sweeper, alerts, rates, prober, logExport].map((part) => part.stop()));
       await drain({ edge, responses, peers }, config, idle);
       await cut(gateway, edge, captures, responses);
-      for (const part of [responses, observed, disk, peers, books, sharing, store, sandbox]) await part?.close();
+      for (const part of [responses, observed, disk, peers, endpoints, books, sharing, store, sandbox])
+        await part?.close();
     },
   };
 }

@@ -5,6 +5,7 @@ import type { Prober } from "../app/prober/prober.ts";
 import type { SharedState } from "../domain/admission/admission.ts";
 import type { AlertWatch } from "../domain/alerts/watch.ts";
 import { type MarginBook, readMargin } from "../domain/billing/margin.ts";
+import type { Snapshot } from "../domain/catalogue/catalogue.ts";
 import type { RateBook } from "../domain/catalogue/rates.ts";
 import type { Board } from "../domain/fleet/board.ts";
 import type { Fleet, Reloading } from "../domain/fleet/fleet.ts";
@@ -12,6 +13,7 @@ import type { RecordSink } from "../domain/record/ingest.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
 import { flushEverywhere } from "../io/fleet/flush-everywhere.ts";
 import { loneFleet } from "../io/fleet/lone-fleet.ts";
+import { SharedEndpoints, type SharedEndpointsParts } from "../io/fleet/shared-endpoints.ts";
 import { SharedFleet } from "../io/fleet/shared-fleet.ts";
 import type { Books } from "../io/journal/open.ts";
 import { memoryState } from "../io/state/memory.ts";
@@ -257,6 +259,19 @@ async function reloadWorkspace(copies: Copies, workspaceId: string): Promise<voi
   margins.put(workspaceId, margin === undefined ? null : (readMargin(margin.share) ?? null));
   if (rules === undefined) watch.drop(workspaceId);
   else watch.put(rules);
+}
+
+type Endpoints = Pick<SharedEndpointsParts, "breakers" | "health"> & { readonly snapshot: () => Snapshot };
+
+/** What instances find out of endpoints counts for all of them; undefined where there is only one. */
+export async function shareEndpoints({ board, fleet }: Sharing, { breakers, health, snapshot }: Endpoints) {
+  if (board === undefined) return undefined;
+  const shared = new SharedEndpoints({
+    ...{ fleet, board, breakers, health, clock: systemClock, timers: systemTimers },
+    knows: (endpointId) => snapshot().endpoints.has(endpointId),
+  });
+  await shared.start();
+  return shared;
 }
 
 /** What `gateway doctor` says of the others. */
