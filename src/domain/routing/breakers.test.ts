@@ -129,6 +129,24 @@ test("PORTAL-10 what an operator sees of an endpoint: what it served and failed,
   expect(breakers.stateOf("a")).toMatchObject({ standing: "aside", served: 2, timesAside: 2, asideForMs: 2000 });
 });
 
+test("others are to know at once of what is new, not of every word of a provider that sends everybody away", () => {
+  const { breakers, pass } = ward();
+  let told = 0;
+  breakers.watch(() => {
+    told += 1;
+  });
+  for (let at = 0; at < 100; at += 1) {
+    breakers.failed("a", 1000);
+    pass(1);
+  }
+  expect(told).toBe(1);
+  pass(1000);
+  breakers.began("a");
+  breakers.served("a");
+  breakers.served("a");
+  expect(told).toBe(3);
+});
+
 /** Several instances, which hear what all others say whenever they meet. */
 function wards(count: number) {
   let ms = 1000;
@@ -181,6 +199,7 @@ test("SCALE-02 ROUTE-05 one instance probes at a time, another one each time, an
   const { all, standings, meet, fail, pass } = wards(3);
   fail(all[0], 5);
   meet();
+  fail(all[2], 1);
   pass(30_000);
   expect(standings()).toEqual([ASIDE, PROBE, ASIDE]);
   pass(1000);

@@ -84,8 +84,7 @@ export class EndpointBreakers implements Breakers {
     const heard = this.#heard.get(endpointId);
     if (heard !== undefined) heard.isTried = true;
     if (this.standingOf(endpointId) !== "probe") return;
-    const probed = this.#troubled.get(endpointId) ?? heard;
-    if (probed !== undefined) probed.probing = "yes";
+    for (const one of [this.#troubled.get(endpointId), heard]) if (one !== undefined) one.probing = "yes";
     this.#changed();
   }
 
@@ -125,13 +124,14 @@ export class EndpointBreakers implements Breakers {
     const { failuresInARow, asideMs, asideMsMax } = this.#rules;
     const nowMs = this.#clock.elapsedMs();
     const isProbe = state.probing === "yes" || heard?.probing === "yes";
+    const wasAside = nowMs < laterOf(state, heard);
     state.failures += 1;
     const asideBefore = state.asideUntilMs;
     if (retryAfterMs !== undefined) {
       state.asideUntilMs = Math.max(state.asideUntilMs, nowMs + Math.min(retryAfterMs, asideMsMax));
       // It did answer, and its word is for all.
       state.isDoubted = false;
-    } else if (isProbe || (state.failures >= failuresInARow && nowMs >= laterOf(state, heard))) {
+    } else if (isProbe || (state.failures >= failuresInARow && !wasAside)) {
       state.times = timesOf(state, heard) + 1;
       state.failures = 0;
       state.asideUntilMs = nowMs + Math.min(state.times * asideMs, asideMsMax);
@@ -143,7 +143,8 @@ export class EndpointBreakers implements Breakers {
       state.sinceMs = book.lastFailedAtMs;
       state.untilMs = Math.ceil(state.sinceMs + state.asideUntilMs - nowMs);
     }
-    if (isProbe || state.asideUntilMs > asideBefore) this.#changed();
+    // That it is aside for longer still, others learn in time: a crowd that is told to wait must not make a crowd of words.
+    if (isProbe || (!wasAside && state.asideUntilMs > asideBefore)) this.#changed();
   }
 
   /** Calls back when something is set aside, probed or back: others are to know it soon. */

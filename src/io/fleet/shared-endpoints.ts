@@ -24,6 +24,8 @@ const TOPIC = "endpoints";
 const ASIDE = "aside:";
 const SPEED = "speed:";
 const LOOK_EVERY_MS = 1_000;
+/** However much happens at once is told and heard together. */
+const SOON_MS = 50;
 const SPEED_EVERY_MS = 2_000;
 /** A board that has lost everything has it again after this. */
 const ASIDE_AGAIN_MS = 3_000;
@@ -63,6 +65,7 @@ export class SharedEndpoints {
   #isUrgent = false;
   #speedDueAtMs = 0;
   #timer: Timer | undefined;
+  #soon: Timer | undefined;
   #deaf: () => void = () => undefined;
   #isStopped = false;
 
@@ -76,11 +79,11 @@ export class SharedEndpoints {
     await this.#restore().catch(() => undefined);
     await this.#exchanging.run();
     this.#deaf = board.hear(TOPIC, (from) => {
-      if (from !== fleet.id) void this.#exchanging.run();
+      if (from !== fleet.id) this.#lookSoon();
     });
     breakers.watch(() => {
       this.#isUrgent = true;
-      void this.#exchanging.run();
+      this.#lookSoon();
     });
     this.#next();
   }
@@ -91,7 +94,16 @@ export class SharedEndpoints {
     this.#deaf();
     this.#parts.breakers.watch(() => undefined);
     stop(this.#timer);
+    stop(this.#soon);
     await this.#exchanging.run();
+  }
+
+  #lookSoon(): void {
+    if (this.#isStopped) return;
+    this.#soon ??= this.#parts.timers.after(SOON_MS, () => {
+      this.#soon = undefined;
+      void this.#exchanging.run();
+    });
   }
 
   #next(): void {
