@@ -17,7 +17,7 @@ import { SharedEndpoints, type SharedEndpointsParts } from "../io/fleet/shared-e
 import { SharedFleet } from "../io/fleet/shared-fleet.ts";
 import type { Books } from "../io/journal/open.ts";
 import { memoryState } from "../io/state/memory.ts";
-import { isTurnedAway } from "../io/state/redis/failures.ts";
+import { isTurnedAway, isUntrusted } from "../io/state/redis/failures.ts";
 import type { SharedRedis } from "../io/state/redis/shared-redis.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import type { Logger } from "../io/telemetry/log.ts";
@@ -176,6 +176,7 @@ async function openRedis(config: Config, url: string, instanceId: string, log: L
     const { openRedisState } = await import("../io/state/redis/open.ts");
     return await openRedisState({
       url,
+      ca: config.REDIS_CA ?? undefined,
       prefix: PREFIX,
       instanceId,
       timeoutMs: config.GATEWAY_REDIS_TIMEOUT_MS,
@@ -189,7 +190,9 @@ async function openRedis(config: Config, url: string, instanceId: string, log: L
     const why = error instanceof Error ? error.message : String(error);
     const next = isTurnedAway(why)
       ? "write its user and password, redis://user:password@host:6379/0"
-      : "start Redis there, or write the address of another";
+      : isUntrusted(why)
+        ? "name the file with its authority in REDIS_CA_FILE, and write the host as it is in its certificate"
+        : "start Redis there, or write the address of another";
     throw new ConfigError([`REDIS_URL: ${shownRedis(url)} cannot be used (${why}); ${next}`]);
   }
 }

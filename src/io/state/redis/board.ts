@@ -17,7 +17,7 @@ const MONEY_LOCKS = "workspace:";
  */
 const MOVING_MS = 30_000;
 
-type Deps = Pick<RedisSettings, "url" | "clock" | "timers" | "log" | "random"> & {
+type Deps = Pick<RedisSettings, "url" | "ca" | "clock" | "timers" | "log" | "random"> & {
   readonly connection: Connection;
   readonly names: Names;
   /** A change of wallets waits for Redis. */
@@ -40,8 +40,7 @@ export class RedisBoard implements Board {
   }
 
   async open(): Promise<void> {
-    const { url, timers, log } = this.#deps;
-    this.#client = await connectClient({ url, timers, log }, () => undefined);
+    this.#client = await connectClient(this.#deps, () => undefined);
   }
 
   get movingMoney(): number {
