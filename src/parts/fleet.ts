@@ -264,13 +264,13 @@ async function reloadWorkspace(copies: Copies, workspaceId: string): Promise<voi
   else watch.put(rules);
 }
 
-type Endpoints = Pick<SharedEndpointsParts, "breakers" | "health"> & { readonly snapshot: () => Snapshot };
+type Endpoints = Pick<SharedEndpointsParts, "breakers" | "health" | "learned"> & { readonly snapshot: () => Snapshot };
 
 /** What instances find out of endpoints counts for all of them; undefined where there is only one. */
-export async function shareEndpoints({ board, fleet }: Sharing, { breakers, health, snapshot }: Endpoints) {
+export async function shareEndpoints({ board, fleet }: Sharing, { breakers, health, learned, snapshot }: Endpoints) {
   if (board === undefined) return undefined;
   const shared = new SharedEndpoints({
-    ...{ fleet, board, breakers, health, clock: systemClock, timers: systemTimers },
+    ...{ fleet, board, breakers, health, learned, clock: systemClock, timers: systemTimers },
     knows: (endpointId) => snapshot().endpoints.has(endpointId),
   });
   await shared.start();

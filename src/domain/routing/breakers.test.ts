@@ -220,6 +220,8 @@ test("SCALE-02 ROUTE-05 one instance probes at a time, another one each time, an
   expect(standings()).toEqual([ASIDE, ASIDE, PROBE]);
   all[2]?.began("a");
   meet();
+  pass(4000);
+  expect(standings()).toEqual([ASIDE, ASIDE, ASIDE]);
   all[2]?.served("a");
   meet();
   // Those who have seen it fail themselves look for themselves.
@@ -228,6 +230,21 @@ test("SCALE-02 ROUTE-05 one instance probes at a time, another one each time, an
   all[0]?.began("a");
   all[0]?.unknown("a");
   expect(standings()).toEqual([PROBE, IN, IN]);
+});
+
+test("SCALE-02 ROUTE-05 the others stay away while the one that set it aside probes it itself", () => {
+  const { all, standings, meet, fail, pass } = wards(2);
+  fail(all[1], 5);
+  meet();
+  pass(30_000);
+  expect(standings()).toEqual([ASIDE, PROBE]);
+  all[1]?.began("a");
+  meet();
+  pass(4000);
+  expect(standings()).toEqual([ASIDE, ASIDE]);
+  all[1]?.unknown("a");
+  meet();
+  expect(standings()).toEqual([PROBE, PROBE]);
 });
 
 test("SCALE-02 ROUTE-05 an instance that cannot reach an endpoint by its own fault keeps it from the others only until one was served", () => {
@@ -254,6 +271,14 @@ test("SCALE-02 ROUTE-05 an instance that cannot reach an endpoint by its own fau
   expect(standings()).toEqual([ASIDE, IN, IN]);
   // What the provider itself says is for all again.
   all[0]?.failed("a", 100_000);
+  meet();
+  expect(standings()).toEqual([ASIDE, ASIDE, ASIDE]);
+  // An answer that began after one word and before the next tells nothing of the next.
+  all[1]?.began("a");
+  pass(10);
+  all[0]?.failed("a", 100_000);
+  meet();
+  all[1]?.served("a");
   meet();
   expect(standings()).toEqual([ASIDE, ASIDE, ASIDE]);
 });

@@ -4,6 +4,7 @@ import { hasRedis, redisState, startRedis } from "../../../tests/support/redis.t
 import type { Board } from "../../domain/fleet/board.ts";
 import { EndpointBreakers } from "../../domain/routing/breakers.ts";
 import { Health } from "../../domain/routing/health.ts";
+import { Learned } from "../../domain/routing/learned.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { systemTimers } from "../../kit/timers.ts";
 import { memoryState } from "../state/memory.ts";
@@ -21,14 +22,15 @@ const KNOWN: ReadonlySet<string> = new Set(["a", "b"]);
 async function instance(id: string, board: Board, ids: readonly string[] = ["one", "two"]) {
   const breakers = new EndpointBreakers(systemClock);
   const health = new Health();
+  const learned = new Learned();
   const peers = async () => ids.map((id) => ({ id, url: null }));
   const shared = new SharedEndpoints({
-    ...{ fleet: { id, peers }, board, breakers, health, clock: systemClock, timers: systemTimers },
+    ...{ fleet: { id, peers }, board, breakers, health, learned, clock: systemClock, timers: systemTimers },
     knows: (endpoint) => KNOWN.has(endpoint),
   });
   await shared.start();
   onTestFinished(() => shared.close());
-  return { breakers, health, shared };
+  return { breakers, health, learned, shared };
 }
 
 /** A board that hangs in a primary process, as each of its workers sees it. */
@@ -70,6 +72,7 @@ describe.each([
     const [one, two] = [await instance("one", await board()), await instance("two", await board())];
     one.health.served("a", SAMPLE, systemClock.nowMs());
     one.health.served("of a catalogue of its own", SAMPLE, systemClock.nowMs());
+    for (let at = 0; at < 100; at += 1) one.learned.answered("model", 40, undefined);
     one.breakers.failed("a", 60_000);
     one.breakers.failed("of a catalogue of its own", 60_000);
     await vi.waitFor(() => expect(two.breakers.aside).toEqual(["a"]), { timeout: 5000 });
@@ -82,6 +85,11 @@ describe.each([
     const late = await instance("late", await board());
     expect(late.health.of("a", systemClock.nowMs())).toEqual(measured);
     expect(late.health.said(systemClock.nowMs(), 9)).toEqual([]);
+    expect(late.learned.outputTokens("model", undefined)).toBe(one.learned.outputTokens("model", undefined));
+    // What others know is the beginning, and what is learned here is learned here.
+    late.learned.answered("model", 1040, undefined);
+    expect(Math.round(late.learned.outputTokens("model", undefined))).toBe(140);
+    expect(late.learned.outputTokens("other", undefined)).toBe(512);
     expect(late.health.of("of a catalogue of its own", systemClock.nowMs())).toBeUndefined();
   });
 });
@@ -93,6 +101,7 @@ test("SCALE-02 SCALE-03 an instance that is started again knows what it knew; wh
   const begin = async (id: string) => {
     const breakers = new EndpointBreakers(clock);
     const health = new Health();
+    const learned = new Learned();
     const rings: (() => void)[] = [];
     const after = (_: number, ring: () => void) => {
       rings.push(ring);
@@ -100,7 +109,7 @@ test("SCALE-02 SCALE-03 an instance that is started again knows what it knew; wh
     };
     const fleet = { id, peers: async () => [{ id, url: null }] };
     const shared = new SharedEndpoints({
-      ...{ fleet, board, breakers, health, clock, timers: { after } },
+      ...{ fleet, board, breakers, health, learned, clock, timers: { after } },
       knows: () => true,
     });
     await shared.start();
@@ -108,17 +117,22 @@ test("SCALE-02 SCALE-03 an instance that is started again knows what it knew; wh
       for (const ring of rings.splice(0)) ring();
       await expect.poll(() => rings.length).toBe(1);
     };
-    return { breakers, health, look };
+    return { breakers, health, learned, look };
   };
   const dead = await begin("dead");
   dead.health.served("a", SAMPLE, ms);
+  dead.learned.answered("model", 1512, undefined);
   dead.breakers.failed("a", 30_000);
   ms += 2000;
   await dead.look();
   const [again, other] = [await begin("dead"), await begin("other")];
   expect(again.health.of("a", ms)).toMatchObject({ firstByteMs: 200, perTokenMs: 10 });
+  expect([again.learned.said(9), other.learned.said(9)]).toEqual([[["model", 612]], []]);
   expect([again, other].map(({ breakers }) => breakers.standingOf("a"))).toEqual(["aside", "aside"]);
-  ms += 28_000;
+  ms += 20_000;
+  await other.look();
+  expect(other.breakers.standingOf("a")).toBe("aside");
+  ms += 8000;
   expect([again, other].map(({ breakers }) => breakers.standingOf("a"))).toEqual(["probe", "probe"]);
   ms += 20_000;
   await other.look();
@@ -145,7 +159,7 @@ test("SCALE-03 while the board is away each goes on with what it knows; nonsense
   for (const [name, text] of [
     ["aside:x", '{"aside":[["a",1,9e99,-1]],"served":[]}'],
     ["aside:y", "{"],
-    ["speed:x", '[["a",1,-5,1,1]]'],
+    ["speed:x", '{"speeds":[["a",1,-5,1,1]],"output":[]}'],
     ["speed:y", "null"],
   ] as const)
     await held.put(name, text, 60_000);

@@ -4,6 +4,7 @@ import type { Fleet } from "../../domain/fleet/fleet.ts";
 import type { EndpointBreakers } from "../../domain/routing/breakers.ts";
 import type { Health } from "../../domain/routing/health.ts";
 import type { Said, Turn } from "../../domain/routing/heard-aside.ts";
+import type { Learned } from "../../domain/routing/learned.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { stop, type Timer, type Timers } from "../../kit/timers.ts";
 import { Shared } from "./shared-run.ts";
@@ -14,6 +15,7 @@ export type SharedEndpointsParts = {
   /** Of the operator's credentials alone: what a workspace's own key or node is like is no matter of others. */
   readonly breakers: EndpointBreakers;
   readonly health: Health;
+  readonly learned: Learned;
   /** Whether the catalogue here has an endpoint. */
   knows(endpointId: string): boolean;
   readonly clock: Clock;
@@ -34,7 +36,7 @@ const SPEED_AGAIN_MS = 60_000;
 const ASIDE_LINGER_MS = 10_000;
 /** What an instance that is gone had measured counts for others for this long, and for itself when it is started again. */
 const SPEED_KEPT_MS = 10 * 60_000;
-/** The most endpoints that one instance speaks of: the newest. Some 30 kB. */
+/** The most endpoints that one instance speaks of, and models: the newest. Some 40 kB. */
 const TOLD_MAX = 256;
 const NAME_CHARS_MAX = 256;
 
@@ -45,9 +47,13 @@ const Aside = z.object({
   aside: z.array(z.tuple([Name, Figure, Figure, z.int().nonnegative()])).max(2 * TOLD_MAX),
   served: z.array(z.tuple([Name, Figure])).max(TOLD_MAX),
 });
-const Speeds = z.array(z.tuple([Name, Figure, Figure, Figure, z.number().positive()])).max(TOLD_MAX);
+const Measured = z.object({
+  speeds: z.array(z.tuple([Name, Figure, Figure, Figure, z.number().positive()])).max(TOLD_MAX),
+  /** How much models write. */
+  output: z.array(z.tuple([Name, Figure])).max(TOLD_MAX),
+});
 
-type Speed = ReturnType<Health["said"]>[number];
+type Measured = { readonly speeds: ReturnType<Health["said"]>; readonly output: ReturnType<Learned["said"]> };
 
 /**
  * Which endpoints instances have set aside, and how fast they found them, on the board. Requests only read what is in
@@ -57,7 +63,7 @@ export class SharedEndpoints {
   readonly #parts: SharedEndpointsParts;
   readonly #exchanging = new Shared(() => this.#exchange());
   /** What others have measured, by their ids, as they said it. */
-  readonly #speeds = new Map<string, { readonly text: string; readonly said: readonly Speed[] }>();
+  readonly #measured = new Map<string, Measured & { readonly text: string }>();
   #toldAside = { text: "", atMs: 0 };
   #toldSpeed = { text: "", atMs: 0 };
   /** Until this one has said something, what it said before it was started again counts like another's word. */
@@ -172,13 +178,15 @@ export class SharedEndpoints {
   }
 
   async #tellSpeed(): Promise<void> {
-    const { board, health, fleet, clock } = this.#parts;
-    const said = health.said(clock.nowMs(), TOLD_MAX);
-    if (said.length === 0) return;
-    const rows = said.map(([endpoint, speed]) => [
-      ...[endpoint, speed.atMs, speed.firstByteMs, speed.perTokenMs, speed.answers],
-    ]);
-    const text = JSON.stringify(rows);
+    const { board, health, learned, fleet, clock } = this.#parts;
+    const speeds = health
+      .said(clock.nowMs(), TOLD_MAX)
+      .map(([endpoint, { atMs, firstByteMs, perTokenMs, answers }]) => [
+        ...[endpoint, atMs, firstByteMs, perTokenMs, answers],
+      ]);
+    const output = learned.said(TOLD_MAX);
+    if (speeds.length + output.length === 0) return;
+    const text = JSON.stringify({ speeds, output });
     const nowMs = clock.elapsedMs();
     if (text === this.#toldSpeed.text && nowMs - this.#toldSpeed.atMs < SPEED_AGAIN_MS) return;
     await board.put(`${SPEED}${fleet.id}`, text, SPEED_KEPT_MS);
@@ -186,33 +194,39 @@ export class SharedEndpoints {
   }
 
   async #hearSpeed(): Promise<void> {
-    const { board, health, fleet, clock } = this.#parts;
+    const { board, health, learned, fleet, clock } = this.#parts;
     const found = await board.list(SPEED);
     let isNews = false;
-    for (const id of this.#speeds.keys()) if (!found.has(id)) isNews = this.#speeds.delete(id);
+    for (const id of this.#measured.keys()) if (!found.has(id)) isNews = this.#measured.delete(id);
     for (const [id, text] of found) {
-      if (id === fleet.id || this.#speeds.get(id)?.text === text) continue;
-      this.#speeds.set(id, { text, said: this.#speedsIn(text) });
+      if (id === fleet.id || this.#measured.get(id)?.text === text) continue;
+      this.#measured.set(id, { text, ...this.#measuredIn(text) });
       isNews = true;
     }
-    if (isNews)
-      health.hear(
-        [...this.#speeds.values()].map(({ said }) => said),
-        clock.nowMs(),
-      );
+    if (!isNews) return;
+    const all = [...this.#measured.values()];
+    const speeds = all.map((one) => one.speeds);
+    health.hear(speeds, clock.nowMs());
+    learned.hear(all.map(({ output }) => output));
   }
 
   async #restore(): Promise<void> {
-    const { board, health, fleet, clock } = this.#parts;
-    health.restore(this.#speedsIn((await board.read(`${SPEED}${fleet.id}`)) ?? "[]"), clock.nowMs());
+    const { board, health, learned, fleet, clock } = this.#parts;
+    const { speeds, output } = this.#measuredIn((await board.read(`${SPEED}${fleet.id}`)) ?? "");
+    health.restore(speeds, clock.nowMs());
+    learned.restore(output);
   }
 
-  #speedsIn(text: string): readonly Speed[] {
-    const rows = (readAs(Speeds, text) ?? []).filter(([endpoint]) => this.#parts.knows(endpoint));
-    return rows.map(([endpoint, atMs, firstByteMs, perTokenMs, answers]) => [
-      endpoint,
-      { atMs, firstByteMs, perTokenMs, answers },
-    ]);
+  #measuredIn(text: string): Measured {
+    const { speeds, output } = readAs(Measured, text) ?? { speeds: [], output: [] };
+    const known = speeds.filter(([endpoint]) => this.#parts.knows(endpoint));
+    return {
+      speeds: known.map(([endpoint, atMs, firstByteMs, perTokenMs, answers]) => [
+        endpoint,
+        { atMs, firstByteMs, perTokenMs, answers },
+      ]),
+      output,
+    };
   }
 }
 
