@@ -61,28 +61,23 @@ import type { Joined } from "./io/workers/joined.ts";
 import { systemClock } from "./kit/clock.ts";
 import { makeIds } from "./kit/ids.ts";
 import { systemTimers } from "./kit/timers.ts";
+import { alertCheck, openAlerts } from "./parts/alerts.ts";
+import { checksOf, diskCheck } from "./parts/checks.ts";
 import { fleetChecks, openSharing, reloading, type Sharing, shareEndpoints } from "./parts/fleet.ts";
 import { retentionOf, sweepOften } from "./parts/jobs.ts";
 import { holdNodes, joinPeers, nodeCheck, openNodes } from "./parts/nodes.ts";
 import { type LogExporting, logExportCheck, type Observed, openObserve, openRecords } from "./parts/observe.ts";
 import { holdOwnKeys, openOwnKeys } from "./parts/own-keys.ts";
 import {
-  alertCheck,
   boundsOf,
   cannotListen,
-  checksOf,
-  diskCheck,
   gaugesOf,
   limitsOf,
-  loadTenants,
   mintedFrom,
-  openAlerts,
   openCaptures,
   openCatalogue,
   openEdge,
-  openIdempotency,
   openSecrets,
-  openStore,
   openTransport,
   routingOf,
   servedSurfaces,
@@ -93,6 +88,7 @@ import { openPayments, openPrices, openRates } from "./parts/prices.ts";
 import { openProber, proofBookOf, proofCheck } from "./parts/proofs.ts";
 import { openKept } from "./parts/responses.ts";
 import { inForceOf } from "./parts/settings.ts";
+import { loadTenants, openIdempotency, openStore } from "./parts/store.ts";
 import { startSandbox } from "./sandbox/server.ts";
 import { type Config, PROJECT_ROOT } from "./settings/config.ts";
 

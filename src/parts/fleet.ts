@@ -29,7 +29,8 @@ import { randomToken } from "../kit/secret.ts";
 import { systemTimers } from "../kit/timers.ts";
 import { type Config, ConfigError } from "../settings/config.ts";
 import { reloadNodes } from "./nodes.ts";
-import { fillState, HOLD_GRACE_MS } from "./parts.ts";
+import { HOLD_GRACE_MS } from "./parts.ts";
+import { fillState } from "./store.ts";
 
 /** What this instance has in common with others, or has for itself where there are none. */
 export type Sharing = {

@@ -18,7 +18,7 @@ import { randomToken } from "../kit/secret.ts";
 import { systemTimers } from "../kit/timers.ts";
 import type { Config } from "../settings/config.ts";
 import { queueingSink } from "./observe.ts";
-import { fillState, loadTenants, openSql } from "./parts.ts";
+import { fillState, loadTenants, openSql } from "./store.ts";
 
 export type Workers = {
   /** Resolves when all of them serve; told once the first does. */
