@@ -1,11 +1,21 @@
+import type { Alerts } from "../app/alerts/alerts.ts";
 import type { Check } from "../app/manage/deps.ts";
+import { masterKeyCheck } from "../app/manage/operation/master-key.ts";
+import type { MasterKeyRotation } from "../app/manage/operation/master-key-rotation.ts";
+import type { Prober } from "../app/prober/prober.ts";
 import type { EndpointBreakers } from "../domain/routing/breakers.ts";
 import type { DiskSpace } from "../io/disk-space.ts";
 import type { Books } from "../io/journal/open.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import type { Config } from "../settings/config.ts";
+import { alertCheck } from "./alerts.ts";
+import { fleetChecks, type Sharing } from "./fleet.ts";
+import { nodeCheck } from "./nodes.ts";
+import { type LogExporting, logExportCheck } from "./observe.ts";
+import type { boundsOf } from "./parts.ts";
+import { proofCheck } from "./proofs.ts";
 
-export function checksOf(config: Config, store: Store, books: Books, breakers: EndpointBreakers): Check[] {
+function checksOf(config: Config, store: Store, books: Books, breakers: EndpointBreakers): Check[] {
   return [
     {
       name: "store",
@@ -41,7 +51,7 @@ export function checksOf(config: Config, store: Store, books: Books, breakers: E
 }
 
 /** Advice only: everything is served with little room, too. */
-export function diskCheck(config: Config, disk: DiskSpace): Check {
+function diskCheck(config: Config, disk: DiskSpace): Check {
   const room = () =>
     disk.freeBytes === undefined
       ? "the system does not say what is free"
@@ -55,4 +65,31 @@ export function diskCheck(config: Config, disk: DiskSpace): Check {
         : `${room()} on the disk of DATA_DIR`,
     }),
   };
+}
+
+type Checked = {
+  readonly store: Store;
+  readonly books: Books;
+  readonly bounds: ReturnType<typeof boundsOf>;
+  readonly disk: DiskSpace;
+  readonly rotation: MasterKeyRotation;
+  readonly alerts: Alerts;
+  readonly prober: Prober;
+  readonly nodes: Parameters<typeof nodeCheck>[0];
+  readonly sharing: Sharing;
+  readonly logExport: LogExporting;
+};
+
+export function checksNow(config: Config, checked: Checked): Check[] {
+  const { store, books, bounds, disk, rotation, alerts, prober, nodes, sharing, logExport } = checked;
+  // They advise, and never call something broken.
+  const advice = [
+    diskCheck(config, disk),
+    masterKeyCheck(rotation),
+    alertCheck(alerts),
+    proofCheck(prober),
+    nodeCheck(nodes),
+    logExportCheck(logExport),
+  ];
+  return [...checksOf(config, store, books, bounds.breakers), ...fleetChecks(config, sharing), ...advice];
 }
