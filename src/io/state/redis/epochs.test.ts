@@ -304,7 +304,7 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
     await two.hold("runs", 40n);
     await two.topUp(7n);
     const moving = `${one.prefix}{fleet}:moving`;
-    await expect.poll(() => server.ask("ZCARD", moving)).toBe(0);
+    await expect.poll(() => server.ask("ZCARD", moving), { timeout: 10_000 }).toBe(0);
     const lock = await one.redis?.board.lock("workspace:ws", { ttlMs: 200, waitMs: 0 });
     sql.balanceNanos += 5n;
     // From here on nothing of it reaches Redis any more.
@@ -323,7 +323,7 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
     await credited;
     await areOpen(one, two);
     await two.topUp(1n);
-    await expect.poll(() => server.ask("ZCARD", moving)).toBe(0);
+    await expect.poll(() => server.ask("ZCARD", moving), { timeout: 10_000 }).toBe(0);
     expect(await one.state.wallet("ws")).toEqual({ balanceNanos: 1013n, heldNanos: 40n });
   });
 
