@@ -1,53 +1,26 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import type { Alerts } from "./app/alerts/alerts.ts";
 import { watchedState } from "./app/alerts/watched-state.ts";
-import type { Handler } from "./app/exchange.ts";
-import type { Check, ManageDeps, Readers, TenancyDeps } from "./app/manage/deps.ts";
+import type { ManageDeps, Readers, TenancyDeps } from "./app/manage/deps.ts";
 import { fleetTurns } from "./app/manage/fleet-turns.ts";
-import { guarded } from "./app/manage/guard.ts";
-import { manageHandlers } from "./app/manage/handlers.ts";
 import { Bookings } from "./app/manage/money/bookings.ts";
-import { paymentHandlers } from "./app/manage/money/payments.ts";
-import { masterKeyCheck } from "./app/manage/operation/master-key.ts";
-import type { MasterKeyRotation } from "./app/manage/operation/master-key-rotation.ts";
-import { firstStart } from "./app/manage/tenancy/first-start.ts";
-import type { People } from "./app/people/open.ts";
 import type { Captures } from "./app/pipeline/captures.ts";
-import { connectionsFor, snapshotFor } from "./app/pipeline/own-layers.ts";
 import type { Gateway } from "./app/pipeline/world.ts";
-import type { Prober } from "./app/prober/prober.ts";
 import { overseenResponses } from "./app/responses/removal.ts";
 import type { ResponsesRoom } from "./app/responses/room.ts";
-import { catalogueHandlers } from "./app/surfaces/catalogue.ts";
-import { chatHandlers, decodeChat } from "./app/surfaces/chat.ts";
-import { countHandlers } from "./app/surfaces/count-tokens.ts";
-import { decisionsHandlers } from "./app/surfaces/decisions.ts";
-import { documentHandlers } from "./app/surfaces/documents.ts";
-import { embeddingsHandlers } from "./app/surfaces/embeddings.ts";
-import { decodeMessage, messagesHandlers } from "./app/surfaces/messages.ts";
-import { modelHandlers } from "./app/surfaces/models.ts";
-import { operationsHandlers } from "./app/surfaces/operations.ts";
+import { decodeChat } from "./app/surfaces/chat.ts";
+import { decodeMessage } from "./app/surfaces/messages.ts";
 import { requestHandlers } from "./app/surfaces/requests.ts";
-import { decodeResponse, responsesHandlers } from "./app/surfaces/responses.ts";
-import { speechHandlers } from "./app/surfaces/speech.ts";
-import { storedResponseHandlers } from "./app/surfaces/stored-responses.ts";
+import { decodeResponse } from "./app/surfaces/responses.ts";
 import { transcriptionHandlers } from "./app/surfaces/transcriptions.ts";
-import { validateHandler } from "./app/surfaces/validate.ts";
-import { apiDocumentText, llmsText, manageDocumentText } from "./contract/documents.ts";
-import { PEOPLE_ROUTES } from "./contract/routes-people.ts";
 import { AlertWatch } from "./domain/alerts/watch.ts";
-import type { Proven } from "./domain/catalogue/proofs.ts";
 import { RateBook } from "./domain/catalogue/rates.ts";
 import type { Fleet } from "./domain/fleet/fleet.ts";
-import type { Surface } from "./domain/record/record.ts";
-import { excludedByPolicy, permitsModel } from "./domain/routing/policy.ts";
 import { Directory } from "./domain/tenancy/directory.ts";
 import type { Managers } from "./edge/actor.ts";
-import { isOperator, recheckKey } from "./edge/authenticate.ts";
+import { recheckKey } from "./edge/authenticate.ts";
 import type { Edge } from "./edge/server.ts";
 import { type DiskSpace, watchDisk } from "./io/disk-space.ts";
-import type { Books } from "./io/journal/open.ts";
 import type { Store } from "./io/store/sql/store.ts";
 import { type Logger, openLog } from "./io/telemetry/log.ts";
 import { Metrics } from "./io/telemetry/metrics.ts";
@@ -61,28 +34,25 @@ import type { Joined } from "./io/workers/joined.ts";
 import { systemClock } from "./kit/clock.ts";
 import { makeIds } from "./kit/ids.ts";
 import { systemTimers } from "./kit/timers.ts";
-import { fleetChecks, openSharing, reloading, type Sharing } from "./parts/fleet.ts";
+import { openAlerts } from "./parts/alerts.ts";
+import { checksNow } from "./parts/checks.ts";
+import { firstWords } from "./parts/first-start.ts";
+import { openSharing, reloading, shareEndpoints } from "./parts/fleet.ts";
+import { documentsAt, managementHandlers, operationsOf, surfaceHandlers } from "./parts/handlers.ts";
 import { retentionOf, sweepOften } from "./parts/jobs.ts";
-import { holdNodes, joinPeers, nodeCheck, openNodes } from "./parts/nodes.ts";
-import { type LogExporting, logExportCheck, type Observed, openObserve, openRecords } from "./parts/observe.ts";
+import { holdNodes, joinPeers, openNodes } from "./parts/nodes.ts";
+import { type Observed, openObserve, openRecords } from "./parts/observe.ts";
 import { holdOwnKeys, openOwnKeys } from "./parts/own-keys.ts";
 import {
-  alertCheck,
   boundsOf,
   cannotListen,
-  checksOf,
-  diskCheck,
   gaugesOf,
   limitsOf,
-  loadTenants,
   mintedFrom,
-  openAlerts,
   openCaptures,
   openCatalogue,
   openEdge,
-  openIdempotency,
   openSecrets,
-  openStore,
   openTransport,
   routingOf,
   servedSurfaces,
@@ -90,9 +60,10 @@ import {
 } from "./parts/parts.ts";
 import { openPeopleRoom } from "./parts/people.ts";
 import { openPayments, openPrices, openRates } from "./parts/prices.ts";
-import { openProber, proofBookOf, proofCheck } from "./parts/proofs.ts";
+import { openProber, proofBookOf } from "./parts/proofs.ts";
 import { openKept } from "./parts/responses.ts";
 import { inForceOf } from "./parts/settings.ts";
+import { loadTenants, openIdempotency, openStore } from "./parts/store.ts";
 import { startSandbox } from "./sandbox/server.ts";
 import { type Config, PROJECT_ROOT } from "./settings/config.ts";
 
@@ -111,8 +82,6 @@ export type Running = {
   /** `keep`: others serve on at the same address, and connections that are idle may go on to them in their own time. */
   stop(idle?: "close" | "keep"): Promise<void>;
 };
-
-const FIRST_START = "first_start";
 
 const VERSION = readVersion();
 
@@ -190,6 +159,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
   };
   const copies = { store, directory, ownKeys, nodes, watch, captures, margins: gateway.margins, rateBook, prober };
   await sharing.follow(reloading(copies));
+  const endpoints = await shareEndpoints(sharing, gateway);
   edge.open(nodes, {
     ...surfaceHandlers(gateway, responses, proofs, servedSurfaces(config)),
     ...transcriptionHandlers(gateway, await uploadsOf(config, place.dataDir, disk)),
@@ -214,7 +184,8 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
       await Promise.all([sweeper, alerts, rates, prober, logExport].map((part) => part.stop()));
       await drain({ edge, responses, peers }, config, idle);
       await cut(gateway, edge, captures, responses);
-      for (const part of [responses, observed, disk, peers, books, sharing, store, sandbox]) await part?.close();
+      for (const part of [responses, observed, disk, peers, endpoints, books, sharing, store, sandbox])
+        await part?.close();
     },
   };
 }
@@ -271,33 +242,6 @@ function listening(edge: Edge, config: Config): Promise<string> {
   });
 }
 
-type Checked = {
-  readonly store: Store;
-  readonly books: Books;
-  readonly bounds: ReturnType<typeof boundsOf>;
-  readonly disk: DiskSpace;
-  readonly rotation: MasterKeyRotation;
-  readonly alerts: Alerts;
-  readonly prober: Prober;
-  readonly nodes: Ground["nodes"];
-  readonly sharing: Sharing;
-  readonly logExport: LogExporting;
-};
-
-function checksNow(config: Config, checked: Checked): Check[] {
-  const { store, books, bounds, disk, rotation, alerts, prober, nodes, sharing, logExport } = checked;
-  // They advise, and never call something broken.
-  const advice = [
-    diskCheck(config, disk),
-    masterKeyCheck(rotation),
-    alertCheck(alerts),
-    proofCheck(prober),
-    nodeCheck(nodes),
-    logExportCheck(logExport),
-  ];
-  return [...checksOf(config, store, books, bounds.breakers), ...fleetChecks(config, sharing), ...advice];
-}
-
 /** What the management API shows of the settings, and does by them. */
 function manageSettings(config: Config) {
   return {
@@ -346,22 +290,6 @@ function noticesOf(metrics: Metrics, log: Logger): Gateway["noticed"] {
   return (notice) => notices.take(notice);
 }
 
-type First = { readonly store: Store; readonly tenancy: TenancyDeps; readonly fleet: Fleet; readonly people: People };
-type FirstWords = { readonly firstKey?: string | undefined; readonly setupLink?: string | undefined };
-
-/** What the first start shows, once. */
-async function firstWords({ store, tenancy, fleet, people }: First): Promise<FirstWords> {
-  const firstKey = await fleet.alone(`workspace:${FIRST_START}`, () => firstKeyOf(store, tenancy));
-  return { firstKey, setupLink: await people.setupLink() };
-}
-
-async function firstKeyOf(store: Store, tenancy: TenancyDeps): Promise<string | undefined> {
-  if ((await store.meta.get(FIRST_START)) !== undefined) return undefined;
-  const key = await firstStart(tenancy);
-  await store.meta.set(FIRST_START, "done");
-  return key;
-}
-
 /** Streams that are still open end here, and say so before their connections are cut. */
 async function cut(gateway: Gateway, edge: Edge, captures: Pick<Captures, "settled">, { jobs }: ResponsesRoom) {
   await gateway.transport.close();
@@ -371,42 +299,12 @@ async function cut(gateway: Gateway, edge: Edge, captures: Pick<Captures, "settl
   await captures.settled();
 }
 
-/** What people and operators call, and payment providers. */
-function managementHandlers(deps: ManageDeps, people: People): Record<string, Handler> {
-  const ofPeople = { ...people.openHandlers, ...guarded(deps, PEOPLE_ROUTES, people.managedHandlers) };
-  const room = { ...deps, inTurn: people.inTurn };
-  return { ...manageHandlers(room), ...paymentHandlers(room), ...ofPeople };
-}
-
-type Operated = { readonly metrics: Metrics; readonly joined: Joined | undefined; readonly adminToken: string };
-
-function operationsOf(edge: Edge, standing: { ready: boolean }, { metrics, joined, adminToken }: Operated) {
-  return operationsHandlers({
-    unready: async () => (edge.draining ? "it is draining" : standing.ready ? undefined : "it is starting"),
-    async metricsText() {
-      const own = await metrics.text();
-      return joined === undefined ? own : { ...own, body: await joined.allMetrics() };
-    },
-    isOperator: (authorization) => isOperator(authorization, adminToken),
-  });
-}
-
 /** How requests are read when it is asked what would become of them. */
 const READERS: Readers = {
   chat: decodeChat,
   messages: (bytes) => decodeMessage(bytes, { headers: {} }),
   responses: decodeResponse,
 };
-
-function documentsAt(place: { readonly version: string; readonly serverUrl: string }): Record<string, Handler> {
-  return documentHandlers({
-    apiDocument: () => apiDocumentText(place),
-    manageDocument: () => manageDocumentText(place),
-    llmsText: () => llmsText(place),
-    publicUrl: place.serverUrl,
-    portalFolder: path.join(PROJECT_ROOT, "portal/dist"),
-  });
-}
 
 type Drained = {
   readonly edge: Edge;
@@ -421,37 +319,4 @@ async function drain({ edge, responses: { jobs }, peers }: Drained, config: Conf
   if (delayMs > 0 && idle === "close") await edge.announce(delayMs);
   await Promise.all([edge.drain(timeoutMs, idle), ...[jobs, peers].map((part) => part.drain(timeoutMs))]);
   jobs.abandon();
-}
-
-/** What callers with a key, and anyone who reads the catalogue, can ask. */
-function surfaceHandlers(
-  gateway: Gateway,
-  responses: ResponsesRoom,
-  proofs: Proven,
-  served: readonly Surface[],
-): Record<string, Handler> {
-  const { snapshot, clock, margins } = gateway;
-  const nowMs = () => clock.nowMs();
-  return {
-    ...chatHandlers(gateway),
-    ...responsesHandlers(responses),
-    ...storedResponseHandlers(responses),
-    ...messagesHandlers(gateway),
-    ...countHandlers(gateway),
-    ...embeddingsHandlers(gateway),
-    ...decisionsHandlers(gateway),
-    ...speechHandlers(gateway),
-    ...catalogueHandlers({ snapshot, nowMs, margin: margins.usual }),
-    ...modelHandlers({
-      snapshotOf: (workspaceId) => snapshotFor(gateway, workspaceId),
-      connectionsOf: (workspaceId) => connectionsFor(gateway, workspaceId),
-      proofs,
-      nowMs,
-      marginOf: (workspaceId) => margins.of(workspaceId),
-      allows: (endpoint, policy) => excludedByPolicy(endpoint, policy) === undefined,
-      permits: permitsModel,
-      servedSurfaces: served,
-    }),
-    validateKey: validateHandler,
-  };
 }

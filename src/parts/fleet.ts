@@ -5,6 +5,7 @@ import type { Prober } from "../app/prober/prober.ts";
 import type { SharedState } from "../domain/admission/admission.ts";
 import type { AlertWatch } from "../domain/alerts/watch.ts";
 import { type MarginBook, readMargin } from "../domain/billing/margin.ts";
+import type { Snapshot } from "../domain/catalogue/catalogue.ts";
 import type { RateBook } from "../domain/catalogue/rates.ts";
 import type { Board } from "../domain/fleet/board.ts";
 import type { Fleet, Reloading } from "../domain/fleet/fleet.ts";
@@ -12,10 +13,11 @@ import type { RecordSink } from "../domain/record/ingest.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
 import { flushEverywhere } from "../io/fleet/flush-everywhere.ts";
 import { loneFleet } from "../io/fleet/lone-fleet.ts";
+import { SharedEndpoints, type SharedEndpointsParts } from "../io/fleet/shared-endpoints.ts";
 import { SharedFleet } from "../io/fleet/shared-fleet.ts";
 import type { Books } from "../io/journal/open.ts";
 import { memoryState } from "../io/state/memory.ts";
-import { isTurnedAway } from "../io/state/redis/failures.ts";
+import { isTurnedAway, isUntrusted } from "../io/state/redis/failures.ts";
 import type { SharedRedis } from "../io/state/redis/shared-redis.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import type { Logger } from "../io/telemetry/log.ts";
@@ -27,7 +29,8 @@ import { randomToken } from "../kit/secret.ts";
 import { systemTimers } from "../kit/timers.ts";
 import { type Config, ConfigError } from "../settings/config.ts";
 import { reloadNodes } from "./nodes.ts";
-import { fillState, HOLD_GRACE_MS } from "./parts.ts";
+import { HOLD_GRACE_MS } from "./parts.ts";
+import { fillState } from "./store.ts";
 
 /** What this instance has in common with others, or has for itself where there are none. */
 export type Sharing = {
@@ -174,6 +177,7 @@ async function openRedis(config: Config, url: string, instanceId: string, log: L
     const { openRedisState } = await import("../io/state/redis/open.ts");
     return await openRedisState({
       url,
+      ca: config.REDIS_CA ?? undefined,
       prefix: PREFIX,
       instanceId,
       timeoutMs: config.GATEWAY_REDIS_TIMEOUT_MS,
@@ -187,7 +191,9 @@ async function openRedis(config: Config, url: string, instanceId: string, log: L
     const why = error instanceof Error ? error.message : String(error);
     const next = isTurnedAway(why)
       ? "write its user and password, redis://user:password@host:6379/0"
-      : "start Redis there, or write the address of another";
+      : isUntrusted(why)
+        ? "name the file with its authority in REDIS_CA_FILE, and write the host as it is in its certificate"
+        : "start Redis there, or write the address of another";
     throw new ConfigError([`REDIS_URL: ${shownRedis(url)} cannot be used (${why}); ${next}`]);
   }
 }
@@ -257,6 +263,19 @@ async function reloadWorkspace(copies: Copies, workspaceId: string): Promise<voi
   margins.put(workspaceId, margin === undefined ? null : (readMargin(margin.share) ?? null));
   if (rules === undefined) watch.drop(workspaceId);
   else watch.put(rules);
+}
+
+type Endpoints = Pick<SharedEndpointsParts, "breakers" | "health" | "learned"> & { readonly snapshot: () => Snapshot };
+
+/** What instances find out of endpoints counts for all of them; undefined where there is only one. */
+export async function shareEndpoints({ board, fleet }: Sharing, { breakers, health, learned, snapshot }: Endpoints) {
+  if (board === undefined) return undefined;
+  const shared = new SharedEndpoints({
+    ...{ fleet, board, breakers, health, learned, clock: systemClock, timers: systemTimers },
+    knows: (endpointId) => snapshot().endpoints.has(endpointId),
+  });
+  await shared.start();
+  return shared;
 }
 
 /** What `gateway doctor` says of the others. */

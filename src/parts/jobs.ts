@@ -3,8 +3,8 @@ import type { MasterKeyRotation } from "../app/manage/operation/master-key-rotat
 import { LogRetention } from "../app/manage/records/log-retention.ts";
 import type { People } from "../app/people/open.ts";
 import type { Captures } from "../app/pipeline/captures.ts";
-import type { ResponsesRoom } from "../app/responses/room.ts";
 import type { SharedState } from "../domain/admission/admission.ts";
+import type { Idempotency } from "../domain/admission/idempotency.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import type { Logger } from "../io/telemetry/log.ts";
@@ -13,23 +13,26 @@ import { parseDurationMs } from "../kit/time.ts";
 import { systemTimers } from "../kit/timers.ts";
 import type { Config } from "../settings/config.ts";
 import { HOLD_GRACE_MS } from "./parts.ts";
-import { sweepResponses } from "./responses.ts";
+import { type SweptResponses, sweepResponses } from "./responses.ts";
 
 const SWEEP_EVERY_MS = 60_000;
 
 type Swept = {
-  readonly state: SharedState;
+  readonly state: Pick<SharedState, "sweep">;
   readonly captures: Pick<Captures, "sweep">;
-  readonly responses: ResponsesRoom;
-  readonly rotation: MasterKeyRotation;
-  readonly retention: LogRetention;
-  readonly money: Money;
+  readonly responses: SweptResponses & { readonly gateway: { readonly idempotency: Pick<Idempotency, "sweep"> } };
+  readonly rotation: Pick<MasterKeyRotation, "finish" | "retry" | "stop">;
+  readonly retention: Pick<LogRetention, "run" | "stop">;
+  readonly money: Pick<Money, "run" | "stop">;
   readonly people: Pick<People, "sweep">;
   readonly fleet: Pick<Fleet, "leads">;
 };
 
 /** What has had its time leaves, now and again. */
-export function sweepOften(config: Config, swept: Swept): { stop(): Promise<void> } {
+export function sweepOften(
+  config: Pick<Config, "GATEWAY_REQUEST_TIMEOUT_MS">,
+  swept: Swept,
+): { stop(): Promise<void> } {
   const { state, captures, responses, rotation, retention, money, people, fleet } = swept;
   void rotation.finish();
   const timer = setInterval(() => {

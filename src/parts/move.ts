@@ -19,7 +19,7 @@ import { workerFolders } from "../io/workers/folders.ts";
 import { systemClock } from "../kit/clock.ts";
 import { parseDurationMs } from "../kit/time.ts";
 import { readConfig } from "../settings/config.ts";
-import { openMasterKeys } from "./parts.ts";
+import { openMasterKeys } from "./store.ts";
 
 /** Of the deployment that the store moves to: here it is still the embedded one. */
 const OF_THE_TARGET = ["DATABASE_URL", "DATABASE_MIGRATION_URL", "REDIS_URL"] as const;

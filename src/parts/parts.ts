@@ -1,15 +1,8 @@
 import path from "node:path";
-import { Alerts } from "../app/alerts/alerts.ts";
-import type { AlertDeps } from "../app/alerts/deps.ts";
-import type { Check } from "../app/manage/deps.ts";
-import { spentBefore } from "../app/manage/money/spent.ts";
-import { MasterKeyRotation } from "../app/manage/operation/master-key-rotation.ts";
 import { Captures } from "../app/pipeline/captures.ts";
-import { chargedUses, rememberUses } from "../app/pipeline/charged-uses.ts";
 import type { Gateway } from "../app/pipeline/world.ts";
 import type { Switch } from "../contract/route.ts";
 import { ROUTES } from "../contract/routes.ts";
-import type { SharedState } from "../domain/admission/admission.ts";
 import { EndpointPlaces } from "../domain/admission/endpoint-places.ts";
 import { AdmissionQueue } from "../domain/admission/queue.ts";
 import { RetryBudget } from "../domain/admission/retry-budget.ts";
@@ -32,31 +25,20 @@ import { MinuteLimit } from "../edge/minute-limit.ts";
 import { Edge, type EdgeDeps } from "../edge/server.ts";
 import { catalogueFiles } from "../io/catalogue-files.ts";
 import { openDataDir } from "../io/data-dir.ts";
-import type { DiskSpace } from "../io/disk-space.ts";
-import { toldStore } from "../io/fleet/told-store.ts";
 import type { Books } from "../io/journal/open.ts";
-import { MasterKeyFile } from "../io/master-key-file.ts";
-import { MasterKeys, masterKeyOf } from "../io/master-keys.ts";
-import { keptSecret, readMasterKey } from "../io/secret-files.ts";
-import { openSqlite } from "../io/store/sql/sqlite/open.ts";
-import type { Store } from "../io/store/sql/store.ts";
+import { keptSecret } from "../io/secret-files.ts";
 import type { Logger } from "../io/telemetry/log.ts";
 import type { Gauges, Metrics } from "../io/telemetry/metrics.ts";
 import type { Nodes } from "../io/tunnel/nodes.ts";
 import { unknownProviderSettings } from "../io/upstream/connections.ts";
 import { type MintedCredential, mintedCredential, readGoogleAccount } from "../io/upstream/google-credentials.ts";
-import { egressProblem, guardedPost } from "../io/upstream/guarded-post.ts";
 import { isSpoken } from "../io/upstream/lanes.ts";
-import { smtpMailer } from "../io/upstream/mail.ts";
 import type { OwnKeys } from "../io/upstream/own-keys.ts";
 import { httpTransport, type Transport } from "../io/upstream/transport.ts";
-import { checkMasterKeys, openVault } from "../io/vault.ts";
 import { addressList } from "../kit/cidr.ts";
 import { systemClock } from "../kit/clock.ts";
 import { Deadlines } from "../kit/deadlines.ts";
-import type { Ids } from "../kit/ids.ts";
 import { randomToken } from "../kit/secret.ts";
-import { parseDurationMs } from "../kit/time.ts";
 import { stop, systemTimers } from "../kit/timers.ts";
 import { type Config, ConfigError, PROJECT_ROOT } from "../settings/config.ts";
 
@@ -165,195 +147,9 @@ export function gaugesOf(edge: Edge, books: Books, { queue, breakers, nodes, sha
   };
 }
 
-type SqlParts = {
-  readonly log: Logger;
-  readonly fleet: Pick<Fleet, "isAlone">;
-  /** `taken`: the process that started this one keeps others out. */
-  readonly directory: "take" | "taken";
-};
-
-/** SQL alone. */
-export async function openSql(config: Config, { log, fleet, directory }: SqlParts): Promise<Store> {
-  const { DATABASE_URL: address, GATEWAY_DATABASE_CONNECTIONS: connections, DATA_DIR: dataDir } = config;
-  if (address === null) return openSqlite(dataDir, systemClock, directory);
-  // Loaded only where it is used: a gateway on the embedded store carries no driver of another.
-  const { openPostgres } = await import("../io/store/sql/postgres/open.ts");
-  const owner = config.DATABASE_MIGRATION_URL ?? undefined;
-  const logKeptMs = parseDurationMs(config.GATEWAY_LOG_RETENTION) ?? null;
-  const shared = fleet.isAlone ? "no" : "yes";
-  const place = { dataDir, directory, shared } as const;
-  return openPostgres({ address, owner, connections, logKeptMs, ...place, clock: systemClock, log });
-}
-
-/** The store, and what opens what is sealed in it, once it is sure that all of it can be opened. */
-export async function openStore(config: Config, parts: SqlParts & { readonly ids: Ids; readonly fleet: Fleet }) {
-  const { ids, log, fleet } = parts;
-  const store = toldStore(await openSql(config, parts), fleet);
-  try {
-    // The store keeps other gateways out of the folder: from here on nobody else changes the key's file.
-    const { keys, file, leaving } = await openMasterKeys(config, log);
-    await checkMasterKeys(keys, store.dataKeys);
-    const vault = openVault(keys, store.dataKeys);
-    const warn = (detail: object, message: string) => log.warn(detail, message);
-    const parts = { keys, file, leaving, store, vault, ids, warn };
-    const rotation = new MasterKeyRotation({ ...parts, clock: systemClock, timers: systemTimers });
-    return { store, vault, rotation, masterKeys: keys };
-  } catch (error) {
-    await store.close();
-    throw error;
-  }
-}
-
-/** From the settings, or from the file that the first start makes. */
-export async function openMasterKeys(config: Config, log: { info(detail: object, message: string): void }) {
-  const bytesOf = (text: string) => readMasterKey(text) ?? Buffer.alloc(0);
-  const previous = config.GATEWAY_MASTER_KEY_PREVIOUS.map(bytesOf);
-  const given = config.GATEWAY_MASTER_KEY;
-  if (given !== null) return { keys: new MasterKeys(bytesOf(given), previous), file: null, leaving: undefined };
-  const file = new MasterKeyFile(config.DATA_DIR, (step) => log.info({ step }, "the file of the master key changes"));
-  const kept = await file.open();
-  const keys = new MasterKeys(kept.current, [...kept.previous, ...previous]);
-  return { keys, file, leaving: kept.previous.map((bytes) => masterKeyOf(bytes).id)[0] };
-}
-
 export function warnOfUnknown(config: Config, snapshot: Snapshot, log: Logger): void {
   const unknown = unknownProviderSettings(config.providers, snapshot);
   if (unknown.length > 0) log.warn({ providers: unknown }, "settings name providers that the catalogue does not have");
-}
-
-export async function loadTenants(store: Store, directory: Directory): Promise<void> {
-  directory.load(await store.tenancy.loadAll());
-  for (const limits of await store.limits.loadAll()) directory.limits.put(limits);
-}
-
-/** What a state that is new must know of earlier processes: asked for once their journals were replayed. */
-export async function fillState(config: Config, store: Store, directory: Directory, state: SharedState): Promise<void> {
-  for (const { workspaceId, balanceNanos } of await store.ledger.wallets())
-    await state.credit(workspaceId, balanceNanos);
-  await state.restoreSpend(await spentBefore(store.rollups, directory, systemClock.nowMs()));
-  const keysMax = config.GATEWAY_IDEMPOTENCY_KEYS_MAX;
-  await rememberUses({ store: store.idempotency, state, clock: systemClock, keysMax });
-}
-
-/** Charged calls by their `Idempotency-Key`, with those that the state has no place for. */
-export function openIdempotency(config: Config, store: Store, caughtUp: () => Promise<void>, log: Logger) {
-  return chargedUses({
-    store: store.idempotency,
-    clock: systemClock,
-    timers: systemTimers,
-    ttlMs: parseDurationMs(config.GATEWAY_IDEMPOTENCY_TTL) ?? 0,
-    caughtUp,
-    warn: (detail, message) => log.warn(detail, message),
-  });
-}
-
-export function checksOf(config: Config, store: Store, books: Books, breakers: EndpointBreakers): Check[] {
-  return [
-    {
-      name: "store",
-      run: async () => {
-        await store.ping();
-        return { ok: true, detail: config.DATABASE_URL?.shown ?? `embedded store in ${config.DATA_DIR}` };
-      },
-    },
-    {
-      name: "journal",
-      run: async () => {
-        const detail = `${books.pending()} records wait for the store`;
-        return books.journal.broken ? { ok: false, detail: `it cannot be written; ${detail}` } : { ok: true, detail };
-      },
-    },
-    {
-      name: "endpoints",
-      // A provider that fails is not a gateway that does: its requests go elsewhere, and it is asked again.
-      run: async () => {
-        const { aside } = breakers;
-        const detail =
-          aside.length === 0
-            ? "none is set aside"
-            : `${aside.length} set aside after failures, tried last until they answer again: ${aside.slice(0, 20).join(", ")}. Look at the log of requests for the reason.`;
-        return { ok: true, detail };
-      },
-    },
-    {
-      name: "settings",
-      run: async () => ({ ok: true, detail: config.warnings.length === 0 ? "all known" : config.warnings.join("; ") }),
-    },
-  ];
-}
-
-/** Advice only: everything is served with little room, too. */
-export function diskCheck(config: Config, disk: DiskSpace): Check {
-  const room = () =>
-    disk.freeBytes === undefined
-      ? "the system does not say what is free"
-      : `${Math.floor(disk.freeBytes / 1_000_000).toLocaleString("en")} MB free`;
-  return {
-    name: "disk",
-    run: async () => ({
-      ok: true,
-      detail: disk.isLow
-        ? `${room()} on the disk of DATA_DIR, less than GATEWAY_DISK_FREE_MIN_BYTES (${config.GATEWAY_DISK_FREE_MIN_BYTES}): no response is stored. Make room.`
-        : `${room()} on the disk of DATA_DIR`,
-    }),
-  };
-}
-
-/** A webhook or a mail server that takes longer is not there. */
-const ALERT_TIMEOUT_MS = 10_000;
-const HOUR_MS = 3_600_000;
-
-type AlertParts = Pick<AlertDeps, "watch" | "directory" | "state" | "ownKeys" | "vault" | "ids"> & {
-  readonly metrics: Metrics;
-  readonly log: Logger;
-};
-
-/** Alerts, with the rules that are kept; they are looked for from now on. */
-export async function openAlerts(config: Config, store: Store, parts: AlertParts): Promise<Alerts> {
-  const { metrics, log, ...given } = parts;
-  const { GATEWAY_SMTP_URL: server, GATEWAY_MAIL_FROM: from } = config;
-  const egress = config.GATEWAY_WEBHOOK_PRIVATE === "on" ? "anywhere" : "public_https";
-  const alerts = new Alerts({
-    ...given,
-    store: store.alerts,
-    clock: systemClock,
-    timers: systemTimers,
-    random: Math.random,
-    post: guardedPost(egress, ALERT_TIMEOUT_MS),
-    mail: server === null || from === null ? undefined : smtpMailer(server, from, ALERT_TIMEOUT_MS),
-    addressProblem: (url) => egressProblem(url, egress),
-    patience: {
-      firstWaitMs: config.GATEWAY_ALERTS_RETRY_MS,
-      waitMsMax: HOUR_MS,
-      attemptsMax: 30,
-      ageMsMax: 24 * HOUR_MS,
-    },
-    everyMs: config.GATEWAY_ALERTS_EVERY_MS,
-    tried: (channel, result) => metrics.alerted(channel, result),
-    warn: (detail, message) => log.warn(detail, message),
-  });
-  await alerts.start();
-  return alerts;
-}
-
-/** Advice only: webhooks are sent all the same. */
-export function alertCheck(alerts: Alerts): Check {
-  return {
-    name: "alerts",
-    run: async () => {
-      const rules = alerts.watch.all();
-      const mailed = rules.filter((one) => alerts.recipientsOf(one).length > 0);
-      const deaf = rules.filter((one) => one.webhook === null && !mailed.includes(one));
-      const detail = [`${rules.length} workspaces have rules`];
-      if (deaf.length > 0)
-        detail.push(`${deaf.length} of them reach nobody: they name no webhook, and nobody gets mail`);
-      if (mailed.length > 0 && !alerts.sendsMail)
-        detail.push(
-          `${mailed.length} of them want mail, and no mail server is set: set GATEWAY_SMTP_URL and GATEWAY_MAIL_FROM`,
-        );
-      return { ok: true, detail: detail.join("; ") };
-    },
-  };
 }
 
 /** What to write instead, in place of the system's word for it. */

@@ -7,6 +7,7 @@ import type { ResponsesRoom } from "../app/responses/room.ts";
 import { ROUTES } from "../contract/routes.ts";
 import type { Board } from "../domain/fleet/board.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
+import type { ResponseStore } from "../domain/responses/stored.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
 import { standingOf } from "../domain/tenancy/key.ts";
 import type { Vault } from "../domain/tenancy/vault.ts";
@@ -71,7 +72,10 @@ function responseSettings(config: Config): Pick<ResponsesDeps, "retentionMs" | "
   };
 }
 
-export async function sweepResponses({ store, clock, warn }: ResponsesDeps): Promise<void> {
+/** What is needed to remove what has expired. */
+export type SweptResponses = Pick<ResponsesDeps, "clock" | "warn"> & { readonly store: Pick<ResponseStore, "sweep"> };
+
+export async function sweepResponses({ store, clock, warn }: SweptResponses): Promise<void> {
   try {
     await store.sweep(clock.nowMs());
   } catch (error) {

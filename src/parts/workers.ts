@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { chargedNanosOf } from "../domain/billing/ledger.ts";
+import { chargedNanosOf, walletNanosOf } from "../domain/billing/ledger.ts";
 import type { RecordSink } from "../domain/record/ingest.ts";
 import { Directory } from "../domain/tenancy/directory.ts";
 import { replayLeft } from "../io/journal/open.ts";
@@ -18,7 +18,7 @@ import { randomToken } from "../kit/secret.ts";
 import { systemTimers } from "../kit/timers.ts";
 import type { Config } from "../settings/config.ts";
 import { queueingSink } from "./observe.ts";
-import { fillState, loadTenants, openSql } from "./parts.ts";
+import { fillState, loadTenants, openSql } from "./store.ts";
 
 export type Workers = {
   /** Resolves when all of them serve; told once the first does. */
@@ -152,5 +152,9 @@ function bookedIn(store: Store): Booked {
       return record === undefined ? 0n : chargedNanosOf(record);
     },
     used: (key) => store.idempotency.find(key, systemClock.nowMs()),
+    async bookedNanos({ id, createdAtMs }) {
+      const transaction = await store.ledger.find(id);
+      return transaction?.createdAtMs === createdAtMs ? walletNanosOf(transaction) : 0n;
+    },
   };
 }

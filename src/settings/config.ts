@@ -389,6 +389,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     if (parsed.success) values[name] = parsed.data;
     else problems.push(`${name}: ${parsed.error.issues[0]?.message ?? "not valid"}`);
   }
+  if ((values["REDIS_CA"] ?? null) !== null && !String(values["REDIS_URL"]).startsWith("rediss:"))
+    problems.push("REDIS_URL: write a rediss:// address, because REDIS_CA is set: without TLS nothing is checked");
   if ((values["REDIS_URL"] ?? null) !== null && (values["DATABASE_URL"] ?? null) === null)
     problems.push("DATABASE_URL: set it too, because REDIS_URL is set: instances share their store as well");
   if ((values["DATABASE_MIGRATION_URL"] ?? null) !== null && (values["DATABASE_URL"] ?? null) === null)

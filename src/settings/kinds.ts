@@ -59,6 +59,10 @@ export const redisUrl = z
     "write redis://user:password@host:6379/0, or rediss:// for TLS",
   );
 
+export const certificates = z
+  .string()
+  .refine((text) => text.includes("-----BEGIN CERTIFICATE-----"), "write certificates in PEM, or name their file");
+
 export const isMasterKey = (text: string) => readMasterKey(text) !== undefined;
 export const MASTER_KEY_FORM = "write 32 bytes in base64 or hex";
 

@@ -1,4 +1,4 @@
-import { databaseUrl, integer, redisUrl, setting } from "./kinds.ts";
+import { certificates, databaseUrl, integer, redisUrl, setting } from "./kinds.ts";
 
 /** Where things are kept that several instances share. */
 export const STORE_SETTINGS = {
@@ -31,6 +31,11 @@ export const STORE_SETTINGS = {
     ),
     secret: true,
   },
+  REDIS_CA: setting(
+    certificates.nullable(),
+    null,
+    "Certificates in PEM that the one of a rediss:// server is checked by. Default: the authorities that Node knows.",
+  ),
   GATEWAY_REDIS_TIMEOUT_MS: setting(
     integer(10, 60_000),
     100,

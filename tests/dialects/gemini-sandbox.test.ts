@@ -1,79 +1,19 @@
-import OpenAI from "openai";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Json, startGateway, type TestGateway } from "../support/gateway.ts";
+import { describe, expect, test } from "vitest";
+import type { Json } from "../support/gateway.ts";
 import { chunksOf, saidIn } from "../support/scene.ts";
+import { messages, sdkForFile, sdkTests, time } from "../support/sdk-suite.ts";
 
-let gateway: TestGateway;
-let client: OpenAI;
-
-beforeAll(async () => {
-  gateway = await startGateway({ env: { GATEWAY_RPM_TEST: "100000" } });
-  client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: gateway.key, maxRetries: 0 });
-});
-afterAll(() => gateway.close());
-
+const sdk = sdkForFile();
+const { client } = sdk;
 const model = "sandbox/gemini";
-const messages = [{ role: "user" as const, content: "hello" }];
-const weather = {
-  type: "function" as const,
-  function: {
-    name: "get_weather",
-    parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
-  },
-};
-const time = {
-  type: "function" as const,
-  function: { name: "get_time", parameters: { type: "object", properties: {} } },
-};
 
 async function chat(body: object) {
-  return gateway.call(gateway.key, "/v1/chat/completions", { body: { model, messages, ...body } });
+  const { call, key } = sdk.gateway();
+  return call(key, "/v1/chat/completions", { body: { model, messages, ...body } });
 }
 
 describe("the official SDK and a simulated provider that speaks Gemini", () => {
-  test("CHAT-01 CHAT-07 an answer, whole and as a stream, with the same words, figures and cost", async () => {
-    const reply = await client.chat.completions.create({ model, messages });
-    expect(reply.choices[0]).toMatchObject({
-      finish_reason: "stop",
-      message: { role: "assistant", content: "[simulated by sandbox-us] You said: hello", refusal: null },
-    });
-    const stream = client.chat.completions.stream({ model, messages, stream_options: { include_usage: true } });
-    const final = await stream.finalChatCompletion();
-    expect(final.choices[0]?.message.content).toBe(reply.choices[0]?.message.content);
-    expect(final.usage).toEqual(reply.usage);
-    expect(final.usage).toMatchObject({ currency: "EUR", cost: expect.any(Number) });
-  });
-
-  test("CHAT-03 CHAT-05 the tools runner: parallel calls and their results, signed as the provider demands", async () => {
-    const called: string[] = [];
-    const runnable = ({ function: { name, parameters } }: typeof weather | typeof time) => ({
-      type: "function" as const,
-      function: {
-        name,
-        description: `Tells the ${name.slice(4)}`,
-        parameters,
-        parse: (text: string): object => JSON.parse(text),
-        function: (args: object) => {
-          called.push(`${name} ${JSON.stringify(args)}`);
-          return `${name} says ok`;
-        },
-      },
-    });
-    const ask = {
-      model,
-      messages: [{ role: "user" as const, content: "get_weather and get_time please" }],
-      tools: [runnable(weather), runnable(time)],
-    };
-    const runners = [
-      () => client.chat.completions.runTools(ask).finalContent(),
-      () => client.chat.completions.runTools({ ...ask, stream: true }).finalContent(),
-    ];
-    for (const run of runners) {
-      called.length = 0;
-      expect(await run()).toContain("The tool get_time answered: get_time says ok");
-      expect(called).toEqual([expect.stringMatching(/^get_weather \{"city":/), "get_time {}"]);
-    }
-  });
+  sdkTests(sdk, { model, provider: "sandbox-us", surface: "chat" });
 
   test("CHAT-03 a client that loses the signature is helped, one that changes it is refused", async () => {
     const asked = { role: "user", content: "get_time please" };
@@ -96,25 +36,14 @@ describe("the official SDK and a simulated provider that speaks Gemini", () => {
     expect([changed.status, changed.body.error.code]).toEqual([400, "provider_error"]);
   });
 
-  test("CHAT-03 tool_choice in all its forms", async () => {
-    const ask = async (tool_choice: OpenAI.ChatCompletionToolChoiceOption) => {
-      const reply = await client.chat.completions.create({ model, messages, tools: [time, weather], tool_choice });
-      return reply.choices[0]?.message.tool_calls?.map((call) => ("function" in call ? call.function.name : "")) ?? [];
-    };
-    expect(await ask("auto")).toEqual([]);
-    expect(await ask("none")).toEqual([]);
-    expect(await ask("required")).toEqual(["get_time"]);
-    expect(await ask({ type: "function", function: { name: "get_weather" } })).toEqual(["get_weather"]);
-  });
-
   test("CHAT-04 response_format: an object, a schema, and a schema beside tools", async () => {
     const schema = { type: "object", properties: { n: { type: "integer", minimum: 3 } }, required: ["n"] };
     const response_format = { type: "json_schema" as const, json_schema: { name: "n", schema } };
     for (const more of [{}, { tools: [time] }]) {
-      const reply = await client.chat.completions.create({ model, messages, response_format, ...more });
+      const reply = await client().chat.completions.create({ model, messages, response_format, ...more });
       expect(JSON.parse(reply.choices[0]?.message.content ?? "")).toEqual({ n: expect.any(Number) });
     }
-    const plain = await client.chat.completions.create({ model, messages, response_format: { type: "json_object" } });
+    const plain = await client().chat.completions.create({ model, messages, response_format: { type: "json_object" } });
     expect(JSON.parse(plain.choices[0]?.message.content ?? "")).toMatchObject({ text: "You said: hello" });
   });
 

@@ -1,96 +1,27 @@
-import OpenAI from "openai";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Json, startGateway, type TestGateway } from "../support/gateway.ts";
+import type OpenAI from "openai";
+import { describe, expect, test } from "vitest";
+import type { Json } from "../support/gateway.ts";
+import { messages, sdkForFile, sdkTests, weather } from "../support/sdk-suite.ts";
 
-let gateway: TestGateway;
-let client: OpenAI;
-
-beforeAll(async () => {
-  gateway = await startGateway({ env: { GATEWAY_RPM_TEST: "1000" } });
-  client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: gateway.key, maxRetries: 0 });
-});
-afterAll(() => gateway.close());
-
+const sdk = sdkForFile();
+const { client } = sdk;
 const model = "sandbox/claude";
-const messages = [{ role: "user" as const, content: "hello" }];
-const weather = {
-  type: "function" as const,
-  function: {
-    name: "get_weather",
-    description: "Weather of a city",
-    parameters: { type: "object" as const, properties: { city: { type: "string" as const } }, required: ["city"] },
-  },
-};
-const time = {
-  type: "function" as const,
-  function: { name: "get_time", parameters: { type: "object" as const, properties: {} } },
-};
 
 describe("the official SDK and a simulated provider that speaks the messages format", () => {
-  test("CHAT-01 CHAT-07 an answer, whole and as a stream, with the same words, figures and cost", async () => {
-    const { data: reply, response } = await client.chat.completions.create({ model, messages }).withResponse();
-    expect(response.headers.get("x-svc-upstream-surface")).toBe("messages");
-    expect(reply.choices[0]).toMatchObject({
-      finish_reason: "stop",
-      message: { role: "assistant", content: "[simulated by sandbox-us] You said: hello", refusal: null },
-    });
-    const stream = client.chat.completions.stream({ model, messages, stream_options: { include_usage: true } });
-    const final = await stream.finalChatCompletion();
-    expect(final.choices[0]?.message.content).toBe(reply.choices[0]?.message.content);
-    expect(final.usage).toEqual(reply.usage);
-    expect(final.usage).toMatchObject({ currency: "EUR", cost: expect.any(Number) });
-  });
-
-  test("CHAT-03 the tools runner: parallel calls, one without arguments, their results, the answer", async () => {
-    const called: string[] = [];
-    const runnable = (name: string, parameters: object) => ({
-      type: "function" as const,
-      function: {
-        name,
-        description: `Tells the ${name.slice(4)}`,
-        parameters: { ...parameters },
-        parse: (text: string): object => JSON.parse(text),
-        function: (args: object) => {
-          called.push(`${name} ${JSON.stringify(args)}`);
-          return `${name} says ok`;
-        },
-      },
-    });
-    const tools = [
-      runnable("get_weather", weather.function.parameters),
-      runnable("get_time", time.function.parameters),
-    ];
-    const ask = { model, messages: [{ role: "user" as const, content: "get_weather and get_time please" }], tools };
-    const runners = [
-      () => client.chat.completions.runTools(ask).finalContent(),
-      () => client.chat.completions.runTools({ ...ask, stream: true }).finalContent(),
-    ];
-    for (const run of runners) {
-      called.length = 0;
-      expect(await run()).toContain("The tool get_time answered: get_time says ok");
-      expect(called).toEqual([expect.stringMatching(/^get_weather \{"city":/), "get_time {}"]);
-    }
-  });
-
-  test("CHAT-03 tool_choice in all its forms", async () => {
-    const ask = async (tool_choice: OpenAI.ChatCompletionToolChoiceOption) => {
-      const reply = await client.chat.completions.create({ model, messages, tools: [time, weather], tool_choice });
-      return reply.choices[0]?.message.tool_calls?.map((call) => ("function" in call ? call.function.name : "")) ?? [];
-    };
-    expect(await ask("auto")).toEqual([]);
-    expect(await ask("none")).toEqual([]);
-    expect(await ask("required")).toEqual(["get_time"]);
-    expect(await ask({ type: "function", function: { name: "get_weather" } })).toEqual(["get_weather"]);
-  });
+  sdkTests(sdk, { model, provider: "sandbox-us", surface: "messages" });
 
   test("CHAT-04 structured output is parsed by the SDK, whole and streamed, and json_object is an object", async () => {
     const schema = { type: "object", properties: { n: { type: "integer", minimum: 3 } }, required: ["n"] };
     const response_format = { type: "json_schema" as const, json_schema: { name: "n", strict: true, schema } };
-    const reply = await client.chat.completions.parse({ model, messages, response_format });
+    const reply = await client().chat.completions.parse({ model, messages, response_format });
     expect(JSON.parse(reply.choices[0]?.message.content ?? "")).toEqual({ n: expect.any(Number) });
-    const final = await client.chat.completions.stream({ model, messages, response_format }).finalChatCompletion();
+    const final = await client().chat.completions.stream({ model, messages, response_format }).finalChatCompletion();
     expect(final.choices[0]?.message.content).toBe(reply.choices[0]?.message.content);
-    const object = await client.chat.completions.create({ model, messages, response_format: { type: "json_object" } });
+    const object = await client().chat.completions.create({
+      model,
+      messages,
+      response_format: { type: "json_object" },
+    });
     expect(JSON.parse(object.choices[0]?.message.content ?? "")).toMatchObject({ text: "You said: hello" });
   });
 
@@ -98,7 +29,7 @@ describe("the official SDK and a simulated provider that speaks the messages for
     const tools = [weather];
     const question = { role: "user" as const, content: "get_weather" };
     const ask = (all: Json[]) =>
-      client.chat.completions.create({ model, messages: all, tools, reasoning_effort: "high" }).withResponse();
+      client().chat.completions.create({ model, messages: all, tools, reasoning_effort: "high" }).withResponse();
     const { data, response } = await ask([question]);
     expect(response.headers.get("x-svc-reasoning-effort")).toBe("high");
     const message: Json = data.choices[0]?.message;
@@ -117,10 +48,10 @@ describe("the official SDK and a simulated provider that speaks the messages for
 
   test("CHAT-05 thoughts of a stream are the same as those of a whole answer", async () => {
     const ask = { model, messages, reasoning_effort: "low" as const };
-    const whole: Json = (await client.chat.completions.create(ask)).choices[0]?.message;
+    const whole: Json = (await client().chat.completions.create(ask)).choices[0]?.message;
     let text = "";
     const details: Json[] = [];
-    for await (const chunk of await client.chat.completions.create({ ...ask, stream: true })) {
+    for await (const chunk of await client().chat.completions.create({ ...ask, stream: true })) {
       const delta: Json = chunk.choices[0]?.delta ?? {};
       text += delta.reasoning_content ?? "";
       details.push(...(delta.reasoning_details ?? []));
@@ -130,9 +61,9 @@ describe("the official SDK and a simulated provider that speaks the messages for
   });
 
   test("CHAT-08 a limit ends it with length, a stop sequence with stop", async () => {
-    const short = await client.chat.completions.create({ model, messages, max_tokens: 3 });
+    const short = await client().chat.completions.create({ model, messages, max_tokens: 3 });
     expect(short.choices[0]?.finish_reason).toBe("length");
-    const stopped = await client.chat.completions.create({ model, messages, stop: ["You"] });
+    const stopped = await client().chat.completions.create({ model, messages, stop: ["You"] });
     expect(stopped.choices[0]).toMatchObject({
       finish_reason: "stop",
       message: { content: "[simulated by sandbox-us] " },
@@ -141,7 +72,7 @@ describe("the official SDK and a simulated provider that speaks the messages for
 
   test("CHAT-02 every role, pictures and files; audio is refused by name before anyone is called", async () => {
     const part = (more: OpenAI.ChatCompletionContentPart) =>
-      client.chat.completions.create({
+      client().chat.completions.create({
         model,
         messages: [
           { role: "system", content: "Be kind." },
@@ -165,7 +96,7 @@ describe("the official SDK and a simulated provider that speaks the messages for
 
   test("CHAT-03 tools that are offered no more, and ids of another dialect, are understood by the provider", async () => {
     const id = "call+1/=";
-    const reply = await client.chat.completions.create({
+    const reply = await client().chat.completions.create({
       model,
       messages: [
         ...messages,

@@ -209,6 +209,7 @@ describe("wrong settings", () => {
     ["GATEWAY_MAIL_FROM", "a@b, c@d", /^GATEWAY_MAIL_FROM: write alerts@example.eu or /],
     ["GATEWAY_WEBHOOK_PRIVATE", "1", /^GATEWAY_WEBHOOK_PRIVATE: write on or off$/],
     ["REDIS_URL", "http://x", /^REDIS_URL: write redis:/],
+    ["REDIS_CA", "/etc/ca.pem", /^REDIS_CA: write certificates in PEM, or name their file/],
     ["REDIS_URL", "redis://x", /^DATABASE_URL: set it too, because REDIS_URL is set/],
     ["PROVIDER_SCALEWAY", "x", /^PROVIDER_SCALEWAY: write PROVIDER_<SLUG>_API_KEY/],
     ["PROVIDER_SCALEWAY_BASE_URL", "api.scaleway.ai", /^PROVIDER_SCALEWAY_BASE_URL: write an absolute http/],

@@ -9,7 +9,7 @@ export type Mutant = {
   readonly patches: readonly Patch[];
 };
 
-const one = (name: string, breaks: string, file: string, find: string, put: string): Mutant => ({
+export const one = (name: string, breaks: string, file: string, find: string, put: string): Mutant => ({
   name,
   breaks,
   patches: [{ file, find, put }],

@@ -1,21 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { type AlertRules, firstRules } from "../../src/domain/alerts/rules.ts";
 import type { Delivery, Fired } from "../../src/domain/alerts/store.ts";
-import { OPEN_POLICY } from "../../src/domain/tenancy/policy.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
-
-async function withWorkspaces(store: Store): Promise<void> {
-  for (const id of ["ws_1", "ws_2"])
-    await store.tenancy.saveWorkspace({
-      id,
-      slug: id.replace("_", "-"),
-      name: id,
-      currency: "EUR",
-      createdAtMs: 1,
-      policy: OPEN_POLICY,
-      keyPolicy: { personalKeys: true, approval: false },
-    });
-}
+import { withWorkspaces } from "./workspaces.ts";
 
 const save = (store: Store, rules: AlertRules) =>
   store.change(async ({ alertRules }) => {

@@ -1,11 +1,10 @@
 import { expect, test } from "vitest";
 import type { Captured, CaptureWindow } from "../../src/domain/record/capture.ts";
-import { OPEN_POLICY } from "../../src/domain/tenancy/policy.ts";
-import type { Workspace } from "../../src/domain/tenancy/workspace.ts";
 import { MasterKeys } from "../../src/io/master-keys.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { openVault } from "../../src/io/vault.ts";
 import { finishedRecord } from "./records.ts";
+import { plainWorkspace, withWorkspaces } from "./workspaces.ts";
 
 const NOW = 10_000;
 
@@ -35,21 +34,11 @@ const item = (requestId: string, more: Partial<Captured> = {}): Captured => ({
   ...more,
 });
 
-const workspace = (id: string): Workspace => ({
-  id,
-  slug: id.replace("_", "-"),
-  name: id,
-  currency: "EUR",
-  createdAtMs: 1,
-  policy: OPEN_POLICY,
-  keyPolicy: { personalKeys: false, approval: false },
-});
-
 const MAX = 1_000_000;
 const capturesOf = (store: Store) => store.captures(openVault(new MasterKeys(Buffer.alloc(32, 3)), store.dataKeys));
 
 async function opened(store: Store, ...windows: readonly CaptureWindow[]) {
-  for (const id of ["ws_1", "ws_2"]) await store.tenancy.saveWorkspace(workspace(id));
+  await withWorkspaces(store);
   await store.change(async ({ captures }) => {
     for (const one of windows) await captures.open(one);
     return { answer: null, audit: null };
@@ -130,16 +119,16 @@ function changeTests(current: () => Store): void {
   test("LOG-05 a change and its line are both there, or neither", async () => {
     const store = current();
     await store.change(async ({ tenancy }) => {
-      await tenancy.saveWorkspace(workspace("ws_1"));
+      await tenancy.saveWorkspace(plainWorkspace("ws_1"));
       return { answer: null, audit: line("a1") };
     });
     const failed = store.change(async ({ tenancy }) => {
-      await tenancy.saveWorkspace(workspace("ws_2"));
+      await tenancy.saveWorkspace(plainWorkspace("ws_2"));
       return { answer: null, audit: line("a1") };
     });
     await expect(failed).rejects.toMatchObject({ failure: "conflict" });
     const thrown = store.change(async ({ tenancy }) => {
-      await tenancy.saveWorkspace(workspace("ws_2"));
+      await tenancy.saveWorkspace(plainWorkspace("ws_2"));
       throw new Error("in the middle");
     });
     await expect(thrown).rejects.toThrow("in the middle");
@@ -149,7 +138,7 @@ function changeTests(current: () => Store): void {
 
   test("LOG-05 every other policy is a version, the same one again is none", async () => {
     const { tenancy } = current();
-    await tenancy.saveWorkspace(workspace("ws_1"));
+    await tenancy.saveWorkspace(plainWorkspace("ws_1"));
     const keep = (keyId: string | null, createdAtMs: number, floor: "L1" | "L2" | null) =>
       tenancy.keepPolicy({ workspaceId: "ws_1", keyId, createdAtMs, policy: floor === null ? null : { floor } });
     await keep(null, 1, "L1");

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { RecordRejected } from "../../src/domain/record/ingest.ts";
 import type { RequestRecord } from "../../src/domain/record/record.ts";
-import { OPEN_POLICY } from "../../src/domain/tenancy/policy.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { chargedRecord, finishedRecord } from "./records.ts";
+import { withWorkspaces } from "./workspaces.ts";
 
 const NOW_MS = Date.UTC(2027, 0, 15, 12);
 
@@ -13,23 +13,11 @@ function used(record: RequestRecord, key: string, untilMs: number, body = "body"
   return { ...head, idempotency: { key, body, untilMs }, ttfbMs, totalMs, overheadMs, attempts, decision };
 }
 
-async function withWorkspace(store: Store): Promise<void> {
-  await store.tenancy.saveWorkspace({
-    id: "ws_1",
-    slug: "one",
-    name: "One",
-    currency: "EUR",
-    createdAtMs: 1,
-    policy: OPEN_POLICY,
-    keyPolicy: { personalKeys: true, approval: false },
-  });
-}
-
 /** Charged calls by their `Idempotency-Key`: written by the ingest, read at start. */
 export function idempotencyTests(store: () => Store, reopen: () => Promise<Store>): void {
   describe("idempotency keys", () => {
     test("BILL-09 a charged use is written with its charge, once, and is there after a restart", async () => {
-      await withWorkspace(store());
+      await withWorkspaces(store(), "ws_1");
       const nanos = 2n ** 53n + 1n;
       const record = used(chargedRecord("r1", nanos, { status: 499 }), "k1", NOW_MS + 1000.7);
       await store().ingest([record]);
@@ -53,7 +41,7 @@ export function idempotencyTests(store: () => Store, reopen: () => Promise<Store
     });
 
     test("BILL-09 what was not charged leaves no trace, and neither does a batch that is refused", async () => {
-      await withWorkspace(store());
+      await withWorkspaces(store(), "ws_1");
       await store().ingest([
         used(chargedRecord("r0", 0n), "k0", NOW_MS + 1),
         used(finishedRecord("r1", { charge: null }), "k1", NOW_MS + 1),
@@ -69,7 +57,7 @@ export function idempotencyTests(store: () => Store, reopen: () => Promise<Store
     });
 
     test("BILL-09 a key that is used again after its time answers with the new call, in whatever order records come", async () => {
-      await withWorkspace(store());
+      await withWorkspaces(store(), "ws_1");
       const [old, young] = [
         used(chargedRecord("r1", 5n), "k", NOW_MS, "old"),
         used(chargedRecord("r2", 6n), "k", NOW_MS + 5, "young"),
@@ -81,7 +69,7 @@ export function idempotencyTests(store: () => Store, reopen: () => Promise<Store
     });
 
     test("BILL-09 the newest come first, and what has had its time is removed, so many at a time", async () => {
-      await withWorkspace(store());
+      await withWorkspaces(store(), "ws_1");
       await store().ingest([1, 2, 3, 4, 5].map((n) => used(chargedRecord(`r${n}`, 5n), `k${n}`, NOW_MS + n)));
       const keys = async (nowMs: number, limit = 10) =>
         (await store().idempotency.newest(nowMs, limit)).map(({ key }) => key);

@@ -1,23 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { SpendLimits } from "../../src/domain/tenancy/limits.ts";
-import { OPEN_POLICY } from "../../src/domain/tenancy/policy.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { chargedRecord } from "./records.ts";
+import { withWorkspaces } from "./workspaces.ts";
 
 const day = (text: string) => Date.parse(`${text}T12:00:00Z`);
-
-async function withWorkspaces(store: Store): Promise<void> {
-  for (const id of ["ws_1", "ws_2"])
-    await store.tenancy.saveWorkspace({
-      id,
-      slug: id.replace("_", "-"),
-      name: id,
-      currency: "EUR",
-      createdAtMs: 1,
-      policy: OPEN_POLICY,
-      keyPolicy: { personalKeys: true, approval: false },
-    });
-}
 
 /** Limits, and the sums that the counters of a new process begin with. */
 export function limitTests(store: () => Store, reopen: () => Promise<Store>): void {

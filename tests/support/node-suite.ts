@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { WorkspaceNode } from "../../src/domain/tenancy/node.ts";
-import { OPEN_POLICY } from "../../src/domain/tenancy/policy.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
+import { withWorkspaces } from "./workspaces.ts";
 
 const NODE: WorkspaceNode = {
   id: "node_1",
@@ -22,19 +22,6 @@ const OTHER: WorkspaceNode = {
   createdAtMs: 2,
   mapping: {},
 };
-
-async function withWorkspaces(store: Store): Promise<void> {
-  for (const id of ["ws_1", "ws_2"])
-    await store.tenancy.saveWorkspace({
-      id,
-      slug: id.replace("_", "-"),
-      name: id,
-      currency: "EUR",
-      createdAtMs: 1,
-      policy: OPEN_POLICY,
-      keyPolicy: { personalKeys: true, approval: false },
-    });
-}
 
 /** Machines of workspaces' own. */
 export function nodeTests(store: () => Store, reopen: () => Promise<Store>): void {

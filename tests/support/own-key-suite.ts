@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { type OwnKey, ownKeySlot } from "../../src/domain/tenancy/own-key.ts";
-import { OPEN_POLICY } from "../../src/domain/tenancy/policy.ts";
 import { MasterKeys } from "../../src/io/master-keys.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { openVault } from "../../src/io/vault.ts";
+import { withWorkspaces } from "./workspaces.ts";
 
 const KEY: OwnKey = {
   workspaceId: "ws_1",
@@ -18,19 +18,6 @@ const KEY: OwnKey = {
   result: "accepted",
   testedAtMs: 1,
 };
-
-async function withWorkspaces(store: Store): Promise<void> {
-  for (const id of ["ws_1", "ws_2"])
-    await store.tenancy.saveWorkspace({
-      id,
-      slug: id.replace("_", "-"),
-      name: id,
-      currency: "EUR",
-      createdAtMs: 1,
-      policy: OPEN_POLICY,
-      keyPolicy: { personalKeys: true, approval: false },
-    });
-}
 
 /** Workspaces' own keys at providers: kept sealed, one for each provider. */
 export function ownKeyTests(store: () => Store, reopen: () => Promise<Store>): void {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { RateRow } from "../../src/domain/catalogue/rates.ts";
-import { OPEN_POLICY } from "../../src/domain/tenancy/policy.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
+import { withWorkspaces } from "./workspaces.ts";
 
 const rate = (id: string, code: string, perEur: string, day: string, recordedAtMs: number): RateRow => ({
   id,
@@ -49,8 +49,7 @@ export function rateTests(store: () => Store, reopen: () => Promise<Store>): voi
   });
 
   test("BILL-05 the margin of a workspace is kept, changed and taken away", async () => {
-    const workspace = { id: "ws_1", slug: "one", name: "One", currency: "EUR", createdAtMs: 1, policy: OPEN_POLICY };
-    await store().tenancy.saveWorkspace({ ...workspace, keyPolicy: { personalKeys: true, approval: false } });
+    await withWorkspaces(store(), "ws_1");
     await store().margins.save("ws_1", "0.05");
     await store().margins.save("ws_1", "-0.25");
     expect(await (await reopen()).margins.loadAll()).toEqual([{ workspaceId: "ws_1", share: "-0.25" }]);

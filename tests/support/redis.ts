@@ -1,6 +1,6 @@
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -25,6 +25,8 @@ export const hasRedis = program !== undefined;
 
 export type RedisServer = {
   readonly url: string;
+  /** Over TLS: its certificate, which is its own authority. */
+  readonly ca: string | undefined;
   /** One command, past the gateway. */
   ask(...command: string[]): Promise<unknown>;
   /** It stays connected and says nothing. */
@@ -37,17 +39,32 @@ export type RedisServer = {
 };
 
 /** A Redis of its own on a free port of loopback. What it has is gone with it, unless it keeps a log of all changes. */
-export async function startRedis({ keeps = "nothing" }: { keeps?: "nothing" | "all" } = {}): Promise<RedisServer> {
+export async function startRedis({
+  keeps = "nothing",
+  over = "tcp",
+}: {
+  keeps?: "nothing" | "all";
+  over?: "tcp" | "tls";
+} = {}): Promise<RedisServer> {
   if (program === undefined) throw new Error("Redis is not installed");
   const folder = mkdtempSync(path.join(os.tmpdir(), "gateway-redis-"));
   const port = await unusedPort();
-  const url = `redis://:${REDIS_PASSWORD}@127.0.0.1:${port}/1`;
-  const given = { port, bind: "127.0.0.1", requirepass: REDIS_PASSWORD, dir: folder, save: "", loglevel: "warning" };
+  const tls = over === "tls" ? certificateIn(folder) : undefined;
+  const url = `${over === "tls" ? "rediss" : "redis"}://:${REDIS_PASSWORD}@127.0.0.1:${port}/1`;
+  const given = {
+    ...(tls === undefined ? { port } : { port: 0, "tls-port": port, ...tls.settings }),
+    bind: "127.0.0.1",
+    requirepass: REDIS_PASSWORD,
+    dir: folder,
+    save: "",
+    loglevel: "warning",
+  };
   const settings = { ...given, appendonly: keeps === "all" ? "yes" : "no", appendfsync: "always" };
   const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
   let child: ChildProcess | undefined;
   const ask = async (...command: string[]) => {
-    const client = createClient({ url, socket: { reconnectStrategy: false } });
+    const trusting = tls === undefined ? {} : { tls: true as const, ca: tls.ca };
+    const client = createClient({ url, socket: { reconnectStrategy: false, ...trusting } });
     client.on("error", () => {});
     await client.connect();
     try {
@@ -91,6 +108,7 @@ export async function startRedis({ keeps = "nothing" }: { keeps?: "nothing" | "a
   await start();
   return {
     url,
+    ca: tls?.ca,
     ask,
     pause: () => process.kill(pid, "SIGSTOP"),
     resume: () => process.kill(pid, "SIGCONT"),
@@ -101,6 +119,18 @@ export async function startRedis({ keeps = "nothing" }: { keeps?: "nothing" | "a
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+function certificateIn(folder: string) {
+  const [key, certificate] = [path.join(folder, "key.pem"), path.join(folder, "certificate.pem")];
+  execFileSync(
+    "openssl",
+    `req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=redis
+     -addext subjectAltName=IP:127.0.0.1 -keyout ${key} -out ${certificate}`.split(/\s+/),
+    { stdio: "ignore" },
+  );
+  const files = { "tls-cert-file": certificate, "tls-key-file": key, "tls-ca-cert-file": certificate };
+  return { ca: readFileSync(certificate, "utf8"), settings: { ...files, "tls-auth-clients": "no" } };
 }
 
 const ids = makeIds(Date.now);

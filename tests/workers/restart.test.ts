@@ -1,31 +1,21 @@
 import { Agent } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { cleanUp } from "../edge/child.ts";
+import { expect, test, vi } from "vitest";
 import { chatBody, openChat } from "../support/scene.ts";
-import { chatFrames, chatJson, startUpstream, type Upstream } from "../support/upstream.ts";
-import { type Crewed, chat, openCrew, said } from "./scene.ts";
+import { chatFrames, chatJson } from "../support/upstream.ts";
+import { chat, crewForFile, said } from "./scene.ts";
 
 const WORKERS = 2;
 
-let upstream: Upstream;
-let crew: Crewed;
-beforeAll(async () => {
-  upstream = await startUpstream();
-  crew = await openCrew(WORKERS, upstream);
-}, 90_000);
-afterAll(async () => {
-  await cleanUp();
-  await upstream.close();
-});
+const { upstream, crew } = crewForFile(WORKERS);
 
 test("SCALE-04 a rolling restart under load: every worker is another one, no request fails, streams end whole", async () => {
-  upstream.always({ json: chatJson() });
-  const { key } = await crew.tenant("rolling", "100");
-  const before = crew.workers();
+  upstream().always({ json: chatJson() });
+  const { key } = await crew().tenant("rolling", "100");
+  const before = crew().workers();
   const frames = chatFrames(["a", "b", "c", "d"]).map((data) => ({ data, afterMs: 400 }));
-  upstream.next({ frames });
-  const stream = await openChat(crew.origin, key, chatBody({ stream: true }));
+  upstream().next({ frames });
+  const stream = await openChat(crew().origin, key, chatBody({ stream: true }));
   let over = false;
   let answered = 0;
   const failed: string[] = [];
@@ -33,7 +23,10 @@ test("SCALE-04 a rolling restart under load: every worker is another one, no req
   const kept = new Agent({ keepAlive: true, maxSockets: 4 });
   const caller = async (agent: Agent | false, pauseMs: number) => {
     while (!over) {
-      const sent = await chat(crew.origin, key, agent).catch((error: unknown) => ({ status: 0, text: String(error) }));
+      const sent = await chat(crew().origin, key, agent).catch((error: unknown) => ({
+        status: 0,
+        text: String(error),
+      }));
       if (sent.status === 200) answered += 1;
       else failed.push(`${sent.status} ${sent.text}`);
       if (pauseMs > 0) await sleep(pauseMs);
@@ -48,8 +41,8 @@ test("SCALE-04 a rolling restart under load: every worker is another one, no req
     caller(false, 5),
   ];
   await vi.waitFor(() => expect(answered).toBeGreaterThan(30), { timeout: 20_000 });
-  crew.gateway.child.kill("SIGHUP");
-  await said(crew.gateway, "the workers were restarted");
+  crew().gateway.child.kill("SIGHUP");
+  await said(crew().gateway, "the workers were restarted");
   const soFar = answered;
   await vi.waitFor(() => expect(answered).toBeGreaterThan(soFar + 30), { timeout: 20_000 });
   over = true;
@@ -58,23 +51,27 @@ test("SCALE-04 a rolling restart under load: every worker is another one, no req
   expect(failed).toEqual([]);
   await stream.over;
   expect(stream.text).toContain("[DONE]");
-  await vi.waitFor(() => expect(crew.workers()).toHaveLength(WORKERS), { timeout: 20_000, interval: 25 });
-  expect(crew.workers().filter((pid) => before.includes(pid))).toEqual([]);
+  await vi.waitFor(() => expect(crew().workers()).toHaveLength(WORKERS), { timeout: 20_000, interval: 25 });
+  expect(
+    crew()
+      .workers()
+      .filter((pid) => before.includes(pid)),
+  ).toEqual([]);
 }, 120_000);
 
 test("SCALE-04 OPS-01 told to stop, all workers finish their streams, and the gateway ends with 0", async () => {
-  const { key } = await crew.tenant("stopping", "100");
+  const { key } = await crew().tenant("stopping", "100");
   const frames = chatFrames(["one", "two", "three"]).map((data) => ({ data, afterMs: 300 }));
-  upstream.always({ frames });
+  upstream().always({ frames });
   const streams = await Promise.all(
-    Array.from({ length: 4 }, () => openChat(crew.origin, key, chatBody({ stream: true }))),
+    Array.from({ length: 4 }, () => openChat(crew().origin, key, chatBody({ stream: true }))),
   );
   const [first] = streams;
   await first?.until("one");
-  crew.gateway.child.kill("SIGTERM");
+  crew().gateway.child.kill("SIGTERM");
   for (const stream of streams) {
     await stream.over;
     expect(stream.text).toContain("[DONE]");
   }
-  expect(await crew.gateway.exited).toBe(0);
+  expect(await crew().gateway.exited).toBe(0);
 });

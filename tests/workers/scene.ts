@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { type Agent, request } from "node:http";
 import path from "node:path";
-import { vi } from "vitest";
-import { type GatewayProcess, spawnGateway } from "../edge/child.ts";
+import { afterAll, beforeAll, vi } from "vitest";
+import { cleanUp, type GatewayProcess, spawnGateway } from "../edge/child.ts";
 import type { Json } from "../support/gateway.ts";
 import { chatBody, connectedTo } from "../support/scene.ts";
-import type { Upstream } from "../support/upstream.ts";
+import { startUpstream, type Upstream } from "../support/upstream.ts";
 
 export type Crewed = {
   readonly gateway: GatewayProcess;
@@ -48,6 +48,25 @@ export async function openCrew(count: number, upstream: Upstream, env: Record<st
       return manage("POST", `/workspaces/${slug}/keys`, { name: "key", environment: "live", ...key });
     },
   };
+}
+
+/** An upstream and workers before it, while the tests of one file run. */
+export function crewForFile(count: number): { upstream(): Upstream; crew(): Crewed } {
+  let upstream: Upstream | undefined;
+  let crew: Crewed | undefined;
+  beforeAll(async () => {
+    upstream = await startUpstream();
+    crew = await openCrew(count, upstream);
+  }, 90_000);
+  afterAll(async () => {
+    await cleanUp();
+    await upstream?.close();
+  });
+  const running = <T>(part: T | undefined): T => {
+    if (part === undefined) throw new Error("nothing runs outside of the tests");
+    return part;
+  };
+  return { upstream: () => running(upstream), crew: () => running(crew) };
 }
 
 /** Waits until the gateway has logged it once more than `before` times. */

@@ -13,8 +13,8 @@ export function watchedState(state: SharedState, watch: AlertWatch): SharedState
         return verdict;
       });
     },
-    async credit(workspaceId, nanos) {
-      await state.credit(workspaceId, nanos);
+    async credit(workspaceId, nanos, why) {
+      await state.credit(workspaceId, nanos, why);
       watch.touch(workspaceId);
     },
   };

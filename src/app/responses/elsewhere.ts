@@ -22,7 +22,7 @@ const WORKING = "working:";
 const TELL_EVERY_MS = 3_000;
 const TELL_TTL_MS = 20_000;
 /** What nobody says to work on for so long is nobody's: longer than a board takes to learn everything again. */
-const NOBODYS_MS = 30_000;
+const NOBODYS_MS = 10_000;
 const STOP_WAIT_MS = 5_000;
 const LOOK_EVERY_MS = 100;
 

@@ -16,12 +16,18 @@ export async function* eventsAfter(
   }
 }
 
-/** How many events of a response are stored: their numbers have no gap. */
-export async function countEvents(
+/** Events that say nothing of the answer yet. */
+const BEFORE_THE_ANSWER = /^event: response\.(created|queued|in_progress)\n/;
+
+/** What is stored of the events of a response: how many, whose numbers have no gap, and whether an answer is in them. */
+export async function eventsOf(
   store: ResponseStore,
   response: Pick<ResponseSummary, "workspaceId" | "id">,
-): Promise<number> {
-  let count = 0;
-  for await (const piece of eventsAfter(store, response, -1)) count = (piece.at(-1)?.sequence ?? -1) + 1;
-  return count;
+): Promise<{ readonly count: number; readonly hasAnswer: boolean }> {
+  let [count, hasAnswer] = [0, false];
+  for await (const piece of eventsAfter(store, response, -1)) {
+    count = (piece.at(-1)?.sequence ?? -1) + 1;
+    hasAnswer ||= piece.some(({ text }) => !BEFORE_THE_ANSWER.test(text));
+  }
+  return { count, hasAnswer };
 }

@@ -11,7 +11,7 @@ import { openVault } from "../../io/vault.ts";
 import { systemClock } from "../../kit/clock.ts";
 import type { Sink } from "../exchange.ts";
 import type { ResponsesDeps } from "./deps.ts";
-import { eventsAfter } from "./event-log.ts";
+import { eventsAfter, eventsOf } from "./event-log.ts";
 import { followJob } from "./follow.ts";
 import { Job } from "./job.ts";
 import { Jobs } from "./jobs.ts";
@@ -78,6 +78,16 @@ test("RESP-04 a long list of events is read in pieces, and is whole all the same
     pieces.push(piece.map(({ sequence }) => sequence));
   expect(pieces.length).toBeGreaterThan(1);
   expect(pieces.flat()).toEqual(Array.from({ length: 40 }, (_, at) => at + 10));
+});
+
+test("RESP-05 events tell whether an answer had begun, for whoever does not have the journal of the one that made it", async () => {
+  await store.add(storedResponse("resp_1", { background: "streamed" }));
+  const of = { workspaceId: "ws_1", id: "resp_1" };
+  for (const [sequence, type] of ["response.created", "response.queued", "response.in_progress"].entries())
+    await store.appendEvents("ws_1", "resp_1", [{ sequence, text: `event: ${type}\ndata: {}\n\n` }]);
+  expect(await eventsOf(store, of)).toEqual({ count: 3, hasAnswer: false });
+  await store.appendEvents("ws_1", "resp_1", [{ sequence: 3, text: delta(1) }]);
+  expect(await eventsOf(store, of)).toEqual({ count: 4, hasAnswer: true });
 });
 
 const MIB = 1024 * 1024;

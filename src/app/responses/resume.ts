@@ -4,7 +4,7 @@ import type { Principal } from "../../domain/tenancy/key.ts";
 import { type Exchange, noUpload, type Sink } from "../exchange.ts";
 import { ChatErrand } from "../pipeline/chat-errand.ts";
 import { run } from "../pipeline/run.ts";
-import { countEvents } from "./event-log.ts";
+import { eventsOf } from "./event-log.ts";
 import { Job } from "./job.ts";
 import { askedOf, type ResponsesRoom } from "./room.ts";
 
@@ -42,21 +42,20 @@ async function resume(room: ResponsesRoom, row: UnfinishedResponse, resuming: Re
   // Expired meanwhile: the sweep takes it.
   if (stored === undefined) return;
   const principal = resuming.callerOf(row.keyId);
-  const why = await whyNot(row, principal, resuming);
+  const { count, hasAnswer } = await eventsOf(room.store, stored);
+  const why = hasAnswer || (await resuming.isRecorded(row.id)) ? HALF_MADE : whyNot(row, principal);
   if (why === undefined && principal !== undefined && row.request !== undefined) {
-    const job = new Job(stored, await countEvents(room.store, stored));
+    const job = new Job(stored, count);
     room.jobs.reopen(job);
     void runAgain(room, job, exchangeOf(room, row, principal, resuming.route));
-  } else await endAsFailed(room, stored, why ?? "The request is not known any more.");
+  } else await endAsFailed(room, stored, count, why ?? "The request is not known any more.");
 }
 
-async function whyNot(
-  row: UnfinishedResponse,
-  principal: Principal | undefined,
-  { isRecorded }: Resuming,
-): Promise<string | undefined> {
-  if (await isRecorded(row.id))
-    return "The gateway was restarted while it made this response, and a part of it had been made: it is not made twice. Ask again; the request log says whether anything was charged.";
+/** The record may be in the journal of an instance that is gone; whoever follows the events has seen the answer begin. */
+const HALF_MADE =
+  "The gateway was restarted while it made this response, and a part of it had been made: it is not made twice. Ask again; the request log says whether anything was charged.";
+
+function whyNot(row: UnfinishedResponse, principal: Principal | undefined): string | undefined {
   if (row.runs >= RUNS_MAX)
     return "The gateway was restarted again while it made this response for the second time. Ask again.";
   if (principal === undefined)
@@ -64,9 +63,13 @@ async function whyNot(
   return undefined;
 }
 
-async function endAsFailed(room: ResponsesRoom, stored: StoredResponse, message: string): Promise<void> {
+async function endAsFailed(
+  room: ResponsesRoom,
+  stored: StoredResponse,
+  sequence: number,
+  message: string,
+): Promise<void> {
   const { id, workspaceId, background } = stored;
-  const sequence = await countEvents(room.store, stored);
   const response = { ...stored.response, status: "failed", error: { code: "interrupted", message } };
   const data = JSON.stringify({ type: "response.failed", sequence_number: sequence, response });
   const last = { sequence, text: `event: response.failed\ndata: ${data}\n\n` };

@@ -7,7 +7,7 @@ const Spread = z.object({ p50_ms: Milliseconds, p95_ms: Milliseconds });
 
 const EndpointState = z.enum(["in", "aside", "probe", "not_connected", "retired"]).meta({
   description:
-    "`in`: it is asked in its turn. `aside`: it failed often and is asked last. `probe`: its time aside is over, and one request finds out. `not_connected`: the operator has no credential for its provider.",
+    "`in`: it is asked in its turn. `aside`: it failed often, here or on another instance, and is asked last. `probe`: its time aside is over, and one request finds out. `not_connected`: the operator has no credential for its provider.",
 });
 
 const EndpointHealth = z
@@ -19,11 +19,11 @@ const EndpointHealth = z
     surfaces: z.array(z.string()),
     state: EndpointState,
     aside_until: Time.nullable().meta({ description: "When it may be asked again; null: it is not set aside." }),
-    failures_in_a_row: z.number().int(),
+    failures_in_a_row: z.number().int().meta({ description: "Seen by this instance, like all counts here." }),
     in_flight: z.number().int().meta({ description: "Requests at it now, with the operator's credential." }),
     served: z.number().int().meta({ description: "Attempts that were answered since the gateway started." }),
     failed: z.number().int().meta({ description: "Attempts that failed by its fault since the gateway started." }),
-    times_aside: z.number().int().meta({ description: "How often it was set aside since the gateway started." }),
+    times_aside: z.number().int().meta({ description: "How often this instance set it aside since it started." }),
     last_failed_at: Time.nullable(),
     answers: z.number().int().meta({ description: "Answers that the times below are measured from: the last ones." }),
     total: Spread.nullable().meta({ description: "How long whole answers took; null: none was measured." }),
@@ -31,7 +31,7 @@ const EndpointHealth = z
     expected: z
       .object({ first_byte_ms: Milliseconds, per_token_ms: Milliseconds })
       .nullable()
-      .meta({ description: "What requests are planned by: a decayed average of the last day." }),
+      .meta({ description: "What requests are planned by: a decayed average of the last day, of all instances." }),
   })
   .meta({ id: "EndpointHealth" });
 

@@ -83,9 +83,14 @@ export type SharedState = {
   settle(hold: HoldOf, chargedNanos: bigint): Soon<void>;
   /**
    * Money that came in: from top-ups, and at start from SQL and the journal. A negative amount is money that was taken
-   * back from outside, whatever the balance.
+   * back from outside, whatever the balance. `booked`: it is part of the change of money that runs.
    */
-  credit(workspaceId: string, nanos: bigint): Promise<void>;
+  credit(workspaceId: string, nanos: bigint, why?: "booked"): Promise<void>;
+  /**
+   * A transaction of this name is about to be written, by who has a lock on money: if it dies over it, the state knows
+   * what to ask the books for. Where the state is lost with its process, or is filled anew after such a death, there is none.
+   */
+  intend?(id: string, workspaceId: string, createdAtMs: number): Promise<void>;
   /** Takes money out, but never what a hold needs; answers how much it took. */
   take(taking: Taking): Promise<bigint>;
   wallet(workspaceId: string): Promise<WalletState>;

@@ -128,3 +128,169 @@ test("PORTAL-10 what an operator sees of an endpoint: what it served and failed,
   breakers.failed("a", 2000);
   expect(breakers.stateOf("a")).toMatchObject({ standing: "aside", served: 2, timesAside: 2, asideForMs: 2000 });
 });
+
+test("others are to know at once of what is new, not of every word of a provider that sends everybody away", () => {
+  const { breakers, pass } = ward();
+  let told = 0;
+  breakers.watch(() => {
+    told += 1;
+  });
+  for (let at = 0; at < 100; at += 1) {
+    breakers.failed("a", 1000);
+    pass(1);
+  }
+  expect(told).toBe(1);
+  pass(1000);
+  breakers.began("a");
+  breakers.served("a");
+  breakers.served("a");
+  expect(told).toBe(3);
+});
+
+/** Several instances, which hear what all others say whenever they meet. */
+function wards(count: number) {
+  let ms = 1000;
+  // What is the same for all is the time of day; each has been running for another while.
+  const all = Array.from(
+    { length: count },
+    (_, at) => new EndpointBreakers({ nowMs: () => 1e12 + ms, elapsedMs: () => ms + at * 77 }),
+  );
+  return {
+    all,
+    standings: () => all.map((one) => one.standingOf("a")),
+    pass: (more: number) => {
+      ms += more;
+    },
+    meet: () => {
+      const said = all.map((one) => one.said());
+      for (const [place, one] of all.entries())
+        one.hear(
+          said.filter((_, at) => at !== place),
+          { place, of: count },
+        );
+    },
+    fail: (one: EndpointBreakers | undefined, times: number) => {
+      for (let at = 0; at < times; at += 1) one?.failed("a", undefined);
+    },
+  };
+}
+
+const [IN, ASIDE, PROBE] = ["in", "aside", "probe"] as const;
+
+test("SCALE-02 ROUTE-05 what one instance sets aside is aside on all, as long, and is in again on all when it serves", () => {
+  const { all, standings, meet, fail, pass } = wards(3);
+  fail(all[0], 5);
+  expect(standings()).toEqual([ASIDE, IN, IN]);
+  meet();
+  expect(standings()).toEqual([ASIDE, ASIDE, ASIDE]);
+  expect(all[2]?.aside).toEqual(["a"]);
+  pass(10_000);
+  meet();
+  expect(all[1]?.stateOf("a")).toMatchObject({ standing: ASIDE, asideForMs: 20_000, failed: 0, timesAside: 0 });
+  all[0]?.served("a");
+  meet();
+  expect(standings()).toEqual([IN, IN, IN]);
+  all[1]?.failed("a", 7000);
+  meet();
+  expect(all.map((one) => one.stateOf("a").asideForMs)).toEqual([7000, 7000, 7000]);
+});
+
+test("SCALE-02 ROUTE-05 one instance probes at a time, another one each time, and one without requests is not waited for", () => {
+  const { all, standings, meet, fail, pass } = wards(3);
+  fail(all[0], 5);
+  meet();
+  fail(all[2], 1);
+  pass(30_000);
+  expect(standings()).toEqual([ASIDE, PROBE, ASIDE]);
+  pass(1000);
+  expect(standings()).toEqual([ASIDE, PROBE, PROBE]);
+  all[2]?.began("a");
+  meet();
+  expect(standings()).toEqual([ASIDE, ASIDE, ASIDE]);
+  // For as long as it takes, also when the turn of others has come long since.
+  for (let at = 0; at < 20; at += 1) {
+    pass(4000);
+    meet();
+    expect(standings()).toEqual([ASIDE, ASIDE, ASIDE]);
+  }
+  fail(all[2], 1);
+  meet();
+  expect(all.map((one) => one.stateOf("a").asideForMs)).toEqual([60_000, 60_000, 60_000]);
+  pass(60_000);
+  expect(standings()).toEqual([ASIDE, ASIDE, PROBE]);
+  all[2]?.began("a");
+  meet();
+  pass(4000);
+  expect(standings()).toEqual([ASIDE, ASIDE, ASIDE]);
+  all[2]?.served("a");
+  meet();
+  // Those who have seen it fail themselves look for themselves.
+  pass(5000);
+  expect(standings()).toEqual([PROBE, IN, IN]);
+  all[0]?.began("a");
+  all[0]?.unknown("a");
+  expect(standings()).toEqual([PROBE, IN, IN]);
+});
+
+test("SCALE-02 ROUTE-05 the others stay away while the one that set it aside probes it itself", () => {
+  const { all, standings, meet, fail, pass } = wards(2);
+  fail(all[1], 5);
+  meet();
+  pass(30_000);
+  expect(standings()).toEqual([ASIDE, PROBE]);
+  all[1]?.began("a");
+  meet();
+  pass(4000);
+  expect(standings()).toEqual([ASIDE, ASIDE]);
+  all[1]?.unknown("a");
+  meet();
+  expect(standings()).toEqual([PROBE, PROBE]);
+});
+
+test("SCALE-02 ROUTE-05 an instance that cannot reach an endpoint by its own fault keeps it from the others only until one was served", () => {
+  const { all, standings, meet, fail, pass } = wards(3);
+  fail(all[0], 5);
+  meet();
+  // An answer that had begun before tells nothing; nor does a failure of one that is tried last.
+  all[1]?.served("a");
+  fail(all[2], 9);
+  meet();
+  expect(standings()).toEqual([ASIDE, ASIDE, ASIDE]);
+  expect(all[2]?.said().aside).toEqual([]);
+  all[1]?.began("a");
+  all[1]?.served("a");
+  meet();
+  expect(standings()).toEqual([ASIDE, IN, IN]);
+  meet();
+  expect(all.map((one) => one.said())).toEqual(all.map(() => ({ aside: [], served: [] })));
+  // It goes on failing there, and there alone.
+  pass(32_000);
+  all[0]?.began("a");
+  fail(all[0], 1);
+  meet();
+  expect(standings()).toEqual([ASIDE, IN, IN]);
+  // What the provider itself says is for all again.
+  all[0]?.failed("a", 100_000);
+  meet();
+  expect(standings()).toEqual([ASIDE, ASIDE, ASIDE]);
+  // An answer that began after one word and before the next tells nothing of the next.
+  all[1]?.began("a");
+  pass(10);
+  all[0]?.failed("a", 100_000);
+  meet();
+  all[1]?.served("a");
+  meet();
+  expect(standings()).toEqual([ASIDE, ASIDE, ASIDE]);
+});
+
+test("SCALE-02 ROUTE-05 switched off, nobody is set aside by the word of others either", () => {
+  const { all, fail } = wards(1);
+  fail(all[0], 5);
+  const clock = { nowMs: () => 1e12, elapsedMs: () => 1 };
+  const off = new EndpointBreakers(clock, { failuresInARow: 0, asideMs: 30_000, asideMsMax: 300_000 });
+  off.hear(
+    all.map((one) => one.said()),
+    { place: 0, of: 2 },
+  );
+  expect(off.standingOf("a")).toBe(IN);
+});

@@ -1,4 +1,5 @@
 import type { Clock } from "../../kit/clock.ts";
+import { type Heard, heardFrom, refutedBy, type Said, type SetAside, type Turn, waitMs } from "./heard-aside.ts";
 import type { Breakers, Standing } from "./standing.ts";
 
 export type BreakerRules = {
@@ -17,10 +18,20 @@ type State = {
   times: number;
   asideUntilMs: number;
   probing: "no" | "yes";
+  /** When it was set aside last, and until when, by the clock that other instances have as well. */
+  sinceMs: number;
+  untilMs: number;
+  /** Another instance was served since it was set aside here: what is wrong is between here and there. */
+  isDoubted: boolean;
 };
 
 /** What became of an endpoint's attempts since the process began. */
 type Book = { served: number; failed: number; timesAside: number; lastFailedAtMs: number | null };
+
+/** Others stay away from an endpoint that is being probed for as long as this is said again. */
+const PROBE_LEASE_MS = 5_000;
+
+const FIRST: Turn = { place: 0, of: 1 };
 
 const NOTHING_YET: Readonly<Book> = { served: 0, failed: 0, timesAside: 0, lastFailedAtMs: null };
 
@@ -34,7 +45,8 @@ type EndpointState = Readonly<Book> & {
 
 /**
  * Sets endpoints aside that keep failing and lets one request find out whether they are back. Nobody is ever taken out
- * of a pool: who is set aside is tried last, so a pool in which everyone fails still has someone to try.
+ * of a pool: who is set aside is tried last, so a pool in which everyone fails still has someone to try. What other
+ * instances have set aside counts here as well, until one of them, or this one, was served.
  */
 export class EndpointBreakers implements Breakers {
   readonly #clock: Clock;
@@ -43,6 +55,12 @@ export class EndpointBreakers implements Breakers {
   readonly #troubled = new Map<string, State>();
   /** Endpoints that were ever asked; bounded by the catalogue. */
   readonly #books = new Map<string, Book>();
+  /** What other instances have set aside; empty where there are none. */
+  #heard = new Map<string, Heard>();
+  /** Endpoints that served although another instance had set them aside: when it had. */
+  readonly #refuted = new Map<string, number>();
+  #turn = FIRST;
+  #changed: () => void = () => undefined;
 
   constructor(clock: Clock, rules: BreakerRules = BREAKER_RULES) {
     this.#clock = clock;
@@ -50,28 +68,48 @@ export class EndpointBreakers implements Breakers {
   }
 
   standingOf(endpointId: string): Standing {
-    if (this.#troubled.size === 0) return "in";
+    if (this.#isQuiet) return "in";
     const state = this.#troubled.get(endpointId);
-    if (state === undefined || state.asideUntilMs === 0) return "in";
-    if (this.#clock.elapsedMs() < state.asideUntilMs) return "aside";
-    return state.probing === "yes" ? "aside" : "probe";
+    const heard = this.#heard.get(endpointId);
+    const asideUntilMs = laterOf(state, heard);
+    if (asideUntilMs === 0) return "in";
+    if (state?.probing === "yes" || heard?.probing === "yes") return "aside";
+    const turnMs = waitMs(this.#turn, timesOf(state, heard));
+    return this.#clock.elapsedMs() < asideUntilMs + turnMs ? "aside" : "probe";
   }
 
   /** An attempt begins; the first one after the time aside is the probe. */
   began(endpointId: string): void {
-    const state = this.#troubled.get(endpointId);
-    if (state !== undefined && this.standingOf(endpointId) === "probe") state.probing = "yes";
+    if (this.#isQuiet) return;
+    const heard = this.#heard.get(endpointId);
+    if (heard !== undefined) heard.isTried = true;
+    if (this.standingOf(endpointId) !== "probe") return;
+    for (const one of [this.#troubled.get(endpointId), heard]) if (one !== undefined) one.probing = "yes";
+    this.#changed();
   }
 
   served(endpointId: string): void {
     this.#bookOf(endpointId).served += 1;
+    if (this.#isQuiet) return;
+    const state = this.#troubled.get(endpointId);
     this.#troubled.delete(endpointId);
+    if (state !== undefined && state.asideUntilMs > 0) this.#changed();
+    // An answer that was on its way before others spoke refutes nothing.
+    const heard = this.#heard.get(endpointId);
+    if (heard?.isTried !== true) return;
+    this.#heard.delete(endpointId);
+    this.#refuted.set(endpointId, heard.sinceMs);
+    this.#changed();
   }
 
   /** The attempt ended without telling anything of the endpoint: the caller left, or the request itself was refused. */
   unknown(endpointId: string): void {
-    const state = this.#troubled.get(endpointId);
-    if (state !== undefined) state.probing = "no";
+    if (this.#isQuiet) return;
+    for (const one of [this.#troubled.get(endpointId), this.#heard.get(endpointId)]) {
+      if (one?.probing !== "yes") continue;
+      one.probing = "no";
+      this.#changed();
+    }
   }
 
   /** A provider that says when to come back is left alone until then, at the first word. */
@@ -80,37 +118,86 @@ export class EndpointBreakers implements Breakers {
     book.failed += 1;
     book.lastFailedAtMs = this.#clock.nowMs();
     if (this.#rules.failuresInARow === 0) return;
-    const state = this.#troubled.get(endpointId) ?? { failures: 0, times: 0, asideUntilMs: 0, probing: "no" };
+    const heard = this.#heard.get(endpointId);
+    const state = this.#troubled.get(endpointId) ?? { ...UNTROUBLED };
     this.#troubled.set(endpointId, state);
     const { failuresInARow, asideMs, asideMsMax } = this.#rules;
     const nowMs = this.#clock.elapsedMs();
+    const isProbe = state.probing === "yes" || heard?.probing === "yes";
+    const wasAside = nowMs < laterOf(state, heard);
     state.failures += 1;
     const asideBefore = state.asideUntilMs;
     if (retryAfterMs !== undefined) {
       state.asideUntilMs = Math.max(state.asideUntilMs, nowMs + Math.min(retryAfterMs, asideMsMax));
-    } else if (state.probing === "yes" || (state.failures >= failuresInARow && nowMs >= state.asideUntilMs)) {
-      state.times += 1;
+      // It did answer, and its word is for all.
+      state.isDoubted = false;
+    } else if (isProbe || (state.failures >= failuresInARow && !wasAside)) {
+      state.times = timesOf(state, heard) + 1;
       state.failures = 0;
       state.asideUntilMs = nowMs + Math.min(state.times * asideMs, asideMsMax);
     }
-    if (state.asideUntilMs > asideBefore) book.timesAside += 1;
     state.probing = "no";
+    if (heard !== undefined) heard.probing = "no";
+    if (state.asideUntilMs > asideBefore) {
+      book.timesAside += 1;
+      state.sinceMs = book.lastFailedAtMs;
+      state.untilMs = Math.ceil(state.sinceMs + state.asideUntilMs - nowMs);
+    }
+    // That it is aside for longer still, others learn in time: a crowd that is told to wait must not make a crowd of words.
+    if (isProbe || (!wasAside && state.asideUntilMs > asideBefore)) this.#changed();
+  }
+
+  /** Calls back when something is set aside, probed or back: others are to know it soon. */
+  watch(changed: () => void): void {
+    this.#changed = changed;
+  }
+
+  /** What this instance found out by itself, for the others. */
+  said(): Said {
+    const leaseMs = this.#clock.nowMs() + PROBE_LEASE_MS;
+    const aside: SetAside[] = [];
+    for (const [endpoint, { asideUntilMs, sinceMs, untilMs, times, probing, isDoubted }] of this.#troubled)
+      if (asideUntilMs > 0 && !isDoubted)
+        aside.push({ endpoint, sinceMs, untilMs: probing === "yes" ? leaseMs : untilMs, times });
+    for (const [endpoint, { sinceMs, times, probing }] of this.#heard)
+      if (probing === "yes") aside.push({ endpoint, sinceMs, untilMs: leaseMs, times });
+    return { aside, served: [...this.#refuted].map(([endpoint, sinceMs]) => ({ endpoint, sinceMs })) };
+  }
+
+  /** What every other instance says now, in place of what they said before. */
+  hear(said: readonly Said[], turn: Turn): void {
+    if (this.#rules.failuresInARow === 0) return;
+    this.#turn = turn;
+    const byOthers = refutedBy(said);
+    for (const [endpoint, state] of this.#troubled)
+      if (state.asideUntilMs > 0 && state.sinceMs <= (byOthers.get(endpoint) ?? 0)) state.isDoubted = true;
+    const spokenOf = new Set(said.flatMap(({ aside }) => aside.map(({ endpoint }) => endpoint)));
+    for (const endpoint of this.#refuted.keys()) if (!spokenOf.has(endpoint)) this.#refuted.delete(endpoint);
+    const refuted = refutedBy([...said, this.said()]);
+    this.#heard = heardFrom(said, { refuted, before: this.#heard, clock: this.#clock, maxMs: this.#rules.asideMsMax });
   }
 
   stateOf(endpointId: string): EndpointState {
     const state = this.#troubled.get(endpointId);
-    const leftMs = (state?.asideUntilMs ?? 0) - this.#clock.elapsedMs();
+    const asideUntilMs = laterOf(state, this.#heard.get(endpointId));
+    const leftMs = asideUntilMs - this.#clock.elapsedMs();
     return {
       ...(this.#books.get(endpointId) ?? NOTHING_YET),
       standing: this.standingOf(endpointId),
       failuresInARow: state?.failures ?? 0,
-      asideForMs: state === undefined || state.asideUntilMs === 0 || leftMs <= 0 ? null : leftMs,
+      asideForMs: asideUntilMs === 0 || leftMs <= 0 ? null : leftMs,
     };
   }
 
   /** Who is aside now. */
   get aside(): string[] {
-    return [...this.#troubled.keys()].filter((id) => this.standingOf(id) === "aside");
+    const known = new Set([...this.#troubled.keys(), ...this.#heard.keys()]);
+    return [...known].filter((id) => this.standingOf(id) === "aside");
+  }
+
+  /** Nobody is in trouble: all there is to know on nearly every request. */
+  get #isQuiet(): boolean {
+    return this.#troubled.size === 0 && this.#heard.size === 0;
   }
 
   #bookOf(endpointId: string): Book {
@@ -120,4 +207,22 @@ export class EndpointBreakers implements Breakers {
     this.#books.set(endpointId, book);
     return book;
   }
+}
+
+const UNTROUBLED: Readonly<State> = {
+  failures: 0,
+  times: 0,
+  asideUntilMs: 0,
+  probing: "no",
+  sinceMs: 0,
+  untilMs: 0,
+  isDoubted: false,
+};
+
+function laterOf(state: State | undefined, heard: Heard | undefined): number {
+  return Math.max(state?.asideUntilMs ?? 0, heard?.asideUntilMs ?? 0);
+}
+
+function timesOf(state: State | undefined, heard: Heard | undefined): number {
+  return Math.max(state?.times ?? 0, heard?.times ?? 0);
 }

@@ -4,6 +4,9 @@
  */
 export type Measured = { readonly firstByteMs: number; readonly perTokenMs: number; readonly atMs: number };
 
+/** What one instance measured; `answers` is how many that is an average of, the older ones counting less. */
+export type Speed = Measured & { readonly answers: number };
+
 /** One answer. `firstByteMs` is null for an answer that came whole: nobody saw where its first byte was. */
 export type Sample = {
   readonly firstByteMs: number | null;
@@ -29,35 +32,78 @@ const WEIGHT_OF_NEW = 0.2;
 const HALF_LIFE_MS = 10 * 60_000;
 /** What was measured longer ago says nothing of today. */
 const FORGOTTEN_AFTER_MS = 24 * 3_600_000;
+/** Where another instance has measured since, what one knows weighs half as much after this time. */
+const OUTDATED_HALF_LIFE_MS = 30_000;
 /** Until a stream has shown it. */
 const PER_TOKEN_MS_ASSUMED = 15;
 /** The most of a whole answer's time that is put down to its tokens. */
 const WRITING_SHARE_MAX = 0.9;
 
+/** How fast endpoints are, as this instance measured it and, where there are others, as all of them did together. */
 export class Health {
-  readonly #measured = new Map<string, Measured>();
+  readonly #own = new Map<string, Speed>();
+  #others: ReadonlyMap<string, readonly Speed[]> = new Map();
+  /** What requests are planned by; undefined where nobody else has measured anything. */
+  #together: Map<string, Measured> | undefined;
   readonly #recent = new Map<string, { readonly totals: Ring; readonly firstBytes: Ring }>();
 
   /** Endpoints are catalogue rows, so the map is bounded by the catalogue. */
   served(endpoint: string, sample: Sample, nowMs: number): void {
     this.#remember(endpoint, sample);
-    const before = this.of(endpoint, nowMs);
-    const seen = split(sample, before?.perTokenMs ?? PER_TOKEN_MS_ASSUMED);
-    if (before === undefined) {
-      this.#measured.set(endpoint, { ...seen, atMs: nowMs });
-      return;
+    const own = current(this.#own.get(endpoint), nowMs);
+    const known = this.#together === undefined ? own : this.of(endpoint, nowMs);
+    const seen = split(sample, known?.perTokenMs ?? PER_TOKEN_MS_ASSUMED);
+    if (own === undefined) this.#own.set(endpoint, { ...seen, atMs: nowMs, answers: 1 });
+    else {
+      const kept = (1 - WEIGHT_OF_NEW) * 2 ** (-Math.max(0, nowMs - own.atMs) / HALF_LIFE_MS);
+      this.#own.set(endpoint, {
+        firstByteMs: kept * own.firstByteMs + (1 - kept) * seen.firstByteMs,
+        perTokenMs: kept * own.perTokenMs + (1 - kept) * seen.perTokenMs,
+        atMs: nowMs,
+        answers: kept * own.answers + 1,
+      });
     }
-    const kept = (1 - WEIGHT_OF_NEW) * 2 ** (-Math.max(0, nowMs - before.atMs) / HALF_LIFE_MS);
-    this.#measured.set(endpoint, {
-      firstByteMs: kept * before.firstByteMs + (1 - kept) * seen.firstByteMs,
-      perTokenMs: kept * before.perTokenMs + (1 - kept) * seen.perTokenMs,
-      atMs: nowMs,
-    });
+    if (this.#together !== undefined) this.#join(endpoint, this.#together);
   }
 
   of(endpoint: string, nowMs: number): Measured | undefined {
-    const measured = this.#measured.get(endpoint);
-    return measured === undefined || nowMs - measured.atMs > FORGOTTEN_AFTER_MS ? undefined : measured;
+    return current((this.#together ?? this.#own).get(endpoint), nowMs);
+  }
+
+  /** What this instance measured, for the others: the newest of it. */
+  said(nowMs: number, max: number): readonly (readonly [endpoint: string, speed: Speed])[] {
+    const fresh = [...this.#own].filter(([, speed]) => current(speed, nowMs) !== undefined);
+    return fresh.toSorted(([, a], [, b]) => b.atMs - a.atMs).slice(0, max);
+  }
+
+  /** What this instance had measured before it was started anew. */
+  restore(said: ReturnType<Health["said"]>, nowMs: number): void {
+    for (const [endpoint, speed] of said)
+      if (!this.#own.has(endpoint)) this.#own.set(endpoint, { ...speed, atMs: Math.min(speed.atMs, nowMs) });
+  }
+
+  /** What every other instance has measured up to now, in place of what they said before. */
+  hear(said: readonly ReturnType<Health["said"]>[], nowMs: number): void {
+    const others = new Map<string, Speed[]>();
+    for (const [endpoint, speed] of said.flat()) {
+      const known = others.get(endpoint) ?? [];
+      // A clock that is ahead of this one makes nothing newer than now.
+      known.push({ ...speed, atMs: Math.min(speed.atMs, nowMs) });
+      others.set(endpoint, known);
+    }
+    this.#others = others;
+    this.#together = undefined;
+    if (others.size === 0) return;
+    const together = new Map<string, Measured>();
+    for (const endpoint of new Set([...this.#own.keys(), ...others.keys()])) this.#join(endpoint, together);
+    this.#together = together;
+  }
+
+  #join(endpoint: string, together: Map<string, Measured>): void {
+    const own = this.#own.get(endpoint);
+    const others = this.#others.get(endpoint) ?? [];
+    const joined = joinedOf(own === undefined ? others : [own, ...others]);
+    if (joined !== undefined) together.set(endpoint, joined);
   }
 
   recent(endpoint: string): Recent | undefined {
@@ -73,6 +119,25 @@ export class Health {
     kept.totals.add(totalMs);
     if (firstByteMs !== null) kept.firstBytes.add(firstByteMs);
   }
+}
+
+function current<T extends Measured>(measured: T | undefined, nowMs: number): T | undefined {
+  return measured === undefined || nowMs - measured.atMs > FORGOTTEN_AFTER_MS ? undefined : measured;
+}
+
+/** Each weighs by how much it is an average of, and less where another one has measured since. */
+function joinedOf(speeds: readonly Speed[]): Measured | undefined {
+  const [first] = speeds;
+  if (first === undefined || speeds.length === 1) return first;
+  const atMs = Math.max(...speeds.map((speed) => speed.atMs));
+  let [firstByteMs, perTokenMs, all] = [0, 0, 0];
+  for (const speed of speeds) {
+    const weight = speed.answers * 2 ** ((speed.atMs - atMs) / OUTDATED_HALF_LIFE_MS);
+    firstByteMs += weight * speed.firstByteMs;
+    perTokenMs += weight * speed.perTokenMs;
+    all += weight;
+  }
+  return { firstByteMs: firstByteMs / all, perTokenMs: perTokenMs / all, atMs };
 }
 
 /** The last so many values. */

@@ -2,9 +2,14 @@ const WEIGHT_OF_NEW = 0.1;
 /** How long an answer is taken to be until the model has given many. */
 const OUTPUT_TOKENS_ASSUMED = 512;
 
+/** What one instance has learned, by model. */
+type Output = readonly (readonly [modelId: string, outputTokens: number])[];
+
 /** How much models write, learned from the traffic: a decayed average for each model. */
 export class Learned {
   readonly #output = new Map<string, number>();
+  /** What other instances have learned: the assumption for a model that has not answered here. */
+  #elsewhere: ReadonlyMap<string, number> = new Map();
 
   /**
    * It begins with the assumption, so that one short answer does not make a model look cheap. An answer that its caller
@@ -13,14 +18,38 @@ export class Learned {
    */
   answered(modelId: string, outputTokens: number, outputLimit: number | undefined): void {
     // Models are catalogue rows, so the map is bounded by the catalogue.
-    const before = this.#output.get(modelId) ?? OUTPUT_TOKENS_ASSUMED;
+    const before = this.#known(modelId);
     if (outputLimit !== undefined && outputTokens >= outputLimit && outputTokens < before) return;
     this.#output.set(modelId, before + WEIGHT_OF_NEW * (outputTokens - before));
   }
 
   /** What an answer of the model is expected to have, never more than the request allows. */
   outputTokens(modelId: string, outputLimit: number | undefined): number {
-    const expected = this.#output.get(modelId) ?? OUTPUT_TOKENS_ASSUMED;
+    const expected = this.#known(modelId);
     return outputLimit === undefined ? expected : Math.min(expected, outputLimit);
+  }
+
+  /** What was learned here, for other instances. */
+  said(max: number): Output {
+    return [...this.#output].slice(0, max);
+  }
+
+  /** What this instance had learned before it was started anew. */
+  restore(said: Output): void {
+    for (const [modelId, outputTokens] of said) if (!this.#output.has(modelId)) this.#output.set(modelId, outputTokens);
+  }
+
+  /** What every other instance has learned up to now, in place of what they said before. */
+  hear(said: readonly Output[]): void {
+    const sums = new Map<string, { tokens: number; instances: number }>();
+    for (const [modelId, outputTokens] of said.flat()) {
+      const { tokens, instances } = sums.get(modelId) ?? { tokens: 0, instances: 0 };
+      sums.set(modelId, { tokens: tokens + outputTokens, instances: instances + 1 });
+    }
+    this.#elsewhere = new Map([...sums].map(([modelId, { tokens, instances }]) => [modelId, tokens / instances]));
+  }
+
+  #known(modelId: string): number {
+    return this.#output.get(modelId) ?? this.#elsewhere.get(modelId) ?? OUTPUT_TOKENS_ASSUMED;
   }
 }

@@ -60,6 +60,80 @@ describe("latency", () => {
   });
 });
 
+describe("latency that several instances measure", () => {
+  const MAX = 256;
+  const stream = (firstByteMs: number) => ({ firstByteMs, totalMs: firstByteMs, outputTokens: 0 });
+  const meet = (all: readonly Health[], nowMs: number) => {
+    const said = all.map((one) => one.said(nowMs, MAX));
+    for (const [place, one] of all.entries())
+      one.hear(
+        said.filter((_, at) => at !== place),
+        nowMs,
+      );
+  };
+  const seen = (one: Health, nowMs: number) => Math.round(one.of("e", nowMs)?.firstByteMs ?? Number.NaN);
+
+  test("SCALE-02 ROUTE-02 all of them plan by the same numbers, whoever measured, also one that has just begun", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.nat(2), fc.constantFrom("e", "f"), fc.nat(5000), fc.nat(MINUTE_MS)), { maxLength: 60 }),
+        (answers) => {
+          const all = [new Health(), new Health(), new Health()];
+          let nowMs = HOUR_MS;
+          for (const [at, endpoint, firstByteMs, passedMs] of answers) {
+            nowMs += passedMs;
+            all[at]?.served(endpoint, stream(firstByteMs), nowMs);
+            if (passedMs % 2 === 0) meet(all, nowMs);
+          }
+          const fresh = new Health();
+          meet([...all, fresh], nowMs);
+          const figures = (one: Health, endpoint: string) => {
+            const { firstByteMs, atMs } = one.of(endpoint, nowMs) ?? {};
+            return firstByteMs === undefined ? undefined : [Math.round(firstByteMs * 1000), atMs];
+          };
+          const times = answers.map(([, , firstByteMs]) => firstByteMs);
+          for (const endpoint of ["e", "f"]) {
+            const expected = figures(fresh, endpoint);
+            for (const one of all) expect(figures(one, endpoint)).toEqual(expected);
+            expect(expected === undefined).toBe(!answers.some(([, of]) => of === endpoint));
+            expect(expected?.[0] ?? 0).toBeLessThanOrEqual(1000 * Math.max(0, ...times) + 1);
+          }
+        },
+      ),
+    );
+  });
+
+  test("SCALE-02 ROUTE-02 what was measured by more answers weighs more, and little once another has measured since", () => {
+    const [one, other] = [new Health(), new Health()];
+    for (let at = 0; at < 50; at += 1) one.served("e", stream(1000), 0);
+    other.served("e", stream(100), 0);
+    meet([one, other], 0);
+    // Of five, as an average of the last answers always is, and of one.
+    expect([seen(one, 0), seen(other, 0)]).toEqual([850, 850]);
+    // Its own next answers count at once.
+    for (let at = 0; at < 50; at += 1) other.served("e", stream(100), 0);
+    expect(seen(other, 0)).toBe(550);
+    // It became slow, which only one of them sees: the other has no requests for it.
+    for (let at = 0; at < 50; at += 1) other.served("e", stream(9000), 5 * MINUTE_MS);
+    meet([one, other], 5 * MINUTE_MS);
+    expect(seen(one, 5 * MINUTE_MS)).toBeGreaterThan(8900);
+    expect(seen(one, 29 * HOUR_MS)).toBeNaN();
+  });
+
+  test("SCALE-02 ROUTE-02 one whose word is gone is forgotten, and a clock that is ahead makes nothing newer than now", () => {
+    const [one, other] = [new Health(), new Health()];
+    one.served("e", stream(100), 0);
+    other.served("e", stream(900), HOUR_MS);
+    one.hear([other.said(HOUR_MS, MAX)], 0);
+    expect(seen(one, 0)).toBe(500);
+    one.hear([], 0);
+    expect(seen(one, 0)).toBe(100);
+    // Never more than so many, the newest first.
+    one.served("f", stream(1), 1);
+    expect(one.said(1, 1).map(([endpoint]) => endpoint)).toEqual(["f"]);
+  });
+});
+
 test("ROUTE-02 the expected output follows the traffic of each model and never exceeds the request's limit", () => {
   const learned = new Learned();
   expect(learned.outputTokens("m", undefined)).toBe(512);

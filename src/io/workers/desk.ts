@@ -4,6 +4,7 @@ import type { RememberedUse } from "../../domain/admission/idempotency.ts";
 import type { Board, Lock } from "../../domain/fleet/board.ts";
 import { after, type Soon } from "../../kit/soon.ts";
 import { Lines, type Parsed } from "./lines.ts";
+import { type BookedNanos, Moving } from "./moving.ts";
 import { type Asks, holdRequest, holdVerdictWire, keyOf, type News, spendWire } from "./protocol.ts";
 
 /** What workers share when nothing outside this machine keeps it for them. */
@@ -15,6 +16,8 @@ export type Booked = {
   chargedNanos(requestId: string): Promise<bigint>;
   /** By an `Idempotency-Key` that it had taken. */
   used(key: string): Promise<RememberedUse | undefined>;
+  /** By a transaction that it meant to write. */
+  readonly bookedNanos: BookedNanos;
 };
 
 /** What is asked of a worker's own place among the others. */
@@ -39,6 +42,7 @@ export class Desk {
   /** Keys of calls that run, with their requests. */
   readonly #claims = new Map<string, string>();
   readonly #locks = new Map<number, Lock>();
+  readonly #moving = new Moving();
   readonly #measuring = new Map<number, () => void>();
   #lastMeasure: string | undefined;
   #next = 1;
@@ -83,8 +87,11 @@ export class Desk {
   }
 
   /** What the worker reserved ends as its journal says: charged, or given back. */
-  async release({ chargedNanos, used }: Booked): Promise<void> {
+  async release({ chargedNanos, used, bookedNanos }: Booked): Promise<void> {
     const { state } = this.#shared;
+    const missing = await this.#moving.missing(bookedNanos);
+    this.#moving.clear();
+    for (const [workspaceId, nanos] of missing) if (nanos !== 0n) await state.credit(workspaceId, nanos);
     for (const [requestId, workspaceId] of this.#holds)
       await state.settle({ requestId, workspaceId }, await chargedNanos(requestId));
     for (const [key, requestId] of this.#claims) {
@@ -131,9 +138,19 @@ export class Desk {
           this.#holds.delete(requestId);
           return null;
         }),
-      credit: ([workspaceId, nanos]) => done(state.credit(workspaceId, BigInt(nanos))),
-      take: async ({ nanos, leavingNanos, ...taking }) =>
-        String(await state.take({ ...taking, nanos: BigInt(nanos), leavingNanos: BigInt(leavingNanos) })),
+      credit: ([workspaceId, nanos, why]) => {
+        if (why === "booked") this.#moving.moved(workspaceId, BigInt(nanos));
+        return done(state.credit(workspaceId, BigInt(nanos)));
+      },
+      intend: (intended) => {
+        this.#moving.intend(intended);
+        return null;
+      },
+      take: async ({ nanos, leavingNanos, ...taking }) => {
+        const taken = await state.take({ ...taking, nanos: BigInt(nanos), leavingNanos: BigInt(leavingNanos) });
+        this.#moving.moved(taking.workspaceId, -taken);
+        return String(taken);
+      },
       wallet: async (workspaceId) => {
         const { balanceNanos, heldNanos } = await state.wallet(workspaceId);
         return [String(balanceNanos), String(heldNanos)];
@@ -174,11 +191,13 @@ export class Desk {
         if (this.#left) await lock.release();
         const number = this.#next++;
         this.#locks.set(number, lock);
+        this.#moving.locked(number, name);
         return number;
       },
       unlock: async (number: number) => {
         const lock = this.#locks.get(number);
         this.#locks.delete(number);
+        this.#moving.unlocked(number);
         await lock?.release();
         return null;
       },

@@ -10,6 +10,7 @@ import type {
 import type { ClaimVerdict, KeyUse, RememberedUse } from "../../domain/admission/idempotency.ts";
 import type { LockWait } from "../../domain/fleet/board.ts";
 import type { SpendLimit } from "../../domain/tenancy/limits.ts";
+import type { Intended } from "./moving.ts";
 
 /**
  * What a worker asks the primary process, and what it is answered. JSON knows no numbers that are large enough for
@@ -32,7 +33,8 @@ export type Asks = {
   touch: { ask: string; answer: null };
   hold: { ask: HoldWire; answer: HoldVerdictWire };
   settle: { ask: readonly [requestId: string, workspaceId: string, nanos: string]; answer: null };
-  credit: { ask: readonly [workspaceId: string, nanos: string]; answer: null };
+  credit: { ask: readonly [workspaceId: string, nanos: string, why: "booked" | null]; answer: null };
+  intend: { ask: Intended; answer: null };
   take: { ask: Written<Taking>; answer: string };
   wallet: { ask: string; answer: readonly [balanceNanos: string, heldNanos: string] };
   restoreSpend: { ask: readonly Written<DaySpend>[]; answer: null };
@@ -56,7 +58,7 @@ export type Asks = {
 };
 
 /** Workers of another version of this would misread what they are told. Raised with every change of `Asks` or `News`. */
-export const PROTOCOL = 1;
+export const PROTOCOL = 2;
 
 export type Welcome = {
   readonly slot: number;

@@ -106,6 +106,7 @@ test("SCALE-04 BILL-07 what a dead worker held ends as the books say: charged or
   const booked: Booked = {
     chargedNanos: async (id) => (id === "charged" ? 7n : 0n),
     used: async (key) => (key === "k1" ? { ...use, nanos: 7n, expiresAtMs: NOW_MS + 1000 } : undefined),
+    bookedNanos: async () => 0n,
   };
   await dead.desk.leave();
   for (let again = 0; again < 2; again += 1) await dead.desk.release(booked);

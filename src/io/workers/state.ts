@@ -14,8 +14,11 @@ export function stateOfPrimary(primary: Primary): SharedState {
     settle: async ({ requestId, workspaceId }, chargedNanos) => {
       await primary.ask("settle", [requestId, workspaceId, String(chargedNanos)]);
     },
-    credit: async (workspaceId, nanos) => {
-      await primary.ask("credit", [workspaceId, String(nanos)]);
+    credit: async (workspaceId, nanos, why) => {
+      await primary.ask("credit", [workspaceId, String(nanos), why ?? null]);
+    },
+    intend: async (id, workspaceId, createdAtMs) => {
+      await primary.ask("intend", { id, workspaceId, createdAtMs });
     },
     take: async ({ nanos, leavingNanos, ...taking }) =>
       BigInt(await primary.ask("take", { ...taking, nanos: String(nanos), leavingNanos: String(leavingNanos) })),

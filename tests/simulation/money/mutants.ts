@@ -1,10 +1,4 @@
-import type { Mutant } from "../mutants.ts";
-
-const one = (name: string, breaks: string, file: string, find: string, put: string): Mutant => ({
-  name,
-  breaks,
-  patches: [{ file, find, put }],
-});
+import { type Mutant, one } from "../mutants.ts";
 
 const ADMIT = "src/app/pipeline/admit.ts";
 const SETTLE = "src/app/pipeline/settle.ts";

@@ -23,7 +23,7 @@ type Doubt = {
 };
 
 type Deps = {
-  readonly state: Pick<SharedState, "credit">;
+  readonly state: Pick<SharedState, "credit" | "intend">;
   readonly ledger: Pick<LedgerStore, "find">;
   readonly clock: Clock;
   /** Another name each time live balances were filled from SQL again, so that they have what SQL has; none: never. */
@@ -74,13 +74,14 @@ export class Bookings {
   }
 
   async #book(transaction: Transaction, takenNanos: bigint, write: () => Promise<boolean>): Promise<boolean> {
-    const { id, workspaceId } = transaction;
+    const { id, workspaceId, createdAtMs } = transaction;
     const { state, ledger } = this.#deps;
     try {
       await this.#recall(id);
+      if (!this.#known.has(id)) await state.intend?.(id, workspaceId, createdAtMs);
     } catch (error) {
       // Nothing was written yet, so there is nothing to be in doubt of.
-      await state.credit(workspaceId, takenNanos);
+      await state.credit(workspaceId, takenNanos, "booked");
       throw error;
     }
     let isNew: boolean;
@@ -89,7 +90,7 @@ export class Bookings {
     } catch (error) {
       // It is written for certain, and new: nothing else is told to others.
       if (error instanceof Unheard) await this.#booked(transaction, takenNanos);
-      else if (isUndone(error)) await state.credit(workspaceId, takenNanos);
+      else if (isUndone(error)) await state.credit(workspaceId, takenNanos, "booked");
       else this.#doubt(transaction, takenNanos);
       throw error;
     }
@@ -97,7 +98,7 @@ export class Bookings {
       await this.#booked(transaction, takenNanos);
       return true;
     }
-    await state.credit(workspaceId, takenNanos);
+    await state.credit(workspaceId, takenNanos, "booked");
     if (this.#doubts.has(id)) await this.#resolve(id, await ledger.find(id));
     return false;
   }
@@ -105,7 +106,7 @@ export class Bookings {
   async #booked(transaction: Transaction, takenNanos: bigint): Promise<void> {
     const { id, workspaceId } = transaction;
     await this.#resolve(id, undefined);
-    await this.#deps.state.credit(workspaceId, walletNanosOf(transaction) + takenNanos);
+    await this.#deps.state.credit(workspaceId, walletNanosOf(transaction) + takenNanos, "booked");
     this.#know(id);
   }
 

@@ -2,7 +2,7 @@ import type { Board, Lock, LockWait } from "../../../domain/fleet/board.ts";
 import type { Timers } from "../../../kit/timers.ts";
 import { type Client, type Connection, connectClient } from "./connection.ts";
 import { away, NotSent, Unanswered } from "./failures.ts";
-import { DROP_NOTE, LIST_NOTES, PUT_NOTE } from "./fleet-scripts.ts";
+import { DROP_NOTE, LIST_NOTES, MARK_MOVING, PUT_NOTE } from "./fleet-scripts.ts";
 import { RedisLock } from "./lock.ts";
 import type { Names } from "./names.ts";
 import { listOf, textOf, textOrNone } from "./replies.ts";
@@ -11,16 +11,25 @@ import type { RedisSettings } from "./shared-redis.ts";
 const LOCK_ASK_EVERY_MS = 40;
 /** Whoever changes money holds one of these. */
 const MONEY_LOCKS = "workspace:";
+/**
+ * Whoever changes money and is not heard of for this long is gone. Longer than an instance that died counts as alive:
+ * wallets are filled again without waiting for it.
+ */
+const MOVING_MS = 30_000;
 
-type Deps = Pick<RedisSettings, "url" | "clock" | "timers" | "log" | "random"> & {
+type Deps = Pick<RedisSettings, "url" | "ca" | "clock" | "timers" | "log" | "random"> & {
   readonly connection: Connection;
   readonly names: Names;
+  /** A change of wallets waits for Redis. */
+  readonly owesMoney: () => boolean;
 };
 
 export class RedisBoard implements Board {
   readonly #deps: Deps;
   readonly #locks = new Set<RedisLock>();
   readonly #moneyLocks = new Set<RedisLock>();
+  /** Changes of money that Redis knows of, by the token of their lock. */
+  readonly #moving = new Map<string, "moves" | "over">();
   readonly #heard = new Map<string, Set<(message: string) => void>>();
   #client: Client | undefined;
   /** While wallets are being opened nobody begins to change money. */
@@ -31,8 +40,7 @@ export class RedisBoard implements Board {
   }
 
   async open(): Promise<void> {
-    const { url, timers, log } = this.#deps;
-    this.#client = await connectClient({ url, timers, log }, () => undefined);
+    this.#client = await connectClient(this.#deps, () => undefined);
   }
 
   get movingMoney(): number {
@@ -42,6 +50,22 @@ export class RedisBoard implements Board {
   /** Redis may have lost locks: whoever has none any more is to know at once. */
   async checkLocks(): Promise<void> {
     await Promise.all([...this.#locks].map((lock) => lock.check()));
+  }
+
+  /**
+   * Redis hears that money is still moved here, and of what is over. If this instance dies in between, others find its
+   * word, and fill the wallets again from SQL: only that knows how far it came.
+   */
+  async tellMoving(): Promise<void> {
+    const { connection, names, owesMoney } = this.#deps;
+    const of = (is: "moves" | "over") => [...this.#moving].filter(([, now]) => now === is).map(([token]) => token);
+    const [moves, over] = [of("moves"), of("over")];
+    const key = names.fleet("moving");
+    if (moves.length > 0) await connection.run(MARK_MOVING, [key], [String(MOVING_MS), ...moves]);
+    // What is over in SQL may still be on its way into a wallet.
+    if (over.length === 0 || owesMoney()) return;
+    await connection.send(["ZREM", key, ...over]);
+    for (const token of over) this.#moving.delete(token);
   }
 
   async put(name: string, value: string, ttlMs: number): Promise<void> {
@@ -92,11 +116,21 @@ export class RedisBoard implements Board {
     if (reply !== "OK") return undefined;
     const lock: RedisLock = new RedisLock(this.#deps, key, token, { atMs, ttlMs }, () => {
       this.#locks.delete(lock);
-      this.#moneyLocks.delete(lock);
+      if (!this.#moneyLocks.delete(lock)) return;
+      this.#moving.set(token, "over");
+      // Where this does not arrive it is told again.
+      this.tellMoving().catch(() => undefined);
     });
     this.#locks.add(lock);
     if (!isMoney) return lock;
     this.#moneyLocks.add(lock);
+    this.#moving.set(token, "moves");
+    try {
+      await this.#asked(this.tellMoving());
+    } catch (error) {
+      await lock.release();
+      throw error;
+    }
     if (this.moneyMayMove()) return lock;
     await lock.release();
     return undefined;
@@ -123,6 +157,7 @@ export class RedisBoard implements Board {
 
   async close(): Promise<void> {
     for (const lock of this.#moneyLocks) await lock.release();
+    await this.tellMoving().catch(() => undefined);
     this.#client?.destroy();
   }
 

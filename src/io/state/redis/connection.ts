@@ -2,11 +2,11 @@ import { createClient, ErrorReply } from "@redis/client";
 import type { Timer } from "../../../kit/timers.ts";
 import { stop } from "../../../kit/timers.ts";
 import { Deadlines } from "./deadlines.ts";
-import { isTurnedAway, NotSent, Unanswered } from "./failures.ts";
+import { isTurnedAway, isUntrusted, NotSent, Unanswered } from "./failures.ts";
 import type { Script } from "./script.ts";
 import type { RedisSettings } from "./shared-redis.ts";
 
-export type Wire = Pick<RedisSettings, "url" | "timeoutMs" | "clock" | "timers" | "log">;
+export type Wire = Pick<RedisSettings, "url" | "ca" | "timeoutMs" | "clock" | "timers" | "log">;
 
 /** Commands that may wait for their answers: far more than run at once, and far less than would fill the memory. */
 const QUEUE_MAX = 20_000;
@@ -19,7 +19,7 @@ const SILENT_MS = 4000;
 const PROBE_EVERY_MS = 50;
 
 /** A client that connects again for as long as it lives, and keeps nothing for the time when it is connected. */
-function makeClient({ url }: Pick<Wire, "url">) {
+function makeClient({ url, ca }: Pick<Wire, "url" | "ca">) {
   return createClient({
     url,
     disableOfflineQueue: true,
@@ -28,6 +28,7 @@ function makeClient({ url }: Pick<Wire, "url">) {
     disableClientInfo: true,
     maintNotifications: "disabled",
     socket: {
+      ...(ca === undefined ? {} : { tls: true, ca }),
       connectTimeout: SILENT_MS,
       socketTimeout: SILENT_MS,
       reconnectStrategy: (retries: number) =>
@@ -39,7 +40,10 @@ function makeClient({ url }: Pick<Wire, "url">) {
 export type Client = ReturnType<typeof makeClient>;
 
 /** Connects and keeps trying; gives up only where it never succeeded. */
-export async function connectClient(wire: Pick<Wire, "url" | "timers" | "log">, changed: (is: "up" | "down") => void) {
+export async function connectClient(
+  wire: Pick<Wire, "url" | "ca" | "timers" | "log">,
+  changed: (is: "up" | "down") => void,
+) {
   const client = makeClient(wire);
   const { promise: late, reject } = Promise.withResolvers<never>();
   late.catch(() => undefined);
@@ -51,8 +55,8 @@ export async function connectClient(wire: Pick<Wire, "url" | "timers" | "log">, 
     // Before the first connection the caller says it, or it passes.
     if (!isDown && wasUp) wire.log.warn({ why: wordsOf(error) }, "the connection to Redis is lost: it is made again");
     isDown = true;
-    // No waiting helps against a wrong password.
-    if (!wasUp && isTurnedAway(wordsOf(error))) reject(new Error(wordsOf(error)));
+    // No waiting helps against a wrong password, or a certificate that nobody knows.
+    if (!wasUp && (isTurnedAway(wordsOf(error)) || isUntrusted(wordsOf(error)))) reject(new Error(wordsOf(error)));
     changed("down");
   });
   client.on("reconnecting", () => changed("down"));

@@ -3,6 +3,7 @@ import type { Lock } from "../../../domain/fleet/board.ts";
 import { stop, type Timer } from "../../../kit/timers.ts";
 import { pause } from "./board.ts";
 import { NotSent } from "./failures.ts";
+import { END_EPOCH } from "./fleet-scripts.ts";
 import { type EpochDeps, openWallets } from "./opening.ts";
 import { listOf, textOf, textOrNone } from "./replies.ts";
 import type { OpeningDeps } from "./shared-redis.ts";
@@ -142,6 +143,19 @@ export class Epochs implements EpochView {
     return "made";
   }
 
+  async end(token: string, why: "left" | "unanswered"): Promise<"ended" | "is not open"> {
+    const { connection, names, log } = this.#deps;
+    const keys = [names.fleet("epoch"), names.fleet("moving")];
+    if ((await connection.run(END_EPOCH, keys, [token, names.fleet("wallets:"), why])) !== 1) return "is not open";
+    log.warn(
+      { epoch: token, why },
+      "a change of money was left half done: all wallets are filled from the books again",
+    );
+    if (this.token === token) this.#phase = { is: "closed" };
+    this.#lookSoon();
+    return "ended";
+  }
+
   /**
    * A batch may go into SQL: `token` where the shared state must have it then too, undefined where wallets are filled
    * from SQL later. Rejects when it cannot be said which of the two.
@@ -228,10 +242,14 @@ export class Epochs implements EpochView {
 
   async #look(): Promise<void> {
     if (!this.#deps.connection.isUp || this.#isClosed) return;
+    await this.#deps.board.tellMoving();
     const atMs = this.#deps.clock.elapsedMs();
     const { open, opening } = await this.#read();
     this.#seenAtMs = atMs;
-    if (opening === undefined && open !== undefined) return this.#adopt(open);
+    if (opening === undefined && open !== undefined) {
+      await this.#adopt(open);
+      if (this.#opening === undefined || (await this.end(open.token, "left")) === "is not open") return;
+    }
     await this.#deps.board.checkLocks();
     if (opening === undefined) this.#phase = { is: "closed" };
     else await this.#join(opening);

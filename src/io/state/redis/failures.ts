@@ -31,3 +31,8 @@ export function opening(): Fault {
 export function isTurnedAway(why: string): boolean {
   return /^(?:WRONGPASS|NOAUTH|NOPERM)/.test(why);
 }
+
+/** Whether the certificate of a server over TLS is none that can be believed. */
+export function isUntrusted(why: string): boolean {
+  return /certificate/i.test(why);
+}

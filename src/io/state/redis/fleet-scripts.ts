@@ -15,14 +15,41 @@ return epoch
 `);
 
 /**
- * The epoch is open, unless another one began meanwhile; from here on its list of wallets stays. ARGV: epoch, what is to
- * be known of it.
+ * The epoch is open, unless another one began meanwhile; from here on its list of wallets stays. Changes of money that
+ * were left half done when it began are in it as far as SQL has them: the name of an epoch begins with that time. ARGV:
+ * epoch, what is to be known of it.
  */
 export const FINISH_EPOCH = script(`
 if redis.call('GET', KEYS[2]) ~= ARGV[1] then return 0 end
 redis.call('PERSIST', KEYS[3])
 redis.call('SET', KEYS[1], ARGV[2])
 redis.call('DEL', KEYS[2])
+redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', string.sub(ARGV[1], 1, 13))
+return 1
+`);
+
+/** Money moves in SQL and in wallets: until when this is believed without being told again. ARGV: for how long, names. */
+export const MARK_MOVING = script(`
+local time = redis.call('TIME')
+local until_ms = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[1])
+for at = 2, #ARGV do redis.call('ZADD', KEYS[1], until_ms, ARGV[at]) end
+return 1
+`);
+
+/**
+ * Ends an epoch, unless another one is open: nobody knows whether its wallets have all that SQL has. With `left` only
+ * where somebody died over a change of money. ARGV: epoch, what stands before it in the name of the list of its wallets,
+ * why.
+ */
+export const END_EPOCH = script(`
+if ARGV[3] == 'left' then
+  local time = redis.call('TIME')
+  local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+  if #redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now, 'LIMIT', 0, 1) == 0 then return 0 end
+end
+local open = redis.call('GET', KEYS[1])
+if not open or cjson.decode(open).token ~= ARGV[1] then return 0 end
+redis.call('DEL', KEYS[1], ARGV[2] .. ARGV[1])
 return 1
 `);
 

@@ -18,7 +18,7 @@ export async function openRedisState(settings: RedisSettings): Promise<SharedRed
   const holdings = new Holdings();
   const time = () => String(settings.atMs?.() ?? "");
   await connection.open();
-  const board = new RedisBoard({ ...settings, connection, names });
+  const board = new RedisBoard({ ...settings, connection, names, owesMoney: () => owed.owesMoney });
   const epochs = new Epochs({ ...settings, connection, board, names, holdings, time });
   const shared = { ...settings, connection, names, owed, holdings, time };
   const wallets = new RedisWallets({ ...shared, epochs });

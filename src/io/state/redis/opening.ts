@@ -58,7 +58,7 @@ export async function openWallets(deps: Deps): Promise<void> {
   const epoch = { token, server, members: [...told.keys()] };
   const isOpen = await connection.run(
     FINISH_EPOCH,
-    [...keys, names.fleet(`wallets:${token}`)],
+    [...keys, names.fleet(`wallets:${token}`), names.fleet("moving")],
     [token, JSON.stringify(epoch)],
   );
   if (isOpen !== 1) throw new Error("another instance began to open the wallets");

@@ -6,6 +6,10 @@ export type Step = () => Promise<"done" | "later">;
 
 const OWED_MAX = 100_000;
 const AGAIN_MS = 500;
+const MONEY = "money ";
+
+/** The name of a step that changes a balance for what is not a request. */
+export const moneyStep = (id: string) => `${MONEY}${id}`;
 
 /**
  * Steps that must be carried out in the end, whatever Redis does meanwhile: the end of a hold, the memory of a charge.
@@ -33,6 +37,11 @@ export class Owed {
 
   get size(): number {
     return this.#steps.size;
+  }
+
+  /** What `moneyStep` names is not done yet. */
+  get owesMoney(): boolean {
+    return [...this.#steps.keys()].some((name) => name.startsWith(MONEY));
   }
 
   has(name: string): boolean {

@@ -66,6 +66,33 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     expect(said).toEqual([]);
   });
 
+  test("OPS-04 over TLS: a server with a certificate that is believed is used, and every other is left at once", async () => {
+    const guarded = await startRedis({ over: "tls" });
+    const other = await startRedis({ over: "tls" });
+    try {
+      const prefix = ids.next("p");
+      const ca = guarded.ca;
+      const [one, two] = [await redisState(guarded.url, { prefix, ca }), await redisState(guarded.url, { prefix, ca })];
+      opened.push(one, two);
+      for (const redis of [one, two]) await redis.open(emptyBooks());
+      const heard = Promise.withResolvers<string>();
+      two.board.hear("topic", heard.resolve);
+      await one.state.credit("ws", EUR);
+      expect(await two.state.hold(holdOf("r", EUR))).toEqual({ is: "held" });
+      await expect
+        .poll(() => one.board.tell("topic", "word").then(() => Promise.race([heard.promise, ""])))
+        .toBe("word");
+      const settings = { prefix, timeoutMs: 60_000 };
+      await expect(redisState(guarded.url, settings)).rejects.toThrow("self-signed certificate");
+      await expect(redisState(guarded.url, { ...settings, ca: other.ca })).rejects.toThrow("self-signed certificate");
+      const elsewhere = guarded.url.replace("127.0.0.1", "localhost");
+      await expect(redisState(elsewhere, { ...settings, ca })).rejects.toThrow(/does not match certificate/);
+      for (const redis of opened.splice(0)) await redis.close();
+    } finally {
+      await Promise.all([guarded.close(), other.close()]);
+    }
+  });
+
   test("RATE-08 L1 two instances, one key, many calls at once: exactly the limit is admitted, and both hear the same version", async () => {
     const prefix = ids.next("p");
     const [one, two] = [await instance({ prefix }), await instance({ prefix })];

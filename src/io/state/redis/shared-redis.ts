@@ -14,6 +14,8 @@ export type RedisLog = {
 export type RedisSettings = {
   /** `redis://` or `rediss://`, with user, password and number of the database where there are any. */
   readonly url: string;
+  /** Certificates in PEM that the server's is checked by, where that is not of an authority that everybody knows. */
+  readonly ca?: string | undefined;
   /** Begins every name in Redis, so that two gateways can share one. */
   readonly prefix: string;
   readonly instanceId: string;

@@ -1,5 +1,8 @@
 import { script } from "./script.ts";
 
+/** For how long a change of money that was made is known, so that it is not made twice. */
+export const CHANGE_MARK_MS = 3_600_000;
+
 /*
  * A wallet is a hash: 'b' its balance, 'f' what of it is free, 'e' the epoch it was filled in. Amounts are whole
  * numbers of 64 bits, which Lua's numbers cannot hold: they are only ever added by HINCRBY and passed on as text, and
@@ -118,7 +121,7 @@ return 'adopted'
 /** ARGV: epoch, nanos. KEYS[2] marks it as done. */
 export const CREDIT = script(`${WORDS}
 if redis.call('HGET', KEYS[1], 'e') ~= ARGV[1] then return 'opening' end
-if not redis.call('SET', KEYS[2], ARGV[2], 'NX', 'PX', 3600000) then return 'credited' end
+if not redis.call('SET', KEYS[2], ARGV[2], 'NX', 'PX', ${CHANGE_MARK_MS}) then return 'credited' end
 add(KEYS[1], 'b', ARGV[2])
 add(KEYS[1], 'f', ARGV[2])
 return 'credited'
@@ -144,7 +147,7 @@ if free > 0 then
 end
 add(wallet, 'f', leaving)
 add(wallet, 'b', negative(taken))
-redis.call('SET', KEYS[2], taken, 'PX', 3600000)
+redis.call('SET', KEYS[2], taken, 'PX', ${CHANGE_MARK_MS})
 return taken
 `);
 
@@ -152,7 +155,7 @@ return taken
 export const UNTAKE = script(`${WORDS}
 if redis.call('HGET', KEYS[1], 'e') ~= ARGV[1] then return 'opening' end
 local taken = redis.call('GET', KEYS[2]) or '0'
-redis.call('SET', KEYS[2], '0', 'PX', 3600000)
+redis.call('SET', KEYS[2], '0', 'PX', ${CHANGE_MARK_MS})
 add(KEYS[1], 'b', taken)
 add(KEYS[1], 'f', taken)
 return taken

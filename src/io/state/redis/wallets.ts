@@ -14,10 +14,22 @@ import type { Connection } from "./connection.ts";
 import { away, NotSent, opening, Unanswered } from "./failures.ts";
 import type { Holding, Holdings } from "./holdings.ts";
 import { monthAndDay, type Names } from "./names.ts";
-import type { Owed } from "./owed.ts";
+import { moneyStep, type Owed, type Step } from "./owed.ts";
 import { listOf, nanosOf } from "./replies.ts";
 import type { RedisSettings } from "./shared-redis.ts";
-import { ADOPT, CREDIT, HOLD, SETTLE, SPENDING, SPENT, SWEEP, TAKE, UNTAKE, WALLET } from "./wallet-scripts.ts";
+import {
+  ADOPT,
+  CHANGE_MARK_MS,
+  CREDIT,
+  HOLD,
+  SETTLE,
+  SPENDING,
+  SPENT,
+  SWEEP,
+  TAKE,
+  UNTAKE,
+  WALLET,
+} from "./wallet-scripts.ts";
 
 /** What wallets need to know of the epochs they live in. */
 export type EpochView = {
@@ -27,6 +39,8 @@ export type EpochView = {
   readonly lastToken: string | undefined;
   /** A wallet is not of this epoch: one of a workspace that is new is made, and anything else is looked into. */
   doubt(workspaceId: string): Promise<"made" | "opening">;
+  /** Its wallets may not have what SQL has: they are filled again, unless that was done. */
+  end(token: string, why: "left" | "unanswered"): Promise<"ended" | "is not open">;
   /** Workspaces that have wallets. */
   workspaces(): Promise<readonly string[]>;
 };
@@ -181,18 +195,34 @@ export class RedisWallets {
     if (epoch === undefined) throw this.#refusal();
     const keys = [names.wallet(workspaceId).wallet, names.change(workspaceId, id)];
     const add = () => connection.run(CREDIT, keys, [epoch, nanos.toString()]);
-    await owed.add(`credit ${id}`, async () => {
+    const step = this.#whileMarked(epoch, async () => {
       if ((await add()) !== "opening") return "done";
       if (epochs.token !== epoch) return epochs.token === undefined ? "later" : "done";
       if ((await epochs.doubt(workspaceId)) === "made") await add();
       return "done";
     });
+    await owed.add(moneyStep(`credit ${id}`), step);
+  }
+
+  /**
+   * Redis knows for an hour what it has done. Whatever is still unanswered then must not be tried again: it could be done
+   * twice, so wallets are filled from SQL instead.
+   */
+  #whileMarked(epoch: string, step: Step): Step {
+    const { clock, epochs } = this.#deps;
+    const sinceMs = clock.elapsedMs();
+    return async () => {
+      if (clock.elapsedMs() - sinceMs < CHANGE_MARK_MS / 2) return step();
+      await epochs.end(epoch, "unanswered");
+      return "done";
+    };
   }
 
   async take({ workspaceId, nanos, whole, leavingNanos }: Taking): Promise<bigint> {
     if (nanos < 0n) throw new RangeError(`taking ${nanos} would create money`);
     const { connection, names, random, owed } = this.#deps;
-    const keys = [names.wallet(workspaceId).wallet, names.change(workspaceId, random())];
+    const id = random();
+    const keys = [names.wallet(workspaceId).wallet, names.change(workspaceId, id)];
     const rest = [nanos.toString(), whole === "yes" ? "1" : "0", leavingNanos.toString()];
     return this.#inEpoch(workspaceId, async (epoch) => {
       const taken = await connection.run(TAKE, keys, [epoch, ...rest]).catch((error: unknown) => {
@@ -200,7 +230,7 @@ export class RedisWallets {
           await connection.run(UNTAKE, keys, [epoch]);
           return "done" as const;
         };
-        if (error instanceof Unanswered) void owed.add(`untake ${keys[1]}`, giveBack);
+        if (error instanceof Unanswered) void owed.add(moneyStep(`untake ${id}`), this.#whileMarked(epoch, giveBack));
         throw error;
       });
       return taken === "opening" ? "opening" : nanosOf(taken);

@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { Client } from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { listeningLog, tempFolder } from "../../../../../tests/support/journal-room.ts";
-import { APP_ROLE, type Cluster, hasPostgres, PASSWORD, startCluster } from "../../../../../tests/support/postgres.ts";
+import { describe, expect, test } from "vitest";
+import { listeningLog } from "../../../../../tests/support/journal-room.ts";
+import { APP_ROLE, hasPostgres, PASSWORD } from "../../../../../tests/support/postgres.ts";
+import { clusterForFile } from "../../../../../tests/support/postgres-file.ts";
 import { chargedRecord, finishedRecord } from "../../../../../tests/support/records.ts";
 import { topupOf } from "../../../../domain/billing/ledger.ts";
 import { batchOf } from "../../../../domain/record/ingest.ts";
@@ -19,21 +20,11 @@ import { openPool } from "./pool.ts";
 const DAY_MS = 86_400_000;
 const NOW_MS = Date.UTC(2027, 0, 30, 12);
 
-let cluster: Cluster;
-const folders: ReturnType<typeof tempFolder>[] = [];
-beforeAll(async () => {
-  if (hasPostgres) cluster = await startCluster();
-}, 60_000);
-afterAll(async () => {
-  if (hasPostgres) await cluster.close();
-  for (const folder of folders) folder.remove();
-});
+const cluster = clusterForFile();
 
 function open(address: DatabaseAddress, more: Partial<PostgresSettings> = {}): Promise<Store> {
-  const folder = tempFolder("gateway-store-");
-  folders.push(folder);
   const clock = { nowMs: () => NOW_MS, elapsedMs: () => 0 };
-  return openPostgres({ address, connections: 4, dataDir: folder.path, clock, log: listeningLog(), ...more });
+  return openPostgres({ address, connections: 4, dataDir: cluster.folder(), clock, log: listeningLog(), ...more });
 }
 
 /** Where the rows are, by partition. */

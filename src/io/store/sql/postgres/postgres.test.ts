@@ -3,19 +3,20 @@ import { once } from "node:events";
 import { chownSync, readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { Client, DatabaseError } from "pg";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { ROLLUPS_BROKEN } from "../../../../../tests/support/broken-rollups.ts";
 import { cuttingProxy } from "../../../../../tests/support/cutting-proxy.ts";
-import { listeningLog, tempFolder } from "../../../../../tests/support/journal-room.ts";
-import { type Cluster, hasPostgres, PASSWORD, startCluster } from "../../../../../tests/support/postgres.ts";
+import { listeningLog } from "../../../../../tests/support/journal-room.ts";
+import { hasPostgres, PASSWORD } from "../../../../../tests/support/postgres.ts";
+import { clusterForFile } from "../../../../../tests/support/postgres-file.ts";
 import { chargedRecord, finishedRecord } from "../../../../../tests/support/records.ts";
 import { MASTER_KEY, storedResponse } from "../../../../../tests/support/response-suite.ts";
 import { storeSuite } from "../../../../../tests/support/store-suite.ts";
 import { expectUpgraded, oldStore } from "../../../../../tests/support/upgrade.ts";
 import { unusedPort } from "../../../../../tests/support/upstream.ts";
 import { vaultSuite } from "../../../../../tests/support/vault-suite.ts";
+import { withWorkspaces } from "../../../../../tests/support/workspaces.ts";
 import { topupOf } from "../../../../domain/billing/ledger.ts";
-import { OPEN_POLICY } from "../../../../domain/tenancy/policy.ts";
 import { systemClock } from "../../../../kit/clock.ts";
 import { MasterKeys } from "../../../master-keys.ts";
 import { openVault } from "../../../vault.ts";
@@ -28,24 +29,10 @@ import { DatabaseInUse, LOCKS } from "./instance-lock.ts";
 import { migratePostgres, openPostgres } from "./open.ts";
 import { openPool } from "./pool.ts";
 
-let cluster: Cluster;
-const folders: ReturnType<typeof tempFolder>[] = [];
-beforeAll(async () => {
-  if (hasPostgres) cluster = await startCluster();
-}, 60_000);
-afterAll(async () => {
-  if (hasPostgres) await cluster.close();
-  for (const folder of folders) folder.remove();
-});
-
-function freshFolder(): string {
-  const folder = tempFolder("gateway-store-");
-  folders.push(folder);
-  return folder.path;
-}
+const cluster = clusterForFile();
 
 function open(address: DatabaseAddress, log = listeningLog()): Promise<Store> {
-  return openPostgres({ address, connections: 4, dataDir: freshFolder(), clock: systemClock, log });
+  return openPostgres({ address, connections: 4, dataDir: cluster.folder(), clock: systemClock, log });
 }
 
 /** The same database by another way: other parameters, another port. */
@@ -195,11 +182,7 @@ describe.skipIf(!hasPostgres)("the tables themselves", () => {
   test("BILL-01 what is no money and too large for a number is an error, not another number", async () => {
     const address = await cluster.database("migrated");
     const store = await open(address);
-    await store.tenancy.saveWorkspace({
-      ...{ id: "ws_1", slug: "demo", name: "Demo", currency: "EUR", createdAtMs: 1 },
-      policy: OPEN_POLICY,
-      keyPolicy: { personalKeys: true, approval: false },
-    });
+    await withWorkspaces(store, "ws_1");
     await cluster.query(address, "update workspaces set created_at_ms = 9007199254740993");
     await expect(store.tenancy.loadAll()).rejects.toThrow("more than a number can say");
     await store.close();
@@ -300,7 +283,7 @@ describe.skipIf(!hasPostgres)("one gateway for a database", () => {
 
   test("a second one is refused by name, and a killed one blocks nobody", async () => {
     const address = await cluster.database("migrated");
-    const args = ["--input-type=module-typescript", "-e", holder, address.url, freshFolder()];
+    const args = ["--input-type=module-typescript", "-e", holder, address.url, cluster.folder()];
     const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
     await once(child.stdout, "data");
     const refused = await open(address).catch((error: unknown) => error);

@@ -1,0 +1,102 @@
+import { duplexPair } from "node:stream";
+import { describe, expect, test } from "vitest";
+import { payoutOf, type Transaction, topupOf, walletNanosOf } from "../../../domain/billing/ledger.ts";
+import { memoryState } from "../../../io/state/memory.ts";
+import { boardOfPrimary } from "../../../io/workers/board.ts";
+import { type Booked, Desk } from "../../../io/workers/desk.ts";
+import { memoryBoard } from "../../../io/workers/memory-board.ts";
+import { Primary } from "../../../io/workers/primary.ts";
+import { stateOfPrimary } from "../../../io/workers/state.ts";
+import { systemClock } from "../../../kit/clock.ts";
+import { systemTimers } from "../../../kit/timers.ts";
+import { Bookings } from "./bookings.ts";
+
+const BEFORE = 10n;
+const STEPS = ["taken", "intended", "written", "credited", "unlocked"] as const;
+type Step = (typeof STEPS)[number];
+
+/** A primary process with one worker, the books, and the live balance that the first keeps. */
+async function crew() {
+  const state = memoryState(systemClock);
+  await state.credit("ws", BEFORE);
+  const [here, there] = duplexPair();
+  const refused = () => {
+    throw new Error("not asked here");
+  };
+  const place = { hello: refused, up: refused, ready: refused, metrics: refused, tell: refused };
+  const desk = new Desk(there, { state, board: memoryBoard(systemClock, systemTimers) }, place);
+  const primary = new Primary(here, systemClock);
+  const books = new Map<string, Transaction>();
+  const booked: Booked = {
+    chargedNanos: async () => 0n,
+    used: async () => undefined,
+    bookedNanos: async ({ id, createdAtMs }) => {
+      const found = books.get(id);
+      return found?.createdAtMs === createdAtMs ? walletNanosOf(found) : 0n;
+    },
+  };
+  const bury = async () => {
+    await desk.leave();
+    for (let again = 0; again < 2; again += 1) await desk.release(booked);
+    return (await state.wallet("ws")).balanceNanos;
+  };
+  return { books, bury, worker: { state: stateOfPrimary(primary), board: boardOfPrimary(primary) } };
+}
+
+/** Books as management does, and stands still for ever after one step. */
+async function bookUntil(last: Step, transaction: Transaction, { books, worker }: Awaited<ReturnType<typeof crew>>) {
+  const { promise: dead, resolve } = Promise.withResolvers<void>();
+  const did = async (step: Step) => {
+    if (step !== last) return;
+    resolve();
+    await new Promise(() => undefined);
+  };
+  const bookings = new Bookings({
+    clock: systemClock,
+    ledger: { find: async (id) => books.get(id) },
+    state: {
+      intend: async (...intended) => {
+        await worker.state.intend?.(...intended);
+        await did("intended");
+      },
+      credit: async (...credited) => {
+        await worker.state.credit(...credited);
+        await did("credited");
+      },
+    },
+  });
+  const change = async () => {
+    const lock = await worker.board.lock("workspace:management", { ttlMs: 1000, waitMs: 0 });
+    const nanos = -walletNanosOf(transaction);
+    const taking = { workspaceId: "ws", nanos, whole: "yes", leavingNanos: 0n } as const;
+    const taken = nanos > 0n ? await worker.state.take(taking) : 0n;
+    await did("taken");
+    await bookings.book(transaction, taken, async () => {
+      const isNew = !books.has(transaction.id);
+      if (isNew) books.set(transaction.id, transaction);
+      await did("written");
+      return isNew;
+    });
+    await lock?.release();
+    await did("unlocked");
+  };
+  await Promise.race([dead, change()]);
+}
+
+const posting = { id: "b1", workspaceId: "ws", currency: "EUR", nanos: 4n, createdAtMs: 1000 };
+
+describe.each(STEPS)("SCALE-04 BILL-02 a worker that dies over a change of money, after it is %s", (step) => {
+  test.each([topupOf(posting), payoutOf(posting)])("$kind: the live balance is what the books say", async (made) => {
+    const one = await crew();
+    await bookUntil(step, made, one);
+    const inBooks = [...one.books.values()].reduce((sum, booked) => sum + walletNanosOf(booked), BEFORE);
+    expect(await one.bury()).toBe(inBooks);
+  });
+
+  test.each([1, 1000])("one that was booked before, at %i, and is sent again, brings nothing", async (createdAtMs) => {
+    const one = await crew();
+    one.books.set("b1", topupOf({ ...posting, createdAtMs }));
+    await bookUntil(step, topupOf(posting), one);
+    expect(await one.bury()).toBe(BEFORE);
+  });
+});

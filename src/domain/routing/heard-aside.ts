@@ -1,0 +1,84 @@
+import type { Clock } from "../../kit/clock.ts";
+
+/** What one instance says to the others of endpoints, by the clock that all of them have. */
+export type Said = {
+  /** Those that it has set aside, or probes. */
+  readonly aside: readonly SetAside[];
+  /** Those that served it although another one had set them aside: when that was. */
+  readonly served: readonly { readonly endpoint: string; readonly sinceMs: number }[];
+};
+
+export type SetAside = {
+  readonly endpoint: string;
+  readonly sinceMs: number;
+  readonly untilMs: number;
+  /** How often without having served since. */
+  readonly times: number;
+};
+
+/** What others say of an endpoint, all of them together. */
+export type Heard = {
+  readonly sinceMs: number;
+  /** By the clock that never jumps. */
+  readonly asideUntilMs: number;
+  readonly times: number;
+  probing: "no" | "yes";
+  /** An attempt was begun here since. */
+  isTried: boolean;
+};
+
+/** The place of an instance among all, by their names. */
+export type Turn = { readonly place: number; readonly of: number };
+
+/** How long each lets the one before it go first: what that one found out is known to all by then. */
+const TURN_MS = 1_000;
+const TURNS_WAITED_MAX = 5;
+
+/**
+ * When the time aside is over, instances may probe one after the other, and another one is the first each time: one that
+ * cannot reach an endpoint by a fault of its own does not keep it from all of them.
+ */
+export function waitMs({ place, of }: Turn, times: number): number {
+  const before = (((place - times) % of) + of) % of;
+  return Math.min(before, TURNS_WAITED_MAX) * TURN_MS;
+}
+
+/** By endpoint: whatever was set aside up to then has served since. */
+export function refutedBy(said: readonly Said[]): ReadonlyMap<string, number> {
+  const refuted = new Map<string, number>();
+  for (const { served } of said)
+    for (const { endpoint, sinceMs } of served) refuted.set(endpoint, Math.max(sinceMs, refuted.get(endpoint) ?? 0));
+  return refuted;
+}
+
+type Hearing = {
+  readonly refuted: ReadonlyMap<string, number>;
+  readonly before: ReadonlyMap<string, Heard>;
+  readonly clock: Clock;
+  readonly maxMs: number;
+};
+
+/** What is set aside by any of them and has served none. */
+export function heardFrom(said: readonly Said[], { refuted, before, clock, maxMs }: Hearing): Map<string, Heard> {
+  const [nowMs, elapsedMs] = [clock.nowMs(), clock.elapsedMs()];
+  const heard = new Map<string, Heard>();
+  for (const { aside } of said)
+    for (const { endpoint, sinceMs, untilMs, times } of aside) {
+      if (sinceMs <= (refuted.get(endpoint) ?? 0)) continue;
+      const known = heard.get(endpoint);
+      // Zero is for those that are not aside; a process that has just begun has a clock near it.
+      const asideUntilMs = Math.max(1, elapsedMs + Math.min(untilMs - nowMs, maxMs));
+      heard.set(endpoint, {
+        sinceMs: Math.max(sinceMs, known?.sinceMs ?? 0),
+        asideUntilMs: Math.max(asideUntilMs, known?.asideUntilMs ?? 0),
+        times: Math.max(times, known?.times ?? 0),
+        probing: before.get(endpoint)?.probing ?? "no",
+        isTried: false,
+      });
+    }
+  for (const [endpoint, one] of heard) {
+    const known = before.get(endpoint);
+    one.isTried = known?.sinceMs === one.sinceMs && known.isTried;
+  }
+  return heard;
+}

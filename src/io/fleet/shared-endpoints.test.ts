@@ -1,0 +1,182 @@
+import { duplexPair } from "node:stream";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { hasRedis, redisState, startRedis } from "../../../tests/support/redis.ts";
+import type { Board } from "../../domain/fleet/board.ts";
+import { EndpointBreakers } from "../../domain/routing/breakers.ts";
+import { Health } from "../../domain/routing/health.ts";
+import { Learned } from "../../domain/routing/learned.ts";
+import { systemClock } from "../../kit/clock.ts";
+import { systemTimers } from "../../kit/timers.ts";
+import { memoryState } from "../state/memory.ts";
+import { boardOfPrimary } from "../workers/board.ts";
+import { Desk } from "../workers/desk.ts";
+import { memoryBoard } from "../workers/memory-board.ts";
+import { Primary } from "../workers/primary.ts";
+import { withVersions } from "../workers/versions.ts";
+import { SharedEndpoints } from "./shared-endpoints.ts";
+
+const SAMPLE = { firstByteMs: 200, totalMs: 1200, outputTokens: 100 };
+const KNOWN: ReadonlySet<string> = new Set(["a", "b"]);
+
+/** One instance, as far as its endpoints are concerned. */
+async function instance(id: string, board: Board, ids: readonly string[] = ["one", "two"]) {
+  const breakers = new EndpointBreakers(systemClock);
+  const health = new Health();
+  const learned = new Learned();
+  const peers = async () => ids.map((id) => ({ id, url: null }));
+  const shared = new SharedEndpoints({
+    ...{ fleet: { id, peers }, board, breakers, health, learned, clock: systemClock, timers: systemTimers },
+    knows: (endpoint) => KNOWN.has(endpoint),
+  });
+  await shared.start();
+  onTestFinished(() => shared.close());
+  return { breakers, health, learned, shared };
+}
+
+/** A board that hangs in a primary process, as each of its workers sees it. */
+function workerBoards(): () => Board {
+  const board = memoryBoard(systemClock, systemTimers);
+  const state = withVersions(memoryState(systemClock), () => "v");
+  const desks: Desk[] = [];
+  const refused = () => {
+    throw new Error("not asked here");
+  };
+  return () => {
+    const [here, there] = duplexPair();
+    const tell = (topic: string, message: string) => {
+      for (const one of desks) one.tell({ is: "told", topic, message });
+    };
+    desks.push(
+      new Desk(there, { state, board }, { hello: refused, up: refused, ready: refused, metrics: refused, tell }),
+    );
+    return boardOfPrimary(new Primary(here, systemClock));
+  };
+}
+
+async function redisBoards(): Promise<() => Promise<Board>> {
+  const redis = await startRedis();
+  onTestFinished(() => redis.close());
+  return async () => {
+    const shared = await redisState(redis.url);
+    onTestFinished(() => shared.close());
+    return shared.board;
+  };
+}
+
+describe.each([
+  ["workers", async () => workerBoards()],
+  ...(hasRedis ? [["Redis", redisBoards] as const] : []),
+] as const)("on the board of %s", (_, boards) => {
+  test("SCALE-02 ROUTE-05 ROUTE-02 what one instance finds out of endpoints another one knows, and one that begins later", async () => {
+    const board = await boards();
+    const [one, two] = [await instance("one", await board()), await instance("two", await board())];
+    one.health.served("a", SAMPLE, systemClock.nowMs());
+    one.health.served("of a catalogue of its own", SAMPLE, systemClock.nowMs());
+    for (let at = 0; at < 100; at += 1) one.learned.answered("model", 40, undefined);
+    one.breakers.failed("a", 60_000);
+    one.breakers.failed("of a catalogue of its own", 60_000);
+    await vi.waitFor(() => expect(two.breakers.aside).toEqual(["a"]), { timeout: 5000 });
+    const left = await instance("left", await board());
+    expect(left.breakers.aside).toEqual(["a"]);
+    one.breakers.served("a");
+    await vi.waitFor(() => expect(two.breakers.standingOf("a")).toBe("in"), { timeout: 5000 });
+    const measured = one.health.of("a", systemClock.nowMs());
+    await vi.waitFor(() => expect(two.health.of("a", systemClock.nowMs())).toEqual(measured), { timeout: 5000 });
+    const late = await instance("late", await board());
+    expect(late.health.of("a", systemClock.nowMs())).toEqual(measured);
+    expect(late.health.said(systemClock.nowMs(), 9)).toEqual([]);
+    expect(late.learned.outputTokens("model", undefined)).toBe(one.learned.outputTokens("model", undefined));
+    // What others know is the beginning, and what is learned here is learned here.
+    late.learned.answered("model", 1040, undefined);
+    expect(Math.round(late.learned.outputTokens("model", undefined))).toBe(140);
+    expect(late.learned.outputTokens("other", undefined)).toBe(512);
+    expect(late.health.of("of a catalogue of its own", systemClock.nowMs())).toBeUndefined();
+  });
+});
+
+test("SCALE-02 SCALE-03 an instance that is started again knows what it knew; what one that died set aside stays so until its time is over", async () => {
+  let ms = 1_000_000;
+  const clock = { nowMs: () => ms, elapsedMs: () => ms };
+  const board = memoryBoard(clock, systemTimers);
+  const begin = async (id: string) => {
+    const breakers = new EndpointBreakers(clock);
+    const health = new Health();
+    const learned = new Learned();
+    const rings: (() => void)[] = [];
+    const after = (_: number, ring: () => void) => {
+      rings.push(ring);
+      return systemTimers.after(0, () => undefined);
+    };
+    const fleet = { id, peers: async () => [{ id, url: null }] };
+    const shared = new SharedEndpoints({
+      ...{ fleet, board, breakers, health, learned, clock, timers: { after } },
+      knows: () => true,
+    });
+    await shared.start();
+    const look = async () => {
+      for (const ring of rings.splice(0)) ring();
+      await expect.poll(() => rings.length).toBe(1);
+    };
+    return { breakers, health, learned, look };
+  };
+  const dead = await begin("dead");
+  dead.health.served("a", SAMPLE, ms);
+  dead.learned.answered("model", 1512, undefined);
+  dead.breakers.failed("a", 30_000);
+  ms += 2000;
+  await dead.look();
+  const [again, other] = [await begin("dead"), await begin("other")];
+  expect(again.health.of("a", ms)).toMatchObject({ firstByteMs: 200, perTokenMs: 10 });
+  expect([again.learned.said(9), other.learned.said(9)]).toEqual([[["model", 612]], []]);
+  expect([again, other].map(({ breakers }) => breakers.standingOf("a"))).toEqual(["aside", "aside"]);
+  ms += 20_000;
+  await other.look();
+  expect(other.breakers.standingOf("a")).toBe("aside");
+  ms += 8000;
+  expect([again, other].map(({ breakers }) => breakers.standingOf("a"))).toEqual(["probe", "probe"]);
+  ms += 20_000;
+  await other.look();
+  expect(other.breakers.standingOf("a")).toBe("in");
+  // What it measured counts for longer, and not for ever.
+  expect(other.health.of("a", ms)).toMatchObject({ firstByteMs: 200 });
+  ms += 600_000;
+  await other.look();
+  expect(other.health.of("a", ms)).toBeUndefined();
+});
+
+test("SCALE-03 while the board is away each goes on with what it knows; nonsense on it is not believed", async () => {
+  const held = memoryBoard(systemClock, systemTimers);
+  let isAway = false;
+  const away = <T>(answer: Promise<T>) => (isAway ? Promise.reject(new Error("away")) : answer);
+  const board: Board = {
+    ...held,
+    put: (...asked) => away(held.put(...asked)),
+    read: (name) => away(held.read(name)),
+    list: (prefix) => away(held.list(prefix)),
+    drop: (name) => away(held.drop(name)),
+    tell: (...told) => away(held.tell(...told)),
+  };
+  for (const [name, text] of [
+    ["aside:x", '{"aside":[["a",1,9e99,-1]],"served":[]}'],
+    ["aside:y", "{"],
+    ["speed:x", '{"speeds":[["a",1,-5,1,1]],"output":[]}'],
+    ["speed:y", "null"],
+  ] as const)
+    await held.put(name, text, 60_000);
+  const [one, two] = [await instance("one", board), await instance("two", board)];
+  expect([two.breakers.aside, two.health.of("a", systemClock.nowMs())]).toEqual([[], undefined]);
+  one.breakers.failed("a", 60_000);
+  await vi.waitFor(() => expect(two.breakers.aside).toEqual(["a"]), { timeout: 5000 });
+  isAway = true;
+  one.breakers.failed("b", 60_000);
+  two.breakers.failed("b", 90_000);
+  two.health.served("b", SAMPLE, systemClock.nowMs());
+  const late = await instance("late", board);
+  expect(late.breakers.aside).toEqual([]);
+  expect([one.breakers.aside, two.breakers.aside.toSorted()]).toEqual([
+    ["a", "b"],
+    ["a", "b"],
+  ]);
+  isAway = false;
+  await vi.waitFor(() => expect(late.breakers.aside.toSorted()).toEqual(["a", "b"]), { timeout: 5000 });
+});

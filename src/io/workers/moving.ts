@@ -1,0 +1,56 @@
+/** Whoever changes money has a lock whose name begins so. */
+const MONEY_LOCKS = "workspace:";
+
+export type Intended = {
+  /** Of the transaction that is about to be written. */
+  readonly id: string;
+  readonly workspaceId: string;
+  /** Another one of the same name was made at another time. */
+  readonly createdAtMs: number;
+};
+
+/** What a transaction brought into its wallet; nothing, where the books do not have it. */
+export type BookedNanos = (intended: Intended) => Promise<bigint>;
+
+/**
+ * What one worker does about money while it has a lock on it: what it means to book, and what it did to live balances.
+ * If it dies in between, the books say how far it came, and only the difference is missing.
+ */
+export class Moving {
+  readonly #locks = new Set<number>();
+  readonly #intended = new Map<string, Intended>();
+  /** By workspace, what came into the live balance. */
+  readonly #moved = new Map<string, bigint>();
+
+  locked(lock: number, name: string): void {
+    if (name.startsWith(MONEY_LOCKS)) this.#locks.add(lock);
+  }
+
+  /** What is over is in the books and in the live balance, or in neither. */
+  unlocked(lock: number): void {
+    if (this.#locks.delete(lock) && this.#locks.size === 0) this.clear();
+  }
+
+  intend(intended: Intended): void {
+    if (this.#locks.size > 0) this.#intended.set(`${intended.createdAtMs} ${intended.id}`, intended);
+  }
+
+  moved(workspaceId: string, nanos: bigint): void {
+    if (this.#locks.size > 0) this.#moved.set(workspaceId, (this.#moved.get(workspaceId) ?? 0n) + nanos);
+  }
+
+  /** By workspace, what the books have of this and the live balance has not; negative: it has too much. */
+  async missing(bookedNanos: BookedNanos): Promise<ReadonlyMap<string, bigint>> {
+    const missing = new Map([...this.#moved].map(([workspaceId, nanos]) => [workspaceId, -nanos]));
+    for (const intended of this.#intended.values()) {
+      const { workspaceId } = intended;
+      missing.set(workspaceId, (missing.get(workspaceId) ?? 0n) + (await bookedNanos(intended)));
+    }
+    return missing;
+  }
+
+  clear(): void {
+    this.#intended.clear();
+    this.#moved.clear();
+  }
+}

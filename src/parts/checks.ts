@@ -1,0 +1,95 @@
+import type { Alerts } from "../app/alerts/alerts.ts";
+import type { Check } from "../app/manage/deps.ts";
+import { masterKeyCheck } from "../app/manage/operation/master-key.ts";
+import type { MasterKeyRotation } from "../app/manage/operation/master-key-rotation.ts";
+import type { Prober } from "../app/prober/prober.ts";
+import type { EndpointBreakers } from "../domain/routing/breakers.ts";
+import type { DiskSpace } from "../io/disk-space.ts";
+import type { Books } from "../io/journal/open.ts";
+import type { Store } from "../io/store/sql/store.ts";
+import type { Config } from "../settings/config.ts";
+import { alertCheck } from "./alerts.ts";
+import { fleetChecks, type Sharing } from "./fleet.ts";
+import { nodeCheck } from "./nodes.ts";
+import { type LogExporting, logExportCheck } from "./observe.ts";
+import type { boundsOf } from "./parts.ts";
+import { proofCheck } from "./proofs.ts";
+
+function checksOf(config: Config, store: Store, books: Books, breakers: EndpointBreakers): Check[] {
+  return [
+    {
+      name: "store",
+      run: async () => {
+        await store.ping();
+        return { ok: true, detail: config.DATABASE_URL?.shown ?? `embedded store in ${config.DATA_DIR}` };
+      },
+    },
+    {
+      name: "journal",
+      run: async () => {
+        const detail = `${books.pending()} records wait for the store`;
+        return books.journal.broken ? { ok: false, detail: `it cannot be written; ${detail}` } : { ok: true, detail };
+      },
+    },
+    {
+      name: "endpoints",
+      // A provider that fails is not a gateway that does: its requests go elsewhere, and it is asked again.
+      run: async () => {
+        const { aside } = breakers;
+        const detail =
+          aside.length === 0
+            ? "none is set aside"
+            : `${aside.length} set aside after failures, tried last until they answer again: ${aside.slice(0, 20).join(", ")}. Look at the log of requests for the reason.`;
+        return { ok: true, detail };
+      },
+    },
+    {
+      name: "settings",
+      run: async () => ({ ok: true, detail: config.warnings.length === 0 ? "all known" : config.warnings.join("; ") }),
+    },
+  ];
+}
+
+/** Advice only: everything is served with little room, too. */
+function diskCheck(config: Config, disk: DiskSpace): Check {
+  const room = () =>
+    disk.freeBytes === undefined
+      ? "the system does not say what is free"
+      : `${Math.floor(disk.freeBytes / 1_000_000).toLocaleString("en")} MB free`;
+  return {
+    name: "disk",
+    run: async () => ({
+      ok: true,
+      detail: disk.isLow
+        ? `${room()} on the disk of DATA_DIR, less than GATEWAY_DISK_FREE_MIN_BYTES (${config.GATEWAY_DISK_FREE_MIN_BYTES}): no response is stored. Make room.`
+        : `${room()} on the disk of DATA_DIR`,
+    }),
+  };
+}
+
+type Checked = {
+  readonly store: Store;
+  readonly books: Books;
+  readonly bounds: ReturnType<typeof boundsOf>;
+  readonly disk: DiskSpace;
+  readonly rotation: MasterKeyRotation;
+  readonly alerts: Alerts;
+  readonly prober: Prober;
+  readonly nodes: Parameters<typeof nodeCheck>[0];
+  readonly sharing: Sharing;
+  readonly logExport: LogExporting;
+};
+
+export function checksNow(config: Config, checked: Checked): Check[] {
+  const { store, books, bounds, disk, rotation, alerts, prober, nodes, sharing, logExport } = checked;
+  // They advise, and never call something broken.
+  const advice = [
+    diskCheck(config, disk),
+    masterKeyCheck(rotation),
+    alertCheck(alerts),
+    proofCheck(prober),
+    nodeCheck(nodes),
+    logExportCheck(logExport),
+  ];
+  return [...checksOf(config, store, books, bounds.breakers), ...fleetChecks(config, sharing), ...advice];
+}

@@ -1,0 +1,58 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { systemClock } from "../kit/clock.ts";
+import { sweepOften } from "./jobs.ts";
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const MINUTE_MS = 60_000;
+const nothing = async () => undefined;
+
+test("SCALE-03 what cannot be swept now keeps nothing else from being swept, ends no process, and is tried again", async () => {
+  const unhandled = vi.fn();
+  process.on("unhandledRejection", unhandled);
+  const seen: string[] = [];
+  const warned: string[] = [];
+  const failing = (name: string) => async () => {
+    seen.push(name);
+    throw new Error("away");
+  };
+  const passing = (name: string) => async () => {
+    seen.push(name);
+  };
+  const sweeper = sweepOften(
+    { GATEWAY_REQUEST_TIMEOUT_MS: 1000 },
+    {
+      state: { sweep: failing("state") },
+      captures: { sweep: passing("captures") },
+      responses: {
+        store: { sweep: failing("responses") },
+        clock: systemClock,
+        warn: (_detail, message) => warned.push(message),
+        gateway: { idempotency: { sweep: passing("uses") } },
+      },
+      rotation: { finish: nothing, retry: nothing, stop: nothing },
+      retention: { run: passing("retention"), stop: nothing },
+      money: { run: passing("money"), stop: nothing },
+      people: { sweep: passing("people") },
+      fleet: { leads: true },
+    },
+  );
+  const round = ["captures", "money", "people", "responses", "retention", "state", "uses"];
+  for (let rounds = 0; rounds < 2; rounds += 1) {
+    vi.advanceTimersByTime(MINUTE_MS);
+    // Rejections that nobody took are known a turn later.
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(seen.splice(0).sort()).toEqual(round);
+  }
+  expect(warned).toEqual(warned.map(() => "expired responses could not be removed yet"));
+  expect(unhandled).not.toHaveBeenCalled();
+  process.off("unhandledRejection", unhandled);
+  await sweeper.stop();
+  vi.advanceTimersByTime(MINUTE_MS);
+  expect(seen).toEqual([]);
+});

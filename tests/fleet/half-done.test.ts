@@ -1,0 +1,108 @@
+import { Client } from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { cleanUp, spawnGateway, temporaryFolder } from "../edge/child.ts";
+import { startFleet, type TestFleet } from "../support/fleet.ts";
+import type { Json, Tenant, TestGateway } from "../support/gateway.ts";
+import { gate, saying } from "../support/kept.ts";
+import { hasPostgres } from "../support/postgres.ts";
+import { hasRedis } from "../support/redis.ts";
+import { connectedTo, MODEL } from "../support/scene.ts";
+import { startUpstream, type Upstream } from "../support/upstream.ts";
+
+describe.skipIf(!hasPostgres || !hasRedis)("what a killed instance leaves half done", () => {
+  let fleet: TestFleet;
+  let upstream: Upstream;
+  /** It leads. */
+  let stays: TestGateway;
+  let tenant: Tenant;
+  let left: string;
+  const held = gate();
+  beforeAll(async () => {
+    [fleet, upstream] = await Promise.all([startFleet(), startUpstream(saying("translated", ["Hello", " there"]))]);
+    stays = await fleet.add(connectedTo(new Map([["ionos", upstream]])));
+    tenant = await stays.tenant({ credit: "5" });
+  }, 60_000);
+  afterAll(async () => {
+    held.open();
+    await cleanUp();
+    await fleet?.close();
+    await upstream?.close();
+  });
+
+  const asked = async (statement: string) => {
+    const database = new Client({ connectionString: fleet.env["DATABASE_URL"] });
+    await database.connect();
+    const { rows } = await database.query(statement).finally(() => database.end());
+    return rows.length;
+  };
+  const balance = async () => {
+    const answer = await stays.call(stays.adminToken, `/manage/workspaces/${tenant.slug}/wallet`);
+    return answer.body.balance ?? answer.status;
+  };
+
+  test("SCALE-03 BILL-02 kill -9 after a top-up is in SQL and before Redis has it: all instances have it soon, and once", async () => {
+    const dataDir = temporaryFolder();
+    const dies = spawnGateway({
+      ...fleet.env,
+      ...connectedTo(new Map([["ionos", upstream]])),
+      DATA_DIR: dataDir,
+    });
+    const url = await dies.ready();
+    upstream.next({ gate: held.closed });
+    const made = await fetch(`${url}/v1/responses`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${tenant.key}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: MODEL, input: "Remember me", background: true }),
+    });
+    left = made.headers.get("x-svc-request-id") ?? "";
+    await upstream.arrived(1);
+    // SQL waits for this one, so that Redis can fall silent just before the commit.
+    const guard = new Client({ connectionString: fleet.env["DATABASE_URL"] });
+    guard.on("error", () => {});
+    await guard.connect();
+    await guard.query("begin; lock table ledger_transactions in share row exclusive mode");
+    const credited = fetch(`${url}/manage/workspaces/${tenant.slug}/wallet/credits`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${stays.adminToken}`, "content-type": "application/json" },
+      body: JSON.stringify({ amount: "2", note: "half-done" }),
+    }).then(
+      () => "answered",
+      () => "cut",
+    );
+    await expect.poll(() => asked("select from pg_locks where not granted"), { timeout: 10_000 }).toBe(1);
+    fleet.redis.pause();
+    await guard.query("commit");
+    await guard.end();
+    const booked = "select from ledger_transactions where note = 'half-done'";
+    await expect.poll(() => asked(booked), { timeout: 10_000 }).toBe(1);
+    dies.child.kill("SIGKILL");
+    expect([await credited, await dies.exited]).toEqual(["cut", "SIGKILL"]);
+    fleet.redis.resume();
+    await expect.poll(() => balance(), { timeout: 10_000 }).toBe("5.00");
+
+    // It left word that money was moving. The time after which nobody waits for it is over now.
+    const moving = "gateway:{fleet}:moving";
+    const [word] = [await fleet.redis.ask("ZRANGE", moving, "0", "-1")].flat();
+    expect(word).toEqual(expect.any(String));
+    // Without a provider, so that it can take up nothing itself.
+    const again = spawnGateway({ ...fleet.env, DATA_DIR: dataDir });
+    await again.ready();
+    await fleet.redis.ask("ZADD", moving, "1", String(word));
+    await expect.poll(() => balance(), { timeout: 15_000 }).toBe("7.00");
+    expect(await fleet.redis.ask("ZCARD", moving)).toBe(0);
+    const { checks } = await stays.manage("GET", "/doctor");
+    expect(checks.filter(({ status }: Json) => status === "fail")).toEqual([]);
+  });
+
+  test("RESP-05 RESP-04 kill -9 of the instance that made a background response: another one makes it, billed once", async () => {
+    const read = async () => (await stays.call(tenant.key, `/v1/responses/${left}`)).body;
+    await expect.poll(async () => (await read()).status, { timeout: 25_000, interval: 200 }).toBe("completed");
+    expect((await read()).output.at(-1).content[0].text).toBe("Hello there");
+    expect(JSON.stringify(upstream.requests[1]?.json)).toContain("Remember me");
+    expect(upstream.requests).toHaveLength(2);
+    const { data: rows } = await stays.manage("GET", `/workspaces/${tenant.slug}/requests`);
+    expect(rows).toMatchObject([{ id: left, status: 200 }]);
+    const { data } = await stays.manage("GET", `/workspaces/${tenant.slug}/wallet/entries?kind=charge`);
+    expect(data.map(({ id }: Json) => id)).toEqual([`charge:${left}`]);
+  }, 40_000);
+});
