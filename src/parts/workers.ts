@@ -153,6 +153,7 @@ function bookedIn(store: Store): Booked {
     },
     used: (key) => store.idempotency.find(key, systemClock.nowMs()),
     async bookedNanos({ id, createdAtMs }) {
+      await store.changesOver();
       const transaction = await store.ledger.find(id);
       return transaction?.createdAtMs === createdAtMs ? walletNanosOf(transaction) : 0n;
     },

@@ -13,8 +13,8 @@ export function watchedState(state: SharedState, watch: AlertWatch): SharedState
         return verdict;
       });
     },
-    async credit(workspaceId, nanos, why) {
-      await state.credit(workspaceId, nanos, why);
+    async credit(workspaceId, nanos, booking) {
+      await state.credit(workspaceId, nanos, booking);
       watch.touch(workspaceId);
     },
   };

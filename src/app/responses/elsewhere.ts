@@ -89,6 +89,8 @@ export class WorkElsewhere {
       if (fleet.leads) await this.#takeUp();
       else this.#nobodysSinceMs.clear();
     } catch (error) {
+      // A board that could not be read, or be told, may have lost everything: its time to learn begins anew.
+      this.#nobodysSinceMs.clear();
       warn({ err: error }, "background work of other instances could not be looked after yet");
     }
   }

@@ -1,16 +1,19 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { MASTER_KEY, storedResponse } from "../../../tests/support/response-suite.ts";
 import type { ResponseStore } from "../../domain/responses/stored.ts";
 import { MasterKeys } from "../../io/master-keys.ts";
 import { openSqlite } from "../../io/store/sql/sqlite/open.ts";
 import type { Store } from "../../io/store/sql/store.ts";
 import { openVault } from "../../io/vault.ts";
+import { memoryBoard } from "../../io/workers/memory-board.ts";
 import { systemClock } from "../../kit/clock.ts";
+import { systemTimers } from "../../kit/timers.ts";
 import type { Sink } from "../exchange.ts";
 import type { ResponsesDeps } from "./deps.ts";
+import { WorkElsewhere } from "./elsewhere.ts";
 import { eventsAfter, eventsOf } from "./event-log.ts";
 import { followJob } from "./follow.ts";
 import { Job } from "./job.ts";
@@ -88,6 +91,47 @@ test("RESP-05 events tell whether an answer had begun, for whoever does not have
   expect(await eventsOf(store, of)).toEqual({ count: 3, hasAnswer: false });
   await store.appendEvents("ws_1", "resp_1", [{ sequence: 3, text: delta(1) }]);
   expect(await eventsOf(store, of)).toEqual({ count: 4, hasAnswer: true });
+});
+
+test("RESP-05 time in which instances could not say what they work on does not count: their work is not taken from them", async () => {
+  await store.add(storedResponse("resp_1", { status: "queued", background: "streamed" }), REQUEST);
+  const left = await store.unfinished();
+  expect(left).toHaveLength(1);
+  let nowMs = 0;
+  const clock = { nowMs: () => nowMs, elapsedMs: () => nowMs };
+  const board = memoryBoard(clock, systemTimers);
+  let isAway = false;
+  const put: typeof board.put = async (...fact) => {
+    if (isAway) throw new Error("away");
+    await board.put(...fact);
+  };
+  const taken: string[][] = [];
+  const shared = { board: { ...board, put }, fleet: { id: "one", leads: true }, clock, jobs, warn: () => undefined };
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    const elsewhere = new WorkElsewhere({
+      ...shared,
+      store: { ...store, unfinished: async () => left },
+      resume: async (ids) => void taken.push([...ids]),
+    });
+    elsewhere.start();
+    const lookAfter = async (ms: number) => {
+      nowMs += ms;
+      await vi.advanceTimersByTimeAsync(3000);
+    };
+    // It has just been begun, and whoever works on it has not said so yet.
+    await lookAfter(3000);
+    isAway = true;
+    await lookAfter(15_000);
+    isAway = false;
+    await lookAfter(3000);
+    expect(taken).toEqual([]);
+    await lookAfter(10_000);
+    expect(taken).toEqual([["resp_1"]]);
+    await elsewhere.stop();
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 const MIB = 1024 * 1024;

@@ -83,12 +83,12 @@ export type SharedState = {
   settle(hold: HoldOf, chargedNanos: bigint): Soon<void>;
   /**
    * Money that came in: from top-ups, and at start from SQL and the journal. A negative amount is money that was taken
-   * back from outside, whatever the balance. `booked`: it is part of the change of money that runs.
+   * back from outside, whatever the balance. `booking`: with this the one that `intend` named is over.
    */
-  credit(workspaceId: string, nanos: bigint, why?: "booked"): Promise<void>;
+  credit(workspaceId: string, nanos: bigint, booking?: string): Promise<void>;
   /**
-   * A transaction of this name is about to be written, by who has a lock on money: if it dies over it, the state knows
-   * what to ask the books for. Where the state is lost with its process, or is filled anew after such a death, there is none.
+   * A transaction of this name is about to be written, by who has a lock on money: if it dies over it, or before it
+   * knows what came of it, the state knows that the books must be asked. None where the state is lost with its process.
    */
   intend?(id: string, workspaceId: string, createdAtMs: number): Promise<void>;
   /** Takes money out, but never what a hold needs; answers how much it took. */

@@ -138,8 +138,9 @@ export class Desk {
           this.#holds.delete(requestId);
           return null;
         }),
-      credit: ([workspaceId, nanos, why]) => {
-        if (why === "booked") this.#moving.moved(workspaceId, BigInt(nanos));
+      credit: ([workspaceId, nanos, booking]) => {
+        this.#moving.moved(workspaceId, BigInt(nanos));
+        if (booking !== null) this.#moving.booked(booking);
         return done(state.credit(workspaceId, BigInt(nanos)));
       },
       intend: (intended) => {

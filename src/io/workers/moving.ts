@@ -13,12 +13,15 @@ export type Intended = {
 export type BookedNanos = (intended: Intended) => Promise<bigint>;
 
 /**
- * What one worker does about money while it has a lock on it: what it means to book, and what it did to live balances.
- * If it dies in between, the books say how far it came, and only the difference is missing.
+ * What one worker does about money while it has a lock on it, and until it knows what came of that: what it means to
+ * book, and what it did to live balances. If it dies in between, the books say how far it came, and only the difference
+ * is missing.
  */
 export class Moving {
   readonly #locks = new Set<number>();
   readonly #intended = new Map<string, Intended>();
+  /** Names of those that the worker does not know the end of yet. */
+  readonly #open = new Set<string>();
   /** By workspace, what came into the live balance. */
   readonly #moved = new Map<string, bigint>();
 
@@ -26,17 +29,25 @@ export class Moving {
     if (name.startsWith(MONEY_LOCKS)) this.#locks.add(lock);
   }
 
-  /** What is over is in the books and in the live balance, or in neither. */
   unlocked(lock: number): void {
-    if (this.#locks.delete(lock) && this.#locks.size === 0) this.clear();
+    this.#locks.delete(lock);
+    this.#forget();
   }
 
   intend(intended: Intended): void {
-    if (this.#locks.size > 0) this.#intended.set(`${intended.createdAtMs} ${intended.id}`, intended);
+    if (this.#locks.size === 0) return;
+    this.#intended.set(`${intended.createdAtMs} ${intended.id}`, intended);
+    this.#open.add(intended.id);
+  }
+
+  booked(id: string): void {
+    this.#open.delete(id);
+    this.#forget();
   }
 
   moved(workspaceId: string, nanos: bigint): void {
-    if (this.#locks.size > 0) this.#moved.set(workspaceId, (this.#moved.get(workspaceId) ?? 0n) + nanos);
+    if (this.#locks.size + this.#open.size > 0)
+      this.#moved.set(workspaceId, (this.#moved.get(workspaceId) ?? 0n) + nanos);
   }
 
   /** By workspace, what the books have of this and the live balance has not; negative: it has too much. */
@@ -51,6 +62,12 @@ export class Moving {
 
   clear(): void {
     this.#intended.clear();
+    this.#open.clear();
     this.#moved.clear();
+  }
+
+  /** What is over is in the books and in the live balance, or in neither. */
+  #forget(): void {
+    if (this.#locks.size + this.#open.size === 0) this.clear();
   }
 }

@@ -33,7 +33,7 @@ export type Asks = {
   touch: { ask: string; answer: null };
   hold: { ask: HoldWire; answer: HoldVerdictWire };
   settle: { ask: readonly [requestId: string, workspaceId: string, nanos: string]; answer: null };
-  credit: { ask: readonly [workspaceId: string, nanos: string, why: "booked" | null]; answer: null };
+  credit: { ask: readonly [workspaceId: string, nanos: string, booking: string | null]; answer: null };
   intend: { ask: Intended; answer: null };
   take: { ask: Written<Taking>; answer: string };
   wallet: { ask: string; answer: readonly [balanceNanos: string, heldNanos: string] };
@@ -58,7 +58,7 @@ export type Asks = {
 };
 
 /** Workers of another version of this would misread what they are told. Raised with every change of `Asks` or `News`. */
-export const PROTOCOL = 2;
+export const PROTOCOL = 3;
 
 export type Welcome = {
   readonly slot: number;

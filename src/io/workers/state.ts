@@ -14,8 +14,8 @@ export function stateOfPrimary(primary: Primary): SharedState {
     settle: async ({ requestId, workspaceId }, chargedNanos) => {
       await primary.ask("settle", [requestId, workspaceId, String(chargedNanos)]);
     },
-    credit: async (workspaceId, nanos, why) => {
-      await primary.ask("credit", [workspaceId, String(nanos), why ?? null]);
+    credit: async (workspaceId, nanos, booking) => {
+      await primary.ask("credit", [workspaceId, String(nanos), booking ?? null]);
     },
     intend: async (id, workspaceId, createdAtMs) => {
       await primary.ask("intend", { id, workspaceId, createdAtMs });

@@ -76,12 +76,13 @@ export class Bookings {
   async #book(transaction: Transaction, takenNanos: bigint, write: () => Promise<boolean>): Promise<boolean> {
     const { id, workspaceId, createdAtMs } = transaction;
     const { state, ledger } = this.#deps;
+    const giveBack = () => this.#credit(transaction, takenNanos);
     try {
       await this.#recall(id);
       if (!this.#known.has(id)) await state.intend?.(id, workspaceId, createdAtMs);
     } catch (error) {
       // Nothing was written yet, so there is nothing to be in doubt of.
-      await state.credit(workspaceId, takenNanos, "booked");
+      await giveBack();
       throw error;
     }
     let isNew: boolean;
@@ -90,7 +91,7 @@ export class Bookings {
     } catch (error) {
       // It is written for certain, and new: nothing else is told to others.
       if (error instanceof Unheard) await this.#booked(transaction, takenNanos);
-      else if (isUndone(error)) await state.credit(workspaceId, takenNanos, "booked");
+      else if (isUndone(error)) await giveBack();
       else this.#doubt(transaction, takenNanos);
       throw error;
     }
@@ -98,16 +99,21 @@ export class Bookings {
       await this.#booked(transaction, takenNanos);
       return true;
     }
-    await state.credit(workspaceId, takenNanos, "booked");
+    await giveBack();
     if (this.#doubts.has(id)) await this.#resolve(id, await ledger.find(id));
     return false;
   }
 
   async #booked(transaction: Transaction, takenNanos: bigint): Promise<void> {
-    const { id, workspaceId } = transaction;
+    const { id } = transaction;
     await this.#resolve(id, undefined);
-    await this.#deps.state.credit(workspaceId, walletNanosOf(transaction) + takenNanos, "booked");
+    await this.#credit(transaction, walletNanosOf(transaction) + takenNanos);
     this.#know(id);
+  }
+
+  /** The booking is over with this, unless an earlier try of it is still in doubt. */
+  #credit({ id, workspaceId }: Transaction, nanos: bigint): Promise<void> {
+    return this.#deps.state.credit(workspaceId, nanos, this.#doubts.has(id) ? undefined : id);
   }
 
   /**
@@ -142,8 +148,8 @@ export class Bookings {
     const isOurs = booked !== undefined && doubt.triedAtMs.has(booked.createdAtMs) && !this.#known.has(id);
     const missed = isOurs ? walletNanosOf(booked) : 0n;
     if (booked !== undefined) this.#know(id);
-    if (doubt.filling !== this.#deps.filling?.()) return;
-    await this.#deps.state.credit(doubt.workspaceId, missed + doubt.takenNanos);
+    const isFilledAgain = doubt.filling !== this.#deps.filling?.();
+    await this.#deps.state.credit(doubt.workspaceId, isFilledAgain ? 0n : missed + doubt.takenNanos, id);
   }
 
   #know(id: string): void {

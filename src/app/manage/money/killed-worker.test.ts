@@ -2,6 +2,7 @@ import { duplexPair } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { payoutOf, type Transaction, topupOf, walletNanosOf } from "../../../domain/billing/ledger.ts";
 import { memoryState } from "../../../io/state/memory.ts";
+import { StoreError } from "../../../io/store/sql/store-error.ts";
 import { boardOfPrimary } from "../../../io/workers/board.ts";
 import { type Booked, Desk } from "../../../io/workers/desk.ts";
 import { memoryBoard } from "../../../io/workers/memory-board.ts";
@@ -83,7 +84,46 @@ async function bookUntil(last: Step, transaction: Transaction, { books, worker }
   await Promise.race([dead, change()]);
 }
 
+/** The books do not answer whether it was written. */
+async function bookInDoubt(
+  made: Transaction,
+  lost: "before" | "after",
+  { books, worker }: Awaited<ReturnType<typeof crew>>,
+) {
+  let nowMs = 0;
+  const clock = { nowMs: () => nowMs, elapsedMs: () => nowMs };
+  const bookings = new Bookings({ clock, ledger: { find: async (id) => books.get(id) }, state: worker.state });
+  const lock = await worker.board.lock("workspace:management", { ttlMs: 1000, waitMs: 0 });
+  const nanos = -walletNanosOf(made);
+  const taking = { workspaceId: "ws", nanos, whole: "yes", leavingNanos: 0n } as const;
+  const taken = nanos > 0n ? await worker.state.take(taking) : 0n;
+  const booked = bookings.book(made, taken, async () => {
+    if (lost === "after") books.set(made.id, made);
+    throw new StoreError("unavailable", "cut");
+  });
+  await expect(booked).rejects.toThrow("cut");
+  await lock?.release();
+  return async () => {
+    nowMs += 60_000;
+    expect(await bookings.settle()).toBe(0);
+  };
+}
+
 const posting = { id: "b1", workspaceId: "ws", currency: "EUR", nanos: 4n, createdAtMs: 1000 };
+
+describe.each(["before", "after"] as const)(
+  "SCALE-04 BILL-02 a worker whose books were cut off %s they wrote",
+  (lost) => {
+    test.each([topupOf(posting), payoutOf(posting)])("$kind: dies before it knows, or after", async (made) => {
+      for (const knows of [false, true]) {
+        const one = await crew();
+        const settle = await bookInDoubt(made, lost, one);
+        if (knows) await settle();
+        expect(await one.bury()).toBe(lost === "after" ? BEFORE + walletNanosOf(made) : BEFORE);
+      }
+    });
+  },
+);
 
 describe.each(STEPS)("SCALE-04 BILL-02 a worker that dies over a change of money, after it is %s", (step) => {
   test.each([topupOf(posting), payoutOf(posting)])("$kind: the live balance is what the books say", async (made) => {

@@ -30,6 +30,8 @@ export class RedisBoard implements Board {
   readonly #moneyLocks = new Set<RedisLock>();
   /** Changes of money that Redis knows of, by the token of their lock. */
   readonly #moving = new Map<string, "moves" | "over">();
+  /** Bookings that nobody knows the end of yet. */
+  readonly #intended = new Set<string>();
   readonly #heard = new Map<string, Set<(message: string) => void>>();
   #client: Client | undefined;
   /** While wallets are being opened nobody begins to change money. */
@@ -47,6 +49,20 @@ export class RedisBoard implements Board {
     return this.#moneyLocks.size;
   }
 
+  /** Whether SQL has a change, or may have it, that wallets have not. */
+  get owesMoney(): boolean {
+    return this.#intended.size > 0 || this.#deps.owesMoney();
+  }
+
+  intend(booking: string): void {
+    this.#intended.add(booking);
+  }
+
+  /** What came of it is in its wallet, or waits for Redis. */
+  booked(booking: string): void {
+    this.#intended.delete(booking);
+  }
+
   /** Redis may have lost locks: whoever has none any more is to know at once. */
   async checkLocks(): Promise<void> {
     await Promise.all([...this.#locks].map((lock) => lock.check()));
@@ -57,13 +73,15 @@ export class RedisBoard implements Board {
    * word, and fill the wallets again from SQL: only that knows how far it came.
    */
   async tellMoving(): Promise<void> {
-    const { connection, names, owesMoney } = this.#deps;
+    const { connection, names } = this.#deps;
     const of = (is: "moves" | "over") => [...this.#moving].filter(([, now]) => now === is).map(([token]) => token);
     const [moves, over] = [of("moves"), of("over")];
+    // What is over in SQL may still be on its way into a wallet, or in doubt: one word stays for all of that.
+    const last = this.owesMoney ? over.splice(-1) : [];
     const key = names.fleet("moving");
-    if (moves.length > 0) await connection.run(MARK_MOVING, [key], [String(MOVING_MS), ...moves]);
-    // What is over in SQL may still be on its way into a wallet.
-    if (over.length === 0 || owesMoney()) return;
+    const still = [...moves, ...last];
+    if (still.length > 0) await connection.run(MARK_MOVING, [key], [String(MOVING_MS), ...still]);
+    if (over.length === 0) return;
     await connection.send(["ZREM", key, ...over]);
     for (const token of over) this.#moving.delete(token);
   }
@@ -156,7 +174,10 @@ export class RedisBoard implements Board {
   }
 
   async close(): Promise<void> {
-    for (const lock of this.#moneyLocks) await lock.release();
+    const locks = [...this.#moneyLocks];
+    // What still runs under them is not over: their words stay, and others look into it.
+    this.#moneyLocks.clear();
+    for (const lock of locks) await lock.release();
     await this.tellMoving().catch(() => undefined);
     this.#client?.destroy();
   }

@@ -1,191 +1,19 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { cuttingProxy } from "../../../../tests/support/cutting-proxy.ts";
-import { emptyBooks, hasRedis, type RedisServer, redisState, startRedis } from "../../../../tests/support/redis.ts";
-import { Fault } from "../../../contract/faults.ts";
-import { batchOf, type RecordSink, textsOf } from "../../../domain/record/ingest.ts";
-import type { OpeningDeps, RedisSettings, SharedRedis } from "./shared-redis.ts";
+import { hasRedis, type RedisServer, startRedis } from "../../../../tests/support/redis.ts";
+import { areOpen, DAY, recordOf, redisDesks, refused } from "../../../../tests/support/redis-desks.ts";
+import { batchOf } from "../../../domain/record/ingest.ts";
 
-const DAY = new Date().toISOString().slice(0, 10);
 let server: RedisServer;
-let names = 0;
-const closing: (() => Promise<void>)[] = [];
-
-/** What SQL does with records and top-ups: each once, and sometimes its answer is lost. */
-class Sql {
-  balanceNanos = 0n;
-  spentNanos = 0n;
-  answersLost = 0;
-  readonly records = new Map<string, bigint>();
-
-  readonly sink: RecordSink = {
-    ingestBatch: async (batch) => {
-      for (const text of textsOf(batch)) {
-        const { id, charge } = JSON.parse(text);
-        if (this.records.has(id)) continue;
-        const nanos = BigInt(charge?.nanos ?? 0);
-        this.records.set(id, nanos);
-        this.balanceNanos -= nanos;
-        this.spentNanos += nanos;
-      }
-      if (this.answersLost > 0) {
-        this.answersLost -= 1;
-        throw new Error("the commit was not heard of");
-      }
-    },
-  };
-
-  booked = async (asked: readonly string[]) => new Set(asked.filter((id) => this.records.has(id)));
-}
-
-/** One instance: its part of Redis, and a journal that outlives it. */
-class Desk {
-  readonly id: string;
-  readonly prefix: string;
-  readonly sql: Sql;
-  readonly live: Set<string>;
-  readonly journal = new Map<string, string>();
-  readonly running = new Set<string>();
-  redis: SharedRedis | undefined;
-  #sink: RecordSink | undefined;
-
-  constructor(id: string, prefix: string, sql: Sql, live: Set<string>) {
-    this.id = id;
-    this.prefix = prefix;
-    this.sql = sql;
-    this.live = live;
-  }
-
-  get state() {
-    if (this.redis === undefined) throw new Error(`${this.id} is down`);
-    return this.redis.state;
-  }
-
-  async start(settings: Partial<RedisSettings> = {}): Promise<this> {
-    const redis = await redisState(server.url, { prefix: this.prefix, instanceId: this.id, ...settings });
-    this.redis = redis;
-    this.#sink = redis.sink(this.sql.sink, this.sql.booked);
-    // Requests that an earlier life began are over, and cost nothing.
-    for (const id of this.running) this.journal.set(id, recordOf(id, null));
-    this.running.clear();
-    while (this.journal.size > 0) await this.ingest().catch(() => sleep(20));
-    this.live.add(this.id);
-    await redis.open(this.books());
-    return this;
-  }
-
-  books(): OpeningDeps {
-    const { sql } = this;
-    const spend = () => ({ workspaceId: "ws", keyId: "key", memberId: null, day: DAY, nanos: sql.spentNanos });
-    return emptyBooks({
-      peers: async () => [...this.live],
-      flushJournal: () => this.ingest(),
-      balances: async () => [{ workspaceId: "ws", balanceNanos: sql.balanceNanos }],
-      spends: async () => [spend()],
-    });
-  }
-
-  /** kill -9, as far as Redis and SQL see it. */
-  async stop(): Promise<void> {
-    this.live.delete(this.id);
-    const { redis } = this;
-    this.redis = undefined;
-    await redis?.close();
-  }
-
-  async hold(id: string, nanos: bigint): Promise<string> {
-    this.running.add(id);
-    const { is } = await this.state.hold(holdOf(id, nanos));
-    if (is !== "held") this.running.delete(id);
-    return is;
-  }
-
-  async end(id: string, nanos: bigint, settles: "settles" | "dies before it settles" = "settles"): Promise<void> {
-    if (!this.running.delete(id)) return;
-    this.journal.set(id, recordOf(id, nanos));
-    if (settles === "settles") await this.state.settle({ requestId: id, workspaceId: "ws" }, nanos);
-  }
-
-  async ingest(): Promise<void> {
-    const moved = [...this.journal];
-    if (moved.length === 0) return;
-    await this.#sink?.ingestBatch(batchOf(moved.map(([, text]) => text)));
-    for (const [id] of moved) this.journal.delete(id);
-  }
-
-  async topUp(nanos: bigint): Promise<void> {
-    const lock = await this.redis?.board.lock("workspace:ws", { ttlMs: 10_000, waitMs: 10_000 });
-    if (lock === undefined) throw new Error("the lock is not to be had");
-    this.sql.balanceNanos += nanos;
-    await this.state.credit("ws", nanos);
-    await lock.release();
-  }
-}
-
-const holdOf = (requestId: string, nanos: bigint) => ({
-  requestId,
-  workspaceId: "ws",
-  keyId: "key",
-  memberId: null,
-  nanos,
-  atMs: Date.parse(DAY),
-  limits: [],
-});
-
-function recordOf(id: string, nanos: bigint | null): string {
-  const charge = nanos === null ? null : { nanos: nanos.toString() };
-  return JSON.stringify({
-    id,
-    workspaceId: "ws",
-    keyId: "key",
-    memberId: null,
-    createdAtMs: Date.parse(DAY),
-    charge,
-  });
-}
-
-/** Two instances over one SQL that has 1,000 for them. */
-async function gateway(settings?: Partial<RedisSettings>) {
-  names += 1;
-  const sql = new Sql();
-  sql.balanceNanos = 1000n;
-  const live = new Set<string>();
-  const desks = [new Desk("one", `e${names}:`, sql, live), new Desk("two", `e${names}:`, sql, live)] as const;
-  closing.push(async () => {
-    for (const desk of desks) await desk.stop();
-  });
-  for (const desk of desks) await desk.start(settings);
-  return { sql, one: desks[0], two: desks[1], desks };
-}
-
-/** Starts it again, so that what it says can be kept from Redis. */
-async function behindProxy(desk: Desk, settings?: Partial<RedisSettings>) {
-  const url = new URL(server.url);
-  const proxy = await cuttingProxy(Number(url.port));
-  url.port = String(proxy.port);
-  await desk.stop();
-  await desk.start({ ...settings, url: url.href });
-  closing.push(() => proxy.close());
-  return proxy;
-}
-
-const refused = (error: unknown) => error instanceof Fault && error.code === "service_unavailable" && error.headers;
-
-async function areOpen(...desks: readonly Desk[]): Promise<void> {
-  await expect
-    .poll(async () => Promise.all(desks.map((desk) => desk.state.wallet("ws").then(() => "open", String))), {
-      timeout: 15_000,
-    })
-    .toEqual(desks.map(() => "open"));
-}
+const { gateway, behindProxy, closeAll } = redisDesks(() => server);
 
 describe.skipIf(!hasRedis)("what Redis loses", () => {
   beforeAll(async () => {
     server = await startRedis();
   });
   afterEach(async () => {
-    for (const close of closing.splice(0)) await close();
+    await closeAll();
   });
   afterAll(() => server?.close());
 
@@ -296,57 +124,6 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
     await areOpen(one, two);
     await two.topUp(7n);
     expect(await one.state.wallet("ws")).toEqual({ balanceNanos: 1012n, heldNanos: 0n });
-  });
-
-  test("SCALE-03 BILL-02 an instance that dies between SQL and the wallet: the top-up is in the wallet soon, and once", async () => {
-    const { sql, one, two } = await gateway();
-    const proxy = await behindProxy(one);
-    await two.hold("runs", 40n);
-    await two.topUp(7n);
-    const moving = `${one.prefix}{fleet}:moving`;
-    await expect.poll(() => server.ask("ZCARD", moving), { timeout: 10_000 }).toBe(0);
-    const lock = await one.redis?.board.lock("workspace:ws", { ttlMs: 200, waitMs: 0 });
-    sql.balanceNanos += 5n;
-    // From here on nothing of it reaches Redis any more.
-    proxy.hold();
-    one.live.delete("one");
-    expect((await two.state.wallet("ws")).balanceNanos).toBe(1007n);
-    expect(await server.ask("ZCARD", moving)).toBe(1);
-    await server.ask("ZADD", moving, "1", String([await server.ask("ZRANGE", moving, "0", "0")].flat()[0]));
-    const inWallet = () => two.state.wallet("ws").catch(String);
-    await expect.poll(inWallet, { timeout: 10_000 }).toEqual({ balanceNanos: 1012n, heldNanos: 40n });
-    expect(await server.ask("ZCARD", moving)).toBe(0);
-    // It was not dead after all, and ends what it began.
-    const credited = one.state.credit("ws", 5n);
-    await lock?.release();
-    proxy.resume();
-    await credited;
-    await areOpen(one, two);
-    await two.topUp(1n);
-    await expect.poll(() => server.ask("ZCARD", moving), { timeout: 10_000 }).toBe(0);
-    expect(await one.state.wallet("ws")).toEqual({ balanceNanos: 1013n, heldNanos: 40n });
-  });
-
-  test("SCALE-03 BILL-02 a credit whose answer was lost is not tried again when Redis may have forgotten it", async () => {
-    const { sql, one, two } = await gateway();
-    let laterMs = 0;
-    const clock = { nowMs: Date.now, elapsedMs: () => performance.now() + laterMs };
-    const proxy = await behindProxy(one, { clock });
-    const lock = await one.redis?.board.lock("workspace:ws", { ttlMs: 10_000, waitMs: 0 });
-    sql.balanceNanos += 5n;
-    // The credit arrives, and its answer does not.
-    proxy.cutAfter(":change:");
-    await one.state.credit("ws", 5n);
-    proxy.hold();
-    expect((await two.state.wallet("ws")).balanceNanos).toBe(1005n);
-    const change = String([await server.ask("KEYS", `${one.prefix}{ws}:change:*`)].flat()[0]);
-    await server.ask("DEL", change);
-    await lock?.release();
-    laterMs = 3_000_000;
-    proxy.resume();
-    await expect.poll(() => server.ask("ZCARD", `${one.prefix}{fleet}:moving`), { timeout: 10_000 }).toBe(0);
-    await areOpen(one, two);
-    expect(await two.state.wallet("ws")).toEqual({ balanceNanos: 1005n, heldNanos: 0n });
   });
 
   test("SCALE-03 what an instance has told goes into SQL only when wallets are open, and one that is gone is not waited for", async () => {
@@ -485,7 +262,7 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
         await expect
           .poll(() => one.state.wallet("ws").catch(String), { timeout: 10_000 })
           .toEqual({ balanceNanos: sql.balanceNanos, heldNanos: 0n });
-        for (const close of closing.splice(0)) await close();
+        await closeAll();
       }),
       { numRuns: 8 },
     );

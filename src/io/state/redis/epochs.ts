@@ -25,6 +25,11 @@ type Phase =
   | { readonly is: "told"; readonly token: string }
   | { readonly is: "open"; readonly token: string };
 
+/** What became of a batch: `settled` where SQL and the shared state have it for certain. */
+export type Ingested = "settled" | "unsettled";
+
+type Ingesting = { readonly token: string | undefined; leave(end: Ingested): Promise<void> };
+
 const LOOK_EVERY_MS = 1000;
 const ASK_EVERY_MS = 25;
 const FLUSH_AGAIN_MS = 200;
@@ -51,6 +56,10 @@ export class Epochs implements EpochView {
   #seenAtMs = 0;
   /** Batches on their way into SQL. */
   #ingesting = 0;
+  /** SQL may have got something of this instance after others filled wallets without waiting for it. */
+  #isUnsure = false;
+  /** All that this instance had is in SQL, and wallets are filled again after that. */
+  #isRefilled = false;
   #isClosed = false;
   readonly #opened = new Set<() => void>();
 
@@ -143,10 +152,18 @@ export class Epochs implements EpochView {
     return "made";
   }
 
-  async end(token: string, why: "left" | "unanswered"): Promise<"ended" | "is not open"> {
+  async end(token: string, why: "left" | "unanswered" | "not waited for"): Promise<"ended" | "is not open"> {
     const { connection, names, log } = this.#deps;
-    const keys = [names.fleet("epoch"), names.fleet("moving")];
-    if ((await connection.run(END_EPOCH, keys, [token, names.fleet("wallets:"), why])) !== 1) return "is not open";
+    const run = (how: "ask" | "end") => {
+      const keys = [names.fleet("epoch"), names.fleet("moving")];
+      return connection.run(END_EPOCH, keys, [token, names.fleet("wallets:"), why, how]);
+    };
+    if (why === "left") {
+      if ((await run("ask")) !== 1) return "is not open";
+      // Wallets that are open are worth more than none: without SQL nobody could fill them.
+      await this.#opening?.balances();
+    }
+    if ((await run("end")) !== 1) return "is not open";
     log.warn(
       { epoch: token, why },
       "a change of money was left half done: all wallets are filled from the books again",
@@ -160,7 +177,7 @@ export class Epochs implements EpochView {
    * A batch may go into SQL: `token` where the shared state must have it then too, undefined where wallets are filled
    * from SQL later. Rejects when it cannot be said which of the two.
    */
-  async ingest(): Promise<{ readonly token: string | undefined; leave(): Promise<void> }> {
+  async ingest(): Promise<Ingesting> {
     const { clock, timers, board } = this.#deps;
     const sinceMs = clock.elapsedMs();
     for (;;) {
@@ -171,8 +188,10 @@ export class Epochs implements EpochView {
           continue;
         }
         this.#ingesting += 1;
-        const leave = async () => {
+        const leave = async (end: Ingested) => {
           this.#ingesting -= 1;
+          // Who stood still meanwhile believes in an epoch that may be over.
+          if (end !== "settled" || clock.elapsedMs() - this.#seenAtMs > SEEN_MS) this.#isUnsure = true;
         };
         return { token: phase.is === "open" ? phase.token : undefined, leave };
       }
@@ -181,7 +200,13 @@ export class Epochs implements EpochView {
         const lock = await board.lock("opening", OPENING_LOCK);
         if (lock !== undefined) {
           const { open, opening } = await this.#read();
-          if (open === undefined && opening === undefined) return { token: undefined, leave: () => lock.release() };
+          if (open === undefined && opening === undefined) {
+            const leave = async () => {
+              if (!lock.isHeld) this.#isUnsure = true;
+              await lock.release();
+            };
+            return { token: undefined, leave };
+          }
           await lock.release();
         }
         this.#lookSoon();
@@ -235,6 +260,8 @@ export class Epochs implements EpochView {
 
   #lookOften(): void {
     this.#timer = this.#deps.timers.after(LOOK_EVERY_MS, () => {
+      // A look takes as long as SQL does, and whoever is not heard of for long is taken for dead.
+      if (this.#looking !== undefined) this.#deps.board.tellMoving().catch(() => undefined);
       this.#lookSoon();
       this.#lookOften();
     });
@@ -328,12 +355,20 @@ export class Epochs implements EpochView {
     if (phase.is === "open" && phase.token === token) return;
     if (this.#lastToken !== token) {
       const isIn = this.#toldToken === token && members.includes(instanceId);
-      if (!isIn) {
+      if (isIn) this.#isUnsure = false;
+      else {
         // It was opened without this instance: what changes money here is of the epoch before.
         this.#phase = { is: "closed" };
+        this.#isUnsure ||= board.movingMoney > 0 || this.#ingesting > 0 || (board.owesMoney && !this.#isRefilled);
         while (board.movingMoney > 0 || this.#ingesting > 0) {
           if (this.#isClosed) return;
           await pause(timers, ASK_EVERY_MS);
+        }
+        if (this.#isUnsure) {
+          await this.end(token, "not waited for");
+          this.#isUnsure = false;
+          this.#isRefilled = true;
+          return;
         }
         for (const holding of holdings.all()) {
           if (holding.chargedNanos === undefined && holding.is === "held") {
@@ -347,6 +382,7 @@ export class Epochs implements EpochView {
     }
     if (!this.#deps.connection.isUp || this.#isClosed) return;
     this.#lastToken = token;
+    this.#isRefilled = false;
     this.#phase = { is: "open", token };
     for (const listener of this.#opened) listener();
   }

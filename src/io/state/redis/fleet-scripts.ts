@@ -39,7 +39,7 @@ return 1
 /**
  * Ends an epoch, unless another one is open: nobody knows whether its wallets have all that SQL has. With `left` only
  * where somebody died over a change of money. ARGV: epoch, what stands before it in the name of the list of its wallets,
- * why.
+ * why, and `ask` where it is only asked whether it would end.
  */
 export const END_EPOCH = script(`
 if ARGV[3] == 'left' then
@@ -49,7 +49,7 @@ if ARGV[3] == 'left' then
 end
 local open = redis.call('GET', KEYS[1])
 if not open or cjson.decode(open).token ~= ARGV[1] then return 0 end
-redis.call('DEL', KEYS[1], ARGV[2] .. ARGV[1])
+if ARGV[4] ~= 'ask' then redis.call('DEL', KEYS[1], ARGV[2] .. ARGV[1]) end
 return 1
 `);
 

@@ -44,7 +44,12 @@ export async function openRedisState(settings: RedisSettings): Promise<SharedRed
       touch: (workspaceId) => windows.touch(workspaceId),
       hold: (request) => wallets.hold(request),
       settle: (hold, chargedNanos) => wallets.settle(hold, chargedNanos),
-      credit: (workspaceId, nanos) => wallets.credit(workspaceId, nanos),
+      credit: (workspaceId, nanos, booking) => {
+        const credited = wallets.credit(workspaceId, nanos);
+        if (booking !== undefined) board.booked(booking);
+        return credited;
+      },
+      intend: async (booking) => board.intend(booking),
       take: (taking) => wallets.take(taking),
       wallet: (workspaceId) => wallets.wallet(workspaceId),
       restoreSpend: (spends) => wallets.restoreSpend(spends),

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type RecordBatch, RecordRejected, type RecordSink } from "../../../domain/record/ingest.ts";
-import type { Epochs } from "./epochs.ts";
+import type { Epochs, Ingested } from "./epochs.ts";
 import type { Holding, Holdings } from "./holdings.ts";
 import type { Owed } from "./owed.ts";
 import type { Booked } from "./shared-redis.ts";
@@ -46,16 +46,17 @@ export function sharedSink(deps: Deps): RecordSink {
   return {
     async ingestBatch(batch) {
       const { token, leave } = await deps.epochs.ingest();
+      let end: Ingested = "unsettled";
       try {
-        await ingest(deps, batch, token);
+        end = await ingest(deps, batch, token);
       } finally {
-        await leave();
+        await leave(end);
       }
     },
   };
 }
 
-async function ingest(deps: Deps, batch: RecordBatch, token: string | undefined): Promise<void> {
+async function ingest(deps: Deps, batch: RecordBatch, token: string | undefined): Promise<Ingested> {
   const { store, epochs, holdings } = deps;
   const own: Holding[] = [];
   const others: Ended[] = [];
@@ -82,6 +83,7 @@ async function ingest(deps: Deps, batch: RecordBatch, token: string | undefined)
     const holding = holdings.of(id);
     if (holding !== undefined) holdings.forget(holding);
   }
+  return next === "settle" ? "settled" : "unsettled";
 }
 
 /** Charges that no hold in Redis waits for: see above. */

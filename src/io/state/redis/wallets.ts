@@ -40,7 +40,7 @@ export type EpochView = {
   /** A wallet is not of this epoch: one of a workspace that is new is made, and anything else is looked into. */
   doubt(workspaceId: string): Promise<"made" | "opening">;
   /** Its wallets may not have what SQL has: they are filled again, unless that was done. */
-  end(token: string, why: "left" | "unanswered"): Promise<"ended" | "is not open">;
+  end(token: string, why: "unanswered"): Promise<"ended" | "is not open">;
   /** Workspaces that have wallets. */
   workspaces(): Promise<readonly string[]>;
 };
@@ -186,7 +186,7 @@ export class RedisWallets {
 
   /**
    * What is credited is in SQL already. While wallets are not open it is not added: they are filled from SQL after
-   * whatever changed money under a lock is over.
+   * whatever changed money under a lock is over. Where others did not wait for that, `Epochs` has them filled again.
    */
   async credit(workspaceId: string, nanos: bigint): Promise<void> {
     const { connection, names, epochs, owed, random } = this.#deps;
@@ -198,8 +198,7 @@ export class RedisWallets {
     const step = this.#whileMarked(epoch, async () => {
       if ((await add()) !== "opening") return "done";
       if (epochs.token !== epoch) return epochs.token === undefined ? "later" : "done";
-      if ((await epochs.doubt(workspaceId)) === "made") await add();
-      return "done";
+      return (await epochs.doubt(workspaceId)) === "made" && (await add()) !== "opening" ? "done" : "later";
     });
     await owed.add(moneyStep(`credit ${id}`), step);
   }

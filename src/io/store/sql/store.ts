@@ -118,6 +118,8 @@ export type Store = RecordSink & {
   ingest(records: readonly RequestRecord[]): Promise<void>;
   /** A management change with its line in the audit log, in one transaction: neither is there without the other. */
   change<T>(work: (writers: Writers) => Promise<Changed<T>>): Promise<T>;
+  /** Resolves when changes that were being committed are there, or are not: also those of a process that was killed. */
+  changesOver(): Promise<void>;
   ping(): Promise<void>;
   close(): Promise<void>;
 };
@@ -177,6 +179,11 @@ export function sqlStore(engine: Engine): Store {
       // Only now: a change that was undone freed nothing.
       for (const [workspaceId, bytes] of freed) storedBytes.change(workspaceId, -bytes);
       return answer;
+    },
+    // A commit that has begun goes on without whoever asked for it.
+    changesOver: async () => {
+      const { numberAlone } = engine;
+      if (numberAlone !== undefined) await db.transaction().execute((session) => numberAlone(session));
     },
     ping: async () => {
       await sql`select 1`.execute(db);

@@ -345,6 +345,28 @@ describe.skipIf(!hasPostgres)("failures", () => {
     await proxy.close();
   });
 
+  test("BILL-02 a commit that has begun is waited for by who asks what a killed process left", async () => {
+    const address = await cluster.database("migrated");
+    const store = await open(address);
+    const other = new Client({ connectionString: address.url });
+    await other.connect();
+    await other.query(`create function slowly() returns trigger language plpgsql as
+      $$ begin perform pg_sleep(0.5); return null; end $$;
+      create constraint trigger slow after insert on ledger_transactions deferrable initially deferred
+      for each row execute function slowly()`);
+    const audit = { id: "a1", atMs: 1, actor: "operator", action: "x.y", workspaceId: null, target: null, detail: {} };
+    const changing = store.change(async ({ ledger }) => ({ answer: await ledger.post(topup("t1", 5n)), audit }));
+    const commits = async () =>
+      (await other.query("select from pg_stat_activity where wait_event = 'PgSleep'")).rows.length;
+    await vi.waitFor(async () => expect(await commits()).toBe(1));
+    expect(await store.ledger.find("t1")).toBeUndefined();
+    await store.changesOver();
+    expect(await store.ledger.find("t1")).toBeDefined();
+    expect(await changing).toBe(true);
+    await other.end();
+    await store.close();
+  });
+
   test("a statement that waits too long is given up, changes nothing, and its connection goes on", async () => {
     const address = await cluster.database("migrated");
     const store = await open(changed(address, (url) => url.searchParams.set("statement_timeout", "200")));

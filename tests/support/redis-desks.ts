@@ -1,0 +1,205 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect } from "vitest";
+import { Fault } from "../../src/contract/faults.ts";
+import { batchOf, type RecordSink, textsOf } from "../../src/domain/record/ingest.ts";
+import type { OpeningDeps, RedisSettings, SharedRedis } from "../../src/io/state/redis/shared-redis.ts";
+import { cuttingProxy } from "./cutting-proxy.ts";
+import { emptyBooks, type RedisServer, redisState } from "./redis.ts";
+
+export const DAY = new Date().toISOString().slice(0, 10);
+
+/** What SQL does with records and top-ups: each once, and sometimes its answer is lost. */
+class Sql {
+  balanceNanos = 0n;
+  spentNanos = 0n;
+  answersLost = 0;
+  /** It takes until then. */
+  slow: Promise<void> = Promise.resolve();
+  isAway = false;
+  /** How often balances were asked for. */
+  asked = 0;
+  readonly records = new Map<string, bigint>();
+
+  readonly sink: RecordSink = {
+    ingestBatch: async (batch) => {
+      await this.slow;
+      for (const text of textsOf(batch)) {
+        const { id, charge } = JSON.parse(text);
+        if (this.records.has(id)) continue;
+        const nanos = BigInt(charge?.nanos ?? 0);
+        this.records.set(id, nanos);
+        this.balanceNanos -= nanos;
+        this.spentNanos += nanos;
+      }
+      if (this.answersLost > 0) {
+        this.answersLost -= 1;
+        throw new Error("the commit was not heard of");
+      }
+    },
+  };
+
+  booked = async (asked: readonly string[]) => new Set(asked.filter((id) => this.records.has(id)));
+}
+
+/** One instance: its part of Redis, and a journal that outlives it. */
+class Desk {
+  readonly id: string;
+  readonly prefix: string;
+  readonly sql: Sql;
+  readonly live: Set<string>;
+  readonly #url: () => string;
+  readonly journal = new Map<string, string>();
+  readonly running = new Set<string>();
+  redis: SharedRedis | undefined;
+  #sink: RecordSink | undefined;
+
+  constructor(url: () => string, id: string, prefix: string, sql: Sql, live: Set<string>) {
+    this.#url = url;
+    this.id = id;
+    this.prefix = prefix;
+    this.sql = sql;
+    this.live = live;
+  }
+
+  get state() {
+    if (this.redis === undefined) throw new Error(`${this.id} is down`);
+    return this.redis.state;
+  }
+
+  async start(settings: Partial<RedisSettings> = {}): Promise<this> {
+    const redis = await redisState(this.#url(), { prefix: this.prefix, instanceId: this.id, ...settings });
+    this.redis = redis;
+    this.#sink = redis.sink(this.sql.sink, this.sql.booked);
+    // Requests that an earlier life began are over, and cost nothing.
+    for (const id of this.running) this.journal.set(id, recordOf(id, null));
+    this.running.clear();
+    while (this.journal.size > 0) await this.ingest().catch(() => sleep(20));
+    this.live.add(this.id);
+    await redis.open(this.books());
+    return this;
+  }
+
+  books(): OpeningDeps {
+    const { sql } = this;
+    const spend = () => ({ workspaceId: "ws", keyId: "key", memberId: null, day: DAY, nanos: sql.spentNanos });
+    return emptyBooks({
+      peers: async () => [...this.live],
+      flushJournal: () => this.ingest(),
+      balances: async () => {
+        sql.asked += 1;
+        if (sql.isAway) throw new Error("SQL is away");
+        await sql.slow;
+        return [{ workspaceId: "ws", balanceNanos: sql.balanceNanos }];
+      },
+      spends: async () => [spend()],
+    });
+  }
+
+  /** kill -9, as far as Redis and SQL see it. */
+  async stop(): Promise<void> {
+    this.live.delete(this.id);
+    const { redis } = this;
+    this.redis = undefined;
+    await redis?.close();
+  }
+
+  async hold(id: string, nanos: bigint): Promise<string> {
+    this.running.add(id);
+    const { is } = await this.state.hold(holdOf(id, nanos));
+    if (is !== "held") this.running.delete(id);
+    return is;
+  }
+
+  async end(id: string, nanos: bigint, settles: "settles" | "dies before it settles" = "settles"): Promise<void> {
+    if (!this.running.delete(id)) return;
+    this.journal.set(id, recordOf(id, nanos));
+    if (settles === "settles") await this.state.settle({ requestId: id, workspaceId: "ws" }, nanos);
+  }
+
+  async ingest(): Promise<void> {
+    const moved = [...this.journal];
+    if (moved.length === 0) return;
+    await this.#sink?.ingestBatch(batchOf(moved.map(([, text]) => text)));
+    for (const [id] of moved) this.journal.delete(id);
+  }
+
+  async topUp(nanos: bigint): Promise<void> {
+    const lock = await this.redis?.board.lock("workspace:ws", { ttlMs: 10_000, waitMs: 10_000 });
+    if (lock === undefined) throw new Error("the lock is not to be had");
+    this.sql.balanceNanos += nanos;
+    await this.state.credit("ws", nanos);
+    await lock.release();
+  }
+}
+
+const holdOf = (requestId: string, nanos: bigint) => ({
+  requestId,
+  workspaceId: "ws",
+  keyId: "key",
+  memberId: null,
+  nanos,
+  atMs: Date.parse(DAY),
+  limits: [],
+});
+
+export function recordOf(id: string, nanos: bigint | null): string {
+  const charge = nanos === null ? null : { nanos: nanos.toString() };
+  return JSON.stringify({
+    id,
+    workspaceId: "ws",
+    keyId: "key",
+    memberId: null,
+    createdAtMs: Date.parse(DAY),
+    charge,
+  });
+}
+
+/** Instances by twos on one Redis. */
+export function redisDesks(server: () => RedisServer) {
+  let names = 0;
+  const closing: (() => Promise<void>)[] = [];
+  const closeAll = async () => {
+    for (const close of closing.splice(0)) await close();
+  };
+
+  /** Two instances over one SQL that has 1,000 for them. */
+  async function gateway(settings?: Partial<RedisSettings>) {
+    names += 1;
+    const sql = new Sql();
+    sql.balanceNanos = 1000n;
+    const live = new Set<string>();
+    const desks = [
+      new Desk(() => server().url, "one", `e${names}:`, sql, live),
+      new Desk(() => server().url, "two", `e${names}:`, sql, live),
+    ] as const;
+    closing.push(async () => {
+      for (const desk of desks) await desk.stop();
+    });
+    for (const desk of desks) await desk.start(settings);
+    return { sql, one: desks[0], two: desks[1], desks };
+  }
+
+  /** Starts it again, so that what it says can be kept from Redis. */
+  async function behindProxy(desk: Desk, settings?: Partial<RedisSettings>) {
+    const url = new URL(server().url);
+    const proxy = await cuttingProxy(Number(url.port));
+    url.port = String(proxy.port);
+    await desk.stop();
+    await desk.start({ ...settings, url: url.href });
+    closing.push(() => proxy.close());
+    return proxy;
+  }
+
+  return { gateway, behindProxy, closeAll };
+}
+
+export const refused = (error: unknown) =>
+  error instanceof Fault && error.code === "service_unavailable" && error.headers;
+
+export async function areOpen(...desks: readonly Desk[]): Promise<void> {
+  await expect
+    .poll(async () => Promise.all(desks.map((desk) => desk.state.wallet("ws").then(() => "open", String))), {
+      timeout: 15_000,
+    })
+    .toEqual(desks.map(() => "open"));
+}
