@@ -101,7 +101,8 @@ export async function run(
     // In the same turn as the plan: a rate or a margin that changes now is for the next request.
     trail.terms = termsOf(gateway, workspace.id, errand);
     if (plan.is === "refused") throw plan.fault;
-    await admit(gateway, trail, plan, errand);
+    const admitting = admit(gateway, trail, plan, errand);
+    if (admitting instanceof Promise) await admitting;
     const deadlineMs = gateway.clock.elapsedMs() + gateway.limits.requestTimeoutMs;
     if (gateway.queue.enter() === "wait") {
       if ((await waitForPlace(gateway, trail, sink)) === "left") return await settleFree(gateway, trail, gone(trail));

@@ -82,9 +82,9 @@ export function holdFor(
   let dearestOutput = 0n;
   for (const rates of tariff.tokens) {
     if (rates.aboveInputTokens >= inputTokensEstimate) continue;
-    dearestInput = largest(dearestInput, rates.input, rates.cachedRead, rates.cacheWrite, rates.audioInput);
-    if (cacheTtl === "1h") dearestInput = largest(dearestInput, rates.cacheWrite1h);
-    dearestOutput = largest(dearestOutput, rates.output, rates.reasoning, rates.audioOutput);
+    const input = cacheTtl === "1h" ? rates.dearestInput1h : rates.dearestInput;
+    if (input > dearestInput) dearestInput = input;
+    if (rates.dearestOutput > dearestOutput) dearestOutput = rates.dearestOutput;
   }
   const tokens = BigInt(inputTokensEstimate) * dearestInput + BigInt(outputLimit) * dearestOutput;
   const extras = also.extras === undefined ? undefined : mostUses(tariff, also.extras);
@@ -119,15 +119,20 @@ function tokenCost(usage: UsageRecord, rates: TokenRates): bigint {
   const spoken = usage.outputTokens - usage.audioOutputTokens;
   const thought = Math.min(usage.reasoningTokens, spoken);
   return (
-    BigInt(fresh - audioInput) * rates.input +
-    BigInt(audioInput) * rates.audioInput +
-    BigInt(usage.cachedTokens) * rates.cachedRead +
-    BigInt(usage.cacheWriteTokens - hourLong) * rates.cacheWrite +
-    BigInt(hourLong) * rates.cacheWrite1h +
-    BigInt(spoken - thought) * rates.output +
-    BigInt(thought) * rates.reasoning +
-    BigInt(usage.audioOutputTokens) * rates.audioOutput
+    times(fresh - audioInput, rates.input) +
+    times(audioInput, rates.audioInput) +
+    times(usage.cachedTokens, rates.cachedRead) +
+    times(usage.cacheWriteTokens - hourLong, rates.cacheWrite) +
+    times(hourLong, rates.cacheWrite1h) +
+    times(spoken - thought, rates.output) +
+    times(thought, rates.reasoning) +
+    times(usage.audioOutputTokens, rates.audioOutput)
   );
+}
+
+/** Of most kinds there are none. */
+function times(count: number, rate: bigint): bigint {
+  return count === 0 ? 0n : BigInt(count) * rate;
 }
 
 const PER_MILLION = 1_000_000n;
@@ -148,8 +153,8 @@ function costOf(
 ): { numerator: bigint; denominator: bigint } {
   const apart = extras === undefined || tariff.extras === undefined ? undefined : extraCost(tariff.extras, extras);
   const priced = apart === undefined ? tokens : tokens * apart.numerator;
-  const flat = tariff.perRequest + BigInt(images) * tariff.perImage + (apart?.uses ?? 0n);
-  const beside = BigInt(characters) * tariff.per1mCharacters + PER_MILLION * flat;
+  const flat = tariff.perRequest + times(images, tariff.perImage) + (apart?.uses ?? 0n);
+  const beside = times(characters, tariff.per1mCharacters) + PER_MILLION * flat;
   const numerator = priced + (apart === undefined ? beside : beside * apart.denominator);
   const denominator = PER_MILLION * tariff.scale * (apart?.denominator ?? 1n);
   if (seconds === 0 || tariff.perMinuteAudio === 0n) return { numerator, denominator };
@@ -205,10 +210,4 @@ function checkCount(what: string, value: number): void {
 
 function checkSeconds(value: number): void {
   if (!(value >= 0 && value <= USAGE_MAX)) throw new ImpossibleUsage(`seconds is ${value}`);
-}
-
-function largest(...values: bigint[]): bigint {
-  let most = 0n;
-  for (const value of values) if (value > most) most = value;
-  return most;
 }

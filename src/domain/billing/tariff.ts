@@ -14,6 +14,10 @@ export type TokenRates = {
   readonly output: bigint;
   readonly reasoning: bigint;
   readonly audioOutput: bigint;
+  /** The dearest of each side; of input, with a cache of an hour and without. */
+  readonly dearestInput: bigint;
+  readonly dearestInput1h: bigint;
+  readonly dearestOutput: bigint;
 };
 
 /** A price row made ready for whole-number arithmetic: every decimal at one common scale. */
@@ -70,18 +74,22 @@ function derive(price: Price): Tariff {
     const stated = (name: TokenFigure) => at(tier[name]) ?? at(price[name]);
     const input = stated("inputPer1mTokens") ?? 0n;
     const output = stated("outputPer1mTokens") ?? 0n;
-    const cacheWrite = stated("cacheWritePer1mTokens");
-    return {
+    const cacheWrite = stated("cacheWritePer1mTokens") ?? input;
+    const rates = {
       aboveInputTokens,
       input,
       output,
       cachedRead: stated("cachedReadPer1mTokens") ?? input,
-      cacheWrite: cacheWrite ?? input,
-      cacheWrite1h: stated("cacheWrite1hPer1mTokens") ?? cacheWrite ?? input,
+      cacheWrite,
+      cacheWrite1h: stated("cacheWrite1hPer1mTokens") ?? cacheWrite,
       reasoning: stated("reasoningPer1mTokens") ?? output,
       audioInput: stated("audioInputPer1mTokens") ?? input,
       audioOutput: stated("audioOutputPer1mTokens") ?? output,
     };
+    const dearestInput = largest(input, rates.cachedRead, cacheWrite, rates.audioInput);
+    const dearestInput1h = largest(dearestInput, rates.cacheWrite1h);
+    const dearestOutput = largest(output, rates.reasoning, rates.audioOutput);
+    return { ...rates, dearestInput, dearestInput1h, dearestOutput };
   };
   const tiers = price.tiers
     .toSorted((a, b) => a.aboveInputTokens - b.aboveInputTokens)
@@ -96,6 +104,12 @@ function derive(price: Price): Tariff {
     extras: price.extras === undefined ? undefined : extraRates(price.extras, scale),
     record: recordOf(price),
   };
+}
+
+function largest(...values: readonly bigint[]): bigint {
+  let most = 0n;
+  for (const value of values) if (value > most) most = value;
+  return most;
 }
 
 type TokenFigure = Exclude<keyof PriceTier, "aboveInputTokens">;

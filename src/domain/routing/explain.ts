@@ -31,16 +31,36 @@ const HOW: Readonly<Record<Basis, string>> = {
   latency: "lowest latency, as the caller asked, of",
 };
 
+type Grounds = {
+  readonly basis: Basis;
+  readonly eligible: number;
+  readonly kept: number;
+  readonly isAside: boolean;
+};
+
+/** What was said of an endpoint the last time: it is mostly chosen for the same reason again. */
+const lastSaid = new WeakMap<Endpoint, Grounds & { readonly text: string }>();
+
 /** One line for people. */
 export function reasonFor(first: Endpoint, ranking: Ranking, { rows, causes }: Sifted): string {
   let kept = 0;
   for (const { stage } of causes) if (stage === "policy") kept += 1;
-  const place = ranking.shortlist[0] ?? 0;
-  const aside = ranking.standings?.get(place) === "aside" ? "; all of them are set aside after failures" : "";
+  const { basis, shortlist, standings } = ranking;
+  const isAside = standings?.get(shortlist[0] ?? 0) === "aside";
+  const eligible = endpointsIn(rows);
+  const last = lastSaid.get(first);
+  if (last?.basis === basis && last.eligible === eligible && last.kept === kept && last.isAside === isAside)
+    return last.text;
+  const said = { basis, eligible, kept, isAside };
+  const text = inOnePiece(lineFor(first, said));
+  lastSaid.set(first, { ...said, text });
+  return text;
+}
+
+function lineFor({ provider, region, sovereignty }: Endpoint, { basis, eligible, kept, isAside }: Grounds): string {
+  const aside = isAside ? "; all of them are set aside after failures" : "";
   const policy = kept === 0 ? "" : `; policy kept out ${kept}`;
-  return inOnePiece(
-    `${first.provider} ${first.region} (${first.sovereignty.level}): ${HOW[ranking.basis]} ${endpointsIn(rows)} eligible${aside}${policy}`,
-  );
+  return `${provider} ${region} (${sovereignty.level}): ${HOW[basis]} ${eligible} eligible${aside}${policy}`;
 }
 
 /** One that can be called with two keys is one endpoint. */
@@ -60,14 +80,10 @@ function inOnePiece(text: string): string {
 export function decisionOf(considered: Considered): DecisionRecord {
   const { request, sifted, ranking, reason, onlyFirst } = considered;
   const { rows } = sifted;
-  const listed = new Set(ranking.shortlist);
-  const rest =
-    rows.length === listed.size ? [] : ranking.sorted([...rows.keys()].filter((place) => !listed.has(place)));
-  const places = [...ranking.shortlist, ...rest];
-  const planned = places.map((place, index) => candidate(place, index, considered));
+  const planned = placesOf(ranking, rows.length).map((place, index) => candidate(place, index, considered));
   const order = onlyFirst ? ranking.shortlist.slice(0, 1) : ranking.shortlist;
   return {
-    candidates: [...planned, ...toldOf(sifted).map(fallenCandidate)],
+    candidates: sifted.fell === 0 ? planned : [...planned, ...toldOf(sifted).map(fallenCandidate)],
     order: order.map((place) => rows[place]?.endpoint.id ?? ""),
     reason,
     demand: demandRecordOf(request.demand, request.wishes),
@@ -75,6 +91,14 @@ export function decisionOf(considered: Considered): DecisionRecord {
     ...(considered.scores === undefined ? {} : { weights: { ...considered.scores.weights } }),
     ...ofSession(request, ranking, sifted),
   };
+}
+
+/** All that passed, best first: the shortlist has each place at most once. */
+function placesOf({ shortlist, sorted }: Ranking, count: number): readonly number[] {
+  if (shortlist.length === count) return shortlist;
+  const listed = new Set(shortlist);
+  const rest = Array.from({ length: count }, (_, place) => place).filter((place) => !listed.has(place));
+  return [...shortlist, ...sorted(rest)];
 }
 
 /** What was looked at when nothing was left. */

@@ -1,3 +1,4 @@
+import { remembered } from "../../kit/remembered.ts";
 import { billedPrice } from "../billing/speech.ts";
 import { isChatLike, servesSurface, usability } from "../catalogue/callable.ts";
 import type { Connections, Endpoint, Model, Snapshot } from "../catalogue/catalogue.ts";
@@ -26,6 +27,10 @@ export type ReachedModel = { readonly model: Model; readonly endpoints: readonly
 const DAY_MS = 86_400_000;
 const NOTHING: Reached = { endpoints: [], obstacles: [] };
 
+/** By surface, currency and model: a key of all three would have to be made for every request. */
+const knownSoFar = () =>
+  remembered((_surface: Surface) => remembered((_walletCurrency: string) => new Map<string, Reached>()));
+
 /**
  * Which endpoints of a model can be called, on a surface and from a wallet. It depends on the catalogue, on the
  * connections, on the day (prices have dates) and on what is proven, none of which changes from request to request, so
@@ -36,7 +41,7 @@ export class Reach {
   readonly #connections: Connections;
   readonly #speaks: (endpoint: Endpoint) => boolean;
   readonly #proofs: Proven;
-  readonly #known = new Map<string, Reached>();
+  #known = knownSoFar();
   readonly #pools = new Map<string, readonly ReachedModel[]>();
   /** Those of the snapshot, which outlive the day. */
   readonly #kinds = new Kinds();
@@ -59,13 +64,13 @@ export class Reach {
   /** The key is bounded: models and currencies are catalogue rows, surfaces a closed list. */
   of(modelId: string, surface: Surface, walletCurrency: string, nowMs: number): Reached {
     this.#turnTo(nowMs);
-    const key = `${surface} ${walletCurrency} ${modelId}`;
-    const known = this.#known.get(key);
+    const reachedBefore = this.#known(surface)(walletCurrency);
+    const known = reachedBefore.get(modelId);
     if (known !== undefined) return known;
     const model = this.#snapshot().models.get(modelId);
     if (model === undefined) return NOTHING;
     const reached = this.#workOut(model, surface, walletCurrency, nowMs);
-    this.#known.set(key, reached);
+    reachedBefore.set(modelId, reached);
     return reached;
   }
 
@@ -90,7 +95,7 @@ export class Reach {
     const snapshot = this.#snapshot();
     const proven = this.#proofs.version(nowMs);
     if (day === this.#day && snapshot === this.#seen && proven === this.#proven) return;
-    this.#known.clear();
+    this.#known = knownSoFar();
     this.#pools.clear();
     this.#day = day;
     this.#seen = snapshot;
