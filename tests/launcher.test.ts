@@ -1,6 +1,6 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
@@ -65,6 +65,11 @@ describe("bin/gateway", () => {
     expect(runsOf(first.stdout)).toMatchObject([{ args: ["one", "0"] }]);
     const second = await run(process.execPath, [launcher, "two", "0"]);
     expect(second).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  test("finds the code that set-up compiled: both tell Node the same", () => {
+    expect(readdirSync(path.join(project, "node_modules/.cache/compile"))).toHaveLength(1);
+    expect(readFileSync(path.join(ROOT, "deploy/image/build.mjs"), "utf8")).toMatch(/\bprime\(/);
   });
 
   test("works from any directory and through a link, and ends with the command's code", async () => {

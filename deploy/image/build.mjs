@@ -2,13 +2,11 @@
  * The last step of the image's build, after packages and sources are in place: builds the portal, takes away its sources,
  * writes down what the image is made of, and compiles the gateway once, so that a start in a read-only file system finds everything.
  */
-import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { pathToFileURL } from "node:url";
 import { buildPortal } from "../../scripts/portal.mjs";
 import { isTool, sbom } from "../../scripts/sbom.mjs";
-import { COMPILE_CACHE, pinnedNode, ROOT, setUp } from "../../scripts/setup.mjs";
+import { prime, ROOT, setUp } from "../../scripts/setup.mjs";
 
 await buildPortal();
 // Without its sources the portal is what was built, and no start builds it again.
@@ -27,11 +25,4 @@ function removeTools() {
     if (where !== "" && isTool(entry)) rmSync(path.join(ROOT, where), { recursive: true, force: true });
 }
 
-const main = pathToFileURL(path.join(ROOT, "src/main.ts")).href;
-const args = ["--disable-warning=ExperimentalWarning", "--input-type=module", "--eval", `await import("${main}")`];
-const { status } = spawnSync(pinnedNode(), args, {
-  cwd: ROOT,
-  env: { ...process.env, NODE_COMPILE_CACHE: COMPILE_CACHE },
-  stdio: ["ignore", "inherit", "inherit"],
-});
-process.exitCode = status ?? 1;
+process.exitCode = prime({ stdio: ["ignore", "inherit", "inherit"] }) ?? 1;

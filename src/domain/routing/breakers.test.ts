@@ -283,6 +283,50 @@ test("SCALE-02 ROUTE-05 an instance that cannot reach an endpoint by its own fau
   expect(standings()).toEqual([ASIDE, ASIDE, ASIDE]);
 });
 
+test("SCALE-02 ROUTE-05 a probe that was served is over, also when others have spoken or fallen silent meanwhile", () => {
+  const { all, standings, meet, fail, pass } = wards(3);
+  fail(all[0], 5);
+  meet();
+  pass(35_000);
+  all[1]?.began("a");
+  meet();
+  // A newer word: what the probe shows is older, so the next one shows it.
+  all[0]?.failed("a", 2000);
+  meet();
+  all[1]?.served("a");
+  meet();
+  expect(all[1]?.said().aside).toEqual([]);
+  pass(7000);
+  meet();
+  expect(standings()).toEqual([PROBE, PROBE, PROBE]);
+  // An older word: the probe began after both.
+  all[0]?.served("a");
+  meet();
+  fail(all[0], 5);
+  pass(10);
+  fail(all[2], 5);
+  meet();
+  pass(35_000);
+  all[1]?.began("a");
+  meet();
+  all[2]?.served("a");
+  meet();
+  all[1]?.served("a");
+  meet();
+  expect(standings()).toEqual([PROBE, IN, IN]);
+});
+
+test("SCALE-02 ROUTE-05 the word of one whose clock is far ahead counts no longer than any other", () => {
+  const { all, standings, pass } = wards(1);
+  const aside = [{ endpoint: "a", sinceMs: 2e12, untilMs: 3e12, times: 1 }];
+  for (let seconds = 0; seconds < 310; seconds += 1) {
+    all[0]?.hear([{ aside, served: [] }], { place: 0, of: 2 });
+    if (seconds === 299) expect(standings()).toEqual([ASIDE]);
+    pass(1000);
+  }
+  expect(standings()).toEqual([PROBE]);
+});
+
 test("SCALE-02 ROUTE-05 switched off, nobody is set aside by the word of others either", () => {
   const { all, fail } = wards(1);
   fail(all[0], 5);

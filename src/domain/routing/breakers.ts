@@ -94,12 +94,16 @@ export class EndpointBreakers implements Breakers {
     const state = this.#troubled.get(endpointId);
     this.#troubled.delete(endpointId);
     if (state !== undefined && state.asideUntilMs > 0) this.#changed();
-    // An answer that was on its way before others spoke refutes nothing.
     const heard = this.#heard.get(endpointId);
-    if (heard?.isTried !== true) return;
-    this.#heard.delete(endpointId);
-    this.#refuted.set(endpointId, heard.sinceMs);
-    this.#changed();
+    if (heard?.isTried === true) {
+      this.#heard.delete(endpointId);
+      this.#refuted.set(endpointId, heard.sinceMs);
+      this.#changed();
+    } else if (heard?.probing === "yes") {
+      // An answer that was on its way before others spoke refutes nothing; that it was a probe is over all the same.
+      heard.probing = "no";
+      this.#changed();
+    }
   }
 
   /** The attempt ended without telling anything of the endpoint: the caller left, or the request itself was refused. */

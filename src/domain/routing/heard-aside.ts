@@ -19,8 +19,9 @@ export type SetAside = {
 /** What others say of an endpoint, all of them together. */
 export type Heard = {
   readonly sinceMs: number;
+  readonly untilMs: number;
   /** By the clock that never jumps. */
-  readonly asideUntilMs: number;
+  asideUntilMs: number;
   readonly times: number;
   probing: "no" | "yes";
   /** An attempt was begun here since. */
@@ -66,11 +67,10 @@ export function heardFrom(said: readonly Said[], { refuted, before, clock, maxMs
     for (const { endpoint, sinceMs, untilMs, times } of aside) {
       if (sinceMs <= (refuted.get(endpoint) ?? 0)) continue;
       const known = heard.get(endpoint);
-      // Zero is for those that are not aside; a process that has just begun has a clock near it.
-      const asideUntilMs = Math.max(1, elapsedMs + Math.min(untilMs - nowMs, maxMs));
       heard.set(endpoint, {
         sinceMs: Math.max(sinceMs, known?.sinceMs ?? 0),
-        asideUntilMs: Math.max(asideUntilMs, known?.asideUntilMs ?? 0),
+        untilMs: Math.max(untilMs, known?.untilMs ?? 0),
+        asideUntilMs: 0,
         times: Math.max(times, known?.times ?? 0),
         probing: before.get(endpoint)?.probing ?? "no",
         isTried: false,
@@ -78,7 +78,13 @@ export function heardFrom(said: readonly Said[], { refuted, before, clock, maxMs
     }
   for (const [endpoint, one] of heard) {
     const known = before.get(endpoint);
-    one.isTried = known?.sinceMs === one.sinceMs && known.isTried;
+    // A word that is said again is the same word: a clock that is far ahead keeps nobody away for longer than any other.
+    const isSame = known?.untilMs === one.untilMs;
+    // Zero is for those that are not aside; a process that has just begun has a clock near it.
+    const asideUntilMs = Math.max(1, elapsedMs + Math.min(one.untilMs - nowMs, maxMs));
+    one.asideUntilMs = isSame ? known.asideUntilMs : asideUntilMs;
+    // What was begun after a word was begun after an older one as well, which is left when the newer is taken back.
+    one.isTried = known !== undefined && known.sinceMs >= one.sinceMs && known.isTried;
   }
   return heard;
 }

@@ -159,12 +159,16 @@ test("SCALE-03 while the board is away each goes on with what it knows; nonsense
   for (const [name, text] of [
     ["aside:x", '{"aside":[["a",1,9e99,-1]],"served":[]}'],
     ["aside:y", "{"],
+    ["aside:z", '{"aside":[["a",1,9e99,1]],"served":[]}'],
     ["speed:x", '{"speeds":[["a",1,-5,1,1]],"output":[]}'],
     ["speed:y", "null"],
+    ["speed:z", '{"speeds":[["a",1,1e308,1,1]],"output":[["model",1e308]]}'],
+    ["speed:zz", '{"speeds":[["a",1,1,1,1e-320]],"output":[]}'],
   ] as const)
     await held.put(name, text, 60_000);
   const [one, two] = [await instance("one", board), await instance("two", board)];
   expect([two.breakers.aside, two.health.of("a", systemClock.nowMs())]).toEqual([[], undefined]);
+  expect(two.learned.outputTokens("model", undefined)).toBe(512);
   one.breakers.failed("a", 60_000);
   await vi.waitFor(() => expect(two.breakers.aside).toEqual(["a"]), { timeout: 5000 });
   isAway = true;

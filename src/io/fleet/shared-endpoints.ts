@@ -41,14 +41,17 @@ const TOLD_MAX = 256;
 const NAME_CHARS_MAX = 256;
 
 const Name = z.string().max(NAME_CHARS_MAX);
-const Figure = z.number().nonnegative();
+/** Sums of larger ones would be no numbers. */
+const Figure = z.number().nonnegative().max(Number.MAX_SAFE_INTEGER);
+/** Of how many answers something is an average; there is none of less than one. */
+const Answers = Figure.min(1);
 
 const Aside = z.object({
   aside: z.array(z.tuple([Name, Figure, Figure, z.int().nonnegative()])).max(2 * TOLD_MAX),
   served: z.array(z.tuple([Name, Figure])).max(TOLD_MAX),
 });
 const Measured = z.object({
-  speeds: z.array(z.tuple([Name, Figure, Figure, Figure, z.number().positive()])).max(TOLD_MAX),
+  speeds: z.array(z.tuple([Name, Figure, Figure, Figure, Answers])).max(TOLD_MAX),
   /** How much models write. */
   output: z.array(z.tuple([Name, Figure])).max(TOLD_MAX),
 });
