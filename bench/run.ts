@@ -41,7 +41,8 @@ const PACED_CONNECTIONS = 40;
 /** Held open at once by the gateway, to see what a stream costs in memory. */
 const MANY_STREAMS = [2_000, 5_000];
 const LADDER = [1, 2, 4, 8, 16, 32, 64, 128];
-const IDLE_WAIT_MS = 1_000;
+/** What a start leaves behind is given back a few seconds after it. */
+const IDLE_WAIT_MS = 5_000;
 /** Every step has a limit of its own; this is for all of them together. */
 const RUN_MS_MAX = 30 * 60_000;
 const ROOT = path.resolve(import.meta.dirname, "..");
