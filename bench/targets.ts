@@ -9,9 +9,9 @@ export type Target = {
   readonly met: boolean | undefined;
 };
 
-const JSON_TO_BARE_MAX = 2;
+const JSON_TO_BARE_MAX = 1.6;
 const JSON_TO_PORTKEY_MAX = 0.25;
-const STREAM_TO_BARE_MAX = 1.6;
+const STREAM_TO_BARE_MAX = 1.3;
 const TRANSLATED_TO_BARE_MAX = 2.5;
 const MANY_STREAMS_LEAST = 2_000;
 const MANY_STREAMS_BYTES_MAX = 300_000_000;

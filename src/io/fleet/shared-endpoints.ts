@@ -185,7 +185,11 @@ export class SharedEndpoints {
     const speeds = health
       .said(clock.nowMs(), TOLD_MAX)
       .map(([endpoint, { atMs, firstByteMs, perTokenMs, answers }]) => [
-        ...[endpoint, atMs, firstByteMs, perTokenMs, answers],
+        endpoint,
+        atMs,
+        firstByteMs,
+        perTokenMs,
+        answers,
       ]);
     const output = learned.said(TOLD_MAX);
     if (speeds.length + output.length === 0) return;
