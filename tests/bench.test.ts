@@ -140,11 +140,11 @@ describe("report", () => {
   });
 
   test("a target is met, not met or not measured", () => {
-    const targets = targetsOf(resultOf([measured("bare", 50), measured("gateway", 90)]));
+    const targets = targetsOf(resultOf([measured("bare", 50), measured("gateway", 75)]));
     const found = targets.map(({ met }) => met);
     expect(found).toEqual([true, undefined, false, false, undefined, true, undefined, undefined, true, true, true]);
-    expect(targets[0]?.found).toBe("1.80 × (1.80 to 1.80)");
-    expect(targets[5]?.found).toBe("0.40 ms");
+    expect(targets[0]?.found).toBe("1.50 × (1.50 to 1.50)");
+    expect(targets[5]?.found).toBe("0.25 ms");
   });
 
   test("a translated stream is held against the bare proxy's plain one", () => {
