@@ -1,7 +1,7 @@
 import { createClient, ErrorReply } from "@redis/client";
+import { Deadlines } from "../../../kit/deadlines.ts";
 import type { Timer } from "../../../kit/timers.ts";
 import { stop } from "../../../kit/timers.ts";
-import { Deadlines } from "./deadlines.ts";
 import { isTurnedAway, isUntrusted, NotSent, Unanswered } from "./failures.ts";
 import type { Script } from "./script.ts";
 import type { RedisSettings } from "./shared-redis.ts";
@@ -27,6 +27,8 @@ function makeClient({ url, ca }: Pick<Wire, "url" | "ca">) {
     pingInterval: PING_EVERY_MS,
     disableClientInfo: true,
     maintNotifications: "disabled",
+    // Every step has a time of its own here; the client's own would be a signal and a timer for each command.
+    commandOptions: { timeout: 0 },
     socket: {
       ...(ca === undefined ? {} : { tls: true, ca }),
       connectTimeout: SILENT_MS,
@@ -98,7 +100,7 @@ export class Connection {
 
   constructor(wire: Wire) {
     this.#wire = wire;
-    this.#deadlines = new Deadlines(wire.timeoutMs, wire.clock, wire.timers);
+    this.#deadlines = new Deadlines(wire.clock, wire.timers);
   }
 
   async open(): Promise<void> {
@@ -117,28 +119,42 @@ export class Connection {
 
   run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
     const rest = [String(keys.length), ...keys, ...args];
-    return this.send(["EVALSHA", script.digest, ...rest]).catch((error: unknown) => {
-      if (!(error instanceof NotSent) || !error.message.startsWith("NOSCRIPT")) throw error;
-      return this.send(["EVAL", script.source, ...rest]);
-    });
+    return this.#send(["EVALSHA", script.digest, ...rest], () => ["EVAL", script.source, ...rest]);
   }
 
   send(command: string[]): Promise<unknown> {
+    return this.#send(command, undefined);
+  }
+
+  /** `whole`: the same command for a Redis that does not know the script by its digest. */
+  #send(command: string[], whole: (() => string[]) | undefined): Promise<unknown> {
     const client = this.#client;
     if (this.#is === "down" || client === undefined) return Promise.reject(new NotSent("Redis is away"));
     return new Promise((resolve, reject) => {
-      const awaited = this.#deadlines.watch(() => {
+      let isOver = false;
+      const late = () => {
+        if (isOver) return;
         this.#trip("late");
         reject(new Unanswered("Redis did not answer in time"));
-      });
+      };
+      const { clock, timeoutMs } = this.#wire;
+      // Where this process itself was busy, answers that are already here are read before anybody is called late.
+      const wait = this.#deadlines.at(clock.elapsedMs() + timeoutMs, () => setImmediate(late));
+      const over = () => {
+        isOver = true;
+        wait[Symbol.dispose]();
+      };
       client.sendCommand(command).then(
         (reply: unknown) => {
-          awaited.isOver = true;
+          over();
           resolve(reply);
         },
         (error: unknown) => {
-          awaited.isOver = true;
-          reject(failureOf(error));
+          over();
+          const failure = failureOf(error);
+          if (whole !== undefined && failure instanceof NotSent && failure.message.startsWith("NOSCRIPT"))
+            resolve(this.send(whole()));
+          else reject(failure);
         },
       );
     });
@@ -148,7 +164,6 @@ export class Connection {
     this.#isClosed = true;
     this.#is = "down";
     stop(this.#probe);
-    this.#deadlines.close();
     this.#client?.destroy();
   }
 

@@ -1,4 +1,5 @@
 import { dayName, dayOf } from "../../../kit/calendar.ts";
+import { remembered } from "../../../kit/remembered.ts";
 
 /** Names in Redis. Whatever one script touches has one tag in braces, so that it is in one place of a cluster too. */
 export class Names {
@@ -54,7 +55,12 @@ export type WalletNames = {
 };
 
 /** "2026-11" and "15". */
-export function monthAndDay(atMs: number): [month: string, day: string] {
-  const name = dayName(dayOf(atMs));
-  return [name.slice(0, 7), name.slice(8)];
+export function monthAndDay(atMs: number): readonly [month: string, day: string] {
+  return namesOf(dayOf(atMs));
 }
+
+/** Days of requests that run: one more each day. */
+const namesOf = remembered((day: number): readonly [month: string, day: string] => {
+  const name = dayName(day);
+  return [name.slice(0, 7), name.slice(8)];
+});

@@ -52,7 +52,8 @@ export class Owed {
   async add(name: string, step: Step): Promise<void> {
     this.#steps.set(name, step);
     if (this.#steps.size > OWED_MAX) this.#dropOldest();
-    if ((await this.#try(name, step)) === "later") this.#tryLater();
+    if ((await attempted(step)) === "later") this.#tryLater();
+    else this.#done(name, step);
   }
 
   /** Everything that waits, in the order in which it came. */
@@ -64,7 +65,7 @@ export class Owed {
   }
 
   async #settleAll(): Promise<void> {
-    for (const [name, step] of [...this.#steps]) await this.#try(name, step);
+    for (const [name, step] of [...this.#steps]) if ((await attempted(step)) === "done") this.#done(name, step);
     if (this.#steps.size > 0) this.#tryLater();
   }
 
@@ -76,10 +77,9 @@ export class Owed {
     });
   }
 
-  async #try(name: string, step: Step): Promise<"done" | "later"> {
-    const end = await step().catch((): "later" => "later");
-    if (end === "done" && this.#steps.get(name) === step) this.#steps.delete(name);
-    return end;
+  /** Another may have taken its name meanwhile. */
+  #done(name: string, step: Step): void {
+    if (this.#steps.get(name) === step) this.#steps.delete(name);
   }
 
   #dropOldest(): void {
@@ -88,5 +88,13 @@ export class Owed {
       this.#log.error({ step: name }, "too many steps wait for Redis: one is left to the journal");
       return;
     }
+  }
+}
+
+async function attempted(step: Step): Promise<"done" | "later"> {
+  try {
+    return await step();
+  } catch {
+    return "later";
   }
 }

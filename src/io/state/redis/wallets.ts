@@ -75,7 +75,7 @@ export class RedisWallets {
     const holding = holdings.ask(request, epoch);
     let reply: readonly unknown[];
     try {
-      reply = await this.#sendHold(request, epoch);
+      reply = listOf(await this.#sendHold(request, epoch));
     } catch (error) {
       if (holding.is !== "asked") throw away(error);
       // It may still come to Redis: then it must not stay.
@@ -103,7 +103,7 @@ export class RedisWallets {
     throw opening();
   }
 
-  async #sendHold(request: HoldRequest, epoch: string): Promise<readonly unknown[]> {
+  #sendHold(request: HoldRequest, epoch: string): Promise<unknown> {
     const { connection, names, instanceId, time } = this.#deps;
     const { requestId, workspaceId, keyId, memberId, nanos, atMs, limits } = request;
     const { wallet, holds, spent } = names.wallet(workspaceId);
@@ -111,7 +111,7 @@ export class RedisWallets {
     const who = [workspaceId, keyId, memberId ?? ""];
     const args = [epoch, requestId, nanos.toString(), ...who, month, day, instanceId, time()];
     for (const limit of limits) args.push(...limitFields(limit, request, day), limit.nanos.toString());
-    return listOf(await connection.run(HOLD, [wallet, holds, spent], args));
+    return connection.run(HOLD, [wallet, holds, spent], args);
   }
 
   /** Resolves when it is done, or has to wait for Redis: it is not lost. */
@@ -129,10 +129,10 @@ export class RedisWallets {
     );
   }
 
-  async #end(holding: Holding, chargedNanos: bigint, hold: "is there" | "may come"): Promise<void> {
+  #end(holding: Holding, chargedNanos: bigint, hold: "is there" | "may come"): Promise<void> {
     const { owed } = this.#deps;
     holding.chargedNanos = chargedNanos;
-    await owed.add(`settle ${holding.requestId}`, () => this.applyEnd(holding, hold));
+    return owed.add(`settle ${holding.requestId}`, () => this.applyEnd(holding, hold));
   }
 
   /** Tells Redis what a request of this instance came to. */

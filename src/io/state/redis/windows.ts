@@ -18,18 +18,25 @@ type Deps = Pick<RedisSettings, "random"> & {
 /** The windows of keys, and the versions of what their workspaces are. */
 export class Windows {
   readonly #deps: Deps;
+  /** What makes its tokens unlike those of every other instance. */
+  readonly #own: string;
+  #tokens = 0;
 
   constructor(deps: Deps) {
     this.#deps = deps;
+    this.#own = deps.random();
   }
 
   async ask({ id, workspaceId }: KeyOf, limit: number, how: "count" | "look"): Promise<WindowVerdict> {
-    const { connection, names, random, time } = this.#deps;
+    const { connection, names, time } = this.#deps;
     const keys = [names.window(workspaceId, id), names.version(workspaceId)];
-    const args = [String(limit), how === "count" ? "1" : "0", random(), time()];
-    const reply = await connection.run(WINDOW, keys, args).catch((error: unknown) => {
+    const args = [String(limit), how === "count" ? "1" : "0", this.#token(), time()];
+    let reply: unknown;
+    try {
+      reply = await connection.run(WINDOW, keys, args);
+    } catch (error) {
       throw away(error);
-    });
+    }
     const [allowed, remaining, resetAtMs, version] = listOf(reply);
     return {
       allowed: allowed === 1,
@@ -42,12 +49,19 @@ export class Windows {
 
   /** Where Redis is away nobody is admitted; the new version is there before anybody is again, or soon after. */
   async touch(workspaceId: string): Promise<void> {
-    const { connection, names, random, owed } = this.#deps;
+    const { connection, names, owed } = this.#deps;
     const name = `touch ${workspaceId}`;
+    const token = this.#token();
     await owed.add(name, async () => {
-      await connection.send(["SET", names.version(workspaceId), random()]);
+      await connection.send(["SET", names.version(workspaceId), token]);
       return "done";
     });
     if (owed.has(name)) throw away("the new version waits");
+  }
+
+  /** Never used before, by nobody. */
+  #token(): string {
+    this.#tokens += 1;
+    return `${this.#own}.${this.#tokens}`;
   }
 }
