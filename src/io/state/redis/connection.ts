@@ -134,28 +134,28 @@ export class Connection {
       let isOver = false;
       const late = () => {
         if (isOver) return;
+        isOver = true;
         this.#trip("late");
         reject(new Unanswered("Redis did not answer in time"));
       };
       const { clock, timeoutMs } = this.#wire;
       // Where this process itself was busy, answers that are already here are read before anybody is called late.
       const wait = this.#deadlines.at(clock.elapsedMs() + timeoutMs, () => setImmediate(late));
-      const over = () => {
+      const end = (then: () => void) => {
+        if (isOver) return;
         isOver = true;
         wait[Symbol.dispose]();
+        then();
       };
       client.sendCommand(command).then(
-        (reply: unknown) => {
-          over();
-          resolve(reply);
-        },
-        (error: unknown) => {
-          over();
-          const failure = failureOf(error);
-          if (whole !== undefined && failure instanceof NotSent && failure.message.startsWith("NOSCRIPT"))
-            resolve(this.send(whole()));
-          else reject(failure);
-        },
+        (reply: unknown) => end(() => resolve(reply)),
+        (error: unknown) =>
+          end(() => {
+            const failure = failureOf(error);
+            if (whole !== undefined && failure instanceof NotSent && failure.message.startsWith("NOSCRIPT"))
+              resolve(this.send(whole()));
+            else reject(failure);
+          }),
       );
     });
   }
