@@ -25,6 +25,8 @@ export const NODE_FLAGS = [
   "--max-semi-space-size=16",
   "--no-allocation-site-pretenuring",
 ];
+/** The threads of a gateway share two heaps of the C library. With one for each, as it would have it, an idle one takes 4 MB more. */
+export const MALLOC_ARENA_MAX = "2";
 const STAMP = path.join(MODULES, ".setup-stamp");
 const LOCK = path.join(ROOT, ".cache/setup.lock");
 const LOCK_WAIT_MS_MAX = 10 * 60_000;

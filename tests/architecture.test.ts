@@ -221,14 +221,20 @@ describe("egress", () => {
   test("each door of io/upstream is known: to providers, to addresses that workspaces choose, to the mail server", () => {
     const doors = sources.flatMap(({ file, imports }) =>
       imports
-        .filter((one) => opens(one) && ["undici", "nodemailer"].includes(one.target) && isIn(file, "src/io/upstream"))
+        .filter((one) => opens(one) && /^(?:undici|nodemailer)\b/.test(one.target) && isIn(file, "src/io/upstream"))
         .map(({ target }) => `${file} ${target}`),
     );
     expect(doors.toSorted()).toEqual([
-      "src/io/upstream/guarded-post.ts undici",
+      "src/io/upstream/guarded-post.ts undici/lib/dispatcher/client.js",
       "src/io/upstream/mail.ts nodemailer",
-      "src/io/upstream/transport.ts undici",
+      "src/io/upstream/transport.ts undici/lib/dispatcher/pool.js",
     ]);
+  });
+
+  test("what is taken of a module without an import of it can listen, and cannot dial", () => {
+    const takers = sources.filter(({ bare }) => /\bgetBuiltinModule\b/.test(bare));
+    expect(takers.map(({ file }) => file)).toEqual(["src/kit/node-http.ts"]);
+    expect(takers[0]?.bare).toMatch(/^export const \{ createServer, Server \} = process\.getBuiltinModule\(/m);
   });
 
   test("what runs on the machine of a node is started by its command alone, and is no part of the gateway", () => {

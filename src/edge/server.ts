@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, Server, type ServerResponse } from "node:http";
+import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex, Readable } from "node:stream";
 import type { Exchange, Handler } from "../app/exchange.ts";
@@ -10,6 +10,7 @@ import { TUNNEL_PATH } from "../io/tunnel/protocol.ts";
 import type { AddressList } from "../kit/cidr.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { Ids } from "../kit/ids.ts";
+import { createServer, Server } from "../kit/node-http.ts";
 import { redacted } from "../kit/secret.ts";
 import { after, type Soon } from "../kit/soon.ts";
 import { authenticateActor, type Managers } from "./actor.ts";
@@ -73,7 +74,7 @@ const SWITCHING = 101;
 
 /** HTTP in: id, address, route, key, limits; then the handler of the route. */
 export class Edge {
-  readonly server: Server;
+  readonly server: HttpServer;
   readonly #deps: EdgeDeps;
   readonly #router: Router;
   readonly #callers: Callers;

@@ -1,6 +1,7 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Clock } from "../kit/clock.ts";
 import type { Ids } from "../kit/ids.ts";
+import { createServer } from "../kit/node-http.ts";
 import { chatFormat, modelsFormat } from "./chat.ts";
 import { converseFormat } from "./converse.ts";
 import { countFormat } from "./count.ts";

@@ -21,10 +21,11 @@ export type Source = {
 };
 
 /** Every TypeScript file of the product; tests are not part of it. */
+/** Without what only declares types of others. */
 export function readSources(folder = "src"): Source[] {
   const names = readdirSync(path.join(ROOT, folder), { recursive: true, encoding: "utf8" });
   return names
-    .filter((name) => /(?<!\.test)\.tsx?$/.test(name))
+    .filter((name) => /(?<!\.test|\.d)\.tsx?$/.test(name))
     .sort()
     .map((name) => readSource(path.posix.join(folder, name.split(path.sep).join("/"))));
 }

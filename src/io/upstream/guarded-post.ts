@@ -1,4 +1,5 @@
-import { Client } from "undici";
+import type { Client as ClientOf } from "undici";
+import Client from "undici/lib/dispatcher/client.js";
 import { type EgressRules, guardedLookup, readEgressUrl } from "./egress.ts";
 import { callOn, type UpstreamFailure } from "./transport.ts";
 
@@ -45,7 +46,7 @@ export function guardedPost(rules: EgressRules, timeoutMs: number, nameServers?:
   };
 }
 
-function posted(client: Client, { url, headers, body, signal }: Post, timeoutMs: number): Promise<Posted> {
+function posted(client: ClientOf, { url, headers, body, signal }: Post, timeoutMs: number): Promise<Posted> {
   return new Promise((resolve) => {
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
     const settle = (found: Posted) => {

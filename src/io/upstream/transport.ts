@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Readable } from "node:stream";
-import { type Dispatcher, Pool } from "undici";
+import type { Dispatcher, Pool as PoolOf } from "undici";
+import Pool from "undici/lib/dispatcher/pool.js";
 
 /** How an upstream call ended before or inside its answer. */
 export type UpstreamFailure = {
@@ -59,7 +60,7 @@ const HEADER_BYTES_MAX = 64 * 1024;
 
 /** The one place that opens connections to providers. Redirects are never followed, answers never decompressed. */
 export function httpTransport(limits: TransportLimits): Transport {
-  const options: Pool.Options = {
+  const options: PoolOf.Options = {
     connections: limits.connections,
     pipelining: 1,
     headersTimeout: limits.firstByteTimeoutMs,
@@ -96,11 +97,11 @@ export function httpTransport(limits: TransportLimits): Transport {
 
 /** One pool per origin; origins come from the catalogue and the operator's settings, so there are few. */
 class Pools {
-  readonly #options: Pool.Options;
-  readonly #pools = new Map<string, Pool>();
+  readonly #options: PoolOf.Options;
+  readonly #pools = new Map<string, PoolOf>();
   readonly #targets = new Map<string, Target>();
 
-  constructor(options: Pool.Options) {
+  constructor(options: PoolOf.Options) {
     this.#options = options;
   }
 
