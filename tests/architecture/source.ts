@@ -20,8 +20,7 @@ export type Source = {
   readonly imports: readonly Import[];
 };
 
-/** Every TypeScript file of the product; tests are not part of it. */
-/** Without what only declares types of others. */
+/** Every TypeScript file of the product; tests are not part of it, nor is what only declares types of others. */
 export function readSources(folder = "src"): Source[] {
   const names = readdirSync(path.join(ROOT, folder), { recursive: true, encoding: "utf8" });
   return names
