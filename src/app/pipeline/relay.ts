@@ -3,13 +3,13 @@ import { classifyFailure, classifyMalformed, classifyStatus, type Verdict } from
 import { ImpossibleFrame } from "../../io/upstream/held-to-its-word.ts";
 import type { Lane } from "../../io/upstream/lane.ts";
 import type { BodyReader, UpstreamCall } from "../../io/upstream/transport.ts";
-import { stop, type Timer, type Timers } from "../../kit/timers.ts";
+import { stop, type Timer } from "../../kit/timers.ts";
 import type { AnswerStream } from "../../language/canon/answer.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
 import type { Frame } from "../../language/dialects/dialect.ts";
 import type { Sink } from "../exchange.ts";
 import type { Outcome } from "./outcome.ts";
-import type { Limits } from "./world.ts";
+import type { Gateway } from "./world.ts";
 
 type Reading = {
   readonly headers: IncomingHttpHeaders;
@@ -30,8 +30,7 @@ const FIGURES_WAIT_MS = 1000;
  */
 export class Relay {
   readonly #sink: Sink;
-  readonly #limits: Limits;
-  readonly #timers: Timers;
+  readonly #gateway: Pick<Gateway, "limits" | "timers" | "clock">;
   readonly #commit: () => void;
   #committed = false;
   #pace: "provider" | "client" = "provider";
@@ -40,15 +39,16 @@ export class Relay {
   #left: "no" | "yes" = "no";
   #cancel: (() => void) | undefined;
   #keepAlive: Timer | undefined;
+  /** When the client was last sent something. */
+  #saidMs = 0;
   #stream: AnswerStream | undefined;
   #figures: Timer | undefined;
   #idleText = "";
 
   /** `commit` is called once, right before the first byte: it writes the head and the open record. */
-  constructor(sink: Sink, limits: Limits, timers: Timers, commit: () => void) {
+  constructor(sink: Sink, gateway: Pick<Gateway, "limits" | "timers" | "clock">, commit: () => void) {
     this.#sink = sink;
-    this.#limits = limits;
-    this.#timers = timers;
+    this.#gateway = gateway;
     this.#commit = commit;
     sink.onGone(() => this.cancel());
   }
@@ -83,7 +83,7 @@ export class Relay {
   /** A model that has said its last word cannot be stopped any more; only the figures that it is billed by would be lost. */
   cancel(): void {
     if (this.#stream?.finished === true && this.#stream.usage === undefined)
-      this.#figures ??= this.#timers.after(FIGURES_WAIT_MS, () => this.#cancel?.());
+      this.#figures ??= this.#gateway.timers.after(FIGURES_WAIT_MS, () => this.#cancel?.());
     else this.#cancel?.();
   }
 
@@ -127,7 +127,7 @@ export class Relay {
     this.#idleText = lane.keepAlive;
     const stream = lane.openStream();
     this.#stream = stream;
-    const events = lane.openFrames(this.#limits.frameMaxChars);
+    const events = lane.openFrames(this.#gateway.limits.frameMaxChars);
     const preamble: string[] = [];
     let preambleChars = 0;
     let over = false;
@@ -216,17 +216,22 @@ export class Relay {
       if (this.gone) return true;
       this.#committed = true;
       this.#commit();
-      this.#startKeepAlive();
+      this.#keepAliveIn(this.#gateway.limits.keepAliveMs);
     }
     const all = preamble.length === 0 ? text : `${preamble.splice(0).join("")}${text}`;
-    this.#keepAlive?.refresh();
+    this.#saidMs = this.#gateway.clock.elapsedMs();
     return all === "" ? true : this.#sink.write(all);
   }
 
-  #startKeepAlive(): void {
-    this.#keepAlive = this.#timers.after(this.#limits.keepAliveMs, () => {
+  /** One look a period: a timer that is started over with every frame would cost more than the frame. */
+  #keepAliveIn(ms: number): void {
+    const { timers, clock, limits } = this.#gateway;
+    this.#keepAlive = timers.after(ms, () => {
+      const quietMs = clock.elapsedMs() - this.#saidMs;
+      if (quietMs < limits.keepAliveMs) return this.#keepAliveIn(limits.keepAliveMs - quietMs);
       this.#sink.write(this.#idleText);
-      this.#keepAlive?.refresh();
+      this.#saidMs = clock.elapsedMs();
+      this.#keepAliveIn(limits.keepAliveMs);
     });
   }
 }

@@ -219,7 +219,7 @@ class Request {
     this.#errand = errand;
     this.#keep = keep;
     this.#admitted = admitted;
-    this.#relay = new Relay(sink, gateway.limits, gateway.timers, () => this.#commit());
+    this.#relay = new Relay(sink, gateway, () => this.#commit());
   }
 
   async serve(): Promise<void> {

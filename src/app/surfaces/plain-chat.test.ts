@@ -17,6 +17,7 @@ const fields = {
   model: rarely(fc.string(), odd),
   messages: rarely(messages, odd),
   stream: rarely(fc.boolean(), odd),
+  stream_options: rarely(fc.record({ include_usage: rarely(fc.boolean(), odd) }, { noNullPrototype: true }), odd),
   temperature: rarely(fc.double({ min: -0.2, max: 2.2, noNaN: true }), odd),
   top_p: rarely(fc.double({ min: -0.1, max: 1.1, noNaN: true }), odd),
   max_tokens: rarely(fc.integer({ min: -1, max: 10_000_002 }), odd),
@@ -45,7 +46,15 @@ test("what is called plain, the schema takes and leaves as it is", () => {
 test.each([
   [{ model: "m", messages: [{ role: "user", content: "Hello" }] }],
   [{ model: "m".repeat(256), messages: [{ role: "developer", content: "" }], temperature: 2, top_p: 0, max_tokens: 1 }],
-  [{ stream: true, max_completion_tokens: 10_000_000, messages: [{ content: "x", role: "system" }], model: "m" }],
+  [
+    {
+      stream: true,
+      stream_options: { include_usage: true },
+      max_completion_tokens: 10_000_000,
+      messages: [{ content: "x", role: "system" }],
+      model: "m",
+    },
+  ],
 ])("an everyday request is plain: %j", (value) => {
   expect(isPlainChat(value)).toBe(true);
   expect(ChatRequest.parse(value)).toStrictEqual(value);

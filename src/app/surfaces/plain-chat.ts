@@ -1,5 +1,5 @@
 import type { ChatRequest } from "../../contract/schemas/chat.ts";
-import { isJsonObject } from "../../kit/json.ts";
+import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 
 const TOKENS_MAX = 10_000_000;
 const MODEL_CHARS_MAX = 256;
@@ -23,6 +23,8 @@ function isPlainField(field: string, value: unknown): boolean {
       return Array.isArray(value) && value.length > 0 && value.every(isPlainMessage);
     case "stream":
       return typeof value === "boolean";
+    case "stream_options":
+      return isJsonObject(value) && hasOnlyUsage(value);
     case "temperature":
       return typeof value === "number" && value >= 0 && value <= 2;
     case "top_p":
@@ -33,6 +35,11 @@ function isPlainField(field: string, value: unknown): boolean {
     default:
       return false;
   }
+}
+
+function hasOnlyUsage(options: JsonObject): boolean {
+  for (const field in options) if (field !== "include_usage" || typeof options[field] !== "boolean") return false;
+  return true;
 }
 
 function isPlainMessage(message: unknown): boolean {

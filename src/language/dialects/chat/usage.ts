@@ -1,40 +1,58 @@
+import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
 import type { Usage } from "../../canon/usage.ts";
-import { WireUsage } from "./wire.ts";
+
+const FIGURES = ["prompt_tokens", "completion_tokens", "total_tokens", "prompt_cache_hit_tokens"];
+const INPUT_FIGURES = ["cached_tokens", "cache_write_tokens", "audio_tokens"];
+const OUTPUT_FIGURES = ["reasoning_tokens", "audio_tokens"];
+const NO_DETAILS: JsonObject = {};
 
 /**
  * Usage of the chat-completions dialect: prompt_tokens includes cached and written ones. Servers that leave reasoning
  * out of completion_tokens are known by their total. Undefined when a figure is missing, which is not zero, or impossible.
  */
-export function decodeUsage(value: unknown): Usage | undefined {
-  const parsed = WireUsage.safeParse(value);
-  if (!parsed.success) return undefined;
-  const wire = parsed.data;
-  if (wire.prompt_tokens == null || wire.completion_tokens == null) return undefined;
-  const inputTokens = wire.prompt_tokens;
-  const reasoningTokens = wire.completion_tokens_details?.reasoning_tokens ?? 0;
-  const stated = wire.completion_tokens;
+export function decodeUsage(wire: unknown): Usage | undefined {
+  if (!isJsonObject(wire)) return undefined;
+  const input = wire["prompt_tokens_details"] ?? NO_DETAILS;
+  const output = wire["completion_tokens_details"] ?? NO_DETAILS;
+  if (!hasFigures(wire, FIGURES)) return undefined;
+  if (!isJsonObject(input) || !hasFigures(input, INPUT_FIGURES)) return undefined;
+  if (!isJsonObject(output) || !hasFigures(output, OUTPUT_FIGURES)) return undefined;
+  const inputTokens = figure(wire, "prompt_tokens");
+  const stated = figure(wire, "completion_tokens");
+  if (inputTokens === undefined || stated === undefined) return undefined;
+  const reasoningTokens = figure(output, "reasoning_tokens") ?? 0;
+  const isApart = reasoningTokens > 0 && figure(wire, "total_tokens") === inputTokens + stated + reasoningTokens;
   const usage: Usage = {
     inputTokens,
-    cachedTokens: wire.prompt_tokens_details?.cached_tokens ?? wire.prompt_cache_hit_tokens ?? 0,
-    cacheWriteTokens: wire.prompt_tokens_details?.cache_write_tokens ?? 0,
-    outputTokens: reasoningIsExtra(wire, reasoningTokens) ? stated + reasoningTokens : stated,
+    cachedTokens: figure(input, "cached_tokens") ?? figure(wire, "prompt_cache_hit_tokens") ?? 0,
+    cacheWriteTokens: figure(input, "cache_write_tokens") ?? 0,
+    outputTokens: isApart ? stated + reasoningTokens : stated,
     reasoningTokens,
-    audioInputTokens: wire.prompt_tokens_details?.audio_tokens ?? 0,
-    audioOutputTokens: wire.completion_tokens_details?.audio_tokens ?? 0,
+    audioInputTokens: figure(input, "audio_tokens") ?? 0,
+    audioOutputTokens: figure(output, "audio_tokens") ?? 0,
   };
   return isPossible(usage) ? usage : undefined;
 }
 
-function reasoningIsExtra(wire: WireUsage, reasoningTokens: number): boolean {
-  if (reasoningTokens === 0 || wire.total_tokens == null) return false;
-  return wire.total_tokens === (wire.prompt_tokens ?? 0) + (wire.completion_tokens ?? 0) + reasoningTokens;
+/** Whether whatever stands in the place of a figure is one. */
+function hasFigures(object: JsonObject, names: readonly string[]): boolean {
+  for (const name of names) {
+    const value = object[name];
+    if (value !== undefined && value !== null && !Number.isFinite(value)) return false;
+  }
+  return true;
+}
+
+function figure(object: JsonObject, name: string): number | undefined {
+  const value = object[name];
+  return typeof value === "number" ? value : undefined;
 }
 
 const TOKENS_MAX = 1_000_000_000;
 
 function isPossible(usage: Usage): boolean {
-  const figures = Object.values(usage);
-  if (!figures.every((figure) => Number.isInteger(figure) && figure >= 0 && figure <= TOKENS_MAX)) return false;
+  for (const tokens of Object.values(usage))
+    if (!Number.isInteger(tokens) || tokens < 0 || tokens > TOKENS_MAX) return false;
   return (
     usage.cachedTokens + usage.cacheWriteTokens <= usage.inputTokens && usage.reasoningTokens <= usage.outputTokens
   );
