@@ -35,35 +35,28 @@ import { systemClock } from "./kit/clock.ts";
 import { makeIds } from "./kit/ids.ts";
 import { systemTimers } from "./kit/timers.ts";
 import { openAlerts } from "./parts/alerts.ts";
+import { boundsOf, limitsOf } from "./parts/bounds.ts";
+import { openCaptures } from "./parts/captures.ts";
+import { openCatalogue, warnOfUnknown } from "./parts/catalogue.ts";
 import { checksNow } from "./parts/checks.ts";
+import { cannotListen, openEdge, servedSurfaces } from "./parts/edge.ts";
 import { firstWords } from "./parts/first-start.ts";
 import { openSharing, reloading, shareEndpoints } from "./parts/fleet.ts";
+import { gaugesOf } from "./parts/gauges.ts";
 import { documentsAt, managementHandlers, operationsOf, surfaceHandlers } from "./parts/handlers.ts";
 import { retentionOf, sweepOften } from "./parts/jobs.ts";
 import { holdNodes, joinPeers, openNodes } from "./parts/nodes.ts";
 import { type Observed, openObserve, openRecords } from "./parts/observe.ts";
 import { holdOwnKeys, openOwnKeys } from "./parts/own-keys.ts";
-import {
-  boundsOf,
-  cannotListen,
-  gaugesOf,
-  limitsOf,
-  mintedFrom,
-  openCaptures,
-  openCatalogue,
-  openEdge,
-  openSecrets,
-  openTransport,
-  routingOf,
-  servedSurfaces,
-  warnOfUnknown,
-} from "./parts/parts.ts";
 import { openPeopleRoom } from "./parts/people.ts";
 import { openPayments, openPrices, openRates } from "./parts/prices.ts";
 import { openProber, proofBookOf } from "./parts/proofs.ts";
 import { openKept } from "./parts/responses.ts";
+import { routingOf } from "./parts/routing.ts";
+import { openSecrets } from "./parts/secrets.ts";
 import { inForceOf } from "./parts/settings.ts";
 import { loadTenants, openIdempotency, openStore } from "./parts/store.ts";
+import { mintedFrom, openTransport } from "./parts/upstream.ts";
 import { startSandbox } from "./sandbox/server.ts";
 import { type Config, PROJECT_ROOT } from "./settings/config.ts";
 

@@ -9,10 +9,10 @@ import type { Books } from "../io/journal/open.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import type { Config } from "../settings/config.ts";
 import { alertCheck } from "./alerts.ts";
+import type { boundsOf } from "./bounds.ts";
 import { fleetChecks, type Sharing } from "./fleet.ts";
 import { nodeCheck } from "./nodes.ts";
 import { type LogExporting, logExportCheck } from "./observe.ts";
-import type { boundsOf } from "./parts.ts";
 import { proofCheck } from "./proofs.ts";
 
 function checksOf(config: Config, store: Store, books: Books, breakers: EndpointBreakers): Check[] {

@@ -28,8 +28,8 @@ import type { Ids } from "../kit/ids.ts";
 import { randomToken } from "../kit/secret.ts";
 import { systemTimers } from "../kit/timers.ts";
 import { type Config, ConfigError } from "../settings/config.ts";
+import { HOLD_GRACE_MS } from "./bounds.ts";
 import { reloadNodes } from "./nodes.ts";
-import { HOLD_GRACE_MS } from "./parts.ts";
 import { fillState } from "./store.ts";
 
 /** What this instance has in common with others, or has for itself where there are none. */

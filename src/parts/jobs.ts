@@ -12,7 +12,7 @@ import { systemClock } from "../kit/clock.ts";
 import { parseDurationMs } from "../kit/time.ts";
 import { systemTimers } from "../kit/timers.ts";
 import type { Config } from "../settings/config.ts";
-import { HOLD_GRACE_MS } from "./parts.ts";
+import { HOLD_GRACE_MS } from "./bounds.ts";
 import { type SweptResponses, sweepResponses } from "./responses.ts";
 
 const SWEEP_EVERY_MS = 60_000;

@@ -16,7 +16,7 @@ import type { Ids } from "../kit/ids.ts";
 import { randomToken } from "../kit/secret.ts";
 import { systemTimers } from "../kit/timers.ts";
 import { type Config, ConfigError } from "../settings/config.ts";
-import { breakerRulesOf } from "./parts.ts";
+import { breakerRulesOf } from "./bounds.ts";
 
 /** Shorter than any proxy on the way takes to close what is silent. */
 const PING_EVERY_MS = 15_000;

@@ -12,7 +12,7 @@ import { probeProvider } from "../io/upstream/probe-key.ts";
 import type { Transport } from "../io/upstream/transport.ts";
 import { systemClock } from "../kit/clock.ts";
 import type { Config } from "../settings/config.ts";
-import { breakerRulesOf } from "./parts.ts";
+import { breakerRulesOf } from "./bounds.ts";
 
 export function holdOwnKeys(config: Config, parts: Pick<OwnKeyParts, "snapshot" | "transport" | "platform">): OwnKeys {
   return new OwnKeys({ ...parts, clock: systemClock, breakerRules: breakerRulesOf(config) });

@@ -15,7 +15,7 @@ import { formatDecimal } from "../kit/money.ts";
 import { parseDurationMs } from "../kit/time.ts";
 import { systemTimers } from "../kit/timers.ts";
 import type { Config } from "../settings/config.ts";
-import { HOLD_GRACE_MS } from "./parts.ts";
+import { HOLD_GRACE_MS } from "./bounds.ts";
 
 /** Margins and exchange rates as the store has them, before anyone is served; rates of the files it has not are added. */
 export async function openPrices(config: Config, store: Store, book: RateBook, ids: Ids): Promise<MarginBook> {

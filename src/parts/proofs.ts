@@ -12,7 +12,7 @@ import type { Ids } from "../kit/ids.ts";
 import { parseDurationMs } from "../kit/time.ts";
 import { systemTimers } from "../kit/timers.ts";
 import type { Config } from "../settings/config.ts";
-import { switchedOff } from "./parts.ts";
+import { switchedOff } from "./edge.ts";
 
 /** How long an endpoint may take for one answer of its proof. */
 const ANSWER_MS_MAX = 60_000;

@@ -1,0 +1,61 @@
+import type { Gateway } from "../app/pipeline/world.ts";
+import { EndpointPlaces } from "../domain/admission/endpoint-places.ts";
+import { AdmissionQueue } from "../domain/admission/queue.ts";
+import { RetryBudget } from "../domain/admission/retry-budget.ts";
+import { type BreakerRules, EndpointBreakers } from "../domain/routing/breakers.ts";
+import { systemClock } from "../kit/clock.ts";
+import { Deadlines } from "../kit/deadlines.ts";
+import { stop, systemTimers } from "../kit/timers.ts";
+import type { Config } from "../settings/config.ts";
+
+/** Frames longer than this are no frames of a chat. */
+const FRAME_CHARS_MAX = 16 * 1024 * 1024;
+
+const ATTEMPTS_MAX = 5;
+
+/** A hold that outlives every request by this much was lost. */
+export const HOLD_GRACE_MS = 60_000;
+
+/** The longest time aside, in times of the first. */
+const ASIDE_TIMES_MAX = 10;
+
+export function limitsOf(config: Config): Gateway["limits"] {
+  return {
+    holdOutputTokens: config.GATEWAY_HOLD_OUTPUT_TOKENS,
+    requestTimeoutMs: config.GATEWAY_REQUEST_TIMEOUT_MS,
+    answerMaxBytes: config.GATEWAY_ANSWER_MAX_BYTES,
+    frameMaxChars: FRAME_CHARS_MAX,
+    keepAliveMs: config.GATEWAY_KEEP_ALIVE_MS,
+    attemptsMax: ATTEMPTS_MAX,
+    queueWaitMs: config.GATEWAY_QUEUE_WAIT_MS,
+  };
+}
+
+export function breakerRulesOf({
+  GATEWAY_ASIDE_FAILURES: failuresInARow,
+  GATEWAY_ASIDE_MS: asideMs,
+}: Config): BreakerRules {
+  return { failuresInARow, asideMs, asideMsMax: ASIDE_TIMES_MAX * asideMs };
+}
+
+/** What keeps a crowd, or a provider that fails, from taking everybody else with it. */
+export function boundsOf(config: Config) {
+  return {
+    breakers: new EndpointBreakers(systemClock, breakerRulesOf(config)),
+    queue: new AdmissionQueue(
+      {
+        places: config.GATEWAY_QUEUE_CONCURRENCY,
+        waitingMax: config.GATEWAY_QUEUE_LENGTH,
+        waitMs: config.GATEWAY_QUEUE_WAIT_MS,
+      },
+      (ms, then) => {
+        const timer = systemTimers.after(ms, then);
+        return () => stop(timer);
+      },
+    ),
+    budget: new RetryBudget(config.GATEWAY_RETRY_PERCENT / 100),
+    deadlines: new Deadlines(systemClock, systemTimers),
+    places: new EndpointPlaces(config.GATEWAY_ENDPOINT_CONCURRENCY),
+    random: Math.random,
+  };
+}

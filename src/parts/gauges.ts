@@ -1,0 +1,27 @@
+import type { Fleet } from "../domain/fleet/fleet.ts";
+import type { Edge } from "../edge/server.ts";
+import type { Books } from "../io/journal/open.ts";
+import type { Gauges } from "../io/telemetry/metrics.ts";
+import type { Nodes } from "../io/tunnel/nodes.ts";
+import type { boundsOf } from "./bounds.ts";
+
+type Gauged = ReturnType<typeof boundsOf> & {
+  readonly nodes: Pick<Nodes, "counts">;
+  readonly sharing: { readonly fleet: Pick<Fleet, "leads" | "size">; readonly standing: string };
+};
+
+export function gaugesOf(edge: Edge, books: Books, { queue, breakers, nodes, sharing }: Gauged): Gauges {
+  return {
+    running: () => edge.running,
+    draining: () => (edge.draining ? 1 : 0),
+    journalPending: () => books.pending(),
+    journalBroken: () => (books.journal.broken ? 1 : 0),
+    queueTaken: () => queue.taken,
+    queueWaiting: () => queue.waiting,
+    endpointsAside: () => breakers.aside.length,
+    nodesConnected: () => nodes.counts.here,
+    instances: () => sharing.fleet.size,
+    leads: () => (sharing.fleet.leads ? 1 : 0),
+    sharedStateOpen: () => (sharing.standing === "alone" || sharing.standing === "open" ? 1 : 0),
+  };
+}
