@@ -230,7 +230,7 @@ async function openPlatform(
 }
 
 function listening(edge: Edge, config: Config): Promise<string> {
-  return edge.listen(config.HOST, config.PORT).catch((error: unknown) => {
+  return edge.door.listen(config.HOST, config.PORT).catch((error: unknown) => {
     throw cannotListen(error, config);
   });
 }
@@ -286,7 +286,7 @@ function noticesOf(metrics: Metrics, log: Logger): Gateway["noticed"] {
 /** Streams that are still open end here, and say so before their connections are cut. */
 async function cut(gateway: Gateway, edge: Edge, captures: Pick<Captures, "settled">, { jobs }: ResponsesRoom) {
   await gateway.transport.close();
-  await edge.cut();
+  await edge.door.cut();
   await jobs.settled();
   await gateway.tokens.close();
   await captures.settled();
@@ -309,7 +309,7 @@ type Drained = {
 async function drain({ edge, responses: { jobs }, peers }: Drained, config: Config, idle: "close" | "keep" = "close") {
   const { GATEWAY_DRAIN_DELAY_MS: delayMs, GATEWAY_DRAIN_TIMEOUT_MS: timeoutMs } = config;
   // Balancers find out before the port is closed, and have no request on its way to a connection that ends.
-  if (delayMs > 0 && idle === "close") await edge.announce(delayMs);
-  await Promise.all([edge.drain(timeoutMs, idle), ...[jobs, peers].map((part) => part.drain(timeoutMs))]);
+  if (delayMs > 0 && idle === "close") await edge.door.announce(delayMs);
+  await Promise.all([edge.door.drain(timeoutMs, idle), ...[jobs, peers].map((part) => part.drain(timeoutMs))]);
   jobs.abandon();
 }

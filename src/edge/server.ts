@@ -1,4 +1,4 @@
-import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex, Readable } from "node:stream";
 import type { Exchange, Handler } from "../app/exchange.ts";
@@ -10,7 +10,7 @@ import { TUNNEL_PATH } from "../io/tunnel/protocol.ts";
 import type { AddressList } from "../kit/cidr.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { Ids } from "../kit/ids.ts";
-import { createServer, Server } from "../kit/node-http.ts";
+import { createServer } from "../kit/node-http.ts";
 import { redacted } from "../kit/secret.ts";
 import { after, type Soon } from "../kit/soon.ts";
 import { authenticateActor, type Managers } from "./actor.ts";
@@ -19,6 +19,7 @@ import { awaitsContinue, type BodyLimits, openUpload, readBody } from "./body.ts
 import { answerByHand, HEADER_BYTES_MAX, malformedFault, noTunnel } from "./by-hand.ts";
 import { Callers, type CallersDeps } from "./callers.ts";
 import { type CorsPolicy, corsHeaders, isPreflight } from "./cors.ts";
+import { Door, KEEP_ALIVE_MS } from "./door.ts";
 import type { IpLimit } from "./ip-limit.ts";
 import type { MinuteLimit } from "./minute-limit.ts";
 import { admit, type NodeDoor } from "./node-door.ts";
@@ -66,29 +67,24 @@ export type EdgeDeps = CallersDeps & {
   readonly answered: (routeId: string, status: number, durationMs: number) => void;
 };
 
-/** For error frames of streams that a stop ended. */
-const LAST_WORDS_MS = 1_000;
-const KEEP_ALIVE_MS = 65_000;
 /** The status of a connection that becomes a WebSocket. */
 const SWITCHING = 101;
 
 /** HTTP in: id, address, route, key, limits; then the handler of the route. */
 export class Edge {
-  readonly server: HttpServer;
+  readonly door: Door;
   readonly #deps: EdgeDeps;
   readonly #router: Router;
   readonly #callers: Callers;
   readonly #connections = new WeakMap<Duplex, Connection>();
   #handlers: Readonly<Record<string, Handler>> | undefined;
   #nodes: NodeDoor | undefined;
-  #running = 0;
-  #draining = false;
 
   constructor(deps: EdgeDeps) {
     this.#deps = deps;
     this.#router = new Router(deps.routes);
     this.#callers = new Callers(deps);
-    this.server = createServer(
+    const server = createServer(
       {
         maxHeaderSize: HEADER_BYTES_MAX,
         headersTimeout: deps.patience.headersMs,
@@ -103,38 +99,17 @@ export class Edge {
       (request, response) => void this.#take(request, response),
     );
     // "100 Continue" is sent when the body is wanted, so that a refusal saves the upload. Other expectations are ignored.
-    this.server.on("checkContinue", (request, response) => void this.#take(request, response));
-    this.server.on("checkExpectation", (request, response) => void this.#take(request, response));
-    this.server.on("connect", (_request, socket) => answerByHand(socket, noTunnel(), this.#deps.ids.next("req_")));
-    this.server.on("upgrade", (request, socket, head) => this.#upgrade(request, socket, head));
+    server.on("checkContinue", (request, response) => void this.#take(request, response));
+    server.on("checkExpectation", (request, response) => void this.#take(request, response));
+    server.on("connect", (_request, socket) => answerByHand(socket, noTunnel(), this.#deps.ids.next("req_")));
+    server.on("upgrade", (request, socket, head) => this.#upgrade(request, socket, head));
     // One timer per connection, kept alive by whatever moves on it: a connection that is merely waiting for a provider
     // is left alone, one whose client takes nothing of what was sent is closed.
-    this.server.setTimeout(deps.patience.stallMs, (socket) => {
+    server.setTimeout(deps.patience.stallMs, (socket) => {
       if (socket.writableLength > 0) socket.destroy();
     });
-    this.server.on("clientError", (error, socket) => this.#malformed(error, socket));
-  }
-
-  /** Requests that are not yet answered. */
-  get running(): number {
-    return this.#running;
-  }
-
-  get draining(): boolean {
-    return this.#draining;
-  }
-
-  /** Takes the port. Until `open` every call is told to come back. */
-  listen(host: string, port: number): Promise<string> {
-    return new Promise((resolve, reject) => {
-      this.server.once("error", reject);
-      this.server.listen(port, host, () => {
-        this.server.off("error", reject);
-        const address = this.server.address();
-        const bound = typeof address === "object" && address !== null ? address.port : port;
-        resolve(`http://${host.includes(":") ? `[${host}]` : host}:${bound}`);
-      });
-    });
+    server.on("clientError", (error, socket) => this.#malformed(error, socket));
+    this.door = new Door(server, deps.clock);
   }
 
   /** `nodes`: the door that nodes connect at. */
@@ -145,54 +120,8 @@ export class Edge {
     this.#nodes = nodes;
   }
 
-  /** Takes requests as before, while /readyz says that it goes and every answer says to connect anew. */
-  async announce(forMs: number): Promise<void> {
-    this.#draining = true;
-    await new Promise((resolve) => setTimeout(resolve, forMs));
-  }
-
-  /**
-   * Stops taking connections and lets running requests finish. `keep`: others serve on at the same address, so an idle
-   * connection stays until its client has used it once more, which is told to open another, or until it is as old as
-   * idle ones get: a request that is on its way to it must not find it closed.
-   */
-  async drain(timeoutMs: number, idle: "close" | "keep" = "close"): Promise<void> {
-    this.#draining = true;
-    if (idle === "keep") {
-      // As a server of any kind is closed: one of HTTP closes what is idle, too.
-      Object.getPrototypeOf(Server.prototype).close.call(this.server);
-      await this.#unused(KEEP_ALIVE_MS);
-    } else this.server.close();
-    await this.#idle(timeoutMs);
-  }
-
-  /** Cuts what is left, once its handlers had a moment to say why. */
-  async cut(): Promise<void> {
-    await this.#idle(LAST_WORDS_MS);
-    this.server.closeAllConnections();
-  }
-
-  async #unused(timeoutMs: number): Promise<void> {
-    const deadline = this.#deps.clock.elapsedMs() + timeoutMs;
-    const connections = () =>
-      new Promise<number>((resolve) => {
-        this.server.getConnections((error, count) => resolve(error === null ? count : 0));
-      });
-    while ((await connections()) > 0 && this.#deps.clock.elapsedMs() < deadline)
-      await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-
-  async #idle(timeoutMs: number): Promise<void> {
-    const deadline = this.#deps.clock.elapsedMs() + timeoutMs;
-    while (this.#running > 0 && this.#deps.clock.elapsedMs() < deadline) {
-      this.server.closeIdleConnections();
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-    this.server.closeIdleConnections();
-  }
-
   async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    this.#running += 1;
+    this.door.running += 1;
     const startedMs = this.#deps.clock.elapsedMs();
     const call: Call = {
       request,
@@ -208,7 +137,7 @@ export class Edge {
     const connection = this.#connectionOf(request.socket);
     connection.answers.push(response);
     response.on("close", () => {
-      this.#running -= 1;
+      this.door.running -= 1;
       connection.answers.splice(connection.answers.indexOf(response), 1);
       call.sink?.closed();
       this.#deps.answered(call.routeId, response.statusCode, this.#deps.clock.elapsedMs() - startedMs);
@@ -231,7 +160,7 @@ export class Edge {
       answered("connectNode", problem?.status ?? SWITCHING, clock.elapsedMs() - startedMs);
     };
     const enter = () => {
-      if (this.#draining) end(stopping());
+      if (this.door.draining) end(stopping());
       else if (this.#nodes === undefined) end(starting());
       else end(admit(this.#nodes, { request, socket, head, address }));
     };
@@ -279,7 +208,7 @@ export class Edge {
     baseHeaders["x-svc-request-id"] = requestId;
     baseHeaders["x-request-id"] = requestId;
     baseHeaders["request-id"] = requestId;
-    if (this.#draining) baseHeaders["connection"] = "close";
+    if (this.door.draining) baseHeaders["connection"] = "close";
     if (isOfManagement(path)) Object.assign(baseHeaders, PRIVATE_HEADERS);
     else if (call.request.headers.origin !== undefined)
       Object.assign(baseHeaders, corsHeaders(call.request, this.#deps.cors));

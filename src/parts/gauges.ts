@@ -12,8 +12,8 @@ type Gauged = ReturnType<typeof boundsOf> & {
 
 export function gaugesOf(edge: Edge, books: Books, { queue, breakers, nodes, sharing }: Gauged): Gauges {
   return {
-    running: () => edge.running,
-    draining: () => (edge.draining ? 1 : 0),
+    running: () => edge.door.running,
+    draining: () => (edge.door.draining ? 1 : 0),
     journalPending: () => books.pending(),
     journalBroken: () => (books.journal.broken ? 1 : 0),
     queueTaken: () => queue.taken,

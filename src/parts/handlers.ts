@@ -43,7 +43,7 @@ type Operated = { readonly metrics: Metrics; readonly joined: Joined | undefined
 
 export function operationsOf(edge: Edge, standing: { ready: boolean }, { metrics, joined, adminToken }: Operated) {
   return operationsHandlers({
-    unready: async () => (edge.draining ? "it is draining" : standing.ready ? undefined : "it is starting"),
+    unready: async () => (edge.door.draining ? "it is draining" : standing.ready ? undefined : "it is starting"),
     async metricsText() {
       const own = await metrics.text();
       return joined === undefined ? own : { ...own, body: await joined.allMetrics() };

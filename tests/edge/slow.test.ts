@@ -52,12 +52,12 @@ beforeAll(async () => {
     exchange.route.intake === "none" ? { status: 200 } : { status: 200, json: (await readJson(exchange)).value },
   );
   const handlers: Record<string, Handler> = Object.fromEntries(ROUTES.map(({ id }) => [id, reading]));
-  url = await edge.listen("127.0.0.1", 0);
+  url = await edge.door.listen("127.0.0.1", 0);
   edge.open({ byDigest: () => undefined, accept() {} }, handlers);
 });
 afterAll(async () => {
-  await edge.drain(0);
-  await edge.cut();
+  await edge.door.drain(0);
+  await edge.door.cut();
 });
 
 /** Sends a first piece, then a byte now and then, for as long as it is listened to. */
@@ -117,7 +117,7 @@ describe("clients that never finish", () => {
   );
 
   test("ERR-01 no request stays behind once its client was cut off", async () => {
-    for (let waits = 0; edge.running > 0 && waits < 200; waits += 1) await sleep(10);
-    expect(edge.running).toBe(0);
+    for (let waits = 0; edge.door.running > 0 && waits < 200; waits += 1) await sleep(10);
+    expect(edge.door.running).toBe(0);
   });
 });

@@ -1,0 +1,87 @@
+import type { Server as HttpServer } from "node:http";
+import type { Clock } from "../kit/clock.ts";
+import { Server } from "../kit/node-http.ts";
+
+/** For error frames of streams that a stop ended. */
+const LAST_WORDS_MS = 1_000;
+export const KEEP_ALIVE_MS = 65_000;
+const LOOK_EVERY_MS = 20;
+
+/** The port of a server: how it is taken, and how it is given up without losing a request. */
+export class Door {
+  /** Requests that are not yet answered. */
+  running = 0;
+  readonly #server: HttpServer;
+  readonly #clock: Pick<Clock, "elapsedMs">;
+  #draining = false;
+
+  constructor(server: HttpServer, clock: Pick<Clock, "elapsedMs">) {
+    this.#server = server;
+    this.#clock = clock;
+  }
+
+  get draining(): boolean {
+    return this.#draining;
+  }
+
+  /** Takes the port. Until the edge is open every call is told to come back. */
+  listen(host: string, port: number): Promise<string> {
+    const server = this.#server;
+    return new Promise((resolve, reject) => {
+      server.once("error", reject);
+      server.listen(port, host, () => {
+        server.off("error", reject);
+        const address = server.address();
+        const bound = typeof address === "object" && address !== null ? address.port : port;
+        resolve(`http://${host.includes(":") ? `[${host}]` : host}:${bound}`);
+      });
+    });
+  }
+
+  /** Takes requests as before, while /readyz says that it goes and every answer says to connect anew. */
+  async announce(forMs: number): Promise<void> {
+    this.#draining = true;
+    await new Promise((resolve) => setTimeout(resolve, forMs));
+  }
+
+  /**
+   * Stops taking connections and lets running requests finish. `keep`: others serve on at the same address, so an idle
+   * connection stays until its client has used it once more, which is told to open another, or until it is as old as
+   * idle ones get: a request that is on its way to it must not find it closed.
+   */
+  async drain(timeoutMs: number, idle: "close" | "keep" = "close"): Promise<void> {
+    this.#draining = true;
+    if (idle === "keep") {
+      // As a server of any kind is closed: one of HTTP closes what is idle, too.
+      Object.getPrototypeOf(Server.prototype).close.call(this.#server);
+      await this.#unused(KEEP_ALIVE_MS);
+    } else this.#server.close();
+    await this.#idle(timeoutMs);
+  }
+
+  /** Cuts what is left, once its handlers had a moment to say why. */
+  async cut(): Promise<void> {
+    await this.#idle(LAST_WORDS_MS);
+    this.#server.closeAllConnections();
+  }
+
+  async #unused(timeoutMs: number): Promise<void> {
+    const deadlineMs = this.#clock.elapsedMs() + timeoutMs;
+    const connections = () =>
+      new Promise<number>((resolve) => {
+        this.#server.getConnections((error, count) => resolve(error === null ? count : 0));
+      });
+    while ((await connections()) > 0 && this.#clock.elapsedMs() < deadlineMs) await aMoment();
+  }
+
+  async #idle(timeoutMs: number): Promise<void> {
+    const deadlineMs = this.#clock.elapsedMs() + timeoutMs;
+    while (this.running > 0 && this.#clock.elapsedMs() < deadlineMs) {
+      this.#server.closeIdleConnections();
+      await aMoment();
+    }
+    this.#server.closeIdleConnections();
+  }
+}
+
+const aMoment = () => new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
