@@ -4,7 +4,6 @@ import { Server } from "../kit/node-http.ts";
 
 /** For error frames of streams that a stop ended. */
 const LAST_WORDS_MS = 1_000;
-export const KEEP_ALIVE_MS = 65_000;
 const LOOK_EVERY_MS = 20;
 
 /** The port of a server: how it is taken, and how it is given up without losing a request. */
@@ -12,11 +11,13 @@ export class Door {
   /** Requests that are not yet answered. */
   running = 0;
   readonly #server: HttpServer;
+  readonly #patience: { readonly idleMs: number };
   readonly #clock: Pick<Clock, "elapsedMs">;
   #draining = false;
 
-  constructor(server: HttpServer, clock: Pick<Clock, "elapsedMs">) {
+  constructor(server: HttpServer, patience: { readonly idleMs: number }, clock: Pick<Clock, "elapsedMs">) {
     this.#server = server;
+    this.#patience = patience;
     this.#clock = clock;
   }
 
@@ -54,7 +55,7 @@ export class Door {
     if (idle === "keep") {
       // As a server of any kind is closed: one of HTTP closes what is idle, too.
       Object.getPrototypeOf(Server.prototype).close.call(this.#server);
-      await this.#unused(KEEP_ALIVE_MS);
+      await this.#unused(this.#patience.idleMs);
     } else this.#server.close();
     await this.#idle(timeoutMs);
   }

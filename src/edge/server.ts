@@ -19,7 +19,7 @@ import { awaitsContinue, type BodyLimits, openUpload, readBody } from "./body.ts
 import { answerByHand, HEADER_BYTES_MAX, malformedFault, noTunnel } from "./by-hand.ts";
 import { Callers, type CallersDeps } from "./callers.ts";
 import { type CorsPolicy, corsHeaders, isPreflight } from "./cors.ts";
-import { Door, KEEP_ALIVE_MS } from "./door.ts";
+import { Door } from "./door.ts";
 import type { IpLimit } from "./ip-limit.ts";
 import type { MinuteLimit } from "./minute-limit.ts";
 import { admit, type NodeDoor } from "./node-door.ts";
@@ -37,6 +37,7 @@ import {
 import { sendFault, sendReply } from "./respond.ts";
 import { type Match, Router } from "./router.ts";
 import { ResponseSink } from "./sink.ts";
+import { timeStalls } from "./stalls.ts";
 import { dropRateHeaders } from "./window.ts";
 
 export type EdgeDeps = CallersDeps & {
@@ -61,6 +62,8 @@ export type EdgeDeps = CallersDeps & {
     readonly checkEveryMs: number;
     /** How long a client may take nothing of an answer that waits for it. */
     readonly stallMs: number;
+    /** How long a connection stays open for the next request, as its client is told. */
+    readonly idleMs: number;
   };
   /** Told of faults that are the gateway's own, with their private detail. */
   readonly alarmed: (problem: Fault, requestId: string) => void;
@@ -90,7 +93,7 @@ export class Edge {
         headersTimeout: deps.patience.headersMs,
         requestTimeout: deps.patience.requestMs,
         connectionsCheckingInterval: deps.patience.checkEveryMs,
-        keepAliveTimeout: KEEP_ALIVE_MS,
+        keepAliveTimeout: deps.patience.idleMs,
         // Node would answer a missing Host with an empty 400; ours says what is wrong.
         requireHostHeader: false,
         // Everywhere else the wish to upgrade is passed over, as HTTP allows, and the request is answered.
@@ -103,13 +106,10 @@ export class Edge {
     server.on("checkExpectation", (request, response) => void this.#take(request, response));
     server.on("connect", (_request, socket) => answerByHand(socket, noTunnel(), this.#deps.ids.next("req_")));
     server.on("upgrade", (request, socket, head) => this.#upgrade(request, socket, head));
-    // One timer per connection, kept alive by whatever moves on it: a connection that is merely waiting for a provider
-    // is left alone, one whose client takes nothing of what was sent is closed.
-    server.setTimeout(deps.patience.stallMs, (socket) => {
-      if (socket.writableLength > 0) socket.destroy();
-    });
+    timeStalls(server, deps.patience.stallMs);
+    server.on("timeout", (socket) => this.#timedOut(socket));
     server.on("clientError", (error, socket) => this.#malformed(error, socket));
-    this.door = new Door(server, deps.clock);
+    this.door = new Door(server, deps.patience, deps.clock);
   }
 
   /** `nodes`: the door that nodes connect at. */
@@ -147,6 +147,12 @@ export class Edge {
     } catch (error) {
       this.#refuse(call, error);
     }
+  }
+
+  /** Nothing moved on a connection: it is idle, or its client takes nothing. One that waits for a provider is left alone. */
+  #timedOut(socket: Socket): void {
+    const owed = this.#connections.get(socket)?.answers.length ?? 0;
+    if (owed === 0 || socket.writableLength > 0) socket.destroy();
   }
 
   /** From here on the socket is no HTTP any more: whoever is refused hears it by hand. */

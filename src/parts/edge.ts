@@ -11,7 +11,7 @@ import type { OwnKeys } from "../io/upstream/own-keys.ts";
 import { addressList } from "../kit/cidr.ts";
 import { type Config, ConfigError } from "../settings/config.ts";
 
-const PATIENCE = { headersMs: 15_000, requestMs: 300_000, checkEveryMs: 5_000 };
+const PATIENCE = { headersMs: 15_000, requestMs: 300_000, checkEveryMs: 5_000, idleMs: 65_000 };
 
 type EdgeParts = Pick<EdgeDeps, "clock" | "ids" | "directory" | "state" | "fleet"> &
   Pick<Managers, "adminToken" | "personOf"> & {

@@ -15,7 +15,7 @@ import { makeIds } from "../../src/kit/ids.ts";
 import { answersIn, expectWireEnvelope, type WireAnswer } from "./wire.ts";
 
 const TOKEN = "operator-token";
-const PATIENCE = { headersMs: 300, requestMs: 3_000, checkEveryMs: 50, stallMs: 60_000 };
+const PATIENCE = { headersMs: 300, requestMs: 3_000, checkEveryMs: 50, stallMs: 60_000, idleMs: 100 };
 
 let edge: Edge;
 let url: string;
@@ -60,8 +60,10 @@ afterAll(async () => {
   await edge.door.cut();
 });
 
+type Trickled = { answers: WireAnswer[]; lastedMs: number; end: "closed by the server" | "given up" };
+
 /** Sends a first piece, then a byte now and then, for as long as it is listened to. */
-async function trickle(first: string, drop: string): Promise<{ answers: WireAnswer[]; lastedMs: number }> {
+async function trickle(first: string, drop: string): Promise<Trickled> {
   const socket = connect({ host: "127.0.0.1", port: Number(new URL(url).port) });
   const chunks: Buffer[] = [];
   const startedMs = performance.now();
@@ -77,7 +79,8 @@ async function trickle(first: string, drop: string): Promise<{ answers: WireAnsw
     if (open && chunks.length === 0) socket.write(drop);
   }
   socket.destroy();
-  return { answers: answersIn(Buffer.concat(chunks)), lastedMs: performance.now() - startedMs };
+  const end = open ? "given up" : "closed by the server";
+  return { answers: answersIn(Buffer.concat(chunks)), lastedMs: performance.now() - startedMs, end };
 }
 
 async function post(): Promise<number> {
@@ -89,6 +92,16 @@ async function post(): Promise<number> {
   await answer.text();
   return answer.status;
 }
+
+test("a connection that is idle for as long as its client was told is closed, and one that waits for its answer is not", async () => {
+  const [idle, waiting] = [
+    trickle("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n", ""),
+    trickle(`${HEAD}Content-Length: 9\r\n\r\n`, ""),
+  ];
+  const { answers, end } = await idle;
+  expect([end, ...answers.map(({ status }) => status)]).toEqual(["closed by the server", 200]);
+  expect((await waiting).answers.map(({ status }) => status)).toEqual([408]);
+});
 
 const HEAD = `POST /manage/workspaces HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${TOKEN}\r\n`;
 
