@@ -8,7 +8,12 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 const ROOT = path.resolve(import.meta.dirname, "..");
 
 /** The project below carries no Node of its own: the one that runs the tests is the first on its PATH. */
-const ENV = { ...process.env, PATH: `${path.dirname(process.execPath)}${path.delimiter}${process.env["PATH"] ?? ""}` };
+const ENV = {
+  ...process.env,
+  PATH: `${path.dirname(process.execPath)}${path.delimiter}${process.env["PATH"] ?? ""}`,
+  // The launcher says where compiled code is kept, not the tests.
+  NODE_COMPILE_CACHE: undefined,
+};
 
 /** Stands where src/cli.ts stands and says how it was run. */
 const CLI = `

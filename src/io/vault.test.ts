@@ -3,6 +3,7 @@ import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll } from "vitest";
 import { tempFolder } from "../../tests/support/journal-room.ts";
+import { layTables } from "../../tests/support/tables.ts";
 import { vaultSuite } from "../../tests/support/vault-suite.ts";
 import { systemClock } from "../kit/clock.ts";
 import { DATABASE_FILE, openSqlite } from "./store/sql/sqlite/open.ts";
@@ -15,6 +16,7 @@ afterAll(() => {
 vaultSuite("the vault on SQLite", async () => {
   const folder = tempFolder("gateway-vault-");
   folders.push(folder);
+  await layTables(folder.path);
   const store = await openSqlite(folder.path, systemClock);
   return {
     store,

@@ -168,7 +168,7 @@ test(
   {
     timeout: 300_000,
   },
-  () => killAndCompare(14, {}),
+  () => killAndCompare(9, {}),
 );
 
 test.skipIf(!hasPostgres)(
@@ -182,6 +182,6 @@ test.skipIf(!hasPostgres)(
     const { url } = await cluster.database("empty");
     const token = "operator-of-the-tests-1f3870be274f6c49b3e31a0c6728957f";
     const key = Buffer.alloc(32, 7).toString("base64");
-    await killAndCompare(6, { DATABASE_URL: url, GATEWAY_ADMIN_TOKEN: token, GATEWAY_MASTER_KEY: key });
+    await killAndCompare(4, { DATABASE_URL: url, GATEWAY_ADMIN_TOKEN: token, GATEWAY_MASTER_KEY: key });
   },
 );

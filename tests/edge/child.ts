@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { PROJECT_ROOT } from "../../src/settings/config.ts";
+import { COMPILED, PROGRAM } from "../support/program.ts";
 
 export type GatewayProcess = {
   readonly child: ChildProcess;
@@ -18,19 +18,17 @@ export type GatewayProcess = {
   readonly stop: () => Promise<number | string>;
 };
 
-/** Where the launcher keeps compiled code too: a start takes half as long with it. */
-const COMPILED = path.join(PROJECT_ROOT, "node_modules/.cache/compile");
 const READY_MS_MAX = 25_000;
 const running = new Set<GatewayProcess>();
 
 /** `gateway serve` as a process of its own, as an operator starts it. */
 export function spawnGateway(env: Record<string, string> = {}): GatewayProcess {
   const dataDir = env["DATA_DIR"] ?? temporaryFolder();
-  const child = spawn(process.execPath, [path.join(PROJECT_ROOT, "src/cli.ts"), "serve"], {
+  const child = spawn(process.execPath, [...PROGRAM, "serve"], {
     cwd: os.tmpdir(),
     env: {
       PATH: process.env["PATH"] ?? "",
-      NODE_COMPILE_CACHE: COMPILED,
+      ...COMPILED,
       PORT: "0",
       DATA_DIR: dataDir,
       // Scripted upstreams are asked by tests alone.

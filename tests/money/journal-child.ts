@@ -1,4 +1,5 @@
 import { openSync, writeSync } from "node:fs";
+import { flushCompileCache } from "node:module";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openBooks } from "../../src/io/journal/open.ts";
@@ -11,6 +12,8 @@ import { chargedRecord } from "../support/records.ts";
  * Ends requests as fast as it can until somebody kills it, and notes the id of each one in a file once its append has
  * resolved: from then on a client could have the whole answer. Every fifth request begins and never ends.
  */
+// Its end leaves no time to keep what was compiled.
+flushCompileCache();
 const [dataDir = "", round = "", url] = process.argv.slice(2);
 const acknowledged = openSync(path.join(dataDir, "acknowledged"), "a");
 const quiet = { info() {}, warn() {}, error() {} };

@@ -8,15 +8,15 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createServer as createTlsServer } from "node:tls";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { gatewayForTest, runCli, startGateway } from "../support/gateway.ts";
 import { agentForTest, createNode, localForTest, nodeIs } from "../support/nodes.ts";
+import { COMPILED, PROGRAM } from "../support/program.ts";
 
 /** `gateway node connect` as a process of its own. */
 function runNode(args: readonly string[], env: Record<string, string> = {}) {
-  const child = spawn(process.execPath, [path.join(PROJECT_ROOT, "src/cli.ts"), "node", "connect", ...args], {
+  const child = spawn(process.execPath, [...PROGRAM, "node", "connect", ...args], {
     cwd: os.tmpdir(),
-    env: { PATH: process.env["PATH"] ?? "", ...env },
+    env: { PATH: process.env["PATH"] ?? "", ...COMPILED, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const said = { stdout: "", stderr: "" };

@@ -6,12 +6,12 @@ import os from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { startFleet, type TestFleet } from "../support/fleet.ts";
 import type { Json, Tenant, TestGateway } from "../support/gateway.ts";
 import { agentForTest, chatAnswer, createNode, localForTest, type MadeNode, nodeIs } from "../support/nodes.ts";
 import { forwarding, until } from "../support/peers.ts";
 import { hasPostgres } from "../support/postgres.ts";
+import { COMPILED, PROGRAM } from "../support/program.ts";
 import { hasRedis } from "../support/redis.ts";
 import { eventsOf, openChat, saidIn } from "../support/scene.ts";
 import { unusedPort } from "../support/upstream.ts";
@@ -154,8 +154,15 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of a gateway of several instan
 async function startProcess(env: Readonly<Record<string, string>>): Promise<{ url: string; child: ChildProcess }> {
   const dataDir = mkdtempSync(path.join(os.tmpdir(), "gateway-killed-"));
   const port = await unusedPort();
-  const child = spawn(process.execPath, [path.join(PROJECT_ROOT, "src/cli.ts"), "serve"], {
-    env: { PATH: process.env["PATH"] ?? "", ...env, PORT: String(port), DATA_DIR: dataDir, LOG_LEVEL: "silent" },
+  const child = spawn(process.execPath, [...PROGRAM, "serve"], {
+    env: {
+      PATH: process.env["PATH"] ?? "",
+      ...COMPILED,
+      ...env,
+      PORT: String(port),
+      DATA_DIR: dataDir,
+      LOG_LEVEL: "silent",
+    },
     stdio: "ignore",
   });
   const exited = once(child, "close");

@@ -3,9 +3,9 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { runCli } from "../support/gateway.ts";
 import { OWNER, type PeopleGateway, peopleGateway } from "../support/people.ts";
+import { COMPILED, PROGRAM } from "../support/program.ts";
 
 let gateway: PeopleGateway;
 const home = mkdtempSync(path.join(tmpdir(), "gateway-home-"));
@@ -23,8 +23,8 @@ const env = () => ({ GATEWAY_URL: gateway.url, XDG_CONFIG_HOME: home, DATA_DIR: 
 
 /** `gateway login`, with the code it prints and its end. */
 function login() {
-  const child = spawn(process.execPath, [path.join(PROJECT_ROOT, "src/cli.ts"), "login"], {
-    env: { PATH: process.env["PATH"], ...env() },
+  const child = spawn(process.execPath, [...PROGRAM, "login"], {
+    env: { PATH: process.env["PATH"], ...COMPILED, ...env() },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let [out, said] = ["", ""];

@@ -10,11 +10,11 @@ import { MasterKeys, masterKeyOf } from "../../src/io/master-keys.ts";
 import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
 import { checkMasterKeys } from "../../src/io/vault.ts";
 import { systemClock } from "../../src/kit/clock.ts";
-import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { cleanUp, spawnGateway } from "../edge/child.ts";
 import { gatewayForTest, type Json, startGateway, type TestGateway } from "../support/gateway.ts";
 import { callerWith } from "../support/kept.ts";
 import { roomWith } from "../support/master-key-suite.ts";
+import { COMPILED } from "../support/program.ts";
 
 const CHILD = path.join(import.meta.dirname, "master-key-child.ts");
 const A = Buffer.alloc(32, 1).toString("base64");
@@ -76,7 +76,7 @@ test("LOG-03 a rotation that is killed at any of its steps leaves files that ope
   let steps = 0;
   for (let killAt = 1; ; killAt += 1) {
     const child = spawn(process.execPath, [CHILD, dataDir, String(killAt)], {
-      env: { NODE_COMPILE_CACHE: path.join(PROJECT_ROOT, "node_modules/.cache/compile") },
+      env: COMPILED,
       stdio: ["ignore", "ignore", "inherit"],
     });
     const [code, signal] = await once(child, "exit");

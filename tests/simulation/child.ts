@@ -13,7 +13,9 @@ export type Line = { readonly mutant: string } & (Found | { readonly problem: st
 /** Runs seeds in a process of their own and answers what it says of each program. */
 export async function runChild(args: readonly string[]): Promise<Line[]> {
   const command = [...NODE_FLAGS, CHILD, ...args];
-  const { stdout } = await promisify(execFile)(process.execPath, command, { maxBuffer: OUTPUT_BYTES_MAX });
+  // Mutants are thousands of copies, which nobody loads again: not worth keeping.
+  const env = { ...process.env, NODE_COMPILE_CACHE: undefined };
+  const { stdout } = await promisify(execFile)(process.execPath, command, { env, maxBuffer: OUTPUT_BYTES_MAX });
   return stdout
     .trim()
     .split("\n")

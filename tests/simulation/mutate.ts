@@ -1,4 +1,4 @@
-import { registerHooks } from "node:module";
+import { registerHooks, stripTypeScriptTypes } from "node:module";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Mutant, Patch } from "./mutants.ts";
@@ -12,6 +12,8 @@ const NAMED = /\?mutant=([\w-]+)$/;
  */
 export function allowMutants(mutants: readonly Mutant[]): void {
   const byName = new Map(mutants.map((mutant) => [mutant.name, mutant]));
+  /** Code without its types, by file: a copy that no mutant touches need not be read again. */
+  const plain = new Map<string, string>();
   registerHooks({
     resolve(specifier, context, nextResolve) {
       const resolved = nextResolve(specifier, context);
@@ -21,10 +23,16 @@ export function allowMutants(mutants: readonly Mutant[]): void {
         : resolved;
     },
     load(url, context, nextLoad) {
-      const loaded = nextLoad(url, context);
       const mutant = byName.get(NAMED.exec(url)?.[1] ?? "");
-      const own = mutant?.patches.filter(({ file }) => url.startsWith(`${ROOT}/${file}?`)) ?? [];
-      return own.length === 0 ? loaded : { ...loaded, source: own.reduce(patched, String(loaded.source)) };
+      if (mutant === undefined) return nextLoad(url, context);
+      const file = url.replace(NAMED, "");
+      const own = mutant.patches.filter((patch) => file === `${ROOT}/${patch.file}`);
+      const known = own.length === 0 ? plain.get(file) : undefined;
+      if (known !== undefined) return { format: "module", source: known, shortCircuit: true };
+      const loaded = nextLoad(url, context);
+      const source = stripTypeScriptTypes(own.reduce(patched, String(loaded.source)));
+      if (own.length === 0) plain.set(file, source);
+      return { ...loaded, format: "module", source };
     },
   });
 }

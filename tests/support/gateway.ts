@@ -4,7 +4,9 @@ import os from "node:os";
 import path from "node:path";
 import { onTestFinished } from "vitest";
 import { start } from "../../src/main.ts";
-import { PROJECT_ROOT, readConfig } from "../../src/settings/config.ts";
+import { readConfig } from "../../src/settings/config.ts";
+import { COMPILED, PROGRAM } from "./program.ts";
+import { layTables } from "./tables.ts";
 
 export type CliResult = {
   readonly code: number;
@@ -57,6 +59,7 @@ export async function startGateway(
   } = {},
 ): Promise<TestGateway> {
   const dataDir = options.dataDir ?? (await mkdtemp(path.join(os.tmpdir(), "gateway-test-")));
+  if (options.dataDir === undefined && options.env?.["DATABASE_URL"] === undefined) await layTables(dataDir);
   // Scripted upstreams are asked by tests alone.
   const quiet = { LOG_LEVEL: "silent", GATEWAY_PROOF_EVERY: "never" };
   const env = { PORT: "0", DATA_DIR: dataDir, ...quiet, ...options.env };
@@ -133,19 +136,14 @@ function parsed(text: string): Json {
 export function runCli(args: readonly string[], env: Record<string, string>): Promise<CliResult> {
   return new Promise((resolve) => {
     const options = {
-      env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...env },
+      env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...COMPILED, ...env },
       cwd: os.tmpdir(),
       maxBuffer: 64 * 1024 * 1024,
     };
-    const child = execFile(
-      process.execPath,
-      [path.join(PROJECT_ROOT, "src/cli.ts"), ...args],
-      options,
-      (error, stdout, stderr) => {
-        const code = error === null ? 0 : typeof error.code === "number" ? error.code : 1;
-        resolve({ code, stdout, stderr, json: parsed(stdout) });
-      },
-    );
+    const child = execFile(process.execPath, [...PROGRAM, ...args], options, (error, stdout, stderr) => {
+      const code = error === null ? 0 : typeof error.code === "number" ? error.code : 1;
+      resolve({ code, stdout, stderr, json: parsed(stdout) });
+    });
     child.stdin?.end();
   });
 }

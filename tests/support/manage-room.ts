@@ -38,6 +38,7 @@ import { isJsonObject, type JsonObject } from "../../src/kit/json.ts";
 import { systemTimers } from "../../src/kit/timers.ts";
 import { quietAlerts } from "./alerts.ts";
 import { ALL_PROVEN } from "./proofs.ts";
+import { layTables } from "./tables.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
 const CATALOGUE = [path.join(ROOT, "catalogue"), path.join(ROOT, "src/sandbox/catalogue")];
@@ -168,6 +169,7 @@ export async function openRoom(checks: readonly Check[] = []) {
   const dataDir = mkdtempSync(path.join(tmpdir(), "gateway-manage-"));
   let nowMs = Date.UTC(2026, 10, 15, 12);
   const clock = { nowMs: () => nowMs, elapsedMs: () => nowMs };
+  await layTables(dataDir);
   const store = await openSqlite(dataDir, clock);
   const directory = new Directory();
   const state = memoryState(clock);

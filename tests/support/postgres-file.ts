@@ -28,6 +28,7 @@ export function clusterForFile(): ForFile {
     },
     database: (content) => running().database(content),
     asApp: (address) => running().asApp(address),
+    empty: (address) => running().empty(address),
     query: (address, statement) => running().query(address, statement),
     stop: (how) => running().stop(how),
     start: () => running().start(),

@@ -49,6 +49,8 @@ export type Cluster = {
   database(content: "empty" | "migrated"): Promise<DatabaseAddress>;
   /** The address of the same database for the role that runs gateways; there once a database was migrated. */
   asApp(address: DatabaseAddress): DatabaseAddress;
+  /** Takes every row out of a migrated database: a sixth of the time that a new one takes. */
+  empty(address: DatabaseAddress): Promise<void>;
   /** Runs statements past the store. */
   query(address: DatabaseAddress, statement: string): Promise<Record<string, unknown>[]>;
   /** `immediate` is a crash: nothing is written back, the next start recovers. */
@@ -92,6 +94,9 @@ export async function startCluster(): Promise<Cluster> {
       url: url.replace("//postgres:", `//${APP_ROLE}:`),
       shown: shown.replace("//postgres@", `//${APP_ROLE}@`),
     }),
+    async empty(address) {
+      await onServer(address, EMPTY);
+    },
     query: (address, statement) => onServer(address, statement),
     stop: (how) => server.stop(how),
     start: () => server.start(),
@@ -101,6 +106,16 @@ export async function startCluster(): Promise<Cluster> {
     },
   };
 }
+
+/** Past the triggers that keep the ledger as it is. */
+const EMPTY = `do $$ declare one record; begin
+  set local session_replication_role = replica;
+  for one in select oid::regclass as name, relkind from pg_class
+    where relnamespace = 'public'::regnamespace and relkind in ('r', 'S') and relname <> 'schema_migrations'
+  loop
+    execute format(case one.relkind when 'r' then 'delete from only %s' else 'alter sequence %s restart' end, one.name);
+  end loop;
+end $$`;
 
 class Server {
   readonly #programs: string;

@@ -4,6 +4,7 @@ import path from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { honestly, systemOne } from "../../../tests/support/proofs.ts";
 import { NOON_MS } from "../../../tests/support/small-catalogue.ts";
+import { layTables } from "../../../tests/support/tables.ts";
 import { startUpstream } from "../../../tests/support/upstream.ts";
 import { loadCatalogue } from "../../domain/catalogue/load.ts";
 import { ProofBook, subjectOf } from "../../domain/catalogue/proofs.ts";
@@ -72,6 +73,7 @@ async function open(more: Partial<ProberParts> = {}) {
   const dataDir = mkdtempSync(path.join(tmpdir(), "gateway-prober-"));
   const time = handTime();
   const upstream = await startUpstream(systemOne(honestly));
+  await layTables(dataDir);
   const store = await openSqlite(dataDir, time.clock);
   const loaded = await loadCatalogue(
     [path.resolve(import.meta.dirname, "../../../catalogue")],

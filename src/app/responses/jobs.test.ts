@@ -3,6 +3,7 @@ import os from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { MASTER_KEY, storedResponse } from "../../../tests/support/response-suite.ts";
+import { layTables } from "../../../tests/support/tables.ts";
 import type { ResponseStore } from "../../domain/responses/stored.ts";
 import { MasterKeys } from "../../io/master-keys.ts";
 import { openSqlite } from "../../io/store/sql/sqlite/open.ts";
@@ -26,6 +27,7 @@ let jobs: Jobs;
 
 beforeEach(async () => {
   folder = mkdtempSync(path.join(os.tmpdir(), "gateway-jobs-"));
+  await layTables(folder);
   sql = await openSqlite(folder, systemClock);
   store = sql.responses(openVault(new MasterKeys(MASTER_KEY), sql.dataKeys));
   jobs = jobsWith({ mayKeep: () => true });

@@ -59,8 +59,11 @@ async function filled(): Promise<DatabaseAddress> {
 }
 
 describe.skipIf(!hasPostgres)("the suites", () => {
+  let owned: Promise<DatabaseAddress> | undefined;
   storeSuite("PostgreSQL, by a role that may do no more than it must", async () => {
-    const address = cluster.asApp(await cluster.database("migrated"));
+    owned ??= cluster.database("migrated");
+    await cluster.empty(await owned);
+    const address = cluster.asApp(await owned);
     const store = await open(address);
     return {
       store,

@@ -8,6 +8,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { ROLLUPS_BROKEN } from "../../../../../tests/support/broken-rollups.ts";
 import { chargedRecord } from "../../../../../tests/support/records.ts";
 import { storeSuite } from "../../../../../tests/support/store-suite.ts";
+import { layTables } from "../../../../../tests/support/tables.ts";
 import { expectUpgraded, oldStore } from "../../../../../tests/support/upgrade.ts";
 import { topupOf } from "../../../../domain/billing/ledger.ts";
 import { systemClock } from "../../../../kit/clock.ts";
@@ -27,6 +28,7 @@ afterAll(() => {
 
 storeSuite("SQLite", async () => {
   const folder = freshFolder();
+  await layTables(folder);
   const store = await openSqlite(folder, systemClock);
   return {
     store,

@@ -1,0 +1,23 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { DATABASE_FILE, openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
+import { systemClock } from "../../src/kit/clock.ts";
+
+let made: Promise<Buffer> | undefined;
+
+/** Lays an empty store into a folder, with its tables as a first start makes them: made once, and copied from then on. */
+export async function layTables(dataDir: string): Promise<void> {
+  made ??= migrated();
+  writeFileSync(path.join(dataDir, DATABASE_FILE), await made, { mode: 0o600 });
+}
+
+async function migrated(): Promise<Buffer> {
+  const folder = mkdtempSync(path.join(tmpdir(), "gateway-tables-"));
+  try {
+    await (await openSqlite(folder, systemClock)).close();
+    return readFileSync(path.join(folder, DATABASE_FILE));
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
