@@ -8,17 +8,29 @@ const LOOK_EVERY_MS = 20;
 
 /** The port of a server: how it is taken, and how it is given up without losing a request. */
 export class Door {
-  /** Requests that are not yet answered. */
-  running = 0;
   readonly #server: HttpServer;
   readonly #patience: { readonly idleMs: number };
   readonly #clock: Pick<Clock, "elapsedMs">;
+  #running = 0;
   #draining = false;
 
   constructor(server: HttpServer, patience: { readonly idleMs: number }, clock: Pick<Clock, "elapsedMs">) {
     this.#server = server;
     this.#patience = patience;
     this.#clock = clock;
+  }
+
+  /** Requests that are not yet answered. */
+  get running(): number {
+    return this.#running;
+  }
+
+  entered(): void {
+    this.#running += 1;
+  }
+
+  left(): void {
+    this.#running -= 1;
   }
 
   get draining(): boolean {
@@ -77,7 +89,7 @@ export class Door {
 
   async #idle(timeoutMs: number): Promise<void> {
     const deadlineMs = this.#clock.elapsedMs() + timeoutMs;
-    while (this.running > 0 && this.#clock.elapsedMs() < deadlineMs) {
+    while (this.#running > 0 && this.#clock.elapsedMs() < deadlineMs) {
       this.#server.closeIdleConnections();
       await aMoment();
     }

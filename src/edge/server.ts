@@ -121,7 +121,7 @@ export class Edge {
   }
 
   async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    this.door.running += 1;
+    this.door.entered();
     const startedMs = this.#deps.clock.elapsedMs();
     const call: Call = {
       request,
@@ -137,7 +137,7 @@ export class Edge {
     const connection = this.#connectionOf(request.socket);
     connection.answers.push(response);
     response.on("close", () => {
-      this.door.running -= 1;
+      this.door.left();
       connection.answers.splice(connection.answers.indexOf(response), 1);
       call.sink?.closed();
       this.#deps.answered(call.routeId, response.statusCode, this.#deps.clock.elapsedMs() - startedMs);

@@ -1,7 +1,9 @@
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
 
-const LOOKS_A_PERIOD = 4;
+/** Of the time that a client has. */
+const LOOK_SHARE = 0.25;
+const LOOK_MS_MIN = 50;
 
 /**
  * Times connections whose clients take nothing of what they were sent; the server says of those that their time is up. They
@@ -13,8 +15,11 @@ export function timeStalls(server: Server, stallMs: number): void {
     open.add(socket);
     socket.on("close", () => open.delete(socket));
   });
+  // From here on it is no HTTP any more: whoever has it now looks after it.
+  server.on("upgrade", ({ socket }) => open.delete(socket));
+  const everyMs = Math.max(LOOK_MS_MIN, stallMs * LOOK_SHARE);
   const looking = setInterval(() => {
     for (const socket of open) if (socket.writableLength > 0 && !socket.timeout) socket.setTimeout(stallMs);
-  }, stallMs / LOOKS_A_PERIOD).unref();
+  }, everyMs).unref();
   server.on("close", () => clearInterval(looking));
 }

@@ -22,8 +22,9 @@ class Wait implements Disposable {
 }
 
 /**
- * Many waits that hardly ever come to their end, for the price of one timer: the times of all requests that run. Each
- * begins a little later than the one before it and waits as long, so the next place is nearly always the last.
+ * Many waits of one length that hardly ever come to their end, for the price of one timer: the times of all requests that
+ * run, or of all steps that Redis was asked for. Each begins a little later than the one before it, so the next place is
+ * nearly always the last.
  */
 export class Deadlines {
   readonly #clock: Pick<Clock, "elapsedMs">;

@@ -11,7 +11,7 @@ import type { OwnKeys } from "../io/upstream/own-keys.ts";
 import { addressList } from "../kit/cidr.ts";
 import { type Config, ConfigError } from "../settings/config.ts";
 
-const PATIENCE = { headersMs: 15_000, requestMs: 300_000, checkEveryMs: 5_000, idleMs: 65_000 };
+const PATIENCE = { headersMs: 15_000, requestMs: 300_000, checkEveryMs: 5_000 };
 
 type EdgeParts = Pick<EdgeDeps, "clock" | "ids" | "directory" | "state" | "fleet"> &
   Pick<Managers, "adminToken" | "personOf"> & {
@@ -52,7 +52,11 @@ export function openEdge({ config, log, metrics, ownKeys, adminToken, personOf, 
     trustedProxies: proxies.length === 0 ? undefined : addressList(proxies),
     bodyLimits: { jsonMaxBytes: config.GATEWAY_BODY_MAX_BYTES, uploadMaxBytes: config.GATEWAY_UPLOAD_MAX_BYTES },
     cors: { origins: config.GATEWAY_CORS_ORIGINS },
-    patience: { ...PATIENCE, stallMs: config.GATEWAY_CLIENT_STALL_MS },
+    patience: {
+      ...PATIENCE,
+      stallMs: config.GATEWAY_CLIENT_STALL_MS,
+      idleMs: config.GATEWAY_CONNECTION_IDLE_MS,
+    },
     credentials: [...config.providers.apiKeys.values()],
     ownSecrets: (workspaceId) => ownKeys.secretsOf(workspaceId),
     rpmDefaults: { live: config.GATEWAY_RPM_LIVE, test: config.GATEWAY_RPM_TEST },

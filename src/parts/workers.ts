@@ -28,8 +28,6 @@ export type Workers = {
   stop(): Promise<void>;
 };
 
-/** How long a worker that is replaced may wait for clients that keep a connection. */
-const KEEP_ALIVE_MS = 65_000;
 /** Beyond what a worker may take to finish its requests. */
 const END_GRACE_MS = 30_000;
 const AGAIN_MS_MIN = 250;
@@ -41,6 +39,8 @@ const AGAIN_MS_MAX = 10_000;
  */
 export async function openWorkers(config: Config, count: number): Promise<Workers> {
   const { DATA_DIR: dataDir, GATEWAY_DRAIN_DELAY_MS: delayMs, GATEWAY_DRAIN_TIMEOUT_MS: drainMs } = config;
+  // A worker that is replaced waits for clients that keep a connection.
+  const idleMs = config.GATEWAY_CONNECTION_IDLE_MS;
   const isKeeper = config.REDIS_URL === null;
   const log = openLog(config.LOG_LEVEL);
   const store = await openSql(config, { log, fleet: { isAlone: isKeeper }, directory: "take" });
@@ -71,7 +71,7 @@ export async function openWorkers(config: Config, count: number): Promise<Worker
       bury: (hand) => burial.of(hand),
       clock: systemClock,
       log,
-      endsWithinMs: Math.max(KEEP_ALIVE_MS, delayMs) + drainMs + END_GRACE_MS,
+      endsWithinMs: Math.max(idleMs, delayMs) + drainMs + END_GRACE_MS,
     });
     return {
       start: (first) =>

@@ -190,7 +190,12 @@ export const SETTINGS = {
   GATEWAY_CLIENT_STALL_MS: setting(
     integer(100, 3_600_000),
     60_000,
-    "How long a client may take nothing of an answer before its connection is closed.",
+    "How long a client may take nothing of an answer before its connection is closed, or up to a quarter longer.",
+  ),
+  GATEWAY_CONNECTION_IDLE_MS: setting(
+    integer(1_000, 3_600_000),
+    65_000,
+    "How long a connection stays open for its client's next request. A proxy or balancer in front must let go of idle connections sooner than this.",
   ),
   GATEWAY_KEEP_ALIVE_MS: setting(
     integer(10, 3_600_000),

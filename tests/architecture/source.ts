@@ -15,6 +15,8 @@ export type Source = {
   /** Relative to the project's root, with forward slashes. */
   readonly file: string;
   readonly lineCount: number;
+  /** The code with comments blanked. */
+  readonly code: string;
   /** The code with comments and the insides of strings and patterns blanked. */
   readonly bare: string;
   readonly imports: readonly Import[];
@@ -32,7 +34,7 @@ export function readSources(folder = "src"): Source[] {
 function readSource(file: string): Source {
   const text = readFileSync(path.join(ROOT, file), "utf8");
   const { code, bare } = blank(text);
-  return { file, lineCount: text.split("\n").length - 1, bare, imports: importsOf(file, code, bare) };
+  return { file, lineCount: text.split("\n").length - 1, code, bare, imports: importsOf(file, code, bare) };
 }
 
 const STATIC_IMPORT =

@@ -1,4 +1,5 @@
 import net from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test, vi } from "vitest";
 import { chatFrames } from "../support/chat-bodies.ts";
 import { gatewayForTest } from "../support/gateway.ts";
@@ -33,19 +34,40 @@ test("CHAT-09 a client that takes nothing of its answer is let go, and the provi
   await upstream.close();
 });
 
-test("a client that waits for a slow provider is not let go", async () => {
-  const upstream = await startUpstream({ json: { choices: [{ message: { content: "late" } }] }, beforeHeadersMs: 900 });
+test("a client that was slow, took everything and then waits for its provider is not let go", async () => {
+  const word = "x".repeat(64 * 1024);
+  // The provider is silent before its end for longer than a client may be.
+  const frames = [...chatFrames(Array.from({ length: 400 }, () => word))].map((data, n) =>
+    n < 395 ? data : { data: Buffer.from(String(data)), afterMs: n === 395 ? 1500 : 0 },
+  );
+  const upstream = await startUpstream({ frames });
   const gateway = await gatewayForTest({
     env: {
-      GATEWAY_CLIENT_STALL_MS: "200",
+      GATEWAY_CLIENT_STALL_MS: "400",
+      GATEWAY_KEEP_ALIVE_MS: "60000",
       PROVIDER_SCALEWAY_API_KEY: "k",
       PROVIDER_SCALEWAY_BASE_URL: upstream.baseUrl,
     },
   });
   const { key } = await gateway.tenant();
-  const answer = await gateway.call(key, "/v1/chat/completions", {
-    body: { model: "openai/gpt-oss-120b", messages: [{ role: "user", content: "x" }] },
+  const socket = net.connect(Number(new URL(gateway.url).port), "127.0.0.1");
+  let end = "";
+  socket.on("data", (chunk) => {
+    end = (end + chunk.toString("latin1")).slice(-100);
   });
-  expect(answer.status).toBe(200);
+  socket.pause();
+  const body = JSON.stringify({
+    model: "openai/gpt-oss-120b",
+    stream: true,
+    messages: [{ role: "user", content: "x" }],
+  });
+  socket.write(
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  );
+  // Slow for long enough to be seen, and not for as long as it may be.
+  await sleep(250);
+  socket.resume();
+  await vi.waitFor(() => expect(end).toContain("[DONE]"), 20_000);
+  socket.destroy();
   await upstream.close();
 });

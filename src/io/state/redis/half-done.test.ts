@@ -80,6 +80,22 @@ describe.skipIf(!hasRedis)("changes of money that are left half done", () => {
     }
   });
 
+  test("SCALE-03 KEY-04 a version whose answer was lost is another when it is written again: what was changed since is not hidden", async () => {
+    const { one, two } = await gateway();
+    const proxy = await behindProxy(one);
+    const version = async () => (await two.state.look({ id: "key", workspaceId: "ws" }, 10)).version;
+    // It comes to Redis, and its answer does not come back.
+    proxy.cutAfter(":version");
+    await expect(one.state.touch("ws")).rejects.toThrow();
+    proxy.hold();
+    const met = await version();
+    await two.state.touch("ws");
+    const revoked = await version();
+    proxy.resume();
+    await expect.poll(version, { timeout: 10_000 }).not.toBe(revoked);
+    expect(await version()).not.toBe(met);
+  });
+
   test("SCALE-03 BILL-02 whoever takes long over a change of money, or over opening wallets, is not taken for dead", async () => {
     const { sql, one, two } = await gateway();
     const moving = `${one.prefix}{fleet}:moving`;

@@ -51,15 +51,15 @@ export class Windows {
   async touch(workspaceId: string): Promise<void> {
     const { connection, names, owed } = this.#deps;
     const name = `touch ${workspaceId}`;
-    const token = this.#token();
     await owed.add(name, async () => {
-      await connection.send(["SET", names.version(workspaceId), token]);
+      // Another one each time: written again, the same would hide what was changed in between.
+      await connection.send(["SET", names.version(workspaceId), this.#token()]);
       return "done";
     });
     if (owed.has(name)) throw away("the new version waits");
   }
 
-  /** Never used before, by nobody. */
+  /** One that nobody has used before. */
   #token(): string {
     this.#tokens += 1;
     return `${this.#own}.${this.#tokens}`;

@@ -1,0 +1,95 @@
+import { expect, test } from "vitest";
+import { type Lane, NOTHING_DROPPED } from "../../io/upstream/lane.ts";
+import { SseReader } from "../../kit/sse.ts";
+import { decodeProblem } from "../../language/dialects/chat/errors.ts";
+import { DirectStream } from "../../language/dialects/chat/stream.ts";
+import type { Sink } from "../exchange.ts";
+import { Relay } from "./relay.ts";
+
+const KEEP_ALIVE_MS = 100;
+const LANE: Lane = {
+  surface: "chat",
+  path: "/chat/completions",
+  auth: "bearer",
+  headers: {},
+  streamType: "text/event-stream",
+  keepAlive: ": quiet\n\n",
+  effort: undefined,
+  dropped: NOTHING_DROPPED,
+  encode: () => "",
+  decodeWhole: () => undefined,
+  openFrames: (frameMaxChars) => new SseReader(frameMaxChars),
+  openStream: () => new DirectStream("own", false),
+  decodeProblem,
+};
+
+/** A relay on a clock that goes only when it is told to. */
+function openRelay() {
+  let nowMs = 0;
+  const timers = new Map<object, { readonly atMs: number; then(): void }>();
+  const said: string[] = [];
+  const sink: Sink = {
+    started: true,
+    gone: false,
+    start() {},
+    write: (chunk) => said.push(`${nowMs}: ${String(chunk).startsWith("data") ? "frame" : "quiet"}`) > 0,
+    drained: async () => undefined,
+    end() {},
+    cut() {},
+    onGone() {},
+  };
+  const limits = {
+    ...{
+      holdOutputTokens: 1,
+      requestTimeoutMs: 1,
+      answerMaxBytes: 1,
+      frameMaxChars: 10_000,
+      attemptsMax: 1,
+      queueWaitMs: 1,
+    },
+    keepAliveMs: KEEP_ALIVE_MS,
+  };
+  const clock = { nowMs: () => nowMs, elapsedMs: () => nowMs };
+  const after = (ms: number, then: () => void) => {
+    const timer = { refresh() {}, [Symbol.dispose]: () => void timers.delete(timer) };
+    timers.set(timer, { atMs: nowMs + ms, then });
+    return timer;
+  };
+  const relay = new Relay(sink, { limits, clock, timers: { after } }, () => undefined);
+  const call = { abort() {}, resume() {} };
+  const headers = { "content-type": "text/event-stream" };
+  const reader = relay.reader({ headers, call, lane: LANE, provider: "p", resolve() {} });
+  const word = { id: "x", choices: [{ index: 0, delta: { content: "a" } }] };
+  return {
+    said,
+    relay,
+    speak: () => reader.data(Buffer.from(`data: ${JSON.stringify(word)}\n\n`)),
+    wait(ms: number) {
+      const untilMs = nowMs + ms;
+      for (;;) {
+        const [next] = [...timers].filter(([, { atMs }]) => atMs <= untilMs).toSorted((a, b) => a[1].atMs - b[1].atMs);
+        if (next === undefined) break;
+        timers.delete(next[0]);
+        nowMs = next[1].atMs;
+        next[1].then();
+      }
+      nowMs = untilMs;
+    },
+  };
+}
+
+test("CHAT-10 the silence is counted from the last frame, and from the last comment line", () => {
+  const { said, speak, wait, relay } = openRelay();
+  for (let frame = 0; frame < 10; frame += 1) {
+    speak();
+    wait(30);
+  }
+  expect(said.filter((line) => line.endsWith("quiet"))).toEqual([]);
+  wait(300);
+  speak();
+  wait(150);
+  relay.stop();
+  wait(1000);
+  const quiet = ["370: quiet", "470: quiet", "570: quiet", "600: frame", "700: quiet"];
+  expect(said.slice(10)).toEqual(quiet);
+});
