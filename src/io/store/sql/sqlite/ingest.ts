@@ -15,6 +15,16 @@ import { StoreError } from "../store-error.ts";
 import { USAGE_COLUMNS } from "../usage-columns.ts";
 import { WalletSums } from "../wallet-sums.ts";
 
+/** So many are written at a stretch. */
+const STRETCH = 48;
+const TURN_MS = 1;
+const nobody = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+
+/** Where this thread has no core of its own, a batch in one go would keep every request waiting that runs meanwhile. */
+function letOthersRun(): void {
+  Atomics.wait(nobody, 0, 0, TURN_MS);
+}
+
 /**
  * Writes finished requests: row of the log, ledger transaction, wallet and roll-ups in one transaction. What is there
  * already changes nothing: a request counts in the roll-ups once, and its ledger transaction moves money once.
@@ -30,6 +40,7 @@ export function prepareIngest(db: DatabaseSync): (batch: RecordBatch) => void {
     db.exec("begin immediate");
     try {
       for (let at = 0; at < bounds.length; at += 2) {
+        if (at > 0 && at % (2 * STRETCH) === 0) letOthersRun();
         const text = buffer.subarray(bounds[at], bounds[at + 1]);
         const record = readBooked(text);
         const { charge, workspaceId } = record;
