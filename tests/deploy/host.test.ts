@@ -102,9 +102,9 @@ describe("balancers", () => {
     const megabytes = Number(/client_max_body_size (\d+)m;/.exec(nginx)?.[1]);
     expect(megabytes * 1024 * 1024).toBeGreaterThan(SETTINGS.GATEWAY_BODY_MAX_BYTES.fallback);
     // Idle connections end at the balancer first: a gateway that closes one while a request comes would lose it.
-    const keepAlive = Number(/KEEP_ALIVE_MS = ([\d_]+)/.exec(read("src/edge/server.ts"))?.[1]?.replaceAll("_", ""));
-    expect(Number(/timeout http-keep-alive (\d+)s/.exec(haproxy)?.[1]) * 1000).toBeLessThan(keepAlive);
-    expect(Number(/ keepalive_timeout (\d+)s/.exec(nginx)?.[1]) * 1000).toBeLessThan(keepAlive);
+    const idleMs = SETTINGS.GATEWAY_CONNECTION_IDLE_MS.fallback;
+    expect(Number(/timeout http-keep-alive (\d+)s/.exec(haproxy)?.[1]) * 1000).toBeLessThan(idleMs);
+    expect(Number(/ keepalive_timeout (\d+)s/.exec(nginx)?.[1]) * 1000).toBeLessThan(idleMs);
     expect(existsSync(path.join(PROJECT_ROOT, "deploy/compose/compose.yml"))).toBe(true);
   });
 });
