@@ -1,9 +1,10 @@
-import type { Fault } from "../../contract/faults.ts";
+import { type Fault, fault } from "../../contract/faults.ts";
 import type { Effort } from "../../language/canon/call.ts";
 import type { Extra } from "../../language/canon/extras.ts";
 import type { NeedSource } from "../../language/canon/needs.ts";
 import type { Parameter } from "../../language/canon/parameters.ts";
 import { type Endpoint, isExtraPriced, type Model } from "../catalogue/catalogue.ts";
+import type { Policy } from "../tenancy/policy.ts";
 import type { Attempt } from "./attempt.ts";
 import type { UnitsExpected } from "./cost.ts";
 
@@ -123,6 +124,25 @@ export function unpricedExtra(
     return { reason, param: field };
   }
   return undefined;
+}
+
+/**
+ * What would have the provider itself ask other models, whoever's key it is: where policy names the models that may be
+ * asked, those were not let in.
+ */
+export function unnamedModels(
+  endpoint: Endpoint,
+  { extras }: Demand,
+  { allowedModels }: Policy,
+  support: DialectSupport,
+): (Shortcoming & { readonly fault: Fault }) | undefined {
+  if (extras === undefined || allowedModels === null) return undefined;
+  const asking = extras.find(({ name }) => name === "other_models");
+  if (asking === undefined || !support.isNative(endpoint)) return undefined;
+  const { field } = asking;
+  const message = `Field "${field}": it lets the provider ask other models, and policy names the models that may be asked. Leave it out. An admin can change the allowed models.`;
+  const reason = "would ask models that the policy does not name";
+  return { reason, param: field, fault: fault("model_not_permitted", { message, param: field }) };
 }
 
 /** What of the call has no words in the dialect of the endpoint. */

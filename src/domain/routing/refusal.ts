@@ -1,5 +1,6 @@
 import { type Fault, type FaultCode, fault } from "../../contract/faults.ts";
 import type { Policy } from "../tenancy/policy.ts";
+import { unnamedModels } from "./capability.ts";
 import { type Fallen, type Stage, toldOf } from "./fallen.ts";
 import { excludedByPolicy, isPolicyRule, permitsModel } from "./policy.ts";
 import { causeAgainst, type Judge, judgeOf, type PlanRequest, type Sifted } from "./sieve.ts";
@@ -126,7 +127,10 @@ export function refusedNow(judge: Judge, endpoint: Fallen["endpoint"], policy: P
     const fallen: Fallen = { endpoint, stage: "policy", ...exclusion };
     return { why: exclusion.reason, fault: policyRefusal(endpoint.model, [fallen], alternatives(judge, policy)) };
   }
-  if (permitsModel(endpoint.model, policy)) return undefined;
+  if (permitsModel(endpoint.model, policy)) {
+    const unnamed = unnamedModels(endpoint, judge.request.demand, policy, judge.world.support);
+    return unnamed === undefined ? undefined : { why: `it ${unnamed.reason}`, fault: unnamed.fault };
+  }
   const why = "the policy no longer allows the model";
   return { why, fault: notPermitted([endpoint.model], alternatives(judge, policy)) };
 }
