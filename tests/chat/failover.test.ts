@@ -56,6 +56,8 @@ describe("order and failover of a plain model", () => {
     expect(calls).toEqual({ deepinfra: 1, ovhcloud: 1, scaleway: 1, ionos: 1 });
     const row = await scene.row(id);
     expect(row.attempts.map((attempt: { provider: string }) => attempt.provider)).toEqual(ALL);
+    // Each of them was sent the input.
+    expect(row.countries).toEqual(["DE", "US", "FR"]);
     // The prices of the catalogue, put in order apart from the gateway's code.
     const costs = ALL.map((provider) => costNanos(provider, { input: 8, output: 512 }));
     expect(costs).toEqual(costs.toSorted((a, b) => (a < b ? -1 : 1)));

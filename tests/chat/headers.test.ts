@@ -58,14 +58,14 @@ describe.each(BOTH)("headers of an answer that is %s", (_, stream) => {
     expect(headers.get("x-svc-router")).toBe(null);
   });
 
-  test("HDR-02 HDR-03 HDR-04 after a failover they are those of the endpoint that served", async () => {
+  test("HDR-02 HDR-03 HDR-04 after a failover they are those of the endpoint that served, and the countries of all that had the input", async () => {
     scene.at("deepinfra").next({ status: 503, json: { error: { message: "busy" } } });
     const { headers, status } = await scene.chat(tenant.key, { stream });
     expect(status).toBe(200);
     expect(Object.fromEntries(headers)).toMatchObject({
       "x-svc-provider": "ovhcloud",
       "x-svc-sovereignty-level": "L3",
-      "x-svc-compute-countries": "FR",
+      "x-svc-compute-countries": "FR,US",
       "x-svc-route-reason": expect.stringMatching(/^ovhcloud.*after 1 failed attempt$/),
     });
   });

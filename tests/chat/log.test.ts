@@ -39,7 +39,7 @@ describe("a row of the log", () => {
       provider: "ovhcloud",
       endpoint: expect.stringMatching(/^ovhcloud:/),
       level: "L3",
-      countries: ["FR"],
+      countries: ["FR", "US"],
       router: null,
       streaming: true,
       status: 200,

@@ -129,6 +129,18 @@ describe("an answer of Converse", () => {
     expect(eventsOf(text).at(-1)).toBe("[DONE]");
     expect((await rowOf(headers)).usage.estimated).toBe(true);
   });
+
+  test.each([
+    ["whole", false],
+    ["streamed", true],
+  ])("CHAT-01 an answer whose figures were left out is counted by the gateway: %s", async (_, stream) => {
+    const { usage: _left, ...bare } = replyOf(ANSWER);
+    const streamed = [...streamOf(ANSWER).slice(0, -1), eventBytes("metadata", { metrics: {} })];
+    bedrock().next(stream ? streamScript(streamed) : { json: bare });
+    const { status, text, headers } = await ask({ stream });
+    expect([status, text]).toEqual([200, expect.not.stringContaining('"error"')]);
+    expect((await rowOf(headers)).usage.estimated).toBe(true);
+  });
 });
 
 describe("a stream that breaks", () => {

@@ -46,6 +46,16 @@ const DETAILS = [
 ];
 
 describe("a whole answer", () => {
+  test("HDR-03 LOG-01 LOG-05 a provider that does not say where it computes: no country is named, by the answer, the log or the report", async () => {
+    const own = await scene.gateway.tenant();
+    upstream().next({ json: TEXT });
+    const { headers } = await scene.chat(own.key, { model: MODEL });
+    expect(headers.has("x-svc-compute-countries")).toBe(false);
+    expect(await scene.row(String(headers.get("x-svc-request-id")))).toMatchObject({ level: "L0", countries: [] });
+    const { by_country } = await scene.gateway.manage("GET", `/workspaces/${own.slug}/evidence`);
+    expect(by_country).toMatchObject([{ name: "not known", served: 1 }]);
+  });
+
   test("CHAT-01 the provider is called in its own dialect, with the operator's key and nothing of the caller", async () => {
     upstream().next({ json: TEXT });
     const { status, headers, body } = await ask({ max_tokens: 50 });

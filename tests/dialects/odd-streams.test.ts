@@ -5,7 +5,7 @@ import { foldMessage } from "../support/message-stream.ts";
 import { expectByDocument } from "../support/openai-document.ts";
 import { foldResponse, responseEvents } from "../support/responses-fold.ts";
 import { openScene, type Scene } from "../support/scene.ts";
-import { chatFrames } from "../support/upstream.ts";
+import { chatFrames, sse } from "../support/upstream.ts";
 
 /** Streams of almost-compatible servers, as the callers of the two other dialects see them. */
 const { provider, model } = COLUMNS.D1;
@@ -131,5 +131,31 @@ describe.each(CASES)("%s", (_what, pieces, finish, seen) => {
     const { output, status } = foldResponse(events);
     expect(output.map((item: Json) => kinds[item.type]?.(item))).toEqual(seen);
     expect(status).toBe("completed");
+  });
+});
+
+describe("a stream that begins with an error, without a status", () => {
+  const ask = (error: Json) => {
+    scene.at(provider).next({ frames: [sse({ error })] });
+    const body = { model, stream: true, max_tokens: 50, messages: [{ role: "user", content: "Go." }] };
+    return scene.gateway.call(tenant.key, "/v1/messages", { body });
+  };
+
+  test.each([
+    [{ type: "invalid_request_error", code: "context_length_exceeded", message: "Too long." }],
+    [{ type: "invalid_request_error", code: null, message: "Too long." }],
+  ])("ERR-06 the caller hears what is wrong with the request: %j", async (error) => {
+    const { status, body } = await ask(error);
+    expect([status, body.error.code, body.error.message]).toEqual([400, "provider_error", "Too long."]);
+  });
+
+  test.each([
+    [{ type: "invalid_request_error", code: "invalid_api_key", message: "Incorrect key." }, 502, "upstream_error"],
+    [{ type: "invalid_request_error", code: "model_not_found", message: "No such model." }, 502, "upstream_error"],
+    [{ type: "rate_limit_error", code: null, message: "Slow down." }, 429, "rate_limit_exceeded"],
+  ])("ERR-06 RATE-07 and what is not the request's fault is not said to be: %j", async (error, status, code) => {
+    const answer = await ask(error);
+    expect([answer.status, answer.body.error.code]).toEqual([status, code]);
+    expect(answer.text).not.toContain(error.message);
   });
 });

@@ -48,6 +48,21 @@ describe.skipIf(!hasChromium)("the keys of a workspace", () => {
     await screenshot(page, "keys-detail");
   });
 
+  test("PORTAL-02 what a key may spend stands among its limits, for admins and for its member", async () => {
+    const { manage } = portal.gateway;
+    await portal.person("member");
+    const named = { name: "frugal", member: "member@example.eu" };
+    const { id } = await manage("POST", "/workspaces/demo/keys", named);
+    await manage("PUT", "/workspaces/demo/limits", { key: id, day: "2.50", month: "40" });
+    for (const who of ["operator", "member"] as const) {
+      const page = await portal.page(who);
+      await page.goto(portal.at("keys"));
+      await row(page, "frugal").getByText("€2.50 a day, €40.00 a month").waitFor();
+      await page.getByRole("link", { name: "frugal" }).click();
+      await page.locator("dialog[open]").getByText("May spend €2.50 a day").waitFor();
+    }
+  });
+
   test("PORTAL-02 a key is rotated with a grace that counts down, and revoked after a question", async () => {
     const { key, id } = await portal.gateway.manage("POST", "/workspaces/demo/keys", { name: "worker" });
     const page = await portal.page("operator");

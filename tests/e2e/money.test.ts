@@ -98,6 +98,19 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
     await paper.getByText("Nothing moved money in this month.").waitFor();
   });
 
+  test("PORTAL-12 a statement of large sums fits on a phone", async () => {
+    await portal.gateway.manage("POST", "/workspaces", { slug: "large" });
+    const paid = { amount: "12345678.90", reason: "Paid" };
+    await portal.gateway.manage("POST", "/workspaces/large/wallet/credits", { amount: paid.amount });
+    for (const [reference, direction] of Object.entries({ back: "down", again: "up" }))
+      await portal.gateway.manage("POST", "/workspaces/large/wallet/adjustments", { ...paid, reference, direction });
+    const page = await portal.page("operator", { viewport: { width: 390, height: 844 } });
+    await page.goto(portal.at("wallet/statements", "large"));
+    const paper = page.getByRole("article");
+    await paper.getByText("What moved money").waitFor();
+    expect(await paper.evaluate((one) => one.scrollWidth <= one.clientWidth)).toBe(true);
+  });
+
   test("PORTAL-05 limits are set and changed in place, and whoever is near to one comes first", async () => {
     const page = await portal.page("admin", { allow: [/status of 400/] });
     await page.goto(portal.at("limits"));

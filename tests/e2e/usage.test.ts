@@ -39,6 +39,30 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
     await screenshot(sent, "usage-compared");
   });
 
+  test("PORTAL-04 eight lines that are compared have eight colours", async () => {
+    const page = await portal.page("operator");
+    await page.goto(portal.at("usage"));
+    await totals(page).getByText("backend").waitFor();
+    const colours = await page.evaluate<string[]>(
+      `[1, 2, 3, 4, 5, 6, 7, 8].map((one) => getComputedStyle(document.body).getPropertyValue("--color-c" + one))`,
+    );
+    expect(new Set(colours).size).toBe(8);
+    expect(colours).not.toContain("");
+  });
+
+  test("PORTAL-12 on a tablet no cell of the log runs into its neighbour, and models can be read", async () => {
+    const page = await portal.page("operator", { viewport: { width: 768, height: 900 } });
+    await page.goto(portal.at("requests"));
+    const cells = page.getByRole("table", { name: "Requests" }).getByRole("cell");
+    await cells.first().waitFor();
+    const [across, cut] = await page.evaluate<string[][]>(`[
+      [...document.querySelectorAll("td")].filter((cell) => cell.scrollWidth > cell.clientWidth + 1),
+      [...document.querySelectorAll("td:first-child a > span > :first-child bdi")].filter((name) => name.scrollWidth > name.clientWidth),
+    ].map((found) => found.map((one) => one.textContent))`);
+    expect(across).toEqual([]);
+    expect(cut).toEqual([]);
+  });
+
   test("PORTAL-04 totals are those of the roll-ups, and the file has every row", async () => {
     const page = await portal.page("operator");
     await page.goto(portal.at("usage?range=90d&group=model"));

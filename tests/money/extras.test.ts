@@ -156,6 +156,49 @@ describe("what providers bill apart, without a price for it", () => {
     expect(scene.at("anthropic").requests.at(-1)?.json).toMatchObject({ tools: [search], speed: "fast" });
     expect(await scene.charges(own)).toEqual([]);
   });
+
+  describe("other models behind one that policy allows", () => {
+    let own: Tenant;
+    beforeEach(async () => {
+      own = await scene.gateway.tenant();
+      scene.at("anthropic").next({ json: { data: [] } });
+      const path = `/workspaces/${own.slug}/providers/anthropic`;
+      await scene.gateway.manage("PUT", path, { key: credentialOf("own"), use: "only" });
+    });
+    const ask = (more: Json) => scene.gateway.call(own.key, "/v1/messages", { body: message(more) });
+    const allowOne = () =>
+      scene.gateway.manage("PATCH", `/workspaces/${own.slug}/policy`, { allowed_models: [CLAUDE] });
+
+    test.each<[string, Json, string]>([
+      ["to fall back on", { fallbacks: [{ model: "x" }] }, "fallbacks"],
+      ["to ask for advice", { tools: [{ type: "advisor_20260301", name: "a", model: "x" }] }, "tools.0.type"],
+    ])(
+      "AUTH-09 POL-02 %s are refused with an own key too, once policy names the models",
+      async (_what, more, field) => {
+        scene.at("anthropic").next({ json: messageJson([{ type: "text", text: "Hi" }]) });
+        expect((await ask(more)).status).toBe(200);
+        await allowOne();
+        const before = asked();
+        const answer = await ask(more);
+        expect([answer.status, answer.body.error.code]).toEqual([403, "model_not_permitted"]);
+        expect(answer.text).toContain(field);
+        expect(asked()).toEqual(before);
+        scene.at("anthropic").next({ json: messageJson([{ type: "text", text: "Hi" }]) });
+        expect((await ask({ fallbacks: [] })).status).toBe(200);
+      },
+    );
+
+    test("AUTH-09 POL-02 and also where it comes to name them between two attempts", async () => {
+      const [first] = asked();
+      scene.at("anthropic").next({ status: 503, json: {}, headers: { "retry-after": "1" } });
+      const answering = ask({ fallbacks: [{ model: "x" }] });
+      await expect.poll(() => asked()[0]).toBe((first ?? 0) + 1);
+      await allowOne();
+      const answer = await answering;
+      expect([answer.status, answer.body.error.code]).toEqual([403, "model_not_permitted"]);
+      expect(asked()[0]).toBe((first ?? 0) + 1);
+    });
+  });
 });
 
 describe("what providers bill apart, with a price for it", () => {

@@ -69,7 +69,7 @@ describe("a receiver is set", () => {
       "gateway.key.id": tenant.keyId,
       "gateway.workspace.id": expect.stringMatching(/^ws_/),
       "gateway.provider": "ovhcloud",
-      "gateway.compute.countries": ["FR"],
+      "gateway.compute.countries": ["FR", "US"],
       "gateway.sovereignty.level": "L3",
       "gateway.cost.amount": Number(row.cost),
       "gateway.cost.currency": "EUR",

@@ -16,6 +16,8 @@ test("ROUTE-04 ERR-07 addresses where nobody listens, or nobody who speaks TLS, 
     for (const stream of [false, true]) {
       const { status, headers } = await scene.chat(tenant.key, { stream });
       expect([status, headers.get("x-svc-provider")]).toEqual([200, "scaleway"]);
+      // Who was never reached has computed nothing, in no country.
+      expect(headers.get("x-svc-compute-countries")).toBe("FR");
     }
     for (const { attempts } of await scene.rows(tenant)) {
       expect(attempts.map(({ provider, outcome }: Json) => [provider, outcome])).toEqual([

@@ -253,13 +253,28 @@ describe("a provider that fails before its model speaks", () => {
     expect(await scene.charges(tenant)).toHaveLength(1);
   });
 
-  test("ERR-06 a request that the model's provider refuses inside the stream is not asked again elsewhere", async () => {
-    const refusal = { ...failing, error: { code: "invalid_prompt", message: "Your prompt was flagged." } };
+  test.each([
+    ["a prompt that it will not answer", { code: "invalid_prompt" }],
+    ["a prompt that is too long", { code: "context_length_exceeded" }],
+    ["a prompt that it takes for an attack", { code: "cyber_policy" }],
+    ["a field that it will not have", { code: null, type: "invalid_request_error" }],
+  ])("ERR-06 what the model's provider refuses inside the stream is not asked again elsewhere: %s", async (_, said) => {
+    const refusal = { type: "error", sequence_number: 2, error: { ...said, message: "Your prompt was flagged." } };
     scene.at("ovhcloud").next({ frames: [...begun, refusal].map(frameOf) });
     const asked = scene.at("scaleway").requests.length;
     const { status, body } = await ask({ ...PLAIN, stream: true });
     expect([status, body.error.code, body.error.message]).toEqual([400, "provider_error", "Your prompt was flagged."]);
     expect(scene.at("scaleway").requests).toHaveLength(asked);
+  });
+
+  test("ERR-07 a provider that says in its stream that it is overloaded is told as such", async () => {
+    const full = { ...failing, error: { code: "server_is_overloaded", message: "Full." } };
+    for (const provider of ["ovhcloud", "scaleway"] as const)
+      scene.at(provider).next({ frames: [...begun, full].map(frameOf) });
+    scene.at("ionos").next({ status: 500, json: {} });
+    const { body } = await ask({ ...PLAIN, stream: true });
+    const { attempts } = await scene.row(body.error.request_id);
+    expect(attempts[0].reason).toBe("provider failed (503)");
   });
 });
 

@@ -309,6 +309,9 @@ describe("what goes wrong", () => {
     const spoken = await scene.speak(tenant.key, several);
     expect([spoken.status, spoken.headers.get("x-svc-provider")]).toEqual([200, "beta"]);
     expect(spoken.bytes.equals(MP3)).toBe(true);
+    // Both had the text, in two countries: none of them alone is where it was processed.
+    expect(spoken.headers.get("x-svc-compute-countries")).toBe("DE,FR");
+    expect(spoken.headers.has("x-svc-compute-country")).toBe(false);
     expect((await scene.row(spoken.id)).attempts).toHaveLength(2);
   });
 

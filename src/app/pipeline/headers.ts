@@ -7,6 +7,8 @@ import type { Trail } from "./trail.ts";
 /** Surfaces whose headers the specification lists to the last one: why it was routed so is in the log alone. */
 const EXACT_LIST: ReadonlySet<Surface> = new Set(["decisions", "speech"]);
 
+const NOWHERE: readonly string[] = [];
+
 /** What every inference answer says of who served it. */
 export function addHeaders(
   headers: Record<string, string>,
@@ -20,8 +22,11 @@ export function addHeaders(
     headers["x-svc-model"] = endpoint.model;
     headers["x-svc-provider"] = endpoint.provider;
     headers["x-svc-sovereignty-level"] = endpoint.sovereignty.level;
-    if (endpoint.sovereignty.countriesKind !== "unknown" && endpoint.sovereignty.countries.length > 0) {
-      headers["x-svc-compute-countries"] = endpoint.sovereignty.countries.join(",");
+    const { countries } = trail;
+    const [country] = countries ?? NOWHERE;
+    if (countries !== null && country !== undefined) {
+      headers["x-svc-compute-countries"] = countries.join(",");
+      if (trail.surface === "speech" && countries.length === 1) headers["x-svc-compute-country"] = country;
     }
     const node = trail.served?.node;
     if (node !== undefined && !trail.streaming) {

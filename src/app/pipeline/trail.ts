@@ -4,6 +4,7 @@ import type { HoldOf } from "../../domain/admission/admission.ts";
 import type { KeyUse } from "../../domain/admission/idempotency.ts";
 import type { Margin } from "../../domain/billing/margin.ts";
 import type { Currencies } from "../../domain/billing/rate.ts";
+import type { Sovereignty } from "../../domain/catalogue/catalogue.ts";
 import { clientName } from "../../domain/record/client-name.ts";
 import type { AttemptRecord, ChargeRecord, RequestRecord, Surface, UsageRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
@@ -52,6 +53,8 @@ export class Trail {
   /** The `Idempotency-Key` that is claimed for it, and how long it is remembered when it is charged. */
   keyUse: (KeyUse & { readonly ttlMs: number }) | undefined;
   #untried = 0;
+  /** Of endpoints that were sent the input and did not serve it. */
+  #alsoAt: Sovereignty[] | undefined;
   #firstByteMs: number | null = null;
   #triedAtMs: number | null = null;
   /** An endpoint was asked and its line is not here yet. */
@@ -124,6 +127,24 @@ export class Trail {
     this.#attempts.push(record);
   }
 
+  /** An endpoint failed that had been sent the input, or may have been. */
+  reached({ sovereignty }: Attempt["endpoint"]): void {
+    this.#alsoAt ??= [];
+    this.#alsoAt.push(sovereignty);
+  }
+
+  /**
+   * Every country the input may have been processed in: by who served it, and by those that had it before and failed.
+   * Empty where they are not all known, null where nobody had it.
+   */
+  get countries(): readonly string[] | null {
+    const served = this.served?.endpoint.sovereignty;
+    if (this.#alsoAt === undefined) return served === undefined ? null : countriesOf(served);
+    const all = served === undefined ? this.#alsoAt : [served, ...this.#alsoAt];
+    if (all.some((one) => countriesOf(one).length === 0)) return [];
+    return [...new Set(all.flatMap(countriesOf))];
+  }
+
   /** An endpoint had its turn and was not asked. */
   untried(record: AttemptRecord): void {
     this.#attempts.push(record);
@@ -159,6 +180,7 @@ export class Trail {
   #record(end: Pick<RequestRecord, "status" | "errorCode" | "usage" | "charge" | "idempotency">): RequestRecord {
     const { key, workspace, member } = this.principal;
     const endpoint = this.served?.endpoint;
+    const { countries } = this;
     const totalMs = this.#clock.elapsedMs() - this.#exchange.startedMs;
     const upstreamMs = this.#attempts.reduce((sum, attempt) => sum + attempt.durationMs, 0);
     return {
@@ -179,7 +201,7 @@ export class Trail {
       upstreamId: this.upstreamId?.slice(0, UPSTREAM_ID_CHARS_MAX) ?? null,
       level: endpoint?.sovereignty.level ?? null,
       // A copy: a frozen list takes JSON.stringify off its fast path for the whole record.
-      countries: endpoint === undefined ? null : [...endpoint.sovereignty.countries],
+      countries: countries === null ? null : [...countries],
       router: this.plan?.router ?? null,
       streaming: this.streaming,
       ...end,
@@ -195,6 +217,12 @@ export class Trail {
     };
   }
 }
+
+/** None where they are not known: those that a catalogue names besides are a guess. */
+function countriesOf({ countries, countriesKind }: Sovereignty): readonly string[] {
+  return countriesKind === "unknown" ? NOT_KNOWN : countries;
+}
+const NOT_KNOWN: readonly string[] = [];
 
 const tenths = (ms: number) => Math.round(ms * 10) / 10;
 

@@ -192,6 +192,8 @@ export class Tries {
   async #failed(attempt: Attempt, { verdict }: Failed, record: Tried["record"]): Promise<Ended | undefined> {
     const { gateway, trail, relay } = this.#parts;
     trail.served = undefined;
+    // Who answered had the input, and so may have who was sent it and said nothing.
+    if (record.upstreamStatus !== null || record.maybeAccepted) trail.reached(attempt.endpoint);
     const waitMs = this.#waitBeforeAgain(verdict);
     trail.attempted(waitMs === undefined ? record : { ...record, outcome: "retry" });
     if (verdict.is === "stop") throw verdict.fault;

@@ -92,7 +92,10 @@ export const RequestView = z
     provider: z.string().nullable(),
     endpoint: z.string().nullable(),
     level: z.string().nullable(),
-    countries: z.array(z.string()).nullable(),
+    countries: z.array(z.string()).nullable().meta({
+      description:
+        "Every country the input may have been processed in, those of endpoints that had it and failed included; empty: not known.",
+    }),
     router: z.string().nullable(),
     streaming: z.boolean(),
     status: z.number(),

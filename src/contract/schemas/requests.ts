@@ -11,7 +11,10 @@ export const RequestCost = z
     model: z.string().nullable().describe("The model that served; null when none did."),
     provider: z.string().nullable(),
     level: z.string().nullable().describe("Sovereignty level of the endpoint that served."),
-    countries: z.array(z.string()).nullable().describe("Countries the input may have been processed in."),
+    countries: z
+      .array(z.string())
+      .nullable()
+      .describe("Every country the input may have been processed in; empty: not known."),
     router: z.string().nullable(),
     streaming: z.boolean(),
     status: z.number(),

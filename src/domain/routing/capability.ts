@@ -1,9 +1,10 @@
-import type { Fault } from "../../contract/faults.ts";
+import { type Fault, fault } from "../../contract/faults.ts";
 import type { Effort } from "../../language/canon/call.ts";
 import type { Extra } from "../../language/canon/extras.ts";
 import type { NeedSource } from "../../language/canon/needs.ts";
 import type { Parameter } from "../../language/canon/parameters.ts";
 import { type Endpoint, isExtraPriced, type Model } from "../catalogue/catalogue.ts";
+import type { Policy } from "../tenancy/policy.ts";
 import type { Attempt } from "./attempt.ts";
 import type { UnitsExpected } from "./cost.ts";
 
@@ -67,6 +68,15 @@ export function ableOf(endpoint: Endpoint, model: Model): Able {
   };
 }
 
+/** Needs whose names tell a caller nothing. */
+const WITHOUT: Readonly<Partial<Record<NeedSource["need"], string>>> = {
+  remote_url: "takes media inside the request only (a base64 data URL), not by address",
+  uploaded_file: "takes files inside the request only, not by an id",
+  forced_tools: "lets the model itself choose whether it calls a tool",
+  reasoning_off: "always reasons",
+  json_with_tools: "gives JSON or calls tools, not both",
+};
+
 /** The first thing the endpoint cannot do, or undefined when it can do all of it. */
 export function shortcomingOf(able: Able, demand: Demand, support: DialectSupport): Shortcoming | undefined {
   const { endpoint, model } = able;
@@ -76,7 +86,7 @@ export function shortcomingOf(able: Able, demand: Demand, support: DialectSuppor
   if (untold !== undefined) return untold;
   for (const { need, param } of demand.needs) {
     if ((!native && !support.takesNeed(endpoint, need)) || !canDo(endpoint, model, need))
-      return { reason: `does not offer ${need}`, param };
+      return { reason: WITHOUT[need] ?? `does not offer ${need}`, param };
   }
   // A provider that is asked for one model in its own dialect says itself what is too much, in words its clients know.
   if (native && demand.modelBy === "caller") return undefined;
@@ -114,6 +124,25 @@ export function unpricedExtra(
     return { reason, param: field };
   }
   return undefined;
+}
+
+/**
+ * What would have the provider itself ask other models, whoever's key it is: where policy names the models that may be
+ * asked, those were not let in.
+ */
+export function unnamedModels(
+  endpoint: Endpoint,
+  { extras }: Demand,
+  { allowedModels }: Policy,
+  support: DialectSupport,
+): (Shortcoming & { readonly fault: Fault }) | undefined {
+  if (extras === undefined || allowedModels === null) return undefined;
+  const asking = extras.find(({ name }) => name === "other_models");
+  if (asking === undefined || !support.isNative(endpoint)) return undefined;
+  const { field } = asking;
+  const message = `Field "${field}": it lets the provider ask other models, and policy names the models that may be asked. Leave it out. An admin can change the allowed models.`;
+  const reason = "would ask models that the policy does not name";
+  return { reason, param: field, fault: fault("model_not_permitted", { message, param: field }) };
 }
 
 /** What of the call has no words in the dialect of the endpoint. */

@@ -1,5 +1,6 @@
 import { type Fault, type FaultCode, fault } from "../../contract/faults.ts";
 import type { Policy } from "../tenancy/policy.ts";
+import { unnamedModels } from "./capability.ts";
 import { type Fallen, type Stage, toldOf } from "./fallen.ts";
 import { excludedByPolicy, isPolicyRule, permitsModel } from "./policy.ts";
 import { causeAgainst, type Judge, judgeOf, type PlanRequest, type Sifted } from "./sieve.ts";
@@ -29,7 +30,7 @@ export function refusalFor(judge: Judge, sifted: Sifted): Fault {
   if (short?.contextTokens !== undefined) return tooLong(judge.request, name, at("capability"));
   if (short?.fault !== undefined) return short.fault;
   if (short !== undefined) {
-    const message = `${name}: ${short.rule} cannot be honoured, because every endpoint ${short.reason}. Leave it out or choose another model.`;
+    const message = `${name}: ${short.rule} cannot be honoured, because each endpoint ${short.reason}. ${wayOut(alternatives(judge, policy))}`;
     return fault("unsupported_parameter", { message, param: short.rule });
   }
   if (sifted.forbidden.length > 0) return notPermitted(sifted.forbidden, alternatives(judge, policy));
@@ -99,6 +100,12 @@ function allowed(models: readonly string[]): string {
   return `Allowed for this request: ${models.join(", ")}${models.length === ALTERNATIVES_MAX ? " and maybe more" : ""}.`;
 }
 
+/** What to do about something that no endpoint of the model can do. */
+function wayOut(models: readonly string[]): string {
+  if (models.length === 0) return "Leave it out: nothing that can be called here takes this request with it.";
+  return `Leave it out, or choose another model: ${models.join(", ")}${models.length === ALTERNATIVES_MAX ? " and maybe more" : ""}.`;
+}
+
 /** A few models that would have served this very request under a policy. Only ever looked for when it was refused. */
 function alternatives(judge: Judge, policy: Policy): readonly string[] {
   const { request, world } = judge;
@@ -120,7 +127,10 @@ export function refusedNow(judge: Judge, endpoint: Fallen["endpoint"], policy: P
     const fallen: Fallen = { endpoint, stage: "policy", ...exclusion };
     return { why: exclusion.reason, fault: policyRefusal(endpoint.model, [fallen], alternatives(judge, policy)) };
   }
-  if (permitsModel(endpoint.model, policy)) return undefined;
+  if (permitsModel(endpoint.model, policy)) {
+    const unnamed = unnamedModels(endpoint, judge.request.demand, policy, judge.world.support);
+    return unnamed === undefined ? undefined : { why: `it ${unnamed.reason}`, fault: unnamed.fault };
+  }
   const why = "the policy no longer allows the model";
   return { why, fault: notPermitted([endpoint.model], alternatives(judge, policy)) };
 }

@@ -3,7 +3,14 @@ import type { Snapshot } from "../catalogue/catalogue.ts";
 import type { Surface } from "../record/record.ts";
 import type { Policy } from "../tenancy/policy.ts";
 import type { NodeUse } from "../tenancy/router.ts";
-import { type Demand, type DialectSupport, type Shortcoming, shortcomingOf, unpricedExtra } from "./capability.ts";
+import {
+  type Demand,
+  type DialectSupport,
+  type Shortcoming,
+  shortcomingOf,
+  unnamedModels,
+  unpricedExtra,
+} from "./capability.ts";
 import type { Cause } from "./fallen.ts";
 import type { Health } from "./health.ts";
 import type { Learned } from "./learned.ts";
@@ -193,8 +200,11 @@ function siftEach(endpoints: readonly Reachable[], judge: Judge, sifted: Sifted)
 export function causeAgainst(reachable: Reachable, judge: Judge): Cause | undefined {
   const { model, kind } = reachable;
   const { request, world, verdicts, preferring, qualityFloor } = judge;
+  const { demand, policy } = request;
   const short =
-    shortcomingOf(reachable, request.demand, world.support) ?? unpricedExtra(reachable, request.demand, world.support);
+    shortcomingOf(reachable, demand, world.support) ??
+    unpricedExtra(reachable, demand, world.support) ??
+    unnamedModels(reachable.endpoint, demand, policy, world.support);
   if (short !== undefined) return lacking(short);
   const excluded = verdicts.causeFor(kind);
   if (excluded !== undefined) return excluded;

@@ -40,7 +40,6 @@ export function speechLane(ask: SpeechAsk, { endpoint, facts, unit }: SpeechTarg
     dropped: NOTHING_DROPPED,
     answerHeaders: {
       "content-type": CONTENT_TYPES[ask.format],
-      ...countryOf(endpoint),
       ...(unit === "characters" ? { "x-svc-input-characters": String(characters) } : {}),
     },
     encode: () => JSON.stringify(wire.encode(ask, wanted)),
@@ -64,11 +63,4 @@ export function speechLane(ask: SpeechAsk, { endpoint, facts, unit }: SpeechTarg
 
 export function inputTokensOf({ input, instructions }: SpeechAsk): number {
   return estimateTextTokens(input) + (instructions === undefined ? 0 : estimateTextTokens(instructions));
-}
-
-/** Only where it is one, and known. */
-function countryOf({ sovereignty }: SpeechTarget["endpoint"]): Readonly<Record<string, string>> {
-  const [country] = sovereignty.countries;
-  const isOne = sovereignty.countriesKind !== "unknown" && sovereignty.countries.length === 1;
-  return country !== undefined && isOne ? { "x-svc-compute-country": country } : {};
 }

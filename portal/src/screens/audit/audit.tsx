@@ -38,7 +38,12 @@ const columnsWith = (names: ReadonlyMap<string, string>): readonly Column<Entry>
       </span>
     ),
   },
-  { id: "actor", header: "Who", cell: ({ actor }) => <span className="break-all">{actor}</span> },
+  {
+    id: "actor",
+    header: "Who",
+    className: "md:min-w-40",
+    cell: ({ actor }) => <span className="break-all">{actor}</span>,
+  },
   { id: "at", header: "When", align: "end", cell: ({ at }) => <Time at={at} as="short" /> },
 ];
 

@@ -116,7 +116,7 @@ const COLUMNS: readonly Column<Window>[] = [
     header: "State",
     cell: (row) => <WindowState window={row} />,
   },
-  { id: "scope", header: "Keeps", cell: (row) => <ScopeText window={row} /> },
+  { id: "scope", header: "Keeps", className: "md:min-w-36", cell: (row) => <ScopeText window={row} /> },
   {
     id: "reason",
     header: "Why",
@@ -136,7 +136,7 @@ const COLUMNS: readonly Column<Window>[] = [
   },
   { id: "retention", header: "Each for", align: "end", cell: (row) => row.retention },
   {
-    id: "purge",
+    id: "actions",
     header: <span className="sr-only">Actions</span>,
     align: "end",
     cell: (row) => <Purge window={row} />,

@@ -115,6 +115,7 @@ const COLUMNS: readonly Column<PublicProvider>[] = [
     header: "Provider",
     sortable: true,
     phone: "title",
+    className: "md:min-w-48",
     cell: ({ name, operator, sandbox }) => (
       <span className="grid">
         <span className="flex flex-wrap items-center gap-x-2">

@@ -14,6 +14,7 @@ const COLUMNS: readonly Column<Request>[] = [
     id: "model",
     header: "Model",
     phone: "title",
+    className: "md:min-w-44",
     cell: ({ model, model_requested }) => (
       <span className="font-mono text-xs break-all">{model ?? model_requested ?? "none"}</span>
     ),

@@ -2,14 +2,16 @@ import { Badge } from "../../ui/badge.tsx";
 import type { Column } from "../../ui/table.tsx";
 import { Money, Num, Time, useNow } from "../../ui/values.tsx";
 import { Countdown } from "./countdown.tsx";
-import { type Key, restrictionsOf, STATES, stopsAt, stopsSoon, unusedText } from "./key.ts";
+import { type Key, type Limits, restrictionsOf, STATES, stopsAt, stopsSoon, unusedText } from "./key.ts";
 import { type Doing, KeyMenu } from "./key-actions.tsx";
 
 export function keyColumns({
   currency,
+  limits,
   act,
 }: {
   readonly currency: string;
+  readonly limits: ReadonlyMap<string, Limits>;
   readonly act: (doing: Doing) => void;
 }): Column<Key>[] {
   return [
@@ -42,7 +44,12 @@ export function keyColumns({
       cell: (key) => <Time at={key.last_used_at} none={unusedText(key, Date.now())} />,
     },
     { id: "stops", header: "Ends", sortable: true, cell: (key) => <Stops subject={key} /> },
-    { id: "limits", header: "Limits", sortable: true, cell: (key) => <Restrictions subject={key} /> },
+    {
+      id: "limits",
+      header: "Limits",
+      sortable: true,
+      cell: (key) => <Restrictions all={restrictionsOf(key, limits.get(key.id))} />,
+    },
     {
       id: "spend",
       header: "This month",
@@ -69,8 +76,8 @@ export function keyColumns({
 function Name({ subject }: { readonly subject: Key }) {
   const { word, tone, says } = STATES[subject.state];
   return (
-    <span className="inline-flex flex-wrap items-center gap-x-2 gap-y-1">
-      <span className="max-w-44 truncate" title={subject.name}>
+    <span className="inline-flex max-w-full flex-wrap items-center gap-x-2 gap-y-1">
+      <span className="max-w-44 truncate max-md:max-w-full" title={subject.name}>
         {subject.name}
       </span>
       {subject.environment === "test" && <Badge>test</Badge>}
@@ -101,8 +108,7 @@ function Stops({ subject }: { readonly subject: Key }) {
 
 const RESTRICTIONS_SHOWN = 2;
 
-function Restrictions({ subject }: { readonly subject: Key }) {
-  const all = restrictionsOf(subject);
+function Restrictions({ all }: { readonly all: readonly string[] }) {
   if (all.length === 0) return <span className="text-faint">none</span>;
   const rest = all.length - RESTRICTIONS_SHOWN;
   return (

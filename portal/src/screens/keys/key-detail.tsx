@@ -7,12 +7,13 @@ import { Callout, KeyValue } from "../../ui/layout.tsx";
 import { LinkButton } from "../../ui/link.tsx";
 import { Money, Num, Time } from "../../ui/values.tsx";
 import { Countdown } from "./countdown.tsx";
-import { isEnded, type Key, SCOPES, STATES, unusedText } from "./key.ts";
+import { isEnded, type Key, SCOPES, type Limits as SpendLimits, STATES, spendTexts, unusedText } from "./key.ts";
 import type { Doing } from "./key-actions.tsx";
 
 type Props = {
   readonly subject: Key;
   readonly currency: string;
+  readonly limits: SpendLimits | undefined;
   readonly at: (path?: string) => string;
   readonly isAdmin: boolean;
   readonly act: (doing: Doing) => void;
@@ -20,7 +21,7 @@ type Props = {
 };
 
 /** Everything that is known of one key, and what can be done with it. */
-export function KeyDetail({ subject, currency, at, isAdmin, act, onClose }: Props) {
+export function KeyDetail({ subject, currency, limits, at, isAdmin, act, onClose }: Props) {
   const { word, tone, says } = STATES[subject.state];
   const footer = isEnded(subject) ? undefined : (
     <>
@@ -54,7 +55,7 @@ export function KeyDetail({ subject, currency, at, isAdmin, act, onClose }: Prop
         rows={[
           ...whoseRows(subject),
           ...usedRows(subject, currency),
-          { name: "Limits", value: <Limits subject={subject} /> },
+          { name: "Limits", value: <Limits subject={subject} spend={spendTexts(limits)} /> },
           ...policyRows(subject),
         ]}
       />
@@ -117,10 +118,13 @@ function usedRows(subject: Key, currency: string): Rows {
   ];
 }
 
-function Limits({ subject: { rpm, scopes, ip_allowlist } }: { readonly subject: Key }) {
+type LimitsProps = { readonly subject: Key; readonly spend: readonly string[] };
+
+function Limits({ subject: { rpm, scopes, ip_allowlist }, spend }: LimitsProps) {
   const may = scopes === null ? "everything" : SCOPES.filter(({ value }) => scopes.includes(value));
   return (
     <ul className="grid gap-0.5">
+      {spend.length > 0 && <li>May spend {spend.join(", ")}</li>}
       <li>{rpm === null ? "The usual requests a minute" : `${rpm.toLocaleString()} requests a minute`}</li>
       <li>May call {may === "everything" ? may : may.map(({ label }) => label.toLowerCase()).join(", ")}</li>
       <li>

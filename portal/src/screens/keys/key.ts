@@ -1,7 +1,9 @@
-import type { Row } from "../../api/client.ts";
+import type { Answer, Row } from "../../api/client.ts";
+import { moneyText } from "../../format/money.ts";
 import type { Tone } from "../../ui/badge.tsx";
 
 export type Key = Row<"manageListKeys">;
+export type Limits = Answer<"manageShowLimits">;
 type KeyState = Key["state"];
 
 /** What each state is called and looks like. */
@@ -72,7 +74,7 @@ export function isMeant(key: Key, typed: string): boolean {
 }
 
 /** What a column sorts by. */
-export function sortValueOf(key: Key, by: string): string | number | null {
+export function sortValueOf(key: Key, by: string, limits: ReadonlyMap<string, Limits>): string | number | null {
   switch (by) {
     case "name":
       return key.name.toLowerCase();
@@ -89,7 +91,7 @@ export function sortValueOf(key: Key, by: string): string | number | null {
       return at === null ? null : Date.parse(at);
     }
     case "limits":
-      return restrictionsOf(key).length;
+      return restrictionsOf(key, limits.get(key.id)).length;
     case "spend":
       return Number(key.spent_month);
     default:
@@ -98,12 +100,23 @@ export function sortValueOf(key: Key, by: string): string | number | null {
 }
 
 /** What a key is held to, in a few words each. */
-export function restrictionsOf({ rpm, scopes, ip_allowlist, policy }: Key): string[] {
+export function restrictionsOf({ rpm, scopes, ip_allowlist, policy }: Key, limits: Limits | undefined): string[] {
   return [
+    ...spendTexts(limits),
     ...(rpm === null ? [] : [`${rpm.toLocaleString()} rpm`]),
     ...(scopes === null ? [] : [counted(scopes.length, "scope")]),
     ...(ip_allowlist === null ? [] : [counted(ip_allowlist.length, "address", "addresses")]),
     ...(policy === null ? [] : ["own policy"]),
+  ];
+}
+
+/** What a key may spend: `€5.00 a day`. */
+export function spendTexts(limits: Limits | undefined): string[] {
+  if (limits === undefined) return [];
+  const { day, month, currency } = limits;
+  return [
+    ...(day.limit === null ? [] : [`${moneyText(day.limit, currency)} a day`]),
+    ...(month.limit === null ? [] : [`${moneyText(month.limit, currency)} a month`]),
   ];
 }
 

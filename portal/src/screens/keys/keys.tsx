@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useState } from "react";
 import { stringifySearch, useSearchParams, useWorkspace } from "../../address.ts";
 import { usePages } from "../../api/hooks.ts";
+import { useKeyLimits } from "../../api/key-limits.ts";
 import { type Powers, useCurrency, usePowers } from "../../api/powers.ts";
 import { Button } from "../../ui/button.tsx";
 import { CallButton } from "../../ui/call-button.tsx";
@@ -33,6 +34,11 @@ export function Screen() {
   const powers = usePowers(workspace);
   const currency = useCurrency(workspace);
   const keys = useKeys(workspace);
+  const limits = useKeyLimits(
+    workspace,
+    keys.rows.filter(({ state }) => state !== "revoked").map(({ id }) => id),
+    powers.isAdmin,
+  );
   const [doing, setDoing] = useState<Doing>();
   const [shown, setShown] = useState(SHOWN_STEP);
   const sort = sortOf(search.get("sort", "-created"));
@@ -42,7 +48,7 @@ export function Screen() {
     const { has } = VIEWS[isView(view) ? view : "current"];
     return keys.rows.filter((key) => has(key) && isMeant(key, typed));
   }, [keys.rows, view, typed]);
-  const sorted = sortRows(rows, sort, sortValueOf);
+  const sorted = sortRows(rows, sort, (key, by) => sortValueOf(key, by, limits));
   const chosen = keys.rows.find(({ id }) => id === search.get("key"));
   return (
     <>
@@ -51,7 +57,7 @@ export function Screen() {
       <Filters search={search} view={view} typed={typed} />
       <Table<Key>
         label="Keys"
-        columns={keyColumns({ currency, act: setDoing })}
+        columns={keyColumns({ currency, limits, act: setDoing })}
         rows={sorted.slice(0, shown)}
         keyOf={({ id }) => id}
         linkOf={({ id }) => `${at("keys")}${stringifySearch({ ...search.all, key: id })}`}
@@ -78,6 +84,7 @@ export function Screen() {
         <KeyDetail
           subject={chosen}
           currency={currency}
+          limits={limits.get(chosen.id)}
           at={at}
           isAdmin={powers.isAdmin}
           act={setDoing}

@@ -22,6 +22,7 @@ export function memberColumns({ currency, powers, at, act }: Given): Column<Line
       header: "Person",
       sortable: true,
       phone: "title",
+      className: "md:min-w-44",
       cell: (line) => <Person line={line} isSelf={line.email === powers.email} />,
     },
     {

@@ -94,7 +94,7 @@ function columnsFor(open: (name: string) => void): readonly Column<NodeRow>[] {
     },
     { id: "state", header: "State", cell: (row) => <StateOf row={row} /> },
     { id: "country", header: "Country", cell: ({ country }) => <Country code={country} short /> },
-    { id: "models", header: "Models", cell: ({ models }) => <Models ids={models} /> },
+    { id: "models", header: "Models", className: "md:min-w-52", cell: ({ models }) => <Models ids={models} /> },
     { id: "load", header: "Load", align: "end", cell: (node) => <Load node={node} /> },
     {
       id: "latency",

@@ -95,6 +95,7 @@ const COLUMNS: readonly Column<Provider>[] = [
     id: "name",
     header: "Provider",
     phone: "title",
+    className: "md:min-w-48",
     cell: (row) => (
       <>
         <span className="block font-medium">{row.name}</span>

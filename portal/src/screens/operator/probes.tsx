@@ -184,7 +184,7 @@ function nowColumns({ run, begin }: Runner): readonly Column<Standing>[] {
     {
       id: "last",
       header: "Last answer",
-      className: "md:max-w-80",
+      className: "md:max-w-80 md:min-w-48",
       cell: (row) => (
         <span className="min-w-0 text-xs break-words text-soft">
           {row.last === null ? "It was never asked." : row.last.reason}
@@ -193,7 +193,7 @@ function nowColumns({ run, begin }: Runner): readonly Column<Standing>[] {
       ),
     },
     {
-      id: "run",
+      id: "actions",
       header: <span className="sr-only">Actions</span>,
       align: "end",
       cell: (row) => (

@@ -27,8 +27,10 @@ const COLUMNS: readonly Column<Summary>[] = [
     className: "md:max-w-48",
     cell: (row) => (
       <span className="grid min-w-0">
-        <code className="truncate font-mono text-[0.8125rem]">{row.slug}</code>
-        <span className="truncate text-xs text-soft">
+        <code className="truncate font-mono text-[0.8125rem]" title={row.slug}>
+          {row.slug}
+        </code>
+        <span className="truncate text-xs text-soft" title={row.owners.join(", ")}>
           {row.owners.length === 0 ? "no owner yet" : row.owners.join(", ")}
         </span>
       </span>

@@ -1,5 +1,6 @@
 import { durationText } from "../../format/time.ts";
 import { Badge, LevelBadge, type Tone } from "../../ui/badge.tsx";
+import { cx } from "../../ui/class-names.ts";
 import { Logged } from "../../ui/logged.tsx";
 import type { Column } from "../../ui/table.tsx";
 import { Country, Money, Num, Unknown } from "../../ui/values.tsx";
@@ -41,7 +42,7 @@ function Models({ row }: { readonly row: Pick<RequestRow, "model" | "model_reque
 
 function RequestCell({ row, isNew }: { readonly row: RequestRow; readonly isNew: boolean }) {
   return (
-    <span className="grid max-w-72 min-w-0 max-md:max-w-full">
+    <span className="grid max-w-72 min-w-0 max-md:max-w-full md:min-w-56">
       <span className="flex min-w-0 items-center gap-1.5">
         {isNew && <span title="Came just now" className="size-1.5 shrink-0 rounded-full bg-accent" />}
         <Models row={row} />
@@ -113,7 +114,9 @@ export function requestColumns(isNew: (row: RequestRow) => boolean): readonly Co
       id: "status",
       header: "Status",
       cell: (row) => (
-        <span className="grid justify-items-start gap-0.5 max-md:justify-items-end">
+        <span
+          className={cx("grid justify-items-start gap-0.5 max-md:justify-items-end", row.error_code && "md:min-w-32")}
+        >
           <Badge tone={statusTone(row.status, row.error_code)}>{row.status}</Badge>
           {row.error_code !== null && (
             <Logged text={row.error_code} className="max-w-32 text-xs text-soft max-md:max-w-56" />

@@ -111,7 +111,7 @@ function columnsFor(isAdmin: boolean): readonly Column<Stored>[] {
     ...(isAdmin
       ? [
           {
-            id: "delete",
+            id: "actions",
             header: <span className="sr-only">Actions</span>,
             align: "end" as const,
             cell: (row: Stored) => <Delete id={row.id} />,

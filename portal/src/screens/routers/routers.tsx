@@ -70,6 +70,7 @@ const COLUMNS: readonly Column<Listed>[] = [
   {
     id: "name",
     header: "Name",
+    className: "md:min-w-48",
     cell: ({ name, version }) => (
       <span className="inline-flex min-w-0 items-center gap-2">
         <span className="font-mono text-[0.8125rem] break-all">{name}</span>
@@ -82,7 +83,7 @@ const COLUMNS: readonly Column<Listed>[] = [
     id: "floor",
     header: "Floor",
     cell: ({ floor }) =>
-      floor === null ? <span className="text-soft">the policy's</span> : <LevelBadge level={floor} />,
+      floor === null ? <span className="whitespace-nowrap text-soft">the policy's</span> : <LevelBadge level={floor} />,
   },
   {
     id: "models",

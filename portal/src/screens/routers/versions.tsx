@@ -97,7 +97,7 @@ function columnsFor(
       cell: ({ spec }) => (spec === null ? <span className="text-bad">removed</span> : wordsOf(spec)),
     },
     {
-      id: "restore",
+      id: "actions",
       header: <span className="sr-only">Action</span>,
       align: "end",
       cell: (row) =>

@@ -96,7 +96,7 @@ function Paper({ statement, isOpen }: { readonly statement: Statement; readonly 
   return (
     <article
       aria-label={`Statement of ${monthText(statement.month)}`}
-      className="mx-auto grid max-w-3xl gap-7 rounded-lg border bg-card px-6 py-7 sm:px-10 print:max-w-none print:border-0 print:p-0"
+      className="mx-auto grid max-w-3xl gap-7 rounded-lg border bg-card px-4 py-7 sm:px-10 print:max-w-none print:border-0 print:p-0"
     >
       <div className="flex flex-wrap justify-between gap-4">
         <div>
@@ -145,19 +145,19 @@ function Balances({ currency, opening, closing }: BalancesProps) {
   );
 }
 
-const CELL = "py-1.5 pr-4 last:pr-0";
+const CELL = "py-1.5 pr-2 last:pr-0 sm:pr-4";
 const HEAD = "border-b text-left text-xs text-soft";
 
 function Kinds({ kinds, currency }: Pick<Statement, "kinds" | "currency">) {
   if (kinds.length === 0) return <p className="text-soft">Nothing moved money in this month.</p>;
   return (
-    <section className="grid gap-2">
+    <section className="grid min-w-0 gap-2">
       <h2>What moved money</h2>
       <table className="w-full">
         <thead className={HEAD}>
           <tr>
             <th className={CELL}>Kind</th>
-            <th className={`${CELL} text-right`}>Entries</th>
+            <th className={`${CELL} text-right max-sm:hidden print:table-cell`}>Entries</th>
             <th className={`${CELL} text-right`}>In</th>
             <th className={`${CELL} text-right`}>Out</th>
           </tr>
@@ -166,7 +166,7 @@ function Kinds({ kinds, currency }: Pick<Statement, "kinds" | "currency">) {
           {kinds.map((row) => (
             <tr key={row.kind} className="border-b last:border-0">
               <td className={CELL}>{KINDS[row.kind].many}</td>
-              <td className={`${CELL} text-right`}>
+              <td className={`${CELL} text-right max-sm:hidden print:table-cell`}>
                 <Num value={row.transactions} />
               </td>
               <td className={`${CELL} text-right`}>
@@ -186,7 +186,7 @@ function Kinds({ kinds, currency }: Pick<Statement, "kinds" | "currency">) {
 function Models({ models, currency }: Pick<Statement, "models" | "currency">) {
   if (models.length === 0) return null;
   return (
-    <section className="grid gap-2">
+    <section className="grid min-w-0 gap-2">
       <h2>Requests by model</h2>
       <table className="w-full">
         <thead className={HEAD}>

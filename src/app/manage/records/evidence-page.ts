@@ -144,7 +144,7 @@ function servedRows(report: EvidenceReport): string {
     say(row.environment),
     long(row.endpoint),
     say(row.level),
-    say(row.countries.join(", ")),
+    say(row.countries.join(", ") || "not known"),
     figure(row.served),
     figure(row.input_tokens),
     figure(row.output_tokens),

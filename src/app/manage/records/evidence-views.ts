@@ -68,7 +68,8 @@ function factsOf(provider: Provider | undefined, { provider: slug, region, sover
     level: sovereignty.level,
     reason: sovereignty.reason,
     confidence: sovereignty.confidence,
-    countries: sovereignty.countries,
+    // What a catalogue names where they are not known is a guess, and no evidence.
+    countries: sovereignty.countriesKind === "unknown" ? [] : sovereignty.countries,
     countries_kind: sovereignty.countriesKind,
     zero_data_retention: sovereignty.zeroDataRetention,
     trains_on_data: sovereignty.trainsOnData,

@@ -3,6 +3,19 @@ import type { UpstreamProblem } from "../../canon/problem.ts";
 
 const MESSAGE_CHARS_MAX = 2000;
 
+/** The status that a code or a type stands for where none came with it: inside a stream. The code says more. */
+const STATUSES: ReadonlyMap<string | null, number> = new Map([
+  ["context_length_exceeded", 400],
+  ["cyber_policy", 400],
+  ["invalid_api_key", 401],
+  ["model_not_found", 404],
+  ["rate_limit_exceeded", 429],
+  ["server_is_overloaded", 503],
+  ["slow_down", 503],
+  ["invalid_request_error", 400],
+  ["rate_limit_error", 429],
+]);
+
 /** Reads every error shape that servers of this dialect are known to send; never fails. */
 export function decodeProblem(body: unknown, status: number | null): UpstreamProblem {
   const first = Array.isArray(body) ? body[0] : body;
@@ -12,7 +25,9 @@ export function decodeProblem(body: unknown, status: number | null): UpstreamPro
   const message = textOf(inner["message"]) ?? textOf(first["error"]) ?? textOf(detail) ?? detailList(detail);
   const code = textOf(inner["code"]);
   const stated = typeof inner["code"] === "number" ? inner["code"] : inner["status_code"];
-  return problem(message, code, textOf(inner["type"]), typeof stated === "number" ? stated : status);
+  const type = textOf(inner["type"]);
+  const said = typeof stated === "number" ? stated : status;
+  return problem(message, code, type, said ?? STATUSES.get(code) ?? STATUSES.get(type) ?? null);
 }
 
 function problem(

@@ -25,7 +25,7 @@ export type WireCitation = z.output<typeof citation>;
 /** A block is a union: one of these keys is there. */
 const block = z.object({
   text: z.string().nullish(),
-  toolUse: z.object({ toolUseId: z.string(), name: z.string(), input: z.unknown() }).nullish(),
+  toolUse: z.object({ toolUseId: z.string(), name: z.string(), input: z.unknown().optional() }).nullish(),
   reasoningContent: z
     .object({
       reasoningText: z.object({ text: z.string().nullish(), signature: z.string().nullish() }).nullish(),
@@ -44,7 +44,7 @@ export type WireBlock = z.output<typeof block>;
 export const WireReply = z.object({
   output: z.object({ message: z.object({ content: z.array(block).nullish() }) }),
   stopReason: z.string(),
-  usage: z.unknown(),
+  usage: z.unknown().optional(),
 });
 
 const index = z.int().min(0);
@@ -73,4 +73,4 @@ export type WireDelta = z.output<typeof BlockDelta>["delta"];
 
 export const BlockStop = z.object({ contentBlockIndex: index });
 export const MessageStop = z.object({ stopReason: z.string() });
-export const Metadata = z.object({ usage: z.unknown() });
+export const Metadata = z.object({ usage: z.unknown().optional() });

@@ -215,6 +215,11 @@ describe("the stream of a provider of the same dialect", () => {
     ["nested", { type: "error", error: { code: "rate_limit_exceeded", message: "slow" } }, { status: 429 }],
     ["flat", { type: "error", code: "invalid_prompt", message: "bad", param: null }, { status: 400, message: "bad" }],
     ["a failed response", { type: "response.failed", response: { error: { code: "server_error", message: "x" } } }, {}],
+    [
+      "too long",
+      { type: "response.failed", response: { error: { code: "context_length_exceeded" } } },
+      { status: 400 },
+    ],
     ["no event of the dialect", { error: { message: "out of memory" } }, { message: "out of memory" }],
   ])("a failure in a stream is read, %s", (_, event, expected) => {
     const piece = new DirectStream(OWNERSHIP).read({ event: null, data: JSON.stringify(event) });

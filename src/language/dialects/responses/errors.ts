@@ -31,12 +31,7 @@ export function decodeFailure(event: unknown): UpstreamProblem {
   const problem = decodeProblem(response, null);
   // The type of an event is not the type of an error.
   const type = problem.type === "error" ? null : problem.type;
-  return { ...problem, type, status: problem.status ?? statusOf(problem.code) };
-}
-
-function statusOf(code: string | null): number | null {
-  if (CALLERS_FAULT.has(code)) return 400;
-  return code === "rate_limit_exceeded" ? 429 : null;
+  return { ...problem, type, status: problem.status ?? (CALLERS_FAULT.has(problem.code) ? 400 : null) };
 }
 
 /** The word that a failed response has for it: the dialect knows a closed list of them. */
