@@ -184,6 +184,13 @@ export function internalFault(error: unknown): Fault {
   });
 }
 
+function tooSlow(): Fault {
+  return fault("upstream_timeout", {
+    message:
+      "The answer was taken so slowly that the time of the request is up. What was sent so far is incomplete, and is charged.",
+  });
+}
+
 /** What was decided of a request before anyone is asked. */
 type Admitted = Pick<Planned, "policyNow"> & {
   readonly plan: Plan;
@@ -375,8 +382,8 @@ class Request {
     this.#heard(stream);
     const { usage, outputChars, units, estimate, uses } = stream;
     await this.#settle(attempt, { usage, outputChars, units, estimate, uses, cutShort: true }, GONE);
-    // Who only stopped taking its audio is still there.
-    if (!this.#sink.gone) this.#sink.cut();
+    // Who only took it too slowly is still there.
+    if (!this.#sink.gone) await this.#endBroken(stream, tooSlow());
   }
 
   #learn(attempt: Attempt, usage: UsageRecord): void {
