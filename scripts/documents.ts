@@ -194,12 +194,13 @@ request are candidates; when there is none, the refusal names the parameter. \`G
 
 ## Aliases
 
-- \`max_completion_tokens\` is \`max_tokens\`; when both are sent, it wins.
+- \`max_completion_tokens\` is \`max_tokens\`; two that differ are refused.
 - \`reasoning: { "effort": "high" }\` is \`reasoning_effort: "high"\`; \`reasoning: { "max_tokens": 4096 }\` gives a budget, and
   \`reasoning: { "enabled": false }\` is \`"none"\`.
 - \`thinking: { "type": "enabled", "budget_tokens": 4096 }\` gives a budget, \`{ "type": "disabled" }\` is \`"none"\`. Where a
   model is told by a word and not by a budget, a budget becomes the nearest word.
 - When several are sent, \`reasoning_effort\` wins, then \`reasoning\`. D1 endpoints always receive \`reasoning_effort\`.
+  Other members of \`reasoning\` and \`thinking\` are refused by name, \`reasoning.exclude: true\` among them.
 - \`tool_choice: { "type": "allowed_tools", … }\` counts as \`allowed_tools\`.
 
 ## Shapes of the gateway's own fields

@@ -82,7 +82,10 @@ type Operation = {
   security: unknown[];
   parameters?: { name: string; in: string }[];
   requestBody?: { content: Record<string, { schema: object; example?: unknown }> };
-  responses: Record<string, { $ref?: string; content?: Record<string, { schema: object; example?: unknown }> }>;
+  responses: Record<
+    string,
+    { $ref?: string; headers?: object; content?: Record<string, { schema: object; example?: unknown }> }
+  >;
 };
 type Document = {
   openapi: string;
@@ -150,6 +153,39 @@ describe.each([
       Object.values(operation.requestBody?.content ?? {}).some(({ example }) => example === undefined),
     );
     expect(bare.map(({ operation }) => operation.operationId)).toEqual([]);
+  });
+});
+
+describe("headers of answers in the OpenAPI document", () => {
+  const document: Document = JSON.parse(apiDocumentText(place));
+  const told = (at: string) => Object.keys(document.paths[at]?.["post"]?.responses["200"]?.headers ?? {});
+  const own = (at: string) => told(at).filter((name) => name.startsWith("X-Svc-"));
+  const SERVED = ["Request-Id", "Model", "Provider", "Sovereignty-Level", "Compute-Countries"];
+  const svc = (names: readonly string[]) => names.map((name) => `X-Svc-${name}`).sort();
+
+  test.each(["/chat/completions", "/messages", "/responses"])("HDR-02 GEN-02 every header of %s", (at) => {
+    const chat = ["Route-Reason", "Router", "Served-By", "Node-Id", "Upstream-Surface", "Overhead-Ms"];
+    const reasoning = ["Reasoning-Effort", "Reasoning-Chosen-By"];
+    expect(own(at).sort()).toEqual(svc([...SERVED, ...chat, ...reasoning]));
+    expect(told(at)).toContain("Idempotent-Replayed");
+  });
+
+  test("DEC-14 TTS-10 GEN-02 decisions and speech: exactly their lists", () => {
+    expect(own("/decisions").sort()).toEqual(svc(SERVED));
+    expect(own("/audio/speech").sort()).toEqual(svc([...SERVED, "Compute-Country", "Input-Characters"]));
+  });
+
+  test("CHAT-01 streams that end with [DONE] are said to, and no others", () => {
+    const ends = Object.entries(document.paths).filter(([, { post }]) => /\[DONE\]/.test(JSON.stringify(post ?? {})));
+    expect(ends.map(([at]) => at)).toEqual(["/chat/completions", "/audio/transcriptions"]);
+  });
+
+  test("HDR-07 GEN-02 X-Title is a header of every call that is charged", () => {
+    const charged = Object.values(document.paths)
+      .flatMap((item) => Object.values(item))
+      .filter(({ parameters = [] }) => parameters.some(({ name }) => name === "Idempotency-Key"));
+    expect(charged.length).toBeGreaterThan(6);
+    for (const { parameters = [] } of charged) expect(parameters.map(({ name }) => name)).toContain("X-Title");
   });
 });
 

@@ -46,6 +46,44 @@ test("in a union the branch that got furthest names the field", () => {
   expect(faultOf(() => decodeWith(Shape, { name: "x", either: 5 })).param).toBe("either");
 });
 
+const Words = z.strictObject({
+  n: z.number().min(1).max(9).optional(),
+  over: z.number().gt(0).optional(),
+  whole: z.int().optional(),
+  text: z.string().min(1).max(3).optional(),
+  list: z.array(z.string()).min(2).optional(),
+  map: z.record(z.string(), z.number()).optional(),
+  either: z.union([z.string(), z.array(z.string()).min(1)]).optional(),
+  choice: z.union([z.enum(["auto", "none"]), z.strictObject({ type: z.literal("one") })]).optional(),
+  own: z.union([z.string(), z.number()], { error: "must be a name or a number" }).optional(),
+  message: z
+    .discriminatedUnion("role", [
+      z.object({ role: z.literal("user"), content: z.union([z.string(), z.array(z.string())]) }),
+      z.object({ role: z.literal("tool") }),
+    ])
+    .optional(),
+});
+
+test.each<[string, unknown, string]>([
+  ["n", { n: 0 }, "must be at least 1"],
+  ["n", { n: 10 }, "must be at most 9"],
+  ["over", { over: 0 }, "must be more than 0"],
+  ["whole", { whole: 1.5 }, "expected integer, received number"],
+  ["text", { text: "" }, "must have at least 1 character"],
+  ["text", { text: "long" }, "must have at most 3 characters"],
+  ["list", { list: [] }, "must have at least 2 items"],
+  ["map", { map: [] }, "expected object, received array"],
+  ["either", { either: null }, "expected string or array, received null"],
+  ["choice", { choice: "some" }, 'expected one of "auto"|"none", or object'],
+  ["own", { own: true }, "must be a name or a number"],
+  ["message.role", { message: { role: "robot" } }, 'expected one of "user"|"tool"'],
+  ["message.role", { message: {} }, 'it is required: expected one of "user"|"tool"'],
+  ["message.content", { message: { role: "user" } }, "it is required: expected string or array"],
+])("what is wrong with %s of %j is said in plain words: %s", (param, value, problem) => {
+  const refused = faultOf(() => decodeWith(Words, value));
+  expect([refused.param, refused.message]).toEqual([param, `Field "${param}": ${problem}.`]);
+});
+
 test("what a caller sent is never quoted in a message", () => {
   const secret = "sk_svc_live_do-not-quote";
   expect(faultOf(() => decodeWith(Shape, { name: "x", mode: secret })).message).not.toContain(secret);

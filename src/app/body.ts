@@ -64,9 +64,9 @@ function faultOf(issues: readonly Issue[], value: unknown): Fault {
   if (first === undefined) return fault("invalid_value", { message: "The request is not valid." });
   const param = nameOf(first.path);
   if (param === "") return fault("invalid_value", { message: `The request is not valid: ${said(first.issue)}.` });
-  if (first.issue.code === "invalid_type" && valueAt(value, first.path) === undefined)
-    return invalidValue(param, "it is required");
-  return invalidValue(param, said(first.issue));
+  if (valueAt(value, first.path) !== undefined) return invalidValue(param, said(first.issue));
+  if (first.issue.code === "invalid_type") return invalidValue(param, "it is required");
+  return invalidValue(param, `it is required: ${said(first.issue).replace(RECEIVED, "")}`);
 }
 
 type Found = { readonly issue: Issue; readonly path: readonly PropertyKey[] };
@@ -81,8 +81,40 @@ function flatten(issue: Issue, above: readonly PropertyKey[]): Found[] {
   return deepest === undefined || depth(deepest) <= path.length ? [{ issue, path }] : deepest;
 }
 
+const RECEIVED = /, received \w+$/;
+const BOUNDS: Readonly<Record<string, string>> = {
+  ">=": "at least",
+  "<=": "at most",
+  ">": "more than",
+  "<": "less than",
+};
+
+/** The validator's words, in plainer ones; words of our own stay as they are. */
 function said(issue: Issue): string {
-  return issue.message.replace(/^Invalid (input|option): /, "").replace(/\.$/, "");
+  if (issue.code === "invalid_union" && issue.message === "Invalid input") return saidOfUnion(issue.errors);
+  return issue.message
+    .replace(/\.$/, "")
+    .replace(/^Invalid discriminator value\. Expected (.*)$/, (_, kinds: string) => {
+      const words = kinds.replaceAll("'", '"').replaceAll(" | ", "|");
+      return words.includes("|") ? `expected one of ${words}` : `expected ${words}`;
+    })
+    .replace(/^Invalid (input|option|string|number): /, "")
+    .replace(/^Too (?:small|big): expected \w+ to (be|have) (>=|<=|>|<)?/, (_, verb: string, bound = "") =>
+      bound === "" ? `must ${verb} ` : `must ${verb} ${BOUNDS[bound]} `,
+    )
+    .replace(/\b1 (item|character)s$/, "1 $1")
+    .replace(/^expected int\b/, "expected integer")
+    .replace(/^expected record\b/, "expected object");
+}
+
+/** What each branch wants, and what was there in the place of all of them. */
+function saidOfUnion(branches: readonly (readonly Issue[])[]): string {
+  const all = branches.flatMap(([first]) => (first === undefined ? [] : [said(first)]));
+  const wanted = [...new Set(all.map((words) => words.replace(RECEIVED, "")))];
+  const [first = "it is not valid", ...rest] = wanted;
+  const between = first.includes("|") ? ", or " : " or ";
+  const received = all.every((words) => RECEIVED.test(words)) ? (RECEIVED.exec(all[0] ?? "")?.[0] ?? "") : "";
+  return [first, ...rest.map((words) => words.replace(/^expected /, ""))].join(between) + received;
 }
 
 function nameOf(path: readonly PropertyKey[]): string {

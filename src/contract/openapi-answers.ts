@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { FAULTS, type FaultCode } from "./faults.ts";
 import type { Json, SchemaBook } from "./openapi-schemas.ts";
-import type { Route } from "./route.ts";
+import type { Route, Telling } from "./route.ts";
 import { faultCodes, faultsOf } from "./route-faults.ts";
 
 /** Headers of answers, by the name of their component: [header, meaning, example]. */
@@ -26,6 +26,18 @@ const HEADERS = {
     "23",
   ],
   RouteReason: ["X-Svc-Route-Reason", "Why this endpoint; prose, not to be parsed.", "cheapest eligible endpoint"],
+  Router: ["X-Svc-Router", "The router that handled the request, when one did.", "auto"],
+  ReasoningEffort: [
+    "X-Svc-Reasoning-Effort",
+    "When the request carried a reasoning control, or the router chose one: the level the provider received.",
+    "low",
+  ],
+  ReasoningChosenBy: ["X-Svc-Reasoning-Chosen-By", "Who chose it: `caller`, `router` or `provider_default`.", "caller"],
+  IdempotentReplayed: [
+    "Idempotent-Replayed",
+    "`true` where the call was charged before under its `Idempotency-Key`: the body is then only its id, its status and its cost (`object` or `type` is `idempotent_replay`), unless the answer is stored.",
+    "true",
+  ],
   UpstreamSurface: ["X-Svc-Upstream-Surface", "Provider API that served the request.", "chat"],
   ServedBy: [
     "X-Svc-Served-By",
@@ -48,27 +60,15 @@ const HEADERS = {
 type HeaderName = keyof typeof HEADERS;
 
 const RATE_HEADERS = ["RateLimitLimit", "RateLimitRemaining", "RateLimitReset"] as const;
-const INFERENCE_HEADERS = [
-  "Model",
-  "Provider",
-  "SovereigntyLevel",
-  "ComputeCountries",
-  "RouteReason",
-  "UpstreamSurface",
-  "ServedBy",
-  "NodeId",
-  "Overhead",
-] as const;
+const SERVED_HEADERS = ["Model", "Provider", "SovereigntyLevel", "ComputeCountries"] as const;
+const WORK_HEADERS = [...SERVED_HEADERS, "RouteReason", "ServedBy", "NodeId", "Overhead"] as const;
 
-/** On surfaces whose headers the specification lists to the last one. */
-const SPEECH_HEADERS = [
-  "Model",
-  "Provider",
-  "SovereigntyLevel",
-  "ComputeCountries",
-  "ComputeCountry",
-  "InputCharacters",
-] as const;
+const TOLD: Readonly<Record<Telling, readonly HeaderName[]>> = {
+  chat: [...WORK_HEADERS, "Router", "ReasoningEffort", "ReasoningChosenBy", "UpstreamSurface"],
+  work: WORK_HEADERS,
+  decisions: SERVED_HEADERS,
+  speech: [...SERVED_HEADERS, "ComputeCountry", "InputCharacters"],
+};
 
 const ErrorEnvelope = z
   .object({
@@ -133,23 +133,27 @@ function goodStatus({ answer }: Route): number {
 }
 
 function goodAnswer(route: Route, book: SchemaBook): Json {
-  const { answer, access, counted } = route;
+  const { answer, access, counted, tells } = route;
   const names: HeaderName[] = [];
   if (access.by !== "anyone") names.push("RequestId");
-  if (answer.is === "json_or_events") names.push(...INFERENCE_HEADERS);
-  if (answer.is === "bytes") names.push(...SPEECH_HEADERS);
+  if (tells !== undefined) names.push(...TOLD[tells]);
+  // Audio is never kept, so it is never replayed.
+  if (route.headers !== undefined && answer.is !== "bytes") names.push("IdempotentReplayed");
   if (counted) names.push(...RATE_HEADERS);
   const described = { description: goodWords(route), ...headers(names) };
   if (answer.is === "json" && answer.status === 204) return described;
   return { ...described, content: goodContent(route, book) };
 }
 
-function goodWords({ answer }: Route): string {
+/** Messages and responses have an event of their own for the end. */
+const END_WITH_DONE: ReadonlySet<string> = new Set(["createChatCompletion", "createTranscription"]);
+
+function goodWords({ answer, id }: Route): string {
   switch (answer.is) {
     case "json":
       return answer.status === 201 ? "Created." : "Done.";
     case "json_or_events":
-      return "JSON; or, with `stream: true`, server-sent events. The data of each event is one chunk, and `data: [DONE]` is the last. An error after the first byte comes as an event with the error envelope as its data.";
+      return `JSON; or, with \`stream: true\`, server-sent events. The data of each event is one chunk${END_WITH_DONE.has(id) ? ", and `data: [DONE]` is the last" : ""}. An error after the first byte comes as an event with the error envelope as its data.`;
     case "bytes":
       return "The audio, in chunks as it is made. The content type is that of the format asked for.";
     case "text":

@@ -47,12 +47,17 @@ export type Route = {
   readonly headers?: z.ZodObject;
   readonly body?: z.ZodType;
   readonly answer: Answer;
+  /** What its answer says in headers of who served it; absent: nothing, because nobody was asked. */
+  readonly tells?: Telling;
   /** Whose words stand around an error; absent: the gateway's own envelope and nothing else. */
   readonly errors?: "messages";
   /** Codes this route adds to the ones every route of its kind can answer. */
   readonly faults: readonly FaultCode[];
   readonly example?: { readonly body?: unknown; readonly answer?: unknown };
 };
+
+/** `work` is every inference, `chat` adds what only chat has; the specification lists the others to the last header. */
+export type Telling = "chat" | "work" | "decisions" | "speech";
 
 export type Answer =
   | { readonly is: "json"; readonly status: 200 | 201 | 202 | 204; readonly schema: z.ZodType }

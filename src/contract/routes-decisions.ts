@@ -2,7 +2,7 @@ import type { FaultCode } from "./faults.ts";
 import type { Route } from "./route.ts";
 import { CHARGED_FAULTS, CHAT_FAULTS } from "./routes-inference.ts";
 import { Decision, DecisionRequest } from "./schemas/decisions.ts";
-import { IdempotencyHeaders } from "./schemas/idempotency.ts";
+import { CallHeaders } from "./schemas/idempotency.ts";
 import { OpenaiDecision, OpenaiDecisionRequest } from "./schemas/openai-decisions.ts";
 
 const FAULTS: readonly FaultCode[] = [
@@ -30,8 +30,9 @@ export const DECISIONS_ROUTES: readonly Route[] = [
     summary: "Answer typed questions about a state",
     description:
       "Every question is answered in the type asked, with probabilities, or the request fails. `auto` and routers are not taken.",
-    headers: IdempotencyHeaders,
+    headers: CallHeaders,
     body: DecisionRequest,
+    tells: "decisions",
     answer: { is: "json", status: 200, schema: Decision },
     faults: [...FAULTS, "decision_refused"],
     example: {
@@ -69,8 +70,9 @@ export const DECISIONS_ROUTES: readonly Route[] = [
     summary: "The same in the shape of OpenAI's SDK",
     description:
       "For `client.decisions.create` of the official SDK with the base address `…/openai/v1`. A declined question is an answer of type `refusal` here.",
-    headers: IdempotencyHeaders,
+    headers: CallHeaders,
     body: OpenaiDecisionRequest,
+    tells: "decisions",
     answer: { is: "json", status: 200, schema: OpenaiDecision },
     faults: [...FAULTS, "decision_refused"],
     example: {

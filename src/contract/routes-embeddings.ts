@@ -1,7 +1,7 @@
 import type { Route } from "./route.ts";
 import { CHARGED_FAULTS, CHAT_FAULTS } from "./routes-inference.ts";
 import { EmbeddingList, EmbeddingsRequest } from "./schemas/embeddings.ts";
-import { IdempotencyHeaders } from "./schemas/idempotency.ts";
+import { CallHeaders } from "./schemas/idempotency.ts";
 
 export const EMBEDDINGS_ROUTES: readonly Route[] = [
   {
@@ -15,8 +15,9 @@ export const EMBEDDINGS_ROUTES: readonly Route[] = [
     summary: "Create embeddings",
     description:
       "One vector for each input, in the order of the inputs. More inputs than an endpoint takes at once are asked for in several requests and answered whole or not at all.",
-    headers: IdempotencyHeaders,
+    headers: CallHeaders,
     body: EmbeddingsRequest,
+    tells: "work",
     answer: { is: "json", status: 200, schema: EmbeddingList },
     faults: [...CHAT_FAULTS, "router_not_supported", ...CHARGED_FAULTS],
     example: {

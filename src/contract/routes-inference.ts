@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { FaultCode } from "./faults.ts";
 import type { Route } from "./route.ts";
 import { ChatChunk, ChatCompletion, ChatRequest } from "./schemas/chat.ts";
-import { IdempotencyHeaders } from "./schemas/idempotency.ts";
+import { CallHeaders } from "./schemas/idempotency.ts";
 
 const POLICY_FAULTS: readonly FaultCode[] = [
   "sovereignty_floor_not_met",
@@ -60,8 +60,9 @@ export const INFERENCE_ROUTES: readonly Route[] = [
     summary: "Create a chat completion",
     description:
       "The chat-completions dialect. `model` is a catalogue id, `auto`, or `@workspace/router`. With `stream: true` the answer comes as server-sent events that end with `data: [DONE]`.",
-    headers: IdempotencyHeaders,
+    headers: CallHeaders,
     body: ChatRequest,
+    tells: "chat",
     answer: { is: "json_or_events", schema: ChatCompletion, frame: ChatChunk },
     faults: [...CHAT_FAULTS, ...CHARGED_FAULTS],
     example: {

@@ -1,7 +1,7 @@
 import type { FaultCode } from "./faults.ts";
 import type { Route } from "./route.ts";
 import { CHARGED_FAULTS, CHAT_FAULTS } from "./routes-inference.ts";
-import { IdempotencyHeaders } from "./schemas/idempotency.ts";
+import { CallHeaders } from "./schemas/idempotency.ts";
 import { CountTokensRequest, Message, MessageEvent, MessagesRequest, TokenCount } from "./schemas/messages.ts";
 
 /** What counting cannot run into, because it costs nothing. */
@@ -20,8 +20,9 @@ export const MESSAGES_ROUTES: readonly Route[] = [
     summary: "Create a message",
     description:
       "The messages dialect. Clients of that dialect take the base address without `/v1`. Models whose id begins with `anthropic/claude-` get the body as it was sent; every other chat model answers the same shape. `model` is a catalogue id, `auto`, or `@workspace/router`. With `stream: true` the answer comes as server-sent events that end with `message_stop`.",
-    headers: IdempotencyHeaders,
+    headers: CallHeaders,
     body: MessagesRequest,
+    tells: "chat",
     answer: { is: "json_or_events", schema: Message, frame: MessageEvent },
     errors: "messages",
     faults: [...CHAT_FAULTS, ...CHARGED_FAULTS],
@@ -58,6 +59,7 @@ export const MESSAGES_ROUTES: readonly Route[] = [
     description:
       "Takes the body of `POST /v1/messages`, with or without the fields that only matter for an answer, and says how many tokens its input has. Models whose id begins with `anthropic/claude-` are counted by their provider. For all others, and where the provider cannot count for the model, the gateway counts with a tokenizer that is not the model's own (o200k): an estimate, in which pictures and documents stand for a fixed number of tokens. Costs nothing.",
     body: CountTokensRequest,
+    tells: "work",
     answer: { is: "json", status: 200, schema: TokenCount },
     errors: "messages",
     faults: CHAT_FAULTS.filter((code) => !OF_MONEY.includes(code)),

@@ -1,6 +1,6 @@
 import type { Route } from "./route.ts";
 import { CHARGED_FAULTS, CHAT_FAULTS } from "./routes-inference.ts";
-import { IdempotencyHeaders } from "./schemas/idempotency.ts";
+import { CallHeaders } from "./schemas/idempotency.ts";
 import { ResponseEvent, ResponseObject, ResponsesRequest } from "./schemas/responses.ts";
 
 export const RESPONSES_ROUTES: readonly Route[] = [
@@ -15,8 +15,9 @@ export const RESPONSES_ROUTES: readonly Route[] = [
     summary: "Create a response",
     description:
       "The responses dialect. Every chat model answers it; endpoints that speak it themselves get the body as it was sent. With `stream: true` the answer comes as server-sent events; the last one carries the whole response.",
-    headers: IdempotencyHeaders,
+    headers: CallHeaders,
     body: ResponsesRequest,
+    tells: "chat",
     answer: { is: "json_or_events", schema: ResponseObject, frame: ResponseEvent },
     faults: [...CHAT_FAULTS, ...CHARGED_FAULTS, "previous_response_not_found"],
     example: {

@@ -1,6 +1,6 @@
 import type { Route } from "./route.ts";
 import { CHARGED_FAULTS, CHAT_FAULTS } from "./routes-inference.ts";
-import { IdempotencyHeaders } from "./schemas/idempotency.ts";
+import { CallHeaders } from "./schemas/idempotency.ts";
 import { SpeechRequest } from "./schemas/speech.ts";
 
 export const SPEECH_ROUTES: readonly Route[] = [
@@ -16,8 +16,9 @@ export const SPEECH_ROUTES: readonly Route[] = [
     summary: "Generate speech",
     description:
       "The answer is the audio itself, sent in chunks as the provider makes it. A provider that breaks off in the middle ends the connection before its end, and nothing is charged.",
-    headers: IdempotencyHeaders,
+    headers: CallHeaders,
     body: SpeechRequest,
+    tells: "speech",
     answer: {
       is: "bytes",
       contentTypes: ["audio/mpeg", "audio/opus", "audio/aac", "audio/flac", "audio/wav", "audio/pcm"],

@@ -1,6 +1,6 @@
 import type { Route } from "./route.ts";
 import { CHARGED_FAULTS, CHAT_FAULTS } from "./routes-inference.ts";
-import { IdempotencyHeaders } from "./schemas/idempotency.ts";
+import { CallHeaders } from "./schemas/idempotency.ts";
 import { Transcription, TranscriptionEvent, TranscriptionRequest } from "./schemas/transcriptions.ts";
 
 export const TRANSCRIPTIONS_ROUTES: readonly Route[] = [
@@ -15,8 +15,9 @@ export const TRANSCRIPTIONS_ROUTES: readonly Route[] = [
     summary: "Transcribe audio",
     description:
       "Speech to text. The file is passed on as it comes and is never stored. Billed by the second of audio, or by tokens, as the endpoint's price has it.",
-    headers: IdempotencyHeaders,
+    headers: CallHeaders,
     body: TranscriptionRequest,
+    tells: "work",
     answer: { is: "json_or_events", schema: Transcription, frame: TranscriptionEvent },
     faults: [
       ...CHAT_FAULTS.filter((code) => code !== "context_length_exceeded"),

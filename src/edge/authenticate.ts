@@ -9,7 +9,7 @@ import { digestOf, sameSecret } from "../kit/secret.ts";
 const CHALLENGE = { "www-authenticate": "Bearer" } as const;
 const PREFIXES = Object.values(KEY_PREFIXES).flatMap((kind) => Object.values(kind));
 const KEY_CHARS_MAX = 256;
-/** Stands for credentials of another scheme: sent, and not valid here. No header and no setting can spell it. */
+/** Stands for credentials of another scheme beside an `x-api-key`: they win, and are not valid here. Nothing can spell it. */
 const NO_BEARER = "\0";
 
 /** The token a caller sent, "" when none: `Authorization` wins over `x-api-key`, also when it is bad. */
@@ -18,7 +18,7 @@ function presentedToken(headers: IncomingHttpHeaders): string {
   if (authorization === undefined) return String(headers["x-api-key"] ?? "").trim();
   const bearer = /^bearer(?:[ \t]+(\S.*))?$/i.exec(authorization.trim());
   if (bearer !== null) return bearer[1] ?? "";
-  return authorization.trim() === "" ? "" : NO_BEARER;
+  return authorization.trim() === "" || headers["x-api-key"] === undefined ? "" : NO_BEARER;
 }
 
 /** Key to digest to principal. The key itself is never compared or kept. */

@@ -17,3 +17,10 @@ test("TTS-10 pages of an allowed origin can read every header of the gateway's o
   expect(own).toContain("x-svc-input-characters");
   expect(exposed).toEqual(expect.arrayContaining([...own]));
 });
+
+test("HDR-01 pages of an allowed origin can read what the SDKs read: the id, and whether to try again", () => {
+  const request = new IncomingMessage(new Socket());
+  request.headers.origin = "https://page.example";
+  const exposed = corsHeaders(request, { origins: ["*"] })["access-control-expose-headers"]?.split(", ");
+  expect(exposed).toEqual(expect.arrayContaining(["x-request-id", "request-id", "x-should-retry", "retry-after"]));
+});

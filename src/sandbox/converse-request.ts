@@ -199,8 +199,12 @@ function choiceOf({ toolConfig }: Body): ToolChoice {
   return { is: "any" in choice ? "required" : "auto" };
 }
 
-function formatOf({ outputConfig }: Body): Format {
-  if (outputConfig === undefined) return { is: "text" };
+/** The format has no field for "any JSON object": a model is told so in words, and this one obeys. */
+function formatOf({ outputConfig, system }: Body): Format {
+  if (outputConfig === undefined) {
+    const told = (system ?? []).some((block) => "text" in block && /\bone JSON object\b/i.test(block.text));
+    return { is: told ? "json" : "text" };
+  }
   const { name, schema } = outputConfig.textFormat.structure.jsonSchema;
   const parsed: unknown = JSON.parse(schema);
   return { is: "schema", name, schema: parsed };

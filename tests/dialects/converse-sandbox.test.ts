@@ -24,6 +24,7 @@ describe("the official SDK and a simulated provider that speaks Converse", () =>
       response_format: { type: "json_object" },
     });
     expect(object.choices[0]?.finish_reason).toBe("stop");
+    expect(JSON.parse(object.choices[0]?.message.content ?? "")).toMatchObject({ text: "You said: hello" });
   });
 
   test("CHAT-05 reasoning comes back beside the answer, and what the provider was told is in a header", async () => {

@@ -114,6 +114,30 @@ describe.each(Object.entries(COLUMNS))("%s", (_dialect, { provider, model }) => 
       });
     }
   });
+
+  test.each<[string, JsonObject]>([
+    ["reasoning.exclude", { reasoning: { effort: "high", exclude: true } }],
+    ["reasoning.efort", { reasoning: { efort: "high" } }],
+    ["thinking.display", { thinking: { type: "enabled", budget_tokens: 2048, display: "omitted" } }],
+  ])("PARAM-02 %s, which nobody would honour, is refused by its name", async (param, sent) => {
+    await only(provider);
+    expect(await refused({ model, ...sent })).toMatchObject({ code: "unsupported_parameter", param });
+  });
+
+  test("PARAM-01 reasoning with exclude: false is reasoning", async () => {
+    await only(provider);
+    expect((await scene.chat(tenant.key, { model, reasoning: { effort: "high", exclude: false } })).status).toBe(200);
+  });
+
+  test.each<[string, JsonObject]>([
+    ["required without tools", { tool_choice: "required" }],
+    ["required with an empty list", { tools: [], tool_choice: "required" }],
+    ["a named tool without tools", { tool_choice: { type: "function", function: { name: "one" } } }],
+    ["a tool that is not there", { tools: TOOLS, tool_choice: { type: "function", function: { name: "three" } } }],
+  ])("CHAT-03 tool_choice that cannot be met is refused before anyone is called: %s", async (_what, sent) => {
+    await only(provider);
+    expect(await refused({ model, ...sent })).toMatchObject({ code: "invalid_value", param: "tool_choice" });
+  });
 });
 
 describe("one model on two dialects", () => {
@@ -152,5 +176,15 @@ describe("one model on two dialects", () => {
       param: "seed",
       message: expect.stringMatching(/claude-sonnet-4-6.*seed/),
     });
+  });
+
+  test("PARAM-03 the refusal names models that would take the request, and does not send the caller on where none does", async () => {
+    const seed = await refused({ model: MODEL, seed: 7 });
+    const [, instead = ""] = /choose another model: ([^,\s]+)/.exec(seed.message) ?? [];
+    expect((await ask({ model: instead, seed: 7 })).status).toBe(200);
+    for (const model of [MODEL, "auto"]) {
+      const { message, param } = await refused({ model, min_p: 0.1 });
+      expect([param, message]).toEqual(["min_p", expect.stringMatching(/Leave it out: nothing that can be called/)]);
+    }
   });
 });

@@ -74,6 +74,8 @@ describe("carriers", () => {
     ["a scheme and spaces", ["Authorization: Bearer   "]],
     ["an empty x-api-key", ["x-api-key: "]],
     ["two empty headers", ["x-api-key:", "Authorization:"]],
+    ["credentials of another scheme", ["Authorization: Basic dXNlcjpwYXNz"]],
+    ["a key without its scheme", ["Authorization: sk_svc_live_abcdefghijklmnopqrstuvwxyz"]],
   ])("AUTH-03 AUTH-06 %s: 401 missing_api_key", async (_, lines) => {
     const head = [`GET ${VALIDATE} HTTP/1.1`, "Host: a", "Connection: close", ...lines, "", ""].join("\r\n");
     const answer = only(await exchange(gateway.url, [head]));

@@ -68,6 +68,15 @@ export function ableOf(endpoint: Endpoint, model: Model): Able {
   };
 }
 
+/** Needs whose names tell a caller nothing. */
+const WITHOUT: Readonly<Partial<Record<NeedSource["need"], string>>> = {
+  remote_url: "takes media inside the request only (a base64 data URL), not by address",
+  uploaded_file: "takes files inside the request only, not by an id",
+  forced_tools: "lets the model itself choose whether it calls a tool",
+  reasoning_off: "always reasons",
+  json_with_tools: "gives JSON or calls tools, not both",
+};
+
 /** The first thing the endpoint cannot do, or undefined when it can do all of it. */
 export function shortcomingOf(able: Able, demand: Demand, support: DialectSupport): Shortcoming | undefined {
   const { endpoint, model } = able;
@@ -77,7 +86,7 @@ export function shortcomingOf(able: Able, demand: Demand, support: DialectSuppor
   if (untold !== undefined) return untold;
   for (const { need, param } of demand.needs) {
     if ((!native && !support.takesNeed(endpoint, need)) || !canDo(endpoint, model, need))
-      return { reason: `does not offer ${need}`, param };
+      return { reason: WITHOUT[need] ?? `does not offer ${need}`, param };
   }
   // A provider that is asked for one model in its own dialect says itself what is too much, in words its clients know.
   if (native && demand.modelBy === "caller") return undefined;

@@ -30,7 +30,7 @@ export function refusalFor(judge: Judge, sifted: Sifted): Fault {
   if (short?.contextTokens !== undefined) return tooLong(judge.request, name, at("capability"));
   if (short?.fault !== undefined) return short.fault;
   if (short !== undefined) {
-    const message = `${name}: ${short.rule} cannot be honoured, because every endpoint ${short.reason}. Leave it out or choose another model.`;
+    const message = `${name}: ${short.rule} cannot be honoured, because each endpoint ${short.reason}. ${wayOut(alternatives(judge, policy))}`;
     return fault("unsupported_parameter", { message, param: short.rule });
   }
   if (sifted.forbidden.length > 0) return notPermitted(sifted.forbidden, alternatives(judge, policy));
@@ -98,6 +98,12 @@ function notPermitted(models: readonly string[], instead: readonly string[]): Fa
 function allowed(models: readonly string[]): string {
   if (models.length === 0) return "Nothing that is connected here would be allowed for this request.";
   return `Allowed for this request: ${models.join(", ")}${models.length === ALTERNATIVES_MAX ? " and maybe more" : ""}.`;
+}
+
+/** What to do about something that no endpoint of the model can do. */
+function wayOut(models: readonly string[]): string {
+  if (models.length === 0) return "Leave it out: nothing that can be called here takes this request with it.";
+  return `Leave it out, or choose another model: ${models.join(", ")}${models.length === ALTERNATIVES_MAX ? " and maybe more" : ""}.`;
 }
 
 /** A few models that would have served this very request under a policy. Only ever looked for when it was refused. */

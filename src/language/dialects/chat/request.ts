@@ -1,4 +1,4 @@
-import { fault } from "../../../contract/faults.ts";
+import { type Fault, fault } from "../../../contract/faults.ts";
 import type { ChatMessage, ChatRequest, ChatTool } from "../../../contract/schemas/chat.ts";
 import type { MemberPatch } from "../../../kit/json.ts";
 import type { Call, ReasoningWish, ResponseFormat, ToolChoice, ToolDefinition } from "../../canon/call.ts";
@@ -50,10 +50,23 @@ function decodeTool({ function: { name, description, parameters, strict }, cache
   };
 }
 
-function decodeToolChoice({ tool_choice }: ChatRequest): ToolChoice | undefined {
+/** What demands a tool that is not there is refused here: some providers would ignore it and answer in words. */
+function decodeToolChoice({ tool_choice, tools }: ChatRequest): ToolChoice | undefined {
   if (!tool_choice) return undefined;
-  if (typeof tool_choice === "string") return { is: tool_choice };
-  return tool_choice.type === "function" ? { is: "named", name: tool_choice.function.name } : { is: "auto" };
+  if (typeof tool_choice === "string") {
+    if (tool_choice === "required" && !tools?.length)
+      throw cannotChoose('it demands a tool, and "tools" has none. Send tools, or leave it out');
+    return { is: tool_choice };
+  }
+  if (tool_choice.type !== "function") return { is: "auto" };
+  const { name } = tool_choice.function;
+  if (!tools?.some((tool) => tool.function.name === name))
+    throw cannotChoose(`there is no tool "${name.slice(0, 64)}" in "tools". Name one that is sent there`);
+  return { is: "named", name };
+}
+
+function cannotChoose(why: string): Fault {
+  return fault("invalid_value", { message: `Field "tool_choice": ${why}.`, param: "tool_choice" });
 }
 
 function decodeFormat({ response_format }: ChatRequest): ResponseFormat {
@@ -87,7 +100,12 @@ function ofBudget(tokens: number | null | undefined): ReasoningWish {
 }
 
 /** The aliases say the same thing in other words; the plain field wins where several are sent. */
-function decodeReasoning({ reasoning_effort, reasoning, thinking }: ChatRequest): ReasoningWish | undefined {
+function decodeReasoning({ model, reasoning_effort, reasoning, thinking }: ChatRequest): ReasoningWish | undefined {
+  if (reasoning?.exclude)
+    throw fault("unsupported_parameter", {
+      message: `${model}: reasoning.exclude cannot be honoured: thoughts come with the answer where the provider sends them. Leave it out.`,
+      param: "reasoning.exclude",
+    });
   if (reasoning_effort) return { effort: reasoning_effort, budgetTokens: null };
   if (reasoning) {
     if (reasoning.enabled === false) return { effort: "none", budgetTokens: null };

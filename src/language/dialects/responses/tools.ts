@@ -36,7 +36,7 @@ export function decodeTools({ tools, tool_choice }: ResponsesRequest): Tools {
   const chosen = decodeChoice(tool_choice, found);
   if (chosen === undefined) return { tools: found, choice: undefined, native: [...native, "tool_choice"], advisory };
   // A model that must call something needs something to call.
-  if (chosen.choice?.is === "required" && chosen.tools.length === 0) native.push("tool_choice");
+  if (!canMeet(chosen)) native.push("tool_choice");
   return { ...chosen, native, advisory };
 }
 
@@ -107,6 +107,11 @@ function isNamed(properties: unknown): properties is JsonObject {
 }
 
 type Chosen = { readonly tools: readonly ToolDefinition[]; readonly choice: ToolChoice | undefined };
+
+function canMeet({ tools, choice }: Chosen): boolean {
+  if (choice?.is === "named") return tools.some(({ name }) => name === choice.name);
+  return choice?.is !== "required" || tools.length > 0;
+}
 
 /** Undefined: a choice that no other dialect has. */
 function decodeChoice(sent: ResponsesRequest["tool_choice"], tools: readonly ToolDefinition[]): Chosen | undefined {
