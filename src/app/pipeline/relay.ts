@@ -245,10 +245,11 @@ export class Relay {
 const unreadable = (error: unknown) =>
   error instanceof ImpossibleFrame ? error.message : "an event over the size limit";
 
-const brokenBy = (verdict: Verdict) => ({
+export const brokenBy = (verdict: Verdict) => ({
   why: verdict.why,
   upstreamStatus: 200,
   malformed: verdict.is === "next" ? verdict.malformed : undefined,
+  stopped: verdict.is === "stop" && verdict.stopped !== undefined ? verdict.fault : undefined,
 });
 
 /** An error inside a stream is judged as if it had come as a status. */

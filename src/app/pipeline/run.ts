@@ -353,11 +353,13 @@ class Request {
   }
 
   /** The stream broke after content had gone out: an error frame, no end marker, no charge. */
-  async #breakStream({ stream }: Extract<Ended, { is: "broke" }>): Promise<void> {
+  async #breakStream({ stream, stopped }: Extract<Ended, { is: "broke" }>): Promise<void> {
     this.#heard(stream);
-    const problem = fault("upstream_error", {
-      message: "The provider's stream broke before its end. What was sent so far is incomplete and is not charged.",
-    });
+    const problem =
+      stopped ??
+      fault("upstream_error", {
+        message: "The provider's stream broke before its end. What was sent so far is incomplete and is not charged.",
+      });
     await settleFree(
       this.#gateway,
       this.#trail,
