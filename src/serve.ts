@@ -7,6 +7,7 @@ import { systemClock } from "./kit/clock.ts";
 import { handBackMemory } from "./kit/hand-back-memory.ts";
 import { keepTickShape } from "./kit/tick-shape.ts";
 import { type Running, start } from "./main.ts";
+import { cannotStart } from "./parts/cannot-start.ts";
 import { type Config, readConfig } from "./settings/config.ts";
 
 type Shown = Pick<Running, "origin" | "firstKey" | "setupLink">;
@@ -38,7 +39,10 @@ export async function serve(env: NodeJS.ProcessEnv, workers?: string): Promise<v
   if (cluster.isWorker) return serveAsWorker(config);
   const { GATEWAY_WORKERS: wanted } = config;
   const count = wanted === "auto" ? availableParallelism() : wanted;
-  return count > 1 ? serveWithWorkers(config, count) : serveAlone(config);
+  const serving = count > 1 ? serveWithWorkers(config, count) : serveAlone(config);
+  return serving.catch((error: unknown) => {
+    throw cannotStart(error, config);
+  });
 }
 
 async function serveAlone(config: Config): Promise<void> {

@@ -50,6 +50,8 @@ export type Sink = {
   readonly started: boolean;
   /** The client hung up before the answer was whole. */
   readonly gone: boolean;
+  /** No client takes it: what it waits for is the gateway's own. */
+  readonly unattended?: true | undefined;
   start(status: number, headers: Readonly<Record<string, string>>): void;
   /** False: wait for `drained` before writing on. */
   write(chunk: Buffer | string): boolean;

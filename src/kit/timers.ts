@@ -8,7 +8,10 @@ export type Timer = Disposable & {
 /** Waiting is handed in like the clock, so that a run can be replayed in no time. */
 export type Timers = { after(ms: number, then: () => void): Timer };
 
-export const systemTimers: Timers = { after: (ms, then) => setTimeout(then, ms) };
+/** What the system's timers can count to, almost 25 days. It takes a longer wait for one of a millisecond. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+export const systemTimers: Timers = { after: (ms, then) => setTimeout(then, Math.min(ms, LONGEST_MS)) };
 
 export function stop(timer: Disposable | undefined): void {
   timer?.[Symbol.dispose]();

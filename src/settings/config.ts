@@ -12,12 +12,16 @@ import {
   givenSettings,
   integer,
   isMasterKey,
+  isSendable,
   LOG_LEVELS,
   logRetention,
   MASTER_KEY_FORM,
   mailServer,
   onOff,
+  origins,
+  publicUrl,
   readWithFileTwin,
+  SENDABLE,
   type Setting,
   secretSetting,
   sender,
@@ -59,9 +63,12 @@ export const SETTINGS = {
   ),
   GATEWAY_DECISIONS: setting(onOff, "on", "POST /v1/decisions. off: it answers decisions_not_enabled."),
   GATEWAY_SPEECH: setting(onOff, "on", "POST /v1/audio/speech. off: it answers audio_not_enabled."),
-  GATEWAY_ADMIN_TOKEN: secretSetting(
-    "Operator token of the management API. Default: made at first start and kept in DATA_DIR/admin-token.",
-  ),
+  GATEWAY_ADMIN_TOKEN: {
+    ...secretSetting(
+      "Operator token of the management API. Default: made at first start and kept in DATA_DIR/admin-token.",
+    ),
+    schema: z.string().refine(isSendable, SENDABLE).nullable(),
+  },
   GATEWAY_MASTER_KEY: {
     ...secretSetting(
       "Master key for secrets at rest, 32 bytes in base64 or hex. Default: made at first start and kept in DATA_DIR/master-key.",
@@ -85,14 +92,11 @@ export const SETTINGS = {
     "Proxies whose X-Forwarded-For is believed.",
   ),
   GATEWAY_PUBLIC_URL: setting(
-    z
-      .url({ protocol: /^https?$/, error: "write an absolute http or https address" })
-      .transform((url) => url.replace(/\/+$/, ""))
-      .nullable(),
+    publicUrl.nullable(),
     null,
     "Address under which callers reach the gateway, without /v1.",
   ),
-  GATEWAY_CORS_ORIGINS: setting(csv, [], "Browser origins that may call /v1; * allows every origin."),
+  GATEWAY_CORS_ORIGINS: setting(origins, [], "Browser origins that may call /v1; * allows every origin."),
   GATEWAY_RPM_LIVE: setting(integer(1, 1_000_000), 300, "Requests a minute of a live key without an override."),
   GATEWAY_RPM_TEST: setting(integer(1, 1_000_000), 30, "Requests a minute of a test key without an override."),
   GATEWAY_RPM_IP: setting(

@@ -59,6 +59,24 @@ export const redisUrl = z
     "write redis://user:password@host:6379/0, or rediss:// for TLS",
   );
 
+/** Where callers are: paths are added to it, so it has nothing behind its own. */
+export const publicUrl = z
+  .url({ protocol: /^https?$/, error: "write an absolute http or https address" })
+  .refine(
+    (text) => /^https?:\/\/[^?#@]+$/i.test(text) && !/\/v1\/*$/.test(text),
+    "write an absolute http or https address without /v1, query or password",
+  )
+  .transform((url) => url.replace(/\/+$/, ""));
+
+export const origins = csv.refine(
+  (list) => list.every((item) => item === "*" || /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@]+$/.test(item)),
+  "write origins such as https://app.example.eu, separated by commas, or *",
+);
+
+/** What goes into a header: nobody could send any other token, and no provider be sent any other key. */
+export const isSendable = (text: string) => /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text);
+export const SENDABLE = "write one line of plain ASCII characters";
+
 export const certificates = z
   .string()
   .refine((text) => text.includes("-----BEGIN CERTIFICATE-----"), "write certificates in PEM, or name their file");

@@ -1,4 +1,4 @@
-import { readWithFileTwin } from "./kinds.ts";
+import { isSendable, readWithFileTwin, SENDABLE } from "./kinds.ts";
 
 /** A provider setting read from the environment: PROVIDER_<SLUG>_API_KEY, _CREDENTIALS, _BASE_URL and its regional form. */
 export type ProviderSettings = {
@@ -36,7 +36,8 @@ export function readProviders(env: Readonly<Record<string, string | undefined>>,
     }
     const value = readWithFileTwin(env, name, problems);
     if (value === undefined || value === "") continue;
-    if (match?.[2] === "API_KEY") apiKeys.set(slug, value);
+    if (match?.[2] === "API_KEY" && !isSendable(value)) problems.push(`${name}: ${SENDABLE}`);
+    else if (match?.[2] === "API_KEY") apiKeys.set(slug, value);
     else if (match?.[2] === "CREDENTIALS") credentials.set(slug, value);
     else if (/^https?:\/\/[^\s/?#]+[^\s?#]*$/.test(value)) baseUrls.set(slug, value.replace(/\/+$/, ""));
     else problems.push(`${name}: write an absolute http or https address without query`);

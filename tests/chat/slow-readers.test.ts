@@ -61,16 +61,21 @@ describe("a client that does not read", () => {
     expect(await scene.wallet(tenant)).toMatchObject({ held: "0.00" });
   });
 
-  test("it is not waited for longer than any request may take: the provider and the money are given back", async () => {
+  test("BILL-02 CHAT-09 it is not waited for longer than any request may take: the provider is let go, and what it was sent is charged", async () => {
     const brief = await openScene(["deepinfra"], { GATEWAY_REQUEST_TIMEOUT_MS: "700" });
     try {
       const reader = await brief.gateway.tenant();
       brief.at("deepinfra").next({ frames: fountain(64 * 1024).frames });
       const open = await openChat(brief.gateway.url, reader.key, chatBody({ stream: true }), "unread");
       expect(await (await brief.at("deepinfra").arrived(1)).over).toBe("aborted");
-      await brief.rowsOnce(reader, 1);
+      const [row] = await brief.rowsOnce(reader, 1);
+      expect(row).toMatchObject({ status: 499, error_code: "client_disconnected", usage: { estimated: true } });
       expect(await brief.wallet(reader)).toMatchObject({ held: "0.00" });
-      open.hangUp();
+      expect(await brief.charges(reader)).toHaveLength(1);
+      // Who reads on after all is told why it ends.
+      let last = "";
+      for await (const chunk of open.response) last = `${last}${chunk}`.slice(-2000);
+      expect(last).toContain('"code":"upstream_timeout"');
     } finally {
       await brief.close();
     }

@@ -8,7 +8,7 @@ let scene: Scene;
 let tenant: Tenant;
 
 beforeAll(async () => {
-  scene = await openScene(["deepinfra"]);
+  scene = await openScene(["deepinfra", "mistral"]);
   tenant = await scene.gateway.tenant();
 });
 afterAll(() => scene.close());
@@ -196,4 +196,34 @@ test("CHAT-01 callers of its own dialect still have the direct lane: their bytes
   const answer = await scene.chat(tenant.key, body);
   expect(upstream().requests.at(-1)?.raw.toString()).toBe(body.replace(MODEL, received().model));
   expect(answer.body).toMatchObject({ system_fingerprint: "fp_upstream" });
+});
+
+describe("a model that thinks or does not, with nothing in between", () => {
+  const model = "mistral/mistral-medium-2604";
+  const told = (): Json => scene.at("mistral").requests.at(-1)?.json;
+  const user = [{ role: "user", content: "Hello" }];
+
+  test.each([
+    ["none", "none"],
+    ["minimal", "none"],
+    ["low", "high"],
+    ["medium", "high"],
+    ["high", "high"],
+    ["max", "high"],
+  ])("HDR-06 RESP-02 PARAM-01 reasoning_effort %s is told as %s, and the header says so", async (effort, said) => {
+    for (const answer of [
+      await responses({ model, input: "Hello", reasoning: { effort } }),
+      await scene.chat(tenant.key, { model, reasoning_effort: effort }),
+      await scene.chat(tenant.key, { model, reasoning: { effort } }),
+    ]) {
+      expect([answer.status, answer.headers.get("x-svc-reasoning-effort")]).toEqual([200, said]);
+      expect(told()).toMatchObject({ reasoning_effort: said });
+      expect(told()).not.toHaveProperty("reasoning");
+    }
+  });
+
+  test("MSG-02 a budget to think with is told as high", async () => {
+    await messages({ model, max_tokens: 4000, messages: user, thinking: { type: "enabled", budget_tokens: 1024 } });
+    expect(told()).toMatchObject({ reasoning_effort: "high" });
+  });
 });

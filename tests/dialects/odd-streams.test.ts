@@ -136,7 +136,7 @@ describe.each(CASES)("%s", (_what, pieces, finish, seen) => {
 
 describe("a stream that begins with an error, without a status", () => {
   const ask = (error: Json) => {
-    scene.at(provider).next({ frames: [sse({ error })] });
+    scene.at(provider).next({ frames: [sse(error.object === "error" ? error : { error })] });
     const body = { model, stream: true, max_tokens: 50, messages: [{ role: "user", content: "Go." }] };
     return scene.gateway.call(tenant.key, "/v1/messages", { body });
   };
@@ -144,6 +144,7 @@ describe("a stream that begins with an error, without a status", () => {
   test.each([
     [{ type: "invalid_request_error", code: "context_length_exceeded", message: "Too long." }],
     [{ type: "invalid_request_error", code: null, message: "Too long." }],
+    [{ object: "error", type: "invalid_request_error", code: "3051", message: "Too long." }],
   ])("ERR-06 the caller hears what is wrong with the request: %j", async (error) => {
     const { status, body } = await ask(error);
     expect([status, body.error.code, body.error.message]).toEqual([400, "provider_error", "Too long."]);

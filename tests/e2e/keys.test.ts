@@ -61,6 +61,7 @@ describe.skipIf(!hasChromium)("the keys of a workspace", () => {
       await page.getByRole("link", { name: "frugal" }).click();
       await page.locator("dialog[open]").getByText("May spend €2.50 a day").waitFor();
     }
+    await manage("POST", `/keys/${id}/revoke`);
   });
 
   test("PORTAL-02 a key is rotated with a grace that counts down, and revoked after a question", async () => {
@@ -107,6 +108,32 @@ describe.skipIf(!hasChromium)("the keys of a workspace", () => {
       rpm: null,
       policy: null,
     });
+  });
+
+  test("PORTAL-02 a refusal of a long form comes into sight, and declining a key says so", async () => {
+    await portal.person("member");
+    const asked = { name: "laptop", member: "member@example.eu" };
+    await portal.gateway.manage("POST", "/workspaces/demo/keys", asked);
+    const page = await portal.page("operator", {
+      viewport: { width: 390, height: 600 },
+      allow: [/ERR_FAILED/],
+    });
+    await page.goto(portal.at("keys?new=1"));
+    const isSeen = async (text: string | RegExp) => {
+      const box = await page.locator("dialog[open]").getByText(text).boundingBox();
+      const buttons = await page.getByRole("button", { name: "Create the key" }).boundingBox();
+      return box !== null && buttons !== null && box.y > 0 && box.y + box.height <= buttons.y;
+    };
+    await page.getByLabel("Name").fill("away");
+    await page.route("**/manage/workspaces/demo/keys", (route) => route.abort());
+    await page.getByRole("button", { name: "Create the key" }).click();
+    await eventually(() => isSeen("The gateway could not be reached")).toBe(true);
+    await page.unroute("**/manage/workspaces/demo/keys");
+    await page.goto(portal.at("keys"));
+    await page.getByRole("button", { name: "Decline" }).first().click();
+    await page.getByRole("heading", { name: /^Decline / }).waitFor();
+    await page.getByRole("button", { name: "Decline the key" }).click();
+    await page.getByText(/ is declined\.$/).waitFor();
   });
 
   test("PORTAL-02 keys are found and put in order, and both stand in the address", async () => {

@@ -4,6 +4,7 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { cannotStart } from "../../src/parts/cannot-start.ts";
 import { ConfigError, readConfig } from "../../src/settings/config.ts";
 import { unusedPort } from "../support/upstream.ts";
 import { cleanUp, type GatewayProcess, spawnGateway, temporaryFolder } from "./child.ts";
@@ -177,6 +178,17 @@ describe("wrong settings", () => {
     ["GATEWAY_TRUSTED_PROXIES", "proxy.example", /^GATEWAY_TRUSTED_PROXIES: write addresses/],
     ["GATEWAY_PUBLIC_URL", "gateway.example", /^GATEWAY_PUBLIC_URL: write an absolute http or https address$/],
     ["GATEWAY_PUBLIC_URL", "ftp://gateway.example", /^GATEWAY_PUBLIC_URL: write an absolute http/],
+    [
+      "GATEWAY_PUBLIC_URL",
+      "https://gateway.example/v1/",
+      /^GATEWAY_PUBLIC_URL: write .* without \/v1, query or password$/,
+    ],
+    ["GATEWAY_PUBLIC_URL", "https://me:PLANTED@gateway.example", /^GATEWAY_PUBLIC_URL: write (?!.*PLANTED)/],
+    ["GATEWAY_PUBLIC_URL", "https://gateway.example/?a=b", /^GATEWAY_PUBLIC_URL: write /],
+    ["GATEWAY_CORS_ORIGINS", "https://a.example,app.example", /^GATEWAY_CORS_ORIGINS: write origins such as https:/],
+    ["GATEWAY_CORS_ORIGINS", "https://app.example/", /^GATEWAY_CORS_ORIGINS: write origins/],
+    ["GATEWAY_ADMIN_TOKEN", "PLANTED\nsecond", /^GATEWAY_ADMIN_TOKEN: write one line of plain ASCII characters$/],
+    ["PROVIDER_SCALEWAY_API_KEY", "PLANTED…", /^PROVIDER_SCALEWAY_API_KEY: write one line of plain ASCII characters$/],
     ["GATEWAY_RPM_LIVE", "0", /^GATEWAY_RPM_LIVE: write a whole number from 1 /],
     ["GATEWAY_RPM_TEST", "many", /^GATEWAY_RPM_TEST: write a whole number/],
     ["GATEWAY_RPM_IP", "-1", /^GATEWAY_RPM_IP: write a whole number from 0 /],
@@ -231,6 +243,22 @@ describe("wrong settings", () => {
     expect(problemsOf({ DATABASE_URL_FILE: file() })).toMatch(/^DATABASE_URL: /);
     for (const name of ["GATEWAY_MASTER_KEY", "GATEWAY_ADMIN_TOKEN", "PROVIDER_SCALEWAY_API_KEY"])
       expect(problemsOf({ [`${name}_FILE`]: file("\n") })).toMatch(new RegExp(`^${name}_FILE: the file .* is empty$`));
+  });
+
+  test("OPS-05 a store that cannot be read stops the start with its folder and what to do", async () => {
+    const folder = temporaryFolder();
+    writeFileSync(path.join(folder, "gateway.sqlite"), "no database ".repeat(1000));
+    for (const workers of ["1", "2"]) {
+      const gateway = spawnGateway({ DATA_DIR: folder, GATEWAY_WORKERS: workers });
+      expect(await gateway.exited).toBe(1);
+      expect(gateway.stderr()).toBe(
+        `error: DATA_DIR: the store in ${folder} cannot be read (file is not a database); restore a backup, see docs/guides/backup.md\n`,
+      );
+    }
+    const full = cannotStart(new Error("ENOSPC: no space left on device, write"), { DATA_DIR: folder });
+    expect(full).toMatchObject({
+      message: `DATA_DIR: the disk of ${folder} is full; make room there and start again`,
+    });
   });
 
   test("OPS-05 the start stops with every wrong setting on stderr, exit 1, nothing on stdout and no folder made", async () => {

@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import os from "node:os";
+import path from "node:path";
 import { expect, test } from "vitest";
 import { chatFrames } from "../support/chat-bodies.ts";
 import { startGateway } from "../support/gateway.ts";
@@ -27,9 +30,51 @@ test("OPS-01, ERR-02 a stream that outlasts the drain ends with an error frame, 
   expect(text).toContain("Hello");
   expect(text).not.toContain("[DONE]");
   expect(JSON.parse(text.trim().split("\n\n").at(-1)?.slice(6) ?? "")).toMatchObject({
-    error: { code: "upstream_error", request_id: id },
+    error: { code: "service_unavailable", message: expect.stringContaining("told to stop"), request_id: id },
   });
   await upstream.close();
+});
+
+test("OPS-01, LOG-01 a request whose answer has not begun when the drain is over is told so, asked of nobody else and logged", async () => {
+  const silent = await startUpstream({ end: { is: "stall", after: "before_headers" } });
+  const other = await startUpstream();
+  const dataDir = await mkdtemp(path.join(os.tmpdir(), "gateway-test-"));
+  const env = {
+    GATEWAY_DRAIN_TIMEOUT_MS: "100",
+    PROVIDER_SCALEWAY_API_KEY: "k",
+    PROVIDER_SCALEWAY_BASE_URL: silent.baseUrl,
+    PROVIDER_NEBIUS_API_KEY: "k",
+    PROVIDER_NEBIUS_BASE_URL: other.baseUrl,
+  };
+  const gateway = await startGateway({ env, dataDir });
+  const { key, slug } = await gateway.tenant();
+  const asked = gateway.call(key, "/v1/chat/completions", {
+    body: {
+      model: "openai/gpt-oss-120b",
+      provider: { order: ["scaleway"] },
+      messages: [{ role: "user", content: "x" }],
+    },
+  });
+  await silent.arrived(1);
+  const [told] = await Promise.all([asked, gateway.close()]);
+  expect(told.status).toBe(503);
+  expect(told.headers.get("retry-after")).not.toBeNull();
+  expect(told.body.error).toMatchObject({
+    code: "service_unavailable",
+    message: expect.stringContaining("told to stop"),
+  });
+  expect(other.requests).toHaveLength(0);
+
+  const next = await startGateway({ env, dataDir });
+  const { data } = await next.manage("GET", `/workspaces/${slug}/requests`);
+  expect(data).toMatchObject([
+    { id: told.body.error.request_id, status: 503, error_code: "service_unavailable", cost: "0.00" },
+  ]);
+  expect(data[0].attempts).toMatchObject([
+    { provider: "scaleway", outcome: "stop", reason: "the gateway was told to stop", maybe_accepted: true },
+  ]);
+  await next.close();
+  await Promise.all([silent.close(), other.close(), rm(dataDir, { recursive: true, force: true })]);
 });
 
 test("OPS-01 a gateway that is told to stop takes requests for a while yet, says so on /readyz, and sends clients elsewhere", async () => {

@@ -130,6 +130,42 @@ describe("under a floor of L1", () => {
     );
   });
 
+  test("MSG-01 hints that Bedrock does not know are left out, or told by their beta; what is data stays as it is", async () => {
+    const mark = { type: "ephemeral", ttl: "1h" };
+    const scoped = { ...mark, scope: "global" };
+    const tool = { name: "f", input_schema: { type: "object", properties: { scope: { const: 1 } } } };
+    const called = { type: "tool_use", id: "t", name: "f", input: { cache_control: scoped } };
+    const result = (cache_control: Json) => ({
+      type: "tool_result",
+      tool_use_id: "t",
+      content: [{ type: "text", text: "ok", cache_control }],
+    });
+    const conversation = (cache_control: Json) => ({
+      system: [{ type: "text", text: "Be brief.", cache_control }],
+      messages: [
+        ...HELLO,
+        { role: "assistant", content: [called] },
+        { role: "user", content: [result(cache_control)] },
+      ],
+    });
+    const asked = { max_tokens: 5, ...conversation(scoped), tools: [{ ...tool, eager_input_streaming: true }] };
+    scene.at("aws-bedrock").next({ json: messageJson([{ type: "text", text: "Hi" }]) });
+    const { headers } = await ask(
+      { model: MODEL, ...asked, cache_control: mark, diagnostics: { previous_message_id: null } },
+      { "anthropic-beta": "prompt-caching-scope-2026-01-05" },
+    );
+    expect(received()?.json).toEqual({
+      max_tokens: 5,
+      ...conversation(mark),
+      tools: [tool],
+      anthropic_version: "bedrock-2023-05-31",
+      anthropic_beta: ["fine-grained-tool-streaming-2025-05-14"],
+    });
+    const row = await scene.row(headers.get("x-svc-request-id") ?? "");
+    expect(row.attempts[0].reason).toContain("cache_control, diagnostics, cache_control.scope");
+    expect(row.attempts[0].reason).not.toContain("eager");
+  });
+
   test.each([false, true])(
     "BILL-05 the figures of the answer are billed at Bedrock's prices (stream: %s)",
     async (stream) => {

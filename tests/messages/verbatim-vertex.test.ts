@@ -76,6 +76,19 @@ describe("Claude on Vertex", () => {
     expect(headers.get("x-svc-provider")).toBe("google-vertex");
   });
 
+  test("MSG-01 hints about caches that it does not know are left out, on the way to a count too", async () => {
+    const said = { max_tokens: 5, messages: [{ role: "user", content: "Hi" }] };
+    const system = (cache_control: object) => [{ type: "text", text: "Be brief.", cache_control }];
+    const mark = { type: "ephemeral" };
+    const asked = { model: MODEL, ...said, system: system({ ...mark, scope: "global" }), cache_control: mark };
+    const beta = { "anthropic-beta": "prompt-caching-scope-2026-01-05" };
+    for (const path of ["/v1/messages", "/v1/messages/count_tokens"]) {
+      await gateway.call(key, path, { body: asked, headers: beta });
+      expect(received()?.json).toMatchObject({ messages: said.messages, system: system(mark) });
+      expect(received()?.json).not.toHaveProperty("cache_control");
+    }
+  });
+
   test("MSG-01 a stream goes to streamRawPredict and comes back as it is", async () => {
     const source = messageStream(ANSWER, 3);
     vertex.next({ headers: EVENTS, body: source });

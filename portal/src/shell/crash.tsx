@@ -7,7 +7,11 @@ import { ErrorState } from "../ui/error-state.tsx";
 export function Crash({ error }: ErrorComponentProps) {
   const router = useRouter();
   const isPartMissing = /dynamically imported module|Importing a module script/i.test(apiErrorOf(error).message);
-  const title = isPartMissing ? "The portal was updated" : "This screen broke";
+  const title = isPartMissing
+    ? "The portal was updated"
+    : error instanceof ApiError
+      ? "This could not be loaded"
+      : "This screen broke";
   const said = isPartMissing ? new Error("Load the page again to get the new version.") : error;
   return (
     <ErrorState

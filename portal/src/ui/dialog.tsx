@@ -40,7 +40,8 @@ export function Dialog({ open, onClose, title, children, footer, size = "normal"
       aria-labelledby={titleId}
       onClose={(event) => event.target === event.currentTarget && onClose()}
       onClick={(event) => event.target === event.currentTarget && onClose()}
-      className={cx("border bg-raised p-0 shadow-pop", SIZES[size], place)}
+      // One that stands in a cell of a table is not set as the cell is.
+      className={cx("border bg-raised p-0 text-left font-normal whitespace-normal shadow-pop", SIZES[size], place)}
     >
       {open && (
         <div className={cx("grid max-h-[inherit] grid-rows-[auto_minmax(0,1fr)_auto]", side && "h-full")}>

@@ -3,6 +3,7 @@ import { apiErrorOf } from "../api/error.ts";
 import { Button } from "./button.tsx";
 import { CopyButton } from "./copy-button.tsx";
 import { Icon } from "./icon.tsx";
+import { intoSight } from "./into-sight.ts";
 
 type Props = {
   readonly error: unknown;
@@ -41,7 +42,12 @@ export function ErrorNote({ error }: { readonly error: unknown }) {
   if (error === null || error === undefined) return null;
   const { message, code, requestId } = apiErrorOf(error);
   return (
-    <div role="alert" className="grid gap-1 rounded-md border border-bad/40 bg-bad-soft px-3 py-2 text-bad">
+    <div
+      ref={intoSight}
+      role="alert"
+      // The buttons of a long dialog stand on top of its end.
+      className="grid scroll-mb-20 gap-1 rounded-md border border-bad/40 bg-bad-soft px-3 py-2 text-bad"
+    >
       <p className="flex gap-2">
         <Icon name="warning" className="mt-0.5" />
         <span className="min-w-0 break-words">{message}</span>

@@ -9,6 +9,7 @@ import {
 } from "react";
 import { cx } from "./class-names.ts";
 import { Icon } from "./icon.tsx";
+import { intoSight } from "./into-sight.ts";
 
 type FieldIds = { readonly id: string; readonly describedBy: string | undefined; readonly isWrong: boolean };
 const FieldContext = createContext<FieldIds | undefined>(undefined);
@@ -48,8 +49,14 @@ export function Field({ label, hint, error, optional = false, hideLabel = false,
         role="alert"
         className={cx("flex items-start gap-1 text-xs text-bad", !isWrong && "hidden")}
       >
-        {isWrong && <Icon name="warning" className="mt-px size-3.5" />}
-        <span>{error}</span>
+        {isWrong && (
+          <>
+            <Icon name="warning" className="mt-px size-3.5" />
+            <span ref={intoSight} className="scroll-mt-20 scroll-mb-20">
+              {error}
+            </span>
+          </>
+        )}
       </p>
     </div>
   );

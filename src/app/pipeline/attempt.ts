@@ -85,7 +85,7 @@ function describe(
       return { outcome: "cancelled", upstreamStatus: null, reason: "the client hung up", maybeAccepted: true };
     case "failed": {
       const { verdict, upstreamStatus } = outcome;
-      const maybeAccepted = verdict.is === "next" && verdict.maybeAccepted;
+      const maybeAccepted = verdict.is === "next" ? verdict.maybeAccepted : verdict.stopped?.sent === true;
       return { outcome: verdict.is, upstreamStatus, reason: verdict.why, maybeAccepted };
     }
   }

@@ -122,6 +122,10 @@ class HeardSink implements Sink {
     return this.#sink.gone;
   }
 
+  get unattended(): true | undefined {
+    return this.#sink.unattended;
+  }
+
   start(status: number, headers: Readonly<Record<string, string>>): void {
     this.#sink.start(status, headers);
   }

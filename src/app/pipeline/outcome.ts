@@ -1,3 +1,4 @@
+import type { Fault } from "../../contract/faults.ts";
 import type { Verdict } from "../../io/upstream/classify.ts";
 import type { Sent, WholeAnswer } from "../../language/canon/answer.ts";
 
@@ -18,5 +19,7 @@ export type Ended =
       readonly upstreamStatus: number;
       /** What came was no answer. */
       readonly malformed?: true | undefined;
+      /** The gateway's own end broke it. */
+      readonly stopped?: Fault | undefined;
     }
   | { readonly is: "gone"; readonly stream: Sent | undefined };

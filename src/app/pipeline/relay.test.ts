@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type Lane, NOTHING_DROPPED } from "../../io/upstream/lane.ts";
 import { SseReader } from "../../kit/sse.ts";
 import { decodeProblem } from "../../language/dialects/chat/errors.ts";
@@ -28,12 +28,13 @@ function openRelay() {
   let nowMs = 0;
   const timers = new Map<object, { readonly atMs: number; then(): void }>();
   const said: string[] = [];
+  let room = Promise.withResolvers<void>();
   const sink: Sink = {
     started: true,
     gone: false,
     start() {},
     write: (chunk) => said.push(`${nowMs}: ${String(chunk).startsWith("data") ? "frame" : "quiet"}`) > 0,
-    drained: async () => undefined,
+    drained: () => room.promise,
     end() {},
     cut() {},
     onGone() {},
@@ -41,7 +42,7 @@ function openRelay() {
   const limits = {
     ...{
       holdOutputTokens: 1,
-      requestTimeoutMs: 1,
+      requestTimeoutMs: 1000,
       answerMaxBytes: 1,
       frameMaxChars: 10_000,
       attemptsMax: 1,
@@ -63,6 +64,11 @@ function openRelay() {
   return {
     said,
     relay,
+    async read() {
+      room.resolve();
+      room = Promise.withResolvers<void>();
+      await Promise.resolve();
+    },
     speak: () => reader.data(Buffer.from(`data: ${JSON.stringify(word)}\n\n`)),
     wait(ms: number) {
       const untilMs = nowMs + ms;
@@ -92,4 +98,26 @@ test("CHAT-10 the silence is counted from the last frame, and from the last comm
   wait(1000);
   const quiet = ["370: quiet", "470: quiet", "570: quiet", "600: frame", "700: quiet"];
   expect(said.slice(10)).toEqual(quiet);
+});
+
+describe("the time of a request is up, and its client", () => {
+  test("BILL-02 who was waited for most of it has left, also when it took something right before", async () => {
+    const { relay, wait, read } = openRelay();
+    relay.whenRoom(() => undefined);
+    wait(990);
+    await read();
+    wait(10);
+    relay.expire();
+    expect(relay.left).toBe(true);
+  });
+
+  test("BILL-02 who was slow for a while and then took everything has not", async () => {
+    const { relay, wait, read } = openRelay();
+    relay.whenRoom(() => undefined);
+    wait(400);
+    await read();
+    wait(600);
+    relay.expire();
+    expect(relay.left).toBe(false);
+  });
 });

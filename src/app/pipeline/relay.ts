@@ -35,7 +35,9 @@ export class Relay {
   #committed = false;
   #pace: "provider" | "client" = "provider";
   /** Who is waited for now: a provider, or a client that has to take what it was sent. */
-  #awaits: "provider" | "client" = "provider";
+  #waits: "provider" | "client" = "provider";
+  /** How long the client was waited for before. */
+  #waitedMs = 0;
   #left: "no" | "yes" = "no";
   #cancel: (() => void) | undefined;
   #keepAlive: Timer | undefined;
@@ -57,10 +59,7 @@ export class Relay {
     return this.#sink.gone;
   }
 
-  /**
-   * Nobody takes the rest: the client is gone, or it took what it was sent so slowly that its time is up. Audio that was
-   * sent is of use without its end; a text that says of itself that it broke is not.
-   */
+  /** Nobody takes the rest: the client is gone, or it took what it was sent so slowly that its time is up. */
   get left(): boolean {
     return this.#left === "yes" || this.gone;
   }
@@ -87,9 +86,13 @@ export class Relay {
     else this.#cancel?.();
   }
 
-  /** The time of the request is up. A client that kept everybody waiting until then has left: else it would not pay. */
+  /**
+   * The time of the request is up. A client that keeps everybody waiting, or did so for most of the time and took
+   * something right before its end, has left: else it would not pay.
+   */
   expire(): void {
-    if (this.#awaits === "client") this.#left = "yes";
+    const isSlow = this.#waits === "client" || 2 * this.#waitedMs > this.#gateway.limits.requestTimeoutMs;
+    if (isSlow && this.#sink.unattended !== true) this.#left = "yes";
     this.cancel();
   }
 
@@ -111,9 +114,12 @@ export class Relay {
   /** The client is slower than the provider. */
   whenRoom(then: () => void): void {
     this.#pace = "client";
-    this.#awaits = "client";
+    const { clock } = this.#gateway;
+    const sinceMs = clock.elapsedMs();
+    this.#waits = "client";
     void this.#sink.drained().then(() => {
-      this.#awaits = "provider";
+      this.#waitedMs += clock.elapsedMs() - sinceMs;
+      this.#waits = "provider";
       then();
     });
   }
@@ -140,7 +146,7 @@ export class Relay {
     /** Before the commit point the next endpoint may be tried; after it the stream can only break. */
     const fail = (verdict: Verdict) => {
       if (over) return;
-      if (this.gone) finish({ is: "gone", stream });
+      if (this.left) finish({ is: "gone", stream });
       else if (this.#committed) finish({ is: "broke", stream, ...brokenBy(verdict) });
       else finish({ is: "failed", verdict, upstreamStatus: 200 });
       // Last, because an abort is heard here as a failure of its own.
@@ -239,10 +245,11 @@ export class Relay {
 const unreadable = (error: unknown) =>
   error instanceof ImpossibleFrame ? error.message : "an event over the size limit";
 
-const brokenBy = (verdict: Verdict) => ({
+export const brokenBy = (verdict: Verdict) => ({
   why: verdict.why,
   upstreamStatus: 200,
   malformed: verdict.is === "next" ? verdict.malformed : undefined,
+  stopped: verdict.is === "stop" && verdict.stopped !== undefined ? verdict.fault : undefined,
 });
 
 /** An error inside a stream is judged as if it had come as a status. */

@@ -184,6 +184,13 @@ export function internalFault(error: unknown): Fault {
   });
 }
 
+function tooSlow(): Fault {
+  return fault("upstream_timeout", {
+    message:
+      "The answer was taken so slowly that the time of the request is up. What was sent so far is incomplete, and is charged.",
+  });
+}
+
 /** What was decided of a request before anyone is asked. */
 type Admitted = Pick<Planned, "policyNow"> & {
   readonly plan: Plan;
@@ -346,11 +353,13 @@ class Request {
   }
 
   /** The stream broke after content had gone out: an error frame, no end marker, no charge. */
-  async #breakStream({ stream }: Extract<Ended, { is: "broke" }>): Promise<void> {
+  async #breakStream({ stream, stopped }: Extract<Ended, { is: "broke" }>): Promise<void> {
     this.#heard(stream);
-    const problem = fault("upstream_error", {
-      message: "The provider's stream broke before its end. What was sent so far is incomplete and is not charged.",
-    });
+    const problem =
+      stopped ??
+      fault("upstream_error", {
+        message: "The provider's stream broke before its end. What was sent so far is incomplete and is not charged.",
+      });
     await settleFree(
       this.#gateway,
       this.#trail,
@@ -373,8 +382,8 @@ class Request {
     this.#heard(stream);
     const { usage, outputChars, units, estimate, uses } = stream;
     await this.#settle(attempt, { usage, outputChars, units, estimate, uses, cutShort: true }, GONE);
-    // Who only stopped taking its audio is still there.
-    if (!this.#sink.gone) this.#sink.cut();
+    // Who only took it too slowly is still there.
+    if (!this.#sink.gone) await this.#endBroken(stream, tooSlow());
   }
 
   #learn(attempt: Attempt, usage: UsageRecord): void {

@@ -231,8 +231,8 @@ export class Tries {
         breakers.served(id);
         return;
       case "broke":
-        // The end of the request's time breaks a stream as well.
-        if (this.#time === "up") breakers.unknown(id);
+        // The end of the request's time breaks a stream as well, and so does that of the gateway.
+        if (this.#time === "up" || outcome.stopped !== undefined) breakers.unknown(id);
         else breakers.failed(id, undefined);
         return;
       case "failed": {

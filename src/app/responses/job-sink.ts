@@ -17,6 +17,7 @@ export type SinkListener = {
 
 /** Where the answer of background work goes: into its events. Nobody has to listen for it to go on. */
 export class JobSink implements Sink {
+  readonly unattended = true;
   readonly #frames = new SseReader(FRAME_CHARS_MAX);
   readonly #listener: SinkListener;
   #started = false;

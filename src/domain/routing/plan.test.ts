@@ -60,6 +60,29 @@ test("a parameter that only some endpoints take narrows; one that none takes is 
   expect(problem.message).toContain("acme/one");
 });
 
+test("PARAM-03 fields that are taken, but by no endpoint together, are refused by all their names", () => {
+  const world = worldOf([endpointOf({ provider: "a", features: { tools: false } }), endpointOf({ provider: "b" })]);
+  const needs = [
+    { need: "tools", param: "tools" },
+    { need: "audio_input", param: "messages.0.content.0" },
+  ] as const;
+  const problem = refusal(
+    requestOf({ demand: { needs, parameters: ["tools"], inputTokens: 1, maxOutputTokens: undefined } }),
+    world,
+  );
+  expect(problem).toMatchObject({ code: "unsupported_parameter", param: "tools" });
+  expect(problem.message).toContain("tools and messages.0.content.0 cannot be honoured together");
+});
+
+test("ERR-08 a demand of the request itself is told apart from the workspace's policy", () => {
+  const world = worldOf([endpointOf({ provider: "a", sovereignty: { zeroDataRetention: "no" } })]);
+  const asked = withPolicy({ zeroDataRetention: true });
+  expect(refusal(asked, world).message).not.toContain("The request itself");
+  const own = refusal({ ...asked, wishes: { provider: { zeroDataRetention: true } } }, world);
+  expect(own).toMatchObject({ code: "zero_data_retention_required" });
+  expect(own.message).toContain("The request itself demands it with provider.zdr.");
+});
+
 test("ERR-08 one rule answers with its own code, several together with no_eligible_endpoint, and each endpoint is named", () => {
   const us = endpointOf({ provider: "us", sovereignty: { level: "L0", countries: ["US"] } });
   const fr = endpointOf({ provider: "fr" });

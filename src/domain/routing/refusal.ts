@@ -25,14 +25,11 @@ export function refusalFor(judge: Judge, sifted: Sifted): Fault {
   if (unwanted !== undefined)
     return leftOut(`The preferences in "provider" leave no endpoint of ${name}`, judge, told, unwanted.rule);
   const excluded = at("policy");
-  if (excluded.length > 0) return policyRefusal(name, excluded, alternatives(judge, policy));
+  if (excluded.length > 0) return policyRefusal(judge, name, excluded, policy);
   const [short] = at("capability");
   if (short?.contextTokens !== undefined) return tooLong(judge.request, name, at("capability"));
   if (short?.fault !== undefined) return short.fault;
-  if (short !== undefined) {
-    const message = `${name}: ${short.rule} cannot be honoured, because each endpoint ${short.reason}. ${wayOut(alternatives(judge, policy))}`;
-    return fault("unsupported_parameter", { message, param: short.rule });
-  }
+  if (short !== undefined) return cannotHonour(judge, name, at("capability"), short);
   if (sifted.forbidden.length > 0) return notPermitted(sifted.forbidden, alternatives(judge, policy));
   const unserved = judge.request.demand.unserved?.();
   if (unserved !== undefined) return unserved;
@@ -74,16 +71,27 @@ function listed(fallen: readonly Fallen[], rules: "named" | "implied" = "named")
 }
 
 /** One rule answers with its own code, several together with one that says so. */
-function policyRefusal(name: string, excluded: readonly Fallen[], instead: readonly string[]): Fault {
+function policyRefusal(judge: Judge, name: string, excluded: readonly Fallen[], policy: Policy): Fault {
   const [first] = excluded;
   const rule = first?.rule ?? "";
   const single = excluded.every((one) => one.rule === rule);
   const code: FaultCode = single && isPolicyRule(rule) ? rule : "no_eligible_endpoint";
   const shown = listed(excluded, single ? "implied" : "named");
   return fault(code, {
-    message: `Policy allows no endpoint of ${name}. Excluded: ${shown}. ${allowed(instead)} An admin can change the policy.`,
+    message: `Policy allows no endpoint of ${name}. Excluded: ${shown}. ${allowed(alternatives(judge, policy))} ${ownDemands(judge, excluded)}An admin can change the policy.`,
     param: "model",
   });
+}
+
+/** A caller who is kept out by what the request itself demands is told so: no admin can help there. */
+function ownDemands({ request: { wishes } }: Judge, excluded: readonly Fallen[]): string {
+  const { zeroDataRetention, dataCollection } = wishes?.provider ?? {};
+  const has = (rule: string) => excluded.some((one) => one.rule === rule);
+  const fields = [
+    ...(zeroDataRetention === true && has("zero_data_retention_required") ? ["provider.zdr"] : []),
+    ...(dataCollection === "deny" && has("no_training_required") ? ["provider.data_collection"] : []),
+  ];
+  return fields.length === 0 ? "" : `The request itself demands it with ${fields.join(" and ")}. `;
 }
 
 function notPermitted(models: readonly string[], instead: readonly string[]): Fault {
@@ -100,10 +108,19 @@ function allowed(models: readonly string[]): string {
   return `Allowed for this request: ${models.join(", ")}${models.length === ALTERNATIVES_MAX ? " and maybe more" : ""}.`;
 }
 
-/** What to do about something that no endpoint of the model can do. */
-function wayOut(models: readonly string[]): string {
-  if (models.length === 0) return "Leave it out: nothing that can be called here takes this request with it.";
-  return `Leave it out, or choose another model: ${models.join(", ")}${models.length === ALTERNATIVES_MAX ? " and maybe more" : ""}.`;
+/** Endpoints that fall for different fields can each do what the others cannot: then no single field is at fault. */
+function cannotHonour(judge: Judge, name: string, fallen: readonly Fallen[], first: Fallen): Fault {
+  const rules = [...new Set(fallen.map(({ rule }) => rule))].slice(0, SHOWN_MAX);
+  const [it, why] =
+    rules.length === 1
+      ? ["it", `${first.rule} cannot be honoured, because each endpoint ${first.reason}`]
+      : ["one of them", `${rules.join(" and ")} cannot be honoured together, because no endpoint takes all of them`];
+  const models = alternatives(judge, judge.request.policy);
+  const way =
+    models.length === 0
+      ? `Leave ${it} out: nothing that can be called here takes this request as it is.`
+      : `Leave ${it} out, or choose another model: ${models.join(", ")}${models.length === ALTERNATIVES_MAX ? " and maybe more" : ""}.`;
+  return fault("unsupported_parameter", { message: `${name}: ${why}. ${way}`, param: first.rule });
 }
 
 /** A few models that would have served this very request under a policy. Only ever looked for when it was refused. */
@@ -125,7 +142,7 @@ export function refusedNow(judge: Judge, endpoint: Fallen["endpoint"], policy: P
   const exclusion = excludedByPolicy(endpoint, policy);
   if (exclusion !== undefined) {
     const fallen: Fallen = { endpoint, stage: "policy", ...exclusion };
-    return { why: exclusion.reason, fault: policyRefusal(endpoint.model, [fallen], alternatives(judge, policy)) };
+    return { why: exclusion.reason, fault: policyRefusal(judge, endpoint.model, [fallen], policy) };
   }
   if (permitsModel(endpoint.model, policy)) {
     const unnamed = unnamedModels(endpoint, judge.request.demand, policy, judge.world.support);

@@ -97,6 +97,45 @@ test("KEY-04 SCALE-03 a board and versions that are again what they were before 
   await fleet.stop();
 });
 
+test("BILL-07 SCALE-03 what was changed while SQL was there is known when it is away, also of a workspace nobody has asked for since", async () => {
+  let sql: "there" | "away" = "there";
+  const rings: (() => void)[] = [];
+  const timers: Timers = {
+    after(_ms, ring) {
+      rings.push(ring);
+      return systemTimers.after(0, () => undefined);
+    },
+  };
+  const board = memoryBoard(systemClock, systemTimers);
+  const fleet = new SharedFleet({
+    ...{ id: "one", url: null, board, clock: systemClock, timers, ids: makeIds(Date.now) },
+    touch: async () => undefined,
+    warn: () => undefined,
+  });
+  const loaded: string[] = [];
+  let changed: string[] = [];
+  const since = async (seq: number) => {
+    if (sql === "away") throw new StoreError("unavailable", "away");
+    const of = new Set(changed.splice(0));
+    return { seq: seq + of.size, of };
+  };
+  await fleet.begin({ newest: async () => 0, since, sweep: async () => undefined });
+  const nothing = async () => undefined;
+  await fleet.follow({ workspace: async (id) => void loaded.push(id), deployment: nothing, everything: nothing });
+  changed = ["ws"];
+  await board.put("changes", "another word", 60_000);
+  rings.shift()?.();
+  await expect.poll(() => loaded).toEqual(["ws"]);
+  await expect.poll(() => rings.length).toBe(1);
+  sql = "away";
+  await fleet.freshen("ws", "version");
+  expect(fleet.isCurrent("ws", "version")).toBe(true);
+  // What is changed from here on is not known, and nobody is served as if it were.
+  await board.put("changes", "a third word", 60_000);
+  await expect(fleet.freshen("ws", "later")).rejects.toThrow("cannot be loaded");
+  await fleet.stop();
+});
+
 test("SCALE-02 a change under a lock that was lost meanwhile is undone", async () => {
   const dataDir = await mkdtemp(join(tmpdir(), "told-"));
   const sqlite = await openSqlite(dataDir, systemClock);

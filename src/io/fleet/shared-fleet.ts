@@ -273,6 +273,11 @@ export class SharedFleet implements Fleet {
 
   async #lookAtSql(): Promise<void> {
     const { clock } = this.#parts;
+    // Not only once a request finds another version: SQL may be away by then, and what it stands for was loaded long ago.
+    const checked =
+      this.#reload === undefined ? undefined : await this.#checking.run().catch((error: unknown) => error);
+    // That was told of already.
+    if (checked !== undefined) return;
     try {
       if (clock.elapsedMs() - this.#pulledAtMs >= LOOK_EVERY_MS) await this.#pulling.run();
       if (this.leads && this.#reload !== undefined) await this.#changes?.sweep(clock.nowMs() - KEPT_MS);

@@ -110,6 +110,7 @@ const UNREACHED = {
   timeout: "it did not answer in time",
   broken: "its answer broke off",
   aborted: "given up",
+  stopped: "given up",
 } as const;
 
 type Reading = {

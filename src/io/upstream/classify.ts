@@ -28,8 +28,8 @@ export type Verdict =
       /** How long to wait before the same endpoint may be asked once more; undefined when it may not. */
       readonly againAfterMs: number | undefined;
     }
-  /** The request itself was refused, by an endpoint that does its work. */
-  | { readonly is: "stop"; readonly why: string; readonly fault: Fault };
+  /** The request itself was refused, by an endpoint that does its work; or the gateway ends, and nobody else is asked. */
+  | { readonly is: "stop"; readonly why: string; readonly fault: Fault; readonly stopped?: { readonly sent: boolean } };
 
 /** Refusals of the caller's own request: another endpoint would refuse it too. */
 const CALLERS_FAULT: ReadonlySet<number> = new Set([400, 409, 413, 415, 422]);
@@ -98,6 +98,7 @@ function classifyBusy(
 
 /** No usable answer came at all. */
 export function classifyFailure(failure: UpstreamFailure, provider: string): Verdict {
+  if (failure.kind === "stopped") return classifyStopped(failure.sent);
   const last = failure.kind === "timeout" ? timeoutFault(provider) : brokenFault(provider);
   return {
     is: "next",
@@ -107,6 +108,14 @@ export function classifyFailure(failure: UpstreamFailure, provider: string): Ver
     blame: failure.kind === "aborted" ? NOBODY : { on: "endpoint", retryAfterMs: undefined },
     againAfterMs: failure.sent || failure.kind === "aborted" ? undefined : CONNECT_AGAIN_MS,
   };
+}
+
+/** The time for a stopping gateway's last answers is over: the same call is for whoever serves after it. */
+function classifyStopped(sent: boolean): Verdict {
+  const problem = fault("service_unavailable", {
+    message: "The gateway was told to stop before this answer was whole. Nothing is charged; send the request again.",
+  });
+  return { is: "stop", why: "the gateway was told to stop", fault: problem, stopped: { sent } };
 }
 
 /** Status 200 with something that is not an answer of the dialect. */

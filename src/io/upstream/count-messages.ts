@@ -3,7 +3,16 @@ import { isJsonObject, type MemberPatch } from "../../kit/json.ts";
 import { encodeStrictly } from "../../kit/percent.ts";
 import type { WholeAnswer } from "../../language/canon/answer.ts";
 import { RAW_PREDICT_VERSION } from "../../language/dialects/messages/raw-predict.ts";
-import { betasFor, type Door, directMessages, invokedBody, messagesDoor, patched } from "./direct-messages.ts";
+import { unknownHints } from "../../language/dialects/messages/unknown-hints.ts";
+import {
+  betasFor,
+  type Door,
+  directMessages,
+  invokedBody,
+  invokedWith,
+  messagesDoor,
+  patched,
+} from "./direct-messages.ts";
 import type { InboundMessages, Lane, Target } from "./lane.ts";
 
 /** What only matters for an answer: those that count refuse it as unknown. */
@@ -51,6 +60,7 @@ const COUNTING: Readonly<Record<Door, (inbound: InboundMessages, target: Target)
       patched(inbound, [
         modelPatch(endpoint.upstreamModel),
         { key: "anthropic_version", json: JSON.stringify(RAW_PREDICT_VERSION) },
+        ...unknownHints(inbound.body, betasFor(inbound, endpoint).sent, "known").patches,
         ...WITHOUT_ANSWER,
       ]),
     decodeWhole: decodeCount,
@@ -58,7 +68,7 @@ const COUNTING: Readonly<Record<Door, (inbound: InboundMessages, target: Target)
   invoke: (inbound, { endpoint }) => ({
     path: `/model/${encodeStrictly(endpoint.upstreamModel.replace(AREA, ""))}/count-tokens`,
     encode: () => {
-      const body = invokedBody(inbound, betasFor(inbound, endpoint), limitFor(inbound));
+      const body = invokedBody(inbound, invokedWith(inbound, endpoint), limitFor(inbound));
       return JSON.stringify({ input: { invokeModel: { body: Buffer.from(body).toString("base64") } } });
     },
     decodeWhole: decodeInvokedCount,

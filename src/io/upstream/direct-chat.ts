@@ -1,6 +1,7 @@
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import { patchMembers } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
+import { effortFor } from "../../language/canon/effort.ts";
 import { chatClient } from "../../language/dialects/chat/answer.ts";
 import { decodeProblem } from "../../language/dialects/chat/errors.ts";
 import { decodeReply } from "../../language/dialects/chat/reply.ts";
@@ -22,7 +23,7 @@ export function directChat({ request, call, body }: InboundChat, { endpoint, hea
     headers: {},
     streamType: "text/event-stream",
     keepAlive: chatClient.keepAlive,
-    effort: undefined,
+    effort: call.reasoning === undefined ? undefined : effortFor(call.reasoning.effort, endpoint.quirks ?? []),
     dropped: NOTHING_DROPPED,
     encode: () => patchMembers(body, directPatches(request, call, directFactsOf(endpoint))),
     decodeWhole: (answer) => decodeReply(answer, head.id),
@@ -33,7 +34,11 @@ export function directChat({ request, call, body }: InboundChat, { endpoint, hea
 }
 
 function directFactsOf(endpoint: Endpoint): DirectFacts {
-  return { upstreamModel: endpoint.upstreamModel, outputLimit: outputLimitOf(endpoint) };
+  return {
+    upstreamModel: endpoint.upstreamModel,
+    outputLimit: outputLimitOf(endpoint),
+    quirks: endpoint.quirks ?? [],
+  };
 }
 
 /** A quirk decides; where there is none, a list of parameters that has only one of the two names. */

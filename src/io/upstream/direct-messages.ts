@@ -16,6 +16,7 @@ import {
   RAW_PREDICT_VERSION,
   rawPredictPath,
 } from "../../language/dialects/messages/raw-predict.ts";
+import { EAGER, EAGER_BETA, unknownHints } from "../../language/dialects/messages/unknown-hints.ts";
 import type { InboundMessages, Lane, Target } from "./lane.ts";
 
 const CLAUDE = "anthropic/claude-";
@@ -65,19 +66,20 @@ const DOORS: Readonly<Record<Door, (inbound: InboundMessages, endpoint: Endpoint
   },
   raw_predict: (inbound, endpoint, ownId) => {
     const betas = betasFor(inbound, endpoint);
+    const hints = unknownHints(inbound.body, betas.sent, "known");
     return {
       path: rawPredictPath(endpoint.upstreamModel, inbound.call.stream ? "stream" : "whole"),
       auth: "bearer",
       headers: betaHeader(betas),
       ...SERVER_SENT,
       openStream: () => new DirectMessages(ownId),
-      dropped: [...betas.dropped, ...thoughtsDropped(inbound)],
-      encode: () => patched(inbound, RAW_PREDICT_PATCHES),
+      dropped: [...betas.dropped, ...hints.dropped, ...thoughtsDropped(inbound)],
+      encode: () => patched(inbound, [...RAW_PREDICT_PATCHES, ...hints.patches]),
       decodeProblem: decodeRawPredictProblem,
     };
   },
   invoke: (inbound, endpoint, ownId) => {
-    const betas = betasFor(inbound, endpoint);
+    const invoked = invokedWith(inbound, endpoint);
     const operation = inbound.call.stream ? "invoke-with-response-stream" : "invoke";
     return {
       path: `/model/${encodeStrictly(endpoint.upstreamModel)}/${operation}`,
@@ -88,10 +90,10 @@ const DOORS: Readonly<Record<Door, (inbound: InboundMessages, endpoint: Endpoint
       openStream: () => new InvokedMessages(ownId),
       dropped: [
         ...NOT_INVOKED.filter((key) => inbound.body.members.has(key)),
-        ...betas.dropped,
+        ...invoked.dropped,
         ...thoughtsDropped(inbound),
       ],
-      encode: () => invokedBody(inbound, betas),
+      encode: () => invokedBody(inbound, invoked),
       decodeProblem: decodeAwsProblem,
     };
   },
@@ -109,29 +111,54 @@ const RAW_PREDICT_PATCHES: readonly MemberPatch[] = [
 
 export function patched(inbound: InboundMessages, patches: readonly MemberPatch[]): string {
   return patchMembers(inbound.body, [
-    ...patches,
-    ...conversationPatches(inbound),
+    ...withOwnThoughts(inbound, patches),
     ...WISH_FIELDS.map((key) => ({ key, json: null })),
   ]);
 }
 
-function conversationPatches({ body, call }: InboundMessages): MemberPatch[] {
+function withOwnThoughts({ body, call }: InboundMessages, patches: readonly MemberPatch[]): readonly MemberPatch[] {
   const span = body.members.get("messages");
-  if (span === undefined || !hasForeignThoughts(call)) return [];
-  return [{ key: "messages", json: withoutForeignThoughts(body.text.slice(span.valueStart, span.valueEnd)) }];
+  if (span === undefined || !hasForeignThoughts(call)) return patches;
+  const changed = patches.find(({ key }) => key === "messages")?.json;
+  const messages = withoutForeignThoughts(changed ?? body.text.slice(span.valueStart, span.valueEnd));
+  return [...patches.filter(({ key }) => key !== "messages"), { key: "messages", json: messages }];
 }
 
 function thoughtsDropped({ call }: InboundMessages): string[] {
   return hasForeignThoughts(call) ? ["messages: thoughts of other models"] : [];
 }
 
+type Invoked = {
+  readonly betas: readonly string[];
+  readonly patches: readonly MemberPatch[];
+  readonly dropped: readonly string[];
+};
+
+/** That arguments are wanted as they are written InvokeModel knows only by a beta. */
+export function invokedWith(inbound: InboundMessages, endpoint: Endpoint): Invoked {
+  const { sent, dropped } = betasFor(inbound, endpoint);
+  const hints = unknownHints(inbound.body, sent, "unknown");
+  if (!hints.dropped.includes(EAGER) || !takesBeta(endpoint, EAGER_BETA))
+    return { betas: sent, patches: hints.patches, dropped: [...dropped, ...hints.dropped] };
+  return {
+    betas: [...new Set([...sent, EAGER_BETA])],
+    patches: hints.patches,
+    dropped: [...dropped, ...hints.dropped.filter((name) => name !== EAGER)],
+  };
+}
+
 /** The body as InvokeModel takes it: what else stands in the path and in headers stands in it. */
-export function invokedBody(inbound: InboundMessages, { sent }: Betas, more: readonly MemberPatch[] = []): string {
+export function invokedBody(
+  inbound: InboundMessages,
+  { betas, patches }: Invoked,
+  more: readonly MemberPatch[] = [],
+): string {
   const removed = ["model", "stream", ...NOT_INVOKED].map((key) => ({ key, json: null }));
   return patched(inbound, [
     ...removed,
     { key: "anthropic_version", json: JSON.stringify(INVOKE_VERSION) },
-    { key: "anthropic_beta", json: sent.length === 0 ? null : JSON.stringify(sent) },
+    { key: "anthropic_beta", json: betas.length === 0 ? null : JSON.stringify(betas) },
+    ...patches,
     ...more,
   ]);
 }
@@ -144,12 +171,16 @@ type Betas = {
 };
 
 /** The betas a caller asked for, without those that the endpoint is known not to take: one of them would refuse it all. */
-export function betasFor({ beta }: InboundMessages, { anthropicBetas }: Endpoint): Betas {
+export function betasFor({ beta }: InboundMessages, endpoint: Endpoint): Betas {
   const asked = (beta ?? "").split(",").flatMap((name) => name.trim() || []);
-  const taken = (name: string) => anthropicBetas == null || anthropicBetas.includes(name);
+  const taken = (name: string) => takesBeta(endpoint, name);
   const sent = [...new Set(asked.filter(taken))];
   const dropped = asked.filter((name) => !taken(name)).map((name) => `anthropic-beta ${name.slice(0, NAME_CHARS_MAX)}`);
   return { sent, dropped, asIs: dropped.length === 0 ? beta : undefined };
+}
+
+function takesBeta({ anthropicBetas }: Endpoint, name: string): boolean {
+  return anthropicBetas == null || anthropicBetas.includes(name);
 }
 
 function betaHeader({ sent, asIs }: Betas): Record<string, string> {

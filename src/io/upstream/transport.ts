@@ -5,7 +5,8 @@ import Pool from "undici/lib/dispatcher/pool.js";
 
 /** How an upstream call ended before or inside its answer. */
 export type UpstreamFailure = {
-  readonly kind: "connect" | "timeout" | "broken" | "aborted";
+  /** `stopped`: the gateway itself ends, and nothing is to be concluded of the provider. */
+  readonly kind: "connect" | "timeout" | "broken" | "aborted" | "stopped";
   /** Whether any byte of the request may have reached the provider. */
   readonly sent: boolean;
   /** For the log: names the fault, never content. */
@@ -72,6 +73,7 @@ export function httpTransport(limits: TransportLimits): Transport {
   const platform = new Pools(options);
   const owned = new Map<string, Pools>();
   const ending = new Set<Pools>();
+  let door: "open" | "closed" = "open";
   const poolsOf = (owner: string | undefined): Pools => {
     if (owner === undefined) return platform;
     const known = owned.get(owner);
@@ -81,7 +83,11 @@ export function httpTransport(limits: TransportLimits): Transport {
     return pools;
   };
   return {
-    send: (request, listener) => new HttpCall(poolsOf(request.owner).targetOf(request.url), request, listener),
+    send(request, listener) {
+      // A request that was cut would else be asked of the next provider, by a gateway that is no longer there to hear.
+      if (door === "closed") return unsent(listener);
+      return new HttpCall(poolsOf(request.owner).targetOf(request.url), request, listener);
+    },
     release(owner) {
       const pools = owned.get(owner);
       if (pools === undefined) return;
@@ -89,7 +95,8 @@ export function httpTransport(limits: TransportLimits): Transport {
       ending.add(pools);
       void pools.end().finally(() => ending.delete(pools));
     },
-    close: async () => {
+    async close() {
+      door = "closed";
       await Promise.all([platform, ...owned.values(), ...ending].map((pools) => pools.cut()));
     },
   };
@@ -122,11 +129,18 @@ class Pools {
   }
 
   async cut(): Promise<void> {
-    await Promise.all([...this.#pools.values()].map((pool) => pool.destroy()));
+    await Promise.all([...this.#pools.values()].map((pool) => pool.destroy(STOPPED)));
   }
 }
 
 const ABORTED = new Error("aborted by the gateway");
+const STOPPED = new Error("the gateway stops");
+
+function unsent(listener: UpstreamListener): UpstreamCall {
+  // Not at once: who sends holds the call before it hears of it.
+  queueMicrotask(() => listener.failed({ kind: "stopped", sent: false, why: "not sent" }));
+  return { abort() {}, resume() {} };
+}
 
 type Target = { readonly pool: Pick<Dispatcher, "dispatch">; readonly origin: string; readonly path: string };
 
@@ -217,6 +231,7 @@ function opened(body: UpstreamBody): string | Readable {
 
 function kindOf(error: Error, sent: boolean, aborted: boolean): UpstreamFailure["kind"] {
   if (aborted) return "aborted";
+  if (error === STOPPED) return "stopped";
   const code = codeOf(error);
   if (code === "UND_ERR_HEADERS_TIMEOUT" || code === "UND_ERR_BODY_TIMEOUT" || code === "UND_ERR_CONNECT_TIMEOUT")
     return "timeout";

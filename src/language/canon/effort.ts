@@ -9,3 +9,11 @@ const STEPS: readonly { readonly upToTokens: number; readonly effort: Effort }[]
 export function effortOfBudget(tokens: number): Effort {
   return STEPS.find((step) => tokens <= step.upToTokens)?.effort ?? "high";
 }
+
+const HIGH_OR_NONE = "effort-high-or-none";
+
+/** The word that a model is told: one that thinks or does not, with nothing in between, refuses the others. */
+export function effortFor(effort: Effort, quirks: readonly string[]): Effort {
+  if (!quirks.includes(HIGH_OR_NONE)) return effort;
+  return effort === "none" || effort === "minimal" ? "none" : "high";
+}

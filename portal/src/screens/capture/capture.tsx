@@ -180,9 +180,8 @@ function Purge({ window }: { readonly window: Window }) {
         error={purge.error}
       >
         <p>
-          The content of {window.items} {window.items === 1 ? "call is" : "calls are"} removed at once and cannot be
-          brought back{window.state === "open" ? "; the window is closed with it" : ""}. The log keeps the calls
-          themselves.
+          The content of {window.items} {window.items === 1 ? "call" : "calls"} is removed at once and cannot be brought
+          back{window.state === "open" ? "; the window is closed with it" : ""}. The log keeps the calls themselves.
         </p>
       </Confirm>
     </>

@@ -19,9 +19,10 @@ const RECENTLY_MS = 86_400_000;
 
 /** Ends a key. Says who would notice. */
 export function RevokeKey({ subject, onClose }: Props) {
+  const isWaiting = subject.state === "pending";
   const revoke = useChange("manageRevokeKey", {
     done: () => {
-      toast(`${subject.name} is revoked.`);
+      toast(isWaiting ? `${subject.name} is declined.` : `${subject.name} is revoked.`);
       onClose();
     },
   });
@@ -32,13 +33,17 @@ export function RevokeKey({ subject, onClose }: Props) {
       open
       danger
       onClose={onClose}
-      title={`Revoke ${subject.name}?`}
-      action="Revoke the key"
+      title={isWaiting ? `Decline ${subject.name}?` : `Revoke ${subject.name}?`}
+      action={isWaiting ? "Decline the key" : "Revoke the key"}
       busy={revoke.isPending}
       error={revoke.error}
       onConfirm={() => revoke.mutate({ params: { id: subject.id } })}
     >
-      <p>It stops on the next request, and it cannot be brought back. What it did stays in the log.</p>
+      {isWaiting ? (
+        <p>It never works, and this cannot be undone. {subject.member ?? "Its member"} can ask for another one.</p>
+      ) : (
+        <p>It stops on the next request, and it cannot be brought back. What it did stays in the log.</p>
+      )}
       {isInUse && (
         <p className="font-medium text-warn">
           It was used <Time at={last_used_at} />. Whoever uses it is refused from then on. To change it without a break,

@@ -28,8 +28,9 @@ export function lockDataDir(dataDir: string): DataLock {
   const db = new DatabaseSync(lockFile, { timeout: 0 });
   try {
     db.exec("begin exclusive");
-  } catch {
+  } catch (error) {
     db.close();
+    if (!isBusy(error)) throw error;
     throw new DataDirInUse(dataDir, holderIn(pidFile));
   }
   writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 });
@@ -38,6 +39,14 @@ export function lockDataDir(dataDir: string): DataLock {
       if (db.isOpen) db.close();
     },
   };
+}
+
+const PRIMARY_CODE = 0xff;
+const BUSY = 5;
+
+/** A disk that is full or failing is no other gateway. */
+function isBusy(error: unknown): boolean {
+  return error instanceof Error && "errcode" in error && (Number(error.errcode) & PRIMARY_CODE) === BUSY;
 }
 
 /** Only for the message. */

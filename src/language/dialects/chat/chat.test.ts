@@ -20,7 +20,7 @@ function sentUpstream(text: string): { text: string; value: Record<string, unkno
   const request = ChatRequest.parse(body.value);
   const out = patchMembers(
     body,
-    directPatches(request, decodeCall(request), { upstreamModel: "up/model", outputLimit: null }),
+    directPatches(request, decodeCall(request), { upstreamModel: "up/model", outputLimit: null, quirks: [] }),
   );
   return { text: out, value: JSON.parse(out) };
 }

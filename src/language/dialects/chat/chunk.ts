@@ -17,8 +17,8 @@ export function parseChunk(data: string): JsonObject | undefined {
 
 /** An error in the place of an answer, or an answer that was given up: both come with a status of 200. */
 export function problemIn(chunk: JsonObject, event: string | null): UpstreamProblem | undefined {
-  if (isJsonObject(chunk["error"]) || typeof chunk["error"] === "string" || event === "error")
+  const { choices, error, object } = chunk;
+  if (isJsonObject(error) || typeof error === "string" || object === "error" || event === "error")
     return decodeProblem(chunk, null);
-  const { choices } = chunk;
   return Array.isArray(choices) && isGivenUp(choices) ? decodeProblem({ message: GIVEN_UP }, null) : undefined;
 }

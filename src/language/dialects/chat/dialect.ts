@@ -1,3 +1,4 @@
+import { effortFor } from "../../canon/effort.ts";
 import type { UpstreamDialect } from "../dialect.ts";
 import { encodeCall } from "./encode.ts";
 import { decodeProblem } from "./errors.ts";
@@ -14,6 +15,7 @@ export const chatDialect: UpstreamDialect = {
   framing: "sse",
   path: () => "/chat/completions",
   encode: encodeCall,
+  effort: ({ reasoning }, { quirks }) => (reasoning === undefined ? undefined : effortFor(reasoning.effort, quirks)),
   decodeReply,
   openReader: (asked) => new ChatReader("delta", asked),
   decodeProblem,

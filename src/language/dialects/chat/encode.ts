@@ -1,6 +1,7 @@
 import { fault } from "../../../contract/faults.ts";
 import type { JsonObject } from "../../../kit/json.ts";
 import type { Call, ResponseFormat, ToolChoice, ToolDefinition } from "../../canon/call.ts";
+import { effortFor } from "../../canon/effort.ts";
 import type { Parameter } from "../../canon/parameters.ts";
 import type { ModelFacts } from "../dialect.ts";
 import { encodeTurns } from "./turns.ts";
@@ -84,7 +85,7 @@ function encodeFormat(format: ResponseFormat): JsonObject {
 /** Servers refuse the field with a model that never thinks: to keep it from thinking takes no word. */
 function encodeReasoning({ reasoning }: Call, facts: ModelFacts): JsonObject {
   if (reasoning === undefined || (facts.reasoning === "never" && reasoning.effort === "none")) return {};
-  return { reasoning_effort: reasoning.effort };
+  return { reasoning_effort: effortFor(reasoning.effort, facts.quirks) };
 }
 
 /** Of these two only: the dialect has no other. */

@@ -10,7 +10,7 @@ function sent(more: Record<string, unknown>, outputLimit: OutputLimit | null = n
   if ("problem" in body) throw new Error(body.problem);
   const request = ChatRequest.parse(body.value);
   const { model, messages, ...rest } = JSON.parse(
-    patchMembers(body, directPatches(request, decodeCall(request), { upstreamModel: "up", outputLimit })),
+    patchMembers(body, directPatches(request, decodeCall(request), { upstreamModel: "up", outputLimit, quirks: [] })),
   );
   expect([model, messages]).toEqual(["up", BARE.messages]);
   return rest;

@@ -2,7 +2,7 @@ import { type Fault, fault } from "../../../contract/faults.ts";
 import type { ChatMessage, ChatRequest, ChatTool } from "../../../contract/schemas/chat.ts";
 import type { MemberPatch } from "../../../kit/json.ts";
 import type { Call, ReasoningWish, ResponseFormat, ToolChoice, ToolDefinition } from "../../canon/call.ts";
-import { effortOfBudget } from "../../canon/effort.ts";
+import { effortFor, effortOfBudget } from "../../canon/effort.ts";
 import { isParameter, type Parameter } from "../../canon/parameters.ts";
 import type { CacheMark, MediaSource, Part, Turn } from "../../canon/parts.ts";
 import { decodeWishes, WISH_FIELDS } from "../../canon/wishes.ts";
@@ -216,7 +216,7 @@ function mediaSource(url: string): MediaSource {
 export function directPatches(
   request: ChatRequest,
   call: Call,
-  { upstreamModel, outputLimit }: DirectFacts,
+  { upstreamModel, outputLimit, quirks }: DirectFacts,
 ): MemberPatch[] {
   const patches: MemberPatch[] = [{ key: "model", json: JSON.stringify(upstreamModel) }];
   for (const field of WISH_FIELDS) if (field in request) patches.push({ key: field, json: null });
@@ -224,8 +224,9 @@ export function directPatches(
     const options = { ...request.stream_options, include_usage: true };
     patches.push({ key: "stream_options", json: JSON.stringify(options) });
   } else if (request.stream_options !== undefined) patches.push({ key: "stream_options", json: null });
-  if (call.reasoning !== undefined && request.reasoning_effort !== call.reasoning.effort) {
-    patches.push({ key: "reasoning_effort", json: JSON.stringify(call.reasoning.effort) });
+  const effort = call.reasoning === undefined ? undefined : effortFor(call.reasoning.effort, quirks);
+  if (effort !== undefined && request.reasoning_effort !== effort) {
+    patches.push({ key: "reasoning_effort", json: JSON.stringify(effort) });
   }
   if (request.reasoning !== undefined) patches.push({ key: "reasoning", json: null });
   if (request.thinking !== undefined) patches.push({ key: "thinking", json: null });
@@ -244,6 +245,7 @@ export type DirectFacts = {
   readonly upstreamModel: string;
   /** Null: the client's own name is left as it is. */
   readonly outputLimit: OutputLimit | null;
+  readonly quirks: readonly string[];
 };
 
 function renamedLimit(request: ChatRequest, wanted: OutputLimit): MemberPatch[] {

@@ -40,6 +40,8 @@ function statementFor(sql: string): StatementSync {
 }
 
 function query(sql: string, parameters: readonly SqlValue[]) {
+  // A full disk takes the transaction back by itself; a failure of this would hide why.
+  if (sql === "rollback" && !db.isTransaction) return { rows: [], changes: 0n };
   const statement = statementFor(sql);
   if (statement.columns().length > 0) return { rows: statement.all(...parameters), changes: 0n };
   return { rows: [], changes: BigInt(statement.run(...parameters).changes) };

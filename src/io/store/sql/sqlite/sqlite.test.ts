@@ -4,6 +4,7 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } 
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { sql } from "kysely";
 import { afterAll, describe, expect, test } from "vitest";
 import { ROLLUPS_BROKEN } from "../../../../../tests/support/broken-rollups.ts";
 import { chargedRecord } from "../../../../../tests/support/records.ts";
@@ -14,7 +15,7 @@ import { topupOf } from "../../../../domain/billing/ledger.ts";
 import { systemClock } from "../../../../kit/clock.ts";
 import { DataDirInUse } from "../data-lock.ts";
 import { sqliteDdl } from "./ddl.ts";
-import { DATABASE_FILE, openSqlite } from "./open.ts";
+import { DATABASE_FILE, openSqlite, openSqliteEngine } from "./open.ts";
 
 const folders: string[] = [];
 function freshFolder(): string {
@@ -156,6 +157,18 @@ describe("the file itself", () => {
     await expect(openSqlite(folder, systemClock)).rejects.toThrow("file is not a database");
     rmSync(file);
     await (await openSqlite(folder, systemClock)).close();
+  });
+
+  test("a transaction that the disk had no room for says so, and the next one is done", async () => {
+    const engine = await openSqliteEngine(freshFolder(), systemClock, "take");
+    const pagesMax = (pages: number) => sql.raw(`pragma max_page_count = ${pages}`).execute(engine.db);
+    const keep = (value: string) =>
+      engine.db.transaction().execute((trx) => trx.insertInto("meta").values({ name: "x", value }).execute());
+    await pagesMax(1);
+    await expect(keep("x".repeat(2_000_000))).rejects.toThrow("database or disk is full");
+    await pagesMax(1_000_000);
+    await keep("y");
+    await engine.close();
   });
 
   test("a changed migration and a store from the future are refused with a reason", async () => {
