@@ -197,7 +197,9 @@ describe("the life of a workspace, as an operator types it", { timeout: 120_000 
     expect(await json("router", "replay", "market", "eu", "--file", open, "--model", "sandbox/chat")).toMatchObject({
       version: null,
     });
-    expect((await run(["router", "replay", "market", "eu"])).stdout).toMatch(/^happened.cost +\d/m);
+    const shown = (await run(["router", "replay", "market", "eu"])).stdout;
+    expect(shown).toMatch(/^happened.cost +\d/m);
+    expect(shown).toMatch(/^LEVEL +HAPPENED +REPLAYED\nL\d +\d+ +\d+$/m);
 
     for (const wrong of [file("broken.json", "{"), file("list.json", "[]"), path.join(folder, "none.json")]) {
       const { code, stdout, stderr } = await run(["router", "put", "market", "eu", "--file", wrong]);

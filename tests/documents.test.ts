@@ -81,7 +81,7 @@ type Operation = {
   operationId: string;
   security: unknown[];
   parameters?: { name: string; in: string }[];
-  requestBody?: { content: Record<string, { schema: object; example?: unknown }> };
+  requestBody?: { required: boolean; content: Record<string, { schema: object; example?: unknown }> };
   responses: Record<
     string,
     { $ref?: string; headers?: object; content?: Record<string, { schema: object; example?: unknown }> }
@@ -186,6 +186,49 @@ describe("headers of answers in the OpenAPI document", () => {
       .filter(({ parameters = [] }) => parameters.some(({ name }) => name === "Idempotency-Key"));
     expect(charged.length).toBeGreaterThan(6);
     for (const { parameters = [] } of charged) expect(parameters.map(({ name }) => name)).toContain("X-Title");
+  });
+});
+
+describe("answers in the OpenAPI document", () => {
+  const api: Document = JSON.parse(apiDocumentText(place));
+  const manage: Document = JSON.parse(manageDocumentText(place));
+
+  test("GEN-02 a call that was charged before has an answer of its own, except speech", () => {
+    const replayed = Object.entries(api.paths).filter(([, { post }]) =>
+      JSON.stringify(post?.responses["200"]?.content ?? {}).includes("#/components/schemas/IdempotentReplay"),
+    );
+    const charged = [
+      "/chat/completions",
+      "/messages",
+      "/responses",
+      "/embeddings",
+      "/decisions",
+      "/openai/v1/decisions",
+    ];
+    expect(replayed.map(([at]) => at)).toEqual([...charged, "/audio/transcriptions"]);
+  });
+
+  test("PUB-01 what has a tag says so, and what is answered to whoever has it", () => {
+    const tagged = Object.entries(api.paths).filter(([, { get }]) => get?.responses["304"] !== undefined);
+    expect(tagged.map(([at]) => at).sort()).toEqual(
+      Object.keys(api.paths)
+        .filter((at) => at.startsWith("/models") || at.startsWith("/public/"))
+        .sort(),
+    );
+  });
+
+  test("GEN-02 a body that may be left out is not said to be required", () => {
+    const optional = Object.values(manage.paths)
+      .flatMap((item) => Object.values(item))
+      .filter(({ requestBody }) => requestBody?.required === false);
+    expect(optional.map(({ operationId }) => operationId).sort()).toEqual([
+      "manageCloseCapture",
+      "manageReplayRouter",
+      "manageRotateKey",
+      "manageRunProbes",
+      "manageTestProvider",
+      "peopleAcceptInvitation",
+    ]);
   });
 });
 

@@ -134,6 +134,7 @@ export const routerCommands: ApiCommand[] = [
             ...["happened.latency_ms", "replayed.latency_ms", "replayed.quality"],
           ),
         },
+        { at: "levels", columns: columns("level", "happened", "replayed") },
         { at: "left_out", columns: columns("requests", "reason") },
       ],
     },

@@ -19,7 +19,10 @@ type Said<Id, Path, Query, Body, Answer> = {
   readonly body?: Body;
   /** Absent: what is enough for settings. */
   readonly bodyMaxBytes?: number;
+  readonly bodyOptional?: true;
   readonly answer: Answer;
+  /** The type of a second form of the answer. */
+  readonly or?: string;
   readonly status?: 200 | 201;
   readonly faults?: readonly FaultCode[];
   readonly example?: NonNullable<Route["example"]>;
@@ -36,7 +39,7 @@ export function managed<
   Query extends z.ZodObject | undefined = undefined,
   Body extends z.ZodType | undefined = undefined,
 >(spoken: Said<Id, Path, Query, Body, Answer>) {
-  const { id, path, allows, of, query, body, answer, status = 200, faults = [], ...rest } = spoken;
+  const { id, path, allows, of, query, body, answer, or, status = 200, faults = [], ...rest } = spoken;
   const { bodyMaxBytes = MANAGE_BODY_MAX_BYTES } = spoken;
   const route: Route = {
     ...rest,
@@ -47,7 +50,7 @@ export function managed<
     access: managerAccess(path, allows, of),
     intake: body === undefined ? "none" : "json",
     counted: false,
-    answer: { is: "json", status, schema: answer },
+    answer: { is: "json", status, schema: answer, ...(or === undefined ? {} : { or }) },
     faults,
   };
   return { ...route, id, path, said: { query, body, answer } };

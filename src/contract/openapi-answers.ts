@@ -3,6 +3,7 @@ import { FAULTS, type FaultCode } from "./faults.ts";
 import type { Json, SchemaBook } from "./openapi-schemas.ts";
 import type { Route, Telling } from "./route.ts";
 import { faultCodes, faultsOf } from "./route-faults.ts";
+import { IdempotentReplay } from "./schemas/idempotency.ts";
 
 /** Headers of answers, by the name of their component: [header, meaning, example]. */
 const HEADERS = {
@@ -50,6 +51,7 @@ const HEADERS = {
     "Milliseconds the gateway itself took, without the time of providers; of a stream until its first byte.",
     "0.4",
   ],
+  Tag: ["ETag", "What these bytes are known by: sent back as `If-None-Match`, it saves them.", '"6dFzOf4Xq2"'],
   RateLimitLimit: ["X-RateLimit-Limit", "Requests a minute this key may send.", "300"],
   RateLimitRemaining: ["X-RateLimit-Remaining", "Requests left in the current window.", "299"],
   RateLimitReset: ["X-RateLimit-Reset", "Unix time in seconds at which the window rolls over.", "1793836860"],
@@ -125,7 +127,14 @@ export function answersOf(route: Route, book: SchemaBook, refusals: RefusalBook)
     errors.set(status, [...(errors.get(status) ?? []), code]);
   }
   const refused = [...errors].map(([status, codes]) => [status, refusals.refer(status, refusal(route, codes, book))]);
-  return Object.fromEntries([[goodStatus(route), goodAnswer(route, book)], ...refused]);
+  return Object.fromEntries([[goodStatus(route), goodAnswer(route, book)], ...unchanged(route), ...refused]);
+}
+
+function unchanged({ answer }: Route): [number, Json][] {
+  if (answer.is !== "json" || answer.tagged !== true) return [];
+  return [
+    [304, { description: "The caller has these bytes already: `If-None-Match` names them.", ...headers(["Tag"]) }],
+  ];
 }
 
 function goodStatus({ answer }: Route): number {
@@ -137,12 +146,17 @@ function goodAnswer(route: Route, book: SchemaBook): Json {
   const names: HeaderName[] = [];
   if (access.by !== "anyone") names.push("RequestId");
   if (tells !== undefined) names.push(...TOLD[tells]);
-  // Audio is never kept, so it is never replayed.
-  if (route.headers !== undefined && answer.is !== "bytes") names.push("IdempotentReplayed");
+  if (isReplayed(route)) names.push("IdempotentReplayed");
+  if (answer.is === "json" && answer.tagged === true) names.push("Tag");
   if (counted) names.push(...RATE_HEADERS);
   const described = { description: goodWords(route), ...headers(names) };
   if (answer.is === "json" && answer.status === 204) return described;
   return { ...described, content: goodContent(route, book) };
+}
+
+/** Audio is never kept, so it is never replayed. */
+function isReplayed({ headers: asked, answer }: Route): boolean {
+  return asked !== undefined && "Idempotency-Key" in asked.shape && answer.is !== "bytes";
 }
 
 /** Messages and responses have an event of their own for the end. */
@@ -161,14 +175,22 @@ function goodWords({ answer, id }: Route): string {
   }
 }
 
-function goodContent({ answer, example }: Route, book: SchemaBook): Json {
+function goodContent(route: Route, book: SchemaBook): Json {
+  const { answer, example } = route;
   const shown = example?.answer === undefined ? {} : { example: example.answer };
+  const json = (schema: z.ZodType) => {
+    const whole = book.of(schema);
+    return { schema: isReplayed(route) ? { anyOf: [whole, book.of(IdempotentReplay)] } : whole, ...shown };
+  };
   switch (answer.is) {
     case "json":
-      return { "application/json": { schema: book.of(answer.schema), ...shown } };
+      return {
+        "application/json": json(answer.schema),
+        ...(answer.or === undefined ? {} : { [answer.or]: { schema: { type: "string" } } }),
+      };
     case "json_or_events":
       return {
-        "application/json": { schema: book.of(answer.schema), ...shown },
+        "application/json": json(answer.schema),
         "text/event-stream": { schema: book.of(answer.frame) },
       };
     case "bytes":

@@ -158,11 +158,12 @@ function namedParameters(place: "query" | "header", fields: Route["query"], book
   });
 }
 
-function requestBody({ body, intake, example }: Route, book: SchemaBook): Json {
+function requestBody({ body, bodyOptional, intake, example }: Route, book: SchemaBook): Json {
   if (body === undefined) return {};
   const shown = example?.body === undefined ? {} : { example: example.body };
   const contentType = intake === "multipart" ? "multipart/form-data" : "application/json";
-  return { requestBody: { required: true, content: { [contentType]: { schema: book.of(body), ...shown } } } };
+  const content = { [contentType]: { schema: book.of(body), ...shown } };
+  return { requestBody: { required: bodyOptional !== true, content } };
 }
 
 function securitySchemes(kind: DocumentKind): Json {

@@ -46,6 +46,8 @@ export type Route = {
   /** Headers that are a part of the request. */
   readonly headers?: z.ZodObject;
   readonly body?: z.ZodType;
+  /** No body at all is the same as `{}`. */
+  readonly bodyOptional?: true;
   readonly answer: Answer;
   /** What its answer says in headers of who served it; absent: nothing, because nobody was asked. */
   readonly tells?: Telling;
@@ -60,10 +62,16 @@ export type Route = {
 export type Telling = "chat" | "work" | "decisions" | "speech";
 
 export type Answer =
-  | { readonly is: "json"; readonly status: 200 | 201 | 202 | 204; readonly schema: z.ZodType }
+  /** `tagged`: with an ETag, and 304 for who has it already. `or`: in a second form, where the caller chooses. */
+  | {
+      readonly is: "json";
+      readonly status: 200 | 201 | 202 | 204;
+      readonly schema: z.ZodType;
+      readonly tagged?: true;
+      readonly or?: string;
+    }
   /** JSON, or with `stream: true` server-sent events whose data is `frame`. */
   | { readonly is: "json_or_events"; readonly schema: z.ZodType; readonly frame: z.ZodType }
   /** Bytes as they are made, of one of these types. */
   | { readonly is: "bytes"; readonly contentTypes: readonly string[] }
-  /** `or`: in a second form, where the caller chooses. */
   | { readonly is: "text"; readonly contentType: string; readonly or?: string };

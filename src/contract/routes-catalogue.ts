@@ -24,7 +24,7 @@ function open({ answer, example, ...said }: Said): Route {
     intake: "none",
     counted: false,
     tag: "Catalogue",
-    answer: { is: "json", status: 200, schema: answer },
+    answer: { is: "json", status: 200, schema: answer, tagged: true },
     faults: [],
     example: { answer: example },
   };
@@ -158,7 +158,7 @@ const modelRoutes: readonly Route[] = [
     description:
       "Models with an endpoint that can be called now (provider connected, price known) and that the policy of the key and its workspace allows. The body serves readers of the chat-completions dialect (`data`), of the messages dialect (`display_name`, `has_more`, `last_id`) and coding agents of the responses dialect (`models`). Parameters that are not listed here are passed over, because model pickers add their own.",
     query: ModelListQuery,
-    answer: { is: "json", status: 200, schema: ModelList },
+    answer: { is: "json", status: 200, schema: ModelList, tagged: true },
     faults: [],
     example: { answer: examples.modelList },
   },
@@ -171,7 +171,7 @@ const modelRoutes: readonly Route[] = [
     counted: true,
     tag: "Models",
     summary: "One model",
-    answer: { is: "json", status: 200, schema: ModelObject },
+    answer: { is: "json", status: 200, schema: ModelObject, tagged: true },
     faults: MODEL_FAULTS,
     example: { answer: examples.modelObject },
   },

@@ -41,6 +41,7 @@ export const ALERT_ROUTES = [
     tag: "Alerts",
     summary: "Switch the workspace's alerts off and forget its rules",
     answer: alerts.AlertRulesRemoved,
+    faults: ["conflict"],
     example: { answer: { workspace: "research", removed: true } },
   }),
   managed({

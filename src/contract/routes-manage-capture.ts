@@ -44,6 +44,7 @@ export const CAPTURE_ROUTES = [
     description:
       "`id` is a window's, or a workspace for all of its open windows. Calls that are under way are not kept. What was kept stays until its retention is over, unless `purge` is set.",
     body: capture.CaptureClose,
+    bodyOptional: true,
     answer: capture.CaptureClosed,
     example: {
       body: { purge: true },

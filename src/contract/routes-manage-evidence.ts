@@ -16,6 +16,7 @@ export const EVIDENCE_ROUTES = [
       "Providers, countries and levels that served in a period, how much, and under which versions of the policies; what policies refused and keep out; where the level of each endpoint was read, and when; capture windows and stored responses. At most 366 days. With `format=html` the same as one page to print, without scripts.",
     query: EvidenceQuery,
     answer: EvidenceView,
+    or: "text/html",
     example: {
       answer: {
         workspace: { id: "ws_019a8c5e7d7a7c2b8f2e5a1b3c4d5e6f", slug: "research", name: "Research" },

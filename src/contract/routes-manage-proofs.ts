@@ -46,7 +46,9 @@ export const PROOF_ROUTES = [
     description:
       "Questions with known answers for decisions, a short text for speech, with the operator's credential and at the operator's cost. The answer comes when all have answered. What follows from it holds from the next request on.",
     body: ProbeRun,
+    bodyOptional: true,
     answer: ProbesMade,
+    faults: ["not_found"],
     example: {
       body: { endpoint: proofExample.endpoint },
       answer: { ok: true, data: [{ ...proofExample, cause: "operator" }] },

@@ -87,6 +87,7 @@ export const PROVIDER_ROUTES = [
     summary: "Ask a provider whether it accepts a credential",
     description: "One cheap call that generates nothing, with the operator's credential or a workspace's own key.",
     body: providers.ProviderTest,
+    bodyOptional: true,
     answer: providers.ProviderTested,
     faults: ["conflict"],
     example: {

@@ -73,7 +73,7 @@ export const RATE_ROUTES = [
     tag: "Prices",
     summary: "Fetch exchange rates from GATEWAY_RATES_URL now",
     answer: RatesTaken,
-    faults: ["upstream_error"],
+    faults: ["invalid_value", "upstream_error"],
     example: { answer: ratesExample },
   }),
   managed({

@@ -91,6 +91,7 @@ export const ROUTING_ROUTES = [
     description:
       "Requests of the log are planned again as if they had come through this router now, and their token counts are priced on the endpoints it would choose. Nobody is called. With `spec` a router is tried that is not saved.",
     body: routing.ReplayAsk,
+    bodyOptional: true,
     answer: routing.ReplayView,
     example: { body: { since: "2026-11-08", limit: 1000 }, answer: examples.replay },
   }),

@@ -234,6 +234,7 @@ const keyRoutes = [
     summary: "Rotate a key",
     description: "A new key with the same settings is issued; the old one keeps working for the grace period.",
     body: tenancy.KeyRotate,
+    bodyOptional: true,
     answer: tenancy.KeyIssued,
     status: 201,
     faults: ["conflict", "not_allowed"],

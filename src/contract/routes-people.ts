@@ -19,6 +19,7 @@ type Said<Id, Path, Query, Body, Answer> = {
   readonly description?: string;
   readonly query?: Query;
   readonly body?: Body;
+  readonly bodyOptional?: true;
   readonly answer: Answer;
   readonly status?: 200 | 201 | 202;
   readonly faults?: readonly FaultCode[];
@@ -129,6 +130,7 @@ export const SIGN_IN_ROUTES = [
     description:
       "With a name and a password for a new account, which is signed in at once; else signed in with the address.",
     body: people.InvitationAccept,
+    bodyOptional: true,
     answer: people.InvitationAccepted,
     faults: ["not_signed_in", "not_allowed", "conflict", "service_unavailable"],
     example: { body: examples.newAccount, answer: { workspace: "research", role: "member" } },
@@ -193,6 +195,7 @@ const myRoutes = [
     summary: "Change one's own name",
     body: people.MeChange,
     answer: people.MeView,
+    faults: ["not_allowed"],
     example: { body: { name: "Ada" }, answer: examples.me },
   }),
   managed({
@@ -203,6 +206,7 @@ const myRoutes = [
     tag: "People",
     summary: "List one's own sessions",
     answer: listOf(people.SessionView),
+    faults: ["not_allowed"],
     example: { answer: { data: [examples.session], next: null } },
   }),
   managed({
@@ -213,6 +217,7 @@ const myRoutes = [
     tag: "People",
     summary: "End all of one's own sessions but this one",
     answer: people.SessionsEnded,
+    faults: ["not_allowed"],
     example: { answer: { ended: 2 } },
   }),
   managed({
@@ -223,6 +228,7 @@ const myRoutes = [
     tag: "People",
     summary: "End one of one's own sessions",
     answer: people.SessionEnded,
+    faults: ["not_allowed"],
     example: { answer: { id: examples.session.id, ended: true } },
   }),
   managed({
@@ -233,6 +239,7 @@ const myRoutes = [
     tag: "People",
     summary: "List one's own passkeys",
     answer: listOf(people.PasskeyView),
+    faults: ["not_allowed"],
     example: { answer: { data: [examples.passkey], next: null } },
   }),
 ];

@@ -222,6 +222,8 @@ export class Edge {
     if (isOfManagement(path)) Object.assign(baseHeaders, PRIVATE_HEADERS);
     else if (call.request.headers.origin !== undefined)
       Object.assign(baseHeaders, corsHeaders(call.request, this.#deps.cors));
+    // A key may come in a header that caches on the way do not take for one.
+    if (route?.method === "GET" && route.access.by === "key") baseHeaders["cache-control"] = "no-store";
   }
 
   #handle(call: Call, match: Match, query: string, address: string): Soon<void> {

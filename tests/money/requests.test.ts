@@ -17,8 +17,8 @@ describe("what became of a request", () => {
     for (const stream of [false, true]) {
       const answer = await scene.chat(tenant.key, { stream });
       const id = String(answer.headers.get("x-svc-request-id"));
-      const { status, body, text } = await get(tenant.key, `/v1/requests/${id}`);
-      expect(status).toBe(200);
+      const { status, body, text, headers } = await get(tenant.key, `/v1/requests/${id}`);
+      expect([status, headers.get("cache-control")]).toEqual([200, "no-store"]);
       const row = await scene.row(id);
       expect(body).toEqual({
         id,

@@ -284,13 +284,15 @@ test("a session that is used is prolonged, cookie and all", async () => {
   const browser = gateway.browser();
   await signIn(browser);
   const db = new DatabaseSync(`${gateway.dataDir}/gateway.sqlite`);
-  const old = new Date(Date.now() - 2 * 86_400_000).toISOString();
+  const old = new Date(Date.now() - 10 * 60_000).toISOString();
   const soon = new Date(Date.now() + 3_600_000).toISOString();
   db.prepare("update people_sessions set updated_at = ?, expires_at = ?").run(old, soon);
   const me = await browser.get("/manage/me");
   expect(me.headers.getSetCookie().join()).toMatch(/^gateway\.session_token=.*Max-Age=604800/);
   const [current] = (await browser.get("/manage/me/sessions")).body.data;
   expect(Date.parse(current.expires_at) - Date.now()).toBeGreaterThan(6 * 86_400_000);
+  // Others read from it when somebody was last seen.
+  expect(Date.parse(current.last_seen_at)).toBeGreaterThan(Date.parse(old));
   expect((await browser.get("/manage/me")).headers.getSetCookie()).toEqual([]);
   db.exec("update people_sessions set expires_at = '2020-01-01T00:00:00.000Z'");
   db.close();

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { figure } from "../support/figures.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { chatBody, openScene, type Provider, type Scene, startChat } from "../support/scene.ts";
-import type { Script } from "../support/upstream.ts";
+import { chatJson, type Script } from "../support/upstream.ts";
 
 let scene: Scene;
 let tenant: Tenant;
@@ -152,7 +152,7 @@ test("ROUTE-05 when its time is over one request probes it while the others stay
   await ask(3, FAILING);
   await vi.waitFor(async () => expect(await asideCount()).toBe(0), { timeout: 5000, interval: 10 });
   const gate = Promise.withResolvers<void>();
-  scene.at("deepinfra").next({ gate: gate.promise, json: { choices: [{ message: { content: "back" } }] } });
+  scene.at("deepinfra").next({ gate: gate.promise, json: chatJson({ content: "back" }) });
   const probe = scene.chat(tenant.key);
   await scene.at("deepinfra").arrived(4);
   expect(await Promise.all([ask(1), ask(1), ask(1)])).toEqual([["ovhcloud"], ["ovhcloud"], ["ovhcloud"]]);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { figure } from "../support/figures.ts";
 import type { Tenant } from "../support/gateway.ts";
 import { openScene, type Provider, type Scene } from "../support/scene.ts";
-import type { Script } from "../support/upstream.ts";
+import { chatJson, type Script } from "../support/upstream.ts";
 
 const ALL: readonly Provider[] = ["deepinfra", "ovhcloud", "scaleway", "ionos"];
 const FAILING: Script = { status: 500, json: { error: { message: "broken" } } };
@@ -53,7 +53,7 @@ describe("everything fails", () => {
       maybe_accepted: false,
       reason: "not tried: the retry budget is spent",
     });
-    for (const provider of ALL) scene.at(provider).always({ json: { choices: [{ message: { content: "well" } }] } });
+    for (const provider of ALL) scene.at(provider).always({ json: chatJson({ content: "well" }) });
     expect(new Set(await storm(20, 4))).toEqual(new Set([200]));
     expect(await scene.wallet(tenant)).toMatchObject({ held: "0.00" });
   });
@@ -65,7 +65,7 @@ test("ROUTE-04 a share of nothing leaves three further attempts at once, and a l
     const caller = await strict.gateway.tenant();
     const gate = Promise.withResolvers<void>();
     strict.at("deepinfra").always(FAILING);
-    strict.at("ovhcloud").always({ json: { choices: [{ message: { content: "well" } }] }, gate: gate.promise });
+    strict.at("ovhcloud").always({ json: chatJson({ content: "well" }), gate: gate.promise });
     const answers = Array.from({ length: 3 }, () => strict.chat(caller.key));
     await strict.at("ovhcloud").arrived(3);
     expect((await strict.chat(caller.key)).status).toBe(502);

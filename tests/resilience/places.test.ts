@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { figure } from "../support/figures.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { openScene, type Scene } from "../support/scene.ts";
+import { chatJson } from "../support/upstream.ts";
 
 let scene: Scene;
 let tenant: Tenant;
@@ -16,7 +17,7 @@ beforeEach(async () => {
 /** Keeps the next request of a provider until it is released. */
 function occupy(provider: "deepinfra" | "ovhcloud") {
   const gate = Promise.withResolvers<void>();
-  scene.at(provider).next({ gate: gate.promise, json: { choices: [{ message: { content: "late" } }] } });
+  scene.at(provider).next({ gate: gate.promise, json: chatJson({ content: "late" }) });
   const reached = scene.at(provider).arrived(scene.at(provider).requests.length + 1);
   const answer = scene.chat(tenant.key);
   return { reached, answer, release: () => gate.resolve() };
@@ -74,7 +75,7 @@ test("RATE-06 BILL-03 past the endpoints that money was reserved for, only those
   const gate = Promise.withResolvers<void>();
   const reached = scene.at("deepinfra").requests.length;
   const answers = [one, two, three, four, five].map((id) => {
-    scene.at("deepinfra").next({ gate: gate.promise, json: { choices: [{ message: { content: "late" } }] } });
+    scene.at("deepinfra").next({ gate: gate.promise, json: chatJson({ content: "late" }) });
     return scene.chat(tenant.key, { model: modelOf(id), provider: { only: ["deepinfra"] } });
   });
   await scene.at("deepinfra").arrived(reached + 5);

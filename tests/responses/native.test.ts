@@ -56,6 +56,19 @@ async function expectBooked(requestId: string): Promise<number> {
   return Number(nanos) / 1e9;
 }
 
+test("RESP-01 ROUTE-05 instructions as long as a book, which the provider repeats before its model speaks, are no fault of its", async () => {
+  const instructions = "Be brief. ".repeat(70_000);
+  const frames = responseFrames(["Hello"], { instructions });
+  // More often than any one failure would count.
+  for (let time = 0; time < 6; time += 1) {
+    scene.at("ovhcloud").next({ frames });
+    const { status, text } = await ask({ ...PLAIN, instructions, stream: true });
+    expect([status, eventsIn(text).at(-1).type]).toEqual([200, "response.completed"]);
+  }
+  scene.at("ovhcloud").next({ json: responseJson() });
+  expect((await ask(PLAIN)).headers.get("x-svc-provider")).toBe("ovhcloud");
+});
+
 describe("a response, whole", () => {
   test("RESP-01 HDR-01 HDR-02 BILL-02 it goes to the provider's own API and comes back with our id, billed by its figures", async () => {
     scene.at("ovhcloud").next({ json: responseJson() });

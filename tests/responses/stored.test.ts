@@ -38,6 +38,8 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
     const json: Json = scene.at(WAYS[way]).requests.at(-1)?.json;
     expect(json.store ?? false).toBe(false);
     expect(found.headers.get("x-ratelimit-remaining")).not.toBeNull();
+    // No cache on the way keeps it for the next who asks, with whatever key.
+    expect(found.headers.get("cache-control")).toBe("no-store");
   });
 
   test("RESP-03 a streamed answer is stored before its last event is sent", async () => {

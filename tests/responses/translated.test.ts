@@ -123,6 +123,22 @@ describe.each(Object.entries(COLUMNS))("%s", (dialect, { provider, model, whole,
     expect(scene.at(provider).requests.length).toBe(before);
   });
 
+  test("PARAM-04 RESP-02 a conversation in which another model searched the web goes on without the search", async () => {
+    scene.at(provider).next(whole({ text: "Hello." }));
+    const searched = {
+      type: "web_search_call",
+      id: "ws_1",
+      status: "completed",
+      action: { type: "search", query: "q" },
+    };
+    const input = [{ role: "user", content: "Who won?" }, searched, { role: "assistant", content: "They did." }];
+    const { status, headers, text } = await ask({ input: [...input, { role: "user", content: "When?" }] });
+    expect(status, text).toBe(200);
+    const sent = JSON.stringify(scene.at(provider).requests.at(-1)?.json);
+    for (const words of ["Who won?", "They did.", "When?"]) expect(sent).toContain(words);
+    expect((await scene.row(headers.get("x-svc-request-id") ?? "")).attempts[0].reason).toContain("left out: input.1");
+  });
+
   test("PARAM-04 what is left out is in the log, and the answer comes all the same", async () => {
     scene.at(provider).next(whole({ text: "Hello." }));
     const tools = [...TOOLS, { type: "web_search" }];

@@ -5,6 +5,7 @@ import path from "node:path";
 import { onTestFinished } from "vitest";
 import { start } from "../../src/main.ts";
 import { readConfig } from "../../src/settings/config.ts";
+import { expectDocumented } from "./documented.ts";
 import { COMPILED, PROGRAM } from "./program.ts";
 import { layTables } from "./tables.ts";
 
@@ -76,8 +77,9 @@ export async function startGateway(
   const call = async (key: string, where: string, init: CallInit = {}): Promise<Called> => {
     const body =
       init.body === undefined ? undefined : typeof init.body === "string" ? init.body : JSON.stringify(init.body);
+    const method = init.method ?? (body === undefined ? "GET" : "POST");
     const response = await fetch(`${url}${where}`, {
-      method: init.method ?? (body === undefined ? "GET" : "POST"),
+      method,
       headers: {
         ...(key === "" ? {} : { authorization: `Bearer ${key}` }),
         ...(body === undefined ? {} : { "content-type": "application/json" }),
@@ -87,7 +89,9 @@ export async function startGateway(
       ...(init.signal === undefined ? {} : { signal: init.signal }),
     });
     const text = await response.text();
-    return { status: response.status, headers: response.headers, text, body: parsed(text) };
+    const answer = { status: response.status, headers: response.headers, text, body: parsed(text) };
+    expectDocumented(method, where, answer);
+    return answer;
   };
   const manage: TestGateway["manage"] = async (method, where, body) => {
     const answer = await call(running.adminToken, `/manage${where}`, {

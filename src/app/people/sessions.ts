@@ -9,8 +9,8 @@ import type { PeopleDeps } from "./deps.ts";
 const DAY_MS = 86_400_000;
 /** A session ends this long after it was last used. */
 export const SESSION_MS = 7 * DAY_MS;
-/** It is prolonged when it was not for so long. */
-const PROLONG_AFTER_MS = DAY_MS;
+/** It is prolonged when it was not for so long; "last seen" is at most this old while somebody is there. */
+const PROLONG_AFTER_MS = 5 * 60_000;
 /** What takes a way to sign in away asks for a sign-in that is at most this old. */
 export const FRESH_MS = 15 * 60_000;
 

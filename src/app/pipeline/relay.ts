@@ -21,6 +21,8 @@ type Reading = {
 
 /** Far more than any provider says before its model speaks: what is kept back meanwhile has an end. */
 const PREAMBLE_CHARS_MAX = 1024 * 1024;
+/** Beside what was asked: three events may repeat it, with every letter written as six. */
+const REPETITIONS_MAX = 18;
 /** How long the figures of an answer are waited for that was whole but for them when its client left. */
 const FIGURES_WAIT_MS = 1000;
 
@@ -136,6 +138,7 @@ export class Relay {
     const events = lane.openFrames(this.#gateway.limits.frameMaxChars);
     const preamble: string[] = [];
     let preambleChars = 0;
+    const preambleMax = PREAMBLE_CHARS_MAX + REPETITIONS_MAX * (lane.repeatedChars ?? 0);
     let over = false;
     const finish = (outcome: Outcome) => {
       over = true;
@@ -162,7 +165,7 @@ export class Relay {
         else if (piece.is === "preamble") {
           preamble.push(piece.text);
           preambleChars += piece.text.length;
-          if (preambleChars > PREAMBLE_CHARS_MAX) failure = classifyMalformed("a preamble without an end", provider);
+          if (preambleChars > preambleMax) failure = classifyMalformed("a preamble without an end", provider);
         } else if (piece.is === "end") {
           ended = true;
           text += piece.text;

@@ -181,8 +181,13 @@ const usage = z
     total_tokens: z.int(),
     prompt_tokens_details: z.looseObject({ cached_tokens: z.int().optional() }).optional(),
     completion_tokens_details: z.looseObject({ reasoning_tokens: z.int().optional() }).optional(),
-    cost: z.number().describe("The charge in the workspace's currency, from the ledger."),
-    currency: z.string(),
+    cost: z
+      .number()
+      .optional()
+      .describe(
+        "The charge in the workspace's currency, from the ledger. Absent when the workspace's own key served the call.",
+      ),
+    currency: z.string().optional(),
   })
   .meta({ id: "ChatUsage" });
 
@@ -195,7 +200,7 @@ export const ChatCompletion = z
     choices: z.array(
       z.looseObject({
         index: z.int(),
-        message: z.looseObject({ role: z.literal("assistant"), content: z.string().nullable() }),
+        message: z.looseObject({ role: z.literal("assistant"), content: z.string().nullish() }),
         finish_reason: z.enum(["stop", "length", "tool_calls", "content_filter"]),
       }),
     ),

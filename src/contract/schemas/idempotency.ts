@@ -22,3 +22,17 @@ export const CallHeaders = IdempotencyHeaders.extend({
     .optional()
     .describe("A name for the calling application, for the request log. It decides nothing."),
 });
+
+/** What is answered in the place of an answer that was charged before and is not kept. */
+export const IdempotentReplay = z
+  .object({
+    id: z.string().describe("The first call: its `X-Svc-Request-Id`."),
+    object: z.literal("idempotent_replay").optional(),
+    type: z.literal("idempotent_replay").optional().describe("On messages, in the place of `object`."),
+    status: z.literal(200),
+    cost: z.string().describe("What the first call was charged."),
+    currency: z.string(),
+    request_url: z.string().describe("Where more of it is found."),
+    message: z.string(),
+  })
+  .meta({ id: "IdempotentReplay" });

@@ -175,7 +175,7 @@ export const CountTokensRequest = MessagesRequest.extend({
 }).meta({ id: "CountTokensRequest" });
 export type CountTokensRequest = z.output<typeof CountTokensRequest>;
 
-const count = z.int().nullable();
+const count = z.int().nullish();
 
 const usage = z
   .looseObject({
@@ -195,8 +195,8 @@ export const Message = z
     role: z.literal("assistant"),
     model: z.string(),
     content: z.array(z.looseObject({ type: z.string() })),
-    stop_reason: z.string().nullable(),
-    stop_sequence: z.string().nullable(),
+    stop_reason: z.string().nullish(),
+    stop_sequence: z.string().nullish(),
     usage,
   })
   .meta({ id: "Message" });

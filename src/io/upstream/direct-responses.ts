@@ -21,6 +21,7 @@ export function directResponses(inbound: InboundResponses, { endpoint, head, lef
     keepAlive: ": keep-alive\n\n",
     effort: undefined,
     dropped,
+    repeatedChars: inbound.body.text.length,
     encode: () => patchMembers(inbound.body, patches),
     decodeWhole: (bytes) => decodeReply(bytes, ownership),
     openFrames: (frameMaxChars) => new SseReader(frameMaxChars),

@@ -69,6 +69,8 @@ export type Lane = {
   readonly dropped: readonly string[];
   /** What the answer to the caller says beside everything that is the same for all. */
   readonly answerHeaders?: Readonly<Record<string, string>>;
+  /** How long what was asked is, where the provider repeats it before its model speaks. */
+  readonly repeatedChars?: number;
   /** What a caller is told when nobody gave an answer that can be used; absent: `upstream_error`. */
   readonly unusable?: FaultCode;
   encode(): UpstreamBody;

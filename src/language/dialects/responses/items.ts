@@ -18,14 +18,22 @@ export function inputItems({ input }: ResponsesRequest): JsonObject[] {
   return [{ type: "message", role: "user", content: [{ type: "input_text", text: input }] }];
 }
 
-/** A conversation in canonical turns, and the paths of what only the dialect itself can say. */
-type Conversation = { readonly turns: readonly Turn[]; readonly native: readonly string[] };
+/** A conversation in canonical turns, and the paths of what only the dialect itself can say and of what is left out. */
+type Conversation = {
+  readonly turns: readonly Turn[];
+  readonly native: readonly string[];
+  readonly advisory: readonly string[];
+};
+
+/** That a provider searched, and for what: what it found is in the words of the model behind it. */
+const SEARCHED = "web_search_call";
 
 /** `pathOf` gives the caller's own name of an item, for refusals. */
 export function decodeItems(items: readonly JsonObject[], pathOf: (index: number) => string): Conversation {
   const reader = new ItemReader();
   for (const [index, item] of items.entries()) reader.read(item, pathOf(index));
-  return { turns: reader.turns, native: reader.native };
+  const { turns, native, advisory } = reader;
+  return { turns, native, advisory: [...new Set(advisory)] };
 }
 
 type CallItem = Extract<KnownItem, { type: "function_call" | "custom_tool_call" }>;
@@ -36,13 +44,14 @@ type MessageItem = Extract<KnownItem, { role: string }>;
 class ItemReader {
   readonly turns: { role: Turn["role"]; parts: Part[]; partPaths: string[] }[] = [];
   readonly native: string[] = [];
+  readonly advisory: string[] = [];
   /** Stands before the call it belongs to. */
   #callSeal: ReasoningSeal | undefined;
 
   read(raw: JsonObject, path: string): void {
     const { type } = raw;
     if (typeof type === "string" && !ITEM_TYPES.includes(type)) {
-      this.native.push(path);
+      (type === SEARCHED ? this.advisory : this.native).push(path);
       return;
     }
     const item = parseItem(raw, path);

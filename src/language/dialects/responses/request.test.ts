@@ -168,9 +168,13 @@ describe("items become turns", () => {
         { type: "function_call_output", call_id: "c", output: [{ type: "input_file", file_id: "f" }] },
       ],
     });
-    expect(call.native).toEqual(["input.0.content.1", "input.1", "input.2.output.0"]);
-    const earlier = decode({}, [{ type: "mcp_call", id: "x" }]);
-    expect(earlier.native).toEqual(["previous_response_id"]);
+    expect([call.native, call.advisory]).toEqual([["input.0.content.1", "input.2.output.0"], ["input.1"]]);
+    const earlier = decode({}, [
+      { type: "mcp_call", id: "x" },
+      { type: "web_search_call" },
+      { type: "web_search_call" },
+    ]);
+    expect([earlier.native, earlier.advisory]).toEqual([["previous_response_id"], ["previous_response_id"]]);
   });
 
   test.each<[string, JsonObject, string]>([

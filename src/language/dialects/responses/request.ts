@@ -42,7 +42,7 @@ export function decodeCall(request: ResponsesRequest, items: readonly JsonObject
     parameterNames: PARAMETER_NAMES,
     chatOnly: settings.chatOnly,
     native: [...settings.native, ...nativeTools, ...said.native],
-    advisory: [...settings.advisory, ...leftOutTools],
+    advisory: [...settings.advisory, ...leftOutTools, ...said.advisory],
     ...extrasIn(request, items, pathOf),
     ...(wishes === undefined ? {} : { wishes }),
   };
