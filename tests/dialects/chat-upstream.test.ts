@@ -290,3 +290,17 @@ describe("a model that cannot think over chat completions while it is offered to
     expect(told()).toMatchObject(wanted);
   });
 });
+
+test("MSG-02 sampling is left out for a model that takes the default alone, and passed on to it in its own dialect", async () => {
+  const model = "openai/gpt-5";
+  const told = (): Json => scene.at("openai").requests.at(-1)?.json;
+  const user = [{ role: "user", content: "Hello" }];
+  const { status, headers } = await messages({ model, messages: user, temperature: 0.2, top_p: 0.9 });
+  expect(status).toBe(200);
+  expect(told()).not.toHaveProperty("temperature");
+  expect(told()).not.toHaveProperty("top_p");
+  const { attempts } = await scene.row(headers.get("x-svc-request-id") ?? "");
+  expect(attempts[0].reason).toContain("left out: temperature, top_p");
+  await scene.chat(tenant.key, { model, temperature: 1 });
+  expect(told()).toMatchObject({ temperature: 1 });
+});
