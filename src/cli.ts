@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { CommanderError } from "commander";
+import { UsageError } from "./cli/command.ts";
 import { buildProgram } from "./cli/program.ts";
 
 const EXIT_FAILED = 1;
@@ -15,7 +16,7 @@ function versionOf(packageFile: string): string {
 function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
   process.stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`);
-  return EXIT_FAILED;
+  return error instanceof UsageError ? EXIT_USAGE : EXIT_FAILED;
 }
 
 // `gateway log export … | head` ends the reader first: that is no failure.

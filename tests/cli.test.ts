@@ -274,14 +274,20 @@ describe("what goes wrong", () => {
     expect(stderr.trimEnd().split("\n")).toHaveLength(1);
   });
 
-  test.each([[[]], [["key"]], [["nonsense"]], [["key", "create"]], [["key", "create", "demo", "--rpm", "0"]]])(
-    "%j is typed wrongly: exit 2, said on stderr, nothing on stdout",
-    async (args: string[]) => {
-      const { code, stdout, stderr } = await run(args);
-      expect([code, stdout]).toEqual([2, ""]);
-      expect(stderr).not.toBe("");
-    },
-  );
+  test.each([
+    [[]],
+    [["key"]],
+    [["nonsense"]],
+    [["key", "create"]],
+    [["key", "create", "demo", "--rpm", "0"]],
+    [["migrate-store"]],
+    [["migrate-store", "--to", "mysql://host/db"]],
+    [["node", "connect", "--url", "nowhere", "--upstream", "http://127.0.0.1:1/v1", "--token", "t"]],
+  ])("%j is typed wrongly: exit 2, said on stderr, nothing on stdout", async (args: string[]) => {
+    const { code, stdout, stderr } = await run(args);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).not.toBe("");
+  });
 
   test("no gateway: exit 1 with how to start one", async () => {
     const { code, stderr } = await run(["workspace", "list"], { GATEWAY_URL: "", PORT: "1029" });

@@ -74,6 +74,7 @@ test.each<[string, unknown, string]>([
   ["list", { list: [] }, "must have at least 2 items"],
   ["map", { map: [] }, "expected object, received array"],
   ["either", { either: null }, "expected string or array, received null"],
+  ["either", { either: [] }, "must have at least 1 item"],
   ["choice", { choice: "some" }, 'expected one of "auto"|"none", or object'],
   ["own", { own: true }, "must be a name or a number"],
   ["message.role", { message: { role: "robot" } }, 'expected one of "user"|"tool"'],

@@ -109,7 +109,11 @@ function said(issue: Issue): string {
 
 /** What each branch wants, and what was there in the place of all of them. */
 function saidOfUnion(branches: readonly (readonly Issue[])[]): string {
-  const all = branches.flatMap(([first]) => (first === undefined ? [] : [said(first)]));
+  const firsts = branches.flatMap(([first]) => (first === undefined ? [] : [first]));
+  // Where the value is of one branch's kind, what that one says is what is wrong with it.
+  const sized = firsts.find(({ code }) => code === "too_small" || code === "too_big" || code === "invalid_format");
+  if (sized !== undefined) return said(sized);
+  const all = firsts.map(said);
   const wanted = [...new Set(all.map((words) => words.replace(RECEIVED, "")))];
   const [first = "it is not valid", ...rest] = wanted;
   const between = first.includes("|") ? ", or " : " or ";

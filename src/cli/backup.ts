@@ -1,6 +1,7 @@
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import path from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
+import { openDataDir } from "../io/data-dir.ts";
 import { DATABASE_FILE } from "../io/store/sql/sqlite/open.ts";
 import { dataDirOf, settingOf } from "./client.ts";
 import { CliError, type Invocation } from "./command.ts";
@@ -61,7 +62,9 @@ function report(saved: Saved, format: Invocation["format"]): void {
 
 /** A backup never goes into one that is there: half of the one and half of the other would be neither. */
 function emptyFolder(folder: string): string {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const unusable = openDataDir(folder);
+  if (unusable !== undefined)
+    throw new CliError(`${folder} cannot be used (${unusable}). Name a folder that can be written.`);
   if (readdirSync(folder).length > 0) throw new CliError(`${folder} is not empty. Name a folder that is new.`);
   return folder;
 }

@@ -69,6 +69,9 @@ export class CliError extends Error {
   }
 }
 
+/** What was typed is not enough, or not what is wanted: nothing was tried. */
+export class UsageError extends CliError {}
+
 /** The name commander keeps a flag's value under: `--allow-models <m>` is allowModels. */
 export function optionName(flags: string): string {
   const long = /--([a-z-]+)/.exec(flags)?.[1] ?? "";

@@ -1,6 +1,6 @@
 import { readDatabaseAddress } from "../io/store/sql/postgres/address.ts";
 import { type Moved, moveEmbedded } from "../parts/move.ts";
-import { CliError, type Invocation } from "./command.ts";
+import { type Invocation, UsageError } from "./command.ts";
 import { textFile } from "./values.ts";
 
 /** On a terminal the line changes; elsewhere one in a while is enough. */
@@ -9,7 +9,7 @@ const SAY_EVERY_MS = 5_000;
 /** Needs no running gateway, and refuses while one has the folder. Nothing is there until everything is. */
 export async function runMigrateStore({ options, format }: Invocation): Promise<number> {
   const to = readDatabaseAddress(addressOf(options));
-  if ("problem" in to) throw new CliError(`--to: ${to.problem}.`);
+  if ("problem" in to) throw new UsageError(`--to: ${to.problem}.`);
   const dryRun = options["dryRun"] === true;
   const from = typeof options["from"] === "string" ? options["from"] : undefined;
   const line = progressLine(format);
@@ -27,7 +27,7 @@ export async function runMigrateStore({ options, format }: Invocation): Promise<
 function addressOf({ to, toFile }: Invocation["options"]): string {
   if (typeof to === "string") return to;
   if (typeof toFile === "string") return textFile(toFile);
-  throw new CliError("Say where to: --to postgres://user:password@host:5432/database, or --to-file with that in it.");
+  throw new UsageError("Say where to: --to postgres://user:password@host:5432/database, or --to-file with that in it.");
 }
 
 function progressLine(format: Invocation["format"]) {

@@ -1,6 +1,6 @@
 import { type AgentStatus, NodeAgent } from "../io/tunnel/agent.ts";
 import { systemTimers } from "../kit/timers.ts";
-import { CliError, type Invocation } from "./command.ts";
+import { type Invocation, UsageError } from "./command.ts";
 import { textFile } from "./values.ts";
 
 /** How long requests may take to finish once it is told to stop. */
@@ -36,7 +36,7 @@ export async function runNodeConnect({ options, format }: Invocation, version: s
 function address(flag: string, value: unknown): URL {
   const url = typeof value === "string" ? URL.parse(value) : null;
   if (url !== null && /^https?:$/.test(url.protocol)) return url;
-  throw new CliError(`${flag}: write an absolute http or https address.`);
+  throw new UsageError(`${flag}: write an absolute http or https address.`);
 }
 
 function tokenOf(options: Readonly<Record<string, unknown>>): string {
@@ -45,7 +45,7 @@ function tokenOf(options: Readonly<Record<string, unknown>>): string {
   if (typeof tokenFile === "string") return textFile(tokenFile);
   const given = process.env["GATEWAY_NODE_TOKEN"]?.trim();
   if (given !== undefined && given !== "") return given;
-  throw new CliError(
+  throw new UsageError(
     "The token of the node is missing: write --token-file, or set GATEWAY_NODE_TOKEN. `gateway node create` shows it once, `gateway node rotate` makes a new one.",
   );
 }

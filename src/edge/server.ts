@@ -72,6 +72,8 @@ export type EdgeDeps = CallersDeps & {
 
 /** The status of a connection that becomes a WebSocket. */
 const SWITCHING = 101;
+/** The client closed the connection before it was sent a status. */
+const CLIENT_LEFT = 499;
 
 /** HTTP in: id, address, route, key, limits; then the handler of the route. */
 export class Edge {
@@ -140,7 +142,9 @@ export class Edge {
       this.door.left();
       connection.answers.splice(connection.answers.indexOf(response), 1);
       call.sink?.closed();
-      this.#deps.answered(call.routeId, response.statusCode, this.#deps.clock.elapsedMs() - startedMs);
+      // A status that nobody was sent is none: it would be counted as a success.
+      const status = response.headersSent ? response.statusCode : CLIENT_LEFT;
+      this.#deps.answered(call.routeId, status, this.#deps.clock.elapsedMs() - startedMs);
     });
     try {
       await this.#answer(call, connection);

@@ -269,6 +269,12 @@ function logFilesOf(config: Config, ids: Ids): LogFiles | undefined {
   });
 }
 
+const LOOK_WHETHER = {
+  otlp: "look whether it answers",
+  webhook: "look whether it answers",
+  files: "look whether GATEWAY_LOG_EXPORT_DIR can be written",
+} as const;
+
 /** Advice only: requests are served and logged whether or not somebody takes the log. */
 export function logExportCheck(logExport: Pick<LogExporting, "standing">): Check {
   return {
@@ -279,7 +285,7 @@ export function logExportCheck(logExport: Pick<LogExporting, "standing">): Check
       const said = standing.map(({ target, lagMs, failures }) =>
         failures === 0
           ? `${target}: ${Math.round(lagMs / 1000)} s behind`
-          : `${target}: the last ${failures} tries failed, ${Math.round(lagMs / 1000)} s behind: look whether it answers`,
+          : `${target}: the last ${failures} tries failed, ${Math.round(lagMs / 1000)} s behind: ${LOOK_WHETHER[target]}`,
       );
       return { ok: true, detail: said.join("; ") };
     },

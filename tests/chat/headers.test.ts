@@ -157,7 +157,7 @@ describe("headers and the body", () => {
 
   test("HDR-02 headers of the provider itself do not reach the client", async () => {
     scene.at("deepinfra").next({
-      json: { choices: [{ index: 0, message: { role: "assistant", content: "x" }, finish_reason: "stop" }] },
+      json: chatJson(),
       headers: {
         "set-cookie": "a=b",
         "x-ratelimit-remaining-tokens": "7",

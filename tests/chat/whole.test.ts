@@ -32,7 +32,7 @@ describe("a whole answer", () => {
   });
 
   test("CHAT-01 numbers that JavaScript cannot hold, escapes and spacing survive on the way back", async () => {
-    const text = `{ "id" : "x", "big":9007199254740993, "choices":[{"index":0,"message":{"role":"assistant","content":"\\u00fc\\/ok"},"finish_reason":"stop"}] , "usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`;
+    const text = `{ "id" : "x", "object":"chat.completion", "created":1, "model":"m", "big":9007199254740993, "choices":[{"index":0,"message":{"role":"assistant","content":"\\u00fc\\/ok"},"finish_reason":"stop"}] , "usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`;
     scene.at("deepinfra").next({ body: text, headers: { "content-type": "application/json" } });
     const answer = await scene.chat(tenant.key);
     expect(answer.text).toContain('"big":9007199254740993');

@@ -86,6 +86,9 @@ test("a backup can leave secrets out, goes into no folder that has something in 
   const again = await run("backup", saved);
   expect(again).toMatchObject({ code: 1 });
   expect(again.stderr).toContain("is not empty");
+  // There the system has no such folder, whatever is tried.
+  for (const folder of [path.join(saved, "gateway.sqlite", "x"), "/proc/x"])
+    expect((await run("backup", folder)).stderr).toMatch(/cannot be used \(\w+\)\. Name a folder that can be written/);
   const elsewhere = await runCli(["backup", path.join(saved, "x")], { DATABASE_URL: "postgres://127.0.0.1/gateway" });
   expect(elsewhere.stderr).toContain("pg_dump");
 });

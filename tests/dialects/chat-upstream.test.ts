@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json, Tenant } from "../support/gateway.ts";
+import { responseJson } from "../support/responses-native.ts";
 import { MODEL, openScene, type Scene } from "../support/scene.ts";
 import { chatFrames, chatJson } from "../support/upstream.ts";
 
@@ -8,7 +9,7 @@ let scene: Scene;
 let tenant: Tenant;
 
 beforeAll(async () => {
-  scene = await openScene(["deepinfra", "mistral"]);
+  scene = await openScene(["deepinfra", "mistral", "openai"]);
   tenant = await scene.gateway.tenant();
 });
 afterAll(() => scene.close());
@@ -226,4 +227,80 @@ describe("a model that thinks or does not, with nothing in between", () => {
     await messages({ model, max_tokens: 4000, messages: user, thinking: { type: "enabled", budget_tokens: 1024 } });
     expect(told()).toMatchObject({ reasoning_effort: "high" });
   });
+});
+
+describe("a model that cannot think over chat completions while it is offered tools", () => {
+  const model = "openai/gpt-5.6-terra";
+  const user = [{ role: "user", content: "Hello" }];
+  const asked = () => scene.at("openai").requests;
+  const told = (): Json => asked().at(-1)?.json;
+  const tools = [{ type: "function", function: { name: "f", parameters: { type: "object", properties: {} } } }];
+  const own = [{ name: "f", input_schema: { type: "object", properties: {} } }];
+
+  test("CHAT-03 with tools it is told not to think, so that it takes them", async () => {
+    expect((await scene.chat(tenant.key, { model, tools })).status).toBe(200);
+    expect(told()).toMatchObject({ reasoning_effort: "none", tools });
+    expect((await scene.chat(tenant.key, { model })).status).toBe(200);
+    expect(told()).not.toHaveProperty("reasoning_effort");
+    expect((await scene.chat(tenant.key, { model, reasoning_effort: "high" })).status).toBe(200);
+    expect(told()).toMatchObject({ reasoning_effort: "high" });
+  });
+
+  test("MSG-02 what a coding client says of thinking with every request is left out, and the log says so", async () => {
+    const thinking = { type: "adaptive" };
+    const { status, headers } = await messages({
+      model,
+      messages: user,
+      tools: own,
+      thinking,
+      output_config: { effort: "high" },
+    });
+    expect(status).toBe(200);
+    expect(told()).toMatchObject({ reasoning_effort: "none" });
+    const { attempts } = await scene.row(headers.get("x-svc-request-id") ?? "");
+    expect(attempts[0].reason).toContain("left out: thinking");
+  });
+
+  test("PARAM-03 a demand for both is refused by name, before anyone is asked, and taken on responses", async () => {
+    const before = asked().length;
+    const chat = await scene.chat(tenant.key, { model, tools, reasoning_effort: "low" });
+    expect([chat.status, chat.body.error.code, chat.body.error.param]).toEqual([
+      400,
+      "unsupported_parameter",
+      "reasoning_effort",
+    ]);
+    expect(chat.body.error.message).toContain("/v1/responses");
+    const thinking = { type: "enabled", budget_tokens: 1024 };
+    const message = await messages({ model, max_tokens: 4000, messages: user, tools: own, thinking });
+    expect([message.status, message.body.error.param]).toEqual([400, "thinking"]);
+    expect(asked()).toHaveLength(before);
+    scene.at("openai").next({ json: responseJson() });
+    const wanted = { tools: [{ type: "function", name: "f", parameters: {} }], reasoning: { effort: "low" } };
+    expect((await responses({ model, input: "Hello", ...wanted })).status).toBe(200);
+    expect(told()).toMatchObject(wanted);
+  });
+
+  test("PARAM-03 one that takes no tools there at all is asked for none, and takes them on responses", async () => {
+    const astra = "openai/gpt-6-astra";
+    const { status, body } = await scene.chat(tenant.key, { model: astra, tools });
+    expect([status, body.error.param]).toEqual([400, "tools"]);
+    scene.at("openai").next({ json: responseJson() });
+    const wanted = { tools: [{ type: "function", name: "f", parameters: {} }] };
+    expect((await responses({ model: astra, input: "Hello", ...wanted })).status).toBe(200);
+    expect(told()).toMatchObject(wanted);
+  });
+});
+
+test("MSG-02 sampling is left out for a model that takes the default alone, and passed on to it in its own dialect", async () => {
+  const model = "openai/gpt-5";
+  const told = (): Json => scene.at("openai").requests.at(-1)?.json;
+  const user = [{ role: "user", content: "Hello" }];
+  const { status, headers } = await messages({ model, messages: user, temperature: 0.2, top_p: 0.9 });
+  expect(status).toBe(200);
+  expect(told()).not.toHaveProperty("temperature");
+  expect(told()).not.toHaveProperty("top_p");
+  const { attempts } = await scene.row(headers.get("x-svc-request-id") ?? "");
+  expect(attempts[0].reason).toContain("left out: temperature, top_p");
+  await scene.chat(tenant.key, { model, temperature: 1 });
+  expect(told()).toMatchObject({ temperature: 1 });
 });

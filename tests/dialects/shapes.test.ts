@@ -188,3 +188,38 @@ describe("one model on two dialects", () => {
     }
   });
 });
+
+describe("what only the writing of a request shows", () => {
+  const CLAUDE = "anthropic/claude-sonnet-4-6";
+  const both = { temperature: 0.3, reasoning_effort: "high" };
+  const put = (slug: string, spec: JsonObject) =>
+    scene.gateway.manage("PUT", `/workspaces/${tenant.slug}/routers/${slug}`, spec);
+
+  beforeAll(async () => {
+    await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { blocked_providers: [] });
+  });
+
+  test("PARAM-03 who cannot be told both is passed over, unasked, and who can serves", async () => {
+    await put("both", { models: [CLAUDE], fallback: [CHAT_MODEL] });
+    const [before, chat] = [callsOf(), scene.at(CHAT).requests.length];
+    const { status, body, headers } = await scene.chat(tenant.key, { model: `@${tenant.slug}/both`, ...both });
+    expect(status, JSON.stringify(body)).toBe(200);
+    expect(headers.get("x-svc-model")).toBe(CHAT_MODEL);
+    expect(received(CHAT)).toMatchObject(both);
+    expect(scene.at(CHAT).requests.length).toBe(chat + 1);
+    expect(callsOf().reduce((sum, one) => sum + one, 0)).toBe(before.reduce((sum, one) => sum + one, 0) + 1);
+    const row = await scene.row(headers.get("x-svc-request-id") ?? "");
+    expect(JSON.stringify(row)).toContain("takes no temperature while it thinks");
+  });
+
+  test("PARAM-03 when nobody can, the first choice says why, and a failure says more than that", async () => {
+    expect(await refused({ model: CLAUDE, ...both })).toMatchObject({
+      code: "unsupported_parameter",
+      param: "temperature",
+    });
+    await put("failing", { models: [CHAT_MODEL], fallback: [CLAUDE] });
+    for (let times = 0; times < 4; times += 1) scene.at(CHAT).next({ status: 500, json: {} });
+    const failed = await scene.chat(tenant.key, { model: `@${tenant.slug}/failing`, ...both });
+    expect([failed.status, failed.body.error.code]).toEqual([502, "upstream_error"]);
+  });
+});

@@ -51,6 +51,19 @@ describe.skipIf(!hasChromium)("home", () => {
     await eventually(() => page.url()).toContain("/requests/");
   });
 
+  test("PORTAL-09 the guide of a workspace without credit says so before the first request is refused", async () => {
+    await portal.gateway.manage("POST", "/workspaces", { slug: "empty" });
+    const page = await portal.page("operator", { viewport: { width: 390, height: 844 } });
+    await page.goto(portal.at("", "empty"));
+    const empty = page.getByText("The wallet is empty");
+    await empty.waitFor();
+    await page.getByText("are refused with 402").waitFor();
+    await portal.gateway.manage("POST", "/workspaces/empty/wallet/credits", { amount: "5" });
+    await page.reload();
+    await page.getByText("Waiting for the first request").waitFor();
+    await eventually(() => empty.count()).toBe(0);
+  });
+
   test("PORTAL-09 afterwards home says how things stand and what needs somebody", async () => {
     const { gateway } = portal;
     await gateway.manage("PATCH", "/workspaces/demo/key-policy", { personal_keys: true, approval: true });

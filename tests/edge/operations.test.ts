@@ -263,5 +263,14 @@ describe("metrics", () => {
     expect(value("gateway_resident_memory_bytes")).toBeGreaterThan(10_000_000);
     expect(text).not.toContain("PLANTED");
     expect(text).not.toContain("team-");
+
+    const leaving = new AbortController();
+    const body = { model: "sandbox/slow", messages: [{ role: "user", content: "Hello!" }] };
+    const left = gateway.call(gateway.key, "/v1/chat/completions", { body, signal: leaving.signal });
+    const metrics = async () => (await get(`${gateway.url}/metrics`)).text;
+    await expect.poll(metrics).toContain("gateway_running_requests 2");
+    leaving.abort();
+    await expect(left).rejects.toThrow();
+    await expect.poll(metrics).toContain('gateway_http_requests_total{route="createChatCompletion",status="499"} 1');
   });
 });

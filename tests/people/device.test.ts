@@ -84,6 +84,12 @@ describe("the command line", () => {
     expect([exitCode, said]).toEqual([1, expect.stringContaining("refused in the browser")]);
     const other = await gateway.browser().post("/manage/auth/device/code", { client_id: "another" });
     expect([other.status, other.body.error]).toEqual([400, "invalid_client"]);
+    const mistyped = await browser.get("/manage/auth/device?user_code=ABCD-EFGH");
+    expect(mistyped.body.error).toMatchObject({
+      code: "invalid_value",
+      param: "user_code",
+      message: expect.stringMatching(/not known here.*Start again on the device/),
+    });
   });
 
   test("PORTAL-01 the operator's token still comes first, and makes links and invitations", async () => {

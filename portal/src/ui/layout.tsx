@@ -134,10 +134,12 @@ export function Callout({
   const { look, icon } = CALLOUTS[tone];
   return (
     <div className={cx("flex flex-wrap items-start gap-x-3 gap-y-2 rounded-md border px-4 py-3", look)}>
-      <Icon name={icon} className="mt-0.5" />
-      <div className="min-w-0 flex-1 basis-60">
-        {title !== undefined && <p className="font-semibold">{title}</p>}
-        {children !== undefined && <div className="text-ink">{children}</div>}
+      <div className="flex min-w-0 flex-1 basis-60 items-start gap-3">
+        <Icon name={icon} className="mt-0.5" />
+        <div className="min-w-0 flex-1">
+          {title !== undefined && <p className="font-semibold">{title}</p>}
+          {children !== undefined && <div className="text-ink">{children}</div>}
+        </div>
       </div>
       {action}
     </div>

@@ -72,6 +72,14 @@ const BY_STATUS: Readonly<Record<number, Words>> = {
   409: { code: "conflict", message: "This does not fit to what is there. Load the page again." },
 };
 
+const AT_THE_DEVICE = "Start again on the device, and enter the code that it shows then.";
+
+/** Codes of devices are refused in the library's words alone. */
+const BY_WORDS: Readonly<Record<string, string>> = {
+  "Invalid user code": `This code is not known here. Check it. ${AT_THE_DEVICE}`,
+  "User code has expired": `This code has run out. ${AT_THE_DEVICE}`,
+};
+
 const Refused = z.object({ code: z.string().optional(), message: z.string().optional() });
 const DeviceRefused = z.object({ error: z.string(), error_description: z.string().optional() });
 
@@ -92,6 +100,8 @@ export function faultOf(status: number, bytes: Buffer | string | undefined): Fau
   const words400 = device.success
     ? (device.data.error_description ?? device.data.error)
     : (message ?? "it is not valid");
+  const own = BY_WORDS[words400];
+  if (own !== undefined) return fault("invalid_value", { message: own, param: "user_code" });
   return fault("invalid_value", { message: `This cannot be done: ${words400.replace(/^\[body\.?/, "[")}.` });
 }
 

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import { Fault } from "../../contract/faults.ts";
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { AttemptRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
@@ -12,6 +13,7 @@ import {
   classifyFailure,
   classifyMalformed,
   classifyStatus,
+  classifyUnsayable,
   classifyWithdrawn,
   struckOut,
   type Verdict,
@@ -63,12 +65,35 @@ export async function tryOnce(one: Try): Promise<Tried> {
 
 function ask(one: Try): Soon<Outcome> {
   const { lane } = one;
-  return lane.parts === undefined ? send(one, lane.encode()) : sendParts(one, lane.parts);
+  if (lane.parts !== undefined) return sendParts(one, lane.parts);
+  let body: UpstreamBody;
+  try {
+    body = lane.encode();
+  } catch (error) {
+    return unsayable(error);
+  }
+  return send(one, body);
 }
+
+/** The request cannot be said to the endpoint; anything else that was thrown goes on. */
+function unsayable(error: unknown): Extract<Outcome, { is: "failed" }> {
+  if (!(error instanceof Fault)) throw error;
+  return { is: "failed", verdict: classifyUnsayable(error), upstreamStatus: null };
+}
+
+/** An attempt that ended before there was a way to its endpoint. */
+export function untold({ clock }: Pick<Gateway, "clock">, attempt: Attempt, error: unknown): Tried {
+  const outcome = unsayable(error);
+  const { id: endpoint, provider } = attempt.endpoint;
+  const record = { endpoint, provider, startedAtMs: clock.nowMs(), durationMs: 0, ...describe(outcome, NO_LANE) };
+  return { outcome, record: attempt.own === undefined ? record : { ...record, ownKey: true } };
+}
+
+const NO_LANE: Pick<Lane, "dropped"> = { dropped: [] };
 
 function describe(
   outcome: Outcome,
-  { dropped }: Lane,
+  { dropped }: Pick<Lane, "dropped">,
 ): Pick<AttemptRecord, "outcome" | "upstreamStatus" | "reason" | "maybeAccepted"> {
   switch (outcome.is) {
     case "whole":

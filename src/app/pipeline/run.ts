@@ -10,7 +10,7 @@ import { stop } from "../../kit/timers.ts";
 import type { Sent } from "../../language/canon/answer.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { admit, neededFor } from "./admit.ts";
-import { type Tried, tryOnce } from "./attempt.ts";
+import { type Tried, tryOnce, untold } from "./attempt.ts";
 import type { Capturing } from "./capturing.ts";
 import type { ChatErrand } from "./chat-errand.ts";
 import type { Errand } from "./errand.ts";
@@ -21,7 +21,7 @@ import type { Ended } from "./outcome.ts";
 import { type Planned, planOutline } from "./plan.ts";
 import { Relay } from "./relay.ts";
 import { type Metered, type Settled, settleFree, settleUsed } from "./settle.ts";
-import type { Thinking } from "./thinking.ts";
+import type { Thinking, Way } from "./thinking.ts";
 import { type Terms, Trail } from "./trail.ts";
 import { Tries } from "./tries.ts";
 import { waitForPlace } from "./wait.ts";
@@ -263,10 +263,16 @@ class Request {
     const { inputTokens } = this.#errand;
     const createdSeconds = Math.floor(this.#exchange.receivedAtMs / 1000);
     const head = { id: this.#trail.requestId, createdSeconds, model: attempt.endpoint.model, inputTokens };
-    const { lane, thinking } = this.#errand.wayTo(attempt, plan, head);
+    const [gateway, trail, relay] = [this.#gateway, this.#trail, this.#relay];
+    let way: Way;
+    try {
+      way = this.#errand.wayTo(attempt, plan, head);
+    } catch (error) {
+      return Promise.resolve(untold(gateway, attempt, error));
+    }
+    const { lane, thinking } = way;
     this.#lane = lane;
     this.#thinking = thinking;
-    const [gateway, trail, relay] = [this.#gateway, this.#trail, this.#relay];
     const recheck = () => gateway.recheck(this.#exchange);
     return tryOnce({ gateway, trail, attempt, lane, relay, plan, policyNow, recheck });
   }

@@ -198,7 +198,8 @@ export class Tries {
     trail.attempted(waitMs === undefined ? record : { ...record, outcome: "retry" });
     if (verdict.is === "stop") throw verdict.fault;
     if (this.#time === "up") throw tooLong();
-    this.#last = verdict.last;
+    // Whoever was asked and failed says more than who could not be.
+    if (verdict.unsayable === undefined || this.#last === undefined) this.#last = verdict.last;
     if (verdict.blame.on === "workspace" && attempt.own?.use === "only") this.#platform = "shut";
     if (verdict.blame.on !== "nobody") this.#asked += 1;
     if (waitMs === undefined) return undefined;

@@ -75,6 +75,7 @@ const WITHOUT: Readonly<Partial<Record<NeedSource["need"], string>>> = {
   forced_tools: "lets the model itself choose whether it calls a tool",
   reasoning_off: "always reasons",
   json_with_tools: "gives JSON or calls tools, not both",
+  thinking_with_tools: "thinks or calls tools, not both, unless it is asked on /v1/responses",
 };
 
 /** The first thing the endpoint cannot do, or undefined when it can do all of it. */
@@ -182,6 +183,7 @@ function canDo(endpoint: Endpoint, model: Model, need: NeedSource["need"]): bool
     case "audio_input":
     case "pdf_input":
       return model.capabilities.includes(need);
+    case "thinking_with_tools":
     case "remote_url":
     case "uploaded_file":
       return true;

@@ -41,6 +41,18 @@ test("ERR-11 an unknown model and a model without a connected provider are told 
   expect(problem.message).toContain("provider a is not connected");
 });
 
+test.each([
+  ["one", "acme/one"],
+  ["other/one", "acme/one"],
+  [" ACME/One", "acme/one"],
+  ["Auto", "auto"],
+  ["two", undefined],
+  ["acme/", undefined],
+])("ERR-11 an unknown model %j: what was meant is said, if anything is: %s", (asked, meant) => {
+  const { message } = refusal(requestOf({ route: modelRoute(asked) }), worldOf([endpointOf({ provider: "a" })]));
+  expect(/Did you mean "(.*?)"/.exec(message)?.[1]).toBe(meant);
+});
+
 test("a parameter that only some endpoints take narrows; one that none takes is refused by name and model", () => {
   const world = worldOf([endpointOf({ provider: "a", features: { tools: false } }), endpointOf({ provider: "b" })]);
   const tools = requestOf({

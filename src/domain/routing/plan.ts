@@ -93,8 +93,17 @@ function unknownModel({ route }: PlanRequest, world: World): Fault | undefined {
   const away = world.whyAbsent?.(route.modelId);
   // It is expected back, so whoever asks may ask again.
   if (away !== undefined) return fault("upstream_error", { message: away });
+  const meant = likelyMeant(route.modelId, world);
   return fault("model_not_found", {
-    message: `There is no model "${route.modelId.slice(0, 128)}". GET /v1/models lists the models this key may use.`,
+    message: `There is no model "${route.modelId.slice(0, 128)}".${meant === undefined ? "" : ` Did you mean "${meant}"?`} GET /v1/models lists the models this key may use.`,
     param: "model",
   });
+}
+
+/** Clients that come from a provider leave out who made the model; people write capitals. */
+function likelyMeant(modelId: string, { snapshot }: World): string | undefined {
+  const asked = modelId.trim().toLowerCase();
+  if (asked === "auto" || snapshot.models.has(asked)) return asked;
+  const name = asked.slice(asked.lastIndexOf("/") + 1);
+  return name === "" ? undefined : snapshot.models.keys().find((id) => id.endsWith(`/${name}`));
 }

@@ -25,6 +25,8 @@ export type Verdict =
       readonly blame: Blame;
       /** What came was no answer. */
       readonly malformed?: true;
+      /** Nothing was asked: the request has no words in the endpoint's dialect. */
+      readonly unsayable?: true;
       /** How long to wait before the same endpoint may be asked once more; undefined when it may not. */
       readonly againAfterMs: number | undefined;
     }
@@ -151,6 +153,12 @@ export function classifyWithdrawn({ id, model }: { readonly id: string; readonly
   });
   const why = "withdrawn since the plan was made";
   return { is: "next", why, maybeAccepted: false, last, blame: NOBODY, againAfterMs: undefined };
+}
+
+/** Only writing the request showed that it cannot be said to this endpoint: another one may have words for it. */
+export function classifyUnsayable(last: Fault): Verdict {
+  const why = `cannot be told: ${last.message}`;
+  return { is: "next", why, maybeAccepted: false, last, blame: NOBODY, unsayable: true, againAfterMs: undefined };
 }
 
 /** There was no credential to ask with, and trying again gets none: nobody was asked. */

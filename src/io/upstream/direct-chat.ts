@@ -23,7 +23,7 @@ export function directChat({ request, call, body }: InboundChat, { endpoint, hea
     headers: {},
     streamType: "text/event-stream",
     keepAlive: chatClient.keepAlive,
-    effort: call.reasoning === undefined ? undefined : effortFor(call.reasoning.effort, endpoint.quirks ?? []),
+    effort: call.reasoning === undefined ? undefined : effortFor(call, endpoint.quirks ?? []),
     dropped: NOTHING_DROPPED,
     encode: () => patchMembers(body, directPatches(request, call, directFactsOf(endpoint))),
     decodeWhole: (answer) => decodeReply(answer, head.id),

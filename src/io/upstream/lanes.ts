@@ -3,6 +3,7 @@ import type { Surface } from "../../domain/record/record.ts";
 import type { DialectSupport } from "../../domain/routing/capability.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { Call } from "../../language/canon/call.ts";
+import { TOOLS_OR_THINKING } from "../../language/canon/effort.ts";
 import type { NeedSource } from "../../language/canon/needs.ts";
 import type { Parameter } from "../../language/canon/parameters.ts";
 import { chatClient } from "../../language/dialects/chat/answer.ts";
@@ -65,6 +66,15 @@ const NEEDED_MEDIA: Partial<Record<NeedSource["need"], Media>> = {
   uploaded_file: "uploaded_file",
 };
 
+/** It is offered tools in its other dialect alone, the one of responses. */
+const TOOLLESS_CHAT = "toolless-chat";
+
+/**
+ * It takes sampling at the default values of chat completions alone: translated requests do without, callers of its own
+ * dialect have their words passed on.
+ */
+const DEFAULT_SAMPLING = "default-sampling";
+
 /** Models that choose their words by themselves refuse these, whatever dialect they are spoken to in. */
 const SAMPLING: ReadonlySet<Parameter> = new Set(["temperature", "top_p", "top_k"]);
 
@@ -83,6 +93,8 @@ const CHAT_SUPPORT: DialectSupport = {
     return (translationFor(endpoint) ?? chatDialect).fields[parameter] !== "400";
   },
   takesNeed(endpoint, need) {
+    if (need === "thinking_with_tools") return !endpoint.quirks?.includes(TOOLS_OR_THINKING);
+    if (need === "tools" && endpoint.quirks?.includes(TOOLLESS_CHAT)) return false;
     const media = NEEDED_MEDIA[need];
     return media === undefined || (translationFor(endpoint) ?? chatDialect).media.has(media);
   },
@@ -110,7 +122,7 @@ export function factsOf(endpoint: Endpoint, model: Model): ModelFacts {
   return {
     upstreamModel: endpoint.upstreamModel,
     maxOutputTokens: endpoint.limits.maxOutputTokens ?? model.maxOutputTokens,
-    sampling: endpoint.features.sampling,
+    sampling: endpoint.quirks?.includes(DEFAULT_SAMPLING) ? false : endpoint.features.sampling,
     thinking: endpoint.thinking ?? null,
     structuredOutput: endpoint.structuredOutput ?? null,
     promptCaching: endpoint.features.promptCaching,

@@ -1,4 +1,4 @@
-import type { Effort } from "./call.ts";
+import type { Call, Effort } from "./call.ts";
 
 const STEPS: readonly { readonly upToTokens: number; readonly effort: Effort }[] = [
   { upToTokens: 2048, effort: "low" },
@@ -11,9 +11,15 @@ export function effortOfBudget(tokens: number): Effort {
 }
 
 const HIGH_OR_NONE = "effort-high-or-none";
+/** Known to planners as well: such a model is not asked for both. */
+export const TOOLS_OR_THINKING = "tools-or-thinking";
 
-/** The word that a model is told: one that thinks or does not, with nothing in between, refuses the others. */
-export function effortFor(effort: Effort, quirks: readonly string[]): Effort {
-  if (!quirks.includes(HIGH_OR_NONE)) return effort;
-  return effort === "none" || effort === "minimal" ? "none" : "high";
+/**
+ * The word that a model is told, where it has to be told one. One that thinks or does not, with nothing in between, refuses
+ * the others; one that cannot think while it is offered tools has to be told so, whether or not anyone spoke of thinking.
+ */
+export function effortFor({ reasoning, tools }: Call, quirks: readonly string[]): Effort | undefined {
+  if (tools.length > 0 && quirks.includes(TOOLS_OR_THINKING)) return "none";
+  if (reasoning === undefined || !quirks.includes(HIGH_OR_NONE)) return reasoning?.effort;
+  return reasoning.effort === "none" || reasoning.effort === "minimal" ? "none" : "high";
 }

@@ -8,6 +8,7 @@ export const NEEDS = [
   "json_schema",
   "json_with_tools",
   "reasoning_off",
+  "thinking_with_tools",
   "image_input",
   "audio_input",
   "pdf_input",
@@ -27,8 +28,11 @@ export function needsOf(call: Call): NeedSource[] {
     needs.push({ need: "forced_tools", param: "tool_choice" });
   if (call.tools.length > 0 && call.responseFormat.is !== "text" && call.toolChoice?.is !== "none")
     needs.push({ need: "json_with_tools", param: format });
-  if (call.reasoning?.effort === "none" && call.reasoning.dispensable !== true)
-    needs.push({ need: "reasoning_off", param: call.parameterNames?.reasoning_effort ?? "reasoning_effort" });
+  if (call.reasoning !== undefined && call.reasoning.dispensable !== true) {
+    const param = call.parameterNames?.reasoning_effort ?? "reasoning_effort";
+    if (call.reasoning.effort === "none") needs.push({ need: "reasoning_off", param });
+    else if (call.tools.length > 0) needs.push({ need: "thinking_with_tools", param });
+  }
   if (call.responseFormat.is === "json_schema") needs.push({ need: "json_schema", param: format });
   for (let turn = 0; turn < call.turns.length; turn += 1) {
     const { parts = [], partPaths } = call.turns[turn] ?? {};

@@ -58,9 +58,29 @@ export function Guide({ workspace, powers, at, arrived, onDone }: Props) {
           label="First request"
           snippets={firstRequest({ origin: location.origin, model, key: secret ?? "$GATEWAY_KEY" })}
         />
+        {arrived === undefined && powers.isAdmin && <EmptyWallet workspace={workspace} at={at} powers={powers} />}
         <FirstRequest arrived={arrived} at={at} onDone={onDone} />
       </Step>
     </ol>
+  );
+}
+
+/** Without credit the first request would be refused: better said before than after. */
+function EmptyWallet({ workspace, at, powers }: Pick<Props, "workspace" | "at" | "powers">) {
+  const wallet = useManage("manageShowWallet", { params: { workspace } }).data;
+  if (wallet === undefined || Number(wallet.balance) > 0) return null;
+  return (
+    <Callout
+      tone="warn"
+      title="The wallet is empty"
+      action={
+        <LinkButton size="small" to={powers.isOperator ? "/app/operator/workspaces" : at("wallet")}>
+          {powers.isOperator ? "Put money in" : "Top up"}
+        </LinkButton>
+      }
+    >
+      Requests that cost something are refused with 402 until there is credit in it.
+    </Callout>
   );
 }
 

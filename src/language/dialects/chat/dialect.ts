@@ -15,7 +15,7 @@ export const chatDialect: UpstreamDialect = {
   framing: "sse",
   path: () => "/chat/completions",
   encode: encodeCall,
-  effort: ({ reasoning }, { quirks }) => (reasoning === undefined ? undefined : effortFor(reasoning.effort, quirks)),
+  effort: (call, { quirks }) => (call.reasoning === undefined ? undefined : effortFor(call, quirks)),
   decodeReply,
   openReader: (asked) => new ChatReader("delta", asked),
   decodeProblem,

@@ -83,9 +83,10 @@ function encodeFormat(format: ResponseFormat): JsonObject {
 }
 
 /** Servers refuse the field with a model that never thinks: to keep it from thinking takes no word. */
-function encodeReasoning({ reasoning }: Call, facts: ModelFacts): JsonObject {
-  if (reasoning === undefined || (facts.reasoning === "never" && reasoning.effort === "none")) return {};
-  return { reasoning_effort: effortFor(reasoning.effort, facts.quirks) };
+function encodeReasoning(call: Call, facts: ModelFacts): JsonObject {
+  const effort = effortFor(call, facts.quirks);
+  if (effort === undefined || (facts.reasoning === "never" && effort === "none")) return {};
+  return { reasoning_effort: effort };
 }
 
 /** Of these two only: the dialect has no other. */

@@ -224,7 +224,7 @@ export function directPatches(
     const options = { ...request.stream_options, include_usage: true };
     patches.push({ key: "stream_options", json: JSON.stringify(options) });
   } else if (request.stream_options !== undefined) patches.push({ key: "stream_options", json: null });
-  const effort = call.reasoning === undefined ? undefined : effortFor(call.reasoning.effort, quirks);
+  const effort = effortFor(call, quirks);
   if (effort !== undefined && request.reasoning_effort !== effort) {
     patches.push({ key: "reasoning_effort", json: JSON.stringify(effort) });
   }

@@ -49,12 +49,21 @@ describe("reasoning", () => {
     expect(sent({}, ADAPTIVE).thinking).toBeUndefined();
   });
 
-  test("CHAT-05 a model that thinks by a budget takes no sampling meanwhile, and the refusal names it", () => {
+  test.each([
+    ["by a budget", FACTS],
+    ["by a word", ADAPTIVE],
+  ])("CHAT-05 a model that thinks %s takes no sampling meanwhile, and the refusal names it", (_how, facts) => {
     const thinks = { reasoning_effort: "low" };
     for (const [param, value] of Object.entries({ temperature: 0.3, top_p: 0.9, top_k: 5 }))
-      expect(refusal({ ...thinks, [param]: value })).toMatchObject({ code: "unsupported_parameter", param });
-    expect(sent({ ...thinks, temperature: 1, top_p: 0.95 })).toMatchObject({ temperature: 1, top_p: 0.95 });
-    expect(sent({ reasoning_effort: "none", temperature: 0.3 }).temperature).toBe(0.3);
+      expect(refusal({ ...thinks, [param]: value }, facts)).toMatchObject({ code: "unsupported_parameter", param });
+    expect(sent({ ...thinks, temperature: 1, top_p: 0.95 }, facts)).toMatchObject({ temperature: 1, top_p: 0.95 });
+    expect(sent({ reasoning_effort: "none", temperature: 0.3 }, facts).temperature).toBe(0.3);
+  });
+
+  test("CHAT-05 with a forced tool only the word is sent, so sampling stays", () => {
+    const tools = [{ type: "function", function: { name: "f" } }];
+    const forced = { reasoning_effort: "low", tools, tool_choice: "required", temperature: 0.3 };
+    expect(sent(forced, ADAPTIVE)).toMatchObject({ temperature: 0.3, output_config: { effort: "low" } });
   });
 
   test("CHAT-05 a budget is always smaller than the limit of the answer, and the caller's limit is kept where it can be", () => {

@@ -34,7 +34,9 @@ export function planThinking(call: Call, facts: ModelFacts): ThinkingPlan {
   if (reasoning === undefined) return { maxTokens, thinking: undefined, word: undefined, received: undefined };
   const mode = modeOf(facts);
   if (reasoning.effort === "none") return { maxTokens, thinking: off(mode, facts), word: undefined, received: "none" };
-  return mode === "budget" ? byBudget(call, reasoning, maxTokens, facts) : byWord(call, reasoning.effort, maxTokens);
+  return mode === "budget"
+    ? byBudget(call, reasoning, maxTokens, facts)
+    : byWord(call, reasoning.effort, maxTokens, facts);
 }
 
 /** The most that is written where a limit is stated: a budget that does not fit into it comes on top of it. */
@@ -68,10 +70,11 @@ function isForced({ toolChoice }: Call): boolean {
 }
 
 /** The model decides how much to think; the word says how much it may cost. A forced tool leaves only the word. */
-function byWord(call: Call, effort: Effort, maxTokens: number): ThinkingPlan {
+function byWord(call: Call, effort: Effort, maxTokens: number, facts: ModelFacts): ThinkingPlan {
   const word = effort === "minimal" ? "low" : effort;
-  const thinking = isForced(call) ? undefined : { type: "adaptive", display: "summarized" };
-  return { maxTokens, thinking, word, received: word };
+  if (isForced(call)) return { maxTokens, thinking: undefined, word, received: word };
+  refuseSampling(call, facts);
+  return { maxTokens, thinking: { type: "adaptive", display: "summarized" }, word, received: word };
 }
 
 function byBudget(call: Call, reasoning: ReasoningWish, limit: number, facts: ModelFacts): ThinkingPlan {
@@ -98,7 +101,7 @@ function byBudget(call: Call, reasoning: ReasoningWish, limit: number, facts: Mo
 
 const TOP_P_MIN = 0.95;
 
-/** While such a model thinks, its words are chosen in one way only. */
+/** While a model thinks, its words are chosen in one way only. */
 function refuseSampling({ temperature, topP, topK }: Call, { upstreamModel }: ModelFacts): void {
   const refused = [
     ...(temperature === undefined || temperature >= 1 ? [] : ["temperature"]),
