@@ -290,3 +290,36 @@ describe("a model that cannot think over chat completions while it is offered to
     expect(told()).toMatchObject(wanted);
   });
 });
+
+test("MSG-02 sampling is left out for a model that takes the default alone, and passed on to it in its own dialect", async () => {
+  const model = "openai/gpt-5";
+  const told = (): Json => scene.at("openai").requests.at(-1)?.json;
+  const user = [{ role: "user", content: "Hello" }];
+  const { status, headers } = await messages({ model, messages: user, temperature: 0.2, top_p: 0.9 });
+  expect(status).toBe(200);
+  expect(told()).not.toHaveProperty("temperature");
+  expect(told()).not.toHaveProperty("top_p");
+  const { attempts } = await scene.row(headers.get("x-svc-request-id") ?? "");
+  expect(attempts[0].reason).toContain("left out: temperature, top_p");
+  await scene.chat(tenant.key, { model, temperature: 1 });
+  expect(told()).toMatchObject({ temperature: 1 });
+});
+
+test("CHAT-06 CHAT-11 a server that refuses two fields of the dialect is not sent them, and what it tells is metered", async () => {
+  const model = "mistral/mistral-large-2512";
+  const usage = { prompt_tokens: 40, completion_tokens: 2, total_tokens: 42 };
+  const frames = chatFrames(["Hello"], { usage });
+  const told = (): Json => scene.at("mistral").requests.at(-1)?.json;
+  const more = { stream: true, stream_options: { include_usage: true }, max_completion_tokens: 9 };
+  scene.at("mistral").next({ frames });
+  const chat = await scene.chat(tenant.key, { model, ...more });
+  expect([chat.status, chat.text]).toEqual([200, expect.stringContaining('"prompt_tokens":40')]);
+  expect(told()).toMatchObject({ stream: true, max_tokens: 9 });
+  for (const field of ["stream_options", "max_completion_tokens"]) expect(told()).not.toHaveProperty(field);
+  scene.at("mistral").next({ frames });
+  const message = await messages({ model, stream: true, messages: [{ role: "user", content: "Hello" }] });
+  expect(message.status).toBe(200);
+  expect(told()).toMatchObject({ stream: true, max_tokens: 50 });
+  expect(told()).not.toHaveProperty("stream_options");
+  expect((await scene.row(message.headers.get("x-svc-request-id") ?? "")).usage).toMatchObject({ input_tokens: 40 });
+});

@@ -248,6 +248,13 @@ describe("the limit of an address", () => {
     }
   });
 
+  test("RATE-05 OPS-01 a balancer's questions are answered whoever else comes from its address", async () => {
+    const address = someone();
+    await exhaust(address);
+    for (const path of ["/healthz", "/readyz"]) expect((await from(address, path)).status).toBe(200);
+    expectRefusal(await from(address, "/metrics"), 429, "rate_limit_exceeded");
+  });
+
   test("RATE-05 unauthenticated and unknown calls count too", async () => {
     const address = someone();
     for (let call = 0; call < RPM_IP; call += 1)
@@ -257,25 +264,25 @@ describe("the limit of an address", () => {
 
   test("RATE-05 another address is not touched; one IPv6 customer is one /64", async () => {
     await exhaust("2001:db8:1:1::1");
-    expect((await from("2001:db8:1:1:ffff::2", "/healthz")).status).toBe(429);
-    expect((await from("2001:db8:1:2::1", "/healthz")).status).toBe(200);
-    expect((await from(someone(), "/healthz")).status).toBe(200);
+    expect((await from("2001:db8:1:1:ffff::2", "/llms.txt")).status).toBe(429);
+    expect((await from("2001:db8:1:2::1", "/llms.txt")).status).toBe(200);
+    expect((await from(someone(), "/llms.txt")).status).toBe(200);
   });
 
   test("RATE-05 a minute later there is room again", async () => {
     const pass = holdClocks();
     const address = someone();
     await exhaust(address);
-    expect((await from(address, "/healthz")).status).toBe(429);
+    expect((await from(address, "/llms.txt")).status).toBe(429);
     pass(120_000);
-    expect((await from(address, "/healthz")).status).toBe(200);
+    expect((await from(address, "/llms.txt")).status).toBe(200);
   });
 
   test("RATE-05 the default is 1200 a minute, and 0 switches it off", async () => {
     const { SETTINGS } = await import("../../src/settings/config.ts");
     expect(SETTINGS.GATEWAY_RPM_IP.fallback).toBe(1200);
     // The other gateway of this file runs with 0 and has answered this one address all along.
-    const answers = await Promise.all(Array.from({ length: 100 }, () => gateway.call("", "/healthz")));
+    const answers = await Promise.all(Array.from({ length: 100 }, () => gateway.call("", "/llms.txt")));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
   });
 });

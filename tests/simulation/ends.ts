@@ -41,7 +41,8 @@ function isRecorded({ disk }: World, visit: Visit, say: Say): void {
   if (visit.chargedNanos !== BigInt(records[0]?.charge?.nanos ?? 0)) say("money", "wallet and record disagree");
   const record = disk.record(visit.id);
   if (!isWhole(visit)) {
-    if (sink.state === "ended" && record?.charge != null) say("money", "charged for an answer that was not whole");
+    const isPaid = sink.state === "ended" && record?.charge != null;
+    if (isPaid && !tookTooLong(visit)) say("money", "charged for an answer that was not whole");
     return;
   }
   if (record?.charge == null || record.status !== 200) say("money", "answered whole, and not in the books");
@@ -58,6 +59,11 @@ const AROUND_MS = 2500;
 function isInTime({ scheduler, shape }: World, visit: Visit, say: Say): void {
   const tookMs = scheduler.elapsedMs() - (visit.planned?.atMs ?? scheduler.elapsedMs());
   if (tookMs > shape.requestTimeoutMs + AROUND_MS) say("liveness", `it took ${tookMs} ms`);
+}
+
+/** Whoever takes what it is sent so slowly that its time is up has left, and is told so. */
+function tookTooLong({ sink, streaming, records }: Visit): boolean {
+  return streaming && sink.wasSlow && records[0]?.status === 499 && sink.text.includes("taken so slowly");
 }
 
 /** Whether the caller got everything there was to get. */

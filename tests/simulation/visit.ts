@@ -57,6 +57,8 @@ export class CallerSink implements Sink {
   ends = 0;
   /** What no connection would allow, in words. */
   readonly abuses: string[] = [];
+  /** Whether the gateway ever had to wait for it. */
+  wasSlow = false;
   readonly #isSlow: () => boolean;
   readonly #afterWhile: (then: () => void) => void;
   #state: "open" | "ended" | "cut" | "left" = "open";
@@ -98,6 +100,7 @@ export class CallerSink implements Sink {
   }
 
   drained(): Promise<void> {
+    this.wasSlow = true;
     return new Promise((resolve) => {
       if (this.gone) return resolve();
       this.#waiting.push(resolve);

@@ -351,11 +351,15 @@ class Request {
       if (this.#keep !== undefined && stream.final !== undefined) await this.#keep(stream.final);
       this.#sink.end(last);
     } catch (error) {
-      const problem = error instanceof Fault ? error : internalFault(error);
-      // The head is out, so nobody above can answer: the hold goes back here, whatever failed.
-      await settleFree(this.#gateway, this.#trail, this.#trail.refuse(problem));
-      await this.#endBroken(stream, problem);
+      await this.#endUnsettled(stream, error);
     }
+  }
+
+  /** The head is out, so nobody above can answer: the hold goes back here, whatever failed. */
+  async #endUnsettled(stream: Sent, error: unknown): Promise<void> {
+    const problem = error instanceof Fault ? error : internalFault(error);
+    await settleFree(this.#gateway, this.#trail, this.#trail.refuse(problem));
+    await this.#endBroken(stream, problem);
   }
 
   /** The stream broke after content had gone out: an error frame, no end marker, no charge. */
@@ -387,9 +391,13 @@ class Request {
       return settleFree(this.#gateway, this.#trail, gone(this.#trail));
     this.#heard(stream);
     const { usage, outputChars, units, estimate, uses } = stream;
-    await this.#settle(attempt, { usage, outputChars, units, estimate, uses, cutShort: true }, GONE);
-    // Who only took it too slowly is still there.
-    if (!this.#sink.gone) await this.#endBroken(stream, tooSlow());
+    try {
+      await this.#settle(attempt, { usage, outputChars, units, estimate, uses, cutShort: true }, GONE);
+      // Who only took it too slowly is still there.
+      if (!this.#sink.gone) await this.#endBroken(stream, tooSlow());
+    } catch (error) {
+      await this.#endUnsettled(stream, error);
+    }
   }
 
   #learn(attempt: Attempt, usage: UsageRecord): void {

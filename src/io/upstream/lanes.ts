@@ -69,6 +69,12 @@ const NEEDED_MEDIA: Partial<Record<NeedSource["need"], Media>> = {
 /** It is offered tools in its other dialect alone, the one of responses. */
 const TOOLLESS_CHAT = "toolless-chat";
 
+/**
+ * It takes sampling at the default values of chat completions alone: translated requests do without, callers of its own
+ * dialect have their words passed on.
+ */
+const DEFAULT_SAMPLING = "default-sampling";
+
 /** Models that choose their words by themselves refuse these, whatever dialect they are spoken to in. */
 const SAMPLING: ReadonlySet<Parameter> = new Set(["temperature", "top_p", "top_k"]);
 
@@ -116,7 +122,7 @@ export function factsOf(endpoint: Endpoint, model: Model): ModelFacts {
   return {
     upstreamModel: endpoint.upstreamModel,
     maxOutputTokens: endpoint.limits.maxOutputTokens ?? model.maxOutputTokens,
-    sampling: endpoint.features.sampling,
+    sampling: endpoint.quirks?.includes(DEFAULT_SAMPLING) ? false : endpoint.features.sampling,
     thinking: endpoint.thinking ?? null,
     structuredOutput: endpoint.structuredOutput ?? null,
     promptCaching: endpoint.features.promptCaching,

@@ -4,7 +4,10 @@ import type { Call, ResponseFormat, ToolChoice, ToolDefinition } from "../../can
 import { effortFor } from "../../canon/effort.ts";
 import type { Parameter } from "../../canon/parameters.ts";
 import type { ModelFacts } from "../dialect.ts";
+import { USAGE_UNASKED } from "./request.ts";
 import { encodeTurns } from "./turns.ts";
+
+const ASKING_FOR_USAGE: JsonObject = { stream_options: { include_usage: true } };
 
 /** The canonical call as the body of `POST /chat/completions`. */
 export function encodeCall(call: Call, facts: ModelFacts): string {
@@ -19,7 +22,7 @@ export function encodeCall(call: Call, facts: ModelFacts): string {
     ...encodeSampling(call, facts),
     ...(stop.length === 0 ? {} : { stop }),
     ...ownParameters(call),
-    ...(stream ? { stream, stream_options: { include_usage: true } } : {}),
+    ...(stream ? { stream, ...(facts.quirks.includes(USAGE_UNASKED) ? {} : ASKING_FOR_USAGE) } : {}),
   });
 }
 

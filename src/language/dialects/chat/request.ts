@@ -212,6 +212,9 @@ function mediaSource(url: string): MediaSource {
   return { is: "inline", mediaType: match[1] ?? "", base64: url.slice(match[0].length) };
 }
 
+/** Its streams tell what was used by themselves, and to ask for it is refused. */
+export const USAGE_UNASKED = "usage-unasked";
+
 /** The named patches of the direct lane: everything else goes to the provider as the client wrote it. */
 export function directPatches(
   request: ChatRequest,
@@ -220,7 +223,7 @@ export function directPatches(
 ): MemberPatch[] {
   const patches: MemberPatch[] = [{ key: "model", json: JSON.stringify(upstreamModel) }];
   for (const field of WISH_FIELDS) if (field in request) patches.push({ key: field, json: null });
-  if (call.stream) {
+  if (call.stream && !quirks.includes(USAGE_UNASKED)) {
     const options = { ...request.stream_options, include_usage: true };
     patches.push({ key: "stream_options", json: JSON.stringify(options) });
   } else if (request.stream_options !== undefined) patches.push({ key: "stream_options", json: null });
