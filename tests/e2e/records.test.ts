@@ -79,8 +79,21 @@ describe.skipIf(!hasChromium)("capture windows, evidence and stored responses in
     const body = { model: "sandbox/chat", max_tokens: 20, messages: [{ role: "user", content: "Hi" }] };
     for (let n = 0; n < 3; n += 1) await portal.gateway.call(tenant.key, "/v1/chat/completions", { body });
     await portal.gateway.call(tenant.key, "/v1/chat/completions", { body: { ...body, model: "sandbox/gemini" } });
+    const begun = await fetch(`${portal.gateway.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${tenant.key}`, "content-type": "application/json" },
+      body: JSON.stringify({ ...body, model: "sandbox/slow", stream: true }),
+    });
+    const reader = begun.body?.getReader();
+    await reader?.read();
+    await reader?.cancel();
+    const totals = async () => (await portal.gateway.manage("GET", `/workspaces/${tenant.slug}/evidence`)).totals;
+    await expect.poll(totals, { timeout: 10_000 }).toMatchObject({ requests: 5, served: 4, failed: 1 });
     const page = await portal.page("operator");
     await page.goto(portal.at("evidence", tenant.slug));
+    await page.getByText("1 of them served in part").waitFor();
+    const html = await page.request.get(`${portal.origin}/manage/workspaces/${tenant.slug}/evidence?format=html`);
+    expect(await html.text()).toContain("1, 1 of them served in part");
     await page.getByRole("heading", { name: "By country" }).waitFor();
     await page.getByText("Germany").first().waitFor();
     await page.getByText("at least level L2").waitFor();

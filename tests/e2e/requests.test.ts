@@ -106,6 +106,9 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
     const fallen = page.getByRole("table", { name: "Candidates that fell out" });
     expect(await fallen.textContent()).toContain("below the floor L3");
     await page.getByText("at least level L3").waitFor();
+    expect(await page.getByText("no level", { exact: true }).count()).toBe(0);
+    await page.goto(portal.at(`requests/${await chat("Hello", "sandbox/gemini")}`));
+    await page.getByText(/^1 EUR = [\d.]+ USD$/).waitFor();
   });
 
   test("PORTAL-03 the live tail shows calls as they end and leaves the reader where they are", async () => {

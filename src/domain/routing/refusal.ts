@@ -144,10 +144,9 @@ export function refusedNow(judge: Judge, endpoint: Fallen["endpoint"], policy: P
     const fallen: Fallen = { endpoint, stage: "policy", ...exclusion };
     return { why: exclusion.reason, fault: policyRefusal(judge, endpoint.model, [fallen], policy) };
   }
-  if (permitsModel(endpoint.model, policy)) {
-    const unnamed = unnamedModels(endpoint, judge.request.demand, policy, judge.world.support);
-    return unnamed === undefined ? undefined : { why: `it ${unnamed.reason}`, fault: unnamed.fault };
-  }
+  const unnamed = unnamedModels(endpoint, judge.request.demand, policy, judge.world.support);
+  if (unnamed !== undefined) return { why: `it ${unnamed.reason}`, fault: unnamed.fault };
+  if (permitsModel(endpoint.model, policy)) return undefined;
   const why = "the policy no longer allows the model";
   return { why, fault: notPermitted([endpoint.model], alternatives(judge, policy)) };
 }

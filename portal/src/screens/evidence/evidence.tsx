@@ -101,6 +101,8 @@ function Period() {
 function Page({ report }: { readonly report: Report }) {
   const { at } = useWorkspace();
   const { totals, period } = report;
+  // What was served and broke off stands on both sides: without a word the figures would not add up.
+  const inPart = totals.served + totals.refused_by_policy + totals.failed - totals.requests;
   const isCut = report.log_begins_at !== null && report.log_begins_at > period.from;
   if (totals.requests === 0)
     return (
@@ -134,7 +136,11 @@ function Page({ report }: { readonly report: Report }) {
           value={<Num value={totals.refused_by_policy} />}
           {...(totals.refused_by_policy > 0 ? { tone: "warn" as const } : {})}
         />
-        <Stat label="Failed otherwise" value={<Num value={totals.failed} />} />
+        <Stat
+          label="Failed otherwise"
+          value={<Num value={totals.failed} />}
+          {...(inPart > 0 ? { note: `${inPart.toLocaleString()} of them served in part` } : {})}
+        />
         <Stat label="Cost" value={<Money amount={totals.cost} currency={totals.currency} />} />
       </StatRow>
       <div className="grid items-start gap-5 lg:grid-cols-3">

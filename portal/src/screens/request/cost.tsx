@@ -4,6 +4,7 @@ import { Num, Unknown } from "../../ui/values.tsx";
 import type { RequestDetail } from "./request.tsx";
 
 type Usage = RequestDetail["usage"];
+type Rate = NonNullable<NonNullable<RequestDetail["charge"]>["rate"]>;
 
 /** What was counted, and the figure of the price that it is reckoned by. */
 const LINES: readonly {
@@ -96,11 +97,13 @@ function Extras({ request }: { readonly request: RequestDetail }) {
       ? [
           {
             name: "Exchange rate",
-            value: `1 EUR = ${charge.rate.per_eur_from} ${charge.rate.from} = ${charge.rate.per_eur_to} ${charge.rate.to}`,
+            value: rateText(charge.rate),
           },
         ]
       : []),
-    ...(request.status >= 400 ? [{ name: "Failure", value: "a request that fails costs nothing" }] : []),
+    ...(request.status >= 400 && Number(request.cost ?? 0) === 0
+      ? [{ name: "Failure", value: "a request that fails costs nothing" }]
+      : []),
   ];
   if (rows.length === 0) return null;
   return (
@@ -108,6 +111,15 @@ function Extras({ request }: { readonly request: RequestDetail }) {
       <KeyValue rows={rows} />
     </div>
   );
+}
+
+/** For one euro; the euro itself need not be said twice. */
+function rateText({ from, per_eur_from, to, per_eur_to }: Rate): string {
+  const sides = [
+    { code: from, units: per_eur_from },
+    { code: to, units: per_eur_to },
+  ].filter(({ code }) => code !== "EUR");
+  return ["1 EUR", ...sides.map(({ code, units }) => `${units} ${code}`)].join(" = ");
 }
 
 function textOf(value: unknown): string | undefined {

@@ -9,7 +9,7 @@ import { Card, KeyValue, PageHeader, Stack, Stat, StatRow } from "../../ui/layou
 import { Link, LinkButton } from "../../ui/link.tsx";
 import { Logged } from "../../ui/logged.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
-import { Country, Money, Num, Time } from "../../ui/values.tsx";
+import { Country, Money, Num, Time, Unknown } from "../../ui/values.tsx";
 import { Milliseconds, statusTone } from "../requests/columns.tsx";
 import { Attempts } from "./attempts.tsx";
 import { CapturedContent } from "./captured.tsx";
@@ -85,7 +85,9 @@ function Detail({ request }: { readonly request: RequestDetail }) {
               <Num value={usage.input_tokens} /> → <Num value={usage.output_tokens} />
             </>
           }
-          note={usage.estimated ? "Counted by the gateway" : "As the provider reported"}
+          {...(usage.input_tokens === null && usage.output_tokens === null
+            ? {}
+            : { note: usage.estimated ? "Counted by the gateway" : "As the provider reported" })}
         />
         <Stat label="First byte" value={<Milliseconds ms={request.ttfb_ms} />} />
         <Stat
@@ -144,7 +146,7 @@ function Served({ request }: { readonly request: RequestDetail }) {
     { name: "Model", value: <Logged text={request.model} wrap mono /> },
     { name: "Provider", value: <Logged text={request.provider} wrap /> },
     { name: "Endpoint", value: <Logged text={request.endpoint} wrap mono /> },
-    { name: "Level", value: <LevelBadge level={request.level} /> },
+    { name: "Level", value: request.endpoint === null ? <Unknown /> : <LevelBadge level={request.level} /> },
     {
       name: "Computed in",
       value:
