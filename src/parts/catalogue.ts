@@ -16,7 +16,7 @@ export async function openCatalogue(config: Config): Promise<Snapshot> {
     .slice(0, 20)
     .map(({ file, field, message }) => `${file}${field === "" ? "" : ` ${field}`}: ${message}`);
   throw new ConfigError([
-    `the catalogue has ${loaded.problems.length} problems`,
+    `the catalogue has ${loaded.problems.length === 1 ? "a problem" : `${loaded.problems.length} problems`}`,
     ...lines,
     "`gateway catalogue check` shows them all",
   ]);

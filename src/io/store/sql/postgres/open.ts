@@ -20,10 +20,18 @@ import { openPool } from "./pool.ts";
 
 /** The database that was set cannot be worked on; the message says which and why, and holds no password. */
 export class DatabaseUnusable extends Error {
-  constructor({ shown }: DatabaseAddress, why: string) {
-    super(`DATABASE_URL: ${shown} cannot be used (${why}); start PostgreSQL there, or write the address of another`);
+  constructor({ shown }: DatabaseAddress, why: string, setting = "DATABASE_URL") {
+    super(`${setting}: ${shown} cannot be used (${why}); ${adviceFor(why)}`);
     this.name = "DatabaseUnusable";
   }
+}
+
+function adviceFor(why: string): string {
+  if (/authentication failed|role .* does not exist|pg_hba|SASL/.test(why))
+    return "write its user and password, postgres://user:password@host:5432/database";
+  if (/database .* does not exist/.test(why)) return "make it there with createdb, or write the name of another";
+  if (/support SSL/.test(why)) return "switch TLS on there, or write the address without sslmode";
+  return "start PostgreSQL there, or write the address of another";
 }
 
 export type PostgresSettings = {
@@ -90,7 +98,9 @@ async function migrateAsOwner(owner: DatabaseAddress, address: DatabaseAddress, 
   const app = openDatabase(address, 1, "hurried");
   try {
     const { rows } = await sql<{ role: string }>`select current_user as role`.execute(app);
-    await migratePostgres(owner, clock, rows[0]?.role);
+    await migratePostgres(owner, clock, rows[0]?.role).catch((error: unknown) => {
+      throw error instanceof StoreError ? new DatabaseUnusable(owner, wordsOf(error), "DATABASE_MIGRATION_URL") : error;
+    });
   } finally {
     await app.destroy();
   }

@@ -436,18 +436,25 @@ describe.skipIf(!hasPostgres)("the way to the server", () => {
   test("OPS-04 an address that does not work is named without its password", async () => {
     const address = await cluster.database("migrated");
     const nowhere = await unusedPort();
-    const wrong: [DatabaseAddress, string][] = [
-      [changed(address, (url) => Object.assign(url, { port: String(nowhere) })), "ECONNREFUSED"],
-      [changed(address, (url) => Object.assign(url, { password: `${PASSWORD}x` })), "password authentication failed"],
-      [changed(address, (url) => Object.assign(url, { pathname: "/nothing" })), 'database "nothing" does not exist'],
-      [changed(address, (url) => url.searchParams.set("sslmode", "require")), "does not support SSL"],
+    const gone = changed(address, (url) => Object.assign(url, { port: String(nowhere) }));
+    const but = (parts: object) => changed(address, (url) => Object.assign(url, parts));
+    const secure = changed(address, (url) => url.searchParams.set("sslmode", "require"));
+    const wrong: [DatabaseAddress, string, string][] = [
+      [gone, "ECONNREFUSED", "start PostgreSQL there"],
+      [but({ password: `${PASSWORD}x` }), "password authentication failed", "write its user and password"],
+      [but({ pathname: "/nothing" }), 'database "nothing" does not exist', "make it there with createdb"],
+      [secure, "does not support SSL", "without sslmode"],
     ];
-    for (const [other, why] of wrong) {
+    for (const [other, why, next] of wrong) {
       const refused = await open(other).catch((error: unknown) => error);
       expect(String(refused)).toContain(`DATABASE_URL: ${other.shown} cannot be used (`);
       expect(String(refused)).toContain(why);
+      expect(String(refused)).toContain(next);
       expect(String(refused)).not.toContain(PASSWORD);
     }
+    const settings = { address, connections: 4, dataDir: cluster.folder(), clock: systemClock, log: listeningLog() };
+    const unowned = await openPostgres({ ...settings, owner: gone }).catch((error: unknown) => error);
+    expect(String(unowned)).toContain(`DATABASE_MIGRATION_URL: ${gone.shown} cannot be used (`);
   });
 
   test("a session syncs its commits and sees what was committed, whatever the database was told", async () => {
