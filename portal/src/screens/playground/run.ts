@@ -82,11 +82,11 @@ export function useRun(keys: Keys) {
       };
       setRun(now);
       const startedMs = performance.now();
+      let key = "";
       try {
-        const key = await keys.get();
+        key = await keys.get();
         await send({ draft, file, key, signal: controller.signal, update, startedMs });
         update((last) => ({ ...last, state: "done", totalMs: performance.now() - startedMs }));
-        void tellCost(now.served?.["x-svc-request-id"], key, update);
       } catch (thrown) {
         const error = controller.signal.aborted ? null : apiErrorOf(thrown);
         if (error?.status === 401) keys.forget();
@@ -97,6 +97,10 @@ export function useRun(keys: Keys) {
           totalMs: performance.now() - startedMs,
         }));
       }
+      // What was stopped is charged for what came until then, and a failure costs nothing: both are told too. A call that was
+      // stopped at its key is in no log, or would only be stopped again.
+      if (now.error?.status !== 401 && now.error?.status !== 429)
+        void tellCost(now.served?.["x-svc-request-id"], key, update, now.state === "stopped");
       return now;
     },
     [keys.get, keys.forget],
@@ -201,9 +205,10 @@ function parsed(text: string): unknown {
   }
 }
 
-/** What it cost is written a moment after the answer; a few looks are enough. */
-async function tellCost(id: string | undefined, key: string, update: Update): Promise<void> {
+/** What it cost is written a moment after the answer, or after the gateway saw that nobody listens; a few looks are enough. */
+async function tellCost(id: string | undefined, key: string, update: Update, isStopped: boolean): Promise<void> {
   if (id === undefined) return;
+  if (isStopped) await new Promise((resolve) => setTimeout(resolve, COST_WAIT_MS));
   for (let look = 0; look < COST_TRIES; look += 1) {
     const headers = { authorization: `Bearer ${key}` };
     const response = await fetch(`/v1/requests/${encodeURIComponent(id)}`, { headers, credentials: "omit" }).catch(
