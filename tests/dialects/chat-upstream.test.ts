@@ -323,3 +323,17 @@ test("CHAT-06 CHAT-11 a server that refuses two fields of the dialect is not sen
   expect(told()).not.toHaveProperty("stream_options");
   expect((await scene.row(message.headers.get("x-svc-request-id") ?? "")).usage).toMatchObject({ input_tokens: 40 });
 });
+
+test("CHAT-05 an answer that is sent back as it was given reaches a server that refuses thoughts without them", async () => {
+  const model = "mistral/mistral-medium-2604";
+  const thought = { type: "thinking", thinking: [{ type: "text", text: "Hm." }] };
+  const content = [thought, { type: "text", text: "Hello." }];
+  scene.at("mistral").next({ json: chatJson({ message: { role: "assistant", content, refusal: null } }) });
+  const first = await scene.chat(tenant.key, { model });
+  const { message } = first.body.choices[0];
+  expect(message).toMatchObject({ content: "Hello.", reasoning_content: "Hm.", refusal: null });
+  const asked = { role: "user", content: "And?" };
+  await scene.chat(tenant.key, { model, messages: [asked, message, asked] });
+  const told: Json = scene.at("mistral").requests.at(-1)?.json;
+  expect(told.messages).toEqual([asked, { role: "assistant", content: "Hello." }, asked]);
+});

@@ -101,7 +101,8 @@ describe("a wallet that runs low", () => {
     expect(first.headers["x-svc-alert-id"]).toBe(event.id);
     expect(mail?.from).toBe("alerts@example.eu");
     expect(mail?.text).toContain("From: The Gateway <alerts@example.eu>");
-    expect(mail?.text).toContain(`Subject: Balance of workspace ${tenant.slug} is ${event.data.balance} EUR`);
+    const inCents = /^-?\d+\.\d\d/.exec(event.data.balance)?.[0];
+    expect(mail?.text).toContain(`Subject: Balance of workspace ${tenant.slug} is ${inCents} EUR\n`);
     expect(mail?.text).toContain(event.id);
 
     await manage("POST", "/wallet/credits", { amount: "5" });

@@ -72,12 +72,21 @@ function told(happening: Happening, workspace: Workspace, names: SpenderNames): 
 
 type Of<Kind extends Happening["is"]> = Extract<Happening, { is: Kind }>;
 
+const NANOS_PER_CENT = 10_000_000n;
+
+/** For people: whole cents, never more than there is. What programs read is exact. */
+function inCents(nanos: bigint): string {
+  const rest = ((nanos % NANOS_PER_CENT) + NANOS_PER_CENT) % NANOS_PER_CENT;
+  return formatNanos(nanos - rest);
+}
+
 function lowBalance({ balanceNanos, thresholdNanos }: Of<"balance_low">, { slug, currency }: Workspace): Told {
   const [balance, threshold] = [formatNanos(balanceNanos), formatNanos(thresholdNanos)];
+  const said = inCents(balanceNanos);
   const isSpent = balanceNanos <= 0n;
   return {
-    title: `Balance of workspace ${slug} is ${balance} ${currency}`,
-    message: `The balance of workspace ${slug} is ${balance} ${currency}, below the ${threshold} ${currency} that you asked to be told of.`,
+    title: `Balance of workspace ${slug} is ${said} ${currency}`,
+    message: `The balance of workspace ${slug} is ${said} ${currency}, below the ${threshold} ${currency} that you asked to be told of.`,
     advice: isSpent
       ? "Requests are refused with 402 until the wallet is topped up."
       : "Top up the wallet before it is empty: requests that it cannot pay are refused with 402.",

@@ -100,10 +100,13 @@ describe("in which words", () => {
   };
 
   test("BILL-10 a mail names the figures with their currency, and a name in it begins no line of its own", () => {
-    const low = { is: "balance_low", balanceNanos: 9_870_000_000n, thresholdNanos: 10_000_000_000n } as const;
+    const low = { is: "balance_low", balanceNanos: 9_876_543_210n, thresholdNanos: 10_000_000_000n } as const;
     const { subject, text } = letterOf(readEvent(JSON.stringify(eventOf(about, low, NOBODY))));
     expect(subject).toBe("Balance of workspace research is 9.87 EUR");
     expect(text).toContain("below the 10.00 EUR");
+    expect(eventOf(about, low, NOBODY).data).toMatchObject({ balance: "9.87654321", threshold: "10.00" });
+    const owed = { ...low, balanceNanos: -4_000_000n } as const;
+    expect(eventOf(about, owed, NOBODY).title).toBe("Balance of workspace research is -0.01 EUR");
     expect(text).toContain("Workspace: Research Bcc: someone@example.eu (research)\n");
     expect(`${subject}${text}`).not.toMatch(/[\r\u2028]|^Bcc/m);
     const limit = { ...LIMIT, of: "key", limitNanos: 2_500_000_000n, spentNanos: 2_000_000_000n } as const;

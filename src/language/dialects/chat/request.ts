@@ -8,6 +8,7 @@ import type { CacheMark, MediaSource, Part, Turn } from "../../canon/parts.ts";
 import { decodeWishes, WISH_FIELDS } from "../../canon/wishes.ts";
 import { extrasOf } from "../extras.ts";
 import { decodeDetail } from "./details.ts";
+import { historyPatches } from "./echoed.ts";
 import { ALIASES, CALL_FIELDS } from "./fields.ts";
 
 /** The canonical call behind a chat-completions request. */
@@ -235,6 +236,7 @@ export function directPatches(
   if (request.thinking !== undefined) patches.push({ key: "thinking", json: null });
   if (request.allowed_tools) patches.push(...allowedToolsPatches(request, request.allowed_tools));
   if (outputLimit !== null && call.maxOutputTokens !== undefined) patches.push(...renamedLimit(request, outputLimit));
+  patches.push(...historyPatches(request, quirks));
   addNullCuts(patches, request);
   return patches;
 }
