@@ -61,8 +61,20 @@ describe("the sandbox's catalogue files", () => {
         const price = endpoints.find((endpoint) => endpoint.model === model.id)?.prices?.[0];
         return price === undefined ? "–" : shown(price);
       });
-      const row = `| \`${model.id}\` | ${cells.join(" | ")} | ${SEEING_MODELS.has(model.id) ? "yes" : "no"} |`;
+      const row = `| \`${model.id}\` | ${cells.join(" | ")} | ${seen(model.id, providers)} |`;
       expect(guide).toContain(model.hidden === true ? `| \`${model.id}\` |` : row);
     }
   });
 });
+
+/** Whether pictures can be sent to a model; one of decisions may see them at some providers alone. */
+function seen(model: string, providers: readonly ProviderFile[]): string {
+  const serving = providers.flatMap(({ slug, endpoints }) =>
+    endpoints
+      .filter((endpoint) => endpoint.model === model)
+      .map(({ decisions }) => ({ slug, sees: decisions?.images !== undefined })),
+  );
+  if (!serving.some(({ sees }) => sees)) return SEEING_MODELS.has(model) ? "yes" : "no";
+  const blind = serving.filter(({ sees }) => !sees).map(({ slug }) => `\`${slug}\``);
+  return blind.length === 0 ? "yes" : `yes, but ${blind.join(", ")}`;
+}

@@ -1,4 +1,4 @@
-import type { Server as HttpServer } from "node:http";
+import type { Server as HttpServer, ServerResponse } from "node:http";
 import type { Clock } from "../kit/clock.ts";
 import { Server } from "../kit/node-http.ts";
 
@@ -11,7 +11,7 @@ export class Door {
   readonly #server: HttpServer;
   readonly #patience: { readonly idleMs: number };
   readonly #clock: Pick<Clock, "elapsedMs">;
-  #running = 0;
+  readonly #running = new Set<ServerResponse>();
   #draining = false;
 
   constructor(server: HttpServer, patience: { readonly idleMs: number }, clock: Pick<Clock, "elapsedMs">) {
@@ -22,15 +22,15 @@ export class Door {
 
   /** Requests that are not yet answered. */
   get running(): number {
-    return this.#running;
+    return this.#running.size;
   }
 
-  entered(): void {
-    this.#running += 1;
+  entered(response: ServerResponse): void {
+    this.#running.add(response);
   }
 
-  left(): void {
-    this.#running -= 1;
+  left(response: ServerResponse): void {
+    this.#running.delete(response);
   }
 
   get draining(): boolean {
@@ -53,7 +53,7 @@ export class Door {
 
   /** Takes requests as before, while /readyz says that it goes and every answer says to connect anew. */
   async announce(forMs: number): Promise<void> {
-    this.#draining = true;
+    this.#goes();
     await new Promise((resolve) => setTimeout(resolve, forMs));
   }
 
@@ -63,7 +63,7 @@ export class Door {
    * idle ones get: a request that is on its way to it must not find it closed.
    */
   async drain(timeoutMs: number, idle: "close" | "keep" = "close"): Promise<void> {
-    this.#draining = true;
+    this.#goes();
     if (idle === "keep") {
       // As a server of any kind is closed: one of HTTP closes what is idle, too.
       Object.getPrototypeOf(Server.prototype).close.call(this.#server);
@@ -78,6 +78,14 @@ export class Door {
     this.#server.closeAllConnections();
   }
 
+  /** Who is still to be answered is told to connect anew, like those who come from here on. */
+  #goes(): void {
+    this.#draining = true;
+    // Of several that wait on one connection the last: nothing is sent behind an answer that says so.
+    const last = new Map([...this.#running].map((response) => [response.req.socket, response]));
+    for (const response of last.values()) if (!response.headersSent) response.shouldKeepAlive = false;
+  }
+
   async #unused(timeoutMs: number): Promise<void> {
     const deadlineMs = this.#clock.elapsedMs() + timeoutMs;
     const connections = () =>
@@ -89,7 +97,7 @@ export class Door {
 
   async #idle(timeoutMs: number): Promise<void> {
     const deadlineMs = this.#clock.elapsedMs() + timeoutMs;
-    while (this.#running > 0 && this.#clock.elapsedMs() < deadlineMs) {
+    while (this.#running.size > 0 && this.#clock.elapsedMs() < deadlineMs) {
       this.#server.closeIdleConnections();
       await aMoment();
     }

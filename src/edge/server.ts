@@ -123,7 +123,7 @@ export class Edge {
   }
 
   async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    this.door.entered();
+    this.door.entered(response);
     const startedMs = this.#deps.clock.elapsedMs();
     const call: Call = {
       request,
@@ -139,7 +139,7 @@ export class Edge {
     const connection = this.#connectionOf(request.socket);
     connection.answers.push(response);
     response.on("close", () => {
-      this.door.left();
+      this.door.left(response);
       connection.answers.splice(connection.answers.indexOf(response), 1);
       call.sink?.closed();
       // A status that nobody was sent is none: it would be counted as a success.

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { expect, test } from "vitest";
-import { chatFrames } from "../support/chat-bodies.ts";
+import { chatFrames, chatJson } from "../support/chat-bodies.ts";
 import { startGateway } from "../support/gateway.ts";
 import { startUpstream } from "../support/upstream.ts";
 
@@ -75,6 +75,31 @@ test("OPS-01, LOG-01 a request whose answer has not begun when the drain is over
   ]);
   await next.close();
   await Promise.all([silent.close(), other.close(), rm(dataDir, { recursive: true, force: true })]);
+});
+
+test("OPS-01 an answer that was on its way when the stop began tells its client to connect anew", async () => {
+  const gate = Promise.withResolvers<void>();
+  const upstream = await startUpstream({ json: chatJson(), gate: gate.promise });
+  const gateway = await startGateway({
+    env: { PROVIDER_SCALEWAY_API_KEY: "k", PROVIDER_SCALEWAY_BASE_URL: upstream.baseUrl },
+  });
+  const { key } = await gateway.tenant();
+  const asked = gateway.call(key, "/v1/chat/completions", {
+    body: { model: "openai/gpt-oss-120b", messages: [{ role: "user", content: "x" }] },
+  });
+  await upstream.arrived(1);
+  const closed = gateway.close();
+  const refused = () =>
+    fetch(`${gateway.url}/healthz`).then(
+      () => "no",
+      () => "yes",
+    );
+  await expect.poll(refused).toBe("yes");
+  gate.resolve();
+  const answer = await asked;
+  expect([answer.status, answer.headers.get("connection")]).toEqual([200, "close"]);
+  await closed;
+  await upstream.close();
 });
 
 test("OPS-01 a gateway that is told to stop takes requests for a while yet, says so on /readyz, and sends clients elsewhere", async () => {
