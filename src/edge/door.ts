@@ -1,4 +1,5 @@
 import type { Server as HttpServer, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import type { Clock } from "../kit/clock.ts";
 import { Server } from "../kit/node-http.ts";
 
@@ -6,12 +7,21 @@ import { Server } from "../kit/node-http.ts";
 const LAST_WORDS_MS = 1_000;
 const LOOK_EVERY_MS = 20;
 
+export type Connection = {
+  readonly peer: string;
+  /** The answers it still owes: more than one when requests are pipelined. */
+  // A list, not a set: a set that is filled and emptied for every request leaves a chain of dead tables behind, which
+  // keeps each answer alive until the next full collection.
+  readonly answers: ServerResponse[];
+};
+
 /** The port of a server: how it is taken, and how it is given up without losing a request. */
 export class Door {
   readonly #server: HttpServer;
   readonly #patience: { readonly idleMs: number };
   readonly #clock: Pick<Clock, "elapsedMs">;
-  readonly #running = new Set<ServerResponse>();
+  readonly #connections = new Set<Connection>();
+  #running = 0;
   #draining = false;
 
   constructor(server: HttpServer, patience: { readonly idleMs: number }, clock: Pick<Clock, "elapsedMs">) {
@@ -22,15 +32,21 @@ export class Door {
 
   /** Requests that are not yet answered. */
   get running(): number {
-    return this.#running.size;
+    return this.#running;
   }
 
-  entered(response: ServerResponse): void {
-    this.#running.add(response);
+  /** A connection on which requests come, until it is closed. */
+  connected(connection: Connection, socket: Socket): void {
+    this.#connections.add(connection);
+    socket.once("close", () => this.#connections.delete(connection));
   }
 
-  left(response: ServerResponse): void {
-    this.#running.delete(response);
+  entered(): void {
+    this.#running += 1;
+  }
+
+  left(): void {
+    this.#running -= 1;
   }
 
   get draining(): boolean {
@@ -81,9 +97,11 @@ export class Door {
   /** Who is still to be answered is told to connect anew, like those who come from here on. */
   #goes(): void {
     this.#draining = true;
-    // Of several that wait on one connection the last: nothing is sent behind an answer that says so.
-    const last = new Map([...this.#running].map((response) => [response.req.socket, response]));
-    for (const response of last.values()) if (!response.headersSent) response.shouldKeepAlive = false;
+    for (const { answers } of this.#connections) {
+      // Of several the last: nothing is sent behind an answer that says so.
+      const last = answers.at(-1);
+      if (last !== undefined && !last.headersSent) last.shouldKeepAlive = false;
+    }
   }
 
   async #unused(timeoutMs: number): Promise<void> {
@@ -97,7 +115,7 @@ export class Door {
 
   async #idle(timeoutMs: number): Promise<void> {
     const deadlineMs = this.#clock.elapsedMs() + timeoutMs;
-    while (this.#running.size > 0 && this.#clock.elapsedMs() < deadlineMs) {
+    while (this.#running > 0 && this.#clock.elapsedMs() < deadlineMs) {
       this.#server.closeIdleConnections();
       await aMoment();
     }

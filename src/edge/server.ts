@@ -19,7 +19,7 @@ import { awaitsContinue, type BodyLimits, openUpload, readBody } from "./body.ts
 import { answerByHand, HEADER_BYTES_MAX, malformedFault, noTunnel } from "./by-hand.ts";
 import { Callers, type CallersDeps } from "./callers.ts";
 import { type CorsPolicy, corsHeaders, isPreflight } from "./cors.ts";
-import { Door } from "./door.ts";
+import { type Connection, Door } from "./door.ts";
 import type { IpLimit } from "./ip-limit.ts";
 import type { MinuteLimit } from "./minute-limit.ts";
 import { admit, type NodeDoor } from "./node-door.ts";
@@ -123,7 +123,7 @@ export class Edge {
   }
 
   async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    this.door.entered(response);
+    this.door.entered();
     const startedMs = this.#deps.clock.elapsedMs();
     const call: Call = {
       request,
@@ -139,7 +139,7 @@ export class Edge {
     const connection = this.#connectionOf(request.socket);
     connection.answers.push(response);
     response.on("close", () => {
-      this.door.left(response);
+      this.door.left();
       connection.answers.splice(connection.answers.indexOf(response), 1);
       call.sink?.closed();
       // A status that nobody was sent is none: it would be counted as a success.
@@ -187,6 +187,7 @@ export class Edge {
     if (known !== undefined) return known;
     const connection = { peer: peerAddress(socket), answers: [] };
     this.#connections.set(socket, connection);
+    this.door.connected(connection, socket);
     return connection;
   }
 
@@ -368,14 +369,6 @@ export class Edge {
     else answerByHand(socket, malformedFault(error.code), this.#deps.ids.next("req_"));
   }
 }
-
-type Connection = {
-  readonly peer: string;
-  /** The answers it still owes: more than one when requests are pipelined. */
-  // A list, not a set: a set that is filled and emptied for every request leaves a chain of dead tables behind, which
-  // keeps each answer alive until the next full collection.
-  readonly answers: ServerResponse[];
-};
 
 type Call = {
   readonly request: IncomingMessage;
