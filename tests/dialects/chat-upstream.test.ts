@@ -280,6 +280,21 @@ describe("a model that cannot think over chat completions while it is offered to
     expect(told()).toMatchObject(wanted);
   });
 
+  test("HDR-06 an effort that a router wants is not said to be chosen where tools keep the model from thinking", async () => {
+    const models = ["openai/gpt-6-sol"];
+    const router = `/workspaces/${tenant.slug}/routers/thinks`;
+    const chosen = async (more: object) => {
+      const { status, headers } = await scene.chat(tenant.key, { model: `@${tenant.slug}/thinks`, ...more });
+      const said = ["effort", "chosen-by"].map((name) => headers.get(`x-svc-reasoning-${name}`));
+      return [status, told().reasoning_effort, ...said];
+    };
+    await scene.gateway.manage("PUT", router, { models, reasoning_effort: "high" });
+    expect(await chosen({ tools })).toEqual([200, "none", null, "provider_default"]);
+    expect(await chosen({})).toEqual([200, "high", "high", "router"]);
+    await scene.gateway.manage("PUT", router, { models, reasoning_effort: "none" });
+    expect(await chosen({ tools })).toEqual([200, "none", "none", "router"]);
+  });
+
   test("PARAM-03 one that takes no tools there at all is asked for none, and takes them on responses", async () => {
     const astra = "openai/gpt-6-astra";
     const { status, body } = await scene.chat(tenant.key, { model: astra, tools });
@@ -303,6 +318,28 @@ test("MSG-02 sampling is left out for a model that takes the default alone, and 
   expect(attempts[0].reason).toContain("left out: temperature, top_p");
   await scene.chat(tenant.key, { model, temperature: 1 });
   expect(told()).toMatchObject({ temperature: 1 });
+});
+
+test("PARAM-03 sampling that a model does not take is refused by name, or goes to one that does; the default is passed on", async () => {
+  const model = "openai/gpt-5";
+  const asked = () => scene.at("openai").requests;
+  const before = asked().length;
+  for (const [param, value] of Object.entries({ temperature: 0.2, top_p: 0.9 })) {
+    const { status, body } = await scene.chat(tenant.key, { model, temperature: 1, [param]: value });
+    expect([status, body.error.code, body.error.param]).toEqual([400, "unsupported_parameter", param]);
+    expect(body.error.message).toContain(model);
+  }
+  const spec = { models: [model, MODEL], weights: { quality: 1 } };
+  await scene.gateway.manage("PUT", `/workspaces/${tenant.slug}/routers/best`, spec);
+  const best = `@${tenant.slug}/best`;
+  const served = async (more: object) => {
+    const { status, headers } = await scene.chat(tenant.key, { model: best, ...more });
+    return [status, headers.get("x-svc-model")];
+  };
+  expect(await served({ temperature: 0.2 })).toEqual([200, MODEL]);
+  expect(asked()).toHaveLength(before);
+  expect(await served({ temperature: 1, top_p: 1 })).toEqual([200, model]);
+  expect(asked().at(-1)?.json).toMatchObject({ temperature: 1, top_p: 1 });
 });
 
 test("CHAT-06 CHAT-11 a server that refuses two fields of the dialect is not sent them, and what it tells is metered", async () => {
@@ -336,4 +373,22 @@ test("CHAT-05 an answer that is sent back as it was given reaches a server that 
   await scene.chat(tenant.key, { model, messages: [asked, message, asked] });
   const told: Json = scene.at("mistral").requests.at(-1)?.json;
   expect(told.messages).toEqual([asked, { role: "assistant", content: "Hello." }, asked]);
+});
+
+test("CHAT-05 PARAM-04 what is taken out of a history is the assistant's alone, is named in the log, and numbers keep their digits", async () => {
+  const model = "mistral/mistral-medium-2604";
+  const asked = '{"role":"user","content":"Hi","annotations":[1],"size":1.0}';
+  const kept = '"role":"assistant","content":"Hello.","seed":12345678901234567890';
+  const body = (answer: string) => `{"model":"${model}","messages":[${asked},${answer},${asked}]}`;
+  const more = '"reasoning_content":"Hm.","annotations":[],"audio":{"id":"a"},"refusal":null';
+  const told = () => scene.at("mistral").requests.at(-1)?.raw.toString();
+  const reasonOf = async ({ status, headers }: { status: number; headers: Headers }) => {
+    expect(status).toBe(200);
+    return (await scene.row(headers.get("x-svc-request-id") ?? "")).attempts[0].reason;
+  };
+  const reason = await reasonOf(await scene.chat(tenant.key, body(`{${kept},${more}}`)));
+  expect(told()).toContain(`"messages":[${asked},{${kept}},${asked}]`);
+  expect(reason).toBe("answered whole; left out: messages: reasoning_content, messages: audio");
+  expect(await reasonOf(await scene.chat(tenant.key, body(`{ ${kept} }`)))).toBe("answered whole");
+  expect(told()).toContain(`"messages":[${asked},{ ${kept} },${asked}]`);
 });

@@ -58,7 +58,8 @@ function asThought(call: Call, effort: Effort | null): Call {
 
 /** What planning has to know of a call. */
 export function outlineOf({ call }: Inbound, inputTokens: number): Outline {
-  const { model, wishes, parameters, parameterNames, native, extras, maxOutputTokens } = call;
-  const demand = { needs: needsOf(call), parameters, parameterNames, native, extras, inputTokens, maxOutputTokens };
+  const { model, wishes, parameters, usual, parameterNames, native, extras, maxOutputTokens } = call;
+  const needs = needsOf(call);
+  const demand = { needs, parameters, usual, parameterNames, native, extras, inputTokens, maxOutputTokens };
   return { model, demand, wishes };
 }

@@ -17,7 +17,7 @@ export function thinkingFor({ call, dialect }: Inbound, plan: Plan, attempt: Att
   if (call.reasoning !== undefined) return { by: "caller", effort: call.reasoning.effort };
   const { effort } = plan;
   if (effort === null) return undefined;
-  const told = takesEffort(attempt.endpoint, attempt.model, effort, dialectSupport(dialect));
+  const told = takesEffort(attempt, { effort, withTools: call.tools.length > 0 }, dialectSupport(dialect));
   return told ? { by: "router", effort } : { by: "provider_default" };
 }
 

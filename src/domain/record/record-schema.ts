@@ -82,10 +82,13 @@ const preferences: z.ZodType<ProviderPreferences> = z.object({
   sort: z.enum(["price", "throughput", "latency"]).exactOptional(),
 });
 
+/** A row that the table no longer has asks nothing of anyone. */
+const parameters = names.transform((list) => list.filter(isParameter));
+
 const demand: z.ZodType<DemandRecord> = z.object({
   needs: z.array(z.enum(NEEDS)).exactOptional(),
-  // A row that the table no longer has asks nothing of anyone.
-  parameters: names.transform((list) => list.filter(isParameter)).exactOptional(),
+  parameters: parameters.exactOptional(),
+  usual: parameters.exactOptional(),
   native: z.string().exactOptional(),
   maxOutputTokens: z.number().exactOptional(),
   wishes: z

@@ -60,6 +60,8 @@ export type CandidateRecord = {
 export type DemandRecord = {
   readonly needs?: readonly Need[];
   readonly parameters?: readonly Parameter[];
+  /** Those of them that were sent with their default values. */
+  readonly usual?: readonly Parameter[];
   /** A field that only the caller's own dialect has. */
   readonly native?: string;
   readonly maxOutputTokens?: number;

@@ -13,6 +13,8 @@ export type Demand = {
   readonly needs: readonly NeedSource[];
   /** Rows of the parameter table that were sent. */
   readonly parameters: readonly Parameter[];
+  /** Those of them that were sent with their default values. */
+  readonly usual?: readonly Parameter[] | undefined;
   readonly parameterNames?: Readonly<Partial<Record<Parameter, string>>> | undefined;
   /** Fields that only an endpoint of the caller's own dialect understands. */
   readonly native?: readonly string[] | undefined;
@@ -47,7 +49,8 @@ export type Shortcoming = {
 export type DialectSupport = {
   /** The endpoint is spoken to in the caller's own dialect: what it takes is for it to say, in its own words. */
   isNative(endpoint: Endpoint): boolean;
-  takesParameter(endpoint: Endpoint, parameter: Parameter): boolean;
+  /** `isUsual`: it is sent with its default value, which some take where they take no other. */
+  takesParameter(endpoint: Endpoint, parameter: Parameter, isUsual: boolean): boolean;
   takesNeed(endpoint: Endpoint, need: NeedSource["need"]): boolean;
 };
 
@@ -151,7 +154,7 @@ function untoldOf(endpoint: Endpoint, demand: Demand, support: DialectSupport): 
   const foreign = demand.native?.[0];
   if (foreign !== undefined) return { reason: `speaks another dialect, which has no ${foreign}`, param: foreign };
   for (const parameter of demand.parameters) {
-    if (support.takesParameter(endpoint, parameter)) continue;
+    if (support.takesParameter(endpoint, parameter, demand.usual?.includes(parameter) === true)) continue;
     const param = demand.parameterNames?.[parameter] ?? parameter;
     return { reason: `does not take the parameter ${param}`, param };
   }
@@ -159,10 +162,15 @@ function untoldOf(endpoint: Endpoint, demand: Demand, support: DialectSupport): 
 }
 
 /** Whether a router's wish for an effort can be said to the endpoint; a wish of the caller is a demand instead. */
-export function takesEffort(endpoint: Endpoint, model: Model, effort: Effort, support: DialectSupport): boolean {
-  if (support.isNative(endpoint) || !support.takesParameter(endpoint, "reasoning_effort")) return false;
+export function takesEffort(
+  { endpoint, model }: Pick<Attempt, "endpoint" | "model">,
+  { effort, withTools }: { readonly effort: Effort; readonly withTools: boolean },
+  support: DialectSupport,
+): boolean {
+  if (support.isNative(endpoint) || !support.takesParameter(endpoint, "reasoning_effort", false)) return false;
   if (!(endpoint.features.reasoningControl ?? model.capabilities.includes("reasoning_control"))) return false;
-  return effort !== "none" || canDo(endpoint, model, "reasoning_off");
+  if (effort === "none") return canDo(endpoint, model, "reasoning_off");
+  return !withTools || support.takesNeed(endpoint, "thinking_with_tools");
 }
 
 /** A stated fact decides. Where none is stated, text features are tried and media needs the model's own word. */

@@ -13,6 +13,7 @@ const FULL: Demand = {
     { need: "image_input", param: "messages.2.content.0" },
   ],
   parameters: ["temperature", "tools"],
+  usual: ["temperature"],
   native: ["thinking.display", "container"],
   inputTokens: 10,
   maxOutputTokens: 64,
@@ -41,6 +42,7 @@ test("ROUTE-07 what was needed is needed again after the log, with the tokens th
   const again = demandAgain(kept(FULL, WISHES), 77);
   expect(again?.demand).toMatchObject({
     parameters: FULL.parameters,
+    usual: FULL.usual,
     native: ["thinking.display"],
     inputTokens: 77,
     maxOutputTokens: 64,

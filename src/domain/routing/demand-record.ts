@@ -8,12 +8,13 @@ const FIELD_CHARS_MAX = 100;
 
 /** What the log keeps of a demand: names of needs and parameters, no values and no content. */
 export function demandRecordOf(demand: Demand, wishes: Wishes | undefined): DemandRecord {
-  const { needs, parameters, native, maxOutputTokens } = demand;
+  const { needs, parameters, usual, native, maxOutputTokens } = demand;
   const kept = wishes === undefined ? undefined : keptWishes(wishes);
   const field = native?.[0];
   return {
     ...(needs.length === 0 ? {} : { needs: [...new Set(needs.map(({ need }) => need))] }),
     ...(parameters.length === 0 ? {} : { parameters }),
+    ...(usual === undefined ? {} : { usual }),
     ...(field === undefined ? {} : { native: field.slice(0, FIELD_CHARS_MAX) }),
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
     ...(kept === undefined ? {} : { wishes: kept }),
@@ -32,7 +33,7 @@ function keptWishes({ provider, costTier, remainingTurns }: Wishes): KeptWishes 
 
 /** A demand as it was, for planning it again; undefined when not all of it was kept. */
 export function demandAgain(
-  { needs = [], parameters = [], native, maxOutputTokens, wishes = {} }: DemandRecord,
+  { needs = [], parameters = [], usual, native, maxOutputTokens, wishes = {} }: DemandRecord,
   inputTokens: number,
 ): { demand: Demand; wishes: Wishes | undefined } | undefined {
   const { provider, ...rest } = wishes;
@@ -41,6 +42,7 @@ export function demandAgain(
     demand: {
       needs: needs.map((need) => ({ need, param: need })),
       parameters,
+      usual,
       native: native === undefined ? undefined : [native],
       inputTokens,
       maxOutputTokens,

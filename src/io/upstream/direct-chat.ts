@@ -3,6 +3,7 @@ import { patchMembers } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import { effortFor } from "../../language/canon/effort.ts";
 import { chatClient } from "../../language/dialects/chat/answer.ts";
+import { plainHistory } from "../../language/dialects/chat/echoed.ts";
 import { decodeProblem } from "../../language/dialects/chat/errors.ts";
 import { decodeReply } from "../../language/dialects/chat/reply.ts";
 import {
@@ -16,6 +17,7 @@ import { type InboundChat, type Lane, NOTHING_DROPPED, type Target } from "./lan
 
 /** Chat to chat: the caller's bytes with named patches, the provider's bytes with our id. */
 export function directChat({ request, call, body }: InboundChat, { endpoint, head }: Target): Lane {
+  const history = plainHistory(request, body, endpoint.quirks ?? []);
   return {
     surface: "chat",
     path: "/chat/completions",
@@ -24,8 +26,12 @@ export function directChat({ request, call, body }: InboundChat, { endpoint, hea
     streamType: "text/event-stream",
     keepAlive: chatClient.keepAlive,
     effort: call.reasoning === undefined ? undefined : effortFor(call, endpoint.quirks ?? []),
-    dropped: NOTHING_DROPPED,
-    encode: () => patchMembers(body, directPatches(request, call, directFactsOf(endpoint))),
+    dropped: history?.dropped ?? NOTHING_DROPPED,
+    encode() {
+      const patches = directPatches(request, call, directFactsOf(endpoint));
+      if (history !== undefined) patches.push({ key: "messages", json: history.messagesText });
+      return patchMembers(body, patches);
+    },
     decodeWhole: (answer) => decodeReply(answer, head.id),
     openFrames: (frameMaxChars) => new SseReader(frameMaxChars),
     openStream: () => new DirectStream(head.id, call.includeUsage),

@@ -70,8 +70,8 @@ const NEEDED_MEDIA: Partial<Record<NeedSource["need"], Media>> = {
 const TOOLLESS_CHAT = "toolless-chat";
 
 /**
- * It takes sampling at the default values of chat completions alone: translated requests do without, callers of its own
- * dialect have their words passed on.
+ * It takes sampling at the default values of chat completions alone: translated requests do without, in its own dialect
+ * other values are a demand that it cannot meet.
  */
 const DEFAULT_SAMPLING = "default-sampling";
 
@@ -87,8 +87,8 @@ const CHAT_SUPPORT: DialectSupport = {
   // The parameter table governs this surface, on endpoints of its own dialect too.
   isNative: () => false,
   // By dialect and by facts about the model, never by vendor: a provider's own list of parameters narrows nothing.
-  takesParameter(endpoint, parameter) {
-    if (endpoint.features.sampling === false && SAMPLING.has(parameter)) return false;
+  takesParameter(endpoint, parameter, isUsual) {
+    if (SAMPLING.has(parameter) && !takesSampling(endpoint, isUsual)) return false;
     if (endpoint.thinking === "fixed" && parameter === "reasoning_effort") return false;
     return (translationFor(endpoint) ?? chatDialect).fields[parameter] !== "400";
   },
@@ -99,6 +99,10 @@ const CHAT_SUPPORT: DialectSupport = {
     return media === undefined || (translationFor(endpoint) ?? chatDialect).media.has(media);
   },
 };
+
+function takesSampling({ features, quirks }: Endpoint, isUsual: boolean): boolean {
+  return features.sampling !== false && (isUsual || !quirks?.includes(DEFAULT_SAMPLING));
+}
 
 const MESSAGES_SUPPORT: DialectSupport = {
   ...CHAT_SUPPORT,

@@ -22,6 +22,8 @@ export type Call = {
   readonly includeUsage: boolean;
   /** Parameters that were sent, by the name of their row in the parameter table. */
   readonly parameters: readonly Parameter[];
+  /** Those of them that say what holds without them too; absent for most. */
+  readonly usual?: readonly Parameter[] | undefined;
   /** Where the caller's dialect has another name for such a row. */
   readonly parameterNames?: Readonly<Partial<Record<Parameter, string>>>;
   /** Values of rows that only the chat dialect has a place for, by the name of the row. */

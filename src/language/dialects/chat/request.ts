@@ -8,7 +8,6 @@ import type { CacheMark, MediaSource, Part, Turn } from "../../canon/parts.ts";
 import { decodeWishes, WISH_FIELDS } from "../../canon/wishes.ts";
 import { extrasOf } from "../extras.ts";
 import { decodeDetail } from "./details.ts";
-import { historyPatches } from "./echoed.ts";
 import { ALIASES, CALL_FIELDS } from "./fields.ts";
 
 /** The canonical call behind a chat-completions request. */
@@ -36,6 +35,7 @@ export function decodeCall(request: ChatRequest): Call {
     stream: request.stream === true,
     includeUsage: request.stream_options?.include_usage === true,
     parameters: parametersOf(request),
+    usual: usualOf(request),
     ...extrasOf("chat", request),
     ...(wishes === undefined ? {} : { wishes }),
   };
@@ -93,6 +93,13 @@ function parametersOf(request: ChatRequest): Parameter[] {
   const choice = request.tool_choice;
   if (choice && typeof choice === "object" && choice.type === "allowed_tools") rows.add("allowed_tools");
   return [...rows];
+}
+
+const USUALLY_ONE = ["temperature", "top_p"] as const;
+
+function usualOf(request: ChatRequest): readonly Parameter[] | undefined {
+  if (request.temperature !== 1 && request.top_p !== 1) return undefined;
+  return USUALLY_ONE.filter((field) => request[field] === 1);
 }
 
 function ofBudget(tokens: number | null | undefined): ReasoningWish {
@@ -236,7 +243,6 @@ export function directPatches(
   if (request.thinking !== undefined) patches.push({ key: "thinking", json: null });
   if (request.allowed_tools) patches.push(...allowedToolsPatches(request, request.allowed_tools));
   if (outputLimit !== null && call.maxOutputTokens !== undefined) patches.push(...renamedLimit(request, outputLimit));
-  patches.push(...historyPatches(request, quirks));
   addNullCuts(patches, request);
   return patches;
 }
