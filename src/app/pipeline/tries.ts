@@ -260,7 +260,7 @@ export class Tries {
   /** A machine that anyone can put anything on is not asked again after an answer that cannot be. */
   #judgeNode(nodeId: string, outcome: Outcome | undefined): void {
     const { nodes } = this.#parts.gateway;
-    if (outcome?.is === "broke") {
+    if (outcome?.is === "broke" && outcome.stopped === undefined) {
       nodes.held(nodeId)?.failed(outcome.why);
       if (outcome.malformed === true) nodes.lied(nodeId, outcome.why);
     }
