@@ -195,7 +195,8 @@ export class Tries {
     // Who answered had the input, and so may have who was sent it and said nothing.
     if (record.upstreamStatus !== null || record.maybeAccepted) trail.reached(attempt.endpoint);
     const waitMs = this.#waitBeforeAgain(verdict);
-    trail.attempted(waitMs === undefined ? record : { ...record, outcome: "retry" });
+    if (verdict.is === "next" && verdict.unsayable) trail.untried(record);
+    else trail.attempted(waitMs === undefined ? record : { ...record, outcome: "retry" });
     if (verdict.is === "stop") throw verdict.fault;
     if (this.#time === "up") throw tooLong();
     // Whoever was asked and failed says more than who could not be.
