@@ -27,6 +27,8 @@ export default defineConfig({
     env: { NODE_COMPILE_CACHE: COMPILE_CACHE },
     sequence: { sequencer: LongFirst },
     testTimeout: 30_000,
+    // As in tests/support/patience.ts.
+    expect: { poll: { timeout: 15_000 } },
     // A stale portal is built before its first test.
     hookTimeout: 120_000,
   },

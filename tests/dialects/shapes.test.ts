@@ -209,7 +209,21 @@ describe("what only the writing of a request shows", () => {
     expect(scene.at(CHAT).requests.length).toBe(chat + 1);
     expect(callsOf().reduce((sum, one) => sum + one, 0)).toBe(before.reduce((sum, one) => sum + one, 0) + 1);
     const row = await scene.row(headers.get("x-svc-request-id") ?? "");
-    expect(JSON.stringify(row)).toContain("takes no temperature while it thinks");
+    expect(JSON.stringify(row)).toContain("cannot be told: unsupported_parameter (temperature)");
+    expect(headers.get("x-svc-route-reason")).toMatch(/chosen after \d passed over$/);
+  });
+
+  test("LOG-01 BILL-02 what a caller wrote into an id is not in the row of who could not be told it, however long", async () => {
+    const planted = "planted-".repeat(5000);
+    const messages = [
+      { role: "user", content: "Hi" },
+      { role: "tool", tool_call_id: planted, content: "Nobody asked." },
+    ];
+    const { status, headers } = await scene.chat(tenant.key, { model: `@${tenant.slug}/both`, messages });
+    expect([status, headers.get("x-svc-model")]).toEqual([200, CHAT_MODEL]);
+    const row = await scene.row(headers.get("x-svc-request-id") ?? "");
+    expect(JSON.stringify(row)).not.toContain("planted");
+    expect(row.attempts[0].reason).toBe("cannot be told: invalid_value (messages.1.tool_call_id)");
   });
 
   test("PARAM-03 when nobody can, the first choice says why, and a failure says more than that", async () => {

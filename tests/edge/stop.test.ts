@@ -4,6 +4,8 @@ import path from "node:path";
 import { expect, test } from "vitest";
 import { chatFrames, chatJson } from "../support/chat-bodies.ts";
 import { startGateway } from "../support/gateway.ts";
+import { agentForTest, createNode, localForTest, nodeIs } from "../support/nodes.ts";
+import { eventsOf, openChat, saidIn } from "../support/scene.ts";
 import { startUpstream } from "../support/upstream.ts";
 
 test("OPS-01, ERR-02 a stream that outlasts the drain ends with an error frame, and costs nothing", async () => {
@@ -75,6 +77,48 @@ test("OPS-01, LOG-01 a request whose answer has not begun when the drain is over
   ]);
   await next.close();
   await Promise.all([silent.close(), other.close(), rm(dataDir, { recursive: true, force: true })]);
+});
+
+test("OPS-01, NODE-02 what only a node can serve is told so as well when the drain is over, whole or as a stream, and not asked again", async () => {
+  const [role = "", first = ""] = chatFrames(["Hello"], { model: "tiny" });
+  const local = await localForTest({
+    answer(body, response) {
+      if (body.stream !== true) return;
+      response.setHeader("content-type", "text/event-stream");
+      response.write(role + first);
+    },
+  });
+  const dataDir = await mkdtemp(path.join(os.tmpdir(), "gateway-test-"));
+  const env = { GATEWAY_DRAIN_TIMEOUT_MS: "100" };
+  const gateway = await startGateway({ env, dataDir });
+  const { key, slug } = await gateway.tenant();
+  const { token } = await createNode(gateway, slug, "rack");
+  agentForTest(gateway.url, token, local.url, { finishMs: 1 });
+  await nodeIs(gateway, slug, "rack", "connected");
+  const body = { model: "node/rack/tiny", messages: [{ role: "user", content: "x" }] };
+  const asked = gateway.call(key, "/v1/chat/completions", { body });
+  const stream = await openChat(gateway.url, key, { ...body, stream: true });
+  await stream.until("Hello");
+  await expect.poll(() => local.asked.length).toBe(2);
+  const [told] = await Promise.all([asked, stream.over, gateway.close()]);
+  const stopped = { code: "service_unavailable", message: expect.stringContaining("told to stop") };
+  expect([told.status, told.body.error]).toMatchObject([503, stopped]);
+  expect(told.headers.get("retry-after")).not.toBeNull();
+  expect(saidIn(stream.text)).toBe("Hello");
+  expect(JSON.parse(eventsOf(stream.text).at(-1) ?? "")).toMatchObject({ error: stopped });
+  expect(local.asked).toHaveLength(2);
+
+  const next = await startGateway({ env, dataDir });
+  const { data } = await next.manage("GET", `/workspaces/${slug}/requests`);
+  const ofWhole = data.find(({ id }: { id: string }) => id === told.body.error.request_id);
+  const ofStream = data.find(({ id }: { id: string }) => id !== told.body.error.request_id);
+  expect([data.length, ofWhole.status, ofStream.status]).toEqual([2, 503, 200]);
+  expect([ofWhole.error_code, ofStream.error_code]).toEqual(["service_unavailable", "service_unavailable"]);
+  expect(ofWhole.attempts).toMatchObject([
+    { provider: "node-rack", outcome: "stop", reason: "the gateway was told to stop", maybe_accepted: true },
+  ]);
+  await next.close();
+  await rm(dataDir, { recursive: true, force: true });
 });
 
 test("OPS-01 an answer that was on its way when the stop began tells its client to connect anew", async () => {

@@ -190,7 +190,7 @@ describe("what providers bill apart, without a price for it", () => {
 
     test("AUTH-09 POL-02 and also where it comes to name them between two attempts", async () => {
       const [first] = asked();
-      scene.at("anthropic").next({ status: 503, json: {}, headers: { "retry-after": "1" } });
+      scene.at("anthropic").next({ status: 503, json: {}, headers: { "retry-after": "2" } });
       const answering = ask({ fallbacks: [{ model: "x" }] });
       await expect.poll(() => asked()[0]).toBe((first ?? 0) + 1);
       await allowOne();

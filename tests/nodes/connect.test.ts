@@ -106,7 +106,7 @@ describe("gateway node connect", { timeout: 60_000 }, () => {
     expect(new Set(lines).size).toBe(lines.length);
   });
 
-  test("NODE-01 a token that is refused, or none, ends it with exit 1 and what to do", async () => {
+  test("NODE-01 a token that is refused, or none, ends it with what to do: exit 1, or 2 where something is missing", async () => {
     const gateway = await gatewayForTest();
     const local = await localForTest();
     const where = ["--url", gateway.url, "--upstream", local.url];
@@ -114,9 +114,9 @@ describe("gateway node connect", { timeout: 60_000 }, () => {
     expect(await refused.exited).toBe(1);
     expect(refused.said.stderr).toMatch(/^error: This is no valid token of a node/);
     const none = await runCli(["node", "connect", ...where], {});
-    expect([none.code, none.stderr]).toEqual([1, expect.stringContaining("--token-file")]);
+    expect([none.code, none.stderr]).toEqual([2, expect.stringContaining("--token-file")]);
     const wrong = await runCli(["node", "connect", "--url", "gateway", "--upstream", local.url, "--token", "x"], {});
-    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining("--url")]);
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("--url")]);
   });
 
   test("NODE-02 comes back by itself when the gateway was away, and says each change as JSON", async () => {

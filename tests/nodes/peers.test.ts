@@ -281,6 +281,26 @@ describe("who may ask", () => {
 });
 
 describe("an instance that stops", () => {
+  test("OPS-01, NODE-02 ends what runs on its nodes here and elsewhere as its own end, and sends nothing more", async () => {
+    const board = testBoard();
+    const server = await local((_body, response) => response.write("half"));
+    const [a, b] = [await instance("a", { board }), await instance("b", { board })];
+    agentAt(b.url, server.url);
+    await isThrough(a, "b");
+    for (const one of [a, b]) {
+      const asked = ask(one);
+      await until(() => asked.got.text === "half");
+      one.nodes.close();
+      expect((await asked.done).failure).toMatchObject({ kind: "stopped", sent: true });
+      expect((await ask(one).done).failure).toMatchObject({ kind: "stopped", sent: false });
+      // A request that waits for its turn finds the node in its place, and hears the same.
+      expect(one.nodes.layerOf("ws_1")?.snapshot.models.has("node/rack/tiny")).toBe(true);
+    }
+    // For others it is gone.
+    const c = await instance("c", { board });
+    await until(() => instanceOf(c) === undefined);
+  });
+
   test("NODE-02 sends its nodes to another and finishes what runs; nothing is refused meanwhile", async () => {
     const board = testBoard();
     const [a, b] = [await instance("a", { board }), await instance("b", { board })];

@@ -105,13 +105,18 @@ function describe(
         maybeAccepted: false,
       };
     case "broke":
-      return { outcome: "stop", upstreamStatus: outcome.upstreamStatus, reason: outcome.why, maybeAccepted: true };
+      return {
+        outcome: "stop",
+        upstreamStatus: outcome.upstreamStatus,
+        reason: short(outcome.why),
+        maybeAccepted: true,
+      };
     case "gone":
       return { outcome: "cancelled", upstreamStatus: null, reason: "the client hung up", maybeAccepted: true };
     case "failed": {
       const { verdict, upstreamStatus } = outcome;
       const maybeAccepted = verdict.is === "next" ? verdict.maybeAccepted : verdict.stopped?.sent === true;
-      return { outcome: verdict.is, upstreamStatus, reason: verdict.why, maybeAccepted };
+      return { outcome: verdict.is, upstreamStatus, reason: short(verdict.why), maybeAccepted };
     }
   }
 }
@@ -119,6 +124,9 @@ function describe(
 /** A caller decides how many there are; a record that no journal takes would be an answer that nobody pays for. */
 const NAMES_MAX = 20;
 const NAME_CHARS_MAX = 200;
+const REASON_CHARS_MAX = 500;
+
+const short = (reason: string) => reason.slice(0, REASON_CHARS_MAX);
 
 function listed(names: readonly string[]): string {
   const shown = names.slice(0, NAMES_MAX).map((name) => name.slice(0, NAME_CHARS_MAX));

@@ -147,7 +147,7 @@ export class Trail {
 
   /** An endpoint had its turn and was not asked. */
   untried(record: AttemptRecord): void {
-    this.#attempts.push(record);
+    this.attempted(record);
     this.#untried += 1;
   }
 

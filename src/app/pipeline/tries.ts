@@ -195,7 +195,8 @@ export class Tries {
     // Who answered had the input, and so may have who was sent it and said nothing.
     if (record.upstreamStatus !== null || record.maybeAccepted) trail.reached(attempt.endpoint);
     const waitMs = this.#waitBeforeAgain(verdict);
-    trail.attempted(waitMs === undefined ? record : { ...record, outcome: "retry" });
+    if (verdict.is === "next" && verdict.unsayable) trail.untried(record);
+    else trail.attempted(waitMs === undefined ? record : { ...record, outcome: "retry" });
     if (verdict.is === "stop") throw verdict.fault;
     if (this.#time === "up") throw tooLong();
     // Whoever was asked and failed says more than who could not be.
@@ -260,7 +261,7 @@ export class Tries {
   /** A machine that anyone can put anything on is not asked again after an answer that cannot be. */
   #judgeNode(nodeId: string, outcome: Outcome | undefined): void {
     const { nodes } = this.#parts.gateway;
-    if (outcome?.is === "broke") {
+    if (outcome?.is === "broke" && outcome.stopped === undefined) {
       nodes.held(nodeId)?.failed(outcome.why);
       if (outcome.malformed === true) nodes.lied(nodeId, outcome.why);
     }

@@ -11,7 +11,7 @@ const LOOK_EVERY_MS = 250;
 
 const SIGN_OF_LIFE = ": keep-alive\n\n";
 
-const EVENT_STREAM = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" };
+const EVENT_STREAM = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store" };
 
 type From = Pick<ResponsesDeps, "store" | "keepAliveMs">;
 

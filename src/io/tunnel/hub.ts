@@ -5,7 +5,7 @@ import { createWebSocketStream, type WebSocket, WebSocketServer } from "ws";
 import type { Clock } from "../../kit/clock.ts";
 import { stop, type Timer } from "../../kit/timers.ts";
 import type { UpstreamCall, UpstreamListener, UpstreamRequest } from "../upstream/transport.ts";
-import { type CallLimits, NodeCall, unreached } from "./node-call.ts";
+import { type CallLimits, type CallRules, NodeCall, unreached, unsent } from "./node-call.ts";
 import { ANNOUNCE_PATH, Announcement, CLOSE, MOVE_PATH, SUBPROTOCOL } from "./protocol.ts";
 import { askingSession, type SessionRules } from "./session.ts";
 
@@ -42,9 +42,10 @@ const ANNOUNCEMENT_BYTES_MAX = 512 * 1024;
 
 /** The gateway's side of all tunnels: which nodes are there, and the way to each. */
 export class Hub {
-  readonly #rules: HubRules;
+  readonly #rules: LinkRules;
   readonly #listeners: Listeners;
   readonly #links = new Map<string, Link>();
+  #closed = false;
   // No compression: answers are secrets beside attacker-chosen text, and every frame would cost a buffer of its own.
   readonly #server = new WebSocketServer({
     noServer: true,
@@ -54,8 +55,13 @@ export class Hub {
   });
 
   constructor(rules: HubRules, listeners: Listeners) {
-    this.#rules = rules;
+    this.#rules = { ...rules, calls: { ...rules.calls, isStopped: () => this.#closed } };
     this.#listeners = listeners;
+  }
+
+  /** The gateway stops: nobody is asked any more. */
+  get closed(): boolean {
+    return this.#closed;
   }
 
   get size(): number {
@@ -102,6 +108,7 @@ export class Hub {
   }
 
   send(request: UpstreamRequest, listener: UpstreamListener): UpstreamCall {
+    if (this.#closed) return unsent(listener);
     const { hostname, pathname, search } = new URL(request.url);
     const link = this.#links.get(hostname);
     if (link === undefined || link.session.destroyed || link.session.closed) return unreached(listener);
@@ -121,11 +128,13 @@ export class Hub {
 
   /** Says goodbye to all: they come back to whoever is there then. */
   close(): void {
+    this.#closed = true;
     for (const link of [...this.#links.values()]) link.end(CLOSE.stopping, "the gateway stops");
     this.#server.close();
   }
 }
 
+type LinkRules = HubRules & { readonly calls: CallRules };
 type LinkListeners = { announced(announcement: Announcement): void; over(): void };
 
 /** One connection of one node. */
@@ -136,12 +145,12 @@ class Link {
   latencyMs: number | null = null;
   running = 0;
   readonly #ws: WebSocket;
-  readonly #rules: HubRules;
+  readonly #rules: LinkRules;
   readonly #listeners: LinkListeners;
   #known = "";
   #timer: Timer | undefined;
 
-  constructor(ws: WebSocket, rules: HubRules, listeners: LinkListeners) {
+  constructor(ws: WebSocket, rules: LinkRules, listeners: LinkListeners) {
     this.#ws = ws;
     this.#rules = rules;
     this.#listeners = listeners;

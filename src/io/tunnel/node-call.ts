@@ -10,13 +10,16 @@ import { END_TRAILER } from "./protocol.ts";
 
 export type CallLimits = { readonly firstByteTimeoutMs: number; readonly idleTimeoutMs: number };
 
+/** Once the gateway has ended what carries its calls, nothing is to be concluded of the node from how they end. */
+export type CallRules = CallLimits & { isStopped(): boolean };
+
 /** Headers of one hop, which HTTP/2 has no place for. */
 export const HOP_HEADERS: readonly string[] = ["connection", "host", "keep-alive", "transfer-encoding", "upgrade"];
 
 /** One request on a node's session, in the words of every other way to an upstream. */
 export class NodeCall implements UpstreamCall {
   readonly #listener: UpstreamListener;
-  readonly #limits: CallLimits;
+  readonly #rules: CallRules;
   readonly #stream: ClientHttp2Stream;
   #reader: BodyReader | undefined;
   #aborted = false;
@@ -29,11 +32,11 @@ export class NodeCall implements UpstreamCall {
     path: string,
     request: UpstreamRequest,
     listener: UpstreamListener,
-    limits: CallLimits,
+    rules: CallRules,
     closed: () => void = () => {},
   ) {
     this.#listener = listener;
-    this.#limits = limits;
+    this.#rules = rules;
     const { method = "POST", headers, body } = request;
     const kept = Object.entries(headers).filter(([name]) => !HOP_HEADERS.includes(name.toLowerCase()));
     this.#stream = session.request(
@@ -54,7 +57,7 @@ export class NodeCall implements UpstreamCall {
   }
 
   resume(): void {
-    this.#stream.setTimeout(this.#limits.idleTimeoutMs);
+    this.#stream.setTimeout(this.#rules.idleTimeoutMs);
     this.#stream.resume();
   }
 
@@ -65,7 +68,7 @@ export class NodeCall implements UpstreamCall {
 
   #listen(): void {
     const stream = this.#stream;
-    stream.setTimeout(this.#limits.firstByteTimeoutMs);
+    stream.setTimeout(this.#rules.firstByteTimeoutMs);
     stream.on("timeout", () => {
       this.#timedOut = true;
       stream.close(constants.NGHTTP2_CANCEL);
@@ -82,7 +85,7 @@ export class NodeCall implements UpstreamCall {
 
   #answered(headers: IncomingHttpHeaders): void {
     if (this.#over) return;
-    this.#stream.setTimeout(this.#limits.idleTimeoutMs);
+    this.#stream.setTimeout(this.#rules.idleTimeoutMs);
     this.#reader = this.#listener.answered(Number(headers[":status"] ?? 0), plain(headers));
     // Not before: the first bytes of a body can be heard of before the head is.
     this.#stream.on("data", (chunk: Buffer) => this.#took(chunk));
@@ -116,13 +119,15 @@ export class NodeCall implements UpstreamCall {
   #fail(kind: UpstreamFailure["kind"], why: string): void {
     if (this.#over) return;
     this.#over = true;
-    const failure = {
-      kind: this.#aborted ? "aborted" : this.#timedOut ? "timeout" : kind,
-      sent: kind !== "connect",
-      why,
-    } as const;
+    const failure: UpstreamFailure = { kind: this.#kindOf(kind), sent: kind !== "connect", why };
     if (this.#reader === undefined) this.#listener.failed(failure);
     else this.#reader.failed(failure);
+  }
+
+  #kindOf(kind: UpstreamFailure["kind"]): UpstreamFailure["kind"] {
+    if (this.#aborted) return "aborted";
+    if (this.#timedOut) return "timeout";
+    return this.#rules.isStopped() ? "stopped" : kind;
   }
 }
 
@@ -130,7 +135,16 @@ const NOT_CONNECTED = "the node is not connected";
 
 /** A request that has nowhere to go. */
 export function unreached(listener: UpstreamListener, why = NOT_CONNECTED): UpstreamCall {
-  queueMicrotask(() => listener.failed({ kind: "connect", sent: false, why }));
+  return refused(listener, { kind: "connect", sent: false, why });
+}
+
+/** A request that came after the gateway ended what would have carried it. */
+export function unsent(listener: UpstreamListener): UpstreamCall {
+  return refused(listener, { kind: "stopped", sent: false, why: "not sent" });
+}
+
+function refused(listener: UpstreamListener, failure: UpstreamFailure): UpstreamCall {
+  queueMicrotask(() => listener.failed(failure));
   return { abort() {}, resume() {} };
 }
 

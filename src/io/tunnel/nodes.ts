@@ -38,6 +38,8 @@ export type Elsewhere = {
   here(live: LiveNode, leaving: boolean): void;
   gone(nodeId: string): void;
   aside(nodeId: string, reason: string): void;
+  /** This instance stops, and what it still asks for there ends. */
+  cut(): void;
 };
 
 /** How a node is now. */
@@ -183,7 +185,7 @@ export class Nodes implements NodesHere {
   /** Something else is known of where a node is. */
   moved(nodeId: string): void {
     const held = this.#held.get(nodeId);
-    if (held === undefined) return;
+    if (held === undefined || this.#hub.closed) return;
     const before = held.live;
     held.elsewhere(this.#elsewhere?.of(nodeId)?.live);
     if (held.live !== before) this.#renew(held.node.workspaceId);
@@ -267,6 +269,7 @@ export class Nodes implements NodesHere {
     stop(this.#watching);
     for (const held of this.#held.values()) held.forget();
     this.#hub.close();
+    this.#elsewhere?.cut();
   }
 
   #announced(live: LiveNode): void {
@@ -291,8 +294,11 @@ export class Nodes implements NodesHere {
     this.#elsewhere?.gone(nodeId);
     const held = this.#held.get(nodeId);
     if (held?.live === undefined) return;
-    held.lost();
-    this.#renew(held.node.workspaceId);
+    // Who would ask it now is told that the gateway stops, not that the node went: it stays in its place.
+    if (!this.#hub.closed) {
+      held.lost();
+      this.#renew(held.node.workspaceId);
+    }
     this.#events.seen([nodeId], this.#rules.clock.nowMs());
   }
 

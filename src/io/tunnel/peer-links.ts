@@ -1,7 +1,7 @@
 import { type ClientHttp2Session, connect } from "node:http2";
 import { stop } from "../../kit/timers.ts";
 import type { UpstreamCall, UpstreamListener, UpstreamRequest } from "../upstream/transport.ts";
-import { type CallLimits, NodeCall, unreached } from "./node-call.ts";
+import { type CallLimits, type CallRules, NodeCall, unreached, unsent } from "./node-call.ts";
 import { PEER_NODE, PEER_SESSION_MEMORY_MB, PEER_TLS, PEER_WORKSPACE, type PeerKeys } from "./peer-keys.ts";
 import { keepAsking, type SessionRules } from "./session.ts";
 
@@ -19,6 +19,7 @@ export type Destination = { readonly nodeId: string; readonly workspaceId: strin
 /** Connections to other instances: one to each that is needed, and all requests to it beside each other on that. */
 export class PeerLinks {
   readonly #rules: PeerRules;
+  readonly #calls: CallRules;
   readonly #keys: PeerKeys;
   readonly #unreached: (url: string) => void;
   readonly #sessions = new Map<string, ClientHttp2Session>();
@@ -27,19 +28,22 @@ export class PeerLinks {
   /** `unreached` is told of an address where nobody answered. */
   constructor(rules: PeerRules, keys: PeerKeys, unreached: (url: string) => void = () => {}) {
     this.#rules = rules;
+    this.#calls = { ...rules.calls, isStopped: () => this.#closed };
     this.#keys = keys;
     this.#unreached = unreached;
   }
 
   send({ nodeId, workspaceId, at }: Destination, request: UpstreamRequest, listener: UpstreamListener): UpstreamCall {
-    const session = this.#closed ? undefined : this.#sessionTo(at);
+    if (this.#closed) return unsent(listener);
+    const session = this.#sessionTo(at);
     if (session === undefined)
       return unreached(listener, "the instance that the node is connected to cannot be reached");
     const { pathname, search } = new URL(request.url);
     const headers = { ...request.headers, [PEER_NODE]: nodeId, [PEER_WORKSPACE]: workspaceId };
-    return new NodeCall(session, `${pathname}${search}`, { ...request, headers }, listener, this.#rules.calls);
+    return new NodeCall(session, `${pathname}${search}`, { ...request, headers }, listener, this.#calls);
   }
 
+  /** This instance stops. */
   close(): void {
     this.#closed = true;
     for (const session of this.#sessions.values()) session.destroy();

@@ -46,6 +46,7 @@ export async function openPeers(parts: PeersParts): Promise<Peers> {
     here: (live, leaving) => presence.here(live, leaving),
     gone: (nodeId) => presence.gone(nodeId),
     aside: (nodeId, reason) => presence.aside(nodeId, reason),
+    cut: () => links.close(),
   });
   return {
     url,

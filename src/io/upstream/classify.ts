@@ -155,9 +155,12 @@ export function classifyWithdrawn({ id, model }: { readonly id: string; readonly
   return { is: "next", why, maybeAccepted: false, last, blame: NOBODY, againAfterMs: undefined };
 }
 
-/** Only writing the request showed that it cannot be said to this endpoint: another one may have words for it. */
+/**
+ * Only writing the request showed that it cannot be said to this endpoint: another one may have words for it. The caller
+ * may be told in words of its own request; the log has none of them.
+ */
 export function classifyUnsayable(last: Fault): Verdict {
-  const why = `cannot be told: ${last.message}`;
+  const why = `cannot be told: ${last.code}${last.param === undefined ? "" : ` (${last.param})`}`;
   return { is: "next", why, maybeAccepted: false, last, blame: NOBODY, unsayable: true, againAfterMs: undefined };
 }
 
