@@ -230,7 +230,11 @@ export const FAULTS = {
   },
   upstream_error: { status: 502, type: "upstream_error", says: "No provider endpoint gave a usable answer." },
   service_unavailable: { status: 503, type: "api_error", says: "The gateway cannot take the request right now." },
-  upstream_timeout: { status: 504, type: "upstream_error", says: "No provider endpoint answered in time, or its answer was taken too slowly." },
+  upstream_timeout: {
+    status: 504,
+    type: "upstream_error",
+    says: "No provider endpoint answered in time, or its answer was taken too slowly.",
+  },
   provider_error: {
     status: 400,
     type: "upstream_error",
