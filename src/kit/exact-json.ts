@@ -1,3 +1,5 @@
+import type { ParsedBody } from "./json.ts";
+
 /** What the engine has and the compiler's library does not list yet. */
 declare global {
   interface JSON {
@@ -14,4 +16,11 @@ export function parseExactly(text: string): unknown {
     const source = context?.source;
     return typeof value === "number" && source !== undefined && String(value) !== source ? JSON.rawJSON(source) : value;
   });
+}
+
+/** A list among the members of a body, its numbers as they were written; undefined where there is none. */
+export function exactList({ text, members }: ParsedBody, key: string): readonly unknown[] | undefined {
+  const span = members.get(key);
+  const value = span === undefined ? undefined : parseExactly(text.slice(span.valueStart, span.valueEnd));
+  return Array.isArray(value) ? value : undefined;
 }

@@ -1,5 +1,5 @@
 import type { ChatRequest } from "../../../contract/schemas/chat.ts";
-import { parseExactly } from "../../../kit/exact-json.ts";
+import { exactList } from "../../../kit/exact-json.ts";
 import { isJsonObject, type JsonObject, type ParsedBody } from "../../../kit/json.ts";
 
 /** It refuses answers that are sent back with more than words and calls, thoughts that it was itself heard to think too. */
@@ -16,16 +16,13 @@ type PlainHistory = {
 /** Answers come back as they were given: what a server refuses of them stays here. Undefined where there is none of it. */
 export function plainHistory(
   { messages }: ChatRequest,
-  { text, members }: ParsedBody,
+  body: ParsedBody,
   quirks: readonly string[],
 ): PlainHistory | undefined {
   if (!quirks.includes(PLAIN_HISTORY) || !messages.some(hasMore)) return undefined;
-  const span = members.get("messages");
-  const value = span === undefined ? undefined : parseExactly(text.slice(span.valueStart, span.valueEnd));
-  if (!Array.isArray(value)) return undefined;
   const found = new Set<string>();
-  const plain = value.map((message) => withoutMore(message, found));
-  return { messagesText: JSON.stringify(plain), dropped: [...found] };
+  const plain = exactList(body, "messages")?.map((message) => withoutMore(message, found));
+  return plain === undefined ? undefined : { messagesText: JSON.stringify(plain), dropped: [...found] };
 }
 
 function hasMore(message: JsonObject): boolean {

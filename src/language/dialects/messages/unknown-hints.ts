@@ -1,4 +1,4 @@
-import { parseExactly } from "../../../kit/exact-json.ts";
+import { exactList } from "../../../kit/exact-json.ts";
 import { isJsonObject, type JsonObject, type MemberPatch, type ParsedBody } from "../../../kit/json.ts";
 
 /** What becomes of hints that another company's door does not know. */
@@ -32,18 +32,11 @@ export function unknownHints(body: ParsedBody, sent: readonly string[], eager: "
   if (strange.size === 0) return { patches, dropped };
   const found = new Set<string>();
   for (const key of MARKED) {
-    const list = listIn(body, key);
+    const list = exactList(body, key);
     const cleaned = list?.map((one) => withoutHints(one, strange, found));
     if (cleaned?.some((one, at) => one !== list?.[at])) patches.push({ key, json: JSON.stringify(cleaned) });
   }
   return { patches, dropped: [...dropped, ...found] };
-}
-
-/** Its numbers stay as they were written. */
-function listIn({ text, members }: ParsedBody, key: string): readonly unknown[] | undefined {
-  const span = members.get(key);
-  const value = span === undefined ? undefined : parseExactly(text.slice(span.valueStart, span.valueEnd));
-  return Array.isArray(value) ? value : undefined;
 }
 
 /** A block, a message or a tool; the same one where nothing was in it. What a tool is called with is not looked at. */
