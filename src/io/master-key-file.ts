@@ -31,14 +31,14 @@ export class MasterKeyFile {
 
   /** The key that wraps, and the one before it when a change was begun. The first start makes one. */
   async open(): Promise<{ readonly current: Buffer; readonly previous: readonly Buffer[] }> {
-    await this.#clear();
     const kept = bytesOf(this.#file, await keptInFile(this.#file, makeMasterKey));
+    await this.#clear();
     const next = await readSecret(this.#next);
     if (next === undefined) return { current: kept, previous: [] };
     return { current: bytesOf(this.#next, next), previous: [kept] };
   }
 
-  /** What a crash left of a key that never came into use. */
+  /** What a crash left of a key that never came into use, or another start has no use for now that there is one. */
   async #clear(): Promise<void> {
     const folder = path.dirname(this.#file);
     for (const name of await readdir(folder))

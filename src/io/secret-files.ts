@@ -24,7 +24,8 @@ export async function keptInFile(file: string, make: () => string): Promise<stri
     if (kept === "") await rename(fresh, file);
     else await link(fresh, file);
   } catch (error) {
-    if (codeOf(error) !== "EEXIST") throw error;
+    // Another one's is in place; whoever saw that may have cleared this one away.
+    if (!["EEXIST", "ENOENT"].includes(String(codeOf(error)))) throw error;
     const theirs = await readSecret(file);
     if (theirs !== undefined && theirs !== "") return theirs;
     throw error;
