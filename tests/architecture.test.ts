@@ -233,11 +233,19 @@ describe("egress", () => {
 
   test("what is taken of node:http without an import can listen and not dial, and is for those who listen", () => {
     const takers = sources.filter(({ code }) => /getBuiltinModule/.test(code)).map(({ file }) => file);
-    expect(takers).toEqual(["src/kit/node-http.ts"]);
-    const taken = sources.find(({ file }) => file === takers[0])?.code.trim();
+    expect(takers).toEqual(["src/kit/hand-back-memory.ts", "src/kit/node-http.ts"]);
+    const taken = sources.find(({ file }) => file === "src/kit/node-http.ts")?.code.trim();
     expect(taken).toBe('export const { createServer, Server } = process.getBuiltinModule("node:http");');
     const users = sources.filter(({ imports }) => imports.some(({ target }) => target === "src/kit/node-http.ts"));
     expect(users.map(({ file }) => file)).toEqual(["src/edge/door.ts", "src/edge/server.ts", "src/sandbox/server.ts"]);
+  });
+
+  test("of the system's libraries one function is called, which takes no pointer", () => {
+    const callers = sources.filter(({ code }) => /node:ffi|dlopen/.test(code));
+    expect(callers.map(({ file }) => file)).toEqual(["src/kit/hand-back-memory.ts"]);
+    expect(callers[0]?.code.match(/dlopen\([^)]*\)[^;]*/g)).toEqual([
+      "dlopen(C_LIBRARY, { malloc_trim: signature }).functions.malloc_trim(0n)",
+    ]);
   });
 
   test("what runs on the machine of a node is started by its command alone, and is no part of the gateway", () => {
