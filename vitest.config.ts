@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
-import { COMPILE_CACHE } from "./scripts/setup.mjs";
+import { COMPILE_CACHE, NODE_FLAGS } from "./scripts/setup.mjs";
 
 /** Long, and busy from beginning to end: started last, two of three workers would wait for them. */
 const FIRST = "/tests/simulation/";
@@ -20,6 +20,8 @@ export default defineConfig({
     setupFiles: ["tests/support/seed.ts", "tests/support/patience.ts"],
     // Processes, not threads: tests open sockets, start children and stop them by signal.
     pool: "forks",
+    // The gateway's own Node is told the same, by its launcher.
+    execArgv: NODE_FLAGS.filter((flag) => flag.startsWith("--disable-warning")),
     maxWorkers: 3,
     // A process takes many files and loads the gateway once: a third of the time went into loading it for each.
     isolate: false,
