@@ -7,20 +7,29 @@ declare global {
   }
 }
 
+/** Numbers that may be written in another way than they came; looking at each of them takes several times as long. */
+const MAY_CHANGE = /\d{16}|\d[.eE]|-0/;
+
 /**
  * Parses so that JSON.stringify writes every number as it came: 1.0 stays 1.0, and numbers beyond what JavaScript can
  * hold keep their digits. Such numbers are opaque inside the program. Throws as JSON.parse does.
  */
 export function parseExactly(text: string): unknown {
+  if (!MAY_CHANGE.test(text)) return JSON.parse(text);
   return JSON.parse(text, (_key, value: unknown, ...[context]: { readonly source?: string }[]) => {
     const source = context?.source;
     return typeof value === "number" && source !== undefined && String(value) !== source ? JSON.rawJSON(source) : value;
   });
 }
 
-/** A list among the members of a body, its numbers as they were written; undefined where there is none. */
-export function exactList({ text, members }: ParsedBody, key: string): readonly unknown[] | undefined {
+/** A member of a body, its numbers as they were written; undefined where there is none. */
+export function exactMember({ text, members }: ParsedBody, key: string): unknown {
   const span = members.get(key);
-  const value = span === undefined ? undefined : parseExactly(text.slice(span.valueStart, span.valueEnd));
+  return span === undefined ? undefined : parseExactly(text.slice(span.valueStart, span.valueEnd));
+}
+
+/** The same where only a list will do. */
+export function exactList(body: ParsedBody, key: string): readonly unknown[] | undefined {
+  const value = exactMember(body, key);
   return Array.isArray(value) ? value : undefined;
 }

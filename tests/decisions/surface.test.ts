@@ -89,6 +89,7 @@ describe("the fields", () => {
 
   const choice = { type: "choice", instructions: "Which?", criteria: { a: "x", b: "y" } };
   const score = { type: "score", instructions: "How much?", criteria: ["low", "high"] };
+  const options = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`o${at}`, null]));
   const many = Object.fromEntries(Array.from({ length: 33 }, (_, at) => [`q${at}`, noul]));
 
   test.each<[string, unknown, string]>([
@@ -114,11 +115,27 @@ describe("the fields", () => {
     ["a choice of one", withQuestion({ ...choice, criteria: { a: "x" } }), "questions.q.criteria"],
     ["a choice out of a list", withQuestion({ ...choice, criteria: ["a", "b"] }), "questions.q.criteria"],
     ["an option that is a number", withQuestion({ ...choice, criteria: { a: 1, b: "y" } }), "questions.q.criteria.a"],
+    ["an option without a name", withQuestion({ ...choice, criteria: { " ": "x", b: "y" } }), "questions.q.criteria. "],
+    ["more options than anyone takes", withQuestion({ ...choice, criteria: options(1001) }), "questions.q.criteria"],
+    [
+      "more levels than anyone takes",
+      withQuestion({ ...score, criteria: Object.keys(options(1001)) }),
+      "questions.q.criteria",
+    ],
     ["a score without criteria", withQuestion({ ...score, criteria: undefined }), "questions.q.criteria"],
     ["a score of one level", withQuestion({ ...score, criteria: ["low"] }), "questions.q.criteria"],
     ["a score out of an object", withQuestion({ ...score, criteria: { a: "x", b: "y" } }), "questions.q.criteria"],
   ])("DEC-04 %s: invalid_value names it", async (_name, body, param) => {
     await refusedBefore(body, 400, "invalid_value", param);
+  });
+
+  test("DEC-04 the refusal says what an option lacks, and how many there may be", async () => {
+    const blank = withQuestion({ ...choice, criteria: { " ": "x", b: "y" } });
+    const nameless = await refusedBefore(blank, 400, "invalid_value", "questions.q.criteria. ");
+    expect(nameless.message).toContain("the name of an option must not be empty");
+    const crowd = withQuestion({ ...choice, criteria: options(1001) });
+    const refused = await refusedBefore(crowd, 400, "invalid_value", "questions.q.criteria");
+    expect(refused.message).toContain("may have 1000 options at most");
   });
 
   test("DEC-04 DEC-13 32 questions with names of every character are answered under them", async () => {
@@ -372,10 +389,34 @@ describe("the log", () => {
   });
 });
 
-test("the state reaches the provider as it was said", async () => {
-  const state = { b: 1, a: [true, null, "ü"], deep: { constructor: "x" } };
-  await scene.decide(tenant.key, asked({ state }));
-  const sent: Json = scene.at("alpha").requests.at(-1)?.json;
-  expect(sent.state).toEqual(state);
-  expect(STATE).not.toBe(sent.state);
+describe("the state", () => {
+  test("DEC-07 reaches the provider as it was said", async () => {
+    const state = { b: 1, a: [true, null, "ü"], deep: { constructor: "x" } };
+    await scene.decide(tenant.key, asked({ state }));
+    const sent: Json = scene.at("alpha").requests.at(-1)?.json;
+    expect(sent.state).toEqual(state);
+    expect(STATE).not.toBe(sent.state);
+  });
+
+  const NUMBERS = '{"iban":12345678901234567890,"price":1.10,"small":1e-400}';
+
+  test.each(["alpha", "beta", "gamma", "delta", "epsilon"] as const)(
+    "DEC-07 its numbers keep all their digits on the way to %s",
+    async (provider) => {
+      const body = JSON.stringify(asked({ model: `lab/${provider}`, state: "STATE" })).replace('"STATE"', NUMBERS);
+      const answer = await scene.gateway.call(tenant.key, "/v1/decisions", { body });
+      expect(answer.status).toBe(200);
+      expect(scene.at(provider).requests.at(-1)?.raw.toString().replaceAll("\\", "")).toContain(NUMBERS);
+    },
+  );
+
+  test("DEC-15 and so they do in OpenAI's shape, in input and instructions", async () => {
+    const part = `{"type":"input_json","data":${NUMBERS}}`;
+    const questions = `[{"type":"predicate","name":"lit","instructions":[{"type":"input_text","text":"Is it?"},${part}]}]`;
+    const body = `{"model":"lab/beta","input":[{"role":"user","content":[${part}]}],"questions":${questions}}`;
+    const answer = await scene.gateway.call(tenant.key, "/openai/v1/decisions", { body });
+    expect(answer.status).toBe(200);
+    const sent = scene.at("beta").requests.at(-1)?.raw.toString().replaceAll("\\", "") ?? "";
+    expect(sent.split(NUMBERS).length).toBe(3);
+  });
 });

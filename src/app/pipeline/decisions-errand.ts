@@ -3,7 +3,7 @@ import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Demand } from "../../domain/routing/capability.ts";
 import { decisionsLane } from "../../io/upstream/decisions-lane.ts";
 import type { JsonObject } from "../../kit/json.ts";
-import { type DecisionAsk, questionTokens, stateTokens } from "../../language/decisions/ask.ts";
+import { type DecisionAsk, type DecisionSize, sizeOf } from "../../language/decisions/ask.ts";
 import type { DecisionClient } from "../../language/decisions/render.ts";
 import { requestsFor, unfitFor } from "./decisions-fit.ts";
 import type { Bound, Errand } from "./errand.ts";
@@ -20,13 +20,16 @@ export class DecisionsErrand implements Errand {
   readonly inputTokens: number;
   readonly detail: JsonObject;
   readonly #ask: DecisionAsk;
+  readonly #size: DecisionSize;
   readonly #client: DecisionClient;
 
   constructor(ask: DecisionAsk, client: DecisionClient, unserved?: Demand["unserved"]) {
     this.#ask = ask;
+    const size = sizeOf(ask);
+    this.#size = size;
     this.#client = client;
     this.detail = detailOf(ask);
-    this.inputTokens = ask.questions.reduce((sum, question) => sum + questionTokens(question), stateTokens(ask));
+    this.inputTokens = size.questionTokens.reduce((sum, tokens) => sum + tokens, size.stateTokens);
     this.outline = {
       model: ask.model,
       demand: {
@@ -35,7 +38,7 @@ export class DecisionsErrand implements Errand {
         inputTokens: this.inputTokens,
         inputTokensAt: (endpoint) => this.#readBy(endpoint),
         maxOutputTokens: ask.questions.length,
-        fits: (endpoint, model) => unfitFor(ask, endpoint, model),
+        fits: (endpoint, model) => unfitFor(ask, size, endpoint, model),
         unserved,
       },
     };
@@ -50,7 +53,7 @@ export class DecisionsErrand implements Errand {
   }
 
   #readBy(endpoint: Endpoint): number {
-    return requestsFor(this.#ask, endpoint).reduce((sum, tokens) => sum + tokens, 0);
+    return requestsFor(this.#size, endpoint).reduce((sum, tokens) => sum + tokens, 0);
   }
 
   wayTo({ endpoint, model }: Attempt): Way {

@@ -7,19 +7,25 @@ import {
   criteriaPath,
   type DecisionAsk,
   type DecisionQuestion,
-  questionTokens,
+  type DecisionSize,
   stateText,
-  stateTokens,
 } from "../../language/decisions/ask.ts";
 import { tilesOf } from "../../language/decisions/image.ts";
 import { readableMax } from "../../language/decisions/logprobs.ts";
 
 /** What an endpoint cannot do of a request; undefined when it can do all of it. */
-export function unfitFor(ask: DecisionAsk, endpoint: Endpoint, model: Model): Shortcoming | undefined {
+export function unfitFor(
+  ask: DecisionAsk,
+  size: DecisionSize,
+  endpoint: Endpoint,
+  model: Model,
+): Shortcoming | undefined {
   const { decisions } = endpoint;
   if (decisions === null) return { reason: "has no decisions interface", param: "model" };
   return (
-    imagesUnfit(ask, endpoint, decisions) ?? questionsUnfit(ask, endpoint, decisions) ?? tooLong(ask, endpoint, model)
+    imagesUnfit(ask, endpoint, decisions) ??
+    questionsUnfit(ask, endpoint, decisions) ??
+    tooLong(ask, size, endpoint, model)
   );
 }
 
@@ -72,11 +78,11 @@ function hasPlainNames(question: DecisionQuestion): boolean {
   return new Set(names).size === names.length && names.every((name) => !/\p{Cc}|\u2028|\u2029/u.test(name));
 }
 
-function tooLong(ask: DecisionAsk, endpoint: Endpoint, model: Model): Shortcoming | undefined {
+function tooLong(ask: DecisionAsk, size: DecisionSize, endpoint: Endpoint, model: Model): Shortcoming | undefined {
   const most = endpoint.decisions?.bodyMaxBytes;
   if (most != null && bytesOf(ask) > most) return beyond(ask.field ?? "state", `reads at most ${most} bytes`, endpoint);
   const context = endpoint.limits.contextTokens ?? model.contextTokens;
-  const tokens = requestsFor(ask, endpoint).reduce((largest, one) => Math.max(largest, one), 0);
+  const tokens = requestsFor(size, endpoint).reduce((largest, one) => Math.max(largest, one), 0);
   if (context === null || tokens <= context) return undefined;
   const message = `The state and the questions are too long: ${tokens} tokens > ${context} maximum, by the gateway's estimate for ${endpoint.model}. Shorten them, or choose a model that takes more.`;
   return {
@@ -93,11 +99,9 @@ function beyond(param: string, reason: string, { model }: Endpoint): Shortcoming
 }
 
 /** Tokens of each request that an endpoint is sent: one for all questions, or one for each. */
-export function requestsFor(ask: DecisionAsk, { decisionsInterface }: Endpoint): number[] {
-  const state = stateTokens(ask);
-  const questions = ask.questions.map(questionTokens);
-  if (decisionsInterface === "logprobs") return questions.map((tokens) => state + tokens);
-  return [questions.reduce((sum, tokens) => sum + tokens, state)];
+export function requestsFor({ stateTokens, questionTokens }: DecisionSize, { decisionsInterface }: Endpoint): number[] {
+  if (decisionsInterface === "logprobs") return questionTokens.map((tokens) => stateTokens + tokens);
+  return [questionTokens.reduce((sum, tokens) => sum + tokens, stateTokens)];
 }
 
 /** The body as it will be, but for a few marks. */

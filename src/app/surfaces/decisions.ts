@@ -1,12 +1,13 @@
 import { fault } from "../../contract/faults.ts";
-import { DecisionRequest } from "../../contract/schemas/decisions.ts";
+import { CRITERIA_MAX, DecisionRequest, QUESTIONS_MAX } from "../../contract/schemas/decisions.ts";
 import { OpenaiDecisionRequest } from "../../contract/schemas/openai-decisions.ts";
+import { exactMember } from "../../kit/exact-json.ts";
 import { isJsonObject, type JsonObject, type ParsedBody, parseJsonText } from "../../kit/json.ts";
 import type { DecisionAsk } from "../../language/decisions/ask.ts";
 import { decodeOpenaiDecision } from "../../language/decisions/openai-request.ts";
 import { type DecisionClient, decisionClient } from "../../language/decisions/render.ts";
 import { decodeDecision } from "../../language/decisions/request.ts";
-import { decodeWith, parseJson } from "../body.ts";
+import { decodeWith, invalidValue, parseJson } from "../body.ts";
 import { type Handler, streamed } from "../exchange.ts";
 import { DecisionsErrand } from "../pipeline/decisions-errand.ts";
 import { type Decoded, run } from "../pipeline/run.ts";
@@ -26,15 +27,33 @@ export function decisionsHandlers(gateway: Gateway): Record<string, Handler> {
 type Asked = { readonly ask: DecisionAsk; readonly client: DecisionClient };
 
 function specified(body: ParsedBody): Asked {
+  requireSizes(body.value["questions"]);
   requireNamesOnce(body);
   const said = withoutNulls(body.value);
   requireKnownFields(said["questions"]);
-  const request = decodeWith(DecisionRequest, said);
-  return { ask: decodeDecision(request), client: decisionClient };
+  // An object of any shape has nothing to be checked; it is told with the digits that its numbers have.
+  const state = isJsonObject(said["state"]) ? exactMember(body, "state") : undefined;
+  const request = decodeWith(DecisionRequest, isJsonObject(state) ? { ...said, state: {} } : said);
+  return { ask: decodeDecision(isJsonObject(state) ? { ...request, state } : request), client: decisionClient };
 }
 
-function openai({ value }: ParsedBody): Asked {
-  return decodeOpenaiDecision(decodeWith(OpenaiDecisionRequest, value));
+function openai(body: ParsedBody): Asked {
+  const { value } = body;
+  const exact = { ...value, input: exactMember(body, "input"), questions: exactMember(body, "questions") };
+  return decodeOpenaiDecision(decodeWith(OpenaiDecisionRequest, exact));
+}
+
+/** What is far too many is refused before each of them is looked at: that would keep everybody else waiting. */
+function requireSizes(questions: unknown): void {
+  if (!isJsonObject(questions)) return;
+  const asked = Object.entries(questions);
+  if (asked.length > QUESTIONS_MAX) throw invalidValue("questions", `must have 1 to ${QUESTIONS_MAX} questions`);
+  for (const [key, question] of asked) {
+    const criteria = isJsonObject(question) ? question["criteria"] : undefined;
+    if (typeof criteria !== "object" || criteria === null || Object.keys(criteria).length <= CRITERIA_MAX) continue;
+    const what = Array.isArray(criteria) ? "levels" : "options";
+    throw invalidValue(`questions.${key}.criteria`.slice(0, 200), `may have ${CRITERIA_MAX} ${what} at most`);
+  }
 }
 
 /** Of a name given twice only the last would be asked, and every question that is asked is answered. */

@@ -5,12 +5,16 @@ const optional = <T extends z.ZodType>(schema: T) => schema.nullish();
 
 export const QUESTIONS_MAX = 32;
 export const IMAGES_MAX = 4;
+/** Options or levels of one question: several times what any provider takes. */
+export const CRITERIA_MAX = 1000;
 
 const words = z.string().regex(/\S/, "must not be empty");
 const instructions = words.describe("The question.");
 const model = z.string().min(1, "must not be empty").describe("A model with the decisions surface in `svc_surfaces`.");
 
 const sizeOf = (value: object) => Object.keys(value).length;
+
+const OPTIONS_WORDS = "must be an object of option names with their descriptions";
 
 const Noul = z
   .strictObject({ type: z.literal("noul"), instructions })
@@ -21,9 +25,12 @@ const Choice = z
     type: z.literal("choice"),
     instructions,
     criteria: z
-      .record(words, z.string().nullable(), "must be an object of option names with their descriptions")
+      .record(words, z.string().nullable(), {
+        error: ({ code }) => (code === "invalid_key" ? "the name of an option must not be empty" : OPTIONS_WORDS),
+      })
       .refine((value) => sizeOf(value) >= 2, "must have two options or more")
-      .meta({ minProperties: 2, description: "Option name to description." }),
+      .refine((value) => sizeOf(value) <= CRITERIA_MAX, `may have ${CRITERIA_MAX} options at most`)
+      .meta({ minProperties: 2, maxProperties: CRITERIA_MAX, description: "Option name to description." }),
   })
   .meta({ id: "ChoiceQuestion", description: "One of several options." });
 
@@ -34,6 +41,7 @@ const Score = z
     criteria: z
       .array(words, "must be a list of levels")
       .min(2, "must have two levels or more")
+      .max(CRITERIA_MAX, `may have ${CRITERIA_MAX} levels at most`)
       .describe("Lowest first."),
   })
   .meta({ id: "ScoreQuestion", description: "A place on a scale of ordered levels." });

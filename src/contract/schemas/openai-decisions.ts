@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { QUESTIONS_MAX } from "./decisions.ts";
+import { CRITERIA_MAX, QUESTIONS_MAX } from "./decisions.ts";
 
 /** An explicit null is the same as absent (PARAM-04). */
 const optional = <T extends z.ZodType>(schema: T) => schema.nullish();
@@ -101,13 +101,17 @@ const Question = z.discriminatedUnion("type", [
     instructions,
     choices: z
       .array(z.strictObject({ value: z.union([words, z.boolean()]), description: optional(z.string()) }))
-      .min(2),
+      .min(2)
+      .max(CRITERIA_MAX),
   }),
   z.strictObject({
     type: z.literal("score"),
     name,
     instructions,
-    levels: z.array(z.strictObject({ label: words, description: optional(z.string()) })).min(2),
+    levels: z
+      .array(z.strictObject({ label: words, description: optional(z.string()) }))
+      .min(2)
+      .max(CRITERIA_MAX),
   }),
 ]);
 export type OpenaiQuestion = z.output<typeof Question>;

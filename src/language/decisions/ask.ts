@@ -74,12 +74,22 @@ const TOKENS_PER_QUESTION = 24;
 /** Instructions, templates and marks around a request. */
 const TOKENS_PER_REQUEST = 96;
 
-/** Tokens of what all questions are about. */
-export function stateTokens({ state, images }: DecisionAsk): number {
-  return TOKENS_PER_REQUEST + estimateTextTokens(stateText(state)) + images.length * TOKENS_PER_MEDIA;
+/** What a request may be counted at: read once, however many endpoints it is held against. */
+export type DecisionSize = {
+  /** Tokens of what all questions are about. */
+  readonly stateTokens: number;
+  /** In the order of the questions. */
+  readonly questionTokens: readonly number[];
+};
+
+export function sizeOf({ state, images, questions }: DecisionAsk): DecisionSize {
+  return {
+    stateTokens: TOKENS_PER_REQUEST + estimateTextTokens(stateText(state)) + images.length * TOKENS_PER_MEDIA,
+    questionTokens: questions.map(tokensOf),
+  };
 }
 
-export function questionTokens(question: DecisionQuestion): number {
+function tokensOf(question: DecisionQuestion): number {
   const words = [question.id, question.instructions, ...criteriaWords(question)];
   return TOKENS_PER_QUESTION + words.reduce((sum, text) => sum + 2 + estimateTextTokens(text), 0);
 }
