@@ -135,3 +135,38 @@ test("ROUTE-04 ERR-07 a stream that never gets to the point is given up after a 
     reason: expect.stringContaining("preamble"),
   });
 });
+
+describe("the gateway's own limit for a request", () => {
+  let brief: Scene;
+  beforeAll(async () => {
+    brief = await openScene(["deepinfra"], { GATEWAY_REQUEST_TIMEOUT_MS: "500", GATEWAY_ASIDE_FAILURES: "1" });
+  });
+  afterAll(() => brief.close());
+
+  const TIME_UP = { outcome: "stop", reason: "the time of the request was up", maybe_accepted: true };
+
+  test("ERR-02 BILL-02 cuts a stream: it is told as that and not as the provider's failure, is free, and sets nobody aside", async () => {
+    const reader = await brief.gateway.tenant();
+    brief.at("deepinfra").next({ frames: [...begun, { data: "data: ", afterMs: 60_000 }] });
+    const answer = await brief.chat(reader.key, { stream: true });
+    expect(answer.text).toContain("begun");
+    const { error } = JSON.parse(eventsOf(answer.text).at(-1) ?? "");
+    expect(error).toMatchObject({ code: "upstream_timeout", message: expect.stringMatching(/longer.*not charged/) });
+    expect(await (await brief.at("deepinfra").arrived(1)).over).toBe("aborted");
+    const row = await brief.row(error.request_id);
+    expect(row).toMatchObject({ status: 200, error_code: "upstream_timeout", cost: "0.00", attempts: [TIME_UP] });
+    expect(await brief.charges(reader)).toEqual([]);
+    expect(await brief.wallet(reader)).toMatchObject({ held: "0.00" });
+    const { data } = await brief.gateway.manage("GET", "/endpoints?provider=deepinfra&state=in");
+    expect(data).toContainEqual(expect.objectContaining({ id: row.endpoint, failed: 0 }));
+  });
+
+  test("ERR-07 BILL-02 ends a whole answer in 504, and the log says why", async () => {
+    const reader = await brief.gateway.tenant();
+    brief.at("deepinfra").next({ frames: [{ data: "", afterMs: 60_000 }] });
+    const { status, body } = await brief.chat(reader.key);
+    expect([status, body.error.code]).toEqual([504, "upstream_timeout"]);
+    const row = await brief.row(body.error.request_id);
+    expect(row).toMatchObject({ cost: "0.00", attempts: [{ ...TIME_UP, outcome: "next" }] });
+  });
+});

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { agentForTest, chatAnswer, createNode, localForTest, nodeIs } from "../support/nodes.ts";
 import { eventsOf, MODEL, openScene, type Scene, saidIn } from "../support/scene.ts";
-import { chatJson } from "../support/upstream.ts";
+import { chatFrames, chatJson } from "../support/upstream.ts";
 
 let scene: Scene;
 beforeAll(async () => {
@@ -33,6 +33,29 @@ async function until(isSo: () => boolean): Promise<void> {
 }
 
 const reasons = (row: Json) => row.attempts.map(({ provider, outcome }: Json) => [provider, outcome]);
+
+test("NODE-02 ERR-02 the gateway's own limit for a request is no failure of the node that was answering", async () => {
+  const brief = await openScene([], { GATEWAY_REQUEST_TIMEOUT_MS: "500" });
+  try {
+    const [role = "", first = ""] = chatFrames(["Hello"], { model: "tiny" });
+    const local = await localForTest({
+      answer(_body, response) {
+        response.setHeader("content-type", "text/event-stream");
+        response.write(role + first);
+      },
+    });
+    const { key, slug } = await brief.gateway.tenant();
+    const { token } = await createNode(brief.gateway, slug, "rack");
+    agentForTest(brief.gateway.url, token, local.url, ABRUPT);
+    await nodeIs(brief.gateway, slug, "rack", "connected");
+    const { text } = await brief.chat(key, { model: OWN, stream: true });
+    expect(saidIn(text)).toBe("Hello");
+    expect(JSON.parse(eventsOf(text).at(-1) ?? "")).toMatchObject({ error: { code: "upstream_timeout" } });
+    expect(await nodeIs(brief.gateway, slug, "rack", "connected")).toMatchObject({ last_error: null, set_aside: null });
+  } finally {
+    await brief.close();
+  }
+});
 
 describe("a connection that is lost", () => {
   test("NODE-02 before an answer the request moves on to a catalogue endpoint, and the log says why", async () => {

@@ -2,7 +2,7 @@ import { classifyFailure, classifyMalformed, type Verdict } from "../../io/upstr
 import type { BodyReader, UpstreamCall } from "../../io/upstream/transport.ts";
 import type { AudioPiece, AudioStream } from "../../language/canon/answer.ts";
 import type { Outcome } from "./outcome.ts";
-import { brokenBy, type Relay, verdictOf } from "./relay.ts";
+import { type Relay, verdictOf } from "./relay.ts";
 
 type Reading = {
   readonly call: UpstreamCall;
@@ -21,7 +21,7 @@ export function audioReader(relay: Relay, { call, stream, provider, resolve }: R
   const fail = (verdict: Verdict) => {
     if (over) return;
     if (relay.left) finish({ is: "gone", stream });
-    else if (relay.committed) finish({ is: "broke", stream, ...brokenBy(verdict) });
+    else if (relay.committed) finish({ is: "broke", stream, ...relay.brokenBy(verdict) });
     else finish({ is: "failed", verdict, upstreamStatus: 200 });
     // Last, because an abort is heard here as a failure of its own.
     call.abort();

@@ -19,7 +19,7 @@ export type Ended =
       readonly upstreamStatus: number;
       /** What came was no answer. */
       readonly malformed?: true | undefined;
-      /** The gateway's own end broke it. */
-      readonly stopped?: Fault | undefined;
+      /** The gateway itself ended it, and nothing is to be concluded of the endpoint: what its caller is told. */
+      readonly ended?: Fault | undefined;
     }
   | { readonly is: "gone"; readonly stream: Sent | undefined };

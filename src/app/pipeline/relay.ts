@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import { type Fault, fault } from "../../contract/faults.ts";
 import { classifyFailure, classifyMalformed, classifyStatus, type Verdict } from "../../io/upstream/classify.ts";
 import { ImpossibleFrame } from "../../io/upstream/held-to-its-word.ts";
 import type { Lane } from "../../io/upstream/lane.ts";
@@ -25,6 +26,8 @@ const PREAMBLE_CHARS_MAX = 1024 * 1024;
 const REPETITIONS_MAX = 18;
 /** How long the figures of an answer are waited for that was whole but for them when its client left. */
 const FIGURES_WAIT_MS = 1000;
+/** Why an attempt ended that nobody is to blame for. */
+export const TIME_UP = "the time of the request was up";
 
 /**
  * Carries a provider's stream to the client. Until the model has said something nothing is sent, so that the request
@@ -41,6 +44,7 @@ export class Relay {
   /** How long the client was waited for before. */
   #waitedMs = 0;
   #left: "no" | "yes" = "no";
+  #time: "left" | "up" = "left";
   #cancel: (() => void) | undefined;
   #keepAlive: Timer | undefined;
   /** When the client was last sent something. */
@@ -95,6 +99,7 @@ export class Relay {
   expire(): void {
     const isSlow = this.#waits === "client" || 2 * this.#waitedMs > this.#gateway.limits.requestTimeoutMs;
     if (isSlow && this.#sink.unattended !== true) this.#left = "yes";
+    this.#time = "up";
     this.cancel();
   }
 
@@ -111,6 +116,17 @@ export class Relay {
       this.#commit();
     }
     return this.#sink.write(bytes);
+  }
+
+  /** How an answer broke that was being sent: by its provider, or because the gateway ended it. */
+  brokenBy(verdict: Verdict) {
+    if (this.#time === "up") return { why: TIME_UP, upstreamStatus: 200, ended: cutByTime() };
+    return {
+      why: verdict.why,
+      upstreamStatus: 200,
+      malformed: verdict.is === "next" ? verdict.malformed : undefined,
+      ended: verdict.is === "stop" && verdict.stopped !== undefined ? verdict.fault : undefined,
+    };
   }
 
   /** The client is slower than the provider. */
@@ -150,7 +166,7 @@ export class Relay {
     const fail = (verdict: Verdict) => {
       if (over) return;
       if (this.left) finish({ is: "gone", stream });
-      else if (this.#committed) finish({ is: "broke", stream, ...brokenBy(verdict) });
+      else if (this.#committed) finish({ is: "broke", stream, ...this.brokenBy(verdict) });
       else finish({ is: "failed", verdict, upstreamStatus: 200 });
       // Last, because an abort is heard here as a failure of its own.
       call.abort();
@@ -248,12 +264,12 @@ export class Relay {
 const unreadable = (error: unknown) =>
   error instanceof ImpossibleFrame ? error.message : "an event over the size limit";
 
-export const brokenBy = (verdict: Verdict) => ({
-  why: verdict.why,
-  upstreamStatus: 200,
-  malformed: verdict.is === "next" ? verdict.malformed : undefined,
-  stopped: verdict.is === "stop" && verdict.stopped !== undefined ? verdict.fault : undefined,
-});
+function cutByTime(): Fault {
+  return fault("upstream_timeout", {
+    message:
+      "The answer took longer than this gateway allows for a request. What was sent so far is incomplete and is not charged. Ask for less at once.",
+  });
+}
 
 /** An error inside a stream is judged as if it had come as a status. */
 export function verdictOf(problem: UpstreamProblem, provider: string): Verdict {

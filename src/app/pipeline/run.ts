@@ -362,11 +362,14 @@ class Request {
     await this.#endBroken(stream, problem);
   }
 
-  /** The stream broke after content had gone out: an error frame, no end marker, no charge. */
-  async #breakStream({ stream, stopped }: Extract<Ended, { is: "broke" }>): Promise<void> {
+  /**
+   * It broke after content had gone out: an error frame, no end marker, no charge. Only who leaves pays for half an answer;
+   * whether the provider broke it, its time was up or the gateway stopped makes no difference.
+   */
+  async #breakStream({ stream, ended }: Extract<Ended, { is: "broke" }>): Promise<void> {
     this.#heard(stream);
     const problem =
-      stopped ??
+      ended ??
       fault("upstream_error", {
         message: "The provider's stream broke before its end. What was sent so far is incomplete and is not charged.",
       });

@@ -8,7 +8,7 @@ import type { Verdict } from "../../io/upstream/classify.ts";
 import { stop, type Timers } from "../../kit/timers.ts";
 import type { Tried } from "./attempt.ts";
 import type { Ended, Outcome } from "./outcome.ts";
-import type { Relay } from "./relay.ts";
+import { type Relay, TIME_UP } from "./relay.ts";
 import type { Trail } from "./trail.ts";
 import type { Gateway } from "./world.ts";
 
@@ -189,8 +189,10 @@ export class Tries {
     return this.#failed(attempt, outcome, record);
   }
 
-  async #failed(attempt: Attempt, { verdict }: Failed, record: Tried["record"]): Promise<Ended | undefined> {
+  async #failed(attempt: Attempt, { verdict }: Failed, told: Tried["record"]): Promise<Ended | undefined> {
     const { gateway, trail, relay } = this.#parts;
+    const isCut = this.#time === "up" && verdict.is === "next" && verdict.blame.on === "nobody";
+    const record = isCut ? { ...told, reason: TIME_UP } : told;
     trail.served = undefined;
     // Who answered had the input, and so may have who was sent it and said nothing.
     if (record.upstreamStatus !== null || record.maybeAccepted) trail.reached(attempt.endpoint);
@@ -234,7 +236,7 @@ export class Tries {
         return;
       case "broke":
         // The end of the request's time breaks a stream as well, and so does that of the gateway.
-        if (this.#time === "up" || outcome.stopped !== undefined) breakers.unknown(id);
+        if (outcome.ended !== undefined) breakers.unknown(id);
         else breakers.failed(id, undefined);
         return;
       case "failed": {
@@ -261,7 +263,7 @@ export class Tries {
   /** A machine that anyone can put anything on is not asked again after an answer that cannot be. */
   #judgeNode(nodeId: string, outcome: Outcome | undefined): void {
     const { nodes } = this.#parts.gateway;
-    if (outcome?.is === "broke" && outcome.stopped === undefined) {
+    if (outcome?.is === "broke" && outcome.ended === undefined) {
       nodes.held(nodeId)?.failed(outcome.why);
       if (outcome.malformed === true) nodes.lied(nodeId, outcome.why);
     }
