@@ -247,6 +247,41 @@ describe("the key is free again", () => {
   });
 });
 
+describe("in the figures", () => {
+  const usage = async (): Promise<Json> =>
+    (await scene.gateway.manage("GET", `/workspaces/${tenant.slug}/usage?group=status`)).data;
+  const totals = async (): Promise<Json> =>
+    (await scene.gateway.manage("GET", `/workspaces/${tenant.slug}/evidence`)).totals;
+
+  test("BILL-09 PORTAL-04 LOG-05 a replay is a request and no error, whole or as a stream, and says nothing of how long answers take", async () => {
+    await post("chat");
+    await post("chat");
+    await post("chat", { stream: true }, { "idempotency-key": "streamed" });
+    await post("chat", { stream: true }, { "idempotency-key": "streamed" });
+    expect(await usage()).toMatchObject([{ name: "200", requests: 4, errors: 0, timed_requests: 2 }]);
+    expect(await totals()).toMatchObject({ requests: 4, served: 2, failed: 0, failed_in_part: 0, repeated: 2 });
+  });
+
+  test("BILL-09 LOG-05 the call that was cut short failed in part, and its replay with 409 did not fail", async () => {
+    const [word = "", ...rest] = chatFrames(["Hello", " there"]);
+    upstream().next({ frames: [word, rest[0] ?? ""], end: { is: "stall", after: Buffer.byteLength(word + rest[0]) } });
+    await leaveAfter("Hello");
+    await scene.rowsOnce(tenant, 1);
+    expect((await post("chat", { stream: true })).status).toBe(409);
+    // Counted here: nobody served it, and it hides nothing of what failed.
+    const counted = await scene.gateway.call(tenant.key, "/v1/messages/count_tokens", {
+      body: { model: MODEL, messages: [{ role: "user", content: "Say hello." }] },
+    });
+    expect(counted.status, counted.text).toBe(200);
+    expect(await usage()).toMatchObject([
+      { name: "200", requests: 1, errors: 0 },
+      { name: "409", requests: 1, errors: 0 },
+      { name: "499", requests: 1, errors: 1 },
+    ]);
+    expect(await totals()).toMatchObject({ requests: 3, served: 1, failed: 1, failed_in_part: 1, repeated: 1 });
+  });
+});
+
 describe("whose key it is", () => {
   test("BILL-09 another workspace's and a test key's calls are calls of their own; another key of the workspace is not", async () => {
     const first = await post("chat");

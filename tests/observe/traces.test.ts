@@ -43,6 +43,15 @@ describe("a receiver is set", () => {
       { timeout: 10_000 },
     );
 
+  test("OPS-03 BILL-09 what was answered before under the same Idempotency-Key is a span that has not failed", async () => {
+    const key = { "idempotency-key": "traced" };
+    await scene.chat(tenant.key, {}, key);
+    await scene.chat(tenant.key, {}, key);
+    const repeated = () => receiver.spans().find(({ attributes }) => attributes["error.type"] === "idempotent_replay");
+    const span = await vi.waitFor(() => repeated() ?? Promise.reject(new Error("not yet")), { timeout: 10_000 });
+    expect(span.status).toEqual({});
+  });
+
   test("OPS-03 a request is a server span, each attempt a client span below it, by the GenAI names", async () => {
     scene.at("deepinfra").next({ status: 503, json: { error: { message: PLANTED } } });
     const { headers, status } = await scene.chat(

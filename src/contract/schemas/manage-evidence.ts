@@ -70,6 +70,10 @@ export const EvidenceView = z
       requests: z.int().meta({ description: "All of them, whatever became of them." }),
       refused_by_policy: z.int(),
       failed: z.int().meta({ description: "Ended in an error that no policy caused." }),
+      failed_in_part: z.int().meta({ description: "Those of them that an endpoint had begun to serve." }),
+      repeated: z.int().meta({
+        description: "Answered before under the same `Idempotency-Key`: nobody was asked, and nothing failed.",
+      }),
       ...amounts,
     }),
     by_level: z.array(Group).meta({ description: "Live traffic only, like the next two." }),

@@ -1,4 +1,5 @@
 import type { PolicyVersion } from "../tenancy/policy.ts";
+import { isRepeated } from "./failed.ts";
 
 /** Requests of a part of a period that have all of this in common, added up. */
 export type EvidenceSum = {
@@ -46,6 +47,10 @@ export type Tally = {
   readonly requests: number;
   /** Those that ended in an error that no policy caused. */
   readonly failed: number;
+  /** Those of them that an endpoint had begun to serve. */
+  readonly failedInPart: number;
+  /** Those that were answered before under the same `Idempotency-Key`: nobody was asked. */
+  readonly repeated: number;
   readonly costNanos: bigint;
 };
 
@@ -59,6 +64,8 @@ export class EvidenceFold {
   readonly #byRouter = new Map<string, Governed>();
   #requests = 0;
   #failed = 0;
+  #failedInPart = 0;
+  #repeated = 0;
   #costNanos = 0n;
 
   constructor(versions: readonly PolicyVersion[], isPolicyRule: (code: string) => boolean) {
@@ -75,7 +82,11 @@ export class EvidenceFold {
       if (sum.endpoint !== null) this.#serve(policyVersion, sum);
       if (sum.errorCode === null) continue;
       if (this.#isPolicyRule(sum.errorCode)) this.#refuse(policyVersion, sum.errorCode, sum.requests);
-      else this.#failed += sum.requests;
+      else if (isRepeated(sum.errorCode)) this.#repeated += sum.requests;
+      else {
+        this.#failed += sum.requests;
+        if (sum.endpoint !== null) this.#failedInPart += sum.requests;
+      }
     }
   }
 
@@ -87,6 +98,8 @@ export class EvidenceFold {
       byRouter: [...this.#byRouter.values()],
       requests: this.#requests,
       failed: this.#failed,
+      failedInPart: this.#failedInPart,
+      repeated: this.#repeated,
       costNanos: this.#costNanos,
     };
   }

@@ -1,4 +1,5 @@
 import type { BookedFields } from "./booked.ts";
+import { hasFailed, isRepeated } from "./failed.ts";
 import type { ShapeFilter } from "./record.ts";
 
 /** What requests came to. */
@@ -114,10 +115,11 @@ function addTimes(sums: UsageSums, { streaming, ttfbMs, totalMs }: BookedFields)
 }
 
 function addTo(sums: UsageSums, record: BookedFields, costNanos: bigint): void {
-  const { status, errorCode, usage } = record;
+  const { errorCode, usage } = record;
   sums.requests += 1;
-  if (status >= 400 || errorCode !== null) sums.errors += 1;
-  else addTimes(sums, record);
+  if (hasFailed(record)) sums.errors += 1;
+  // A repetition is no error, and says nothing of how long answers take.
+  else if (!isRepeated(errorCode)) addTimes(sums, record);
   sums.costNanos += costNanos;
   if (usage === null) return;
   sums.inputTokens += usage.inputTokens;

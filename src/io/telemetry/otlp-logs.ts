@@ -1,3 +1,4 @@
+import { hasFailed } from "../../domain/record/failed.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { spanIdOf } from "../../kit/trace-context.ts";
@@ -30,7 +31,7 @@ function logRecordOf(record: RequestRecord) {
   const { id, surface, status, errorCode, usage, createdAtMs, totalMs } = record;
   return {
     timeUnixNano: nanosOf(createdAtMs + totalMs),
-    severityNumber: status >= 500 ? ERROR : status >= 400 || errorCode !== null ? WARN : INFO,
+    severityNumber: status >= 500 ? ERROR : hasFailed(record) ? WARN : INFO,
     eventName: "gateway.request",
     body: { stringValue: `${surface} ${status}${errorCode === null ? "" : ` ${errorCode}`}` },
     attributes: attributesOf({

@@ -1,4 +1,5 @@
 import { isNodeProvider } from "../../domain/catalogue/node-rows.ts";
+import { hasFailed } from "../../domain/record/failed.ts";
 import type { AttemptRecord, RequestRecord, Surface } from "../../domain/record/record.ts";
 import { readTraceparent, spanIdOf, type TraceParent, traceIdOf } from "../../kit/trace-context.ts";
 import { errorTypeOf, GENAI, modelAt, OWN, operationOf, providerNameOf, wasAsked } from "./genai.ts";
@@ -54,7 +55,8 @@ export function spansOf(record: RequestRecord, serverOf: ServerOf): OtlpSpan[] {
 
 function requestSpan(record: RequestRecord, traceId: string, parent: TraceParent | undefined): OtlpSpan {
   const { surface, status, errorCode, createdAtMs, totalMs } = record;
-  const hasFailed = status >= 500 || (status < 400 && errorCode !== null);
+  // By the conventions a server's span has not failed where the caller's own request was refused.
+  const isOurs = status < 400 || status >= 500;
   return {
     traceId,
     spanId: spanIdOf(record.id, 0),
@@ -70,7 +72,7 @@ function requestSpan(record: RequestRecord, traceId: string, parent: TraceParent
       [GENAI.errorType]: errorCode,
       ...ownAttributes(record),
     }),
-    status: hasFailed ? { code: FAILED } : {},
+    status: isOurs && hasFailed(record) ? { code: FAILED } : {},
   };
 }
 

@@ -102,7 +102,7 @@ function Page({ report }: { readonly report: Report }) {
   const { at } = useWorkspace();
   const { totals, period } = report;
   // What was served and broke off stands on both sides: without a word the figures would not add up.
-  const inPart = totals.served + totals.refused_by_policy + totals.failed - totals.requests;
+  const inPart = totals.failed_in_part;
   const isCut = report.log_begins_at !== null && report.log_begins_at > period.from;
   if (totals.requests === 0)
     return (
@@ -130,7 +130,13 @@ function Page({ report }: { readonly report: Report }) {
       )}
       <StatRow>
         <Stat label="Requests" value={<Num value={totals.requests} />} />
-        <Stat label="Served" value={<Num value={totals.served} />} />
+        <Stat
+          label="Served"
+          value={<Num value={totals.served} />}
+          {...(totals.repeated > 0
+            ? { note: `${totals.repeated.toLocaleString()} more were repeated, not asked again` }
+            : {})}
+        />
         <Stat
           label="Refused by policy"
           value={<Num value={totals.refused_by_policy} />}

@@ -1,6 +1,7 @@
 import { useWorkspace } from "../../address.ts";
 import { Callout } from "../../ui/layout.tsx";
 import { LinkButton } from "../../ui/link.tsx";
+import { REPEATED } from "../requests/columns.tsx";
 import type { RequestDetail } from "./request.tsx";
 
 type Step = {
@@ -63,6 +64,7 @@ const STEPS: Readonly<Record<string, Step>> = {
   upstream_invalid_answer: AGAIN,
   service_unavailable: { text: "The gateway was busy. Send it again in a moment." },
   internal_error: { text: "A fault of the gateway. Tell your operator the request id above." },
+  [REPEATED]: { text: "Nothing failed and nothing was charged for it. To ask anew, use another key." },
   provider_error: { text: "The provider refused it: its own words are in the answer that the caller got." },
 };
 
@@ -74,7 +76,7 @@ export function Failure({ request }: { readonly request: RequestDetail }) {
   const step = STEPS[error.code] ?? (status >= 500 ? AGAIN : undefined);
   return (
     <Callout
-      tone={status >= 500 || status < 400 ? "bad" : "warn"}
+      tone={error.code === REPEATED ? "info" : status >= 500 || status < 400 ? "bad" : "warn"}
       title={error.says ?? "The request failed."}
       action={
         step?.screen !== undefined && (

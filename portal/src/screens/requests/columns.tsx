@@ -18,9 +18,13 @@ function clockText(at: string): string {
     : `${EARLIER.format(time)}, ${CLOCK.format(time)}`;
 }
 
+/** The code of a call that was answered before under the same `Idempotency-Key`: nothing failed. */
+export const REPEATED = "idempotent_replay";
+
 export function statusTone(status: number, errorCode: string | null): Tone {
   if (status >= 500) return "bad";
   if (status >= 400) return "warn";
+  if (errorCode === REPEATED) return "neutral";
   return errorCode === null ? "good" : "bad";
 }
 

@@ -180,13 +180,16 @@ function routers(report: EvidenceReport): string {
 function facts(report: EvidenceReport): string {
   const { totals } = report;
   // What was served and broke off stands on both sides: without a word the figures would not add up.
-  const inPart = totals.served + totals.refused_by_policy + totals.failed - totals.requests;
+  const inPart = totals.failed_in_part;
   const failed = totals.failed.toLocaleString("en-GB");
+  const repeated: readonly (readonly [string, string])[] =
+    totals.repeated === 0 ? [] : [["repeated", totals.repeated.toLocaleString("en-GB")]];
   const shown: readonly (readonly [string, string])[] = [
     ["requests", totals.requests.toLocaleString("en-GB")],
     ["served", totals.served.toLocaleString("en-GB")],
     ["refused by policy", totals.refused_by_policy.toLocaleString("en-GB")],
     ["failed", inPart > 0 ? `${failed}, ${inPart.toLocaleString("en-GB")} of them served in part` : failed],
+    ...repeated,
     ["cost", `${totals.cost} ${totals.currency}`],
   ];
   return `<dl class="facts">${shown.map(([name, value]) => `<div><dt>${text(name)}</dt><dd>${text(value)}</dd></div>`).join("")}</dl>`;

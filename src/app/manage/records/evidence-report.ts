@@ -118,6 +118,8 @@ export async function reportOf(room: Room, workspace: Workspace, period: Period)
       requests: tally.requests,
       refused_by_policy: refused,
       failed: tally.failed,
+      failed_in_part: tally.failedInPart,
+      repeated: tally.repeated,
       ...amountsView(sumOf(served), currency),
     },
     by_level: groupsView(live, currency, ({ level }) => level ?? "UNCLASSIFIED"),

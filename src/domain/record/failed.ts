@@ -1,0 +1,14 @@
+import type { FaultCode } from "../../contract/faults.ts";
+import type { RequestRecord } from "./record.ts";
+
+/** What stands in the log of a call that was answered and charged before: it is repeated, and nobody is asked. */
+const REPEATED: FaultCode = "idempotent_replay";
+
+export function isRepeated(errorCode: string | null): boolean {
+  return errorCode === REPEATED;
+}
+
+/** Whether a request ended in an error. A repetition has a code of its own, and nothing failed. */
+export function hasFailed({ status, errorCode }: Pick<RequestRecord, "status" | "errorCode">): boolean {
+  return !isRepeated(errorCode) && (status >= 400 || errorCode !== null);
+}
