@@ -288,12 +288,54 @@ describe("a member", () => {
       body: { member: alpha.member, scopes: ["inference:chat"], expires_at: "2030-01-01" },
     });
     const path = `/manage/keys/${made.body.id}`;
-    expect((await asked(path, { method: "PATCH", body: { expires_at: "2029-01-01" } })).status).toBe(200);
+    const expectFixed = async () => {
+      for (const body of [{ scopes: null }, { expires_at: null }, { ip_allowlist: null }, { expires_at: "2029-01-01" }])
+        expect((await asked(path, { method: "PATCH", body })).status, JSON.stringify(body)).toBe(403);
+    };
+    // What an admin is looking at does not change under their eyes, whatever the policy says meanwhile.
+    await expectFixed();
+    await gateway.manage("PATCH", "/workspaces/alpha/key-policy", { approval: false });
+    await expectFixed();
+    await gateway.manage("PATCH", "/workspaces/alpha/key-policy", { approval: true });
     expect((await asked(`${path}/approve`, { method: "POST" })).status).toBe(403);
-    await gateway.manage("POST", `/keys/${made.body.id}/approve`);
-    for (const body of [{ scopes: null }, { expires_at: null }, { ip_allowlist: null }])
-      expect((await asked(path, { method: "PATCH", body })).status).toBe(403);
+    expect((await asked(`${path}/rotate`, { method: "POST" })).status).toBe(409);
+    const approved = await gateway.manage("POST", `/keys/${made.body.id}/approve`);
+    expect(approved).toMatchObject({ state: "active", scopes: ["inference:chat"], ip_allowlist: null });
+    expect(approved.expires_at).toMatch(/^2030-01-01/);
+    await expectFixed();
     expect((await asked(path, { method: "PATCH", body: { name: "renamed" } })).status).toBe(200);
+    await gateway.manage("PATCH", "/workspaces/alpha/key-policy", { approval: false });
+  });
+
+  test("PORTAL-11 KEY-07 of another's key that waits a member sees nothing and changes nothing; an admin may, and the member may withdraw their own", async () => {
+    const { gateway, alpha } = scene;
+    await gateway.manage("PATCH", "/workspaces/alpha/key-policy", { approval: true });
+    const make = (member: string) => gateway.manage("POST", "/workspaces/alpha/keys", { member, name: "waits" });
+    const [theirs, own] = [await make("admin@alpha.example"), await make(alpha.member)];
+    const none = invented(theirs.id);
+    for (const [method, end, body] of [
+      ["GET", ""],
+      ["PATCH", "", { name: "x" }],
+      ["PATCH", "", { scopes: null }],
+      ["POST", "/rotate"],
+      ["POST", "/revoke"],
+      ["POST", "/approve"],
+    ] as const) {
+      const said = { method, ...(body === undefined ? {} : { body }) };
+      const [answer, absent] = [
+        await asked(`/manage/keys/${theirs.id}${end}`, said),
+        await asked(`/manage/keys/${none}${end}`, said),
+      ];
+      expect([answer.status, bare(answer.text, theirs.id)], `${method} ${end}`).toEqual([404, bare(absent.text, none)]);
+    }
+    expect(await gateway.manage("GET", `/keys/${theirs.id}`)).toMatchObject({ state: "pending", name: "waits" });
+    const asAdmin = await gateway.call("", `/manage/keys/${own.id}`, {
+      method: "PATCH",
+      headers: scene.callers.admin,
+      body: { scopes: ["inference:chat"] },
+    });
+    expect([asAdmin.status, asAdmin.body.scopes]).toEqual([200, ["inference:chat"]]);
+    expect((await asked(`/manage/keys/${own.id}/revoke`, { method: "POST" })).body.state).toBe("revoked");
     await gateway.manage("PATCH", "/workspaces/alpha/key-policy", { approval: false });
   });
 });

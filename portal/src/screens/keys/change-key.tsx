@@ -1,10 +1,11 @@
 import { useState } from "react";
-import { useChange } from "../../api/hooks.ts";
+import { useChange, useManage } from "../../api/hooks.ts";
 import { dayText } from "../../format/time.ts";
 import { Button } from "../../ui/button.tsx";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field, Input } from "../../ui/field.tsx";
+import { Callout } from "../../ui/layout.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { changeBody, draftOf } from "./draft.ts";
 import type { Key } from "./key.ts";
@@ -15,6 +16,10 @@ type Props = { readonly subject: Key; readonly isAdmin: boolean; readonly onClos
 /** Changes a key's settings; they hold from its next request on. */
 export function ChangeKey({ subject, isAdmin, onClose }: Props) {
   const [draft, setDraft] = useState(() => draftOf(subject));
+  const { workspace, state } = subject;
+  const policy = useManage("manageShowKeyPolicy", { params: { workspace } }, { enabled: !isAdmin }).data;
+  // What an admin looked at, or is looking at, is not a member's to change.
+  const isFixed = !isAdmin && (state === "pending" || policy?.approval === true);
   const save = useChange("manageChangeKey", {
     done: () => {
       toast(`The settings of ${draft.name} hold from its next request on.`);
@@ -52,13 +57,20 @@ export function ChangeKey({ subject, isAdmin, onClose }: Props) {
           onChange={(event) => setDraft({ ...draft, name: event.target.value })}
         />
       </Field>
-      <KeySettingsFields
-        draft={draft}
-        change={(change) => setDraft({ ...draft, ...change })}
-        error={save.error}
-        isAdmin={isAdmin}
-        expiries={expiries}
-      />
+      {isFixed ? (
+        <Callout>
+          What it may call, from where and until when is what an admin approves. To ask for something else, revoke it
+          and make another.
+        </Callout>
+      ) : (
+        <KeySettingsFields
+          draft={draft}
+          change={(change) => setDraft({ ...draft, ...change })}
+          error={save.error}
+          isAdmin={isAdmin}
+          expiries={expiries}
+        />
+      )}
       <ErrorNote error={save.error} />
     </FormDialog>
   );

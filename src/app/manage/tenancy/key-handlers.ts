@@ -26,7 +26,7 @@ function graceOf(text: string | null | undefined): number {
 
 /** How fast a key may be and what it may reach are for admins to say, also of a member's own key. */
 const ADMIN_SETTINGS = ["rpm", "policy"] as const;
-/** With these a member would make more of a key than was approved. */
+/** With these a member would make more of a key than was approved, or than an admin sees who is about to. */
 const APPROVED_SETTINGS = ["scopes", "ip_allowlist", "expires_at"] as const;
 
 type Asked = Readonly<
@@ -35,7 +35,7 @@ type Asked = Readonly<
 
 function onlyAdminSets(param: string): Fault {
   return fault("insufficient_role", {
-    message: `Only an admin or an owner sets "${param}" of this key. Ask one.`,
+    message: `Only an admin or an owner sets "${param}" of this key. Ask one, or revoke it and make another.`,
     param,
   });
 }
@@ -51,8 +51,8 @@ function demandOwnChange(room: Room, exchange: Exchange, key: ApiKey, asked: Ask
   if (ownOnly(exchange) === undefined) return;
   demandOwnSettings(exchange, asked);
   const lifted = ADMIN_SETTINGS.find((param) => asked[param] === null && key[param] !== null);
-  const isApproved = findWorkspace(room, key.workspaceId).keyPolicy.approval && key.state !== "pending";
-  const widened = isApproved ? APPROVED_SETTINGS.find((param) => asked[param] !== undefined) : undefined;
+  const isJudged = key.state === "pending" || findWorkspace(room, key.workspaceId).keyPolicy.approval;
+  const widened = isJudged ? APPROVED_SETTINGS.find((param) => asked[param] !== undefined) : undefined;
   const wanted = lifted ?? widened;
   if (wanted !== undefined) throw onlyAdminSets(wanted);
 }
