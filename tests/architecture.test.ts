@@ -246,6 +246,9 @@ describe("egress", () => {
     expect(callers[0]?.code.match(/dlopen\([^)]*\)[^;]*/g)).toEqual([
       "dlopen(C_LIBRARY, { malloc_trim: signature }).functions.malloc_trim(0n)",
     ]);
+    // Not by threads, which are told no flags and would print that it is experimental.
+    const askers = sources.filter(({ code }) => /handBackMemory/.test(code)).map(({ file }) => file);
+    expect(askers).toEqual(["src/kit/hand-back-memory.ts", "src/serve.ts"]);
   });
 
   test("what runs on the machine of a node is started by its command alone, and is no part of the gateway", () => {

@@ -3,17 +3,22 @@ import { runInNewContext } from "node:vm";
 
 const C_LIBRARY = "libc.so.6";
 
-/**
- * Collects what a start leaves behind and gives the pages back to the system. A start allocates about half as much
- * again as a running process needs, and V8 keeps that as room to grow into for as long as nothing presses it.
- */
+/** After a start, on the main thread: it speaks for the whole process. */
 export function handBackMemory(): void {
+  collectGarbage();
+  trimMalloc();
+}
+
+/**
+ * Collects what a start leaves behind on this thread and gives the pages back to the system. A start allocates about half as
+ * much again as a running process needs, and V8 keeps that as room to grow into for as long as nothing presses it.
+ */
+export function collectGarbage(): void {
   setFlagsFromString("--expose-gc");
   const collect: unknown = runInNewContext("gc");
   // The only kind of collection that also shrinks the heap's own tables and frees empty pages.
   if (typeof collect === "function") collect({ type: "major", execution: "sync", flavor: "last-resort" });
   setFlagsFromString("--no-expose-gc");
-  trimMalloc();
 }
 
 /**

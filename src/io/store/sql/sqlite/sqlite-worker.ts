@@ -2,7 +2,7 @@ import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { parentPort, workerData } from "node:worker_threads";
 import { UnbalancedTransaction } from "../../../../domain/billing/ledger.ts";
 import { BoundedMap } from "../../../../kit/bounded.ts";
-import { handBackMemory } from "../../../../kit/hand-back-memory.ts";
+import { collectGarbage } from "../../../../kit/hand-back-memory.ts";
 import type { Answer, Ask, Question, SqliteWorkerData, SqlValue } from "../protocol.ts";
 import { StoreError, type StoreFailure } from "../store-error.ts";
 import { prepareIngest } from "./ingest.ts";
@@ -92,4 +92,4 @@ parentPort?.on("message", ({ number, ask }: Question) => {
 
 /** By then the start is over, and what its migrations and first reads left behind can go. */
 const START_IS_OVER_MS = 3_000;
-setTimeout(handBackMemory, START_IS_OVER_MS).unref();
+setTimeout(collectGarbage, START_IS_OVER_MS).unref();
