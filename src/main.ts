@@ -107,7 +107,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
   const { sandbox, connections, addresses, proofs, routing, observed } = platform;
 
   const place = placeOf(config.DATA_DIR, joined);
-  const { store, vault, rotation, masterKeys } = await openStore(config, { ids, log, fleet, ...place });
+  const { store, vault, rotation, masterKeys, reloadKeys } = await openStore(config, { ids, log, fleet, ...place });
   await prepare?.(store, platform);
   await sharing.begin(store);
   const { prober, sandboxProven } = await openProber(config, store, { ...ground, ...platform, fleet });
@@ -150,7 +150,8 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
     masterKey: { rotation, timers: systemTimers },
     checks: checksNow(config, { store, books, bounds, disk, rotation, alerts, prober, nodes, sharing, logExport }),
   };
-  const copies = { store, directory, ownKeys, nodes, watch, captures, margins: gateway.margins, rateBook, prober };
+  const { margins } = gateway;
+  const copies = { store, directory, ownKeys, nodes, watch, captures, margins, rateBook, prober, reloadKeys };
   await sharing.follow(reloading(copies));
   const endpoints = await shareEndpoints(sharing, gateway);
   edge.open(nodes, {

@@ -13,6 +13,9 @@ export class MasterKeyFileError extends Error {
 /** Steps of a change of the file, each of them on the disk once it is named. */
 export type FileStep = "key written" | "key beside" | "key in place";
 
+/** The key that wraps, and the one before it when a change was begun. */
+export type KeptKeys = { readonly current: Buffer; readonly previous: readonly Buffer[] };
+
 /**
  * The generated master key in its file. A new one stands beside it, as `master-key.next`, for as long as data keys
  * need both; then it takes the old one's place in one step of the file system. Whenever the process ends, the files
@@ -29,13 +32,20 @@ export class MasterKeyFile {
     this.#stepped = stepped;
   }
 
-  /** The key that wraps, and the one before it when a change was begun. The first start makes one. */
-  async open(): Promise<{ readonly current: Buffer; readonly previous: readonly Buffer[] }> {
-    const kept = bytesOf(this.#file, await keptInFile(this.#file, makeMasterKey));
+  /** The keys that stand there. The first start makes one. */
+  async open(): Promise<KeptKeys> {
+    await keptInFile(this.#file, makeMasterKey);
     await this.#clear();
+    return this.read();
+  }
+
+  /** Also while another process changes the file. */
+  async read(): Promise<KeptKeys> {
+    // First what stands beside: it takes the other one's place in one step, and must not be missed in both.
     const next = await readSecret(this.#next);
-    if (next === undefined) return { current: kept, previous: [] };
-    return { current: bytesOf(this.#next, next), previous: [kept] };
+    const kept = (await readSecret(this.#file)) ?? "";
+    if (next === undefined || next === kept) return { current: bytesOf(this.#file, kept), previous: [] };
+    return { current: bytesOf(this.#next, next), previous: [bytesOf(this.#file, kept)] };
   }
 
   /** What a crash left of a key that never came into use, or another start has no use for now that there is one. */

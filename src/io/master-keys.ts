@@ -38,6 +38,12 @@ export class MasterKeys {
     return [this.#current, ...this.#previous].find((key) => key.id === id);
   }
 
+  /** These and no others. */
+  load(current: Uint8Array, previous: readonly Uint8Array[]): void {
+    this.#current = masterKeyOf(current);
+    this.#previous = previous.map(masterKeyOf).filter(({ id }) => id !== this.#current.id);
+  }
+
   /** From now on this one wraps; the one before is kept to read with. */
   use(key: MasterKey): void {
     this.#previous = [this.#current, ...this.#previous].filter(({ id }) => id !== key.id);

@@ -3,6 +3,7 @@ import type { DataKeyStore, Slot, Vault, WrappedKey } from "../domain/tenancy/va
 import { BoundedMap } from "../kit/bounded.ts";
 import { seal, unseal } from "../kit/secret.ts";
 import type { MasterKeys } from "./master-keys.ts";
+import type { SharedMasterKeys } from "./shared-master-keys.ts";
 import { VaultError } from "./vault-error.ts";
 
 const KEY_BYTES = 32;
@@ -16,17 +17,28 @@ export type OpenVault = Vault & {
   settled(): Promise<void>;
 };
 
-/** One data key per workspace, made when it is first needed and wrapped by the current master key. */
-export function openVault(masterKeys: MasterKeys, keys: DataKeyStore): OpenVault {
+/**
+ * One data key per workspace, made when it is first needed and wrapped by the current master key. `shared` where other
+ * processes have the same file of it, and may change it.
+ */
+export function openVault(masterKeys: MasterKeys, keys: DataKeyStore, shared?: SharedMasterKeys): OpenVault {
   const opened = new BoundedMap<string, Promise<Buffer>>(KEYS_MAX);
   const adding = new Set<Promise<WrappedKey>>();
   const added = (workspaceId: string): Promise<WrappedKey> => {
-    const adds = keys.add(masterKeys.wrap(workspaceId, randomBytes(KEY_BYTES)));
+    const add = () => keys.add(masterKeys.wrap(workspaceId, randomBytes(KEY_BYTES)));
+    const adds = shared === undefined ? add() : shared.inTurn(add);
     adding.add(adds);
     return adds.finally(() => adding.delete(adds));
   };
+  const found = async (workspaceId: string): Promise<WrappedKey | undefined> => {
+    const key = await keys.find(workspaceId);
+    if (shared === undefined || key?.masterKey == null || masterKeys.find(key.masterKey) !== undefined) return key;
+    // Another process has changed the master key, and goes on wrapping.
+    await shared.reload();
+    return keys.find(workspaceId);
+  };
   const fetched = async (workspaceId: string): Promise<Buffer> =>
-    masterKeys.unwrap((await keys.find(workspaceId)) ?? (await added(workspaceId)));
+    masterKeys.unwrap((await found(workspaceId)) ?? (await added(workspaceId)));
   const keyOf = (workspaceId: string): Promise<Buffer> => {
     const known = opened.get(workspaceId);
     if (known !== undefined) return known;

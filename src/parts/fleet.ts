@@ -226,12 +226,15 @@ export type Copies = {
   readonly margins: MarginBook;
   readonly rateBook: RateBook;
   readonly prober: Prober;
+  /** The master keys, where other processes have them from the same file. */
+  reloadKeys(): Promise<void>;
 };
 
 /** Loads again what others have changed. */
 export function reloading(copies: Copies): Reloading {
-  const { store, directory, rateBook, prober } = copies;
+  const { store, directory, rateBook, prober, reloadKeys } = copies;
   const deployment = async () => {
+    await reloadKeys();
     rateBook.put(await store.rates.latest());
     await prober.follow();
   };

@@ -6,8 +6,9 @@ import type { Fleet } from "../domain/fleet/fleet.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
 import { toldStore } from "../io/fleet/told-store.ts";
 import { MasterKeyFile } from "../io/master-key-file.ts";
-import { MasterKeys, masterKeyOf } from "../io/master-keys.ts";
+import { MasterKeys } from "../io/master-keys.ts";
 import { readMasterKey } from "../io/secret-files.ts";
+import { leavingOf, SharedMasterKeys } from "../io/shared-master-keys.ts";
 import { openSqlite } from "../io/store/sql/sqlite/open.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import type { Logger } from "../io/telemetry/log.ts";
@@ -43,14 +44,21 @@ export async function openStore(config: Config, parts: SqlParts & { readonly ids
   const { ids, log, fleet } = parts;
   const store = toldStore(await openSql(config, parts), fleet);
   try {
-    // The store keeps other gateways out of the folder: from here on nobody else changes the key's file.
-    const { keys, file, leaving } = await openMasterKeys(config, log);
-    await checkMasterKeys(keys, store.dataKeys);
-    const vault = openVault(keys, store.dataKeys);
+    // The store keeps other gateways out of the folder: only processes of this one change the key's file, in turn.
+    const alone = <T>(work: () => Promise<T>) => fleet.alone("master-key", work);
+    const open = async () => {
+      const opened = await openMasterKeys(config, log);
+      await checkMasterKeys(opened.keys, store.dataKeys);
+      return opened;
+    };
+    const { keys, file, leaving, previous } = await (config.GATEWAY_MASTER_KEY === null ? alone(open) : open());
+    const isShared = file !== null && !fleet.isAlone;
+    const shared = isShared ? new SharedMasterKeys({ keys, file, previous, alone }) : undefined;
+    const vault = openVault(keys, store.dataKeys, shared);
     const warn = (detail: object, message: string) => log.warn(detail, message);
-    const parts = { keys, file, leaving, store, vault, ids, warn };
+    const parts = { keys, file, leaving, shared, store, vault, ids, warn };
     const rotation = new MasterKeyRotation({ ...parts, clock: systemClock, timers: systemTimers });
-    return { store, vault, rotation, masterKeys: keys };
+    return { store, vault, rotation, masterKeys: keys, reloadKeys: async () => shared?.reload() };
   } catch (error) {
     await store.close();
     throw error;
@@ -62,11 +70,12 @@ export async function openMasterKeys(config: Config, log: { info(detail: object,
   const bytesOf = (text: string) => readMasterKey(text) ?? Buffer.alloc(0);
   const previous = config.GATEWAY_MASTER_KEY_PREVIOUS.map(bytesOf);
   const given = config.GATEWAY_MASTER_KEY;
-  if (given !== null) return { keys: new MasterKeys(bytesOf(given), previous), file: null, leaving: undefined };
+  if (given !== null)
+    return { keys: new MasterKeys(bytesOf(given), previous), file: null, leaving: undefined, previous };
   const file = new MasterKeyFile(config.DATA_DIR, (step) => log.info({ step }, "the file of the master key changes"));
   const kept = await file.open();
   const keys = new MasterKeys(kept.current, [...kept.previous, ...previous]);
-  return { keys, file, leaving: kept.previous.map((bytes) => masterKeyOf(bytes).id)[0] };
+  return { keys, file, leaving: leavingOf(kept), previous };
 }
 
 export async function loadTenants(store: Store, directory: Directory): Promise<void> {

@@ -2,6 +2,7 @@ import type { AuditEntry } from "../../../domain/record/audit.ts";
 import type { DataKeyStore, Rewrapped, WrappedCount, WrappedKey } from "../../../domain/tenancy/vault.ts";
 import type { MasterKeyFile } from "../../../io/master-key-file.ts";
 import { type MasterKeys, masterKeyOf } from "../../../io/master-keys.ts";
+import type { SharedMasterKeys } from "../../../io/shared-master-keys.ts";
 import type { Store } from "../../../io/store/sql/store.ts";
 import type { OpenVault } from "../../../io/vault.ts";
 import type { Clock } from "../../../kit/clock.ts";
@@ -22,6 +23,8 @@ export type RotationDeps = {
   readonly file: Pick<MasterKeyFile, "begin" | "abandon" | "finish"> | null;
   /** The id of the key that the file holds beside the current one: a change was begun and did not end. */
   readonly leaving: string | undefined;
+  /** Where other processes have the same file. */
+  readonly shared?: SharedMasterKeys | undefined;
   readonly store: { readonly dataKeys: DataKeyStore; change: Store["change"] };
   readonly vault: Pick<OpenVault, "settled">;
   readonly clock: Clock;
@@ -70,7 +73,8 @@ export class MasterKeyRotation {
   }
 
   async standings(): Promise<KeyStanding[]> {
-    const { keys, store } = this.#deps;
+    const { keys, store, shared } = this.#deps;
+    await shared?.reload();
     const counts = await store.dataKeys.counts();
     const countOf = (id: string) => counts.find(({ masterKey }) => masterKey === id)?.dataKeys ?? 0;
     const own: KeyStanding[] = [keys.current, ...keys.previous].map(({ id }) => ({
@@ -83,10 +87,12 @@ export class MasterKeyRotation {
 
   /** A new key where the gateway makes them itself; then everything is wrapped by the current one. Two calls are one. */
   rotate(): Promise<void> {
-    this.#rotating ??= this.#inTurn("operator", async () => {
-      // A change that was begun is brought to its end before there is another.
-      if (this.#deps.file !== null && this.#leaving === undefined) await this.#begin(this.#deps.file);
-    }).finally(() => {
+    this.#rotating ??= this.#inTurn("operator", () =>
+      this.#step(async () => {
+        // A change that was begun is brought to its end before there is another.
+        if (this.#deps.file !== null && this.#leaving === undefined) await this.#begin(this.#deps.file);
+      }),
+    ).finally(() => {
       this.#rotating = undefined;
     });
     return this.#rotating;
@@ -118,13 +124,23 @@ export class MasterKeyRotation {
     try {
       await prepare();
       await this.#rewrapAll(actor);
-      if (!this.#stopped) await this.#retire();
+      if (!this.#stopped) await this.#step(() => this.#retire());
       this.#state = { ...this.#state, state: "idle", endedAtMs: clock.nowMs() };
     } catch (error) {
       const problem = error instanceof Error ? error.message : "it failed";
       this.#state = { ...this.#state, state: "failed", endedAtMs: clock.nowMs(), problem };
       warn({ err: error }, "not all data keys could be wrapped by the current master key; it is tried again");
     }
+  }
+
+  /** Other processes may have begun a change, or ended one, since the step before. */
+  #step<T>(work: () => Promise<T>): Promise<T> {
+    const { shared } = this.#deps;
+    if (shared === undefined) return work();
+    return shared.inTurn((leaving) => {
+      this.#leaving = leaving;
+      return work();
+    });
   }
 
   async #begin(file: NonNullable<RotationDeps["file"]>): Promise<void> {
@@ -143,21 +159,27 @@ export class MasterKeyRotation {
   }
 
   async #rewrapAll(actor: string): Promise<void> {
-    const { keys, store, vault, timers } = this.#deps;
+    const { vault, timers } = this.#deps;
     // A data key that is being made with the key before must be seen below.
     await vault.settled();
     const stuck: string[] = [];
     for (let after = ""; !this.#stopped; ) {
-      const batch = await store.dataKeys.notWrappedBy(keys.current.id, after, BATCH_KEYS);
-      const last = batch.at(-1);
+      const last = await this.#step(() => this.#rewrapSome(actor, after, stuck));
       if (last === undefined) break;
-      await this.#rewrap(actor, batch, stuck);
-      after = last.workspaceId;
+      after = last;
       await new Promise<void>((resolve) => {
         timers.after(PAUSE_MS, resolve);
       });
     }
     if (stuck.length > 0) throw new Error(`${stuck.length} data keys do not open: ${stuck[0]}`);
+  }
+
+  /** Answers with the last workspace that it came to; undefined when none is left. */
+  async #rewrapSome(actor: string, after: string, stuck: string[]): Promise<string | undefined> {
+    const { keys, store } = this.#deps;
+    const batch = await store.dataKeys.notWrappedBy(keys.current.id, after, BATCH_KEYS);
+    if (batch.length > 0) await this.#rewrap(actor, batch, stuck);
+    return batch.at(-1)?.workspaceId;
   }
 
   async #rewrap(actor: string, batch: readonly WrappedKey[], stuck: string[]): Promise<void> {

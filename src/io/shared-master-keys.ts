@@ -1,0 +1,53 @@
+import type { KeptKeys, MasterKeyFile } from "./master-key-file.ts";
+import { type MasterKeys, masterKeyOf } from "./master-keys.ts";
+
+type Parts = {
+  readonly keys: MasterKeys;
+  readonly file: Pick<MasterKeyFile, "read">;
+  /** Those from the settings, which stay whatever the file says. */
+  readonly previous: readonly Uint8Array[];
+  /** Runs work while no other process runs its own. */
+  alone<T>(work: () => Promise<T>): Promise<T>;
+};
+
+/**
+ * The master keys of a process among others that have the same file. What is wrapped is wrapped in turn, by the key that
+ * stands there then: one that has left the disk opens nothing after the next start.
+ */
+export class SharedMasterKeys {
+  readonly #parts: Parts;
+  #asked = 0;
+  #loaded = 0;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /** Runs work with the newest keys, which stay the newest until it is over; it is told which one is to leave. */
+  inTurn<T>(work: (leaving: string | undefined) => Promise<T>): Promise<T> {
+    return this.#parts.alone(async () => work(leavingOf(await this.#load())));
+  }
+
+  /** What another process has changed is known from here on. */
+  async reload(): Promise<void> {
+    await this.#load();
+  }
+
+  async #load(): Promise<KeptKeys> {
+    const { keys, file, previous } = this.#parts;
+    this.#asked += 1;
+    const asked = this.#asked;
+    const kept = await file.read();
+    // What was read earlier is not put over what was read later.
+    if (asked > this.#loaded) {
+      this.#loaded = asked;
+      keys.load(kept.current, [...kept.previous, ...previous]);
+    }
+    return kept;
+  }
+}
+
+/** The id of the key that the file holds beside the current one. */
+export function leavingOf({ previous: [bytes] }: KeptKeys): string | undefined {
+  return bytes === undefined ? undefined : masterKeyOf(bytes).id;
+}

@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { cleanUp } from "../edge/child.ts";
+import type { Json } from "../support/gateway.ts";
+import { MODEL } from "../support/scene.ts";
+import { chatJson, startUpstream, type Upstream } from "../support/upstream.ts";
+import { type Crewed, openCrew, send } from "./scene.ts";
+
+const WORKERS = 2;
+/** Connections go to the workers in turn. */
+const OFTEN = Array.from({ length: 3 * WORKERS }, (_, at) => at);
+
+let upstream: Upstream;
+beforeAll(async () => {
+  upstream = await startUpstream({ json: chatJson() });
+});
+afterAll(async () => {
+  await cleanUp();
+  await upstream.close();
+});
+
+type Kept = { readonly key: string; readonly id: string };
+
+async function keep({ origin }: Crewed, key: string): Promise<Kept> {
+  const body = { model: MODEL, input: "Hi", max_output_tokens: 20 };
+  const { status, text } = await send(origin, "/v1/responses", key, { body });
+  expect([status, text]).toEqual([200, expect.any(String)]);
+  return { key, id: JSON.parse(text).id };
+}
+
+/** Every worker is asked for each of them. */
+async function ends({ origin }: Crewed, all: readonly Kept[]): Promise<number[]> {
+  const asked = all.flatMap(({ key, id }) =>
+    OFTEN.map(() => send(origin, `/v1/responses/${id}`, key, { method: "GET" })),
+  );
+  return [...new Set((await Promise.all(asked)).map(({ status }) => status))];
+}
+
+test("LOG-03 SCALE-04 the generated key is changed through any worker: all of them seal and open by the new one, and so does the next start", async () => {
+  const crew = await openCrew(WORKERS, upstream);
+  const { dataDir } = crew.gateway;
+  const kept: Kept[] = [];
+  for (let round = 0; round < 3; round += 1) {
+    const before = await crew.tenant(`before-${round}`, "10");
+    kept.push(await keep(crew, before.key));
+    // Through all workers at once, while new workspaces get their keys from all of them.
+    const slugs = OFTEN.map((at) => `beside-${round}-${at}`);
+    const fresh = await Promise.all(slugs.map((slug) => crew.tenant(slug, "10")));
+    const rotated = OFTEN.map(() => crew.manage("POST", "/master-key/rotate"));
+    kept.push(...(await Promise.all(fresh.map(({ key }) => keep(crew, key)))));
+    for (const view of await Promise.all(rotated)) expect(view.problem).toBe(null);
+    const after = await crew.tenant(`after-${round}`, "10");
+    for (const _ of OFTEN) kept.push(await keep(crew, after.key));
+  }
+  expect(await ends(crew, kept)).toEqual([200]);
+  const views: Json[] = await Promise.all(OFTEN.map(() => crew.manage("GET", "/master-key")));
+  expect(new Set(views.map((view) => JSON.stringify(view.keys))).size).toBe(1);
+  expect(views[0]?.keys).toEqual([{ id: expect.any(String), role: "current", data_keys: 3 * (2 + OFTEN.length) }]);
+  expect(await crew.gateway.stop()).toBe(0);
+
+  const next = await openCrew(WORKERS, upstream, { DATA_DIR: dataDir });
+  expect(await ends(next, kept)).toEqual([200]);
+  expect(await next.gateway.stop()).toBe(0);
+}, 120_000);
