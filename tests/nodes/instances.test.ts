@@ -129,6 +129,45 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of a gateway of several instan
     expect((await chat(a, tenant)).status).toBe(200);
   });
 
+  test("NODE-02 OPS-01 ERR-02 an instance whose drain is over ends what came through it as a stop: told so, tried elsewhere, and held against nobody", async () => {
+    const b = await fleet.add({ GATEWAY_DRAIN_TIMEOUT_MS: "300" });
+    const open: ServerResponse[] = [];
+    const local = await localForTest({
+      answer(body, response) {
+        open.push(response);
+        if (body.stream !== true) return;
+        response.setHeader("content-type", "text/event-stream");
+        response.write(chunk(body.model, { content: "Hello " }));
+      },
+    });
+    const tenant = await a.tenant();
+    const { token } = await createNode(a, tenant.slug, "rack", { mapping: { tiny: SANDBOX } });
+    agentForTest(b.url, token, local.url, { finishMs: 5_000 });
+    await nodeIs(a, tenant.slug, "rack", "connected");
+    const waiting = await openChat(a.url, tenant.key, asking("wait", { stream: true }));
+    await until(() => waiting.text.includes("Hello"));
+    const [only, mapped] = [chat(a, tenant), chat(a, tenant, { ...asking("hi"), model: SANDBOX })];
+    await until(() => open.length === 3);
+    await b.close();
+
+    await waiting.over;
+    const stops = { code: "service_unavailable", message: expect.stringContaining("told to stop") };
+    expect(JSON.parse(eventsOf(waiting.text).at(-1) ?? "")).toMatchObject({ error: stops });
+    const refused = await only;
+    expect([refused.status, refused.body.error]).toMatchObject([503, stops]);
+    expect(refused.headers.get("retry-after")).not.toBeNull();
+    const served = await mapped;
+    expect([served.status, served.headers.get("x-svc-served-by")]).toEqual([200, null]);
+    const row = await a.manage("GET", `/requests/${served.body.id}`);
+    expect(row.attempts[0]).toMatchObject({
+      provider: "node-rack",
+      outcome: "next",
+      reason: "the instance that the node is connected to was told to stop",
+      maybe_accepted: true,
+    });
+    expect(await nodeIs(a, tenant.slug, "rack", "offline")).toMatchObject({ last_error: null, set_aside: null });
+  });
+
   test("NODE-02 an instance that is killed in the middle of an answer ends it with an error; then others serve, and the node is away", async () => {
     const killed = await startProcess(fleet.env);
     const { tenant, open } = await withNode(killed.url, { mapping: { tiny: SANDBOX } });

@@ -301,6 +301,30 @@ describe("an instance that stops", () => {
     await until(() => instanceOf(c) === undefined);
   });
 
+  test("OPS-01, NODE-02 tells those who asked through it that it stops, before and after the first byte, and what comes then that nothing was sent", async () => {
+    const board = testBoard();
+    const server = await local((body, response) => {
+      if (body.talk === true) response.write("half");
+    });
+    const [a, b] = [await instance("a", { board }), await instance("b", { board })];
+    agentAt(b.url, server.url);
+    await isThrough(a, "b");
+    const [silent, talking] = [ask(a), ask(a, { talk: true })];
+    await until(() => talking.got.text === "half" && server.asked.length === 2);
+    const at = { url: b.front.url.replace("http:", "https:"), keys: keyIds() };
+    const links = new PeerLinks(RULES, peerKeysOf(new MasterKeys(KEY)));
+    onTestFinished(() => links.close());
+    const to = { nodeId: RACK.id, workspaceId: RACK.workspaceId, at };
+    b.nodes.close();
+    const leaving = { kind: "leaving", sent: true };
+    expect((await silent.done).failure).toMatchObject(leaving);
+    expect((await talking.done).failure).toMatchObject(leaving);
+    // Who has not heard yet that the node went is told as well.
+    expect((await carried(links, to)).failure).toMatchObject({ kind: "leaving", sent: false });
+    expect([b.refused, server.asked.length]).toEqual([[], 2]);
+    await b.peers.close();
+  });
+
   test("NODE-02 sends its nodes to another and finishes what runs; nothing is refused meanwhile", async () => {
     const board = testBoard();
     const [a, b] = [await instance("a", { board }), await instance("b", { board })];

@@ -121,12 +121,15 @@ export class Relay {
   /** How an answer broke that was being sent: by its provider, or because the gateway ended it. */
   brokenBy(verdict: Verdict) {
     if (this.#time === "up") return { why: TIME_UP, upstreamStatus: 200, ended: cutByTime() };
-    return {
-      why: verdict.why,
-      upstreamStatus: 200,
-      malformed: verdict.is === "next" ? verdict.malformed : undefined,
-      ended: verdict.is === "stop" && verdict.stopped !== undefined ? verdict.fault : undefined,
-    };
+    const { why } = verdict;
+    if (verdict.is === "next")
+      return {
+        why,
+        upstreamStatus: 200,
+        malformed: verdict.malformed,
+        ended: verdict.leaving === true ? verdict.last : undefined,
+      };
+    return { why, upstreamStatus: 200, ended: verdict.stopped === undefined ? undefined : verdict.fault };
   }
 
   /** The client is slower than the provider. */

@@ -204,7 +204,7 @@ export class Tries {
     // Whoever was asked and failed says more than who could not be.
     if (verdict.unsayable === undefined || this.#last === undefined) this.#last = verdict.last;
     if (verdict.blame.on === "workspace" && attempt.own?.use === "only") this.#platform = "shut";
-    if (verdict.blame.on !== "nobody") this.#asked += 1;
+    if (verdict.blame.on !== "nobody" || verdict.maybeAccepted) this.#asked += 1;
     if (waitMs === undefined) return undefined;
     this.#repeated = "yes";
     this.#again = attempt;

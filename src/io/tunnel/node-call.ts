@@ -6,6 +6,7 @@ import type {
   UpstreamListener,
   UpstreamRequest,
 } from "../upstream/transport.ts";
+import { PEER_STOPS } from "./peer-keys.ts";
 import { END_TRAILER } from "./protocol.ts";
 
 export type CallLimits = { readonly firstByteTimeoutMs: number; readonly idleTimeoutMs: number };
@@ -113,13 +114,16 @@ export class NodeCall implements UpstreamCall {
     if (id === undefined) this.#fail("connect", "the connection could not be made");
     else if (rstCode === constants.NGHTTP2_REFUSED_STREAM) this.#fail("connect", "the node takes no more requests");
     else if (rstCode === constants.NGHTTP2_CONNECT_ERROR) this.#fail("connect", NOT_CONNECTED);
+    else if (rstCode === PEER_STOPS.unsent) this.#fail("leaving", LEAVING, "unsent");
+    else if (rstCode === PEER_STOPS.cut) this.#fail("leaving", LEAVING);
     else this.#fail("broken", "the connection to the node broke");
   }
 
-  #fail(kind: UpstreamFailure["kind"], why: string): void {
+  #fail(kind: UpstreamFailure["kind"], why: string, was: "sent" | "unsent" = "sent"): void {
     if (this.#over) return;
     this.#over = true;
-    const failure: UpstreamFailure = { kind: this.#kindOf(kind), sent: kind !== "connect", why };
+    const sent = kind !== "connect" && was === "sent";
+    const failure: UpstreamFailure = { kind: this.#kindOf(kind), sent, why };
     if (this.#reader === undefined) this.#listener.failed(failure);
     else this.#reader.failed(failure);
   }
@@ -132,6 +136,7 @@ export class NodeCall implements UpstreamCall {
 }
 
 const NOT_CONNECTED = "the node is not connected";
+const LEAVING = "the instance that the node is connected to was told to stop";
 
 /** A request that has nowhere to go. */
 export function unreached(listener: UpstreamListener, why = NOT_CONNECTED): UpstreamCall {

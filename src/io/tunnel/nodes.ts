@@ -101,6 +101,10 @@ export class Nodes implements NodesHere {
     return this.#held.get(nodeId)?.node;
   }
 
+  get closed(): boolean {
+    return this.#hub.closed;
+  }
+
   /** `connected`: to any instance; `here`: to this one. */
   get counts(): Readonly<Record<"total" | "connected" | "here" | "aside", number>> {
     const all = [...this.#held.values()];

@@ -10,7 +10,7 @@ import {
 import type { Clock } from "../../kit/clock.ts";
 import { stop, type Timers } from "../../kit/timers.ts";
 import { HOP_HEADERS } from "./node-call.ts";
-import { PEER_NODE, PEER_SESSION_MEMORY_MB, PEER_TLS, PEER_WORKSPACE, type PeerKeys } from "./peer-keys.ts";
+import { PEER_NODE, PEER_SESSION_MEMORY_MB, PEER_STOPS, PEER_TLS, PEER_WORKSPACE, type PeerKeys } from "./peer-keys.ts";
 import { END_TRAILER, NODE_PATHS } from "./protocol.ts";
 
 /** Why a connection or a request of another instance, or of somebody who claims to be one, was turned away. */
@@ -18,6 +18,8 @@ export type PeerRefusal = "handshake" | "path" | "node" | "full";
 
 /** Nodes that are connected here. */
 export type NodesHere = {
+  /** This instance stops, and has cut its nodes off. */
+  readonly closed: boolean;
   /** A request to a node of a workspace. `absent`: the workspace has no such node, or it is not connected here. */
   ask(nodeId: string, workspaceId: string, headers: IncomingHttpHeaders): ClientHttp2Stream | "absent" | "full";
 };
@@ -34,6 +36,8 @@ const RESETS_AT_ONCE = 100_000;
 const RESETS_PER_SECOND = 10_000;
 /** How often somebody who waits for the end of all requests looks again. */
 const LOOK_AGAIN_MS = 20;
+/** So long others have to hear how their requests ended. */
+const GOODBYE_MS = 1_000;
 
 const PATHS: readonly string[] = NODE_PATHS.map((path) => `/v1${path}`);
 
@@ -94,8 +98,13 @@ export class PeerDoor {
       await new Promise<void>((resolve) => timers.after(LOOK_AGAIN_MS, resolve));
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.#server.close();
+    for (const session of this.#sessions) session.close();
+    const { clock, timers } = this.#rules;
+    const deadlineMs = clock.elapsedMs() + GOODBYE_MS;
+    while (this.#sessions.size > 0 && clock.elapsedMs() < deadlineMs)
+      await new Promise<void>((resolve) => timers.after(LOOK_AGAIN_MS, resolve));
     for (const session of this.#sessions) session.destroy();
   }
 
@@ -118,6 +127,10 @@ export class PeerDoor {
       this.#turnAway(stream, constants.NGHTTP2_CONNECT_ERROR, "path");
       return;
     }
+    if (this.#nodes.closed) {
+      stream.close(PEER_STOPS.unsent);
+      return;
+    }
     const asked = this.#nodes.ask(String(headers[PEER_NODE]), String(headers[PEER_WORKSPACE]), forNode(headers));
     if (asked === "absent") this.#turnAway(stream, constants.NGHTTP2_CONNECT_ERROR, "node");
     else if (asked === "full") this.#turnAway(stream, constants.NGHTTP2_REFUSED_STREAM, "full");
@@ -136,12 +149,12 @@ export class PeerDoor {
       // Whoever asked has heard all of it, or does not want it any more.
       node.close(constants.NGHTTP2_CANCEL);
     });
-    joinStreams(stream, node);
+    joinStreams(stream, node, () => this.#nodes.closed);
   }
 }
 
 /** What one side says the other hears, no faster than it is taken; and how the node ended is how the request ends. */
-function joinStreams(stream: ServerHttp2Stream, node: ClientHttp2Stream): void {
+function joinStreams(stream: ServerHttp2Stream, node: ClientHttp2Stream, isStopping: () => boolean): void {
   let isWhole = false;
   node.on("error", () => {});
   node.once("response", (headers) => {
@@ -156,6 +169,7 @@ function joinStreams(stream: ServerHttp2Stream, node: ClientHttp2Stream): void {
   node.once("close", () => {
     if (stream.destroyed || stream.closed) return;
     if (isWhole && stream.headersSent) stream.end();
+    else if (isStopping()) stream.close(PEER_STOPS.cut);
     else
       stream.close(node.rstCode === constants.NGHTTP2_REFUSED_STREAM ? node.rstCode : constants.NGHTTP2_INTERNAL_ERROR);
   });

@@ -35,5 +35,11 @@ export const PEER_TLS = {
 export const PEER_NODE = "x-peer-node";
 export const PEER_WORKSPACE = "x-peer-workspace";
 
+/**
+ * How an instance that stops ends what others asked for there: before anything of it went to the node, or after. No codes
+ * of HTTP/2's own, which connections that break have as well; who does not know them takes them for such a break.
+ */
+export const PEER_STOPS = { unsent: 0x53544f50, cut: 0x53544f51 } as const;
+
 /** For answers that wait for a slow client; per stream the window holds them back long before. */
 export const PEER_SESSION_MEMORY_MB = 512;

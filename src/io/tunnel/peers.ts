@@ -57,7 +57,7 @@ export async function openPeers(parts: PeersParts): Promise<Peers> {
     async close() {
       await presence.stop();
       links.close();
-      door.close();
+      await door.close();
     },
   };
 }

@@ -111,6 +111,7 @@ const UNREACHED = {
   broken: "its answer broke off",
   aborted: "given up",
   stopped: "given up",
+  leaving: "given up",
 } as const;
 
 type Reading = {

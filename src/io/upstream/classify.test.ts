@@ -87,6 +87,9 @@ test.each([
   // The gateway gave up, so nobody else did wrong.
   ["aborted", true, next(502, "upstream_error", "nobody", { maybeAccepted: true })],
   ["aborted", false, next(502, "upstream_error", "nobody")],
+  // Another instance of the gateway stops: no fault of the node behind it.
+  ["leaving", true, next(503, "service_unavailable", "nobody", { maybeAccepted: true })],
+  ["leaving", false, next(503, "service_unavailable", "nobody", { againAfterMs: 100 })],
 ] as const)("ROUTE-04 no answer (%s, sent: %s): only what was never sent may be said again", (kind, sent, expected) => {
   expect(shown(classifyFailure({ kind, sent, why: "E" }, "acme"))).toEqual(expected);
 });

@@ -27,6 +27,8 @@ export type Verdict =
       readonly malformed?: true;
       /** Nothing was asked: the request has no words in the endpoint's dialect. */
       readonly unsayable?: true;
+      /** Another instance of the gateway, on the way there, was told to stop. */
+      readonly leaving?: true;
       /** How long to wait before the same endpoint may be asked once more; undefined when it may not. */
       readonly againAfterMs: number | undefined;
     }
@@ -101,6 +103,7 @@ function classifyBusy(
 /** No usable answer came at all. */
 export function classifyFailure(failure: UpstreamFailure, provider: string): Verdict {
   if (failure.kind === "stopped") return classifyStopped(failure.sent);
+  if (failure.kind === "leaving") return classifyLeaving(failure);
   const last = failure.kind === "timeout" ? timeoutFault(provider) : brokenFault(provider);
   return {
     is: "next",
@@ -118,6 +121,16 @@ function classifyStopped(sent: boolean): Verdict {
     message: "The gateway was told to stop before this answer was whole. Nothing is charged; send the request again.",
   });
   return { is: "stop", why: "the gateway was told to stop", fault: problem, stopped: { sent } };
+}
+
+/** Another instance ended what was asked through it: this one goes on, and asks whoever else there is. */
+function classifyLeaving({ sent, why }: UpstreamFailure): Verdict {
+  const last = fault("service_unavailable", {
+    message:
+      "The instance of the gateway that the node is connected to was told to stop before the answer was whole. Nothing is charged; send the request again.",
+  });
+  const againAfterMs = sent ? undefined : CONNECT_AGAIN_MS;
+  return { is: "next", why, maybeAccepted: sent, last, blame: NOBODY, leaving: true, againAfterMs };
 }
 
 /** Status 200 with something that is not an answer of the dialect. */

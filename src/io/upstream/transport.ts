@@ -5,8 +5,11 @@ import Pool from "undici/lib/dispatcher/pool.js";
 
 /** How an upstream call ended before or inside its answer. */
 export type UpstreamFailure = {
-  /** `stopped`: the gateway itself ends, and nothing is to be concluded of the provider. */
-  readonly kind: "connect" | "timeout" | "broken" | "aborted" | "stopped";
+  /**
+   * `stopped`: the gateway itself ends; `leaving`: another instance of it, on the way to a node. Nothing is to be
+   * concluded of the provider from either.
+   */
+  readonly kind: "connect" | "timeout" | "broken" | "aborted" | "stopped" | "leaving";
   /** Whether any byte of the request may have reached the provider. */
   readonly sent: boolean;
   /** For the log: names the fault, never content. */
