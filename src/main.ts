@@ -275,7 +275,7 @@ function toldOf(
 
 function logOf(config: Config): Logger {
   const log = openLog(config.LOG_LEVEL);
-  for (const warning of config.warnings) log.warn({ setting: warning }, "a setting that is not known");
+  for (const warning of config.warnings) log.warn({ setting: warning }, "a setting to look at");
   return log;
 }
 

@@ -45,7 +45,10 @@ function checksOf(config: Config, store: Store, books: Books, breakers: Endpoint
     },
     {
       name: "settings",
-      run: async () => ({ ok: true, detail: config.warnings.length === 0 ? "all known" : config.warnings.join("; ") }),
+      run: async () => ({
+        ok: true,
+        detail: config.warnings.length === 0 ? "nothing to look at" : config.warnings.join("; "),
+      }),
     },
   ];
 }

@@ -34,6 +34,12 @@ import { checkPeople, PEOPLE_SETTINGS } from "./people.ts";
 import { type ProviderSettings, readProviders } from "./providers.ts";
 import { STORE_SETTINGS } from "./store.ts";
 
+/**
+ * An operator token that nobody guesses; `openssl rand -hex 32` makes twice as many. Fewer are warned of and not refused: what
+ * calls the gateway may have been set up with any.
+ */
+const ADMIN_TOKEN_CHARS_MIN = 32;
+
 export const PROJECT_ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
 
 /** Every setting: its shape, its default and what it does. The settings page of the documentation is printed from here. */
@@ -65,7 +71,7 @@ export const SETTINGS = {
   GATEWAY_SPEECH: setting(onOff, "on", "POST /v1/audio/speech. off: it answers audio_not_enabled."),
   GATEWAY_ADMIN_TOKEN: {
     ...secretSetting(
-      "Operator token of the management API. Default: made at first start and kept in DATA_DIR/admin-token.",
+      `Operator token of the management API, at least ${ADMIN_TOKEN_CHARS_MIN} characters: a shorter one is warned of at every start and by \`gateway doctor\`. Default: made at first start and kept in DATA_DIR/admin-token.`,
     ),
     schema: z.string().refine(isSendable, SENDABLE).nullable(),
   },
@@ -420,6 +426,11 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   }
   if (problems.length > 0) throw new ConfigError(problems);
   const settings = values as Settings;
+  const tokenChars = settings.GATEWAY_ADMIN_TOKEN?.length ?? ADMIN_TOKEN_CHARS_MIN;
+  if (tokenChars < ADMIN_TOKEN_CHARS_MIN)
+    warnings.push(
+      `GATEWAY_ADMIN_TOKEN: it has ${tokenChars} characters and opens everything; write at least ${ADMIN_TOKEN_CHARS_MIN}, such as \`openssl rand -hex 32\` makes`,
+    );
   return Object.freeze({
     ...settings,
     DATA_DIR: path.resolve(PROJECT_ROOT, settings.DATA_DIR),

@@ -293,6 +293,27 @@ describe("wrong settings", () => {
     expect(existsSync(folder)).toBe(false);
   });
 
+  test("OPS-05 an operator token that can be guessed is warned of, at the start and by the doctor, and is in neither", async () => {
+    const warned = (chars: number) => readConfig({ GATEWAY_ADMIN_TOKEN: "x".repeat(chars) }).warnings.length;
+    expect([warned(1), warned(31), warned(32)]).toEqual([1, 1, 0]);
+    const short = "PLANTED-token";
+    const gateway = spawnGateway({ GATEWAY_ADMIN_TOKEN: short });
+    const at = await gateway.ready();
+    const answer = await fetch(`${at}/manage/doctor`, { headers: { authorization: `Bearer ${short}` } });
+    const said = await answer.text();
+    expect(JSON.parse(said)).toMatchObject({
+      ok: true,
+      checks: expect.arrayContaining([
+        { name: "settings", ok: true, detail: expect.stringMatching(/GATEWAY_ADMIN_TOKEN: it has 13 .* at least 32/) },
+      ]),
+    });
+    expect(await gateway.stop()).toBe(0);
+    const lines = gateway.stderr().split("\n");
+    const [warning = "{}"] = lines.filter((line) => line.includes("GATEWAY_ADMIN_TOKEN"));
+    expect(JSON.parse(warning)).toMatchObject({ level: 40, setting: expect.stringContaining("at least 32") });
+    expect(said + gateway.stderr() + gateway.stdout()).not.toContain(short);
+  });
+
   test("OPS-05 a setting that only the machine can judge is refused the same way", async () => {
     const cases = [
       { env: { DATA_DIR: "/proc/nothing/here" }, message: /^error: DATA_DIR: \/proc\/nothing\/here cannot be used/ },

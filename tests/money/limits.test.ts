@@ -283,7 +283,7 @@ describe("restarts", () => {
       ...SETTINGS,
       ...connectedTo(new Map([["deepinfra", upstream]])),
       DATA_DIR: dataDir,
-      GATEWAY_ADMIN_TOKEN: "token-of-this-test",
+      GATEWAY_ADMIN_TOKEN: "token-of-this-test-1f3870be274f6c49",
       LOG_LEVEL: "warn",
     };
     const call = async (

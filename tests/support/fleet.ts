@@ -21,7 +21,7 @@ export async function startFleet(): Promise<TestFleet> {
     DATABASE_URL: database.url,
     REDIS_URL: redis.url,
     GATEWAY_SANDBOX: "on",
-    GATEWAY_ADMIN_TOKEN: "operator-of-the-fleet",
+    GATEWAY_ADMIN_TOKEN: "operator-of-the-fleet-1f3870be274f6c49",
     GATEWAY_MASTER_KEY: randomBytes(32).toString("base64"),
     // Other tests have the machine too.
     GATEWAY_REDIS_TIMEOUT_MS: "3000",

@@ -71,7 +71,9 @@ export const SettingList = z
   .object({
     data: z.array(SettingView),
     next: z.null(),
-    warnings: z.array(z.string()).meta({ description: "Variables that look like settings and are none." }),
+    warnings: z
+      .array(z.string())
+      .meta({ description: "Variables that look like settings and are none, and settings that should be others." }),
     version: z.string(),
     started_at: Time,
   })

@@ -97,14 +97,14 @@ export function Screen() {
               note={`of ${all.length} settings`}
             />
             <Stat
-              label="Unknown variables"
+              label="To look at"
               value={<Num value={asked.data.warnings.length} />}
               tone={asked.data.warnings.length > 0 ? "warn" : "good"}
             />
           </StatRow>
         )}
         {asked.data !== undefined && asked.data.warnings.length > 0 && (
-          <Callout tone="warn" title="Variables that look like settings and are none">
+          <Callout tone="warn" title="Settings to look at">
             <ul className="list-inside list-disc">
               {asked.data.warnings.map((warning) => (
                 <li key={warning} className="break-words">
