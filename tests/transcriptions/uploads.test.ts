@@ -202,6 +202,33 @@ describe("what a form has to be", () => {
     expect(asked()).toBe(before);
   });
 
+  test.each([
+    ["audio that is no text", sound(1)],
+    ["audio longer than a text may be", Buffer.alloc(100_000, "a")],
+  ])("STT-01 %s in a part without a file name: the refusal says what it lacks", async (_what, body) => {
+    const nameless = { head: 'Content-Disposition: form-data; name="file"\r\nContent-Type: audio/wav', body };
+    const refused = await sendForm(formBytes([fieldPart("model", MODEL), nameless]));
+    expect(codeOf(refused)).toEqual([400, "invalid_value", "file"]);
+    expect(refused.body.error.message).toContain("must be sent as a file, with a file name");
+    expect(asked()).toBe(before);
+  });
+
+  test("STT-01 a second file under another name is refused by that name", async () => {
+    const other = filePart(sound(1));
+    const more = { ...other, head: other.head.replace('name="file"', 'name="voice"') };
+    expect(codeOf(await sendForm(formBytes([...good, more])))).toEqual([400, "unsupported_parameter", "voice"]);
+    expect(asked()).toBe(before);
+    await nothingHeld();
+  });
+
+  test.each(["False", "FALSE"])("STT-01 stream as %s is what Python writes for false", async (stream) => {
+    const answer = await send([
+      ["model", MODEL],
+      ["stream", stream],
+    ]);
+    expect([answer.status, answer.body.text]).toEqual([200, "Hi"]);
+  });
+
   test("STT-01 lists with and without brackets, and empty fields that mean nothing", async () => {
     const fields = [
       ["model", MODEL],

@@ -21,6 +21,12 @@ const NAME = /^(?<base>[^[\]]+)(?:\[(?<key>[^[\]]*)\])?$/;
 /** As languages write numbers: `0.30000000000000004` and `1e-05` too. */
 const NUMBER = /^-?\d{1,15}(?:\.\d{1,20})?(?:e-?\d{1,3})?$/i;
 
+/** Some languages write these with a capital. */
+const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
+  ["true", true],
+  ["false", false],
+]);
+
 /** The fields of a form as one object: `name[]` and a repeated list are lists, `name[key]` are members of an object. */
 export function valuesOf(fields: Fields): Record<string, unknown> {
   const singles = new Map<string, unknown>();
@@ -54,7 +60,7 @@ function isList(base: string, key: string | undefined): boolean {
 
 function read(name: string, text: string): unknown {
   if (NUMBERS.has(name)) return NUMBER.test(text) ? Number(text) : text;
-  if (name === "stream") return text === "true" ? true : text === "false" ? false : text;
+  if (name === "stream") return BOOLEANS.get(text.toLowerCase()) ?? text;
   return JSON_FIELDS.has(name) && text.startsWith("{") ? parsed(text) : text;
 }
 

@@ -57,7 +57,6 @@ function samenessOf({ fields, file }: ArrivedForm): Buffer {
 
 function decodeTranscription({ fields, file }: ArrivedForm): Decoded {
   const values = valuesOf(fields);
-  if (Object.hasOwn(values, "file")) throw invalidValue("file", "it must be sent as a file, with a file name");
   const request = decodeWith(TranscriptionRequest, file === undefined ? values : { ...values, file: file.filename });
   if (file === undefined || file.bytes === 0) throw invalidValue("file", "it is empty");
   const ask = askOf(request);

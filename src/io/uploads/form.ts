@@ -62,7 +62,6 @@ export function readForm(source: Readable, contentType: string, room: SpoolRoom)
         headers: { "content-type": contentType },
         limits: {
           parts: PARTS_MAX,
-          files: 1,
           fieldSize: FIELD_MAX_BYTES,
           headerPairs: HEADER_PAIRS_MAX,
           headerSize: HEADER_MAX_BYTES,
@@ -84,7 +83,6 @@ export function readForm(source: Readable, contentType: string, room: SpoolRoom)
       if (problem !== undefined) fail(problem);
     });
     busboy.on("partsLimit", () => fail(malformed(`it has more than ${PARTS_MAX} parts`)));
-    busboy.on("filesLimit", () => fail(twice("file")));
     busboy.on("error", () => fail(malformed("it is cut off or is no multipart form")));
     busboy.on("finish", () => {
       if (over) return;
@@ -108,6 +106,7 @@ class FormReader {
 
   field(name: string | undefined, value: string, end: "whole" | "cut"): Fault | undefined {
     if (name === undefined || name === "") return malformed("one of its parts has no name");
+    if (name === "file") return bad(name, "it must be sent as a file, with a file name");
     const param = name.slice(0, NAME_CHARS_MAX);
     if (name.length > NAME_CHARS_MAX) return unknownField(param);
     if (end === "cut") return bad(param, `it is longer than ${FIELD_MAX_BYTES} bytes`);
@@ -123,6 +122,7 @@ class FormReader {
     fail: (problem: unknown) => void,
   ): Fault | undefined {
     if (name !== "file") return unknownField((name ?? "").slice(0, NAME_CHARS_MAX));
+    if (this.#named !== undefined) return bad(name, "it is given twice");
     this.#named = { filename: filenameOf(told.filename), contentType: mediaTypeOf(told.type) };
     stream.on("data", (chunk: Buffer) => {
       this.#hash.update(chunk);
@@ -180,10 +180,6 @@ function malformed(why: string): Fault {
 
 function bad(param: string, why: string): Fault {
   return fault("invalid_value", { message: `Field "${param}": ${why}.`, param });
-}
-
-function twice(param: string): Fault {
-  return bad(param, "it is given twice");
 }
 
 function unknownField(param: string): Fault {
