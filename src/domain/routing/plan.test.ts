@@ -280,6 +280,24 @@ describe("what a refusal says", () => {
     expect(nothing).toContain("Nothing that is connected here would be allowed");
   });
 
+  test("ERR-08 it names the endpoint that the policy allows and the request keeps out, and what of the request does", () => {
+    const plain = endpointOf({ provider: "plain", features: { tools: false } });
+    const demand = {
+      needs: [{ need: "tools", param: "tools" } as const],
+      parameters: ["tools"] as const,
+      inputTokens: 1,
+      maxOutputTokens: undefined,
+    };
+    const world = worldOf([us("acme/one"), plain]);
+    const { code, message } = refusal({ ...withPolicy({ floor: "L2" }), demand }, world);
+    expect(code).toBe("sovereignty_floor_not_met");
+    expect(message).toMatch(/Not excluded, but not able: plain:eu:acme\/one \(tools: .+\)\./);
+    const wishes = { provider: { only: ["plain"] } };
+    const unwanted = refusal({ ...requestOf({ demand }), wishes }, world);
+    expect(unwanted).toMatchObject({ code: "no_eligible_endpoint", param: "provider.only" });
+    expect(unwanted.message).toContain("Not excluded, but not able: plain:eu:acme/one (tools: ");
+  });
+
   test("ROUTE-03 what was looked at is there for the log when nothing was left", () => {
     const plan = planAttempts(withPolicy({ floor: "L2" }), worldOf([us("acme/one")]));
     expect(plan.is).toBe("refused");

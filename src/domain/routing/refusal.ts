@@ -3,6 +3,7 @@ import type { Policy } from "../tenancy/policy.ts";
 import { unnamedModels } from "./capability.ts";
 import { type Fallen, type Stage, toldOf } from "./fallen.ts";
 import { excludedByPolicy, isPolicyRule, permitsModel } from "./policy.ts";
+import { unwantedBy } from "./preferences.ts";
 import { causeAgainst, type Judge, judgeOf, type PlanRequest, type Sifted } from "./sieve.ts";
 
 const SHOWN_MAX = 8;
@@ -14,18 +15,20 @@ export function refusalFor(judge: Judge, sifted: Sifted): Fault {
   const name = nameOf(judge.request);
   const told = toldOf(sifted);
   const at = (stage: Stage) => told.filter((fallen) => fallen.stage === stage);
+  const others = () => unable(judge, sifted, told);
   if (at("nodes").length > 0)
     return fault("no_eligible_endpoint", {
       message: `The router ${name} wants the workspace's own nodes only, and none that is connected serves this request. Connect one, or change the router.`,
       param: "model",
     });
   const [low] = at("quality");
-  if (low !== undefined) return leftOut(`The quality floor of the router leaves no endpoint of ${name}`, judge, told);
+  if (low !== undefined)
+    return leftOut(`The quality floor of the router leaves no endpoint of ${name}`, judge, told, others());
   const [unwanted] = at("wish");
   if (unwanted !== undefined)
-    return leftOut(`The preferences in "provider" leave no endpoint of ${name}`, judge, told, unwanted.rule);
+    return leftOut(`The preferences in "provider" leave no endpoint of ${name}`, judge, told, others(), unwanted.rule);
   const excluded = at("policy");
-  if (excluded.length > 0) return policyRefusal(judge, name, excluded, policy);
+  if (excluded.length > 0) return policyRefusal(judge, name, excluded, policy, others());
   const [short] = at("capability");
   if (short?.contextTokens !== undefined) return tooLong(judge.request, name, at("capability"));
   if (short?.fault !== undefined) return short.fault;
@@ -55,10 +58,25 @@ function nameOf({ route }: PlanRequest): string {
   return route.name === "auto" ? "any model" : route.name;
 }
 
-function leftOut(what: string, judge: Judge, fallen: readonly Fallen[], param = "model"): Fault {
+function leftOut(what: string, judge: Judge, fallen: readonly Fallen[], others: string, param = "model"): Fault {
   const shown = listed(fallen.filter(({ stage }) => stage !== "capability"));
-  const message = `${what}. Excluded: ${shown}. ${allowed(alternatives(judge, judge.request.policy))}`;
+  const message = `${what}. Excluded: ${shown}. ${others}${allowed(alternatives(judge, judge.request.policy))}`;
   return fault("no_eligible_endpoint", { message, param });
+}
+
+/**
+ * Endpoints of the model asked for that nothing but the request itself keeps out: to change the request may be easier
+ * than what excludes the others. Of all models of a router there would be far too many.
+ */
+function unable(judge: Judge, { fallen }: Sifted, told: readonly Fallen[]): string {
+  const { request, verdicts, preferring } = judge;
+  if (request.route.is !== "model") return "";
+  const able = told.filter(({ stage }, at) => {
+    const row = fallen[at];
+    if (stage !== "capability" || row === undefined || verdicts.causeFor(row.kind) !== undefined) return false;
+    return preferring === undefined || unwantedBy(row, preferring) === undefined;
+  });
+  return able.length === 0 ? "" : `Not excluded, but not able: ${listed(able)}. `;
 }
 
 /** The rule is said with each unless the answer's own code says it. */
@@ -71,14 +89,14 @@ function listed(fallen: readonly Fallen[], rules: "named" | "implied" = "named")
 }
 
 /** One rule answers with its own code, several together with one that says so. */
-function policyRefusal(judge: Judge, name: string, excluded: readonly Fallen[], policy: Policy): Fault {
+function policyRefusal(judge: Judge, name: string, excluded: readonly Fallen[], policy: Policy, others: string): Fault {
   const [first] = excluded;
   const rule = first?.rule ?? "";
   const single = excluded.every((one) => one.rule === rule);
   const code: FaultCode = single && isPolicyRule(rule) ? rule : "no_eligible_endpoint";
   const shown = listed(excluded, single ? "implied" : "named");
   return fault(code, {
-    message: `Policy allows no endpoint of ${name}. Excluded: ${shown}. ${allowed(alternatives(judge, policy))} ${ownDemands(judge, excluded)}An admin can change the policy.`,
+    message: `Policy allows no endpoint of ${name}. Excluded: ${shown}. ${others}${allowed(alternatives(judge, policy))} ${ownDemands(judge, excluded)}An admin can change the policy.`,
     param: "model",
   });
 }
@@ -142,7 +160,7 @@ export function refusedNow(judge: Judge, endpoint: Fallen["endpoint"], policy: P
   const exclusion = excludedByPolicy(endpoint, policy);
   if (exclusion !== undefined) {
     const fallen: Fallen = { endpoint, stage: "policy", ...exclusion };
-    return { why: exclusion.reason, fault: policyRefusal(judge, endpoint.model, [fallen], policy) };
+    return { why: exclusion.reason, fault: policyRefusal(judge, endpoint.model, [fallen], policy, "") };
   }
   const unnamed = unnamedModels(endpoint, judge.request.demand, policy, judge.world.support);
   if (unnamed !== undefined) return { why: `it ${unnamed.reason}`, fault: unnamed.fault };
