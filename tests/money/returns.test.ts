@@ -184,6 +184,11 @@ describe("reading", () => {
     expect(statement.kinds.map((row: Json) => row.kind)).toEqual(["charge", "refund", "topup"]);
     expect(statement.models.map((row: Json) => [row.requests, nanosOf(row.cost)])).toEqual([[2, 2n * COST]]);
     expect([statement.opening_balance, statement.closing_balance]).toEqual(["0.00", await balanceOf(tenant)]);
+    for (const none of ["0000-01", "0042-12", "9999-12", "2026-13"]) {
+      const { gateway } = scene;
+      const refused = await gateway.call(gateway.adminToken, `/manage${wallet}/statement?month=${none}`);
+      expect([refused.status, refused.body.error?.param]).toEqual([400, "month"]);
+    }
     const next = await scene.gateway.manage("GET", `${wallet}/statement?month=2099-01`);
     expect([next.opening_balance, next.closing_balance]).toEqual([await balanceOf(tenant), await balanceOf(tenant)]);
     expect(next.kinds).toEqual([]);

@@ -317,6 +317,8 @@ describe("the operator's pages", () => {
     expect((await joined.get("/manage/people")).status).toBe(403);
     const page = await gateway.manage("GET", "/people?limit=2");
     const next = await gateway.manage("GET", `/people?limit=2&cursor=${page.next}`);
+    const invented = await gateway.call(gateway.adminToken, "/manage/people?limit=2&cursor=nobody");
+    expect([invented.status, invented.body.error?.param]).toEqual([400, "cursor"]);
     expect([page.data.length, next.data[0].id === page.data[1].id]).toEqual([2, false]);
   });
 

@@ -1,7 +1,7 @@
 import { fault } from "../../contract/faults.ts";
 import { DisabledBody, OperatorBody, PeopleQuery } from "../../contract/schemas/people.ts";
 import type { PeopleWriter, PersonListed } from "../../domain/tenancy/person.ts";
-import { readBody, readQuery } from "../body.ts";
+import { invalidValue, readBody, readQuery } from "../body.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
 import { actorName } from "../manage/acting.ts";
 import { change, short } from "../manage/deps.ts";
@@ -16,6 +16,9 @@ export function peopleHandlers(room: PeopleRoom): Record<string, Handler> {
   return {
     peopleList: whole(async (exchange) => {
       const { limit, cursor } = readQuery(exchange, PeopleQuery);
+      // The list would begin anew, and never come to an end.
+      if (cursor !== undefined && (await store.people.person(cursor)) === undefined)
+        throw invalidValue("cursor", "send `next` of the page before");
       const { rows, next } = await store.people.list(limit, cursor ?? null);
       return { status: 200, json: { data: rows.map((person) => personView(room, person)), next } };
     }),

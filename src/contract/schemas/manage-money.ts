@@ -154,7 +154,7 @@ export const EntryExportQuery = EntryFilters.extend({
 export const StatementQuery = z.strictObject({
   month: z
     .string()
-    .regex(/^\d{4}-(?:0[1-9]|1[0-2])$/, "write a month such as 2026-11")
+    .regex(/^[2-8]\d{3}-(?:0[1-9]|1[0-2])$/, "write a month such as 2026-11")
     .meta({ description: "A calendar month of UTC.", example: "2026-11" }),
 });
 
