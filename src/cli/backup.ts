@@ -1,12 +1,18 @@
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
 import { openDataDir } from "../io/data-dir.ts";
+import { JOURNAL_FOLDER } from "../io/journal/open.ts";
+import { masterKeyOf } from "../io/master-keys.ts";
+import { readMasterKey } from "../io/secret-files.ts";
 import { DATABASE_FILE } from "../io/store/sql/sqlite/open.ts";
+import { workerFolders } from "../io/workers/folders.ts";
 import { dataDirOf, settingOf } from "./client.ts";
 import { CliError, type Invocation } from "./command.ts";
 
-const SECRET_FILES = ["admin-token", "master-key", "master-key.next"];
+const MASTER_KEY_FILES = ["master-key", "master-key.next"];
+/** How often the store is copied anew because its master key was changed meanwhile. */
+const TRIES_MAX = 3;
 /** The whole store in one step: what is written meanwhile is not in it, and makes it begin anew no more than once. */
 const PAGES_AT_ONCE = 2 ** 31 - 1;
 
@@ -36,9 +42,10 @@ export async function runBackup({ args, options, format }: Invocation): Promise<
     );
   const folder = emptyFolder(path.resolve(String(args[0])));
   const journal = journalFiles(dataDir).filter((file) => copyIfThere(dataDir, folder, file));
-  await copyStore(store, path.join(folder, DATABASE_FILE));
-  const wanted = options["withoutSecrets"] === true ? [] : SECRET_FILES;
-  const secrets = wanted.filter((file) => copyIfThere(dataDir, folder, file));
+  // A key from the settings is kept where those are; a file that is left of before opens nothing.
+  const isFile = settingOf(env, "GATEWAY_MASTER_KEY") === undefined;
+  const wanted = options["withoutSecrets"] === true ? [] : ["admin-token", ...(isFile ? MASTER_KEY_FILES : [])];
+  const secrets = await copyWithSecrets(dataDir, folder, wanted);
   const bytes = statSync(path.join(folder, DATABASE_FILE)).size;
   report({ folder, store_bytes: bytes, journal_files: journal.length, secrets }, format);
   return 0;
@@ -56,7 +63,7 @@ function report(saved: Saved, format: Invocation["format"]): void {
   if (secrets.length > 0)
     lines.push(`With secrets in it: ${secrets.join(", ")}. Keep it where only operators can read.`);
   if (!secrets.includes("master-key"))
-    lines.push("The master key is not in it. Keep it elsewhere: sealed data does not open without it.");
+    lines.push("Its master key is not in it. Keep it elsewhere: sealed data does not open without it.");
   process.stdout.write(`${lines.join("\n")}\n`);
 }
 
@@ -69,9 +76,48 @@ function emptyFolder(folder: string): string {
   return folder;
 }
 
-/** Every worker process has a folder of its own for them. */
+/** Every worker process has a folder of its own for them. A backup that lies in the data folder has its own, too. */
 function journalFiles(dataDir: string): string[] {
-  return readdirSync(dataDir, { recursive: true, encoding: "utf8" }).filter((name) => /\.journal(?:\.|$)/.test(name));
+  return [dataDir, ...workerFolders(dataDir)].flatMap((home) => {
+    const folder = path.join(home, JOURNAL_FOLDER);
+    if (!existsSync(folder)) return [];
+    const names = readdirSync(folder, { encoding: "utf8" }).filter((name) => /\.journal(?:\.|$)/.test(name));
+    return names.map((name) => path.join(path.relative(dataDir, folder), name));
+  });
+}
+
+/** The store with the master key that opens it: where that is changed between the two, both are copied anew. */
+async function copyWithSecrets(dataDir: string, folder: string, wanted: readonly string[]): Promise<string[]> {
+  const copy = path.join(folder, DATABASE_FILE);
+  for (let tries = 1; ; tries += 1) {
+    await copyStore(path.join(dataDir, DATABASE_FILE), copy);
+    const files = wanted.filter((file) => copyIfThere(dataDir, folder, file));
+    const keys = files.filter((file) => MASTER_KEY_FILES.includes(file));
+    if (
+      keys.length === 0 ||
+      opens(
+        copy,
+        keys.map((file) => path.join(folder, file)),
+      )
+    )
+      return files;
+    for (const file of keys) rmSync(path.join(folder, file));
+    if (tries === TRIES_MAX) return files.filter((file) => !keys.includes(file));
+    rmSync(copy);
+  }
+}
+
+/** Whether each data key is wrapped by one of these; which one wrapped those of older versions is not written down. */
+function opens(store: string, keyFiles: readonly string[]): boolean {
+  const held = keyFiles.flatMap((file) => readMasterKey(readFileSync(file, "utf8").trim()) ?? []);
+  const ids = new Set(held.map((bytes) => masterKeyOf(bytes).id));
+  const copy = new DatabaseSync(store, { readOnly: true });
+  try {
+    const rows = copy.prepare("select distinct master_key from data_keys where master_key is not null").all();
+    return rows.every(({ master_key: id }) => ids.has(String(id)));
+  } finally {
+    copy.close();
+  }
 }
 
 /** False when it has gone meanwhile: a segment whose records are all in the store is removed. */

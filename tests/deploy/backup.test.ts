@@ -2,6 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { MasterKeys } from "../../src/io/master-keys.ts";
 import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { cleanUp, spawnGateway, temporaryFolder } from "../edge/child.ts";
@@ -91,6 +92,35 @@ test("a backup can leave secrets out, goes into no folder that has something in 
     expect((await run("backup", folder)).stderr).toMatch(/cannot be used \(\w+\)\. Name a folder that can be written/);
   const elsewhere = await runCli(["backup", path.join(saved, "x")], { DATABASE_URL: "postgres://127.0.0.1/gateway" });
   expect(elsewhere.stderr).toContain("pg_dump");
+});
+
+test("BILL-07 a backup has the master key that opens it, or says that it has none; backups before it are not in it", async () => {
+  onTestFinished(cleanUp);
+  const dataDir = temporaryFolder();
+  const [former, used] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
+  const store = await openSqlite(dataDir, systemClock);
+  await store.dataKeys.add(new MasterKeys(used).wrap("ws_1", Buffer.alloc(32, 3)));
+  await store.close();
+  mkdirSync(path.join(dataDir, "journal"));
+  writeFileSync(path.join(dataDir, "journal", "segment-000000000001.journal"), "");
+  const saved = async (name: string, env: Record<string, string> = {}) => {
+    const report = await runCli(["--json", "backup", path.join(dataDir, name)], { DATA_DIR: dataDir, ...env });
+    const files = readdirSync(path.join(dataDir, name), { recursive: true, encoding: "utf8" });
+    expect(files.filter((file) => file.endsWith(".journal"))).toEqual(["journal/segment-000000000001.journal"]);
+    const { secrets, journal_files: journals }: Json = report.json;
+    expect(files.filter((file) => file.startsWith("master-key"))).toEqual(secrets);
+    return [secrets, journals];
+  };
+
+  writeFileSync(path.join(dataDir, "master-key"), used.toString("base64"));
+  expect(await saved("good")).toEqual([["master-key"], 1]);
+  writeFileSync(path.join(dataDir, "master-key"), former.toString("base64"));
+  expect(await saved("file-of-before")).toEqual([[], 1]);
+  const { stdout } = await runCli(["backup", path.join(dataDir, "told")], { DATA_DIR: dataDir });
+  expect(stdout).toContain("Its master key is not in it");
+  writeFileSync(path.join(dataDir, "master-key.next"), used.toString("base64"));
+  expect(await saved("while-it-changes")).toEqual([["master-key", "master-key.next"], 1]);
+  expect(await saved("from-settings", { GATEWAY_MASTER_KEY: used.toString("base64") })).toEqual([[], 1]);
 });
 
 test.skipIf(!hasPostgres || !hasDump)(

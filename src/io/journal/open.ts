@@ -8,7 +8,7 @@ import { Mover } from "./mover.ts";
 import { type ReplayReport, replay } from "./replay.ts";
 import type { Journal, JournalLog } from "./types.ts";
 
-const JOURNAL_FOLDER = "journal";
+export const JOURNAL_FOLDER = "journal";
 
 /** The journal with everything that moves it into SQL. */
 export type Books = {
