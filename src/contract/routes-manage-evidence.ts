@@ -23,7 +23,7 @@ export const EVIDENCE_ROUTES = [
         period: { from: "2026-10-01T00:00:00.000Z", to: "2026-11-01T00:00:00.000Z" },
         generated_at: "2026-11-15T09:30:00.000Z",
         log_begins_at: "2026-09-12T07:14:09.120Z",
-        totals: { requests: 1220, refused_by_policy: 12, failed: 4, ...served },
+        totals: { requests: 1220, refused_by_policy: 12, failed: 4, failed_in_part: 0, repeated: 0, ...served },
         by_level: [{ name: "L3", ...served }],
         by_country: [{ name: "FR", ...served }],
         by_provider: [{ name: "scaleway", ...served }],
