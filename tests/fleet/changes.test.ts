@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startFleet, type TestFleet } from "../support/fleet.ts";
 import type { Json, TestGateway } from "../support/gateway.ts";
@@ -151,6 +153,31 @@ describe.skipIf(!hasPostgres || !hasRedis)(
       const text = b.call(key, `/v1/responses/${followed}?stream=true`).then((answer) => answer.text);
       held.open();
       expect(await text).toMatch(/event: response\.completed\ndata: [^\n]*\n\n$/);
+    });
+
+    test("SCALE-02 a change that is saved while Redis is away for a moment is told when it is back, and answered as made", async () => {
+      const { slug, key } = await a.tenant();
+      const hasty = await fleet.add({ GATEWAY_REDIS_TIMEOUT_MS: "200" });
+      const guard = new Client({ connectionString: fleet.env["DATABASE_URL"] });
+      await guard.connect();
+      // SQL waits for this one, so that Redis can fall silent just before the commit.
+      await guard.query("begin; lock table api_keys in share row exclusive mode");
+      const made = hasty.call(hasty.adminToken, `/manage/workspaces/${slug}/keys`, {
+        body: { name: "fresh", environment: "live" },
+      });
+      const found = async (what: string) => (await guard.query(`select from ${what}`)).rows.length;
+      await expect.poll(() => found("pg_locks where not granted")).toBe(1);
+      fleet.redis.pause();
+      await guard.query("commit");
+      await expect.poll(() => found("api_keys where name = 'fresh'")).toBe(1);
+      // Longer than a step may take.
+      await sleep(700);
+      fleet.redis.resume();
+      const { status, body } = await made;
+      expect([status, body.error]).toEqual([201, undefined]);
+      await guard.end();
+      expect(await endOf(chat(b, body.key))).toBe(200);
+      expect(await endOf(chat(a, key))).toBe(200);
     });
 
     test("SCALE-02 two instances that make the same workspace at once make one", async () => {

@@ -25,6 +25,8 @@ const TELL_TTL_MS = 20_000;
 const NOBODYS_MS = 10_000;
 const STOP_WAIT_MS = 5_000;
 const LOOK_EVERY_MS = 100;
+/** Whoever had lost its connection when it was told hears it then. */
+const TELL_EVERY_LOOKS = 5;
 
 const Stop = z.object({ workspaceId: z.string(), id: z.string().nullable() });
 
@@ -62,9 +64,12 @@ export class WorkElsewhere {
   /** Ends the work on a response (null: on all of a workspace), and resolves when that is in the store, or not in time. */
   async end(workspaceId: string, id: string | null): Promise<void> {
     const { board, clock } = this.#deps;
-    await board.tell(STOP, JSON.stringify({ workspaceId, id }));
     const untilMs = clock.elapsedMs() + STOP_WAIT_MS;
-    while (clock.elapsedMs() < untilMs && (await this.#isWorkedOn(workspaceId, id))) await sleep(LOOK_EVERY_MS);
+    for (let looks = 0; clock.elapsedMs() < untilMs; looks += 1) {
+      if (looks % TELL_EVERY_LOOKS === 0) await board.tell(STOP, JSON.stringify({ workspaceId, id }));
+      if (!(await this.#isWorkedOn(workspaceId, id))) return;
+      await sleep(LOOK_EVERY_MS);
+    }
   }
 
   async #isWorkedOn(workspaceId: string, id: string | null): Promise<boolean> {

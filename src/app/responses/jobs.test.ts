@@ -136,6 +136,26 @@ test("RESP-05 time in which instances could not say what they work on does not c
   }
 });
 
+test("RESP-04 whoever had lost its connection when work was to be ended hears of it then", async () => {
+  const board = memoryBoard(systemClock, systemTimers);
+  let told = 0;
+  const hear: typeof board.hear = (topic, listener) =>
+    board.hear(topic, (message) => {
+      told += 1;
+      if (told > 1) listener(message);
+    });
+  const clock = { ...systemClock, nowMs: () => 2000 };
+  const shared = { store, clock, warn: () => undefined, resume: async () => undefined };
+  const fleetOf = (id: string) => ({ fleet: { id, leads: false } });
+  const works = new WorkElsewhere({ ...shared, ...fleetOf("works"), jobs, board: { ...board, hear } });
+  const asks = new WorkElsewhere({ ...shared, ...fleetOf("asks"), jobs: jobsWith({ mayKeep: () => true }), board });
+  const job = await queued();
+  job.sink.onGone(() => void jobs.finish(job, undefined));
+  await asks.end("ws_1", "resp_1");
+  expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "cancelled" });
+  await Promise.all([works.stop(), asks.stop()]);
+});
+
 const MIB = 1024 * 1024;
 
 /** An event of about so many characters. */

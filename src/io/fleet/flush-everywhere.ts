@@ -15,6 +15,8 @@ export type FlushParts = {
 const FLUSH = "flush";
 const ASK_EVERY_MS = 20;
 const WAIT_MS_MAX = 3_000;
+/** Whoever had lost its connection when it was asked hears it then. */
+const TELL_EVERY_ASKS = 25;
 /** Who did not answer in time may have died: those who only look do not wait for it for so long. */
 const LATE_MS = 10_000;
 const ANSWER_KEPT_MS = 10_000;
@@ -41,8 +43,8 @@ export function flushEverywhere({ fleet, board, ids, timers, flush }: FlushParts
       isOver = true;
     });
     try {
-      await board.tell(FLUSH, `${fleet.id} ${token}`);
-      for (;;) {
+      for (let asks = 0; ; asks += 1) {
+        if (asks % TELL_EVERY_ASKS === 0) await board.tell(FLUSH, `${fleet.id} ${token}`);
         const there = await board.list(`${FLUSH}:${token}:`);
         const missing = waiting.filter((id) => !there.has(id));
         if (missing.length === 0) return;

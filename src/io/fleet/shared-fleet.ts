@@ -35,6 +35,9 @@ const LEADER: { readonly ttlMs: number; readonly waitMs: number } = { ttlMs: 10_
 const ALONE = { ttlMs: 15_000, waitMs: 10_000 } as const;
 /** An instance that died between its commit and its word about it is found out by this look at SQL. */
 const LOOK_EVERY_MS = 5_000;
+/** A change that is saved and cannot be told is told again and again for this long before whoever made it hears of that. */
+const TELL_MS_MAX = 5_000;
+const TELL_AGAIN_MS = 100;
 /** Changes are kept for this long; who did not follow for half of it loads everything. */
 const KEPT_MS = 24 * 3_600_000;
 const VERSION_KEPT_MS = 7 * 24 * 3_600_000;
@@ -155,13 +158,20 @@ export class SharedFleet implements Fleet {
   }
 
   async changed(workspaceId: string | null): Promise<void> {
+    const { clock, timers } = this.#parts;
     this.#owed.add(workspaceId);
-    try {
-      await this.#pay();
-    } catch (error) {
-      this.#tellOf(error);
-      throw new Unheard();
-    }
+    const untilMs = clock.elapsedMs() + TELL_MS_MAX;
+    for (;;)
+      try {
+        return await this.#pay();
+      } catch (error) {
+        // A key that was made is shown only once: a moment without the board is no reason to lose it.
+        if (this.#isStopped || clock.elapsedMs() >= untilMs) {
+          this.#tellOf(error);
+          throw new Unheard();
+        }
+        await new Promise<void>((resolve) => void timers.after(TELL_AGAIN_MS, resolve));
+      }
   }
 
   catchUp(): Promise<void> {

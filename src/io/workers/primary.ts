@@ -20,9 +20,11 @@ export class Primary {
   readonly #waiting = new Map<number, Waiting>();
   readonly #listeners = new Set<(news: News) => void>();
   #next = 1;
+  #lookedAtMs: number;
 
   constructor(pipe: Duplex, clock: Clock) {
     this.#clock = clock;
+    this.#lookedAtMs = clock.elapsedMs();
     this.#lines = new Lines(pipe, (message) => this.#take(message));
     setInterval(() => this.#giveUp(), LOOK_EVERY_MS).unref();
   }
@@ -61,7 +63,12 @@ export class Primary {
   }
 
   #giveUp(): void {
-    const untilMs = this.#clock.elapsedMs() - ANSWER_MS_MAX;
+    const nowMs = this.#clock.elapsedMs();
+    const hasStoodStill = nowMs - this.#lookedAtMs > 2 * LOOK_EVERY_MS;
+    this.#lookedAtMs = nowMs;
+    // Then it was this process: what it has to say, and the answers that wait for it, go first.
+    if (hasStoodStill) return;
+    const untilMs = nowMs - ANSWER_MS_MAX;
     for (const [number, { sinceMs, reject }] of this.#waiting) {
       if (sinceMs > untilMs) continue;
       this.#waiting.delete(number);

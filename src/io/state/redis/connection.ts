@@ -17,6 +17,8 @@ const PING_EVERY_MS = 1000;
 /** A connection that says nothing for so long is made anew. */
 const SILENT_MS = 4000;
 const PROBE_EVERY_MS = 50;
+/** Whoever looks at a clock so much later than it meant to has stood still. */
+const STOOD_STILL_MS = 20;
 
 /** A client that connects again for as long as it lives, and keeps nothing for the time when it is connected. */
 function makeClient({ url, ca }: Pick<Wire, "url" | "ca">) {
@@ -53,6 +55,8 @@ export async function connectClient(
   let isDown = false;
   let wasUp = false;
   client.on("error", (error: unknown) => {
+    // A ping that found no room in the queue, say: no connection is lost, so none would be heard of again.
+    if (client.isReady) return;
     last = error;
     // Before the first connection the caller says it, or it passes.
     if (!isDown && wasUp) wire.log.warn({ why: wordsOf(error) }, "the connection to Redis is lost: it is made again");
@@ -140,7 +144,14 @@ export class Connection {
       };
       const { clock, timeoutMs } = this.#wire;
       // Where this process itself was busy, answers that are already here are read before anybody is called late.
-      const wait = this.#deadlines.at(clock.elapsedMs() + timeoutMs, () => setImmediate(late));
+      const lateIn = (untilMs: number) => this.#deadlines.at(untilMs, () => setImmediate(late));
+      const untilMs = clock.elapsedMs() + timeoutMs;
+      let wait = this.#deadlines.at(untilMs, () => {
+        const nowMs = clock.elapsedMs();
+        if (nowMs - untilMs <= STOOD_STILL_MS) setImmediate(late);
+        // The question itself may leave only now: it gets its time once more.
+        else wait = lateIn(nowMs + timeoutMs);
+      });
       const end = (then: () => void) => {
         if (isOver) return;
         isOver = true;

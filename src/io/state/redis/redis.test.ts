@@ -1,4 +1,5 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { claimTests } from "../../../../tests/support/claim-suite.ts";
 import { emptyBooks, hasRedis, type RedisServer, redisState, startRedis } from "../../../../tests/support/redis.ts";
 import { spendingTests } from "../../../../tests/support/spending-suite.ts";
@@ -55,6 +56,39 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     stateTests(open, FEW);
     spendingTests(open, FEW);
     claimTests(open, FEW);
+  });
+
+  test("SCALE-03 where this process itself stands still, Redis is not called silent", async () => {
+    const said: unknown[] = [];
+    const note = (...line: unknown[]) => void said.push(line);
+    const { board } = await instance({ timeoutMs: 1000, log: { info: () => undefined, warn: note, error: note } });
+    said.length = 0;
+    for (let time = 0; time < 2; time += 1) {
+      const asked = board.read("note");
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1100);
+      expect(await asked).toBe(undefined);
+    }
+    expect(said).toEqual([]);
+  });
+
+  test("SCALE-03 a Redis that falls behind until nothing more can wait for it is used again once it has caught up", async () => {
+    const slow = await startRedis();
+    try {
+      const redis = await redisState(slow.url, { timeoutMs: 60_000 });
+      opened.push(redis);
+      await redis.open(emptyBooks());
+      slow.pause();
+      const all = Array.from({ length: 20_500 }, () => redis.board.read("note"));
+      const ends = Promise.allSettled(all);
+      // Long enough for a ping of the connection's own, which finds no room either.
+      await sleep(2500);
+      slow.resume();
+      expect((await ends).filter(({ status }) => status === "rejected").length).toBeGreaterThan(0);
+      expect(await redis.board.read("note")).toBe(undefined);
+      await vi.waitFor(() => expect(redis.standing).toBe("open"));
+    } finally {
+      await slow.close();
+    }
   });
 
   test("OPS-04 a wrong password stops the start at once, and no line is logged that says otherwise", async () => {

@@ -1,0 +1,27 @@
+import { expect, onTestFinished, test } from "vitest";
+import { hasRedis, redisState, startRedis } from "../../../tests/support/redis.ts";
+import { makeIds } from "../../kit/ids.ts";
+import { systemTimers } from "../../kit/timers.ts";
+import { flushEverywhere } from "./flush-everywhere.ts";
+
+test.skipIf(!hasRedis)(
+  "SCALE-02 an instance that had lost its connection when all were asked to empty their journals is heard all the same",
+  async () => {
+    const redis = await startRedis();
+    onTestFinished(() => redis.close());
+    const known = async () => ["one", "two"];
+    const flushed: string[] = [];
+    const instance = async (id: string) => {
+      const { board, close } = await redisState(redis.url);
+      onTestFinished(close);
+      const parts = { fleet: { id, known }, board, ids: makeIds(Date.now), timers: systemTimers };
+      return flushEverywhere({ ...parts, flush: async () => void flushed.push(id) });
+    };
+    const [one] = [await instance("one"), await instance("two")];
+    await one.all();
+    flushed.length = 0;
+    await redis.ask("CLIENT", "KILL", "TYPE", "pubsub");
+    await one.all();
+    expect(new Set(flushed)).toEqual(new Set(["one", "two"]));
+  },
+);
