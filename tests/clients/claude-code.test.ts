@@ -76,6 +76,18 @@ describe.each(TURNS)("Claude Code's %s turn", (_which, turns) => {
   });
 });
 
+test.each([true, false])(
+  "MSG-01 the answer of a Claude model names it as it was asked for, or its thoughts would not come back (stream: %s)",
+  async (stream) => {
+    // The client takes thoughts under another name for those of another model, and leaves them out of the next turn.
+    const said = { thoughts: "I look.", text: "Done." };
+    scene.at(D2.provider).next(stream ? D2.streamed(said) : D2.whole(said));
+    const { text, body } = await ask({ ...claudeCodeBody(D2.model, FIRST_TURN), stream });
+    const message = stream ? eventsOf(text)[0].message : body;
+    expect(message).toMatchObject({ type: "message", model: D2.model });
+  },
+);
+
 test("PARAM-04 tools that are loaded later exist with Claude models only; the refusal names them, and the client sends all", async () => {
   const { status, body } = await ask(claudeCodeBody(D1.model, FIRST_TURN));
   expect([status, body.error.code, body.error.param]).toEqual([400, "unsupported_parameter", "tools.3.defer_loading"]);

@@ -33,7 +33,8 @@ beforeEach(async () => {
 const ask = (body: unknown, headers: Record<string, string> = {}) =>
   scene.gateway.call(tenant.key, "/v1/messages", { body, headers });
 const received = () => scene.at("anthropic").requests.at(-1);
-const ownId = (text: string, id: string | null) => text.replace(/"id": ?"msg_[^"]*"/, `"id":"${id}"`);
+const asOwn = (text: string, id: string | null) =>
+  text.replace(/"id": ?"msg_[^"]*"/, `"id":"${id}"`).replace(/"model": ?"claude-[^"]*"/, `"model":"${MODEL}"`);
 
 describe("the request", () => {
   test("MSG-01 every byte of a body reaches the provider but for the model and what is said to the gateway", async () => {
@@ -178,7 +179,7 @@ describe("the request", () => {
 });
 
 describe("the answer", () => {
-  test("MSG-01 a whole answer is the provider's, byte by byte, but for the id", async () => {
+  test("MSG-01 a whole answer is the provider's, byte by byte, but for the id and the name of the model", async () => {
     await fc.assert(
       fc.asyncProperty(unknownMembers, async (unknown) => {
         const text = `{"model":"claude-x", "id" : "msg_up" ,"type":"message","role":"assistant","content":[{"type":"text","text":"\\u00e9"}],${[...unknown, '"usage":{"input_tokens":3,"output_tokens":2}'].join(", ")} }\n`;
@@ -186,14 +187,14 @@ describe("the answer", () => {
         const answer = await ask({ model: MODEL, max_tokens: 5, messages: HELLO });
         const id = answer.headers.get("x-svc-request-id");
         expect(id).toMatch(/^msg_/);
-        expect(answer.text).toBe(text.replace('"msg_up"', `"${id}"`));
+        expect(answer.text).toBe(text.replace('"msg_up"', `"${id}"`).replace('"claude-x"', `"${MODEL}"`));
       }),
       { numRuns: 30 },
     );
   });
 
   test.each([1, 3, 64, 4096])(
-    "MSG-01 a stream in pieces of %i bytes is the provider's but for the id",
+    "MSG-01 a stream in pieces of %i bytes is the provider's but for the id and the name of the model",
     async (size) => {
       const source = messageStream(
         messageJson([
@@ -210,7 +211,7 @@ describe("the answer", () => {
       const { text, status, headers } = await ask({ model: MODEL, max_tokens: 5, stream: true, messages: HELLO });
       expect(status).toBe(200);
       expect(headers.get("content-type")).toContain("text/event-stream");
-      expect(text).toBe(ownId(source.toString(), headers.get("x-svc-request-id")));
+      expect(text).toBe(asOwn(source.toString(), headers.get("x-svc-request-id")));
     },
   );
 
@@ -417,7 +418,7 @@ describe.skipIf(!fixturesPresent)("recorded traffic", () => {
       expect(answer.status).toBe(recorded.response.status);
       expect(received()?.raw.toString()).toBe(text.replace(MODEL, UPSTREAM_MODEL));
       const id = answer.headers.get("x-svc-request-id");
-      expect(answer.text).toBe(ownId(recorded.response.body.toString(), id));
+      expect(answer.text).toBe(asOwn(recorded.response.body.toString(), id));
       const row = await scene.row(id ?? "");
       expect(row.usage.estimated).toBe(false);
       expect(row.usage.output_tokens).toBeGreaterThan(0);
@@ -435,7 +436,7 @@ describe.skipIf(!fixturesPresent)("recorded traffic", () => {
       const { type }: Json = JSON.parse(data);
       return `event: ${type}\n${line}`;
     });
-    expect(text).toBe(ownId(named, headers.get("x-svc-request-id")));
+    expect(text).toBe(asOwn(named, headers.get("x-svc-request-id")));
     expect(text).toContain('"stop_reason":"refusal"');
   });
 

@@ -37,34 +37,36 @@ export function messagesDoor({ dialects: [dialect], model, quirks }: Endpoint): 
   return dialect === "D4" && model.startsWith(CLAUDE) ? "invoke" : undefined;
 }
 
-/** Messages to messages: the caller's bytes with named patches, the provider's bytes with our id. */
+/** Messages to messages: the caller's bytes with named patches, the provider's bytes with our id and our name of the model. */
 export function directMessages(inbound: InboundMessages, { endpoint, head }: Target, door: Door): Lane {
   return {
     surface: "messages",
     keepAlive: messagesClient.keepAlive,
     effort: undefined,
-    decodeWhole: (answer) => decodeDirect(answer, head.id),
-    ...DOORS[door](inbound, endpoint, head.id),
+    decodeWhole: (answer) => decodeDirect(answer, head),
+    ...DOORS[door](inbound, endpoint, head),
   };
 }
 
 type ThroughDoor = Omit<Lane, "surface" | "keepAlive" | "effort" | "decodeWhole">;
 
-const DOORS: Readonly<Record<Door, (inbound: InboundMessages, endpoint: Endpoint, ownId: string) => ThroughDoor>> = {
-  api: (inbound, endpoint, ownId) => {
+const DOORS: Readonly<
+  Record<Door, (inbound: InboundMessages, endpoint: Endpoint, head: Target["head"]) => ThroughDoor>
+> = {
+  api: (inbound, endpoint, head) => {
     const betas = betasFor(inbound, endpoint);
     return {
       path: "/messages",
       auth: "x-api-key",
       headers: apiHeaders(inbound, betas),
       ...SERVER_SENT,
-      openStream: () => new DirectMessages(ownId),
+      openStream: () => new DirectMessages(head),
       dropped: [...betas.dropped, ...thoughtsDropped(inbound)],
       encode: () => patched(inbound, [{ key: "model", json: JSON.stringify(endpoint.upstreamModel) }]),
       decodeProblem: messagesDialect.decodeProblem,
     };
   },
-  raw_predict: (inbound, endpoint, ownId) => {
+  raw_predict: (inbound, endpoint, head) => {
     const betas = betasFor(inbound, endpoint);
     const hints = unknownHints(inbound.body, betas.sent, "known");
     return {
@@ -72,13 +74,13 @@ const DOORS: Readonly<Record<Door, (inbound: InboundMessages, endpoint: Endpoint
       auth: "bearer",
       headers: betaHeader(betas),
       ...SERVER_SENT,
-      openStream: () => new DirectMessages(ownId),
+      openStream: () => new DirectMessages(head),
       dropped: [...betas.dropped, ...hints.dropped, ...thoughtsDropped(inbound)],
       encode: () => patched(inbound, [...RAW_PREDICT_PATCHES, ...hints.patches]),
       decodeProblem: decodeRawPredictProblem,
     };
   },
-  invoke: (inbound, endpoint, ownId) => {
+  invoke: (inbound, endpoint, head) => {
     const invoked = invokedWith(inbound, endpoint);
     const operation = inbound.call.stream ? "invoke-with-response-stream" : "invoke";
     return {
@@ -87,7 +89,7 @@ const DOORS: Readonly<Record<Door, (inbound: InboundMessages, endpoint: Endpoint
       headers: {},
       streamType: "application/vnd.amazon.eventstream",
       openFrames: (frameMaxBytes) => new ConverseFrames(frameMaxBytes),
-      openStream: () => new InvokedMessages(ownId),
+      openStream: () => new InvokedMessages(head),
       dropped: [
         ...NOT_INVOKED.filter((key) => inbound.body.members.has(key)),
         ...invoked.dropped,

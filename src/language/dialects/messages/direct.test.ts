@@ -9,7 +9,9 @@ import type { Frame } from "../dialect.ts";
 import { DirectMessages, decodeDirect } from "./direct.ts";
 import { InvokedMessages } from "./invoke.ts";
 
-const OWN = "msg_own";
+const OWN = { id: "msg_own", model: "anthropic/claude-own" };
+/** A text of the provider's with what is the gateway's in it. */
+const asOwn = (text: string) => text.replace('"msg_1"', `"${OWN.id}"`).replace('"claude-test"', `"${OWN.model}"`);
 const NO_USAGE = {
   inputTokens: 0,
   cachedTokens: 0,
@@ -46,9 +48,9 @@ const event = (data: object): Frame => ({ event: null, data: JSON.stringify(data
 
 describe("a stream that is handed on", () => {
   const source = messageStream(messageJson(CONTENT, { usage: USAGE }), 5);
-  const expected = source.toString().replace('"id":"msg_1"', `"id":"${OWN}"`);
+  const expected = asOwn(source.toString());
 
-  test("MSG-01 every byte reaches the caller but for the id, wherever the chunks were cut", () => {
+  test("MSG-01 every byte reaches the caller but for id and model, wherever the chunks were cut", () => {
     for (const size of [1, 2, 3, 7, 64, 1000, source.length]) {
       const stream = new DirectMessages(OWN);
       const pieces = readAll(stream, framesOf(source, size));
@@ -80,12 +82,12 @@ describe("a stream that is handed on", () => {
     expect(stream.close()).toBe('event: message_stop\ndata: {"type":"message_stop"     }\n\n');
   });
 
-  test("only the id of the message changes: spaces, order, escapes and numbers stay", () => {
+  test("only id and model of the message change: spaces, order, escapes and numbers stay", () => {
     const data =
-      '{ "message" : {"usage":{"input_tokens":1.0},"big":12345678901234567890, "id" : "x\\u0041" ,"s":"\\u00e9\\/"}, "type":"message_start","extra":null }   ';
+      '{ "message" : {"usage":{"input_tokens":1.0},"big":12345678901234567890, "id" : "x\\u0041" ,"model" :"c\\u0041","s":"\\u00e9\\/"}, "type":"message_start","extra":null }   ';
     expect(new DirectMessages(OWN).read({ event: "message_start", data })).toEqual({
       is: "preamble",
-      text: `event: message_start\ndata: ${data.replace('"x\\u0041"', `"${OWN}"`)}\n\n`,
+      text: `event: message_start\ndata: ${data.replace('"x\\u0041"', `"${OWN.id}"`).replace('"c\\u0041"', `"${OWN.model}"`)}\n\n`,
     });
   });
 
@@ -141,18 +143,18 @@ describe("a stream that is handed on", () => {
     stream.read(event({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 1 } }));
     expect(stream.finished).toBe(true);
     expect(stream.close()).toBe(messageEvent({ type: "message_stop" }));
-    const error = { message: "m", type: "upstream_error", code: "upstream_error", request_id: OWN } as const;
+    const error = { message: "m", type: "upstream_error", code: "upstream_error", request_id: OWN.id } as const;
     expect(stream.fail({ error })).toBe(
-      `event: error\ndata: ${JSON.stringify({ type: "error", error, request_id: OWN })}\n\n`,
+      `event: error\ndata: ${JSON.stringify({ type: "error", error, request_id: OWN.id })}\n\n`,
     );
   });
 });
 
 describe("a whole answer that is handed on", () => {
-  test("MSG-01 the provider's bytes with our id, and figures for the meter", () => {
+  test("MSG-01 the provider's bytes with our id and our name of the model, and figures for the meter", () => {
     const text = `\n${JSON.stringify(messageJson(CONTENT, { usage: USAGE, unknown: { a: [1.0, 2e5] } }), null, 1)} \n`;
     const answer = decodeDirect(Buffer.from(text), OWN);
-    expect(answer?.render(NO_USAGE, undefined)).toBe(text.replace('"msg_1"', `"${OWN}"`));
+    expect(answer?.render(NO_USAGE, undefined)).toBe(asOwn(text));
     expect(answer?.usage).toMatchObject({ inputTokens: 161, cacheWrite1hTokens: 30, outputTokens: 42 });
     expect(answer?.upstreamId).toBe("msg_1");
     expect(answer?.outputChars).toBeGreaterThan(50);
@@ -192,11 +194,10 @@ describe("the response stream of InvokeModel", () => {
   );
 
   test("MSG-01 its events are those of the dialect, without the service's own figures", () => {
-    const expected = events
-      .map(({ event: name, data }) => `event: ${name}\ndata: ${data}\n\n`)
-      .join("")
-      .replace('"id":"msg_1"', `"id":"${OWN}"`)
-      .replace('{"type":"message_stop"     }', '{"type":"message_stop"}');
+    const expected = asOwn(events.map(({ event: name, data }) => `event: ${name}\ndata: ${data}\n\n`).join("")).replace(
+      '{"type":"message_stop"     }',
+      '{"type":"message_stop"}',
+    );
     for (const size of [1, 5, 100, packed.length]) {
       const { text, stream } = read(packed, size);
       expect(text).toBe(expected);

@@ -1,8 +1,16 @@
 import { type ErrorEnvelope, messagesEnvelopeOf } from "../../../contract/faults.ts";
-import { isJsonObject, type JsonObject, parseJsonObject, parseJsonText, patchMembers } from "../../../kit/json.ts";
+import {
+  isJsonObject,
+  type JsonObject,
+  type ParsedBody,
+  parseJsonObject,
+  parseJsonText,
+  patchMembers,
+} from "../../../kit/json.ts";
 import type { AnswerStream, Piece, WholeAnswer } from "../../canon/answer.ts";
 import type { ExtraName } from "../../canon/extras.ts";
 import type { Usage } from "../../canon/usage.ts";
+import type { AnswerHead } from "../client.ts";
 import type { Frame } from "../dialect.ts";
 import { messageUses, mostUses, type Uses, usedInBlock } from "../extras.ts";
 import { decodeProblem } from "./errors.ts";
@@ -11,9 +19,12 @@ import { WireMessage, WireStart, WireStop } from "./wire.ts";
 
 const LAST_EVENT = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
 
-/** Hands a stream of this dialect on as it came, but for the id of the message, and reads along for the meter. */
+/** The two members of an answer that are the gateway's. */
+type Own = Pick<AnswerHead, "id" | "model">;
+
+/** Hands a stream of this dialect on as it came, but for the message's id and model, and reads along for the meter. */
 export class DirectMessages implements AnswerStream {
-  readonly #ownId: string;
+  readonly #own: Own;
   readonly #tally = new UsageTally();
   #usage: Usage | undefined;
   #uses: Uses | undefined;
@@ -27,8 +38,8 @@ export class DirectMessages implements AnswerStream {
   #spoken = false;
   #last = LAST_EVENT;
 
-  constructor(ownId: string) {
-    this.#ownId = ownId;
+  constructor(own: Own) {
+    this.#own = own;
   }
 
   get usage(): Usage | undefined {
@@ -90,7 +101,7 @@ export class DirectMessages implements AnswerStream {
 
   #begin(frame: Frame, message: unknown): Piece {
     const start = WireStart.safeParse(message);
-    const data = withMessageId(frame.data, this.#ownId);
+    const data = withOwnMembers(frame.data, this.#own);
     if (!start.success || data === undefined) return { is: "garbage" };
     this.#upstreamId = start.data.id || null;
     this.#count(start.data.usage);
@@ -138,8 +149,8 @@ export class DirectMessages implements AnswerStream {
   }
 }
 
-/** A whole answer of this dialect, handed on as it came but for its id. */
-export function decodeDirect(bytes: Buffer, ownId: string): WholeAnswer | undefined {
+/** A whole answer of this dialect, handed on as it came but for its id and model. */
+export function decodeDirect(bytes: Buffer, own: Own): WholeAnswer | undefined {
   const body = parseJsonObject(bytes);
   if ("problem" in body) return undefined;
   const message = WireMessage.safeParse(body.value);
@@ -150,7 +161,7 @@ export function decodeDirect(bytes: Buffer, ownId: string): WholeAnswer | undefi
     uses: messageUses(usage),
     upstreamId: id || null,
     outputChars: content.reduce((sum, block) => sum + charsOf(block), 0),
-    render: () => patchMembers(body, [{ key: "id", json: JSON.stringify(ownId) }]),
+    render: () => owned(body, own),
   };
 }
 
@@ -183,15 +194,23 @@ function charsOf(block: unknown): number {
   return isJsonObject(input) && Object.keys(input).length > 0 ? chars + JSON.stringify(input).length : chars;
 }
 
-/** Only the characters of the id change. */
-function withMessageId(data: string, ownId: string): string | undefined {
+/** Only the characters of the two change. */
+function withOwnMembers(data: string, own: Own): string | undefined {
   const event = parseJsonText(data);
   const span = "problem" in event ? undefined : event.members.get("message");
   if (span === undefined) return undefined;
   const message = parseJsonText(data.slice(span.valueStart, span.valueEnd));
   if ("problem" in message) return undefined;
-  const own = patchMembers(message, [{ key: "id", json: JSON.stringify(ownId) }]);
-  return data.slice(0, span.valueStart) + own + data.slice(span.valueEnd);
+  return data.slice(0, span.valueStart) + owned(message, own) + data.slice(span.valueEnd);
+}
+
+/**
+ * The model is named as the caller names it: Claude Code takes the thoughts of an answer that names another one for
+ * another model's, and does not send them back.
+ */
+function owned(message: ParsedBody, { id, model }: Own): string {
+  const named = message.members.has("model") ? [{ key: "model", json: JSON.stringify(model) }] : [];
+  return patchMembers(message, [{ key: "id", json: JSON.stringify(id) }, ...named]);
 }
 
 function parsed(data: string): JsonObject | undefined {
