@@ -68,17 +68,23 @@ function componentOf(ref, name, entry) {
   };
 }
 
-/** What a package is given when it asks, as Node looks for it: beside itself first, then further up. */
+/** What a package is given when it asks. */
 function neededBy(where, entry, packages, all) {
   const wanted = { ...entry.dependencies, ...entry.optionalDependencies, ...entry.peerDependencies };
   if (where === "" && all) Object.assign(wanted, entry.devDependencies);
   return Object.keys(wanted).flatMap((name) => {
-    for (let at = where; ; at = at.slice(0, Math.max(at.lastIndexOf("/node_modules/"), 0))) {
-      const found = packages[`${at === "" ? "" : `${at}/`}node_modules/${name}`];
-      if (found !== undefined) return isTool(found) && !all ? [] : [refOf(name, found.version)];
-      if (at === "") return [];
-    }
+    const found = packages[whereIs(name, where, packages)];
+    return found === undefined || (isTool(found) && !all) ? [] : [refOf(name, found.version)];
   });
+}
+
+/** The place in the lock file of what a package gets when it asks for a name: beside itself first, then further up, as Node looks. */
+export function whereIs(name, where, packages) {
+  for (let at = where; ; at = at.slice(0, Math.max(at.lastIndexOf("/node_modules/"), 0))) {
+    const place = `${at === "" ? "" : `${at}/`}node_modules/${name}`;
+    if (packages[place] !== undefined) return place;
+    if (at === "") return undefined;
+  }
 }
 
 /** Also what something that runs could use, and does not need, because the tests have it: npm calls it devOptional. */

@@ -4,6 +4,7 @@ import { join } from "./io/workers/joined.ts";
 import { pipeToPrimary } from "./io/workers/pipe.ts";
 import { Primary } from "./io/workers/primary.ts";
 import { systemClock } from "./kit/clock.ts";
+import { endNoMore } from "./kit/first-process.ts";
 import { handBackMemory } from "./kit/hand-back-memory.ts";
 import { keepTickShape } from "./kit/tick-shape.ts";
 import { type Running, start } from "./main.ts";
@@ -83,6 +84,7 @@ function untilStopped(signals: readonly string[], stop: () => Promise<void>): Pr
         process.exit(1);
       });
     };
+    endNoMore();
     for (const signal of signals) process.on(signal, stopOnce);
   });
 }

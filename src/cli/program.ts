@@ -1,4 +1,5 @@
 import { Argument, Command, Option } from "commander";
+import { endIfFirst } from "../kit/first-process.ts";
 import { type ApiCommand, type Flag, type Invocation, optionName } from "./command.ts";
 import { API_COMMANDS, logFilters } from "./table.ts";
 import { evidencePeriod } from "./table-capture.ts";
@@ -82,6 +83,7 @@ function addServe(place: (words: string) => Command, bind: Bind): void {
     .addOption(optionOf({ flags: "--workers <n>", field: "", says: WORKERS, read: workers }));
   bind(command, async ({ options }) => {
     const { workers: count } = options;
+    endIfFirst();
     const { serve } = await import("../serve.ts");
     await serve(process.env, typeof count === "string" ? count : undefined);
     return 0;

@@ -1,0 +1,47 @@
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, onTestFinished, test } from "vitest";
+import { COMPILED, PROGRAM } from "../support/program.ts";
+
+/** A process is the first one of its own space, as in a container; the system lets only root make one. */
+const AS_FIRST = ["unshare", "--pid", "--fork", "--kill-child"] as const;
+const mayTry = spawnSync(AS_FIRST[0], [...AS_FIRST.slice(1), "true"]).status === 0;
+
+test.skipIf(!mayTry)("OPS-01 the first process of a container ends when it is told to while it starts", async () => {
+  const dataDir = mkdtempSync(path.join(os.tmpdir(), "gateway-first-"));
+  onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
+  const env = { PATH: process.env["PATH"] ?? "", ...COMPILED, PORT: "0", DATA_DIR: dataDir };
+  const outer = spawn(AS_FIRST[0], [...AS_FIRST.slice(1), process.execPath, ...PROGRAM, "serve"], {
+    env,
+    stdio: "pipe",
+  });
+  onTestFinished(() => void outer.kill("SIGKILL"));
+  let said = "";
+  outer.stdout.on("data", (chunk) => {
+    said += chunk;
+  });
+  const ended = once(outer, "exit");
+  // Again and again: what comes before anything of the gateway is loaded is lost.
+  while (outer.exitCode === null && outer.signalCode === null) {
+    for (const pid of childrenOf(outer.pid)) tell(pid);
+    await Promise.race([ended, sleep(50)]);
+  }
+  expect(outer.exitCode).toBe(143);
+  expect(said).toBe("");
+});
+
+function childrenOf(pid: number | undefined): readonly number[] {
+  const listed = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8");
+  return listed.split(" ").filter(Boolean).map(Number);
+}
+
+/** It may have ended meanwhile. */
+function tell(pid: number): void {
+  try {
+    process.kill(pid, "SIGTERM");
+  } catch {}
+}
