@@ -204,7 +204,7 @@ export const FAULTS = {
   upgrade_required: {
     status: 426,
     type: "invalid_request_error",
-    says: "Nodes connect here over WebSocket, in a protocol that node and gateway both speak.",
+    says: "Another protocol is spoken here: nodes connect over WebSocket in one that both know, all others send plain HTTP.",
   },
   rate_limit_exceeded: {
     status: 429,

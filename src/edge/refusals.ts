@@ -11,20 +11,55 @@ export function noHost(): Fault {
 
 const OF_MESSAGES = /\/messages(?:\/|$)/;
 
-/** What somebody meant whose client put its own path behind a wrong base address. */
-const MEANT: readonly (readonly [ending: string, hint: string])[] = [
-  ["/messages/count_tokens", "POST /v1/messages/count_tokens counts; most clients want the base address without /v1"],
-  ["/messages", "POST /v1/messages creates a message; most clients want the base address without /v1"],
-  ["/responses", "POST /v1/responses creates a response; clients want the base address with /v1 at its end"],
-  ["/chat/completions", "POST /v1/chat/completions creates a chat completion; clients want the base address with /v1"],
+/** What official clients know and the gateway has not, or not there: what to do in its place. The first that fits. */
+const INSTEAD: readonly (readonly [at: RegExp, hint: string])[] = [
+  [
+    /^\/openai\/deployments\//,
+    "Azure's client is not served: take the plain client, with a base address ending in /v1",
+  ],
+  [/\/messages\/batches(?:\/|$)/, "Batches are not offered: send the messages one by one to POST /v1/messages"],
+  [
+    /\/batches(?:\/|$)/,
+    "Batches are not offered: send the requests one by one; POST /v1/responses with background: true answers later",
+  ],
+  [/\/(?:files|uploads)(?:\/|$)/, "Files are not kept here: send them inside the request, as data URLs or in base64"],
+  [
+    /\/(?:conversations|threads|assistants)(?:\/|$)/,
+    "Conversations are stored responses: POST /v1/responses with previous_response_id goes on from one",
+  ],
+  [
+    /\/chat\/completions\/./,
+    "Chat completions are not stored: responses are, and GET /v1/responses/{id} gives them back",
+  ],
+  [/\/responses\/input_tokens$/, "POST /v1/messages/count_tokens counts for every chat model"],
+  [/\/moderations$/, "POST /v1/decisions answers typed questions about a text"],
+  [/\/audio\/translations$/, "POST /v1/audio/transcriptions writes what was said; a chat model translates it"],
+  [/\/realtime(?:\/|$)/, "POST /v1/responses with stream: true answers word by word"],
+  [
+    /\/messages\/count_tokens$/,
+    "POST /v1/messages/count_tokens counts; most clients want the base address without /v1",
+  ],
+  [/\/messages$/, "POST /v1/messages creates a message; most clients want the base address without /v1"],
+  [/\/responses$/, "POST /v1/responses creates a response; clients want the base address with /v1 at its end"],
+  [
+    /\/chat\/completions$/,
+    "POST /v1/chat/completions creates a chat completion; clients want the base address with /v1",
+  ],
+  [/\/embeddings$/, "POST /v1/embeddings creates embeddings; clients want the base address with /v1 at its end"],
+  [
+    /\/audio\/transcriptions$/,
+    "POST /v1/audio/transcriptions transcribes; clients want the base address with /v1 at its end",
+  ],
+  [/\/audio\/speech$/, "POST /v1/audio/speech speaks; clients want the base address with /v1 at its end"],
 ];
 
+const insteadOf = (path: string) => INSTEAD.find(([at]) => at.test(path))?.[1];
+
 export function unknownPath(method: string, path: string): Fault {
-  const meant = method === "POST" ? MEANT.find(([ending]) => path.endsWith(ending))?.[1] : undefined;
   const create = OF_MESSAGES.test(path)
     ? "POST /v1/messages creates a message"
     : "POST /v1/chat/completions creates a chat completion";
-  const hint = meant ?? (method === "POST" ? create : "GET /docs lists every endpoint");
+  const hint = insteadOf(path) ?? (method === "POST" ? create : "GET /docs lists every endpoint");
   return fault("not_found", { message: `There is nothing at ${method} ${path.slice(0, 200)}. ${hint}.` });
 }
 
@@ -33,11 +68,20 @@ export function errorsAt(path: string): Route["errors"] {
   return OF_MESSAGES.test(path) ? "messages" : undefined;
 }
 
-export function wrongMethod(method: string, allow: readonly string[]): Fault {
+export function wrongMethod(method: string, path: string, allow: readonly string[]): Fault {
   const list = allow.join(", ");
+  const hint = allow.includes("POST") ? undefined : insteadOf(path);
   return fault("method_not_allowed", {
-    message: `${method.slice(0, 20)} is not allowed here; allowed: ${list}.`,
+    message: `${method.slice(0, 20)} is not allowed here; allowed: ${list}.${hint === undefined ? "" : ` ${hint}.`}`,
     headers: { allow: list },
+  });
+}
+
+/** Codex asks for a WebSocket first where it is told to: at this status it turns to HTTP, at any other it tries again. */
+export function noWebSocket(allow: readonly string[]): Fault {
+  return fault("upgrade_required", {
+    message: "There is no WebSocket here: send the request with POST over HTTP, and read its answer as a stream.",
+    headers: { allow: allow.join(", "), upgrade: "HTTP/1.1", connection: "close, upgrade" },
   });
 }
 

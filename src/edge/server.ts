@@ -27,6 +27,7 @@ import {
   errorsAt,
   internalFault,
   noHost,
+  noWebSocket,
   starting,
   stopping,
   tooManyCalls,
@@ -206,7 +207,7 @@ export class Edge {
       return;
     }
     if (lookup.is === "unknown") throw unknownPath(request.method ?? "GET", path);
-    if (lookup.is === "wrong_method") throw wrongMethod(request.method ?? "", lookup.allow);
+    if (lookup.is === "wrong_method") throw wrongWay(request, path, lookup.allow);
     if (waitSeconds !== undefined && !PROBES.has(lookup.match.route.id)) throw tooManyFromAddress(waitSeconds);
     return this.#handle(call, lookup.match, mark < 0 ? "" : url.slice(mark + 1), address);
   }
@@ -397,6 +398,11 @@ type Checked = {
   /** The body, where it is being read already. */
   readonly reading?: Promise<Buffer> | undefined;
 };
+
+function wrongWay({ method = "", headers }: IncomingMessage, path: string, allow: readonly string[]): Fault {
+  const wantsSocket = method === "GET" && headers.upgrade?.toLowerCase() === "websocket";
+  return wantsSocket && allow.includes("POST") ? noWebSocket(allow) : wrongMethod(method, path, allow);
+}
 
 /** What these answer depends on what was changed anywhere a moment ago. */
 function asksOfOthers({ path }: Route): boolean {

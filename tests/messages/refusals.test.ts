@@ -384,7 +384,7 @@ describe("refusals that have nothing to do with the body", () => {
       const answer = await scene.gateway.call(tenant.key, path, { body: {} });
       expectShape(answer);
       expect([answer.status, answer.body.error.type]).toEqual([404, "not_found_error"]);
-      expect(answer.body.error.message).toContain("POST /v1/messages creates a message");
+      expect(answer.body.error.message).toContain("POST /v1/messages");
     }
   });
 
