@@ -11,6 +11,9 @@ import { ChatErrand } from "../pipeline/chat-errand.ts";
 import { type DecodedChat, run } from "../pipeline/run.ts";
 import type { Gateway } from "../pipeline/world.ts";
 
+/** Sent by Claude Code with every request. It leaves thoughts out of the next turn when the answer names another model. */
+const CLAUDE_CODE = "x-claude-code-session-id";
+
 /** POST /messages. */
 export function messagesHandlers(gateway: Gateway): Record<string, Handler> {
   return {
@@ -50,6 +53,7 @@ function inboundOf(
     body,
     version: oneLine(headers["anthropic-version"]),
     beta: oneLine(headers["anthropic-beta"]),
+    comparesModel: headers[CLAUDE_CODE] !== undefined,
   };
 }
 

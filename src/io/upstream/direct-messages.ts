@@ -7,7 +7,7 @@ import { decodeProblem as decodeAwsProblem } from "../../language/dialects/conve
 import { ConverseFrames } from "../../language/dialects/converse/frames.ts";
 import { messagesClient } from "../../language/dialects/messages/answer-writer.ts";
 import { messagesDialect } from "../../language/dialects/messages/dialect.ts";
-import { DirectMessages, decodeDirect } from "../../language/dialects/messages/direct.ts";
+import { DirectMessages, decodeDirect, type Own } from "../../language/dialects/messages/direct.ts";
 import { hasForeignThoughts, withoutForeignThoughts } from "../../language/dialects/messages/foreign-thoughts.ts";
 import { InvokedMessages } from "../../language/dialects/messages/invoke.ts";
 import {
@@ -37,36 +37,35 @@ export function messagesDoor({ dialects: [dialect], model, quirks }: Endpoint): 
   return dialect === "D4" && model.startsWith(CLAUDE) ? "invoke" : undefined;
 }
 
-/** Messages to messages: the caller's bytes with named patches, the provider's bytes with our id and our name of the model. */
+/** Messages to messages: the caller's bytes with named patches, the provider's bytes with our id. */
 export function directMessages(inbound: InboundMessages, { endpoint, head }: Target, door: Door): Lane {
+  const own = { id: head.id, model: inbound.comparesModel ? head.model : undefined };
   return {
     surface: "messages",
     keepAlive: messagesClient.keepAlive,
     effort: undefined,
-    decodeWhole: (answer) => decodeDirect(answer, head),
-    ...DOORS[door](inbound, endpoint, head),
+    decodeWhole: (answer) => decodeDirect(answer, own),
+    ...DOORS[door](inbound, endpoint, own),
   };
 }
 
 type ThroughDoor = Omit<Lane, "surface" | "keepAlive" | "effort" | "decodeWhole">;
 
-const DOORS: Readonly<
-  Record<Door, (inbound: InboundMessages, endpoint: Endpoint, head: Target["head"]) => ThroughDoor>
-> = {
-  api: (inbound, endpoint, head) => {
+const DOORS: Readonly<Record<Door, (inbound: InboundMessages, endpoint: Endpoint, own: Own) => ThroughDoor>> = {
+  api: (inbound, endpoint, own) => {
     const betas = betasFor(inbound, endpoint);
     return {
       path: "/messages",
       auth: "x-api-key",
       headers: apiHeaders(inbound, betas),
       ...SERVER_SENT,
-      openStream: () => new DirectMessages(head),
+      openStream: () => new DirectMessages(own),
       dropped: [...betas.dropped, ...thoughtsDropped(inbound)],
       encode: () => patched(inbound, [{ key: "model", json: JSON.stringify(endpoint.upstreamModel) }]),
       decodeProblem: messagesDialect.decodeProblem,
     };
   },
-  raw_predict: (inbound, endpoint, head) => {
+  raw_predict: (inbound, endpoint, own) => {
     const betas = betasFor(inbound, endpoint);
     const hints = unknownHints(inbound.body, betas.sent, "known");
     return {
@@ -74,13 +73,13 @@ const DOORS: Readonly<
       auth: "bearer",
       headers: betaHeader(betas),
       ...SERVER_SENT,
-      openStream: () => new DirectMessages(head),
+      openStream: () => new DirectMessages(own),
       dropped: [...betas.dropped, ...hints.dropped, ...thoughtsDropped(inbound)],
       encode: () => patched(inbound, [...RAW_PREDICT_PATCHES, ...hints.patches]),
       decodeProblem: decodeRawPredictProblem,
     };
   },
-  invoke: (inbound, endpoint, head) => {
+  invoke: (inbound, endpoint, own) => {
     const invoked = invokedWith(inbound, endpoint);
     const operation = inbound.call.stream ? "invoke-with-response-stream" : "invoke";
     return {
@@ -89,7 +88,7 @@ const DOORS: Readonly<
       headers: {},
       streamType: "application/vnd.amazon.eventstream",
       openFrames: (frameMaxBytes) => new ConverseFrames(frameMaxBytes),
-      openStream: () => new InvokedMessages(head),
+      openStream: () => new InvokedMessages(own),
       dropped: [
         ...NOT_INVOKED.filter((key) => inbound.body.members.has(key)),
         ...invoked.dropped,

@@ -28,6 +28,8 @@ export type InboundMessages = {
   /** The headers `anthropic-version` and `anthropic-beta` as the caller sent them. */
   readonly version: string | undefined;
   readonly beta: string | undefined;
+  /** The caller compares the model that an answer names with the one it asked for. */
+  readonly comparesModel: boolean;
 };
 
 export type InboundResponses = {

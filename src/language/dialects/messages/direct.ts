@@ -10,7 +10,6 @@ import {
 import type { AnswerStream, Piece, WholeAnswer } from "../../canon/answer.ts";
 import type { ExtraName } from "../../canon/extras.ts";
 import type { Usage } from "../../canon/usage.ts";
-import type { AnswerHead } from "../client.ts";
 import type { Frame } from "../dialect.ts";
 import { messageUses, mostUses, type Uses, usedInBlock } from "../extras.ts";
 import { decodeProblem } from "./errors.ts";
@@ -19,10 +18,10 @@ import { WireMessage, WireStart, WireStop } from "./wire.ts";
 
 const LAST_EVENT = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
 
-/** The two members of an answer that are the gateway's. */
-type Own = Pick<AnswerHead, "id" | "model">;
+/** What of an answer is the gateway's: its id, and for a caller that compares it the name of the model. */
+export type Own = { readonly id: string; readonly model: string | undefined };
 
-/** Hands a stream of this dialect on as it came, but for the message's id and model, and reads along for the meter. */
+/** Hands a stream of this dialect on as it came, but for what is the gateway's own, and reads along for the meter. */
 export class DirectMessages implements AnswerStream {
   readonly #own: Own;
   readonly #tally = new UsageTally();
@@ -204,12 +203,9 @@ function withOwnMembers(data: string, own: Own): string | undefined {
   return data.slice(0, span.valueStart) + owned(message, own) + data.slice(span.valueEnd);
 }
 
-/**
- * The model is named as the caller names it: Claude Code takes the thoughts of an answer that names another one for
- * another model's, and does not send them back.
- */
 function owned(message: ParsedBody, { id, model }: Own): string {
-  const named = message.members.has("model") ? [{ key: "model", json: JSON.stringify(model) }] : [];
+  const isNamed = model !== undefined && message.members.has("model");
+  const named = isNamed ? [{ key: "model", json: JSON.stringify(model) }] : [];
   return patchMembers(message, [{ key: "id", json: JSON.stringify(id) }, ...named]);
 }
 
