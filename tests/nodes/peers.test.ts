@@ -18,9 +18,11 @@ import {
   local,
   RACK,
   RULES,
+  TOKEN,
   testBoard,
   until,
 } from "../support/peers.ts";
+import { rogueNode } from "../support/rogue-node.ts";
 
 // The books of two instances with their doors, without the gateways around them.
 
@@ -191,6 +193,28 @@ describe("a node that is connected to another instance", () => {
     await until(() => b.nodes.state(RACK.id).aside !== null);
     expect(b.nodes.state(RACK.id).aside?.reason).toBe("another model answered");
     expect(b.nodes.layerOf("ws_1")).toBeUndefined();
+  });
+});
+
+describe("a node that is connected to another instance and writes what no agent does", () => {
+  test.each([
+    ["a status that is none", [[":status", "999"]]],
+    [
+      "a header that has no place here",
+      [
+        [":status", "200"],
+        ["http2-settings", "AAMAAABk"],
+      ],
+    ],
+  ] as const)("NODE-03 %s: the answer is broken, and nothing else is", async (_what, head) => {
+    const board = testBoard();
+    const [a, b] = [await instance("a", { board }), await instance("b", { board })];
+    const rogue = await rogueNode(b.url, TOKEN, head);
+    onTestFinished(() => rogue.close());
+    await isThrough(a, "b");
+    for (let time = 0; time < 2; time += 1)
+      expect((await ask(a).done).failure).toMatchObject({ kind: "broken", sent: true });
+    expect(instanceOf(a)).toBe("b");
   });
 });
 

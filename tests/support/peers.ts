@@ -24,7 +24,7 @@ const loaded = await loadCatalogue(["catalogue"], NOON_MS, memoryFiles("catalogu
 if (!("snapshot" in loaded)) throw new Error("the small catalogue does not load");
 const { snapshot } = loaded;
 
-const TOKEN = "nt_svc_of-the-rack";
+export const TOKEN = "nt_svc_of-the-rack";
 export const RACK: WorkspaceNode = {
   id: "node_1",
   workspaceId: "ws_1",

@@ -243,7 +243,7 @@ export class NodeAgent {
     } else {
       this.#models = found.models;
       this.#server = found.server;
-      this.#localProblem = null;
+      this.#localProblem = found.leftOut;
     }
     this.#show(this.#state, this.#againInMs);
     this.#looking = timers.after(LOOK_EVERY_MS, () => void this.#look());

@@ -1,7 +1,7 @@
 import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { z } from "zod";
-import type { NodeModel } from "./protocol.ts";
+import { MODELS_MAX, NodeModel, SERVER_CHARS_MAX } from "./protocol.ts";
 
 /** The server beside the agent: any that speaks the chat-completions dialect. */
 export type LocalServer = {
@@ -32,7 +32,14 @@ export function askLocal(
   return (isTls ? httpsRequest : httpRequest)(url, { method, agent, headers: { ...headers, ...authorization } });
 }
 
-export type Found = { readonly server: string; readonly models: readonly NodeModel[] } | { readonly problem: string };
+export type Found =
+  | {
+      readonly server: string;
+      readonly models: readonly NodeModel[];
+      /** What is said of models that cannot be announced; null: all of them are. */
+      readonly leftOut: string | null;
+    }
+  | { readonly problem: string };
 
 /** Which models the server has, as far as it says so. */
 export async function findModels(local: LocalServer, chosen: readonly string[]): Promise<Found> {
@@ -47,9 +54,27 @@ export async function findModels(local: LocalServer, chosen: readonly string[]):
   const listed = List.safeParse(jsonOf(answer.text));
   if (!listed.success)
     return { problem: `the server at ${local.base.origin} lists its models in a form that is not known` };
-  const models = listed.data.data.map(modelOf).filter(({ id }) => chosen.length === 0 || chosen.includes(id));
-  return { server: answer.server, models };
+  const wanted = listed.data.data.filter(({ id }) => chosen.length === 0 || chosen.includes(id));
+  return { server: answer.server.slice(0, SERVER_CHARS_MAX), ...announced(wanted) };
 }
+
+/** One that the gateway could not read would keep it from reading all the others. */
+function announced(listed: readonly z.infer<typeof Listed>[]) {
+  const models = new Map<string, NodeModel>();
+  const others: string[] = [];
+  for (const one of listed) {
+    const model = NodeModel.safeParse(modelOf(one));
+    if (model.success && models.size < MODELS_MAX) models.set(one.id, model.data);
+    else if (!models.has(one.id)) others.push(JSON.stringify(one.id.slice(0, NAME_CHARS_SHOWN)));
+  }
+  const more = others.length > NAMES_SHOWN ? ` and ${others.length - NAMES_SHOWN} more` : "";
+  const leftOut = `left out: ${others.slice(0, NAMES_SHOWN).join(", ")}${more}. ${LIMITS}`;
+  return { models: [...models.values()], leftOut: others.length === 0 ? null : leftOut };
+}
+
+const NAMES_SHOWN = 3;
+const NAME_CHARS_SHOWN = 60;
+const LIMITS = `At most ${MODELS_MAX} models are announced, with names of up to 200 ASCII characters without spaces`;
 
 function readList(local: LocalServer): Promise<{ status: number; text: string; server: string }> {
   return new Promise((resolve, reject) => {
@@ -78,11 +103,11 @@ async function collect(response: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-const count = z.int().positive().optional().catch(undefined);
+const count = z.int().positive().max(1_000_000_000).optional().catch(undefined);
 
 /** What the common servers say of a model beyond its id, each in its own field. */
 const Listed = z.object({
-  id: z.string().min(1).max(200),
+  id: z.string(),
   // vLLM and SGLang
   max_model_len: count,
   // LM Studio

@@ -159,7 +159,13 @@ function joinStreams(stream: ServerHttp2Stream, node: ClientHttp2Stream, isStopp
   node.on("error", () => {});
   node.once("response", (headers) => {
     if (stream.destroyed || stream.closed) return;
-    stream.respond(withoutPseudo(headers, Number(headers[":status"] ?? 502)), { waitForTrailers: true });
+    try {
+      stream.respond(withoutPseudo(headers, Number(headers[":status"] ?? 502)), { waitForTrailers: true });
+    } catch {
+      // A node can write statuses and headers that cannot be passed on: that is the end of its answer, and of nothing else.
+      stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+      return;
+    }
     stream.once("wantTrailers", () => stream.sendTrailers({ [END_TRAILER]: "whole" }));
     node.pipe(stream, { end: false });
   });

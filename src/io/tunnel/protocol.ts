@@ -23,7 +23,8 @@ export const NODE_PATHS = [
   "/audio/transcriptions",
 ] as const;
 
-const MODELS_MAX = 500;
+export const MODELS_MAX = 500;
+export const SERVER_CHARS_MAX = 64;
 const whole = z.int().min(1).max(1_000_000_000).nullable();
 
 /** One model of the local server, as far as it says anything about it. */
@@ -50,7 +51,7 @@ export type NodeModel = z.infer<typeof NodeModel>;
 export const Announcement = z.object({
   protocol: z.literal(PROTOCOL_VERSION),
   agent: z.string().max(64),
-  server: z.string().max(64),
+  server: z.string().max(SERVER_CHARS_MAX),
   /** Requests it takes at once. */
   capacity: z.int().min(1).max(1024),
   models: z.array(NodeModel).max(MODELS_MAX),

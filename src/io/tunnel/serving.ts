@@ -23,6 +23,9 @@ const HOP_HEADERS: readonly string[] = [
   "upgrade",
   "host",
   "proxy-authorization",
+  "proxy-connection",
+  "http2-settings",
+  "te",
 ];
 
 /** One request of the gateway, carried to the local server and back; nothing of it is kept or looked at. */
@@ -73,7 +76,14 @@ function relay(stream: ServerHttp2Stream, response: IncomingMessage): void {
     response.destroy();
     return;
   }
-  begin(stream, { ":status": response.statusCode ?? 502, ...kept(response.headers) });
+  try {
+    begin(stream, { ":status": response.statusCode ?? 502, ...kept(response.headers) });
+  } catch {
+    // A status or a header that this way has no words for must not end what runs beside it.
+    response.destroy();
+    refuse(stream, 502, "answer", `The local server answered ${response.statusCode} in a form that cannot be carried.`);
+    return;
+  }
   // A body that breaks off is not an end: the gateway must hear the difference.
   response.once("error", () => stream.close(constants.NGHTTP2_INTERNAL_ERROR));
   response.once("aborted", () => stream.close(constants.NGHTTP2_INTERNAL_ERROR));

@@ -32,12 +32,17 @@ async function listening(server: Server): Promise<string> {
 const MODELS = { object: "list", data: [{ id: "tiny", object: "model", max_model_len: 4096 }] };
 
 /** A local server that answers as it is told. */
-async function localServer(answer: (request: IncomingMessage, response: ServerResponse) => void): Promise<string> {
+async function localServer(
+  answer: (request: IncomingMessage, response: ServerResponse) => void,
+  models: { readonly data: readonly object[] } = MODELS,
+  name = "local",
+): Promise<string> {
   const url = await listening(
     createServer((request, response) => {
       if (request.url !== "/v1/models") return answer(request, response);
       response.setHeader("content-type", "application/json");
-      response.end(JSON.stringify(MODELS));
+      response.setHeader("server", name);
+      response.end(JSON.stringify(models));
     }),
   );
   return `${url}/v1`;
@@ -228,6 +233,45 @@ describe("a tunnel", () => {
       text: "half",
       failure: { kind: "broken", sent: true },
     });
+  });
+
+  test.each<[string, (response: ServerResponse) => void, number]>([
+    ["a status that is none", (response) => response.writeHead(999), 502],
+    ["a header of one hop", (response) => response.setHeader("proxy-connection", "keep-alive"), 200],
+  ])("NODE-03 a local server that answers with %s harms nothing that runs beside it", async (_what, answer, status) => {
+    let asked = 0;
+    let beside: ServerResponse | undefined;
+    const upstream = await localServer((_request, response) => {
+      asked += 1;
+      if (asked === 1) beside = response;
+      else {
+        answer(response);
+        response.end("odd");
+      }
+    });
+    const { hub, url, seen, until } = await hubWith();
+    const { statuses } = runAgent(url, upstream);
+    await until(() => seen.length > 0);
+    const first = ask(hub, "{}");
+    while (beside === undefined) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(await ask(hub, "{}").done).toMatchObject({ status, failure: undefined });
+    beside.end("whole");
+    expect(await first.done).toMatchObject({ status: 200, text: "whole", failure: undefined });
+    expect(statuses.at(-1)?.state).toBe("connected");
+  });
+
+  test("NODE-01 models that cannot be announced are left out and named, and all others are there", async () => {
+    const names = ["tiny", "my model", "модель", "x".repeat(201), "", "tiny"];
+    const many = Array.from({ length: 600 }, (_, at) => `m${at}`);
+    const data = [...names, ...many].map((id) => ({ id, max_model_len: 1e12 }));
+    const upstream = await localServer((_request, response) => response.end("{}"), { data }, "s".repeat(200));
+    const { url, seen, until } = await hubWith();
+    const { statuses } = runAgent(url, upstream);
+    await until(() => seen.length > 0);
+    expect(seen[0]?.announcement.models.map(({ id }) => id)).toEqual(["tiny", ...many.slice(0, 499)]);
+    expect(seen[0]?.announcement.models[0]?.context_tokens).toBe(null);
+    expect(statuses.at(-1)).toMatchObject({ state: "connected", models: 500 });
+    expect(statuses.at(-1)?.problem).toMatch(/^left out: "my model", "модель", "x+" and \d+ more\. At most 500 models/);
   });
 
   test("NODE-02 who asks for more than the capacity is refused before anything was sent", async () => {

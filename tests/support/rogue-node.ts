@@ -1,0 +1,93 @@
+import { once } from "node:events";
+import { WebSocket } from "ws";
+import { SUBPROTOCOL, TUNNEL_PATH } from "../../src/io/tunnel/protocol.ts";
+
+const [DATA, HEADERS, SETTINGS, PING] = [0, 1, 4, 6];
+const [ACK, END_STREAM, END_HEADERS] = [1, 1, 4];
+const HEAD_BYTES = 9;
+const PREFACE_BYTES = 24;
+
+const ANNOUNCEMENT = {
+  protocol: 1,
+  agent: "rogue",
+  server: "rogue",
+  capacity: 8,
+  models: [
+    {
+      id: "tiny",
+      surfaces: ["chat"],
+      context_tokens: null,
+      max_output_tokens: null,
+      tools: null,
+      json_schema: null,
+      image_input: null,
+      reasoning: null,
+    },
+  ],
+};
+
+type Fields = readonly (readonly [name: string, value: string])[];
+
+function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
+  const head = Buffer.alloc(HEAD_BYTES);
+  head.writeUIntBE(payload.length, 0, 3);
+  head.writeUInt8(type, 3);
+  head.writeUInt8(flags, 4);
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, payload]);
+}
+
+/** Each field as a literal that nobody remembers. */
+function block(fields: Fields): Buffer {
+  return Buffer.concat(
+    fields.map(([name, value]) =>
+      Buffer.concat([
+        Buffer.from([0, name.length]),
+        Buffer.from(name),
+        Buffer.from([value.length]),
+        Buffer.from(value),
+      ]),
+    ),
+  );
+}
+
+function answer(stream: number, fields: Fields, body = "{}"): Buffer {
+  return Buffer.concat([
+    frame(HEADERS, END_HEADERS, stream, block(fields)),
+    frame(DATA, 0, stream, Buffer.from(body)),
+    frame(HEADERS, END_HEADERS | END_STREAM, stream, block([["x-node-end", "whole"]])),
+  ]);
+}
+
+/** A node that writes its own frames: every request is answered with a head such as no agent can send. */
+export async function rogueNode(gateway: string, token: string, head: Fields): Promise<{ close(): void }> {
+  const ws = new WebSocket(`${gateway.replace("http", "ws")}${TUNNEL_PATH}`, SUBPROTOCOL, {
+    headers: { authorization: `Bearer ${token}` },
+  });
+  let unread = Buffer.alloc(0);
+  let isGreeted = false;
+  ws.on("message", (data) => {
+    if (!Buffer.isBuffer(data)) return;
+    unread = Buffer.concat([unread, data]);
+    if (!isGreeted) {
+      if (unread.length < PREFACE_BYTES) return;
+      unread = unread.subarray(PREFACE_BYTES);
+      isGreeted = true;
+      ws.send(frame(SETTINGS, 0, 0, Buffer.alloc(0)));
+    }
+    while (unread.length >= HEAD_BYTES && unread.length >= HEAD_BYTES + unread.readUIntBE(0, 3)) {
+      const end = HEAD_BYTES + unread.readUIntBE(0, 3);
+      const [type, flags, stream] = [unread.readUInt8(3), unread.readUInt8(4), unread.readUInt32BE(5)];
+      const payload = Buffer.from(unread.subarray(HEAD_BYTES, end));
+      unread = unread.subarray(end);
+      if (type === SETTINGS && (flags & ACK) === 0) ws.send(frame(SETTINGS, ACK, 0, Buffer.alloc(0)));
+      if (type === PING && (flags & ACK) === 0) ws.send(frame(PING, ACK, 0, payload));
+      // A request without a body asks what there is.
+      if (type === HEADERS && (flags & END_STREAM) !== 0)
+        ws.send(answer(stream, [[":status", "200"]], JSON.stringify(ANNOUNCEMENT)));
+      else if (type === HEADERS) ws.send(answer(stream, head));
+    }
+  });
+  await once(ws, "open");
+  return { close: () => ws.terminate() };
+}
