@@ -95,7 +95,11 @@ async function serveAsWorker(config: Config): Promise<void> {
   pipe.once("close", () => process.exit(1));
   const primary = new Primary(pipe, systemClock);
   let running: Running | undefined;
+  let leaving = false;
   const leave = async (idle: "close" | "keep") => {
+    // Whoever stops a whole group tells this one too, beside its primary.
+    if (leaving) return;
+    leaving = true;
     await running?.stop(idle);
     process.exit(0);
   };

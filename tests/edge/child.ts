@@ -18,7 +18,8 @@ export type GatewayProcess = {
   readonly stop: () => Promise<number | string>;
 };
 
-const READY_MS_MAX = 25_000;
+/** Other tests have the machine too. */
+const READY_MS_MAX = 60_000;
 const running = new Set<GatewayProcess>();
 
 /** `gateway serve` as a process of its own, as an operator starts it. */

@@ -10,6 +10,7 @@ import { eventsIn } from "../support/responses-native.ts";
 import { connectedTo, MODEL } from "../support/scene.ts";
 import { type Script, startUpstream, type Upstream } from "../support/upstream.ts";
 
+// Each of them starts a gateway several times, and other tests have the machine too: their time is long.
 let upstream: Upstream;
 let dataDir: string;
 let key: string;
@@ -101,7 +102,7 @@ test("RESP-05 killed before the provider answered: run again once under its own 
   expect(Date.parse(rows[0].created_at) / 1000).toBeCloseTo(made.body.created_at, -1);
   expect(upstream.requests).toHaveLength(2);
   held.open();
-});
+}, 180_000);
 
 test("RESP-05 killed twice before the provider answered: it is not begun a third time and ends as failed, free", async () => {
   const held = gate();
@@ -117,7 +118,7 @@ test("RESP-05 killed twice before the provider answered: it is not begun a third
   expect(upstream.requests).toHaveLength(2);
   expect((await books()).charges).toEqual([]);
   held.open();
-});
+}, 180_000);
 
 test("RESP-05 killed while it streams: it had begun to answer, so it ends as failed and free, with the events there were", async () => {
   const held = gate();
@@ -141,7 +142,7 @@ test("RESP-05 killed while it streams: it had begun to answer, so it ends as fai
   expect(events.map((event) => event.sequence_number)).toEqual(events.map((_, at) => at));
   expect(events.at(-1)).toMatchObject({ type: "response.failed", response: { id, status: "failed" } });
   held.open();
-});
+}, 180_000);
 
 test("RESP-05 killed after its settlement: what is stored stays, what was not ends as failed, billed once and not run again", async () => {
   const [stored, lost] = [
@@ -161,12 +162,13 @@ test("RESP-05 killed after its settlement: what is stored stays, what was not en
   expect((await caller().get(lost)).body.error.message).toContain("the request log says whether anything was charged");
   expect((await books()).charges.toSorted()).toEqual([`charge:${stored}`, `charge:${lost}`].toSorted());
   expect(upstream.requests).toHaveLength(2);
-});
+}, 180_000);
 
 test("RESP-03 an answer that cannot be stored goes out all the same, and the log says so; background work is refused", async () => {
   expect(await gateway.stop()).toBe(0);
   await begin({ LOG_LEVEL: "warn" });
-  const db = new DatabaseSync(path.join(dataDir, "gateway.sqlite"));
+  // The gateway that runs may be writing.
+  const db = new DatabaseSync(path.join(dataDir, "gateway.sqlite"), { timeout: 10_000 });
   db.exec("drop table stored_responses");
   db.close();
   for (const stream of [false, true]) {
@@ -180,7 +182,7 @@ test("RESP-03 an answer that cannot be stored goes out all the same, and the log
   expect([refused.status, refused.body.error.code]).toEqual([503, "service_unavailable"]);
   expect(upstream.requests).toHaveLength(2);
   expect((await books()).charges).toHaveLength(2);
-});
+}, 180_000);
 
 test("RESP-05 killed at any time around its end: it is completed or failed, and never billed twice", async () => {
   const ids: string[] = [];
@@ -199,7 +201,7 @@ test("RESP-05 killed at any time around its end: it is completed or failed, and 
     // What is completed is billed; what failed after its settlement may be.
     if (status === "completed") expect(charges, id).toContain(`charge:${id}`);
   }
-}, 60_000);
+}, 180_000);
 
 test("RESP-05 after a restart the key and the policy of now decide", async () => {
   const held = gate();
@@ -222,7 +224,7 @@ test("RESP-05 after a restart the key and the policy of now decide", async () =>
   expect(upstream.requests).toHaveLength(2);
   expect((await books()).charges).toEqual([]);
   held.open();
-});
+}, 180_000);
 
 test("RESP-05 a stop waits for background work; what outlasts it is run again at the next start", async () => {
   const held = gate();
@@ -241,6 +243,7 @@ test("RESP-05 a stop waits for background work; what outlasts it is run again at
     body: { model: MODEL, input: "Hi", background: true, stream: true },
   });
   await upstream.arrived(2);
+  await stream.until("response.queued");
   const second = eventsIn(stream.text)[0].response.id;
   expect(await gateway.stop()).toBe(0);
   expect(await stream.over).toBe("whole");
@@ -254,7 +257,7 @@ test("RESP-05 a stop waits for background work; what outlasts it is run again at
   expect(events.at(-1).type).toBe("response.completed");
   expect((await books()).charges.toSorted()).toEqual([`charge:${first}`, `charge:${second}`].toSorted());
   never.open();
-});
+}, 180_000);
 
 function scriptOf(): Script {
   return { frames: framesOf("translated", ["Hello", " there"]) };

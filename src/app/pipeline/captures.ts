@@ -24,6 +24,11 @@ export type CaptureDeps = {
   readonly warn: (detail: Readonly<Record<string, unknown>>, message: string) => void;
 };
 
+type CapturedBy = {
+  readonly key: Pick<Principal["key"], "id" | "environment">;
+  readonly workspace: Pick<Principal["workspace"], "id">;
+};
+
 /** What waits to be written has an end: a store that is slow or away costs captured contents, and never a request. */
 const WAITING_BYTES_MAX = 64 * 1024 * 1024;
 const LISTENING_BYTES_MAX = 64 * 1024 * 1024;
@@ -37,6 +42,7 @@ export class Captures {
   readonly #full = new Set<string>();
   readonly #skipped = new Map<string, number>();
   readonly #room = new ListeningRoom(LISTENING_BYTES_MAX);
+  #changes = 0;
   #waitingBytes = 0;
   #written: Promise<void> = Promise.resolve();
 
@@ -54,15 +60,18 @@ export class Captures {
   /** The windows of a workspace as the store has them now: others may have opened some, and closed some. */
   async reload(workspaceId: string): Promise<void> {
     const { store, clock } = this.#deps;
+    const changes = this.#changes;
     const nowMs = clock.nowMs();
     const open = await store.openWithin(workspaceId, nowMs, nowMs + 1);
+    // What was opened here meanwhile is not in what was read, and has not been closed.
+    if (this.#changes !== changes) return this.reload(workspaceId);
     for (const { id, closesAtMs } of this.#windows.of(workspaceId)) {
       if (closesAtMs > nowMs && !open.some((window) => window.id === id)) this.closed(id);
     }
     for (const window of open) if (!this.#ended.has(window.id)) this.#windows.put(window);
   }
 
-  begin(surface: Surface, requestId: string, { key, workspace }: Principal): Capturing | undefined {
+  begin(surface: Surface, requestId: string, { key, workspace }: CapturedBy): Capturing | undefined {
     if (!this.#windows.any(workspace.id) || CAPTURED_PARTS[surface].length === 0) return undefined;
     const atMs = this.#deps.clock.nowMs();
     const call = { workspaceId: workspace.id, keyId: key.id, environment: key.environment, surface };
@@ -79,6 +88,7 @@ export class Captures {
   }
 
   opened(window: CaptureWindow): void {
+    this.#changes += 1;
     this.#windows.put(window);
   }
 

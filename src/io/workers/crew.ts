@@ -157,8 +157,10 @@ export class Crew {
           log.error({ worker: fresh.slot }, "a new worker did not start: the old ones go on, and nothing is restarted");
           return;
         }
-        this.#leave(hand, "yes");
-        await Promise.race([hand.gone, new Promise((resolve) => setTimeout(resolve, ONE_AT_A_TIME_MS).unref())]);
+        // The old one may have died meanwhile: then it has its successor, and there is one too many.
+        const last = this.#hands.has(hand) ? hand : fresh;
+        this.#leave(last, "yes");
+        await Promise.race([last.gone, new Promise((resolve) => setTimeout(resolve, ONE_AT_A_TIME_MS).unref())]);
       }
       log.info({ workers: old.length }, "the workers were restarted");
     } while (this.#rollAgain && !this.#stopping);

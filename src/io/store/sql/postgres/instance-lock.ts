@@ -106,8 +106,9 @@ export class InstanceLock {
     let client: Client | undefined;
     try {
       client = await this.#connect();
-      if (this.#released || !(await isHeld(client))) {
-        this.#sayTaken(await holderOf(client));
+      const isOurs = await isHeld(client);
+      if (!isOurs || this.#released) {
+        if (!isOurs) this.#sayTaken(await holderOf(client));
         await client.end();
       } else {
         this.#log.info({ database: this.#address.shown }, "other gateways are kept out again");

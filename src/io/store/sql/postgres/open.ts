@@ -65,6 +65,8 @@ export async function openPostgres(settings: PostgresSettings): Promise<Store> {
     if (settings.owner !== undefined) await migrateAsOwner(settings.owner, address, clock);
     await migratePostgres(address, clock);
     const store = sqlStore(postgresEngine(address, connections, settings.logKeptMs ?? null));
+    // What is loaded from here on stays in memory, and whoever was killed before may have a commit under way.
+    if (shared === "no") await store.changesOver();
     await store.log.prepare(clock.nowMs()).catch((error: unknown) => {
       log.warn({ why: wordsOf(error) }, "the log has no room of its own for the next days yet");
     });

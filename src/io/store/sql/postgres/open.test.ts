@@ -1,0 +1,33 @@
+import { Client } from "pg";
+import { expect, test } from "vitest";
+import { listeningLog } from "../../../../../tests/support/journal-room.ts";
+import { hasPostgres } from "../../../../../tests/support/postgres.ts";
+import { clusterForFile } from "../../../../../tests/support/postgres-file.ts";
+import { systemClock } from "../../../../kit/clock.ts";
+import { LOCKS } from "./instance-lock.ts";
+import { openPostgres } from "./open.ts";
+
+const cluster = clusterForFile();
+
+test.skipIf(!hasPostgres)(
+  "KEY-04 BILL-02 what a killed gateway was committing is waited for: the next one loads it, and not what was before",
+  async () => {
+    const address = await cluster.database("migrated");
+    // A session that goes on without whoever began it.
+    const left = new Client({ connectionString: address.url });
+    await left.connect();
+    await left.query("begin");
+    await left.query("insert into meta (name, value) values ('left', 'half done')");
+    await left.query(`select pg_advisory_xact_lock(${LOCKS.ours}, ${LOCKS.change})`);
+    const opening = openPostgres({
+      ...{ address, connections: 2, dataDir: cluster.folder(), clock: systemClock, log: listeningLog() },
+    });
+    const waits = expect.poll(() => cluster.query(address, "select from pg_locks where not granted")).toHaveLength(1);
+    expect(await Promise.race([opening.then(() => "open"), waits.then(() => "waits")])).toBe("waits");
+    await left.query("commit");
+    const store = await opening;
+    expect(await store.meta.get("left")).toBe("half done");
+    await store.close();
+    await left.end();
+  },
+);
