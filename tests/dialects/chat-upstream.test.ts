@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { changedCatalogue } from "../support/changed-catalogue.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
-import { responseJson } from "../support/responses-native.ts";
 import { MODEL, openScene, type Scene } from "../support/scene.ts";
 import { chatFrames, chatJson } from "../support/upstream.ts";
 
@@ -9,7 +9,12 @@ let scene: Scene;
 let tenant: Tenant;
 
 beforeAll(async () => {
-  scene = await openScene(["deepinfra", "mistral", "openai"]);
+  const chatAlone = (facts: Json) => {
+    facts.responses_api = false;
+  };
+  scene = await openScene(["deepinfra", "mistral", "openai"], {
+    GATEWAY_CATALOGUE_DIR: changedCatalogue({ openai: chatAlone }),
+  });
   tenant = await scene.gateway.tenant();
 });
 afterAll(() => scene.close());
@@ -229,7 +234,7 @@ describe("a model that thinks or does not, with nothing in between", () => {
   });
 });
 
-describe("a model that cannot think over chat completions while it is offered tools", () => {
+describe("a model that cannot think while it is offered tools, at an endpoint of chat completions alone", () => {
   const model = "openai/gpt-5.6-terra";
   const user = [{ role: "user", content: "Hello" }];
   const asked = () => scene.at("openai").requests;
@@ -261,7 +266,7 @@ describe("a model that cannot think over chat completions while it is offered to
     expect(attempts[0].reason).toContain("left out: thinking");
   });
 
-  test("PARAM-03 a demand for both is refused by name, before anyone is asked, and taken on responses", async () => {
+  test("PARAM-03 a demand for both is refused by name, before anyone is asked", async () => {
     const before = asked().length;
     const chat = await scene.chat(tenant.key, { model, tools, reasoning_effort: "low" });
     expect([chat.status, chat.body.error.code, chat.body.error.param]).toEqual([
@@ -269,15 +274,11 @@ describe("a model that cannot think over chat completions while it is offered to
       "unsupported_parameter",
       "reasoning_effort",
     ]);
-    expect(chat.body.error.message).toContain("/v1/responses");
+    expect(chat.body.error.message).toContain("thinks or calls tools, not both");
     const thinking = { type: "enabled", budget_tokens: 1024 };
     const message = await messages({ model, max_tokens: 4000, messages: user, tools: own, thinking });
     expect([message.status, message.body.error.param]).toEqual([400, "thinking"]);
     expect(asked()).toHaveLength(before);
-    scene.at("openai").next({ json: responseJson() });
-    const wanted = { tools: [{ type: "function", name: "f", parameters: {} }], reasoning: { effort: "low" } };
-    expect((await responses({ model, input: "Hello", ...wanted })).status).toBe(200);
-    expect(told()).toMatchObject(wanted);
   });
 
   test("HDR-06 an effort that a router wants is not said to be chosen where tools keep the model from thinking", async () => {
@@ -295,14 +296,10 @@ describe("a model that cannot think over chat completions while it is offered to
     expect(await chosen({ tools })).toEqual([200, "none", "none", "router"]);
   });
 
-  test("PARAM-03 one that takes no tools there at all is asked for none, and takes them on responses", async () => {
+  test("PARAM-03 one that takes no tools there at all is asked for none", async () => {
     const astra = "openai/gpt-6-astra";
     const { status, body } = await scene.chat(tenant.key, { model: astra, tools });
     expect([status, body.error.param]).toEqual([400, "tools"]);
-    scene.at("openai").next({ json: responseJson() });
-    const wanted = { tools: [{ type: "function", name: "f", parameters: {} }] };
-    expect((await responses({ model: astra, input: "Hello", ...wanted })).status).toBe(200);
-    expect(told()).toMatchObject(wanted);
   });
 });
 

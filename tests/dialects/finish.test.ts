@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { COLUMNS, type Said } from "../support/columns.ts";
 import type { Tenant } from "../support/gateway.ts";
+import { RESPONSES_COLUMN, responsesAlone } from "../support/responses-column.ts";
 import { chunksOf, openScene, type Scene } from "../support/scene.ts";
 
 const TEXT: Said = { text: "Hello." };
@@ -11,7 +12,9 @@ const CALLS: Said = {
 const TOOLS = [{ type: "function", function: { name: "weather", parameters: { type: "object", properties: {} } } }];
 
 /** What each provider says, and what the caller is told. */
-const REASONS: Readonly<Record<keyof typeof COLUMNS, readonly (readonly [string, Said, string])[]>> = {
+const REASONS: Readonly<
+  Record<keyof typeof COLUMNS | "responses", readonly (readonly [string | undefined, Said, string])[]>
+> = {
   D1: [
     ["stop", TEXT, "stop"],
     ["length", TEXT, "length"],
@@ -43,54 +46,63 @@ const REASONS: Readonly<Record<keyof typeof COLUMNS, readonly (readonly [string,
     ["guardrail_intervened", TEXT, "content_filter"],
     ["content_filtered", TEXT, "content_filter"],
   ],
+  responses: [
+    [undefined, TEXT, "stop"],
+    [undefined, CALLS, "tool_calls"],
+    ["max_output_tokens", TEXT, "length"],
+    ["content_filter", TEXT, "content_filter"],
+  ],
 };
 
-describe.each(Object.entries(COLUMNS))("%s", (dialect, { provider, model, whole, streamed }) => {
-  let scene: Scene;
-  let tenant: Tenant;
-  beforeAll(async () => {
-    scene = await openScene([provider]);
-    tenant = await scene.gateway.tenant();
-  });
-  afterAll(() => scene.close());
-  const ask = (more: object) => scene.chat(tenant.key, { model, tools: TOOLS, ...more });
-  const reasons = Object.entries(REASONS).find(([name]) => name === dialect)?.[1] ?? [];
-
-  test.each(reasons)("CHAT-08 %s is told whole and in a stream, once and last (%#)", async (stop, said, told) => {
-    scene.at(provider).next(whole({ ...said, stop }));
-    const { status, body } = await ask({});
-    expect(status, JSON.stringify(body)).toBe(200);
-    expect(body.choices[0].finish_reason).toBe(told);
-    expect(body.choices[0].message.content).toBe(said.text);
-
-    scene.at(provider).next(streamed({ ...said, stop }));
-    const { text } = await ask({ stream: true });
-    const chunks = chunksOf(text);
-    const finishes = chunks.map((chunk) => chunk.choices[0].finish_reason);
-    expect(finishes).toEqual([...finishes.slice(1).map(() => null), told]);
-    expect(chunks.map((chunk) => chunk.choices[0].delta.content ?? "").join("")).toBe(said.text);
-  });
-
-  test("CHAT-03 calls come with their ids and whole arguments, whole and in a stream", async () => {
-    const calls = [
-      { id: "call_1", name: "weather", input: { city: "Zürich", days: [1, 2] } },
-      { id: "call_2", name: "weather", input: {} },
-    ];
-    const plain = (list: { id: string; function: { name: string; arguments: string } }[]) =>
-      list.map(({ id, function: { name, arguments: text } }) => ({ id, name, input: JSON.parse(text) }));
-    scene.at(provider).next(whole({ calls }));
-    const { body } = await ask({});
-    expect(plain(body.choices[0].message.tool_calls)).toEqual(calls);
-
-    scene.at(provider).next(streamed({ calls }));
-    const deltas = chunksOf((await ask({ stream: true })).text).flatMap(
-      (chunk) => chunk.choices[0].delta.tool_calls ?? [],
-    );
-    const joined = [0, 1].map((at) => {
-      const own = deltas.filter(({ index }) => index === at);
-      const text = own.map((delta) => delta.function?.arguments ?? "").join("");
-      return { id: own[0].id, function: { name: own[0].function.name, arguments: text } };
+describe.each(Object.entries({ ...COLUMNS, responses: RESPONSES_COLUMN }))(
+  "%s",
+  (dialect, { provider, model, whole, streamed }) => {
+    let scene: Scene;
+    let tenant: Tenant;
+    beforeAll(async () => {
+      scene = await openScene([provider], dialect === "responses" ? responsesAlone() : {});
+      tenant = await scene.gateway.tenant();
     });
-    expect(plain(joined)).toEqual(calls);
-  });
-});
+    afterAll(() => scene.close());
+    const ask = (more: object) => scene.chat(tenant.key, { model, tools: TOOLS, ...more });
+    const reasons = Object.entries(REASONS).find(([name]) => name === dialect)?.[1] ?? [];
+
+    test.each(reasons)("CHAT-08 %s is told whole and in a stream, once and last (%#)", async (stop, said, told) => {
+      scene.at(provider).next(whole({ ...said, stop }));
+      const { status, body } = await ask({});
+      expect(status, JSON.stringify(body)).toBe(200);
+      expect(body.choices[0].finish_reason).toBe(told);
+      expect(body.choices[0].message.content).toBe(said.text);
+
+      scene.at(provider).next(streamed({ ...said, stop }));
+      const { text } = await ask({ stream: true });
+      const chunks = chunksOf(text);
+      const finishes = chunks.map((chunk) => chunk.choices[0].finish_reason);
+      expect(finishes).toEqual([...finishes.slice(1).map(() => null), told]);
+      expect(chunks.map((chunk) => chunk.choices[0].delta.content ?? "").join("")).toBe(said.text);
+    });
+
+    test("CHAT-03 calls come with their ids and whole arguments, whole and in a stream", async () => {
+      const calls = [
+        { id: "call_1", name: "weather", input: { city: "Zürich", days: [1, 2] } },
+        { id: "call_2", name: "weather", input: {} },
+      ];
+      const plain = (list: { id: string; function: { name: string; arguments: string } }[]) =>
+        list.map(({ id, function: { name, arguments: text } }) => ({ id, name, input: JSON.parse(text) }));
+      scene.at(provider).next(whole({ calls }));
+      const { body } = await ask({});
+      expect(plain(body.choices[0].message.tool_calls)).toEqual(calls);
+
+      scene.at(provider).next(streamed({ calls }));
+      const deltas = chunksOf((await ask({ stream: true })).text).flatMap(
+        (chunk) => chunk.choices[0].delta.tool_calls ?? [],
+      );
+      const joined = [0, 1].map((at) => {
+        const own = deltas.filter(({ index }) => index === at);
+        const text = own.map((delta) => delta.function?.arguments ?? "").join("");
+        return { id: own[0].id, function: { name: own[0].function.name, arguments: text } };
+      });
+      expect(plain(joined)).toEqual(calls);
+    });
+  },
+);

@@ -7,10 +7,12 @@ import { FIELDS as D4_FIELDS } from "../../src/language/dialects/converse/fields
 import type { Fields } from "../../src/language/dialects/dialect.ts";
 import { FIELDS as D3_FIELDS } from "../../src/language/dialects/gemini/fields.ts";
 import { FIELDS as D2_FIELDS } from "../../src/language/dialects/messages/fields.ts";
+import { FIELDS as RESPONSES_FIELDS } from "../../src/language/dialects/responses/fields.ts";
 import { replyOf } from "../support/converse.ts";
 import type { Tenant } from "../support/gateway.ts";
 import { whole } from "../support/gemini.ts";
 import { messageJson } from "../support/messages.ts";
+import { RESPONSES_COLUMN, responsesAlone } from "../support/responses-column.ts";
 import { openScene, type Provider, type Scene } from "../support/scene.ts";
 import { type Answering, chatJson } from "../support/upstream.ts";
 
@@ -20,9 +22,11 @@ type Column = {
   readonly provider: Provider;
   readonly model: string;
   readonly answer: Answering;
+  readonly env?: () => Record<string, string>;
 };
+type Dialect = DialectId | "responses";
 
-const COLUMNS: Partial<Record<DialectId, Column>> = {
+const COLUMNS: Readonly<Record<Dialect, Column>> = {
   D1: { fields: D1_FIELDS, provider: "deepinfra", model: "openai/gpt-oss-120b", answer: { json: chatJson() } },
   D2: {
     fields: D2_FIELDS,
@@ -48,6 +52,13 @@ const COLUMNS: Partial<Record<DialectId, Column>> = {
       }),
     },
   },
+  responses: {
+    fields: RESPONSES_FIELDS,
+    provider: RESPONSES_COLUMN.provider,
+    model: RESPONSES_COLUMN.model,
+    answer: RESPONSES_COLUMN.whole({ text: "Hello." }),
+    env: responsesAlone,
+  },
 };
 
 type Row = {
@@ -55,8 +66,8 @@ type Row = {
   readonly sent: JsonObject;
   /** What must be in the request for the parameter to make sense, and is there without it too. */
   readonly beside?: JsonObject;
-  /** What the provider receives because of it, where the dialect honours it. D1 receives what was sent. */
-  readonly seen: Partial<Record<DialectId, JsonObject>>;
+  /** What the provider receives because of it, where the dialect honours it. D1 and responses receive what was sent. */
+  readonly seen: Partial<Record<Dialect, JsonObject>>;
 };
 
 const TOOL = { type: "function", function: { name: "f", parameters: { type: "object", properties: {} } } };
@@ -92,11 +103,21 @@ const ROWS: Readonly<Record<Parameter, Readonly<Record<string, Row>>>> = {
   max_tokens: {
     plain: {
       sent: { max_tokens: 77 },
-      seen: { D2: { max_tokens: 77 }, D3: d3({ maxOutputTokens: 77 }), D4: { inferenceConfig: { maxTokens: 77 } } },
+      seen: {
+        D2: { max_tokens: 77 },
+        D3: d3({ maxOutputTokens: 77 }),
+        D4: { inferenceConfig: { maxTokens: 77 } },
+        responses: { max_output_tokens: 77 },
+      },
     },
     max_completion_tokens: {
       sent: { max_completion_tokens: 78 },
-      seen: { D2: { max_tokens: 78 }, D3: d3({ maxOutputTokens: 78 }), D4: { inferenceConfig: { maxTokens: 78 } } },
+      seen: {
+        D2: { max_tokens: 78 },
+        D3: d3({ maxOutputTokens: 78 }),
+        D4: { inferenceConfig: { maxTokens: 78 } },
+        responses: { max_output_tokens: 78 },
+      },
     },
   },
   response_format: {
@@ -106,6 +127,7 @@ const ROWS: Readonly<Record<Parameter, Readonly<Record<string, Row>>>> = {
         D2: { output_config: { format: { type: "json_schema", schema: SCHEMA } } },
         D3: d3({ responseMimeType: "application/json", responseJsonSchema: SCHEMA }),
         D4: D4_FORMAT,
+        responses: { text: { format: { type: "json_schema", name: "n", strict: true, schema: SCHEMA } } },
       },
     },
     json_object: {
@@ -114,6 +136,7 @@ const ROWS: Readonly<Record<Parameter, Readonly<Record<string, Row>>>> = {
         D2: { system: [{ type: "text", text: expect.stringContaining("JSON object") }] },
         D3: d3({ responseMimeType: "application/json" }),
         D4: { system: [{ text: expect.stringContaining("JSON object") }] },
+        responses: { text: { format: { type: "json_object" } } },
       },
     },
   },
@@ -128,6 +151,7 @@ const ROWS: Readonly<Record<Parameter, Readonly<Record<string, Row>>>> = {
             tools: [{ toolSpec: { name: "f", inputSchema: { json: { type: "object", properties: {} } } } }],
           },
         },
+        responses: { tools: [{ type: "function", name: "f", parameters: { type: "object", properties: {} } }] },
       },
     },
   },
@@ -135,7 +159,10 @@ const ROWS: Readonly<Record<Parameter, Readonly<Record<string, Row>>>> = {
     plain: {
       sent: { allowed_tools: ["f"] },
       beside: { tools: [TOOL] },
-      seen: { D1: { tool_choice: { type: "allowed_tools", allowed_tools: { mode: "auto" } } } },
+      seen: {
+        D1: { tool_choice: { type: "allowed_tools", allowed_tools: { mode: "auto" } } },
+        responses: { tool_choice: { type: "allowed_tools", mode: "auto", tools: [{ type: "function", name: "f" }] } },
+      },
     },
   },
   tool_choice: {
@@ -169,6 +196,7 @@ const ROWS: Readonly<Record<Parameter, Readonly<Record<string, Row>>>> = {
         D2: { tool_choice: { type: "tool", name: "f" } },
         D3: d3Choice({ mode: "ANY", allowedFunctionNames: ["f"] }),
         D4: { toolConfig: { toolChoice: { tool: { name: "f" } } } },
+        responses: { tool_choice: { type: "function", name: "f" } },
       },
     },
   },
@@ -179,6 +207,7 @@ const ROWS: Readonly<Record<Parameter, Readonly<Record<string, Row>>>> = {
         D2: { thinking: D2_THINKING, output_config: { effort: "high" } },
         D3: d3Thinking({ thinkingBudget: 24_576, includeThoughts: true }),
         D4: d4Thinking({ thinking: D2_THINKING, output_config: { effort: "high" } }),
+        responses: { reasoning: { effort: "high", summary: "auto" } },
       },
     },
     none: {
@@ -187,6 +216,7 @@ const ROWS: Readonly<Record<Parameter, Readonly<Record<string, Row>>>> = {
         D2: { thinking: { type: "disabled" } },
         D3: d3Thinking({ thinkingBudget: 0 }),
         D4: d4Thinking({ thinking: { type: "disabled" } }),
+        responses: { reasoning: { effort: "none" } },
       },
     },
     reasoning: {
@@ -196,6 +226,7 @@ const ROWS: Readonly<Record<Parameter, Readonly<Record<string, Row>>>> = {
         D2: { thinking: D2_THINKING, output_config: { effort: "low" } },
         D3: d3Thinking({ thinkingBudget: 1024, includeThoughts: true }),
         D4: d4Thinking({ thinking: D2_THINKING, output_config: { effort: "low" } }),
+        responses: { reasoning: { effort: "low", summary: "auto" } },
       },
     },
     thinking: {
@@ -205,6 +236,7 @@ const ROWS: Readonly<Record<Parameter, Readonly<Record<string, Row>>>> = {
         D2: { thinking: D2_THINKING, output_config: { effort: "medium" } },
         D3: d3Thinking({ thinkingBudget: 8000, includeThoughts: true }),
         D4: d4Thinking({ thinking: D2_THINKING, output_config: { effort: "medium" } }),
+        responses: { reasoning: { effort: "medium", summary: "auto" } },
       },
     },
   },
@@ -233,7 +265,7 @@ const ROWS: Readonly<Record<Parameter, Readonly<Record<string, Row>>>> = {
   presence_penalty: { plain: { sent: { presence_penalty: 0.5 }, seen: {} } },
   frequency_penalty: { plain: { sent: { frequency_penalty: 0.5 }, seen: {} } },
   logit_bias: { plain: { sent: { logit_bias: { "50256": -100 } }, seen: {} } },
-  verbosity: { plain: { sent: { verbosity: "low" }, seen: {} } },
+  verbosity: { plain: { sent: { verbosity: "low" }, seen: { responses: { text: { verbosity: "low" } } } } },
   prediction: { plain: { sent: { prediction: { type: "content", content: "x" } }, seen: {} } },
   prompt_cache_key: { plain: { sent: { prompt_cache_key: "k" }, seen: {} } },
   safety_identifier: { plain: { sent: { safety_identifier: "hash" }, seen: {} } },
@@ -261,11 +293,11 @@ const OUTCOMES = {
 
 const columns = Object.entries(COLUMNS);
 
-describe.each(columns)("%s", (dialect, { fields, provider, model, answer }) => {
+describe.each(columns)("%s", (dialect, { fields, provider, model, answer, env }) => {
   let scene: Scene;
   let tenant: Tenant;
   beforeAll(async () => {
-    scene = await openScene([provider]);
+    scene = await openScene([provider], env?.());
     tenant = await scene.gateway.tenant();
     scene.at(provider).always(answer);
   });
@@ -295,7 +327,8 @@ describe.each(columns)("%s", (dialect, { fields, provider, model, answer }) => {
       expect(status, JSON.stringify(body)).toBe(200);
       const without = (await ask(beside)).received;
       if (cell !== "yes") return expect(received).toEqual(without);
-      const expected = seen[asDialect(dialect)] ?? (dialect === "D1" ? sent : undefined);
+      const asSent = dialect === "D1" || dialect === "responses";
+      const expected = seen[asDialect(dialect)] ?? (asSent ? sent : undefined);
       expect(expected, `what ${dialect} receives is not written down`).toBeDefined();
       expect(received).toMatchObject(expected ?? {});
       expect(without).not.toMatchObject(expected ?? {});
@@ -308,7 +341,7 @@ describe.each(columns)("%s", (dialect, { fields, provider, model, answer }) => {
   });
 });
 
-function asDialect(name: string): DialectId {
-  if (name === "D1" || name === "D2" || name === "D3" || name === "D4") return name;
+function asDialect(name: string): Dialect {
+  if (name === "D1" || name === "D2" || name === "D3" || name === "D4" || name === "responses") return name;
   throw new Error(`no dialect ${name}`);
 }

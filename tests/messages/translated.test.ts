@@ -1,17 +1,22 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { COLUMNS, type Said } from "../support/columns.ts";
+import { COLUMNS as OTHERS, type Said } from "../support/columns.ts";
 import type { Called, Json, Tenant } from "../support/gateway.ts";
 import { foldMessage } from "../support/message-stream.ts";
+import { RESPONSES_COLUMN, responsesAlone } from "../support/responses-column.ts";
 import { costNanos, openScene, type Scene } from "../support/scene.ts";
 
 /** Models that do not speak this dialect themselves: the same call shape on every other one. */
-const DIALECTS = ["D1", "D3", "D4"] as const;
+const DIALECTS = ["D1", "D3", "D4", "responses"] as const;
+const COLUMNS = { ...OTHERS, responses: RESPONSES_COLUMN };
 type Dialect = (typeof DIALECTS)[number];
 
 let scene: Scene;
 let tenant: Tenant;
 beforeAll(async () => {
-  scene = await openScene(DIALECTS.map((dialect) => COLUMNS[dialect].provider));
+  scene = await openScene(
+    DIALECTS.map((dialect) => COLUMNS[dialect].provider),
+    responsesAlone(),
+  );
   tenant = await scene.gateway.tenant();
 });
 afterAll(() => scene.close());
@@ -111,7 +116,7 @@ describe.each(DIALECTS)("%s", (dialect) => {
     const { headers } = await post(asked(dialect));
     expect(headers.get("x-svc-model")).toBe(COLUMNS[dialect].model);
     expect(headers.get("x-svc-provider")).toBe(COLUMNS[dialect].provider);
-    expect(headers.get("x-svc-upstream-surface")).toBe("chat");
+    expect(headers.get("x-svc-upstream-surface")).toBe(dialect === "responses" ? "responses" : "chat");
     expect(headers.get("request-id")).toBe(headers.get("x-svc-request-id"));
     expect(headers.get("x-ratelimit-remaining")).not.toBeNull();
   });

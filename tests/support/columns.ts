@@ -11,7 +11,7 @@ export type Said = {
   readonly text?: string;
   readonly calls?: readonly { readonly id: string; readonly name: string; readonly input: JsonObject }[];
   /** The provider's own word for why it stopped; absent: the usual one. */
-  readonly stop?: string;
+  readonly stop?: string | undefined;
 };
 
 /** A dialect as tests try it: who speaks it, a model that takes what the dialect can carry, and how it answers. */

@@ -10,7 +10,24 @@ const FILE = path.resolve(import.meta.dirname, "../../../shared/fixtures/openai-
 
 /** Holds a response, or an event of its stream, against OpenAI's own document. Nothing is held where it is absent. */
 export function expectByDocument(value: Json): void {
-  const name = value.object === "response" ? "Response" : document?.eventNames.get(value.type);
+  hold(value, value.object === "response" ? "Response" : document?.eventNames.get(value.type));
+}
+
+/**
+ * The same for a request to create a response. Of what a model said before, the document demands what only an answer
+ * has: ids, which the API looks for in vain where nothing is stored, and probabilities.
+ */
+export function expectRequestByDocument(value: Json): void {
+  const input = value.input.map((item: Json) => {
+    if (item.type === "reasoning") return { id: "rs_1", ...item };
+    if (item.role !== "assistant") return item;
+    const content = item.content.map((part: Json) => (part.type === "output_text" ? { logprobs: [], ...part } : part));
+    return { id: "msg_1", status: "completed", ...item, content };
+  });
+  hold({ ...value, input }, "CreateResponse");
+}
+
+function hold(value: Json, name: string | undefined): void {
   if (document === undefined) return;
   if (name === undefined) throw new Error(`the document has no event ${value.type}`);
   const validate = document.validator(name);
@@ -51,11 +68,12 @@ function openDocument(): Document | undefined {
   };
 }
 
-/** OpenAPI 3.0's `nullable` still stands in the document; JSON Schema does not know it. */
+/** OpenAPI 3.0's `nullable` still stands in the document; JSON Schema does not know it. Of its choices several may fit. */
 function withoutNullable(value: unknown): Json {
   if (Array.isArray(value)) return value.map(withoutNullable);
   if (!isJsonObject(value)) return value;
-  const { nullable, ...rest } = value;
+  const { nullable, oneOf, ...given } = value;
+  const rest = Array.isArray(oneOf) ? { ...given, anyOf: oneOf } : given;
   const plain = Object.fromEntries(Object.entries(rest).map(([key, inner]) => [key, withoutNullable(inner)]));
   return nullable === true ? { anyOf: [plain, { type: "null" }] } : plain;
 }

@@ -70,7 +70,7 @@ const speaking = () =>
 const OBSTACLES: readonly [string, string, Case][] = [
   ["it is retired", "retired", { files: firstEndpoint({ status: "retired" }) }],
   ["it does not serve the surface", "surface_not_served", { surface: "embeddings" }],
-  ["it speaks no dialect", "no_dialect", { files: firstEndpoint({ dialects: [] }) }],
+  ["it speaks no dialect", "no_dialect", { files: firstEndpoint({ dialects: [], responses_api: false }) }],
   ["its provider is not connected", "not_connected", { connections: disconnected }],
   ["its address is not known", "no_base_url", { files: firstEndpoint({ base_url: null }) }],
   ["its address has a placeholder", "no_base_url", { files: firstEndpoint({ base_url: "https://{you}.example/v1" }) }],
@@ -102,6 +102,10 @@ describe("an endpoint is callable", () => {
   test("with its address and the price in force", async () => {
     const found = await ask({});
     expect(found).toMatchObject({ is: "callable", baseUrl: "https://api.acme.example/v1", price: { currency: "EUR" } });
+  });
+
+  test("in the responses dialect alone", async () => {
+    expect((await ask({ files: firstEndpoint({ dialects: [], responses_api: true }) })).is).toBe("callable");
   });
 
   test("on the day its price begins", async () => {

@@ -43,7 +43,7 @@ export function usability(endpoint: Endpoint, surface: Surface, context: CallCon
   const { id, provider } = endpoint;
   if (endpoint.status === "retired") return no("retired", `${id} is retired`);
   if (!servesSurface(endpoint.surfaces, surface)) return no("surface_not_served", `${id} does not serve ${surface}`);
-  if (isChatLike(surface) && endpoint.dialects.length === 0)
+  if (isChatLike(surface) && endpoint.dialects.length === 0 && !endpoint.responsesApi)
     return no("no_dialect", `${id} speaks no dialect the gateway knows`);
   if (!hasInterface(endpoint, surface))
     return no("no_interface", `${id} has no interface for ${surface} that is known here`);

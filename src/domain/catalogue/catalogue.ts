@@ -202,7 +202,7 @@ export type Endpoint = {
   readonly upstreamModel: string;
   /** Null or with a `{placeholder}` when the operator has to supply it. */
   readonly baseUrl: string | null;
-  /** It speaks the first one. */
+  /** It speaks the first one; where there is none, the dialect of responses, if it has that. */
   readonly dialects: readonly DialectId[];
   readonly responsesApi: boolean;
   readonly surfaces: readonly Surface[];

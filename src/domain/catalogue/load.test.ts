@@ -117,7 +117,12 @@ describe("a good catalogue", () => {
 
 describe("gateway catalogue check", () => {
   test("counts, and warns of what is allowed and worth a look", async () => {
-    const files = firstEndpoint({ prices: [], base_url: "https://{account}.acme.example/v1", dialects: [] });
+    const files = firstEndpoint({
+      prices: [],
+      base_url: "https://{account}.acme.example/v1",
+      dialects: [],
+      responses_api: false,
+    });
     const nowMs = Date.parse("2027-06-01T00:00:00Z");
     const found = await checkCatalogue(["cat"], nowMs, memoryFiles("cat", files));
     expect(found.ok).toBe(true);

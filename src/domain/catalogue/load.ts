@@ -88,13 +88,14 @@ function warningsIn(parsed: Parsed, nowMs: number): CatalogueProblem[] {
       const region = provider?.regions.find((candidate) => candidate.id === value.region);
       const address = value.base_url === undefined ? region?.base_url : value.base_url;
       const dialects = value.dialects ?? provider?.dialects ?? [];
+      const isSpoken = dialects.length > 0 || (value.responses_api ?? provider?.responses_api) === true;
       const read = value.evidence?.read;
       return [
         ...((value.prices ?? []).length === 0 ? [problemAt(at, `${id} has no price, so it is not callable`)] : []),
         ...(address == null || address.includes("{")
           ? [problemAt(at, `${id} needs PROVIDER_<SLUG>_BASE_URL: its address is not known or has a placeholder`)]
           : []),
-        ...(value.surfaces.includes("chat") && dialects.length === 0
+        ...(value.surfaces.includes("chat") && !isSpoken
           ? [problemAt(at, `${id} serves chat but names no dialect, so it is not callable`)]
           : []),
         ...(read !== undefined && isStale(read, nowMs)

@@ -88,7 +88,12 @@ const endpoint = z.strictObject({
   status: z.enum(["active", "preview", "deprecated", "retired"]).optional().describe("Absent: active."),
   availability: z.enum(["listed", "unverified"]).optional().describe("Absent: listed."),
   base_url: webAddress.nullable().optional().describe("Absent: the region's. null: not known for this endpoint."),
-  dialects: z.array(z.enum(DIALECTS)).optional().describe("Absent: the provider's, when the endpoint serves chat."),
+  dialects: z
+    .array(z.enum(DIALECTS))
+    .optional()
+    .describe(
+      "Absent: the provider's, when the endpoint serves chat. Empty beside responses_api: it speaks that one alone.",
+    ),
   responses_api: z.boolean().optional().describe("Absent: the provider's, when the endpoint serves chat."),
   decisions_interface: z.enum(DECISION_INTERFACES).optional().describe("The wire format that decisions are asked in."),
   decisions: decisionsEntry.optional().describe("How decisions are asked. Absent: the provider's."),

@@ -49,9 +49,9 @@ export type Shortcoming = {
 export type DialectSupport = {
   /** The endpoint is spoken to in the caller's own dialect: what it takes is for it to say, in its own words. */
   isNative(endpoint: Endpoint): boolean;
-  /** `isUsual`: it is sent with its default value, which some take where they take no other. */
-  takesParameter(endpoint: Endpoint, parameter: Parameter, isUsual: boolean): boolean;
-  takesNeed(endpoint: Endpoint, need: NeedSource["need"]): boolean;
+  /** What else is asked for decides on the format where an endpoint has two; some take default values and no others. */
+  takesParameter(endpoint: Endpoint, parameter: Parameter, asked: Pick<Demand, "needs" | "usual">): boolean;
+  takesNeed(endpoint: Endpoint, need: NeedSource["need"], asked: Pick<Demand, "needs">): boolean;
 };
 
 /** An endpoint with its model and what holds of the two together. Null: no limit is known. */
@@ -78,7 +78,7 @@ const WITHOUT: Readonly<Partial<Record<NeedSource["need"], string>>> = {
   forced_tools: "lets the model itself choose whether it calls a tool",
   reasoning_off: "always reasons",
   json_with_tools: "gives JSON or calls tools, not both",
-  thinking_with_tools: "thinks or calls tools, not both, unless it is asked on /v1/responses",
+  thinking_with_tools: "thinks or calls tools, not both",
 };
 
 /** The first thing the endpoint cannot do, or undefined when it can do all of it. */
@@ -89,7 +89,7 @@ export function shortcomingOf(able: Able, demand: Demand, support: DialectSuppor
   const untold = native ? undefined : untoldOf(endpoint, demand, support);
   if (untold !== undefined) return untold;
   for (const { need, param } of demand.needs) {
-    if ((!native && !support.takesNeed(endpoint, need)) || !canDo(endpoint, model, need))
+    if ((!native && !support.takesNeed(endpoint, need, demand)) || !canDo(endpoint, model, need))
       return { reason: WITHOUT[need] ?? `does not offer ${need}`, param };
   }
   // A provider that is asked for one model in its own dialect says itself what is too much, in words its clients know.
@@ -154,7 +154,7 @@ function untoldOf(endpoint: Endpoint, demand: Demand, support: DialectSupport): 
   const foreign = demand.native?.[0];
   if (foreign !== undefined) return { reason: `speaks another dialect, which has no ${foreign}`, param: foreign };
   for (const parameter of demand.parameters) {
-    if (support.takesParameter(endpoint, parameter, demand.usual?.includes(parameter) === true)) continue;
+    if (support.takesParameter(endpoint, parameter, demand)) continue;
     const param = demand.parameterNames?.[parameter] ?? parameter;
     return { reason: `does not take the parameter ${param}`, param };
   }
@@ -167,11 +167,21 @@ export function takesEffort(
   { effort, withTools }: { readonly effort: Effort; readonly withTools: boolean },
   support: DialectSupport,
 ): boolean {
-  if (support.isNative(endpoint) || !support.takesParameter(endpoint, "reasoning_effort", false)) return false;
+  const asked = withTools ? THINKING_WITH_TOOLS : NOTHING_ELSE;
+  if (support.isNative(endpoint) || !support.takesParameter(endpoint, "reasoning_effort", asked)) return false;
   if (!(endpoint.features.reasoningControl ?? model.capabilities.includes("reasoning_control"))) return false;
   if (effort === "none") return canDo(endpoint, model, "reasoning_off");
-  return !withTools || support.takesNeed(endpoint, "thinking_with_tools");
+  return !withTools || support.takesNeed(endpoint, "thinking_with_tools", asked);
 }
+
+/** Whether the rest can be said beside an effort shows when the request is written. */
+const NOTHING_ELSE: Pick<Demand, "needs"> = { needs: [] };
+const THINKING_WITH_TOOLS: Pick<Demand, "needs"> = {
+  needs: [
+    { need: "tools", param: "tools" },
+    { need: "thinking_with_tools", param: "reasoning_effort" },
+  ],
+};
 
 /** A stated fact decides. Where none is stated, text features are tried and media needs the model's own word. */
 function canDo(endpoint: Endpoint, model: Model, need: NeedSource["need"]): boolean {

@@ -7,6 +7,7 @@ import { type DirectFacts, directRequest } from "../../language/dialects/respons
 import type { Ownership } from "../../language/dialects/responses/direct-response.ts";
 import { DirectStream } from "../../language/dialects/responses/direct-stream.ts";
 import type { InboundResponses, Lane, Target } from "./lane.ts";
+import { sealsThoughts } from "./through-responses.ts";
 
 /** Responses to responses: the caller's bytes with named patches, the provider's bytes with our id and our state. */
 export function directResponses(inbound: InboundResponses, { endpoint, head, leftOut }: Target): Lane {
@@ -30,7 +31,7 @@ export function directResponses(inbound: InboundResponses, { endpoint, head, lef
   };
 }
 
-function factsOf({ upstreamModel, provider, features, quirks }: Endpoint): DirectFacts {
-  const sealsThoughts = features.reasoning === true && quirks?.includes("encrypted-reasoning") === true;
-  return { upstreamModel, provider, sealsThoughts };
+function factsOf(endpoint: Endpoint): DirectFacts {
+  const { upstreamModel, provider } = endpoint;
+  return { upstreamModel, provider, sealsThoughts: sealsThoughts(endpoint) };
 }

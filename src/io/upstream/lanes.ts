@@ -17,6 +17,7 @@ import { messagesClient } from "../../language/dialects/messages/answer-writer.t
 import { messagesDialect } from "../../language/dialects/messages/dialect.ts";
 import { RAW_PREDICT, rawPredictDialect } from "../../language/dialects/messages/raw-predict.ts";
 import { responsesClient } from "../../language/dialects/responses/answer.ts";
+import { responsesDialect } from "../../language/dialects/responses/dialect.ts";
 import { sealsFor } from "../../language/dialects/responses/seals.ts";
 import { decisionsPath } from "./decision-wires.ts";
 import { directChat, outputLimitOf } from "./direct-chat.ts";
@@ -24,6 +25,13 @@ import { directMessages, messagesDoor } from "./direct-messages.ts";
 import { directResponses } from "./direct-responses.ts";
 import type { Inbound, Lane, Probe, Target } from "./lane.ts";
 import { leavingOut, roomFor } from "./leaving-out.ts";
+import {
+  goesThroughResponses,
+  needsResponses,
+  sealsThoughts,
+  TOOLLESS_CHAT,
+  throughResponses,
+} from "./through-responses.ts";
 
 /** Dialects that providers are spoken to in. */
 const UPSTREAM: Readonly<Record<DialectId, UpstreamDialect>> = {
@@ -47,13 +55,14 @@ function clientFor(inbound: Inbound): ClientDialect {
 
 const dialectOf = ({ dialects: [first] }: Endpoint): DialectId | undefined => first;
 
-/** An endpoint speaks its first listed dialect; can the gateway speak it too? */
+/** An endpoint speaks its first listed dialect, or that of responses alone; can the gateway speak it too? */
 export function isSpoken(endpoint: Endpoint): boolean {
-  return dialectOf(endpoint) !== undefined;
+  return dialectOf(endpoint) !== undefined || endpoint.responsesApi;
 }
 
 function translationFor(endpoint: Endpoint): UpstreamDialect | undefined {
   const dialect = dialectOf(endpoint);
+  if (dialect === undefined && endpoint.responsesApi) return responsesDialect;
   if (dialect === "D2" && endpoint.quirks?.includes(RAW_PREDICT)) return rawPredictDialect;
   return dialect === undefined ? undefined : UPSTREAM[dialect];
 }
@@ -65,9 +74,6 @@ const NEEDED_MEDIA: Partial<Record<NeedSource["need"], Media>> = {
   remote_url: "remote_url",
   uploaded_file: "uploaded_file",
 };
-
-/** It is offered tools in its other dialect alone, the one of responses. */
-const TOOLLESS_CHAT = "toolless-chat";
 
 /**
  * It takes sampling at the default values of chat completions alone: translated requests do without, in its own dialect
@@ -87,18 +93,24 @@ const CHAT_SUPPORT: DialectSupport = {
   // The parameter table governs this surface, on endpoints of its own dialect too.
   isNative: () => false,
   // By dialect and by facts about the model, never by vendor: a provider's own list of parameters narrows nothing.
-  takesParameter(endpoint, parameter, isUsual) {
-    if (SAMPLING.has(parameter) && !takesSampling(endpoint, isUsual)) return false;
+  takesParameter(endpoint, parameter, { needs, usual }) {
+    if (SAMPLING.has(parameter) && !takesSampling(endpoint, usual?.includes(parameter) === true)) return false;
     if (endpoint.thinking === "fixed" && parameter === "reasoning_effort") return false;
-    return (translationFor(endpoint) ?? chatDialect).fields[parameter] !== "400";
+    return dialectFor(endpoint, needs).fields[parameter] !== "400";
   },
-  takesNeed(endpoint, need) {
-    if (need === "thinking_with_tools") return !endpoint.quirks?.includes(TOOLS_OR_THINKING);
-    if (need === "tools" && endpoint.quirks?.includes(TOOLLESS_CHAT)) return false;
+  takesNeed(endpoint, need, { needs }) {
+    const dialect = dialectFor(endpoint, needs);
+    if (dialect === chatDialect && need === "thinking_with_tools") return !endpoint.quirks?.includes(TOOLS_OR_THINKING);
+    if (dialect === chatDialect && need === "tools" && endpoint.quirks?.includes(TOOLLESS_CHAT)) return false;
     const media = NEEDED_MEDIA[need];
-    return media === undefined || (translationFor(endpoint) ?? chatDialect).media.has(media);
+    return media === undefined || dialect.media.has(media);
   },
 };
+
+function dialectFor(endpoint: Endpoint, needs: readonly NeedSource[]): UpstreamDialect {
+  if (needsResponses(endpoint, needs)) return responsesDialect;
+  return translationFor(endpoint) ?? chatDialect;
+}
 
 function takesSampling({ features, quirks }: Endpoint, isUsual: boolean): boolean {
   return features.sampling !== false && (isUsual || !quirks?.includes(DEFAULT_SAMPLING));
@@ -112,13 +124,15 @@ const RESPONSES_SUPPORT: DialectSupport = { ...CHAT_SUPPORT, isNative: ({ respon
 
 /** Same dialect on both sides: bytes with named patches. Otherwise through the canonical form. */
 export function laneFor(inbound: Inbound, target: Target): Lane {
-  if (dialectOf(target.endpoint) === "D1" && inbound.dialect === "chat") return directChat(inbound, target);
-  if (inbound.dialect === "responses" && target.endpoint.responsesApi) return directResponses(inbound, target);
-  const door = inbound.dialect === "messages" ? messagesDoor(target.endpoint) : undefined;
+  const { endpoint, model } = target;
+  if (inbound.dialect === "responses" && endpoint.responsesApi) return directResponses(inbound, target);
+  const door = inbound.dialect === "messages" ? messagesDoor(endpoint) : undefined;
   if (inbound.dialect === "messages" && door !== undefined) return directMessages(inbound, target, door);
-  const dialect = translationFor(target.endpoint);
-  if (dialect === undefined)
-    throw new Error(`${target.endpoint.id} speaks no dialect that ${inbound.dialect} can reach`);
+  if (endpoint.responsesApi && goesThroughResponses(endpoint, inbound.call, () => factsOf(endpoint, model)))
+    return translatedLane(inbound, responsesDialect, target);
+  if (inbound.dialect === "chat" && dialectOf(endpoint) === "D1") return directChat(inbound, target);
+  const dialect = translationFor(endpoint);
+  if (dialect === undefined) throw new Error(`${endpoint.id} speaks no dialect that ${inbound.dialect} can reach`);
   return translatedLane(inbound, dialect, target);
 }
 
@@ -132,6 +146,7 @@ export function factsOf(endpoint: Endpoint, model: Model): ModelFacts {
     promptCaching: endpoint.features.promptCaching,
     reasoning: reasoningOf(endpoint),
     outputLimit: outputLimitOf(endpoint),
+    sealedBy: sealsThoughts(endpoint) ? endpoint.provider : null,
     quirks: endpoint.quirks ?? [],
   };
 }
@@ -157,7 +172,8 @@ function toldEffort(asked: Call, told: Call): "untold" | undefined {
 }
 
 function translatedLane(inbound: Inbound, dialect: UpstreamDialect, { endpoint, model, head }: Target): Lane {
-  const facts = factsOf(endpoint, model);
+  const own = factsOf(endpoint, model);
+  const facts = dialect === responsesDialect ? throughResponses(own) : own;
   const client = clientFor(inbound);
   // One dialect demands a limit of everyone, so its clients send one that no prompt leaves room for.
   const most = inbound.dialect === "messages" ? roomFor(endpoint, model, head.inputTokens) : facts.maxOutputTokens;

@@ -26,7 +26,7 @@ export type Call = {
   readonly usual?: readonly Parameter[] | undefined;
   /** Where the caller's dialect has another name for such a row. */
   readonly parameterNames?: Readonly<Partial<Record<Parameter, string>>>;
-  /** Values of rows that only the chat dialect has a place for, by the name of the row. */
+  /** Values of rows that only the dialects of chat completions and of responses have a place for, by the name of the row. */
   readonly chatOnly?: Readonly<Partial<Record<Parameter, unknown>>>;
   /** Fields that no other dialect than the caller's own can say: only an endpoint that speaks it can be asked. */
   readonly native?: readonly string[];

@@ -27,6 +27,8 @@ export type ModelFacts = {
   readonly reasoning?: "never" | "untold" | null;
   /** The name the limit of output tokens goes by, where the dialect has two; absent or null: the usual one. */
   readonly outputLimit?: "max_tokens" | "max_completion_tokens" | null;
+  /** The provider, where it gives the thoughts of its models out encrypted and only it can open them; absent or null: it does not. */
+  readonly sealedBy?: string | null;
   readonly quirks: readonly string[];
 };
 
@@ -43,7 +45,7 @@ export type EventReader = { read(frame: Frame): readonly AnswerEvent[] | undefin
 export type UpstreamDialect = {
   readonly fields: Fields;
   /** Which API of the provider it is, for X-Svc-Upstream-Surface. */
-  readonly surface: "chat" | "messages";
+  readonly surface: "chat" | "messages" | "responses";
   readonly media: ReadonlySet<Media>;
   /** How the provider is shown the operator's credential. */
   readonly auth: "bearer" | "x-api-key" | "x-goog-api-key";

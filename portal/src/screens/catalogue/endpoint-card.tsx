@@ -101,7 +101,9 @@ function Facts({ endpoint, verdict, on }: Pick<Props, "endpoint" | "verdict" | "
             </Badge>
           ))}
         </p>
-        <p className="text-xs text-soft">Speaks {endpoint.dialects.join(", ")}</p>
+        <p className="text-xs text-soft">
+          Speaks {[...endpoint.dialects, ...(endpoint.responses_api ? ["responses"] : [])].join(", ")}
+        </p>
       </Part>
       {endpoint.note !== null && <p className="text-xs text-soft text-pretty">{endpoint.note}</p>}
       <p className="flex flex-wrap items-center gap-x-3 text-xs">

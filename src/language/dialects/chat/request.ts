@@ -1,6 +1,6 @@
 import { type Fault, fault } from "../../../contract/faults.ts";
 import type { ChatMessage, ChatRequest, ChatTool } from "../../../contract/schemas/chat.ts";
-import type { MemberPatch } from "../../../kit/json.ts";
+import { isJsonObject, type MemberPatch } from "../../../kit/json.ts";
 import type { Call, ReasoningWish, ResponseFormat, ToolChoice, ToolDefinition } from "../../canon/call.ts";
 import { effortFor, effortOfBudget } from "../../canon/effort.ts";
 import { isParameter, type Parameter } from "../../canon/parameters.ts";
@@ -36,6 +36,7 @@ export function decodeCall(request: ChatRequest): Call {
     includeUsage: request.stream_options?.include_usage === true,
     parameters: parametersOf(request),
     usual: usualOf(request),
+    ...ownRowsOf(request),
     ...extrasOf("chat", request),
     ...(wishes === undefined ? {} : { wishes }),
   };
@@ -59,7 +60,8 @@ function decodeToolChoice({ tool_choice, tools }: ChatRequest): ToolChoice | und
       throw cannotChoose('it demands a tool, and "tools" has none. Send tools, or leave it out');
     return { is: tool_choice };
   }
-  if (tool_choice.type !== "function") return { is: "auto" };
+  if (tool_choice.type !== "function")
+    return { is: tool_choice.allowed_tools["mode"] === "required" ? "required" : "auto" };
   const { name } = tool_choice.function;
   if (!tools?.some((tool) => tool.function.name === name))
     throw cannotChoose(`there is no tool "${name.slice(0, 64)}" in "tools". Name one that is sent there`);
@@ -93,6 +95,38 @@ function parametersOf(request: ChatRequest): Parameter[] {
   const choice = request.tool_choice;
   if (choice && typeof choice === "object" && choice.type === "allowed_tools") rows.add("allowed_tools");
   return [...rows];
+}
+
+/** Rows that no canonical field holds, and that another dialect has a place for all the same. */
+const OWN_ROWS = [
+  "parallel_tool_calls",
+  "verbosity",
+  "prompt_cache_key",
+  "safety_identifier",
+  "service_tier",
+  "user",
+] as const satisfies readonly Parameter[];
+
+function ownRowsOf(request: ChatRequest): Pick<Call, "chatOnly"> {
+  const allowed = allowedTools(request);
+  if (allowed === undefined && !OWN_ROWS.some((row) => request[row] != null)) return NO_ROWS;
+  const chatOnly: Partial<Record<Parameter, unknown>> = allowed === undefined ? {} : { allowed_tools: allowed };
+  for (const row of OWN_ROWS) if (request[row] != null) chatOnly[row] = request[row];
+  return { chatOnly };
+}
+const NO_ROWS = {};
+
+/** By their names, in whichever of its two forms the list was sent. */
+function allowedTools({ allowed_tools, tool_choice }: ChatRequest): readonly string[] | undefined {
+  if (allowed_tools) return allowed_tools;
+  if (!tool_choice || typeof tool_choice === "string" || tool_choice.type !== "allowed_tools") return undefined;
+  const { tools } = tool_choice.allowed_tools;
+  return Array.isArray(tools) ? tools.flatMap(allowedName) : [];
+}
+
+function allowedName(tool: unknown): string[] {
+  const called = isJsonObject(tool) ? tool["function"] : undefined;
+  return isJsonObject(called) && typeof called["name"] === "string" ? [called["name"]] : [];
 }
 
 const USUALLY_ONE = ["temperature", "top_p"] as const;

@@ -1,4 +1,4 @@
-import { parseJsonObject } from "../../../kit/json.ts";
+import { type JsonObject, parseJsonObject } from "../../../kit/json.ts";
 import type { WholeAnswer } from "../../canon/answer.ts";
 import { responseUses } from "../extras.ts";
 import { type Ownership, outputChars, ownedResponse, usagePatch } from "./direct-response.ts";
@@ -7,12 +7,17 @@ import { decodeUsage } from "./usage.ts";
 /** Ways in which an answer is over and was not given up. A server may leave the usual one out. */
 const ANSWERED: ReadonlySet<unknown> = new Set(["completed", "incomplete", null, undefined]);
 
+/** A response that is over and was not given up, with its items. */
+export function isAnswer({ output, status, error }: JsonObject): boolean {
+  return Array.isArray(output) && ANSWERED.has(status) && error == null;
+}
+
 /** The provider's bytes with what is the gateway's; undefined when they are not an answer of this dialect. */
 export function decodeReply(bytes: Buffer, ownership: Ownership): WholeAnswer | undefined {
   const body = parseJsonObject(bytes);
-  if ("problem" in body) return undefined;
-  const { output, status, error, id, usage } = body.value;
-  if (!Array.isArray(output) || !ANSWERED.has(status) || error != null) return undefined;
+  if ("problem" in body || !isAnswer(body.value)) return undefined;
+  const { id, usage } = body.value;
+  const output = Array.isArray(body.value["output"]) ? body.value["output"] : [];
   return {
     usage: decodeUsage(usage),
     uses: responseUses(output),

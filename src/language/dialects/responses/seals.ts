@@ -61,6 +61,20 @@ function among(prefixes: Readonly<Record<SealFamily, string>>, text: string): Re
   return undefined;
 }
 
+/**
+ * What an endpoint of this dialect has encrypted for callers of another one. It opens where it was made and nowhere else,
+ * so the name of who made it stands before it.
+ */
+export function sealedBy(provider: string, encrypted: string): ReasoningSeal {
+  return { family: "openai", data: `${provider}:${encrypted}` };
+}
+
+/** What the provider itself wrote; undefined: another one made it, or the provider gives nothing sealed out. */
+export function openedBy(provider: string | null, seal: ReasoningSeal | null): string | undefined {
+  if (provider === null || seal?.family !== "openai" || !seal.data.startsWith(`${provider}:`)) return undefined;
+  return seal.data.slice(provider.length + 1);
+}
+
 /** Whether the caller sees what is sealed: when asked for, and when the response is stored and can be gone on from. */
 export type Seals = "shown" | "hidden";
 

@@ -1,0 +1,56 @@
+import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
+import type { Call } from "../../language/canon/call.ts";
+import { TOOLS_OR_THINKING } from "../../language/canon/effort.ts";
+import type { NeedSource } from "../../language/canon/needs.ts";
+import type { ModelFacts } from "../../language/dialects/dialect.ts";
+import { unsaidOf } from "../../language/dialects/responses/unsaid.ts";
+
+/** Over chat completions it takes no tools at all. */
+export const TOOLLESS_CHAT = "toolless-chat";
+
+type When = "never" | "always" | "tools" | "tools_and_thinking";
+
+/**
+ * The one place that decides which of two formats an endpoint is asked in, for callers of any dialect but responses. The
+ * usual one is the first of its dialects; that of responses is for requests that would lose something there, and for
+ * endpoints that speak nothing else.
+ */
+function whenThrough({ responsesApi, dialects, quirks }: Endpoint): When {
+  if (!responsesApi) return "never";
+  if (dialects.length === 0) return "always";
+  if (quirks === undefined) return "never";
+  if (quirks.includes(TOOLLESS_CHAT)) return "tools";
+  return quirks.includes(TOOLS_OR_THINKING) ? "tools_and_thinking" : "never";
+}
+
+/** As the planner sees it: what is demanded decides. A wish that can be done without keeps nobody out. */
+export function needsResponses(endpoint: Endpoint, needs: readonly NeedSource[]): boolean {
+  const when = whenThrough(endpoint);
+  if (when === "never" || when === "always") return when === "always";
+  const deciding = when === "tools" ? "tools" : "thinking_with_tools";
+  return needs.some(({ need }) => need === deciding);
+}
+
+/** As it is sent: a wish to think that can be done without is heard where nothing else is lost for it. */
+export function goesThroughResponses(endpoint: Endpoint, call: Call, facts: () => ModelFacts): boolean {
+  const when = whenThrough(endpoint);
+  if (when === "never" || when === "always") return when === "always";
+  if (call.tools.length === 0) return false;
+  return when === "tools" || isToThink(call, facts);
+}
+
+function isToThink(call: Call, facts: () => ModelFacts): boolean {
+  const { reasoning } = call;
+  if (reasoning === undefined || reasoning.effort === "none") return false;
+  return reasoning.dispensable !== true || unsaidOf(call, facts()) === undefined;
+}
+
+/** The model as it is there: what it cannot do over chat completions it can. */
+export function throughResponses(facts: ModelFacts): ModelFacts {
+  return { ...facts, quirks: facts.quirks.filter((quirk) => quirk !== TOOLS_OR_THINKING) };
+}
+
+/** The model thinks, and its provider gives the thoughts out encrypted to who asks for them. */
+export function sealsThoughts({ features, quirks }: Endpoint): boolean {
+  return features.reasoning === true && quirks?.includes("encrypted-reasoning") === true;
+}

@@ -1,0 +1,23 @@
+import { effortFor } from "../../canon/effort.ts";
+import { decodeProblem } from "../chat/errors.ts";
+import type { UpstreamDialect } from "../dialect.ts";
+import { encodeCall } from "./encode.ts";
+import { FIELDS } from "./fields.ts";
+import { decodeWhole } from "./reply.ts";
+import { ItemReader } from "./stream.ts";
+
+/** The responses API, for callers of the other dialects. Callers of its own have the direct lane. */
+export const responsesDialect: UpstreamDialect = {
+  fields: FIELDS,
+  surface: "responses",
+  media: new Set(["image", "file", "remote_url", "uploaded_file"]),
+  auth: "bearer",
+  headers: {},
+  framing: "sse",
+  path: () => "/responses",
+  effort: (call, { quirks }) => (call.reasoning === undefined ? undefined : effortFor(call, quirks)),
+  encode: encodeCall,
+  decodeReply: decodeWhole,
+  openReader: (asked) => new ItemReader(asked?.facts.sealedBy ?? null),
+  decodeProblem,
+};

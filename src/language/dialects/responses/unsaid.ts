@@ -1,0 +1,48 @@
+import { type Fault, fault } from "../../../contract/faults.ts";
+import type { Call } from "../../canon/call.ts";
+import type { ModelFacts } from "../dialect.ts";
+import { FIELDS } from "./fields.ts";
+
+/** The least that the dialect takes as a limit. */
+const OUTPUT_TOKENS_MIN = 16;
+
+/** The first thing in a call that has no words here; undefined when all of it can be said. */
+export function unsaidOf(call: Call, facts: ModelFacts): Fault | undefined {
+  const { upstreamModel } = facts;
+  const parameter = call.parameters.find((row) => FIELDS[row] === "400");
+  if (parameter !== undefined) return refused(parameter, `${upstreamModel} does not take the parameter ${parameter}`);
+  const { maxOutputTokens } = call;
+  if (maxOutputTokens !== undefined && maxOutputTokens < OUTPUT_TOKENS_MIN)
+    return fault("invalid_value", {
+      message: `max_tokens must be at least ${OUTPUT_TOKENS_MIN} for this request to ${upstreamModel}.`,
+      param: "max_tokens",
+    });
+  const sampled = whileThinking(call, facts);
+  if (sampled !== undefined)
+    return refused(sampled, `${upstreamModel} takes no ${sampled} while it thinks: leave one of the two out`);
+  return audioIn(call);
+}
+
+/** While it thinks, a model of this dialect chooses its words by itself, unless the catalogue knows better. */
+function whileThinking({ reasoning, temperature, topP }: Call, { sampling }: ModelFacts): string | undefined {
+  if (sampling !== null || reasoning === undefined || reasoning.effort === "none") return undefined;
+  if (!isUsual(temperature)) return "temperature";
+  return isUsual(topP) ? undefined : "top_p";
+}
+
+/** The value that holds anyway. Models that take no other are known to refuse even this one, so it is never sent. */
+export function isUsual(sampling: number | undefined): boolean {
+  return sampling === undefined || sampling === 1;
+}
+
+function audioIn({ turns }: Call): Fault | undefined {
+  for (const [index, { parts }] of turns.entries()) {
+    const at = parts.findIndex(({ is }) => is === "audio");
+    if (at >= 0) return refused(`messages.${index}.content.${at}`, "The provider's API takes no audio");
+  }
+  return undefined;
+}
+
+function refused(param: string, message: string): Fault {
+  return fault("unsupported_parameter", { message: `${message}.`, param });
+}

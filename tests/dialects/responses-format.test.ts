@@ -1,0 +1,88 @@
+import { describe, expect, test } from "vitest";
+import type { Called } from "../support/gateway.ts";
+import { throughResponses } from "../support/through-responses.ts";
+
+/** Over chat completions it takes no tools at all. */
+const ASTRA = "openai/gpt-6-astra";
+
+/** Which of its two formats an endpoint is asked in. */
+const { scene, tenant, upstream, sent, path, chat, messages, greet } = throughResponses();
+
+describe("which format is spoken", () => {
+  const spoken = async (answer: Promise<Called>): Promise<string | undefined> => {
+    const { status, text } = await answer;
+    expect(status, text).toBe(200);
+    return path();
+  };
+
+  test("CHAT-01 chat completions are the usual one: without tools, without a wish to think, and with one not to", async () => {
+    greet();
+    expect(await spoken(chat({ tools: undefined }))).toBe("/v1/chat/completions");
+    expect(await spoken(chat({ reasoning_effort: undefined }))).toBe("/v1/chat/completions");
+    expect(sent().reasoning_effort).toBe("none");
+    expect(await spoken(chat({ reasoning_effort: "none" }))).toBe("/v1/chat/completions");
+    expect(await spoken(messages({ thinking: { type: "disabled" } }))).toBe("/v1/chat/completions");
+    expect(await spoken(messages({ thinking: undefined }))).toBe("/v1/chat/completions");
+    expect(await spoken(chat({ model: "openai/gpt-5.1" }))).toBe("/v1/chat/completions");
+    expect(await spoken(chat())).toBe("/v1/responses");
+    expect(await spoken(messages())).toBe("/v1/responses");
+  });
+
+  test("MSG-02 a wish that can be done without is left out where something else would be lost for it", async () => {
+    greet();
+    for (const more of [{ stop_sequences: ["END"] }, { temperature: 0.3 }, { max_tokens: 8 }]) {
+      expect(await spoken(messages(more))).toBe("/v1/chat/completions");
+      expect(sent().reasoning_effort).toBe("none");
+    }
+    const { headers } = await messages({ stop_sequences: ["END"] });
+    const { attempts } = await scene().row(headers.get("x-svc-request-id") ?? "");
+    expect(attempts[0].reason).toContain("left out: thinking");
+    expect(await spoken(messages({ temperature: 1 }))).toBe("/v1/responses");
+  });
+
+  test("PARAM-03 a demand for what cannot be said beside it is refused by name, and nobody is called", async () => {
+    const before = upstream().requests.length;
+    const named = async (answer: Promise<Called>) => {
+      const { status, body } = await answer;
+      return [status, body.error.code ?? body.error.type, body.error.param];
+    };
+    const unsupported = (param: string) => [400, "unsupported_parameter", param];
+    expect(await named(chat({ stop: ["END"] }))).toEqual(unsupported("stop"));
+    expect(await named(chat({ seed: 1 }))).toEqual(unsupported("seed"));
+    expect(await named(chat({ logprobs: true }))).toEqual(unsupported("logprobs"));
+    expect(await named(chat({ temperature: 0.3 }))).toEqual(unsupported("temperature"));
+    expect(await named(chat({ top_p: 0.3 }))).toEqual(unsupported("top_p"));
+    expect(await named(chat({ max_tokens: 8 }))).toEqual([400, "invalid_value", "max_tokens"]);
+    const budget = { thinking: { type: "enabled", budget_tokens: 1024 } };
+    expect(await named(messages({ ...budget, stop_sequences: ["END"] }))).toEqual(unsupported("stop_sequences"));
+    expect(await named(messages({ ...budget, temperature: 0.3 }))).toEqual(unsupported("temperature"));
+    expect(upstream().requests).toHaveLength(before);
+  });
+
+  test("CHAT-03 one that takes no tools over chat completions is offered them here, whatever is said of thinking", async () => {
+    greet();
+    expect(await spoken(chat({ model: ASTRA, reasoning_effort: undefined }))).toBe("/v1/responses");
+    expect(sent()).not.toHaveProperty("reasoning");
+    expect(sent().tools).toHaveLength(1);
+    expect(await spoken(chat({ model: ASTRA, reasoning_effort: "none" }))).toBe("/v1/responses");
+    expect(sent()).toMatchObject({ reasoning: { effort: "none" } });
+    expect(await spoken(chat({ model: ASTRA, tools: undefined }))).toBe("/v1/chat/completions");
+  });
+
+  test("HDR-06 an effort that a router wants is told where it can be, and given up for what the caller asked", async () => {
+    greet();
+    await scene().gateway.manage("PUT", `/workspaces/${tenant().slug}/routers/thinks`, {
+      models: ["openai/gpt-6-sol"],
+      reasoning_effort: "high",
+    });
+    const routed = { model: `@${tenant().slug}/thinks`, reasoning_effort: undefined };
+    const chosen = ({ headers }: Called) =>
+      ["effort", "chosen-by"].map((name) => headers.get(`x-svc-reasoning-${name}`));
+    expect(chosen(await chat(routed))).toEqual(["high", "router"]);
+    expect(path()).toBe("/v1/responses");
+    for (const more of [{ stop: ["END"] }, { temperature: 0.3 }]) {
+      expect(chosen(await chat({ ...routed, ...more }))).toEqual([null, "provider_default"]);
+      expect([path(), sent()]).toMatchObject(["/v1/chat/completions", more]);
+    }
+  });
+});

@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, beforeEach } from "vitest";
+import type { JsonObject } from "../../src/kit/json.ts";
+import type { Called, Json, Tenant } from "./gateway.ts";
+import { callOf, framesOf, thoughtOf, wordsOf } from "./responses-column.ts";
+import { responseJson } from "./responses-native.ts";
+import { openScene, type Scene } from "./scene.ts";
+import { chatJson, type Script, type Upstream } from "./upstream.ts";
+
+/** A model that is whole on its provider's responses API alone: over chat completions it thinks or takes tools. */
+export const THINKER = "openai/gpt-5.6-terra";
+
+export const SCHEMA = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
+const TOOLS = [{ type: "function", function: { name: "weather", description: "Tells it.", parameters: SCHEMA } }];
+const OWN_TOOLS = [{ name: "weather", description: "Tells it.", input_schema: SCHEMA }];
+export const HELLO = [{ role: "user", content: "Weather?" }];
+
+export const CALLS = [
+  callOf("call_a", "weather", '{"city":"Paris"}'),
+  callOf("call_b", "weather", '{"city":"Rome"}', 1),
+];
+/** Everything that an answer with thoughts and tools has in it. */
+export const SPOKEN = [thoughtOf("I should look."), wordsOf("Let me see."), ...CALLS];
+
+/** A chat request with tools and a wish to think. */
+export const THINKING_WITH_TOOLS = { model: THINKER, messages: HELLO, tools: TOOLS, reasoning_effort: "high" };
+
+export const answering = (...items: readonly JsonObject[]): Script => ({ json: responseJson({ output: items }) });
+export const streaming = (...items: readonly JsonObject[]): Script => ({ frames: framesOf(items) });
+
+export type Through = {
+  scene(): Scene;
+  tenant(): Tenant;
+  upstream(): Upstream;
+  /** What the provider was sent last, and where. */
+  sent(): Json;
+  path(): string | undefined;
+  /** Requests with tools and a wish to think, of both dialects. */
+  chat(more?: object): Promise<Called>;
+  messages(more?: object): Promise<Called>;
+  /** Says hello to whoever asks, in the format of the path. */
+  greet(): void;
+};
+
+/** A gateway and the provider while the tests of one file run, with a workspace for each test. */
+export function throughResponses(): Through {
+  let scene: Scene | undefined;
+  let tenant: Tenant | undefined;
+  const given = <Value>(value: Value | undefined): Value => {
+    if (value === undefined) throw new Error("there is no gateway outside of the tests");
+    return value;
+  };
+  beforeAll(async () => {
+    scene = await openScene(["openai"]);
+  });
+  afterAll(() => scene?.close());
+  beforeEach(async () => {
+    tenant = await scene?.gateway.tenant();
+  });
+  const upstream = () => given(scene).at("openai");
+  return {
+    scene: () => given(scene),
+    tenant: () => given(tenant),
+    upstream,
+    sent: () => upstream().requests.at(-1)?.json,
+    path: () => upstream().requests.at(-1)?.path,
+    chat: (more = {}) => given(scene).chat(given(tenant).key, { ...THINKING_WITH_TOOLS, ...more }),
+    messages: (more = {}) =>
+      given(scene).gateway.call(given(tenant).key, "/v1/messages", {
+        body: {
+          model: THINKER,
+          max_tokens: 4000,
+          messages: HELLO,
+          tools: OWN_TOOLS,
+          thinking: { type: "adaptive" },
+          ...more,
+        },
+      }),
+    greet: () =>
+      upstream().always(({ path }) => (path === "/v1/responses" ? answering(wordsOf("Hello.")) : { json: chatJson() })),
+  };
+}
