@@ -33,6 +33,7 @@ function banner({ origin, firstKey, setupLink }: Shown, { GATEWAY_PUBLIC_URL, sa
 }
 
 const SAME_SIGNAL_MS = 1000;
+const EXIT_MS = 1000;
 
 /** Runs until it is told to stop. `--workers` wins over the setting. */
 export async function serve(env: NodeJS.ProcessEnv, workers?: string): Promise<void> {
@@ -79,7 +80,12 @@ function untilStopped(signals: readonly string[], stop: () => Promise<void>): Pr
       if (firstMs !== undefined && systemClock.elapsedMs() - firstMs > SAME_SIGNAL_MS) process.exit(1);
       if (firstMs !== undefined) return;
       firstMs = systemClock.elapsedMs();
-      stop().then(resolve, (error: unknown) => {
+      const leave = () => {
+        resolve();
+        // Everything is closed: what holds the process still are connections whose other side does not even say goodbye.
+        setTimeout(() => process.exit(0), EXIT_MS).unref();
+      };
+      stop().then(leave, (error: unknown) => {
         process.stderr.write(`error: ${error instanceof Error ? error.message : "the gateway did not stop cleanly"}\n`);
         process.exit(1);
       });

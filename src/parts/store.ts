@@ -36,7 +36,8 @@ export async function openSql(config: Config, { log, fleet, directory }: SqlPart
   const logKeptMs = parseDurationMs(config.GATEWAY_LOG_RETENTION) ?? null;
   const shared = fleet.isAlone ? "no" : "yes";
   const place = { dataDir, directory, shared } as const;
-  return openPostgres({ address, owner, connections, logKeptMs, ...place, clock: systemClock, log });
+  const silenceMs = config.GATEWAY_DATABASE_TIMEOUT_MS;
+  return openPostgres({ address, owner, connections, silenceMs, logKeptMs, ...place, clock: systemClock, log });
 }
 
 /** The store, and what opens what is sealed in it, once it is sure that all of it can be opened. */

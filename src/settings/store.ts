@@ -23,6 +23,11 @@ export const STORE_SETTINGS = {
     10,
     "Most connections to PostgreSQL for queries. Two more are kept open, and one is opened for a moment at the start.",
   ),
+  GATEWAY_DATABASE_TIMEOUT_MS: setting(
+    integer(100, 30_000),
+    10_000,
+    "How long PostgreSQL may say nothing at all, also to who waits for one of its connections, before calls that need it are refused with 503. A statement that takes longer is waited for, up to 30 s, while the server answers others.",
+  ),
   REDIS_URL: {
     ...setting(
       redisUrl.nullable(),

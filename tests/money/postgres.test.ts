@@ -34,7 +34,7 @@ afterAll(async () => {
   await cluster.close();
 });
 
-async function start(databaseUrl: string, dataDir: string): Promise<TestGateway> {
+async function start(databaseUrl: string, dataDir: string, more: Record<string, string> = {}): Promise<TestGateway> {
   running = await startGateway({
     dataDir,
     env: {
@@ -44,6 +44,7 @@ async function start(databaseUrl: string, dataDir: string): Promise<TestGateway>
       GATEWAY_RPM_LIVE: "1000000",
       GATEWAY_RPM_IP: "0",
       GATEWAY_DRAIN_TIMEOUT_MS: "1000",
+      ...more,
     },
   });
   return running;
@@ -191,6 +192,51 @@ describe.skipIf(!hasPostgres)("a gateway on PostgreSQL", () => {
     const wallet = await gateway.manage("GET", `/workspaces/${tenant.slug}/wallet`);
     expect([nanosOf(wallet.balance), nanosOf(wallet.held)]).toEqual([100_000_000_000n - spent, 0n]);
     await gateway.close();
+    await proxy.close();
+  });
+
+  test("SCALE-03 ERR-11 a database that says nothing holds up no call of the management API beyond its limit, nor the end of the gateway", {
+    timeout: 30_000,
+  }, async () => {
+    const database = new URL((await cluster.database("migrated")).url);
+    const proxy = await cuttingProxy(Number(database.port));
+    database.port = String(proxy.port);
+    const limits = { GATEWAY_DATABASE_TIMEOUT_MS: "1000", GATEWAY_DATABASE_CONNECTIONS: "2" };
+    const gateway = await start(database.href, temporaryFolder(), limits);
+    const tenant = await gateway.tenant({ credit: "100" });
+    await rowsOf(gateway, tenant);
+    proxy.hold();
+    // More than there are connections: whoever waits for one is told as well, and who changes something in turn.
+    await Promise.all([expectAway(gateway, tenant), expectAway(gateway, tenant)]);
+    expect((await chat(gateway, tenant.key)).status).toBe(200);
+    // It is known to be away by now.
+    await expectAway(gateway, tenant);
+    proxy.resume();
+    await vi.waitFor(async () => expect(await rowsOf(gateway, tenant)).toHaveLength(1), { timeout: 10_000 });
+    // A statement that takes long is not a server that says nothing.
+    const slow = cluster.query(
+      { url: database.href, shown: "" },
+      "begin; lock table members in access exclusive mode; select pg_sleep(3); commit",
+    );
+    await vi.waitFor(async () => {
+      const held = "select 1 from pg_locks where mode = 'AccessExclusiveLock' and relation = 'members'::regclass";
+      expect(await cluster.query({ url: database.href, shown: "" }, held)).toHaveLength(1);
+    });
+    await gateway.manage("POST", `/workspaces/${tenant.slug}/members`, { email: "late@example.eu" });
+    await slow;
+    proxy.hold();
+    await gateway.close();
+    await proxy.close();
+  });
+
+  test("OPS-01 a gateway that is told to stop ends while its database says nothing", { timeout: 30_000 }, async () => {
+    const database = new URL((await cluster.database("migrated")).url);
+    const proxy = await cuttingProxy(Number(database.port));
+    database.port = String(proxy.port);
+    const gateway = spawnGateway({ ...SECRETS, DATABASE_URL: database.href, GATEWAY_DATABASE_TIMEOUT_MS: "1000" });
+    await gateway.ready();
+    proxy.hold();
+    expect(await gateway.stop()).toBe(0);
     await proxy.close();
   });
 

@@ -20,4 +20,8 @@ export type Answer =
 
 /** What a worker is told at its start. */
 export type SqliteWorkerData = { readonly file: string };
-export type PostgresWorkerData = { readonly address: DatabaseAddress };
+export type PostgresWorkerData = {
+  readonly address: DatabaseAddress;
+  /** How long the server may say nothing; undefined: as long as a statement may take. */
+  readonly silenceMs: number | undefined;
+};

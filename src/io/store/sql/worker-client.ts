@@ -4,6 +4,8 @@ import { StoreError } from "./store-error.ts";
 
 type Waiting = { resolve(answer: Extract<Answer, { is: "done" }>): void; reject(error: Error): void };
 
+const EXIT_MS = 2_000;
+
 /** The main thread's side of the worker of an engine: questions out, answers back. */
 export class WorkerClient {
   readonly #worker: Worker;
@@ -37,7 +39,10 @@ export class WorkerClient {
   /** Closes the database and waits until the thread has ended. */
   async close(): Promise<void> {
     if (this.#gone === undefined) await this.ask({ is: "close" });
+    // Connections to a server that says nothing would keep the thread for ever: it has done all it had to.
+    const timer = setTimeout(() => void this.#worker.terminate(), EXIT_MS);
     await this.#exited;
+    clearTimeout(timer);
   }
 
   #take(answer: Answer): void {

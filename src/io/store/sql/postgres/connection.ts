@@ -1,21 +1,31 @@
 import type { Pool, PoolClient, QueryResult, QueryResultRow } from "pg";
 import { StoreError } from "../store-error.ts";
 import { endsConnection, toStoreError } from "./failure.ts";
+import type { Pulse } from "./pulse.ts";
 import { toParameter } from "./values.ts";
 
 /** A connection on loan from the pool. Its failures are those of the stores, and one that has failed is not used again. */
 export class PooledConnection {
   readonly #client: PoolClient;
+  readonly #pulse: Pulse | undefined;
   #broken = false;
 
-  private constructor(client: PoolClient) {
+  private constructor(client: PoolClient, pulse: Pulse | undefined) {
     this.#client = client;
+    this.#pulse = pulse;
   }
 
-  static async take(pool: Pool): Promise<PooledConnection> {
+  /** Without a pulse a server is waited for as long as a connection or a statement may take. */
+  static async take(pool: Pool, pulse?: Pulse): Promise<PooledConnection> {
+    const taking = pool.connect();
     try {
-      return new PooledConnection(await pool.connect());
+      return new PooledConnection(await (pulse === undefined ? taking : pulse.during(taking)), pulse);
     } catch (error) {
+      // One that comes after all is for somebody else.
+      taking.then(
+        (client) => client.release(),
+        () => {},
+      );
       throw toStoreError(error);
     }
   }
@@ -23,7 +33,8 @@ export class PooledConnection {
   async ask<Row extends QueryResultRow>(statement: string, parameters: readonly unknown[]): Promise<QueryResult<Row>> {
     const values = parameters.map(toParameter);
     try {
-      return await this.#client.query<Row>(statement, values);
+      const asked = this.#client.query<Row>(statement, values);
+      return await (this.#pulse === undefined ? asked : this.#pulse.during(asked));
     } catch (error) {
       this.#broken ||= endsConnection(error);
       throw toStoreError(error);
@@ -42,7 +53,7 @@ export class PooledConnection {
 
   /** Never rejects: a connection that cannot even do this is not used again, and its end takes the transaction back. */
   async rollback(): Promise<void> {
-    await this.ask("rollback", []).catch(() => {});
+    if (!this.#broken) await this.ask("rollback", []).catch(() => {});
   }
 
   release(): void {

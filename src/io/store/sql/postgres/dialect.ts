@@ -11,23 +11,24 @@ import {
 import type { Pool } from "pg";
 import { StoreError } from "../store-error.ts";
 import { PooledConnection } from "./connection.ts";
+import type { Pulse } from "./pulse.ts";
 
 /** Kysely on a pool of connections. */
-export function poolDialect(pool: Pool): Dialect {
+export function poolDialect(pool: Pool, pulse?: Pulse): Dialect {
   return {
     createAdapter: () => new PostgresAdapter(),
-    createDriver: () => poolDriver(pool),
+    createDriver: () => poolDriver(pool, pulse),
     createIntrospector: (db) => new PostgresIntrospector(db),
     createQueryCompiler: () => new PostgresQueryCompiler(),
   };
 }
 
-function poolDriver(pool: Pool): Driver {
+function poolDriver(pool: Pool, pulse: Pulse | undefined): Driver {
   const taken = new Map<DatabaseConnection, PooledConnection>();
   return {
     init: async () => {},
     async acquireConnection() {
-      const pooled = await PooledConnection.take(pool);
+      const pooled = await PooledConnection.take(pool, pulse);
       const connection = connectionOn(pooled);
       taken.set(connection, pooled);
       return connection;

@@ -13,6 +13,7 @@ import { type RequestShape, ShapeNumbers } from "../../../../domain/record/shape
 import { StoreError } from "../store-error.ts";
 import { type WalletSum, WalletSums } from "../wallet-sums.ts";
 import { PooledConnection } from "./connection.ts";
+import type { Pulse } from "./pulse.ts";
 import { isReadableJson, readableJson } from "./values.ts";
 
 type Booked = BookedFields & { readonly nanos: bigint; readonly start: number; readonly length: number };
@@ -26,10 +27,10 @@ const TRIES_MAX = 5;
  * already changes nothing: a request counts in the roll-ups once, and its ledger transaction moves money once.
  * Each table is written by one statement, whatever the size of the batch, and the tables in one order everywhere.
  */
-export function ingestInto(pool: Pool): (batch: RecordBatch) => Promise<void> {
+export function ingestInto(pool: Pool, pulse?: Pulse): (batch: RecordBatch) => Promise<void> {
   const shapes = new ShapeNumbers();
   const attempt = async ({ bytes, records }: ReturnType<typeof readBatch>) => {
-    const session = await PooledConnection.take(pool);
+    const session = await PooledConnection.take(pool, pulse);
     try {
       await session.begin();
       await write(session, bytes, records, shapes);

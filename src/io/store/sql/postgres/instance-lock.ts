@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import type { DatabaseAddress } from "./address.ts";
 import { wordsOf } from "./failure.ts";
-import { connectionTo, SESSION } from "./pool.ts";
+import { connectionTo, ended, SESSION } from "./pool.ts";
 
 /** Another gateway works on this database. */
 export class DatabaseInUse extends Error {
@@ -75,7 +75,7 @@ export class InstanceLock {
   async release(): Promise<void> {
     this.#released = true;
     clearTimeout(this.#again);
-    await this.#client?.end().catch(() => {});
+    if (this.#client !== undefined) await ended(this.#client.end());
     this.#client = undefined;
   }
 

@@ -16,7 +16,8 @@ import { poolDialect } from "./dialect.ts";
 import { wordsOf } from "./failure.ts";
 import { DatabaseInUse, InstanceLock, LOCKS, type LockLog } from "./instance-lock.ts";
 import { logParts } from "./log-parts.ts";
-import { openPool } from "./pool.ts";
+import { ended, openPool } from "./pool.ts";
+import { Pulse } from "./pulse.ts";
 
 /** The database that was set cannot be worked on; the message says which and why, and holds no password. */
 export class DatabaseUnusable extends Error {
@@ -37,6 +38,8 @@ function adviceFor(why: string): string {
 export type PostgresSettings = {
   readonly address: DatabaseAddress;
   readonly connections: number;
+  /** How long the server may say nothing before what waits for it is given up. Unless set, as long as a statement may take. */
+  readonly silenceMs?: number;
   /** The same database as its owner: tables are brought up to date that way. Unless set, by `address`. */
   readonly owner?: DatabaseAddress | undefined;
   /** How long requests are kept in the log; null for ever. */
@@ -55,8 +58,8 @@ const VERSION_LEAST = 13;
 
 /** Opens the store on PostgreSQL, takes database (unless it is shared) and data directory for this process and brings the tables up to date. */
 export async function openPostgres(settings: PostgresSettings): Promise<Store> {
-  const { address, connections, dataDir, directory = "take", shared = "no", clock, log } = settings;
-  if (directory === "taken") return sqlStore(postgresEngine(address, connections, settings.logKeptMs ?? null));
+  const { address, dataDir, directory = "take", shared = "no", clock, log } = settings;
+  if (directory === "taken") return sqlStore(postgresEngine(settings));
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const dataLock = lockDataDir(dataDir);
   let lock: InstanceLock | undefined;
@@ -64,7 +67,7 @@ export async function openPostgres(settings: PostgresSettings): Promise<Store> {
     if (shared === "no") lock = await InstanceLock.take(address, log);
     if (settings.owner !== undefined) await migrateAsOwner(settings.owner, address, clock);
     await migratePostgres(address, clock);
-    const store = sqlStore(postgresEngine(address, connections, settings.logKeptMs ?? null));
+    const store = sqlStore(postgresEngine(settings));
     // What is loaded from here on stays in memory, and whoever was killed before may have a commit under way.
     if (shared === "no") await store.changesOver();
     await store.log.prepare(clock.nowMs()).catch((error: unknown) => {
@@ -152,9 +155,10 @@ export function openDatabase(
   return new Kysely<Database>({ dialect: poolDialect(openPool(address, connections, hurry)), plugins: [wholeNumbers] });
 }
 
-function postgresEngine(address: DatabaseAddress, connections: number, logKeptMs: number | null): Engine {
+function postgresEngine({ address, connections, silenceMs, logKeptMs = null }: PostgresSettings): Engine {
   const pool = openPool(address, connections, "hurried");
-  const db = new Kysely<Database>({ dialect: poolDialect(pool), plugins: [wholeNumbers] });
+  const pulse = silenceMs === undefined ? undefined : new Pulse(address, silenceMs);
+  const db = new Kysely<Database>({ dialect: poolDialect(pool, pulse), plugins: [wholeNumbers] });
   const script = new URL("./postgres-worker.ts", import.meta.url);
   // Started by the first batch: what only reads does not need it.
   let worker: WorkerClient | undefined;
@@ -163,16 +167,17 @@ function postgresEngine(address: DatabaseAddress, connections: number, logKeptMs
     ddl: postgresDdl,
     logParts: logParts(db, logKeptMs),
     ingest: async (batch) => {
-      worker ??= new WorkerClient(script, { address });
+      worker ??= new WorkerClient(script, { address, silenceMs });
       await worker.ask({ is: "ingest", batch });
     },
     async numberAlone(session) {
       await sql`select pg_advisory_xact_lock(${sql.lit(LOCKS.ours)}, ${sql.lit(LOCKS.change)})`.execute(session);
     },
     close: async () => {
+      pulse?.close();
       await worker?.close();
       // Not through Kysely, which would answer later questions in words of its own.
-      if (!pool.ending) await pool.end();
+      if (!pool.ending) await ended(pool.end());
     },
   };
 }

@@ -9,6 +9,17 @@ const SILENCE_MS = 5_000;
 const IDLE_MS = 30_000;
 const KEEP_ALIVE_MS = 10_000;
 
+/** So long a server has to say goodbye: one that says nothing must not hold up the end of the gateway. */
+const GOODBYE_MS = 2_000;
+
+/** The end of connections, waited for within reason. */
+export async function ended(ending: Promise<unknown>): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, GOODBYE_MS);
+  await Promise.race([ending.catch(() => {}), promise]);
+  clearTimeout(timer);
+}
+
 /**
  * What a session must not leave to how the server is set up: a commit is on the disk when it returns, because the
  * journal lets go of the records then; statements of a transaction see what was committed before each of them; and

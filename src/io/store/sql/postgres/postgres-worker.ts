@@ -3,17 +3,21 @@ import type { Answer, Ask, PostgresWorkerData, Question } from "../protocol.ts";
 import { StoreError } from "../store-error.ts";
 import { toStoreError } from "./failure.ts";
 import { ingestInto } from "./ingest.ts";
-import { openPool } from "./pool.ts";
+import { ended, openPool } from "./pool.ts";
+import { Pulse } from "./pulse.ts";
 
 // Reading a batch takes as long as some requests do, so it is done in a thread of its own, over its own connection.
-const { address }: PostgresWorkerData = workerData;
+const { address, silenceMs }: PostgresWorkerData = workerData;
 const pool = openPool(address, 1, "hurried");
-const ingest = ingestInto(pool);
+const pulse = silenceMs === undefined ? undefined : new Pulse(address, silenceMs);
+const ingest = ingestInto(pool, pulse);
 
 async function carryOut(ask: Ask): Promise<void> {
   if (ask.is === "ingest") await ingest(ask.batch);
-  else if (ask.is === "close") await pool.end();
-  else throw new StoreError("rejected", "this worker takes batches only");
+  else if (ask.is === "close") {
+    pulse?.close();
+    await ended(pool.end());
+  } else throw new StoreError("rejected", "this worker takes batches only");
 }
 
 async function answer({ number, ask }: Question): Promise<Answer> {
