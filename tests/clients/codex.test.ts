@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { COLUMNS } from "../support/columns.ts";
-import { type Json, startGateway, type Tenant } from "../support/gateway.ts";
+import { type Called, type Json, startGateway, type Tenant } from "../support/gateway.ts";
 import { frameOf, responseEvents } from "../support/responses-native.ts";
 import { openScene, type Scene } from "../support/scene.ts";
 import {
@@ -83,6 +83,49 @@ describe.each(TURNS)("Codex's %s turn", (_which, input) => {
     const sent = upstream.requests.at(-1)?.raw.toString() ?? "";
     expect(sent).toContain("You are a coding agent.");
     expect(sent).not.toContain("external_web_access");
+  });
+});
+
+describe("a conversation that has outgrown its model", () => {
+  // Codex makes it shorter and goes on when the stream fails with this code; at a status it gives the conversation up.
+  const failing = { status: "failed", error: { code: "context_length_exceeded", message: expect.any(String) } };
+  const expectFailed = (called: Called) => {
+    expect([called.status, called.headers.get("content-type")]).toEqual([200, "text/event-stream; charset=utf-8"]);
+    const events = eventsOf(called.text);
+    expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_, index) => index));
+    const id = called.headers.get("x-svc-request-id");
+    expect(events[0]).toMatchObject({ type: "response.created", response: { id, status: "in_progress" } });
+    expect(events.find(({ type }) => type === "error")).toMatchObject({ code: "context_length_exceeded" });
+    expect(events.at(-1)).toMatchObject({ type: "response.failed", response: { id, ...failing } });
+  };
+  const WORDS = "Your input exceeds the context window of this model.";
+
+  test("RESP-01 ERR-02 is told by the provider inside its stream, and to Codex in the same way", async () => {
+    const [created] = responseEvents(["Done"]);
+    const error = { code: "context_length_exceeded", message: WORDS };
+    const failed = { type: "response.failed", sequence_number: 1, response: { id: "r", status: "failed", error } };
+    scene.at("openai").next({ frames: [created, failed].map(frameOf) });
+    const called = await ask(codexBody(NATIVE, FIRST_TURN, []));
+    expectFailed(called);
+    const row = await scene.row(called.headers.get("x-svc-request-id") ?? "");
+    expect(row).toMatchObject({ status: 400, error_code: "provider_error", cost: "0.00" });
+  });
+
+  test("RESP-02 ERR-02 or by the gateway, before anyone is asked", async () => {
+    const before = scene.at(D1.provider).requests.length;
+    const input = [{ type: "message", role: "user", content: [{ type: "input_text", text: "word ".repeat(900_000) }] }];
+    expectFailed(await ask(codexBody(D1.model, input, [])));
+    expect(scene.at(D1.provider).requests.length).toBe(before);
+  });
+
+  test("ERR-06 others are refused by status, and so is Codex for anything else", async () => {
+    const refusal = { status: 400, json: { error: { message: WORDS, code: "context_length_exceeded" } } };
+    scene.at("openai").next(refusal);
+    const body = codexBody(NATIVE, FIRST_TURN, []);
+    const other = await scene.gateway.call(tenant.key, "/v1/responses", { body });
+    expect([other.status, other.body.error.code]).toEqual([400, "provider_error"]);
+    scene.at("openai").next({ status: 400, json: { error: { message: "Odd tool." } } });
+    expect((await ask(body)).status).toBe(400);
   });
 });
 

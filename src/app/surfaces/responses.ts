@@ -20,6 +20,7 @@ import {
   rowOf,
 } from "../responses/room.ts";
 import { noRoomFor } from "../responses/storage.ts";
+import { sendFailed, tooLongForCodex } from "../responses/too-long.ts";
 
 /** POST /responses. */
 export function responsesHandlers(room: ResponsesRoom): Record<string, Handler> {
@@ -31,9 +32,10 @@ export function responsesHandlers(room: ResponsesRoom): Record<string, Handler> 
 /** The answer goes to the caller; or it is made in the background, and the caller hears at once that it will be. */
 async function createResponse(room: ResponsesRoom, exchange: Exchange, sink: Sink): Promise<void> {
   let begun: Job | undefined;
+  let asked: Asked | undefined;
   try {
     await run(room.gateway, "responses", exchange, sink, async (bytes) => {
-      const asked = await askedOf(room, exchange, bytes);
+      asked = await askedOf(room, exchange, bytes);
       const decoded = decodedOf(asked);
       if (asked.background === "none") return asked.store ? { ...decoded, ...keeping(room, exchange, asked) } : decoded;
       const job = new Job(queuedResponse(room, exchange, asked));
@@ -52,8 +54,10 @@ async function createResponse(room: ResponsesRoom, exchange: Exchange, sink: Sin
     if (begun !== undefined) await room.jobs.finish(begun, undefined);
   } catch (error) {
     // Once it was taken, its caller has been answered: what goes wrong is found in the response.
-    if (begun === undefined) throw error;
-    await room.jobs.finish(begun, error);
+    if (begun !== undefined) return await room.jobs.finish(begun, error);
+    const tooLong = tooLongForCodex(exchange, asked, error);
+    if (asked === undefined || tooLong === undefined) throw error;
+    sendFailed(exchange, sink, asked, tooLong);
   }
 }
 

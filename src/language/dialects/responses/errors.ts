@@ -35,6 +35,8 @@ export function decodeFailure(event: unknown): UpstreamProblem {
 }
 
 /** The word that a failed response has for it: the dialect knows a closed list of them. */
+const FAILURE_CODES: ReadonlySet<string> = new Set(["rate_limit_exceeded", "context_length_exceeded"]);
+
 export function failureCode(code: string): string {
-  return code === "rate_limit_exceeded" ? code : "server_error";
+  return FAILURE_CODES.has(code) ? code : "server_error";
 }
