@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -39,4 +39,33 @@ test("OPS-03 a file is ended by its length or its age, old ones leave, and what 
   nowMs += 24 * HOUR_MS - 1;
   await files.append("next day\n");
   expect(shown()).toEqual(["mine", "later\n", "next day\n"]);
+});
+
+test("OPS-03 lines whose file was taken away, moved or replaced while it was open are in another one", async () => {
+  const folder = path.join(mkdtempSync(path.join(tmpdir(), "gateway-log-files-")), "log");
+  onTestFinished(() => rmSync(path.dirname(folder), { recursive: true, force: true }));
+  let nowMs = Date.UTC(2026, 10, 15, 9);
+  const limits = { fileMaxBytes: 1e6, fileMaxAgeMs: HOUR_MS, keepMs: null };
+  const clock = { nowMs: () => nowMs, elapsedMs: () => nowMs };
+  const files = new LogFiles({ folder, writer: "abc123", ...limits, clock });
+  onTestFinished(() => files.close());
+  const only = () => {
+    const names = readdirSync(folder);
+    expect(names).toHaveLength(1);
+    return path.join(folder, names[0] ?? "");
+  };
+  await files.append("one\n");
+  rmSync(folder, { recursive: true });
+  await files.append("two\n");
+  expect(readFileSync(only(), "utf8")).toBe("two\n");
+  nowMs += 1;
+  renameSync(only(), path.join(path.dirname(folder), "shipped.jsonl"));
+  await files.append("three\n");
+  expect(readFileSync(only(), "utf8")).toBe("three\n");
+  const open = only();
+  nowMs += 1;
+  rmSync(open);
+  writeFileSync(open, "");
+  await files.append("four\n");
+  expect(readdirSync(folder).map((name) => readFileSync(path.join(folder, name), "utf8"))).toEqual(["", "four\n"]);
 });

@@ -1,4 +1,4 @@
-import { type FileHandle, mkdir, open, readdir, unlink } from "node:fs/promises";
+import { type FileHandle, mkdir, open, readdir, stat, unlink } from "node:fs/promises";
 import path from "node:path";
 import type { Clock } from "../../kit/clock.ts";
 
@@ -15,7 +15,13 @@ export type LogFilesSettings = {
 
 const FILE = /^requests-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z-[0-9a-z]+\.jsonl$/;
 
-type Current = { readonly handle: FileHandle; readonly beganMs: number; bytes: number };
+type Current = {
+  readonly file: string;
+  readonly handle: FileHandle;
+  readonly inode: number;
+  readonly beganMs: number;
+  bytes: number;
+};
 
 /**
  * Lines in files of a folder, oldest first by name. Each file belongs to one process: what a crash cuts off is the last
@@ -29,8 +35,14 @@ export class LogFiles {
     this.#settings = settings;
   }
 
-  /** Resolves once the lines are on the disk. */
+  /** Resolves once the lines are on the disk, in a file of the folder: whoever takes that away meanwhile gets another. */
   async append(text: string): Promise<void> {
+    if (await this.#wrote(text)) return;
+    if (!(await this.#wrote(text))) throw new Error("the file of the request log goes away while it is written");
+  }
+
+  /** False when the file is not in its place any more: what was written to it may never be seen by anybody. */
+  async #wrote(text: string): Promise<boolean> {
     const bytes = Buffer.byteLength(text);
     const current = await this.#fileFor(bytes);
     try {
@@ -42,6 +54,10 @@ export class LogFiles {
       await this.close();
       throw error;
     }
+    const found = await stat(current.file).catch(() => undefined);
+    if (found?.ino === current.inode) return true;
+    await this.close();
+    return false;
   }
 
   async close(): Promise<void> {
@@ -68,9 +84,10 @@ export class LogFiles {
     const { folder, writer } = this.#settings;
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const time = new Date(nowMs).toISOString().replace(/[-:.]/g, "");
-    const handle = await open(path.join(folder, `requests-${time}-${writer}.jsonl`), "a", 0o600);
-    const { size } = await handle.stat();
-    return { handle, beganMs: nowMs, bytes: size };
+    const file = path.join(folder, `requests-${time}-${writer}.jsonl`);
+    const handle = await open(file, "a", 0o600);
+    const { size, ino } = await handle.stat();
+    return { file, handle, inode: ino, beganMs: nowMs, bytes: size };
   }
 
   /** By the time in their names: files that somebody else put there are left alone. */
