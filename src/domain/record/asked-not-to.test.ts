@@ -9,6 +9,11 @@ test("LOG-03 a body that demands zero data retention is known by its wish, also 
     '{"provider":{"zdr":true}',
     '{"provider":{"zdr":true},"provider":{}}',
     `{"provider":{"zdr":true},"a":${"[".repeat(1000)}`,
+    // What is kept of a form whose wish is cut off, given twice, or written as forms write members.
+    JSON.stringify({ provider: '{"zdr":true' }),
+    JSON.stringify({ provider: [{ zdr: true }, { zdr: false }] }),
+    JSON.stringify({ provider: ["{", '{"zdr":true'] }),
+    JSON.stringify({ "provider[zdr]": "true" }),
   ])
     expect(asksForNoRetention(body), body.slice(0, 60)).toBe(true);
   for (const body of [
@@ -16,6 +21,8 @@ test("LOG-03 a body that demands zero data retention is known by its wish, also 
     '{"provider":{"zdr":false}}',
     '{"provider":{"zdr":null}}',
     '{"provider":"zdr"}',
+    '{"provider":["zdr"]}',
+    '{"provider[only]":"zdr"}',
     '{"messages":[{"content":"what is zdr? \\u0041"}]}',
     "no JSON at all",
   ])

@@ -10,7 +10,19 @@ export function asksForNoRetention(text: string): boolean {
   if (!HINT.test(text)) return false;
   const parsed = parseJsonText(text, { partsMax: PARTS_MAX });
   if ("problem" in parsed) return true;
-  const { provider } = parsed.value;
-  const said = isJsonObject(provider) ? provider["zdr"] : undefined;
+  return Object.entries(parsed.value).some(([name, value]) =>
+    name === "provider" ? isWished(value) : isMember(name) && HINT.test(name),
+  );
+}
+
+/** As forms name the members of an object, which this one is not taken in. */
+const isMember = (name: string) => name.startsWith("provider[");
+
+/** In a form it may be given twice, or be a text that begins as an object and is none. */
+function isWished(provider: unknown): boolean {
+  if (Array.isArray(provider)) return provider.some(isWished);
+  if (typeof provider === "string") return provider.trimStart().startsWith("{") && HINT.test(provider);
+  if (!isJsonObject(provider)) return false;
+  const said = provider["zdr"];
   return said !== undefined && said !== null && said !== false;
 }
