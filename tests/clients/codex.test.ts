@@ -129,6 +129,16 @@ describe("a conversation that has outgrown its model", () => {
   });
 });
 
+test("RATE-07 a provider that says inside its stream when to come back: Codex waits for that, and gives up without it", async () => {
+  const [created] = responseEvents(["Done"]);
+  const message = "Rate limit reached for gpt-5 on tokens per min (TPM). Please try again in 7.2s.";
+  const error = { code: "rate_limit_exceeded", message };
+  const failed = { type: "response.failed", sequence_number: 1, response: { id: "r", status: "failed", error } };
+  scene.at("openai").next({ frames: [created, failed].map(frameOf) });
+  const { status, headers } = await ask(codexBody(NATIVE, FIRST_TURN, []));
+  expect([status, headers.get("retry-after")]).toEqual([429, "8"]);
+});
+
 test("RESP-02 a tool that was left out is in the log", async () => {
   scene.at(D1.provider).next(D1.streamed({ text: "Hello." }));
   const { headers } = await ask(codexBody(D1.model, FIRST_TURN, [WEB_SEARCH]));

@@ -338,6 +338,17 @@ test.each([
   expect(decodeProblem(body, 400)).toMatchObject(expected);
 });
 
+test.each([
+  ["Please try again in 7.2s. Visit the page.", 8],
+  ["Please try again in 340ms.", 1],
+  ["Please try again in 6m0s.", 360],
+  ["Try again in 1h2m3.5s", 3724],
+  ["Try again in a while.", undefined],
+  ["Please try again in 20.", undefined],
+])("RATE-07 when to come back is read from the words: %s", (message, seconds) => {
+  expect(decodeProblem({ error: { message } }, 429).retryAfterSeconds).toBe(seconds);
+});
+
 test("frames like the one before are read the same as if each stood alone", () => {
   const words = [
     "plain",

@@ -36,7 +36,22 @@ function problem(
   type: string | null,
   status: number | null,
 ): UpstreamProblem {
-  return { message: (message ?? "the provider gave no reason").slice(0, MESSAGE_CHARS_MAX), code, type, status };
+  const said = (message ?? "the provider gave no reason").slice(0, MESSAGE_CHARS_MAX);
+  const seconds = statedSeconds(said);
+  return { message: said, code, type, status, ...(seconds === undefined ? {} : { retryAfterSeconds: seconds }) };
+}
+
+const AGAIN = /\btry again in ((?:\d{1,6}(?:\.\d{1,6})?(?:ms|h|m|s))+)/i;
+const UNIT_SECONDS: Readonly<Record<string, number>> = { ms: 0.001, s: 1, m: 60, h: 3600 };
+
+/** Inside a stream no header says when to come back, only the words do: "Please try again in 6m1.2s." */
+function statedSeconds(message: string): number | undefined {
+  const stated = AGAIN.exec(message)?.[1]?.toLowerCase();
+  if (stated === undefined) return undefined;
+  let seconds = 0;
+  for (const [, figure, unit = ""] of stated.matchAll(/([\d.]+)(ms|h|m|s)/g))
+    seconds += Number(figure) * (UNIT_SECONDS[unit] ?? 0);
+  return Math.ceil(seconds);
 }
 
 function textOf(value: unknown): string | null {
