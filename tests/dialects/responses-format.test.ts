@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Called } from "../support/gateway.ts";
-import { throughResponses } from "../support/through-responses.ts";
+import { wordsOf } from "../support/responses-column.ts";
+import { openScene } from "../support/scene.ts";
+import { answering, THINKING_WITH_TOOLS, throughResponses } from "../support/through-responses.ts";
 
 /** Over chat completions it takes no tools at all. */
 const ASTRA = "openai/gpt-6-astra";
@@ -64,8 +66,12 @@ describe("which format is spoken", () => {
     expect(await spoken(chat({ model: ASTRA, reasoning_effort: undefined }))).toBe("/v1/responses");
     expect(sent()).not.toHaveProperty("reasoning");
     expect(sent().tools).toHaveLength(1);
-    expect(await spoken(chat({ model: ASTRA, reasoning_effort: "none" }))).toBe("/v1/responses");
-    expect(sent()).toMatchObject({ reasoning: { effort: "none" } });
+    expect(await spoken(chat({ model: ASTRA, reasoning_effort: "low" }))).toBe("/v1/responses");
+    expect(sent()).toMatchObject({ reasoning: { effort: "low", summary: "auto" } });
+    expect(await spoken(messages({ model: ASTRA, thinking: { type: "disabled" } }))).toBe("/v1/responses");
+    expect(sent()).not.toHaveProperty("reasoning");
+    const off = await chat({ model: ASTRA, reasoning_effort: "none" });
+    expect([off.status, off.body.error.param]).toEqual([400, "reasoning_effort"]);
     expect(await spoken(chat({ model: ASTRA, tools: undefined }))).toBe("/v1/chat/completions");
   });
 
@@ -85,4 +91,20 @@ describe("which format is spoken", () => {
       expect([path(), sent()]).toMatchObject(["/v1/chat/completions", more]);
     }
   });
+});
+
+test("CHAT-03 the same model at another provider, which takes tools there alone", async () => {
+  const azure = await openScene(["azure"]);
+  try {
+    const { key } = await azure.gateway.tenant();
+    azure.at("azure").always(answering(wordsOf("Hello.")));
+    for (const more of [{}, { reasoning_effort: undefined }, { reasoning_effort: "none" }]) {
+      const { status, headers, text } = await azure.chat(key, { ...THINKING_WITH_TOOLS, ...more });
+      expect(status, text).toBe(200);
+      expect(headers.get("x-svc-upstream-surface")).toBe("responses");
+      expect(azure.at("azure").requests.at(-1)?.path).toBe("/v1/responses");
+    }
+  } finally {
+    await azure.close();
+  }
 });

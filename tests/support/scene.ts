@@ -14,6 +14,7 @@ export const MODEL = "openai/gpt-oss-120b";
 export type Provider =
   | "deepinfra"
   | "openai"
+  | "azure"
   | "groq"
   | "mistral"
   | "ovhcloud"
