@@ -36,7 +36,10 @@ export function keepAsking(session: ClientHttp2Session, rules: SessionRules, { s
   const ask = () => {
     asked = true;
     if (session.destroyed || session.closed) return;
-    timer = timers.after(pingTimeoutMs, silent);
+    // In two halves: where this process itself stood still, the second is for what has come meanwhile.
+    timer = timers.after(pingTimeoutMs / 2, () => {
+      timer = timers.after(pingTimeoutMs / 2, silent);
+    });
     const isOut = session.ping((error, latencyMs) => {
       stop(timer);
       if (error !== null) return;

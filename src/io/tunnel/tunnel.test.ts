@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { type AddressInfo, connect, createServer as createTcp, type Socket } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { systemClock } from "../../kit/clock.ts";
-import { systemTimers } from "../../kit/timers.ts";
+import { systemTimers, type Timers } from "../../kit/timers.ts";
 import type { UpstreamCall, UpstreamFailure } from "../upstream/transport.ts";
 import { type AgentOptions, type AgentStatus, NodeAgent } from "./agent.ts";
 import { Hub, type HubRules, type LiveNode } from "./hub.ts";
@@ -319,6 +319,28 @@ describe("a tunnel", () => {
     await until(() => lost.length === 1);
     expect(hub.live("node-1")).toBeUndefined();
     expect((await ask(hub, "{}").done).failure).toMatchObject({ kind: "connect", sent: false });
+  });
+
+  test("NODE-02 a gateway that stood still takes no node for gone", async () => {
+    const upstream = await localServer((_request, response) => response.end("{}"));
+    const [pingEveryMs, pingTimeoutMs] = [50, 2000];
+    const pinged = Promise.withResolvers<void>();
+    let pings = 0;
+    const timers: Timers = {
+      after(ms, then) {
+        const timer = systemTimers.after(ms, then);
+        if (ms === pingEveryMs || ms > pingTimeoutMs) return timer;
+        pings += 1;
+        // Right after a ping has gone out, for longer than it may take.
+        if (pings === 1) queueMicrotask(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2300));
+        if (pings > 3) pinged.resolve();
+        return timer;
+      },
+    };
+    const { hub, url, lost } = await hubWith({ timers, pingEveryMs, pingTimeoutMs });
+    runAgent(url, upstream);
+    await pinged.promise;
+    expect([hub.size, lost]).toEqual([1, []]);
   });
 
   test("NODE-02 a token that is not known, or a node that was removed, ends the agent with the reason", async () => {

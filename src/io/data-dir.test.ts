@@ -1,0 +1,55 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { Worker } from "node:worker_threads";
+import { expect, onTestFinished, test } from "vitest";
+import { openDataDir } from "./data-dir.ts";
+
+function folderForTest(): string {
+  const folder = mkdtempSync(path.join(os.tmpdir(), "gateway-data-dir-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+const STARTS = 4;
+const ROUNDS = 60;
+
+/** Each thread waits in each round until all are there, and makes folders in one that nobody has made yet. */
+const START = `
+const { parentPort, workerData } = require("node:worker_threads");
+const { module, folder, here, starts, rounds, own } = workerData;
+import(module).then(({ openDataDir }) => {
+  const arrived = new Int32Array(here);
+  const problems = [];
+  for (let round = 0; round < rounds; round += 1) {
+    Atomics.add(arrived, round, 1);
+    while (Atomics.load(arrived, round) < starts);
+    const problem = openDataDir([folder, round, "data", own].join("/"));
+    if (problem !== undefined) problems.push(problem);
+  }
+  parentPort.postMessage(problems);
+});`;
+
+test("SCALE-02 first starts at once make the folders that are missing, and none of them fails on those of another", async () => {
+  const shared = {
+    module: new URL("./data-dir.ts", import.meta.url).href,
+    folder: folderForTest(),
+    here: new SharedArrayBuffer(4 * ROUNDS),
+    ...{ starts: STARTS, rounds: ROUNDS },
+  };
+  const started = Array.from({ length: STARTS }, (_, at) => {
+    const workerData = { ...shared, own: `own-${at % 2}` };
+    const worker = new Worker(START, { eval: true, workerData, execArgv: [] });
+    return new Promise((resolve, reject) => {
+      worker.once("message", resolve);
+      worker.once("error", reject);
+    });
+  });
+  expect(await Promise.all(started)).toEqual(Array.from({ length: STARTS }, () => []));
+});
+
+test("OPS-05 a file in the place of the folder is told by name", () => {
+  const file = path.join(folderForTest(), "file");
+  writeFileSync(file, "");
+  expect([openDataDir(file), openDataDir(path.join(file, "data"))]).toEqual(["EEXIST", "EEXIST"]);
+});
