@@ -7,6 +7,7 @@ import { masterKeyOf } from "../io/master-keys.ts";
 import { readMasterKey } from "../io/secret-files.ts";
 import { DATABASE_FILE } from "../io/store/sql/sqlite/open.ts";
 import { workerFolders } from "../io/workers/folders.ts";
+import { counted } from "../kit/counted.ts";
 import { dataDirOf, settingOf } from "./client.ts";
 import { CliError, type Invocation } from "./command.ts";
 
@@ -58,7 +59,7 @@ function report(saved: Saved, format: Invocation["format"]): void {
   }
   const { folder, store_bytes, journal_files, secrets } = saved;
   const lines = [
-    `Saved in ${folder}: the store (${store_bytes} bytes, checked), ${journal_files} files of the journal.`,
+    `Saved in ${folder}: the store (${store_bytes} bytes, checked), ${counted(journal_files, "file")} of the journal.`,
   ];
   if (secrets.length > 0)
     lines.push(`With secrets in it: ${secrets.join(", ")}. Keep it where only operators can read.`);

@@ -3,6 +3,7 @@ import { checkCatalogue } from "../domain/catalogue/load.ts";
 import { sayProblem } from "../domain/catalogue/problems.ts";
 import { catalogueFiles } from "../io/catalogue-files.ts";
 import { systemClock } from "../kit/clock.ts";
+import { counted } from "../kit/counted.ts";
 import type { Invocation } from "./command.ts";
 
 const SHIPPED = path.resolve(import.meta.dirname, "../../catalogue");
@@ -15,7 +16,10 @@ export async function runCatalogueCheck({ args, options, format }: Invocation): 
   if (format === "json") process.stdout.write(`${JSON.stringify(found, null, 2)}\n`);
   else {
     const shown = options["warnings"] === true ? [...found.problems, ...found.warnings] : found.problems;
-    const counts = Object.entries(found.counts).map(([what, count]) => `${count} ${what.replaceAll("_", " ")}`);
+    const counts = Object.entries(found.counts).map(([what, count]) => {
+      const many = what.replaceAll("_", " ");
+      return counted(count, many.replace(/ies$/, "y").replace(/s$/, ""), many);
+    });
     const hint = found.warnings.length === 0 || options["warnings"] === true ? "" : " (--warnings shows them)";
     const lines = [
       ...shown.map(sayProblem),
@@ -25,8 +29,4 @@ export async function runCatalogueCheck({ args, options, format }: Invocation): 
     process.stdout.write(`${lines.join("\n")}\n`);
   }
   return found.ok ? 0 : 1;
-}
-
-function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? "" : "s"}`;
 }

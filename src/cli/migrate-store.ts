@@ -1,4 +1,5 @@
 import { readDatabaseAddress } from "../io/store/sql/postgres/address.ts";
+import { counted } from "../kit/counted.ts";
 import { type Moved, moveEmbedded } from "../parts/move.ts";
 import { type Invocation, UsageError } from "./command.ts";
 import { textFile } from "./values.ts";
@@ -59,10 +60,10 @@ function wordsOf(moved: Moved, to: string, dryRun: boolean, rows: number): strin
   const width = Math.max(0, ...filled.map(({ name }) => name.length));
   const lines = [
     ...filled.map(({ name, rows: count }) => `${name.padEnd(width)}  ${count.toLocaleString("en")}`),
-    `${rows.toLocaleString("en")} rows of ${tables.length} tables, from ${dataDir} to ${to}`,
-    `checked: rows of every table, every wallet against its ledger, the newest request, ${secrets} secrets opened`,
+    `${counted(rows, "row")} of ${counted(tables.length, "table")}, from ${dataDir} to ${to}`,
+    `checked: rows of every table, every wallet against its ledger, the newest request, ${counted(secrets, "secret")} opened`,
   ];
-  if (replayed > 0) lines.push(`${replayed} requests stood in the journal only: they are in both stores now`);
+  if (replayed > 0) lines.push(`in the journal only, and in both stores now: ${counted(replayed, "request")}`);
   for (const problem of audit) lines.push(`already so before: ${problem}`);
   if (dryRun) return [...lines, "This was a trial: nothing was kept there but empty tables."];
   return [

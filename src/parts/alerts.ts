@@ -55,12 +55,12 @@ export function alertCheck(alerts: Alerts): Check {
       const rules = alerts.watch.all();
       const mailed = rules.filter((one) => alerts.recipientsOf(one).length > 0);
       const deaf = rules.filter((one) => one.webhook === null && !mailed.includes(one));
-      const detail = [`${rules.length} workspaces have rules`];
+      const detail = [`workspaces with rules: ${rules.length}`];
       if (deaf.length > 0)
-        detail.push(`${deaf.length} of them reach nobody: they name no webhook, and nobody gets mail`);
+        detail.push(`those that reach nobody, without a webhook and without anybody who gets mail: ${deaf.length}`);
       if (mailed.length > 0 && !alerts.sendsMail)
         detail.push(
-          `${mailed.length} of them want mail, and no mail server is set: set GATEWAY_SMTP_URL and GATEWAY_MAIL_FROM`,
+          `those that want mail, though no mail server is set: ${mailed.length}; set GATEWAY_SMTP_URL and GATEWAY_MAIL_FROM`,
         );
       return { ok: true, detail: detail.join("; ") };
     },

@@ -7,6 +7,7 @@ import type { EndpointBreakers } from "../domain/routing/breakers.ts";
 import type { DiskSpace } from "../io/disk-space.ts";
 import type { Books } from "../io/journal/open.ts";
 import type { Store } from "../io/store/sql/store.ts";
+import { counted } from "../kit/counted.ts";
 import type { Config } from "../settings/config.ts";
 import { alertCheck } from "./alerts.ts";
 import type { boundsOf } from "./bounds.ts";
@@ -27,7 +28,7 @@ function checksOf(config: Config, store: Store, books: Books, breakers: Endpoint
     {
       name: "journal",
       run: async () => {
-        const detail = `${books.pending()} records wait for the store`;
+        const detail = `${counted(books.pending(), "record waits", "records wait")} for the store`;
         return books.journal.broken ? { ok: false, detail: `it cannot be written; ${detail}` } : { ok: true, detail };
       },
     },
@@ -39,7 +40,7 @@ function checksOf(config: Config, store: Store, books: Books, breakers: Endpoint
         const detail =
           aside.length === 0
             ? "none is set aside"
-            : `${aside.length} set aside after failures, tried last until they answer again: ${aside.slice(0, 20).join(", ")}. Look at the log of requests for the reason.`;
+            : `${aside.length} set aside after failures, tried last until an answer comes: ${aside.slice(0, 20).join(", ")}. Look at the log of requests for the reason.`;
         return { ok: true, detail };
       },
     },

@@ -28,6 +28,7 @@ import { Traces } from "../io/telemetry/traces.ts";
 import { guardedPost } from "../io/upstream/guarded-post.ts";
 import type { Place } from "../io/workers/folders.ts";
 import { systemClock } from "../kit/clock.ts";
+import { counted } from "../kit/counted.ts";
 import type { Ids } from "../kit/ids.ts";
 import { parseDurationMs } from "../kit/time.ts";
 import { systemTimers } from "../kit/timers.ts";
@@ -285,7 +286,7 @@ export function logExportCheck(logExport: Pick<LogExporting, "standing">): Check
       const said = standing.map(({ target, lagMs, failures }) =>
         failures === 0
           ? `${target}: ${Math.round(lagMs / 1000)} s behind`
-          : `${target}: the last ${failures} tries failed, ${Math.round(lagMs / 1000)} s behind: ${LOOK_WHETHER[target]}`,
+          : `${target}: ${counted(failures, "try", "tries")} failed in a row, ${Math.round(lagMs / 1000)} s behind: ${LOOK_WHETHER[target]}`,
       );
       return { ok: true, detail: said.join("; ") };
     },

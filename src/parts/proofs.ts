@@ -8,6 +8,7 @@ import type { Logger } from "../io/telemetry/log.ts";
 import type { Metrics } from "../io/telemetry/metrics.ts";
 import type { Transport } from "../io/upstream/transport.ts";
 import { systemClock } from "../kit/clock.ts";
+import { counted } from "../kit/counted.ts";
 import type { Ids } from "../kit/ids.ts";
 import { parseDurationMs } from "../kit/time.ts";
 import { systemTimers } from "../kit/timers.ts";
@@ -95,14 +96,14 @@ export function proofCheck(prober: Pick<Prober, "all">): Check {
     run: async () => {
       const all = prober.all();
       const off = all.filter(({ proven }) => !proven);
-      if (off.length === 0) return { ok: true, detail: `${all.length} connected endpoints, all proven` };
+      if (off.length === 0) return { ok: true, detail: `${counted(all.length, "connected endpoint")}, all proven` };
       const shown = off
         .slice(0, SHOWN_MAX)
         .map(
           ({ endpoint, surface, standing }) =>
             `${endpoint.id} on ${surface} (${standing?.last.reason ?? "not asked yet"})`,
         );
-      const detail = `${off.length} of ${all.length} connected endpoints are not proven, and not served there: ${shown.join(", ")}. \`gateway probe\` asks them now.`;
+      const detail = `${off.length} of ${counted(all.length, "connected endpoint")} not proven, and not served there: ${shown.join(", ")}. \`gateway probe\` asks again now.`;
       return { ok: true, detail };
     },
   };

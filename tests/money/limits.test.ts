@@ -349,8 +349,8 @@ describe("doctor", () => {
     stop = true;
     await Promise.all(load);
     const { wallets, limits } = await checks();
-    expect(wallets.detail).toMatch(/^\d+ wallets equal the books$/);
-    expect(limits.detail).toMatch(/^\d+ counters of spending equal the books$/);
+    expect(wallets.detail).toMatch(/^wallets: \d+ equal to the books$/);
+    expect(limits.detail).toMatch(/^counters of spending: \d+ equal to the books$/);
   });
 
   test("BILL-01 BILL-04 books that were changed behind the back of a running gateway are found", async () => {

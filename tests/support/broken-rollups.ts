@@ -19,7 +19,7 @@ export const ROLLUPS_BROKEN: readonly (readonly [statement: string, problems: re
   ],
   [
     "update requests_hourly set hour_ms = hour_ms + 3600000",
-    ["the log of ws_1 has 1 requests of one kind in the hour of 2027-01-15T12:00:00.000Z, requests_hourly counts 0"],
+    ["the log of ws_1 has 1 request of one kind in the hour of 2027-01-15T12:00:00.000Z, requests_hourly counts 0"],
   ],
   [
     `update request_records set record = replace(record, '"nanos":"30"', '"nanos":"0"')`,

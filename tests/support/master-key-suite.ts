@@ -137,7 +137,9 @@ function ownFileTests(store: () => Store, change: (...statements: string[]) => P
     const { rotation } = roomWith(store(), keys, { file });
     await rotation.rotate();
     expect(rotation.state).toMatchObject({ state: "failed", rewrapped: 2 });
-    expect(rotation.state.problem).toContain("1 data keys do not open: the data key of workspace ws_moved");
+    expect(rotation.state.problem).toContain(
+      "data keys that do not open: 1, such as the data key of workspace ws_moved",
+    );
     expect(done).toEqual([]);
     expect(keys.current.id).toBe(idOf(NEW));
     expect(await roomWith(store(), keys).vault.open(slotOf(2), sealed[2] ?? new Uint8Array())).toBe("secret 2");

@@ -5,6 +5,11 @@ export function numberText(value: number): string {
   return WHOLE.format(value);
 }
 
+/** A number with its noun: `1 key`, `2 keys`. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${numberText(count)} ${count === 1 ? one : many}`;
+}
+
 /** "12.4K": for axes and tiles, with the exact figure in reach. */
 export function compactText(value: number): string {
   return COMPACT.format(value);

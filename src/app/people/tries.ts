@@ -2,6 +2,7 @@ import { type Fault, fault } from "../../contract/faults.ts";
 import { BoundedMap } from "../../kit/bounded.ts";
 import { limitBucket } from "../../kit/cidr.ts";
 import type { Clock } from "../../kit/clock.ts";
+import { counted } from "../../kit/counted.ts";
 
 /** How often somebody may try, within `windowMs`. */
 export type TryLimits = {
@@ -65,7 +66,7 @@ export class Tries {
 const accountOf = (said: string) => said.slice(0, ACCOUNT_CHARS_MAX).trim().toLowerCase();
 
 function tooMany(seconds: number): Fault {
-  const wait = seconds < 120 ? `${seconds} seconds` : `${Math.ceil(seconds / 60)} minutes`;
+  const wait = seconds < 120 ? counted(seconds, "second") : counted(Math.ceil(seconds / 60), "minute");
   return fault("rate_limit_exceeded", {
     message: `There were too many tries. Come back in ${wait}.`,
     headers: { "retry-after": String(seconds) },

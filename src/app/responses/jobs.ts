@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Fault, fault } from "../../contract/faults.ts";
 import type { BackgroundRequest } from "../../domain/responses/stored.ts";
+import { counted } from "../../kit/counted.ts";
 import type { ResponsesDeps } from "./deps.ts";
 import type { Job } from "./job.ts";
 import { noRoomFault, noRoomFor } from "./storage.ts";
@@ -100,10 +101,12 @@ export class Jobs {
     const { all, workspace } = this.#deps.jobsMax;
     if (this.#of(workspaceId).length >= workspace)
       throw full(
-        `This workspace has ${workspace} background responses under way, its limit (GATEWAY_BACKGROUND_WORKSPACE_MAX).`,
+        `This workspace has ${counted(workspace, "background response")} under way, its limit (GATEWAY_BACKGROUND_WORKSPACE_MAX).`,
       );
     if (this.#running.size >= all)
-      throw full(`The gateway has ${all} background responses under way, its limit (GATEWAY_BACKGROUND_MAX).`);
+      throw full(
+        `The gateway has ${counted(all, "background response")} under way, its limit (GATEWAY_BACKGROUND_MAX).`,
+      );
   }
 
   #of(workspaceId: string): Job[] {

@@ -1,5 +1,6 @@
 import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { EmbeddingFacts } from "../../domain/catalogue/facts-embeddings.ts";
+import { counted } from "../../kit/counted.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { Unusable, WholeAnswer } from "../../language/canon/answer.ts";
 import { NO_TOKENS } from "../../language/canon/usage.ts";
@@ -129,7 +130,7 @@ function readPart(
   errand: EmbeddingErrand,
 ): Part | Unusable {
   const asked = inputs.texts.length;
-  if (given.length !== asked) return { unusable: `${given.length} vectors for ${asked} inputs` };
+  if (given.length !== asked) return { unusable: `${counted(given.length, "vector")} for ${counted(asked, "input")}` };
   const writing = writingOf(errand);
   const vectors: Written[] = [];
   for (const one of given) {

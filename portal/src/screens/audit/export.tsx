@@ -2,6 +2,7 @@ import { useState } from "react";
 import { call } from "../../api/client.ts";
 import { apiErrorOf } from "../../api/error.ts";
 import { csvText, saveText } from "../../format/csv.ts";
+import { counted } from "../../format/number.ts";
 import { Button } from "../../ui/button.tsx";
 import { toast } from "../../ui/toast.tsx";
 import type { Entry, queryOf } from "./entry.ts";
@@ -29,7 +30,7 @@ export function ExportButton({ workspace, query }: Props) {
   };
   return (
     <Button icon="download" busy={loaded !== undefined} onClick={() => void run()}>
-      {loaded === undefined || loaded === 0 ? "CSV" : `${loaded.toLocaleString()} lines`}
+      {loaded === undefined || loaded === 0 ? "CSV" : counted(loaded, "line")}
     </Button>
   );
 }

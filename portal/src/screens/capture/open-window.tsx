@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { useWorkspace } from "../../address.ts";
 import { useChange, useManage } from "../../api/hooks.ts";
+import { counted } from "../../format/number.ts";
 import { Button } from "../../ui/button.tsx";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
@@ -14,7 +15,10 @@ const MINUTES = ["15", "30", "60", "240"].map((value) => ({
   value,
   label: Number(value) < 60 ? `${value} min` : `${Number(value) / 60} h`,
 }));
-const RETENTIONS = ["1d", "7d", "30d", "90d"].map((value) => ({ value, label: `${Number.parseInt(value, 10)} days` }));
+const RETENTIONS = ["1d", "7d", "30d", "90d"].map((value) => ({
+  value,
+  label: counted(Number.parseInt(value, 10), "day"),
+}));
 
 /** Asks for how long, of what and why: the reason stands in the audit log. */
 export function OpenWindow({ open, onClose }: { readonly open: boolean; readonly onClose: () => void }) {

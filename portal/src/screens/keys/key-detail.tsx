@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { counted } from "../../format/number.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
@@ -125,7 +126,7 @@ function Limits({ subject: { rpm, scopes, ip_allowlist }, spend }: LimitsProps) 
   return (
     <ul className="grid gap-0.5">
       {spend.length > 0 && <li>May spend {spend.join(", ")}</li>}
-      <li>{rpm === null ? "The usual requests a minute" : `${rpm.toLocaleString()} requests a minute`}</li>
+      <li>{rpm === null ? "The usual requests a minute" : `${counted(rpm, "request")} a minute`}</li>
       <li>May call {may === "everything" ? may : may.map(({ label }) => label.toLowerCase()).join(", ")}</li>
       <li>
         From{" "}

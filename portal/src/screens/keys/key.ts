@@ -1,5 +1,6 @@
 import type { Answer, Row } from "../../api/client.ts";
 import { moneyText } from "../../format/money.ts";
+import { counted } from "../../format/number.ts";
 import type { Tone } from "../../ui/badge.tsx";
 
 export type Key = Row<"manageListKeys">;
@@ -118,8 +119,4 @@ export function spendTexts(limits: Limits | undefined): string[] {
     ...(day.limit === null ? [] : [`${moneyText(day.limit, currency)} a day`]),
     ...(month.limit === null ? [] : [`${moneyText(month.limit, currency)} a month`]),
   ];
-}
-
-function counted(count: number, one: string, many = `${one}s`): string {
-  return `${count} ${count === 1 ? one : many}`;
 }

@@ -1,3 +1,4 @@
+import { counted } from "../../format/number.ts";
 import { durationText } from "../../format/time.ts";
 import { Drawer } from "../../ui/dialog.tsx";
 import { Callout, KeyValue } from "../../ui/layout.tsx";
@@ -39,7 +40,7 @@ function Details({ row }: { readonly row: EndpointRow }) {
           { name: "Served", value: <Num value={row.served} /> },
           { name: "Failed", value: <Num value={row.failed} /> },
           { name: "Last failure", value: <Time at={row.last_failed_at} /> },
-          { name: "Set aside", value: `${row.times_aside} times` },
+          { name: "Set aside", value: row.times_aside === 0 ? "never" : counted(row.times_aside, "time") },
           { name: "First byte", value: spread(row.first_byte) },
           { name: "Whole answer", value: spread(row.total) },
           {

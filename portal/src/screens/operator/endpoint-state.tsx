@@ -1,3 +1,4 @@
+import { counted } from "../../format/number.ts";
 import { durationText } from "../../format/time.ts";
 import { Badge, type Tone } from "../../ui/badge.tsx";
 import type { EndpointRow } from "./rows.ts";
@@ -26,7 +27,7 @@ export function EndpointState({ row }: { readonly row: EndpointRow }) {
       </Badge>
       {row.aside_until !== null && <span className="text-xs text-soft">{wait(row.aside_until)}</span>}
       {row.state === "in" && row.failures_in_a_row > 0 && (
-        <span className="text-xs text-warn">{row.failures_in_a_row} failures in a row</span>
+        <span className="text-xs text-warn">{counted(row.failures_in_a_row, "failure")} in a row</span>
       )}
     </span>
   );

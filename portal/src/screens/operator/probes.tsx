@@ -2,6 +2,7 @@ import { useState } from "react";
 import { useSearchParams } from "../../address.ts";
 import type { Answer, Row } from "../../api/client.ts";
 import { useChange, useManage, usePages } from "../../api/hooks.ts";
+import { counted } from "../../format/number.ts";
 import { durationText } from "../../format/time.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
@@ -103,7 +104,7 @@ export function Screen() {
           runner.begin(rows.length, {});
         }}
         title="Run all probes"
-        action={`Ask ${rows.length} endpoints`}
+        action={`Ask ${counted(rows.length, "endpoint")}`}
       >
         <p>Each endpoint gets a few short questions with known answers, at your cost. It takes up to a minute.</p>
       </Confirm>

@@ -1,3 +1,4 @@
+import { counted } from "../../format/number.ts";
 import { cx } from "../../ui/class-names.ts";
 import { Icon } from "../../ui/icon.tsx";
 import { Callout, Card } from "../../ui/layout.tsx";
@@ -26,7 +27,7 @@ export function Effect({ preview, isSettled }: { readonly preview: Preview | und
       <div className="grid gap-4 px-5 py-4">
         <p role="status" className="sr-only">
           {isSettled
-            ? `${after.models} of ${all.models} models and ${after.endpoints} of ${all.endpoints} endpoints remain`
+            ? `${after.models} of ${counted(all.models, "model")} and ${after.endpoints} of ${counted(all.endpoints, "endpoint")} remain`
             : ""}
         </p>
         <Share name="Models" part={after.models} of={all.models} before={before.models} />

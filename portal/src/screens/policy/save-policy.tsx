@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { useWorkspace } from "../../address.ts";
 import { useChange } from "../../api/hooks.ts";
+import { counted } from "../../format/number.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
@@ -69,7 +70,7 @@ export function SavePolicy({ draft, differences, preview, isSound, discard }: Pr
 }
 
 function effectWords({ after, all, gained, lost }: Preview): string {
-  const remain = `${after.models} of ${all.models} models remain`;
+  const remain = `${after.models} of ${counted(all.models, "model")} remain`;
   return gained.length + lost.length === 0 ? remain : `${remain}: ${gained.length} gained, ${lost.length} lost`;
 }
 

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { useWorkspace } from "../../address.ts";
 import { useChange } from "../../api/hooks.ts";
+import { counted } from "../../format/number.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
 import { Drawer } from "../../ui/dialog.tsx";
@@ -25,7 +26,7 @@ export function ProviderDrawer({ row, close }: { readonly row: Reached | undefin
         rows={[
           { name: "Operated by", value: provider.operator },
           { name: "Countries", value: provider.countries.join(" ") || <Unknown /> },
-          { name: "Models", value: `${provider.models} on ${provider.endpoints} endpoints` },
+          { name: "Models", value: `${provider.models} on ${counted(provider.endpoints, "endpoint")}` },
           {
             name: "Without an own key",
             value: provider.connected ? "the operator's credential serves" : "it cannot be called",

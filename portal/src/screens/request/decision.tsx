@@ -1,6 +1,6 @@
 import { useWorkspace } from "../../address.ts";
 import { moneyText } from "../../format/money.ts";
-import { numberText } from "../../format/number.ts";
+import { counted, numberText } from "../../format/number.ts";
 import { durationText } from "../../format/time.ts";
 import { Badge, LevelBadge } from "../../ui/badge.tsx";
 import { Card, KeyValue } from "../../ui/layout.tsx";
@@ -42,7 +42,7 @@ export function Decision({ request }: { readonly request: RequestDetail }) {
   return (
     <Card
       title="Routing decision"
-      about={`${planned.length} of ${decision.candidates.length} candidates could serve it`}
+      about={`${planned.length} of ${counted(decision.candidates.length, "candidate")} could serve it`}
       flush
     >
       <Why decision={decision} />
@@ -114,7 +114,7 @@ function Why({ decision }: { readonly decision: Plan }) {
             name: "Session before",
             value: (
               <>
-                <Logged text={session.endpoint} wrap mono /> saw {numberText(session.tokens)} tokens of it;{" "}
+                <Logged text={session.endpoint} wrap mono /> saw {counted(session.tokens, "token")} of it;{" "}
                 {SESSION_WORDS[session.use]}
               </>
             ),

@@ -1,6 +1,7 @@
 import { useSearchParam, useSearchParams, useWorkspace } from "../../address.ts";
 import { addressOf } from "../../api/client.ts";
 import { usePages } from "../../api/hooks.ts";
+import { counted } from "../../format/number.ts";
 import { Button, buttonClass } from "../../ui/button.tsx";
 import { CallButton } from "../../ui/call-button.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
@@ -71,7 +72,7 @@ function List({ query, isLive }: { readonly query: RequestQuery; readonly isLive
         </Callout>
       )}
       <p role="status" className="sr-only">
-        {isLive ? `Live: ${tail.came.length + tail.waiting} new requests` : ""}
+        {isLive ? `Live: ${counted(tail.came.length + tail.waiting, "new request")}` : ""}
       </p>
       {tail.waiting > 0 && (
         <Button

@@ -1,5 +1,6 @@
 import type { Row } from "../../api/client.ts";
 import { amountOf, nanosOf } from "../../format/nanos.ts";
+import { counted } from "../../format/number.ts";
 
 export type UsageRow = Row<"manageShowUsage">;
 
@@ -114,7 +115,7 @@ export function seriesOf(rows: readonly UsageRow[], { steps, totals, picked, met
   const rest = new Set(wanted.slice(own.length).map(({ id }) => id));
   const lineOf = (name: string) => (rest.has(name) ? OTHERS : name);
   const places = Map.groupBy(rows, (row) => `${Date.parse(row.start)} ${lineOf(row.name ?? "")}`);
-  const drawn = rest.size === 0 ? own : [...own, { id: OTHERS, label: `${rest.size} others` }];
+  const drawn = rest.size === 0 ? own : [...own, { id: OTHERS, label: counted(rest.size, "other") }];
   return drawn.map(({ id, label }) => ({
     id,
     label,

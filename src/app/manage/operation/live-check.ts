@@ -62,7 +62,7 @@ async function agree(deps: LiveDeps, what: string, { live, stored }: Sides): Pro
       if (nanos === expected || before.get(name) !== nanos) return [];
       return [`${name} is ${formatNanos(nanos)} in memory and ${formatNanos(expected)} in the books`];
     });
-    if (open.length === 0 && wrong.length === 0) return { ok: true, detail: `${count} ${what} equal the books` };
+    if (open.length === 0 && wrong.length === 0) return { ok: true, detail: `${what}: ${count} equal to the books` };
   }
   if (wrong.length > 0)
     return {
@@ -71,7 +71,7 @@ async function agree(deps: LiveDeps, what: string, { live, stored }: Sides): Pro
     };
   return {
     ok: true,
-    detail: `${count - open.length} ${what} equal the books; ${open.length} changed at every look, so they were not compared`,
+    detail: `${what}: ${count - open.length} equal to the books, ${open.length} not compared because of a change at every look`,
   };
 }
 

@@ -171,7 +171,7 @@ export class MasterKeyRotation {
         timers.after(PAUSE_MS, resolve);
       });
     }
-    if (stuck.length > 0) throw new Error(`${stuck.length} data keys do not open: ${stuck[0]}`);
+    if (stuck.length > 0) throw new Error(`data keys that do not open: ${stuck.length}, such as ${stuck[0]}`);
   }
 
   /** Answers with the last workspace that it came to; undefined when none is left. */

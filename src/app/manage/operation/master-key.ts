@@ -50,7 +50,7 @@ function adviceOn(keys: readonly KeyStanding[], { state: { state, problem } }: M
           ? `data keys are being wrapped by the current one; still needed: ${names(needed)}`
           : `still needed for data keys: ${names(needed)}. gateway master-key rotate wraps them by the current one.`,
     };
-  const current = `all ${total(keys)} data keys are wrapped by ${keys[0]?.id}`;
+  const current = `all data keys (${total(keys)}) are wrapped by ${keys[0]?.id}`;
   const idle = keys.filter(({ role }) => role === "previous").map(({ id }) => id);
   if (idle.length === 0) return { ok: true, detail: current };
   return {

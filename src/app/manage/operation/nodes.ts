@@ -4,6 +4,7 @@ import { PageQuery } from "../../../contract/schemas/manage-values.ts";
 import { ownModelId } from "../../../domain/catalogue/node-rows.ts";
 import { NODE_TOKEN_PREFIX, type WorkspaceNode } from "../../../domain/tenancy/node.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
+import { counted } from "../../../kit/counted.ts";
 import { digestOf, randomToken } from "../../../kit/secret.ts";
 import { invalidValue, readBody, readQuery } from "../../body.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
@@ -97,7 +98,7 @@ function refusalOfNew(room: Room, workspace: Workspace, name: string): Fault | u
       message:
         room.nodes.max === 0
           ? "Nodes are switched off here (GATEWAY_NODES_MAX is 0). Ask the operator."
-          : `A workspace has at most ${room.nodes.max} nodes here (GATEWAY_NODES_MAX): remove one first.`,
+          : `A workspace has at most ${counted(room.nodes.max, "node")} here (GATEWAY_NODES_MAX): remove one first.`,
     });
   return undefined;
 }

@@ -4,6 +4,7 @@ import { AuditQuery } from "../../../contract/schemas/manage-records.ts";
 import type { Connections, Provider, Snapshot } from "../../../domain/catalogue/catalogue.ts";
 import type { AuditFilter } from "../../../domain/record/audit.ts";
 import type { OwnLayer } from "../../../io/upstream/own-keys.ts";
+import { counted } from "../../../kit/counted.ts";
 import { readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { type Check, type CheckResult, findWorkspace, type ManageDeps, type Room } from "../deps.ts";
@@ -65,9 +66,9 @@ function ownChecks(deps: ManageDeps): Check[] {
 
 function catalogueCheck(snapshot: Snapshot): CheckResult {
   const stale = [...snapshot.providers.values()].flatMap((one) => one.evidence).filter((evidence) => evidence.stale);
-  const size = `${snapshot.models.size} models on ${snapshot.endpoints.size} endpoints`;
+  const size = `${counted(snapshot.models.size, "model")} on ${counted(snapshot.endpoints.size, "endpoint")}`;
   const advice =
-    stale.length === 0 ? "" : `; ${stale.length} pieces of evidence are older than 180 days: read them again`;
+    stale.length === 0 ? "" : `; older than 180 days, to be read again: ${counted(stale.length, "piece")} of evidence`;
   return { ok: snapshot.models.size > 0, detail: `${size}${advice}` };
 }
 

@@ -1,4 +1,5 @@
 import { type Kysely, sql } from "kysely";
+import { counted } from "../../../kit/counted.ts";
 import type { Database } from "./schema.ts";
 import { USAGE_COLUMNS } from "./usage-columns.ts";
 
@@ -55,7 +56,7 @@ async function rowsBeyondRollups(db: Kysely<Database>): Promise<string[]> {
     where logged.times > coalesce(counted.requests, 0) limit ${sql.lit(NAMED_MAX)}`.execute(db);
   return rows.map(
     (row) =>
-      `the log of ${row.workspace_id} has ${row.times} requests of one kind in the hour of ${isoTime(row.hour_ms)}, requests_hourly counts ${row.counted}`,
+      `the log of ${row.workspace_id} has ${counted(Number(row.times), "request")} of one kind in the hour of ${isoTime(row.hour_ms)}, requests_hourly counts ${row.counted}`,
   );
 }
 
