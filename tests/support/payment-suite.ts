@@ -123,6 +123,15 @@ function returnTests(store: () => Store): void {
 }
 
 function sumTests(store: () => Store): void {
+  test("BILL-01 what all wallets hold together may be more than one of them can", async () => {
+    const { ledger } = store();
+    const full = 2n ** 62n;
+    for (const workspaceId of ["ws_1", "ws_2", "ws_3"])
+      await ledger.post(topupOf({ ...posting(`of ${workspaceId}`, full, 1), workspaceId }));
+    expect((await ledger.wallets()).map(({ balanceNanos }) => balanceNanos)).toEqual([full, full, full]);
+    expect(await ledger.audit()).toEqual([]);
+  });
+
   test("BILL-01 what was spent of promotions is charges and corrections downwards, by stretches of time", async () => {
     await store().ledger.post(topupOf(posting("t1", 10n * BIG, 1)));
     await store().ledger.post(adjustmentOf("down", posting("a1", 7n, 110)));
