@@ -3,7 +3,7 @@ import type { Timers } from "../../../kit/timers.ts";
 import { type Client, type Connection, connectClient } from "./connection.ts";
 import { away, NotSent, Unanswered } from "./failures.ts";
 import { DROP_NOTE, LIST_NOTES, MARK_MOVING, PUT_NOTE } from "./fleet-scripts.ts";
-import { RedisLock } from "./lock.ts";
+import { letGo, RedisLock } from "./lock.ts";
 import type { Names } from "./names.ts";
 import { listOf, textOf, textOrNone } from "./replies.ts";
 import type { RedisSettings } from "./shared-redis.ts";
@@ -130,7 +130,12 @@ export class RedisBoard implements Board {
     const key = names.board(`lock:${name}`);
     const token = random();
     const atMs = clock.elapsedMs();
-    const reply = await this.#asked(connection.send(["SET", key, token, "NX", "PX", String(Math.ceil(ttlMs))]));
+    const asked = connection.send(["SET", key, token, "NX", "PX", String(Math.ceil(ttlMs))]);
+    asked.catch((error: unknown) => {
+      // It may have been given all the same, to nobody.
+      if (error instanceof Unanswered) void letGo(this.#deps, { key, token, ttlMs });
+    });
+    const reply = await this.#asked(asked);
     if (reply !== "OK") return undefined;
     const lock: RedisLock = new RedisLock(this.#deps, key, token, { atMs, ttlMs }, () => {
       this.#locks.delete(lock);

@@ -6,6 +6,25 @@ import { RELEASE_LOCK, RENEW_LOCK } from "./fleet-scripts.ts";
 
 type Deps = { readonly connection: Connection; readonly clock: Clock; readonly timers: Timers };
 
+const LET_GO_AGAIN_MS = 100;
+
+/**
+ * Tells Redis that a lock is free, and resolves; where that does not arrive it is told again beside, until the time of the
+ * lock has ended it: others would wait for that.
+ */
+export async function letGo(deps: Deps, lock: { key: string; token: string; ttlMs: number }): Promise<void> {
+  const { connection, clock, timers } = deps;
+  const untilMs = clock.elapsedMs() + lock.ttlMs;
+  const tell = async () => {
+    const isHeard = await connection.run(RELEASE_LOCK, [lock.key], [lock.token]).then(
+      () => true,
+      () => false,
+    );
+    if (!isHeard && clock.elapsedMs() < untilMs) timers.after(LET_GO_AGAIN_MS, () => void tell()).unref?.();
+  };
+  await tell();
+}
+
 /** A lock that is renewed while it is held. It counts as held only for as long as Redis certainly knows of it. */
 export class RedisLock implements Lock {
   readonly #deps: Deps;
@@ -44,8 +63,7 @@ export class RedisLock implements Lock {
     this.#isLost = true;
     stop(this.#timer);
     this.#released();
-    // Where this does not arrive, its time ends it.
-    await this.#deps.connection.run(RELEASE_LOCK, [this.#key], [this.#token]).catch(() => undefined);
+    await letGo(this.#deps, { key: this.#key, token: this.#token, ttlMs: this.#ttlMs });
   }
 
   /** Redis may have lost it. */

@@ -71,6 +71,24 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     expect(said).toEqual([]);
   });
 
+  test("SCALE-03 a lock that nobody was told to have, or could let go of, is free once Redis answers again", async () => {
+    const slow = await startRedis();
+    try {
+      const redis = await redisState(slow.url, { timeoutMs: 300 });
+      opened.push(redis);
+      const wait = { ttlMs: 600_000, waitMs: 0 };
+      const held = await redis.board.lock("held", wait);
+      slow.pause();
+      await expect(redis.board.lock("asked", wait)).rejects.toMatchObject({ code: "service_unavailable" });
+      await held?.release();
+      slow.resume();
+      for (const name of ["asked", "held"])
+        await vi.waitFor(async () => expect(await redis.board.lock(name, wait)).toBeDefined());
+    } finally {
+      await slow.close();
+    }
+  });
+
   test("SCALE-03 a Redis that falls behind until nothing more can wait for it is used again once it has caught up", async () => {
     const slow = await startRedis();
     try {
