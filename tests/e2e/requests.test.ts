@@ -67,6 +67,26 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
     await page.getByRole("heading", { name: "Attempts" }).waitFor();
   });
 
+  test.each([768, 820, 1024])(
+    "PORTAL-12 PORTAL-03 at a width of %i the cost of every request is in sight without scrolling",
+    {
+      timeout: SLOW_MS,
+    },
+    async (width) => {
+      const page = await portal.page("operator", { viewport: { width, height: 1024 } });
+      await page.goto(portal.at("requests"));
+      await page.getByRole("link", { name: /sandbox\/embed/ }).waitFor();
+      const rights = await page.getByRole("table", { name: "Requests" }).evaluate((table) => {
+        const place = [...table.querySelectorAll("th")].findIndex((head) => head.textContent === "Cost");
+        const cells = [...table.querySelectorAll("tr")].map((row) => row.children[place]);
+        const edge = table.parentElement?.getBoundingClientRect().right ?? 0;
+        return cells.map((cell) => edge - (cell?.getBoundingClientRect().right ?? Number.POSITIVE_INFINITY));
+      });
+      expect(rights).toHaveLength(9);
+      for (const room of rights) expect(room).toBeGreaterThanOrEqual(0);
+    },
+  );
+
   test("PORTAL-03 the routing decision is drawn: candidates, scores, attempts, the commit point and the cost", {
     timeout: SLOW_MS,
   }, async () => {

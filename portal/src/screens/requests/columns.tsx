@@ -128,8 +128,7 @@ export function requestColumns(isNew: (row: RequestRow) => boolean): readonly Co
         </span>
       ),
     },
-    { id: "served", header: "Served by", cell: (row) => <ServedBy row={row} /> },
-    { id: "tokens", header: "Tokens in → out", align: "end", cell: (row) => <Tokens usage={row.usage} /> },
+    // Before what may be of any width: the cost is in sight wherever the table has to scroll.
     {
       id: "cost",
       header: "Cost",
@@ -141,6 +140,8 @@ export function requestColumns(isNew: (row: RequestRow) => boolean): readonly Co
           <Money amount={row.cost} currency={row.currency} />
         ),
     },
+    { id: "served", header: "Served by", cell: (row) => <ServedBy row={row} /> },
+    { id: "tokens", header: "Tokens in → out", align: "end", cell: (row) => <Tokens usage={row.usage} /> },
     { id: "ttfb", header: "First byte", align: "end", cell: (row) => <Milliseconds ms={row.ttfb_ms} /> },
     { id: "total", header: "Total", align: "end", cell: (row) => <Milliseconds ms={row.total_ms} /> },
   ];
