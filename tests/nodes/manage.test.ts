@@ -50,6 +50,8 @@ describe("nodes of a workspace", () => {
     await refused({ name: "Rack", country: "DE" }, "name");
     await refused({ name: "a/b", country: "DE" }, "name");
     await refused({ name: "rack", country: "Germany" }, "country");
+    // None of them is a country of ISO 3166-1: no policy could ever allow it.
+    for (const country of ["ZZ", "UK", "EU", "xx"]) await refused({ name: "rack", country }, "country");
     await refused({ name: "rack" }, "country");
     await refused({ name: "rack", country: "DE", mapping: { tiny: "nobody/nothing" } }, "mapping");
     await refused({ name: "rack", country: "DE", mapping: { a: "sandbox/chat", b: "sandbox/chat" } }, "mapping");

@@ -11,6 +11,7 @@ import { type Exchange, type Handler, whole } from "../../exchange.ts";
 import { actorName } from "../acting.ts";
 import { change, findWorkspace, type Room, short } from "../deps.ts";
 import { pageOf } from "../page.ts";
+import { countryOf } from "../tenancy/policies.ts";
 import { isoTime } from "../views.ts";
 
 const TOKEN_BYTES = 32;
@@ -177,14 +178,14 @@ export function nodeHandlers(room: Room): Record<string, Handler> {
     manageCreateNode: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const { name, country, mapping } = await readBody(exchange, NodeCreate);
-      const asked = { name, country: country.toUpperCase(), mapping: mapping ?? {} };
+      const asked = { name, country: countryOf("country", country), mapping: mapping ?? {} };
       return { status: 201, json: await room.inTurn(() => createNode(room, workspace, asked)) };
     }),
     manageChangeNode: whole(async (exchange) => {
       nodeAt(exchange);
       const { country, mapping } = await readBody(exchange, NodePatch);
       const asked = {
-        ...(country === undefined ? {} : { country: country.toUpperCase() }),
+        ...(country === undefined ? {} : { country: countryOf("country", country) }),
         ...(mapping === undefined ? {} : { mapping: mapping ?? {} }),
       };
       return { status: 200, json: await room.inTurn(() => changeNode(room, nodeAt(exchange), asked)) };

@@ -32,11 +32,13 @@ export function orNull(list: readonly string[]): readonly string[] | null {
 }
 
 export function countriesOf(param: string, codes: readonly string[]): readonly string[] {
-  const list = codes.map((code) => code.toUpperCase());
-  for (const code of list) {
-    if (!isCountry(code)) throw invalidValue(param, `"${short(code)}" is not an ISO 3166-1 country code such as DE`);
-  }
-  return [...new Set(list)];
+  return [...new Set(codes.map((code) => countryOf(param, code)))];
+}
+
+export function countryOf(param: string, given: string): string {
+  const code = given.toUpperCase();
+  if (isCountry(code)) return code;
+  throw invalidValue(param, `"${short(code)}" is not an ISO 3166-1 country code such as DE`);
 }
 
 const REGION_NAMES = new Intl.DisplayNames("en", { type: "region", fallback: "none" });
