@@ -173,7 +173,7 @@ function toldEffort(asked: Call, told: Call): "untold" | undefined {
 
 function translatedLane(inbound: Inbound, dialect: UpstreamDialect, { endpoint, model, head }: Target): Lane {
   const own = factsOf(endpoint, model);
-  const facts = dialect === responsesDialect ? throughResponses(own) : own;
+  const facts = dialect === responsesDialect ? throughResponses(own, inbound.call) : own;
   const client = clientFor(inbound);
   // One dialect demands a limit of everyone, so its clients send one that no prompt leaves room for.
   const most = inbound.dialect === "messages" ? roomFor(endpoint, model, head.inputTokens) : facts.maxOutputTokens;

@@ -45,9 +45,14 @@ function isToThink(call: Call, facts: () => ModelFacts): boolean {
   return reasoning.dispensable !== true || unsaidOf(call, facts()) === undefined;
 }
 
-/** The model as it is there: what it cannot do over chat completions it can. */
-export function throughResponses(facts: ModelFacts): ModelFacts {
-  return { ...facts, quirks: facts.quirks.filter((quirk) => quirk !== TOOLS_OR_THINKING) };
+/**
+ * The model as it is there: what it cannot do over chat completions it can. A wish to think that can be done without is
+ * none that it can be told beside what cannot be said together with it.
+ */
+export function throughResponses(facts: ModelFacts, call: Call): ModelFacts {
+  const there = { ...facts, quirks: facts.quirks.filter((quirk) => quirk !== TOOLS_OR_THINKING) };
+  const givesWay = call.reasoning?.dispensable === true && unsaidOf(call, facts) !== undefined;
+  return givesWay ? { ...there, reasoning: "untold" } : there;
 }
 
 /** The model thinks, and its provider gives the thoughts out encrypted to who asks for them. */

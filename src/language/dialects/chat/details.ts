@@ -1,5 +1,7 @@
 import type { ReasoningDetailWire } from "../../../contract/schemas/chat.ts";
+import { isJsonObject } from "../../../kit/json.ts";
 import type { ReasoningDetail, SealFamily } from "../../canon/parts.ts";
+import { isMarked } from "../responses/seals.ts";
 
 /** Names of the seals' families on the wire, as other gateways write them. */
 const FORMATS: Readonly<Record<SealFamily, string>> = {
@@ -33,4 +35,9 @@ export function decodeDetail(wire: ReasoningDetailWire): ReasoningDetail | undef
   const text = wire.text ?? wire.summary ?? "";
   const seal = family !== undefined && wire.signature ? { family, data: wire.signature } : null;
   return text === "" && seal === null ? undefined : { is: "open", text, seal };
+}
+
+/** Whether the block, as a client sent it, was sealed by a provider's responses API: nobody else can open it. */
+export function isSealedElsewhere(wire: unknown): boolean {
+  return isJsonObject(wire) && wire["format"] === FORMATS.openai && [wire["data"], wire["signature"]].some(isMarked);
 }

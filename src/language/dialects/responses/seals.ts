@@ -69,6 +69,11 @@ export function sealedBy(provider: string, encrypted: string): ReasoningSeal {
   return { family: "openai", data: `${provider}:${encrypted}` };
 }
 
+/** Whether the name of who made it stands before it: what servers of this dialect encrypt has no colon in it. */
+export function isMarked(data: unknown): boolean {
+  return typeof data === "string" && data.includes(":");
+}
+
 /** What the provider itself wrote; undefined: another one made it, or the provider gives nothing sealed out. */
 export function openedBy(provider: string | null, seal: ReasoningSeal | null): string | undefined {
   if (provider === null || seal?.family !== "openai" || !seal.data.startsWith(`${provider}:`)) return undefined;

@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { changedCatalogue } from "../support/changed-catalogue.ts";
+import type { Called, Json, Tenant } from "../support/gateway.ts";
+import { RESPONSES_COLUMN, wordsOf } from "../support/responses-column.ts";
+import { openScene, type Provider, type Scene } from "../support/scene.ts";
+import { answering, HELLO, SPOKEN, THINKING_WITH_TOOLS } from "../support/through-responses.ts";
+import { chatJson } from "../support/upstream.ts";
+
+/** One of its providers speaks responses alone, and nobody knows whether its models take sampling while they think. */
+function alone(facts: Json): void {
+  facts.dialects = [];
+  for (const endpoint of facts.endpoints) {
+    delete endpoint.decisions_interface;
+    delete endpoint.features?.sampling;
+  }
+}
+
+let scene: Scene;
+let tenant: Tenant;
+beforeAll(async () => {
+  const catalogue = changedCatalogue({ scaleway: alone });
+  scene = await openScene(["openai", "deepinfra", "scaleway"], { GATEWAY_CATALOGUE_DIR: catalogue });
+  tenant = await scene.gateway.tenant();
+});
+afterAll(() => scene.close());
+
+/** What a provider was sent last, and where. */
+function sentTo(provider: Provider): { readonly path: string | undefined; readonly json: Json } {
+  const last = scene.at(provider).requests.at(-1);
+  return { path: last?.path, json: last?.json };
+}
+
+const noteOf = async ({ headers }: Called): Promise<string> =>
+  (await scene.row(headers.get("x-svc-request-id") ?? "")).attempts[0].reason;
+
+/** What a model thought and called over responses, as its caller got it and sends it back. */
+async function earlier(): Promise<Json> {
+  scene.at("openai").next(answering(...SPOKEN));
+  const { body } = await scene.chat(tenant.key, THINKING_WITH_TOOLS);
+  const { message } = body.choices[0];
+  expect(message.reasoning_details[0].signature).toBe("openai:gAAAA+/=");
+  return message;
+}
+const RESULTS = ["call_a", "call_b"].map((tool_call_id) => ({ role: "tool", tool_call_id, content: "sun" }));
+
+test("CHAT-05 a turn over chat completions after one over responses: the thoughts stay here, all else goes on", async () => {
+  const { reasoning_content, reasoning_details, ...plain } = await earlier();
+  const message = { ...plain, reasoning_content, reasoning_details };
+  for (const more of [{ reasoning_effort: "none" }, { tools: undefined }]) {
+    scene.at("openai").next({ json: chatJson() });
+    const messages = [...HELLO, message, ...RESULTS];
+    const answer = await scene.chat(tenant.key, { ...THINKING_WITH_TOOLS, messages, ...more });
+    expect(answer.status, answer.text).toBe(200);
+    const { path, json } = sentTo("openai");
+    expect(path).toBe("/v1/chat/completions");
+    expect(json.messages).toEqual([...HELLO, plain, ...RESULTS]);
+    expect(await noteOf(answer)).toBe(
+      "answered whole; left out: messages: reasoning_content, messages: reasoning_details",
+    );
+  }
+});
+
+test("CHAT-05 what one provider's responses API sealed is shown to no other: the rest of the thoughts is", async () => {
+  const message = await earlier();
+  const own = { type: "reasoning.text", text: "mine", signature: "a:b", index: 1 };
+  const ask = async (reasoning_details: readonly Json[]) => {
+    scene.at("deepinfra").next({ json: chatJson() });
+    const messages = [...HELLO, { ...message, reasoning_details }, ...RESULTS];
+    const answer = await scene.chat(tenant.key, {
+      model: "alibaba/qwen3.5-397b-a17b",
+      provider: { only: ["deepinfra"] },
+      messages,
+    });
+    expect(answer.status, answer.text).toBe(200);
+    return { told: sentTo("deepinfra").json.messages[1], note: await noteOf(answer) };
+  };
+  const sealed = { type: "reasoning.encrypted", data: "azure:gTHEIRS", format: "openai-responses-v1", index: 2 };
+  const { reasoning_details, ...others } = message;
+  const mixed = await ask([...reasoning_details, own, sealed]);
+  expect(mixed.told).toEqual({ ...others, reasoning_details: [own] });
+  expect(mixed.note).toBe("answered whole; left out: messages: reasoning_details");
+  expect((await ask([sealed])).told).toEqual(others);
+  expect(await ask([own])).toEqual({ told: { ...others, reasoning_details: [own] }, note: "answered whole" });
+});
+
+test("MSG-02 a wish to think gives way to a temperature where the endpoint has no other format", async () => {
+  const ask = async (more: object) => {
+    scene.at("scaleway").next(answering(wordsOf("Hello.")));
+    const body = { model: RESPONSES_COLUMN.model, max_tokens: 400, messages: HELLO, ...more };
+    const answer = await scene.gateway.call(tenant.key, "/v1/messages", { body });
+    expect(answer.status, answer.text).toBe(200);
+    return { json: sentTo("scaleway").json, note: await noteOf(answer) };
+  };
+  const adaptive = { thinking: { type: "adaptive" } };
+  for (const wish of [adaptive, { output_config: { effort: "high" } }]) {
+    const { json, note } = await ask({ ...wish, temperature: 0.5 });
+    expect(json.temperature).toBe(0.5);
+    expect(json).not.toHaveProperty("reasoning");
+    expect(note).toMatch(/left out: (thinking|output_config.effort)$/);
+  }
+  expect((await ask(adaptive)).json.reasoning).toMatchObject({ effort: "medium" });
+});
