@@ -24,7 +24,7 @@ import { change, findWorkspace, type Room, short } from "../deps.ts";
 import { timeOf } from "../tenancy/key-settings.ts";
 import { isoTime, transactionView } from "../views.ts";
 import { type PromotionLeft, promotionsOf } from "./promotions.ts";
-import { amountOf, bookedBefore, walletView } from "./wallets.ts";
+import { amountOf, bookedBefore, walletAfter } from "./wallets.ts";
 
 /** How far the time in a request's id may be from the time it was counted at: both are taken as it arrives. */
 const ID_TIME_MS = 600_000;
@@ -57,7 +57,7 @@ async function book(room: Room, { transaction, action, takenNanos = 0n, with: al
 
 async function bookedView(room: Room, workspace: Workspace, booked: { transaction: Transaction; repeated: boolean }) {
   const { id, kind, amount, currency, note, created_at } = transactionView(booked.transaction, workspace.currency);
-  const wallet = await walletView(room, workspace);
+  const wallet = await walletAfter(room, workspace, booked.transaction);
   return { id, kind, amount, currency, note, created_at, repeated: booked.repeated, wallet };
 }
 

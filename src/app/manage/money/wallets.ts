@@ -1,4 +1,5 @@
-import { fault } from "../../../contract/faults.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Fault, fault } from "../../../contract/faults.ts";
 import { WalletCredit } from "../../../contract/schemas/manage-records.ts";
 import { type Transaction, topupOf, walletNanosOf } from "../../../domain/billing/ledger.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
@@ -58,6 +59,33 @@ export async function walletView(deps: Pick<TenancyDeps, "state">, workspace: Wo
   return { balance: formatNanos(balanceNanos), held: formatNanos(heldNanos), currency: workspace.currency };
 }
 
+const SHOW_MS_MAX = 5_000;
+const SHOW_AGAIN_MS = 100;
+
+/**
+ * The same once something was booked. A moment in which the live state does not answer must not look like a refusal:
+ * what is sent again without a name of its own is booked twice.
+ */
+export async function walletAfter(
+  deps: Pick<TenancyDeps, "state" | "clock">,
+  workspace: Workspace,
+  booked: Pick<Transaction, "id">,
+) {
+  const untilMs = deps.clock.elapsedMs() + SHOW_MS_MAX;
+  for (;;)
+    try {
+      return await walletView(deps, workspace);
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== "service_unavailable") throw error;
+      if (deps.clock.elapsedMs() >= untilMs)
+        throw fault("service_unavailable", {
+          message: `It is booked, as ${booked.id}, but the wallet cannot be read at the moment. Do not send it again; the entries of the wallet have it.`,
+          headers: { "retry-after": "5" },
+        });
+      await sleep(SHOW_AGAIN_MS);
+    }
+}
+
 export function amountOf(text: string): bigint {
   const nanos = parseNanos(text);
   if (nanos === undefined || nanos <= 0n || nanos > CREDIT_NANOS_MAX)
@@ -88,7 +116,7 @@ export function walletHandlers(room: Room): Record<string, Handler> {
           note: booked.note,
           created_at: booked.created_at,
           repeated,
-          wallet: await walletView(room, workspace),
+          wallet: await walletAfter(room, workspace, transaction),
         },
       };
     }),

@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import { plainWorkspace } from "../../../../tests/support/workspaces.ts";
+import { fault } from "../../../contract/faults.ts";
+import { memoryState } from "../../../io/state/memory.ts";
+import { systemClock } from "../../../kit/clock.ts";
+import { walletAfter } from "./wallets.ts";
+
+const WORKSPACE = plainWorkspace("ws_1");
+
+/** A live state that does not answer so many times. */
+async function stateAway(times: number) {
+  const state = memoryState(systemClock);
+  await state.credit("ws_1", 5_000_000_000n);
+  let asked = 0;
+  const wallet: typeof state.wallet = async (workspaceId) => {
+    asked += 1;
+    if (asked <= times) throw fault("service_unavailable", { message: "It cannot be admitted. Try again." });
+    return state.wallet(workspaceId);
+  };
+  return { ...state, wallet };
+}
+
+test("BILL-02 SCALE-03 what is booked is answered as booked, also where the live state is away for a moment", async () => {
+  const view = await walletAfter({ state: await stateAway(2), clock: systemClock }, WORKSPACE, { id: "credit_1" });
+  expect(view).toEqual({ balance: "5.00", held: "0.00", currency: "EUR" });
+  // Where it stays away nobody is told to send it again.
+  let nowMs = 0;
+  const clock = { nowMs: () => nowMs, elapsedMs: () => (nowMs += 4_000) };
+  const away = walletAfter({ state: await stateAway(1000), clock }, WORKSPACE, { id: "credit_1" });
+  await expect(away).rejects.toMatchObject({
+    code: "service_unavailable",
+    message: expect.stringContaining("It is booked, as credit_1"),
+  });
+});
