@@ -174,6 +174,22 @@ describe("what the provider is asked", () => {
     temperature: 0.5,
   };
 
+  test.each<[Dialect, string]>([
+    ["D1", '"content":"one\\n\\ntwo"'],
+    ["D3", '"result":"one\\n\\ntwo"'],
+    ["D4", '[{"text":"one"},{"text":"two"}]'],
+    ["responses", '"output":"one\\n\\ntwo"'],
+  ])("MSG-02 %s: the pieces of a tool's result stay apart", async (dialect, expected) => {
+    // A tool of the Model Context Protocol gives a list of texts, and clients put reminders of their own behind them.
+    const pieces = ["one", "", "two"].map((text) => ({ type: "text", text }));
+    const messages = [
+      { role: "user", content: "Weather?" },
+      { role: "assistant", content: [{ type: "tool_use", id: "toolu_1", name: "weather", input: {} }] },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: "toolu_1", content: pieces }] },
+    ];
+    expect(JSON.stringify(await sent(dialect, { messages, tools: [WEATHER] }))).toContain(expected);
+  });
+
   test("MSG-02 chat completions: results right behind their calls, then what the user says", async () => {
     const body = await sent("D1", CONVERSATION);
     expect(body.messages.map(({ role }: Json) => role)).toEqual([

@@ -1,6 +1,7 @@
 import { fault } from "../../../contract/faults.ts";
 import type { JsonObject } from "../../../kit/json.ts";
 import type { Part, ToolCallPart, ToolResultPart, Turn } from "../../canon/parts.ts";
+import { resultText } from "../result-text.ts";
 import { mediaPart } from "./media.ts";
 import { ToolIds } from "./tool-ids.ts";
 
@@ -102,11 +103,10 @@ class MessageList {
     const pictures = content.flatMap((part, at) =>
       part.is === "image" ? [mediaPart(part, `${param}.content.${at}`)] : [],
     );
-    const text = content.map((part) => (part.is === "text" ? part.text : "")).join("");
     const message = {
       role: "tool",
       tool_call_id: id,
-      content: resultText(text, pictures.length, failed ? "failed" : "done"),
+      content: outcomeText(resultText(content), pictures.length, failed ? "failed" : "done"),
     };
     this.#resultsAt ??= this.#messages.length;
     this.#messages.splice(this.#resultsAt, 0, message);
@@ -132,7 +132,7 @@ class MessageList {
 }
 
 /** The dialect has no mark for a failure, so the text says it. */
-function resultText(text: string, pictures: number, outcome: "done" | "failed"): string {
+function outcomeText(text: string, pictures: number, outcome: "done" | "failed"): string {
   const said = text === "" && pictures > 0 ? "(The result is a picture, in the next message.)" : text;
   if (outcome === "done") return said;
   return said === "" ? "The tool failed." : `The tool failed: ${said}`;

@@ -4,6 +4,7 @@ import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
 import type { Call } from "../../canon/call.ts";
 import type { MediaSource, Part, ToolCallPart, ToolResultPart, Turn } from "../../canon/parts.ts";
 import { typeByBytes } from "../messages/media.ts";
+import { resultText } from "../result-text.ts";
 
 type Content = { readonly role: "user" | "model"; readonly parts: JsonObject[] };
 
@@ -110,7 +111,7 @@ class ContentWriter {
         param,
       });
     }
-    const text = part.content.map((inner) => (inner.is === "text" ? inner.text : "")).join("");
+    const text = resultText(part.content);
     const response = part.failed ? { error: valueIn(text) } : structOf(text);
     const pictures = part.content.flatMap((inner) => (inner.is === "image" ? [inlineData(inner.source, param)] : []));
     return {

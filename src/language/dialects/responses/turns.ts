@@ -4,6 +4,7 @@ import type { Call } from "../../canon/call.ts";
 import type { Part, ReasoningDetail, ToolResultPart, Turn } from "../../canon/parts.ts";
 import { ToolIds } from "../chat/tool-ids.ts";
 import type { ModelFacts } from "../dialect.ts";
+import { resultText } from "../result-text.ts";
 import { filePart, imagePart } from "./media.ts";
 import { openedBy } from "./seals.ts";
 
@@ -106,7 +107,7 @@ class ItemList {
 
   #result({ callId, content, failed }: ToolResultPart): void {
     const isText = content.every(({ is }) => is === "text");
-    const text = content.map((part) => (part.is === "text" ? part.text : "")).join("");
+    const text = resultText(content);
     const said = failed ? failureText(text) : text;
     const pictures = content.flatMap((part) => (part.is === "image" ? [imagePart(part.source)] : []));
     const output = isText ? said : [...(said === "" ? [] : [{ type: "input_text", text: said }]), ...pictures];
