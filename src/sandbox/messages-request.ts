@@ -41,8 +41,11 @@ const document = z.strictObject({
     z.strictObject({ type: z.literal("base64"), media_type: z.literal("application/pdf"), data: z.string().min(1) }),
     z.strictObject({ type: z.literal("text"), media_type: z.literal("text/plain"), data: z.string().min(1) }),
     z.strictObject({ type: z.literal("url"), url: address }),
+    z.strictObject({ type: z.literal("content"), content: z.union([visible, z.array(text).min(1)]) }),
   ]),
   title: z.string().nullish(),
+  context: z.string().nullish(),
+  citations: z.strictObject({ enabled: z.boolean().optional() }).nullish(),
   cache_control,
 });
 const toolId = z.string().regex(/^[a-zA-Z0-9_-]+$/);
@@ -57,7 +60,7 @@ const toolUse = z.strictObject({
 const toolResult = z.strictObject({
   type: z.literal("tool_result"),
   tool_use_id: toolId,
-  content: z.union([z.string(), z.array(z.discriminatedUnion("type", [text, image]))]).nullish(),
+  content: z.union([z.string(), z.array(z.discriminatedUnion("type", [text, image, document]))]).nullish(),
   is_error: z.boolean().optional(),
   cache_control,
 });

@@ -45,6 +45,21 @@ const WEATHER = {
 const TIME = { name: "get_time", input_schema: { type: "object" } };
 const CALLING = { tools: [WEATHER, TIME], messages: [{ role: "user", content: "get_weather and get_time" }] };
 
+test("documents are taken as the real API takes them, in a tool's result too", async () => {
+  const about = { title: "T", context: "c", citations: { enabled: true } };
+  const source = { type: "text", media_type: "text/plain", data: "words" };
+  const pieces = { type: "content", content: [{ type: "text", text: "words" }] };
+  const documents = [source, pieces].map((one) => ({ type: "document", source: one, ...about }));
+  await ask({ messages: [{ role: "user", content: [...documents, { type: "text", text: "Read." }] }] });
+  const call = { type: "tool_use", id: "toolu_1", name: "f", input: {} };
+  const result = { type: "tool_result", tool_use_id: "toolu_1", content: documents };
+  const turns = [
+    { role: "assistant", content: [call] },
+    { role: "user", content: [result] },
+  ];
+  await ask({ messages: [HELLO, ...turns], tools: [{ name: "f", input_schema: { type: "object" } }] });
+});
+
 describe("answers in the messages format", () => {
   test("text, with usage that excludes the cache", async () => {
     const reply = await ask({});
