@@ -374,7 +374,8 @@ describe("hanging up", () => {
   test("CHAT-09 in the middle of an upload frees everything, and the log has it", async () => {
     const request = startUpload(scene.gateway, tenant.key, { "content-length": "1900000" });
     request.write(formBytes([fieldPart("model", MODEL), filePart(Buffer.concat([sound(20)]))], "").subarray(0, -2));
-    await vi.waitFor(() => expect(heldFiles().length).toBe(1), PATIENT);
+    // Its name is gone before its first byte is written.
+    await vi.waitFor(() => expect(heldFiles().filter((bytes) => bytes > 0)).toHaveLength(1), PATIENT);
     expect(readdirSync(path.join(scene.gateway.dataDir, "tmp"))).toEqual([]);
     request.destroy();
     await nothingHeld();
