@@ -138,6 +138,16 @@ describe("the fields", () => {
     expect(refused.message).toContain("may have 1000 options at most");
   });
 
+  test("ERR-10 DEC-03 what is not taken is named before what is too many", async () => {
+    const options1001 = { ...choice, criteria: options(1001) };
+    const weighed = { ...many, q: { ...noul, weight: 2 } };
+    const crowd = { ...noul, criteria: options(1001) };
+    await refusedBefore(asked({ questions: many, stream: true }), 400, "unsupported_parameter", "stream");
+    await refusedBefore({ ...withQuestion(options1001), stream: true }, 400, "unsupported_parameter", "stream");
+    await refusedBefore(asked({ questions: weighed }), 400, "unsupported_parameter", "questions.q.weight");
+    await refusedBefore(withQuestion(crowd), 400, "unsupported_parameter", "questions.q.criteria");
+  });
+
   test("DEC-04 DEC-13 32 questions with names of every character are answered under them", async () => {
     const names = Array.from({ length: 31 }, (_, at) => `Az9_.-${at}`);
     const questions = Object.fromEntries([...names, "constructor"].map((name) => [name, noul]));

@@ -273,6 +273,8 @@ describe("a member", () => {
     ]) {
       const answer = await patch(body);
       expect([answer.status, answer.body.error?.code], JSON.stringify(body)).toEqual([403, "insufficient_role"]);
+      // Another key would not have it either.
+      expect(answer.body.error?.message).not.toContain("make another");
     }
     expect(await gateway.manage("GET", `/keys/${alpha.memberKey}`)).toMatchObject({
       rpm: 5,

@@ -1,4 +1,4 @@
-import { fault } from "../../contract/faults.ts";
+import { type Fault, fault } from "../../contract/faults.ts";
 import { CRITERIA_MAX, DecisionRequest, QUESTIONS_MAX } from "../../contract/schemas/decisions.ts";
 import { OpenaiDecisionRequest } from "../../contract/schemas/openai-decisions.ts";
 import { exactMember } from "../../kit/exact-json.ts";
@@ -27,7 +27,7 @@ export function decisionsHandlers(gateway: Gateway): Record<string, Handler> {
 type Asked = { readonly ask: DecisionAsk; readonly client: DecisionClient };
 
 function specified(body: ParsedBody): Asked {
-  requireSizes(body.value["questions"]);
+  requireSizes(body.value);
   requireNamesOnce(body);
   const said = withoutNulls(body.value);
   requireKnownFields(said["questions"]);
@@ -43,17 +43,29 @@ function openai(body: ParsedBody): Asked {
   return decodeOpenaiDecision(decodeWith(OpenaiDecisionRequest, exact));
 }
 
-/** What is far too many is refused before each of them is looked at: that would keep everybody else waiting. */
-function requireSizes(questions: unknown): void {
-  if (!isJsonObject(questions)) return;
+/** What is far too many is refused before all of it is read: that would keep everybody else waiting. */
+function requireSizes(body: JsonObject): void {
+  const problem = tooMany(body["questions"]);
+  if (problem === undefined) return;
+  const unknown = Object.keys(body).find((field) => !Object.hasOwn(DecisionRequest.shape, field));
+  if (unknown !== undefined) throw notKnown(unknown);
+  requireKnownFields(body["questions"]);
+  throw problem;
+}
+
+function tooMany(questions: unknown): Fault | undefined {
+  if (!isJsonObject(questions)) return undefined;
   const asked = Object.entries(questions);
-  if (asked.length > QUESTIONS_MAX) throw invalidValue("questions", `must have 1 to ${QUESTIONS_MAX} questions`);
+  if (asked.length > QUESTIONS_MAX) return invalidValue("questions", `must have 1 to ${QUESTIONS_MAX} questions`);
   for (const [key, question] of asked) {
-    const criteria = isJsonObject(question) ? question["criteria"] : undefined;
+    const { type, criteria } = isJsonObject(question) ? question : {};
     if (typeof criteria !== "object" || criteria === null || Object.keys(criteria).length <= CRITERIA_MAX) continue;
+    const param = `questions.${key}.criteria`;
+    if (type === "noul") return notKnown(param);
     const what = Array.isArray(criteria) ? "levels" : "options";
-    throw invalidValue(`questions.${key}.criteria`.slice(0, 200), `may have ${CRITERIA_MAX} ${what} at most`);
+    return invalidValue(param.slice(0, 200), `may have ${CRITERIA_MAX} ${what} at most`);
   }
+  return undefined;
 }
 
 /** Of a name given twice only the last would be asked, and every question that is asked is answered. */
@@ -86,10 +98,13 @@ function requireKnownFields(questions: unknown): void {
   for (const [key, question] of Object.entries(questions)) {
     if (!isJsonObject(question)) continue;
     const unknown = Object.keys(question).find((field) => !QUESTION_FIELDS.has(field));
-    if (unknown === undefined) continue;
-    const param = `questions.${key}.${unknown}`.slice(0, 200);
-    throw fault("unsupported_parameter", { message: `Field "${param}" is not known here: remove it.`, param });
+    if (unknown !== undefined) throw notKnown(`questions.${key}.${unknown}`);
   }
+}
+
+function notKnown(name: string): Fault {
+  const param = name.slice(0, 200);
+  return fault("unsupported_parameter", { message: `Field "${param}" is not known here: remove it.`, param });
 }
 
 function decoded({ snapshot }: Gateway, { ask, client }: Asked): Decoded {

@@ -33,9 +33,9 @@ type Asked = Readonly<
   Partial<Record<(typeof ADMIN_SETTINGS)[number] | (typeof APPROVED_SETTINGS)[number] | "name", unknown>>
 >;
 
-function onlyAdminSets(param: string): Fault {
+function onlyAdminSets(param: string, otherwise = ""): Fault {
   return fault("insufficient_role", {
-    message: `Only an admin or an owner sets "${param}" of this key. Ask one, or revoke it and make another.`,
+    message: `Only an admin or an owner sets "${param}" of this key. Ask one${otherwise}.`,
     param,
   });
 }
@@ -53,8 +53,8 @@ function demandOwnChange(room: Room, exchange: Exchange, key: ApiKey, asked: Ask
   const lifted = ADMIN_SETTINGS.find((param) => asked[param] === null && key[param] !== null);
   const isJudged = key.state === "pending" || findWorkspace(room, key.workspaceId).keyPolicy.approval;
   const widened = isJudged ? APPROVED_SETTINGS.find((param) => asked[param] !== undefined) : undefined;
-  const wanted = lifted ?? widened;
-  if (wanted !== undefined) throw onlyAdminSets(wanted);
+  if (lifted !== undefined) throw onlyAdminSets(lifted);
+  if (widened !== undefined) throw onlyAdminSets(widened, ", or revoke it and make another");
 }
 
 /** A member makes keys for themselves alone. */

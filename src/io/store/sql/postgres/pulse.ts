@@ -27,14 +27,19 @@ export class Pulse {
   during<T>(work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       let timer: NodeJS.Timeout | undefined;
+      let isOver = false;
       const look = async () => {
         if (!this.#isSilent && (await this.#isThere())) wait();
         else reject(silence());
       };
       const wait = () => {
-        timer = setTimeout(() => void look(), this.#halfMs);
+        // It may have been answered while somebody looked.
+        if (!isOver) timer = setTimeout(() => void look(), this.#halfMs);
       };
-      const over = () => clearTimeout(timer);
+      const over = () => {
+        isOver = true;
+        clearTimeout(timer);
+      };
       work.then(resolve, reject).finally(over);
       if (this.#isSilent) reject(silence());
       else wait();
