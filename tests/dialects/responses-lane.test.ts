@@ -211,4 +211,21 @@ describe("an upstream that breaks its word", () => {
     const { content } = foldMessage((await messages({ stream: true })).text);
     expect(content.map(({ input }: Json) => input)).toEqual([{ city: "Paris" }, {}]);
   });
+
+  test("CHAT-03 a call that the server tells of in the whole response alone reaches both callers", async () => {
+    const [, words, call] = SPOKEN;
+    const told = [
+      ...itemEvents(words, 0, 3),
+      { type: "response.completed", response: responseJson({ output: [words, call] }) },
+    ];
+    upstream().next({ frames: told.map(frameOf) });
+    const chunks = chunksOf((await chat({ stream: true })).text);
+    const calls = chunks.flatMap((chunk) => chunk.choices[0]?.delta.tool_calls ?? []);
+    expect(calls[0]).toMatchObject({ index: 0, id: "call_a", function: { name: "weather" } });
+    expect(calls.map((piece) => piece.function.arguments ?? "").join("")).toBe('{"city":"Paris"}');
+    expect(chunks.at(-1).choices[0].finish_reason).toBe("tool_calls");
+    upstream().next({ frames: told.map(frameOf) });
+    const { content, stop_reason } = foldMessage((await messages({ stream: true })).text);
+    expect([content.at(-1).input, stop_reason]).toEqual([{ city: "Paris" }, "tool_use"]);
+  });
 });

@@ -33,6 +33,19 @@ describe("servers that only imitate the dialect", () => {
     expect(events.filter((event) => event?.is === "tool_arguments").length).toBeGreaterThan(1);
   });
 
+  test("a call that stands only in the whole response, behind words that were told, is told at the end", () => {
+    const items = [wordsOf("Hello."), callOf("call_a", "f", '{"a":1}'), callOf("call_b", "g", "{}")];
+    for (const told of [[0], [0, 1], [0, 2]]) {
+      const events = read([...told.flatMap((at) => itemEvents(items[at], at, 2)), end({ output: items })]);
+      expect(textOf(events)).toBe("Hello.");
+      const called = events.flatMap((event) => (event?.is === "tool_call" ? [event.id] : []));
+      expect(called.toSorted()).toEqual(["call_a", "call_b"]);
+      const indexes = events.flatMap((event) => (event?.is === "tool_call" ? [event.index] : []));
+      expect(indexes).toEqual([0, 1]);
+      expect(events.slice(-2)).toEqual([{ is: "finish", reason: "tool_calls" }, { is: "end" }]);
+    }
+  });
+
   test("all items in one place: each opens anew, and none is told twice", () => {
     const items = [thoughtOf("Hm."), wordsOf("Hello."), callOf("call_a", "f", "{}")];
     const events = read([...items.flatMap((item) => itemEvents(item, 0, 2)), end({ output: items })]);

@@ -29,6 +29,7 @@ export class ItemReader implements EventReader {
   #begun = false;
   #opened = 0;
   #calls = 0;
+  readonly #calledAt = new Set<unknown>();
   #textChars = 0;
 
   constructor(provider: string | null) {
@@ -95,6 +96,7 @@ export class ItemReader implements EventReader {
     const name = textIn(item["name"]);
     if (name === "") return undefined;
     const index = this.#calls++;
+    this.#calledAt.add(at);
     this.#items.set(at, { is: "function_call", index, written: false });
     const id = textIn(item["call_id"]) || textIn(item["id"]) || `call_${index}`;
     return [{ is: "tool_call", index, id, name, signature: null }];
@@ -206,8 +208,7 @@ export class ItemReader implements EventReader {
     if (!isJsonObject(response) || !isAnswer(response)) return undefined;
     const output = listIn(response["output"]);
     const events: AnswerEvent[] = [...this.#begin(response)];
-    // A server that tells everything at the end, or an answer that came whole.
-    for (const [at, item] of this.#opened === 0 ? output.entries() : []) {
+    for (const [at, item] of this.#untold(output)) {
       const told = this.#done(at, item);
       if (told === undefined) return undefined;
       events.push(...told);
@@ -219,6 +220,18 @@ export class ItemReader implements EventReader {
     const reason = isCut ? cutBy(response["incomplete_details"]) : this.#calls > 0 ? "tool_calls" : "stop";
     return [...events, { is: "finish", reason }, { is: "end" }];
   }
+
+  /** Everything, from a server that tells all at the end or of an answer that came whole; else calls that nobody told of. */
+  #untold(output: readonly unknown[]): readonly (readonly [number, unknown])[] {
+    const places = [...output.entries()];
+    if (this.#opened === 0) return places;
+    const calls = places.filter(([, item]) => isCall(item));
+    return calls.length > this.#calls ? calls.filter(([at]) => !this.#calledAt.has(at)) : [];
+  }
+}
+
+function isCall(item: unknown): boolean {
+  return isJsonObject(item) && item["type"] === "function_call";
 }
 
 function newMessage(): Message {

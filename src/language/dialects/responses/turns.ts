@@ -12,18 +12,20 @@ type Conversation = { readonly instructions?: string; readonly input: readonly J
 
 /** The conversation as items, in its order; what a system says above all of it are the instructions. */
 export function encodeTurns({ turns, responseFormat }: Call, facts: ModelFacts): Conversation {
-  const input = itemsOf(turns, 1, facts);
-  const instructions = turns[0]?.role === "system" ? instructionParts(turns[0], "messages.0") : [];
+  const first = turns[0];
   // JSON is only written where the input itself speaks of it: there the instructions stay in it.
-  if (input.length > 0 && instructions.length > 0 && responseFormat.is !== "json_object")
-    return { instructions: instructions.map(({ text }) => text).join("\n\n"), input };
-  const all = itemsOf(turns, 0, facts);
-  if (all.length === 0)
+  const isApart = first?.role === "system" && responseFormat.is !== "json_object";
+  const instructions = isApart ? instructionParts(first, "messages.0") : [];
+  const input = itemsOf(turns, isApart ? 1 : 0, facts);
+  // Instructions alone are what there is to answer to.
+  if (instructions.length > 0 && input.length === 0) return { input: itemsOf(turns, 0, facts) };
+  if (instructions.length > 0) return { instructions: instructions.map(({ text }) => text).join("\n\n"), input };
+  if (input.length === 0)
     throw fault("invalid_value", {
       message: "messages has nothing to answer to: no turn has content.",
       param: "messages",
     });
-  return { input: all };
+  return { input };
 }
 
 function itemsOf(turns: readonly Turn[], from: number, facts: ModelFacts): readonly JsonObject[] {
