@@ -21,7 +21,7 @@ export const STORE_SETTINGS = {
   GATEWAY_DATABASE_CONNECTIONS: setting(
     integer(1, 1000),
     10,
-    "Most connections to PostgreSQL for queries. Two more are kept open, and one is opened for a moment at the start.",
+    "Most connections to PostgreSQL for queries. Two more are kept open. For a moment one is opened at the start, and up to two where a statement takes long.",
   ),
   GATEWAY_DATABASE_TIMEOUT_MS: setting(
     integer(100, 30_000),
