@@ -1,4 +1,4 @@
-import { Fault } from "../../../contract/faults.ts";
+import { Fault, fault } from "../../../contract/faults.ts";
 import type { SharedState } from "../../../domain/admission/admission.ts";
 import { type LedgerStore, type Transaction, walletNanosOf } from "../../../domain/billing/ledger.ts";
 import { Unheard } from "../../../domain/fleet/fleet.ts";
@@ -90,8 +90,11 @@ export class Bookings {
       isNew = await write();
     } catch (error) {
       // It is written for certain, and new: nothing else is told to others.
-      if (error instanceof Unheard) await this.#booked(transaction, takenNanos);
-      else if (isUndone(error)) await giveBack();
+      if (error instanceof Unheard) {
+        await this.#booked(transaction, takenNanos);
+        throw bookedFault(id, "the other instances could not be told of it yet: they learn of it within some seconds");
+      }
+      if (isUndone(error)) await giveBack();
       else this.#doubt(transaction, takenNanos);
       throw error;
     }
@@ -165,4 +168,12 @@ export class Bookings {
 /** Refused by ourselves or by the store: certainly not written. */
 function isUndone(error: unknown): boolean {
   return error instanceof Fault || (error instanceof StoreError && error.failure !== "unavailable");
+}
+
+/** Nobody may take it for a refusal: what is sent again without a name of its own is booked twice. */
+export function bookedFault(id: string, but: string): Fault {
+  return fault("service_unavailable", {
+    message: `It is booked, as ${id}, but ${but}. Do not send it again; the entries of the wallet have it.`,
+    headers: { "retry-after": "5", "x-should-retry": "false" },
+  });
 }

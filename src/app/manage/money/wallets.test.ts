@@ -30,5 +30,6 @@ test("BILL-02 SCALE-03 what is booked is answered as booked, also where the live
   await expect(away).rejects.toMatchObject({
     code: "service_unavailable",
     message: expect.stringContaining("It is booked, as credit_1"),
+    headers: { "x-should-retry": "false" },
   });
 });

@@ -8,6 +8,7 @@ import { invalidValue, readBody } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { change, findWorkspace, type Room, type TenancyDeps } from "../deps.ts";
 import { transactionView } from "../views.ts";
+import { bookedFault } from "./bookings.ts";
 
 /** Largest single credit: far from where the store's 64-bit integers end. */
 const CREDIT_NANOS_MAX = 1_000_000_000n * 1_000_000_000n;
@@ -62,10 +63,7 @@ export async function walletView(deps: Pick<TenancyDeps, "state">, workspace: Wo
 const SHOW_MS_MAX = 5_000;
 const SHOW_AGAIN_MS = 100;
 
-/**
- * The same once something was booked. A moment in which the live state does not answer must not look like a refusal:
- * what is sent again without a name of its own is booked twice.
- */
+/** The same once something was booked: a moment in which the live state does not answer is waited for. */
 export async function walletAfter(
   deps: Pick<TenancyDeps, "state" | "clock">,
   workspace: Workspace,
@@ -77,11 +75,7 @@ export async function walletAfter(
       return await walletView(deps, workspace);
     } catch (error) {
       if (!(error instanceof Fault) || error.code !== "service_unavailable") throw error;
-      if (deps.clock.elapsedMs() >= untilMs)
-        throw fault("service_unavailable", {
-          message: `It is booked, as ${booked.id}, but the wallet cannot be read at the moment. Do not send it again; the entries of the wallet have it.`,
-          headers: { "retry-after": "5" },
-        });
+      if (deps.clock.elapsedMs() >= untilMs) throw bookedFault(booked.id, "the wallet cannot be read at the moment");
       await sleep(SHOW_AGAIN_MS);
     }
 }
