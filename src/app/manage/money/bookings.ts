@@ -94,9 +94,12 @@ export class Bookings {
         await this.#booked(transaction, takenNanos);
         throw bookedFault(id, "the other instances could not be told of it yet: they learn of it within some seconds");
       }
-      if (isUndone(error)) await giveBack();
-      else this.#doubt(transaction, takenNanos);
-      throw error;
+      if (isUndone(error)) {
+        await giveBack();
+        throw error;
+      }
+      this.#doubt(transaction, takenNanos);
+      throw error instanceof StoreError ? doubtFault(id, error) : error;
     }
     if (isNew) {
       await this.#booked(transaction, takenNanos);
@@ -175,5 +178,13 @@ export function bookedFault(id: string, but: string): Fault {
   return fault("service_unavailable", {
     message: `It is booked, as ${id}, but ${but}. Do not send it again; the entries of the wallet have it.`,
     headers: { "retry-after": "5", "x-should-retry": "false" },
+  });
+}
+
+function doubtFault(id: string, { message: cause }: StoreError): Fault {
+  return fault("service_unavailable", {
+    message: `The store of the gateway does not answer right now, and it is not known whether it was booked, as ${id}. Look at the entries of the wallet before you send it again, unless it has a name of your own.`,
+    headers: { "retry-after": "5", "x-should-retry": "false" },
+    detail: { cause },
   });
 }
