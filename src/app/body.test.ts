@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { Fault } from "../contract/faults.ts";
 import { decodeWith, readBody, readJson, readOptionalBody, readQuery } from "./body.ts";
@@ -118,4 +118,39 @@ test("a query is read through its schema; twice the same name and unknown names 
   expect(faultOf(() => readQuery(query("limit=99"), Query)).param).toBe("limit");
   expect(faultOf(() => readQuery(query("nope=1"), Query)).code).toBe("unsupported_parameter");
   expect(faultOf(() => readQuery(query("__proto__=1"), Query)).code).toBe("unsupported_parameter");
+});
+
+describe("long lists", () => {
+  const LENGTH = 100_000;
+  let looked = 0;
+  const list = z.object({
+    list: z.array(
+      z.custom((item) => {
+        looked += 1;
+        return item === "right";
+      }, "is wrong"),
+    ),
+  });
+  const decode = (items: readonly string[]) => {
+    looked = 0;
+    return decodeWith(list, { list: items });
+  };
+
+  test("GEN-06 of a list of wrong items some are looked at, and one of them is named", () => {
+    const half = Array.from({ length: LENGTH }, (_, at) => (at < LENGTH / 2 ? "right" : "wrong"));
+    expect(faultOf(() => decode(half))).toMatchObject({
+      code: "invalid_value",
+      param: expect.stringMatching(/^list\.[5-9]\d{4}$/),
+    });
+    expect(looked).toBeLessThan(LENGTH / 100);
+  });
+
+  test("GEN-06 the one wrong item of a long list is named, and a right list is taken", () => {
+    const right = Array<string>(LENGTH).fill("right");
+    expect(faultOf(() => decode([...right, "wrong"]))).toMatchObject({
+      code: "invalid_value",
+      param: `list.${LENGTH}`,
+    });
+    expect(decode(right).list).toHaveLength(LENGTH);
+  });
 });

@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import { type Fault, fault } from "../contract/faults.ts";
 import { isJsonObject, type ParsedBody, parseJsonObject } from "../kit/json.ts";
+import { someOf } from "../kit/some-items.ts";
 import type { Exchange } from "./exchange.ts";
 
 /** Far more than a conversation has. Without it a body of tiny parts keeps everybody else waiting for seconds. */
@@ -20,9 +21,23 @@ export async function readJson(exchange: Pick<Exchange, "body">): Promise<Parsed
 
 /** A value through its schema; what is wrong with it is said with the name of the field. */
 export function decodeWith<T>(schema: z.ZodType<T>, value: unknown): T {
+  refuseBySome(schema, value);
   const decoded = schema.safeParse(value);
   if (decoded.success) return decoded.data;
-  throw faultOf(decoded.error.issues, value);
+  throw faultOf(foundIn(decoded.error.issues), value);
+}
+
+/**
+ * The validator notes everything that is wrong, and a long list of nothing else would keep all other callers waiting for
+ * seconds. So some items of such a list are looked at first; where those are right, few of all can be wrong.
+ */
+function refuseBySome(schema: z.ZodType, value: unknown): void {
+  const some = someOf(value);
+  if (some === undefined) return;
+  const problems = schema.safeParse(some.value).error?.issues ?? [];
+  const found = foundIn(problems).map(({ issue, path }) => ({ issue, ...some.inWhole(path) }));
+  // Only what is wrong with an item itself: a list that was made shorter says nothing of its length.
+  if (found.some(({ isInside }) => isInside)) throw faultOf(found, value);
 }
 
 export async function readBody<T>(exchange: Pick<Exchange, "body">, schema: z.ZodType<T>): Promise<T> {
@@ -53,8 +68,7 @@ export function invalidValue(param: string, problem: string): Fault {
 type Issue = z.core.$ZodIssue;
 
 /** An unknown field is named before a missing or bad one (ERR-10). */
-function faultOf(issues: readonly Issue[], value: unknown): Fault {
-  const found = issues.flatMap((issue) => flatten(issue, []));
+function faultOf(found: readonly Found[], value: unknown): Fault {
   for (const { issue, path } of found) {
     if (issue.code !== "unrecognized_keys") continue;
     const param = nameOf([...path, issue.keys[0] ?? ""]);
@@ -68,6 +82,8 @@ function faultOf(issues: readonly Issue[], value: unknown): Fault {
   if (first.issue.code === "invalid_type") return invalidValue(param, "it is required");
   return invalidValue(param, `it is required: ${said(first.issue).replace(RECEIVED, "")}`);
 }
+
+const foundIn = (issues: readonly Issue[]) => issues.flatMap((issue) => flatten(issue, []));
 
 type Found = { readonly issue: Issue; readonly path: readonly PropertyKey[] };
 
