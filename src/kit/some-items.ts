@@ -2,10 +2,11 @@ import { isJsonObject } from "./json.ts";
 
 /** A list is long from here on, and so many of its items stand for all. */
 const SOME = 256;
+const FIRST = SOME / 2;
 
 type Path = readonly PropertyKey[];
 
-/** A body in which every long list has some of its items, drawn by lot: nobody can have the right ones looked at. */
+/** A body in which every long list has some of its items, half of them drawn by lot: nobody knows which will be looked at. */
 export type SomeOf = {
   readonly value: unknown;
   /** A path in it as one in the whole body, and whether it leads into a long list. */
@@ -36,10 +37,12 @@ function shortened(value: unknown, places: Map<unknown, readonly number[]>): unk
   return items;
 }
 
-/** One of each stretch, in order. */
+/** The first ones, since the first that is wrong is the one to name; of the rest one of each stretch. */
 function drawnFrom(length: number): readonly number[] {
-  const stretch = length / SOME;
-  return Array.from({ length: SOME }, (_, nth) => Math.floor((nth + Math.random()) * stretch));
+  const stretch = (length - FIRST) / (SOME - FIRST);
+  return Array.from({ length: SOME }, (_, nth) =>
+    nth < FIRST ? nth : FIRST + Math.floor((nth - FIRST + Math.random()) * stretch),
+  );
 }
 
 function pathInWhole(some: unknown, path: Path, places: ReadonlyMap<unknown, readonly number[]>) {
