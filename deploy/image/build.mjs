@@ -1,6 +1,7 @@
 /**
- * The last step of the image's build, after packages and sources are in place: builds the portal, takes away its sources
- * and every package that only built it, writes down what the image is made of, and compiles the gateway once, so that a start in a read-only file system finds everything.
+ * The last step of the image's build, after packages and sources are in place: builds the portal, takes away its sources and
+ * every package that only built it, writes down what the image is made of, and compiles the gateway once, so that a start in
+ * a read-only file system finds everything.
  */
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";

@@ -64,6 +64,16 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** What the text says, where that is an object; undefined for everything else. */
+export function jsonObjectIn(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Some messages of JSON.parse quote the text around the fault; that is content of the caller and stays out of ours. */
 function withoutExcerpt(message: string): string {
   return message.startsWith("Unexpected token") ? "it has a character that JSON does not allow in its place" : message;

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../../kit/json.ts";
+import { type JsonObject, jsonObjectIn } from "../../kit/json.ts";
 import { type SseFrame, SseReader } from "../../kit/sse.ts";
 import type { AudioPiece } from "../canon/answer.ts";
 import type { UpstreamProblem } from "../canon/problem.ts";
@@ -60,7 +60,7 @@ export class AudioEvents implements Unwrapping {
     const parts: Buffer[] = [];
     for (const { data } of frames) {
       if (data === "[DONE]") continue;
-      const event = parsed(data);
+      const event = jsonObjectIn(data);
       if (event === undefined) return { is: "garbage", why: "an event that is not of its format" };
       for (const piece of this.#reading.read(event)) {
         if (piece.is === "audio") {
@@ -71,14 +71,5 @@ export class AudioEvents implements Unwrapping {
       }
     }
     return { is: "audio", bytes: Buffer.concat(parts) };
-  }
-}
-
-function parsed(data: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(data);
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
   }
 }

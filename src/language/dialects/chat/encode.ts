@@ -1,9 +1,9 @@
-import { fault } from "../../../contract/faults.ts";
 import type { JsonObject } from "../../../kit/json.ts";
 import type { Call, ResponseFormat, ToolChoice, ToolDefinition } from "../../canon/call.ts";
 import { effortFor } from "../../canon/effort.ts";
 import type { Parameter } from "../../canon/parameters.ts";
 import type { ModelFacts } from "../dialect.ts";
+import { argumentsOf, demandNone } from "../tool-words.ts";
 import { USAGE_UNASKED } from "./request.ts";
 import { encodeTurns } from "./turns.ts";
 
@@ -26,18 +26,10 @@ export function encodeCall(call: Call, facts: ModelFacts): string {
   });
 }
 
-const NO_ARGUMENTS: JsonObject = { type: "object", properties: {} };
-/** Strictly: servers refuse a strict schema that leaves anything open. */
-const NO_ARGUMENTS_AT_ALL: JsonObject = { ...NO_ARGUMENTS, required: [], additionalProperties: false };
-
 /** Whatever is said about tools is refused by servers when there are none. */
 function encodeTools({ tools, toolChoice, chatOnly }: Call): JsonObject {
   if (tools.length === 0) {
-    if (toolChoice?.is === "required" || toolChoice?.is === "named")
-      throw fault("invalid_value", {
-        message: "tool_choice demands a tool, and tools has none.",
-        param: "tool_choice",
-      });
+    demandNone(toolChoice);
     return {};
   }
   const parallel = chatOnly?.parallel_tool_calls;
@@ -49,14 +41,12 @@ function encodeTools({ tools, toolChoice, chatOnly }: Call): JsonObject {
 }
 
 function encodeTool({ name, description, schema, strict }: ToolDefinition): JsonObject {
-  const isGiven = schema !== null && Object.keys(schema).length > 0;
-  const none = strict === true ? NO_ARGUMENTS_AT_ALL : NO_ARGUMENTS;
   return {
     type: "function",
     function: {
       name,
       ...(description === null ? {} : { description }),
-      parameters: isGiven ? schema : none,
+      parameters: argumentsOf({ schema, strict }),
       ...(strict === null ? {} : { strict }),
     },
   };

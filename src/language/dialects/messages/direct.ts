@@ -2,6 +2,7 @@ import { type ErrorEnvelope, messagesEnvelopeOf } from "../../../contract/faults
 import {
   isJsonObject,
   type JsonObject,
+  jsonObjectIn,
   type ParsedBody,
   parseJsonObject,
   parseJsonText,
@@ -66,7 +67,7 @@ export class DirectMessages implements AnswerStream {
   }
 
   read(frame: Frame): Piece {
-    const body = parsed(frame.data);
+    const body = jsonObjectIn(frame.data);
     const type = body?.["type"] ?? frame.event;
     if (type === "error") return { is: "problem", problem: decodeProblem(body, null) };
     if (body === undefined) return KNOWN.has(type) || type === null ? { is: "garbage" } : this.#piece(frame, type);
@@ -207,13 +208,4 @@ function owned(message: ParsedBody, { id, model }: Own): string {
   const isNamed = model !== undefined && message.members.has("model");
   const named = isNamed ? [{ key: "model", json: JSON.stringify(model) }] : [];
   return patchMembers(message, [{ key: "id", json: JSON.stringify(id) }, ...named]);
-}
-
-function parsed(data: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(data);
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -3,6 +3,7 @@ import type { JsonObject } from "../../../kit/json.ts";
 import type { Call, ResponseFormat, ToolChoice, ToolDefinition } from "../../canon/call.ts";
 import type { Turn } from "../../canon/parts.ts";
 import type { ModelFacts } from "../dialect.ts";
+import { demandNone, NO_ARGUMENTS } from "../tool-words.ts";
 import { strictSchema } from "./schema.ts";
 import { planThinking } from "./thinking.ts";
 import { encodeTurns, type WireMessage, withMark } from "./turns.ts";
@@ -47,8 +48,7 @@ export function requestBody(call: Call, facts: ModelFacts): JsonObject {
 /** A conversation in which tools were called needs their definitions, even where the caller offers none any more. */
 function encodeTools({ tools, toolChoice, turns }: Call): JsonObject[] {
   if (tools.length > 0) return tools.map(encodeTool);
-  if (toolChoice?.is === "required" || toolChoice?.is === "named")
-    throw fault("invalid_value", { message: "tool_choice demands a tool, and tools has none.", param: "tool_choice" });
+  demandNone(toolChoice);
   return [...calledNames(turns)].map((name) => ({ name, input_schema: NO_ARGUMENTS }));
 }
 
@@ -57,8 +57,6 @@ function calledNames(turns: readonly Turn[]): Set<string> {
   for (const { parts } of turns) for (const part of parts) if (part.is === "tool_call") names.add(part.name);
   return names;
 }
-
-const NO_ARGUMENTS: JsonObject = { type: "object", properties: {} };
 
 function encodeTool({ name, description, schema, strict, cache }: ToolDefinition, index: number): JsonObject {
   if (!TOOL_NAME.test(name)) {

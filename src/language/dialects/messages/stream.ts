@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
+import { isJsonObject, type JsonObject, jsonObjectIn } from "../../../kit/json.ts";
 import type { AnswerEvent, FinishReason } from "../../canon/events.ts";
 import type { EventReader, Frame } from "../dialect.ts";
 import { decodeProblem } from "./errors.ts";
@@ -35,7 +35,7 @@ export class MessageReader implements EventReader {
   #reason: FinishReason = "stop";
 
   read({ event, data }: Frame): readonly AnswerEvent[] | undefined {
-    const body = parsed(data);
+    const body = jsonObjectIn(data);
     if (body === undefined) return undefined;
     const type = body["type"] ?? event;
     switch (type) {
@@ -173,15 +173,6 @@ export class MessageReader implements EventReader {
   end(): readonly AnswerEvent[] {
     const closed = [...this.#blocks.keys()].flatMap((index) => this.close(index));
     return [...closed, { is: "finish", reason: this.#reason }, { is: "end" }];
-  }
-}
-
-function parsed(data: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(data);
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
   }
 }
 

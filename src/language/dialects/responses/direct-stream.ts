@@ -2,6 +2,7 @@ import type { ErrorEnvelope } from "../../../contract/faults.ts";
 import {
   isJsonObject,
   type JsonObject,
+  jsonObjectIn,
   type MemberPatch,
   type ParsedBody,
   parseJsonText,
@@ -89,7 +90,7 @@ export class DirectStream implements AnswerStream {
 
   /** Undefined when it is not as simple as it looks. */
   #readDelta(name: string, data: string): Piece | undefined {
-    const event = parseLoosely(data);
+    const event = jsonObjectIn(data);
     const sequence = event?.["sequence_number"];
     if (event === undefined || typeof sequence !== "number" || event["type"] !== name) return undefined;
     this.#sequence = sequence;
@@ -186,13 +187,4 @@ function isError(value: unknown): boolean {
 
 function problemIn(event: JsonObject): Piece {
   return { is: "problem", problem: decodeFailure(event) };
-}
-
-function parseLoosely(data: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(data);
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }

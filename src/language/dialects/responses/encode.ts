@@ -1,9 +1,9 @@
-import { fault } from "../../../contract/faults.ts";
 import type { JsonObject } from "../../../kit/json.ts";
 import type { Call, ResponseFormat, ToolChoice, ToolDefinition } from "../../canon/call.ts";
 import { effortFor } from "../../canon/effort.ts";
 import type { Parameter } from "../../canon/parameters.ts";
 import type { ModelFacts } from "../dialect.ts";
+import { argumentsOf, demandNone } from "../tool-words.ts";
 import { encodeTurns } from "./turns.ts";
 import { isUsual, unsaidOf } from "./unsaid.ts";
 
@@ -26,17 +26,9 @@ export function encodeCall(call: Call, facts: ModelFacts): string {
   });
 }
 
-const NO_ARGUMENTS: JsonObject = { type: "object", properties: {} };
-/** Strictly: servers refuse a strict schema that leaves anything open. */
-const NO_ARGUMENTS_AT_ALL: JsonObject = { ...NO_ARGUMENTS, required: [], additionalProperties: false };
-
 function encodeTools({ tools, toolChoice, chatOnly }: Call): JsonObject {
   if (tools.length === 0) {
-    if (toolChoice?.is === "required" || toolChoice?.is === "named")
-      throw fault("invalid_value", {
-        message: "tool_choice demands a tool, and tools has none.",
-        param: "tool_choice",
-      });
+    demandNone(toolChoice);
     return {};
   }
   const parallel = chatOnly?.parallel_tool_calls;
@@ -49,13 +41,11 @@ function encodeTools({ tools, toolChoice, chatOnly }: Call): JsonObject {
 
 /** Where nothing is said of it, this dialect holds to a schema strictly and the others do not. */
 function encodeTool({ name, description, schema, strict }: ToolDefinition): JsonObject {
-  const isGiven = schema !== null && Object.keys(schema).length > 0;
-  const none = strict === true ? NO_ARGUMENTS_AT_ALL : NO_ARGUMENTS;
   return {
     type: "function",
     name,
     ...(description === null ? {} : { description }),
-    parameters: isGiven ? schema : none,
+    parameters: argumentsOf({ schema, strict }),
     strict: strict ?? false,
   };
 }

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
+import { isJsonObject, type JsonObject, jsonObjectIn } from "../../../kit/json.ts";
 import type { AnswerEvent, FinishReason } from "../../canon/events.ts";
 import type { EventReader, Frame } from "../dialect.ts";
 import { isAnswer } from "./direct-reply.ts";
@@ -37,7 +37,7 @@ export class ItemReader implements EventReader {
   }
 
   read({ event, data }: Frame): readonly AnswerEvent[] | undefined {
-    const body = parsed(data);
+    const body = jsonObjectIn(data);
     if (body === undefined) return undefined;
     const { type = event, output_index: at, item, response, delta } = body;
     switch (type) {
@@ -276,15 +276,6 @@ function offsetIn(value: unknown, start: number): number | null {
 function joined(parts: unknown): string {
   const texts = objectsIn(parts).map(({ text }) => textIn(text));
   return texts.filter((text) => text !== "").join(BETWEEN_PARTS);
-}
-
-function parsed(data: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(data);
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function textIn(value: unknown): string {

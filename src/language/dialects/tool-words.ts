@@ -1,0 +1,20 @@
+import { fault } from "../../contract/faults.ts";
+import type { JsonObject } from "../../kit/json.ts";
+import type { ToolChoice, ToolDefinition } from "../canon/call.ts";
+
+/** What the schema of a function is that takes nothing. */
+export const NO_ARGUMENTS: JsonObject = { type: "object", properties: {} };
+/** Strictly: servers refuse a strict schema that leaves anything open. */
+const NO_ARGUMENTS_AT_ALL: JsonObject = { ...NO_ARGUMENTS, required: [], additionalProperties: false };
+
+/** The arguments of a function as OpenAI's dialects describe them: they want a schema also where there are none. */
+export function argumentsOf({ schema, strict }: Pick<ToolDefinition, "schema" | "strict">): JsonObject {
+  if (schema !== null && Object.keys(schema).length > 0) return schema;
+  return strict === true ? NO_ARGUMENTS_AT_ALL : NO_ARGUMENTS;
+}
+
+/** Where no tools are offered: none can be demanded. */
+export function demandNone(choice: ToolChoice | undefined): void {
+  if (choice?.is === "required" || choice?.is === "named")
+    throw fault("invalid_value", { message: "tool_choice demands a tool, and tools has none.", param: "tool_choice" });
+}
