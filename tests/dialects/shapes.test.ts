@@ -92,6 +92,35 @@ describe("shapes of the gateway's own fields", () => {
   });
 });
 
+describe("a list of allowed tools beside a tool choice", () => {
+  const NAMED = { type: "function", function: { name: "two" } };
+  const listed = (mode: string, ...names: string[]) => ({
+    type: "allowed_tools",
+    allowed_tools: { mode, tools: names.map((name) => ({ type: "function", function: { name } })) },
+  });
+
+  test.each<[string, unknown, unknown]>([
+    ["none stays none", "none", "none"],
+    ["a named tool of the list stays the one that is called", NAMED, NAMED],
+    ["the dialect's own form keeps its mode", listed("required", "two"), listed("required", "two")],
+  ])("PARAM-01 allowed_tools with tool_choice: %s", async (_what, tool_choice, told) => {
+    await only(CHAT);
+    const more = { tools: TOOLS, allowed_tools: ["two"], tool_choice };
+    expect((await scene.chat(tenant.key, { model: CHAT_MODEL, ...more })).status).toBe(200);
+    expect(received(CHAT)).toMatchObject({ tools: TOOLS, tool_choice: told });
+    expect(received(CHAT)).not.toHaveProperty("allowed_tools");
+  });
+
+  test.each<[string, JsonObject, string]>([
+    ["a named tool that is not in the list", { tool_choice: NAMED }, "tool_choice"],
+    ["another list in the dialect's own form", { tool_choice: listed("auto", "two") }, "allowed_tools"],
+  ])("PARAM-01 allowed_tools with %s is refused", async (_what, sent, param) => {
+    await only(CHAT);
+    const error = await refused({ tools: TOOLS, allowed_tools: ["one"], ...sent });
+    expect(error).toMatchObject({ code: "invalid_value", param });
+  });
+});
+
 describe.each(Object.entries(COLUMNS))("%s", (_dialect, { provider, model }) => {
   test("PARAM-04 an explicit null of every field is the same as none, also of those that are refused", async () => {
     await only(provider);

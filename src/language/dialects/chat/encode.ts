@@ -1,10 +1,11 @@
 import type { JsonObject } from "../../../kit/json.ts";
-import type { Call, ResponseFormat, ToolChoice, ToolDefinition } from "../../canon/call.ts";
+import type { Call, ResponseFormat, ToolDefinition } from "../../canon/call.ts";
 import { effortFor } from "../../canon/effort.ts";
 import type { Parameter } from "../../canon/parameters.ts";
 import type { ModelFacts } from "../dialect.ts";
 import { argumentsOf, demandNone } from "../tool-words.ts";
 import { USAGE_UNASKED } from "./request.ts";
+import { encodeToolChoice } from "./tool-choice.ts";
 import { encodeTurns } from "./turns.ts";
 
 const ASKING_FOR_USAGE: JsonObject = { stream_options: { include_usage: true } };
@@ -50,16 +51,6 @@ function encodeTool({ name, description, schema, strict }: ToolDefinition): Json
       ...(strict === null ? {} : { strict }),
     },
   };
-}
-
-function encodeToolChoice(choice: ToolChoice | undefined, allowed: unknown): JsonObject {
-  if (Array.isArray(allowed) && choice?.is !== "none" && choice?.is !== "named") {
-    const tools = allowed.map((name) => ({ type: "function", function: { name } }));
-    const mode = choice?.is === "required" ? "required" : "auto";
-    return { tool_choice: { type: "allowed_tools", allowed_tools: { mode, tools } } };
-  }
-  if (choice === undefined) return {};
-  return { tool_choice: choice.is === "named" ? { type: "function", function: { name: choice.name } } : choice.is };
 }
 
 function encodeFormat(format: ResponseFormat): JsonObject {

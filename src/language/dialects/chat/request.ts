@@ -1,7 +1,7 @@
-import { type Fault, fault } from "../../../contract/faults.ts";
+import { fault } from "../../../contract/faults.ts";
 import type { ChatMessage, ChatRequest, ChatTool } from "../../../contract/schemas/chat.ts";
-import { isJsonObject, type MemberPatch } from "../../../kit/json.ts";
-import type { Call, ReasoningWish, ResponseFormat, ToolChoice, ToolDefinition } from "../../canon/call.ts";
+import type { MemberPatch } from "../../../kit/json.ts";
+import type { Call, ReasoningWish, ResponseFormat, ToolDefinition } from "../../canon/call.ts";
 import { effortFor, effortOfBudget } from "../../canon/effort.ts";
 import { isParameter, type Parameter } from "../../canon/parameters.ts";
 import type { CacheMark, MediaSource, Part, Turn } from "../../canon/parts.ts";
@@ -9,6 +9,7 @@ import { decodeWishes, WISH_FIELDS } from "../../canon/wishes.ts";
 import { extrasOf } from "../extras.ts";
 import { decodeDetail } from "./details.ts";
 import { ALIASES, CALL_FIELDS } from "./fields.ts";
+import { allowedTools, decodeToolChoice, encodeToolChoice } from "./tool-choice.ts";
 
 /** The canonical call behind a chat-completions request. */
 export function decodeCall(request: ChatRequest): Call {
@@ -50,26 +51,6 @@ function decodeTool({ function: { name, description, parameters, strict }, cache
     strict: strict ?? null,
     ...cacheMark(cache_control),
   };
-}
-
-/** What demands a tool that is not there is refused here: some providers would ignore it and answer in words. */
-function decodeToolChoice({ tool_choice, tools }: ChatRequest): ToolChoice | undefined {
-  if (!tool_choice) return undefined;
-  if (typeof tool_choice === "string") {
-    if (tool_choice === "required" && !tools?.length)
-      throw cannotChoose('it demands a tool, and "tools" has none. Send tools, or leave it out');
-    return { is: tool_choice };
-  }
-  if (tool_choice.type !== "function")
-    return { is: tool_choice.allowed_tools["mode"] === "required" ? "required" : "auto" };
-  const { name } = tool_choice.function;
-  if (!tools?.some((tool) => tool.function.name === name))
-    throw cannotChoose(`there is no tool "${name.slice(0, 64)}" in "tools". Name one that is sent there`);
-  return { is: "named", name };
-}
-
-function cannotChoose(why: string): Fault {
-  return fault("invalid_value", { message: `Field "tool_choice": ${why}.`, param: "tool_choice" });
 }
 
 function decodeFormat({ response_format }: ChatRequest): ResponseFormat {
@@ -115,19 +96,6 @@ function ownRowsOf(request: ChatRequest): Pick<Call, "chatOnly"> {
   return { chatOnly };
 }
 const NO_ROWS = {};
-
-/** By their names, in whichever of its two forms the list was sent. */
-function allowedTools({ allowed_tools, tool_choice }: ChatRequest): readonly string[] | undefined {
-  if (allowed_tools) return allowed_tools;
-  if (!tool_choice || typeof tool_choice === "string" || tool_choice.type !== "allowed_tools") return undefined;
-  const { tools } = tool_choice.allowed_tools;
-  return Array.isArray(tools) ? tools.flatMap(allowedName) : [];
-}
-
-function allowedName(tool: unknown): string[] {
-  const called = isJsonObject(tool) ? tool["function"] : undefined;
-  return isJsonObject(called) && typeof called["name"] === "string" ? [called["name"]] : [];
-}
 
 const USUALLY_ONE = ["temperature", "top_p"] as const;
 
@@ -275,7 +243,10 @@ export function directPatches(
   }
   if (request.reasoning !== undefined) patches.push({ key: "reasoning", json: null });
   if (request.thinking !== undefined) patches.push({ key: "thinking", json: null });
-  if (request.allowed_tools) patches.push(...allowedToolsPatches(request, request.allowed_tools));
+  if (request.allowed_tools) {
+    const { tool_choice } = encodeToolChoice(call.toolChoice, request.allowed_tools);
+    patches.push({ key: "tool_choice", json: JSON.stringify(tool_choice) }, { key: "allowed_tools", json: null });
+  }
   if (outputLimit !== null && call.maxOutputTokens !== undefined) patches.push(...renamedLimit(request, outputLimit));
   addNullCuts(patches, request);
   return patches;
@@ -307,19 +278,4 @@ function addNullCuts(patches: MemberPatch[], request: ChatRequest): void {
   for (const [key, value] of Object.entries(request)) {
     if (value === null && !patches.some((patch) => patch.key === key)) patches.push({ key, json: null });
   }
-}
-
-/** The dialect's own form of a list of allowed tools is a kind of tool choice. */
-function allowedToolsPatches(request: ChatRequest, names: readonly string[]): MemberPatch[] {
-  const choice = {
-    type: "allowed_tools",
-    allowed_tools: {
-      mode: request.tool_choice === "required" ? "required" : "auto",
-      tools: names.map((name) => ({ type: "function", function: { name } })),
-    },
-  };
-  return [
-    { key: "tool_choice", json: JSON.stringify(choice) },
-    { key: "allowed_tools", json: null },
-  ];
 }
