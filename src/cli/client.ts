@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { isJsonObject, type JsonObject } from "../kit/json.ts";
+import { isJsonObject, type JsonObject, jsonObjectIn } from "../kit/json.ts";
 import { CliError } from "./command.ts";
 import { keptSession } from "./kept-sessions.ts";
 
@@ -65,22 +65,13 @@ async function reach(url: string, method: string, token: string, body: JsonObjec
 }
 
 function answerOf({ status, text }: { status: number; text: string }, base: string): JsonObject {
-  const answer = parse(text);
+  const answer = jsonObjectIn(text);
   if (answer === undefined) throw new CliError(`${base} does not answer like a gateway (HTTP ${status}).`);
   if (status < 400) return answer;
   const error = isJsonObject(answer["error"]) ? answer["error"] : {};
   const code = typeof error["code"] === "string" ? ` (${error["code"]})` : "";
   const message = typeof error["message"] === "string" ? error["message"] : `HTTP ${status}`;
   throw new CliError(`${message}${code}`);
-}
-
-function parse(text: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function unreachable(base: string, error: unknown): CliError {

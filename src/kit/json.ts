@@ -64,14 +64,19 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** What the text says, where that is an object; undefined for everything else. */
-export function jsonObjectIn(text: string): JsonObject | undefined {
+/** What the text says; undefined where it is not JSON. */
+export function jsonIn(text: string | Buffer): unknown {
   try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : undefined;
+    return JSON.parse(typeof text === "string" ? text : text.toString("utf8"));
   } catch {
     return undefined;
   }
+}
+
+/** What the text says, where that is an object; undefined for everything else. */
+export function jsonObjectIn(text: string | Buffer): JsonObject | undefined {
+  const value = jsonIn(text);
+  return isJsonObject(value) ? value : undefined;
 }
 
 /** Some messages of JSON.parse quote the text around the fault; that is content of the caller and stays out of ours. */

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { jsonIn } from "../kit/json.ts";
 import { choiceConfidence, scoreConfidence } from "../language/decisions/confidence.ts";
 import { openAiError } from "./chat.ts";
 import { colourOf, rounded, type Scene, shareAmong, yesTo } from "./decide.ts";
@@ -40,7 +41,7 @@ export const systemOneFormat: WireFormat = {
   claims: (path) => path === "/v1/systemone",
   tokenOf: bearerOf,
   open({ body }) {
-    const parsed = soBody.safeParse(jsonOf(body));
+    const parsed = soBody.safeParse(jsonIn(body));
     if (!parsed.success) return schemaRefusal(parsed.error);
     const { model, state, questions } = parsed.data;
     const [said, ...images] = Array.isArray(state) ? state : [state];
@@ -143,7 +144,7 @@ export const openaiDecisionsFormat: WireFormat = {
   claims: (path) => path === "/v1/decisions",
   tokenOf: bearerOf,
   open({ body }) {
-    const parsed = odBody.safeParse(jsonOf(body));
+    const parsed = odBody.safeParse(jsonIn(body));
     if (!parsed.success) return refusal(400, "The request is not one of this interface.", { code: "invalid_value" });
     const { model, input } = parsed.data;
     const parts = typeof input === "string" ? [] : input.flatMap(({ content }) => content);
@@ -226,14 +227,6 @@ function sceneOf(state: unknown, images: readonly string[]): Scene {
 function tokensOf(body: Buffer, images: number): number {
   const bare = body.toString("utf8").replace(/data:image\/[a-z]+;base64,[^"]*/g, "");
   return countTokens(bare) + images * TOKENS_PER_IMAGE;
-}
-
-function jsonOf(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString("utf8"));
-  } catch {
-    return undefined;
-  }
 }
 
 function schemaRefusal({ issues }: z.ZodError): Refusal {

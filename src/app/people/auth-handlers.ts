@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type Fault, fault } from "../../contract/faults.ts";
 import type { Held } from "../../domain/tenancy/person.ts";
-import { isJsonObject } from "../../kit/json.ts";
+import { isJsonObject, jsonIn } from "../../kit/json.ts";
 import { parseJson } from "../body.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
 import { baseOf } from "./deps.ts";
@@ -237,23 +237,15 @@ async function writeDown(
 
 /** A page need not know what its session is known by: the cookie, which it cannot read, says it. */
 function withoutToken(reply: Reply): Reply {
-  const said = parsedOf(reply);
+  const said = jsonIn(reply.bytes ?? "");
   if (!isJsonObject(said)) return reply;
   const { token: _, session, ...rest } = said;
   const kept = isJsonObject(session) ? { ...rest, session: { ...session, token: undefined } } : rest;
   return { ...reply, bytes: Buffer.from(JSON.stringify(kept)) };
 }
 
-function parsedOf({ bytes }: Reply): unknown {
-  try {
-    return JSON.parse(String(bytes));
-  } catch {
-    return undefined;
-  }
-}
-
 function deviceToken(reply: Reply): string | undefined {
-  return Signing.safeParse(parsedOf(reply)).data?.access_token;
+  return Signing.safeParse(jsonIn(reply.bytes ?? "")).data?.access_token;
 }
 
 function textOf(fields: unknown, name: string): string {

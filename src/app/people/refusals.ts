@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type Fault, type FaultCode, fault } from "../../contract/faults.ts";
+import { jsonIn } from "../../kit/json.ts";
 
 type Words = {
   readonly code: FaultCode;
@@ -85,7 +86,7 @@ const DeviceRefused = z.object({ error: z.string(), error_description: z.string(
 
 /** What the library refused with, as a fault of ours. */
 export function faultOf(status: number, bytes: Buffer | string | undefined): Fault {
-  const said = parsed(String(bytes ?? ""));
+  const said = jsonIn(bytes ?? "");
   const { code = "", message } = Refused.catch({}).parse(said);
   const words = KNOWN[code] ?? BY_STATUS[status];
   if (words !== undefined)
@@ -103,12 +104,4 @@ export function faultOf(status: number, bytes: Buffer | string | undefined): Fau
   const own = BY_WORDS[words400];
   if (own !== undefined) return fault("invalid_value", { message: own, param: "user_code" });
   return fault("invalid_value", { message: `This cannot be done: ${words400.replace(/^\[body\.?/, "[")}.` });
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -22,6 +22,7 @@ import {
 import { heldToItsWord } from "../../io/upstream/held-to-its-word.ts";
 import { type Lane, requestHeaders } from "../../io/upstream/lane.ts";
 import type { BodyReader, UpstreamBody, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
+import { jsonIn } from "../../kit/json.ts";
 import { after, type Soon } from "../../kit/soon.ts";
 import type { Unusable, WholeAnswer } from "../../language/canon/answer.ts";
 import { audioReader } from "./audio.ts";
@@ -354,7 +355,7 @@ function problemReader({ status, headers, lane, provider, resolve, failed, call 
   const chunks: Buffer[] = [];
   let bytes = 0;
   const conclude = () => {
-    const problem = lane.decodeProblem(parseLoosely(Buffer.concat(chunks)), status, headers);
+    const problem = lane.decodeProblem(jsonIn(Buffer.concat(chunks)), status, headers);
     const refused = status < 500 && status !== 429 ? lane.refusal?.(problem) : undefined;
     const verdict =
       refused === undefined
@@ -376,12 +377,4 @@ function problemReader({ status, headers, lane, provider, resolve, failed, call 
     end: conclude,
     failed: (failure) => failed(failure, status),
   };
-}
-
-function parseLoosely(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString("utf8"));
-  } catch {
-    return undefined;
-  }
 }

@@ -6,6 +6,7 @@ import type { Health } from "../../domain/routing/health.ts";
 import type { Said, Turn } from "../../domain/routing/heard-aside.ts";
 import type { Learned } from "../../domain/routing/learned.ts";
 import type { Clock } from "../../kit/clock.ts";
+import { jsonIn } from "../../kit/json.ts";
 import { stop, type Timer, type Timers } from "../../kit/timers.ts";
 import { Shared } from "./shared-run.ts";
 
@@ -161,7 +162,7 @@ export class SharedEndpoints {
     const { board, breakers, fleet, knows } = this.#parts;
     const said: Said[] = [];
     for (const [id, text] of await board.list(ASIDE)) {
-      const told = id === fleet.id && this.#hasSpoken ? undefined : readAs(Aside, text);
+      const told = id === fleet.id && this.#hasSpoken ? undefined : Aside.safeParse(jsonIn(text)).data;
       if (told === undefined) continue;
       const aside = told.aside.filter(([endpoint]) => knows(endpoint));
       said.push({
@@ -225,7 +226,7 @@ export class SharedEndpoints {
   }
 
   #measuredIn(text: string): Measured {
-    const { speeds, output } = readAs(Measured, text) ?? { speeds: [], output: [] };
+    const { speeds, output } = Measured.safeParse(jsonIn(text)).data ?? { speeds: [], output: [] };
     const known = speeds.filter(([endpoint]) => this.#parts.knows(endpoint));
     return {
       speeds: known.map(([endpoint, atMs, firstByteMs, perTokenMs, answers]) => [
@@ -234,13 +235,5 @@ export class SharedEndpoints {
       ]),
       output,
     };
-  }
-}
-
-function readAs<T>(schema: z.ZodType<T>, text: string): T | undefined {
-  try {
-    return schema.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
   }
 }

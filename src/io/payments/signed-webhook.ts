@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { PaymentAdapter, PaymentEvent } from "../../domain/billing/payment.ts";
+import { jsonIn } from "../../kit/json.ts";
 import { parseNanos } from "../../kit/money.ts";
 import { type Proof, signatureProblem } from "./signature.ts";
 
@@ -33,7 +34,7 @@ export function signedWebhook(proof: Proof): PaymentAdapter {
     read(incoming) {
       const problem = signatureProblem(HEADER, incoming, proof);
       if (problem !== undefined) return { is: "refused", reason: problem };
-      const value = jsonOf(incoming.body);
+      const value = jsonIn(incoming.body);
       const kind = Kind.safeParse(value);
       if (kind.success && !Object.hasOwn(WHAT, kind.data.type))
         return { is: "ignored", reason: "It is about nothing that moves money." };
@@ -54,12 +55,4 @@ export function signedWebhook(proof: Proof): PaymentAdapter {
       return { is: "event", event };
     },
   };
-}
-
-export function jsonOf(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString("utf8"));
-  } catch {
-    return undefined;
-  }
 }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Incoming, PaymentAdapter, PaymentEvent, PaymentOrder, Reading } from "../../domain/billing/payment.ts";
+import { jsonIn } from "../../kit/json.ts";
 import { type Proof, signatureProblem } from "./signature.ts";
-import { jsonOf } from "./signed-webhook.ts";
 
 export const STRIPE_ADAPTER = "stripe";
 const HEADER = "stripe-signature";
@@ -45,7 +45,7 @@ function unpayable({ currency, nanos }: Pick<PaymentOrder, "currency" | "nanos">
 function readStripe(incoming: Incoming, proof: Proof): Reading {
   const problem = signatureProblem(HEADER, incoming, proof);
   if (problem !== undefined) return { is: "refused", reason: problem };
-  const event = Event.safeParse(jsonOf(incoming.body));
+  const event = Event.safeParse(jsonIn(incoming.body));
   if (!event.success) return { is: "unreadable", reason: "The message is no event." };
   const { id, type, data } = event.data;
   const read = Object.hasOwn(READERS, type) ? READERS[type] : undefined;

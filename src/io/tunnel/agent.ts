@@ -3,6 +3,7 @@ import { performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream
 import { Agent as HttpsAgent } from "node:https";
 import { createWebSocketStream, WebSocket } from "ws";
 import { z } from "zod";
+import { jsonIn } from "../../kit/json.ts";
 import { stop, type Timer, type Timers } from "../../kit/timers.ts";
 import { findModels, type LocalServer } from "./local-server.ts";
 import { type Announcement, CLOSE, type NodeModel, PROTOCOL_VERSION, SUBPROTOCOL, TUNNEL_PATH } from "./protocol.ts";
@@ -288,11 +289,7 @@ function readRefusal(response: IncomingMessage, then: (said: string | undefined)
 const Refusal = z.object({ error: z.object({ message: z.string().max(1000) }) });
 
 function saidIn(text: string): string | undefined {
-  try {
-    return Refusal.safeParse(JSON.parse(text)).data?.error.message.replace(/\p{Cc}/gu, " ");
-  } catch {
-    return undefined;
-  }
+  return Refusal.safeParse(jsonIn(text)).data?.error.message.replace(/\p{Cc}/gu, " ");
 }
 
 /** Statuses after which it is of no use to try again as it is. */

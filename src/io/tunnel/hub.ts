@@ -3,6 +3,7 @@ import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from 
 import type { Duplex } from "node:stream";
 import { createWebSocketStream, type WebSocket, WebSocketServer } from "ws";
 import type { Clock } from "../../kit/clock.ts";
+import { jsonIn } from "../../kit/json.ts";
 import { stop, type Timer } from "../../kit/timers.ts";
 import type { UpstreamCall, UpstreamListener, UpstreamRequest } from "../upstream/transport.ts";
 import { type CallLimits, type CallRules, NodeCall, unreached, unsent } from "./node-call.ts";
@@ -233,7 +234,7 @@ class Link {
   }
 
   #told(status: number, text: string): void {
-    const announcement = status === 200 ? read(text) : undefined;
+    const announcement = status === 200 ? Announcement.safeParse(jsonIn(text)).data : undefined;
     if (announcement === undefined) {
       this.end(CLOSE.unreadable, "what the node announced cannot be read: update the node, or the gateway");
       return;
@@ -243,13 +244,5 @@ class Link {
       this.#listeners.announced(announcement);
     }
     this.#askLater();
-  }
-}
-
-function read(text: string): Announcement | undefined {
-  try {
-    return Announcement.parse(JSON.parse(text));
-  } catch {
-    return undefined;
   }
 }

@@ -1,6 +1,7 @@
 import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { z } from "zod";
+import { jsonIn } from "../../kit/json.ts";
 import { MODELS_MAX, NodeModel, SERVER_CHARS_MAX } from "./protocol.ts";
 
 /** The server beside the agent: any that speaks the chat-completions dialect. */
@@ -51,7 +52,7 @@ export async function findModels(local: LocalServer, chosen: readonly string[]):
   }
   if (answer.status !== 200)
     return { problem: `the server at ${local.base.origin} answered ${answer.status} to /models` };
-  const listed = List.safeParse(jsonOf(answer.text));
+  const listed = List.safeParse(jsonIn(answer.text));
   if (!listed.success)
     return { problem: `the server at ${local.base.origin} lists its models in a form that is not known` };
   const wanted = listed.data.data.filter(({ id }) => chosen.length === 0 || chosen.includes(id));
@@ -140,14 +141,6 @@ function modelOf(listed: z.infer<typeof Listed>): NodeModel {
     image_input: type === "vlm" ? true : has("vision"),
     reasoning: has("thinking"),
   };
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 export function nameOf(error: unknown): string {

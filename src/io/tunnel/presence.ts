@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Board } from "../../domain/fleet/board.ts";
 import type { Clock } from "../../kit/clock.ts";
+import { jsonIn } from "../../kit/json.ts";
 import { stop, type Timer, type Timers } from "../../kit/timers.ts";
 import type { LiveNode } from "./hub.ts";
 import type { PeerAddress } from "./peer-links.ts";
@@ -212,7 +213,7 @@ export class Presence {
     const found = await this.#board.list(HOLDERS);
     let isBehind = false;
     for (const [run, text] of found) {
-      const holder = run === this.#me.run ? undefined : readAs(Holder, text);
+      const holder = run === this.#me.run ? undefined : Holder.safeParse(jsonIn(text)).data;
       if (holder === undefined) continue;
       const known = this.#holders.get(run);
       const heardRev = known?.rev ?? -1;
@@ -236,14 +237,14 @@ export class Presence {
     this.#elsewhere.clear();
     for (const [name, text] of entries) {
       const [nodeId = "", run = ""] = name.split("/");
-      const held = run === this.#me.run ? undefined : readAs(Held, text);
+      const held = run === this.#me.run ? undefined : Held.safeParse(jsonIn(text)).data;
       if (held !== undefined) this.#keep(nodeId, run, held);
     }
     for (const nodeId of new Set([...before, ...this.#elsewhere.keys()])) this.#listeners.changed(nodeId);
   }
 
   #hear(text: string): void {
-    const message = readAs(Message, text);
+    const message = Message.safeParse(jsonIn(text)).data;
     if (message === undefined || message.from === this.#me.run) return;
     this.#inTurn(() => this.#heard(message));
   }
@@ -260,14 +261,14 @@ export class Presence {
       return;
     }
     this.#holders.set(from, { ...known, rev });
-    const held = readAs(Held, (await this.#board.read(`${NODES}${node}/${from}`)) ?? "");
+    const held = Held.safeParse(jsonIn((await this.#board.read(`${NODES}${node}/${from}`)) ?? "")).data;
     if (held !== undefined) this.#keep(node, from, held);
     else this.#forget(node, from);
     this.#listeners.changed(node);
   }
 
   async #meet(run: string, rev: number): Promise<void> {
-    const holder = readAs(Holder, (await this.#board.read(`${HOLDERS}${run}`)) ?? "");
+    const holder = Holder.safeParse(jsonIn((await this.#board.read(`${HOLDERS}${run}`)) ?? "")).data;
     if (holder !== undefined)
       this.#holders.set(run, { ...holder, rev: Math.max(holder.rev, rev), missed: false, doubted: false });
   }
@@ -308,13 +309,5 @@ export class Presence {
 
   #tell(message: Message): Promise<void> {
     return this.#board.tell(TOPIC, JSON.stringify(message));
-  }
-}
-
-function readAs<T>(schema: z.ZodType<T>, text: string): T | undefined {
-  try {
-    return schema.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
   }
 }

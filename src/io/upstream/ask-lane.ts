@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { Fault } from "../../contract/faults.ts";
 import type { Credential, Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { Clock } from "../../kit/clock.ts";
+import { jsonIn } from "../../kit/json.ts";
 import { stop, type Timers } from "../../kit/timers.ts";
 import type { AudioPiece, AudioStream, Unusable, WholeAnswer } from "../../language/canon/answer.ts";
 import { authorize } from "./authorize.ts";
@@ -126,7 +127,7 @@ function readerFor({ lane, endpoint, heard }: Asking, { answerMaxBytes }: Asking
   const { status, headers, settle } = reading;
   if (status !== 200) {
     const why = (bytes: Buffer) =>
-      classifyStatus(status, headers, problemIn(lane, bytes, reading), endpoint.provider).why;
+      classifyStatus(status, headers, lane.decodeProblem(jsonIn(bytes), status, headers), endpoint.provider).why;
     return collect(reading, PROBLEM_BYTES_MAX, "cut", (bytes) => settle(failed(why(bytes))));
   }
   if (headers["content-encoding"] !== undefined && headers["content-encoding"] !== "identity") {
@@ -136,14 +137,6 @@ function readerFor({ lane, endpoint, heard }: Asking, { answerMaxBytes }: Asking
   }
   if (lane.openAudio !== undefined) return audioReader(lane.openAudio(headers), reading, answerMaxBytes, heard);
   return collect(reading, answerMaxBytes, "refused", (bytes) => settle(wholeOf(lane.decodeWhole(bytes, headers))));
-}
-
-function problemIn(lane: Lane, bytes: Buffer, { status, headers }: Reading) {
-  try {
-    return lane.decodeProblem(JSON.parse(bytes.toString("utf8")), status, headers);
-  } catch {
-    return lane.decodeProblem(undefined, status, headers);
-  }
 }
 
 function collect(

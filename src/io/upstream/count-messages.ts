@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isJsonObject, type MemberPatch } from "../../kit/json.ts";
+import { isJsonObject, jsonIn, type MemberPatch } from "../../kit/json.ts";
 import { encodeStrictly } from "../../kit/percent.ts";
 import type { WholeAnswer } from "../../language/canon/answer.ts";
 import { RAW_PREDICT_VERSION } from "../../language/dialects/messages/raw-predict.ts";
@@ -93,22 +93,14 @@ const InvokedCount = z.looseObject({ inputTokens: z.int().min(0) });
 /** The provider's own answer. */
 function decodeCount(bytes: Buffer): WholeAnswer | undefined {
   const text = bytes.toString("utf8");
-  return Count.safeParse(parsed(text)).success ? answerOf(text) : undefined;
+  return Count.safeParse(jsonIn(text)).success ? answerOf(text) : undefined;
 }
 
 function decodeInvokedCount(bytes: Buffer): WholeAnswer | undefined {
-  const count = InvokedCount.safeParse(parsed(bytes.toString("utf8")));
+  const count = InvokedCount.safeParse(jsonIn(bytes));
   return count.success ? answerOf(JSON.stringify({ input_tokens: count.data.inputTokens })) : undefined;
 }
 
 function answerOf(text: string): WholeAnswer {
   return { usage: undefined, upstreamId: null, outputChars: 0, render: () => text };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

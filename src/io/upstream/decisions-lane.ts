@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { type Fault, fault } from "../../contract/faults.ts";
 import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { DecisionFacts } from "../../domain/catalogue/facts-decisions.ts";
+import { jsonIn } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { Unusable, WholeAnswer } from "../../language/canon/answer.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
@@ -71,7 +72,7 @@ function wireLane(ask: DecisionAsk, target: DecisionTarget, decisions: DecisionF
     auth: "bearer",
     encode: () => JSON.stringify(wire.encode(ask, facts)),
     decodeWhole(bytes, headers) {
-      const reply = wire.decode(parsed(bytes), facts, headers);
+      const reply = wire.decode(jsonIn(bytes), facts, headers);
       if (reply === undefined) return { unusable: "not an answer of its format" };
       const answers = checkReply(reply, ask.questions, decisions.decimals);
       if ("unusable" in answers) return answers;
@@ -84,14 +85,6 @@ function wireLane(ask: DecisionAsk, target: DecisionTarget, decisions: DecisionF
 }
 
 const NO_AUDIO = { audioInputTokens: 0, audioOutputTokens: 0 } as const;
-
-function parsed(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString("utf8"));
-  } catch {
-    return undefined;
-  }
-}
 
 type Whole = {
   readonly ask: DecisionAsk;

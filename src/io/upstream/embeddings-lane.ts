@@ -1,6 +1,7 @@
 import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { EmbeddingFacts } from "../../domain/catalogue/facts-embeddings.ts";
 import { counted } from "../../kit/counted.ts";
+import { jsonIn } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { Unusable, WholeAnswer } from "../../language/canon/answer.ts";
 import { NO_TOKENS } from "../../language/canon/usage.ts";
@@ -103,7 +104,7 @@ function partLane(errand: EmbeddingErrand, inputs: EmbeddingInputs, kept: (part:
         }),
       ),
     decodeWhole(bytes, headers) {
-      const answer = wire.decode(parsed(bytes), headers);
+      const answer = wire.decode(jsonIn(bytes), headers);
       const read = answer === undefined ? undefined : readPart(answer, inputs, errand);
       return read === undefined || "unusable" in read ? read : kept(read);
     },
@@ -113,14 +114,6 @@ function partLane(errand: EmbeddingErrand, inputs: EmbeddingInputs, kept: (part:
     },
     decodeProblem: wire.decodeProblem,
   };
-}
-
-function parsed(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString("utf8"));
-  } catch {
-    return undefined;
-  }
 }
 
 /** One vector for each input, all of one length, and of the length that was asked for. */

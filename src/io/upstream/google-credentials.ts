@@ -2,6 +2,7 @@ import { createPrivateKey, type KeyObject, sign } from "node:crypto";
 import { z } from "zod";
 import type { Credential } from "../../domain/catalogue/catalogue.ts";
 import type { Clock } from "../../kit/clock.ts";
+import { jsonIn } from "../../kit/json.ts";
 import { CredentialRefused } from "./authorize.ts";
 import type { Transport } from "./transport.ts";
 
@@ -156,7 +157,7 @@ function post(transport: Transport, url: string, body: string): Promise<unknown>
             if (REFUSALS.has(status)) return end(new CredentialRefused(why));
             if (status !== 200) return fail(why);
             clearTimeout(deadline);
-            resolve(parsedJson(Buffer.concat(chunks)));
+            resolve(jsonIn(Buffer.concat(chunks)));
           },
           failed: ({ why }) => fail(`the token endpoint's answer broke: ${why}`),
         }),
@@ -167,12 +168,4 @@ function post(transport: Transport, url: string, body: string): Promise<unknown>
       fail("the token endpoint took too long");
     }, TOKEN_TIMEOUT_MS);
   });
-}
-
-function parsedJson(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString("utf8"));
-  } catch {
-    return undefined;
-  }
 }

@@ -1,6 +1,6 @@
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
-import { isJsonObject, type JsonObject } from "../../kit/json.ts";
-import { END_MARKER, parseChunk } from "../../language/dialects/chat/chunk.ts";
+import { isJsonObject, type JsonObject, jsonObjectIn } from "../../kit/json.ts";
+import { END_MARKER } from "../../language/dialects/chat/chunk.ts";
 import { messageChars } from "../../language/dialects/chat/reply.ts";
 import type { FrameReader, Lane } from "./lane.ts";
 
@@ -27,7 +27,7 @@ export function heldToItsWord(lane: Lane, word: Word): Lane {
       ? {}
       : { parts: { ...parts, lanes: parts.lanes.map((part) => heldToItsWord(part, word)) } }),
     decodeWhole(bytes, headers) {
-      const body = parseChunk(bytes.toString("utf8"));
+      const body = jsonObjectIn(bytes);
       const lie = body === undefined ? undefined : lieInWhole(body, word);
       return lie === undefined ? lane.decodeWhole(bytes, headers) : { unusable: lie };
     },
@@ -113,7 +113,7 @@ class WatchedFrames implements FrameReader {
 
   #watched(frames: ReturnType<FrameReader["push"]>): ReturnType<FrameReader["push"]> {
     for (const { data } of frames) {
-      const chunk = data === END_MARKER ? undefined : parseChunk(data);
+      const chunk = data === END_MARKER ? undefined : jsonObjectIn(data);
       const lie = chunk === undefined ? undefined : this.#lieIn(chunk);
       if (lie !== undefined) throw new ImpossibleFrame(lie);
     }

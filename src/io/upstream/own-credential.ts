@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { Credential, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import type { OwnKey } from "../../domain/tenancy/own-key.ts";
 import type { Clock } from "../../kit/clock.ts";
+import { type JsonObject, jsonObjectIn } from "../../kit/json.ts";
 import { digestOf } from "../../kit/secret.ts";
 import { placesInProjects, signedProviders } from "./connections.ts";
 import { mintedCredential, readGoogleAccount } from "./google-credentials.ts";
@@ -54,7 +55,7 @@ export function readOwnKey(
   const secret = text.trim();
   const fingerprint = digestOf(secret).slice(0, FINGERPRINT_CHARS);
   if (secret.startsWith("{")) {
-    const fields = parsed(secret);
+    const fields = jsonObjectIn(secret);
     const read =
       fields?.["type"] === "service_account"
         ? serviceAccount(secret, provider, reading)
@@ -73,7 +74,7 @@ export function readOwnKey(
 
 type Read = Omit<ReadKey, "fingerprint"> | { readonly problem: string };
 
-function keyPair(fields: Record<string, unknown> | undefined, provider: string, { snapshot }: KeyReading): Read {
+function keyPair(fields: JsonObject | undefined, provider: string, { snapshot }: KeyReading): Read {
   const pair = KeyPair.safeParse(lowerCased(fields));
   if (!pair.success)
     return { problem: "write JSON with access_key_id and secret_access_key, or the key file of a service account" };
@@ -104,17 +105,8 @@ function serviceAccount(text: string, provider: string, { snapshot, transport, c
   };
 }
 
-function parsed(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return z.record(z.string(), z.unknown()).safeParse(value).data;
-  } catch {
-    return undefined;
-  }
-}
-
 /** The names that AWS's own tools write, as well: AccessKeyId, aws_access_key_id, AWS_ACCESS_KEY_ID. */
-function lowerCased(fields: Record<string, unknown> | undefined): Record<string, unknown> {
+function lowerCased(fields: JsonObject | undefined): Record<string, unknown> {
   const named = Object.entries(fields ?? {}).map(([name, value]): [string, unknown] => {
     const lower = name.replace(/([a-z])([A-Z])/g, "$1_$2").toLowerCase();
     return [lower.replace(/^aws_/, ""), value];

@@ -1,5 +1,6 @@
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { TranscriptionFacts } from "../../domain/catalogue/facts-transcriptions.ts";
+import { jsonIn } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { Unusable, WholeAnswer } from "../../language/canon/answer.ts";
 import { NO_TOKENS } from "../../language/canon/usage.ts";
@@ -51,7 +52,7 @@ export function transcriptionsLane(
     dropped: NOTHING_DROPPED,
     encode: () => body,
     decodeWhole(bytes) {
-      const transcript = wire.decode(parsed(bytes));
+      const transcript = wire.decode(jsonIn(bytes));
       return transcript === undefined ? undefined : answerOf(transcript, { ask, file, billedBy });
     },
     openFrames: (max) => new SseReader(max),
@@ -90,12 +91,4 @@ function missingIn({ text, segments, words }: Transcript, ask: TranscriptionAsk)
   const wordsAlone = ask.format === "verbose_json" && needsWords(ask) && !ask.granularities.includes("segment");
   if (!needsSegments(ask) || wordsAlone) return undefined;
   return segments === undefined || (segments.length === 0 && !isSilent) ? "no times of segments" : undefined;
-}
-
-function parsed(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString("utf8"));
-  } catch {
-    return undefined;
-  }
 }

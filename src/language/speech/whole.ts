@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../../kit/json.ts";
+import { jsonObjectIn } from "../../kit/json.ts";
 import type { AudioPiece } from "../canon/answer.ts";
 import type { Usage } from "../canon/usage.ts";
 import { Base64Field } from "./base64-field.ts";
@@ -39,19 +39,10 @@ export class AudioInJson implements Unwrapping {
   }
 
   end(): AudioPiece {
-    const body = parsed(this.#field.rest ?? "");
+    const body = jsonObjectIn(this.#field.rest ?? "");
     if (body === undefined) return { is: "garbage", why: "not one whole JSON object" };
     for (const piece of this.#reading.read(body)) if (piece.is === "problem" || piece.is === "garbage") return piece;
     return { is: "audio", bytes: Buffer.alloc(0) };
-  }
-}
-
-function parsed(text: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
   }
 }
 

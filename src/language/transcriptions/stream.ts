@@ -1,5 +1,5 @@
 import type { ErrorEnvelope } from "../../contract/faults.ts";
-import type { JsonObject } from "../../kit/json.ts";
+import { type JsonObject, jsonIn } from "../../kit/json.ts";
 import type { AnswerStream, Piece, ShownCost, Units } from "../canon/answer.ts";
 import { NO_TOKENS, type Usage } from "../canon/usage.ts";
 import { usageOf } from "./render.ts";
@@ -53,7 +53,7 @@ export class TranscriptStream implements AnswerStream {
     if (data === END) return this.finished ? { is: "end", text: "" } : { is: "garbage" };
     // Who talks on after the last word has nothing to say.
     if (this.finished) return { is: "figures" };
-    const event = this.#wire.event(parsed(data));
+    const event = this.#wire.event(jsonIn(data));
     switch (event.is) {
       case "text":
         this.#chars += event.text.length;
@@ -91,12 +91,4 @@ const BY_TOKENS = { by: "tokens" } as const;
 
 function frame(event: object): string {
   return `data: ${JSON.stringify(event)}\n\n`;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

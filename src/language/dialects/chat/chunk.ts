@@ -6,15 +6,6 @@ import { isGivenUp } from "./mend.ts";
 export const END_MARKER = "[DONE]";
 const GIVEN_UP = "the model gave its answer up";
 
-export function parseChunk(data: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(data);
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 /** An error in the place of an answer, or an answer that was given up: both come with a status of 200. */
 export function problemIn(chunk: JsonObject, event: string | null): UpstreamProblem | undefined {
   const { choices, error, object } = chunk;

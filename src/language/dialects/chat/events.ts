@@ -1,8 +1,8 @@
-import { isJsonObject, type JsonObject, parseJsonObject } from "../../../kit/json.ts";
+import { isJsonObject, type JsonObject, jsonObjectIn, parseJsonObject } from "../../../kit/json.ts";
 import type { AnswerEvent, Citation, FinishReason } from "../../canon/events.ts";
 import type { Asked, EventReader, Frame } from "../dialect.ts";
 import { CallReader, textIn } from "./calls.ts";
-import { END_MARKER, parseChunk, problemIn } from "./chunk.ts";
+import { END_MARKER, problemIn } from "./chunk.ts";
 import { Mender } from "./mend.ts";
 import { ThoughtReader } from "./thoughts.ts";
 import { decodeUsage } from "./usage.ts";
@@ -31,7 +31,7 @@ export class ChatReader implements EventReader {
 
   read(frame: Frame): readonly AnswerEvent[] | undefined {
     if (frame.data === END_MARKER) return this.end();
-    const chunk = parseChunk(frame.data);
+    const chunk = jsonObjectIn(frame.data);
     return chunk === undefined ? undefined : this.readChunk(chunk, frame.event);
   }
 

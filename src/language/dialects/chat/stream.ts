@@ -1,10 +1,10 @@
 import type { ErrorEnvelope } from "../../../contract/faults.ts";
-import { isJsonObject, type JsonObject, parseJsonText, patchMembers } from "../../../kit/json.ts";
+import { isJsonObject, type JsonObject, jsonObjectIn, parseJsonText, patchMembers } from "../../../kit/json.ts";
 import type { AnswerStream, Piece, ShownCost } from "../../canon/answer.ts";
 import type { Usage } from "../../canon/usage.ts";
 import type { Frame } from "../dialect.ts";
 import { failedChat } from "./answer.ts";
-import { END_MARKER, parseChunk, problemIn } from "./chunk.ts";
+import { END_MARKER, problemIn } from "./chunk.ts";
 import { Mender } from "./mend.ts";
 import { encodeUsage, messageChars } from "./reply.ts";
 import { decodeUsage } from "./usage.ts";
@@ -55,7 +55,7 @@ export class DirectStream implements AnswerStream {
   }
 
   #parse(frame: Frame): Piece {
-    const chunk = parseChunk(frame.data);
+    const chunk = jsonObjectIn(frame.data);
     if (chunk === undefined) return { is: "garbage" };
     const problem = problemIn(chunk, frame.event);
     if (problem !== undefined) return { is: "problem", problem };
@@ -186,7 +186,7 @@ function flat(text: string): string {
 /** An event may come in several lines. In JSON a line break stands only between its parts, so a space does as well. */
 function onOneLine(frame: Frame): Frame {
   const { event, data } = frame;
-  return parseChunk(data) === undefined ? frame : { event, data: data.replaceAll("\n", " ") };
+  return jsonObjectIn(data) === undefined ? frame : { event, data: data.replaceAll("\n", " ") };
 }
 
 /** Servers write the id first, nearly always; only where they do not is the frame searched for it. */

@@ -1,4 +1,4 @@
-import { isJsonObject } from "../../../kit/json.ts";
+import { isJsonObject, jsonObjectIn } from "../../../kit/json.ts";
 import type { UpstreamProblem } from "../../canon/problem.ts";
 
 const MESSAGE_CHARS_MAX = 2000;
@@ -34,7 +34,7 @@ export function decodeProblem(
 
 /** An exception in a stream, where the status has long been 200. */
 export function decodeException(name: string, data: string): UpstreamProblem {
-  const said = parsed(data);
+  const said = jsonObjectIn(data) ?? {};
   const code = exceptionName(name);
   return problem(code, messageIn(said), STATUSES.get(code?.toLowerCase() ?? "") ?? 500);
 }
@@ -56,13 +56,4 @@ function messageIn(body: { readonly [key: string]: unknown }): string | null {
     (value) => typeof value === "string" && value !== "",
   );
   return typeof text === "string" ? text : null;
-}
-
-function parsed(data: string): { readonly [key: string]: unknown } {
-  try {
-    const value: unknown = JSON.parse(data);
-    return isJsonObject(value) ? value : {};
-  } catch {
-    return {};
-  }
 }

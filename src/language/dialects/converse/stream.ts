@@ -1,3 +1,4 @@
+import { jsonIn } from "../../../kit/json.ts";
 import type { AnswerEvent } from "../../canon/events.ts";
 import type { Asked, EventReader, Frame } from "../dialect.ts";
 import { Assembly } from "./assembly.ts";
@@ -17,7 +18,7 @@ export class ConverseReader implements EventReader {
     if (event === null || event === DAMAGED) return undefined;
     if (event.startsWith(EXCEPTION))
       return [{ is: "problem", problem: decodeException(event.slice(EXCEPTION.length), data) }];
-    const payload = parse(data);
+    const payload = jsonIn(data);
     if (payload === undefined) return undefined;
     switch (event) {
       case "messageStart":
@@ -55,13 +56,5 @@ export class ConverseReader implements EventReader {
   #delta(payload: unknown): readonly AnswerEvent[] | undefined {
     const parsed = BlockDelta.safeParse(payload);
     return parsed.success ? this.#assembly.add(parsed.data.contentBlockIndex, parsed.data.delta) : undefined;
-  }
-}
-
-function parse(data: string): unknown {
-  try {
-    return JSON.parse(data);
-  } catch {
-    return undefined;
   }
 }

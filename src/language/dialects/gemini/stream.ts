@@ -1,4 +1,4 @@
-import { isJsonObject } from "../../../kit/json.ts";
+import { isJsonObject, jsonIn } from "../../../kit/json.ts";
 import type { AnswerEvent, FinishReason } from "../../canon/events.ts";
 import type { ReasoningSeal } from "../../canon/parts.ts";
 import { NO_TOKENS } from "../../canon/usage.ts";
@@ -25,12 +25,7 @@ export class ChunkReader implements EventReader {
   readonly #cited = new Set<string>();
 
   read(frame: Frame): readonly AnswerEvent[] | undefined {
-    let value: unknown;
-    try {
-      value = JSON.parse(frame.data);
-    } catch {
-      return undefined;
-    }
+    const value = jsonIn(frame.data);
     return this.readValue(Array.isArray(value) ? value[0] : value);
   }
 

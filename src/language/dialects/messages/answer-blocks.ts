@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
+import { isJsonObject, type JsonObject, jsonIn } from "../../../kit/json.ts";
 import type { Call } from "../../canon/call.ts";
 import type { AnswerEvent, Citation } from "../../canon/events.ts";
 import type { ReasoningDetail, ReasoningSeal } from "../../canon/parts.ts";
@@ -204,14 +204,6 @@ const THINKING: JsonObject = { type: "thinking", thinking: "", signature: "" };
 
 /** A few models write their arguments as the text of a text; what is no object either way is none. */
 function objectIn(text: string): string {
-  const inner = parsed(text);
-  return typeof inner === "string" && isJsonObject(parsed(inner)) ? inner : "{}";
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  const inner = jsonIn(text);
+  return typeof inner === "string" && isJsonObject(jsonIn(inner)) ? inner : "{}";
 }

@@ -1,5 +1,5 @@
 import type { ResponseTool } from "../../../contract/schemas/responses.ts";
-import { isJsonObject } from "../../../kit/json.ts";
+import { isJsonObject, jsonIn } from "../../../kit/json.ts";
 import type { ToolDefinition } from "../../canon/call.ts";
 
 /**
@@ -35,19 +35,11 @@ export function encodeCustomInput(input: string): string {
 
 /** The free text in the arguments a model wrote; where it kept to no form, everything it wrote. */
 export function decodeCustomInput(argumentsText: string): string {
-  const parsed = parsedOrUndefined(argumentsText);
+  const parsed = jsonIn(argumentsText);
   if (typeof parsed === "string") return parsed;
   if (!isJsonObject(parsed)) return argumentsText;
   const input = parsed[INPUT];
   if (typeof input === "string") return input;
   const [only, ...others] = Object.values(parsed);
   return typeof only === "string" && others.length === 0 ? only : argumentsText;
-}
-
-function parsedOrUndefined(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
