@@ -1,5 +1,6 @@
 import { type Exchange, type Handler, noUpload, type Reply } from "../../src/app/exchange.ts";
 import { Fault } from "../../src/contract/faults.ts";
+import type { Route } from "../../src/contract/route.ts";
 import { CATALOGUE_ROUTES } from "../../src/contract/routes-catalogue.ts";
 import type { Principal } from "../../src/domain/tenancy/key.ts";
 import { OPEN_POLICY, type Policy } from "../../src/domain/tenancy/policy.ts";
@@ -21,12 +22,9 @@ export type Answer = {
   readonly body: Json;
 };
 
-/** One call of a handler of the catalogue, without a server around it. */
-export async function ask(handlers: Record<string, Handler>, said: Ask): Promise<Answer> {
-  const route = CATALOGUE_ROUTES.find(({ id }) => id === said.id);
-  const handler = handlers[said.id];
-  if (route === undefined || handler?.kind !== "whole") throw new Error(`no such handler: ${said.id}`);
-  const exchange: Exchange = {
+/** A call as a handler sees it. */
+export function exchangeOf(route: Route, said: Omit<Ask, "id"> = {}): Exchange {
+  return {
     requestId: "req_test",
     route,
     params: said.params ?? {},
@@ -40,6 +38,14 @@ export async function ask(handlers: Record<string, Handler>, said: Ask): Promise
     body: async () => Buffer.alloc(0),
     upload: noUpload,
   };
+}
+
+/** One call of a handler of the catalogue, without a server around it. */
+export async function ask(handlers: Record<string, Handler>, said: Ask): Promise<Answer> {
+  const route = CATALOGUE_ROUTES.find(({ id }) => id === said.id);
+  const handler = handlers[said.id];
+  if (route === undefined || handler?.kind !== "whole") throw new Error(`no such handler: ${said.id}`);
+  const exchange = exchangeOf(route, said);
   const reply: Reply = await handler.handle(exchange);
   const body = reply.json ?? (reply.bytes === undefined ? undefined : JSON.parse(reply.bytes.toString()));
   return { status: reply.status, headers: reply.headers ?? {}, body };

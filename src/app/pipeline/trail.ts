@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import type { Fault } from "../../contract/faults.ts";
+import { MODEL_NAME_CHARS_MAX } from "../../contract/schemas/model-name.ts";
 import type { HoldOf } from "../../domain/admission/admission.ts";
 import type { KeyUse } from "../../domain/admission/idempotency.ts";
 import type { Margin } from "../../domain/billing/margin.ts";
@@ -193,7 +194,7 @@ export class Trail {
       app: label(this.#exchange.headers["x-title"]) ?? clientName(this.#exchange.headers["user-agent"]),
       clientRequestId: label(this.#exchange.headers["x-client-request-id"]),
       surface: this.surface,
-      modelRequested: this.modelRequested,
+      modelRequested: this.modelRequested?.slice(0, MODEL_NAME_CHARS_MAX) ?? null,
       model: endpoint?.model ?? null,
       provider: endpoint?.provider ?? null,
       endpoint: endpoint?.id ?? null,

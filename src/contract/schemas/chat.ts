@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ModelName } from "./model-name.ts";
 import { wishFields } from "./wishes.ts";
 
 /** An explicit null is the same as absent (PARAM-04). */
@@ -118,7 +119,7 @@ const tokenCount = z.int().min(1).max(10_000_000);
 /** Every field of `POST /chat/completions`. A field that is not here is refused by name. */
 export const ChatRequest = z
   .strictObject({
-    model: z.string().min(1).max(256).describe("A model id, `auto`, or `@workspace/router`."),
+    model: ModelName.describe("A model id, `auto`, or `@workspace/router`."),
     messages: z.array(message).min(1).describe("The conversation so far."),
     stream: optional(z.boolean()).describe("Answer as server-sent events."),
     stream_options: optional(

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ModelName } from "./model-name.ts";
 
 /** An explicit null is the same as absent (PARAM-04). */
 const optional = <T extends z.ZodType>(schema: T) => schema.nullish();
@@ -10,7 +11,7 @@ export const CRITERIA_MAX = 1000;
 
 const words = z.string().regex(/\S/, "must not be empty");
 const instructions = words.describe("The question.");
-const model = z.string().min(1, "must not be empty").describe("A model with the decisions surface in `svc_surfaces`.");
+const model = ModelName.describe("A model with the decisions surface in `svc_surfaces`.");
 
 const sizeOf = (value: object) => Object.keys(value).length;
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ModelName } from "./model-name.ts";
 import { wishFields } from "./wishes.ts";
 
 /** An explicit null is the same as absent (PARAM-04). */
@@ -11,7 +12,7 @@ const text = z.string().min(1);
 const tokens = z.array(z.int().min(0)).min(1);
 
 const fields = {
-  model: z.string().min(1),
+  model: ModelName,
   encoding_format: optional(z.enum(["float", "base64"])).describe("Absent: float."),
   dimensions: optional(z.int().min(1).max(65_536)).describe(
     "Only endpoints that can shorten their vectors are asked, or whose vectors have this length anyway.",

@@ -1,12 +1,17 @@
 import { z } from "zod";
 import { SurfaceValue } from "./catalogue-values.ts";
 import { listOf, Money, PageQuery, Time, TimeInput } from "./manage-values.ts";
+import { MODEL_NAME_CHARS_MAX } from "./model-name.ts";
 
 /** By what requests can be told apart. */
 export const ShapeFilters = z.strictObject({
   key: z.string().max(128).optional().meta({ description: "Key id." }),
   member: z.string().max(320).optional().meta({ description: "E-mail or id of the member whose keys were used." }),
-  model: z.string().max(200).optional().meta({ description: "The model that served, or the one asked for." }),
+  model: z
+    .string()
+    .max(MODEL_NAME_CHARS_MAX)
+    .optional()
+    .meta({ description: "The model that served, or the one asked for." }),
   provider: z.string().max(200).optional(),
   app: z.string().max(200).optional().meta({ description: "The caller's X-Title, else the known client it is." }),
   status: z

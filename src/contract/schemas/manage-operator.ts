@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { listOf, Money, PageQuery, Time } from "./manage-values.ts";
+import { MODEL_NAME_CHARS_MAX } from "./model-name.ts";
 
 const Milliseconds = z.number().meta({ description: "In milliseconds." });
 
@@ -37,7 +38,7 @@ const EndpointHealth = z
 
 export const EndpointQuery = z.strictObject({
   provider: z.string().max(128).optional().meta({ description: "Of one provider." }),
-  model: z.string().max(256).optional().meta({ description: "Of one model." }),
+  model: z.string().max(MODEL_NAME_CHARS_MAX).optional().meta({ description: "Of one model." }),
   state: EndpointState.optional(),
   used: z
     .enum(["true", "false"], { error: "write true or false" })

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ModelName } from "./model-name.ts";
 import { wishFields } from "./wishes.ts";
 
 /**
@@ -127,7 +128,7 @@ export type MessageTool = z.output<typeof tool>;
 /** `POST /messages`. */
 export const MessagesRequest = z
   .looseObject({
-    model: z.string().min(1).max(256).describe("A model id, `auto`, or `@workspace/router`."),
+    model: ModelName.describe("A model id, `auto`, or `@workspace/router`."),
     messages: z.array(message).min(1).describe("The conversation so far."),
     system: optional(
       z.union([z.string(), z.array(systemBlock)], { error: "must be a string or an array of text blocks" }),

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { CRITERIA_MAX, QUESTIONS_MAX } from "./decisions.ts";
+import { ModelName } from "./model-name.ts";
 
 /** An explicit null is the same as absent (PARAM-04). */
 const optional = <T extends z.ZodType>(schema: T) => schema.nullish();
@@ -118,7 +119,7 @@ export type OpenaiQuestion = z.output<typeof Question>;
 
 export const OpenaiDecisionRequest = z
   .strictObject({
-    model: z.string().min(1).describe("A model with the decisions surface in `svc_surfaces`."),
+    model: ModelName.describe("A model with the decisions surface in `svc_surfaces`."),
     input: z.union([z.string().min(1, "must not be empty"), z.array(Item).min(1)]),
     questions: z.array(Question).min(1).max(QUESTIONS_MAX),
     safety_identifier: optional(z.string().max(128)).describe("Accepted; goes to no provider."),

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ModelName } from "./model-name.ts";
 import { wishFields } from "./wishes.ts";
 
 /** An explicit null is the same as absent (PARAM-04). */
@@ -171,7 +172,7 @@ const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as 
  */
 export const ResponsesRequest = z
   .looseObject({
-    model: z.string().min(1).max(256).describe("A model id, `auto`, or `@workspace/router`."),
+    model: ModelName.describe("A model id, `auto`, or `@workspace/router`."),
     input: optional(z.union([z.string(), z.array(inputItem)])).describe(
       "A text, or the items of the conversation. It may be absent only beside `previous_response_id` or `prompt`.",
     ),

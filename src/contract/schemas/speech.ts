@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ModelName } from "./model-name.ts";
 
 /** An explicit null is the same as absent (PARAM-04). */
 const optional = <T extends z.ZodType>(schema: T) => schema.nullish();
@@ -16,7 +17,7 @@ function within(max: number): (text: string) => boolean {
 
 export const SpeechRequest = z
   .strictObject({
-    model: z.string().min(1).describe("A model with `speech` among its `svc_surfaces`."),
+    model: ModelName.describe("A model with `speech` among its `svc_surfaces`."),
     input: z
       .string()
       .min(1, "must not be empty")

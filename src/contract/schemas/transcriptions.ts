@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ModelName } from "./model-name.ts";
 import { wishFields } from "./wishes.ts";
 
 /** An explicit null is the same as absent (PARAM-04); so is an empty field of a form. */
@@ -21,7 +22,7 @@ export const TranscriptionRequest = z
       .string()
       .describe("The audio, with a file name: providers tell its format by the ending.")
       .meta({ format: "binary" }),
-    model: z.string().min(1),
+    model: ModelName,
     response_format: optional(z.enum(["json", "text", "srt", "verbose_json", "vtt"])).describe(
       "Absent: json. `srt`, `vtt` and `verbose_json` are made from the times of segments, so only endpoints that give them are asked.",
     ),
