@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from "commander";
 import type { ApiCommand, Flag } from "./command.ts";
 import { columns, page, READ, RECORD, WORKSPACE } from "./rows.ts";
-import { LIFTED } from "./values.ts";
+import { LIFTED, orLift } from "./values.ts";
 
 const NODES = "/manage/workspaces/{workspace}/nodes";
 const NODE = `${NODES}/{node}`;
@@ -31,7 +31,12 @@ const map: Flag = {
   says: "its models that stand behind catalogue models, by commas",
   read: mapping,
 };
-const place = { flags: "--country <code>", field: "country", says: "where it stands (ISO 3166-1)", read: country };
+const place: Flag = {
+  flags: "--country <code>",
+  field: "country",
+  says: "where it stands (ISO 3166-1); undeclared, it is kept out wherever countries are set",
+  read: orLift(country),
+};
 
 const ONCE = "Copy the token now: it is not shown again. On the machine itself run `gateway node connect`.";
 const MODELS = {
@@ -45,7 +50,7 @@ export const nodeCommands: ApiCommand[] = [
     words: "node create",
     says: "create a node; its token is shown this once",
     args: [WORKSPACE, { name: "name" }],
-    flags: [{ ...place, needed: "always" }, map],
+    flags: [place, map],
     call: { method: "POST", path: NODES, sends: "body" },
     bare: "send",
     pages: "one",

@@ -36,7 +36,6 @@ describe.runIf(hasChromium)("nodes", { timeout: 90_000 }, () => {
     await page.getByRole("button", { name: "Add a node for its token" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("Name").fill("rack");
-    await dialog.getByLabel("Country").selectOption("DE");
     await dialog.getByRole("button", { name: "Add the node" }).click();
     const token = (await dialog.locator("[data-secret]").textContent()) ?? "";
     expect(token).toMatch(/^nt_svc_/);
@@ -49,13 +48,18 @@ describe.runIf(hasChromium)("nodes", { timeout: 90_000 }, () => {
     const row = page.getByRole("row").filter({ hasText: "rack" });
     await row.getByText("connected").waitFor();
     await row.getByText("0 of 8").waitFor();
+    await row.getByText("not declared").waitFor();
     await row.getByRole("button", { name: "rack" }).click();
+    await page.getByLabel("Country").selectOption("DE");
+    await page.getByRole("button", { name: "Declare" }).click();
+    await row.getByText("Germany").waitFor();
     await page.getByLabel("Model of the node").selectOption("llama3:8b");
     await page.getByLabel("Stands behind").selectOption("sandbox/chat");
     await page.getByRole("button", { name: "Map" }).click();
     await page.getByText("llama3:8b → sandbox/chat").waitFor();
     expect(await portal.gateway.manage("GET", "/workspaces/demo/nodes/rack")).toMatchObject({
       mapping: { "llama3:8b": "sandbox/chat" },
+      country: "DE",
       state: "connected",
     });
     await expectAccessible(page);

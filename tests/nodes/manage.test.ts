@@ -52,7 +52,7 @@ describe("nodes of a workspace", () => {
     await refused({ name: "rack", country: "Germany" }, "country");
     // None of them is a country of ISO 3166-1: no policy could ever allow it.
     for (const country of ["ZZ", "UK", "EU", "xx"]) await refused({ name: "rack", country }, "country");
-    await refused({ name: "rack" }, "country");
+    await refused({ country: "DE" }, "name");
     await refused({ name: "rack", country: "DE", mapping: { tiny: "nobody/nothing" } }, "mapping");
     await refused({ name: "rack", country: "DE", mapping: { a: "sandbox/chat", b: "sandbox/chat" } }, "mapping");
     expect((await ask("GET", nodes)).body.data).toEqual([]);
@@ -108,6 +108,20 @@ test("NODE-01 the commands of nodes, as they are typed", { timeout: 60_000 }, as
   const shown = await gateway.cli("node", "show", slug, "rack");
   expect([shown.code, shown.stdout]).toEqual([0, expect.stringContaining("offline")]);
   expect(await typed("remove", slug, "rack")).toMatchObject({ removed: true });
+});
+
+test("NODE-01 a workspace and a name are enough: the country is declared later, or taken back", {
+  timeout: 60_000,
+}, async () => {
+  const slug = await workspaceOf();
+  const { code, stderr, json: made } = await gateway.cli("node", "create", slug, "rack", "--json");
+  expect([code, stderr]).toEqual([0, ""]);
+  expect(made).toMatchObject({ name: "rack", country: null, mapping: {}, token: expect.stringMatching(/^nt_svc_/) });
+  expect((await ask("GET", `/workspaces/${slug}/nodes`)).body.data).toMatchObject([{ country: null }]);
+  const declared = await gateway.cli("node", "set", slug, "rack", "--country", "de", "--json");
+  expect(declared.json).toMatchObject({ country: "DE" });
+  const takenBack = await gateway.cli("node", "set", slug, "rack", "--country", "", "--json");
+  expect(takenBack.json).toMatchObject({ country: null });
 });
 
 describe("a node that is connected", () => {

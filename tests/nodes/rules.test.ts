@@ -61,6 +61,29 @@ describe("policy", () => {
     expect([status, headers.get("x-svc-compute-countries")]).toEqual([200, "FR"]);
   });
 
+  test("NODE-03 a node without a declared country meets every floor, and is kept out wherever countries are set", async () => {
+    const tenant = await scene.gateway.tenant();
+    const { local } = await withNode(tenant, { node: { ...MAPPED, country: undefined } });
+    await setPolicy(tenant, { floor: "L4", zero_data_retention: true, no_training: true });
+    const served = await scene.chat(tenant.key, { model: OWN });
+    expect([served.status, served.headers.get("x-svc-compute-countries")]).toEqual([200, null]);
+    expect(served.headers.get("x-svc-sovereignty-level")).toBe("L4");
+    expect((await scene.row(served.body.id)).countries).toEqual([]);
+    const { body: models } = await scene.gateway.call(tenant.key, "/v1/models");
+    expect(models.data.find(({ id }: Json) => id === OWN)).toMatchObject({ svc_levels: ["L4"], svc_countries: [] });
+
+    await setPolicy(tenant, { floor: null, zero_data_retention: false, no_training: false, countries: ["DE", "US"] });
+    const refused = await scene.chat(tenant.key, { model: OWN });
+    expect([refused.status, refused.body.error.code]).toEqual([403, "compute_country_not_allowed"]);
+    const { decision } = await scene.row(refused.body.error.request_id);
+    expect(decision.candidates[0].reason).toContain("compute countries are not known");
+    expect(local.asked).toHaveLength(1);
+
+    await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/nodes/rack`, { country: "DE" });
+    const declared = await scene.chat(tenant.key, { model: OWN });
+    expect([declared.status, declared.headers.get("x-svc-compute-countries")]).toEqual([200, "DE"]);
+  });
+
   test("NODE-03 a node can be blocked like any provider, and its models allowed like any", async () => {
     const tenant = await scene.gateway.tenant();
     const { local } = await withNode(tenant, { local: { models: ["tiny", "small"] } });

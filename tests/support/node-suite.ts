@@ -19,6 +19,7 @@ const OTHER: WorkspaceNode = {
   id: "node_2",
   workspaceId: "ws_2",
   digest: "b".repeat(64),
+  country: null,
   createdAtMs: 2,
   mapping: {},
 };
@@ -33,6 +34,7 @@ export function nodeTests(store: () => Store, reopen: () => Promise<Store>): voi
       await nodes.save(OTHER);
       await expect(nodes.save({ ...NODE, id: "node_3", digest: "c".repeat(64) })).rejects.toThrow();
       await expect(nodes.save({ ...NODE, id: "node_3", name: "other" })).rejects.toThrow();
+      expect((await nodes.loadOf("ws_2")).map(({ country }) => country)).toEqual([null]);
       await nodes.seen(["node_2", "node_9"], 1234.7);
       // What a change says of when it was seen is older than what is kept.
       await nodes.save({ ...OTHER, country: "FR", digest: "d".repeat(64), mapping: { 'm\n"': "x/y" } });

@@ -14,7 +14,12 @@ const Name = z
 const CountryCode = z
   .string()
   .regex(/^[A-Za-z]{2}$/, "write a two-letter ISO 3166-1 country code such as DE")
-  .meta({ description: "Where the machine stands, as you declare it (ISO 3166-1 alpha-2).", example: "DE" });
+  .nullish()
+  .meta({
+    description:
+      "Where the machine stands, as you declare it (ISO 3166-1 alpha-2). Null: not declared; the node is then kept out wherever a policy names countries.",
+    example: "DE",
+  });
 
 const LocalId = z
   .string()
@@ -36,7 +41,7 @@ export const NodeCreate = z
 
 export const NodePatch = z
   .strictObject({
-    country: CountryCode.optional(),
+    country: CountryCode,
     mapping: Mapping.nullable().optional().meta({ description: "Replaces the whole mapping; null clears it." }),
   })
   .meta({ id: "NodeChange", description: "What is not named stays as it is." });
@@ -51,7 +56,7 @@ export const NodeRow = z
   .object({
     id: z.string(),
     name: z.string(),
-    country: z.string(),
+    country: z.string().nullable().meta({ description: "Null: not declared." }),
     state: State,
     created_at: Time,
     created_by: z.string(),

@@ -1,6 +1,6 @@
 import type { Decimal } from "../../kit/money.ts";
 import type { ServedModel, WorkspaceNode } from "../tenancy/node.ts";
-import type { Endpoint, Model, Price, Provider, Sovereignty } from "./catalogue.ts";
+import type { Endpoint, Model, Price, Provider, Region, Sovereignty } from "./catalogue.ts";
 import type { EmbeddingFacts } from "./facts-embeddings.ts";
 
 /** Rows of a node beside those of the catalogue: what it serves is called, judged and recorded like anything else. */
@@ -12,6 +12,7 @@ export type NodeRows = {
 
 /** A workspace's own machine stands above every floor that the workspace can set for others. */
 const OWN_LEVEL = "L4";
+const OWN_REASON = "the workspace's own machine";
 const REGION = "own";
 
 /** The first part of the ids of their models. */
@@ -115,19 +116,22 @@ function endpointRow(node: WorkspaceNode, local: ServedModel, model: string): En
 export function sovereigntyOf(node: WorkspaceNode): Sovereignty {
   return {
     level: OWN_LEVEL,
-    reason: "the workspace's own machine",
+    reason: OWN_REASON,
     confidence: "high",
-    countries: [node.country],
-    countriesKind: "exact",
-    locationCommitted: true,
+    ...placeOf(node),
     zeroDataRetention: "yes",
     trainsOnData: "no",
     evidence: null,
   };
 }
 
+function placeOf({ country }: WorkspaceNode): Pick<Region, "countries" | "countriesKind" | "locationCommitted"> {
+  return country === null
+    ? { countries: [], countriesKind: "unknown", locationCommitted: null }
+    : { countries: [country], countriesKind: "exact", locationCommitted: true };
+}
+
 export function providerRow(node: WorkspaceNode): Provider {
-  const { countries, countriesKind, reason } = sovereigntyOf(node);
   return {
     slug: providerOf(node),
     name: `Node ${node.name}`,
@@ -139,7 +143,7 @@ export function providerRow(node: WorkspaceNode): Provider {
     certifications: [],
     zeroDataRetention: "yes",
     trainsOnData: "no",
-    dataResidency: node.country,
+    dataResidency: node.country ?? "not declared",
     currency: "EUR",
     docsUrl: null,
     pricingUrl: null,
@@ -149,11 +153,9 @@ export function providerRow(node: WorkspaceNode): Provider {
         id: REGION,
         name: node.name,
         baseUrl: `tunnel://${node.id}/v1`,
-        countries,
-        countriesKind,
-        locationCommitted: true,
+        ...placeOf(node),
         level: OWN_LEVEL,
-        levelReason: reason,
+        levelReason: OWN_REASON,
         note: null,
       },
     ],

@@ -7,8 +7,8 @@ export type WorkspaceNode = {
   readonly workspaceId: string;
   /** Unique in its workspace; a part of the ids of its models. */
   readonly name: string;
-  /** Where it stands, as its workspace declares it (ISO 3166-1 alpha-2). */
-  readonly country: string;
+  /** Where it stands, as its workspace declares it (ISO 3166-1 alpha-2); null until it does. */
+  readonly country: string | null;
   /** SHA-256 in hex of the token it connects with. */
   readonly digest: string;
   readonly createdAtMs: number;

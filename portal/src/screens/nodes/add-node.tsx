@@ -1,15 +1,14 @@
 import { useState } from "react";
 import { useChange } from "../../api/hooks.ts";
 import { Button } from "../../ui/button.tsx";
-import { regionsWith } from "../../ui/countries.ts";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
-import { Field, Input, Select } from "../../ui/field.tsx";
-import { countryName } from "../../ui/values.tsx";
+import { Field, Input } from "../../ui/field.tsx";
 import { Install } from "./install.tsx";
 import type { IssuedNode } from "./node.ts";
+import { CountryField } from "./place.tsx";
 
-/** A name and a country; then the token and the command. */
+/** A name, and a country if it is to be declared; then the token and the command. */
 export function AddNode({ workspace, close }: { readonly workspace: string; readonly close: () => void }) {
   const [name, setName] = useState("");
   const [country, setCountry] = useState("");
@@ -22,7 +21,7 @@ export function AddNode({ workspace, close }: { readonly workspace: string; read
       open
       onClose={close}
       title="Add a node"
-      onSubmit={() => create.mutate({ params: { workspace }, body: { name, country } })}
+      onSubmit={() => create.mutate({ params: { workspace }, body: { name, country: country || null } })}
       footer={
         <>
           <Button onClick={close}>Cancel</Button>
@@ -48,22 +47,7 @@ export function AddNode({ workspace, close }: { readonly workspace: string; read
           onChange={(event) => setName(event.target.value.toLowerCase())}
         />
       </Field>
-      <Field label="Country" hint="Where the machine stands. You declare it: it can be corrected later, and is logged.">
-        <Select required value={country} onChange={(event) => setCountry(event.target.value)}>
-          <option value="" disabled>
-            Choose a country
-          </option>
-          {regionsWith([]).map((region) => (
-            <optgroup key={region.id} label={region.name}>
-              {region.countries.map((code) => (
-                <option key={code} value={code}>
-                  {countryName(code)}
-                </option>
-              ))}
-            </optgroup>
-          ))}
-        </Select>
-      </Field>
+      <CountryField value={country} choose={setCountry} />
       {wrong === undefined && <ErrorNote error={create.error} />}
     </FormDialog>
   );

@@ -11,10 +11,11 @@ import { Link } from "../../ui/link.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { toast } from "../../ui/toast.tsx";
-import { Country, Num, Time, Unknown } from "../../ui/values.tsx";
+import { Num, Time, Unknown } from "../../ui/values.tsx";
 import { Install } from "./install.tsx";
 import { Mapping } from "./mapping.tsx";
 import { type IssuedNode, LOOK_EVERY_MS, type NodeDetail, STATES } from "./node.ts";
+import { Declare, Place } from "./place.tsx";
 
 type Props = { readonly name: string; readonly isAdmin: boolean; readonly close: () => void };
 
@@ -36,6 +37,7 @@ export function NodeDrawer({ name, isAdmin, close }: Props) {
           <Standing node={node} />
           <Models node={node} />
           <Mapping workspace={workspace} node={node} isAdmin={isAdmin} />
+          {isAdmin && <Declare workspace={workspace} node={node} />}
           {isAdmin && <Actions workspace={workspace} node={node} close={close} />}
           <p className="text-xs text-soft">
             <Link to={at(`requests?provider=node-${name}`)}>Its requests</Link>
@@ -75,7 +77,7 @@ function Standing({ node }: { readonly node: NodeDetail }) {
               </span>
             ),
           },
-          { name: "Country", value: <Country code={node.country} /> },
+          { name: "Country", value: <Place country={node.country} /> },
           { name: "Called", value: <code className="font-mono text-xs">node/{node.name}/…</code> },
           { name: "Connects from", value: node.address ?? <Unknown /> },
           { name: "Connected to", value: node.instance === null ? <Unknown /> : `instance ${node.instance}` },

@@ -8,10 +8,11 @@ import { CodeTabs } from "../../ui/code-block.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { PageHeader } from "../../ui/layout.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
-import { Country, Num, Time } from "../../ui/values.tsx";
+import { Num, Time } from "../../ui/values.tsx";
 import { AddNode } from "./add-node.tsx";
 import { installSnippets, LOOK_EVERY_MS, type NodeRow, STATES } from "./node.ts";
 import { Load, NodeDrawer } from "./node-drawer.tsx";
+import { Place } from "./place.tsx";
 
 export function Screen() {
   const { workspace } = useWorkspace();
@@ -93,7 +94,7 @@ function columnsFor(open: (name: string) => void): readonly Column<NodeRow>[] {
       ),
     },
     { id: "state", header: "State", cell: (row) => <StateOf row={row} /> },
-    { id: "country", header: "Country", cell: ({ country }) => <Country code={country} short /> },
+    { id: "country", header: "Country", cell: ({ country }) => <Place country={country} short /> },
     { id: "models", header: "Models", className: "md:min-w-52", cell: ({ models }) => <Models ids={models} /> },
     { id: "load", header: "Load", align: "end", cell: (node) => <Load node={node} /> },
     {

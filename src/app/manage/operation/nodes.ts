@@ -165,6 +165,8 @@ async function removeNode(room: Room, { id, name, workspaceId }: WorkspaceNode) 
   return { id, name, removed: true };
 }
 
+const declared = (country: string | null | undefined) => (country == null ? null : countryOf("country", country));
+
 export function nodeHandlers(room: Room): Record<string, Handler> {
   const nodeAt = ({ params }: Exchange) => findNode(room, findWorkspace(room, params["workspace"]), params["node"]);
   return {
@@ -178,14 +180,14 @@ export function nodeHandlers(room: Room): Record<string, Handler> {
     manageCreateNode: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const { name, country, mapping } = await readBody(exchange, NodeCreate);
-      const asked = { name, country: countryOf("country", country), mapping: mapping ?? {} };
+      const asked = { name, country: declared(country), mapping: mapping ?? {} };
       return { status: 201, json: await room.inTurn(() => createNode(room, workspace, asked)) };
     }),
     manageChangeNode: whole(async (exchange) => {
       nodeAt(exchange);
       const { country, mapping } = await readBody(exchange, NodePatch);
       const asked = {
-        ...(country === undefined ? {} : { country: countryOf("country", country) }),
+        ...(country === undefined ? {} : { country: declared(country) }),
         ...(mapping === undefined ? {} : { mapping: mapping ?? {} }),
       };
       return { status: 200, json: await room.inTurn(() => changeNode(room, nodeAt(exchange), asked)) };

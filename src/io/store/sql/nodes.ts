@@ -8,6 +8,9 @@ type Row = Selectable<Database["nodes"]>;
 /** Well below what a statement may name in either engine. */
 const SEEN_AT_ONCE = 500;
 
+/** A country that is not declared, in a column that knows no null: as a country that no policy allows. */
+const UNDECLARED = "";
+
 const Mapping = z.record(z.string(), z.string());
 
 export function nodeStore(db: Kysely<Database>): NodeStore {
@@ -48,7 +51,7 @@ function rowOf(node: WorkspaceNode): Row {
     id: node.id,
     workspace_id: node.workspaceId,
     name: node.name,
-    country: node.country,
+    country: node.country ?? UNDECLARED,
     digest: node.digest,
     created_at_ms: node.createdAtMs,
     created_by: node.createdBy,
@@ -62,7 +65,7 @@ function nodeOf(row: Row): WorkspaceNode {
     id: row.id,
     workspaceId: row.workspace_id,
     name: row.name,
-    country: row.country,
+    country: row.country === UNDECLARED ? null : row.country,
     digest: row.digest,
     createdAtMs: row.created_at_ms,
     createdBy: row.created_by,
