@@ -144,7 +144,7 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
     held.open();
   });
 
-  test("RESP-04 a provider that fails: failed with its reason, and nothing is billed", async () => {
+  test("RESP-04 ERR-02 a provider that fails: an error with the id of the request, failed with its reason, and nothing is billed", async () => {
     upstream().next({ status: 500, json: { error: { message: "boom" } } });
     const polled = (await caller.post({ background: true })).body.id;
     const failed = await caller.once(polled, "failed");
@@ -152,8 +152,15 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
     upstream().next({ status: 400, json: { error: { message: "no such thing", type: "invalid_request_error" } } });
     const stream = await follow({ background: true, stream: true });
     expect(await stream.over).toBe("whole");
-    const last = eventsIn(stream.text).at(-1);
+    const events = eventsIn(stream.text);
+    expect(events.map((event) => event.sequence_number)).toEqual(events.map((_, at) => at));
+    const [error, last] = events.slice(-2);
     expect(last).toMatchObject({ type: "response.failed", response: { status: "failed" } });
+    expect(error).toMatchObject({
+      type: "error",
+      code: "provider_error",
+      error: { code: "provider_error", type: "upstream_error", request_id: last.response.id },
+    });
     expect(last.response.error).toMatchObject({ code: "provider_error" });
     expect((await caller.get(last.response.id)).body).toEqual(last.response);
     expect(await scene.charges(tenant)).toEqual([]);

@@ -140,7 +140,10 @@ test("RESP-05 killed while it streams: it had begun to answer, so it ends as fai
   expect(await again.over).toBe("whole");
   const events = eventsIn(again.text);
   expect(events.map((event) => event.sequence_number)).toEqual(events.map((_, at) => at));
-  expect(events.at(-1)).toMatchObject({ type: "response.failed", response: { id, status: "failed" } });
+  expect(events.slice(-2)).toMatchObject([
+    { type: "error", code: "interrupted", error: { code: "interrupted", type: "api_error", request_id: id } },
+    { type: "response.failed", response: { id, status: "failed" } },
+  ]);
   held.open();
 }, 180_000);
 
@@ -247,7 +250,11 @@ test("RESP-05 a stop waits for background work; what outlasts it is run again at
   const second = eventsIn(stream.text)[0].response.id;
   expect(await gateway.stop()).toBe(0);
   expect(await stream.over).toBe("whole");
-  expect(eventsIn(stream.text).at(-1)).toMatchObject({ type: "error", code: "service_unavailable" });
+  expect(eventsIn(stream.text).at(-1)).toMatchObject({
+    type: "error",
+    code: "service_unavailable",
+    error: { code: "service_unavailable", request_id: second },
+  });
   await begin();
   await caller().once(second, "completed");
   const again = await openResponse(origin, key, { path: `/v1/responses/${second}?stream=true` });

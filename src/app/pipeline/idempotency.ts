@@ -6,6 +6,7 @@ import type { Surface } from "../../domain/record/record.ts";
 import { parseJsonObject } from "../../kit/json.ts";
 import { formatNanos } from "../../kit/money.ts";
 import { failedChat } from "../../language/dialects/chat/answer.ts";
+import { errorFields } from "../../language/dialects/responses/errors.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { settleFree } from "./settle.ts";
 import type { Trail } from "./trail.ts";
@@ -176,7 +177,6 @@ function frameOf(problem: Fault, requestId: string, surface: Surface): string {
   const envelope = envelopeOf(problem, requestId);
   if (surface === "messages") return `event: error\ndata: ${JSON.stringify(messagesEnvelopeOf(envelope))}\n\n`;
   if (surface !== "responses") return failedChat(envelope);
-  const { code, message } = problem;
-  const event = { type: "error", sequence_number: 0, code, message, param: null, error: envelope.error };
+  const event = { type: "error", sequence_number: 0, ...errorFields(envelope.error) };
   return `event: error\ndata: ${JSON.stringify(event)}\n\n`;
 }

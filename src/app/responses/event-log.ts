@@ -1,4 +1,11 @@
 import type { ResponseEvent, ResponseStore, ResponseSummary } from "../../domain/responses/stored.ts";
+import type { JsonObject } from "../../kit/json.ts";
+
+/** An event of the gateway's own. */
+export function eventOf(type: string, sequence: number, fields: JsonObject): ResponseEvent {
+  const data = JSON.stringify({ type, sequence_number: sequence, ...fields });
+  return { sequence, text: `event: ${type}\ndata: ${data}\n\n` };
+}
 
 /** The stored events of a response after one sequence number, a piece at a time: all of them may be many. */
 export async function* eventsAfter(

@@ -1,7 +1,9 @@
-import { Fault } from "../../contract/faults.ts";
+import { envelopeOf, Fault, fault } from "../../contract/faults.ts";
 import type { ResponseEnd, ResponseEvent, ResponseStatus, StoredResponse } from "../../domain/responses/stored.ts";
 import { RESPONSE_STATUSES } from "../../domain/responses/stored.ts";
 import { isJsonObject, type JsonObject, type MemberPatch, type ParsedBody, patchMembers } from "../../kit/json.ts";
+import { errorFields } from "../../language/dialects/responses/errors.ts";
+import { eventOf } from "./event-log.ts";
 import { JobSink } from "./job-sink.ts";
 
 /** More than any answer says: what a job is, in the store and in what it needs for its end, has an end too. */
@@ -107,7 +109,7 @@ export class Job {
     this.#publish();
     this.#phase = "abandoned";
     const events = this.#events.length;
-    this.#add("error", { code: "service_unavailable", message: STOPPING, param: null });
+    this.#add("error", this.#told(fault("service_unavailable", { message: STOPPING })));
     // Only for those who listen now: it is no event of the response.
     this.#lasting = this.#forgotten + events;
     this.#sequence = this.#sequence - (this.#events.length - events);
@@ -123,14 +125,18 @@ export class Job {
       const last = this.#keepsEvents ? this.#last.map((event) => this.#numbered(event)) : [];
       return { status: statusOf(final), response: final, last };
     }
-    const { status, error } = this.#stop === undefined ? failed(failure) : STOPS[this.#stop.is];
+    const problem = this.#stop === undefined ? problemOf(failure) : STOPS[this.#stop.is];
+    const status = problem === null ? "cancelled" : "failed";
+    const error = problem === null ? null : { code: problem.code, message: problem.message };
     const response = { ...this.stored.response, status, error, output: this.#done };
-    return { status, response, last: this.#keepsEvents ? [this.#event(`response.${status}`, { response })] : [] };
+    if (!this.#keepsEvents) return { status, response, last: [] };
+    const said = problem === null ? [] : [this.#event("error", this.#told(problem))];
+    return { status, response, last: [...said, this.#event(`response.${status}`, { response })] };
   }
 
   /** Its end where the workspace has come to let nothing be kept: who follows it has heard it, and that is all. */
-  unkept(): Pick<ResponseEnd, "status" | "response"> & { readonly last: readonly ResponseEvent[] } {
-    const { last } = this.end(undefined);
+  unkept(failure: unknown): Pick<ResponseEnd, "status" | "response"> & { readonly last: readonly ResponseEvent[] } {
+    const { last } = this.end(failure);
     const error = { code: "invalid_value", message: UNKEPT };
     return { status: "failed", response: { ...this.stored.response, status: "failed", error }, last };
   }
@@ -206,9 +212,11 @@ export class Job {
   }
 
   #event(type: string, more: JsonObject): ResponseEvent {
-    const sequence = this.#sequence++;
-    const data = JSON.stringify({ type, sequence_number: sequence, ...more });
-    return { sequence, text: `event: ${type}\ndata: ${data}\n\n` };
+    return eventOf(type, this.#sequence++, more);
+  }
+
+  #told(problem: Fault): JsonObject {
+    return errorFields(envelopeOf(problem, this.stored.id).error);
   }
 
   /** The same event with the number it has among all events of this response. */
@@ -238,22 +246,15 @@ const STOPPING = "The gateway is being stopped. The work goes on at its next sta
 const UNKEPT =
   "The workspace has come to demand zero data retention while this response was made, so the answer was not kept.";
 
-type End = { readonly status: ResponseStatus; readonly error: { code: string; message: string } | null };
-
-const STOPS: Readonly<Record<Stop["is"], End>> = {
-  cancelled: { status: "cancelled", error: null },
-  too_large: {
-    status: "failed",
-    error: { code: "upstream_error", message: "The answer was larger than this gateway keeps." },
-  },
+/** What its end is told as; null: it was wanted. */
+const STOPS: Readonly<Record<Stop["is"], Fault | null>> = {
+  cancelled: null,
+  too_large: fault("upstream_error", { message: "The answer was larger than this gateway keeps." }),
 };
 
-function failed(failure: unknown): End {
-  const error =
-    failure instanceof Fault
-      ? { code: failure.code, message: failure.message }
-      : { code: "internal_error", message: "The gateway failed on this response. Try again." };
-  return { status: "failed", error };
+function problemOf(failure: unknown): Fault {
+  if (failure instanceof Fault) return failure;
+  return fault("internal_error", { message: "The gateway failed on this response. Try again." });
 }
 
 function statusOf(response: JsonObject): ResponseStatus {

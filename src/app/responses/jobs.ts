@@ -165,7 +165,7 @@ class Work {
     if (failure !== undefined && !(failure instanceof Fault && failure.status < 500))
       warn({ err: failure, requestId: id, ...detailOf(failure) }, "a background response failed");
     const keeps = mayKeep(workspaceId, keyId);
-    const { status, response, last } = keeps ? this.job.end(failure) : this.job.unkept();
+    const { status, response, last } = keeps ? this.job.end(failure) : this.job.unkept(failure);
     const events = keeps ? [...this.job.unstored, ...last] : [];
     const deadline = clock.elapsedMs() + SAVE_FOR_MS;
     for (let waitMs = SAVE_FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, SAVE_MOST_WAIT_MS)) {

@@ -1,10 +1,11 @@
 import type { Route } from "../../contract/route.ts";
 import type { StoredResponse, UnfinishedResponse } from "../../domain/responses/stored.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
+import { errorFields } from "../../language/dialects/responses/errors.ts";
 import { type Exchange, noUpload, type Sink } from "../exchange.ts";
 import { ChatErrand } from "../pipeline/chat-errand.ts";
 import { run } from "../pipeline/run.ts";
-import { eventsOf } from "./event-log.ts";
+import { eventOf, eventsOf } from "./event-log.ts";
 import { Job } from "./job.ts";
 import { askedOf, type ResponsesRoom } from "./room.ts";
 
@@ -70,10 +71,13 @@ async function endAsFailed(
   message: string,
 ): Promise<void> {
   const { id, workspaceId, background } = stored;
-  const response = { ...stored.response, status: "failed", error: { code: "interrupted", message } };
-  const data = JSON.stringify({ type: "response.failed", sequence_number: sequence, response });
-  const last = { sequence, text: `event: response.failed\ndata: ${data}\n\n` };
-  const events = background === "streamed" ? [last] : [];
+  const error = { code: "interrupted", message };
+  const response = { ...stored.response, status: "failed", error };
+  const last = [
+    eventOf("error", sequence, errorFields({ ...error, type: "api_error", request_id: id })),
+    eventOf("response.failed", sequence + 1, { response }),
+  ];
+  const events = background === "streamed" ? last : [];
   await room.store.finish({ id, workspaceId, status: "failed", response, events });
   room.warn({ requestId: id }, "a background response that a restart had interrupted was ended as failed");
 }

@@ -6,7 +6,7 @@ import type { AnswerEvent } from "../../canon/events.ts";
 import type { Usage } from "../../canon/usage.ts";
 import type { AnswerHead, AnswerWriter, ClientDialect, Closing, Finish } from "../client.ts";
 import { type Draft, Drafts, itemOf, type Status } from "./draft.ts";
-import { failureCode } from "./errors.ts";
+import { errorFields, failureCode } from "./errors.ts";
 import { ItemEvents } from "./item-events.ts";
 import { flatNames } from "./namespaces.ts";
 import type { Seals } from "./seals.ts";
@@ -90,9 +90,8 @@ class EventWriter implements AnswerWriter {
 
   fail({ error }: ErrorEnvelope): string {
     const begin = this.#begin();
-    const { code, message, param = null } = error;
-    const said = this.#events.say("error", { code, message, param, error: { ...error, param } });
-    const problem = { code: failureCode(code), message };
+    const said = this.#events.say("error", errorFields(error));
+    const problem = { code: failureCode(error.code), message: error.message };
     this.#state = { ended: { status: "failed", reason: null }, usage: undefined, problem };
     return begin + said + this.#events.say("response.failed", { response: this.#response(this.#seals) });
   }

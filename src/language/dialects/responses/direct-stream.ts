@@ -13,7 +13,7 @@ import type { Usage } from "../../canon/usage.ts";
 import type { Frame } from "../dialect.ts";
 import { responseUses, type Uses } from "../extras.ts";
 import { memberText, type Ownership, ownedResponse, sealedText, usagePatch } from "./direct-response.ts";
-import { decodeFailure, failureCode } from "./errors.ts";
+import { decodeFailure, errorFields, failureCode } from "./errors.ts";
 import { decodeUsage } from "./usage.ts";
 
 const PREAMBLE: ReadonlySet<string> = new Set(["response.created", "response.in_progress", "response.queued"]);
@@ -142,12 +142,10 @@ export class DirectStream implements AnswerStream {
   }
 
   fail({ error }: ErrorEnvelope): string {
-    const { code, message, param = null } = error;
-    const response = this.#failedResponse({ code: failureCode(code), message });
+    const response = this.#failedResponse({ code: failureCode(error.code), message: error.message });
     this.#final = response;
     const sequence = this.#sequence + 1;
-    // Some readers look for the fields at the top, some in `error`.
-    const event = JSON.stringify({ type: "error", sequence_number: sequence, code, message, param, error });
+    const event = JSON.stringify({ type: "error", sequence_number: sequence, ...errorFields(error) });
     const head = `{"type":"response.failed","sequence_number":${sequence + 1}`;
     return `event: error\ndata: ${event}\n\nevent: response.failed\ndata: ${head},"response":${response}}\n\n`;
   }

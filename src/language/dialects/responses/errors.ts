@@ -1,4 +1,5 @@
-import { isJsonObject } from "../../../kit/json.ts";
+import type { ErrorEnvelope } from "../../../contract/faults.ts";
+import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
 import type { UpstreamProblem } from "../../canon/problem.ts";
 import { decodeProblem } from "../chat/errors.ts";
 
@@ -32,6 +33,12 @@ export function decodeFailure(event: unknown): UpstreamProblem {
   // The type of an event is not the type of an error.
   const type = problem.type === "error" ? null : problem.type;
   return { ...problem, type, status: problem.status ?? (CALLERS_FAULT.has(problem.code) ? 400 : null) };
+}
+
+/** What an `error` event says: some readers look for the fields at its top, some in `error`. */
+export function errorFields(error: Omit<ErrorEnvelope["error"], "code"> & { readonly code: string }): JsonObject {
+  const { code, message, param = null } = error;
+  return { code, message, param, error: { ...error, param } };
 }
 
 /** The word that a failed response has for it: the dialect knows a closed list of them. */
