@@ -325,7 +325,7 @@ describe("money", () => {
     expect(answer.body.usage.cost).toBe(0.001);
   });
 
-  test("DEC-10 with the workspace's own key at the provider there is no cost", async () => {
+  test("DEC-10 with the workspace's own key at the provider there is no cost, and the currency is there", async () => {
     const mine = await scene.gateway.tenant({ credit: "0" });
     await scene.gateway.manage("PUT", `/workspaces/${mine.slug}/providers/alpha`, {
       key: "own-key-of-the-workspace",
@@ -333,7 +333,7 @@ describe("money", () => {
     });
     const answer = await scene.decide(mine.key, asked());
     expect(answer.status).toBe(200);
-    expect(answer.body.usage).toEqual({ input_tokens: 120, output_tokens: 57 });
+    expect(answer.body.usage).toEqual({ input_tokens: 120, output_tokens: 57, currency: "EUR" });
     expect(scene.at("alpha").requests.at(-1)?.headers.authorization).toBe("Bearer own-key-of-the-workspace");
   });
 

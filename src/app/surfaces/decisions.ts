@@ -1,6 +1,7 @@
 import { type Fault, fault } from "../../contract/faults.ts";
 import { CRITERIA_MAX, DecisionRequest, QUESTIONS_MAX } from "../../contract/schemas/decisions.ts";
 import { OpenaiDecisionRequest } from "../../contract/schemas/openai-decisions.ts";
+import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import { exactMember } from "../../kit/exact-json.ts";
 import { isJsonObject, type JsonObject, type ParsedBody, parseJsonText } from "../../kit/json.ts";
 import type { DecisionAsk } from "../../language/decisions/ask.ts";
@@ -10,23 +11,25 @@ import { decodeDecision } from "../../language/decisions/request.ts";
 import { decodeWith, invalidValue, parseJson } from "../body.ts";
 import { type Handler, streamed } from "../exchange.ts";
 import { DecisionsErrand } from "../pipeline/decisions-errand.ts";
-import { type Decoded, run } from "../pipeline/run.ts";
+import { type Decoded, principalOf, run } from "../pipeline/run.ts";
 import type { Gateway } from "../pipeline/world.ts";
 import { requireNamedModel } from "./named-model.ts";
 import { noInterface } from "./no-interface.ts";
 
 /** POST /decisions, and the same questions in the shape of OpenAI's SDK. */
 export function decisionsHandlers(gateway: Gateway): Record<string, Handler> {
-  const surface = (decode: (body: ParsedBody) => Asked) =>
+  const surface = (decode: (body: ParsedBody, workspace: Workspace) => Asked) =>
     streamed((exchange, sink) =>
-      run(gateway, "decisions", exchange, sink, (bytes) => decoded(gateway, decode(parseJson(bytes)))),
+      run(gateway, "decisions", exchange, sink, (bytes) =>
+        decoded(gateway, decode(parseJson(bytes), principalOf(exchange).workspace)),
+      ),
     );
   return { createDecision: surface(specified), createOpenaiDecision: surface(openai) };
 }
 
 type Asked = { readonly ask: DecisionAsk; readonly client: DecisionClient };
 
-function specified(body: ParsedBody): Asked {
+function specified(body: ParsedBody, { currency }: Workspace): Asked {
   requireSizes(body.value);
   requireNamesOnce(body);
   const said = withoutNulls(body.value);
@@ -34,7 +37,8 @@ function specified(body: ParsedBody): Asked {
   // An object of any shape has nothing to be checked; it is told with the digits that its numbers have.
   const state = isJsonObject(said["state"]) ? exactMember(body, "state") : undefined;
   const request = decodeWith(DecisionRequest, isJsonObject(state) ? { ...said, state: {} } : said);
-  return { ask: decodeDecision(isJsonObject(state) ? { ...request, state } : request), client: decisionClient };
+  const ask = decodeDecision(isJsonObject(state) ? { ...request, state } : request);
+  return { ask, client: decisionClient(currency) };
 }
 
 function openai(body: ParsedBody): Asked {

@@ -104,7 +104,7 @@ export const Decision = z
       input_tokens: z.int(),
       output_tokens: z.int(),
       cost: z.number().optional().describe("Absent when the workspace's own key served the call."),
-      currency: z.string().optional(),
+      currency: z.string().describe("The workspace's."),
     }),
   })
   .meta({ id: "Decision" });

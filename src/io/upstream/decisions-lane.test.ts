@@ -36,7 +36,7 @@ function laneTo(id: string): Lane {
   const endpoint = snapshot.endpoints.get(id);
   const model: Model | undefined = snapshot.models.get(endpoint?.model ?? "");
   if (endpoint === undefined || model === undefined) throw new Error(`${id} is not in the catalogue`);
-  return decisionsLane(asking(endpoint), { endpoint, model, client: decisionClient });
+  return decisionsLane(asking(endpoint), { endpoint, model, client: decisionClient("EUR") });
 }
 
 const bodiesOf = (lane: Lane) =>
@@ -59,7 +59,7 @@ test("DEC-07 what is asked once for each question is written when its turn comes
   const ids = Array.from({ length: 32 }, (_, at) => `q${at}`);
   const questions = ids.map((id) => ({ key: id, id, type: "noul" as const, instructions: "Is it open?" }));
   const ask: DecisionAsk = { model: endpoint.model, state, images: [], questions };
-  const { parts } = decisionsLane(ask, { endpoint, model, client: decisionClient });
+  const { parts } = decisionsLane(ask, { endpoint, model, client: decisionClient("EUR") });
   expect([parts?.lanes.length, written]).toEqual([32, 0]);
   parts?.lanes[0]?.encode();
   expect(written).toBe(1);

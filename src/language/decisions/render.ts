@@ -21,8 +21,8 @@ export type DecisionClient = {
   render(rendering: Rendering): string;
 };
 
-/** The specified shape: `model`, `answers` and `usage`, and nothing beside them. */
-export const decisionClient: DecisionClient = {
+/** The specified shape: `model`, `answers` and `usage`, and nothing beside them. The currency is the workspace's. */
+export const decisionClient = (currency: string): DecisionClient => ({
   refusals: "fault",
   render({ model, questions, answers, counted, shown }) {
     const written = questions.flatMap((question) => {
@@ -35,11 +35,12 @@ export const decisionClient: DecisionClient = {
       usage: {
         input_tokens: counted.inputTokens,
         output_tokens: counted.outputTokens,
-        ...(shown === undefined ? {} : { cost: shown.cost, currency: shown.currency }),
+        ...(shown === undefined ? {} : { cost: shown.cost }),
+        currency,
       },
     });
   },
-};
+});
 
 function answerOf(answer: DecisionAnswer, question: DecisionQuestion): JsonObject {
   switch (answer.type) {
