@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { asked, type DecisionScene, OD_ANSWER, openDecisions, SO_ANSWER } from "../support/decisions.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
+import type { Script } from "../support/upstream.ts";
 
 let scene: DecisionScene;
 let tenant: Tenant;
@@ -112,6 +113,39 @@ describe("an answer that is not whole", () => {
     scene.at("beta").next({ end: { is: "cut", after: "after_headers" }, json: {} });
     const answer = await scene.decide(tenant.key, asked({ model: "lab/judge" }));
     expect([answer.status, answer.headers.get("x-svc-provider")]).toEqual([200, "delta"]);
+  });
+
+  describe("one endpoint answers wrongly and the other fails", () => {
+    const wrong = { json: { ...SO_ANSWER, answers: { lit } } };
+    const wrongBeta = { json: { ...OD_ANSWER, answers: [] } };
+    let two: Tenant;
+    beforeAll(async () => {
+      two = await scene.gateway.tenant();
+      const blocked_providers = ["gamma", "delta", "epsilon"];
+      await scene.gateway.manage("PATCH", `/workspaces/${two.slug}/policy`, { blocked_providers });
+    });
+    const judged = async (alpha: Script, beta: Script) => {
+      scene.at("alpha").next(alpha);
+      scene.at("beta").next(beta);
+      const { status, body } = await scene.decide(two.key, asked({ model: "lab/judge" }));
+      return [status, body.error.code];
+    };
+
+    test.each([
+      ["fails", { status: 500 }],
+      ["is at its rate limit", { status: 429, headers: { "retry-after": "30" } }],
+      ["does not know the gateway's key", { status: 401 }],
+      ["is cut off", { end: { is: "cut", after: "after_headers" }, json: {} }],
+    ] as const)("DEC-06 it %s: 502 upstream_invalid_answer, whichever comes first", async (_how, script) => {
+      const invalid = [502, "upstream_invalid_answer"];
+      expect(await judged(wrong, script)).toEqual(invalid);
+      expect(await judged(script, wrongBeta)).toEqual(invalid);
+    });
+
+    test("DEC-06 a refusal of the request itself is told as that", async () => {
+      const refusal = { status: 400, json: { error: { message: "Too many words.", code: "bad" } } };
+      expect(await judged(wrong, refusal)).toEqual([400, "provider_error"]);
+    });
   });
 
   test("RATE-07 a provider's 429 with nobody left stays one", async () => {

@@ -201,8 +201,7 @@ export class Tries {
     else trail.attempted(waitMs === undefined ? record : { ...record, outcome: "retry" });
     if (verdict.is === "stop") throw verdict.fault;
     if (this.#time === "up") throw tooLong();
-    // Whoever was asked and failed says more than who could not be.
-    if (verdict.unsayable === undefined || this.#last === undefined) this.#last = verdict.last;
+    this.#last = this.#toldOf(verdict);
     if (verdict.blame.on === "workspace" && attempt.own?.use === "only") this.#platform = "shut";
     if (verdict.blame.on !== "nobody" || verdict.maybeAccepted) this.#asked += 1;
     if (waitMs === undefined) return undefined;
@@ -211,6 +210,15 @@ export class Tries {
     if ((await pause(waitMs, relay, gateway.timers)) === "waited") return undefined;
     if (relay.gone) return { is: "gone", stream: undefined };
     throw tooLong();
+  }
+
+  /**
+   * What the caller hears if nobody else answers. Whoever was asked and failed says more than who could not be, and an
+   * answer that was not whole more than any failure after it.
+   */
+  #toldOf({ unsayable, last }: Extract<Verdict, { is: "next" }>): Fault {
+    if (this.#last === undefined) return last;
+    return unsayable === true || this.#last.code === "upstream_invalid_answer" ? this.#last : last;
   }
 
   /** The same endpoint is asked once more, when nobody else is left, it may be, and there is time. */
