@@ -201,6 +201,21 @@ describe("images", () => {
     expect((await model("judge")).svc_surfaces).toEqual(["decisions"]);
   });
 
+  test("DEC-05 where some endpoint takes images, what it cannot do is told, and not that none takes them", async () => {
+    const model = "lab/mixed";
+    const criteria = Array.from({ length: 11 }, (_, level) => `level ${level}`);
+    const questions = { q: { type: "score", instructions: "How much?", criteria } };
+    const error = await refusedBefore(
+      asked({ model, images: [RED], questions }),
+      400,
+      "invalid_value",
+      "questions.q.criteria",
+    );
+    expect(error.message).toContain("takes at most 10 levels");
+    const answer = await scene.decide(tenant.key, asked({ model, images: [RED] }));
+    expect([answer.status, answer.headers.get("x-svc-provider")]).toEqual([200, "beta"]);
+  });
+
   test("DEC-05 with images only endpoints that take them are asked", async () => {
     for (const provider of ["alpha", "beta", "gamma", "delta"] as const) scene.at(provider).next({ status: 500 });
     const before = scene.at("epsilon").requests.length;

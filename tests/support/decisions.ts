@@ -60,7 +60,7 @@ const ROWS: Readonly<Record<Decider | "zeta", Row>> = {
 
 const COUNTRIES = { alpha: "US", beta: "DE", gamma: "FR", delta: "FR", epsilon: "NL", kappa: "US", zeta: "US" };
 
-/** `lab/judge` is served by the first five; `lab/<provider>` by that one alone. */
+/** `lab/judge` is served by the first five, `lab/mixed` by two of which one takes images; `lab/<provider>` by that one alone. */
 function endpointsOf(slug: Decider | "zeta"): object[] {
   const { price, ...row } = ROWS[slug];
   const base = { region: "one", surfaces: ["decisions"], ...row };
@@ -68,7 +68,10 @@ function endpointsOf(slug: Decider | "zeta"): object[] {
   const all: object[] = [{ ...base, model: `lab/${slug}`, upstream_model: `up/${slug}-1`, prices }];
   if (slug === "zeta") return [...all, { ...base, model: "lab/plain", upstream_model: "up/plain", prices }];
   if (slug !== "kappa") all.push({ ...base, model: "lab/judge", upstream_model: "up/judge", prices });
+  if (slug === "beta") all.push({ ...base, model: "lab/mixed", upstream_model: "up/mixed", prices });
   if (slug === "alpha") {
+    const { images: _none_taken, ...facts } = row.decisions ?? {};
+    all.push({ ...base, decisions: facts, model: "lab/mixed", upstream_model: "up/mixed", prices });
     all.push({ ...base, model: "lab/unpriced", upstream_model: "up/unpriced", prices: undefined });
     const { decisions_interface: _none, decisions: _facts, ...chat } = base;
     const chatPrices = [{ currency: "EUR", input_per_1m_tokens: 1, output_per_1m_tokens: 1 }];
@@ -119,7 +122,7 @@ function writeCatalogue(folder: string): void {
     capabilities: [],
   });
   const models = [
-    ...[...DECIDERS, "judge", "unpriced"].map((name) => model(name, "decisions")),
+    ...[...DECIDERS, "judge", "mixed", "unpriced"].map((name) => model(name, "decisions")),
     ...["zeta", "plain", "chat"].map((name) => model(name, "chat")),
   ];
   const creator = { slug: "lab", name: "Lab", families: [{ slug: "lab-all", name: "All", models }] };

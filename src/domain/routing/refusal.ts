@@ -29,7 +29,7 @@ export function refusalFor(judge: Judge, sifted: Sifted): Fault {
     return leftOut(`The preferences in "provider" leave no endpoint of ${name}`, judge, told, others(), unwanted.rule);
   const excluded = at("policy");
   if (excluded.length > 0) return policyRefusal(judge, name, excluded, policy, others());
-  const [short] = at("capability");
+  const short = tellingOf(at("capability"));
   if (short?.contextTokens !== undefined) return tooLong(judge.request, name, at("capability"));
   if (short?.fault !== undefined) return short.fault;
   if (short !== undefined) return cannotHonour(judge, name, at("capability"), short);
@@ -42,6 +42,11 @@ export function refusalFor(judge: Judge, sifted: Sifted): Fault {
       ? `No model can be called: ${why === "" ? "no connected provider serves one that is allowed on this surface" : why}.`
       : `The model ${name} is in the catalogue but cannot be called here: ${why === "" ? "no provider serves it" : why}.`;
   return fault("model_not_found", { message, param: "model" });
+}
+
+/** That no endpoint takes images is told only where none does. */
+function tellingOf(short: readonly Fallen[]): Fallen | undefined {
+  return short.find(({ fault: told }) => told?.code !== "image_input_not_supported") ?? short[0];
 }
 
 /** Agents look for these words, and for the two numbers, to shorten their conversation and go on. */
