@@ -11,6 +11,7 @@ import { type OwnKeyParts, OwnKeys } from "../io/upstream/own-keys.ts";
 import { probeProvider } from "../io/upstream/probe-key.ts";
 import type { Transport } from "../io/upstream/transport.ts";
 import { systemClock } from "../kit/clock.ts";
+import { systemTimers } from "../kit/timers.ts";
 import type { Config } from "../settings/config.ts";
 import { breakerRulesOf } from "./bounds.ts";
 
@@ -33,7 +34,8 @@ type OwnKeyDeps = {
 export async function openOwnKeys(store: Store, deps: OwnKeyDeps): Promise<OwnKeyRoom> {
   const { held, vault, transport, connections, addresses } = deps;
   const snapshot = deps.snapshot();
-  const reading = { snapshot, transport, clock: systemClock, tokenUris: GOOGLE_TOKEN_URIS };
+  const ways = { transport, clock: systemClock, timers: systemTimers };
+  const reading = { ...ways, snapshot, tokenUris: GOOGLE_TOKEN_URIS };
   const room: OwnKeyRoom = {
     held,
     read: (text, provider) => readOwnKey(text, provider, reading),
@@ -42,7 +44,7 @@ export async function openOwnKeys(store: Store, deps: OwnKeyDeps): Promise<OwnKe
     async probe(provider, credential, owner) {
       const baseUrl = (endpoint: Endpoint) =>
         owner === null ? connections.baseUrl(endpoint) : addresses(endpoint, credential);
-      const parts = { transport, clock: systemClock, snapshot, owner: owner ?? undefined, baseUrl };
+      const parts = { ...ways, snapshot, owner: owner ?? undefined, baseUrl };
       const probed = await probeProvider(provider, credential, parts);
       // A key that may not be kept leaves no connection behind.
       if (owner !== null) transport.release(owner);

@@ -1,6 +1,7 @@
 import { type MintedCredential, mintedCredential, readGoogleAccount } from "../io/upstream/google-credentials.ts";
 import { httpTransport, type Transport } from "../io/upstream/transport.ts";
 import { systemClock } from "../kit/clock.ts";
+import { systemTimers } from "../kit/timers.ts";
 import { type Config, ConfigError } from "../settings/config.ts";
 
 export function openTransport(config: Config): Transport {
@@ -18,7 +19,7 @@ export function mintedFrom(config: Config, transport: Transport): Map<string, Mi
   for (const [name, text] of config.providers.credentials) {
     const account = readGoogleAccount(text);
     if ("problem" in account) throw new ConfigError([`PROVIDER_${name}_CREDENTIALS: ${account.problem}`]);
-    minted.set(name, mintedCredential(account, transport, systemClock));
+    minted.set(name, mintedCredential(account, { transport, clock: systemClock, timers: systemTimers }));
   }
   return minted;
 }

@@ -46,7 +46,11 @@ export function readProviders(env: Readonly<Record<string, string | undefined>>,
 }
 
 function readAwsKeys(env: Readonly<Record<string, string | undefined>>, problems: string[]): AwsKeys | null {
-  const read = (name: string) => readWithFileTwin(env, name, problems) || undefined;
+  const read = (name: string) => {
+    const value = readWithFileTwin(env, name, problems) || undefined;
+    if (value !== undefined && !isSendable(value)) problems.push(`${name}: ${SENDABLE}`);
+    return value;
+  };
   const accessKeyId = read("AWS_ACCESS_KEY_ID");
   const secretAccessKey = read("AWS_SECRET_ACCESS_KEY");
   const sessionToken = read("AWS_SESSION_TOKEN") ?? null;

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { CredentialRefused } from "../../src/io/upstream/authorize.ts";
 import { mintedCredential, readGoogleAccount } from "../../src/io/upstream/google-credentials.ts";
 import { httpTransport } from "../../src/io/upstream/transport.ts";
+import { systemTimers } from "../../src/kit/timers.ts";
 import { ConfigError } from "../../src/settings/config.ts";
 import { gatewayForTest, type Json, startGateway, type TestGateway } from "../support/gateway.ts";
 import { chunk, frame, frames, whole } from "../support/gemini.ts";
@@ -231,7 +232,7 @@ describe("tokens of a service account", () => {
     const account = readGoogleAccount(keyFile(`${authority.url}/token`));
     if ("problem" in account) throw new Error(account.problem);
     const clock = { nowMs: () => nowMs.value, elapsedMs: () => 0 };
-    return { authority, credential: mintedCredential(account, transport, clock) };
+    return { authority, credential: mintedCredential(account, { transport, clock, timers: systemTimers }) };
   }
 
   test("many that wait share one fetch, and the token is used until shortly before its end", async () => {

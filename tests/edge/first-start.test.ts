@@ -189,6 +189,7 @@ describe("wrong settings", () => {
     ["GATEWAY_CORS_ORIGINS", "https://app.example/", /^GATEWAY_CORS_ORIGINS: write origins/],
     ["GATEWAY_ADMIN_TOKEN", "PLANTED\nsecond", /^GATEWAY_ADMIN_TOKEN: write one line of plain ASCII characters$/],
     ["PROVIDER_SCALEWAY_API_KEY", "PLANTED…", /^PROVIDER_SCALEWAY_API_KEY: write one line of plain ASCII characters$/],
+    ["AWS_SESSION_TOKEN", "PLANTED\nsecond", /^AWS_SESSION_TOKEN: write one line of plain ASCII characters$/],
     ["GATEWAY_RPM_LIVE", "0", /^GATEWAY_RPM_LIVE: write a whole number from 1 /],
     ["GATEWAY_RPM_TEST", "many", /^GATEWAY_RPM_TEST: write a whole number/],
     ["GATEWAY_RPM_IP", "-1", /^GATEWAY_RPM_IP: write a whole number from 0 /],

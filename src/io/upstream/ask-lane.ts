@@ -41,10 +41,10 @@ const PROBLEM_BYTES_MAX = 64 * 1024;
 /** Sends a lane's request once, and reads the answer as the lane does. */
 export async function askLane(asking: Asking, parts: AskingParts): Promise<Asked> {
   const { lane } = asking;
-  if (lane.parts === undefined) return askOnce(asking, parts);
+  if (lane.parts === undefined) return askPart(asking, parts);
   const answers: WholeAnswer[] = [];
   for (const part of lane.parts.lanes) {
-    const asked = await askOnce({ ...asking, lane: part }, parts);
+    const asked = await askPart({ ...asking, lane: part }, parts);
     if (asked.is !== "whole") return asked;
     answers.push(asked.answer);
   }
@@ -60,7 +60,7 @@ function failed(why: string): Asked {
   return { is: "failed", why };
 }
 
-async function askOnce(asking: Asking, parts: AskingParts): Promise<Asked> {
+async function askPart(asking: Asking, parts: AskingParts): Promise<Asked> {
   const { lane, endpoint, baseUrl, credential, signal } = asking;
   const url = `${baseUrl}${lane.path}`;
   const headers = requestHeaders(lane, "application/json");

@@ -3,6 +3,8 @@ import { z } from "zod";
 import type { Credential } from "../../domain/catalogue/catalogue.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { jsonIn } from "../../kit/json.ts";
+import type { Timers } from "../../kit/timers.ts";
+import { askOnce } from "./ask-once.ts";
 import { CredentialRefused } from "./authorize.ts";
 import type { Transport } from "./transport.ts";
 
@@ -59,6 +61,8 @@ function privateKey(pem: string): KeyObject | undefined {
   }
 }
 
+export type Minting = { readonly transport: Transport; readonly clock: Clock; readonly timers: Timers };
+
 export type MintedCredential = Extract<Credential, { kind: "minted" }>;
 
 const SCOPE = "https://www.googleapis.com/auth/cloud-platform";
@@ -68,16 +72,23 @@ const TOKEN_TIMEOUT_MS = 10_000;
 /** A token is not used in its last minute: a request that leaves with it must still be let in. */
 const SPARE_MS = 60_000;
 const ANSWER_BYTES_MAX = 64 * 1024;
+const HEADERS = {
+  "content-type": "application/x-www-form-urlencoded",
+  accept: "application/json",
+  "accept-encoding": "identity",
+  "user-agent": "inference-gateway",
+};
 /** What an account gets that is wrong, locked or gone; everything else passes. */
 const REFUSALS: ReadonlySet<number> = new Set([400, 401, 403, 404]);
 
 /** The account as a credential: its tokens are fetched when needed, shared by all requests, and renewed before they end. */
-export function mintedCredential(account: GoogleAccount, transport: Transport, clock: Clock): MintedCredential {
+export function mintedCredential(account: GoogleAccount, minting: Minting): MintedCredential {
+  const { clock } = minting;
   let held: { readonly token: string; readonly untilMs: number } | undefined;
   let fetching: Promise<string> | undefined;
   const fetchOne = async (): Promise<string> => {
     const askedAtMs = clock.nowMs();
-    const { token, lifeSeconds } = await fetchToken(account, transport, askedAtMs);
+    const { token, lifeSeconds } = await fetchToken(account, minting, askedAtMs);
     held = { token, untilMs: askedAtMs + lifeSeconds * 1000 - SPARE_MS };
     return token;
   };
@@ -99,12 +110,18 @@ const TokenAnswer = z.looseObject({ access_token: z.string().min(1), expires_in:
 
 async function fetchToken(
   account: GoogleAccount,
-  transport: Transport,
+  { transport, timers }: Minting,
   nowMs: number,
 ): Promise<{ token: string; lifeSeconds: number }> {
   const body = new URLSearchParams({ grant_type: GRANT, assertion: assertionOf(account, nowMs) }).toString();
-  const answer = await post(transport, account.tokenUri, body);
-  const parsed = TokenAnswer.safeParse(answer);
+  const request = { url: account.tokenUri, headers: HEADERS, body };
+  const bounds = { timers, timeoutMs: TOKEN_TIMEOUT_MS, bytesMax: ANSWER_BYTES_MAX };
+  const answer = await askOnce(transport, request, bounds);
+  if (!("status" in answer)) throw new Error(`the token endpoint did not answer: ${answer.why}`);
+  const why = `the token endpoint refused with ${answer.status}`;
+  if (REFUSALS.has(answer.status)) throw new CredentialRefused(why);
+  if (answer.status !== 200) throw new Error(why);
+  const parsed = TokenAnswer.safeParse(jsonIn(answer.bytes));
   if (!parsed.success) throw new Error("the token endpoint gave no token");
   return { token: parsed.data.access_token, lifeSeconds: parsed.data.expires_in };
 }
@@ -120,52 +137,4 @@ function assertionOf({ email, keyId, key, tokenUri }: GoogleAccount, nowMs: numb
 
 function base64url(value: unknown): string {
   return Buffer.from(JSON.stringify(value)).toString("base64url");
-}
-
-/** One small form, one small JSON answer, within a time of its own. */
-function post(transport: Transport, url: string, body: string): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    const end = (error: Error) => {
-      clearTimeout(deadline);
-      reject(error);
-    };
-    const fail = (why: string) => end(new Error(why));
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    const headers = {
-      "content-type": "application/x-www-form-urlencoded",
-      accept: "application/json",
-      "accept-encoding": "identity",
-      "user-agent": "inference-gateway",
-    };
-    const call = transport.send(
-      { url, headers, body },
-      {
-        failed: ({ why }) => fail(`the token endpoint was not reached: ${why}`),
-        answered: (status) => ({
-          data(chunk) {
-            bytes += chunk.length;
-            if (bytes <= ANSWER_BYTES_MAX) chunks.push(chunk);
-            else {
-              call.abort();
-              fail("the token endpoint's answer is too long");
-            }
-            return "more";
-          },
-          end() {
-            const why = `the token endpoint refused with ${status}`;
-            if (REFUSALS.has(status)) return end(new CredentialRefused(why));
-            if (status !== 200) return fail(why);
-            clearTimeout(deadline);
-            resolve(jsonIn(Buffer.concat(chunks)));
-          },
-          failed: ({ why }) => fail(`the token endpoint's answer broke: ${why}`),
-        }),
-      },
-    );
-    const deadline = setTimeout(() => {
-      call.abort();
-      fail("the token endpoint took too long");
-    }, TOKEN_TIMEOUT_MS);
-  });
 }

@@ -6,6 +6,7 @@ import type { Snapshot } from "../../domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "../../domain/catalogue/load.ts";
 import { BREAKER_RULES, EndpointBreakers } from "../../domain/routing/breakers.ts";
 import { systemClock } from "../../kit/clock.ts";
+import { systemTimers } from "../../kit/timers.ts";
 import { catalogueFiles } from "../catalogue-files.ts";
 import { GOOGLE_TOKEN_URIS, type KeyReading, readOwnKey } from "./own-credential.ts";
 import { HeldKey } from "./own-keys.ts";
@@ -20,7 +21,8 @@ beforeAll(async () => {
   const loaded = await loadCatalogue([CATALOGUE], Date.UTC(2026, 10, 15), catalogueFiles);
   if ("problems" in loaded) throw new Error(JSON.stringify(loaded.problems));
   const snapshot: Snapshot = loaded.snapshot;
-  reading = { snapshot, transport: httpTransport(LIMITS), clock: systemClock, tokenUris: GOOGLE_TOKEN_URIS };
+  const ways = { transport: httpTransport(LIMITS), clock: systemClock, timers: systemTimers };
+  reading = { ...ways, snapshot, tokenUris: GOOGLE_TOKEN_URIS };
 });
 
 const accountWith = (more: object) =>

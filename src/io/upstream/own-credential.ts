@@ -1,12 +1,10 @@
 import { z } from "zod";
 import type { Credential, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import type { OwnKey } from "../../domain/tenancy/own-key.ts";
-import type { Clock } from "../../kit/clock.ts";
 import { type JsonObject, jsonObjectIn } from "../../kit/json.ts";
 import { digestOf } from "../../kit/secret.ts";
 import { placesInProjects, signedProviders } from "./connections.ts";
-import { mintedCredential, readGoogleAccount } from "./google-credentials.ts";
-import type { Transport } from "./transport.ts";
+import { type Minting, mintedCredential, readGoogleAccount } from "./google-credentials.ts";
 
 /** A key of a workspace, read: what it is, what may be shown of it, and what requests are made with. */
 export type ReadKey = Pick<OwnKey, "kind" | "hint" | "fingerprint"> & {
@@ -15,10 +13,8 @@ export type ReadKey = Pick<OwnKey, "kind" | "hint" | "fingerprint"> & {
   readonly secrets: readonly string[];
 };
 
-export type KeyReading = {
+export type KeyReading = Minting & {
   readonly snapshot: Snapshot;
-  readonly transport: Transport;
-  readonly clock: Clock;
   /** Where service accounts may be sent to for tokens: a key file is a stranger's word, and says any address it likes. */
   readonly tokenUris: readonly string[];
 };
@@ -90,17 +86,17 @@ function keyPair(fields: JsonObject | undefined, provider: string, { snapshot }:
   };
 }
 
-function serviceAccount(text: string, provider: string, { snapshot, transport, clock, tokenUris }: KeyReading): Read {
+function serviceAccount(text: string, provider: string, reading: KeyReading): Read {
   const account = readGoogleAccount(text);
   if ("problem" in account) return { problem: `write the key file as it was downloaded: ${account.problem}` };
-  if (!placesInProjects(snapshot).has(provider))
+  if (!placesInProjects(reading.snapshot).has(provider))
     return { problem: `${provider} takes a plain key, not a service account` };
-  if (!tokenUris.includes(account.tokenUri))
-    return { problem: `its token_uri is not one of Google's: write ${tokenUris[0] ?? "none"}` };
+  if (!reading.tokenUris.includes(account.tokenUri))
+    return { problem: `its token_uri is not one of Google's: write ${reading.tokenUris[0] ?? "none"}` };
   return {
     kind: "google",
     hint: account.keyId === undefined ? null : lastOf(account.keyId),
-    credential: mintedCredential(account, transport, clock),
+    credential: mintedCredential(account, reading),
     secrets: [],
   };
 }

@@ -1,5 +1,7 @@
 import type { Credential, Endpoint, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import type { Clock } from "../../kit/clock.ts";
+import type { Timers } from "../../kit/timers.ts";
+import { askOnce } from "./ask-once.ts";
 import { authorize } from "./authorize.ts";
 import type { Probe } from "./lane.ts";
 import { probesOf } from "./lanes.ts";
@@ -16,6 +18,7 @@ export type Probed = {
 export type ProbeParts = {
   readonly transport: Transport;
   readonly clock: Clock;
+  readonly timers: Timers;
   readonly snapshot: Snapshot;
   readonly owner: string | undefined;
   baseUrl(endpoint: Endpoint): string | undefined;
@@ -51,7 +54,7 @@ async function ask(
   url: string,
   probe: Probe,
   credential: Credential,
-  { transport, clock, owner }: ProbeParts,
+  { transport, clock, timers, owner }: ProbeParts,
 ): Promise<Probed> {
   const headers: Record<string, string> = {
     accept: "application/json",
@@ -66,8 +69,10 @@ async function ask(
   } catch {
     return { result: "refused", status: null, detail: `the authority of ${provider} gave no token for this account` };
   }
-  const answer = await statusOf(transport, { url, headers, body: probe.body, method: probe.method, owner });
-  return typeof answer === "number" ? judged(provider, answer, probe) : unreached(provider, answer);
+  const request = { url, headers, body: probe.body, method: probe.method, owner };
+  // Lists of models can be long, and nobody reads this one.
+  const answer = await askOnce(transport, request, { timers, timeoutMs: PROBE_TIMEOUT_MS, bytesMax: 0 });
+  return "status" in answer ? judged(provider, answer.status, probe) : unreached(provider, answer);
 }
 
 function judged(provider: string, status: number, { letIn, keptOut }: Probe): Probed {
@@ -83,23 +88,4 @@ function judged(provider: string, status: number, { letIn, keptOut }: Probe): Pr
 function unreached(provider: string, { kind }: UpstreamFailure): Probed {
   const what = kind === "timeout" || kind === "aborted" ? "did not answer in time" : "could not be reached";
   return { result: "unclear", status: null, detail: `${provider} ${what}` };
-}
-
-function statusOf(transport: Transport, request: Parameters<Transport["send"]>[0]): Promise<number | UpstreamFailure> {
-  return new Promise((resolve) => {
-    const settle = (found: number | UpstreamFailure) => {
-      clearTimeout(deadline);
-      resolve(found);
-    };
-    const call = transport.send(request, {
-      failed: settle,
-      answered: (status) => {
-        settle(status);
-        // Lists of models can be long, and nobody reads this one.
-        setImmediate(() => call.abort());
-        return { data: () => "more", end() {}, failed() {} };
-      },
-    });
-    const deadline = setTimeout(() => call.abort(), PROBE_TIMEOUT_MS);
-  });
 }

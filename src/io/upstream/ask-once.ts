@@ -1,0 +1,49 @@
+import { stop, type Timers } from "../../kit/timers.ts";
+import type { Transport, UpstreamFailure, UpstreamRequest } from "./transport.ts";
+
+type AnswerBounds = {
+  readonly timers: Timers;
+  readonly timeoutMs: number;
+  /** 0: its status is all that is wanted, and nothing of it is read. */
+  readonly bytesMax: number;
+};
+
+type WholeResponse = { readonly status: number; readonly bytes: Buffer };
+
+/** One small question of the gateway itself, answered as a whole or not at all. */
+export function askOnce(
+  transport: Pick<Transport, "send">,
+  request: UpstreamRequest,
+  { timers, timeoutMs, bytesMax }: AnswerBounds,
+): Promise<WholeResponse | UpstreamFailure> {
+  return new Promise((resolve) => {
+    // Before the call, which may fail while it is being made.
+    const deadline = timers.after(timeoutMs, () => leave({ kind: "timeout", sent: true, why: "it took too long" }));
+    const settle = (found: WholeResponse | UpstreamFailure) => {
+      stop(deadline);
+      resolve(found);
+    };
+    const leave = (found: WholeResponse | UpstreamFailure) => {
+      settle(found);
+      setImmediate(() => call.abort());
+    };
+    const call = transport.send(request, {
+      failed: settle,
+      answered(status) {
+        const chunks: Buffer[] = [];
+        let bytes = 0;
+        if (bytesMax === 0) leave({ status, bytes: Buffer.alloc(0) });
+        return {
+          data(chunk) {
+            bytes += chunk.length;
+            if (bytes <= bytesMax) chunks.push(chunk);
+            else leave({ kind: "broken", sent: true, why: `more than ${bytesMax} bytes` });
+            return "more";
+          },
+          end: () => settle({ status, bytes: Buffer.concat(chunks) }),
+          failed: settle,
+        };
+      },
+    });
+  });
+}

@@ -1,0 +1,28 @@
+import path from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { startUpstream } from "../../../tests/support/upstream.ts";
+import { loadCatalogue } from "../../domain/catalogue/load.ts";
+import { systemClock } from "../../kit/clock.ts";
+import { systemTimers } from "../../kit/timers.ts";
+import { catalogueFiles } from "../catalogue-files.ts";
+import { probeProvider } from "./probe-key.ts";
+import { httpTransport } from "./transport.ts";
+
+const CATALOGUE = path.resolve(import.meta.dirname, "../../../catalogue");
+const LIMITS = { connections: 1, connectTimeoutMs: 1000, firstByteTimeoutMs: 1000, idleTimeoutMs: 1000 };
+
+test.each([
+  ["good-key", { result: "accepted", status: 200 }],
+  ["bad\nkey", { result: "unclear", status: null, detail: "mistral could not be reached" }],
+])("BILL-08 the try of the key %j ends, also where no header can hold it", async (token, found) => {
+  const loaded = await loadCatalogue([CATALOGUE], Date.UTC(2026, 10, 15), catalogueFiles);
+  if ("problems" in loaded) throw new Error(JSON.stringify(loaded.problems));
+  const upstream = await startUpstream({ json: { data: [] } });
+  const transport = httpTransport(LIMITS);
+  onTestFinished(() => Promise.all([upstream.close(), transport.close()]).then(() => undefined));
+  const parts = {
+    ...{ transport, clock: systemClock, timers: systemTimers, snapshot: loaded.snapshot, owner: undefined },
+    baseUrl: () => upstream.url,
+  };
+  expect(await probeProvider("mistral", { kind: "bearer", token }, parts)).toMatchObject(found);
+});
