@@ -166,7 +166,25 @@ describe("a whole answer", () => {
     expect(thinking).toEqual({ type: "enabled", budget_tokens: 2048 });
   });
 
-  test("CHAT-05 the header tells the level that the provider received", async () => {
+  test.each([
+    ["high", 2000, 1600, "low"],
+    ["high", 8000, 6400, "medium"],
+    ["max", 10_000, 8000, "medium"],
+    ["medium", 1000, 1024, "minimal"],
+    ["high", 15_000, 12_000, "high"],
+    ["high", 30_000, 16_384, "high"],
+  ])(
+    "HDR-06 %s with an answer of %i tokens is a budget of %i, and told as %s",
+    async (effort, max_tokens, budget, told) => {
+      upstream().next({ json: TEXT });
+      const { headers } = await ask({ reasoning_effort: effort, max_tokens });
+      const { thinking }: Json = upstream().requests.at(-1)?.json ?? {};
+      expect(thinking).toEqual({ type: "enabled", budget_tokens: budget });
+      expect(headers.get("x-svc-reasoning-effort")).toBe(told);
+    },
+  );
+
+  test("CHAT-05 HDR-06 the header tells the level that the provider received", async () => {
     const effort = async (more: object) => (await ask({ ...more })).headers.get("x-svc-reasoning-effort");
     upstream().always({ json: TEXT });
     expect(await effort({ model: "anthropic/claude-opus-5", reasoning_effort: "minimal" })).toBe("low");

@@ -7,7 +7,7 @@ import { openScene, type Scene } from "../support/scene.ts";
 let scene: Scene;
 let tenant: Tenant;
 beforeAll(async () => {
-  scene = await openScene(["deepinfra", "ovhcloud", "google-ai-studio", "aws-bedrock"]);
+  scene = await openScene(["deepinfra", "ovhcloud", "anthropic", "google-ai-studio", "aws-bedrock"]);
   tenant = await scene.gateway.tenant();
 });
 afterAll(() => scene.close());
@@ -16,7 +16,7 @@ const TOOL = { name: "f", input_schema: { type: "object", properties: {} } };
 
 type Asked = { readonly status: number; readonly sent: Json; readonly answer: Called };
 
-async function ask(dialect: "D1" | "D3" | "D4", more: Record<string, unknown>): Promise<Asked> {
+async function ask(dialect: keyof typeof COLUMNS, more: Record<string, unknown>): Promise<Asked> {
   const { provider, model, whole } = COLUMNS[dialect];
   scene.at(provider).next(whole({ text: "Hello" }));
   const body = { model, max_tokens: 100, messages: [{ role: "user", content: "Hello" }], ...more };
@@ -121,6 +121,18 @@ test("HDR-06 a wish to think that the model cannot be told: the provider chose",
   const { answer } = await ask("D3", { thinking: { type: "adaptive" }, output_config: { effort: "high" } });
   expect(answer.headers.get("x-svc-reasoning-chosen-by")).toBe("caller");
   expect(answer.headers.get("x-svc-reasoning-effort")).toBe("high");
+});
+
+test.each([
+  [{ thinking: { type: "adaptive" } }, null, "provider_default"],
+  [{ thinking: { type: "between_tools" } }, null, "provider_default"],
+  [{ thinking: { type: "adaptive" }, output_config: { effort: "high" } }, "high", "caller"],
+  [{ thinking: { type: "disabled" } }, "none", "caller"],
+  [{ thinking: { type: "enabled", budget_tokens: 2048 } }, "low", "caller"],
+])("HDR-06 the level in the caller's own bytes is told, and none where none is: %j", async (more, effort, by) => {
+  const { answer } = await ask("D2", { max_tokens: 4096, ...more });
+  expect(answer.headers.get("x-svc-reasoning-effort")).toBe(effort);
+  expect(answer.headers.get("x-svc-reasoning-chosen-by")).toBe(by);
 });
 
 test("PARAM-04 MSG-03 a limit of null is no limit where tokens are counted", async () => {

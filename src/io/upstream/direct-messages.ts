@@ -43,7 +43,7 @@ export function directMessages(inbound: InboundMessages, { endpoint, head }: Tar
   return {
     surface: "messages",
     keepAlive: messagesClient.keepAlive,
-    effort: undefined,
+    effort: inbound.call.reasoning?.unsaid ? "untold" : undefined,
     decodeWhole: (answer) => decodeDirect(answer, own),
     ...DOORS[door](inbound, endpoint, own),
   };

@@ -73,4 +73,6 @@ export type ReasoningWish = {
   readonly budgetTokens: number | null;
   /** A model that cannot be told is asked without it, instead of not at all. */
   readonly dispensable?: true;
+  /** The caller left the word to the model: `effort` is told only to who has to be told one. */
+  readonly unsaid?: true;
 };

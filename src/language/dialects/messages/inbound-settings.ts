@@ -102,9 +102,9 @@ export function decodeReasoning(
     case "disabled":
       return { wish: gently("none"), field };
     case "adaptive":
-      return { wish: gently(word ?? EFFORT_DEFAULT), field };
+      return { wish: word === undefined ? unsaid(EFFORT_DEFAULT) : gently(word), field };
     case "between_tools":
-      return { wish: gently(word ?? EFFORT_BETWEEN_TOOLS), field };
+      return { wish: word === undefined ? unsaid(EFFORT_BETWEEN_TOOLS) : gently(word), field };
     case "enabled": {
       const budgetTokens = thinking.budget_tokens ?? null;
       const effort = word ?? (budgetTokens === null ? EFFORT_DEFAULT : effortOfBudget(budgetTokens));
@@ -118,6 +118,10 @@ export function decodeReasoning(
 
 function gently(effort: Effort): ReasoningWish {
   return { effort, budgetTokens: null, dispensable: true };
+}
+
+function unsaid(effort: Effort): ReasoningWish {
+  return { ...gently(effort), unsaid: true };
 }
 
 function decodeEffort(word: string | null | undefined, notes: Notes): Effort | undefined {

@@ -229,8 +229,8 @@ describe("settings", () => {
 
   test.each([
     [{ thinking: { type: "disabled" } }, { effort: "none", budgetTokens: null, dispensable: true }],
-    [{ thinking: { type: "adaptive" } }, { effort: "medium", budgetTokens: null, dispensable: true }],
-    [{ thinking: { type: "between_tools" } }, { effort: "low", budgetTokens: null, dispensable: true }],
+    [{ thinking: { type: "adaptive" } }, { effort: "medium", budgetTokens: null, dispensable: true, unsaid: true }],
+    [{ thinking: { type: "between_tools" } }, { effort: "low", budgetTokens: null, dispensable: true, unsaid: true }],
     [{ thinking: { type: "enabled", budget_tokens: 2000 } }, { effort: "low", budgetTokens: 2000 }],
     [{ thinking: { type: "enabled", budget_tokens: 30_000 } }, { effort: "high", budgetTokens: 30_000 }],
     [

@@ -1,6 +1,6 @@
 import { fault } from "../../../contract/faults.ts";
 import type { JsonObject } from "../../../kit/json.ts";
-import type { Call, Effort, ReasoningWish } from "../../canon/call.ts";
+import { type Call, EFFORTS, type Effort, type ReasoningWish } from "../../canon/call.ts";
 import type { Part, Turn } from "../../canon/parts.ts";
 import type { ModelFacts } from "../dialect.ts";
 
@@ -95,7 +95,7 @@ function byBudget(call: Call, reasoning: ReasoningWish, limit: number, facts: Mo
     maxTokens,
     thinking: { type: "enabled", budget_tokens: budget },
     word: undefined,
-    received: reasoning.effort,
+    received: reasoning.budgetTokens === null ? wordFor(budget) : reasoning.effort,
   };
 }
 
@@ -123,6 +123,11 @@ function budgetFor({ effort, budgetTokens }: ReasoningWish, limit: number, { ups
   }
   const asked = effort === "none" ? BUDGET_MIN : BUDGETS[effort];
   return Math.min(asked, Math.max(BUDGET_MIN, Math.floor(limit * BUDGET_SHARE)));
+}
+
+/** The least word that asks for as much: a small limit of the answer makes less of the caller's own. */
+function wordFor(budget: number): Effort | undefined {
+  return EFFORTS.find((word) => word !== "none" && budget <= BUDGETS[word]);
 }
 
 function badBudget(why: string) {
