@@ -326,6 +326,19 @@ describe("what is kept", () => {
     expect(JSON.stringify(row)).not.toMatch(/secret|private name/);
   });
 
+  test.each(["text", "srt", "vtt"])(
+    "LOG-03 a capture window keeps words about audio and video as %s",
+    async (format) => {
+      await scene.gateway.manage("POST", `/workspaces/${tenant.slug}/capture-windows`, { minutes: 5 });
+      const text = "Turn the audio up: data:audio/wav;base64,UklGRiQAAABXQVZF of the video.";
+      scene.at("openai").next({ json: { ...verbose, text, segments: [{ id: 0, start: 0, end: 2, text }] } });
+      const answer = await send({ model: WHISPER, response_format: format });
+      expect(answer.text).toContain(text);
+      const { captured } = await scene.row(answer.headers.get("x-svc-request-id") ?? "");
+      expect(captured.answer).toBe(answer.text.replace(/data:\S+/, "[audio is never kept]"));
+    },
+  );
+
   test("LOG-03 a capture window keeps the fields and the transcript, and never the audio", async () => {
     await scene.gateway.manage("POST", `/workspaces/${tenant.slug}/capture-windows`, { minutes: 5 });
     scene.at("openai").next({ json: { text: "A word" } });

@@ -1,5 +1,5 @@
 import { asksForNoRetention } from "../../domain/record/asked-not-to.ts";
-import { withoutAudio } from "../../domain/record/audio-free.ts";
+import { withoutAudio, wordsWithoutAudio } from "../../domain/record/audio-free.ts";
 import {
   CAPTURED_PARTS,
   type Captured,
@@ -161,8 +161,11 @@ function sizeOf({ request, answer }: Heard): number {
 
 function itemOf(heard: Heard, maxBytes: number): Captured {
   const { requestId, keyId, window, atMs } = heard;
-  const request = heard.request === null ? undefined : cut("request", heard.request.toString("utf8"), maxBytes);
-  const answer = heard.answer === null ? undefined : cut("answer", heard.answer, maxBytes);
+  const request =
+    heard.request === null ? undefined : cut("request", withoutAudio(heard.request.toString("utf8")), maxBytes);
+  const silenced = heard.answerIs === "words" ? wordsWithoutAudio : withoutAudio;
+  // Without sound first: half of it would be taken for words.
+  const answer = heard.answer === null ? undefined : cut("answer", silenced(heard.answer), maxBytes);
   const counted = heard.cut.map(({ part }) => part);
   return {
     requestId,
@@ -179,9 +182,8 @@ function itemOf(heard: Heard, maxBytes: number): Captured {
   };
 }
 
-/** Without sound first: half of it would be taken for words. Then within the bytes that are kept of one part. */
-function cut(part: "request" | "answer", said: string, maxBytes: number): { text: string; cut?: CapturedPart } {
-  const text = withoutAudio(said);
+/** Within the bytes that are kept of one part. */
+function cut(part: "request" | "answer", text: string, maxBytes: number): { text: string; cut?: CapturedPart } {
   const bytes = Buffer.from(text);
   if (bytes.length <= maxBytes) return { text };
   // A sign that was cut in two is left out.

@@ -10,6 +10,8 @@ export type Heard = {
   readonly atMs: number;
   readonly request: Buffer | null;
   readonly answer: string | null;
+  /** JSON or events; or nothing but words, as transcripts can be. */
+  readonly answerIs: "data" | "words";
   readonly cut: readonly CapturedPart[];
 };
 
@@ -48,6 +50,7 @@ export class Capturing {
   #bytes = 0;
   #heldBytes = 0;
   #whole: string | undefined;
+  #sent: Heard["answerIs"] = "data";
   #refused: "no" | "yes" = "no";
 
   constructor(told: Told, itemMaxBytes: number, room: ListeningRoom, kept: (heard: Heard) => void) {
@@ -74,7 +77,10 @@ export class Capturing {
 
   /** The same sink, listened to. */
   through(sink: Sink): Sink {
-    return new HeardSink(sink, (chunk) => this.#take(chunk));
+    const begun = (contentType: string | undefined) => {
+      if (contentType?.startsWith("text/plain") === true) this.#sent = "words";
+    };
+    return new HeardSink(sink, begun, (chunk) => this.#take(chunk));
   }
 
   /** The call is over, however it ended. */
@@ -89,6 +95,7 @@ export class Capturing {
       ...told,
       request: parts.includes("request") ? this.#request : null,
       answer: this.#keepsAnswer ? answer : null,
+      answerIs: this.#whole === undefined ? this.#sent : "data",
       cut: isCut && this.#keepsAnswer ? [{ part: "answer", ofBytes: this.#bytes }] : [],
     });
   }
@@ -107,10 +114,12 @@ export class Capturing {
 
 class HeardSink implements Sink {
   readonly #sink: Sink;
+  readonly #begun: (contentType: string | undefined) => void;
   readonly #heard: (chunk: Buffer | string) => void;
 
-  constructor(sink: Sink, heard: (chunk: Buffer | string) => void) {
+  constructor(sink: Sink, begun: (contentType: string | undefined) => void, heard: (chunk: Buffer | string) => void) {
     this.#sink = sink;
+    this.#begun = begun;
     this.#heard = heard;
   }
 
@@ -127,6 +136,7 @@ class HeardSink implements Sink {
   }
 
   start(status: number, headers: Readonly<Record<string, string>>): void {
+    this.#begun(headers["content-type"]);
     this.#sink.start(status, headers);
   }
 

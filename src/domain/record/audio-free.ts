@@ -48,13 +48,13 @@ function cleaned(json: string): string | undefined {
 type Around = "silent" | "sound";
 
 function walked(value: unknown, around: Around): unknown {
-  if (typeof value === "string") return walkedText(value);
+  if (typeof value === "string") return wordsWithoutAudio(value);
   if (Array.isArray(value)) return value.map((item) => walked(item, around));
   return isJsonObject(value) ? walkedObject(value, around) : value;
 }
 
-/** Arguments of tools are JSON inside a text, and may hold what any other part may. */
-function walkedText(text: string): string {
+/** Words as somebody wrote or spoke them. Arguments of tools are JSON inside a text, and may hold what any other part may. */
+export function wordsWithoutAudio(text: string): string {
   if (!HINT.test(text)) return text;
   const inner = text.startsWith("{") ? cleaned(text) : undefined;
   return inner ?? text.replace(SOUND_URL, LEFT_OUT);
