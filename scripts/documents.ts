@@ -3,6 +3,7 @@ import path from "node:path";
 import { apiDocumentText, manageDocumentText } from "../src/contract/documents.ts";
 import { FAULTS } from "../src/contract/faults.ts";
 import { ROUTES } from "../src/contract/routes.ts";
+import { FILE_SCHEMA_NAMES, printSchema } from "../src/domain/catalogue/schema.ts";
 import { PARAMETERS, type Parameter } from "../src/language/canon/parameters.ts";
 import { ALIASES, CALL_FIELDS, FIELDS as CHAT_FIELDS } from "../src/language/dialects/chat/fields.ts";
 import { FIELDS as CONVERSE_FIELDS } from "../src/language/dialects/converse/fields.ts";
@@ -24,6 +25,7 @@ export function generatedDocuments(): ReadonlyMap<string, string> {
     ["docs/openapi.json", apiDocumentText(place)],
     ["docs/openapi-manage.json", manageDocumentText(place)],
     ["portal/src/api/operations.gen.ts", portalOperations()],
+    ...FILE_SCHEMA_NAMES.map((name): [string, string] => [`catalogue/${name}.schema.json`, printSchema(name)]),
   ]);
 }
 
