@@ -243,15 +243,13 @@ describe("the answer", () => {
     expect(Object.keys(answer.body.answers)).toEqual(["lit", "room.name", "bright_2"]);
   });
 
-  test("DEC-12 a score passes the provider's fields through as it sent them", async () => {
-    const sent = {
-      type: "score",
-      score: 1.55,
-      probabilities: { "0": 0.1, "1": 0.25, "2": 0.65 },
-      legend: { "0": "dark", "1": { as: "dim" }, "2": "bright" },
-      confidence: 0.31,
-      low_confidence: true,
-    };
+  test.each([
+    ["all of them", { legend: { "0": "dark", "1": { as: "dim" }, "2": "bright" }, confidence: 0.31 }],
+    ["no others", {}],
+    ["null too", { legend: null, confidence: null }],
+    ["those that nobody knows", { low_confidence: true, range: [1, 2] }],
+  ])("DEC-12 a score passes the provider's fields through as it sent them: %s", async (_which, more) => {
+    const sent = { type: "score", score: 1.55, probabilities: { "0": 0.1, "1": 0.25, "2": 0.65 }, ...more };
     scene.at("alpha").next({ json: { answers: { bright_2: sent }, usage: { input_tokens: 9, output_tokens: 2 } } });
     const answer = await scene.decide(tenant.key, asked({ questions: { bright_2: QUESTIONS.bright_2 } }));
     expect(answer.body.answers.bright_2).toEqual(sent);

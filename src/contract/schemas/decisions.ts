@@ -91,8 +91,8 @@ const ScoreAnswer = z
     type: z.literal("score"),
     score: z.number().describe("Weighted by the probabilities; the lowest level is 0."),
     probabilities: z.record(z.string(), share).describe("By level, from 0."),
-    legend: z.record(z.string(), z.unknown()).optional(),
-    confidence: share.optional(),
+    legend: z.record(z.string(), z.unknown()).nullish(),
+    confidence: share.nullish(),
   })
   .meta({ id: "ScoreAnswer", description: "The provider's own fields, as it sent them." });
 

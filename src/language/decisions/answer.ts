@@ -16,8 +16,8 @@ export type DecisionAnswer =
       readonly confidence: number;
       /** One for each level, lowest first. */
       readonly probabilities: readonly number[];
-      /** The provider's own fields, as it sent them. */
-      readonly sent: JsonObject;
+      /** The provider's own fields, as it sent them; undefined where its interface has other ones than the caller's. */
+      readonly sent: JsonObject | undefined;
     }
   /** The provider would not answer this one. */
   | { readonly type: "refusal" };
@@ -32,7 +32,7 @@ export type RawAnswer = {
   /** How much of the model's mind the labels had at all; absent where it is not told. */
   readonly labelMass?: unknown;
   readonly argmaxIsLabel?: unknown;
-  /** The fields of a score as they are passed on. */
+  /** The fields of a score as they are passed on; absent: they are made of what was read. */
   readonly sent?: JsonObject;
 };
 

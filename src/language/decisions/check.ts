@@ -115,7 +115,7 @@ function checkScore(raw: RawAnswer, levels: number, slack: Slack): DecisionAnswe
     return { unusable: "the score is not what its probabilities come to" };
   const confidence = confidenceOf(raw, scoreConfidence(figures));
   if (typeof confidence !== "number") return confidence;
-  return { type: "score", score, confidence, probabilities: figures, sent: sent ?? {} };
+  return { type: "score", score, confidence, probabilities: figures, sent };
 }
 
 /** What the provider says, else what follows from the distribution. */

@@ -101,8 +101,7 @@ export function answerFrom(question: DecisionQuestion, { shares, labelMass }: Ma
     case "score": {
       const value = shares.reduce((sum, share, level) => sum + share * level, 0);
       const probabilities = new Map(shares.map((share, level) => [String(level), share]));
-      const sent = { score: value, probabilities: Object.fromEntries(probabilities) };
-      return { type: "score", value, probabilities, labelMass, sent };
+      return { type: "score", value, probabilities, labelMass };
     }
   }
 }

@@ -88,11 +88,8 @@ function answerOf(answer: unknown): RawAnswer {
       const { choice } = answer;
       return { type, value: typeof choice === "boolean" ? String(choice) : choice, probabilities: told, confidence };
     }
-    case "score": {
-      const { score } = answer;
-      const sent = { score, ...(told === undefined ? {} : { probabilities: Object.fromEntries(told) }) };
-      return { type, value: score, probabilities: told, confidence, sent };
-    }
+    case "score":
+      return { type, value: answer["score"], probabilities: told, confidence };
     case "refusal":
       return { type };
     default:

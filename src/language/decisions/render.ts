@@ -49,11 +49,10 @@ function answerOf(answer: DecisionAnswer, question: DecisionQuestion): JsonObjec
     case "choice":
       return { type: "choice", choice: answer.choice, confidence: answer.confidence };
     case "score": {
-      // What the provider sent goes out as it is; what it left out is made of what was asked.
+      const { sent, score, probabilities, confidence } = answer;
+      if (sent !== undefined) return { type: "score", ...sent };
       const legend = question.type === "score" ? Object.fromEntries(question.levels.entries()) : {};
-      const { score, probabilities, confidence } = answer;
-      const made = { score, probabilities: Object.fromEntries(probabilities.entries()), legend, confidence };
-      return { type: "score", ...made, ...answer.sent };
+      return { type: "score", score, probabilities: Object.fromEntries(probabilities.entries()), legend, confidence };
     }
     case "refusal":
       return { type: "refusal" };

@@ -52,13 +52,7 @@ function answerOf(answer: unknown): RawAnswer {
     case "choice":
       return { type, value: answer["choice"], probabilities, labelMass };
     case "score":
-      return {
-        type,
-        value: answer["score"],
-        probabilities,
-        labelMass,
-        sent: { score: answer["score"], probabilities: shares },
-      };
+      return { type, value: answer["score"], probabilities, labelMass };
     default:
       return { type: "other" };
   }

@@ -62,7 +62,8 @@ function questionOf(question: DecisionQuestion): JsonObject {
 
 function answerOf(answer: unknown, said: "told" | "unlike"): RawAnswer {
   if (!isJsonObject(answer)) return { type: "other" };
-  const { type, probabilities, ...rest } = answer;
+  const { type, ...sent } = answer;
+  const { probabilities } = sent;
   const confidence = said === "told" ? answer["confidence"] : undefined;
   const told = isJsonObject(probabilities) ? mapOf(Object.entries(probabilities)) : undefined;
   switch (type) {
@@ -70,15 +71,8 @@ function answerOf(answer: unknown, said: "told" | "unlike"): RawAnswer {
       return { type, value: answer["noul"] };
     case "choice":
       return { type, value: answer["choice"], probabilities: told, confidence };
-    case "score": {
-      const { confidence: _apart, ...others } = rest;
-      const sent = {
-        ...others,
-        ...(probabilities === undefined ? {} : { probabilities }),
-        ...(confidence == null ? {} : { confidence }),
-      };
+    case "score":
       return { type, value: answer["score"], probabilities: told, confidence, sent };
-    }
     case "refusal":
       return { type };
     default:
