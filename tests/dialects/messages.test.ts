@@ -376,7 +376,7 @@ describe("refusals", () => {
     expect(await scene.wallet(payer)).toMatchObject({ balance: "1.00", held: "0.00" });
     expect(await scene.rows(payer)).toMatchObject([{ status: 400, error_code: "invalid_value", provider: null }]);
     const { body: budget } = await scene.chat(payer.key, { model: MODEL, reasoning: { max_tokens: 10 } });
-    expect(budget.error).toMatchObject({ code: "invalid_value", param: "reasoning_effort" });
+    expect(budget.error).toMatchObject({ code: "invalid_value", param: "reasoning" });
   });
 });
 

@@ -169,6 +169,24 @@ describe.each(Object.entries(COLUMNS))("%s", (_dialect, { provider, model }) => 
   });
 });
 
+describe("a row that was sent by another of its names", () => {
+  const ALWAYS_THINKS = "anthropic/claude-opus-5-5";
+  const BY_BUDGET = "anthropic/claude-sonnet-4-5";
+
+  test.each<[string, JsonObject, string, string]>([
+    ["max_tokens", { max_completion_tokens: 9_000_000 }, CHAT_MODEL, "max_completion_tokens"],
+    ["max_tokens", { max_tokens: 9_000_000, max_completion_tokens: 9_000_000 }, CHAT_MODEL, "max_tokens"],
+    ["reasoning_effort", { reasoning_effort: "none" }, ALWAYS_THINKS, "reasoning_effort"],
+    ["reasoning_effort", { thinking: { type: "disabled" } }, ALWAYS_THINKS, "thinking"],
+    ["reasoning_effort", { reasoning: { enabled: false } }, ALWAYS_THINKS, "reasoning"],
+    ["reasoning_effort", { reasoning: { max_tokens: 9 } }, BY_BUDGET, "reasoning"],
+    ["reasoning_effort", { thinking: { type: "enabled", budget_tokens: 9 } }, BY_BUDGET, "thinking"],
+  ])("PARAM-01 %s is refused by the name it came under: %j", async (_row, sent, model, param) => {
+    await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { blocked_providers: [] });
+    expect(await refused({ model, ...sent })).toMatchObject({ param });
+  });
+});
+
 describe("one model on two dialects", () => {
   const MODEL = "anthropic/claude-sonnet-4-6";
   const served = () => ["anthropic", "aws-bedrock"] as const;

@@ -1,5 +1,6 @@
 import { ChatRequest } from "../../contract/schemas/chat.ts";
 import { decodeCall } from "../../language/dialects/chat/request.ts";
+import { renamed } from "../../language/dialects/renamed.ts";
 import { decodeWith, parseJson } from "../body.ts";
 import { type Handler, streamed } from "../exchange.ts";
 import { ChatErrand } from "../pipeline/chat-errand.ts";
@@ -17,5 +18,9 @@ export function chatHandlers(gateway: Gateway): Record<string, Handler> {
 export function decodeChat(bytes: Buffer): DecodedChat {
   const body = parseJson(bytes);
   const request = isPlainChat(body.value) ? body.value : decodeWith(ChatRequest, body.value);
-  return { errand: new ChatErrand({ dialect: "chat", call: decodeCall(request), request, body }) };
+  const call = decodeCall(request);
+  return {
+    errand: new ChatErrand({ dialect: "chat", call, request, body }),
+    inCallersWords: (problem) => renamed(problem, call),
+  };
 }

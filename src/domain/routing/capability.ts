@@ -105,7 +105,7 @@ export function shortcomingOf(able: Able, demand: Demand, support: DialectSuppor
   if (demand.limitIs === "bound") return undefined;
   const output = able.maxOutputTokens;
   if (output !== null && demand.maxOutputTokens !== undefined && demand.maxOutputTokens > output) {
-    return { reason: `writes at most ${output} tokens`, param: "max_tokens" };
+    return { reason: `writes at most ${output} tokens`, param: demand.parameterNames?.max_tokens ?? "max_tokens" };
   }
   return undefined;
 }

@@ -2,7 +2,7 @@ import { type Fault, fault } from "../../contract/faults.ts";
 import type { Call } from "../canon/call.ts";
 
 /** A refusal that names a field of the canonical call, with the name that the field has in the caller's request. */
-export function renamed(problem: Fault, call: Call, callersName: (param: string) => string): Fault {
+export function renamed(problem: Fault, call: Call, callersName = (param: string) => param): Fault {
   const { code, message, param, status, headers, detail } = problem;
   if (param === undefined || (code !== "invalid_value" && code !== "unsupported_parameter")) return problem;
   // These were named while the request was read.

@@ -37,6 +37,7 @@ export function decodeCall(request: ChatRequest): Call {
     includeUsage: request.stream_options?.include_usage === true,
     parameters: parametersOf(request),
     usual: usualOf(request),
+    ...namesOf(request),
     ...ownRowsOf(request),
     ...extrasOf("chat", request),
     ...(wishes === undefined ? {} : { wishes }),
@@ -78,6 +79,22 @@ function parametersOf(request: ChatRequest): Parameter[] {
   return [...rows];
 }
 
+/** In the order in which they are heard. */
+const OTHER_WORDS_FOR_EFFORT = ["reasoning", "thinking"] as const;
+
+/** The names that rows were sent by, where those are not their own. */
+function namesOf(request: ChatRequest): Pick<Call, "parameterNames"> {
+  const limit = request.max_tokens == null && request.max_completion_tokens != null;
+  const effort = request.reasoning_effort ? undefined : OTHER_WORDS_FOR_EFFORT.find((name) => request[name] != null);
+  if (!limit && effort === undefined) return NOTHING;
+  return {
+    parameterNames: {
+      ...(limit ? { max_tokens: "max_completion_tokens" } : {}),
+      ...(effort === undefined ? {} : { reasoning_effort: effort }),
+    },
+  };
+}
+
 /** Rows that no canonical field holds, and that another dialect has a place for all the same. */
 const OWN_ROWS = [
   "parallel_tool_calls",
@@ -90,12 +107,12 @@ const OWN_ROWS = [
 
 function ownRowsOf(request: ChatRequest): Pick<Call, "chatOnly"> {
   const allowed = allowedTools(request);
-  if (allowed === undefined && !OWN_ROWS.some((row) => request[row] != null)) return NO_ROWS;
+  if (allowed === undefined && !OWN_ROWS.some((row) => request[row] != null)) return NOTHING;
   const chatOnly: Partial<Record<Parameter, unknown>> = allowed === undefined ? {} : { allowed_tools: allowed };
   for (const row of OWN_ROWS) if (request[row] != null) chatOnly[row] = request[row];
   return { chatOnly };
 }
-const NO_ROWS = {};
+const NOTHING = {};
 
 const USUALLY_ONE = ["temperature", "top_p"] as const;
 
