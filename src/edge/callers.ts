@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import { faultOf } from "../app/fault-of.ts";
 import { Fault } from "../contract/faults.ts";
 import type { Route, Switch } from "../contract/route.ts";
 import type { SharedState, WindowVerdict } from "../domain/admission/admission.ts";
@@ -8,7 +9,7 @@ import type { Principal } from "../domain/tenancy/key.ts";
 import type { Clock } from "../kit/clock.ts";
 import { after, type Soon } from "../kit/soon.ts";
 import { addressFault, authenticateKey, scopeFault } from "./authenticate.ts";
-import { internalFault, switchedOffFault } from "./refusals.ts";
+import { switchedOffFault } from "./refusals.ts";
 import { addRateHeaders, overLimit } from "./window.ts";
 
 export type CallersDeps = {
@@ -72,7 +73,7 @@ export class Callers {
     const behind = (standing: Standing) => (outside === undefined ? standing : { ...standing, refusal: outside });
     if (!(window instanceof Promise)) return behind(window);
     return window.then(behind, (error: unknown) => {
-      const refusal = outside ?? (error instanceof Fault ? error : internalFault(error));
+      const refusal = outside ?? faultOf(error);
       return { principal, refusal, verdict: undefined };
     });
   }

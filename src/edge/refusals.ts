@@ -1,6 +1,5 @@
 import { type Fault, fault } from "../contract/faults.ts";
 import type { Route, Switch } from "../contract/route.ts";
-import { awayFault } from "../io/store/sql/store-error.ts";
 
 export function noHost(): Fault {
   return fault("invalid_request", {
@@ -119,15 +118,5 @@ export function tooManyCalls(perMinute: number, waitSeconds: number): Fault {
   return fault("rate_limit_exceeded", {
     message: `You are over the limit of ${perMinute} calls of the management API a minute. Try again in ${waitSeconds} s.`,
     headers: { "retry-after": String(waitSeconds) },
-  });
-}
-
-export function internalFault(error: unknown): Fault {
-  const away = awayFault(error);
-  if (away !== undefined) return away;
-  const detail = { cause: error instanceof Error ? (error.stack ?? error.message) : String(error) };
-  return fault("internal_error", {
-    message: "The gateway failed on this request. Try again; if it stays, tell the operator the request id.",
-    detail,
   });
 }

@@ -2,7 +2,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex, Readable } from "node:stream";
 import type { Exchange, Handler } from "../app/exchange.ts";
-import { Fault, fault } from "../contract/faults.ts";
+import { faultOf } from "../app/fault-of.ts";
+import { type Fault, fault } from "../contract/faults.ts";
 import type { Route } from "../contract/route.ts";
 import type { Actor } from "../domain/tenancy/actor.ts";
 import type { Principal } from "../domain/tenancy/key.ts";
@@ -25,7 +26,6 @@ import type { MinuteLimit } from "./minute-limit.ts";
 import { admit, type NodeDoor } from "./node-door.ts";
 import {
   errorsAt,
-  internalFault,
   noHost,
   noWebSocket,
   starting,
@@ -180,7 +180,7 @@ export class Edge {
     if (waitSeconds !== undefined) end(tooManyFromAddress(waitSeconds));
     else if (fleet.isAlone) enter();
     // Whoever was made known elsewhere a moment ago is let in here.
-    else fleet.catchUp().then(enter, (error: unknown) => end(error instanceof Fault ? error : internalFault(error)));
+    else fleet.catchUp().then(enter, (error: unknown) => end(faultOf(error)));
   }
 
   #connectionOf(socket: Socket): Connection {
@@ -341,7 +341,7 @@ export class Edge {
 
   #refuse(call: Call, error: unknown): void {
     const { request, response, requestId, baseHeaders } = call;
-    const problem = this.#discreet(error instanceof Fault ? error : internalFault(error), call.workspaceId);
+    const problem = this.#discreet(faultOf(error), call.workspaceId);
     if (problem.status === 429) dropRateHeaders(baseHeaders);
     if (problem.status >= 500) this.#deps.alarmed(problem, requestId);
     if (response.headersSent) response.destroy();

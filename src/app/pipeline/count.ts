@@ -9,13 +9,14 @@ import { NO_EXTRAS } from "../../language/canon/extras.ts";
 import { estimateTextTokens, namesKept } from "../../language/canon/needs.ts";
 import { NO_TOKENS } from "../../language/canon/usage.ts";
 import type { Exchange, Sink } from "../exchange.ts";
+import { faultOf } from "../fault-of.ts";
 import { type Tried, tryOnce } from "./attempt.ts";
 import { outlineOf } from "./chat-errand.ts";
 import { addHeaders } from "./headers.ts";
 import type { Ended } from "./outcome.ts";
 import { type Planned, planOutline } from "./plan.ts";
 import { Relay } from "./relay.ts";
-import { type DecodedChat, GONE, internalFault, principalOf } from "./run.ts";
+import { type DecodedChat, GONE, principalOf } from "./run.ts";
 import { settleFree } from "./settle.ts";
 import { Trail } from "./trail.ts";
 import { Tries } from "./tries.ts";
@@ -74,7 +75,7 @@ export async function countTokens(
     sink.start(200, headers);
     sink.end(body);
   } catch (error) {
-    const problem = error instanceof Fault ? error : internalFault(error);
+    const problem = faultOf(error);
     await settleFree(gateway, trail, trail.refuse(problem));
     throw decoded?.inCallersWords?.(problem) ?? problem;
   } finally {

@@ -1,14 +1,14 @@
-import { envelopeOf, Fault, fault } from "../../contract/faults.ts";
+import { envelopeOf, type Fault, fault } from "../../contract/faults.ts";
 import type { RequestRecord, Surface, UsageRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
-import { awayFault } from "../../io/store/sql/store-error.ts";
 import type { Inbound, Lane } from "../../io/upstream/lane.ts";
 import type { Soon } from "../../kit/soon.ts";
 import { stop } from "../../kit/timers.ts";
 import type { Sent } from "../../language/canon/answer.ts";
 import type { Exchange, Sink } from "../exchange.ts";
+import { faultOf } from "../fault-of.ts";
 import { admit, neededFor } from "./admit.ts";
 import { type Tried, tryOnce, untold } from "./attempt.ts";
 import type { Capturing } from "./capturing.ts";
@@ -170,18 +170,7 @@ class SettledFault extends Error {
 }
 
 function problemOf(error: unknown): Fault {
-  if (error instanceof SettledFault) return error.fault;
-  return error instanceof Fault ? error : internalFault(error);
-}
-
-export function internalFault(error: unknown): Fault {
-  const away = awayFault(error);
-  if (away !== undefined) return away;
-  const detail = { cause: error instanceof Error ? (error.stack ?? error.message) : String(error) };
-  return fault("internal_error", {
-    message: "The gateway failed on this request. Try again; if it stays, tell the operator the request id.",
-    detail,
-  });
+  return error instanceof SettledFault ? error.fault : faultOf(error);
 }
 
 function tooSlow(): Fault {
@@ -357,7 +346,7 @@ class Request {
 
   /** The head is out, so nobody above can answer: the hold goes back here, whatever failed. */
   async #endUnsettled(stream: Sent, error: unknown): Promise<void> {
-    const problem = error instanceof Fault ? error : internalFault(error);
+    const problem = faultOf(error);
     await settleFree(this.#gateway, this.#trail, this.#trail.refuse(problem));
     await this.#endBroken(stream, problem);
   }

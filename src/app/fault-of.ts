@@ -1,0 +1,14 @@
+import { Fault, fault } from "../contract/faults.ts";
+import { awayFault } from "../io/store/sql/store-error.ts";
+
+/** Whatever was thrown, as the refusal that the caller hears. */
+export function faultOf(error: unknown): Fault {
+  if (error instanceof Fault) return error;
+  const away = awayFault(error);
+  if (away !== undefined) return away;
+  const detail = { cause: error instanceof Error ? (error.stack ?? error.message) : String(error) };
+  return fault("internal_error", {
+    message: "The gateway failed on this request. Try again; if it stays, tell the operator the request id.",
+    detail,
+  });
+}
