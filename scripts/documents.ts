@@ -229,7 +229,7 @@ A value out of shape is refused with \`400 invalid_value\` and the field's name 
 ## What a model adds
 
 A \`yes\` says what the dialect can carry. Facts about a model, kept in the [catalogue](guides/catalogue.md), can take it back
-for that model alone, and the refusal is the same:
+for that model alone, and the refusal is the same where no other is named:
 
 ${table(
   ["fact of the endpoint", "what is refused"],
@@ -242,7 +242,10 @@ ${table(
     ["`features.json_schema` is false", "`response_format` of type `json_schema`"],
     ["quirk `json-or-tools`", "`response_format` for JSON together with tools that may be called"],
     ["no `image_input`, `audio_input` or `pdf_input`", "parts of that kind, by their place in `messages`"],
-    ["a limit of context or output tokens", "a longer `messages`, a larger `max_tokens`"],
+    [
+      "a limit of context or output tokens",
+      "a longer `messages` (`context_length_exceeded`), a larger `max_tokens` (`invalid_value`)",
+    ],
   ],
 )}
 

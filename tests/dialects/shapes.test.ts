@@ -169,6 +169,19 @@ describe.each(Object.entries(COLUMNS))("%s", (_dialect, { provider, model }) => 
   });
 });
 
+test.each(["max_tokens", "max_completion_tokens"])(
+  "ERR-10 %s beyond what a model writes is a value out of range, and who would take it is named",
+  async (param) => {
+    await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { blocked_providers: [] });
+    expect(await refused({ [param]: 9_000_000 })).toMatchObject({
+      code: "invalid_value",
+      param,
+      message: expect.stringMatching(`${CHAT_MODEL}: ${param} .* writes at most \\d+ tokens`),
+    });
+    expect(await refused({ [param]: 9_000_000, seed: 7, top_k: 5 })).toMatchObject({ code: "unsupported_parameter" });
+  },
+);
+
 describe("a row that was sent by another of its names", () => {
   const ALWAYS_THINKS = "anthropic/claude-opus-5-5";
   const BY_BUDGET = "anthropic/claude-sonnet-4-5";

@@ -39,8 +39,10 @@ export type Demand = {
 export type Shortcoming = {
   readonly reason: string;
   readonly param: string;
-  /** What a caller is told when every endpoint falls short; absent: `unsupported_parameter`. */
+  /** What a caller is told when every endpoint falls short; absent: that the field cannot be honoured. */
   readonly fault?: Fault;
+  /** By which code that is told; absent: `unsupported_parameter`. */
+  readonly code?: "invalid_value";
   /** The prompt alone is beyond this many tokens. */
   readonly contextTokens?: number;
 };
@@ -105,7 +107,8 @@ export function shortcomingOf(able: Able, demand: Demand, support: DialectSuppor
   if (demand.limitIs === "bound") return undefined;
   const output = able.maxOutputTokens;
   if (output !== null && demand.maxOutputTokens !== undefined && demand.maxOutputTokens > output) {
-    return { reason: `writes at most ${output} tokens`, param: demand.parameterNames?.max_tokens ?? "max_tokens" };
+    const param = demand.parameterNames?.max_tokens ?? "max_tokens";
+    return { reason: `writes at most ${output} tokens`, param, code: "invalid_value" };
   }
   return undefined;
 }

@@ -1,4 +1,4 @@
-import type { Fault } from "../../contract/faults.ts";
+import type { Fault, FaultCode } from "../../contract/faults.ts";
 import type { Endpoint } from "../catalogue/catalogue.ts";
 import type { Reachable } from "./reach.ts";
 
@@ -15,8 +15,9 @@ export type Cause = {
   readonly reason: Why;
   /** The prompt alone is beyond what the endpoint takes. */
   readonly contextTokens?: number | undefined;
-  /** What a caller is told when every endpoint falls short. */
+  /** What a caller is told when every endpoint falls short, or only by which code. */
   readonly fault?: Fault | undefined;
+  readonly code?: FaultCode | undefined;
 };
 
 /** An endpoint that fell out, in words. */
@@ -27,6 +28,7 @@ export type Fallen = {
   readonly reason: string;
   readonly contextTokens?: number | undefined;
   readonly fault?: Fault | undefined;
+  readonly code?: FaultCode | undefined;
 };
 
 /** Everything that fell out, with the cause of each at the same place of a second list. */
@@ -37,9 +39,9 @@ export function toldOf({ fallen, causes }: FallenRows): Fallen[] {
   for (const [at, cause] of causes.entries()) {
     const row = fallen[at];
     if (row === undefined) continue;
-    const { stage, rule, reason, contextTokens, fault } = cause;
+    const { stage, rule, reason, contextTokens, fault, code } = cause;
     const inWords = typeof reason === "string" ? reason : reason(row);
-    told.push({ endpoint: row.endpoint, stage, rule, reason: inWords, contextTokens, fault });
+    told.push({ endpoint: row.endpoint, stage, rule, reason: inWords, contextTokens, fault, code });
   }
   return told;
 }

@@ -143,7 +143,8 @@ function cannotHonour(judge: Judge, name: string, fallen: readonly Fallen[], fir
     models.length === 0
       ? `Leave ${it} out: nothing that can be called here takes this request as it is.`
       : `Leave ${it} out, or choose another model: ${models.join(", ")}${models.length === ALTERNATIVES_MAX ? " and maybe more" : ""}.`;
-  return fault("unsupported_parameter", { message: `${name}: ${why}. ${way}`, param: first.rule });
+  const code = (rules.length === 1 ? first.code : undefined) ?? "unsupported_parameter";
+  return fault(code, { message: `${name}: ${why}. ${way}`, param: first.rule });
 }
 
 /** A few models that would have served this very request under a policy. Only ever looked for when it was refused. */

@@ -220,6 +220,6 @@ export function causeAgainst(reachable: Reachable, judge: Judge): Cause | undefi
 
 const NO_NODE: Cause = { stage: "nodes", rule: "nodes", reason: "the router wants the workspace's own nodes only" };
 
-function lacking({ param, reason, contextTokens, fault }: Shortcoming): Cause {
-  return { stage: "capability", rule: param, reason, contextTokens, fault };
+function lacking({ param, reason, contextTokens, fault, code }: Shortcoming): Cause {
+  return { stage: "capability", rule: param, reason, contextTokens, fault, code };
 }
