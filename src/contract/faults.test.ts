@@ -11,3 +11,11 @@ test("ERR-11 whoever is refused for now hears when to come back, also from who n
   expect(fault("provider_error", { message, status: 503 }).headers).toEqual({ "retry-after": "5" });
   expect(fault("not_found", { message }).headers).toBeUndefined();
 });
+
+test("ERR-01 a fault in other words is the same in all else", () => {
+  const said = { message, status: 429, param: "model", headers: { "retry-after": "7" }, detail: { walletId: "w" } };
+  const { code, status, headers, detail } = fault("provider_error", said);
+  const other = fault("provider_error", said).reworded({ message: "Wait." });
+  expect(other).toMatchObject({ message: "Wait.", param: "model", code, status, headers, detail });
+  expect(other.reworded({ message, param: "models" })).toMatchObject({ message, param: "models", headers, detail });
+});

@@ -247,12 +247,12 @@ export type FaultCode = keyof typeof FAULTS;
 export type FaultDetail = {
   /** The public sentence: what is wrong and what to do next. */
   readonly message: string;
-  readonly param?: string;
+  readonly param?: string | undefined;
   /** Overrides the catalogue's status: only for `provider_error`. */
   readonly status?: number;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** For the log, never for the caller. */
-  readonly detail?: Readonly<Record<string, unknown>>;
+  readonly detail?: Readonly<Record<string, unknown>> | undefined;
 };
 
 const UNAVAILABLE = 503;
@@ -277,6 +277,12 @@ export class Fault extends Error {
     this.param = said.param;
     this.headers = this.status === UNAVAILABLE ? { ...COME_BACK, ...said.headers } : said.headers;
     this.detail = said.detail;
+  }
+
+  /** The same in other words. */
+  reworded(words: Pick<FaultDetail, "message" | "param">): Fault {
+    const { code, status, param, headers, detail } = this;
+    return new Fault(code, { status, param, headers, detail, ...words });
   }
 }
 

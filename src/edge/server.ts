@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import type { Duplex, Readable } from "node:stream";
 import type { Exchange, Handler } from "../app/exchange.ts";
 import { faultOf } from "../app/fault-of.ts";
-import { type Fault, fault } from "../contract/faults.ts";
+import type { Fault } from "../contract/faults.ts";
 import type { Route } from "../contract/route.ts";
 import type { Actor } from "../domain/tenancy/actor.ts";
 import type { Principal } from "../domain/tenancy/key.ts";
@@ -352,15 +352,7 @@ export class Edge {
     const { credentials, ownSecrets } = this.#deps;
     const known = workspaceId === undefined ? credentials : [...credentials, ...ownSecrets(workspaceId)];
     const message = redacted(problem.message, known);
-    if (message === problem.message) return problem;
-    const { code, status, param, headers, detail } = problem;
-    return fault(code, {
-      message,
-      status,
-      ...(param === undefined ? {} : { param }),
-      ...(headers === undefined ? {} : { headers }),
-      ...(detail === undefined ? {} : { detail }),
-    });
+    return message === problem.message ? problem : problem.reworded({ message });
   }
 
   /** Not even HTTP: answered by hand on the socket, unless another answer is already on its way there. */

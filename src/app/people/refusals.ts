@@ -92,7 +92,7 @@ export function faultOf(status: number, bytes: Buffer | string | undefined): Fau
   if (words !== undefined)
     return fault(words.code, {
       message: words.message,
-      ...(words.param === undefined ? {} : { param: words.param }),
+      param: words.param,
       ...(words.retryAfter === undefined ? {} : { headers: { "retry-after": words.retryAfter } }),
     });
   if (status >= 500)

@@ -16,7 +16,7 @@ export function tooLongForCodex({ headers }: Exchange, asked: Asked | undefined,
   const { code, message, param } = error;
   if (code === "context_length_exceeded") return error;
   if (code !== "provider_error" || !TOO_LONG.test(message)) return undefined;
-  return fault("context_length_exceeded", { message, ...(param === undefined ? {} : { param }) });
+  return fault("context_length_exceeded", { message, param });
 }
 
 /** A response that fails as it begins. */

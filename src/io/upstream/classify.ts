@@ -221,9 +221,7 @@ export function atNode(verdict: Verdict, name: string, status: number | null): V
 /** A provider's words without the very credential it was shown, in whatever form that is. */
 export function struckOut(verdict: Verdict, secrets: readonly string[]): Verdict {
   if (verdict.is !== "stop") return verdict;
-  const { code, message, status, param } = verdict.fault;
-  const named = param === undefined ? {} : { param };
-  return { ...verdict, fault: fault(code, { message: redacted(message, secrets), status, ...named }) };
+  return { ...verdict, fault: verdict.fault.reworded({ message: redacted(verdict.fault.message, secrets) }) };
 }
 
 function passedOn(status: number, problem: UpstreamProblem): Verdict {
