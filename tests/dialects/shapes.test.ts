@@ -121,7 +121,7 @@ describe("a list of allowed tools beside a tool choice", () => {
   });
 });
 
-describe.each(Object.entries(COLUMNS))("%s", (_dialect, { provider, model }) => {
+describe.each(Object.entries(COLUMNS))("%s", (dialect, { provider, model }) => {
   test("PARAM-04 an explicit null of every field is the same as none, also of those that are refused", async () => {
     await only(provider);
     expect((await scene.chat(tenant.key, { model })).status).toBe(200);
@@ -141,6 +141,19 @@ describe.each(Object.entries(COLUMNS))("%s", (_dialect, { provider, model }) => 
         param: "temprature",
         message: expect.stringContaining("temprature"),
       });
+    }
+  });
+
+  test.each(["user", "safety_identifier"])("PARAM-01 %s is told whole or ignored, whatever it is", async (row) => {
+    await only(provider);
+    const [told, long] = [dialect === "D1", "x".repeat(3000)];
+    expect((await scene.chat(tenant.key, { model })).status).toBe(200);
+    const plain = received(provider);
+    expect((await scene.chat(tenant.key, { model, [row]: long })).status).toBe(200);
+    expect(received(provider)).toEqual(told ? { ...plain, [row]: long } : plain);
+    for (const odd of [7, { id: 7 }, [], true]) {
+      if (told) expect(await refused({ model, [row]: odd })).toMatchObject({ code: "invalid_value", param: row });
+      else expect((await scene.chat(tenant.key, { model, [row]: odd })).status).toBe(200);
     }
   });
 

@@ -116,6 +116,9 @@ const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as 
 const effort = z.enum(EFFORTS);
 const tokenCount = z.int().min(1).max(10_000_000);
 
+/** Ignored whatever it is where the provider's dialect has no place for it: only who is told it wants a string. */
+const label = z.unknown().meta({ type: "string" });
+
 /** Every field of `POST /chat/completions`. A field that is not here is refused by name. */
 export const ChatRequest = z
   .strictObject({
@@ -160,9 +163,9 @@ export const ChatRequest = z
     verbosity: optional(z.enum(["low", "medium", "high"])),
     prediction: optional(z.looseObject({ type: z.literal("content") })),
     prompt_cache_key: optional(z.string().max(1024)),
-    safety_identifier: optional(z.string().max(1024)),
+    safety_identifier: optional(label),
     service_tier: optional(z.string().max(64)),
-    user: optional(z.string().max(1024)),
+    user: optional(label),
     store: optional(z.boolean()),
     metadata: optional(z.record(z.string(), z.unknown())),
     modalities: optional(z.array(z.string())),

@@ -7,6 +7,7 @@ import { isParameter, type Parameter } from "../../canon/parameters.ts";
 import type { CacheMark, MediaSource, Part, Turn } from "../../canon/parts.ts";
 import { decodeWishes, WISH_FIELDS } from "../../canon/wishes.ts";
 import { extrasOf } from "../extras.ts";
+import { demandLabels } from "../labels.ts";
 import { decodeDetail } from "./details.ts";
 import { ALIASES, CALL_FIELDS } from "./fields.ts";
 import { allowedTools, decodeToolChoice, encodeToolChoice } from "./tool-choice.ts";
@@ -248,6 +249,7 @@ export function directPatches(
   call: Call,
   { upstreamModel, outputLimit, quirks }: DirectFacts,
 ): MemberPatch[] {
+  demandLabels(call);
   const patches: MemberPatch[] = [{ key: "model", json: JSON.stringify(upstreamModel) }];
   for (const field of WISH_FIELDS) if (field in request) patches.push({ key: field, json: null });
   if (call.stream && !quirks.includes(USAGE_UNASKED)) {

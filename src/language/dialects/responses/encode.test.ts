@@ -63,6 +63,7 @@ describe("sampling", () => {
 test("what the dialect has no word for is refused by name", () => {
   expect(refusal({ stop: ["x"], parameters: ["stop"] })).toEqual(["unsupported_parameter", "stop"]);
   expect(refusal({ maxOutputTokens: 15 })).toEqual(["invalid_value", "max_tokens"]);
+  expect(refusal({ chatOnly: { user: 7 } })).toEqual(["invalid_value", "user"]);
   const audio = { is: "audio", source: { is: "inline", mediaType: "audio/wav", base64: "" } } as const;
   expect(refusal({ turns: [{ role: "user", parts: [audio] }] })).toEqual([
     "unsupported_parameter",

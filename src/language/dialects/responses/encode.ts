@@ -3,6 +3,7 @@ import type { Call, ResponseFormat, ToolChoice, ToolDefinition } from "../../can
 import { effortFor } from "../../canon/effort.ts";
 import type { Parameter } from "../../canon/parameters.ts";
 import type { ModelFacts } from "../dialect.ts";
+import { demandLabels } from "../labels.ts";
 import { argumentsOf, demandNone } from "../tool-words.ts";
 import { encodeTurns } from "./turns.ts";
 import { isUsual, unsaidOf } from "./unsaid.ts";
@@ -11,6 +12,7 @@ import { isUsual, unsaidOf } from "./unsaid.ts";
 export function encodeCall(call: Call, facts: ModelFacts): string {
   const unsaid = unsaidOf(call, facts);
   if (unsaid !== undefined) throw unsaid;
+  demandLabels(call);
   const { maxOutputTokens, stream } = call;
   return JSON.stringify({
     model: facts.upstreamModel,
