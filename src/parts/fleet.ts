@@ -86,7 +86,7 @@ function alone(config: Config, { instanceId }: InstanceParts): Sharing {
   const state = memoryState(systemClock, { claimsMax: config.GATEWAY_IDEMPOTENCY_KEYS_MAX });
   return {
     state,
-    fleet: loneFleet(instanceId, null),
+    fleet: loneFleet(instanceId),
     board: undefined,
     standing: "alone",
     begin: async () => undefined,
@@ -145,7 +145,6 @@ function amongOthers(shared: Common, { instanceId, ids, log }: InstanceParts) {
   const { state, board } = shared;
   const fleet = new SharedFleet({
     id: instanceId,
-    url: null,
     board,
     touch: (workspaceId) => state.touch(workspaceId),
     filling: () => shared.filling,
@@ -297,8 +296,7 @@ export function fleetChecks(config: Config, sharing: Sharing): Check[] {
       name: "instances",
       run: async () => {
         const { fleet } = sharing;
-        const ids = (await fleet.peers()).map(({ id }) => id);
-        const others = ids.filter((id) => id !== fleet.id);
+        const others = (await fleet.peers()).filter((id) => id !== fleet.id);
         const beside = others.length === 0 ? "no other is alive" : `others: ${others.slice(0, 20).join(", ")}`;
         return { ok: true, detail: `this is ${fleet.id}${fleet.leads ? ", which leads" : ""}; ${beside}` };
       },

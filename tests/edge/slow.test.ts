@@ -26,7 +26,7 @@ beforeAll(async () => {
     switchedOff: new Set(),
     routes: ROUTES,
     directory: new Directory(),
-    fleet: loneFleet("test", null),
+    fleet: loneFleet("test"),
     state: memoryState(systemClock),
     clock: systemClock,
     ids: makeIds(() => systemClock.nowMs()),

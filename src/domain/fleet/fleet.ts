@@ -36,14 +36,8 @@ export type Fleet = {
   isCurrent(workspaceId: string, version: string | undefined): boolean;
   /** Loads what has changed of a workspace; then that version of it is the one that is here. */
   freshen(workspaceId: string, version: string): Promise<void>;
-  /** Those that are alive, this one included. */
-  peers(): Promise<readonly Peer[]>;
-};
-
-export type Peer = {
-  readonly id: string;
-  /** Where the others reach it; null where it is not to be reached. */
-  readonly url: string | null;
+  /** Ids of those that are alive, this one included. */
+  peers(): Promise<readonly string[]>;
 };
 
 /** Loads from SQL what an instance keeps in its memory, in the place of what it had. */

@@ -1,7 +1,7 @@
 import type { Fleet } from "../../domain/fleet/fleet.ts";
 
 /** One process that shares nothing with anybody. */
-export function loneFleet(id: string, url: string | null): Fleet {
+export function loneFleet(id: string): Fleet {
   return {
     id,
     isAlone: true,
@@ -13,6 +13,6 @@ export function loneFleet(id: string, url: string | null): Fleet {
     catchUp: async () => undefined,
     isCurrent: () => true,
     freshen: async () => undefined,
-    peers: async () => [{ id, url }],
+    peers: async () => [id],
   };
 }

@@ -23,7 +23,7 @@ async function instance(id: string, board: Board, ids: readonly string[] = ["one
   const breakers = new EndpointBreakers(systemClock);
   const health = new Health();
   const learned = new Learned();
-  const peers = async () => ids.map((id) => ({ id, url: null }));
+  const peers = async () => ids;
   const shared = new SharedEndpoints({
     ...{ fleet: { id, peers }, board, breakers, health, learned, clock: systemClock, timers: systemTimers },
     knows: (endpoint) => KNOWN.has(endpoint),
@@ -107,7 +107,7 @@ test("SCALE-02 SCALE-03 an instance that is started again knows what it knew; wh
       rings.push(ring);
       return systemTimers.after(0, () => undefined);
     };
-    const fleet = { id, peers: async () => [{ id, url: null }] };
+    const fleet = { id, peers: async () => [id] };
     const shared = new SharedEndpoints({
       ...{ fleet, board, breakers, health, learned, clock, timers: { after } },
       knows: () => true,

@@ -177,7 +177,7 @@ export class SharedEndpoints {
   /** Everybody has the same order of all. */
   async #turn(): Promise<Turn> {
     const { fleet } = this.#parts;
-    const ids = (await fleet.peers()).map(({ id }) => id).toSorted();
+    const ids = (await fleet.peers()).toSorted();
     return { place: Math.max(0, ids.indexOf(fleet.id)), of: Math.max(1, ids.length) };
   }
 

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { type Fault, fault } from "../../contract/faults.ts";
 import type { Board, Lock } from "../../domain/fleet/board.ts";
 import type { ChangeStore } from "../../domain/fleet/changes.ts";
-import { type Fleet, type Peer, type Reloading, Unheard } from "../../domain/fleet/fleet.ts";
+import { type Fleet, type Reloading, Unheard } from "../../domain/fleet/fleet.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Ids } from "../../kit/ids.ts";
 import { stop, type Timer, type Timers } from "../../kit/timers.ts";
@@ -10,8 +10,6 @@ import { Shared } from "./shared-run.ts";
 
 export type SharedFleetParts = {
   readonly id: string;
-  /** Where others reach this instance; null: nowhere. */
-  readonly url: string | null;
   readonly board: Board;
   /** Gives a workspace another version in the shared state. */
   touch(workspaceId: string): Promise<void>;
@@ -120,7 +118,7 @@ export class SharedFleet implements Fleet {
 
   /** Ids of those that are alive, also when the board has just lost everything. */
   async known(): Promise<readonly string[]> {
-    for (const { id } of await this.peers()) this.#seenAtMs.set(id, this.#parts.clock.elapsedMs());
+    for (const id of await this.peers()) this.#seenAtMs.set(id, this.#parts.clock.elapsedMs());
     return [...this.#seenAtMs.keys()];
   }
 
@@ -194,9 +192,8 @@ export class SharedFleet implements Fleet {
     if (filling === this.#mindLoss()) this.#versions.set(workspaceId, version);
   }
 
-  async peers(): Promise<readonly Peer[]> {
-    const found = await this.#parts.board.list(INSTANCE);
-    return [...found].map(([id, url]) => ({ id, url: url === "" ? null : url }));
+  async peers(): Promise<readonly string[]> {
+    return [...(await this.#parts.board.list(INSTANCE)).keys()];
   }
 
   /** Cheap: SQL is asked only where the board has another word than before, or none to give. */
@@ -266,9 +263,9 @@ export class SharedFleet implements Fleet {
   }
 
   async #beat(): Promise<void> {
-    const { board, url } = this.#parts;
+    const { board } = this.#parts;
     try {
-      await board.put(`${INSTANCE}${this.id}`, url ?? "", ALIVE_MS);
+      await board.put(`${INSTANCE}${this.id}`, "", ALIVE_MS);
       await this.#lookAround();
       if (!this.leads) this.#leading = await board.lock("leader", LEADER);
       await this.#pay();
