@@ -6,6 +6,7 @@ import { type Endpoint, type Model, type Price, priceAt, type Snapshot } from ".
 import type { Surface } from "../../domain/record/record.ts";
 import { expectedUnitNanos, unitRates } from "../../domain/routing/cost.ts";
 import { divideHalfUp } from "../../kit/money.ts";
+import { transcriptTokens } from "../../language/transcriptions/seconds.ts";
 import type { Bounds, Selection } from "./catalogue-query.ts";
 
 /** A model with the endpoints that are shown of it. */
@@ -87,17 +88,16 @@ function isOnly(surfaces: Endpoint["surfaces"], surface: Surface): boolean {
 
 /** A minute of audio, in every unit that it may be billed by. */
 const MINUTES = [
-  { surface: "speech", inputTokens: 225, outputTokens: 0, units: { characters: 900, seconds: 60, audioTokens: 1500 } },
+  { surface: "speech", inputTokens: 225, units: { characters: 900, seconds: 60, audioTokens: 1500 } },
   {
     surface: "transcriptions",
-    inputTokens: 600,
-    outputTokens: 225,
-    units: { characters: 0, seconds: 60, audioTokens: 0 },
+    inputTokens: 0,
+    units: { characters: 0, seconds: 60, audioTokens: 0, transcript: transcriptTokens(60) },
   },
 ] as const;
 
 function cheapestMinute(
-  { surface, inputTokens, outputTokens, units }: (typeof MINUTES)[number],
+  { surface, inputTokens, units }: (typeof MINUTES)[number],
   endpoints: readonly Endpoint[],
   snapshot: Snapshot,
   nowMs: number,
@@ -108,8 +108,7 @@ function cheapestMinute(
     const price = listed === undefined ? undefined : billedPrice(listed, surface);
     const rates = price === undefined ? undefined : unitRates(price, snapshot.currencies, "EUR");
     if (price === undefined || rates === undefined) continue;
-    const tokens = inputTokens * rates.input + outputTokens * rates.output;
-    const nanos = tokens + rates.perRequest + expectedUnitNanos(rates, units);
+    const nanos = inputTokens * rates.input + rates.perRequest + expectedUnitNanos(rates, units);
     const nanosEur = BigInt(Math.round(nanos));
     if (found === undefined || nanosEur < found.nanosEur) found = { endpoint, price, nanosEur };
   }

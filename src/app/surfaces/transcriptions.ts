@@ -17,7 +17,7 @@ import {
   type TranscriptionAsk,
   type TranscriptionParameter,
 } from "../../language/transcriptions/ask.ts";
-import { secondsAtMost } from "../../language/transcriptions/seconds.ts";
+import { secondsAtMost, transcriptTokens } from "../../language/transcriptions/seconds.ts";
 import { decodeWith, invalidValue } from "../body.ts";
 import { type Exchange, type Handler, streamed } from "../exchange.ts";
 import type { Bound, Errand } from "../pipeline/errand.ts";
@@ -92,7 +92,7 @@ function formValueOf(value: TranscriptionRequest[TranscriptionParameter]): FormV
   return Object.fromEntries(members);
 }
 
-/** What models make of a second of audio, and of the least that they listen to at once. */
+/** The most that models make of a second of audio, and of the least that they listen to at once. */
 const AUDIO_TOKENS_PER_SECOND = 12.5;
 const WINDOW_SECONDS = 30;
 /** Nobody speaks so fast. */
@@ -113,9 +113,10 @@ class TranscriptionErrand implements Errand {
     this.#ask = ask;
     this.#file = file;
     this.streaming = ask.streaming;
-    this.#secondsMax = secondsAtMost(file);
+    const seconds = secondsAtMost(file);
+    this.#secondsMax = seconds;
     const { prompt } = ask.parameters;
-    const heard = Math.ceil(Math.max(WINDOW_SECONDS, this.#secondsMax) * AUDIO_TOKENS_PER_SECOND);
+    const heard = Math.ceil(Math.max(WINDOW_SECONDS, seconds) * AUDIO_TOKENS_PER_SECOND);
     this.inputTokens = heard + (typeof prompt === "string" ? estimateTextTokens(prompt) : 0);
     this.outline = {
       model: ask.model,
@@ -125,7 +126,7 @@ class TranscriptionErrand implements Errand {
         parameters: [],
         inputTokens: 0,
         maxOutputTokens: undefined,
-        units: { characters: 0, seconds: this.#secondsMax, audioTokens: 0 },
+        units: { characters: 0, seconds, audioTokens: 0, transcript: transcriptTokens(seconds) },
         fits: (endpoint) => shortcomingOf(endpoint, ask, file),
       },
     };

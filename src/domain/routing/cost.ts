@@ -10,7 +10,13 @@ export type UnitRates = TokenRates & {
   /** What is paid instead where the context is larger, smallest context first. */
   readonly tiers: readonly (TokenRates & { readonly aboveInputTokens: number })[];
   /** Where something else is priced than text. */
-  readonly units?: { readonly perCharacter: number; readonly perSecond: number; readonly perAudioToken: number };
+  readonly units?: {
+    readonly perCharacter: number;
+    /** Null where seconds are not what is billed. */
+    readonly perSecond: number | null;
+    readonly perAudioToken: number;
+    readonly perHeardToken: number;
+  };
 };
 
 /** What a request is expected to take beside text, on surfaces that are billed by it. */
@@ -19,6 +25,8 @@ export type UnitsExpected = {
   readonly seconds: number;
   /** Where it is audio that the model writes. */
   readonly audioTokens: number;
+  /** Where it listens: billed only where seconds are not. */
+  readonly transcript?: { readonly heardTokens: number; readonly writtenTokens: number };
 };
 
 /** Nano-units for one token. */
@@ -72,21 +80,34 @@ export function unitRates(price: Price, currencies: Snapshot["currencies"], wall
 }
 
 function besideText(price: Price, nanosPerUnit: number): Pick<UnitRates, "units"> {
-  const { per1mCharacters, perMinuteAudio, audioOutputPer1mTokens, outputPer1mTokens } = price;
-  if (per1mCharacters === null && perMinuteAudio === null && audioOutputPer1mTokens === null) return {};
+  const { per1mCharacters, perMinuteAudio, audioInputPer1mTokens, audioOutputPer1mTokens } = price;
+  if ([per1mCharacters, perMinuteAudio, audioInputPer1mTokens, audioOutputPer1mTokens].every((one) => one === null))
+    return {};
   const nanos = (value: Decimal | null, times: number) =>
     value === null ? 0 : (numberOf(value) * nanosPerUnit) / times;
   const perCharacter = nanos(per1mCharacters, PER_MILLION);
-  const perSecond = nanos(perMinuteAudio, SECONDS_PER_MINUTE);
-  const perAudioToken = nanos(audioOutputPer1mTokens ?? outputPer1mTokens, PER_MILLION);
-  return { units: { perCharacter, perSecond, perAudioToken } };
+  const perSecond = perMinuteAudio === null ? null : nanos(perMinuteAudio, SECONDS_PER_MINUTE);
+  const perAudioToken = nanos(audioOutputPer1mTokens ?? price.outputPer1mTokens, PER_MILLION);
+  const perHeardToken = nanos(audioInputPer1mTokens ?? price.inputPer1mTokens, PER_MILLION);
+  return { units: { perCharacter, perSecond, perAudioToken, perHeardToken } };
 }
 
 /** What a request costs beside its text. */
-export function expectedUnitNanos({ units }: UnitRates, expected: UnitsExpected): number {
-  if (units === undefined) return 0;
-  const { characters, seconds, audioTokens } = expected;
-  return characters * units.perCharacter + seconds * units.perSecond + audioTokens * units.perAudioToken;
+export function expectedUnitNanos(rates: UnitRates, expected: UnitsExpected): number {
+  const { units } = rates;
+  const { characters, seconds, audioTokens, transcript } = expected;
+  const listening = transcript === undefined ? 0 : transcriptNanos(rates, transcript);
+  if (units === undefined) return listening;
+  const timed = seconds * (units.perSecond ?? 0);
+  return listening + characters * units.perCharacter + timed + audioTokens * units.perAudioToken;
+}
+
+function transcriptNanos(
+  { units, input, output }: UnitRates,
+  { heardTokens, writtenTokens }: NonNullable<UnitsExpected["transcript"]>,
+): number {
+  if (units !== undefined && units.perSecond !== null) return 0;
+  return heardTokens * (units?.perHeardToken ?? input) + writtenTokens * output;
 }
 
 /** The rates that a request of this size pays. */

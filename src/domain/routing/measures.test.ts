@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { priceOf } from "../../../tests/support/routing.ts";
 import { nthSmallest } from "../../kit/select.ts";
-import { expectedNanos, unitRates } from "./cost.ts";
+import type { Price } from "../catalogue/catalogue.ts";
+import { expectedNanos, expectedUnitNanos, unitRates } from "./cost.ts";
 import { expectedMs, Health } from "./health.ts";
 import { Learned } from "./learned.ts";
 import { Sessions } from "./session.ts";
@@ -190,6 +191,27 @@ describe("expected cost", () => {
     if (found === undefined) throw new Error("no rate");
     expect(expectedNanos(found, 1000, 0, 10, 0)).toBe(1000 * 1000 + 10 * 2000);
     expect(expectedNanos(found, 1001, 0, 10, 0)).toBe(1001 * 3000 + 10 * 2000);
+  });
+
+  test("ROUTE-08 a transcript is compared by seconds where they are billed, else by what is heard and written", () => {
+    const tokens = priceOf({ input: "1", output: "4" });
+    const [ten, minute] = [
+      { digits: 10n, scale: 0 },
+      { digits: 6n, scale: 3 },
+    ];
+    const expected = {
+      characters: 0,
+      seconds: 60,
+      audioTokens: 0,
+      transcript: { heardTokens: 600, writtenTokens: 225 },
+    };
+    const nanosAt = (price: Price) => {
+      const found = unitRates(price, new Map(), "EUR");
+      return found === undefined ? undefined : expectedUnitNanos(found, expected);
+    };
+    expect(nanosAt(tokens)).toBe(600 * 1000 + 225 * 4000);
+    expect(nanosAt({ ...tokens, audioInputPer1mTokens: ten })).toBe(600 * 10_000 + 225 * 4000);
+    expect(nanosAt({ ...tokens, perMinuteAudio: minute })).toBeCloseTo(6_000_000, 6);
   });
 
   test("a price in a currency without a rate has no place in the comparison", () => {

@@ -5,6 +5,15 @@ const BYTES_PER_SECOND_MIN = 500;
 const NEAR_SECONDS = 1;
 const NEAR_SHARE = 0.05;
 
+/** Of a second that is heard: what models commonly make of it, and how many tokens are said in it. */
+const HEARD_TOKENS_PER_SECOND = 10;
+const SAID_TOKENS_PER_SECOND = 3.75;
+
+/** What a transcript is expected to take where tokens are billed. */
+export function transcriptTokens(seconds: number): { readonly heardTokens: number; readonly writtenTokens: number } {
+  return { heardTokens: seconds * HEARD_TOKENS_PER_SECOND, writtenTokens: seconds * SAID_TOKENS_PER_SECOND };
+}
+
 /** A file as far as it could be measured. */
 export type Measured = { readonly bytes: number; readonly seconds: number | undefined };
 
