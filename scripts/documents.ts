@@ -75,11 +75,11 @@ ${table(
   [
     [
       "`PROVIDER_<SLUG>_API_KEY`",
-      "Key of the gateway's account at the provider. Without it the provider's endpoints are not callable. Secret.",
+      "Key of the gateway's account at the provider. Wins over one that `gateway provider connect` keeps in the store; with neither the provider's endpoints are not callable. Secret.",
     ],
     [
       "`PROVIDER_<SLUG>_CREDENTIALS_FILE`",
-      "Key file (JSON) of a service account, in the place of a key: for Google Vertex AI, `PROVIDER_GOOGLE_VERTEX_CREDENTIALS_FILE`. The project in it is the one that is used; its tokens are fetched and renewed by the gateway. Secret.",
+      "Key file (JSON) of a service account, in the place of a key, and before a stored one as well: for Google Vertex AI, `PROVIDER_GOOGLE_VERTEX_CREDENTIALS_FILE`. The project in it is the one that is used; its tokens are fetched and renewed by the gateway. Secret.",
     ],
     [
       "`PROVIDER_<SLUG>_BASE_URL`",
@@ -88,7 +88,7 @@ ${table(
     ["`PROVIDER_<SLUG>__<REGION>_BASE_URL`", "The same for one region (two underscores)."],
     [
       "`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`",
-      "A key pair that signs requests to Amazon Bedrock, and so connects it, where `PROVIDER_AWS_BEDROCK_API_KEY` (a bearer key) is not set. The region is the endpoint's. Secret.",
+      "A key pair that signs requests to Amazon Bedrock, and so connects it, where `PROVIDER_AWS_BEDROCK_API_KEY` (a bearer key) is not set and none is stored. The region is the endpoint's. Secret.",
     ],
   ],
 )}

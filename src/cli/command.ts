@@ -32,7 +32,10 @@ export type View =
 
 export type Call = {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** `{name}` is filled from the argument of that name; the other arguments go where the flags go. */
+  /**
+   * `{name}` is filled from the argument of that name; the other arguments go where the flags go. What stands in brackets
+   * around a flag's name is left out without the flag.
+   */
   readonly path: string;
   readonly sends: "body" | "query" | "nothing";
 };

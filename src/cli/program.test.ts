@@ -62,10 +62,12 @@ describe("typed wrongly", () => {
 test("every command calls a route of the management API, with fields that the route takes", () => {
   for (const command of API_COMMANDS) {
     const { method, path, sends } = command.call;
-    const route = [...MANAGE_ROUTES, ...PEOPLE_ROUTES].find(
-      (one) => one.method === method && shape(one.path) === shape(path),
-    );
+    const routeAt = (where: string) =>
+      [...MANAGE_ROUTES, ...PEOPLE_ROUTES].find((one) => one.method === method && shape(one.path) === shape(where));
+    const route = routeAt(path.replace(/[[\]]/g, ""));
     expect(route, command.words).toBeDefined();
+    // Without what may be left out it is another route.
+    expect(routeAt(path.replace(/\[[^\]]*\]/g, "")), command.words).toBeDefined();
     if (sends === "nothing") continue;
     const fields = command.flags.map((flag) => flag.field).filter((field) => !path.includes(`{${field}}`));
     const taken = sends === "query" ? route?.query : route?.body;

@@ -42,11 +42,13 @@ async function ask(client: Client, command: ApiCommand, { args, options }: Invoc
   return { data: await allRows(client, path, fields), next: null };
 }
 
+const OPTIONAL = /\[([^\]]*\{(\w+)\}[^\]]*)\]/g;
+
 /** Flags that name a part of the path go there, the others where the command sends its fields. */
 function placed({ call, args: named }: ApiCommand, args: readonly unknown[], said: Record<string, unknown>) {
   const inPath = Object.keys(said).filter((name) => call.path.includes(`{${name}}`));
   const { path, rest } = fillPath(
-    call.path,
+    call.path.replace(OPTIONAL, (_, part: string, name: string) => (said[name] === undefined ? "" : part)),
     [...named, ...inPath.map((name) => ({ name }))],
     [...args, ...inPath.map((name) => said[name])],
   );

@@ -2,7 +2,8 @@ import type { ApiCommand } from "./command.ts";
 import { columns, READ, RECORD } from "./rows.ts";
 import { oneOf, textFile } from "./values.ts";
 
-const OWN_KEY = "/manage/workspaces/{workspace}/providers/{provider}";
+/** Of a workspace, or without it the platform's. */
+const KEY = "/manage[/workspaces/{workspace}]/providers/{provider}";
 const PROVIDER = { name: "provider" } as const;
 const OF_WORKSPACE = { flags: "--workspace <workspace>", field: "workspace" } as const;
 
@@ -16,15 +17,25 @@ export const providerCommands: ApiCommand[] = [
     call: { method: "GET", path: "/manage/providers", sends: "query" },
     view: {
       is: "table",
-      columns: columns("slug", "connected", "own_key", "sandbox", "levels", "countries", "models", "setting"),
+      columns: columns(
+        "slug",
+        "connected",
+        "credential",
+        "own_key",
+        "sandbox",
+        "levels",
+        "countries",
+        "models",
+        "setting",
+      ),
     },
   },
   {
     words: "provider connect",
-    says: "give a workspace a key of its own at a provider; it is tried first, and never shown again",
+    says: "connect a provider for everybody, or with a workspace's own key; the key is tried first, and never shown again",
     args: [PROVIDER],
     flags: [
-      { ...OF_WORKSPACE, says: "whose key it is", needed: "always" },
+      { ...OF_WORKSPACE, says: "whose key it is (default: the platform's own)" },
       {
         flags: "--key-file <file>",
         field: "key",
@@ -35,23 +46,27 @@ export const providerCommands: ApiCommand[] = [
       {
         flags: "--use <use>",
         field: "use",
-        says: "first (default): before the platform's; only: instead of it; fallback: after it",
+        says: "of a workspace's key: first (default): before the platform's; only: instead of it; fallback: after it",
         read: oneOf("first", "only", "fallback"),
       },
       { flags: "--no-test", field: "skip_test", says: "keep it without asking the provider" },
     ],
-    call: { method: "PUT", path: OWN_KEY, sends: "body" },
+    call: { method: "PUT", path: KEY, sends: "body" },
     bare: "send",
     pages: "one",
     view: RECORD,
+    note: {
+      says: "It is kept, and not used: a setting wins over it. Remove that setting, and start again.",
+      when: "overridden_by",
+    },
   },
   {
     ...READ,
     words: "provider disconnect",
-    says: "forget a workspace's own key at a provider",
+    says: "forget the platform's stored key at a provider, or a workspace's own",
     args: [PROVIDER],
-    flags: [{ ...OF_WORKSPACE, says: "whose key it is", needed: "always" }],
-    call: { method: "DELETE", path: OWN_KEY, sends: "nothing" },
+    flags: [{ ...OF_WORKSPACE, says: "whose key it is (default: the platform's own)" }],
+    call: { method: "DELETE", path: KEY, sends: "nothing" },
   },
   {
     ...READ,

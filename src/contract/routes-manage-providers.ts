@@ -4,8 +4,9 @@ import { listOf } from "./schemas/manage-values.ts";
 
 const OWN_KEYS = "/manage/workspaces/{workspace}/providers";
 const OWN_KEY = `${OWN_KEYS}/{provider}`;
+const PROVIDER = "/manage/providers/{provider}";
 
-/** Workspaces' own keys at providers, and whether a provider accepts a credential. */
+/** Keys at providers, workspaces' own and the platform's, and whether a provider accepts a credential. */
 export const PROVIDER_ROUTES = [
   managed({
     id: "manageListOwnKeys",
@@ -79,9 +80,35 @@ export const PROVIDER_ROUTES = [
     },
   }),
   managed({
+    id: "managePutProvider",
+    method: "PUT",
+    path: PROVIDER,
+    allows: "operator",
+    tag: "Operation",
+    summary: "Connect a provider with the platform's own credential, or replace it",
+    description:
+      "The provider is asked first whether it accepts the key; what it does not accept is not kept. It is sealed by the master key, and used from the next request on, by every instance. A setting that connects the provider wins: `overridden_by` then names it.",
+    body: providers.PlatformKeyPut,
+    answer: providers.PlatformKeyView,
+    faults: ["conflict"],
+    example: { body: { key: "the key, as the provider shows it" }, answer: providers.platformKey },
+  }),
+  managed({
+    id: "manageDeleteProvider",
+    method: "DELETE",
+    path: PROVIDER,
+    allows: "operator",
+    tag: "Operation",
+    summary: "Forget the platform's own credential at a provider",
+    description:
+      "What is kept in the store goes; a setting stays. Requests that are running with it finish; no other is begun.",
+    answer: providers.PlatformKeyRemoved,
+    example: { answer: { provider: "mistral", removed: true, connected: false } },
+  }),
+  managed({
     id: "manageTestProvider",
     method: "POST",
-    path: "/manage/providers/{provider}/test",
+    path: `${PROVIDER}/test`,
     allows: "operator",
     tag: "Own provider keys",
     summary: "Ask a provider whether it accepts a credential",

@@ -231,9 +231,10 @@ export type Copies = {
 
 /** Loads again what others have changed. */
 export function reloading(copies: Copies): Reloading {
-  const { store, directory, rateBook, prober, reloadKeys } = copies;
+  const { store, directory, ownKeys, rateBook, prober, reloadKeys } = copies;
   const deployment = async () => {
     await reloadKeys();
+    await ownKeys.reload(null);
     rateBook.put(await store.rates.latest());
     await prober.follow();
   };

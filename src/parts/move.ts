@@ -3,12 +3,14 @@ import path from "node:path";
 import type { Kysely } from "kysely";
 import { webhookSlot } from "../domain/alerts/rules.ts";
 import { ownKeySlot } from "../domain/tenancy/own-key.ts";
+import { platformKeySlot } from "../domain/tenancy/platform-key.ts";
 import { replayLeft } from "../io/journal/open.ts";
 import type { JournalLog } from "../io/journal/types.ts";
 import type { MasterKeys } from "../io/master-keys.ts";
 import { alertRuleStore } from "../io/store/sql/alerts.ts";
 import { dataKeyStore } from "../io/store/sql/data-keys.ts";
 import { ownKeyStore } from "../io/store/sql/own-keys.ts";
+import { platformKeyStore } from "../io/store/sql/platform-keys.ts";
 import type { DatabaseAddress } from "../io/store/sql/postgres/address.ts";
 import { MoveRefused, type MoveReport, moveStore } from "../io/store/sql/postgres/move.ts";
 import type { Database } from "../io/store/sql/schema.ts";
@@ -97,6 +99,10 @@ async function openAll(keys: MasterKeys, moved: Kysely<Database>): Promise<numbe
   const vault = openVault(keys, dataKeys);
   for (const { key, sealed } of await ownKeyStore(moved).all()) {
     await vault.open(ownKeySlot(key), sealed);
+    opened += 1;
+  }
+  for (const { key, sealed } of await platformKeyStore(moved).all()) {
+    await vault.open(platformKeySlot(key.provider), sealed);
     opened += 1;
   }
   for (const { workspaceId, webhook } of await alertRuleStore(moved).all()) {

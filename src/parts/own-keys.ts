@@ -1,13 +1,15 @@
 import type { OwnKeyRoom } from "../app/manage/deps.ts";
-import type { Connections, Endpoint, Snapshot } from "../domain/catalogue/catalogue.ts";
+import type { Endpoint, Snapshot } from "../domain/catalogue/catalogue.ts";
 import { ownKeySlot, type SealedOwnKey } from "../domain/tenancy/own-key.ts";
-import type { Vault } from "../domain/tenancy/vault.ts";
+import { platformKeySlot } from "../domain/tenancy/platform-key.ts";
+import type { Slot, Vault } from "../domain/tenancy/vault.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import type { Logger } from "../io/telemetry/log.ts";
 import { UNUSABLE } from "../io/upstream/authorize.ts";
 import type { Addresses } from "../io/upstream/connections.ts";
 import { GOOGLE_TOKEN_URIS, readOwnKey } from "../io/upstream/own-credential.ts";
 import { type OwnKeyParts, OwnKeys } from "../io/upstream/own-keys.ts";
+import type { PlatformConnections } from "../io/upstream/platform-connections.ts";
 import { probeProvider } from "../io/upstream/probe-key.ts";
 import type { Transport } from "../io/upstream/transport.ts";
 import { systemClock } from "../kit/clock.ts";
@@ -25,25 +27,25 @@ type OwnKeyDeps = {
   /** Of providers and endpoints, which stay as they are; rates are not read from it. */
   readonly snapshot: () => Snapshot;
   readonly transport: Transport;
-  readonly connections: Connections;
+  readonly connections: PlatformConnections;
   readonly addresses: Addresses;
   readonly log: Logger;
 };
 
-/** What is done with workspaces' own keys: read, sealed, and tried at their providers. Those that are kept are opened. */
+/** What is done with keys at providers: read, sealed, and tried there. Those that are kept are opened. */
 export async function openOwnKeys(store: Store, deps: OwnKeyDeps): Promise<OwnKeyRoom> {
-  const { held, vault, transport, connections, addresses } = deps;
+  const { held, vault, transport, addresses } = deps;
   const snapshot = deps.snapshot();
   const ways = { transport, clock: systemClock, timers: systemTimers };
   const reading = { ...ways, snapshot, tokenUris: GOOGLE_TOKEN_URIS };
   const room: OwnKeyRoom = {
     held,
     read: (text, provider) => readOwnKey(text, provider, reading),
-    seal: (key, secret) => vault.seal(ownKeySlot(key), secret),
-    reload: (workspaceId) => reloadOwnKeys(store, room, deps, workspaceId),
+    seal: (slot, secret) => vault.seal(slot, secret),
+    reload: (workspaceId) =>
+      workspaceId === null ? reloadPlatformKeys(store, room, deps) : reloadOwnKeys(store, room, deps, workspaceId),
     async probe(provider, credential, owner) {
-      const baseUrl = (endpoint: Endpoint) =>
-        owner === null ? connections.baseUrl(endpoint) : addresses(endpoint, credential);
+      const baseUrl = (endpoint: Endpoint) => addresses(endpoint, credential);
       const parts = { ...ways, snapshot, owner: owner ?? undefined, baseUrl };
       const probed = await probeProvider(provider, credential, parts);
       // A key that may not be kept leaves no connection behind.
@@ -51,8 +53,24 @@ export async function openOwnKeys(store: Store, deps: OwnKeyDeps): Promise<OwnKe
       return probed;
     },
   };
+  await reloadPlatformKeys(store, room, deps);
   for (const one of await store.ownKeys.all()) await openOwnKey(one, room, deps);
   return room;
+}
+
+/** The platform's credentials as the store has them now, in the place of those that were known. */
+async function reloadPlatformKeys(store: Store, room: OwnKeyRoom, deps: OwnKeyDeps) {
+  const { connections } = deps;
+  const now = await store.platformKeys.all();
+  for (const provider of connections.keptProviders)
+    if (!now.some(({ key }) => key.provider === provider)) connections.drop(provider);
+  for (const { key, sealed } of now) {
+    const { provider, changedAtMs, fingerprint } = key;
+    const known = connections.kept(provider);
+    if (known?.fingerprint === fingerprint && known.changedAtMs === changedAtMs) continue;
+    const slot = platformKeySlot(provider);
+    connections.put(key, (await opened({ slot, sealed, provider, whose: "the platform's" }, room, deps))?.credential);
+  }
 }
 
 /** A workspace's own keys as the store has them now, in the place of those that were known. */
@@ -71,14 +89,28 @@ async function reloadOwnKeys(store: Store, room: OwnKeyRoom, deps: OwnKeyDeps, w
   }
 }
 
-async function openOwnKey({ key, sealed }: SealedOwnKey, room: OwnKeyRoom, { held, vault, log }: OwnKeyDeps) {
-  const about = { workspace: key.workspaceId, provider: key.provider };
-  // One that does not open, or is of no use any more, is told and lets nothing through. Were it left out, a workspace
-  // that wants only its own key would be served, and charged, with the platform's.
-  const secret = await vault.open(ownKeySlot(key), sealed).catch(() => undefined);
-  const opened = secret === undefined ? undefined : room.read(secret, key.provider);
-  if (opened === undefined) log.warn(about, "a workspace's own provider key does not open: connect it again");
-  else if ("problem" in opened) log.warn(about, `a workspace's own provider key is of no use: ${opened.problem}`);
-  const usable = opened === undefined || "problem" in opened ? undefined : opened;
-  held.put(key, usable ?? { ...key, credential: UNUSABLE, secrets: [] });
+async function openOwnKey({ key, sealed }: SealedOwnKey, room: OwnKeyRoom, deps: OwnKeyDeps) {
+  const { provider } = key;
+  const read = await opened({ slot: ownKeySlot(key), sealed, provider, whose: "a workspace's own" }, room, deps);
+  // One that does not open, or is of no use any more, lets nothing through. Were it left out, a workspace that wants only
+  // its own key would be served, and charged, with the platform's.
+  deps.held.put(key, read ?? { ...key, credential: UNUSABLE, secrets: [] });
+}
+
+type Sealed = {
+  readonly slot: Slot;
+  readonly sealed: Uint8Array;
+  readonly provider: string;
+  readonly whose: string;
+};
+
+/** Undefined, and told, where it does not open or is of no use any more. */
+async function opened({ slot, sealed, provider, whose }: Sealed, room: OwnKeyRoom, { vault, log }: OwnKeyDeps) {
+  const about = { workspace: slot.workspaceId, provider };
+  const secret = await vault.open(slot, sealed).catch(() => undefined);
+  const read = secret === undefined ? undefined : room.read(secret, provider);
+  if (read === undefined) log.warn(about, `${whose} provider key does not open: connect it again`);
+  else if ("problem" in read) log.warn(about, `${whose} provider key is of no use: ${read.problem}`);
+  else return read;
+  return undefined;
 }

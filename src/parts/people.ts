@@ -3,7 +3,7 @@ import type { Oidc, PeopleDeps } from "../app/people/deps.ts";
 import { openPeople, type People } from "../app/people/open.ts";
 import { Tries } from "../app/people/tries.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
-import type { Slot, Vault } from "../domain/tenancy/vault.ts";
+import { GATEWAY_DATA_KEY, type Slot, type Vault } from "../domain/tenancy/vault.ts";
 import type { MetaStore, Store } from "../io/store/sql/store.ts";
 import type { Logger } from "../io/telemetry/log.ts";
 import { smtpMailer } from "../io/upstream/mail.ts";
@@ -17,8 +17,7 @@ import type { Config } from "../settings/config.ts";
 const TOKEN_BYTES = 32;
 const MAIL_TIMEOUT_MS = 30_000;
 
-/** Not a workspace: what belongs to the gateway itself has a data key like theirs. */
-const SECRET_SLOT: Slot = { workspaceId: "gateway", column: "people", row: "secret" };
+const SECRET_SLOT: Slot = { workspaceId: GATEWAY_DATA_KEY, column: "people", row: "secret" };
 const SECRET_NAME = "people_secret";
 
 type Parts = {

@@ -25,7 +25,10 @@ describe.skipIf(!hasPostgres || !hasRedis)(
     beforeAll(async () => {
       [fleet, upstream] = await Promise.all([startFleet(), startUpstream()]);
       doorOf(upstream, new Set([credentialOf("deepinfra"), own]));
-      const env = connectedTo(new Map([["deepinfra", upstream]]));
+      const env = {
+        ...connectedTo(new Map([["deepinfra", upstream]])),
+        PROVIDER_NEBIUS_BASE_URL: upstream.baseUrl,
+      };
       a = await fleet.add(env);
       b = await fleet.add(env);
     }, 60_000);
@@ -95,6 +98,26 @@ describe.skipIf(!hasPostgres || !hasRedis)(
       expect(await asked(b)).toBe(own);
       await b.manage("DELETE", `/workspaces/${slug}/providers/deepinfra`);
       expect(await asked(a)).toBe(credentialOf("deepinfra"));
+    });
+
+    test("PORTAL-10 the platform's own credential at a provider, connected, replaced and taken back", async () => {
+      const { key } = await a.tenant();
+      const asked = async (gateway: TestGateway) => {
+        const end = await endOf(chat(gateway, key, { model: MODEL, provider: { only: ["nebius"] } }));
+        const last = inferences(upstream).at(-1);
+        return end === 200 && last !== undefined ? keyOf(last) : "not connected";
+      };
+      expect(await asked(b)).toBe("not connected");
+      // Also where nobody hears of it.
+      await fleet.redis.ask("CLIENT", "KILL", "TYPE", "pubsub");
+      await a.manage("PUT", "/providers/nebius", { key: own });
+      expect(await asked(b)).toBe(own);
+      await fleet.redis.ask("CLIENT", "KILL", "TYPE", "pubsub");
+      await b.manage("PUT", "/providers/nebius", { key: credentialOf("deepinfra") });
+      expect(await asked(a)).toBe(credentialOf("deepinfra"));
+      await fleet.redis.ask("CLIENT", "KILL", "TYPE", "pubsub");
+      await b.manage("DELETE", "/providers/nebius");
+      expect(await asked(a)).toBe("not connected");
     });
 
     test("LOG-05 a capture window, opened and closed", async () => {

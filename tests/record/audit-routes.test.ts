@@ -83,6 +83,8 @@ async function* steps(
   yield ["manageRemoveRouter", [`${ws}/routers/fast`]];
   yield ["manageRestoreRouter", [`${ws}/routers/fast/restore`, { version: 1 }]];
   yield ["managePutOwnKey", [`${ws}/providers/deepinfra`, { key: OWN_KEY, skip_test: true }]];
+  yield ["managePutProvider", ["/providers/deepinfra", { key: OWN_KEY, skip_test: true }]];
+  yield ["manageDeleteProvider", ["/providers/deepinfra"]];
   yield ["manageTestProvider", ["/providers/deepinfra/test", { workspace: "audited" }]];
   yield ["manageTestOwnKey", [`${ws}/providers/deepinfra/test`]];
   yield ["manageChangeOwnKey", [`${ws}/providers/deepinfra`, { use: "only" }]];

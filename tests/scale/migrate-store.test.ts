@@ -57,6 +57,7 @@ async function fill(gateway: Awaited<ReturnType<typeof peopleGateway>>) {
   expect([said.status, kept.status]).toEqual([200, 200]);
   await gateway.manage("POST", `${at}/wallet/refunds`, { request: said.body.id, reference: "t", reason: "r" });
   await gateway.manage("PUT", `${at}/providers/deepinfra`, { key: OWN("moved"), skip_test: true });
+  await gateway.manage("PUT", "/providers/mistral", { key: OWN("platform"), skip_test: true });
   await gateway.manage("PUT", `${at}/alerts`, { low_balance: "10.00", webhook_url: "http://127.0.0.1:9/hook" });
   await gateway.manage("PUT", `${at}/limits`, { day: "5.00" });
   await gateway.manage("PUT", `${at}/routers/fast`, { weights: { latency: 1 } });
@@ -186,6 +187,7 @@ describe.skipIf(!hasPostgres)("from the embedded store to PostgreSQL", () => {
     const sealed = [
       "data_keys",
       "workspace_credentials",
+      "platform_credentials",
       "stored_responses",
       "captured",
       "capture_windows",

@@ -30,6 +30,7 @@ import { memoryState } from "../../src/io/state/memory.ts";
 import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { Nodes } from "../../src/io/tunnel/nodes.ts";
+import { connectionsFrom } from "../../src/io/upstream/connections.ts";
 import { OwnKeys } from "../../src/io/upstream/own-keys.ts";
 import { openVault } from "../../src/io/vault.ts";
 import type { Clock } from "../../src/kit/clock.ts";
@@ -176,7 +177,8 @@ export async function openRoom(checks: readonly Check[] = []) {
   const loaded = await loadCatalogue(CATALOGUE, nowMs, catalogueFiles);
   if ("problems" in loaded) throw new Error(JSON.stringify(loaded.problems));
   const { snapshot } = loaded;
-  const connections = { credential: () => undefined, baseUrl: () => undefined, anyReal: false };
+  const nothing = { apiKeys: new Map(), credentials: new Map(), baseUrls: new Map(), aws: null };
+  const connections = connectionsFrom(nothing, () => snapshot, {});
   const reach = reachOf(snapshot, connections);
   const ownKeys = noOwnKeys(snapshot, reach, clock);
   const planning = planningOf({ snapshot, connections, reach, ownKeys, directory, clock });

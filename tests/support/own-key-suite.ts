@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type OwnKey, ownKeySlot } from "../../src/domain/tenancy/own-key.ts";
+import { platformKeySlot } from "../../src/domain/tenancy/platform-key.ts";
 import { MasterKeys } from "../../src/io/master-keys.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { openVault } from "../../src/io/vault.ts";
@@ -47,6 +48,25 @@ export function ownKeyTests(store: () => Store, reopen: () => Promise<Store>): v
       await store().ownKeys.remove("ws_1", "mistral");
       await store().ownKeys.remove("ws_1", "nobody");
       expect((await store().ownKeys.all()).map(({ key }) => key.workspaceId)).toEqual(["ws_2"]);
+    });
+
+    test("PORTAL-10 the platform's own credentials are kept, replaced and removed, one for each provider", async () => {
+      const { workspaceId, use, result, testedAtMs, ...key } = KEY;
+      await store().platformKeys.save(key, Buffer.from([0, 1, 255]));
+      await store().platformKeys.save({ ...key, provider: "openai", hint: null, kind: "aws" }, Buffer.from([7]));
+      const changed = { ...key, fingerprint: "00000000", changedAtMs: 2, changedBy: "ada" };
+      await store().platformKeys.save({ ...changed, createdAtMs: 99 }, Buffer.from([9]));
+      const kept = (await (await reopen()).platformKeys.all()).map((row) => ({ ...row, sealed: [...row.sealed] }));
+      expect(kept).toEqual([
+        { key: changed, sealed: [9] },
+        { key: { ...key, provider: "openai", hint: null, kind: "aws" }, sealed: [7] },
+      ]);
+      await store().platformKeys.remove("mistral");
+      await store().platformKeys.remove("nobody");
+      expect((await store().platformKeys.all()).map((row) => row.key.provider)).toEqual(["openai"]);
+      const vault = openVault(new MasterKeys(Buffer.alloc(32, 7)), store().dataKeys);
+      const sealed = await vault.seal(platformKeySlot("openai"), "sk-canary");
+      await expect(vault.open(platformKeySlot("mistral"), sealed)).rejects.toThrow("does not open");
     });
 
     test("BILL-08 a key that was moved to another workspace or provider does not open", async () => {

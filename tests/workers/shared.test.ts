@@ -68,6 +68,21 @@ test("SCALE-04 KEY-04 a key that was revoked is refused by every worker at its n
   expect(countOf(after, 401)).toBe(9);
 });
 
+test("SCALE-04 PORTAL-10 a provider that is connected while they run is known to every worker at its next call, and gone as soon", async () => {
+  const { key } = await crew().tenant("connected", "10");
+  const served = async () => {
+    const lists = Array.from({ length: 9 }, () =>
+      send(crew().origin, "/v1/models?provider=mistral", key, { method: "GET" }),
+    );
+    return new Set((await Promise.all(lists)).map(({ text }) => JSON.parse(text).data.length > 0));
+  };
+  expect(await served()).toEqual(new Set([false]));
+  await crew().manage("PUT", "/providers/mistral", { key: "a-key-that-nobody-asks", skip_test: true });
+  expect(await served()).toEqual(new Set([true]));
+  await crew().manage("DELETE", "/providers/mistral");
+  expect(await served()).toEqual(new Set([false]));
+});
+
 test("SCALE-04 metrics are those of all workers, whoever is asked", async () => {
   const asked = async () => (await send(crew().origin, "/metrics", "", { method: "GET" })).text;
   const count = (text: string) =>

@@ -71,6 +71,8 @@ export const OPERATIONS = {
   manageChangeOwnKey: { method: "PATCH", path: "/manage/workspaces/{workspace}/providers/{provider}" },
   manageDeleteOwnKey: { method: "DELETE", path: "/manage/workspaces/{workspace}/providers/{provider}" },
   manageTestOwnKey: { method: "POST", path: "/manage/workspaces/{workspace}/providers/{provider}/test" },
+  managePutProvider: { method: "PUT", path: "/manage/providers/{provider}" },
+  manageDeleteProvider: { method: "DELETE", path: "/manage/providers/{provider}" },
   manageTestProvider: { method: "POST", path: "/manage/providers/{provider}/test" },
   manageListNodes: { method: "GET", path: "/manage/workspaces/{workspace}/nodes" },
   manageCreateNode: { method: "POST", path: "/manage/workspaces/{workspace}/nodes" },

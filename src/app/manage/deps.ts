@@ -4,7 +4,7 @@ import type { EndpointPlaces } from "../../domain/admission/endpoint-places.ts";
 import type { LedgerStore } from "../../domain/billing/ledger.ts";
 import type { PaymentAdapter, PaymentStore } from "../../domain/billing/payment.ts";
 import type { PromotionStore } from "../../domain/billing/promotion.ts";
-import type { Connections, Credential, Snapshot } from "../../domain/catalogue/catalogue.ts";
+import type { Credential, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import type { Judging, Offered, RateOffer, RateStore } from "../../domain/catalogue/rates.ts";
 import type { AuditEntry, AuditStore } from "../../domain/record/audit.ts";
 import type { CaptureStore } from "../../domain/record/capture.ts";
@@ -16,13 +16,14 @@ import type { EndpointBreakers } from "../../domain/routing/breakers.ts";
 import type { Health } from "../../domain/routing/health.ts";
 import type { Directory, TenancyStore } from "../../domain/tenancy/directory.ts";
 import type { ApiKey } from "../../domain/tenancy/key.ts";
-import type { OwnKey } from "../../domain/tenancy/own-key.ts";
 import type { PeopleStore } from "../../domain/tenancy/person.ts";
+import type { Slot } from "../../domain/tenancy/vault.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import type { Store, Writers } from "../../io/store/sql/store.ts";
 import type { Nodes } from "../../io/tunnel/nodes.ts";
 import type { ReadKey } from "../../io/upstream/own-credential.ts";
 import type { OwnKeys } from "../../io/upstream/own-keys.ts";
+import type { PlatformConnections } from "../../io/upstream/platform-connections.ts";
 import type { Probed } from "../../io/upstream/probe-key.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Ids } from "../../kit/ids.ts";
@@ -76,7 +77,7 @@ export type ManageDeps = TenancyDeps & {
     readonly people: Pick<PeopleStore, "withEmails">;
   };
   readonly payments: PaymentRoom;
-  readonly connections: Connections;
+  readonly connections: PlatformConnections;
   /** What requests are planned by. */
   readonly planning: Planning;
   readonly readers: Readers;
@@ -136,14 +137,14 @@ export type GivenRates = {
   ask(): Promise<Offered | { readonly problem: string }>;
 };
 
-/** What the use cases around workspaces' own keys need beside the store. */
+/** What the use cases around keys at providers need beside the store. */
 export type OwnKeyRoom = {
   readonly held: OwnKeys;
   /** The credential in a text, or what is wrong with it. */
   read(text: string, provider: string): ReadKey | { readonly problem: string };
-  seal(key: OwnKey, secret: string): Promise<Uint8Array>;
-  /** Those of a workspace as they are kept now, in the place of those that were known. */
-  reload(workspaceId: string): Promise<void>;
+  seal(slot: Slot, secret: string): Promise<Uint8Array>;
+  /** Those of a workspace, null: of the platform, as they are kept now, in the place of those that were known. */
+  reload(workspaceId: string | null): Promise<void>;
   /** Asks the provider; `owner` is the workspace whose key it is, null: the operator's. */
   probe(provider: string, credential: Credential, owner: string | null): Promise<Probed>;
 };

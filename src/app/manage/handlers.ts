@@ -15,6 +15,7 @@ import { masterKeyHandlers } from "./operation/master-key.ts";
 import { nodeHandlers } from "./operation/nodes.ts";
 import { operationHandlers } from "./operation/operation.ts";
 import { ownKeyHandlers } from "./operation/own-keys.ts";
+import { platformKeyHandlers } from "./operation/platform-keys.ts";
 import { proofHandlers } from "./operation/proofs.ts";
 import { settingHandlers } from "./operation/settings-in-force.ts";
 import { captureHandlers } from "./records/captures.ts";
@@ -58,6 +59,7 @@ export function manageHandlers(room: Room): Record<string, Handler> {
     ...captureHandlers(room),
     ...evidenceHandlers(room),
     ...ownKeyHandlers(room),
+    ...platformKeyHandlers(room),
     ...nodeHandlers(room),
     ...proofHandlers(room),
     ...masterKeyHandlers(room.masterKey),

@@ -6,19 +6,22 @@ const Use = z.enum(["first", "only", "fallback"]).meta({
     "When the key is used at its provider: before the platform's credential, instead of it, or after everything of the platform's has failed.",
 });
 
-export const OwnKeyPut = z
+export const PlatformKeyPut = z
   .strictObject({
     key: z.string().min(1).max(32_768).meta({
       description:
         "The key itself; a key pair of AWS as JSON (`access_key_id`, `secret_access_key`, `session_token`); or the key file of a Google service account. Never shown again.",
     }),
-    use: Use.nullish().meta({ description: "Default: what it was before, else `first`." }),
     skip_test: z
       .boolean()
       .nullish()
       .meta({ description: "Keep the key without asking the provider whether it accepts it." }),
   })
-  .meta({ id: "OwnKeyPut" });
+  .meta({ id: "ProviderPut" });
+
+export const OwnKeyPut = PlatformKeyPut.extend({
+  use: Use.nullish().meta({ description: "Default: what it was before, else `first`." }),
+}).meta({ id: "OwnKeyPut" });
 
 export const OwnKeyPatch = z.strictObject({ use: Use }).meta({ id: "OwnKeyChange" });
 
@@ -45,6 +48,36 @@ export const OwnKeyView = z
 export const OwnKeyRemoved = z
   .object({ provider: z.string(), workspace: z.string(), removed: z.boolean() })
   .meta({ id: "OwnKeyRemoved" });
+
+export const PlatformKeyView = OwnKeyView.pick({
+  provider: true,
+  kind: true,
+  hint: true,
+  fingerprint: true,
+  created_at: true,
+  changed_at: true,
+  changed_by: true,
+})
+  .extend({
+    in_use: z.boolean().meta({ description: "Requests are made with it." }),
+    overridden_by: z
+      .string()
+      .nullable()
+      .meta({ description: "The setting that wins over it: without that, and after a start, it is used. Null: none." }),
+  })
+  .meta({
+    id: "ProviderCredential",
+    description:
+      "What is shown of the platform's own credential at a provider that is kept in the store; never the key.",
+  });
+
+export const PlatformKeyRemoved = z
+  .object({
+    provider: z.string(),
+    removed: z.boolean(),
+    connected: z.boolean().meta({ description: "A setting connects the provider all the same." }),
+  })
+  .meta({ id: "ProviderRemoved" });
 
 export const ProviderTest = z
   .strictObject({
@@ -87,3 +120,7 @@ export const ownKey = {
   tested_at: "2026-11-15T09:30:00.000Z",
   set_aside: [],
 } as const;
+
+const { use, result, tested_at, set_aside, ...shown } = ownKey;
+
+export const platformKey = { ...shown, in_use: true, overridden_by: null };

@@ -305,6 +305,8 @@ export type Connections = {
   baseUrl(endpoint: Endpoint): string | undefined;
   /** True once any provider that is not simulated is connected. */
   readonly anyReal: boolean;
+  /** Another number whenever an answer may have changed; absent where none ever does. */
+  readonly version?: number;
 };
 
 export type Credential =

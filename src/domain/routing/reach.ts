@@ -34,7 +34,7 @@ const knownSoFar = () =>
 /**
  * Which endpoints of a model can be called, on a surface and from a wallet. It depends on the catalogue, on the
  * connections, on the day (prices have dates) and on what is proven, none of which changes from request to request, so
- * it is worked out once a day, and after a change of exchange rates or proofs, for each model that is asked for.
+ * it is worked out once a day, and after a change of exchange rates, proofs or credentials, for each model that is asked for.
  */
 export class Reach {
   readonly #snapshot: () => Snapshot;
@@ -48,6 +48,7 @@ export class Reach {
   #day = -1;
   #seen: Snapshot | undefined;
   #proven = -1;
+  #connected: number | undefined;
 
   constructor(
     snapshot: () => Snapshot,
@@ -94,12 +95,15 @@ export class Reach {
     const day = Math.floor(nowMs / DAY_MS);
     const snapshot = this.#snapshot();
     const proven = this.#proofs.version(nowMs);
-    if (day === this.#day && snapshot === this.#seen && proven === this.#proven) return;
+    const connected = this.#connections.version;
+    if (day === this.#day && snapshot === this.#seen && proven === this.#proven && connected === this.#connected)
+      return;
     this.#known = knownSoFar();
     this.#pools.clear();
     this.#day = day;
     this.#seen = snapshot;
     this.#proven = proven;
+    this.#connected = connected;
   }
 
   #workOut(model: Model, surface: Surface, walletCurrency: string, nowMs: number): Reached {

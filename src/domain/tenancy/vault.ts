@@ -1,6 +1,9 @@
 /** Where something sealed belongs: it opens in no other workspace, column or row. */
 export type Slot = { readonly workspaceId: string; readonly column: string; readonly row: string };
 
+/** Not a workspace: what belongs to the gateway itself has a data key like theirs. */
+export const GATEWAY_DATA_KEY = "gateway";
+
 /** Seals what a workspace keeps, with a key of its own. */
 export type Vault = {
   seal(slot: Slot, text: string): Promise<Uint8Array>;

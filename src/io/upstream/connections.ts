@@ -1,5 +1,6 @@
 import type { Connections, Credential, Endpoint, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import { RAW_PREDICT } from "../../language/dialects/messages/raw-predict.ts";
+import { PlatformConnections } from "./platform-connections.ts";
 
 /** What the operator set for providers, by the upper-case form of their slugs: keys, and addresses also by region. */
 export type ProviderSettings = {
@@ -87,20 +88,27 @@ export function connectionsFrom(
   snapshot: () => Snapshot,
   sandboxOrigins: Readonly<Record<string, string>>,
   minted: ReadonlyMap<string, Minted> = new Map(),
-): Connections {
-  const credentials = new Map<string, Credential>();
+): PlatformConnections {
+  const named = new Map<string, { credential: Credential; setting: string }>();
+  const otherwise = new Map<string, Credential>();
+  const simulated = new Map<string, Credential>();
   const signed = signedProviders(snapshot());
-  for (const provider of snapshot().providers.values()) {
-    const token = settings.apiKeys.get(settingName(provider.slug));
-    const account = minted.get(settingName(provider.slug));
-    if (provider.sandbox) {
-      if (sandboxOrigins[provider.slug] !== undefined) credentials.set(provider.slug, SANDBOX_TOKEN);
-    } else if (account !== undefined) credentials.set(provider.slug, account);
-    else if (token !== undefined) credentials.set(provider.slug, { kind: "bearer", token });
-    else if (settings.aws !== null && signed.has(provider.slug))
-      credentials.set(provider.slug, { kind: "aws", keys: settings.aws });
+  for (const { slug, sandbox } of snapshot().providers.values()) {
+    const name = settingName(slug);
+    const token = settings.apiKeys.get(name);
+    const account = minted.get(name);
+    if (sandbox) {
+      if (sandboxOrigins[slug] !== undefined) simulated.set(slug, SANDBOX_TOKEN);
+    } else if (account !== undefined)
+      named.set(slug, { credential: account, setting: `PROVIDER_${name}_CREDENTIALS_FILE` });
+    else if (token !== undefined)
+      named.set(slug, { credential: { kind: "bearer", token }, setting: `PROVIDER_${name}_API_KEY` });
+    else if (settings.aws !== null && signed.has(slug)) otherwise.set(slug, { kind: "aws", keys: settings.aws });
   }
-  return connectionsOf(credentials, snapshot(), addressesFrom(settings, sandboxOrigins));
+  const addresses = addressesFrom(settings, sandboxOrigins);
+  return new PlatformConnections({ named, otherwise, simulated }, (credentials) =>
+    connectionsOf(credentials, snapshot(), addresses),
+  );
 }
 
 /** Variables that name a provider the catalogue does not have: the operator mistyped a slug. */

@@ -66,9 +66,11 @@ function ConnectButton({ provider }: { readonly provider: Provider }) {
         Connect
       </Button>
       <Dialog open={isOpen} onClose={() => setIsOpen(false)} title={`Connect ${provider.name}`}>
+        <p>From the command line, while the gateway runs: the key is tried first, and kept sealed in the store.</p>
+        <CodeBlock code={`bin/gateway provider connect ${provider.slug} --key-file FILE`} label="Command" />
         <p>
-          The operator's credential is a setting, so that it is never in the portal, the store or a backup. Set it and
-          start the gateway again.
+          Or as a setting, so that it is never in the store or a backup. Set it and start the gateway again; a setting
+          wins over what is stored.
         </p>
         <CodeBlock code={`${provider.setting}=…`} label="Setting" />
         <p>From a file, as secrets of containers are mounted:</p>
@@ -110,9 +112,12 @@ const COLUMNS: readonly Column<Provider>[] = [
       row.sandbox ? (
         <Badge tone="info">simulated</Badge>
       ) : row.connected ? (
-        <Badge tone="good" dot>
-          connected
-        </Badge>
+        <span className="inline-flex flex-wrap items-center gap-x-2">
+          <Badge tone="good" dot>
+            connected
+          </Badge>
+          <span className="text-xs text-soft">{row.credential === "stored" ? "stored" : "by a setting"}</span>
+        </span>
       ) : (
         <Badge title="Workspaces with a key of their own can still use it">own keys only</Badge>
       ),
@@ -234,11 +239,7 @@ export function Screen() {
         error={asked.error}
         onRetry={() => void asked.refetch()}
         empty={
-          <EmptyState
-            icon="vault"
-            title="No provider fits"
-            hint="Take a filter out. To connect one, set PROVIDER_<SLUG>_API_KEY and start the gateway again."
-          >
+          <EmptyState icon="vault" title="No provider fits" hint="Take a filter out.">
             <Button onClick={() => search.set({ q: null, state: null })}>Show all</Button>
           </EmptyState>
         }

@@ -1,9 +1,10 @@
 import type { z } from "zod";
 import { ProviderQuery } from "../../../contract/schemas/manage-providers.ts";
 import { AuditQuery } from "../../../contract/schemas/manage-records.ts";
-import type { Connections, Provider, Snapshot } from "../../../domain/catalogue/catalogue.ts";
+import type { Provider, Snapshot } from "../../../domain/catalogue/catalogue.ts";
 import type { AuditFilter } from "../../../domain/record/audit.ts";
 import type { OwnLayer } from "../../../io/upstream/own-keys.ts";
+import type { PlatformConnections } from "../../../io/upstream/platform-connections.ts";
 import { counted } from "../../../kit/counted.ts";
 import { readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
@@ -13,7 +14,7 @@ import { timeOf } from "../tenancy/key-settings.ts";
 import { isoTime } from "../views.ts";
 import { liveChecks } from "./live-check.ts";
 
-function providerViews(snapshot: Snapshot, connections: Connections, own: OwnLayer | undefined) {
+function providerViews(snapshot: Snapshot, connections: PlatformConnections, own: OwnLayer | undefined) {
   const models = new Map<string, Set<string>>();
   const endpoints = new Map<string, number>();
   for (const { provider, model } of snapshot.endpoints.values()) {
@@ -26,6 +27,7 @@ function providerViews(snapshot: Snapshot, connections: Connections, own: OwnLay
     name: provider.name,
     operator: provider.operator,
     connected: connections.credential(provider.slug) !== undefined,
+    credential: connections.sourceOf(provider.slug),
     own_key: own?.keys.get(provider.slug)?.key.use ?? null,
     sandbox: provider.sandbox,
     levels: unique(provider.regions.map((region) => region.level)),
@@ -72,12 +74,20 @@ function catalogueCheck(snapshot: Snapshot): CheckResult {
   return { ok: snapshot.models.size > 0, detail: `${size}${advice}` };
 }
 
-function providerCheck(snapshot: Snapshot, connections: Connections): CheckResult {
+const CONNECT = "`gateway provider connect`, or PROVIDER_<SLUG>_API_KEY,";
+
+function providerCheck(snapshot: Snapshot, connections: PlatformConnections): CheckResult {
   const connected = [...snapshot.providers.keys()].filter((slug) => connections.credential(slug) !== undefined);
+  const { unusable } = connections;
+  const lost = unusable.length === 0 ? "" : `; stored, and of no use: ${unusable.join(", ")}; connect them again`;
   if (connected.length === 0)
-    return { ok: true, detail: "none is connected, so no model can be called: set PROVIDER_<SLUG>_API_KEY" };
-  const advice = connections.anyReal ? "" : "; all of them are simulated: set PROVIDER_<SLUG>_API_KEY for a real one";
-  return { ok: true, detail: `connected: ${connected.join(", ")}${advice}` };
+    return { ok: true, detail: `none is connected, so no model can be called: ${CONNECT} connects one${lost}` };
+  const named = connected.map((slug) => {
+    const source = connections.sourceOf(slug);
+    return source === null ? slug : `${slug} (${source})`;
+  });
+  const advice = connections.anyReal ? "" : `; all of them are simulated: ${CONNECT} connects a real one`;
+  return { ok: true, detail: `connected: ${named.join(", ")}${advice}${lost}` };
 }
 
 function auditFilter(room: Room, query: z.infer<typeof AuditQuery>): AuditFilter {

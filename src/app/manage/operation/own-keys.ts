@@ -1,6 +1,6 @@
-import { type Fault, fault } from "../../../contract/faults.ts";
+import { fault } from "../../../contract/faults.ts";
 import { OwnKeyPatch, OwnKeyPut, ProviderTest } from "../../../contract/schemas/manage-providers.ts";
-import type { OwnKey } from "../../../domain/tenancy/own-key.ts";
+import { type OwnKey, ownKeySlot } from "../../../domain/tenancy/own-key.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import type { HeldKey } from "../../../io/upstream/own-keys.ts";
 import type { Probed } from "../../../io/upstream/probe-key.ts";
@@ -26,7 +26,7 @@ function ownKeyView({ key, breakers }: HeldKey) {
   };
 }
 
-function demandProvider(room: Room, slug: string | undefined): string {
+export function demandProvider(room: Room, slug: string | undefined): string {
   if (slug !== undefined && room.snapshot().providers.has(slug)) return slug;
   throw fault("not_found", {
     message: `The catalogue has no provider "${short(slug)}". GET /manage/providers lists them.`,
@@ -41,19 +41,20 @@ function findOwnKey(room: Room, workspace: Workspace, provider: string): HeldKey
   });
 }
 
-function notAccepted(provider: string, { result, detail }: Probed): Fault {
+export function demandAccepted(provider: string, { result, detail }: Probed): void {
+  if (result === "accepted") return;
   const advice =
     result === "refused"
       ? "Copy it again from the provider; it was not kept"
       : `The key was not kept. Try again, or keep it untested with skip_test`;
-  return fault("conflict", {
+  throw fault("conflict", {
     message: `The key for ${provider} was not accepted: ${detail}. ${advice}.`,
     param: "key",
   });
 }
 
 /** Where nobody is paid there is nothing to pay for oneself. */
-function demandReal(room: Room, provider: string): void {
+export function demandReal(room: Room, provider: string): void {
   if (room.snapshot().providers.get(provider)?.sandbox !== true) return;
   throw fault("conflict", { message: `${provider} is simulated and takes no keys. Connect a real provider.` });
 }
@@ -64,7 +65,7 @@ async function putOwnKey(room: Room, workspace: Workspace, provider: string, exc
   const read = room.ownKeys.read(text, provider);
   if ("problem" in read) throw invalidValue("key", read.problem);
   const probed = skip_test === true ? undefined : await room.ownKeys.probe(provider, read.credential, workspace.id);
-  if (probed !== undefined && probed.result !== "accepted") throw notAccepted(provider, probed);
+  if (probed !== undefined) demandAccepted(provider, probed);
   return room.inTurn(async () => {
     const before = room.ownKeys.held.of(workspace.id)?.keys.get(provider)?.key;
     const nowMs = room.clock.nowMs();
@@ -81,7 +82,7 @@ async function putOwnKey(room: Room, workspace: Workspace, provider: string, exc
       result: probed === undefined ? "untried" : "accepted",
       testedAtMs: probed === undefined ? null : nowMs,
     };
-    const sealed = await room.ownKeys.seal(key, text.trim());
+    const sealed = await room.ownKeys.seal(ownKeySlot(key), text.trim());
     await change(room, async ({ ownKeys }) => {
       await ownKeys.save(key, sealed);
       const { kind, hint, fingerprint, result } = key;
@@ -153,7 +154,7 @@ async function testPlatform(room: Room, provider: string): Promise<Probed> {
   const credential = room.connections.credential(provider);
   if (credential !== undefined) return room.ownKeys.probe(provider, credential, null);
   throw fault("conflict", {
-    message: `The operator has not connected ${provider}. GET /manage/providers names the setting that does; a workspace's own key is tested with its workspace.`,
+    message: `The operator has not connected ${provider}. PUT /manage/providers/${provider} does, or the setting that GET /manage/providers names; a workspace's own key is tested with its workspace.`,
   });
 }
 

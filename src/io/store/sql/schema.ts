@@ -220,6 +220,17 @@ export type Database = {
     tested_at_ms: number | null;
     secret: Uint8Array;
   };
+  /** What may be shown of the platform's own credentials; `secret` is the credential itself, sealed. */
+  platform_credentials: {
+    provider: string;
+    kind: string;
+    hint: string | null;
+    fingerprint: string;
+    created_at_ms: number;
+    changed_at_ms: number;
+    changed_by: string;
+    secret: Uint8Array;
+  };
   stored_responses: {
     id: string;
     workspace_id: string;

@@ -21,6 +21,7 @@ import type { LimitStore } from "../../../domain/tenancy/limits.ts";
 import type { NodeStore } from "../../../domain/tenancy/node.ts";
 import type { OwnKeyStore } from "../../../domain/tenancy/own-key.ts";
 import type { PeopleStore, PeopleWriter } from "../../../domain/tenancy/person.ts";
+import type { PlatformKeyStore } from "../../../domain/tenancy/platform-key.ts";
 import type { DataKeyStore, DataKeyWriter, Vault } from "../../../domain/tenancy/vault.ts";
 import { alertRuleStore, alertStore } from "./alerts.ts";
 import { auditStore } from "./audit.ts";
@@ -40,6 +41,7 @@ import { paymentStore } from "./payments.ts";
 import { peopleStore } from "./people.ts";
 import { type PeopleDatabase, peopleDatabase } from "./people-adapter.ts";
 import { peopleWriter } from "./people-changes.ts";
+import { platformKeyStore } from "./platform-keys.ts";
 import { promotionStore } from "./promotions.ts";
 import { proofStore } from "./proofs.ts";
 import { marginStore, rateStore } from "./rates.ts";
@@ -69,6 +71,7 @@ export type Writers = {
   readonly promotions: PromotionStore;
   readonly responses: ResponseRemoval;
   readonly ownKeys: OwnKeyStore;
+  readonly platformKeys: PlatformKeyStore;
   readonly nodes: NodeStore;
   readonly captures: CaptureWriter;
   readonly rates: RateStore;
@@ -110,6 +113,8 @@ export type Store = RecordSink & {
   captures(vault: Vault): CaptureStore;
   /** Workspaces' own keys at providers, sealed. */
   readonly ownKeys: OwnKeyStore;
+  /** The platform's own credentials at providers, sealed. */
+  readonly platformKeys: PlatformKeyStore;
   /** Machines of workspaces' own. */
   readonly nodes: NodeStore;
   /** Charged calls by their `Idempotency-Key`. */
@@ -159,6 +164,7 @@ export function sqlStore(engine: Engine): Store {
     responses: (vault) => responseStore(db, vault, storedBytes),
     captures: (vault) => captureStore(db, vault),
     ownKeys: ownKeyStore(db),
+    platformKeys: platformKeyStore(db),
     nodes: nodeStore(db),
     idempotency: idempotencyStore(db),
     ingest: (records) => ingestBatch(batchOf(records.map((record) => JSON.stringify(record)))),
@@ -203,6 +209,7 @@ function writersOn(session: Kysely<Database>, freed: (workspaceId: string, bytes
     captures: captureWriter(session),
     alertRules: alertRuleStore(session),
     ownKeys: ownKeyStore(session),
+    platformKeys: platformKeyStore(session),
     nodes: nodeStore(session),
     rates: rateStore(session),
     margins: marginStore(session),

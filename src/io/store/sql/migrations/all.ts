@@ -21,6 +21,7 @@ import { changes } from "./0022-changes.ts";
 import { aheadOfLogByTime, logByTime } from "./0023-log-by-time.ts";
 import { roles } from "./0024-roles.ts";
 import { logOutbox } from "./0026-log-outbox.ts";
+import { platformKeys } from "./0027-platform-keys.ts";
 
 /** A step forward. Once released it never changes: its text is remembered by every store that took it. */
 export type Migration = {
@@ -55,4 +56,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 23, name: "log by time", statements: logByTime, ahead: aheadOfLogByTime },
   { number: 24, name: "roles", statements: roles },
   { number: 26, name: "log outbox", statements: logOutbox },
+  { number: 27, name: "platform keys", statements: platformKeys },
 ];

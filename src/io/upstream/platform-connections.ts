@@ -1,0 +1,97 @@
+import type { Connections, Credential, Endpoint } from "../../domain/catalogue/catalogue.ts";
+import type { PlatformKey } from "../../domain/tenancy/platform-key.ts";
+
+/** What connects providers without the store. */
+export type GivenCredentials = {
+  /** By provider: what a setting of its own name gives, and that name. It wins over what is kept. */
+  readonly named: ReadonlyMap<string, { readonly credential: Credential; readonly setting: string }>;
+  /** For providers that nothing else connects. */
+  readonly otherwise: ReadonlyMap<string, Credential>;
+  /** Simulated providers, which need none. */
+  readonly simulated: ReadonlyMap<string, Credential>;
+};
+
+/**
+ * Which providers the platform is connected to: by the operator's settings, and by credentials that are kept in the store
+ * and change while the gateway runs. What is secret of them stands in private fields, so that no print of it shows any.
+ */
+export class PlatformConnections implements Connections {
+  readonly #given: GivenCredentials;
+  readonly #connect: (credentials: ReadonlyMap<string, Credential>) => Connections;
+  readonly #kept = new Map<string, { readonly key: PlatformKey; readonly credential: Credential | undefined }>();
+  #now: Connections;
+  #version = 0;
+
+  constructor(given: GivenCredentials, connect: (credentials: ReadonlyMap<string, Credential>) => Connections) {
+    this.#given = given;
+    this.#connect = connect;
+    this.#now = this.#together();
+  }
+
+  get version(): number {
+    return this.#version;
+  }
+
+  get anyReal(): boolean {
+    return this.#now.anyReal;
+  }
+
+  credential(provider: string): Credential | undefined {
+    return this.#now.credential(provider);
+  }
+
+  baseUrl(endpoint: Endpoint): string | undefined {
+    return this.#now.baseUrl(endpoint);
+  }
+
+  /** Where the credential in force comes from; null: there is none, or none is needed. */
+  sourceOf(provider: string): "setting" | "stored" | null {
+    if (this.credential(provider) === undefined || this.#given.simulated.has(provider)) return null;
+    return this.settingOf(provider) === null && this.#kept.get(provider)?.credential !== undefined
+      ? "stored"
+      : "setting";
+  }
+
+  /** The setting that wins over what is kept; null: none does. */
+  settingOf(provider: string): string | null {
+    return this.#given.named.get(provider)?.setting ?? null;
+  }
+
+  kept(provider: string): PlatformKey | undefined {
+    return this.#kept.get(provider)?.key;
+  }
+
+  /** Those that are kept and cannot be used. */
+  get unusable(): readonly string[] {
+    return [...this.#kept].flatMap(([provider, { credential }]) => (credential === undefined ? [provider] : []));
+  }
+
+  get keptProviders(): readonly string[] {
+    return [...this.#kept.keys()];
+  }
+
+  /** Undefined: it does not open, or is of no use any more. */
+  put(key: PlatformKey, credential: Credential | undefined): void {
+    this.#kept.set(key.provider, { key, credential });
+    this.#renew();
+  }
+
+  drop(provider: string): void {
+    if (this.#kept.delete(provider)) this.#renew();
+  }
+
+  #renew(): void {
+    this.#now = this.#together();
+    this.#version += 1;
+  }
+
+  #together(): Connections {
+    const { named, otherwise, simulated } = this.#given;
+    const credentials = new Map(otherwise);
+    for (const [provider, { credential }] of this.#kept)
+      if (credential !== undefined) credentials.set(provider, credential);
+    for (const [provider, { credential }] of named) credentials.set(provider, credential);
+    for (const [provider, credential] of simulated) credentials.set(provider, credential);
+    return this.#connect(credentials);
+  }
+}

@@ -1,0 +1,153 @@
+import { writeFileSync } from "node:fs";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { cleanUp, filesWith, temporaryFolder } from "../edge/child.ts";
+import { type Json, startGateway, type Tenant } from "../support/gateway.ts";
+import { doorOf, inferences, keyOf, openPlace, type Place, QUIET } from "../support/own-keys.ts";
+import { chatBody, connectedTo, credentialOf } from "../support/scene.ts";
+import { startUpstream, type Upstream } from "../support/upstream.ts";
+
+/** A credential of the platform's, which may never be seen again. */
+const STORED = (name: string) => `stored-canary-${name}-7c1e9a3b5d60`;
+
+const lastKey = (upstream: Upstream) => keyOf(inferences(upstream).at(-1) ?? { headers: {} });
+
+afterAll(cleanUp);
+
+describe("PORTAL-10 the platform's own credential, connected while the gateway runs", () => {
+  let place: Place;
+  beforeAll(async () => {
+    place = await openPlace();
+  });
+  afterAll(() => place.close());
+
+  const keyFile = (text: string) => {
+    const file = path.join(temporaryFolder(), "provider.key");
+    writeFileSync(file, `${text}\n`);
+    return file;
+  };
+  const typed = async (...args: string[]): Promise<Json> => {
+    const { code, stderr, json } = await place.gateway.cli("provider", ...args, "--json");
+    expect([code, stderr], args.join(" ")).toEqual([0, ""]);
+    return json;
+  };
+  const listed = async (slug: string): Promise<Json> =>
+    (await place.gateway.manage("GET", "/providers")).data.find((one: Json) => one.slug === slug);
+  const doctor = async (): Promise<string> =>
+    (await place.gateway.manage("GET", "/doctor")).checks.find(({ name }: Json) => name === "providers").detail;
+  const only = (provider: string) => ({ provider: { only: [provider] } });
+
+  test("PORTAL-10 a slug and a key file are enough: everybody is served with it from the next request on, until it is taken back", {
+    timeout: 60_000,
+  }, async () => {
+    const tenant = await place.tenant();
+    expect((await place.chat(tenant, only("deepinfra"))).status).not.toBe(200);
+    place.letIn.add(STORED("a"));
+    const made = await typed("connect", "deepinfra", "--key-file", keyFile(STORED("a")));
+    expect(made).toMatchObject({ provider: "deepinfra", kind: "key", hint: "5d60", in_use: true, overridden_by: null });
+    const served = await place.chat(tenant, only("deepinfra"));
+    expect([served.status, served.headers.get("x-svc-provider")]).toEqual([200, "deepinfra"]);
+    expect(served.body.usage.cost).toBeGreaterThan(0);
+    expect(lastKey(place.deepinfra)).toBe(STORED("a"));
+    expect(await place.last(tenant)).toMatchObject({ own_key: false, provider: "deepinfra" });
+    expect(await listed("deepinfra")).toMatchObject({ connected: true, credential: "stored" });
+    expect(await listed("nebius")).toMatchObject({ connected: true, credential: "setting" });
+    expect(await listed("mistral")).toMatchObject({ connected: false, credential: null });
+    expect(await doctor()).toContain("deepinfra (stored), nebius (setting)");
+    expect(await typed("test", "deepinfra")).toMatchObject({ ok: true, result: "accepted" });
+
+    place.letIn.add(STORED("b"));
+    await typed("connect", "deepinfra", "--key-file", keyFile(STORED("b")));
+    expect((await place.chat(tenant, only("deepinfra"))).status).toBe(200);
+    expect(lastKey(place.deepinfra)).toBe(STORED("b"));
+
+    expect(await typed("disconnect", "deepinfra")).toEqual({ provider: "deepinfra", removed: true, connected: false });
+    expect((await place.chat(tenant, only("deepinfra"))).status).not.toBe(200);
+    expect(await listed("deepinfra")).toMatchObject({ connected: false, credential: null });
+    const { data } = await place.gateway.manage("GET", "/audit?target=deepinfra");
+    expect(data.map(({ action, workspace }: Json) => [action, workspace])).toEqual([
+      ["provider.disconnect", null],
+      ["provider.replace_key", null],
+      ["provider.connect", null],
+    ]);
+    expect(JSON.stringify(data)).not.toContain("canary");
+    expect(filesWith(place.gateway.dataDir, ["stored-canary"])).toEqual([]);
+  });
+
+  test("OPS-04 what the provider refuses, what is no key and what is not there are not kept", async () => {
+    const put = async (provider: string, body: Json) => {
+      const {
+        status,
+        body: said,
+        text,
+      } = await place.gateway.call(place.gateway.adminToken, `/manage/providers/${provider}`, { method: "PUT", body });
+      expect(text).not.toContain("canary");
+      return [status, said.error?.code, said.error?.param];
+    };
+    expect(await put("deepinfra", { key: STORED("bad") })).toEqual([409, "conflict", "key"]);
+    expect(await put("deepinfra", { key: "two lines\nof-canary" })).toEqual([400, "invalid_value", "key"]);
+    expect(await put("deepinfra", { key: STORED("bad"), use: "first" })).toEqual([400, "unsupported_parameter", "use"]);
+    expect(await put("nobody", { key: STORED("bad") })).toEqual([404, "not_found", undefined]);
+    expect(await listed("deepinfra")).toMatchObject({ connected: false });
+    const gone = await place.gateway.call(place.gateway.adminToken, "/manage/providers/deepinfra", {
+      method: "DELETE",
+    });
+    expect([gone.status, gone.body.error.code]).toEqual([404, "not_found"]);
+    const { key } = await place.tenant();
+    expect((await place.gateway.call(key, "/manage/providers/deepinfra", { method: "DELETE" })).status).toBe(401);
+  });
+
+  test("PORTAL-10 a setting wins over what is stored, and connecting says so", { timeout: 60_000 }, async () => {
+    const tenant = await place.tenant();
+    place.letIn.add(STORED("behind"));
+    const file = keyFile(STORED("behind"));
+    const { code, stdout, stderr } = await place.gateway.cli("provider", "connect", "nebius", "--key-file", file);
+    expect([code, stdout]).toEqual([0, expect.stringContaining("PROVIDER_NEBIUS_API_KEY")]);
+    expect(stderr).toContain("not used: a setting wins");
+    expect((await place.chat(tenant)).status).toBe(200);
+    expect(lastKey(place.nebius)).toBe(credentialOf("nebius"));
+    expect(await listed("nebius")).toMatchObject({ connected: true, credential: "setting" });
+    expect(await typed("disconnect", "nebius")).toEqual({ provider: "nebius", removed: true, connected: true });
+    const again = await place.gateway.cli("provider", "disconnect", "nebius");
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("the setting PROVIDER_NEBIUS_API_KEY")]);
+  });
+});
+
+test("OPS-04 it is there after a restart and after a new master key, and takes over when the setting is gone", {
+  timeout: 60_000,
+}, async () => {
+  const upstream = await startUpstream();
+  doorOf(upstream, new Set([STORED("kept"), credentialOf("deepinfra")]));
+  const { PROVIDER_DEEPINFRA_API_KEY: setting = "", ...settings } = connectedTo(new Map([["deepinfra", upstream]]));
+  const env = { ...settings, ...QUIET };
+  const dataDir = temporaryFolder();
+  const first = await startGateway({ dataDir, env: { ...env, PROVIDER_DEEPINFRA_API_KEY: setting } });
+  let tenant: Tenant;
+  const asked = async ({ call }: Pick<typeof first, "call">) => {
+    const { status } = await call(tenant.key, "/v1/chat/completions", { body: chatBody() });
+    return [status, lastKey(upstream)];
+  };
+  try {
+    tenant = await first.tenant();
+    const made = await first.manage("PUT", "/providers/deepinfra", { key: STORED("kept") });
+    expect(made).toMatchObject({ in_use: false, overridden_by: "PROVIDER_DEEPINFRA_API_KEY" });
+    expect(await asked(first)).toEqual([200, credentialOf("deepinfra")]);
+  } finally {
+    await first.close();
+  }
+  const second = await startGateway({ dataDir, env });
+  try {
+    expect(await asked(second)).toEqual([200, STORED("kept")]);
+    await second.manage("POST", "/master-key/rotate");
+  } finally {
+    await second.close();
+  }
+  const third = await startGateway({ dataDir, env });
+  try {
+    expect(await asked(third)).toEqual([200, STORED("kept")]);
+    expect(filesWith(dataDir, ["stored-canary"])).toEqual([]);
+  } finally {
+    await third.close();
+    await upstream.close();
+  }
+});
