@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../kit/json.ts";
+import { encodeUsage } from "../dialects/responses/usage.ts";
 import type { DecisionAnswer } from "./answer.ts";
 import type { DecisionQuestion } from "./ask.ts";
 import type { DecisionClient } from "./render.ts";
@@ -23,14 +24,7 @@ export function openaiClient(asked: readonly Asked[]): DecisionClient {
           const answer = answers.get(one.question.key);
           return answer === undefined ? [] : [answerOf(answer, one)];
         }),
-        usage: {
-          input_tokens: counted.inputTokens,
-          input_tokens_details: { cached_tokens: counted.cachedTokens, cache_write_tokens: counted.cacheWriteTokens },
-          output_tokens: counted.outputTokens,
-          output_tokens_details: { reasoning_tokens: counted.reasoningTokens },
-          total_tokens: counted.inputTokens + counted.outputTokens,
-          ...(shown === undefined ? {} : { cost: shown.cost, currency: shown.currency }),
-        },
+        usage: encodeUsage(counted, shown),
       });
     },
   };

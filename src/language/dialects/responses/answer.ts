@@ -10,6 +10,7 @@ import { errorFields, failureCode } from "./errors.ts";
 import { ItemEvents } from "./item-events.ts";
 import { flatNames } from "./namespaces.ts";
 import type { Seals } from "./seals.ts";
+import { encodeUsage } from "./usage.ts";
 
 type Ended = { readonly status: "in_progress" | "completed" | "incomplete" | "failed"; readonly reason: string | null };
 type State = {
@@ -161,17 +162,6 @@ function endOf(finish: Finish | undefined): Ended {
   if (finish?.reason === "length") return { status: "incomplete", reason: "max_output_tokens" };
   if (finish?.reason === "content_filter") return { status: "incomplete", reason: "content_filter" };
   return { status: "completed", reason: null };
-}
-
-function encodeUsage(counted: Usage, shown: ShownCost | undefined): JsonObject {
-  return {
-    input_tokens: counted.inputTokens,
-    input_tokens_details: { cached_tokens: counted.cachedTokens, cache_write_tokens: counted.cacheWriteTokens },
-    output_tokens: counted.outputTokens,
-    output_tokens_details: { reasoning_tokens: counted.reasoningTokens },
-    total_tokens: counted.inputTokens + counted.outputTokens,
-    ...(shown === undefined ? {} : { cost: shown.cost, currency: shown.currency }),
-  };
 }
 
 /** Callers of `POST /responses`; `echo` is what the response object repeats of their request. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isJsonObject, type MemberPatch, parseJsonText, patchMembers } from "../../../kit/json.ts";
+import { isJsonObject, type JsonObject, type MemberPatch, parseJsonText, patchMembers } from "../../../kit/json.ts";
 import type { ShownCost } from "../../canon/answer.ts";
 import type { Usage } from "../../canon/usage.ts";
 
@@ -59,16 +59,21 @@ export function usageText(wire: string | undefined, counted: Usage, shown: Shown
         ];
   const body = wire === undefined ? undefined : parseJsonText(wire);
   if (body === undefined || "problem" in body || !isBasis(body.value, counted))
-    return JSON.stringify({
-      input_tokens: counted.inputTokens,
-      input_tokens_details: { cached_tokens: counted.cachedTokens, cache_write_tokens: counted.cacheWriteTokens },
-      output_tokens: counted.outputTokens,
-      output_tokens_details: { reasoning_tokens: counted.reasoningTokens },
-      total_tokens: counted.inputTokens + counted.outputTokens,
-      ...(shown === undefined ? {} : { cost: shown.cost, currency: shown.currency }),
-    });
+    return JSON.stringify(encodeUsage(counted, shown));
   const isLiteral = body.value["output_tokens"] === counted.outputTokens;
   return patchMembers(body, isLiteral ? cost : [{ key: "output_tokens", json: String(counted.outputTokens) }, ...cost]);
+}
+
+/** Usage in words of the responses format. */
+export function encodeUsage(counted: Usage, shown: ShownCost | undefined): JsonObject {
+  return {
+    input_tokens: counted.inputTokens,
+    input_tokens_details: { cached_tokens: counted.cachedTokens, cache_write_tokens: counted.cacheWriteTokens },
+    output_tokens: counted.outputTokens,
+    output_tokens_details: { reasoning_tokens: counted.reasoningTokens },
+    total_tokens: counted.inputTokens + counted.outputTokens,
+    ...(shown === undefined ? {} : { cost: shown.cost, currency: shown.currency }),
+  };
 }
 
 function isBasis(wire: unknown, counted: Usage): boolean {
