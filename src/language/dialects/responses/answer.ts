@@ -1,9 +1,7 @@
 import type { ErrorEnvelope } from "../../../contract/faults.ts";
 import type { JsonObject } from "../../../kit/json.ts";
-import type { ShownCost } from "../../canon/answer.ts";
 import type { Call } from "../../canon/call.ts";
 import type { AnswerEvent } from "../../canon/events.ts";
-import type { Usage } from "../../canon/usage.ts";
 import type { AnswerHead, AnswerWriter, ClientDialect, Closing, Finish } from "../client.ts";
 import { type Draft, Drafts, itemOf, type Status } from "./draft.ts";
 import { errorFields, failureCode } from "./errors.ts";
