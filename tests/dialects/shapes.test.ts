@@ -195,6 +195,21 @@ test.each(["max_tokens", "max_completion_tokens"])(
   },
 );
 
+test.each(["9223372036854775807", "-9223372036854775808", "9007199254740993", "7"])(
+  "PARAM-01 seed %s reaches the provider with all its digits",
+  async (seed) => {
+    await only(CHAT);
+    const body = `{"model":"${CHAT_MODEL}","messages":[{"role":"user","content":"Hi"}],"seed":${seed}}`;
+    const { status, text } = await scene.gateway.call(tenant.key, "/v1/chat/completions", { body });
+    expect(status, text).toBe(200);
+    expect(scene.at(CHAT).requests.at(-1)?.raw.toString()).toContain(`"seed":${seed}}`);
+  },
+);
+
+test.each([1.5, "7", 1e30])("PARAM-01 seed %j, which is none, is refused", async (seed) => {
+  expect(await refused({ seed })).toMatchObject({ code: "invalid_value", param: "seed" });
+});
+
 describe("a row that was sent by another of its names", () => {
   const ALWAYS_THINKS = "anthropic/claude-opus-5-5";
   const BY_BUDGET = "anthropic/claude-sonnet-4-5";

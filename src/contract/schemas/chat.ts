@@ -116,6 +116,14 @@ const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as 
 const effort = z.enum(EFFORTS);
 const tokenCount = z.int().min(1).max(10_000_000);
 
+/** 64 bits: more than a number holds here, and sent on as it was written. */
+const seed = z
+  .number()
+  .min(-(2 ** 63))
+  .max(2 ** 63)
+  .refine(Number.isInteger, "must be a whole number")
+  .meta({ type: "integer" });
+
 /** Ignored whatever it is where the provider's dialect has no place for it: only who is told it wants a string. */
 const label = z.unknown().meta({ type: "string" });
 
@@ -138,7 +146,7 @@ export const ChatRequest = z
     repetition_penalty: optional(z.number()),
     presence_penalty: optional(z.number().min(-2).max(2)),
     frequency_penalty: optional(z.number().min(-2).max(2)),
-    seed: optional(z.int()),
+    seed: optional(seed),
     stop: optional(z.union([z.string(), z.array(z.string()).max(16)])),
     logprobs: optional(z.boolean()),
     top_logprobs: optional(z.int().min(0).max(20)),
