@@ -220,7 +220,11 @@ async function send(flaws: readonly Flaw[]) {
   return call(key, draft.path, { method: draft.method, body }, draft.address);
 }
 
-async function tenantFor({ policy, credit, key }: Draft): Promise<{ key: string; id: string }> {
+async function tenantFor({
+  policy,
+  credit,
+  key,
+}: Pick<Draft, "policy" | "credit" | "key">): Promise<{ key: string; id: string }> {
   workspaces += 1;
   const slug = `order-${workspaces}`;
   await manage("POST", "/workspaces", { slug });
@@ -251,4 +255,18 @@ describe("two things wrong", () => {
 
 test("ERR-10 with everything wrong at once, each that is mended lets the next one answer", async () => {
   for (const [index, flaw] of FLAWS.entries()) expectRefusal(await send(FLAWS.slice(index)), flaw.status, flaw.code);
+});
+
+test.each([
+  ["two parameters that exclude each other", "sandbox/claude", { temperature: 0.3, reasoning_effort: "high" }],
+  ["more stop sequences than the model takes", "sandbox/gemini", { stop: ["a", "b", "c", "d", "e", "f"] }],
+])("ERR-10 %s, which only show when the request is written, answer before an empty wallet", async (_, model, wrong) => {
+  const { key } = await tenantFor({ policy: {}, credit: "none", key: { name: "k" } });
+  const asked = (body: object) =>
+    call(key, CHAT, { method: "POST", body: JSON.stringify({ ...HELLO, model, ...body }) });
+  expectRefusal(await asked({}), 402, "insufficient_credits");
+  const { status, body } = await asked(wrong);
+  expect([status, body.error.type]).toEqual([400, "invalid_request_error"]);
+  expect(Object.keys(wrong)).toContain(body.error.param);
+  expect(body.error.message).toContain(model);
 });

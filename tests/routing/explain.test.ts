@@ -50,6 +50,24 @@ describe("what is explained is what happens", () => {
     expect([said.model, said.surface, said.router, said.currency]).toEqual([MODEL, "chat", null, "EUR"]);
   });
 
+  test("ROUTE-02 ROUTE-07 a prompt that is too long by its estimate alone is counted before it is refused", async () => {
+    const { body: model } = await scene.gateway.call(tenant.key, `/v1/models/${MODEL}`);
+    const sentence = "Please read the report of last week, and tell the office what has changed since then. ";
+    const prompt = (chars: number) => ({
+      messages: [{ role: "user", content: sentence.repeat(Math.ceil(chars / sentence.length)) }],
+    });
+    // Four characters are a token by the estimate; of such words it takes nearly five.
+    const fitting = await both(prompt(4.2 * model.context_length));
+    expect([fitting.answer.status, fitting.said.refusal]).toEqual([200, null]);
+    expect(fitting.said.expected.input_tokens).toBeLessThan(model.context_length);
+    expect(fitting.row.decision.order).toEqual(fitting.said.order);
+    const beyond = await both(prompt(6 * model.context_length));
+    expect([beyond.answer.status, beyond.answer.body.error.code]).toEqual([400, "context_length_exceeded"]);
+    expect(beyond.said.refusal.message).toBe(beyond.answer.body.error.message);
+    const [, tokens] = /too long: (\d+) tokens/.exec(beyond.said.refusal.message) ?? [];
+    expect(Number(tokens)).toBeLessThan((6 / 4.4) * model.context_length);
+  });
+
   test("ROUTE-07 the expected cost is the price of the expected tokens, in the wallet's currency", async () => {
     const said = await explain(chatBody({ max_tokens: 100 }));
     const { endpoint, input_tokens, output_tokens, cost } = said.expected;

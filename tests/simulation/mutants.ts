@@ -184,7 +184,7 @@ const KEYS: readonly Mutant[] = [
     name: "revoked-key-goes-on",
     breaks: "KEY-04",
     patches: [
-      { file: RUN, find: "gateway.recheck(exchange);\n    trail.", put: "trail." },
+      { file: RUN, find: "gateway.recheck(exchange);\n    let planned", put: "let planned" },
       { file: RUN, find: 'place = "taken";\n      gateway.recheck(exchange);', put: 'place = "taken";' },
       { file: ATTEMPT, find: "\n  recheck();", put: "" },
     ],

@@ -4,6 +4,7 @@ import type { AnswerEvent } from "../../src/language/canon/events.ts";
 import type { ModelFacts } from "../../src/language/dialects/dialect.ts";
 
 export const CHAT_FACTS: ModelFacts = {
+  model: "maker/model",
   upstreamModel: "up/model",
   maxOutputTokens: null,
   sampling: null,

@@ -10,6 +10,7 @@ import type { Asked, ModelFacts } from "../../src/language/dialects/dialect.ts";
 
 /** A Claude model as Bedrock serves it, and one that is none. */
 export const FACTS: ModelFacts = {
+  model: "anthropic/claude-sonnet-4-5",
   upstreamModel: "eu.anthropic.claude-sonnet-4-5-20250929-v1:0",
   maxOutputTokens: 64_000,
   sampling: null,

@@ -29,6 +29,7 @@ import { MasterKeys } from "../../src/io/master-keys.ts";
 import { memoryState } from "../../src/io/state/memory.ts";
 import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
+import { tokenCounter } from "../../src/io/tokens/token-counter.ts";
 import { Nodes } from "../../src/io/tunnel/nodes.ts";
 import { connectionsFrom } from "../../src/io/upstream/connections.ts";
 import { OwnKeys } from "../../src/io/upstream/own-keys.ts";
@@ -150,6 +151,7 @@ function planningOf({ snapshot, connections, reach, ownKeys, directory, clock }:
     policyOf: (workspaceId: string, keyId: string | null) => directory.policyOf(workspaceId, keyId),
     routerOf: (workspaceId: string, slug: string) => directory.router(workspaceId, slug),
     limits: { attemptsMax: 5 },
+    tokens: tokenCounter(),
   };
 }
 

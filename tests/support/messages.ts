@@ -9,6 +9,7 @@ import type { Json } from "./gateway.ts";
 
 /** A model that takes everything and is told to think by a budget. */
 export const FACTS: ModelFacts = {
+  model: "anthropic/claude-test",
   upstreamModel: "claude-test",
   maxOutputTokens: 64_000,
   sampling: null,

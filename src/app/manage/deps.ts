@@ -20,6 +20,7 @@ import type { PeopleStore } from "../../domain/tenancy/person.ts";
 import type { Slot } from "../../domain/tenancy/vault.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import type { Store, Writers } from "../../io/store/sql/store.ts";
+import type { TokenCounter } from "../../io/tokens/token-counter.ts";
 import type { Nodes } from "../../io/tunnel/nodes.ts";
 import type { ReadKey } from "../../io/upstream/own-credential.ts";
 import type { OwnKeys } from "../../io/upstream/own-keys.ts";
@@ -79,7 +80,7 @@ export type ManageDeps = TenancyDeps & {
   readonly payments: PaymentRoom;
   readonly connections: PlatformConnections;
   /** What requests are planned by. */
-  readonly planning: Planning;
+  readonly planning: Planning & { readonly tokens: TokenCounter };
   readonly readers: Readers;
   /** How endpoints are doing, as the request path knows it. */
   readonly endpoints: {

@@ -1,5 +1,6 @@
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
+import type { TokenCounter } from "../../io/tokens/token-counter.ts";
 import type { Inbound } from "../../io/upstream/lane.ts";
 import { outputMaxOf } from "../../io/upstream/lanes.ts";
 import type { Call, Effort } from "../../language/canon/call.ts";
@@ -7,7 +8,7 @@ import { keepsAnHour, namesKept, needsOf } from "../../language/canon/needs.ts";
 import type { AnswerHead } from "../../language/dialects/client.ts";
 import type { Bound, Errand } from "./errand.ts";
 import { leftOutOf } from "./extras.ts";
-import { inputTokensOf } from "./input-tokens.ts";
+import { countInput, inputTokensOf, isForeign } from "./input-tokens.ts";
 import type { Outline } from "./plan.ts";
 import { thinkingFor, type Way, wayTo } from "./thinking.ts";
 import type { Limits } from "./world.ts";
@@ -19,12 +20,19 @@ export class ChatErrand<In extends Inbound = Inbound> implements Errand {
   readonly streaming: boolean;
   readonly outline: Outline;
 
-  constructor(inbound: In) {
+  constructor(inbound: In, inputTokens = inputTokensOf(inbound)) {
     this.inbound = inbound;
     const { call } = inbound;
     this.streaming = call.stream;
-    this.inputTokens = inputTokensOf(inbound);
-    this.outline = outlineOf(inbound, this.inputTokens);
+    this.inputTokens = inputTokens;
+    this.outline = outlineOf(inbound, inputTokens);
+  }
+
+  async counted(tokens: TokenCounter): Promise<ChatErrand<In>> {
+    const { inbound } = this;
+    // What only a provider can read, only a provider can count.
+    const found = isForeign(inbound.call) ? undefined : await countInput(tokens, inbound.call);
+    return found === undefined ? this : new ChatErrand(inbound, found);
   }
 
   boundAt({ price, endpoint, model }: Attempt, limits: Pick<Limits, "holdOutputTokens">, effort: Effort | null): Bound {

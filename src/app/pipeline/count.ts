@@ -4,15 +4,15 @@ import type { Plan } from "../../domain/routing/plan.ts";
 import { cannotCount, countLane } from "../../io/upstream/count-messages.ts";
 import type { InboundMessages, Lane } from "../../io/upstream/lane.ts";
 import { stop } from "../../kit/timers.ts";
-import { countableOf } from "../../language/canon/counting.ts";
 import { NO_EXTRAS } from "../../language/canon/extras.ts";
-import { estimateTextTokens, namesKept } from "../../language/canon/needs.ts";
+import { namesKept } from "../../language/canon/needs.ts";
 import { NO_TOKENS } from "../../language/canon/usage.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { faultOf } from "../fault-of.ts";
 import { type Tried, tryOnce } from "./attempt.ts";
 import { outlineOf } from "./chat-errand.ts";
 import { addHeaders } from "./headers.ts";
+import { countInput, inputTokensOf } from "./input-tokens.ts";
 import type { Ended } from "./outcome.ts";
 import { type Planned, planOutline } from "./plan.ts";
 import { Relay } from "./relay.ts";
@@ -61,7 +61,7 @@ export async function countTokens(
       return;
     }
     const body =
-      asked.is === "answered" ? asked.body : JSON.stringify({ input_tokens: await counted(gateway, inbound) });
+      asked.is === "answered" ? asked.body : JSON.stringify({ input_tokens: await countedHere(gateway, inbound) });
     trail.answering();
     await settleFree(gateway, trail, trail.finish({ status: 200, errorCode: null, usage: null, charge: null }));
     const headers = exchange.baseHeaders;
@@ -150,8 +150,6 @@ function concluded(outcome: Ended, lane: Lane | undefined): Asked {
 }
 
 /** By a tokenizer that is not the model's own; by length where that one is too busy. */
-async function counted(gateway: Gateway, { call }: InboundMessages): Promise<number> {
-  const { texts, otherTokens } = countableOf(call);
-  const tokens = await gateway.tokens.count(texts);
-  return otherTokens + (tokens ?? texts.reduce((sum, text) => sum + estimateTextTokens(text), 0));
+async function countedHere({ tokens }: Gateway, inbound: InboundMessages): Promise<number> {
+  return (await countInput(tokens, inbound.call)) ?? inputTokensOf(inbound);
 }

@@ -1,5 +1,6 @@
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
+import type { TokenCounter } from "../../io/tokens/token-counter.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import type { Effort } from "../../language/canon/call.ts";
 import type { AnswerHead } from "../../language/dialects/client.ts";
@@ -25,6 +26,8 @@ export type Errand = {
   readonly streaming: boolean;
   /** The input, estimated: billed where a provider that may be billed by an estimate reports nothing. */
   readonly inputTokens: number;
+  /** The same with its input counted, where only the estimate says that it is too long; absent: nobody counts it. */
+  readonly counted?: (tokens: TokenCounter) => Promise<Errand>;
   /** What the log says of it beside everything that is the same for all: never content. */
   readonly detail?: JsonObject | undefined;
   /** `effort` is what a router wants, where the request has no word of its own. */

@@ -1,13 +1,26 @@
+import type { TokenCounter } from "../../io/tokens/token-counter.ts";
 import type { Inbound } from "../../io/upstream/lane.ts";
-import { estimateInputTokens } from "../../language/canon/needs.ts";
-import { estimateJsonTokens } from "../../language/canon/unread.ts";
+import type { Call } from "../../language/canon/call.ts";
+import { countableOf } from "../../language/canon/counting.ts";
+import { estimateInputTokens, estimateJsonTokens } from "../../language/canon/estimate.ts";
 
 /** The input of a request, estimated before it is sent. What only a provider can read is reserved for all the same. */
 export function inputTokensOf(inbound: Inbound): number {
   const { call } = inbound;
   const read = estimateInputTokens(call, toolsLength(inbound));
-  if (call.native === undefined || call.native.length === 0) return read;
-  return Math.max(read, estimateJsonTokens(wordsOf(inbound)));
+  return isForeign(call) ? Math.max(read, estimateJsonTokens(wordsOf(inbound))) : read;
+}
+
+/** Whether it says something that has no place in the canonical call. */
+export function isForeign({ native }: Call): boolean {
+  return native !== undefined && native.length > 0;
+}
+
+/** Counted by a tokenizer that is not the model's own; undefined where that one is too busy. */
+export async function countInput(tokens: TokenCounter, call: Call): Promise<number | undefined> {
+  const { texts, otherTokens } = countableOf(call);
+  const found = await tokens.count(texts);
+  return found === undefined ? undefined : otherTokens + found;
 }
 
 /** All that a provider of the caller's own dialect is told. */

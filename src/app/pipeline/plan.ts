@@ -84,6 +84,11 @@ export function planOutline(planning: Planning, asked: AskedOutline): Planned {
   return { plan, policyNow };
 }
 
+/** Whether its length is all that keeps a request from being served. */
+export function isTooLong(plan: Plan | NoPlan): boolean {
+  return plan.is === "refused" && plan.fault.code === "context_length_exceeded";
+}
+
 function worldOf(planning: Planning, { surface, workspace, outline }: AskedOutline, nowMs: number): World {
   const { currency } = workspace;
   const own = planning.ownKeys.of(workspace.id);

@@ -230,7 +230,7 @@ export class Relay {
   }
 
   #ended(stream: AnswerStream, provider: string, finish: (outcome: Outcome) => void, preamble: string[]): void {
-    if (!this.#committed && !stream.finished && stream.outputChars === 0) {
+    if (!this.#committed && !stream.finished && stream.outputWeight === 0) {
       finish({ is: "failed", verdict: classifyMalformed("an empty stream", provider), upstreamStatus: 200 });
       return;
     }

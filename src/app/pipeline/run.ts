@@ -1,4 +1,4 @@
-import { envelopeOf, type Fault, fault } from "../../contract/faults.ts";
+import { envelopeOf, Fault, fault } from "../../contract/faults.ts";
 import type { RequestRecord, Surface, UsageRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
@@ -7,6 +7,7 @@ import type { Inbound, Lane } from "../../io/upstream/lane.ts";
 import type { Soon } from "../../kit/soon.ts";
 import { stop } from "../../kit/timers.ts";
 import type { Sent } from "../../language/canon/answer.ts";
+import type { AnswerHead } from "../../language/dialects/client.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { faultOf } from "../fault-of.ts";
 import { admit, neededFor } from "./admit.ts";
@@ -18,7 +19,7 @@ import { addHeaders } from "./headers.ts";
 import { claimKey, hasKey, replay } from "./idempotency.ts";
 import { learn } from "./learn.ts";
 import type { Ended } from "./outcome.ts";
-import { type Planned, planOutline } from "./plan.ts";
+import { isTooLong, type Planned, planOutline } from "./plan.ts";
 import { Relay } from "./relay.ts";
 import { type Metered, type Settled, settleFree, settleUsed } from "./settle.ts";
 import type { Thinking, Way } from "./thinking.ts";
@@ -77,6 +78,7 @@ export async function run(
   let place: "none" | "taken" = "none";
   let arrived: Arrived | undefined;
   let decoded: Decoded | undefined;
+  let waiting: Waiting | undefined;
   try {
     arrived = await arrive(exchange, reading);
     if (hasKey(exchange)) {
@@ -90,17 +92,18 @@ export async function run(
     const soon = arrived.decode();
     decoded = soon instanceof Promise ? await soon : soon;
     if (capturing !== undefined) decoded = captured(capturing, decoded, sink);
-    const { errand } = decoded;
     gateway.recheck(exchange);
-    trail.modelRequested = errand.outline.model;
-    trail.streaming = errand.streaming;
-    trail.detail = errand.detail;
-    const { workspace, key } = trail.principal;
-    const { plan, policyNow } = planOutline(gateway, { surface, workspace, keyId: key.id, outline: errand.outline });
-    trail.plan = plan;
-    // In the same turn as the plan: a rate or a margin that changes now is for the next request.
-    trail.terms = termsOf(gateway, workspace.id, errand);
+    let planned = planErrand(gateway, trail, surface, decoded.errand);
+    if (isTooLong(planned.plan) && decoded.errand.counted !== undefined) {
+      // By its estimate alone nobody is refused.
+      decoded = { ...decoded, errand: await decoded.errand.counted(gateway.tokens) };
+      gateway.recheck(exchange);
+      planned = planErrand(gateway, trail, surface, decoded.errand);
+    }
+    const { plan, policyNow } = planned;
+    const { errand } = decoded;
     if (plan.is === "refused") throw plan.fault;
+    waiting = { errand, plan };
     const admitting = admit(gateway, trail, plan, errand);
     if (admitting instanceof Promise) await admitting;
     const deadlineMs = gateway.clock.elapsedMs() + gateway.limits.requestTimeoutMs;
@@ -110,11 +113,14 @@ export async function run(
       gateway.recheck(exchange);
     }
     place = "taken";
+    waiting = undefined;
     if (decoded.admitted !== undefined) await decoded.admitted();
     const admitted = { plan, policyNow, deadlineMs };
     await new Request(gateway, trail, exchange, decoded.sink ?? sink, decoded, admitted).serve();
   } catch (error) {
-    const problem = problemOf(error);
+    const found = problemOf(error);
+    // What is wrong with the request itself is said before what it wants in money or room.
+    const problem = (WANTING.has(found.status) && waiting && unsaidBy(exchange, trail, waiting)) || found;
     if (!(error instanceof SettledFault)) await settleFree(gateway, trail, trail.refuse(problem));
     capturing?.answered(JSON.stringify(envelopeOf(problem, trail.requestId)));
     throw decoded?.inCallersWords?.(problem) ?? problem;
@@ -142,6 +148,48 @@ function captured(capturing: Capturing, decoded: Decoded, sink: Sink): Decoded {
       return keep(final);
     },
   };
+}
+
+function planErrand(gateway: Gateway, trail: Trail, surface: Surface, errand: Errand): Planned {
+  trail.modelRequested = errand.outline.model;
+  trail.streaming = errand.streaming;
+  trail.detail = errand.detail;
+  const { workspace, key } = trail.principal;
+  const planned = planOutline(gateway, { surface, workspace, keyId: key.id, outline: errand.outline });
+  trail.plan = planned.plan;
+  // In the same turn as the plan: a rate or a margin that changes now is for the next request.
+  trail.terms = termsOf(gateway, workspace.id, errand);
+  return planned;
+}
+
+const WANTING: ReadonlySet<number> = new Set([402, 429, 503]);
+
+/** A request with a plan, as long as money or room may still be wanting for it. */
+type Waiting = { readonly errand: Errand; readonly plan: Plan };
+
+/** Why no endpoint of the plan can be told the request; undefined when one can. */
+function unsaidBy(exchange: Exchange, trail: Trail, { errand, plan }: Waiting): Fault | undefined {
+  let first: Fault | undefined;
+  for (const attempt of plan.attempts) {
+    try {
+      const { lane } = errand.wayTo(attempt, plan, headOf(exchange, trail, errand, attempt));
+      if (lane.parts === undefined) lane.encode();
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      first ??= error;
+    }
+  }
+  return first;
+}
+
+function headOf(
+  { receivedAtMs }: Exchange,
+  { requestId }: Trail,
+  { inputTokens }: Errand,
+  { endpoint }: Attempt,
+): AnswerHead {
+  return { id: requestId, createdSeconds: Math.floor(receivedAtMs / 1000), model: endpoint.model, inputTokens };
 }
 
 function termsOf(gateway: Gateway, workspaceId: string, { outline: { demand } }: Errand): Terms {
@@ -249,9 +297,7 @@ class Request {
 
   #try(attempt: Attempt): Promise<Tried> {
     const { plan, policyNow } = this.#admitted;
-    const { inputTokens } = this.#errand;
-    const createdSeconds = Math.floor(this.#exchange.receivedAtMs / 1000);
-    const head = { id: this.#trail.requestId, createdSeconds, model: attempt.endpoint.model, inputTokens };
+    const head = headOf(this.#exchange, this.#trail, this.#errand, attempt);
     const [gateway, trail, relay] = [this.#gateway, this.#trail, this.#relay];
     let way: Way;
     try {
@@ -382,9 +428,9 @@ class Request {
     if (stream === undefined || !this.#relay.committed)
       return settleFree(this.#gateway, this.#trail, gone(this.#trail));
     this.#heard(stream);
-    const { usage, outputChars, units, estimate, uses } = stream;
+    const { usage, outputWeight, units, estimate, uses } = stream;
     try {
-      await this.#settle(attempt, { usage, outputChars, units, estimate, uses, cutShort: true }, GONE);
+      await this.#settle(attempt, { usage, outputWeight, units, estimate, uses, cutShort: true }, GONE);
       // Who only took it too slowly is still there.
       if (!this.#sink.gone) await this.#endBroken(stream, tooSlow());
     } catch (error) {

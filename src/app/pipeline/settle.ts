@@ -3,18 +3,17 @@ import { type Charge, chargeFor, ImpossibleUsage } from "../../domain/billing/pr
 import type { RequestRecord, UsageRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { ShownCost, Units } from "../../language/canon/answer.ts";
+import { tokensOfWeight } from "../../language/canon/estimate.ts";
 import { NO_TOKENS, type Usage } from "../../language/canon/usage.ts";
 import { usedExtras } from "./extras.ts";
 import { rememberedUse } from "./key-use.ts";
 import type { Trail } from "./trail.ts";
 import type { Gateway } from "./world.ts";
 
-const CHARS_PER_TOKEN = 4;
-
 /** What the meter saw of an answer, whole or not. */
 export type Metered = {
   readonly usage: Usage | undefined;
-  readonly outputChars: number;
+  readonly outputWeight: number;
   readonly units?: Units | undefined;
   /** What it is billed by where the provider told no figures. */
   readonly estimate?: Usage | undefined;
@@ -39,7 +38,7 @@ function countedUsage(metered: Metered, inputTokensEstimate: number): UsageRecor
   const { characters = null, seconds = null } = metered.units ?? {};
   if (metered.usage !== undefined && metered.cutShort !== true)
     return { ...metered.usage, characters, seconds, estimated: false };
-  const outputTokens = Math.ceil(metered.outputChars / CHARS_PER_TOKEN);
+  const outputTokens = tokensOfWeight(metered.outputWeight);
   if (metered.usage !== undefined) {
     // Figures from before the model spoke say next to nothing of the output; those that lag a little are the truth.
     const stale = 2 * metered.usage.outputTokens < outputTokens;
@@ -85,8 +84,8 @@ function charged(
 }
 
 /** The same without the provider's figures. */
-function unmetered({ outputChars, units, estimate, uses }: Metered): Metered {
-  return { usage: undefined, outputChars, units, estimate, uses, refuted: true };
+function unmetered({ outputWeight, units, estimate, uses }: Metered): Metered {
+  return { usage: undefined, outputWeight, units, estimate, uses, refuted: true };
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Shortcoming } from "../../domain/routing/capability.ts";
 import { embeddingsLane } from "../../io/upstream/embeddings-lane.ts";
-import { estimateTextTokens } from "../../language/canon/needs.ts";
+import { estimateTextTokens } from "../../language/canon/estimate.ts";
 import { decodeWishes } from "../../language/canon/wishes.ts";
 import type { EmbeddingAsk, EmbeddingInputs } from "../../language/embeddings/ask.ts";
 import { readInputs } from "../../language/embeddings/input.ts";

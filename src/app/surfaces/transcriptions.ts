@@ -7,7 +7,7 @@ import type { Shortcoming } from "../../domain/routing/capability.ts";
 import type { ArrivedFile, ArrivedForm } from "../../io/uploads/form.ts";
 import type { Uploads } from "../../io/uploads/uploads.ts";
 import { excludedByTimes, transcriptionsLane } from "../../io/upstream/transcriptions-lane.ts";
-import { estimateTextTokens } from "../../language/canon/needs.ts";
+import { estimateTextTokens } from "../../language/canon/estimate.ts";
 import { decodeWishes } from "../../language/canon/wishes.ts";
 import {
   type FormValue,

@@ -102,5 +102,5 @@ function decodeInvokedCount(bytes: Buffer): WholeAnswer | undefined {
 }
 
 function answerOf(text: string): WholeAnswer {
-  return { usage: undefined, upstreamId: null, outputChars: 0, render: () => text };
+  return { usage: undefined, upstreamId: null, outputWeight: 0, render: () => text };
 }

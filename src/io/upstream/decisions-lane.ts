@@ -114,7 +114,7 @@ function wholeOf({ ask, target, answers, usage, upstreamId, requests }: Whole): 
   return {
     usage,
     upstreamId,
-    outputChars: 0,
+    outputWeight: 0,
     inputs: requests,
     declined: declined.length > 0 && client.refusals === "fault" ? refusedFault(declined, target) : undefined,
     render: (counted, shown) =>

@@ -169,7 +169,7 @@ function answerOf(
     tokens,
     upstreamId,
     usage: tokens === undefined ? undefined : { ...NO_TOKENS, inputTokens: tokens },
-    outputChars: 0,
+    outputWeight: 0,
     inputs: vectors.length,
     detail: { inputs: vectors.length, dimensions: vectors[0]?.dimensions ?? 0 },
     render: (counted, shown) =>

@@ -4,7 +4,7 @@ import type { WholeAnswer } from "../../language/canon/answer.ts";
 import { heldToItsWord } from "./held-to-its-word.ts";
 import { type Lane, NOTHING_DROPPED } from "./lane.ts";
 
-const ANSWER: WholeAnswer = { usage: undefined, upstreamId: null, outputChars: 0, render: () => "" };
+const ANSWER: WholeAnswer = { usage: undefined, upstreamId: null, outputWeight: 0, render: () => "" };
 
 /** A lane that takes everything for an answer. */
 const EASY: Lane = {

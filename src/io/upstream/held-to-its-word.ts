@@ -1,7 +1,7 @@
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import { isJsonObject, type JsonObject, jsonObjectIn } from "../../kit/json.ts";
 import { END_MARKER } from "../../language/dialects/chat/chunk.ts";
-import { messageChars } from "../../language/dialects/chat/reply.ts";
+import { measured } from "../../language/dialects/chat/reply.ts";
 import type { FrameReader, Lane } from "./lane.ts";
 
 /** A frame that says what cannot be; its message is in words without content. */
@@ -43,7 +43,7 @@ function lieInWhole(body: JsonObject, word: Word): string | undefined {
   const answers = Array.isArray(choices) ? choices : [];
   let chars = 0;
   for (const choice of answers)
-    if (isJsonObject(choice) && isJsonObject(choice["message"])) chars += messageChars(choice["message"]);
+    if (isJsonObject(choice) && isJsonObject(choice["message"])) chars += measured(choice["message"], lengthOf);
   return lieInUsage(body["usage"], word, { chars, answers: answers.length });
 }
 
@@ -59,6 +59,8 @@ function lieInHead({ model, id }: JsonObject, { upstreamModel }: Word): string |
 /** Servers that keep models under a tag leave the usual one out, or add it. */
 const nameOf = (model: string): string => model.toLowerCase().replace(/:latest$/, "");
 const shown = (model: string): string => model.replace(/[^\x20-\x7e]/g, "?").slice(0, NAME_CHARS_MAX);
+
+const lengthOf = (text: string): number => text.length;
 
 type Seen = {
   /** Characters of everything that was written. */
@@ -125,7 +127,7 @@ class WatchedFrames implements FrameReader {
     for (const choice of Array.isArray(choices) ? choices : []) {
       if (!isJsonObject(choice)) continue;
       this.#answers.add(choice["index"]);
-      if (isJsonObject(choice["delta"])) this.#chars += messageChars(choice["delta"]);
+      if (isJsonObject(choice["delta"])) this.#chars += measured(choice["delta"], lengthOf);
     }
     const head = lieInHead(chunk, this.#word);
     if (head !== undefined) return head;

@@ -138,6 +138,7 @@ export function laneFor(inbound: Inbound, target: Target): Lane {
 
 export function factsOf(endpoint: Endpoint, model: Model): ModelFacts {
   return {
+    model: endpoint.model,
     upstreamModel: endpoint.upstreamModel,
     maxOutputTokens: endpoint.limits.maxOutputTokens ?? model.maxOutputTokens,
     sampling: endpoint.quirks?.includes(DEFAULT_SAMPLING) ? false : endpoint.features.sampling,

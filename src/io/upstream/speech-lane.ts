@@ -1,7 +1,7 @@
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { SpeechFacts } from "../../domain/catalogue/facts-speech.ts";
 import { SseReader } from "../../kit/sse.ts";
-import { estimateTextTokens } from "../../language/canon/needs.ts";
+import { estimateTextTokens } from "../../language/canon/estimate.ts";
 import { CONTENT_TYPES, codePointsOf, inputTokensEnd, type SpeechAsk, secondsEnd } from "../../language/speech/ask.ts";
 import { geminiSpeech } from "../../language/speech/gemini.ts";
 import { mistralSpeech } from "../../language/speech/mistral.ts";

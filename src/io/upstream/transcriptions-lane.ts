@@ -3,6 +3,7 @@ import type { TranscriptionFacts } from "../../domain/catalogue/facts-transcript
 import { jsonIn } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { Unusable, WholeAnswer } from "../../language/canon/answer.ts";
+import { weightOf } from "../../language/canon/estimate.ts";
 import { NO_TOKENS } from "../../language/canon/usage.ts";
 import { needsSegments, needsWords, type TranscriptionAsk } from "../../language/transcriptions/ask.ts";
 import { mistralTranscriptions } from "../../language/transcriptions/mistral.ts";
@@ -70,7 +71,7 @@ function answerOf(transcript: Transcript, { ask, file, billedBy }: Transcribing)
   return {
     usage: bySeconds ? NO_TOKENS : transcript.figures.tokens,
     upstreamId: null,
-    outputChars: bySeconds ? 0 : transcript.text.length,
+    outputWeight: bySeconds ? 0 : weightOf(transcript.text),
     units: bySeconds ? { seconds } : undefined,
     detail: seconds === undefined ? undefined : { seconds },
     contentType: contentTypeOf(ask.format),

@@ -11,8 +11,8 @@ export type WholeAnswer = {
   /** Undefined when the provider reported none, or impossible figures. */
   readonly usage: Usage | undefined;
   readonly upstreamId: string | null;
-  /** Characters of everything the model wrote: what an estimate counts. */
-  readonly outputChars: number;
+  /** Everything the model wrote, as an estimate weighs it. */
+  readonly outputWeight: number;
   /** Units beside tokens that it is billed by. */
   readonly units?: Units | undefined;
   /** How many inputs the figures are of; absent: one. */
@@ -69,7 +69,7 @@ export type AudioStream = Sent & {
 /** What is known of an answer that goes out piece by piece. */
 export type Sent = {
   readonly usage: Usage | undefined;
-  readonly outputChars: number;
+  readonly outputWeight: number;
   readonly units?: Units | undefined;
   readonly detail?: JsonObject | undefined;
   /** What it is billed by where the provider told no figures; absent: input and output are estimated by their length. */

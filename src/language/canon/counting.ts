@@ -1,5 +1,5 @@
 import type { Call } from "./call.ts";
-import { TOKENS_PER_MEDIA, TOKENS_PER_TURN } from "./needs.ts";
+import { TOKENS_PER_MEDIA, TOKENS_PER_TURN } from "./estimate.ts";
 import type { Part } from "./parts.ts";
 
 /** What a tokenizer can count of a call, and an estimate of what it cannot. */

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../kit/json.ts";
-import { estimateTextTokens, TOKENS_PER_MEDIA } from "../canon/needs.ts";
+import { estimateTextTokens, TOKENS_PER_MEDIA } from "../canon/estimate.ts";
 import type { DecisionImage } from "./image.ts";
 
 /** What is asked about: a text, or an object of any shape. */

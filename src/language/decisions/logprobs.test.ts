@@ -4,7 +4,14 @@ import type { ModelFacts } from "../dialects/dialect.ts";
 import type { DecisionAsk, DecisionQuestion } from "./ask.ts";
 import { decodeLogprobs, encodeLogprobs, type LogprobsFacts } from "./logprobs.ts";
 
-const FACTS: ModelFacts = { upstreamModel: "m", maxOutputTokens: null, sampling: null, thinking: null, quirks: [] };
+const FACTS: ModelFacts = {
+  model: "m",
+  upstreamModel: "m",
+  maxOutputTokens: null,
+  sampling: null,
+  thinking: null,
+  quirks: [],
+};
 const CHAT: LogprobsFacts = { form: "chat", askedBy: "flag", top: 20, thinkingOff: null };
 const question: DecisionQuestion = { key: "q", id: "q", type: "noul", instructions: "Is it?" };
 const ask: DecisionAsk = { model: "m", state: "A state.", questions: [question], images: [] };

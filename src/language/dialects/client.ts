@@ -1,6 +1,7 @@
 import type { ErrorEnvelope } from "../../contract/faults.ts";
 import type { AnswerStream, Piece, ShownCost, WholeAnswer } from "../canon/answer.ts";
 import type { Call } from "../canon/call.ts";
+import { weightOf } from "../canon/estimate.ts";
 import type { AnswerEvent } from "../canon/events.ts";
 import type { Usage } from "../canon/usage.ts";
 import type { EventReader, Frame } from "./dialect.ts";
@@ -65,8 +66,8 @@ export class TranslatedStream implements AnswerStream {
     return this.#meter.usage;
   }
 
-  get outputChars(): number {
-    return this.#meter.outputChars;
+  get outputWeight(): number {
+    return this.#meter.outputWeight;
   }
 
   get upstreamId(): string | null {
@@ -115,11 +116,11 @@ export function translatedReply(
 ): WholeAnswer {
   const meter = new Meter();
   for (const event of events) meter.add(event);
-  const { usage, upstreamId, outputChars } = meter;
+  const { usage, upstreamId, outputWeight } = meter;
   return {
     usage,
     upstreamId,
-    outputChars,
+    outputWeight,
     render: (counted, shown) => client.render(events, head, call, counted, shown),
   };
 }
@@ -127,25 +128,25 @@ export function translatedReply(
 /** What an answer is billed by. */
 class Meter {
   usage: Usage | undefined;
-  outputChars = 0;
+  outputWeight = 0;
   upstreamId: string | null = null;
 
   add(event: AnswerEvent): void {
-    this.outputChars += charsOf(event);
+    this.outputWeight += weightOfEvent(event);
     if (event.is === "figures") this.usage = event.usage;
     else if (event.is === "begin") this.upstreamId = event.upstreamId;
   }
 }
 
-function charsOf(event: AnswerEvent): number {
+function weightOfEvent(event: AnswerEvent): number {
   switch (event.is) {
     case "text":
     case "refusal":
     case "reasoning":
     case "tool_arguments":
-      return event.text.length;
+      return weightOf(event.text);
     case "tool_call":
-      return event.name.length;
+      return weightOf(event.name);
     default:
       return 0;
   }

@@ -13,6 +13,9 @@ export type Frame = { readonly event: string | null; readonly data: string };
 
 /** What the catalogue knows of the model as this endpoint serves it: facts, so that no code names a model. */
 export type ModelFacts = {
+  /** Its id in the catalogue: what callers are told of it. */
+  readonly model: string;
+  /** Its name at the provider. */
   readonly upstreamModel: string;
   readonly maxOutputTokens: number | null;
   /** False: the model refuses temperature, top_p and top_k. */

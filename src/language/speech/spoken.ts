@@ -43,7 +43,7 @@ export class SpokenAudio implements AudioStream {
   #head: Buffer | undefined = Buffer.alloc(0);
   #shaping: Shaping | undefined;
   #bytes = 0;
-  readonly outputChars = 0;
+  readonly outputWeight = 0;
 
   constructor(from: Unwrapping, expected: Expected) {
     this.#from = from;

@@ -1,6 +1,7 @@
 import type { ErrorEnvelope } from "../../contract/faults.ts";
 import { type JsonObject, jsonIn } from "../../kit/json.ts";
 import type { AnswerStream, Piece, ShownCost, Units } from "../canon/answer.ts";
+import { weightOf } from "../canon/estimate.ts";
 import { NO_TOKENS, type Usage } from "../canon/usage.ts";
 import { usageOf } from "./render.ts";
 import { type Measured, secondsHeard } from "./seconds.ts";
@@ -15,7 +16,7 @@ export class TranscriptStream implements AnswerStream {
   readonly #wire: TranscriptionWire;
   readonly #billedBy: "seconds" | "tokens";
   readonly #file: Measured;
-  #chars = 0;
+  #weight = 0;
   #done: Transcript | undefined;
 
   constructor(wire: TranscriptionWire, billedBy: "seconds" | "tokens", file: Measured) {
@@ -33,8 +34,8 @@ export class TranscriptStream implements AnswerStream {
     return this.#billedBy === "seconds" ? NO_TOKENS : this.#done?.figures.tokens;
   }
 
-  get outputChars(): number {
-    return this.#billedBy === "seconds" ? 0 : this.#chars;
+  get outputWeight(): number {
+    return this.#billedBy === "seconds" ? 0 : this.#weight;
   }
 
   get units(): Units | undefined {
@@ -56,7 +57,7 @@ export class TranscriptStream implements AnswerStream {
     const event = this.#wire.event(jsonIn(data));
     switch (event.is) {
       case "text":
-        this.#chars += event.text.length;
+        this.#weight += weightOf(event.text);
         return { is: "content", text: frame({ type: "transcript.text.delta", delta: event.text, ...event.said }) };
       case "segment":
         return { is: "content", text: frame(event.event) };

@@ -202,22 +202,22 @@ function meteredOf(chance: Chance, order: Order): Metered {
     audioInputTokens: 0,
     audioOutputTokens: 0,
   };
-  const outputChars = 4 * output;
+  const outputWeight = 4 * output;
   switch (order.figures) {
     case "missing":
-      return { usage: undefined, outputChars: chance.is(0.1) ? 10_000_000 : outputChars };
+      return { usage: undefined, outputWeight: chance.is(0.1) ? 10_000_000 : outputWeight };
     case "negative":
-      return { usage: { ...usage, outputTokens: -1000 * output }, outputChars };
+      return { usage: { ...usage, outputTokens: -1000 * output }, outputWeight };
     case "absurd":
-      return { usage: { ...usage, outputTokens: chance.pick([1e6, 1e12, 2 ** 53 + 2]) }, outputChars };
+      return { usage: { ...usage, outputTokens: chance.pick([1e6, 1e12, 2 ** 53 + 2]) }, outputWeight };
     case "fractional":
       return {
         usage: { ...usage, outputTokens: chance.pick([0.5, Number.NaN, Number.POSITIVE_INFINITY]) },
-        outputChars,
+        outputWeight,
       };
     case "more_cached":
-      return { usage: { ...usage, cachedTokens: input + 1 + output }, outputChars };
+      return { usage: { ...usage, cachedTokens: input + 1 + output }, outputWeight };
     default:
-      return { usage, outputChars };
+      return { usage, outputWeight };
   }
 }

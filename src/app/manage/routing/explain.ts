@@ -8,6 +8,7 @@ import { type ParsedBody, parseJsonText, patchMembers } from "../../../kit/json.
 import { formatNanos } from "../../../kit/money.ts";
 import { decodeWith, invalidValue, readJson } from "../../body.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
+import type { ChatErrand } from "../../pipeline/chat-errand.ts";
 import { type Explained, explain } from "../../pipeline/explain.ts";
 import type { Planning } from "../../pipeline/plan.ts";
 import type { DecodedChat } from "../../pipeline/run.ts";
@@ -64,8 +65,15 @@ async function answer(room: Room, question: Question) {
     if (!(error instanceof Fault)) throw error;
     return { ...headOf(question, model ?? ""), ...unread(room, question, error) };
   }
-  const { errand, inCallersWords } = decoded;
-  const explained = explain(planning, { surface, workspace, keyId: key?.id ?? null }, errand, key?.policy ?? null);
+  const { inCallersWords } = decoded;
+  let errand: ChatErrand = decoded.errand;
+  const explainIt = () =>
+    explain(planning, { surface, workspace, keyId: key?.id ?? null }, errand, key?.policy ?? null);
+  let explained = explainIt();
+  if (explained.refusal?.code === "context_length_exceeded") {
+    errand = await errand.counted(room.planning.tokens);
+    explained = explainIt();
+  }
   const refusal = explained.refusal === null ? null : (inCallersWords?.(explained.refusal) ?? explained.refusal);
   return { ...headOf(question, errand.outline.model), ...viewOf({ ...explained, refusal }, errand.inputTokens) };
 }

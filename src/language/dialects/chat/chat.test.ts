@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { ChatRequest } from "../../../contract/schemas/chat.ts";
 import { parseJsonText, patchMembers } from "../../../kit/json.ts";
 import { SseReader } from "../../../kit/sse.ts";
+import { weightOf } from "../../canon/estimate.ts";
 import { isParameter } from "../../canon/parameters.ts";
 import type { Usage } from "../../canon/usage.ts";
 import { WISH_FIELDS } from "../../canon/wishes.ts";
@@ -313,7 +314,7 @@ test("a whole answer keeps its bytes but for id and usage", () => {
   ).toBe(true);
   expect(text.endsWith('"x":1.50 }')).toBe(true);
   expect(JSON.parse(text)["usage"]).toMatchObject({ prompt_tokens: 10, cost: 0.25, currency: "EUR" });
-  expect(answer?.outputChars).toBe(2);
+  expect(answer?.outputWeight).toBe(weightOf("hï"));
 });
 
 test.each(["", "<html>", "[]", "{}", '{"choices":[]}', '{"choices":[1]}', '{"error":{}}', '{"choices":{}}'])(
@@ -370,9 +371,9 @@ test("frames like the one before are read the same as if each stood alone", () =
   for (const one of frames) {
     const alone = new DirectStream("chatcmpl-ours", false);
     expect(whole.read(frame(one))).toEqual(alone.read(frame(one)));
-    chars += alone.outputChars;
+    chars += alone.outputWeight;
   }
-  expect(whole.outputChars).toBe(chars);
+  expect(whole.outputWeight).toBe(chars);
   expect(whole.read(frame(finishing)).is).toBe("content");
   expect(whole.finished).toBe(true);
 });

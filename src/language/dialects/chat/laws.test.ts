@@ -301,7 +301,7 @@ describe("recordings read to what the direct lane shows", () => {
       }
       reason = choice.finish_reason ?? reason;
     }
-    return { shown: shownMessage(message, reason), usage: stream.usage, chars: stream.outputChars };
+    return { shown: shownMessage(message, reason), usage: stream.usage, chars: stream.outputWeight };
   }
 
   const figures = (events: readonly AnswerEvent[]) => {

@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, type ParsedBody, parseJsonObject, patchMembers } from "../../../kit/json.ts";
 import type { ShownCost, WholeAnswer } from "../../canon/answer.ts";
+import { weightOf } from "../../canon/estimate.ts";
 import type { Usage } from "../../canon/usage.ts";
 import { isGivenUp, Mender } from "./mend.ts";
 import { decodeUsage } from "./usage.ts";
@@ -43,8 +44,8 @@ class ChatReply implements WholeAnswer {
   }
 
   /** Only asked for where the provider told no figures. */
-  get outputChars(): number {
-    return this.#messages.reduce((sum, message) => sum + messageChars(message), 0);
+  get outputWeight(): number {
+    return this.#messages.reduce((sum, message) => sum + measured(message, weightOf), 0);
   }
 
   render(counted: Usage, shown: ShownCost | undefined): string {
@@ -79,22 +80,22 @@ export function encodeUsage(wireUsage: unknown, counted: Usage, shown: ShownCost
   return isBasis ? { ...base, ...wire, completion_tokens, ...cost } : { ...base, ...cost };
 }
 
-/** Characters a message or a delta carries: text, reasoning, refusal and tool arguments. */
-export function messageChars(message: JsonObject): number {
-  let chars = lengthOf(message["content"]) + lengthOf(message["refusal"]);
-  chars += lengthOf(message["reasoning_content"]) + lengthOf(message["reasoning"]);
-  const calls = message["tool_calls"];
-  if (Array.isArray(calls)) {
-    for (const call of calls) {
-      if (!isJsonObject(call) || !isJsonObject(call["function"])) continue;
-      chars += lengthOf(call["function"]["name"]) + lengthOf(call["function"]["arguments"]);
-    }
+/** All that a message or a delta says, measured: text, reasoning, refusal and tool arguments. */
+export function measured(message: JsonObject, measure: (text: string) => number): number {
+  const { content, refusal, reasoning_content, reasoning, tool_calls: calls } = message;
+  let sum = 0;
+  for (const said of [content, refusal, reasoning_content, reasoning]) sum += measuredValue(said, measure);
+  if (!Array.isArray(calls)) return sum;
+  for (const call of calls) {
+    if (!isJsonObject(call) || !isJsonObject(call["function"])) continue;
+    const { name, arguments: given } = call["function"];
+    sum += measuredValue(name, measure) + measuredValue(given, measure);
   }
-  return chars;
+  return sum;
 }
 
-function lengthOf(value: unknown): number {
-  if (typeof value === "string") return value.length;
+function measuredValue(value: unknown, measure: (text: string) => number): number {
+  if (typeof value === "string") return measure(value);
   // Some servers stream content as an array of parts.
-  return Array.isArray(value) ? JSON.stringify(value).length : 0;
+  return Array.isArray(value) ? measure(JSON.stringify(value)) : 0;
 }

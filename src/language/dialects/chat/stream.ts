@@ -1,12 +1,13 @@
 import type { ErrorEnvelope } from "../../../contract/faults.ts";
 import { isJsonObject, type JsonObject, jsonObjectIn, parseJsonText, patchMembers } from "../../../kit/json.ts";
 import type { AnswerStream, Piece, ShownCost } from "../../canon/answer.ts";
+import { weightOf } from "../../canon/estimate.ts";
 import type { Usage } from "../../canon/usage.ts";
 import type { Frame } from "../dialect.ts";
 import { failedChat } from "./answer.ts";
 import { END_MARKER, problemIn } from "./chunk.ts";
 import { Mender } from "./mend.ts";
-import { encodeUsage, messageChars } from "./reply.ts";
+import { encodeUsage, measured } from "./reply.ts";
 import { decodeUsage } from "./usage.ts";
 
 const END_OF_STREAM = `data: ${END_MARKER}\n\n`;
@@ -19,7 +20,7 @@ export class DirectStream implements AnswerStream {
   #usage: Usage | undefined;
   #wireUsage: unknown;
   #held: { readonly chunk: JsonObject; readonly data: string } | undefined;
-  #outputChars = 0;
+  #outputWeight = 0;
   #upstreamId: string | null = null;
   #finished = false;
   #head: JsonObject | undefined;
@@ -35,8 +36,8 @@ export class DirectStream implements AnswerStream {
     return this.#usage;
   }
 
-  get outputChars(): number {
-    return this.#outputChars;
+  get outputWeight(): number {
+    return this.#outputWeight;
   }
 
   get upstreamId(): string | null {
@@ -82,16 +83,16 @@ export class DirectStream implements AnswerStream {
   }
 
   #readChunk(chunk: JsonObject, choices: readonly unknown[], frame: Frame): Piece {
-    const { chars, finishes } = this.#readChoices(choices);
-    this.#outputChars += chars;
+    const { weight, finishes } = this.#readChoices(choices);
+    this.#outputWeight += weight;
     if (finishes) this.#finished = true;
-    if (chunk["usage"] != null) return this.#readUsage(chunk, frame.data, chars, finishes);
+    if (chunk["usage"] != null) return this.#readUsage(chunk, frame.data, weight, finishes);
     // Who did not ask for usage does not see the empty place that the provider leaves for it.
     const hidden = !this.#includeUsage && chunk["usage"] === null;
     const own = (hidden ? withoutUsage : withId)(frame.data, chunk, this.#ownId);
-    if (chars > 0 && !finishes && frame.event === null) this.#template = templateOf(frame.data, chunk, chars, own);
+    if (weight > 0 && !finishes && frame.event === null) this.#template = templateOf(frame.data, chunk, weight, own);
     const text = `data: ${own}\n\n`;
-    return { is: chars > 0 || finishes ? "content" : "preamble", text };
+    return { is: weight > 0 || finishes ? "content" : "preamble", text };
   }
 
   /** Most frames differ from the one before in a few letters of text: those are not parsed again. */
@@ -101,30 +102,30 @@ export class DirectStream implements AnswerStream {
     if (event !== null || to <= from || data.slice(0, from) !== start || data.slice(to) !== end) return undefined;
     const words = data.slice(from, to);
     if (NOT_PLAIN.test(words)) return undefined;
-    this.#outputChars += words.length;
+    this.#outputWeight += weightOf(words);
     return { is: "content", text: ownStart + words + ownEnd };
   }
 
-  #readChoices(choices: readonly unknown[]): { chars: number; finishes: boolean } {
-    let chars = 0;
+  #readChoices(choices: readonly unknown[]): { weight: number; finishes: boolean } {
+    let weight = 0;
     let finishes = false;
     for (const choice of choices) {
       if (!isJsonObject(choice)) continue;
-      if (isJsonObject(choice["delta"])) chars += messageChars(choice["delta"]);
+      if (isJsonObject(choice["delta"])) weight += measured(choice["delta"], weightOf);
       if (typeof choice["finish_reason"] === "string") finishes = true;
     }
-    return { chars, finishes };
+    return { weight, finishes };
   }
 
   /** Usage is cumulative where it is repeated: the last figures win, nothing is added up. */
-  #readUsage(chunk: JsonObject, data: string, chars: number, finishes: boolean): Piece {
+  #readUsage(chunk: JsonObject, data: string, weight: number, finishes: boolean): Piece {
     this.#usage = decodeUsage(chunk["usage"]) ?? this.#usage;
     this.#wireUsage = chunk["usage"];
     const choices = chunk["choices"];
     if (Array.isArray(choices) && choices.length > 0) {
       // Figures beside content: the content goes on at once, the figures only with the last frame.
       const text = `data: ${withoutUsage(data, chunk, this.#ownId)}\n\n`;
-      return { is: chars > 0 || finishes ? "content" : "preamble", text };
+      return { is: weight > 0 || finishes ? "content" : "preamble", text };
     }
     this.#held = { chunk, data };
     return { is: "figures" };
@@ -154,14 +155,14 @@ type Template = { readonly start: string; readonly end: string; readonly ownStar
 const NOT_PLAIN = /[^ !#-[\]-\uffff]/;
 
 /** Where the text of a frame stands, when all its text is one plain string; undefined when it is not that simple. */
-function templateOf(data: string, chunk: JsonObject, chars: number, own: string): Template | undefined {
+function templateOf(data: string, chunk: JsonObject, weight: number, own: string): Template | undefined {
   const choices = chunk["choices"];
   const choice: unknown = Array.isArray(choices) && choices.length === 1 ? choices[0] : undefined;
   const delta = isJsonObject(choice) ? choice["delta"] : undefined;
   if (!isJsonObject(delta)) return undefined;
   for (const key of ["content", "reasoning_content", "reasoning"]) {
     const words = delta[key];
-    if (typeof words !== "string" || words.length !== chars || NOT_PLAIN.test(words)) continue;
+    if (typeof words !== "string" || weightOf(words) !== weight || NOT_PLAIN.test(words)) continue;
     const member = `"${key}":"${words}"`;
     const at = data.indexOf(member);
     if (at < 0 || data.indexOf(member, at + 1) >= 0) return undefined;

@@ -44,8 +44,8 @@ export function planThinking(call: Call, facts: ModelFacts): ThinkingPlan {
   }
 }
 
-function unheard({ upstreamModel }: ModelFacts, why: string) {
-  return fault("unsupported_parameter", { message: `${upstreamModel} ${why}.`, param: "reasoning_effort" });
+function unheard({ model }: ModelFacts, why: string) {
+  return fault("unsupported_parameter", { message: `${model} ${why}.`, param: "reasoning_effort" });
 }
 
 /** The same fields as in Claude's own dialect; a limit is only stated where the caller or a budget needs one. */

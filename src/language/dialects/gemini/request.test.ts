@@ -7,6 +7,7 @@ import type { ModelFacts } from "../dialect.ts";
 import { geminiDialect } from "./dialect.ts";
 
 const OLD: ModelFacts = {
+  model: "google/gemini-test",
   upstreamModel: "gemini-test",
   maxOutputTokens: 65_536,
   sampling: null,

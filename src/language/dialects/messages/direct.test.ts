@@ -4,6 +4,7 @@ import { messageEvent, messageJson, messageStream } from "../../../../tests/supp
 import { encodeEventMessage } from "../../../kit/event-stream.ts";
 import { SseReader } from "../../../kit/sse.ts";
 import type { Piece } from "../../canon/answer.ts";
+import { weightOf } from "../../canon/estimate.ts";
 import { ConverseFrames } from "../converse/frames.ts";
 import type { Frame } from "../dialect.ts";
 import { DirectMessages, decodeDirect } from "./direct.ts";
@@ -71,7 +72,7 @@ describe("a stream that is handed on", () => {
       reasoningTokens: 9,
     });
     const written = ["Let me see. Ünïcödé", "Hello, 世界", "weather", JSON.stringify(CONTENT[3]?.input)];
-    expect(stream.outputChars).toBe(written.join("").length);
+    expect(stream.outputWeight).toBe(weightOf(written.join("")));
     expect(stream).toMatchObject({ upstreamId: "msg_1", finished: true });
   });
 
@@ -157,7 +158,7 @@ describe("a whole answer that is handed on", () => {
     expect(answer?.render(NO_USAGE, undefined)).toBe(asOwn(text));
     expect(answer?.usage).toMatchObject({ inputTokens: 161, cacheWrite1hTokens: 30, outputTokens: 42 });
     expect(answer?.upstreamId).toBe("msg_1");
-    expect(answer?.outputChars).toBeGreaterThan(50);
+    expect(answer?.outputWeight).toBeGreaterThan(50);
   });
 
   test.each(['{"type":"error","error":{"type":"api_error"}}', "[]", "words", '{"content":"text"}'])(

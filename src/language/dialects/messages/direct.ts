@@ -9,6 +9,7 @@ import {
   patchMembers,
 } from "../../../kit/json.ts";
 import type { AnswerStream, Piece, WholeAnswer } from "../../canon/answer.ts";
+import { weightOf } from "../../canon/estimate.ts";
 import type { ExtraName } from "../../canon/extras.ts";
 import type { Usage } from "../../canon/usage.ts";
 import type { Frame } from "../dialect.ts";
@@ -30,7 +31,7 @@ export class DirectMessages implements AnswerStream {
   #uses: Uses | undefined;
   /** Tools of the provider's as they were begun: the figures about them come last. */
   readonly #begun: Partial<Record<ExtraName, number>> = {};
-  #outputChars = 0;
+  #outputWeight = 0;
   #upstreamId: string | null = null;
   #finished = false;
   /** The output was told at the end; what stands at the start is a guess. */
@@ -50,8 +51,8 @@ export class DirectMessages implements AnswerStream {
     return this.#figured ? this.#uses : mostUses(this.#uses, this.#begun);
   }
 
-  get outputChars(): number {
-    return this.#outputChars;
+  get outputWeight(): number {
+    return this.#outputWeight;
   }
 
   get cutShort(): true | undefined {
@@ -112,9 +113,9 @@ export class DirectMessages implements AnswerStream {
   #open(block: unknown): void {
     const used = usedInBlock(block);
     if (used !== undefined) this.#begun[used] = (this.#begun[used] ?? 0) + 1;
-    const chars = charsOf(block);
-    this.#outputChars += chars;
-    if (chars > 0 || (isJsonObject(block) && block["type"] !== "text")) this.#spoken = true;
+    const weight = weightOfBlock(block);
+    this.#outputWeight += weight;
+    if (weight > 0 || (isJsonObject(block) && block["type"] !== "text")) this.#spoken = true;
   }
 
   #grow(delta: unknown): void {
@@ -122,7 +123,7 @@ export class DirectMessages implements AnswerStream {
     if (!isJsonObject(delta)) return;
     for (const key of ["text", "thinking", "partial_json"]) {
       const piece = delta[key];
-      if (typeof piece === "string") this.#outputChars += piece.length;
+      if (typeof piece === "string") this.#outputWeight += weightOf(piece);
     }
   }
 
@@ -160,7 +161,7 @@ export function decodeDirect(bytes: Buffer, own: Own): WholeAnswer | undefined {
     usage: new UsageTally().add(usage),
     uses: messageUses(usage),
     upstreamId: id || null,
-    outputChars: content.reduce((sum, block) => sum + charsOf(block), 0),
+    outputWeight: content.reduce((sum, block) => sum + weightOfBlock(block), 0),
     render: () => owned(body, own),
   };
 }
@@ -182,16 +183,16 @@ function written({ event, data }: Frame, type: unknown): string {
   return `${head}data: ${data.includes("\n") ? data.replaceAll("\n", "\ndata: ") : data}\n\n`;
 }
 
-/** Characters of what stands in a block: all of it in a whole answer, mostly nothing when it opens in a stream. */
-function charsOf(block: unknown): number {
+/** What stands in a block, as an estimate weighs it: all of it in a whole answer, mostly nothing when it opens in a stream. */
+function weightOfBlock(block: unknown): number {
   if (!isJsonObject(block)) return 0;
-  let chars = 0;
+  let weight = 0;
   for (const key of ["text", "thinking", "name"]) {
     const words = block[key];
-    if (typeof words === "string") chars += words.length;
+    if (typeof words === "string") weight += weightOf(words);
   }
   const input = block["input"];
-  return isJsonObject(input) && Object.keys(input).length > 0 ? chars + JSON.stringify(input).length : chars;
+  return isJsonObject(input) && Object.keys(input).length > 0 ? weight + weightOf(JSON.stringify(input)) : weight;
 }
 
 /** Only the characters of the two change. */

@@ -56,10 +56,10 @@ function usualMode({ sampling }: ModelFacts): string {
   return sampling === false ? "adaptive" : "budget";
 }
 
-function off(mode: string, { upstreamModel }: ModelFacts): JsonObject {
+function off(mode: string, { model }: ModelFacts): JsonObject {
   if (mode === "always")
     throw fault("unsupported_parameter", {
-      message: `${upstreamModel} always thinks: reasoning_effort cannot be none. Send low, or choose another model.`,
+      message: `${model} always thinks: reasoning_effort cannot be none. Send low, or choose another model.`,
       param: "reasoning_effort",
     });
   return { type: mode === "between_tools" ? "between_tools" : "disabled" };
@@ -80,7 +80,7 @@ function byWord(call: Call, effort: Effort, maxTokens: number, facts: ModelFacts
 function byBudget(call: Call, reasoning: ReasoningWish, limit: number, facts: ModelFacts): ThinkingPlan {
   if (isForced(call))
     throw fault("unsupported_parameter", {
-      message: `${facts.upstreamModel} cannot be made to call a tool while it thinks: leave reasoning_effort out, or send tool_choice "auto".`,
+      message: `${facts.model} cannot be made to call a tool while it thinks: leave reasoning_effort out, or send tool_choice "auto".`,
       param: "tool_choice",
     });
   // In the middle of a tool loop the model wants its own thoughts back; without them it can only go on without any.
@@ -90,7 +90,7 @@ function byBudget(call: Call, reasoning: ReasoningWish, limit: number, facts: Mo
   const budget = budgetFor(reasoning, limit, facts);
   const maxTokens = limit > budget ? limit : limit + budget;
   if (facts.maxOutputTokens !== null && maxTokens > facts.maxOutputTokens)
-    throw badBudget(`of ${budget} tokens leaves no room for an answer of ${facts.upstreamModel}`);
+    throw badBudget(`of ${budget} tokens leaves no room for an answer of ${facts.model}`);
   return {
     maxTokens,
     thinking: { type: "enabled", budget_tokens: budget },
@@ -102,7 +102,7 @@ function byBudget(call: Call, reasoning: ReasoningWish, limit: number, facts: Mo
 const TOP_P_MIN = 0.95;
 
 /** While a model thinks, its words are chosen in one way only. */
-function refuseSampling({ temperature, topP, topK }: Call, { upstreamModel }: ModelFacts): void {
+function refuseSampling({ temperature, topP, topK }: Call, { model }: ModelFacts): void {
   const refused = [
     ...(temperature === undefined || temperature >= 1 ? [] : ["temperature"]),
     ...(topP === undefined || topP >= TOP_P_MIN ? [] : ["top_p"]),
@@ -111,14 +111,14 @@ function refuseSampling({ temperature, topP, topK }: Call, { upstreamModel }: Mo
   const [param] = refused;
   if (param === undefined) return;
   throw fault("unsupported_parameter", {
-    message: `${upstreamModel} takes no ${refused.join(", ")} while it thinks: leave ${refused.length === 1 ? "it" : "them"} or reasoning_effort out.`,
+    message: `${model} takes no ${refused.join(", ")} while it thinks: leave ${refused.length === 1 ? "it" : "them"} or reasoning_effort out.`,
     param,
   });
 }
 
-function budgetFor({ effort, budgetTokens }: ReasoningWish, limit: number, { upstreamModel }: ModelFacts): number {
+function budgetFor({ effort, budgetTokens }: ReasoningWish, limit: number, { model }: ModelFacts): number {
   if (budgetTokens !== null) {
-    if (budgetTokens < BUDGET_MIN) throw badBudget(`must be at least ${BUDGET_MIN} tokens for ${upstreamModel}`);
+    if (budgetTokens < BUDGET_MIN) throw badBudget(`must be at least ${BUDGET_MIN} tokens for ${model}`);
     return budgetTokens;
   }
   const asked = effort === "none" ? BUDGET_MIN : BUDGETS[effort];

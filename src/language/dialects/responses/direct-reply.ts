@@ -1,7 +1,7 @@
 import { type JsonObject, parseJsonObject } from "../../../kit/json.ts";
 import type { WholeAnswer } from "../../canon/answer.ts";
 import { responseUses } from "../extras.ts";
-import { type Ownership, outputChars, ownedResponse, usagePatch } from "./direct-response.ts";
+import { type Ownership, outputWeight, ownedResponse, usagePatch } from "./direct-response.ts";
 import { decodeUsage } from "./usage.ts";
 
 /** Ways in which an answer is over and was not given up. A server may leave the usual one out. */
@@ -22,7 +22,7 @@ export function decodeReply(bytes: Buffer, ownership: Ownership): WholeAnswer | 
     usage: decodeUsage(usage),
     uses: responseUses(output),
     upstreamId: typeof id === "string" && id !== "" ? id : null,
-    outputChars: outputChars(output),
+    outputWeight: outputWeight(output),
     render: (counted, shown) => ownedResponse(body, ownership, [usagePatch(body, counted, shown)]),
   };
 }

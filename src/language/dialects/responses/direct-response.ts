@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, type MemberPatch, type ParsedBody, patchMembers } from "../../../kit/json.ts";
 import type { ShownCost } from "../../canon/answer.ts";
+import { weightOf } from "../../canon/estimate.ts";
 import type { Usage } from "../../canon/usage.ts";
 import type { AnswerHead } from "../client.ts";
 import { sealPrefix } from "./direct-items.ts";
@@ -45,21 +46,21 @@ export function memberText({ text, members }: ParsedBody, key: string): string |
   return span === undefined ? undefined : text.slice(span.valueStart, span.valueEnd);
 }
 
-/** Characters of everything the model wrote into these items. */
-export function outputChars(output: readonly unknown[]): number {
-  let chars = 0;
+/** Everything the model wrote into these items, as an estimate weighs it. */
+export function outputWeight(output: readonly unknown[]): number {
+  let weight = 0;
   for (const item of output) {
     if (!isJsonObject(item)) continue;
-    chars += textLength(item["content"]) + textLength(item["summary"]);
-    chars += textLength(item["name"]) + textLength(item["arguments"]) + textLength(item["input"]);
+    weight += textWeight(item["content"]) + textWeight(item["summary"]);
+    weight += textWeight(item["name"]) + textWeight(item["arguments"]) + textWeight(item["input"]);
   }
-  return chars;
+  return weight;
 }
 
-function textLength(value: unknown): number {
-  if (typeof value === "string") return value.length;
+function textWeight(value: unknown): number {
+  if (typeof value === "string") return weightOf(value);
   if (!Array.isArray(value)) return 0;
-  let chars = 0;
-  for (const part of value) if (isJsonObject(part)) chars += textLength(part["text"]) + textLength(part["refusal"]);
-  return chars;
+  let weight = 0;
+  for (const part of value) if (isJsonObject(part)) weight += textWeight(part["text"]) + textWeight(part["refusal"]);
+  return weight;
 }

@@ -9,6 +9,7 @@ import {
   patchMembers,
 } from "../../../kit/json.ts";
 import type { AnswerStream, Piece, ShownCost } from "../../canon/answer.ts";
+import { weightOf } from "../../canon/estimate.ts";
 import type { Usage } from "../../canon/usage.ts";
 import type { Frame } from "../dialect.ts";
 import { responseUses, type Uses } from "../extras.ts";
@@ -33,7 +34,7 @@ export class DirectStream implements AnswerStream {
   #uses: Uses | undefined;
   /** Items as they were begun, as far as they tell of tools: who leaves before the end has used them. */
   readonly #items: JsonObject[] = [];
-  #outputChars = 0;
+  #outputWeight = 0;
   #upstreamId: string | null = null;
   /** The number of the last event that went out. */
   #sequence = -1;
@@ -55,8 +56,8 @@ export class DirectStream implements AnswerStream {
     return this.#usage;
   }
 
-  get outputChars(): number {
-    return this.#outputChars;
+  get outputWeight(): number {
+    return this.#outputWeight;
   }
 
   get upstreamId(): string | null {
@@ -175,7 +176,7 @@ export class DirectStream implements AnswerStream {
   }
 
   #count(delta: unknown): void {
-    if (typeof delta === "string") this.#outputChars += delta.length;
+    if (typeof delta === "string") this.#outputWeight += weightOf(delta);
   }
 }
 

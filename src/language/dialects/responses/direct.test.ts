@@ -4,6 +4,7 @@ import { responseEvents, responseFrames, responseJson } from "../../../../tests/
 import { envelopeOf, fault } from "../../../contract/faults.ts";
 import { type JsonObject, parseJsonText, patchMembers } from "../../../kit/json.ts";
 import { SseReader } from "../../../kit/sse.ts";
+import { weightOf } from "../../canon/estimate.ts";
 import type { Usage } from "../../canon/usage.ts";
 import { decodeReply } from "./direct-reply.ts";
 import { type DirectFacts, directRequest } from "./direct-request.ts";
@@ -142,7 +143,7 @@ describe("the whole answer of a provider of the same dialect", () => {
       .replace("2.50}", '2.50,"cost":0.5,"currency":"EUR"}')
       .replace(/ }$/, ' ,"background":false,"previous_response_id":"resp_before"}');
     expect(reply?.render(COUNTED, SHOWN)).toBe(expected);
-    expect([reply?.upstreamId, reply?.outputChars]).toEqual(["resp_1", 26]);
+    expect([reply?.upstreamId, reply?.outputWeight]).toEqual(["resp_1", 26]);
   });
 });
 
@@ -171,7 +172,7 @@ describe("the stream of a provider of the same dialect", () => {
     const whole = readAll(frames, 1 << 20);
     for (let cut = 1; cut < 40; cut += 1) expect(readAll(frames, cut).text).toBe(whole.text);
     expect(whole.kinds).toEqual(["preamble", "preamble", ...Array(7).fill("content"), "end"]);
-    expect(whole.stream.outputChars).toBe("Grüße 🌧".length);
+    expect(whole.stream.outputWeight).toBe(weightOf("Grüße 🌧"));
     expect(whole.stream.usage).toEqual(COUNTED);
   });
 

@@ -8,18 +8,18 @@ const OUTPUT_TOKENS_MIN = 16;
 
 /** The first thing in a call that has no words here; undefined when all of it can be said. */
 export function unsaidOf(call: Call, facts: ModelFacts): Fault | undefined {
-  const { upstreamModel } = facts;
+  const { model } = facts;
   const parameter = call.parameters.find((row) => FIELDS[row] === "400");
-  if (parameter !== undefined) return refused(parameter, `${upstreamModel} does not take the parameter ${parameter}`);
+  if (parameter !== undefined) return refused(parameter, `${model} does not take the parameter ${parameter}`);
   const { maxOutputTokens } = call;
   if (maxOutputTokens !== undefined && maxOutputTokens < OUTPUT_TOKENS_MIN)
     return fault("invalid_value", {
-      message: `max_tokens must be at least ${OUTPUT_TOKENS_MIN} for this request to ${upstreamModel}.`,
+      message: `max_tokens must be at least ${OUTPUT_TOKENS_MIN} for this request to ${model}.`,
       param: "max_tokens",
     });
   const sampled = whileThinking(call, facts);
   if (sampled !== undefined)
-    return refused(sampled, `${upstreamModel} takes no ${sampled} while it thinks: leave one of the two out`);
+    return refused(sampled, `${model} takes no ${sampled} while it thinks: leave one of the two out`);
   return audioIn(call);
 }
 

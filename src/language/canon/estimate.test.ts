@@ -1,0 +1,40 @@
+import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
+import { expect, test } from "vitest";
+import { estimateTextTokens, weightOf } from "./estimate.ts";
+
+const SENTENCES = {
+  English:
+    "Please read the report of last week, tell me what has changed since, and write a short answer to the office.",
+  German: "Bitte lesen Sie den Bericht der letzten Woche und schreiben Sie eine kurze Antwort für das Büro in München.",
+  French: "Où est passée la déclaration de l'été dernier ? Il faudra l'envoyer au siège avant la fin de la journée.",
+  Polish: "Proszę przeczytać raport z zeszłego tygodnia i napisać krótką odpowiedź jeszcze przed końcem dnia.",
+  Hungarian: "Kérem, olvassa el a múlt heti jelentést, és írjon egy rövid választ még a munkanap vége előtt.",
+  Greek: "Παρακαλώ διαβάστε την έκθεση της περασμένης εβδομάδας και γράψτε μια σύντομη απάντηση πριν από το βράδυ.",
+  Bulgarian: "Моля, прочетете доклада от миналата седмица и напишете кратък отговор преди края на работния ден.",
+  Russian: "Пожалуйста, прочитайте отчёт за прошлую неделю и напишите короткий ответ до конца рабочего дня.",
+  Hebrew: "אנא קראו את הדוח של השבוע שעבר וכתבו תשובה קצרה לפני סוף יום העבודה.",
+  Arabic: "من فضلك اقرأ تقرير الأسبوع الماضي واكتب جوابا قصيرا قبل نهاية يوم العمل.",
+  Hindi: "कृपया पिछले सप्ताह की रिपोर्ट पढ़ें और दिन समाप्त होने से पहले एक छोटा उत्तर लिखें।",
+  Thai: "กรุณาอ่านรายงานของสัปดาห์ที่แล้วและเขียนคำตอบสั้น ๆ ก่อนสิ้นวัน",
+  Chinese: "请阅读上周的报告,说明之后有哪些变化,并在今天下班之前写一封简短的回信。",
+  Japanese: "先週の報告書を読んで、その後に何が変わったかを説明し、今日中に短い返事を書いてください。",
+  Korean: "지난주 보고서를 읽고 그 뒤로 무엇이 바뀌었는지 설명한 다음 오늘 안에 짧은 답장을 써 주세요.",
+};
+
+test.each(Object.entries(SENTENCES))(
+  "BILL-03 the estimate of %s is near what a tokenizer counts",
+  (_language, text) => {
+    const share = estimateTextTokens(text) / countTokens(text);
+    expect(share).toBeGreaterThan(0.7);
+    expect(share).toBeLessThan(1.6);
+  },
+);
+
+test("BILL-03 a text in pieces weighs as much as the whole", () => {
+  for (const text of Object.values(SENTENCES))
+    for (const size of [1, 3, 7]) {
+      let weight = 0;
+      for (let from = 0; from < text.length; from += size) weight += weightOf(text.slice(from, from + size));
+      expect(weight).toBe(weightOf(text));
+    }
+});

@@ -1,0 +1,89 @@
+import { isJsonObject } from "../../kit/json.ts";
+import type { Call } from "./call.ts";
+import type { Part } from "./parts.ts";
+
+const WEIGHT_PER_TOKEN = 4;
+export const TOKENS_PER_TURN = 4;
+/** What a provider may count for one picture or one document page; only used for estimates. */
+export const TOKENS_PER_MEDIA = 1600;
+
+/**
+ * The length of a text in characters of English: four of them are a token, whatever the script. The figures are those of
+ * common tokenizers; all are sums of powers of two, so that the parts of a text weigh as much as the whole.
+ */
+export function weightOf(text: string): number {
+  let weight = text.length;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code > 0x7f) weight += weightBeyondOne(code);
+  }
+  return weight;
+}
+
+function weightBeyondOne(code: number): number {
+  // Letters with accents stand alone in words of others.
+  if (code < 0x250) return 1.625;
+  // Greek, Cyrillic, Armenian, Hebrew, Arabic.
+  if (code < 0x900) return 0.375;
+  // The scripts of India and its neighbours, Georgian.
+  if (code < 0x1100) return 0.75;
+  return 2.25;
+}
+
+/** Tokens of a text by its length. */
+export function estimateTextTokens(text: string): number {
+  return tokensOfWeight(weightOf(text));
+}
+
+export function tokensOfWeight(weight: number): number {
+  return Math.ceil(weight / WEIGHT_PER_TOKEN);
+}
+
+/** The input of a call, estimated: for holds, for expected cost, and for billing where a provider reports nothing. */
+export function estimateInputTokens(call: Call, toolsJsonLength: number): number {
+  let tokens = tokensOfWeight(toolsJsonLength);
+  for (const turn of call.turns) {
+    tokens += TOKENS_PER_TURN;
+    for (const part of turn.parts) tokens += estimatePartTokens(part);
+  }
+  return tokens;
+}
+
+function estimatePartTokens(part: Part): number {
+  switch (part.is) {
+    case "text":
+    case "refusal":
+      return estimateTextTokens(part.text);
+    case "reasoning":
+      return part.detail.is === "open" ? estimateTextTokens(part.detail.text) : 0;
+    case "tool_result":
+      return part.content.reduce((sum, inner) => sum + estimatePartTokens(inner), 0);
+    case "tool_call":
+      return estimateTextTokens(part.argumentsText) + estimateTextTokens(part.name);
+    case "image":
+    case "audio":
+    case "file":
+      return TOKENS_PER_MEDIA;
+  }
+}
+
+const INLINE_MEDIA = /^data:[^,]{0,200};base64,/i;
+/** No picture and no page of a document has more tokens than its base64 has hundreds of characters. */
+const MEDIA_CHARS_PER_TOKEN = 100;
+
+/** Tokens of JSON that only its reader understands: every word in it, whatever it means there. */
+export function estimateJsonTokens(value: unknown): number {
+  if (typeof value === "string") return INLINE_MEDIA.test(value) ? mediaTokens(value) : estimateTextTokens(value);
+  if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + estimateJsonTokens(item), 0);
+  if (!isJsonObject(value)) return 1;
+  let tokens = 0;
+  for (const [key, inner] of Object.entries(value)) {
+    const isMedia = key === "data" && typeof inner === "string" && value["type"] === "base64";
+    tokens += estimateTextTokens(key) + (isMedia ? mediaTokens(inner) : estimateJsonTokens(inner));
+  }
+  return tokens;
+}
+
+function mediaTokens(base64: string): number {
+  return Math.max(TOKENS_PER_MEDIA, Math.ceil(base64.length / MEDIA_CHARS_PER_TOKEN));
+}
