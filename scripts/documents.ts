@@ -209,8 +209,8 @@ the model takes them.
 ## Aliases
 
 - \`max_completion_tokens\` is \`max_tokens\`; two that differ are refused.
-- \`reasoning: { "effort": "high" }\` is \`reasoning_effort: "high"\`; \`reasoning: { "max_tokens": 4096 }\` gives a budget, and
-  \`reasoning: { "enabled": false }\` is \`"none"\`.
+- \`reasoning: "high"\`, \`thinking: "high"\` and \`reasoning: { "effort": "high" }\` are \`reasoning_effort: "high"\`;
+  \`reasoning: { "max_tokens": 4096 }\` gives a budget, and \`reasoning: { "enabled": false }\` is \`"none"\`.
 - \`thinking: { "type": "enabled", "budget_tokens": 4096 }\` gives a budget, \`{ "type": "disabled" }\` is \`"none"\`. Where a
   model is told by a word and not by a budget, a budget becomes the nearest word.
 - When several are sent, \`reasoning_effort\` wins, then \`reasoning\`. D1 endpoints always receive \`reasoning_effort\`.

@@ -92,9 +92,14 @@ function flatten(issue: Issue, above: readonly PropertyKey[]): Found[] {
   const path = [...above, ...issue.path];
   if (issue.code !== "invalid_union") return [{ issue, path }];
   const branches = issue.errors.map((branch) => branch.flatMap((inner) => flatten(inner, path)));
-  const depth = (found: readonly Found[]) => found.reduce((most, one) => Math.max(most, one.path.length), 0);
+  const depth = (found: readonly Found[]) => found.reduce((most, one) => Math.max(most, depthOf(one)), 0);
   const deepest = branches.toSorted((a, b) => depth(b) - depth(a))[0];
   return deepest === undefined || depth(deepest) <= path.length ? [{ issue, path }] : deepest;
+}
+
+/** Who names a field that is not known has looked inside. */
+function depthOf({ issue, path }: Found): number {
+  return issue.code === "unrecognized_keys" ? path.length + 1 : path.length;
 }
 
 const RECEIVED = /, received \w+$/;

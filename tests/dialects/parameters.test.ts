@@ -85,6 +85,13 @@ const d3 = (generationConfig: JsonObject) => ({ generationConfig });
 const d3Thinking = (thinkingConfig: JsonObject) => d3({ thinkingConfig });
 const d3Choice = (functionCallingConfig: JsonObject) => ({ toolConfig: { functionCallingConfig } });
 const D2_THINKING = { type: "adaptive", display: "summarized" };
+const LOW = {
+  D1: { reasoning_effort: "low" },
+  D2: { thinking: D2_THINKING, output_config: { effort: "low" } },
+  D3: d3Thinking({ thinkingBudget: 1024, includeThoughts: true }),
+  D4: d4Thinking({ thinking: D2_THINKING, output_config: { effort: "low" } }),
+  responses: { reasoning: { effort: "low", summary: "auto" } },
+};
 
 /** Every row of the parameter table; a name behind it is another way to send the same. */
 const ROWS: Readonly<Record<Parameter, Readonly<Record<string, Row>>>> = {
@@ -219,16 +226,9 @@ const ROWS: Readonly<Record<Parameter, Readonly<Record<string, Row>>>> = {
         responses: { reasoning: { effort: "none" } },
       },
     },
-    reasoning: {
-      sent: { reasoning: { effort: "low" } },
-      seen: {
-        D1: { reasoning_effort: "low" },
-        D2: { thinking: D2_THINKING, output_config: { effort: "low" } },
-        D3: d3Thinking({ thinkingBudget: 1024, includeThoughts: true }),
-        D4: d4Thinking({ thinking: D2_THINKING, output_config: { effort: "low" } }),
-        responses: { reasoning: { effort: "low", summary: "auto" } },
-      },
-    },
+    reasoning: { sent: { reasoning: { effort: "low" } }, seen: LOW },
+    "reasoning as a word": { sent: { reasoning: "low" }, seen: LOW },
+    "thinking as a word": { sent: { thinking: "low" }, seen: LOW },
     thinking: {
       sent: { thinking: { type: "enabled", budget_tokens: 8000 } },
       seen: {

@@ -160,6 +160,7 @@ describe.each(Object.entries(COLUMNS))("%s", (dialect, { provider, model }) => {
   test.each<[string, JsonObject]>([
     ["reasoning.exclude", { reasoning: { effort: "high", exclude: true } }],
     ["reasoning.efort", { reasoning: { efort: "high" } }],
+    ["thinking.efort", { thinking: { efort: "high" } }],
     ["thinking.display", { thinking: { type: "enabled", budget_tokens: 2048, display: "omitted" } }],
   ])("PARAM-02 %s, which nobody would honour, is refused by its name", async (param, sent) => {
     await only(provider);
@@ -194,6 +195,15 @@ test.each(["max_tokens", "max_completion_tokens"])(
     expect(await refused({ [param]: 9_000_000, seed: 7, top_k: 5 })).toMatchObject({ code: "unsupported_parameter" });
   },
 );
+
+test.each<[string, JsonObject, RegExp]>([
+  ["reasoning", { reasoning: "huge" }, /"none"\|.*"max", or object/],
+  ["thinking", { thinking: "on" }, /"none"\|.*"max", or object/],
+  ["reasoning.effort", { reasoning: { effort: "huge" } }, /"none"\|/],
+  ["thinking.type", { thinking: { type: "on" } }, /"enabled"\|/],
+])("PARAM-01 reasoning_effort by another name, in no known form, is refused: %s", async (param, sent, message) => {
+  expect(await refused(sent)).toMatchObject({ code: "invalid_value", param, message: expect.stringMatching(message) });
+});
 
 test.each(["9223372036854775807", "-9223372036854775808", "9007199254740993", "7"])(
   "PARAM-01 seed %s reaches the provider with all its digits",

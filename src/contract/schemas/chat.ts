@@ -158,15 +158,21 @@ export const ChatRequest = z
     parallel_tool_calls: optional(z.boolean()),
     reasoning_effort: optional(effort),
     reasoning: optional(
-      z.strictObject({
-        effort: optional(effort),
-        enabled: optional(z.boolean()),
-        max_tokens: optional(tokenCount),
-        exclude: optional(z.boolean()).describe("Only false."),
-      }),
+      z.union([
+        effort,
+        z.strictObject({
+          effort: optional(effort),
+          enabled: optional(z.boolean()),
+          max_tokens: optional(tokenCount),
+          exclude: optional(z.boolean()).describe("Only false."),
+        }),
+      ]),
     ).describe("Alias of `reasoning_effort`."),
     thinking: optional(
-      z.strictObject({ type: z.enum(["enabled", "disabled", "adaptive"]), budget_tokens: optional(tokenCount) }),
+      z.union([
+        effort,
+        z.strictObject({ type: z.enum(["enabled", "disabled", "adaptive"]), budget_tokens: optional(tokenCount) }),
+      ]),
     ).describe("Alias of `reasoning_effort`."),
     verbosity: optional(z.enum(["low", "medium", "high"])),
     prediction: optional(z.looseObject({ type: z.literal("content") })),

@@ -216,12 +216,9 @@ export const ProviderView = z
     name: z.string(),
     operator: z.string(),
     connected: z.boolean().meta({ description: "The gateway has a credential for it." }),
-    credential: z
-      .enum(["setting", "stored"])
-      .nullable()
-      .meta({
-        description: "Where that comes from: the settings, or the store. Null: there is none, or none is needed.",
-      }),
+    credential: z.enum(["setting", "stored"]).nullable().meta({
+      description: "Where that comes from: the settings, or the store. Null: there is none, or none is needed.",
+    }),
     own_key: z
       .enum(["first", "only", "fallback"])
       .nullable()

@@ -1,7 +1,7 @@
 import { fault } from "../../../contract/faults.ts";
 import type { ChatMessage, ChatRequest, ChatTool } from "../../../contract/schemas/chat.ts";
 import type { MemberPatch } from "../../../kit/json.ts";
-import type { Call, ReasoningWish, ResponseFormat, ToolDefinition } from "../../canon/call.ts";
+import type { Call, Effort, ReasoningWish, ResponseFormat, ToolDefinition } from "../../canon/call.ts";
 import { effortFor, effortOfBudget } from "../../canon/effort.ts";
 import { isParameter, type Parameter } from "../../canon/parameters.ts";
 import type { CacheMark, MediaSource, Part, Turn } from "../../canon/parts.ts";
@@ -122,25 +122,31 @@ function usualOf(request: ChatRequest): readonly Parameter[] | undefined {
   return USUALLY_ONE.filter((field) => request[field] === 1);
 }
 
+function ofWord(effort: Effort): ReasoningWish {
+  return { effort, budgetTokens: null };
+}
+
 function ofBudget(tokens: number | null | undefined): ReasoningWish {
-  if (!tokens) return { effort: "medium", budgetTokens: null };
+  if (!tokens) return ofWord("medium");
   return { effort: effortOfBudget(tokens), budgetTokens: tokens };
 }
 
 /** The aliases say the same thing in other words; the plain field wins where several are sent. */
 function decodeReasoning({ model, reasoning_effort, reasoning, thinking }: ChatRequest): ReasoningWish | undefined {
-  if (reasoning?.exclude)
+  if (typeof reasoning === "object" && reasoning?.exclude)
     throw fault("unsupported_parameter", {
       message: `${model}: reasoning.exclude cannot be honoured: thoughts come with the answer where the provider sends them. Leave it out.`,
       param: "reasoning.exclude",
     });
-  if (reasoning_effort) return { effort: reasoning_effort, budgetTokens: null };
+  if (reasoning_effort) return ofWord(reasoning_effort);
+  if (typeof reasoning === "string") return ofWord(reasoning);
   if (reasoning) {
-    if (reasoning.enabled === false) return { effort: "none", budgetTokens: null };
-    return reasoning.effort ? { effort: reasoning.effort, budgetTokens: null } : ofBudget(reasoning.max_tokens);
+    if (reasoning.enabled === false) return ofWord("none");
+    return reasoning.effort ? ofWord(reasoning.effort) : ofBudget(reasoning.max_tokens);
   }
   if (!thinking) return undefined;
-  return thinking.type === "disabled" ? { effort: "none", budgetTokens: null } : ofBudget(thinking.budget_tokens);
+  if (typeof thinking === "string") return ofWord(thinking);
+  return thinking.type === "disabled" ? ofWord("none") : ofBudget(thinking.budget_tokens);
 }
 
 function decodeTurn(message: ChatMessage): Turn {
