@@ -1,6 +1,6 @@
 /**
- * How long a plan takes: `node bench/plan.ts`, or as part of `npm run bench`. Five hundred endpoints of a hundred models
- * that can all be called, which is more than the catalogue has, under policies and wishes as requests bring them.
+ * How long a plan takes: `node bench/plan.ts`. Five hundred endpoints of a hundred models that can all be called, which
+ * is more than the catalogue has, under policies and wishes as requests bring them.
  */
 import { EndpointBreakers } from "../src/domain/routing/breakers.ts";
 import { type PlanRequest, planAttempts, type World } from "../src/domain/routing/plan.ts";

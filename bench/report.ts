@@ -29,7 +29,7 @@ export function renderPage(result: BenchResult): string {
   const candidates = result.candidates.map(({ title, version }) => `- ${title}: ${version}`);
   return `# Benchmarks
 
-Written by \`npm run bench\`; do not edit by hand. To reproduce: \`npm run bench\` (about a quarter of an hour; as root it installs nginx, wrk and redis-server when they are missing), or \`npm run bench -- --quick\` for a rough answer in under two minutes. \`npm run bench -- --profile\` shows where the gateway's time goes. \`node bench/plan.ts\` measures planning alone: 500 endpoints, several policies and wishes.
+Written by \`npm run bench\`; do not edit by hand. To reproduce: \`npm run bench\` (about a quarter of an hour; as root it installs nginx, wrk and redis-server when they are missing), or \`npm run bench -- --quick\` for a rough answer in under two minutes. \`npm run bench -- --profile\` shows where the gateway's time goes. \`node bench/plan.ts\` measures planning alone: 500 endpoints, several policies and wishes. \`node bench/settlement.ts\` measures what money and the log cost a request.
 
 ## Machine
 

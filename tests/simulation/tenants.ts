@@ -1,8 +1,9 @@
 import type { ApiKey } from "../../src/domain/tenancy/key.ts";
 import { LEVELS, OPEN_POLICY, type Policy } from "../../src/domain/tenancy/policy.ts";
-import { OPEN_ROUTER, type Router, type RouterSpec } from "../../src/domain/tenancy/router.ts";
+import type { Router, RouterSpec } from "../../src/domain/tenancy/router.ts";
 import type { Workspace } from "../../src/domain/tenancy/workspace.ts";
 import { digestOf } from "../../src/kit/secret.ts";
+import { OPEN_ROUTER } from "../support/routing.ts";
 import { COUNTRIES, CURRENCIES, MODELS, PROVIDERS } from "./catalogue.ts";
 import type { Chance } from "./chance.ts";
 

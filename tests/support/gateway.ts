@@ -50,14 +50,9 @@ export type Called = { readonly status: number; readonly headers: Headers; reado
 
 let tenants = 0;
 
-/** A whole gateway in this process, on a free port and a data directory of its own; it stops with the test. */
+/** A whole gateway in this process, on a free port and a data directory of its own; whoever starts it stops it. */
 export async function startGateway(
-  options: {
-    env?: Record<string, string>;
-    dataDir?: string;
-    keep?: boolean;
-    prepare?: Parameters<typeof start>[1];
-  } = {},
+  options: { env?: Record<string, string>; dataDir?: string; prepare?: Parameters<typeof start>[1] } = {},
 ): Promise<TestGateway> {
   const dataDir = options.dataDir ?? (await mkdtemp(path.join(os.tmpdir(), "gateway-test-")));
   if (options.dataDir === undefined && options.env?.["DATABASE_URL"] === undefined) await layTables(dataDir);

@@ -7,9 +7,21 @@ import type { Route } from "../../src/domain/routing/pool.ts";
 import { Reach } from "../../src/domain/routing/reach.ts";
 import type { Standing } from "../../src/domain/routing/standing.ts";
 import { OPEN_POLICY, type Policy } from "../../src/domain/tenancy/policy.ts";
-import { OPEN_ROUTER, type RouterSpec } from "../../src/domain/tenancy/router.ts";
+import { EVEN_WEIGHTS, type RouterSpec } from "../../src/domain/tenancy/router.ts";
 import { parseDecimal } from "../../src/kit/money.ts";
 import { ALL_PROVEN } from "./proofs.ts";
+
+/** Demands nothing. */
+export const OPEN_ROUTER: RouterSpec = {
+  weights: EVEN_WEIGHTS,
+  floor: null,
+  qualityFloor: null,
+  countries: null,
+  models: null,
+  fallback: [],
+  reasoningEffort: null,
+  nodes: null,
+};
 
 export const NOW_MS = 1_900_000_000_000;
 

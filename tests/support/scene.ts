@@ -10,7 +10,7 @@ import { startUpstream, type Upstream } from "./upstream.ts";
 /** A model of the shipped catalogue that four connected providers serve. */
 export const MODEL = "openai/gpt-oss-120b";
 
-/** Its providers, cheapest first: one in the US at L0, then three European ones at L3. */
+/** Whom a scene can connect: each gets a scripted upstream. */
 export type Provider =
   | "deepinfra"
   | "openai"

@@ -5,7 +5,7 @@ import type { AuditEntry } from "../../src/domain/record/audit.ts";
 import { RecordRejected } from "../../src/domain/record/ingest.ts";
 import type { ApiKey } from "../../src/domain/tenancy/key.ts";
 import { OPEN_POLICY } from "../../src/domain/tenancy/policy.ts";
-import { OPEN_ROUTER, type Router } from "../../src/domain/tenancy/router.ts";
+import type { Router } from "../../src/domain/tenancy/router.ts";
 import type { Workspace } from "../../src/domain/tenancy/workspace.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { alertTests } from "./alert-suite.ts";
@@ -23,6 +23,7 @@ import { proofTests } from "./proof-suite.ts";
 import { rateTests } from "./rate-suite.ts";
 import { chargedRecord, finishedRecord } from "./records.ts";
 import { responseTests } from "./response-suite.ts";
+import { OPEN_ROUTER } from "./routing.ts";
 
 const workspace: Workspace = {
   id: "ws_1",

@@ -1,7 +1,6 @@
 /** An exact decimal string in the reader's locale. Small amounts keep the places that say something. */
-export function moneyText(amount: string, currency: string, options: { readonly places?: number } = {}): string {
-  const size = Math.abs(Number(amount));
-  const places = options.places ?? placesFor(size);
+export function moneyText(amount: string, currency: string): string {
+  const places = placesFor(Math.abs(Number(amount)));
   try {
     const format = new Intl.NumberFormat(undefined, {
       style: "currency",

@@ -30,7 +30,7 @@ import type { Captures } from "./captures.ts";
 /** Everything the request path is given. Built once, in main.ts. */
 export type Gateway = {
   readonly clock: Clock;
-  /** All waiting of the request path. */
+  /** The waiting of the request path; work in the background waits by timers of its own. */
   readonly timers: Timers;
   /** When the requests that run have to be over. */
   readonly deadlines: Deadlines;

@@ -104,7 +104,6 @@ function between(kind: TransactionKind, from: Account, to: Account, posting: Pos
 /** The accounts of every charge. */
 export const CHARGE = { from: "wallet", to: "revenue" } as const;
 
-export const chargeOf = (posting: Posting): Transaction => between("charge", CHARGE.from, CHARGE.to, posting);
 export const topupOf = (posting: Posting): Transaction => between("topup", "topup_clearing", "wallet", posting);
 /** Credit that is given away, and what was not used of it by its date. */
 export const promotionOf = (posting: Posting): Transaction => between("promotion", "promotion", "wallet", posting);

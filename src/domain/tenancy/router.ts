@@ -43,17 +43,6 @@ export const AUTO_ROUTER = "auto";
 
 export const EVEN_WEIGHTS: Weights = { quality: 1, cost: 1, latency: 1 };
 
-export const OPEN_ROUTER: RouterSpec = {
-  weights: EVEN_WEIGHTS,
-  floor: null,
-  qualityFloor: null,
-  countries: null,
-  models: null,
-  fallback: [],
-  reasoningEffort: null,
-  nodes: null,
-};
-
 /** What a router demands of every endpoint. Its fallbacks are models it allows as well. */
 export function policyOfRouter({ floor, countries, models, fallback }: RouterSpec): Partial<Policy> {
   return { floor, countries, allowedModels: models === null ? null : [...models, ...fallback] };

@@ -32,13 +32,6 @@ export function fileMeter(): Meter {
   return { push: (chunk) => scanner.push(chunk), seconds: () => meter?.seconds() };
 }
 
-/** How long the audio in a file lasts; undefined when that is not known of its format. Reads it to the end. */
-export async function durationOfFile(chunks: AsyncIterable<Buffer> | Iterable<Buffer>): Promise<number | undefined> {
-  const meter = fileMeter();
-  for await (const chunk of chunks) meter.push(chunk);
-  return meter.seconds();
-}
-
 const UNKNOWN: Meter = { push: () => {}, seconds: () => undefined };
 
 function meterOf(head: Buffer): Meter | undefined {
