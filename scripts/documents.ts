@@ -195,6 +195,8 @@ ${table(["parameter", ...COLUMNS.map(([column]) => column)], rows)}
 ${rest} are the call itself and work everywhere; \`n\` is accepted only as 1. Any other field is refused with
 \`400 unsupported_parameter\` and its name. An explicit \`null\` is the same as leaving the field out.
 
+\`temperature\` goes from 0 to 2. The scale of D2 and D4 ends at 1, so a higher one is sent there as 1, and the request log says so.
+
 With \`"model": "auto"\`, a router, or a model with several endpoints, only endpoints that honour every parameter of the
 request are candidates; when there is none, the refusal names the parameter. \`GET /v1/models/{id}\` tells what a model can do.
 

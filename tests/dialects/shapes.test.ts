@@ -144,6 +144,17 @@ describe.each(Object.entries(COLUMNS))("%s", (dialect, { provider, model }) => {
     }
   });
 
+  test("PARAM-01 temperature above the end of a dialect's scale is that end, and the log says so", async () => {
+    await only(provider);
+    const scaleEnd = dialect === "D2" || dialect === "D4" ? 1 : 2;
+    const { status, headers } = await scene.chat(tenant.key, { model, temperature: 1.7 });
+    expect(status).toBe(200);
+    expect(JSON.stringify(received(provider))).toContain(`"temperature":${Math.min(1.7, scaleEnd)}`);
+    const { attempts } = await scene.row(headers.get("x-svc-request-id") ?? "");
+    const note = expect.stringContaining("left out: temperature above 1");
+    expect(attempts.at(-1).reason).toEqual(scaleEnd === 1 ? note : expect.not.stringContaining("left out"));
+  });
+
   test.each(["user", "safety_identifier"])("PARAM-01 %s is told whole or ignored, whatever it is", async (row) => {
     await only(provider);
     const [told, long] = [dialect === "D1", "x".repeat(3000)];

@@ -11,14 +11,14 @@ export type Told = { readonly call: Call; readonly dropped: readonly string[] };
 /** `most`: how long an answer can get at all; null: nobody knows. */
 export function leavingOut(
   asked: Call,
-  { fields }: UpstreamDialect,
+  { fields, temperatureMax }: UpstreamDialect,
   facts: ModelFacts,
   most: number | null = facts.maxOutputTokens,
 ): Told {
   const { sampling } = facts;
   const heard = withoutUnheard(asked, facts);
   const unheard = heard === asked ? [] : [asked.parameterNames?.reasoning_effort ?? "reasoning_effort"];
-  const { call, cut } = within(heard, most);
+  const { call, cut } = sampling === false ? within(heard, most) : onScale(within(heard, most), temperatureMax);
   const advisory = (call.advisory ?? NOTHING_DROPPED).filter(
     (field) => !(isParameter(field) && fields[field] === "yes" && call.chatOnly?.[field] !== undefined),
   );
@@ -46,6 +46,13 @@ function within(call: Call, most: number | null): Cut {
     call: { ...call, maxOutputTokens: most, reasoning: { ...reasoning, budgetTokens: most - 1 } },
     cut: [...cut, `${parameterNames?.reasoning_effort ?? "reasoning_effort"} above ${most - 1}`],
   };
+}
+
+/** Who wants it hotter than the dialect can say gets it as hot as it can. */
+function onScale(told: Cut, max: number | undefined): Cut {
+  const { call, cut } = told;
+  if (max === undefined || call.temperature === undefined || call.temperature <= max) return told;
+  return { call: { ...call, temperature: max }, cut: [...cut, `temperature above ${max}`] };
 }
 
 /** Prompts are estimated: so much more of one may be there. */

@@ -55,6 +55,8 @@ export type UpstreamDialect = {
   /** Headers that every request of the dialect carries. */
   readonly headers: Readonly<Record<string, string>>;
   readonly framing: "sse" | "event-stream";
+  /** Where the scale of temperatures ends; absent: where the caller's does. */
+  readonly temperatureMax?: number;
   /** The path behind the provider's base address. */
   path(call: Call, facts: ModelFacts): string;
   /** The level of reasoning the provider is told, where the dialect has no word for the one asked for. */

@@ -15,6 +15,7 @@ export const converseDialect: UpstreamDialect = {
   auth: "bearer",
   headers: {},
   framing: "event-stream",
+  temperatureMax: 1,
   path: pathOf,
   effort: (call, facts) => planThinking(call, facts).received,
   outputMax,

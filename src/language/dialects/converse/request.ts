@@ -54,12 +54,11 @@ function isEmpty(object: JsonObject): boolean {
   return Object.keys(object).length === 0;
 }
 
-/** The dialect's scale of temperatures ends at 1. */
 function inferenceOf({ temperature, topP, stop }: Call, maxTokens: number | undefined): JsonObject {
   const stopSequences = stop.filter((text) => text !== "");
   return {
     ...(maxTokens === undefined ? {} : { maxTokens }),
-    ...(temperature === undefined ? {} : { temperature: Math.min(temperature, 1) }),
+    ...(temperature === undefined ? {} : { temperature }),
     ...(topP === undefined ? {} : { topP }),
     ...(stopSequences.length === 0 ? {} : { stopSequences }),
   };

@@ -9,8 +9,6 @@ import { planThinking } from "./thinking.ts";
 import { encodeTurns, type WireMessage, withMark } from "./turns.ts";
 
 const CACHE_MARKS_MAX = 4;
-/** The dialect's scale ends where the other's middle is. */
-const TEMPERATURE_MAX = 1;
 const TOOL_NAME = /^[a-zA-Z0-9_-]{1,128}$/;
 
 const JSON_ONLY =
@@ -37,7 +35,7 @@ export function requestBody(call: Call, facts: ModelFacts): JsonObject {
     ...(tools.length === 0 ? {} : { tools, ...encodeToolChoice(call) }),
     ...(thinking === undefined ? {} : { thinking }),
     ...(Object.keys(outputConfig).length === 0 ? {} : { output_config: outputConfig }),
-    ...(call.temperature === undefined ? {} : { temperature: Math.min(call.temperature, TEMPERATURE_MAX) }),
+    ...(call.temperature === undefined ? {} : { temperature: call.temperature }),
     ...(call.topP === undefined ? {} : { top_p: call.topP }),
     ...(call.topK === undefined ? {} : { top_k: call.topK }),
     ...encodeStop(call.stop),
