@@ -1,4 +1,4 @@
-import { invalidValue } from "../body.ts";
+import { cutPage, decodeCursor, type Place } from "../../io/store/sql/page.ts";
 
 type Dated = { readonly id: string; readonly createdAtMs: number };
 
@@ -6,28 +6,19 @@ export type Page<T> = { readonly rows: readonly T[]; readonly next: string | nul
 
 /** Newest first; the cursor is the place of the last row, so it holds although rows come and go. */
 export function pageOf<T extends Dated>(items: readonly T[], limit: number, cursor: string | undefined): Page<T> {
-  const sorted = items.toSorted(newestFirst);
-  const after = cursor === undefined ? undefined : readCursor(cursor);
-  const from = after === undefined ? 0 : sorted.findIndex((item) => newestFirst(item, after) > 0);
-  const rows = from < 0 ? [] : sorted.slice(from, from + limit);
-  const last = rows.at(-1);
-  const more = last !== undefined && from + limit < sorted.length;
-  return { rows, next: more ? writeCursor(last) : null };
+  const sorted = items.toSorted((a, b) => newestFirst(placeOf(a), placeOf(b)));
+  const after = cursor === undefined ? undefined : decodeCursor(cursor);
+  const rest = after === undefined ? sorted : sorted.filter((item) => newestFirst(placeOf(item), after) > 0);
+  const { page, next } = cutPage(rest, limit, placeOf);
+  return { rows: page, next };
 }
 
-function newestFirst(a: Dated, b: Dated): number {
-  if (a.createdAtMs !== b.createdAtMs) return b.createdAtMs - a.createdAtMs;
+function placeOf({ createdAtMs, id }: Dated): Place {
+  return { atMs: createdAtMs, id };
+}
+
+function newestFirst(a: Place, b: Place): number {
+  if (a.atMs !== b.atMs) return b.atMs - a.atMs;
   if (a.id === b.id) return 0;
   return a.id < b.id ? 1 : -1;
-}
-
-function writeCursor({ createdAtMs, id }: Dated): string {
-  return Buffer.from(`${createdAtMs}.${id}`).toString("base64url");
-}
-
-function readCursor(cursor: string): Dated {
-  const match = /^(\d{1,16})\.(.+)$/.exec(Buffer.from(cursor, "base64url").toString("utf8"));
-  const id = match?.[2];
-  if (id === undefined) throw invalidValue("cursor", "send `next` of the page before");
-  return { createdAtMs: Number(match?.[1]), id };
 }

@@ -9,7 +9,7 @@ export function pageSize(limit: number): number {
   return Math.min(Math.max(1, Math.trunc(limit)), PAGE_MAX);
 }
 
-export function encodeCursor({ atMs, id }: Place): string {
+function encodeCursor({ atMs, id }: Place): string {
   return Buffer.from(`${atMs}.${id}`).toString("base64url");
 }
 
