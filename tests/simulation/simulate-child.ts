@@ -5,6 +5,7 @@ import { MONEY_MUTANTS } from "./money/mutants.ts";
 import { MUTANTS } from "./mutants.ts";
 import { allowMutants } from "./mutate.ts";
 import { type Found, runMany } from "./seeds.ts";
+import { SEEN } from "./seen.ts";
 import type { simulate } from "./simulation.ts";
 
 /** Runs seeds in a process of their own, which has no other clock and no other luck than theirs. */
@@ -45,7 +46,8 @@ const PROGRAMS = {
     },
   },
 };
-const { file, mutants, forbid } = PROGRAMS[values.of === "money" ? "money" : "requests"];
+const of = values.of === "money" ? "money" : "requests";
+const { file, mutants, forbid } = PROGRAMS[of];
 allowMutants(mutants);
 const chosen = mutants.filter(({ name }) => values.mutant === "all" || values.mutant === name);
 if (values.mutant !== undefined && chosen.length === 0) throw new Error(`there is no mutant ${values.mutant}`);
@@ -56,8 +58,18 @@ for (const { name } of chosen) programs.set(name, await loaded(`${file}?mutant=$
 forbid();
 for (const [mutant, program] of programs) {
   if (typeof program === "string") print({ mutant, problem: program });
-  else if (values.seed === undefined) print({ mutant, ...(await runMany(program, range)) });
+  else if (values.seed === undefined) print({ mutant, ...(await search(mutant, program)) });
   else await showOne(program, Number(values.seed));
+}
+
+/** Where the mutant was noticed before, then everywhere. */
+async function search(mutant: string, program: typeof simulate): Promise<Found> {
+  const seen = SEEN[of][mutant];
+  if (seen !== undefined) {
+    const found = await runMany(program, { ...range, from: seen, most: 1 });
+    if (found.broken !== undefined) return found;
+  }
+  return runMany(program, range);
 }
 
 async function loaded(name: string): Promise<typeof simulate | string> {
