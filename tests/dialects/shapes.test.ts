@@ -144,6 +144,18 @@ describe.each(Object.entries(COLUMNS))("%s", (dialect, { provider, model }) => {
     }
   });
 
+  test("PARAM-01 what no dialect takes is refused as that, whatever its value", async () => {
+    await only(provider);
+    const never = ["min_p", "repetition_penalty", "store", "metadata", "modalities", "include_reasoning"];
+    for (const param of [...never, "chat_template_kwargs"])
+      for (const value of ["x", 7, true, [], {}])
+        expect(await refused({ model, [param]: value })).toMatchObject({
+          code: "unsupported_parameter",
+          param,
+          message: expect.stringContaining(model),
+        });
+  });
+
   test("PARAM-01 temperature above the end of a dialect's scale is that end, and the log says so", async () => {
     await only(provider);
     const scaleEnd = dialect === "D2" || dialect === "D4" ? 1 : 2;

@@ -124,6 +124,9 @@ const seed = z
   .refine(Number.isInteger, "must be a whole number")
   .meta({ type: "integer" });
 
+/** Known, so that the refusal can say that nobody takes it, whatever its value. */
+const never = optional(z.unknown()).describe("Refused by every model.");
+
 /** Ignored whatever it is where the provider's dialect has no place for it: only who is told it wants a string. */
 const label = z.unknown().meta({ type: "string" });
 
@@ -142,8 +145,8 @@ export const ChatRequest = z
     temperature: optional(z.number().min(0).max(2)),
     top_p: optional(z.number().min(0).max(1)),
     top_k: optional(z.int().min(0)),
-    min_p: optional(z.number()),
-    repetition_penalty: optional(z.number()),
+    min_p: never,
+    repetition_penalty: never,
     presence_penalty: optional(z.number().min(-2).max(2)),
     frequency_penalty: optional(z.number().min(-2).max(2)),
     seed: optional(seed),
@@ -180,11 +183,11 @@ export const ChatRequest = z
     safety_identifier: optional(label),
     service_tier: optional(z.string().max(64)),
     user: optional(label),
-    store: optional(z.boolean()),
-    metadata: optional(z.record(z.string(), z.unknown())),
-    modalities: optional(z.array(z.string())),
-    include_reasoning: optional(z.boolean()),
-    chat_template_kwargs: optional(z.record(z.string(), z.unknown())),
+    store: never,
+    metadata: never,
+    modalities: never,
+    include_reasoning: never,
+    chat_template_kwargs: never,
     ...wishFields,
   })
   .meta({ id: "ChatRequest" });
