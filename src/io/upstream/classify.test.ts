@@ -80,6 +80,17 @@ test.each([
 });
 
 test.each([
+  [{ "retry-after-ms": "1200" }, 2000],
+  [{ "retry-after-ms": "350.5" }, 1000],
+  [{ "retry-after-ms": "999999999999" }, 3_600_000],
+  [{ "retry-after-ms": "soon" }, undefined],
+  [{ "retry-after": "3", "retry-after-ms": "1200" }, 3000],
+])("RATE-07 a wait that is told in milliseconds alone, %j", (headers, asideMs) => {
+  const verdict = classifyStatus(429, headers, NO_WORDS, "acme");
+  expect(verdict.is === "next" && verdict.blame).toEqual({ on: "endpoint", retryAfterMs: asideMs });
+});
+
+test.each([
   ["connect", false, next(502, "upstream_error", "endpoint", { againAfterMs: 100 })],
   ["timeout", false, next(504, "upstream_timeout", "endpoint", { againAfterMs: 100 })],
   ["timeout", true, next(504, "upstream_timeout", "endpoint", { maybeAccepted: true })],

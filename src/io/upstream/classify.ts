@@ -81,7 +81,7 @@ function classifyBusy(
   problem: UpstreamProblem,
   provider: string,
 ): Verdict {
-  const seconds = retryAfterSeconds(headers["retry-after"], headers.date) ?? statedDelay(problem);
+  const seconds = retryAfterSeconds(headers) ?? statedDelay(problem);
   const retryAfterMs = seconds === undefined ? undefined : seconds * 1000;
   const limited = status === 429;
   const state = limited ? "is at its rate limit" : "is overloaded";
@@ -269,9 +269,13 @@ const brokenFault = (provider: string) =>
 
 const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 
-/** Seconds, or a date by the provider's own clock; garbage counts as absent, absurd values are capped. */
-function retryAfterSeconds(header: string | undefined, sentAt: string | undefined): number | undefined {
-  if (header === undefined) return undefined;
+/** Seconds, milliseconds where there are no seconds, or a date by the provider's own clock; garbage counts as absent, absurd values are capped. */
+function retryAfterSeconds(headers: IncomingHttpHeaders): number | undefined {
+  const { "retry-after": header, "retry-after-ms": milliseconds, date: sentAt } = headers;
+  if (header === undefined) {
+    if (typeof milliseconds !== "string" || !/^\d{1,15}(?:\.\d{1,15})?$/.test(milliseconds)) return undefined;
+    return Math.min(Math.ceil(Number(milliseconds) / 1000), RETRY_AFTER_SECONDS_MAX);
+  }
   if (/^\d{1,12}$/.test(header)) return Math.min(Number(header), RETRY_AFTER_SECONDS_MAX);
   if (!HTTP_DATE.test(header) || sentAt === undefined) return undefined;
   const seconds = Math.ceil((Date.parse(header) - Date.parse(sentAt)) / 1000);
