@@ -1,8 +1,6 @@
-import { isUtf8 } from "node:buffer";
-import { fault } from "../../../contract/faults.ts";
 import type { JsonObject } from "../../../kit/json.ts";
 import type { MediaSource, Part } from "../../canon/parts.ts";
-import { typeByBytes } from "../messages/media.ts";
+import { dataUrl, sentFile, unreadable } from "../media.ts";
 
 type MediaPart = Extract<Part, { is: "image" } | { is: "audio" } | { is: "file" }>;
 
@@ -34,28 +32,9 @@ function audio(source: MediaSource, param: string): JsonObject {
   return { data: source.base64, format: AUDIO_FORMATS[subtype] ?? subtype };
 }
 
-/** Text is said as text: few servers read files of it, and all of them read words. */
 function filePart(source: MediaSource, filename: string | null, param: string): JsonObject {
   if (source.is === "uploaded") return { type: "file", file: { file_id: source.id } };
   if (source.is === "url") throw unreadable(param, "a file inside the request");
-  const type = typeByBytes(source.base64) ?? source.mediaType;
-  if (type.startsWith("text/")) {
-    const bytes = Buffer.from(source.base64, "base64");
-    if (!isUtf8(bytes)) throw unreadable(param, "a text file in UTF-8");
-    return { type: "text", text: filename === null ? bytes.toString() : `${filename}:\n${bytes.toString()}` };
-  }
-  const name = filename ?? (type === "application/pdf" ? "document.pdf" : "document");
-  return { type: "file", file: { filename: name, file_data: dataUrl(source) } };
-}
-
-/** The type that the bytes have, where they tell. */
-function dataUrl({ mediaType, base64 }: Extract<MediaSource, { is: "inline" }>): string {
-  return `data:${typeByBytes(base64) ?? mediaType};base64,${base64}`;
-}
-
-function unreadable(param: string, wanted: string) {
-  return fault("invalid_value", {
-    message: `${param} must be ${wanted}: the provider's API takes nothing else.`,
-    param,
-  });
+  const { is: type, ...said } = sentFile(source, filename, param);
+  return type === "text" ? { type, ...said } : { type, file: said };
 }

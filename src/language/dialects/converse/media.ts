@@ -1,18 +1,6 @@
-import { fault } from "../../../contract/faults.ts";
 import type { JsonObject } from "../../../kit/json.ts";
 import type { MediaSource, Part } from "../../canon/parts.ts";
-
-/** Enough characters of base64 for the longest of the signatures below. */
-const HEAD_CHARS = 24;
-
-/** What the bytes of a picture are, whatever their sender calls them: a wrong name is refused upstream. */
-function imageFormatByBytes(base64: string): string | undefined {
-  const head = Buffer.from(base64.slice(0, HEAD_CHARS), "base64").toString("latin1");
-  if (head.startsWith("\x89PNG")) return "png";
-  if (head.startsWith("\xff\xd8\xff")) return "jpeg";
-  if (head.startsWith("GIF8")) return "gif";
-  return head.startsWith("RIFF") && head.slice(8, 12) === "WEBP" ? "webp" : undefined;
-}
+import { typeByBytes, unreadable } from "../media.ts";
 
 const IMAGE_FORMATS: ReadonlyMap<string, string> = new Map([
   ["image/jpeg", "jpeg"],
@@ -24,7 +12,8 @@ const IMAGE_FORMATS: ReadonlyMap<string, string> = new Map([
 
 export function imageBlock(source: MediaSource, param: string): JsonObject {
   const { mediaType, base64 } = inline(source, param);
-  const format = imageFormatByBytes(base64) ?? IMAGE_FORMATS.get(mediaType);
+  // A wrong name is refused upstream.
+  const format = IMAGE_FORMATS.get(typeByBytes(base64) ?? "") ?? IMAGE_FORMATS.get(mediaType);
   if (format === undefined) throw unreadable(param, "a JPEG, PNG, GIF or WebP image");
   return { image: { format, source: { bytes: base64 } } };
 }
@@ -86,11 +75,4 @@ const NAME_CHARS_MAX = 150;
 function inline(source: MediaSource, param: string): Extract<MediaSource, { is: "inline" }> {
   if (source.is === "inline") return source;
   throw unreadable(param, "a base64 data URL");
-}
-
-function unreadable(param: string, wanted: string) {
-  return fault("invalid_value", {
-    message: `${param} must be ${wanted}: the provider's API takes nothing else.`,
-    param,
-  });
 }

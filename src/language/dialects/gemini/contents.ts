@@ -3,7 +3,7 @@ import { parseExactly } from "../../../kit/exact-json.ts";
 import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
 import type { Call } from "../../canon/call.ts";
 import type { MediaSource, Part, ToolCallPart, ToolResultPart, Turn } from "../../canon/parts.ts";
-import { typeByBytes } from "../messages/media.ts";
+import { typeByBytes } from "../media.ts";
 import { resultText } from "../result-text.ts";
 
 type Content = { readonly role: "user" | "model"; readonly parts: JsonObject[] };

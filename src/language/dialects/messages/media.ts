@@ -1,21 +1,9 @@
 import { isUtf8 } from "node:buffer";
-import { fault } from "../../../contract/faults.ts";
 import type { JsonObject } from "../../../kit/json.ts";
 import type { MediaSource } from "../../canon/parts.ts";
+import { typeByBytes, unreadable } from "../media.ts";
 
 const IMAGE_TYPES: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
-/** Enough characters of base64 for the longest of the signatures below. */
-const HEAD_CHARS = 24;
-
-/** What the bytes are, whatever their sender calls them. */
-export function typeByBytes(base64: string): string | undefined {
-  const head = Buffer.from(base64.slice(0, HEAD_CHARS), "base64").toString("latin1");
-  if (head.startsWith("\x89PNG")) return "image/png";
-  if (head.startsWith("\xff\xd8\xff")) return "image/jpeg";
-  if (head.startsWith("GIF8")) return "image/gif";
-  if (head.startsWith("RIFF") && head.slice(8, 12) === "WEBP") return "image/webp";
-  return head.startsWith("%PDF") ? "application/pdf" : undefined;
-}
 
 export function imageBlock(source: MediaSource, param: string): JsonObject {
   switch (source.is) {
@@ -50,11 +38,4 @@ function documentSource(source: MediaSource, param: string): JsonObject {
 function webAddress(url: string, param: string): string {
   if (!/^https?:\/\//i.test(url)) throw unreadable(param, "an http(s) URL or a base64 data URL");
   return url;
-}
-
-function unreadable(param: string, wanted: string) {
-  return fault("invalid_value", {
-    message: `${param} must be ${wanted}: the provider's API takes nothing else.`,
-    param,
-  });
 }

@@ -1,8 +1,6 @@
-import { isUtf8 } from "node:buffer";
-import { fault } from "../../../contract/faults.ts";
 import type { JsonObject } from "../../../kit/json.ts";
 import type { MediaSource } from "../../canon/parts.ts";
-import { typeByBytes } from "../messages/media.ts";
+import { dataUrl, sentFile } from "../media.ts";
 
 export function imagePart(source: MediaSource): JsonObject {
   const detail = "auto";
@@ -16,25 +14,9 @@ export function imagePart(source: MediaSource): JsonObject {
   }
 }
 
-/** Text is said as text, as it is over chat completions. */
 export function filePart(source: MediaSource, filename: string | null, param: string): JsonObject {
   if (source.is === "uploaded") return { type: "input_file", file_id: source.id };
   if (source.is === "url") return { type: "input_file", file_url: source.url };
-  const type = typeByBytes(source.base64) ?? source.mediaType;
-  if (type.startsWith("text/")) {
-    const bytes = Buffer.from(source.base64, "base64");
-    if (!isUtf8(bytes))
-      throw fault("invalid_value", {
-        message: `${param} must be a text file in UTF-8: the provider's API takes nothing else.`,
-        param,
-      });
-    return { type: "input_text", text: filename === null ? bytes.toString() : `${filename}:\n${bytes.toString()}` };
-  }
-  const name = filename ?? (type === "application/pdf" ? "document.pdf" : "document");
-  return { type: "input_file", filename: name, file_data: dataUrl(source) };
-}
-
-/** The type that the bytes have, where they tell. */
-function dataUrl({ mediaType, base64 }: Extract<MediaSource, { is: "inline" }>): string {
-  return `data:${typeByBytes(base64) ?? mediaType};base64,${base64}`;
+  const { is, ...said } = sentFile(source, filename, param);
+  return { type: `input_${is}`, ...said };
 }

@@ -1,0 +1,46 @@
+import { isUtf8 } from "node:buffer";
+import { type Fault, fault } from "../../contract/faults.ts";
+import type { MediaSource } from "../canon/parts.ts";
+
+type Inline = Extract<MediaSource, { is: "inline" }>;
+
+/** Enough characters of base64 for the longest of the signatures below. */
+const HEAD_CHARS = 24;
+
+/** What the bytes are, whatever their sender calls them. */
+export function typeByBytes(base64: string): string | undefined {
+  const head = Buffer.from(base64.slice(0, HEAD_CHARS), "base64").toString("latin1");
+  if (head.startsWith("\x89PNG")) return "image/png";
+  if (head.startsWith("\xff\xd8\xff")) return "image/jpeg";
+  if (head.startsWith("GIF8")) return "image/gif";
+  if (head.startsWith("RIFF") && head.slice(8, 12) === "WEBP") return "image/webp";
+  return head.startsWith("%PDF") ? "application/pdf" : undefined;
+}
+
+/** With the type that the bytes have, where they tell. */
+export function dataUrl({ mediaType, base64 }: Inline): string {
+  return `data:${typeByBytes(base64) ?? mediaType};base64,${base64}`;
+}
+
+type SentFile =
+  | { readonly is: "text"; readonly text: string }
+  | { readonly is: "file"; readonly filename: string; readonly file_data: string };
+
+/** A file as OpenAI's dialects are sent it. Text is said as text: few servers read files of it, and all of them read words. */
+export function sentFile(source: Inline, filename: string | null, param: string): SentFile {
+  const type = typeByBytes(source.base64) ?? source.mediaType;
+  if (type.startsWith("text/")) {
+    const bytes = Buffer.from(source.base64, "base64");
+    if (!isUtf8(bytes)) throw unreadable(param, "a text file in UTF-8");
+    return { is: "text", text: filename === null ? bytes.toString() : `${filename}:\n${bytes.toString()}` };
+  }
+  const name = filename ?? (type === "application/pdf" ? "document.pdf" : "document");
+  return { is: "file", filename: name, file_data: dataUrl(source) };
+}
+
+export function unreadable(param: string, wanted: string): Fault {
+  return fault("invalid_value", {
+    message: `${param} must be ${wanted}: the provider's API takes nothing else.`,
+    param,
+  });
+}
