@@ -33,6 +33,7 @@ import { placeOf } from "./io/workers/folders.ts";
 import type { Joined } from "./io/workers/joined.ts";
 import { systemClock } from "./kit/clock.ts";
 import { makeIds } from "./kit/ids.ts";
+import { randomToken } from "./kit/secret.ts";
 import { systemTimers } from "./kit/timers.ts";
 import { openAlerts } from "./parts/alerts.ts";
 import { boundsOf, limitsOf } from "./parts/bounds.ts";
@@ -77,6 +78,7 @@ export type Running = {
 };
 
 const VERSION = readVersion();
+const HOP_MARK_BYTES = 9;
 
 const clock = systemClock;
 const TIME = { clock, timers: systemTimers };
@@ -131,6 +133,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
     recheck: (exchange) => recheckKey(exchange, directory, clock.nowMs()),
     margins: await openPrices(config, store, rateBook, ids),
     limits: limitsOf(config),
+    hopMark: await store.meta.add("hop_mark", randomToken(HOP_MARK_BYTES)),
     idempotency: openIdempotency(config, store, caughtUp.all, log),
     ...toldOf(metrics, watch, observed, log),
   };

@@ -235,6 +235,11 @@ export const FAULTS = {
     type: "upstream_error",
     says: "No provider endpoint answered in time, or its answer was taken too slowly.",
   },
+  loop_detected: {
+    status: 508,
+    type: "api_error",
+    says: "The request was sent by this gateway itself, or has passed too many gateways.",
+  },
   provider_error: {
     status: 400,
     type: "upstream_error",

@@ -26,6 +26,7 @@ export const CHAT_FAULTS: readonly FaultCode[] = [
   "provider_error",
   "upstream_error",
   "upstream_timeout",
+  "loop_detected",
 ];
 
 /** What a call that charges can answer beside these. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { gatewayForTest, type Json, type Tenant } from "../support/gateway.ts";
-import { agentForTest, chatAnswer, createNode, localForTest, nodeIs } from "../support/nodes.ts";
+import { agentForTest, chatAnswer, createNode, localForTest, nodeIs, startLocal } from "../support/nodes.ts";
 import { eventsOf, MODEL, openScene, type Scene } from "../support/scene.ts";
 import { chatJson } from "../support/upstream.ts";
 
@@ -249,5 +249,73 @@ describe("a node that lies", () => {
     ]);
     const shown = await nodeIs(scene.gateway, tenant.slug, "rack", "connected");
     expect(shown.last_error.message).toContain("refused the request (404)");
+  });
+});
+
+describe("a node whose local server is this gateway", () => {
+  test("NODE-02 what comes back is refused at once, by its mark: the request goes elsewhere, or ends in 502", async () => {
+    const gateway = await gatewayForTest({ env: { GATEWAY_RPM_IP: "0" } });
+    const tenant = await gateway.tenant();
+    const { token } = await createNode(gateway, tenant.slug, "mirror", { mapping: { "sandbox/chat": "sandbox/chat" } });
+    const local = { base: new URL(`${gateway.url}/v1`), key: tenant.key };
+    agentForTest(gateway.url, token, `${gateway.url}/v1`, { local, chosen: ["sandbox/chat"] });
+    await nodeIs(gateway, tenant.slug, "mirror", "connected");
+    const router = { nodes: "first", models: ["sandbox/chat"] };
+    await gateway.manage("PUT", `/workspaces/${tenant.slug}/routers/home`, router);
+    const ask = (model: string) =>
+      gateway.call(tenant.key, "/v1/chat/completions", {
+        body: { model, messages: [{ role: "user", content: "hi" }], max_tokens: 20 },
+      });
+    const rows = async () => (await gateway.manage("GET", `/workspaces/${tenant.slug}/requests?limit=50`)).data;
+
+    const served = await ask(`@${tenant.slug}/home`);
+    expect([served.status, served.headers.get("x-svc-provider")]).toEqual([200, expect.stringMatching(/^sandbox/)]);
+    const both: Json[] = await rows();
+    expect(both.map(({ status, error_code }) => [status, error_code])).toEqual(
+      expect.arrayContaining([
+        [200, null],
+        [508, "loop_detected"],
+      ]),
+    );
+    expect(both).toHaveLength(2);
+    expect(both.find(({ status }) => status === 508).attempts).toEqual([]);
+    const outer = both.find(({ status }) => status === 200).attempts;
+    expect(outer.map(({ provider }: Json) => provider)).toEqual(["node-mirror", served.headers.get("x-svc-provider")]);
+    expect(outer[0].reason).toContain("508");
+
+    const alone = await ask("node/mirror/sandbox/chat");
+    expect([alone.status, alone.body.error.code]).toEqual([502, "upstream_error"]);
+    expect(await rows()).toHaveLength(4);
+  });
+
+  test("NODE-02 a provider whose base address is this gateway is found out in the same way", async () => {
+    // A port that was free a moment ago.
+    const { url, close } = await startLocal();
+    await close();
+    const env = { PORT: new URL(url).port, PROVIDER_DEEPINFRA_BASE_URL: url, GATEWAY_SANDBOX: "off" };
+    const gateway = await gatewayForTest({ env });
+    const tenant = await gateway.tenant();
+    await gateway.manage("PUT", "/providers/deepinfra", { key: tenant.key, skip_test: true });
+    const answer = await gateway.call(tenant.key, "/v1/chat/completions", {
+      body: { model: MODEL, messages: [{ role: "user", content: "hi" }] },
+    });
+    expect([answer.status, answer.body.error.code]).toEqual([502, "upstream_error"]);
+    const { data } = await gateway.manage("GET", `/workspaces/${tenant.slug}/requests`);
+    expect(data.map(({ status }: Json) => status).toSorted()).toEqual([502, 508]);
+  });
+
+  test("NODE-02 a request that has passed other gateways goes on with their marks and this one's, up to a bound", async () => {
+    const tenant = await scene.gateway.tenant();
+    const upstream = scene.at("deepinfra");
+    const ask = (hops: string) =>
+      scene.gateway.call(tenant.key, "/v1/chat/completions", {
+        body: { model: MODEL, messages: [{ role: "user", content: "hi" }] },
+        headers: { "x-svc-hop": hops },
+      });
+    upstream.next({ json: chatJson() });
+    expect((await ask("one, two, <no mark>")).status).toBe(200);
+    expect(upstream.requests.at(-1)?.headers["x-svc-hop"]).toMatch(/^one, two, [\w-]{12}$/);
+    const many = await ask(Array.from({ length: 9 }, (_, n) => `gateway-${n}`).join(","));
+    expect([many.status, many.body.error.code]).toEqual([508, "loop_detected"]);
   });
 });

@@ -104,6 +104,7 @@ export class Process {
     return {
       clock: scheduler,
       timers,
+      hopMark: "here",
       deadlines: new Deadlines(scheduler, timers),
       snapshot: () => this.#world.catalogue.snapshot,
       get connections() {

@@ -26,6 +26,7 @@ import { jsonIn } from "../../kit/json.ts";
 import { after, type Soon } from "../../kit/soon.ts";
 import type { Unusable, WholeAnswer } from "../../language/canon/answer.ts";
 import { audioReader } from "./audio.ts";
+import { HOP_HEADER, hopsOnward } from "./hops.ts";
 import type { Outcome } from "./outcome.ts";
 import { connectionsOfAttempt, rowOfAttempt } from "./own-layers.ts";
 import type { Relay } from "./relay.ts";
@@ -300,10 +301,11 @@ function headersFor(
   try {
     const authorized = authorize(credential, lane.auth, outgoing);
     // Beside what is signed: whoever stands between may change it.
+    const beside: Record<string, string> = { [HOP_HEADER]: hopsOnward(trail.hops, gateway.hopMark) };
     const context = gateway.passTrace?.(trail.requestId, trail.trace, trail.attemptNumber);
-    const trace = context === undefined ? undefined : { traceparent: context };
-    if (!(authorized instanceof Promise)) return Object.assign(headers, authorized, trace);
-    return authorized.then((own) => Object.assign(headers, own, trace), whyNone);
+    if (context !== undefined) beside["traceparent"] = context;
+    if (!(authorized instanceof Promise)) return Object.assign(headers, authorized, beside);
+    return authorized.then((own) => Object.assign(headers, own, beside), whyNone);
   } catch (error) {
     return whyNone(error);
   }

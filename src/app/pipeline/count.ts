@@ -12,6 +12,7 @@ import { faultOf } from "../fault-of.ts";
 import { type Tried, tryOnce } from "./attempt.ts";
 import { outlineOf } from "./chat-errand.ts";
 import { addHeaders } from "./headers.ts";
+import { demandNoLoop } from "./hops.ts";
 import { countInput, inputTokensOf } from "./input-tokens.ts";
 import type { Ended } from "./outcome.ts";
 import { type Planned, planOutline } from "./plan.ts";
@@ -38,6 +39,7 @@ export async function countTokens(
   let place: "none" | "taken" = "none";
   let decoded: ReturnType<typeof decode> | undefined;
   try {
+    demandNoLoop(trail.hops, gateway.hopMark);
     decoded = decode(await exchange.body());
     const { inbound } = decoded.errand;
     gateway.recheck(exchange);

@@ -16,6 +16,7 @@ import type { Capturing } from "./capturing.ts";
 import type { ChatErrand } from "./chat-errand.ts";
 import type { Errand } from "./errand.ts";
 import { addHeaders } from "./headers.ts";
+import { demandNoLoop } from "./hops.ts";
 import { claimKey, hasKey, replay } from "./idempotency.ts";
 import { learn } from "./learn.ts";
 import type { Ended } from "./outcome.ts";
@@ -80,6 +81,7 @@ export async function run(
   let decoded: Decoded | undefined;
   let waiting: Waiting | undefined;
   try {
+    demandNoLoop(trail.hops, gateway.hopMark);
     arrived = await arrive(exchange, reading);
     if (hasKey(exchange)) {
       const first = await claimKey(gateway, trail, exchange, arrived.sameness);

@@ -16,6 +16,7 @@ import type { JsonObject } from "../../kit/json.ts";
 import { readTraceparent, traceparentOf } from "../../kit/trace-context.ts";
 import type { Extra } from "../../language/canon/extras.ts";
 import type { Exchange } from "../exchange.ts";
+import { HOP_HEADER, readHops } from "./hops.ts";
 
 const LABEL_CHARS_MAX = 128;
 const UPSTREAM_ID_CHARS_MAX = 256;
@@ -75,6 +76,11 @@ export class Trail {
     if (typeof said !== "string") return undefined;
     const read = readTraceparent(said);
     return read === undefined ? undefined : traceparentOf(read);
+  }
+
+  /** The gateways that it has passed before this one. */
+  get hops(): readonly string[] {
+    return readHops(this.#exchange.headers[HOP_HEADER]);
   }
 
   /** The attempt that is made now, counted from one. */
