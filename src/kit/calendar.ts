@@ -1,4 +1,4 @@
-const DAY_MS = 86_400_000;
+import { DAY_MS } from "./time.ts";
 
 /** Stretches of the calendar, in UTC. */
 export type CalendarUnit = "day" | "month";

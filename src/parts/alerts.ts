@@ -7,12 +7,12 @@ import type { Metrics } from "../io/telemetry/metrics.ts";
 import { egressProblem, guardedPost } from "../io/upstream/guarded-post.ts";
 import { smtpMailer } from "../io/upstream/mail.ts";
 import { systemClock } from "../kit/clock.ts";
+import { HOUR_MS } from "../kit/time.ts";
 import { systemTimers } from "../kit/timers.ts";
 import type { Config } from "../settings/config.ts";
 
 /** A webhook or a mail server that takes longer is not there. */
 const ALERT_TIMEOUT_MS = 10_000;
-const HOUR_MS = 3_600_000;
 
 type AlertParts = Pick<AlertDeps, "watch" | "directory" | "state" | "ownKeys" | "vault" | "ids"> & {
   readonly metrics: Metrics;

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { systemClock } from "../kit/clock.ts";
+import { MINUTE_MS } from "../kit/time.ts";
 import { sweepOften } from "./jobs.ts";
 
 beforeEach(() => {
@@ -9,7 +10,6 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const MINUTE_MS = 60_000;
 const nothing = async () => undefined;
 
 test("SCALE-03 what cannot be swept now keeps nothing else from being swept, ends no process, and is tried again", async () => {

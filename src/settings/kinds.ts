@@ -3,7 +3,7 @@ import { z } from "zod";
 import { readMasterKey } from "../io/secret-files.ts";
 import { type DatabaseAddress, readDatabaseAddress } from "../io/store/sql/postgres/address.ts";
 import { type MailServer, readMailServer, readSender, type Sender } from "../io/upstream/mail-server.ts";
-import { parseDurationMs } from "../kit/time.ts";
+import { DAY_MS, parseDurationMs } from "../kit/time.ts";
 
 export const onOff = z.enum(["on", "off"], { error: "write on or off" });
 export const csv = z.string().transform((text) =>
@@ -37,7 +37,6 @@ export const durationOrNever = z
     "write never, or a duration such as 12h or 7d",
   );
 
-const DAY_MS = 86_400_000;
 // A record that is sent again after a crash must still find itself in the log.
 export const logRetention = z
   .string()

@@ -11,12 +11,12 @@ import { openSqlite } from "../../io/store/sql/sqlite/open.ts";
 import { openVault } from "../../io/vault.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { makeIds } from "../../kit/ids.ts";
+import { HOUR_MS } from "../../kit/time.ts";
 import { systemTimers } from "../../kit/timers.ts";
 import type { AlertDeps } from "./deps.ts";
 import { evaluate } from "./evaluation.ts";
 
 const NOW_MS = Date.UTC(2026, 10, 15, 9);
-const HOUR_MS = 3_600_000;
 
 test("BILL-10 however many limits are passed, a workspace is told so many alerts an hour; the rest later, the balance at once", async () => {
   const folder = mkdtempSync(path.join(tmpdir(), "gateway-alerts-"));

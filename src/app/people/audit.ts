@@ -1,4 +1,5 @@
 import { BoundedMap } from "../../kit/bounded.ts";
+import { HOUR_MS } from "../../kit/time.ts";
 import type { PeopleDeps } from "./deps.ts";
 
 type Line = {
@@ -12,7 +13,6 @@ type Line = {
 /** Lines of failed sign-ins: at most one a minute for an account and an address, and so many in an hour in all. */
 const FAILED_EVERY_MS = 60_000;
 const FAILED_PER_HOUR = 500;
-const HOUR_MS = 3_600_000;
 const REMEMBERED_MAX = 10_000;
 const ACCOUNT_CHARS_MAX = 254;
 

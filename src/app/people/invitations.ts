@@ -4,6 +4,7 @@ import { isAtLeast } from "../../domain/tenancy/actor.ts";
 import type { PersonLink } from "../../domain/tenancy/person.ts";
 import type { Role, Workspace } from "../../domain/tenancy/workspace.ts";
 import { digestOf } from "../../kit/secret.ts";
+import { DAY_MS } from "../../kit/time.ts";
 import { invalidValue, readBody, readOptionalBody } from "../body.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
 import { actorName } from "../manage/acting.ts";
@@ -17,7 +18,6 @@ import { seatsOf } from "./me.ts";
 import { refuseForeign } from "./origin.ts";
 import type { PeopleRoom } from "./room.ts";
 
-const DAY_MS = 86_400_000;
 const INVITATION_MS = 7 * DAY_MS;
 /** Within 24 hours, by others than the operator: for one address, and in all. */
 const OF_ADDRESS_A_DAY = 5;

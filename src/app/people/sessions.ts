@@ -3,10 +3,10 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Person } from "../../domain/tenancy/actor.ts";
 import { type Held, type PersonRecord, personOf, type SessionAdd } from "../../domain/tenancy/person.ts";
 import { digestOf, sameSecret } from "../../kit/secret.ts";
+import { DAY_MS } from "../../kit/time.ts";
 import type { Exchange } from "../exchange.ts";
 import type { PeopleDeps } from "./deps.ts";
 
-const DAY_MS = 86_400_000;
 /** A session ends this long after it was last used. */
 export const SESSION_MS = 7 * DAY_MS;
 /** It is prolonged when it was not for so long; "last seen" is at most this old while somebody is there. */

@@ -12,12 +12,10 @@ import { catalogueFiles } from "../../io/catalogue-files.ts";
 import { openSqlite } from "../../io/store/sql/sqlite/open.ts";
 import { httpTransport } from "../../io/upstream/transport.ts";
 import { makeIds } from "../../kit/ids.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kit/time.ts";
 import type { Timers } from "../../kit/timers.ts";
 import { Prober, type ProberParts } from "./prober.ts";
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
 const ENDPOINT = "typesafe:global:typesafe/jev-1.13.0";
 
 /** How long one answer may take: what tells its timer from that of the schedule. */

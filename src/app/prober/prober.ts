@@ -12,6 +12,7 @@ import {
 } from "../../domain/catalogue/proofs.ts";
 import { type AskingParts, askLane } from "../../io/upstream/ask-lane.ts";
 import type { Ids } from "../../kit/ids.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kit/time.ts";
 import { stop, type Timer } from "../../kit/timers.ts";
 import { proveDecisions } from "./decisions-proof.ts";
 import { type Ask, type Candidate, type Finding, failure } from "./finding.ts";
@@ -44,9 +45,6 @@ const PROOFS: Readonly<Record<ProvenSurface, (candidate: Candidate, ask: Ask) =>
 };
 
 const AT_ONCE = 8;
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
 /** An endpoint that failed is asked again after this long, then after twice as long, up to the usual time. */
 const AGAIN_MS = 10 * MINUTE_MS;
 /** Endpoints are spread over this share of the time between two proofs. */

@@ -1,3 +1,4 @@
+import { DAY_MS } from "../../kit/time.ts";
 import type { LevelState } from "../tenancy/policy.ts";
 
 /** The European Economic Area: the Union, Iceland, Liechtenstein and Norway. Switzerland is not in it. */
@@ -55,7 +56,6 @@ export const LEVEL_MEANINGS: readonly LevelMeaning[] = [
 ];
 
 export const EVIDENCE_DAYS_MAX = 180;
-const DAY_MS = 86_400_000;
 
 /** Evidence is stale when it was read more than 180 days before today. */
 export function isStale(read: string, nowMs: number): boolean {

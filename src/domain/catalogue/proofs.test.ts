@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { proofOf } from "../../../tests/support/proof-suite.ts";
 import { memoryFiles, NOON_MS, sampleFiles } from "../../../tests/support/small-catalogue.ts";
+import { DAY_MS } from "../../kit/time.ts";
 import type { Endpoint } from "./catalogue.ts";
 import { loadCatalogue } from "./load.ts";
 import { ProofBook, subjectOf } from "./proofs.ts";
 
-const DAY_MS = 86_400_000;
 const RULES = { maxAgeMs: 30 * DAY_MS, failuresMax: 2 };
 
 async function endpoints(): Promise<{ judge: Endpoint; other: Endpoint }> {

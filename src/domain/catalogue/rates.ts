@@ -1,5 +1,6 @@
 import { type Decimal, formatDecimal, parseDecimal } from "../../kit/money.ts";
 import { digestOf } from "../../kit/secret.ts";
+import { DAY_MS } from "../../kit/time.ts";
 import type { Currency, Snapshot } from "./catalogue.ts";
 import { FrozenMap } from "./frozen.ts";
 
@@ -187,8 +188,6 @@ export function seedRates(base: Snapshot, latest: readonly RateRow[]): readonly 
     return code !== BASE && (row === undefined || row.day < rateDate);
   });
 }
-
-const DAY_MS = 86_400_000;
 
 /** Currencies whose rate is older than so many days, the euro apart. */
 export function staleRates({ currencies }: Snapshot, nowMs: number, daysMax: number): Currency[] {

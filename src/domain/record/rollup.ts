@@ -1,3 +1,4 @@
+import { DAY_MS, HOUR_MS } from "../../kit/time.ts";
 import type { BookedFields } from "./booked.ts";
 import { hasFailed, isRepeated } from "./failed.ts";
 import type { ShapeFilter } from "./record.ts";
@@ -83,9 +84,6 @@ export type RollupStore = {
   /** Oldest step first; at most so many rows. */
   usage(workspaceId: string, query: UsageQuery, rowsMax: number): Promise<UsageRow[]>;
 };
-
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 
 function noUsage(): UsageSums {
   return {

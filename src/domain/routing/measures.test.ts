@@ -2,14 +2,12 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { priceOf } from "../../../tests/support/routing.ts";
 import { nthSmallest } from "../../kit/select.ts";
+import { HOUR_MS, MINUTE_MS } from "../../kit/time.ts";
 import type { Price } from "../catalogue/catalogue.ts";
 import { expectedNanos, expectedUnitNanos, unitRates } from "./cost.ts";
 import { expectedMs, Health } from "./health.ts";
 import { Learned } from "./learned.ts";
 import { Sessions } from "./session.ts";
-
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
 
 describe("latency", () => {
   const of = (health: Health, nowMs: number, outputTokens: number) => {

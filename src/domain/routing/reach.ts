@@ -1,4 +1,5 @@
 import { remembered } from "../../kit/remembered.ts";
+import { DAY_MS } from "../../kit/time.ts";
 import { billedPrice } from "../billing/speech.ts";
 import { isChatLike, servesSurface, usability } from "../catalogue/callable.ts";
 import type { Connections, Endpoint, Model, Snapshot } from "../catalogue/catalogue.ts";
@@ -24,7 +25,6 @@ export type Reached = { readonly endpoints: readonly Reachable[]; readonly obsta
 /** A model of which something can be called. */
 export type ReachedModel = { readonly model: Model; readonly endpoints: readonly Reachable[] };
 
-const DAY_MS = 86_400_000;
 const NOTHING: Reached = { endpoints: [], obstacles: [] };
 
 /** By surface, currency and model: a key of all three would have to be made for every request. */

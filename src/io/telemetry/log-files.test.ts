@@ -2,9 +2,8 @@ import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { HOUR_MS } from "../../kit/time.ts";
 import { LogFiles } from "./log-files.ts";
-
-const HOUR_MS = 3_600_000;
 
 test("OPS-03 a file is ended by its length or its age, old ones leave, and what others put there stays", async () => {
   const folder = mkdtempSync(path.join(tmpdir(), "gateway-log-files-"));

@@ -1,7 +1,6 @@
 import { useMemo } from "react";
 import { useSearchParams } from "../../address.ts";
-
-const DAY_MS = 86_400_000;
+import { DAY_MS } from "../../format/time.ts";
 
 export const PERIODS = [
   { value: "", label: "Last 30 days" },

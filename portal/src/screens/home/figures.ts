@@ -1,8 +1,8 @@
 import type { Row } from "../../api/client.ts";
+import { DAY_MS } from "../../format/time.ts";
 
 type UsageRow = Row<"manageShowUsage">;
 
-export const DAY_MS = 86_400_000;
 export const DAYS = 30;
 
 type Sums = { readonly requests: number; readonly errors: number; readonly spend: number };

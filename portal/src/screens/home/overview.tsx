@@ -6,6 +6,7 @@ import { useMe } from "../../api/me.ts";
 import type { Powers } from "../../api/powers.ts";
 import { moneyText } from "../../format/money.ts";
 import { numberText, percentText } from "../../format/number.ts";
+import { DAY_MS } from "../../format/time.ts";
 import { Chart } from "../../ui/chart.tsx";
 import { cx } from "../../ui/class-names.ts";
 import { ErrorState } from "../../ui/error-state.tsx";
@@ -16,7 +17,7 @@ import { Skeleton, SkeletonLines } from "../../ui/skeleton.tsx";
 import { Segments } from "../../ui/tabs.tsx";
 import { Money, useNow } from "../../ui/values.tsx";
 import { remarksOf } from "./attention.ts";
-import { byDay, DAY_MS, DAYS, sumOf } from "./figures.ts";
+import { byDay, DAYS, sumOf } from "./figures.ts";
 import { LastRequests } from "./last-requests.tsx";
 
 type Props = {

@@ -1,4 +1,5 @@
 import type { Args } from "../../api/client.ts";
+import { DAY_MS } from "../../format/time.ts";
 import type { Key, Scope } from "./key.ts";
 
 /** A key's settings as they are typed. */
@@ -124,8 +125,6 @@ function listed(text: string): string[] | null {
   const words = text.split(/[\s,;]+/).filter((word) => word !== "");
   return words.length === 0 ? null : words;
 }
-
-const DAY_MS = 86_400_000;
 
 /** Undefined: it stays as it is. A chosen day is the last whole one, in the reader's zone. */
 function expiryOf({ expiry, lastDay }: KeyDraft, nowMs: number): string | null | undefined {

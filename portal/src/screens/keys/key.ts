@@ -1,6 +1,7 @@
 import type { Answer, Row } from "../../api/client.ts";
 import { moneyText } from "../../format/money.ts";
 import { counted } from "../../format/number.ts";
+import { DAY_MS } from "../../format/time.ts";
 import type { Tone } from "../../ui/badge.tsx";
 
 export type Key = Row<"manageListKeys">;
@@ -31,7 +32,6 @@ export function isEnded({ state }: Pick<Key, "state">): boolean {
   return state === "revoked" || state === "expired";
 }
 
-const DAY_MS = 86_400_000;
 const SOON_MS = 14 * DAY_MS;
 
 /** When a key stops by itself; null: never. */

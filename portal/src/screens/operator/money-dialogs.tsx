@@ -3,6 +3,7 @@ import type { ApiError } from "../../api/error.ts";
 import { useChange, useManage } from "../../api/hooks.ts";
 import { moneyText } from "../../format/money.ts";
 import { percentText } from "../../format/number.ts";
+import { DAY_MS } from "../../format/time.ts";
 import { Button } from "../../ui/button.tsx";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
@@ -140,8 +141,6 @@ function Credit({ workspace: { slug, name, currency, balance }, onClose }: Props
     </Frame>
   );
 }
-
-const DAY_MS = 86_400_000;
 
 function Promotion({ workspace: { slug, name, currency }, onClose }: Props) {
   const [amount, setAmount] = useState("");

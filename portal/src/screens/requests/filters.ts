@@ -1,6 +1,7 @@
 import { useMemo } from "react";
 import { useSearchParams } from "../../address.ts";
 import type { Args, Row } from "../../api/client.ts";
+import { HOUR_MS } from "../../format/time.ts";
 
 export type RequestRow = Row<"manageListRequests">;
 export type RequestQuery = NonNullable<Args<"manageListRequests">["query"]>;
@@ -20,7 +21,6 @@ export const SURFACES = [
 export const FILTERS = ["key", "member", "model", "provider", "app", "status", "env", "surface"] as const;
 export const PERIOD = ["range", "since", "until"] as const;
 
-const HOUR_MS = 3_600_000;
 const RANGES: Readonly<Record<string, number>> = {
   "1h": HOUR_MS,
   "24h": 24 * HOUR_MS,

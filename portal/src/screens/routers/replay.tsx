@@ -4,6 +4,7 @@ import { useSearchParam, useWorkspace } from "../../address.ts";
 import { type Args, call } from "../../api/client.ts";
 import type { ApiError } from "../../api/error.ts";
 import { numberText } from "../../format/number.ts";
+import { DAY_MS } from "../../format/time.ts";
 import { Button } from "../../ui/button.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { ErrorState } from "../../ui/error-state.tsx";
@@ -15,7 +16,6 @@ import { putOf, type Replay } from "./spec.ts";
 
 type Asked = Args<"manageReplayRouter">["body"];
 
-const DAY_MS = 86_400_000;
 const PERIODS = [
   { value: "1", label: "Last 24 hours" },
   { value: "7", label: "Last 7 days" },

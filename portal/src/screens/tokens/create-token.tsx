@@ -2,6 +2,7 @@ import { useState } from "react";
 import type { Answer } from "../../api/client.ts";
 import { curlOf } from "../../api/curl.ts";
 import { useChange } from "../../api/hooks.ts";
+import { DAY_MS } from "../../format/time.ts";
 import { Button } from "../../ui/button.tsx";
 import { CodeBlock } from "../../ui/code-block.tsx";
 import { Dialog, FormDialog } from "../../ui/dialog.tsx";
@@ -11,7 +12,6 @@ import { ShownOnce } from "../../ui/shown-once.tsx";
 
 type Props = { readonly workspace: string; readonly open: boolean; readonly onClose: () => void };
 
-const DAY_MS = 86_400_000;
 const ACCESS = {
   read: "It sees what an admin sees, and changes nothing.",
   write: "It does what an admin may do: keys, members, policy, limits.",

@@ -1,4 +1,5 @@
 import { useSearchParams } from "../../address.ts";
+import { MINUTE_MS } from "../../format/time.ts";
 import { useNow } from "../../ui/values.tsx";
 import { METRICS, type Metric } from "./figures.ts";
 import { type Period, periodOf, RANGE_FIRST } from "./period.ts";
@@ -24,8 +25,6 @@ export type Asked = {
   readonly picked: readonly string[];
   readonly period: Period;
 };
-
-const MINUTE_MS = 60_000;
 
 /** Everything the screen shows stands in the address; what is not there is as it usually is. */
 export function useAsked() {

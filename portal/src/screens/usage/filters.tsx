@@ -1,10 +1,11 @@
 import type { SearchChange } from "../../address.ts";
+import { DAY_MS } from "../../format/time.ts";
 import { Field, Input, Select } from "../../ui/field.tsx";
 import { Toolbar } from "../../ui/layout.tsx";
 import { Segments } from "../../ui/tabs.tsx";
 import { type Asked, GROUPS, NO_GROUP } from "./asked.ts";
 import { METRICS } from "./figures.ts";
-import { DAY_MS, DAYS_MAX, dateText, RANGE_FIRST, RANGES } from "./period.ts";
+import { DAYS_MAX, dateText, RANGE_FIRST, RANGES } from "./period.ts";
 
 type Props = { readonly asked: Asked; readonly set: (change: SearchChange) => void };
 

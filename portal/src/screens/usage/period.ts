@@ -1,5 +1,4 @@
-export const HOUR_MS = 3_600_000;
-export const DAY_MS = 24 * HOUR_MS;
+import { DAY_MS, HOUR_MS } from "../../format/time.ts";
 
 /** How much of the past is shown, and what it is added up by unless the reader says so. */
 export const RANGES = [

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
+import { DAY_MS, HOUR_MS } from "../../format/time.ts";
 import { addUp, OTHERS, seriesOf, totalsOf, type UsageRow } from "./figures.ts";
-import { DAY_MS, HOUR_MS, periodOf, stepsOf } from "./period.ts";
+import { periodOf, stepsOf } from "./period.ts";
 
 const NOW_MS = Date.parse("2026-11-15T09:30:00Z");
 const DAY = Date.parse("2026-11-14T00:00:00Z");

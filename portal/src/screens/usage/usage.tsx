@@ -6,7 +6,7 @@ import { useRole } from "../../api/me.ts";
 import { csvText, saveText } from "../../format/csv.ts";
 import { moneyText } from "../../format/money.ts";
 import { compactText, numberText, percentText } from "../../format/number.ts";
-import { durationText } from "../../format/time.ts";
+import { DAY_MS, durationText } from "../../format/time.ts";
 import { Button } from "../../ui/button.tsx";
 import { CallButton } from "../../ui/call-button.tsx";
 import { Chart } from "../../ui/chart.tsx";
@@ -30,7 +30,7 @@ import {
   totalsOf,
 } from "./figures.ts";
 import { Filters } from "./filters.tsx";
-import { DAY_MS, stepsOf, stepText } from "./period.ts";
+import { stepsOf, stepText } from "./period.ts";
 import { TotalsTable } from "./totals-table.tsx";
 
 type Report = Answer<"manageShowUsage">;

@@ -1,6 +1,7 @@
 import type { RateBook, RateOffer, RateRow, RateSource, RateStore } from "../../../domain/catalogue/rates.ts";
 import { type Judging, judgeRates, type Offered, rateAt } from "../../../domain/catalogue/rates.ts";
 import type { Decimal } from "../../../kit/money.ts";
+import { DAY_MS } from "../../../kit/time.ts";
 import { stop, type Timer, type Timers } from "../../../kit/timers.ts";
 import { type Changing, change, type GivenRates, type InTurn } from "../deps.ts";
 
@@ -19,7 +20,6 @@ export type RateParts = {
   readonly warn: (detail: Readonly<Record<string, unknown>>, message: string) => void;
 };
 
-const DAY_MS = 86_400_000;
 /** Nobody brings a rate of one currency more often in a day. */
 const STEPS_MAX = 1_000;
 

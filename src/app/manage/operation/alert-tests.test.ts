@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
+import { HOUR_MS } from "../../../kit/time.ts";
 import { ALERT_TESTS_PER_HOUR, AlertTests } from "./alert-tests.ts";
-
-const HOUR_MS = 3_600_000;
 
 test("PORTAL-05 a workspace sends so many test alerts an hour, and is told when the next one may go", () => {
   let nowMs = 0;

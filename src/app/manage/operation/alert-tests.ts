@@ -1,11 +1,11 @@
 import { fault } from "../../../contract/faults.ts";
 import { BoundedMap } from "../../../kit/bounded.ts";
 import type { Clock } from "../../../kit/clock.ts";
+import { HOUR_MS } from "../../../kit/time.ts";
 
 /** Enough for setting up a receiver; too few for keeping someone else's mailbox or server busy. */
 export const ALERT_TESTS_PER_HOUR = 10;
 
-const HOUR_MS = 3_600_000;
 const WORKSPACES_MAX = 10_000;
 
 /** Test alerts of a workspace within the last hour: a test goes to addresses that nobody has confirmed. */

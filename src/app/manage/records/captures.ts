@@ -4,14 +4,13 @@ import { CaptureClose, CaptureOpen, CaptureQuery } from "../../../contract/schem
 import type { Captured, CaptureWindow, CaptureWindowRow } from "../../../domain/record/capture.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { parseJsonText } from "../../../kit/json.ts";
-import { formatDuration, parseDurationMs } from "../../../kit/time.ts";
+import { DAY_MS, formatDuration, parseDurationMs } from "../../../kit/time.ts";
 import { invalidValue, readBody, readOptionalBody, readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { actorName } from "../acting.ts";
 import { change, findWorkspace, type Room, short } from "../deps.ts";
 import { isoTime } from "../views.ts";
 
-const DAY_MS = 86_400_000;
 const RETENTION_DEFAULT_MS = 7 * DAY_MS;
 const RETENTION_MAX_MS = 90 * DAY_MS;
 

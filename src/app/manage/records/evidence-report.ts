@@ -4,12 +4,11 @@ import { excludedByPolicy, isPolicyRule, permitsModel } from "../../../domain/ro
 import { OPEN_POLICY, type Policy, type PolicyVersion, tightened } from "../../../domain/tenancy/policy.ts";
 import type { RouterVersion } from "../../../domain/tenancy/router.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
+import { HOUR_MS } from "../../../kit/time.ts";
 import type { Room } from "../deps.ts";
 import { isoTime, policyView, routerSpecView } from "../views.ts";
 import { windowView } from "./captures.ts";
 import { amountsView, evidenceOf, groupsView, servedView } from "./evidence-views.ts";
-
-const HOUR_MS = 3_600_000;
 
 export type Period = { readonly fromMs: number; readonly toMs: number };
 

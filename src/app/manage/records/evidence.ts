@@ -1,4 +1,5 @@
 import { EvidenceQuery } from "../../../contract/schemas/manage-evidence.ts";
+import { DAY_MS } from "../../../kit/time.ts";
 import { invalidValue, readQuery } from "../../body.ts";
 import { type Handler, type Reply, whole } from "../../exchange.ts";
 import { findWorkspace, type Room } from "../deps.ts";
@@ -6,7 +7,6 @@ import { timeOf } from "../tenancy/key-settings.ts";
 import { evidencePage } from "./evidence-page.ts";
 import { type Period, reportOf } from "./evidence-report.ts";
 
-const DAY_MS = 86_400_000;
 const PERIOD_DEFAULT_MS = 30 * DAY_MS;
 const PERIOD_MAX_MS = 366 * DAY_MS;
 

@@ -3,15 +3,13 @@ import { type UsageReport, UsageReportQuery, type UsageRowView } from "../../../
 import type { UsageGroup, UsageRow } from "../../../domain/record/rollup.ts";
 import type { Directory } from "../../../domain/tenancy/directory.ts";
 import { formatNanos } from "../../../kit/money.ts";
+import { DAY_MS, HOUR_MS } from "../../../kit/time.ts";
 import { invalidValue, readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { findWorkspace, type Room } from "../deps.ts";
 import { timeOf } from "../tenancy/key-settings.ts";
 import { isoTime } from "../views.ts";
 import { forCaller, shapeFilterOf } from "./log-filter.ts";
-
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 
 const STEPS = {
   hour: { stepMs: HOUR_MS, usually: 24, most: 31 * 24, says: "31 days" },

@@ -12,6 +12,7 @@ import {
 } from "../../../domain/routing/policy-effect.ts";
 import type { Policy } from "../../../domain/tenancy/policy.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
+import { DAY_MS } from "../../../kit/time.ts";
 import { readBody, readQuery } from "../../body.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
 import { reachFor, snapshotFor } from "../../pipeline/own-layers.ts";
@@ -24,7 +25,6 @@ import { RULE_NAMES } from "./rule-names.ts";
 
 type Scope = z.infer<typeof PolicyPreviewQuery>["scope"];
 
-const DAY_MS = 86_400_000;
 const RECENT_DAYS = 30;
 const ROWS_MAX = 100_000;
 

@@ -3,8 +3,8 @@ import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room
 import { standingOf } from "../../../domain/tenancy/key.ts";
 import type { JsonObject } from "../../../kit/json.ts";
 import { digestOf } from "../../../kit/secret.ts";
+import { DAY_MS } from "../../../kit/time.ts";
 
-const DAY_MS = 86_400_000;
 let room: ManageRoom;
 
 beforeAll(async () => {

@@ -1,9 +1,9 @@
 import { type Kysely, sql } from "kysely";
 import { counted } from "../../../kit/counted.ts";
+import { DAY_MS } from "../../../kit/time.ts";
 import type { Database } from "./schema.ts";
 import { USAGE_COLUMNS } from "./usage-columns.ts";
 
-const DAY_MS = 86_400_000;
 const NAMED_MAX = 20;
 
 type Side = "daily" | "hourly" | "ledger";

@@ -8,6 +8,7 @@ import { clusterForFile } from "../../../../../tests/support/postgres-file.ts";
 import { chargedRecord, finishedRecord } from "../../../../../tests/support/records.ts";
 import { topupOf } from "../../../../domain/billing/ledger.ts";
 import { batchOf } from "../../../../domain/record/ingest.ts";
+import { DAY_MS } from "../../../../kit/time.ts";
 import { PROJECT_ROOT } from "../../../../settings/config.ts";
 import { MIGRATIONS } from "../migrations/all.ts";
 import type { Store } from "../store.ts";
@@ -17,7 +18,6 @@ import { ingestInto } from "./ingest.ts";
 import { migratePostgres, openPostgres, type PostgresSettings } from "./open.ts";
 import { openPool } from "./pool.ts";
 
-const DAY_MS = 86_400_000;
 const NOW_MS = Date.UTC(2027, 0, 30, 12);
 
 const cluster = clusterForFile();

@@ -1,9 +1,7 @@
 import { type Kysely, sql } from "kysely";
+import { DAY_MS, HOUR_MS } from "../../../../kit/time.ts";
 import type { LogParts } from "../engine.ts";
 import type { Database } from "../schema.ts";
-
-const DAY_MS = 86_400_000;
-const HOUR_MS = 3_600_000;
 
 /** A log that is kept no longer is in days, so that what is old leaves as a whole; a longer one is in months. */
 const DAYS_MAX = 100;

@@ -1,5 +1,6 @@
 import { CompiledQuery, type Kysely, sql } from "kysely";
 import type { Clock } from "../../../../kit/clock.ts";
+import { DAY_MS } from "../../../../kit/time.ts";
 import { auditLedger } from "../ledger-audit.ts";
 import type { Database } from "../schema.ts";
 import { StoreError } from "../store-error.ts";
@@ -42,7 +43,6 @@ type Row = Readonly<Record<string, Value>>;
 
 /** Of every store, and made anew in each. */
 const NOT_MOVED = ["schema_migrations"];
-const DAY_MS = 86_400_000;
 const PAGE_BYTES = 4_000_000;
 const PAGE_ROWS_MAX = 5_000;
 const PAGE_ROWS_FIRST = 50;

@@ -5,9 +5,9 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { chargedRecord, finishedRecord } from "../../../../../tests/support/records.ts";
 import { systemClock } from "../../../../kit/clock.ts";
+import { HOUR_MS } from "../../../../kit/time.ts";
 import { DATABASE_FILE, openSqlite } from "./open.ts";
 
-const HOUR_MS = 3_600_000;
 const START_MS = Date.UTC(2027, 0, 15);
 
 /** The store as it was before requests had shapes. */
