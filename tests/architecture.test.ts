@@ -123,6 +123,10 @@ describe("the portal", () => {
     expect(strangers).toEqual([]);
   });
 
+  test("makes no circle", () => {
+    expect(findCircle(portal)).toBeUndefined();
+  });
+
   test("is imported by nothing in src", () => {
     const importers = sources.filter(({ imports }) => imports.some(({ target }) => target.startsWith("portal/")));
     expect(importers.map(({ file }) => file)).toEqual([]);

@@ -2,11 +2,12 @@ import { Outlet, useRouterState } from "@tanstack/react-router";
 import { type ReactNode, useEffect } from "react";
 import { useGo, useHere, useParam } from "../address.ts";
 import { type Me, useMe } from "../api/me.ts";
-import type { Screen, Viewer } from "../screen.ts";
+import type { Screen } from "../screen.ts";
 import { ErrorState } from "../ui/error-state.tsx";
 import { SkeletonLines } from "../ui/skeleton.tsx";
 import { Toasts } from "../ui/toast.tsx";
 import { BareFrame } from "./bare-frame.tsx";
+import { mayView } from "./may-view.ts";
 import { NotAllowed, NoWorkspace } from "./not-found.tsx";
 import { ProgressBar } from "./progress-bar.tsx";
 import { RouteNews } from "./route-news.tsx";
@@ -73,16 +74,4 @@ function Gate({ screen, children }: { readonly screen: Screen | undefined; reado
 
 function isIn(me: Me, workspace: string): boolean {
   return me.operator || me.workspaces.some((one) => one.slug === workspace);
-}
-
-const RANKS = { member: 0, admin: 1, owner: 2 } as const;
-
-/** What the sidebar shows and the palette finds. The server decides again on every call. */
-export function mayView(allows: Viewer, me: Me | null, workspace: string): boolean {
-  if (allows === "anyone") return true;
-  if (me === null) return false;
-  if (allows === "person" || me.operator) return true;
-  if (allows === "operator") return false;
-  const role = me.workspaces.find((one) => one.slug === workspace)?.role;
-  return role !== undefined && RANKS[role] >= RANKS[allows];
 }

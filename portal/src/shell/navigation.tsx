@@ -7,7 +7,7 @@ import { SCREENS } from "../screens.ts";
 import { cx } from "../ui/class-names.ts";
 import { Icon } from "../ui/icon.tsx";
 import { Link } from "../ui/link.tsx";
-import { mayView } from "./frame.tsx";
+import { mayView } from "./may-view.ts";
 
 /** Where a screen's link leads from the workspace that is chosen; undefined when it needs one and there is none. */
 export function placeOf(screen: Screen, workspace: string): string | undefined {

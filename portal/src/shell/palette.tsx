@@ -6,7 +6,7 @@ import { SCREENS } from "../screens.ts";
 import { cx } from "../ui/class-names.ts";
 import { Icon, type IconName } from "../ui/icon.tsx";
 import { useSignOut } from "./account-menu.tsx";
-import { mayView } from "./frame.tsx";
+import { mayView } from "./may-view.ts";
 import { linksFor, placeOf } from "./navigation.tsx";
 import { setTheme } from "./theme.ts";
 

@@ -1,5 +1,11 @@
 import { area, line } from "d3-shape";
-import type { Series } from "./chart.tsx";
+
+export type Series = {
+  readonly id: string;
+  readonly label: string;
+  /** `null`: nothing is known there, and the line has a gap. As many as there are `x`. */
+  readonly values: readonly (number | null)[];
+};
 
 /** A series with its colour. Beyond eight colours the line is dashed, so that two never look the same. */
 export type Shown = Series & { readonly colour: string; readonly dash: string | undefined };

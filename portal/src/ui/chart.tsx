@@ -1,18 +1,11 @@
 import { scaleBand, scaleLinear, scaleUtc } from "d3-scale";
 import { type KeyboardEvent, type PointerEvent, useId, useMemo, useState } from "react";
 import { compactText } from "../format/number.ts";
-import { areaPath, drawn, type Layout, linePath, type Shown, stackOf } from "./chart-shapes.ts";
+import { areaPath, drawn, type Layout, linePath, type Series, type Shown, stackOf } from "./chart-shapes.ts";
 import { ChartTable } from "./chart-table.tsx";
 import { cx } from "./class-names.ts";
 import { EmptyState } from "./empty-state.tsx";
 import { useWidth } from "./use-width.ts";
-
-export type Series = {
-  readonly id: string;
-  readonly label: string;
-  /** `null`: nothing is known there, and the line has a gap. As many as there are `x`. */
-  readonly values: readonly (number | null)[];
-};
 
 export type ChartProps = {
   /** What the chart shows; its name for screen readers. */

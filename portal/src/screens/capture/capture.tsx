@@ -1,6 +1,5 @@
 import { useState } from "react";
 import { useSearchParam, useWorkspace } from "../../address.ts";
-import type { Row } from "../../api/client.ts";
 import { useChange, useManage, usePages } from "../../api/hooks.ts";
 import { bytesText } from "../../format/number.ts";
 import { Badge } from "../../ui/badge.tsx";
@@ -15,9 +14,7 @@ import { type Column, Table } from "../../ui/table.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Num, Time } from "../../ui/values.tsx";
 import { OpenWindow } from "./open-window.tsx";
-import { RunningWindow, ScopeText } from "./running-window.tsx";
-
-export type Window = Row<"manageListCaptures">;
+import { RunningWindow, ScopeText, type Window } from "./running-window.tsx";
 
 const EVERY_MS = 4000;
 

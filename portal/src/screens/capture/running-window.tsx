@@ -1,6 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { useWorkspace } from "../../address.ts";
+import type { Row } from "../../api/client.ts";
 import { useChange } from "../../api/hooks.ts";
 import { Button } from "../../ui/button.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
@@ -9,7 +10,8 @@ import { Link } from "../../ui/link.tsx";
 import { Logged } from "../../ui/logged.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Time, useNow } from "../../ui/values.tsx";
-import type { Window } from "./capture.tsx";
+
+export type Window = Row<"manageListCaptures">;
 
 const SECOND_MS = 1000;
 

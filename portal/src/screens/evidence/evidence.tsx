@@ -1,5 +1,5 @@
 import { useSearchParams, useWorkspace } from "../../address.ts";
-import { type Answer, addressOf } from "../../api/client.ts";
+import { addressOf } from "../../api/client.ts";
 import { useManage } from "../../api/hooks.ts";
 import { Button, buttonClass } from "../../ui/button.tsx";
 import { CallButton } from "../../ui/call-button.tsx";
@@ -13,10 +13,9 @@ import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { Money, Num, Time } from "../../ui/values.tsx";
 import { Captures, PolicyVersions, Refused, Routers } from "./in-force.tsx";
 import { PERIODS, type Span, usePeriod } from "./period.ts";
+import type { Report } from "./report.ts";
 import { Groups, ServedRows } from "./served.tsx";
 import { Sources } from "./sources.tsx";
-
-export type Report = Answer<"manageShowEvidence">;
 
 /** Who served the workspace in a period, where, and under which policy, with what each statement rests on. */
 export function Screen() {

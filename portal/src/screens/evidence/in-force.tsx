@@ -4,7 +4,7 @@ import { Logged } from "../../ui/logged.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Num, Time, Unknown } from "../../ui/values.tsx";
 import { demandsOf } from "../request/policies.tsx";
-import type { Report } from "./evidence.tsx";
+import type { Report } from "./report.ts";
 
 type PolicyVersion = Report["policies"][number];
 

@@ -4,7 +4,7 @@ import { Card } from "../../ui/layout.tsx";
 import { Logged } from "../../ui/logged.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Country, countryName, Money, Num, Unknown } from "../../ui/values.tsx";
-import type { Report } from "./evidence.tsx";
+import type { Report } from "./report.ts";
 
 type Group = Report["by_level"][number];
 type Served = Report["served"][number];

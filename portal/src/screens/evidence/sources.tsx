@@ -3,7 +3,7 @@ import { Card, KeyValue } from "../../ui/layout.tsx";
 import { OutLink } from "../../ui/link.tsx";
 import { Logged } from "../../ui/logged.tsx";
 import { Country, Unknown } from "../../ui/values.tsx";
-import type { Report } from "./evidence.tsx";
+import type { Report } from "./report.ts";
 
 type Evidence = Report["evidence"][number];
 type Source = NonNullable<Evidence["sources"]>[number];

@@ -3,7 +3,7 @@ import { Badge, type Tone } from "../../ui/badge.tsx";
 import { cx } from "../../ui/class-names.ts";
 import { Card } from "../../ui/layout.tsx";
 import { Logged } from "../../ui/logged.tsx";
-import type { RequestDetail } from "./request.tsx";
+import type { RequestDetail } from "./detail.ts";
 
 type Attempt = RequestDetail["attempts"][number];
 

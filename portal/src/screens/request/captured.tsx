@@ -8,7 +8,7 @@ import { ErrorNote } from "../../ui/error-state.tsx";
 import { Callout, Card } from "../../ui/layout.tsx";
 import { Link } from "../../ui/link.tsx";
 import { Time } from "../../ui/values.tsx";
-import type { RequestDetail } from "./request.tsx";
+import type { RequestDetail } from "./detail.ts";
 
 type Captured = NonNullable<RequestDetail["captured"]>;
 type State =

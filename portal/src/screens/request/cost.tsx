@@ -1,7 +1,7 @@
 import { percentText } from "../../format/number.ts";
 import { Card, KeyValue } from "../../ui/layout.tsx";
 import { Num, Unknown } from "../../ui/values.tsx";
-import type { RequestDetail } from "./request.tsx";
+import type { RequestDetail } from "./detail.ts";
 
 type Usage = RequestDetail["usage"];
 type Rate = NonNullable<NonNullable<RequestDetail["charge"]>["rate"]>;

@@ -8,7 +8,7 @@ import { Link } from "../../ui/link.tsx";
 import { Logged } from "../../ui/logged.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Unknown } from "../../ui/values.tsx";
-import type { RequestDetail } from "./request.tsx";
+import type { RequestDetail } from "./detail.ts";
 
 type Plan = NonNullable<RequestDetail["decision"]>;
 type Candidate = Plan["candidates"][number];

@@ -2,7 +2,7 @@ import { useWorkspace } from "../../address.ts";
 import { Callout } from "../../ui/layout.tsx";
 import { LinkButton } from "../../ui/link.tsx";
 import { REPEATED } from "../requests/columns.tsx";
-import type { RequestDetail } from "./request.tsx";
+import type { RequestDetail } from "./detail.ts";
 
 type Step = {
   readonly text: string;

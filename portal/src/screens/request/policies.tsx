@@ -1,7 +1,7 @@
 import { useWorkspace } from "../../address.ts";
 import { Card, KeyValue } from "../../ui/layout.tsx";
 import { Link } from "../../ui/link.tsx";
-import type { RequestDetail } from "./request.tsx";
+import type { RequestDetail } from "./detail.ts";
 
 type Policy = Omit<RequestDetail["policies"][number]["policy"], "floor"> & { readonly floor: string | null };
 

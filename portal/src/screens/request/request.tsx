@@ -1,5 +1,4 @@
 import { useParam, useWorkspace } from "../../address.ts";
-import type { Answer } from "../../api/client.ts";
 import { useManage } from "../../api/hooks.ts";
 import { Badge, LevelBadge } from "../../ui/badge.tsx";
 import { CallButton } from "../../ui/call-button.tsx";
@@ -15,10 +14,9 @@ import { Attempts } from "./attempts.tsx";
 import { CapturedContent } from "./captured.tsx";
 import { Cost } from "./cost.tsx";
 import { Decision } from "./decision.tsx";
+import type { RequestDetail } from "./detail.ts";
 import { Failure } from "./failure.tsx";
 import { Policies } from "./policies.tsx";
-
-export type RequestDetail = Answer<"manageShowRequest">;
 
 /** One request: what was asked, who was considered, who was tried, who served, and what it cost. */
 export function Screen() {

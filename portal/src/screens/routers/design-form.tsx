@@ -8,7 +8,7 @@ import { Card, Stack } from "../../ui/layout.tsx";
 import { LevelScale } from "../../ui/level-scale.tsx";
 import { OrderedList } from "../../ui/ordered-list.tsx";
 import { useModelChoices } from "../../ui/use-model-choices.ts";
-import type { Edited } from "./router.tsx";
+import type { Edited } from "./spec.ts";
 import { type Draft, linked, NODE_WORDS, PART_WORDS, PARTS, type Spec, type Weights } from "./spec.ts";
 import { PartLegend, WeightBar } from "./weight-bar.tsx";
 

@@ -7,7 +7,7 @@ import { SaveBar } from "../../ui/save-bar.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { DesignForm } from "./design-form.tsx";
 import { Preview } from "./preview.tsx";
-import type { Edited } from "./router.tsx";
+import type { Edited } from "./spec.ts";
 import { putOf } from "./spec.ts";
 
 /** The router on one side, whom it would pick on the other. */

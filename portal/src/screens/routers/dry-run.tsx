@@ -12,7 +12,7 @@ import { Card } from "../../ui/layout.tsx";
 import { Segments } from "../../ui/tabs.tsx";
 import { type Composing, composed, EMPTY, requestIn, surfaceOf } from "./compose.ts";
 import { ExplainedView } from "./explained.tsx";
-import type { Edited } from "./router.tsx";
+import type { Edited } from "./spec.ts";
 import { type Explained, putOf } from "./spec.ts";
 
 type Asked = NonNullable<Args<"manageExplainRouting">["body"]>;

@@ -6,7 +6,7 @@ import { Callout } from "../../ui/layout.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { useCalm } from "../../ui/use-calm.ts";
 import { FallenOut, Picks } from "./candidates.tsx";
-import type { Edited } from "./router.tsx";
+import type { Edited } from "./spec.ts";
 import { putOf } from "./spec.ts";
 
 /** An ordinary short request: what most of them look like. */

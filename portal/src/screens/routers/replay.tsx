@@ -11,7 +11,7 @@ import { ErrorState } from "../../ui/error-state.tsx";
 import { Field, Input, Select } from "../../ui/field.tsx";
 import { Card, Stack, Toolbar } from "../../ui/layout.tsx";
 import { ReplayResult } from "./replay-result.tsx";
-import type { Edited } from "./router.tsx";
+import type { Edited } from "./spec.ts";
 import { putOf, type Replay } from "./spec.ts";
 
 type Asked = Args<"manageReplayRouter">["body"];

@@ -15,19 +15,8 @@ import { Design } from "./design.tsx";
 import { DryRun } from "./dry-run.tsx";
 import { RemoveRouter } from "./remove-router.tsx";
 import { ReplayTab } from "./replay.tsx";
-import { AUTO, type Draft, draftOf, OPEN_SPEC, putOf, type Router, type Spec } from "./spec.ts";
+import { AUTO, type Draft, draftOf, type Edited, OPEN_SPEC, putOf, type Router } from "./spec.ts";
 import { Versions } from "./versions.tsx";
-
-/** What the tabs share: the router as it is saved and as it is drafted. */
-export type Edited = {
-  readonly slug: string;
-  readonly saved: Router | undefined;
-  readonly spec: Spec;
-  readonly draft: Draft;
-  readonly isChanged: boolean;
-  readonly mayChange: boolean;
-  readonly setDraft: (draft: Draft | undefined) => void;
-};
 
 export function Screen() {
   const slug = useParam("router");

@@ -118,3 +118,14 @@ export function wordsOf(spec: Spec): string {
 function listed(names: readonly string[], of: string): string {
   return names.length <= 2 ? names.join(", ") : `${names.length} ${of}`;
 }
+
+/** What the tabs share: the router as it is saved and as it is drafted. */
+export type Edited = {
+  readonly slug: string;
+  readonly saved: Router | undefined;
+  readonly spec: Spec;
+  readonly draft: Draft;
+  readonly isChanged: boolean;
+  readonly mayChange: boolean;
+  readonly setDraft: (draft: Draft | undefined) => void;
+};

@@ -9,7 +9,7 @@ import { LinkButton } from "../../ui/link.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Time } from "../../ui/values.tsx";
-import type { Edited } from "./router.tsx";
+import type { Edited } from "./spec.ts";
 import { type Spec, wordsOf } from "./spec.ts";
 
 type Version = { readonly version: number; readonly created_at: string; readonly spec: Spec | null };
