@@ -3,11 +3,11 @@ import type { AlertRules, WebhookSecrets } from "../../domain/alerts/rules.ts";
 import type { AlertStore } from "../../domain/alerts/store.ts";
 import type { AlertWatch } from "../../domain/alerts/watch.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
+import { Ticker } from "../../kit/ticker.ts";
 import { openSecrets, type Receiver, receiversOf, recipientsOf, sealSecrets, send } from "./channels.ts";
 import type { AlertDeps } from "./deps.ts";
 import { evaluate } from "./evaluation.ts";
 import { deliver } from "./outbox.ts";
-import { Ticker } from "./ticker.ts";
 
 export type Tested = Receiver & { readonly ok: boolean; readonly detail: string };
 

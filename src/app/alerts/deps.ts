@@ -1,5 +1,4 @@
 import type { SharedState } from "../../domain/admission/admission.ts";
-import type { Patience } from "../../domain/alerts/backoff.ts";
 import type { AlertStore, Channel } from "../../domain/alerts/store.ts";
 import type { AlertWatch } from "../../domain/alerts/watch.ts";
 import type { Directory } from "../../domain/tenancy/directory.ts";
@@ -7,6 +6,7 @@ import type { Vault } from "../../domain/tenancy/vault.ts";
 import type { GuardedPost } from "../../io/upstream/guarded-post.ts";
 import type { Mailer } from "../../io/upstream/mail.ts";
 import type { OwnKeys } from "../../io/upstream/own-keys.ts";
+import type { Patience } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Ids } from "../../kit/ids.ts";
 import type { Timers } from "../../kit/timers.ts";

@@ -1,5 +1,5 @@
-import { waitAfter } from "../../domain/alerts/backoff.ts";
 import type { Delivery } from "../../domain/alerts/store.ts";
+import { waitAfter } from "../../kit/backoff.ts";
 import { type Sent, send } from "./channels.ts";
 import type { AlertDeps } from "./deps.ts";
 

@@ -1,11 +1,11 @@
-import { type Patience, waitAfter } from "../../domain/alerts/backoff.ts";
 import type { LogOutbox, LogTarget, WaitingRecord } from "../../domain/record/outbox.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import { parseRecord } from "../../domain/record/record-schema.ts";
 import type { Posting } from "../../io/telemetry/posting.ts";
+import { type Patience, waitAfter } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
+import { Ticker } from "../../kit/ticker.ts";
 import type { Timers } from "../../kit/timers.ts";
-import { Ticker } from "../alerts/ticker.ts";
 
 export type SendRecords = (records: readonly RequestRecord[], abort: AbortSignal) => Promise<Posting>;
 

@@ -11,6 +11,7 @@ import {
   subjectOf,
 } from "../../domain/catalogue/proofs.ts";
 import { type AskingParts, askLane } from "../../io/upstream/ask-lane.ts";
+import { doubled } from "../../kit/backoff.ts";
 import type { Ids } from "../../kit/ids.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kit/time.ts";
 import { stop, type Timer } from "../../kit/timers.ts";
@@ -179,7 +180,7 @@ export class Prober {
     if (isAhead(last.atMs, this.#parts.clock.nowMs())) return 0;
     // Before the last proof is too old, there is time for a second try.
     const usualMs = Math.min(everyMs ?? DAY_MS, maxAgeMs / 2);
-    const waitMs = failures === 0 ? usualMs : Math.min(usualMs, AGAIN_MS * 2 ** Math.min(failures - 1, 20));
+    const waitMs = failures === 0 ? usualMs : doubled(failures - 1, AGAIN_MS, usualMs);
     return last.atMs + Math.ceil(waitMs * (1 - SPREAD * placeOf(last.id)));
   }
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { OPEN_POLICY } from "../tenancy/policy.ts";
-import { waitAfter } from "./backoff.ts";
 import { eventOf, letterOf, NOBODY, readEvent } from "./event.ts";
 import { type Facts, judge, type LimitFact, type Standing } from "./judge.ts";
 import { firstRules } from "./rules.ts";
@@ -121,11 +120,4 @@ describe("in which words", () => {
       resets_at: "2026-11-16T00:00:00.000Z",
     });
   });
-});
-
-test("BILL-10 waits double up to their most, and are spread", () => {
-  const patience = { firstWaitMs: 1000, waitMsMax: 60_000, attemptsMax: 9, ageMsMax: 9 };
-  const waits = (random: number) => [1, 2, 3, 7, 100].map((attempts) => waitAfter(attempts, patience, () => random));
-  expect(waits(0)).toEqual([500, 1000, 2000, 30_000, 30_000]);
-  expect(waits(1)).toEqual([1000, 2000, 4000, 60_000, 60_000]);
 });

@@ -1,3 +1,4 @@
+import { doubled } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { JournalFile } from "./journal.ts";
 import type { Mover } from "./mover.ts";
@@ -94,7 +95,7 @@ export class Ingester {
   #failed(error: unknown): never {
     this.#running = undefined;
     const { journal, log, clock, backoffFirstMs, backoffMaxMs } = this.#settings;
-    const fullMs = Math.min(backoffMaxMs, backoffFirstMs * 2 ** this.#failures);
+    const fullMs = doubled(this.#failures, backoffFirstMs, backoffMaxMs);
     this.#failures += 1;
     // Between half and all of it, so that instances that failed together do not come back together.
     const waitMs = fullMs * (0.5 + 0.5 * (clock.elapsedMs() % 1));

@@ -1,3 +1,4 @@
+import { doubled } from "../../kit/backoff.ts";
 import { stop, type Timer, type Timers } from "../../kit/timers.ts";
 import type { Posting } from "./posting.ts";
 
@@ -68,9 +69,7 @@ export class Outgoing<T> {
   }
 
   #waitMs(): number {
-    return this.#failures === 0
-      ? this.#parts.everyMs
-      : Math.min(WAIT_MAX_MS, WAIT_FIRST_MS * 2 ** Math.min(this.#failures - 1, 10));
+    return this.#failures === 0 ? this.#parts.everyMs : doubled(this.#failures - 1, WAIT_FIRST_MS, WAIT_MAX_MS);
   }
 
   /** Until nothing is left, or somebody has to be waited for. */

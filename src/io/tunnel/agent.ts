@@ -3,6 +3,7 @@ import { performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream
 import { Agent as HttpsAgent } from "node:https";
 import { createWebSocketStream, WebSocket } from "ws";
 import { z } from "zod";
+import { doubled } from "../../kit/backoff.ts";
 import { jsonIn } from "../../kit/json.ts";
 import { stop, type Timer, type Timers } from "../../kit/timers.ts";
 import { findModels, type LocalServer } from "./local-server.ts";
@@ -117,7 +118,7 @@ export class NodeAgent {
   /** Twice as long each time, and never all nodes at once. */
   #waitMs(failures: number): number {
     const longest = this.#older.size > 0 ? WAIT_MOVING_MAX_MS : WAIT_MAX_MS;
-    const most = Math.min(longest, WAIT_FIRST_MS * 2 ** failures);
+    const most = doubled(failures, WAIT_FIRST_MS, longest);
     return Math.round(most * (0.5 + this.#options.random() / 2));
   }
 

@@ -1,6 +1,7 @@
 import { type BreakerRules, EndpointBreakers } from "../../domain/routing/breakers.ts";
 import { Health } from "../../domain/routing/health.ts";
 import type { ServedModel, WorkspaceNode } from "../../domain/tenancy/node.ts";
+import { doubled } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { stop, type Timer } from "../../kit/timers.ts";
 import type { LiveNode } from "./hub.ts";
@@ -123,7 +124,7 @@ export class HeldNode {
   setAside(reason: string, { firstMs, mostMs }: AsideRules): number {
     const nowMs = this.#clock.nowMs();
     this.#timesAside = this.#isForgiven(nowMs) ? 1 : this.#timesAside + 1;
-    const asideMs = Math.min(mostMs, firstMs * 2 ** (this.#timesAside - 1));
+    const asideMs = doubled(this.#timesAside - 1, firstMs, mostMs);
     this.aside = { reason, sinceMs: nowMs, untilMs: nowMs + asideMs };
     this.#backAtMs = this.aside.untilMs;
     this.failed(reason);

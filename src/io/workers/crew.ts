@@ -1,3 +1,4 @@
+import { doubled } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Up } from "./protocol.ts";
 
@@ -136,7 +137,7 @@ export class Crew {
   }
 
   async #pause(failures: number): Promise<void> {
-    const waitMs = Math.min(BACKOFF_MS_MAX, this.#deps.backoffFirstMs * 2 ** (failures - 1));
+    const waitMs = doubled(failures - 1, this.#deps.backoffFirstMs, BACKOFF_MS_MAX);
     await Promise.race([this.#stopped.promise, new Promise((resolve) => setTimeout(resolve, waitMs).unref())]);
   }
 

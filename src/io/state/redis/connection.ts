@@ -1,4 +1,5 @@
 import { createClient, ErrorReply } from "@redis/client";
+import { doubled } from "../../../kit/backoff.ts";
 import { Deadlines } from "../../../kit/deadlines.ts";
 import type { Timer } from "../../../kit/timers.ts";
 import { stop } from "../../../kit/timers.ts";
@@ -35,8 +36,7 @@ function makeClient({ url, ca }: Pick<Wire, "url" | "ca">) {
       ...(ca === undefined ? {} : { tls: true, ca }),
       connectTimeout: SILENT_MS,
       socketTimeout: SILENT_MS,
-      reconnectStrategy: (retries: number) =>
-        Math.min(RECONNECT_MAX_MS, RECONNECT_FIRST_MS * 2 ** Math.min(retries, 6)),
+      reconnectStrategy: (retries: number) => doubled(retries, RECONNECT_FIRST_MS, RECONNECT_MAX_MS),
     },
   });
 }

@@ -1,6 +1,6 @@
-import { stop, type Timer, type Timers } from "../../kit/timers.ts";
+import { stop, type Timer, type Timers } from "./timers.ts";
 
-export type TickerParts = {
+type TickerParts = {
   readonly everyMs: number;
   readonly timers: Timers;
   work(): Promise<void>;
