@@ -4,7 +4,7 @@ import type { Column, View } from "./command.ts";
 const CELL_CHARS_MAX = 80;
 
 /** The value at a dotted path. */
-export function valueAt(value: unknown, at: string): unknown {
+function valueAt(value: unknown, at: string): unknown {
   return at.split(".").reduce<unknown>((found, key) => (isJsonObject(found) ? found[key] : undefined), value);
 }
 

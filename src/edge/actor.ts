@@ -38,7 +38,7 @@ export async function authenticateActor(request: IncomingMessage, managers: Mana
 }
 
 /** A cookie goes along with what any page sends here: a change counts only from a page of our own. */
-export function isOurs(headers: IncomingHttpHeaders, publicOrigin: string | undefined): boolean {
+function isOurs(headers: IncomingHttpHeaders, publicOrigin: string | undefined): boolean {
   const { origin, host } = headers;
   const site = headers["sec-fetch-site"];
   if (site !== undefined && site !== "same-origin") return false;

@@ -3,7 +3,7 @@ import path from "node:path";
 import { keptInFile, makeMasterKey, readMasterKey, readSecret, syncFolder, writeBeside } from "./secret-files.ts";
 
 /** The file does not hold what it should; the message says which. */
-export class MasterKeyFileError extends Error {
+class MasterKeyFileError extends Error {
   constructor(message: string) {
     super(message);
     this.name = "MasterKeyFileError";

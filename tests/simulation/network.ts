@@ -10,7 +10,7 @@ import { mayBeAskedAgain, type Patience, type Step, scriptOf, type Trouble } fro
 import type { Visit } from "./visit.ts";
 import type { World } from "./world.ts";
 
-export const PATIENCE: Patience = { connectMs: 700, firstByteMs: 2500, idleMs: 2000 };
+const PATIENCE: Patience = { connectMs: 700, firstByteMs: 2500, idleMs: 2000 };
 
 /** One call as the network saw it. */
 export type Call = {

@@ -3,7 +3,7 @@ import type { Timer, Timers } from "../../src/kit/timers.ts";
 import type { Chance } from "./chance.ts";
 
 /** The day on which every simulated run begins. */
-export const EPOCH_MS = Date.parse("2026-11-15T12:00:00Z");
+const EPOCH_MS = Date.parse("2026-11-15T12:00:00Z");
 
 type Event = { atMs: number; tie: number; run: (() => void) | undefined };
 

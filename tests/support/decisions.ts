@@ -254,7 +254,7 @@ export const OD_ANSWER = {
   },
 };
 
-export const SG_ANSWER = {
+const SG_ANSWER = {
   object: "decisions",
   model: "qwen",
   prompt_format_version: 1,
@@ -320,7 +320,7 @@ const LABELS = {
 };
 
 /** By what is asked for in the text of a request. */
-export function toldFor(body: unknown): Told {
+function toldFor(body: unknown): Told {
   const text = JSON.stringify(body);
   if (text.includes("yes or no only")) return LABELS.yesNo;
   return text.includes("letter of one option") ? LABELS.letters : LABELS.digits;
@@ -330,7 +330,7 @@ export function toldFor(body: unknown): Told {
 const only = (answers: Record<string, unknown>, questions: object) =>
   Object.fromEntries(Object.entries(answers).filter(([key]) => key in questions));
 
-export const ANSWERS: Readonly<Record<Decider, Answering>> = {
+const ANSWERS: Readonly<Record<Decider, Answering>> = {
   alpha: ({ json }: { json: Json }): Script => ({
     json: { ...SO_ANSWER, answers: only(SO_ANSWER.answers, json.questions) },
     headers: { "x-typesafe-request-id": "ts-1" },

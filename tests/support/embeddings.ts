@@ -26,7 +26,7 @@ export type EmbeddingScene = {
   close(): Promise<void>;
 };
 
-export const MODEL = "lab/vectors";
+const MODEL = "lab/vectors";
 
 /** A gateway with a catalogue of its own: one model, and scripted providers that serve it, cheapest first. */
 export async function openEmbeddings(

@@ -135,7 +135,7 @@ function certificateIn(folder: string) {
 
 const ids = makeIds(Date.now);
 
-export const QUIET = { info: () => {}, warn: () => {}, error: () => {} };
+const QUIET = { info: () => {}, warn: () => {}, error: () => {} };
 
 /** One instance's part of a Redis. */
 export function redisState(url: string, more: Partial<RedisSettings> = {}): Promise<SharedRedis> {

@@ -24,9 +24,9 @@ export const RESPONSES_COLUMN: Column = {
   streamed: (said) => ({ frames: framesOf(itemsOf(said), (output) => endOf(said, output)) }),
 };
 
-export const SEAL = "gAAAA+/=";
+const SEAL = "gAAAA+/=";
 
-export function itemsOf({ thoughts, text, calls = [] }: Said): JsonObject[] {
+function itemsOf({ thoughts, text, calls = [] }: Said): JsonObject[] {
   return [
     ...(thoughts === undefined ? [] : [thoughtOf(thoughts)]),
     ...(text === undefined ? [] : [wordsOf(text)]),

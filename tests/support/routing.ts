@@ -23,7 +23,7 @@ export const OPEN_ROUTER: RouterSpec = {
   nodes: null,
 };
 
-export const NOW_MS = 1_900_000_000_000;
+const NOW_MS = 1_900_000_000_000;
 
 const money = (text: string) => {
   const value = parseDecimal(text);

@@ -14,7 +14,7 @@ const word = fc.constantFrom(
   '"data: [DONE]\\n\\n"',
 );
 
-export const jsonText: fc.Arbitrary<string> = fc.letrec<{ value: string }>((tie) => ({
+const jsonText: fc.Arbitrary<string> = fc.letrec<{ value: string }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 3, withCrossShrink: true },
     number,

@@ -79,7 +79,7 @@ export function said(gateway: GatewayProcess, message: string, before = 0): Prom
   );
 }
 
-export function timesSaid(gateway: GatewayProcess, message: string): number {
+function timesSaid(gateway: GatewayProcess, message: string): number {
   return gateway.stderr().split(message).length - 1;
 }
 

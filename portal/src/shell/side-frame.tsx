@@ -104,7 +104,7 @@ function Side({ me, workspace, onPalette, onHelp }: SideProps) {
   );
 }
 
-export function isApple(): boolean {
+function isApple(): boolean {
   return /Mac|iPhone|iPad/.test(navigator.platform);
 }
 

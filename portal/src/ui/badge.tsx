@@ -48,7 +48,7 @@ const LEVELS: Readonly<Record<Level, { readonly look: string; readonly bars: num
   L4: { look: "bg-l4-soft text-l4", bars: 4, says: "Sovereignty level 4: the highest" },
 };
 
-export function isLevel(text: string | null | undefined): text is Level {
+function isLevel(text: string | null | undefined): text is Level {
   return text !== null && text !== undefined && text in LEVELS;
 }
 

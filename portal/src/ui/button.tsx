@@ -86,7 +86,7 @@ export function IconButton({
   );
 }
 
-export function Spinner() {
+function Spinner() {
   return (
     <span
       aria-hidden="true"

@@ -119,7 +119,7 @@ function taken(email: string): Fault {
   return fault("conflict", { message: `There is an account for ${email} already. Sign in instead.`, param: "email" });
 }
 
-export function busy(error: unknown): never {
+function busy(error: unknown): never {
   if (!(error instanceof HashingBusy)) throw error;
   throw fault("service_unavailable", {
     message: "Too many people sign in at this moment. Try again in a few seconds.",

@@ -10,7 +10,7 @@ export const AUTH_PATH = "/manage/auth";
 /** Carries the caller's address to the library; what a caller sends under this name does not get that far. */
 export const ADDRESS_HEADER = "x-gateway-client-address";
 /** The only client that may ask for a device's sign-in. */
-export const DEVICE_CLIENT = "gateway-cli";
+const DEVICE_CLIENT = "gateway-cli";
 export const OIDC_PROVIDER = "oidc";
 
 const NAME = "Inference gateway";

@@ -20,7 +20,7 @@ const Figure = z
   .nullable()
   .meta({ description: "Exact decimal string; null when not known.", example: "0.75" });
 
-export const PriceFigures = {
+const PriceFigures = {
   input_per_1m_tokens: Figure,
   output_per_1m_tokens: Figure,
   cached_read_per_1m_tokens: Figure,
@@ -91,7 +91,7 @@ export const PRICE_EXAMPLE: PriceView = {
   converted: null,
 };
 
-export const LIMIT_MAX = 1000;
+const LIMIT_MAX = 1000;
 
 export const Limit = z.coerce
   .number(`write a whole number from 1 to ${LIMIT_MAX}`)

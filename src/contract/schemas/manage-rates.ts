@@ -11,7 +11,7 @@ const PerEur = z
   .meta({ description: "Units of the currency for one euro, as an exact decimal.", example: "1.0812" });
 const RateDay = z.iso.date("write a date such as 2026-11-15").meta({ description: "The day the rate is of." });
 
-export const RateView = z
+const RateView = z
   .object({
     currency: Code,
     per_eur: z.string().meta({ description: "Units for one euro.", example: "1.0812" }),

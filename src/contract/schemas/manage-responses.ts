@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { Duration, listOf, Time } from "./manage-values.ts";
 
-export const StoredResponseView = z
+const StoredResponseView = z
   .object({
     id: z.string(),
     created_at: Time,

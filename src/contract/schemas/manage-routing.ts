@@ -150,7 +150,7 @@ export const ExplainView = DecisionView.pick({ order: true })
   })
   .meta({ id: "RoutingExplained" });
 
-export const REPLAY_REQUESTS_MAX = 10_000;
+const REPLAY_REQUESTS_MAX = 10_000;
 
 export const ReplayAsk = z
   .strictObject({

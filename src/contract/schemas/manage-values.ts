@@ -34,7 +34,7 @@ export const Label = (max: number) =>
     // Control characters would let a name draw on the terminal or the page that shows it.
     .regex(/^\P{Cc}*$/u, "write it without control characters");
 
-export const PAGE_LIMIT_MAX = 1000;
+const PAGE_LIMIT_MAX = 1000;
 
 export const PageQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(PAGE_LIMIT_MAX).default(100).meta({ description: "Rows on one page." }),

@@ -8,7 +8,7 @@ const Name = Label(100);
 const Password = z.string().max(4096, "write at most 256 characters");
 const Token = z.string().min(1).max(200);
 
-export const SignInWays = z
+const SignInWays = z
   .object({
     password: z.boolean(),
     passkey: z.boolean(),
@@ -21,7 +21,7 @@ export const SignInWays = z
   })
   .meta({ id: "SignInWays" });
 
-export const PersonalView = z
+const PersonalView = z
   .object({
     id: z.string(),
     email: z.string(),

@@ -30,7 +30,7 @@ export function readEvent(text: string): AlertEvent {
   return shape.parse(JSON.parse(text));
 }
 
-export const TYPES = {
+const TYPES = {
   balance_low: "balance.low",
   limit_reached: "limit.reached",
   credential_refused: "credential.refused",

@@ -22,7 +22,7 @@ export type AlertRules = {
   readonly changedAtMs: number;
 };
 
-export const DEFAULT_PERCENTS: readonly number[] = [80, 100];
+const DEFAULT_PERCENTS: readonly number[] = [80, 100];
 
 /** What a workspace begins with when it sets its first rule. */
 export function firstRules(workspaceId: string, nowMs: number): AlertRules {

@@ -6,7 +6,7 @@ import { type Currencies, type ExchangeRate, NoExchangeRate, rateBetween, tenTo 
 import { ratesAt, type Tariff, type TokenRates, tariffOf } from "./tariff.ts";
 
 /** Figures above this are a provider's mistake, not a request. */
-export const USAGE_MAX = 1_000_000_000;
+const USAGE_MAX = 1_000_000_000;
 /** What a 64-bit column of the ledger can hold. */
 export const CHARGE_MAX_NANOS = 2n ** 63n - 1n;
 

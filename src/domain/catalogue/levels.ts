@@ -55,7 +55,7 @@ export const LEVEL_MEANINGS: readonly LevelMeaning[] = [
   },
 ];
 
-export const EVIDENCE_DAYS_MAX = 180;
+const EVIDENCE_DAYS_MAX = 180;
 
 /** Evidence is stale when it was read more than 180 days before today. */
 export function isStale(read: string, nowMs: number): boolean {

@@ -40,7 +40,7 @@ export type RateSource = {
 };
 
 /** A rate that moved by more than this, at once or within a day, is a mistake until somebody says it is not. */
-export const RATE_STEP_MAX = { numerator: 5n, denominator: 4n } as const;
+const RATE_STEP_MAX = { numerator: 5n, denominator: 4n } as const;
 
 const BASE = "EUR";
 const PER_EUR_MAX = 10n ** 9n;

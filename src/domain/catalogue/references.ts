@@ -130,7 +130,7 @@ function providerProblems(
   ];
 }
 
-export function unknownCurrency(code: string): string {
+function unknownCurrency(code: string): string {
   return `there is no currency "${code}" in currencies.json`;
 }
 

@@ -100,7 +100,7 @@ export type CapturableCall = {
   readonly surface: Surface;
 };
 
-export function covers({ scope }: CaptureWindow, call: CapturableCall): boolean {
+function covers({ scope }: CaptureWindow, call: CapturableCall): boolean {
   if (scope.keys !== null && !scope.keys.includes(call.keyId)) return false;
   if (scope.surfaces !== null && !scope.surfaces.includes(call.surface)) return false;
   return scope.environment === null || scope.environment === call.environment;

@@ -18,7 +18,7 @@ export type RequestShape = {
   readonly surface: Surface;
 };
 
-export function shapeOf(record: BookedFields): RequestShape {
+function shapeOf(record: BookedFields): RequestShape {
   return {
     keyId: record.keyId,
     memberId: record.memberId ?? "",

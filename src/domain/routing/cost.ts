@@ -36,7 +36,7 @@ const NANOS_PER_UNIT = 1e9;
 const PER_MILLION = 1e6;
 const SECONDS_PER_MINUTE = 60;
 
-export function numberOf({ digits, scale }: Decimal): number {
+function numberOf({ digits, scale }: Decimal): number {
   return Number(digits) / 10 ** scale;
 }
 

@@ -5,13 +5,13 @@ import { crc32 } from "node:zlib";
  * is not a frame, so that a tail of zeros, as a power cut can leave it, is not read as a row of empty ones.
  */
 export const HEADER_BYTES = 8;
-export const FRAME_MAX_BYTES = 16 * 1024 * 1024;
+const FRAME_MAX_BYTES = 16 * 1024 * 1024;
 
 /** One UTF-16 unit is at most three bytes of UTF-8. */
 const BYTES_PER_UNIT_MAX = 3;
 const FIRST_CAPACITY = 256 * 1024;
 
-export class FrameTooLarge extends Error {
+class FrameTooLarge extends Error {
   constructor(length: number) {
     super(`a journal entry of ${length} bytes is over the limit of ${FRAME_MAX_BYTES}`);
     this.name = "FrameTooLarge";

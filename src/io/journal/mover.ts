@@ -3,7 +3,7 @@ import { batchOf, type RecordBatch, RecordRejected, type RecordSink, textsOf } f
 import type { Disk } from "./disk.ts";
 import type { JournalLog } from "./types.ts";
 
-export const REJECTED_FILE = "rejected.jsonl";
+const REJECTED_FILE = "rejected.jsonl";
 
 const TEXTS_MAX = 500;
 

@@ -290,6 +290,6 @@ const SECRET =
   /\b(?:sk|pk|rk|gsk|xai|AIza|AKIA|ya29)[-_.][\w.-]{6,}|\bAIza[\w-]{10,}|\b[Bb]earer\s+\S+|\b(?:x-)?api-key["']?\s*[:=]\s*["']?[^\s"',]+|([?&](?:(?:api_?|access_)?key|(?:access_|auth_)?token|sig(?:nature)?)=)[^&\s"']+/gi;
 
 /** A provider's message can echo a credential; the caller never sees one. */
-export function withoutSecrets(message: string): string {
+function withoutSecrets(message: string): string {
   return message.replace(SECRET, "[redacted]");
 }

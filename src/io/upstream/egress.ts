@@ -27,7 +27,7 @@ export function isPublicAddress(text: string): boolean {
 }
 
 /** Thrown where a connection would lead somewhere it must not. */
-export class EgressRefused extends Error {
+class EgressRefused extends Error {
   constructor(message: string) {
     super(message);
     this.name = "EgressRefused";

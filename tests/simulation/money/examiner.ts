@@ -6,7 +6,7 @@ import { type Order, usedBy } from "./order.ts";
 import type { Tariff, World } from "./world.ts";
 
 /** What an answer costs: exact fractions, and one rounding at the end. Written apart from the gateway's own code. */
-export function worthOf({ tariff, ...order }: { readonly tariff: Tariff } & Order): bigint {
+function worthOf({ tariff, ...order }: { readonly tariff: Tariff } & Order): bigint {
   const { input, output } = usedBy({ tariff, ...order });
   const perBillion = BigInt(input) * BigInt(tariff.input) + BigInt(output) * BigInt(tariff.output);
   const { currency } = order.principal.workspace;

@@ -5,7 +5,7 @@ import type { World } from "./world.ts";
 type File = { bytes: Buffer; length: number };
 
 /** What is asked of a process that is no more. */
-export class Dead extends Error {
+class Dead extends Error {
   constructor() {
     super("the process is dead");
     this.name = "Dead";

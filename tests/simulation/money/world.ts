@@ -19,7 +19,7 @@ import { Till } from "./till.ts";
 /** Per million tokens, in millionths of the price's currency: charges of one or a few tokens do not come out even. */
 export type Tariff = { readonly currency: string; readonly input: number; readonly output: number };
 
-export const CURRENCIES = ["EUR", "USD"] as const;
+const CURRENCIES = ["EUR", "USD"] as const;
 const WORKSPACES = ["red", "green"] as const;
 
 const MODEL = modelOf("acme/one");

@@ -1,5 +1,5 @@
 /** The rungs, lowest first. */
-export const LEVELS: readonly string[] = ["L0", "L1", "L2", "L3", "L4"];
+const LEVELS: readonly string[] = ["L0", "L1", "L2", "L3", "L4"];
 
 /** A floor as the catalogue is asked for it: this level and all above; empty when it is none. */
 export function levelsFrom(floor: string): string {

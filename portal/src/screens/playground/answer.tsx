@@ -184,7 +184,7 @@ function Decided({ name, answer }: { readonly name: string; readonly answer: unk
 }
 
 /** JSON that can be read; what is none stays as it is. */
-export function pretty(text: string): string {
+function pretty(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), null, 2);
   } catch {

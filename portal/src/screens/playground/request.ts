@@ -19,7 +19,7 @@ class Problem extends Error {
 
 /** How an attachment stands in a body: its data, or a mark in its place where code is written. */
 export type Spell = (file: Attachment) => string;
-export const asDataUrl: Spell = ({ type, base64 }) => `data:${type};base64,${base64}`;
+const asDataUrl: Spell = ({ type, base64 }) => `data:${type};base64,${base64}`;
 
 /** The request a draft comes to. */
 export function compose(draft: Draft, spell: Spell = asDataUrl): Composed {

@@ -50,7 +50,7 @@ function textOf(value: Policy[RuleName]): string {
 
 const NAMED_MAX = 4;
 
-export function saidOf(policy: Policy, rule: RuleName): string {
+function saidOf(policy: Policy, rule: RuleName): string {
   switch (rule) {
     case "floor":
       return policy.floor ?? "none";

@@ -4,7 +4,7 @@ import { Button } from "../../ui/button.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field, Input } from "../../ui/field.tsx";
 
-export const PASSWORD_LEAST = 12;
+const PASSWORD_LEAST = 12;
 
 export type NewAccount = { readonly name: string; readonly email: string; readonly password: string };
 

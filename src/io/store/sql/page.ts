@@ -1,6 +1,6 @@
 import { fault } from "../../../contract/faults.ts";
 
-export const PAGE_MAX = 1000;
+const PAGE_MAX = 1000;
 
 /** The last row a caller has seen: its time and its id, which together are unique. */
 export type Place = { readonly atMs: number; readonly id: string };

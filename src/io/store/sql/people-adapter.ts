@@ -45,7 +45,7 @@ type Target = { readonly model: string; readonly modelKey?: string | undefined }
 type Column = RawBuilder<unknown>;
 
 /** `credentialID` is kept in `credential_id`. */
-export function columnNamed(field: string): string {
+function columnNamed(field: string): string {
   return field.replace(/[A-Z]+/g, (capitals) => `_${capitals.toLowerCase()}`);
 }
 

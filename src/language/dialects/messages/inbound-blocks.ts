@@ -77,7 +77,7 @@ function callSeal(block: MessageBlock): ReasoningSeal | undefined {
 }
 
 /** The parts that a block becomes: one, but for documents in pieces, and none for what only the dialect itself knows. */
-export function decodeBlock(block: MessageBlock, role: InputMessage["role"], place: Place): Part[] {
+function decodeBlock(block: MessageBlock, role: InputMessage["role"], place: Place): Part[] {
   if (!isKnownBlock(block) || !SPEAKERS[block.type].includes(role)) {
     place.notes.note("native", place.path);
     return [];

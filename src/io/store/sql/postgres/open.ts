@@ -20,7 +20,7 @@ import { ended, openPool } from "./pool.ts";
 import { Pulse } from "./pulse.ts";
 
 /** The database that was set cannot be worked on; the message says which and why, and holds no password. */
-export class DatabaseUnusable extends Error {
+class DatabaseUnusable extends Error {
   constructor({ shown }: DatabaseAddress, why: string, setting = "DATABASE_URL") {
     super(`${setting}: ${shown} cannot be used (${why}); ${adviceFor(why)}`);
     this.name = "DatabaseUnusable";
