@@ -1,3 +1,4 @@
+import type { Call } from "../../canon/call.ts";
 import type { AnswerEvent, FinishReason } from "../../canon/events.ts";
 import type { ReasoningDetail } from "../../canon/parts.ts";
 import type { Asked } from "../dialect.ts";
@@ -15,6 +16,11 @@ export function asksByTool({ call, facts }: Asked): boolean {
   return call.responseFormat.is === "json_schema" && facts.structuredOutput === "tool";
 }
 
+/** The sequences the provider is told; an empty one is none. */
+export function sequencesOf({ stop }: Call): readonly string[] {
+  return stop.filter((sequence) => sequence !== "");
+}
+
 type Open =
   | { readonly is: "tool"; readonly call: number; empty: boolean }
   | { readonly is: "answer"; empty: boolean }
@@ -23,6 +29,7 @@ type Open =
 /** Puts an answer together block by block; a whole answer and a stream of it go through the same steps. */
 export class Assembly {
   readonly #byTool: boolean;
+  readonly #sequences: readonly string[];
   readonly #open = new Map<number, Open>();
   #calls = 0;
   #answered = false;
@@ -31,6 +38,7 @@ export class Assembly {
 
   constructor(asked: Asked | undefined) {
     this.#byTool = asked !== undefined && asksByTool(asked);
+    this.#sequences = asked === undefined ? [] : sequencesOf(asked.call);
   }
 
   openTool(index: number, id: string, name: string): AnswerEvent[] {
@@ -103,11 +111,18 @@ export class Assembly {
       return [...events, { is: "problem", problem: { message, code: reason, type: null, status: 502 } }];
     }
     if (!this.#answered && this.#aside !== "") events.push({ is: "text", text: this.#aside });
-    return [...events, { is: "finish", reason: this.#finish(reason) }];
+    return [...events, this.#finish(reason)];
   }
 
-  #finish(reason: string): FinishReason {
-    switch (reason) {
+  /** That a sequence ended it is told, and not which: where only one was asked for, it was that one. */
+  #finish(stated: string): AnswerEvent {
+    const reason = this.#reasonFor(stated);
+    const [sequence, ...others] = stated === "stop_sequence" && reason === "stop" ? this.#sequences : [];
+    return { is: "finish", reason, ...(sequence === undefined || others.length > 0 ? {} : { stopSequence: sequence }) };
+  }
+
+  #reasonFor(stated: string): FinishReason {
+    switch (stated) {
       case "max_tokens":
       case "model_context_window_exceeded":
         return "length";

@@ -186,6 +186,17 @@ describe("how an answer ends", () => {
     expect(converseEvents(streamOf(answer))).toContainEqual({ is: "finish", reason });
   });
 
+  test.each([
+    ["the only one that was asked for", "stop_sequence", ["END", ""], { stopSequence: "END" }],
+    ["one of several: nobody can know which", "stop_sequence", ["END", "FIN"], {}],
+    ["none", "end_turn", ["END"], {}],
+  ])("MSG-02 the sequence that ended an answer is told: %s", (_, stopReason, stop, told) => {
+    const asked: Asked = { call: callOf({ stop }), facts: NOVA };
+    const answer = { content: [{ text: "x" }], stopReason, usage: USAGE };
+    expect(wholeOf(answer, asked)).toContainEqual({ is: "finish", reason: "stop", ...told });
+    expect(converseEvents(streamOf(answer), asked)).toContainEqual({ is: "finish", reason: "stop", ...told });
+  });
+
   test.each(["tool_use", "end_turn"])(
     "CHAT-08 calls make it tool_calls, also where the provider says %s",
     (stopReason) => {

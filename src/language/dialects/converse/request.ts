@@ -3,6 +3,7 @@ import { encodeStrictly } from "../../../kit/percent.ts";
 import type { Call, ResponseFormat } from "../../canon/call.ts";
 import type { ModelFacts } from "../dialect.ts";
 import { strictSchema } from "../messages/schema.ts";
+import { sequencesOf } from "./assembly.ts";
 import { opensSeals, planThinking } from "./thinking.ts";
 import { planTools } from "./tools.ts";
 import { encodeConversation } from "./turns.ts";
@@ -54,8 +55,9 @@ function isEmpty(object: JsonObject): boolean {
   return Object.keys(object).length === 0;
 }
 
-function inferenceOf({ temperature, topP, stop }: Call, maxTokens: number | undefined): JsonObject {
-  const stopSequences = stop.filter((text) => text !== "");
+function inferenceOf(call: Call, maxTokens: number | undefined): JsonObject {
+  const { temperature, topP } = call;
+  const stopSequences = sequencesOf(call);
   return {
     ...(maxTokens === undefined ? {} : { maxTokens }),
     ...(temperature === undefined ? {} : { temperature }),
