@@ -92,6 +92,23 @@ describe("turns", () => {
     expect(refusalOf({ messages: [user("  ")] })).toEqual({ code: "invalid_value", param: "messages" });
   });
 
+  test("CHAT-02 words that the model is to go on with do not end in white space; words before them stay as they are", () => {
+    const { messages } = bodyOf({
+      messages: [
+        user("a"),
+        { role: "assistant", content: "b " },
+        user("c "),
+        { role: "assistant", content: "Answer: \n" },
+      ],
+    });
+    expect(messages.map(({ content }: { content: unknown[] }) => content)).toEqual([
+      [{ text: "a" }],
+      [{ text: "b " }],
+      [{ text: "c " }],
+      [{ text: "Answer:" }],
+    ]);
+  });
+
   test("a refusal in the history is something the assistant said", () => {
     const { messages } = bodyOf({
       messages: [user("a"), { role: "assistant", content: null, refusal: "no" }, user("b")],

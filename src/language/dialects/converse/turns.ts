@@ -40,12 +40,22 @@ export function encodeConversation(turns: readonly Turn[], support: TurnSupport)
   }
   if (messages.length === 0)
     throw fault("invalid_value", { message: "messages must have a text that is not blank.", param: "messages" });
+  const last = messages.at(-1);
+  if (last?.role === "assistant") messages.splice(-1, 1, withoutTrailingSpace(last));
   if (messages[0]?.role === "assistant") messages.unshift(OPENING);
   refuseBrokenPairs(turns);
   return {
     system: blocksOf(system, support),
     messages: messages.map(({ role, units }) => ({ role, content: contentOf(units, support) })),
   };
+}
+
+/** An answer that the model is to go on with may not end in white space. */
+function withoutTrailingSpace({ role, units }: Message): Message {
+  const last = units.at(-1);
+  const text = last?.block["text"];
+  if (last === undefined || typeof text !== "string") return { role, units };
+  return { role, units: [...units.slice(0, -1), { ...last, block: { text: text.trimEnd() } }] };
 }
 
 type Context = { readonly support: TurnSupport; readonly documents: Documents };
