@@ -6,7 +6,7 @@ import { isSealedElsewhere } from "./details.ts";
 /** It refuses answers that are sent back with more than words and calls, thoughts that it was itself heard to think too. */
 const PLAIN_HISTORY = "plain-history";
 const BESIDES: ReadonlySet<string> = new Set(["reasoning_content", "reasoning_details", "annotations", "audio"]);
-/** It gives no thoughts out over chat completions, and has no place for them there. */
+/** It has no place for thoughts over chat completions, or none of the name that they are given out by. */
 const THOUGHTLESS_HISTORY = "thoughtless-history";
 
 /** How much of an answer stays here. What another API of a provider has sealed is for that API alone, so it does always. */
