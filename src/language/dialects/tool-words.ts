@@ -1,6 +1,6 @@
 import { fault } from "../../contract/faults.ts";
 import type { JsonObject } from "../../kit/json.ts";
-import type { ToolChoice, ToolDefinition } from "../canon/call.ts";
+import type { Call, ToolChoice, ToolDefinition } from "../canon/call.ts";
 
 /** What the schema of a function is that takes nothing. */
 export const NO_ARGUMENTS: JsonObject = { type: "object", properties: {} };
@@ -17,4 +17,23 @@ export function argumentsOf({ schema, strict }: Pick<ToolDefinition, "schema" | 
 export function demandNone(choice: ToolChoice | undefined): void {
   if (choice?.is === "required" || choice?.is === "named")
     throw fault("invalid_value", { message: "tool_choice demands a tool, and tools has none.", param: "tool_choice" });
+}
+
+type ToolWords = {
+  tool(definition: ToolDefinition): JsonObject;
+  choice(choice: ToolChoice | undefined, allowed: unknown): JsonObject;
+};
+
+/** Tools in OpenAI's dialects. Whatever is said about tools is refused by servers when there are none. */
+export function encodeTools({ tools, toolChoice, chatOnly }: Call, words: ToolWords): JsonObject {
+  if (tools.length === 0) {
+    demandNone(toolChoice);
+    return {};
+  }
+  const parallel = chatOnly?.parallel_tool_calls;
+  return {
+    tools: tools.map(words.tool),
+    ...words.choice(toolChoice, chatOnly?.allowed_tools),
+    ...(typeof parallel === "boolean" ? { parallel_tool_calls: parallel } : {}),
+  };
 }

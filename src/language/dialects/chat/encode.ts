@@ -3,7 +3,7 @@ import type { Call, ResponseFormat, ToolDefinition } from "../../canon/call.ts";
 import { effortFor } from "../../canon/effort.ts";
 import type { Parameter } from "../../canon/parameters.ts";
 import type { ModelFacts } from "../dialect.ts";
-import { argumentsOf, demandNone } from "../tool-words.ts";
+import { argumentsOf, encodeTools } from "../tool-words.ts";
 import { USAGE_UNASKED } from "./request.ts";
 import { encodeToolChoice } from "./tool-choice.ts";
 import { encodeTurns } from "./turns.ts";
@@ -16,7 +16,7 @@ export function encodeCall(call: Call, facts: ModelFacts): string {
   return JSON.stringify({
     model: facts.upstreamModel,
     messages: encodeTurns(call.turns, facts.quirks),
-    ...encodeTools(call),
+    ...encodeTools(call, { tool: encodeTool, choice: encodeToolChoice }),
     ...encodeFormat(call.responseFormat),
     ...encodeReasoning(call, facts),
     ...(maxOutputTokens === undefined ? {} : { [facts.outputLimit ?? "max_tokens"]: maxOutputTokens }),
@@ -25,20 +25,6 @@ export function encodeCall(call: Call, facts: ModelFacts): string {
     ...ownParameters(call),
     ...(stream ? { stream, ...(facts.quirks.includes(USAGE_UNASKED) ? {} : ASKING_FOR_USAGE) } : {}),
   });
-}
-
-/** Whatever is said about tools is refused by servers when there are none. */
-function encodeTools({ tools, toolChoice, chatOnly }: Call): JsonObject {
-  if (tools.length === 0) {
-    demandNone(toolChoice);
-    return {};
-  }
-  const parallel = chatOnly?.parallel_tool_calls;
-  return {
-    tools: tools.map(encodeTool),
-    ...encodeToolChoice(toolChoice, chatOnly?.allowed_tools),
-    ...(typeof parallel === "boolean" ? { parallel_tool_calls: parallel } : {}),
-  };
 }
 
 function encodeTool({ name, description, schema, strict }: ToolDefinition): JsonObject {

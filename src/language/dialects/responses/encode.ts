@@ -4,7 +4,7 @@ import { effortFor } from "../../canon/effort.ts";
 import type { Parameter } from "../../canon/parameters.ts";
 import type { ModelFacts } from "../dialect.ts";
 import { demandLabels } from "../labels.ts";
-import { argumentsOf, demandNone } from "../tool-words.ts";
+import { argumentsOf, encodeTools } from "../tool-words.ts";
 import { encodeTurns } from "./turns.ts";
 import { isUsual, unsaidOf } from "./unsaid.ts";
 
@@ -17,7 +17,7 @@ export function encodeCall(call: Call, facts: ModelFacts): string {
   return JSON.stringify({
     model: facts.upstreamModel,
     ...encodeTurns(call, facts),
-    ...encodeTools(call),
+    ...encodeTools(call, { tool: encodeTool, choice: encodeToolChoice }),
     ...encodeText(call),
     ...encodeReasoning(call, facts),
     ...(maxOutputTokens === undefined ? {} : { max_output_tokens: maxOutputTokens }),
@@ -26,19 +26,6 @@ export function encodeCall(call: Call, facts: ModelFacts): string {
     store: false,
     ...(stream ? { stream } : {}),
   });
-}
-
-function encodeTools({ tools, toolChoice, chatOnly }: Call): JsonObject {
-  if (tools.length === 0) {
-    demandNone(toolChoice);
-    return {};
-  }
-  const parallel = chatOnly?.parallel_tool_calls;
-  return {
-    tools: tools.map(encodeTool),
-    ...encodeToolChoice(toolChoice, chatOnly?.allowed_tools),
-    ...(typeof parallel === "boolean" ? { parallel_tool_calls: parallel } : {}),
-  };
 }
 
 /** Where nothing is said of it, this dialect holds to a schema strictly and the others do not. */
