@@ -15,6 +15,7 @@ export function changeTests(current: () => Store): void {
     const look = async () => {
       const found = await changes.since(seq);
       seq = found.seq;
+      if (found.of === "missed") throw new Error("nothing was swept yet");
       for (const one of found.of) seen.add(one);
     };
     let made = 0;
@@ -27,8 +28,19 @@ export function changeTests(current: () => Store): void {
     await look();
     expect(seen).toEqual(new Set([null, ...Array.from({ length: 11 }, (_, n) => `ws_${n + 1}`)]));
     expect(await changes.newest()).toBe(seq);
-    await changes.sweep(11);
-    expect([...(await changes.since(before)).of]).toEqual(["ws_11"]);
+  });
+
+  test("SCALE-02 KEY-04 who looks again after changes were forgotten is told so; the last one is never forgotten", async () => {
+    const { change, changes } = current();
+    const before = await changes.newest();
+    for (const n of [1, 2, 3]) await change(async () => ({ answer: undefined, audit: line(`s${n}`, `ws_${n}`, n) }));
+    await changes.sweep(3);
+    expect(await changes.since(before)).toEqual({ seq: before + 3, of: "missed" });
+    expect(await changes.since(before + 2)).toEqual({ seq: before + 3, of: new Set(["ws_3"]) });
+    await changes.sweep(1e15);
+    expect(await changes.newest()).toBe(before + 3);
+    expect(await changes.since(before)).toEqual({ seq: before + 3, of: "missed" });
+    expect(await changes.since(before + 3)).toEqual({ seq: before + 3, of: new Set() });
   });
 
   test("SCALE-02 what is undone, or is no change, is not told", async () => {
@@ -40,6 +52,6 @@ export function changeTests(current: () => Store): void {
       throw new Error("undone");
     });
     await expect(failing).rejects.toThrow("undone");
-    expect([...(await changes.since(before)).of]).toEqual([]);
+    expect(await changes.since(before)).toEqual({ seq: before, of: new Set() });
   });
 }

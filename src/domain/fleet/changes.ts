@@ -2,8 +2,11 @@
 export type ChangeStore = {
   /** The number of the last change; 0 when there is none. */
   newest(): Promise<number>;
-  /** Whose things were changed after a number (null: the deployment's as a whole), and the number to go on from. */
-  since(seq: number): Promise<{ readonly seq: number; readonly of: ReadonlySet<string | null> }>;
-  /** Forgets changes that every instance has long seen. */
+  /**
+   * Whose things were changed after a number (null: the deployment's as a whole), and the number to go on from. `missed`:
+   * some of these changes are forgotten already, so it may be anybody's.
+   */
+  since(seq: number): Promise<{ readonly seq: number; readonly of: ReadonlySet<string | null> | "missed" }>;
+  /** Forgets changes that every instance has long seen, all but the last: by its number an instance knows what it missed. */
   sweep(beforeMs: number): Promise<void>;
 };

@@ -97,6 +97,21 @@ test("KEY-04 SCALE-03 a board and versions that are again what they were before 
   await fleet.stop();
 });
 
+test("KEY-04 SCALE-02 an instance that missed changes that are forgotten loads everything", async () => {
+  const loaded: string[] = [];
+  const load = async (what: string) => void loaded.push(what);
+  const fleet = new SharedFleet({
+    ...{ id: "one", board: memoryBoard(systemClock, systemTimers), clock: systemClock, timers: systemTimers },
+    ...{ ids: makeIds(Date.now), touch: async () => undefined, warn: () => undefined },
+  });
+  const since = async (seq: number) => ({ seq: 9, of: seq === 9 ? new Set<string>() : ("missed" as const) });
+  await fleet.begin({ newest: async () => 3, since, sweep: async () => undefined });
+  await fleet.follow({ workspace: load, deployment: () => load("deployment"), everything: () => load("everything") });
+  await fleet.catchUp();
+  expect(loaded).toEqual(["everything"]);
+  await fleet.stop();
+});
+
 test("BILL-07 SCALE-03 what was changed while SQL was there is known when it is away, also of a workspace nobody has asked for since", async () => {
   let sql: "there" | "away" = "there";
   const rings: (() => void)[] = [];

@@ -226,15 +226,11 @@ export class SharedFleet implements Fleet {
     const [changes, reload] = [this.#changes, this.#reload];
     if (changes === undefined || reload === undefined) return;
     const nowMs = this.#parts.clock.elapsedMs();
-    if (nowMs - this.#pulledAtMs > KEPT_MS / 2) {
-      const seq = await changes.newest();
-      await reload.everything();
-      this.#seq = seq;
-    } else {
-      const { seq, of } = await changes.since(this.#seq);
+    const { seq, of } = await changes.since(this.#seq);
+    if (of === "missed") await reload.everything();
+    else
       for (const workspaceId of of) await (workspaceId === null ? reload.deployment() : reload.workspace(workspaceId));
-      this.#seq = seq;
-    }
+    this.#seq = seq;
     this.#pulledAtMs = nowMs;
   }
 

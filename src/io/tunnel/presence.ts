@@ -19,7 +19,7 @@ export type Myself = {
 
 export type PresenceRules = {
   readonly timers: Timers;
-  readonly clock: Pick<Clock, "nowMs">;
+  readonly clock: Pick<Clock, "elapsedMs">;
   /** How often it says that it is there, and how long it is believed without saying so again. */
   readonly everyMs: number;
   readonly ttlMs: number;
@@ -192,7 +192,7 @@ export class Presence {
     this.#beats += 1;
     // Not there although it was put: the board has lost what it had.
     const isLost = (await this.#board.read(name)) === undefined;
-    const dueMs = clock.nowMs() - (ENTRY_TTL_TIMES / 2) * ttlMs;
+    const dueMs = clock.elapsedMs() - (ENTRY_TTL_TIMES / 2) * ttlMs;
     let isNews = false;
     for (const [nodeId, one] of this.#mine) {
       const isMissing = isLost || one.putAtMs === undefined;
@@ -304,7 +304,7 @@ export class Presence {
 
   async #put(nodeId: string, mine: { readonly held: Held; putAtMs: number | undefined }): Promise<void> {
     await this.#board.put(this.#entry(nodeId), JSON.stringify(mine.held), ENTRY_TTL_TIMES * this.#rules.ttlMs);
-    mine.putAtMs = this.#rules.clock.nowMs();
+    mine.putAtMs = this.#rules.clock.elapsedMs();
   }
 
   #tell(message: Message): Promise<void> {

@@ -38,6 +38,7 @@ const STATUSES: readonly (readonly [number, object])[] = [
   [502, next(502, "upstream_error", "endpoint", { maybeAccepted: true })],
   [503, next(502, "upstream_error", "endpoint")],
   [504, next(504, "upstream_timeout", "endpoint", { maybeAccepted: true })],
+  [508, next(502, "upstream_error", "nobody")],
   [529, next(502, "upstream_error", "endpoint")],
   ...[204, 206, 301, 307, 405, 418, 501, 599].map(
     (status) => [status, next(502, "upstream_error", "endpoint")] as const,

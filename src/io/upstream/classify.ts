@@ -41,6 +41,7 @@ const CONTENT_POLICY = /content[_ -]?(policy|filter)|moderation|safety|policy_vi
 const RETRY_AFTER_SECONDS_MAX = 3600;
 /** Those who are busy say when to come back; 529 is one provider's own word for 503. */
 const BUSY: ReadonlySet<number> = new Set([429, 503, 529]);
+const LOOP = 508;
 /** Who asks for a longer wait than this is not waited for. */
 const AGAIN_WITHIN_MS = 2000;
 /** A server that starts again, or a network that blinks, is back within moments or not for a while. */
@@ -69,7 +70,8 @@ export function classifyStatus(
     why: `provider failed (${status})`,
     maybeAccepted: timedOut || status === 502,
     last: timedOut ? timeoutFault(provider) : brokenFault(provider),
-    blame: { on: "endpoint", retryAfterMs: undefined },
+    // That it has passed too many gateways says nothing of the last one: a caller could have it set aside for everybody.
+    blame: status === LOOP ? NOBODY : { on: "endpoint", retryAfterMs: undefined },
     againAfterMs: undefined,
   };
 }

@@ -14,11 +14,20 @@ export function changeStore(db: Kysely<Database>): ChangeStore {
 
     async since(seq) {
       const rows = await db.selectFrom("changes").selectAll().where("seq", ">", seq).orderBy("seq").execute();
-      return { seq: Number(rows.at(-1)?.seq ?? seq), of: new Set(rows.map((row) => row.workspace_id)) };
+      // A transaction that was undone leaves a gap as well: then everything is loaded for nothing.
+      const missed = rows.some((row, at) => Number(row.seq) !== seq + 1 + at);
+      return {
+        seq: Number(rows.at(-1)?.seq ?? seq),
+        of: missed ? "missed" : new Set(rows.map((row) => row.workspace_id)),
+      };
     },
 
     async sweep(beforeMs) {
-      await db.deleteFrom("changes").where("at_ms", "<", Math.trunc(beforeMs)).execute();
+      await db
+        .deleteFrom("changes")
+        .where("at_ms", "<", Math.trunc(beforeMs))
+        .where("seq", "<", ({ selectFrom }) => selectFrom("changes").select(({ fn }) => fn.max("seq").as("seq")))
+        .execute();
     },
   };
 }
