@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { MODEL, openScene, type Provider, type Scene } from "../support/scene.ts";
 import { chatJson } from "../support/upstream.ts";
@@ -8,7 +8,7 @@ let scene: Scene;
 let tenant: Tenant;
 
 beforeAll(async () => {
-  scene = await openScene(["groq", "cerebras"]);
+  scene = await openScene(["groq", "cerebras", "deepinfra", "openai"]);
   tenant = await scene.gateway.tenant();
 });
 afterAll(() => scene.close());
@@ -34,3 +34,47 @@ test.each(["groq", "cerebras"] as const)(
     expect(row.attempts[0].reason).toBe("answered whole; left out: messages: reasoning_content");
   },
 );
+
+describe("instructions at several places", () => {
+  const QWEN = "alibaba/qwen3.5-397b-a17b";
+  const provider = { only: ["deepinfra"] };
+
+  test("RESP-02 those of Codex, the request's own and the developer's, are one message of the system", async () => {
+    const input = [
+      { type: "message", role: "developer", content: [{ type: "input_text", text: "Ask first." }] },
+      { type: "message", role: "user", content: [{ type: "input_text", text: "Hello" }] },
+    ];
+    const body = { model: QWEN, provider, instructions: "Be brief.", input };
+    expect((await scene.gateway.call(tenant.key, "/v1/responses", { body })).status).toBe(200);
+    expect(receivedBy("deepinfra").messages).toEqual([
+      { role: "system", content: "Be brief.\n\nAsk first." },
+      { role: "user", content: "Hello" },
+    ]);
+  });
+
+  const said = [
+    { role: "user", content: "Hello" },
+    { role: "assistant", content: "Hi." },
+    { role: "system", content: "Now in French." },
+    { role: "user", content: "And?" },
+  ];
+  const ask = (model: string) => {
+    const body = { model, max_tokens: 50, system: "Be brief.", messages: said };
+    return scene.gateway.call(tenant.key, "/v1/messages", { body });
+  };
+
+  test("MSG-02 one between two turns begins what the user says next", async () => {
+    expect((await ask(QWEN)).status).toBe(200);
+    expect(receivedBy("deepinfra").messages).toEqual([
+      { role: "system", content: "Be brief." },
+      said[0],
+      said[1],
+      { role: "user", content: "Now in French.\n\nAnd?" },
+    ]);
+  });
+
+  test("MSG-02 one between two turns stays in its place at OpenAI, which takes it there", async () => {
+    expect((await ask("openai/gpt-5-mini")).status).toBe(200);
+    expect(receivedBy("openai").messages).toEqual([{ role: "system", content: "Be brief." }, ...said]);
+  });
+});

@@ -45,8 +45,8 @@ describe("results of tools that come in several messages, behind other words", (
       ["assistant", null],
       ["tool", "result b"],
       ["tool", "result a"],
-      ["system", "In between."],
-      ["user", "Before."],
+      // Of the system it would be refused here: many servers take its words in the first message alone.
+      ["user", "In between.\n\nBefore."],
       ["user", "After."],
       ["assistant", "Done."],
       ["user", "More."],

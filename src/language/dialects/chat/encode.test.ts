@@ -170,14 +170,46 @@ describe("tools", () => {
 });
 
 describe("the conversation", () => {
-  test("instructions stay in their places, as messages of the system", () => {
+  const instruct = (role: "system" | "developer", ...words: string[]): Turn => ({ role, parts: words.map(text) });
+
+  test("MSG-02 RESP-02 instructions at the beginning are one message of the system; later ones begin what the user says next", () => {
     const turns: Turn[] = [
       { role: "system", parts: [{ ...text("one"), cache: { ttl: "1h" } }, text("two")] },
+      instruct("developer", "three"),
+      instruct("system", ""),
       HELLO,
-      { role: "developer", parts: [text("three")] },
-      { role: "system", parts: [text("")] },
+      instruct("system", ""),
+      { role: "assistant", parts: [called("a"), called("b")] },
+      { role: "tool", parts: [answered("b", picture)] },
+      instruct("developer", "four"),
+      { role: "tool", parts: [answered("a", text("x"))] },
+      { role: "user", parts: [text("look")] },
+      instruct("system", "five"),
     ];
-    expect(messages(turns)).toEqual([
+    const [system, hello, , ...rest] = messages(turns);
+    expect([system, hello]).toEqual([
+      { role: "system", content: "one\n\ntwo\n\nthree" },
+      { role: "user", content: "hello" },
+    ]);
+    expect(rest).toEqual([
+      { role: "tool", tool_call_id: "b", content: "(The result is a picture, in the next message.)" },
+      { role: "tool", tool_call_id: "a", content: "x" },
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "From the result of tool call b:" },
+          { type: "image_url", image_url: { url: `data:image/png;base64,${PNG}` } },
+          { type: "text", text: "four" },
+          { type: "text", text: "look" },
+        ],
+      },
+      { role: "user", content: "five" },
+    ]);
+  });
+
+  test("MSG-02 later instructions stay the system's where the server takes them anywhere", () => {
+    const turns = [instruct("system", "one"), instruct("developer", "two"), HELLO, instruct("developer", "three")];
+    expect(messages(turns, "all-roles")).toEqual([
       { role: "system", content: "one\n\ntwo" },
       { role: "user", content: "hello" },
       { role: "system", content: "three" },

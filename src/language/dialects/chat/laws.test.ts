@@ -207,7 +207,7 @@ describe("any call", () => {
     { maxLength: 5 },
   );
   const calls: fc.Arbitrary<Call> = turns.map((list) => ({ ...CHAT_CALL, turns: list }));
-  const quirks = fc.subarray(["tool-ids-9", "reasoning-in-history", "signed-tool-calls"]);
+  const quirks = fc.subarray(["tool-ids-9", "reasoning-in-history", "signed-tool-calls", "all-roles"]);
 
   test("is said or refused by name, and everything the user and the tools said is in it", () => {
     fc.assert(
@@ -226,6 +226,8 @@ describe("any call", () => {
         const spoken = call.turns.filter(({ role }) => role !== "system" && role !== "developer");
         const results = spoken.flatMap(({ parts }) => parts.filter(({ is }) => is === "tool_result"));
         expect(body.messages.filter(({ role }: Json) => role === "tool")).toHaveLength(results.length);
+        const instructed = body.messages.flatMap(({ role }: Json, at: number) => (role === "system" ? [at] : []));
+        if (!known.includes("all-roles")) expect([[], [0]]).toContainEqual(instructed);
       }),
       { numRuns: 500 },
     );

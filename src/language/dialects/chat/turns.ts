@@ -9,6 +9,8 @@ import { ToolIds } from "./tool-ids.ts";
 const REASONING_IN_HISTORY = "reasoning-in-history";
 /** The quirk of models that want the signatures of their calls back. */
 const SIGNED_CALLS = "signed-tool-calls";
+/** The quirk of servers that take instructions of every name at every place; others want them in one message, the first. */
+const ALL_ROLES = "all-roles";
 
 /** The conversation as messages of the chat dialect, in its order. */
 export function encodeTurns(turns: readonly Turn[], quirks: readonly string[]): readonly JsonObject[] {
@@ -21,8 +23,8 @@ class MessageList {
   readonly #quirks: readonly string[];
   readonly #ids: ToolIds;
   readonly #messages: JsonObject[] = [];
-  /** Pictures out of tool results, which are text only here: the next message of the user shows them. */
-  #pictures: JsonObject[] = [];
+  /** What the next message of the user begins with: pictures out of tool results, which are text only here, and later instructions. */
+  #waiting: JsonObject[] = [];
   /** Where the results of the last calls go: right behind them, whatever was said before they came. */
   #resultsAt: number | undefined;
 
@@ -51,7 +53,7 @@ class MessageList {
   }
 
   finish(): readonly JsonObject[] {
-    this.#showPictures();
+    this.#sayWaiting();
     if (this.#messages.length === 0)
       throw fault("invalid_value", {
         message: "messages has nothing to answer to: no turn has content.",
@@ -63,13 +65,19 @@ class MessageList {
   #instruct(parts: readonly Part[], param: string): void {
     const content = joined(texts(parts, param), "\n\n");
     if (content === "") return;
-    this.#showPictures();
+    const [first] = this.#messages;
     // Servers that know no developer take no other name for it.
-    this.#messages.push({ role: "system", content });
+    if (first === undefined) this.#messages.push({ role: "system", content });
+    else if (first["role"] === "system" && this.#messages.length === 1)
+      this.#messages[0] = { role: "system", content: `${first["content"]}\n\n${content}` };
+    else if (this.#quirks.includes(ALL_ROLES)) {
+      this.#sayWaiting();
+      this.#messages.push({ role: "system", content });
+    } else this.#waiting.push({ type: "text", text: content });
   }
 
   #answer(parts: readonly Part[], param: string): void {
-    this.#showPictures();
+    this.#sayWaiting();
     const calls = parts.flatMap((part) => (part.is === "tool_call" ? [this.#call(part)] : []));
     // The texts of one answer are one text, cut where the other dialect has a block for every piece.
     const text = texts(parts, param).join("");
@@ -112,7 +120,7 @@ class MessageList {
     this.#messages.splice(this.#resultsAt, 0, message);
     this.#resultsAt += 1;
     if (pictures.length > 0)
-      this.#pictures.push({ type: "text", text: `From the result of tool call ${id}:` }, ...pictures);
+      this.#waiting.push({ type: "text", text: `From the result of tool call ${id}:` }, ...pictures);
   }
 
   /** A turn that has only results in it says nothing more. */
@@ -120,14 +128,14 @@ class MessageList {
     const hasResults = parts.some(({ is }) => is === "tool_result");
     const said = parts.flatMap((part, at) => userPart(part, `${param}.content.${at}`));
     if (said.length === 0 && (hasResults || role === "tool")) return;
-    const content = [...this.#pictures, ...said];
-    this.#pictures = [];
+    const content = [...this.#waiting, ...said];
+    this.#waiting = [];
     this.#messages.push({ role: "user", content: contentOf(content) });
   }
 
-  #showPictures(): void {
-    if (this.#pictures.length > 0) this.#messages.push({ role: "user", content: this.#pictures });
-    this.#pictures = [];
+  #sayWaiting(): void {
+    if (this.#waiting.length > 0) this.#messages.push({ role: "user", content: contentOf(this.#waiting) });
+    this.#waiting = [];
   }
 }
 
