@@ -1,4 +1,8 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { chargebackOf } from "../../src/domain/billing/ledger.ts";
 import { readConfig } from "../../src/settings/config.ts";
 import { gatewayForTest, type Json, startGateway, type TestGateway } from "../support/gateway.ts";
 import { NEW_SECRET, PAYMENT_ENV, SECRET, STRIPE_SECRET, sendPayment, signed } from "../support/payments.ts";
@@ -252,7 +256,21 @@ describe("Stripe", () => {
     ...{ client_reference_id: orderId, payment_intent: intent, payment_status: "paid", status: "complete" },
     ...more,
   });
-  const send = async (said: object) => outcomeOf(await sendPayment(gateway, said, { adapter: "stripe" }));
+  const dispute = (id: string, intent: string, amount: number, status = "needs_response") => ({
+    ...{ id, object: "dispute", amount, currency: "eur", charge: "ch_1", payment_intent: intent, status },
+  });
+  const CREATED = "charge.dispute.created";
+  const WITHDRAWN = "charge.dispute.funds_withdrawn";
+  const send = async (said: object, to = gateway) => outcomeOf(await sendPayment(to, said, { adapter: "stripe" }));
+
+  /** An order over 50 EUR that is paid, beside 1.00 that was there. */
+  async function paidOrder() {
+    const made = await ordered({ adapter: "stripe" });
+    const intent = `pi_${count}`;
+    const paid = event(`evt_p_${count}`, "checkout.session.completed", session(made.order.id, intent));
+    expect(await send(paid)).toEqual([200, "credited"]);
+    return { ...made, intent };
+  }
 
   test("BILL-01 a session and its payment credit once; refunds count what went back in all, disputes the rest", async () => {
     const { order, wallet } = await ordered({ adapter: "stripe" });
@@ -273,8 +291,7 @@ describe("Stripe", () => {
     expect(await send(event("evt_r2", "charge.refunded", charge(1500)))).toEqual([200, "taken_back"]);
     expect(await send(event("evt_r0", "charge.refunded", charge(1000)))).toEqual([200, "repeated"]);
     expect(await wallet()).toBe("36.00");
-    const dispute = { id: "dp_1", object: "dispute", amount: 5000, currency: "eur", charge: "ch_1" };
-    const disputed = event("evt_d1", "charge.dispute.created", { ...dispute, payment_intent: intent });
+    const disputed = event("evt_d1", "charge.dispute.created", dispute("dp_1", intent, 5000));
     expect(await send(disputed)).toEqual([200, "taken_back"]);
     expect(await send(disputed)).toEqual([200, "repeated"]);
     expect(await wallet()).toBe("1.00");
@@ -288,18 +305,108 @@ describe("Stripe", () => {
       ...{ id: "ch_2", object: "charge", amount: 5000, amount_refunded: refunded, currency: "eur" },
       payment_intent: intent,
     });
-    const dispute = { id: "dp_2", amount: 1000, currency: "eur", charge: "ch_2", payment_intent: intent };
     const took = [200, "taken_back"];
     const paid = event(`evt_b1_${count}`, "checkout.session.completed", session(order.id, intent));
     expect(await send(paid)).toEqual([200, "credited"]);
     expect(await send(event(`evt_b2_${count}`, "charge.refunded", charge(500)))).toEqual(took);
-    expect(await send(event(`evt_b3_${count}`, "charge.dispute.created", dispute))).toEqual(took);
+    expect(await send(event(`evt_b3_${count}`, "charge.dispute.created", dispute("dp_2", intent, 1000)))).toEqual(took);
     expect(await send(event(`evt_b4_${count}`, "charge.refunded", charge(1200)))).toEqual(took);
     expect(await wallet()).toBe("29.00");
     expect(await send(event(`evt_b5_${count}`, "charge.refunded", charge(5000)))).toEqual(took);
     expect(await wallet()).toBe("1.00");
     await expectBooksInOrder();
   });
+
+  test("BILL-02 a dispute is taken once, by its own name: whichever of its messages come, in whichever order and how often", async () => {
+    const took = [200, "taken_back"];
+    const again = [200, "repeated"];
+    for (const [at, types] of [[CREATED, WITHDRAWN, CREATED], [WITHDRAWN, CREATED, WITHDRAWN], [WITHDRAWN]].entries()) {
+      const { slug, intent, wallet } = await paidOrder();
+      const said = dispute(`dp_once_${at}`, intent, 2000);
+      const answers = [];
+      for (const [place, type] of types.entries()) answers.push(await send(event(`evt_o${at}_${place}`, type, said)));
+      expect(answers).toEqual([took, ...types.slice(1).map(() => again)]);
+      expect(await wallet()).toBe("31.00");
+      const { data } = await gateway.manage("GET", `/workspaces/${slug}/wallet/entries?kind=chargeback`);
+      expect(data.map((one: Json) => one.amount)).toEqual(["-20.00"]);
+      // Another one over as much is another one.
+      expect(await send(event(`evt_o${at}_x`, WITHDRAWN, dispute(`dp_more_${at}`, intent, 2000)))).toEqual(took);
+      expect(await wallet()).toBe("11.00");
+    }
+    const { intent, wallet } = await paidOrder();
+    const said = dispute("dp_at_once", intent, 2000);
+    const types = [CREATED, WITHDRAWN, CREATED, WITHDRAWN, CREATED, WITHDRAWN];
+    const answers = await Promise.all(types.map((type, at) => send(event(`evt_at_once_${at}`, type, said))));
+    expect(answers.filter(([, outcome]) => outcome === "taken_back")).toHaveLength(1);
+    expect(await wallet()).toBe("31.00");
+    await expectBooksInOrder();
+  });
+
+  test("BILL-01 an inquiry takes nothing; what is withdrawn when it becomes a dispute does", async () => {
+    const { intent, wallet } = await paidOrder();
+    for (const status of ["warning_needs_response", "warning_under_review", "warning_closed", "prevented", "won"])
+      expect(await send(event(`evt_i_${status}`, CREATED, dispute("dp_i", intent, 2000, status)))).toEqual([
+        ...[200, "ignored"],
+      ]);
+    expect(await send(event("evt_i_none", CREATED, { ...dispute("dp_i", intent, 2000), status: null }))).toEqual([
+      ...[400, "invalid_value"],
+    ]);
+    expect(await wallet()).toBe("51.00");
+    expect(await send(event("evt_i_1", WITHDRAWN, dispute("dp_i", intent, 2000)))).toEqual([200, "taken_back"]);
+    expect(await send(event("evt_i_2", WITHDRAWN, dispute("dp_i", intent, 2000, "lost")))).toEqual([200, "repeated"]);
+    expect(await wallet()).toBe("31.00");
+    await expectBooksInOrder();
+  });
+
+  test("BILL-02 a dispute that is in the books under its message is not taken again under its name", async () => {
+    const dataDir = mkdtempSync(path.join(tmpdir(), "gateway-dispute-"));
+    try {
+      const first = await startGateway({ env: PAYMENT_ENV, dataDir });
+      const made = { amount: "50.00", currency: "EUR", reference: "old", adapter: "stripe" };
+      const order = await first.manage("POST", "/workspaces/demo/wallet/orders", made);
+      expect(await send(event("evt_old_p", "checkout.session.completed", session(order.id, "pi_old")), first)).toEqual([
+        200,
+        "credited",
+      ]);
+      const before = Number((await first.manage("GET", "/workspaces/demo/wallet")).balance);
+      await first.close();
+      const later = await startGateway({
+        ...{ env: PAYMENT_ENV, dataDir },
+        prepare: async (store) => {
+          const paid = await store.payments.order(order.id);
+          if (paid === undefined) throw new Error("the order is gone");
+          const { workspaceId, currency } = paid;
+          const source = { id: `payment:${order.id}`, workspaceId, createdAtMs: paid.paidAtMs ?? 0 };
+          const chargeback = chargebackOf({
+            ...{ id: `disputed:${order.id}:evt_old`, workspaceId, currency, nanos: 20_000_000_000n },
+            ...{ createdAtMs: source.createdAtMs + 1, note: "old" },
+            detail: { source: source.id, order: order.id, adapter: "stripe", event: "evt_old" },
+          });
+          await store.change(async ({ ledger }) => {
+            await ledger.post(chargeback);
+            await ledger.giveBack(chargeback.id, source);
+            return { answer: null, audit: null };
+          });
+        },
+      });
+      try {
+        const wallet = async () => before - Number((await later.manage("GET", "/workspaces/demo/wallet")).balance);
+        const said = dispute("dp_old", "pi_old", 2000);
+        expect(await send(event("evt_old", CREATED, said), later)).toEqual([200, "repeated"]);
+        expect(await send(event("evt_old_2", CREATED, said), later)).toEqual([200, "repeated"]);
+        expect(await send(event("evt_old_3", WITHDRAWN, said), later)).toEqual([200, "repeated"]);
+        expect(await wallet()).toBe(20);
+        const other = dispute("dp_new", "pi_old", 1000);
+        expect(await send(event("evt_new", WITHDRAWN, other), later)).toEqual([200, "taken_back"]);
+        expect(await send(event("evt_new_2", CREATED, other), later)).toEqual([200, "repeated"]);
+        expect(await wallet()).toBe(30);
+      } finally {
+        await later.close();
+      }
+    } finally {
+      rmSync(dataDir, { recursive: true, force: true });
+    }
+  }, 60_000);
 
   test("BILL-01 what names no order of ours is none of our business, another amount or currency is refused", async () => {
     const { order, wallet } = await ordered({ adapter: "stripe" });

@@ -68,6 +68,9 @@ function returnTests(store: () => Store): void {
     const kinds = ["refund", "payout"] as const;
     const byKind = kinds.map((kind) => store().ledger.returned("ws_1", chargeIdOf("r1"), kind));
     expect(await Promise.all(byKind)).toEqual([await store().ledger.returned("ws_1", chargeIdOf("r1")), 0n]);
+    const listed = kinds.map((kind) => store().ledger.returns("ws_1", chargeIdOf("r1"), kind));
+    expect((await Promise.all(listed)).map((rows) => rows.map(({ id }) => id).toSorted())).toEqual([["f1", "f2"], []]);
+    expect(await store().ledger.returns("ws_2", chargeIdOf("r1"), "refund")).toEqual([]);
     expect(await store().ledger.audit()).toEqual([]);
     await store().ledger.post(refundOf(posting("f3", 1n, 2002)));
     await store().ledger.giveBack("f3", source);

@@ -183,6 +183,8 @@ export type LedgerStore = {
   giveBack(transactionId: string, source: Source): Promise<bigint>;
   /** What was given back of it by now: all of it, or what transactions of one kind gave. */
   returned(workspaceId: string, sourceId: string, kind?: TransactionKind): Promise<bigint>;
+  /** The transactions of one kind that gave back of it. */
+  returns(workspaceId: string, sourceId: string, kind: TransactionKind): Promise<Transaction[]>;
   /** A transaction that is no charge. */
   find(id: string): Promise<Transaction | undefined>;
   /** The charge of a request that began in this stretch of time. */

@@ -31,6 +31,8 @@ export type PaymentEvent = {
   /** How the order is named: by its own id, or by the payment that fulfilled it. */
   readonly order: { readonly by: "id" | "payment"; readonly id: string };
   readonly paymentId: string | null;
+  /** The provider's name for the dispute: under any number of messages it is one. Null: each message is one of its own. */
+  readonly disputeId: string | null;
   readonly currency: string;
   readonly nanos: bigint;
   /** Of money that goes back: what this message takes, or all that went back by now. */

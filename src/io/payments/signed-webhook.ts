@@ -48,6 +48,7 @@ export function signedWebhook(proof: Proof): PaymentAdapter {
         what: WHAT[type],
         order: { by: "id", id: order },
         paymentId: payment ?? null,
+        disputeId: null,
         currency,
         nanos,
         amountIs: "of_this",

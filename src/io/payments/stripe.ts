@@ -28,7 +28,16 @@ const Session = z.object({
 });
 const Intent = z.object({ id: Id, amount_received: Minor, currency: Currency, metadata: Metadata });
 const Charge = z.object({ payment_intent: Id.nullish(), amount_refunded: Minor, currency: Currency });
-const Dispute = z.object({ payment_intent: Id.nullish(), amount: Minor, currency: Currency });
+const Dispute = z.object({
+  id: Id,
+  status: z.string(),
+  payment_intent: Id.nullish(),
+  amount: Minor,
+  currency: Currency,
+});
+
+/** A dispute that is opened like this has taken the money. An inquiry has not, and one that was prevented may not have. */
+const TAKEN = new Set(["needs_response", "under_review", "lost"]);
 
 type Amount = { readonly minor: number; readonly currency: string };
 
@@ -57,8 +66,9 @@ const READERS: Readonly<Record<string, (id: string, object: unknown) => Reading>
   "checkout.session.completed": readSession,
   "checkout.session.async_payment_succeeded": readSession,
   "payment_intent.succeeded": readIntent,
-  "charge.refunded": (id, object) => readReturn(id, "refunded", Charge.safeParse(object).data),
-  "charge.dispute.created": (id, object) => readReturn(id, "disputed", Dispute.safeParse(object).data),
+  "charge.refunded": readRefund,
+  "charge.dispute.created": (id, object) => readDispute(id, object, "as_its_status_says"),
+  "charge.dispute.funds_withdrawn": (id, object) => readDispute(id, object, "taken"),
 };
 
 function readSession(id: string, object: unknown): Reading {
@@ -83,20 +93,30 @@ function readIntent(id: string, object: unknown): Reading {
 }
 
 function paid(id: string, order: PaymentEvent["order"], paymentId: string | null, amount: Amount): Reading {
-  return readAmount(amount, { id, what: "paid", order, paymentId, amountIs: "of_this" });
+  return readAmount(amount, { id, what: "paid", order, paymentId, disputeId: null, amountIs: "of_this" });
 }
 
-type Returned = z.infer<typeof Charge> | z.infer<typeof Dispute>;
-
-/** A charge says what went back of it by now, a dispute what it is about. */
-function readReturn(id: string, what: "refunded" | "disputed", object: Returned | undefined): Reading {
-  if (object === undefined) return unreadable();
-  const { payment_intent: paymentId, currency } = object;
+/** A charge says what went back of it by now. */
+function readRefund(id: string, object: unknown): Reading {
+  const charge = Charge.safeParse(object).data;
+  if (charge === undefined) return unreadable();
+  const { payment_intent: paymentId, amount_refunded: minor, currency } = charge;
   if (typeof paymentId !== "string") return ignored("It names no payment.");
   const order = { by: "payment", id: paymentId } as const;
-  return "amount_refunded" in object
-    ? readAmount({ minor: object.amount_refunded, currency }, { id, what, order, paymentId, amountIs: "of_all_so_far" })
-    : readAmount({ minor: object.amount, currency }, { id, what, order, paymentId, amountIs: "of_this" });
+  const about = { id, what: "refunded", order, paymentId, disputeId: null } as const;
+  return readAmount({ minor, currency }, { ...about, amountIs: "of_all_so_far" });
+}
+
+/** A dispute says what it is about, and has a name that stays while its messages change. */
+function readDispute(id: string, object: unknown, money: "taken" | "as_its_status_says"): Reading {
+  const dispute = Dispute.safeParse(object).data;
+  if (dispute === undefined) return unreadable();
+  const { id: disputeId, status, payment_intent: paymentId, amount: minor, currency } = dispute;
+  if (typeof paymentId !== "string") return ignored("It names no payment.");
+  if (money !== "taken" && !TAKEN.has(status)) return ignored("No bank has taken the money.");
+  const order = { by: "payment", id: paymentId } as const;
+  const about = { id, what: "disputed", order, paymentId, disputeId } as const;
+  return readAmount({ minor, currency }, { ...about, amountIs: "of_this" });
 }
 
 function readAmount(amount: Amount, event: Omit<PaymentEvent, "currency" | "nanos">): Reading {

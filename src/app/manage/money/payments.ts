@@ -1,5 +1,12 @@
 import { type Fault, fault } from "../../../contract/faults.ts";
-import { chargebackOf, payoutOf, type Source, type Transaction, topupOf } from "../../../domain/billing/ledger.ts";
+import {
+  chargebackOf,
+  payoutOf,
+  type Source,
+  type Transaction,
+  topupOf,
+  walletNanosOf,
+} from "../../../domain/billing/ledger.ts";
 import type { PaymentEvent, PaymentOrder } from "../../../domain/billing/payment.ts";
 import { formatNanos, lesser } from "../../../kit/money.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
@@ -129,16 +136,15 @@ async function takeBack(room: ManageDeps, order: PaymentOrder, event: PaymentEve
   const nanos = lesser(wanted, order.nanos - before);
   const make = event.what === "refunded" ? payoutOf : chargebackOf;
   const transaction = make({
-    id: `${event.what}:${order.id}:${event.id}`,
+    id: `${event.what}:${order.id}:${event.disputeId ?? event.id}`,
     workspaceId,
     currency,
     nanos,
     createdAtMs: room.clock.nowMs(),
     note: order.reference,
-    detail: { source: source.id, order: order.id, adapter, event: event.id },
+    detail: { source: source.id, order: order.id, adapter, event: event.id, dispute: event.disputeId },
   });
-  const isKnown = (await room.store.ledger.find(transaction.id)) !== undefined;
-  if (isKnown || nanos <= 0n) return "repeated";
+  if (nanos <= 0n || (await isBooked(room, transaction.id, source, event))) return "repeated";
   const isNew = await room.bookings.book(transaction, 0n, () =>
     change(room, async ({ ledger }) => {
       if (!(await ledger.post(transaction))) return { answer: false, audit: null };
@@ -150,6 +156,14 @@ async function takeBack(room: ManageDeps, order: PaymentOrder, event: PaymentEve
     }),
   );
   return isNew ? "taken_back" : "repeated";
+}
+
+/** A chargeback that names no dispute was booked under one of its messages: it is known by its order and amount. */
+async function isBooked({ store }: ManageDeps, id: string, source: Source, event: PaymentEvent): Promise<boolean> {
+  if ((await store.ledger.find(id)) !== undefined) return true;
+  if (event.disputeId === null) return false;
+  const taken = await store.ledger.returns(source.workspaceId, source.id, "chargeback");
+  return taken.some((one) => typeof one.detail?.["dispute"] !== "string" && walletNanosOf(one) === -event.nanos);
 }
 
 /** What was refunded in all says nothing of what a bank has taken besides. */

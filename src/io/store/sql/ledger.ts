@@ -50,6 +50,20 @@ export function ledgerStore(db: Kysely<Database>): LedgerStore {
 
     returned: (workspaceId, sourceId, kind) => returnedNanos(db, workspaceId, sourceId, kind),
 
+    async returns(workspaceId, sourceId, kind) {
+      const rows = await db
+        .selectFrom("ledger_returns as given")
+        .innerJoin("ledger_transactions as posted", "posted.id", "given.transaction_id")
+        .selectAll("posted")
+        .where("given.source_id", "=", sourceId)
+        .where("given.workspace_id", "=", workspaceId)
+        .where("posted.kind", "=", kind)
+        // In these words, so that the index of everything but charges is found.
+        .where(sql<boolean>`posted.kind <> 'charge'`)
+        .execute();
+      return rows.map(toTransaction);
+    },
+
     async find(id) {
       const row = await db
         .selectFrom("ledger_transactions")
