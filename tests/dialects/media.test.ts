@@ -3,6 +3,7 @@ import type { JsonObject } from "../../src/kit/json.ts";
 import { COLUMNS } from "../support/columns.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { openScene, type Provider, type Scene } from "../support/scene.ts";
+import { answering, SPOKEN, THINKING_WITH_TOOLS } from "../support/through-responses.ts";
 
 const PNG = "iVBORw0KGgoAAAANSUhEUg==";
 const PDF = "JVBERi0xLjcK";
@@ -145,3 +146,51 @@ async function only(provider: Provider): Promise<void> {
 function partsIn(body: Json): Json[] {
   return body.messages === undefined ? body.contents[0].parts : body.messages[0].content;
 }
+
+describe("how closely a picture is looked at", () => {
+  let caller: Tenant;
+  beforeAll(async () => {
+    caller = await scene.gateway.tenant();
+  });
+  const url = `data:image/png;base64,${PNG}`;
+  const chatPart = (detail: string) => ({ type: "image_url", image_url: { url, detail } });
+  const item = (detail: string) => ({
+    role: "user",
+    content: [{ type: "input_image", image_url: url, detail }],
+  });
+  const respond = (model: string, detail: string) =>
+    scene.gateway.call(caller.key, "/v1/responses", { body: { model, input: [item(detail)], store: false } });
+  const noteOf = async (answer: Awaited<ReturnType<typeof respond>>) => {
+    expect(answer.status, answer.text).toBe(200);
+    return (await scene.row(answer.headers.get("x-svc-request-id") ?? "")).attempts[0].reason;
+  };
+  const sentTo = (provider: Provider): Json => scene.at(provider).requests.at(-1)?.json;
+
+  test.each([
+    ["low", { url, detail: "low" }, "answered whole"],
+    ["auto", { url }, "answered whole"],
+    ["original", { url }, "answered whole; left out: detail"],
+  ])(
+    "RESP-02 PARAM-04 %s of a responses caller at an endpoint of chat completions",
+    async (detail, image_url, note) => {
+      scene.at("deepinfra").next(COLUMNS.D1.whole({ text: "x" }));
+      const answer = await respond("alibaba/qwen3.5-397b-a17b", detail);
+      expect(await noteOf(answer)).toBe(note);
+      expect(sentTo("deepinfra").messages[0].content).toEqual([{ type: "image_url", image_url }]);
+    },
+  );
+
+  test("PARAM-04 a dialect without a word for it does without, and the log says so", async () => {
+    scene.at("anthropic").next(COLUMNS.D2.whole({ text: "x" }));
+    expect(await noteOf(await respond("anthropic/claude-sonnet-4-6", "low"))).toBe("answered whole; left out: detail");
+    expect(JSON.stringify(sentTo("anthropic"))).not.toContain("detail");
+  });
+
+  test.each(["low", "auto"])("CHAT-02 %s of a chat caller whose call goes to the responses API", async (detail) => {
+    scene.at("openai").next(answering(...SPOKEN));
+    const messages = [{ role: "user", content: [chatPart(detail)] }];
+    const answer = await scene.chat(caller.key, { ...THINKING_WITH_TOOLS, messages });
+    expect(await noteOf(answer)).toBe("answered whole");
+    expect(sentTo("openai").input[0].content).toEqual([{ type: "input_image", image_url: url, detail }]);
+  });
+});

@@ -1,6 +1,7 @@
 import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { Call } from "../../language/canon/call.ts";
 import { isParameter } from "../../language/canon/parameters.ts";
+import type { Part } from "../../language/canon/parts.ts";
 import type { ModelFacts, UpstreamDialect } from "../../language/dialects/dialect.ts";
 import { withoutUnheard } from "../../language/dialects/wishes.ts";
 import { NOTHING_DROPPED } from "./lane.ts";
@@ -11,7 +12,7 @@ export type Told = { readonly call: Call; readonly dropped: readonly string[] };
 /** `most`: how long an answer can get at all; null: nobody knows. */
 export function leavingOut(
   asked: Call,
-  { fields, temperatureMax }: UpstreamDialect,
+  { fields, temperatureMax, imageDetails }: UpstreamDialect,
   facts: ModelFacts,
   most: number | null = facts.maxOutputTokens,
 ): Told {
@@ -22,7 +23,9 @@ export function leavingOut(
   const advisory = (call.advisory ?? NOTHING_DROPPED).filter(
     (field) => !(isParameter(field) && fields[field] === "yes" && call.chatOnly?.[field] !== undefined),
   );
-  const unsaid = unheard.length + cut.length === 0 ? advisory : [...advisory, ...unheard, ...cut];
+  const overlooked = detailsUnsaid(call, imageDetails);
+  const more = [...unheard, ...cut, ...overlooked];
+  const unsaid = more.length === 0 ? advisory : [...advisory, ...more];
   // Where sampling is a demand, the planner has kept such a model out; elsewhere it is asked without.
   const refused = sampling === false ? sampled(call) : NOTHING_DROPPED;
   if (refused.length === 0) return { call, dropped: unsaid };
@@ -46,6 +49,15 @@ function within(call: Call, most: number | null): Cut {
     call: { ...call, maxOutputTokens: most, reasoning: { ...reasoning, budgetTokens: most - 1 } },
     cut: [...cut, `${parameterNames?.reasoning_effort ?? "reasoning_effort"} above ${most - 1}`],
   };
+}
+
+/** How closely a picture is looked at is left to the model where the dialect has no such word. */
+function detailsUnsaid({ turns }: Call, words: ReadonlySet<string> | undefined): readonly string[] {
+  const isUnsaid = (part: Part): boolean => {
+    if (part.is === "tool_result") return part.content.some(isUnsaid);
+    return part.is === "image" && part.detail !== undefined && !words?.has(part.detail);
+  };
+  return turns.some(({ parts }) => parts.some(isUnsaid)) ? ["detail"] : NOTHING_DROPPED;
 }
 
 /** Who wants it hotter than the dialect can say gets it as hot as it can. */

@@ -2,12 +2,25 @@
 export type Part =
   | { readonly is: "text"; readonly text: string; readonly cache?: CacheMark }
   | { readonly is: "refusal"; readonly text: string }
-  | { readonly is: "image"; readonly source: MediaSource; readonly cache?: CacheMark }
+  | ImagePart
   | { readonly is: "audio"; readonly source: MediaSource; readonly cache?: CacheMark }
   | { readonly is: "file"; readonly source: MediaSource; readonly filename: string | null; readonly cache?: CacheMark }
   | { readonly is: "reasoning"; readonly detail: ReasoningDetail }
   | ToolCallPart
   | ToolResultPart;
+
+export type ImagePart = {
+  readonly is: "image";
+  readonly source: MediaSource;
+  /** The caller's word for how closely it is looked at; absent: that is left to the model. */
+  readonly detail?: string;
+  readonly cache?: CacheMark;
+};
+
+/** One word of the callers says what holds without any. */
+export function imageDetail(word: string | null | undefined): Pick<ImagePart, "detail"> {
+  return word == null || word === "auto" ? {} : { detail: word };
+}
 
 export type ToolCallPart = {
   readonly is: "tool_call";
@@ -22,7 +35,7 @@ export type ToolCallPart = {
 export type ToolResultPart = {
   readonly is: "tool_result";
   readonly callId: string;
-  readonly content: readonly Extract<Part, { is: "text" } | { is: "image" }>[];
+  readonly content: readonly (Extract<Part, { is: "text" }> | ImagePart)[];
   readonly failed: boolean;
   readonly cache?: CacheMark;
 };

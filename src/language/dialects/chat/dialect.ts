@@ -4,12 +4,14 @@ import { encodeCall } from "./encode.ts";
 import { decodeProblem } from "./errors.ts";
 import { ChatReader, decodeReply } from "./events.ts";
 import { FIELDS } from "./fields.ts";
+import { IMAGE_DETAILS } from "./media.ts";
 
 /** D1: chat completions, for callers of the other dialects. Callers of its own have the direct lane. */
 export const chatDialect: UpstreamDialect = {
   fields: FIELDS,
   surface: "chat",
   media: new Set(["image", "audio", "file", "remote_url", "uploaded_file"]),
+  imageDetails: IMAGE_DETAILS,
   auth: "bearer",
   headers: {},
   framing: "sse",

@@ -1,13 +1,19 @@
 import type { JsonObject } from "../../../kit/json.ts";
-import type { MediaSource, Part } from "../../canon/parts.ts";
+import type { ImagePart, MediaSource, Part } from "../../canon/parts.ts";
 import { dataUrl, sentFile, unreadable } from "../media.ts";
 
-type MediaPart = Extract<Part, { is: "image" } | { is: "audio" } | { is: "file" }>;
+type MediaPart = ImagePart | Extract<Part, { is: "audio" } | { is: "file" }>;
 
 export function mediaPart(part: MediaPart, param: string): JsonObject {
-  if (part.is === "image") return { type: "image_url", image_url: { url: imageUrl(part.source, param) } };
+  if (part.is === "image") return { type: "image_url", image_url: image(part, param) };
   if (part.is === "audio") return { type: "input_audio", input_audio: audio(part.source, param) };
   return filePart(part.source, part.filename, param);
+}
+
+export const IMAGE_DETAILS: ReadonlySet<string> = new Set(["low", "high"]);
+
+function image({ source, detail }: ImagePart, param: string): JsonObject {
+  return { url: imageUrl(source, param), ...(detail !== undefined && IMAGE_DETAILS.has(detail) ? { detail } : {}) };
 }
 
 function imageUrl(source: MediaSource, param: string): string {

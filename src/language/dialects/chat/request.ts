@@ -4,7 +4,7 @@ import type { MemberPatch } from "../../../kit/json.ts";
 import type { Call, Effort, ReasoningWish, ResponseFormat, ToolDefinition } from "../../canon/call.ts";
 import { effortFor, effortOfBudget } from "../../canon/effort.ts";
 import { isParameter, type Parameter } from "../../canon/parameters.ts";
-import type { CacheMark, MediaSource, Part, Turn } from "../../canon/parts.ts";
+import { type CacheMark, imageDetail, type MediaSource, type Part, type Turn } from "../../canon/parts.ts";
 import { decodeWishes, WISH_FIELDS } from "../../canon/wishes.ts";
 import { extrasOf } from "../extras.ts";
 import { demandLabels } from "../labels.ts";
@@ -223,7 +223,12 @@ function decodeUserPart(part: UserPart): Part {
     case "text":
       return { is: "text", text: part.text, ...cacheMark(part.cache_control) };
     case "image_url":
-      return { is: "image", source: mediaSource(part.image_url.url), ...cacheMark(part.cache_control) };
+      return {
+        is: "image",
+        source: mediaSource(part.image_url.url),
+        ...imageDetail(part.image_url.detail),
+        ...cacheMark(part.cache_control),
+      };
     case "input_audio":
       return {
         is: "audio",

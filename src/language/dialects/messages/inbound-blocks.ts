@@ -9,7 +9,15 @@ import {
   type MessageBlock,
 } from "../../../contract/schemas/messages.ts";
 import { isJsonObject } from "../../../kit/json.ts";
-import type { CacheMark, MediaSource, Part, ReasoningSeal, ToolResultPart, Turn } from "../../canon/parts.ts";
+import type {
+  CacheMark,
+  ImagePart,
+  MediaSource,
+  Part,
+  ReasoningSeal,
+  ToolResultPart,
+  Turn,
+} from "../../canon/parts.ts";
 import type { Notes, Rows } from "./inbound-notes.ts";
 import { readSeal } from "./seals.ts";
 import { clientToolId } from "./tool-ids.ts";
@@ -122,7 +130,6 @@ function decodeImage({ source, cache_control }: BlockOf<"image">, { path, notes 
   return [{ is: "image", source: media, ...cacheMark(cache_control) }];
 }
 
-type ImagePart = Extract<Part, { is: "image" }>;
 type Source = BlockOf<"document">["source"] | BlockOf<"image">["source"];
 
 function mediaSource(source: Source): MediaSource | undefined {

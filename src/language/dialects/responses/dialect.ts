@@ -3,6 +3,7 @@ import { decodeProblem } from "../chat/errors.ts";
 import type { UpstreamDialect } from "../dialect.ts";
 import { encodeCall } from "./encode.ts";
 import { FIELDS } from "./fields.ts";
+import { IMAGE_DETAILS } from "./media.ts";
 import { decodeWhole } from "./reply.ts";
 import { ItemReader } from "./stream.ts";
 
@@ -11,6 +12,7 @@ export const responsesDialect: UpstreamDialect = {
   fields: FIELDS,
   surface: "responses",
   media: new Set(["image", "file", "remote_url", "uploaded_file"]),
+  imageDetails: IMAGE_DETAILS,
   auth: "bearer",
   headers: {},
   framing: "sse",

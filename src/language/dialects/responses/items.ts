@@ -7,7 +7,14 @@ import {
   type ResponsesRequest,
 } from "../../../contract/schemas/responses.ts";
 import type { JsonObject } from "../../../kit/json.ts";
-import type { MediaSource, Part, ReasoningSeal, ToolResultPart, Turn } from "../../canon/parts.ts";
+import {
+  imageDetail,
+  type MediaSource,
+  type Part,
+  type ReasoningSeal,
+  type ToolResultPart,
+  type Turn,
+} from "../../canon/parts.ts";
 import { encodeCustomInput } from "./custom.ts";
 import { flatName } from "./namespaces.ts";
 import { readSealed } from "./seals.ts";
@@ -170,9 +177,10 @@ function decodePart(part: KnownPart, path: string): Part {
       return { is: "refusal", text: part.refusal };
     case "input_image": {
       const { image_url, file_id } = part;
-      if (file_id) return { is: "image", source: { is: "uploaded", id: file_id } };
+      const detail = imageDetail(part.detail);
+      if (file_id) return { is: "image", source: { is: "uploaded", id: file_id }, ...detail };
       if (!image_url) throw invalid(path, "it has no image: send image_url, an address or a data URL");
-      return { is: "image", source: inlineSource(image_url) ?? { is: "url", url: image_url } };
+      return { is: "image", source: inlineSource(image_url) ?? { is: "url", url: image_url }, ...detail };
     }
     case "input_file":
       return { is: "file", source: fileSource(part, path), filename: part.filename ?? null };

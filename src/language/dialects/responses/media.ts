@@ -1,9 +1,11 @@
 import type { JsonObject } from "../../../kit/json.ts";
-import type { MediaSource } from "../../canon/parts.ts";
+import type { ImagePart, MediaSource } from "../../canon/parts.ts";
 import { dataUrl, sentFile } from "../media.ts";
 
-export function imagePart(source: MediaSource): JsonObject {
-  const detail = "auto";
+export const IMAGE_DETAILS: ReadonlySet<string> = new Set(["low", "high", "original"]);
+
+export function imagePart({ source, detail: asked = "auto" }: ImagePart): JsonObject {
+  const detail = IMAGE_DETAILS.has(asked) ? asked : "auto";
   switch (source.is) {
     case "url":
       return { type: "input_image", image_url: source.url, detail };

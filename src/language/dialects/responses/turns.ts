@@ -111,7 +111,7 @@ class ItemList {
     const isText = content.every(({ is }) => is === "text");
     const text = resultText(content);
     const said = failed ? failureText(text) : text;
-    const pictures = content.flatMap((part) => (part.is === "image" ? [imagePart(part.source)] : []));
+    const pictures = content.flatMap((part) => (part.is === "image" ? [imagePart(part)] : []));
     const output = isText ? said : [...(said === "" ? [] : [{ type: "input_text", text: said }]), ...pictures];
     this.items.push({ type: "function_call_output", call_id: this.#ids.wire(callId), output });
   }
@@ -141,7 +141,7 @@ function userPart(part: Part, param: string): JsonObject[] {
     case "refusal":
       return part.text === "" ? [] : [{ type: "input_text", text: part.text }];
     case "image":
-      return [imagePart(part.source)];
+      return [imagePart(part)];
     case "file":
       return [filePart(part.source, part.filename, param)];
     case "audio":
