@@ -5,7 +5,7 @@ import type { ServerResponse } from "node:http";
 import os from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { startFleet, type TestFleet } from "../support/fleet.ts";
 import type { Json, Tenant, TestGateway } from "../support/gateway.ts";
 import { agentForTest, chatAnswer, createNode, localForTest, type MadeNode, nodeIs } from "../support/nodes.ts";
@@ -57,12 +57,12 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of a gateway of several instan
   afterAll(() => fleet.close());
 
   /** A tenant made on one instance, with a node whose agent connects to another. */
-  async function withNode(at: string, more: Json = {}) {
+  async function withNode(at: string, more: Json = {}, capacity = 8) {
     const tenant = await a.tenant();
     const open: ServerResponse[] = [];
     const local = await localForTest({ answer: answering(open) });
     const node: MadeNode = await createNode(a, tenant.slug, "rack", more);
-    const agent = agentForTest(at, node.token, local.url, { finishMs: 5_000 });
+    const agent = agentForTest(at, node.token, local.url, { finishMs: 5_000, capacity });
     const shown = await nodeIs(a, tenant.slug, "rack", "connected");
     return { tenant, open, local, node, agent, shown };
   }
@@ -107,6 +107,42 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of a gateway of several instan
     const gone = await Promise.all([chat(a, tenant), chat(b, tenant)]);
     expect(gone.map(({ status }) => status)).toEqual([404, 404]);
     expect(local.asked).toHaveLength(4);
+  });
+
+  test("NODE-02 SCALE-02 a node with as many requests as it takes is busy at every instance: passed over, by name 429, and held against nobody", async () => {
+    const b = await fleet.add({ GATEWAY_ASIDE_FAILURES: "2" });
+    const c = await fleet.add({ GATEWAY_ASIDE_FAILURES: "2" });
+    const { tenant, open, local } = await withNode(b.url, { mapping: { tiny: SANDBOX } }, 1);
+    await nodeIs(c, tenant.slug, "rack", "connected");
+    const mapped = { ...asking("hi"), model: SANDBOX };
+    const waiting = await openChat(b.url, tenant.key, asking("wait", { stream: true }));
+    await until(() => open.length === 1);
+    for (const instance of [b, c]) {
+      for (let time = 0; time < 3; time += 1) {
+        const busy = await chat(instance, tenant);
+        expect([busy.status, busy.body.error.code]).toEqual([429, "rate_limit_exceeded"]);
+        expect([busy.body.error.message, busy.headers.get("retry-after")]).toEqual([
+          expect.stringContaining("as many requests"),
+          "1",
+        ]);
+        const refused = await a.manage("GET", `/requests/${busy.headers.get("x-request-id")}`);
+        expect(refused).toMatchObject({ attempts: [{ outcome: "next", maybe_accepted: false }], countries: null });
+        const served = await chat(instance, tenant, mapped);
+        expect([served.status, served.headers.get("x-svc-served-by")]).toEqual([200, null]);
+        const [passed] = (await a.manage("GET", `/requests/${served.body.id}`)).attempts;
+        expect(passed).toMatchObject({ provider: "node-rack", reason: expect.stringContaining("as many requests") });
+      }
+      const shown = await nodeIs(instance, tenant.slug, "rack", "connected");
+      expect(shown).toMatchObject({ last_error: null, set_aside: null });
+    }
+    for (const response of open) finish("tiny", response);
+    await waiting.over;
+    await vi.waitFor(async () => {
+      expect(await nodeIs(b, tenant.slug, "rack", "connected")).toMatchObject({ running: 0 });
+    });
+    for (const instance of [b, c])
+      expect((await chat(instance, tenant, mapped)).headers.get("x-svc-served-by")).toBe("own-resource");
+    expect(local.asked).toHaveLength(3);
   });
 
   test("NODE-02 an instance that stops sends its nodes to another, and finishes what came through it", async () => {

@@ -218,6 +218,24 @@ describe("a node that is connected to another instance and writes what no agent 
   });
 });
 
+test("NODE-02 a node that goes in the moment it is asked is away, not busy; one that refuses in the middle of its answer broke it", async () => {
+  const board = testBoard();
+  const [a, b] = [await instance("a", { board }), await instance("b", { board })];
+  const failures = [
+    ["goes", { kind: "connect", sent: false, why: "the node is not connected" }],
+    ["refuses late", { kind: "broken", sent: true }],
+    ["refuses", { kind: "busy", sent: false }],
+  ] as const;
+  for (const [manner, failure] of failures)
+    for (const asking of [a, b]) {
+      const rogue = await rogueNode(b.url, TOKEN, manner);
+      await Promise.all([isThrough(a, "b"), until(() => instanceOf(b) === null)]);
+      expect([manner, (await ask(asking).done).failure]).toMatchObject([manner, failure]);
+      rogue.close();
+      await until(() => instanceOf(a) === undefined && instanceOf(b) === undefined);
+    }
+});
+
 describe("who may ask", () => {
   test("NODE-02 only instances with a key of the gateway; all others are turned away before a request, and counted", async () => {
     const board = testBoard();
@@ -282,7 +300,8 @@ describe("who may ask", () => {
     const taken = b.nodes.held(RACK.id);
     taken?.take();
     expect((await carried(links, own)).failure).toMatchObject({
-      kind: "connect",
+      kind: "busy",
+      sent: false,
       why: "the node takes no more requests",
     });
     expect(b.refused.at(-1)).toBe("full");

@@ -131,12 +131,14 @@ export function agentForTest(...args: Parameters<typeof startAgent>): RunningAge
 
 export type MadeNode = { readonly id: string; readonly name: string; readonly token: string };
 
-export function createNode(gateway: TestGateway, workspace: string, name: string, more: Json = {}): Promise<MadeNode> {
+type Managed = Pick<TestGateway, "manage">;
+
+export function createNode(gateway: Managed, workspace: string, name: string, more: Json = {}): Promise<MadeNode> {
   return gateway.manage("POST", `/workspaces/${workspace}/nodes`, { name, country: "DE", ...more });
 }
 
 /** Waits until a node is in a state. */
-export async function nodeIs(gateway: TestGateway, workspace: string, name: string, state: string): Promise<Json> {
+export async function nodeIs(gateway: Managed, workspace: string, name: string, state: string): Promise<Json> {
   for (let tries = 0; tries < 400; tries += 1) {
     const node: Json = await gateway.manage("GET", `/workspaces/${workspace}/nodes/${name}`);
     if (node.state === state) return node;

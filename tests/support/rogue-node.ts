@@ -2,7 +2,8 @@ import { once } from "node:events";
 import { WebSocket } from "ws";
 import { SUBPROTOCOL, TUNNEL_PATH } from "../../src/io/tunnel/protocol.ts";
 
-const [DATA, HEADERS, SETTINGS, PING] = [0, 1, 4, 6];
+const [DATA, HEADERS, RESET, SETTINGS, PING, GOAWAY] = [0, 1, 3, 4, 6, 7];
+const REFUSED_STREAM = 7;
 const [ACK, END_STREAM, END_HEADERS] = [1, 1, 4];
 const HEAD_BYTES = 9;
 const PREFACE_BYTES = 24;
@@ -59,8 +60,29 @@ function answer(stream: number, fields: Fields, body = "{}"): Buffer {
   ]);
 }
 
-/** A node that writes its own frames: every request is answered with a head such as no agent can send. */
-export async function rogueNode(gateway: string, token: string, head: Fields): Promise<{ close(): void }> {
+/** How it ends without an answer: with its connection, or by refusing, before the head of an answer or after. */
+type Manner = "goes" | "refuses" | "refuses late";
+
+function ending(stream: number, manner: Manner): Buffer {
+  // All streams before this one were got to, and no error is why it goes.
+  if (manner === "goes") return frame(GOAWAY, 0, 0, words(stream - 2, 0));
+  const reset = frame(RESET, 0, stream, words(REFUSED_STREAM));
+  const head = frame(HEADERS, END_HEADERS, stream, block([[":status", "200"]]));
+  return manner === "refuses" ? reset : Buffer.concat([head, reset]);
+}
+
+function words(...numbers: number[]): Buffer {
+  return Buffer.concat(
+    numbers.map((number) => {
+      const word = Buffer.alloc(4);
+      word.writeUInt32BE(number);
+      return word;
+    }),
+  );
+}
+
+/** A node that writes its own frames: every request is answered with a head such as no agent can send, or not at all. */
+export async function rogueNode(gateway: string, token: string, head: Fields | Manner): Promise<{ close(): void }> {
   const ws = new WebSocket(`${gateway.replace("http", "ws")}${TUNNEL_PATH}`, SUBPROTOCOL, {
     headers: { authorization: `Bearer ${token}` },
   });
@@ -85,7 +107,7 @@ export async function rogueNode(gateway: string, token: string, head: Fields): P
       // A request without a body asks what there is.
       if (type === HEADERS && (flags & END_STREAM) !== 0)
         ws.send(answer(stream, [[":status", "200"]], JSON.stringify(ANNOUNCEMENT)));
-      else if (type === HEADERS) ws.send(answer(stream, head));
+      else if (type === HEADERS) ws.send(typeof head === "string" ? ending(stream, head) : answer(stream, head));
     }
   });
   await once(ws, "open");

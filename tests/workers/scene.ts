@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { type Agent, request } from "node:http";
+import { type Agent, type IncomingHttpHeaders, request } from "node:http";
 import path from "node:path";
 import { afterAll, beforeAll, vi } from "vitest";
 import { cleanUp, type GatewayProcess, spawnGateway } from "../edge/child.ts";
@@ -88,7 +88,7 @@ function childrenOf(pid: number): number[] {
   return text === "" ? [] : text.split(" ").map(Number);
 }
 
-export type Sent = { readonly status: number; readonly text: string };
+export type Sent = { readonly status: number; readonly text: string; readonly headers: IncomingHttpHeaders };
 
 /** Without an agent every call opens a connection of its own, so that all workers get some. */
 export function send(
@@ -111,7 +111,7 @@ export function send(
         text += chunk;
       });
       response.on("error", reject);
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, text }));
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, text, headers: response.headers }));
     });
     call.end(body === undefined ? undefined : JSON.stringify(body));
   });

@@ -2,6 +2,7 @@ import { readdirSync, statSync } from "node:fs";
 import path from "node:path";
 import { expect, test, vi } from "vitest";
 import type { Json } from "../support/gateway.ts";
+import { agentForTest, createNode, localForTest, nodeIs } from "../support/nodes.ts";
 import { nanosOf } from "../support/scene.ts";
 import { chatJson } from "../support/upstream.ts";
 import { chat, crewForFile, said, send } from "./scene.ts";
@@ -81,6 +82,29 @@ test("SCALE-04 PORTAL-10 a provider that is connected while they run is known to
   expect(await served()).toEqual(new Set([true]));
   await crew().manage("DELETE", "/providers/mistral");
   expect(await served()).toEqual(new Set([false]));
+});
+
+test("SCALE-04 NODE-02 a node with as many requests as it takes is busy at every worker, and held against nobody", async () => {
+  const { key } = await crew().tenant("racked", "10");
+  const local = await localForTest({ held: true });
+  const { token } = await createNode(crew(), "racked", "rack");
+  agentForTest(crew().origin, token, local.url, { capacity: 1 });
+  // Every worker has heard of it.
+  for (let worker = 0; worker < 3 * WORKERS; worker += 1) await nodeIs(crew(), "racked", "rack", "connected");
+  const body = { model: "node/rack/tiny", messages: [{ role: "user", content: "hi" }] };
+  const ask = () => send(crew().origin, "/v1/chat/completions", key, { body });
+  const first = ask();
+  await vi.waitFor(() => expect(local.asked).toHaveLength(1));
+  // At each of them more often than would set it aside.
+  for (let round = 0; round < 8; round += 1) {
+    const busy = await Promise.all(Array.from({ length: WORKERS }, ask));
+    for (const { status, text, headers } of busy)
+      expect([status, JSON.parse(text).error.code, headers["retry-after"]]).toEqual([429, "rate_limit_exceeded", "1"]);
+  }
+  for (let worker = 0; worker < 3 * WORKERS; worker += 1)
+    expect(await nodeIs(crew(), "racked", "rack", "connected")).toMatchObject({ last_error: null, set_aside: null });
+  local.release();
+  expect((await first).status).toBe(200);
 });
 
 test("SCALE-04 metrics are those of all workers, whoever is asked", async () => {

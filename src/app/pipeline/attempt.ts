@@ -117,8 +117,10 @@ function describe(
       return { outcome: "cancelled", upstreamStatus: null, reason: "the client hung up", maybeAccepted: true };
     case "failed": {
       const { verdict, upstreamStatus } = outcome;
+      const reason = short(verdict.why);
+      if (verdict.is === "busy") return { outcome: "next", upstreamStatus, reason, maybeAccepted: false };
       const maybeAccepted = verdict.is === "next" ? verdict.maybeAccepted : verdict.stopped?.sent === true;
-      return { outcome: verdict.is, upstreamStatus, reason: short(verdict.why), maybeAccepted };
+      return { outcome: verdict.is, upstreamStatus, reason, maybeAccepted };
     }
   }
 }

@@ -129,7 +129,8 @@ export class Relay {
         malformed: verdict.malformed,
         ended: verdict.leaving === true ? verdict.last : undefined,
       };
-    return { why, upstreamStatus: 200, ended: verdict.stopped === undefined ? undefined : verdict.fault };
+    const isStopped = verdict.is === "stop" && verdict.stopped !== undefined;
+    return { why, upstreamStatus: 200, ended: isStopped ? verdict.fault : undefined };
   }
 
   /** The client is slower than the provider. */

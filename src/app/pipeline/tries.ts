@@ -194,6 +194,12 @@ export class Tries {
     const isCut = this.#time === "up" && verdict.is === "next" && verdict.blame.on === "nobody";
     const record = isCut ? { ...told, reason: TIME_UP } : told;
     trail.served = undefined;
+    if (verdict.is === "busy") {
+      trail.untried({ ...record, reason: PASSED_OVER.full });
+      gateway.noticed({ is: "passed_over", provider: record.provider, why: "full" });
+      if (this.#time === "up") throw tooLong();
+      return undefined;
+    }
     // Who answered had the input, and so may have who was sent it and said nothing.
     if (record.upstreamStatus !== null || record.maybeAccepted) trail.reached(attempt.endpoint);
     const waitMs = this.#waitBeforeAgain(verdict);
@@ -224,7 +230,7 @@ export class Tries {
   /** The same endpoint is asked once more, when nobody else is left, it may be, and there is time. */
   #waitBeforeAgain(verdict: Verdict): number | undefined {
     const { gateway, plan, deadlineMs } = this.#parts;
-    if (verdict.is === "stop" || verdict.againAfterMs === undefined || this.#repeated === "yes") return undefined;
+    if (verdict.is !== "next" || verdict.againAfterMs === undefined || this.#repeated === "yes") return undefined;
     if (this.#next < plan.attempts.length || this.#later.length > 0) return undefined;
     const jitterMs = gateway.random() * Math.max(JITTER_MS_MIN, verdict.againAfterMs * JITTER_SHARE);
     const waitMs = verdict.againAfterMs + jitterMs;
@@ -250,7 +256,7 @@ export class Tries {
       case "failed": {
         const { verdict, upstreamStatus } = outcome;
         // A refusal says nothing of whether it could serve: else bad requests would keep a broken endpoint in its place.
-        if (verdict.is === "stop" || verdict.blame.on === "nobody") breakers.unknown(id);
+        if (verdict.is !== "next" || verdict.blame.on === "nobody") breakers.unknown(id);
         // Were it set aside, the platform's endpoints would go first: they are what `only` does not want.
         else if (verdict.blame.on === "workspace" && attempt.own?.use === "only") breakers.unknown(id);
         // A wait of nothing is no wait.

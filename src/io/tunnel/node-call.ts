@@ -1,4 +1,10 @@
-import { type ClientHttp2Session, type ClientHttp2Stream, constants, type IncomingHttpHeaders } from "node:http2";
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  constants,
+  type Http2Session,
+  type IncomingHttpHeaders,
+} from "node:http2";
 import type {
   BodyReader,
   UpstreamCall,
@@ -21,6 +27,7 @@ export const HOP_HEADERS: readonly string[] = ["connection", "host", "keep-alive
 export class NodeCall implements UpstreamCall {
   readonly #listener: UpstreamListener;
   readonly #rules: CallRules;
+  readonly #session: ClientHttp2Session;
   readonly #stream: ClientHttp2Stream;
   #reader: BodyReader | undefined;
   #aborted = false;
@@ -38,6 +45,7 @@ export class NodeCall implements UpstreamCall {
   ) {
     this.#listener = listener;
     this.#rules = rules;
+    this.#session = session;
     const { method = "POST", headers, body } = request;
     const kept = Object.entries(headers).filter(([name]) => !HOP_HEADERS.includes(name.toLowerCase()));
     this.#stream = session.request(
@@ -112,11 +120,16 @@ export class NodeCall implements UpstreamCall {
   #broke(): void {
     const { rstCode, id } = this.#stream;
     if (id === undefined) this.#fail("connect", "the connection could not be made");
-    else if (rstCode === constants.NGHTTP2_REFUSED_STREAM) this.#fail("connect", "the node takes no more requests");
+    else if (rstCode === constants.NGHTTP2_REFUSED_STREAM && this.#reader === undefined) this.#refused();
     else if (rstCode === constants.NGHTTP2_CONNECT_ERROR) this.#fail("connect", NOT_CONNECTED);
     else if (rstCode === PEER_STOPS.unsent) this.#fail("leaving", LEAVING, "unsent");
     else if (rstCode === PEER_STOPS.cut) this.#fail("leaving", LEAVING);
     else this.#fail("broken", "the connection to the node broke");
+  }
+
+  #refused(): void {
+    if (isGoing(this.#session)) this.#fail("connect", NOT_CONNECTED);
+    else this.#fail("busy", "the node takes no more requests", "unsent");
   }
 
   #fail(kind: UpstreamFailure["kind"], why: string, was: "sent" | "unsent" = "sent"): void {
@@ -133,6 +146,11 @@ export class NodeCall implements UpstreamCall {
     if (this.#timedOut) return "timeout";
     return this.#rules.isStopped() ? "stopped" : kind;
   }
+}
+
+/** What a connection did not get to before it ended is refused as well: that says nothing of the node's places. */
+export function isGoing(session: Http2Session | undefined): boolean {
+  return session === undefined || session.closed || session.destroyed;
 }
 
 const NOT_CONNECTED = "the node is not connected";

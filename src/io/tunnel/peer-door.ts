@@ -9,7 +9,7 @@ import {
 } from "node:http2";
 import type { Clock } from "../../kit/clock.ts";
 import { stop, type Timers } from "../../kit/timers.ts";
-import { HOP_HEADERS } from "./node-call.ts";
+import { HOP_HEADERS, isGoing } from "./node-call.ts";
 import { PEER_NODE, PEER_SESSION_MEMORY_MB, PEER_STOPS, PEER_TLS, PEER_WORKSPACE, type PeerKeys } from "./peer-keys.ts";
 import { END_TRAILER, NODE_PATHS } from "./protocol.ts";
 
@@ -156,6 +156,8 @@ export class PeerDoor {
 /** What one side says the other hears, no faster than it is taken; and how the node ended is how the request ends. */
 function joinStreams(stream: ServerHttp2Stream, node: ClientHttp2Stream, isStopping: () => boolean): void {
   let isWhole = false;
+  // It is not known any more once the stream has ended.
+  const { session } = node;
   node.on("error", () => {});
   node.once("response", (headers) => {
     if (stream.destroyed || stream.closed) return;
@@ -176,8 +178,8 @@ function joinStreams(stream: ServerHttp2Stream, node: ClientHttp2Stream, isStopp
     if (stream.destroyed || stream.closed) return;
     if (isWhole && stream.headersSent) stream.end();
     else if (isStopping()) stream.close(PEER_STOPS.cut);
-    else
-      stream.close(node.rstCode === constants.NGHTTP2_REFUSED_STREAM ? node.rstCode : constants.NGHTTP2_INTERNAL_ERROR);
+    else if (node.rstCode !== constants.NGHTTP2_REFUSED_STREAM) stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    else stream.close(isGoing(session) ? constants.NGHTTP2_CONNECT_ERROR : node.rstCode);
   });
   stream.pipe(node);
 }

@@ -285,7 +285,7 @@ describe("a tunnel", () => {
     const first = ask(hub, "{}");
     while (held.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     expect((await ask(hub, "{}").done).failure).toEqual({
-      kind: "connect",
+      kind: "busy",
       sent: false,
       why: "the node takes no more requests",
     });

@@ -113,6 +113,7 @@ const UNREACHED = {
   aborted: "given up",
   stopped: "given up",
   leaving: "given up",
+  busy: "it takes no more requests",
 } as const;
 
 type Reading = {

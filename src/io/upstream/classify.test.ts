@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { fault } from "../../contract/faults.ts";
 import {
+  atNode,
   classifyCredential,
   classifyExcluded,
   classifyFailure,
@@ -13,6 +14,7 @@ import {
 const NO_WORDS = { message: "m", code: null, type: null, status: null };
 
 function shown(verdict: Verdict) {
+  if (verdict.is === "busy") return verdict;
   if (verdict.is === "stop") return { is: "stop", status: verdict.fault.status, code: verdict.fault.code };
   const { last, blame, againAfterMs, maybeAccepted } = verdict;
   return { is: "next", status: last.status, code: last.code, on: blame.on, againAfterMs, maybeAccepted };
@@ -104,6 +106,12 @@ test.each([
   ["leaving", false, next(503, "service_unavailable", "nobody", { againAfterMs: 100 })],
 ] as const)("ROUTE-04 no answer (%s, sent: %s): only what was never sent may be said again", (kind, sent, expected) => {
   expect(shown(classifyFailure({ kind, sent, why: "E" }, "acme"))).toEqual(expected);
+});
+
+test("NODE-02 who takes no more requests is as if not asked: blamed for nothing, and not asked again", () => {
+  const verdict = classifyFailure({ kind: "busy", sent: false, why: "E" }, "acme");
+  expect(verdict).toEqual({ is: "busy", why: "E" });
+  expect(atNode(verdict, "rack", null)).toBe(verdict);
 });
 
 test("ROUTE-04 an answer that is none may have been paid for; an endpoint that policy took away was never asked", () => {

@@ -32,6 +32,8 @@ export type Verdict =
       /** How long to wait before the same endpoint may be asked once more; undefined when it may not. */
       readonly againAfterMs: number | undefined;
     }
+  /** It has as many requests as it takes, and did nothing with this one: as if it had not been asked. */
+  | { readonly is: "busy"; readonly why: string }
   /** The request itself was refused, by an endpoint that does its work; or the gateway ends, and nobody else is asked. */
   | { readonly is: "stop"; readonly why: string; readonly fault: Fault; readonly stopped?: { readonly sent: boolean } };
 
@@ -106,6 +108,7 @@ function classifyBusy(
 export function classifyFailure(failure: UpstreamFailure, provider: string): Verdict {
   if (failure.kind === "stopped") return classifyStopped(failure.sent);
   if (failure.kind === "leaving") return classifyLeaving(failure);
+  if (failure.kind === "busy") return { is: "busy", why: failure.why };
   const last = failure.kind === "timeout" ? timeoutFault(provider) : brokenFault(provider);
   return {
     is: "next",

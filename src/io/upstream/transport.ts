@@ -7,9 +7,9 @@ import Pool from "undici/lib/dispatcher/pool.js";
 export type UpstreamFailure = {
   /**
    * `stopped`: the gateway itself ends; `leaving`: another instance of it, on the way to a node. Nothing is to be
-   * concluded of the provider from either.
+   * concluded of the provider from either. `busy`: a node takes no more requests, and did nothing with this one.
    */
-  readonly kind: "connect" | "timeout" | "broken" | "aborted" | "stopped" | "leaving";
+  readonly kind: "connect" | "timeout" | "broken" | "aborted" | "stopped" | "leaving" | "busy";
   /** Whether any byte of the request may have reached the provider. */
   readonly sent: boolean;
   /** For the log: names the fault, never content. */
