@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { isJsonObject, type JsonObject } from "../src/kit/json.ts";
-import { type CliResult, runCli, startGateway, type TestGateway } from "./support/gateway.ts";
+import { type CliResult, runCli, spawnCli, startGateway, type TestGateway } from "./support/gateway.ts";
 
 let gateway: TestGateway;
 let env: Record<string, string>;
@@ -33,8 +33,7 @@ async function chat(key: unknown, title: string) {
   return { status: answer.status, id: answer.headers.get("x-svc-request-id") ?? "" };
 }
 
-// Each command is a process of its own, and one test runs a dozen of them.
-describe("the life of a workspace, as an operator types it", { timeout: 120_000 }, () => {
+describe("the life of a workspace, as an operator types it", () => {
   test("workspaces, members, wallet and policy", async () => {
     expect(await json("workspace", "create", "shop", "--name", "Shop", "--currency", "EUR")).toMatchObject({
       slug: "shop",
@@ -256,6 +255,18 @@ describe("without --json", () => {
     expect(stdout).toMatch(/^key {10}sk_svc_test_[\w-]{43}$/m);
     expect(stderr).toContain("not shown again");
   });
+});
+
+test("as a process: what succeeds exits with 0, what is refused with 1, what is typed wrongly with 2", async () => {
+  const typed = (...args: string[]) => spawnCli(args, env);
+  const [shown, refused, wrong] = await Promise.all([
+    typed("workspace", "show", "demo", "--json"),
+    typed("key", "list", "nowhere"),
+    typed("nonsense"),
+  ]);
+  expect(shown).toMatchObject({ code: 0, stderr: "", json: { slug: "demo" } });
+  expect(refused).toMatchObject({ code: 1, stdout: "", stderr: expect.stringMatching(/^error: .*nowhere.*\n$/) });
+  expect(wrong).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("unknown command") });
 });
 
 describe("what goes wrong", () => {

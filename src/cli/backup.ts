@@ -29,8 +29,8 @@ type Saved = {
  * record that is moved into the store meanwhile is then in both, and counts once. The other way round it could be in
  * neither.
  */
-export async function runBackup({ args, options, format }: Invocation): Promise<number> {
-  const env = process.env;
+export async function runBackup({ args, options, format, shell }: Invocation): Promise<number> {
+  const { env, stdout } = shell;
   if (settingOf(env, "DATABASE_URL") !== undefined)
     throw new CliError(
       "The store is in PostgreSQL (DATABASE_URL): back it up with pg_dump; see docs/guides/backup.md.",
@@ -48,16 +48,12 @@ export async function runBackup({ args, options, format }: Invocation): Promise<
   const wanted = options["withoutSecrets"] === true ? [] : ["admin-token", ...(isFile ? MASTER_KEY_FILES : [])];
   const secrets = await copyWithSecrets(dataDir, folder, wanted);
   const bytes = statSync(path.join(folder, DATABASE_FILE)).size;
-  report({ folder, store_bytes: bytes, journal_files: journal.length, secrets }, format);
+  const saved = { folder, store_bytes: bytes, journal_files: journal.length, secrets };
+  stdout.write(format === "json" ? `${JSON.stringify(saved, null, 2)}\n` : `${wordsOf(saved).join("\n")}\n`);
   return 0;
 }
 
-function report(saved: Saved, format: Invocation["format"]): void {
-  if (format === "json") {
-    process.stdout.write(`${JSON.stringify(saved, null, 2)}\n`);
-    return;
-  }
-  const { folder, store_bytes, journal_files, secrets } = saved;
+function wordsOf({ folder, store_bytes, journal_files, secrets }: Saved): string[] {
   const lines = [
     `Saved in ${folder}: the store (${store_bytes} bytes, checked), ${counted(journal_files, "file")} of the journal.`,
   ];
@@ -65,7 +61,7 @@ function report(saved: Saved, format: Invocation["format"]): void {
     lines.push(`With secrets in it: ${secrets.join(", ")}. Keep it where only operators can read.`);
   if (!secrets.includes("master-key"))
     lines.push("Its master key is not in it. Keep it elsewhere: sealed data does not open without it.");
-  process.stdout.write(`${lines.join("\n")}\n`);
+  return lines;
 }
 
 /** A backup never goes into one that is there: half of the one and half of the other would be neither. */

@@ -9,11 +9,11 @@ import type { Invocation } from "./command.ts";
 const SHIPPED = path.resolve(import.meta.dirname, "../../catalogue");
 
 /** Needs no running gateway: it reads the files themselves. */
-export async function runCatalogueCheck({ args, options, format }: Invocation): Promise<number> {
+export async function runCatalogueCheck({ args, options, format, shell }: Invocation): Promise<number> {
   const [said] = args;
-  const folder = typeof said === "string" ? said : process.env["GATEWAY_CATALOGUE_DIR"] || SHIPPED;
+  const folder = typeof said === "string" ? said : shell.env["GATEWAY_CATALOGUE_DIR"] || SHIPPED;
   const found = await checkCatalogue([path.resolve(folder)], systemClock.nowMs(), catalogueFiles);
-  if (format === "json") process.stdout.write(`${JSON.stringify(found, null, 2)}\n`);
+  if (format === "json") shell.stdout.write(`${JSON.stringify(found, null, 2)}\n`);
   else {
     const shown = options["warnings"] === true ? [...found.problems, ...found.warnings] : found.problems;
     const counts = Object.entries(found.counts).map(([what, count]) => {
@@ -26,7 +26,7 @@ export async function runCatalogueCheck({ args, options, format }: Invocation): 
       counts.join(", "),
       `${counted(found.problems.length, "problem")}, ${counted(found.warnings.length, "warning")}${hint}`,
     ];
-    process.stdout.write(`${lines.join("\n")}\n`);
+    shell.stdout.write(`${lines.join("\n")}\n`);
   }
   return found.ok ? 0 : 1;
 }

@@ -1,3 +1,5 @@
+import type { Writable } from "node:stream";
+
 /** One command as data: the command line is a table on top of the management API. */
 export type Flag = {
   /** As commander writes it: `--rpm <n>`. */
@@ -58,10 +60,20 @@ export type ApiCommand = {
   readonly verdict?: "ok";
 };
 
+export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
+
+/** Where a command is typed: the process itself is one. */
+export type Shell = {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly stdout: Output;
+  readonly stderr: Output;
+};
+
 export type Invocation = {
   readonly args: readonly unknown[];
   readonly options: Readonly<Record<string, unknown>>;
   readonly format: "json" | "text";
+  readonly shell: Shell;
 };
 
 /** Something the person who typed the command has to put right: printed without a stack, exit 1. */

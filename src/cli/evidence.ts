@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { makeClient } from "./client.ts";
-import { CliError, type Invocation } from "./command.ts";
+import { CliError, type Invocation, type Shell } from "./command.ts";
 import { asText } from "./print.ts";
 import { columns } from "./rows.ts";
 import { fieldsOf, fillPath, withQuery } from "./run-api.ts";
@@ -8,16 +8,16 @@ import { evidencePeriod } from "./table-capture.ts";
 
 const amounts = ["served", "input_tokens", "output_tokens", "cost"] as const;
 
-export async function runEvidence({ args, options, format }: Invocation): Promise<number> {
+export async function runEvidence({ args, options, format, shell }: Invocation): Promise<number> {
   const { path } = fillPath("/manage/workspaces/{workspace}/evidence", [{ name: "workspace" }], args);
-  const client = makeClient(process.env);
+  const client = makeClient(shell.env);
   const period = fieldsOf(evidencePeriod, options);
   const file = options["html"];
   if (typeof file === "string") {
     const pieces: Uint8Array[] = [];
     for await (const piece of client.follow(withQuery(path, { ...period, format: "html" }))) pieces.push(piece);
-    if (file === "-") process.stdout.write(Buffer.concat(pieces));
-    else write(file, Buffer.concat(pieces));
+    if (file === "-") shell.stdout.write(Buffer.concat(pieces));
+    else write(shell, file, Buffer.concat(pieces));
     return 0;
   }
   const report = await client.send("GET", withQuery(path, period));
@@ -31,15 +31,15 @@ export async function runEvidence({ args, options, format }: Invocation): Promis
   const { routers: _, evidence: __, ...short } = report;
   const text =
     format === "json" ? JSON.stringify(report, null, 2) : asText(short, { is: "record_with_tables", tables });
-  process.stdout.write(`${text}\n`);
+  shell.stdout.write(`${text}\n`);
   return 0;
 }
 
-function write(file: string, page: Buffer): void {
+function write({ stderr }: Shell, file: string, page: Buffer): void {
   try {
     writeFileSync(file, page);
   } catch (error) {
     throw new CliError(`${file} cannot be written (${error instanceof Error ? error.message : String(error)}).`);
   }
-  process.stderr.write(`The report is in ${file}.\n`);
+  stderr.write(`The report is in ${file}.\n`);
 }

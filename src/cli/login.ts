@@ -31,38 +31,38 @@ const Me = z.object({
 });
 
 /** Signs a person in on this machine: they allow it in a browser, wherever that is. */
-export async function runLogin({ format }: Invocation): Promise<number> {
-  const base = baseUrl(process.env);
+export async function runLogin({ format, shell }: Invocation): Promise<number> {
+  const base = baseUrl(shell.env);
   const code = Code.parse(await post(base, "code", { client_id: CLIENT }));
   const shown = `${code.user_code.slice(0, 4)}-${code.user_code.slice(4)}`;
-  process.stderr.write(
+  shell.stderr.write(
     `Open ${code.verification_uri} in a browser, sign in and enter the code ${shown}.\nOr open ${code.verification_uri_complete}\nWaiting …\n`,
   );
   const token = await redeem(base, code);
   const { person } = await whoIs(base, token);
   if (person === null) throw new CliError("The session was ended before it was kept. Run `gateway login` again.");
-  keepSession(process.env, base, { token, email: person.email });
+  keepSession(shell.env, base, { token, email: person.email });
   const answer = { signed_in: person.email, gateway: base };
-  process.stdout.write(format === "json" ? `${JSON.stringify(answer, null, 2)}\n` : `Signed in as ${person.email}.\n`);
+  shell.stdout.write(format === "json" ? `${JSON.stringify(answer, null, 2)}\n` : `Signed in as ${person.email}.\n`);
   return 0;
 }
 
-export async function runLogout({ format }: Invocation): Promise<number> {
-  const base = baseUrl(process.env);
-  const kept = keptSession(process.env, base);
+export async function runLogout({ format, shell }: Invocation): Promise<number> {
+  const base = baseUrl(shell.env);
+  const kept = keptSession(shell.env, base);
   if (kept === undefined) throw new CliError(`Nobody is signed in at ${base} from this machine.`);
   const { person } = await whoIs(base, kept.token);
   // One that is over already needs no end.
   if (person !== null) await send(base, kept.token, "DELETE", `/manage/me/sessions/${person.session.id}`);
-  keepSession(process.env, base, undefined);
+  keepSession(shell.env, base, undefined);
   const answer = { signed_out: kept.email, gateway: base };
-  process.stdout.write(format === "json" ? `${JSON.stringify(answer, null, 2)}\n` : `Signed out ${kept.email}.\n`);
+  shell.stdout.write(format === "json" ? `${JSON.stringify(answer, null, 2)}\n` : `Signed out ${kept.email}.\n`);
   return 0;
 }
 
-export async function runWhoami({ format }: Invocation): Promise<number> {
-  const base = baseUrl(process.env);
-  const client = makeClient(process.env);
+export async function runWhoami({ format, shell }: Invocation): Promise<number> {
+  const base = baseUrl(shell.env);
+  const client = makeClient(shell.env);
   const { person, workspaces } = Me.parse(await client.send("GET", "/manage/me"));
   // Asked with a token that is nobody's: whether it opens anything is said by the next call.
   if (person === null) await client.send("GET", "/manage/workspaces");
@@ -70,7 +70,7 @@ export async function runWhoami({ format }: Invocation): Promise<number> {
   const answer = { who, operator: person?.operator ?? null, workspaces, gateway: base };
   const seats = workspaces.map(({ slug, role }) => `  ${slug} (${role})`);
   const lines = [`${who}${person?.operator === true ? ", operator" : ""} at ${base}`, ...seats];
-  process.stdout.write(format === "json" ? `${JSON.stringify(answer, null, 2)}\n` : `${lines.join("\n")}\n`);
+  shell.stdout.write(format === "json" ? `${JSON.stringify(answer, null, 2)}\n` : `${lines.join("\n")}\n`);
   return 0;
 }
 

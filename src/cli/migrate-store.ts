@@ -1,27 +1,26 @@
 import { readDatabaseAddress } from "../io/store/sql/postgres/address.ts";
 import { counted } from "../kit/counted.ts";
 import { type Moved, moveEmbedded } from "../parts/move.ts";
-import { type Invocation, UsageError } from "./command.ts";
+import { type Invocation, type Shell, UsageError } from "./command.ts";
 import { textFile } from "./values.ts";
 
 /** On a terminal the line changes; elsewhere one in a while is enough. */
 const SAY_EVERY_MS = 5_000;
 
 /** Needs no running gateway, and refuses while one has the folder. Nothing is there until everything is. */
-export async function runMigrateStore({ options, format }: Invocation): Promise<number> {
+export async function runMigrateStore({ options, format, shell }: Invocation): Promise<number> {
   const to = readDatabaseAddress(addressOf(options));
   if ("problem" in to) throw new UsageError(`--to: ${to.problem}.`);
   const dryRun = options["dryRun"] === true;
   const from = typeof options["from"] === "string" ? options["from"] : undefined;
-  const line = progressLine(format);
-  const warn = (_detail: object, message: string) => void process.stderr.write(`warning: ${message}\n`);
+  const line = progressLine(format, shell);
+  const warn = (_detail: object, message: string) => void shell.stderr.write(`warning: ${message}\n`);
   const log = { info: () => {}, warn, error: warn };
-  const moved = await moveEmbedded({ env: process.env, from, to, dryRun, progress: line.show, log });
+  const moved = await moveEmbedded({ env: shell.env, from, to, dryRun, progress: line.show, log });
   line.end();
   const rows = moved.tables.reduce((sum, table) => sum + table.rows, 0);
-  if (format === "json")
-    process.stdout.write(`${JSON.stringify(documentOf(moved, to.shown, dryRun, rows), null, 2)}\n`);
-  else process.stdout.write(`${wordsOf(moved, to.shown, dryRun, rows).join("\n")}\n`);
+  if (format === "json") shell.stdout.write(`${JSON.stringify(documentOf(moved, to.shown, dryRun, rows), null, 2)}\n`);
+  else shell.stdout.write(`${wordsOf(moved, to.shown, dryRun, rows).join("\n")}\n`);
   return 0;
 }
 
@@ -31,8 +30,7 @@ function addressOf({ to, toFile }: Invocation["options"]): string {
   throw new UsageError("Say where to: --to postgres://user:password@host:5432/database, or --to-file with that in it.");
 }
 
-function progressLine(format: Invocation["format"]) {
-  const { stderr } = process;
+function progressLine(format: Invocation["format"], { stderr }: Shell) {
   let saidAtMs = Number.NEGATIVE_INFINITY;
   return {
     show(table: string, done: number, of: number): void {

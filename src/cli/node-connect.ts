@@ -1,6 +1,6 @@
 import { type AgentStatus, NodeAgent } from "../io/tunnel/agent.ts";
 import { systemTimers } from "../kit/timers.ts";
-import { type Invocation, UsageError } from "./command.ts";
+import { type Invocation, type Shell, UsageError } from "./command.ts";
 import { textFile } from "./values.ts";
 
 /** How long requests may take to finish once it is told to stop. */
@@ -10,20 +10,20 @@ const SAME_SIGNAL_MS = 1_000;
 const SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP"] as const;
 
 /** Runs until it is told to stop: exit 0 then, and 1 with the reason when it is of no use to go on. */
-export async function runNodeConnect({ options, format }: Invocation, version: string): Promise<number> {
+export async function runNodeConnect({ options, format, shell }: Invocation, version: string): Promise<number> {
   const gateway = address("--url", options["url"]);
   const upstream = address("--upstream", options["upstream"]);
   const keyFile = options["upstreamKeyFile"];
-  const show = showing(format, gateway.origin);
+  const show = showing(format, gateway.origin, shell);
   const agent = new NodeAgent({
     gateway,
-    token: tokenOf(options),
+    token: tokenOf(options, shell.env),
     local: { base: upstream, key: typeof keyFile === "string" ? textFile(keyFile) : null },
     capacity: Number(options["capacity"]),
     chosen: Array.isArray(options["models"]) ? options["models"].map(String) : [],
     version,
     finishMs: FINISH_MS,
-    env: process.env,
+    env: shell.env,
     timers: systemTimers,
     random: Math.random,
     report: (status) => show.status(status),
@@ -39,11 +39,11 @@ function address(flag: string, value: unknown): URL {
   throw new UsageError(`${flag}: write an absolute http or https address.`);
 }
 
-function tokenOf(options: Readonly<Record<string, unknown>>): string {
+function tokenOf(options: Readonly<Record<string, unknown>>, env: Shell["env"]): string {
   const { token, tokenFile } = options;
   if (typeof token === "string" && token !== "") return token;
   if (typeof tokenFile === "string") return textFile(tokenFile);
-  const given = process.env["GATEWAY_NODE_TOKEN"]?.trim();
+  const given = env["GATEWAY_NODE_TOKEN"]?.trim();
   if (given !== undefined && given !== "") return given;
   throw new UsageError(
     "The token of the node is missing: write --token-file, or set GATEWAY_NODE_TOKEN. `gateway node create` shows it once, `gateway node rotate` makes a new one.",
@@ -67,14 +67,14 @@ function untilTold(): AbortSignal {
 type Showing = { status(status: AgentStatus): void; end(why: string | undefined): void };
 
 /** On a terminal one line that changes; elsewhere a line for every change, or as JSON. */
-function showing(format: Invocation["format"], gateway: string): Showing {
-  if (format === "json") return jsonLines(gateway);
-  return process.stdout.isTTY === true ? liveLine(gateway) : plainLines(gateway);
+function showing(format: Invocation["format"], gateway: string, shell: Shell): Showing {
+  if (format === "json") return jsonLines(gateway, shell);
+  return shell.stdout.isTTY === true ? liveLine(gateway, shell) : plainLines(gateway, shell);
 }
 
-function jsonLines(gateway: string): Showing {
+function jsonLines(gateway: string, { stdout }: Shell): Showing {
   const write = (said: object) =>
-    process.stdout.write(`${JSON.stringify({ at: new Date().toISOString(), gateway, ...said })}\n`);
+    stdout.write(`${JSON.stringify({ at: new Date().toISOString(), gateway, ...said })}\n`);
   let shown = "";
   return {
     status({ againInMs, ...status }) {
@@ -89,7 +89,7 @@ function jsonLines(gateway: string): Showing {
 }
 
 /** Only what is new of the state: a line for every request would fill a journal. */
-function plainLines(gateway: string): Showing {
+function plainLines(gateway: string, shell: Shell): Showing {
   let shown = "";
   return {
     status(status) {
@@ -97,30 +97,30 @@ function plainLines(gateway: string): Showing {
       const key = JSON.stringify([state, models, problem]);
       if (key === shown) return;
       shown = key;
-      process.stdout.write(`${sentence(status, gateway)}\n`);
+      shell.stdout.write(`${sentence(status, gateway)}\n`);
     },
-    end: (why) => write(why),
+    end: (why) => write(shell, why),
   };
 }
 
-function liveLine(gateway: string): Showing {
+function liveLine(gateway: string, shell: Shell): Showing {
   return {
     status(status) {
-      const width = Math.max(20, process.stdout.columns ?? 80);
+      const width = Math.max(20, shell.stdout.columns ?? 80);
       const text = sentence(status, gateway);
       // Back to the start of the line, and away with what stood there.
-      process.stdout.write(`\r\u001b[2K${text.length < width ? text : `${text.slice(0, width - 2)}…`}`);
+      shell.stdout.write(`\r\u001b[2K${text.length < width ? text : `${text.slice(0, width - 2)}…`}`);
     },
     end(why) {
-      process.stdout.write("\n");
-      write(why);
+      shell.stdout.write("\n");
+      write(shell, why);
     },
   };
 }
 
-function write(why: string | undefined): void {
-  if (why === undefined) process.stdout.write("stopped\n");
-  else process.stderr.write(`error: ${why}\n`);
+function write({ stdout, stderr }: Shell, why: string | undefined): void {
+  if (why === undefined) stdout.write("stopped\n");
+  else stderr.write(`error: ${why}\n`);
 }
 
 /** What a person reads: names that the server chose must not draw on the terminal. */

@@ -6,8 +6,8 @@ import { fieldsOf } from "./run-api.ts";
 import { probeFlags } from "./table-proofs.ts";
 
 /** Asks endpoints one after the other, and says of each what came of it. Exit 1 when one failed. */
-export async function runProbe({ options, format }: Invocation): Promise<number> {
-  const client = makeClient(process.env);
+export async function runProbe({ options, format, shell }: Invocation): Promise<number> {
+  const client = makeClient(shell.env);
   const said = fieldsOf(probeFlags, options);
   const made: JsonObject[] = [];
   for (const asked of await whomToAsk(client, said)) {
@@ -15,14 +15,14 @@ export async function runProbe({ options, format }: Invocation): Promise<number>
     for (const proof of rowsAt(answer, "data")) {
       if (!isJsonObject(proof)) continue;
       made.push(proof);
-      if (format === "text") process.stdout.write(`${lineOf(proof)}\n`);
+      if (format === "text") shell.stdout.write(`${lineOf(proof)}\n`);
     }
   }
   const isFailed = ({ result }: JsonObject) => result !== "proven";
   const ok = !made.some(isFailed);
-  if (format === "json") process.stdout.write(`${JSON.stringify({ ok, data: made }, null, 2)}\n`);
-  else if (made.length === 0) process.stdout.write("No connected endpoint serves decisions or speech.\n");
-  else process.stdout.write(`${made.length - made.filter(isFailed).length} of ${made.length} proven\n`);
+  if (format === "json") shell.stdout.write(`${JSON.stringify({ ok, data: made }, null, 2)}\n`);
+  else if (made.length === 0) shell.stdout.write("No connected endpoint serves decisions or speech.\n");
+  else shell.stdout.write(`${made.length - made.filter(isFailed).length} of ${made.length} proven\n`);
   return ok ? 0 : 1;
 }
 

@@ -1,6 +1,7 @@
 import { CommanderError } from "commander";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { quietShell } from "../../tests/support/shell.ts";
 import { MANAGE_ROUTES } from "../contract/routes-manage.ts";
 import { PEOPLE_ROUTES } from "../contract/routes-people.ts";
 import { optionName, WHOLE_BODY } from "./command.ts";
@@ -11,20 +12,13 @@ import { LIFTED } from "./values.ts";
 
 /** What commander says when it refuses; nothing has been sent then. */
 async function refusal(args: readonly string[]): Promise<{ error: unknown; said: string }> {
-  let said = "";
-  const program = buildProgram("1.2.3", () => {});
-  for (const command of [program, ...program.commands.flatMap((group) => [group, ...group.commands])])
-    command.configureOutput({
-      writeErr: (text) => {
-        said += text;
-      },
-      writeOut: () => {},
-    });
+  const { shell, stderr } = quietShell();
+  const program = buildProgram("1.2.3", shell, () => {});
   const error: unknown = await program.parseAsync(args, { from: "user" }).then(
     () => undefined,
     (problem: unknown) => problem,
   );
-  return { error, said };
+  return { error, said: stderr() };
 }
 
 describe("typed wrongly", () => {
@@ -86,7 +80,7 @@ function takes(schema: unknown, [name, ...inner]: readonly string[]): boolean {
 }
 
 test("every group of commands says what it is about", () => {
-  const groups = buildProgram("1.2.3", () => {}).commands;
+  const groups = buildProgram("1.2.3", quietShell().shell, () => {}).commands;
   expect(groups.filter((group) => group.description() === group.name()).map((group) => group.name())).toEqual([]);
 });
 

@@ -1,6 +1,6 @@
 import { Argument, Command, Option } from "commander";
 import { endIfFirst } from "../kit/first-process.ts";
-import { type ApiCommand, type Flag, type Invocation, optionName } from "./command.ts";
+import { type ApiCommand, type Flag, type Invocation, optionName, type Shell } from "./command.ts";
 import { API_COMMANDS, logFilters } from "./table.ts";
 import { evidencePeriod } from "./table-capture.ts";
 import { entryFilters } from "./table-money.ts";
@@ -35,13 +35,17 @@ const GROUPS: Readonly<Record<string, string>> = {
 type Run = (invocation: Invocation) => Promise<number>;
 
 /** The whole command line. What a command does is loaded when it is called, so that `--help` is quick. */
-export function buildProgram(version: string, done: (exitCode: number) => void): Command {
+export function buildProgram(version: string, shell: Shell, done: (exitCode: number) => void): Command {
   const program = new Command("gateway")
     .description("Inference gateway: run it, and manage a running one (GATEWAY_URL, default the local one).")
     .version(version)
     .option("--json", "print one JSON document")
     .configureHelp({ showGlobalOptions: true })
     .showHelpAfterError("Add --help for what it takes.")
+    .configureOutput({
+      writeOut: (text) => void shell.stdout.write(text),
+      writeErr: (text) => void shell.stderr.write(text),
+    })
     .exitOverride();
   const groups = new Map<string, Command>();
   const place = (words: string): Command => {
@@ -54,7 +58,8 @@ export function buildProgram(version: string, done: (exitCode: number) => void):
   const bind = (command: Command, run: Run) =>
     command.action(async () => {
       const options: Readonly<Record<string, unknown>> = command.optsWithGlobals();
-      done(await run({ args: command.processedArgs, options, format: options["json"] === true ? "json" : "text" }));
+      const format = options["json"] === true ? "json" : "text";
+      done(await run({ args: command.processedArgs, options, format, shell }));
     });
   addServe(place, bind);
   addMigrateStore(place("migrate-store"), bind);
@@ -81,11 +86,11 @@ function addServe(place: (words: string) => Command, bind: Bind): void {
   const command = place("serve")
     .description("run the gateway")
     .addOption(optionOf({ flags: "--workers <n>", field: "", says: WORKERS, read: workers }));
-  bind(command, async ({ options }) => {
+  bind(command, async ({ options, shell }) => {
     const { workers: count } = options;
     endIfFirst();
     const { serve } = await import("../serve.ts");
-    await serve(process.env, typeof count === "string" ? count : undefined);
+    await serve(shell.env, typeof count === "string" ? count : undefined);
     return 0;
   });
 }

@@ -17,13 +17,14 @@ const PAGES_MAX = 1000;
 const PAGE_ROWS = 1000;
 
 export async function runApi(command: ApiCommand, invocation: Invocation): Promise<number> {
-  const client = makeClient(process.env);
+  const { format, shell } = invocation;
+  const client = makeClient(shell.env);
   const answer = await ask(client, command, invocation);
-  const text = invocation.format === "json" ? JSON.stringify(answer, null, 2) : asText(answer, command.view);
-  process.stdout.write(`${text}\n`);
+  const text = format === "json" ? JSON.stringify(answer, null, 2) : asText(answer, command.view);
+  shell.stdout.write(`${text}\n`);
   const { note } = command;
-  if (note !== undefined && invocation.format === "text" && (note.when === undefined || isSet(answer[note.when])))
-    process.stderr.write(`\n${note.says}\n`);
+  if (note !== undefined && format === "text" && (note.when === undefined || isSet(answer[note.when])))
+    shell.stderr.write(`\n${note.says}\n`);
   return command.verdict === "ok" && answer["ok"] !== true ? 1 : 0;
 }
 

@@ -6,7 +6,7 @@ import { MasterKeys } from "../../src/io/master-keys.ts";
 import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { cleanUp, spawnGateway, temporaryFolder } from "../edge/child.ts";
-import { type Json, runCli } from "../support/gateway.ts";
+import { type Json, runCli, spawnCli } from "../support/gateway.ts";
 import { hasPostgres, startCluster } from "../support/postgres.ts";
 
 const hasDump = spawnSync("/bin/sh", ["-c", "command -v pg_dump && command -v pg_restore"]).status === 0;
@@ -48,7 +48,7 @@ test("BILL-07 a backup that was made while requests ran gives back balance, keys
   expect(costBefore).toBeGreaterThan(0);
   // What these cost may be in the backup or not: they run while it is made, and none may be in it by half.
   const during = Promise.all(Array.from({ length: 40 }, ask));
-  const report = await runCli(["--json", "backup", saved], { DATA_DIR: dataDir });
+  const report = await spawnCli(["--json", "backup", saved], { DATA_DIR: dataDir });
   expect(statSync(path.join(saved, "gateway.sqlite")).mode & 0o077, "the copy is for this user alone").toBe(0);
   expect(report.json).toMatchObject({ folder: saved, secrets: ["admin-token", "master-key"] });
   await during;

@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { buildProgram } from "../../src/cli/program.ts";
 import { ROUTES } from "../../src/contract/routes.ts";
 import { PROJECT_ROOT, SETTINGS } from "../../src/settings/config.ts";
+import { quietShell } from "../support/shell.ts";
 
 /** Everything that an operator copies from or reads: what it names must exist. */
 const FILES = ["deploy", "docs/guides", "docs/clients"].flatMap((folder) =>
@@ -87,7 +88,7 @@ describe("what charts, units, examples and guides name exists", () => {
 });
 
 describe("commands", () => {
-  const program = buildProgram("0.0.0", () => {});
+  const program = buildProgram("0.0.0", quietShell().shell, () => {});
   const commands = new Map(
     program.commands.flatMap((group) =>
       group.commands.length === 0

@@ -7,7 +7,7 @@ import { openJournal } from "../../src/io/journal/journal.ts";
 import { readDatabaseAddress } from "../../src/io/store/sql/postgres/address.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { type Move, moveEmbedded } from "../../src/parts/move.ts";
-import { type Json, runCli, type TestGateway } from "../support/gateway.ts";
+import { type Json, spawnCli, type TestGateway } from "../support/gateway.ts";
 import { listeningLog, tempFolder } from "../support/journal-room.ts";
 import { OWN } from "../support/own-keys.ts";
 import { OWNER, PASSWORD, peopleGateway } from "../support/people.ts";
@@ -144,7 +144,7 @@ describe.skipIf(!hasPostgres)("from the embedded store to PostgreSQL", () => {
       ),
     ).toEqual([{ w: 0, r: 0 }]);
 
-    const { code, stdout, stderr, json }: Json = await runCli(["migrate-store", "--to", address.url, "--json"], {
+    const { code, stdout, stderr, json }: Json = await spawnCli(["migrate-store", "--to", address.url, "--json"], {
       DATA_DIR: dataDir,
     });
     expect([code, stderr]).toEqual([0, ""]);
@@ -228,7 +228,7 @@ describe.skipIf(!hasPostgres)("from the embedded store to PostgreSQL", () => {
 
   test("SCALE-05 what cannot be moved says why, without a password", async () => {
     const nowhere = "postgres://me:very-secret@127.0.0.1:1/gateway";
-    const away = await runCli(["migrate-store", "--to", nowhere, "--from", folder.path], {});
+    const away = await spawnCli(["migrate-store", "--to", nowhere, "--from", folder.path], {});
     const words = "nothing was moved to postgres://me@127.0.0.1:1/gateway (connect ECONNREFUSED";
     expect([away.code, away.stderr]).toEqual([1, expect.stringContaining(words)]);
     expect(away.stderr).not.toContain("very-secret");

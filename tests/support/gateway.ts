@@ -3,10 +3,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { onTestFinished } from "vitest";
+import { runTyped } from "../../src/cli/run-typed.ts";
 import { start } from "../../src/main.ts";
 import { readConfig } from "../../src/settings/config.ts";
 import { expectDocumented } from "./documented.ts";
 import { COMPILED, PROGRAM } from "./program.ts";
+import { quietShell } from "./shell.ts";
 import { layTables } from "./tables.ts";
 
 export type CliResult = {
@@ -48,6 +50,7 @@ export type CallInit = {
 };
 export type Called = { readonly status: number; readonly headers: Headers; readonly body: Json; readonly text: string };
 
+const OF_THE_USER = { PATH: process.env["PATH"], HOME: process.env["HOME"] };
 let tenants = 0;
 
 /** A whole gateway in this process, on a free port and a data directory of its own; whoever starts it stops it. */
@@ -132,10 +135,18 @@ function parsed(text: string): Json {
   }
 }
 
-export function runCli(args: readonly string[], env: Record<string, string>): Promise<CliResult> {
+/** A command, run in this process. */
+export async function runCli(args: readonly string[], env: Record<string, string>): Promise<CliResult> {
+  const { shell, stdout, stderr } = quietShell({ ...OF_THE_USER, ...env });
+  const { exitCode } = await runTyped(args, shell);
+  return { code: exitCode, stdout: stdout(), stderr: stderr(), json: parsed(stdout()) };
+}
+
+/** A command as a process of its own: for what only a process shows. */
+export function spawnCli(args: readonly string[], env: Record<string, string>): Promise<CliResult> {
   return new Promise((resolve) => {
     const options = {
-      env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...COMPILED, ...env },
+      env: { ...OF_THE_USER, ...COMPILED, ...env },
       cwd: os.tmpdir(),
       maxBuffer: 64 * 1024 * 1024,
     };

@@ -2,7 +2,7 @@ import os from "node:os";
 import path from "node:path";
 import type { JsonObject } from "../../kit/json.ts";
 import { baseUrl } from "../client.ts";
-import { CliError, type Invocation } from "../command.ts";
+import { CliError, type Invocation, type Shell } from "../command.ts";
 import { askKey } from "./ask-key.ts";
 import { CLIENT_NAMES, CLIENTS, type ClientKind, type ClientName } from "./clients.ts";
 import { changeOf } from "./diff.ts";
@@ -12,29 +12,30 @@ import { listed, pickModel, pickSmall, type Served, Trial } from "./trial.ts";
 type Target = { readonly name: ClientName; readonly kind: ClientKind; readonly file: string; readonly keyFile: string };
 
 /** Points a client on this machine at the gateway, or takes that back. Needs a key, and no operator's token. */
-export async function runConnect({ args, options, format }: Invocation): Promise<number> {
+export async function runConnect({ args, options, format, shell }: Invocation): Promise<number> {
   const name = CLIENT_NAMES.find((one) => one === args[0]);
   if (name === undefined) throw new CliError(`Write one of ${CLIENT_NAMES.join(", ")}.`);
   const kind = CLIENTS[name];
-  const file = kind.configFile(process.env, os.homedir());
+  const { env, stdout } = shell;
+  const file = kind.configFile(env, env["HOME"] || os.homedir());
   const keyFile = path.join(path.dirname(file), kind.keyFileName ?? "");
   const target: Target = { name, kind, file, keyFile };
   const print = (answer: JsonObject, text: readonly string[]) =>
-    process.stdout.write(format === "json" ? `${JSON.stringify(answer, null, 2)}\n` : `${text.join("\n")}\n`);
+    stdout.write(format === "json" ? `${JSON.stringify(answer, null, 2)}\n` : `${text.join("\n")}\n`);
   const isDry = options["dryRun"] === true;
   if (options["undo"] === true) return undo(target, isDry, print);
-  const key = await askKey(process.env, options["keyFile"]);
-  return connect(target, { key, isDry, model: options["model"] }, print);
+  const key = await askKey(env, options["keyFile"]);
+  return connect(target, { env, key, isDry, model: options["model"] }, print);
 }
 
 type Print = (answer: JsonObject, text: readonly string[]) => void;
 
 async function connect(
   { name, kind, file, keyFile }: Target,
-  { key, isDry, model: named }: { key: string; isDry: boolean; model: unknown },
+  { env, key, isDry, model: named }: { env: Shell["env"]; key: string; isDry: boolean; model: unknown },
   print: Print,
 ): Promise<number> {
-  const base = baseUrl(process.env);
+  const base = baseUrl(env);
   const trial = new Trial(base, key);
   // A key or an address that is wrong is said before anything is written.
   const models = await trial.models();
@@ -49,7 +50,7 @@ async function connect(
   };
   const before = readIfThere(file) ?? "";
   const after = inFile(file, () => kind.write(before, settings));
-  const rivals = kind.rivals.filter((variable) => (process.env[variable] ?? "") !== "");
+  const rivals = kind.rivals.filter((variable) => (env[variable] ?? "") !== "");
   const answer = { client: name, file, model: model.id, base_url: base, overridden_by: rivals };
   const warning = rivals.map(
     (variable) => `Note: ${variable} is set in your shell and wins over the file. Unset it there.`,

@@ -1,0 +1,37 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { CommanderError } from "commander";
+import { type Shell, UsageError } from "./command.ts";
+import { buildProgram } from "./program.ts";
+
+const EXIT_FAILED = 1;
+const EXIT_USAGE = 2;
+const PACKAGE = path.resolve(import.meta.dirname, "../../package.json");
+
+export type Ended = { readonly is: "done" | "failed"; readonly exitCode: number };
+
+/** Runs the command that these words are, and says how it ended. */
+export async function runTyped(words: readonly string[], shell: Shell): Promise<Ended> {
+  let exitCode = 0;
+  const program = buildProgram(versionOf(PACKAGE), shell, (code) => {
+    exitCode = code;
+  });
+  try {
+    await program.parseAsync(words, { from: "user" });
+    return { is: "done", exitCode };
+  } catch (error) {
+    return { is: "failed", exitCode: exitCodeOf(error, shell) };
+  }
+}
+
+function versionOf(packageFile: string): string {
+  const found: unknown = JSON.parse(readFileSync(packageFile, "utf8"));
+  return typeof found === "object" && found !== null && "version" in found ? String(found.version) : "unknown";
+}
+
+/** Commander has said it already; everything else is said here, in one line and without a stack. */
+function exitCodeOf(error: unknown, { stderr }: Shell): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
+  stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`);
+  return error instanceof UsageError ? EXIT_USAGE : EXIT_FAILED;
+}
