@@ -7,7 +7,18 @@ const CHROMIUM = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"].find(
 export const hasChromium = CHROMIUM !== undefined;
 if (!hasChromium) process.stderr.write("skipped: chromium is not installed, the portal is not tested in a browser\n");
 
-export function launch(): Promise<Browser> {
+let launched: Promise<Browser> | undefined;
+
+/** One for all test files of this process: it ends with the process. What a page keeps is in its context. */
+export async function theBrowser(): Promise<Browser> {
+  launched ??= launch();
+  const browser = await launched;
+  if (browser.isConnected()) return browser;
+  launched = undefined;
+  return theBrowser();
+}
+
+function launch(): Promise<Browser> {
   return chromium.launch({
     ...(CHROMIUM === undefined ? {} : { executablePath: CHROMIUM }),
     headless: true,

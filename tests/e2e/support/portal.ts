@@ -4,7 +4,7 @@ import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playw
 import { expect, onTestFinished, vi } from "vitest";
 import { buildPortal } from "../../../scripts/portal.mjs";
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
-import { launch } from "./browser.ts";
+import { theBrowser } from "./browser.ts";
 import { invite, type Person, setUpFirst } from "./people.ts";
 import { type Watch, watch } from "./watch.ts";
 
@@ -38,14 +38,14 @@ const FAILED = path.resolve(import.meta.dirname, "../../../.cache/e2e");
 // A browser, a gateway and axe on a busy machine take their time.
 vi.setConfig({ testTimeout: 90_000 });
 
-/** A real gateway with the portal as it is now, and one browser: open it in `beforeAll`, close it in `afterAll`. */
+/** A real gateway with the portal as it is now, and the browser: open it in `beforeAll`, close it in `afterAll`. */
 export async function openPortal(settings: Settings | ((origin: string) => Promise<Settings>) = {}): Promise<Portal> {
   await buildPortal();
   const port = await freePort();
   const origin = `http://localhost:${port}`;
   const env = typeof settings === "function" ? await settings(origin) : settings;
   const gateway = await startGateway({ env: { PORT: String(port), GATEWAY_PUBLIC_URL: origin, ...env } });
-  const browser = await launch();
+  const browser = await theBrowser();
   const people = new Map<Who, Promise<Person>>();
   const states = new Map<Who, BrowserContextOptions["storageState"]>();
 
@@ -87,10 +87,7 @@ export async function openPortal(settings: Settings | ((origin: string) => Promi
       context.setDefaultTimeout(10_000);
       return context.newPage();
     },
-    async close() {
-      await browser.close();
-      await gateway.close();
-    },
+    close: () => gateway.close(),
   };
 }
 
