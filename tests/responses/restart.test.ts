@@ -12,22 +12,37 @@ import { type Script, startUpstream, type Upstream } from "../support/upstream.t
 
 // Each of them starts a gateway several times, and other tests have the machine too: their time is long.
 let upstream: Upstream;
-let dataDir: string;
+let port = 0;
+let dataDir = "";
+let teams = 0;
+let team: string;
 let key: string;
 let origin: string;
 let gateway: GatewayProcess;
 
+/** Each test takes the gateway as the one before left it, with a workspace of its own. */
 beforeEach(async () => {
-  upstream = await startUpstream(saying("translated", ["Hello", " there"]));
-  dataDir = temporaryFolder();
-  key = "";
-  await begin();
+  upstream = await startUpstream(saying("translated", ["Hello", " there"]), port);
+  port = upstream.port;
+  if (dataDir === "") await beginAnew();
+  teams += 1;
+  team = `team-${teams}`;
+  await manage("POST", "/workspaces", { slug: team });
+  await manage("POST", `/workspaces/${team}/wallet/credits`, { amount: "10" });
+  key = (await manage("POST", `/workspaces/${team}/keys`, { name: "k", environment: "live" })).key;
 });
-afterEach(async () => {
-  gateway.child.kill("SIGKILL");
+afterEach(async ({ task }) => {
   await upstream.close();
+  if (task.result?.state !== "fail") return;
+  gateway.child.kill("SIGKILL");
+  dataDir = "";
 });
 afterAll(cleanUp);
+
+async function beginAnew(): Promise<void> {
+  dataDir = temporaryFolder();
+  await begin();
+}
 
 async function begin(env: Record<string, string> = {}): Promise<void> {
   gateway = spawnGateway({
@@ -39,10 +54,6 @@ async function begin(env: Record<string, string> = {}): Promise<void> {
     ...env,
   });
   origin = await gateway.ready();
-  if (key !== "") return;
-  await manage("POST", "/workspaces", { slug: "team" });
-  await manage("POST", "/workspaces/team/wallet/credits", { amount: "10" });
-  key = (await manage("POST", "/workspaces/team/keys", { name: "k", environment: "live" })).key;
 }
 
 async function killAndBegin(): Promise<void> {
@@ -70,9 +81,9 @@ const caller = (): Caller => callerWith({ call }, key);
 
 const books = async () => {
   const [entries, rows, wallet, doctor] = [
-    (await manage("GET", "/workspaces/team/wallet/entries")).data,
-    (await manage("GET", "/workspaces/team/requests")).data,
-    await manage("GET", "/workspaces/team/wallet"),
+    (await manage("GET", `/workspaces/${team}/wallet/entries`)).data,
+    (await manage("GET", `/workspaces/${team}/requests`)).data,
+    await manage("GET", `/workspaces/${team}/wallet`),
     await manage("GET", "/doctor"),
   ];
   expect([wallet.held, doctor.ok]).toEqual(["0.00", true]);
@@ -185,6 +196,8 @@ test("RESP-03 an answer that cannot be stored goes out all the same, and the log
   expect([refused.status, refused.body.error.code]).toEqual([503, "service_unavailable"]);
   expect(upstream.requests).toHaveLength(2);
   expect((await books()).charges).toHaveLength(2);
+  gateway.child.kill("SIGKILL");
+  dataDir = "";
 }, 180_000);
 
 test("RESP-05 killed at any time around its end: it is completed or failed, and never billed twice", async () => {
@@ -211,15 +224,15 @@ test("RESP-05 after a restart the key and the policy of now decide", async () =>
   upstream.always(() => ({ gate: held.closed }));
   const first = (await caller().post({ background: true })).body.id;
   await upstream.arrived(1);
-  await manage("PATCH", "/workspaces/team/policy", { zero_data_retention: true });
+  await manage("PATCH", `/workspaces/${team}/policy`, { zero_data_retention: true });
   await killAndBegin();
   const refused = await caller().once(first, "failed");
   expect(refused.error.message).toContain("zero data retention");
-  await manage("PATCH", "/workspaces/team/policy", { zero_data_retention: false });
+  await manage("PATCH", `/workspaces/${team}/policy`, { zero_data_retention: false });
   const second = (await caller().post({ background: true })).body.id;
   await upstream.arrived(2);
-  const other = (await manage("POST", "/workspaces/team/keys", { name: "other", environment: "live" })).key;
-  const [old] = (await manage("GET", "/workspaces/team/keys")).data.filter((one: Json) => one.name === "k");
+  const other = (await manage("POST", `/workspaces/${team}/keys`, { name: "other", environment: "live" })).key;
+  const [old] = (await manage("GET", `/workspaces/${team}/keys`)).data.filter((one: Json) => one.name === "k");
   await manage("POST", `/keys/${old.id}/revoke`);
   await killAndBegin();
   key = other;

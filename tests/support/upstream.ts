@@ -98,8 +98,8 @@ function plainChat(received: Received): Script {
   return { frames: chatFrames(["Hello", " there"], { model, usage }) };
 }
 
-/** A real HTTP server on a free loopback port that keeps every request and answers by script. */
-export async function startUpstream(first: Answering = plainChat): Promise<Upstream> {
+/** A real HTTP server on a loopback port, a free one unless it is told, that keeps every request and answers by script. */
+export async function startUpstream(first: Answering = plainChat, wanted = 0): Promise<Upstream> {
   const requests: Received[] = [];
   const queue: Answering[] = [];
   const waiting: { count: number; resolve: (received: Received) => void }[] = [];
@@ -121,7 +121,7 @@ export async function startUpstream(first: Answering = plainChat): Promise<Upstr
     socket.on("error", () => undefined);
     socket.once("close", () => sockets.delete(socket));
   });
-  const port = await listen(server);
+  const port = await listen(server, wanted);
   return {
     url: `http://127.0.0.1:${port}`,
     baseUrl: `http://127.0.0.1:${port}/v1`,
@@ -156,8 +156,11 @@ export async function unusedPort(): Promise<number> {
   return port;
 }
 
-async function listen(server: Server | ReturnType<typeof createTcpServer>): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+async function listen(server: Server | ReturnType<typeof createTcpServer>, wanted = 0): Promise<number> {
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(wanted, "127.0.0.1", resolve);
+  });
   const address = server.address();
   if (address === null || typeof address === "string") throw new Error("the server has no port");
   return address.port;
