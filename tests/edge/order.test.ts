@@ -10,7 +10,8 @@ const BUSY = "198.51.100.1";
 
 let gateway: TestGateway;
 let callers = 0;
-let workspaces = 0;
+/** Slugs by what a workspace has. */
+const workspaces = new Map<string, string>();
 
 /** Every call comes from an address of its own, so that only a planned one meets the limit of its address. */
 function fresh(): string {
@@ -220,16 +221,20 @@ async function send(flaws: readonly Flaw[]) {
   return call(key, draft.path, { method: draft.method, body }, draft.address);
 }
 
+/** A key of its own, in the workspace of all who have that policy and that credit. */
 async function tenantFor({
   policy,
   credit,
   key,
 }: Pick<Draft, "policy" | "credit" | "key">): Promise<{ key: string; id: string }> {
-  workspaces += 1;
-  const slug = `order-${workspaces}`;
-  await manage("POST", "/workspaces", { slug });
-  if (credit === "some") await manage("POST", `/workspaces/${slug}/wallet/credits`, { amount: "1" });
-  if (Object.keys(policy).length > 0) await manage("PATCH", `/workspaces/${slug}/policy`, policy);
+  const of = JSON.stringify([policy, credit]);
+  const slug = workspaces.get(of) ?? `order-${workspaces.size}`;
+  if (!workspaces.has(of)) {
+    workspaces.set(of, slug);
+    await manage("POST", "/workspaces", { slug });
+    if (credit === "some") await manage("POST", `/workspaces/${slug}/wallet/credits`, { amount: "1" });
+    if (Object.keys(policy).length > 0) await manage("PATCH", `/workspaces/${slug}/policy`, policy);
+  }
   return manage("POST", `/workspaces/${slug}/keys`, key);
 }
 

@@ -6,7 +6,7 @@ import type { LogStore } from "../../../domain/record/record.ts";
 import { type Exchange, noUpload, type Sink } from "../../exchange.ts";
 import { exportHandlers } from "./log-export.ts";
 
-const ROWS = 50_000;
+const ROWS = 10_000;
 const PAGE = 500;
 
 /** A reader that takes one piece after the other, and says how much it was given. */
