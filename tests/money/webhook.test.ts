@@ -413,6 +413,12 @@ describe("Stripe", () => {
     const nameless = session(order.id, "pi_n", { client_reference_id: null });
     expect(await send(event("evt_1", "checkout.session.completed", nameless))).toEqual([200, "ignored"]);
     expect(await send(event("evt_2", "customer.created", { id: "cus_1" }))).toEqual([200, "ignored"]);
+    const others = session("shop-user-77", "pi_n", { metadata: { order: "1734" }, currency: "jpy" });
+    expect(await send(event("evt_7", "checkout.session.completed", others))).toEqual([200, "ignored"]);
+    const bought = { id: "pi_n", amount_received: 5000, currency: "eur", metadata: { order: "1734" } };
+    expect(await send(event("evt_8", "payment_intent.succeeded", bought))).toEqual([200, "ignored"]);
+    const unknown = session("ord_none", "pi_n");
+    expect(await send(event("evt_9", "checkout.session.completed", unknown))).toEqual([404, "not_found"]);
     for (const odd of ["\u0000", "a\u0000b", "\ud800", "x".repeat(256), ""]) {
       const told = session(order.id, "pi_n", { client_reference_id: odd });
       expect(await send(event("evt_o", "checkout.session.completed", told))).toEqual([400, "invalid_value"]);
@@ -430,6 +436,9 @@ describe("Stripe", () => {
     const forged = { adapter: "stripe", signature: signed(text, SECRET) };
     expect((await sendPayment(gateway, text, forged)).status).toBe(403);
     expect(await wallet()).toBe("1.00");
+    const beside = session("shop-user-77", "pi_n", { metadata: { order: order.id } });
+    expect(await send(event("evt_10", "checkout.session.completed", beside))).toEqual([200, "credited"]);
+    expect(await wallet()).toBe("51.00");
   });
 });
 

@@ -7,6 +7,9 @@ import { formatNanos } from "../../kit/money.ts";
  */
 export type OrderState = "open" | "paid";
 
+/** What the id of every order begins with. */
+export const ORDER_PREFIX = "ord_";
+
 export type PaymentOrder = {
   readonly id: string;
   readonly workspaceId: string;

@@ -1,5 +1,12 @@
 import { z } from "zod";
-import type { Incoming, PaymentAdapter, PaymentEvent, PaymentOrder, Reading } from "../../domain/billing/payment.ts";
+import {
+  type Incoming,
+  ORDER_PREFIX,
+  type PaymentAdapter,
+  type PaymentEvent,
+  type PaymentOrder,
+  type Reading,
+} from "../../domain/billing/payment.ts";
 import { jsonIn } from "../../kit/json.ts";
 import { type Proof, signatureProblem } from "./signature.ts";
 
@@ -12,6 +19,7 @@ const NANOS_PER_HUNDREDTH = 10_000_000n;
 
 /** No store is asked for what none can hold. */
 const Id = z.string().regex(/^[^\p{Cc}\p{Cs}]{1,255}$/u);
+const OrderId = Id.startsWith(ORDER_PREFIX);
 const Minor = z.number().int().nonnegative();
 const Currency = z.string().regex(/^[a-z]{3}$/);
 const Metadata = z.record(z.string(), z.string()).nullish();
@@ -76,7 +84,7 @@ function readSession(id: string, object: unknown): Reading {
   if (session === undefined) return unreadable();
   const { payment_status, client_reference_id, metadata, payment_intent, amount_total, currency } = session;
   if (payment_status !== "paid") return ignored("It is not paid yet.");
-  const orderId = client_reference_id ?? metadata?.["order"];
+  const orderId = orderIdIn(client_reference_id, metadata?.["order"]);
   if (orderId === undefined) return ignored("It names no order.");
   if (typeof amount_total !== "number" || typeof currency !== "string") return unreadable();
   const order = { by: "id", id: orderId } as const;
@@ -86,10 +94,15 @@ function readSession(id: string, object: unknown): Reading {
 function readIntent(id: string, object: unknown): Reading {
   const intent = Intent.safeParse(object).data;
   if (intent === undefined) return unreadable();
-  const orderId = intent.metadata?.["order"];
+  const orderId = orderIdIn(intent.metadata?.["order"]);
   if (orderId === undefined) return ignored("It names no order.");
   const amount = { minor: intent.amount_received, currency: intent.currency };
   return paid(id, { by: "id", id: orderId }, intent.id, amount);
+}
+
+/** An account may sell other things, and name them in the same places. */
+function orderIdIn(...names: readonly (string | null | undefined)[]): string | undefined {
+  return names.map((name) => OrderId.safeParse(name).data).find((id) => id !== undefined);
 }
 
 function paid(id: string, order: PaymentEvent["order"], paymentId: string | null, amount: Amount): Reading {

@@ -1,7 +1,7 @@
 import { fault } from "../../../contract/faults.ts";
 import { OrderCreate } from "../../../contract/schemas/manage-money.ts";
 import { PageQuery } from "../../../contract/schemas/manage-values.ts";
-import { type PaymentAdapter, type PaymentOrder, payAddress } from "../../../domain/billing/payment.ts";
+import { ORDER_PREFIX, type PaymentAdapter, type PaymentOrder, payAddress } from "../../../domain/billing/payment.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { formatNanos } from "../../../kit/money.ts";
 import { invalidValue, readBody, readQuery } from "../../body.ts";
@@ -39,7 +39,7 @@ type NewOrder = { readonly adapter: PaymentAdapter; readonly nanos: bigint; read
 
 async function createOrder(room: Room, workspace: Workspace, { adapter, nanos, reference }: NewOrder) {
   const order: PaymentOrder = {
-    id: room.ids.next("ord_"),
+    id: room.ids.next(ORDER_PREFIX),
     workspaceId: workspace.id,
     adapter: adapter.name,
     reference,
