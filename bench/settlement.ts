@@ -7,6 +7,7 @@ import { type Settling, settleUsed } from "../src/app/pipeline/settle.ts";
 import { Trail } from "../src/app/pipeline/trail.ts";
 import { decodeChat } from "../src/app/surfaces/chat.ts";
 import { ROUTES } from "../src/contract/routes.ts";
+import { NO_MARGIN } from "../src/domain/billing/margin.ts";
 import { priceAt, type Snapshot } from "../src/domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "../src/domain/catalogue/load.ts";
 import type { Attempt } from "../src/domain/routing/attempt.ts";
@@ -76,7 +77,6 @@ try {
   await state.credit(principal.workspace.id, 10n ** 18n);
   const metrics = new Metrics();
   const gateway: Admitting & Settling = {
-    snapshot: () => snapshot,
     limits: {
       holdOutputTokens: 4096,
       requestTimeoutMs: 600_000,
@@ -136,6 +136,7 @@ function trailOf(): Trail {
   trail.modelRequested = attempt.model.id;
   trail.served = attempt;
   trail.plan = plan;
+  trail.terms = { currencies: snapshot.currencies, margin: NO_MARGIN, extras: undefined, limited: "yes" };
   for (const tried of sample?.attempts ?? []) trail.attempted(tried);
   return trail;
 }

@@ -19,7 +19,7 @@ const MARGIN_SHARE = 0.3;
 const MARGIN_TOKENS = 64;
 
 /** What admission needs of everything the request path is given. */
-export type Admitting = Pick<Gateway, "snapshot" | "limits" | "journal" | "state" | "spenderOf">;
+export type Admitting = Pick<Gateway, "limits" | "journal" | "state" | "spenderOf">;
 
 /** How hard the router of a request wants it thought about. */
 function effortOf({ plan }: Trail): Effort | null {
@@ -32,12 +32,12 @@ export function neededFor(gateway: Admitting, trail: Trail, attempt: Attempt, er
   if (isOwnResource(attempt)) return 0n;
   const { inputTokens, outputTokens, ...also } = errand.boundAt(attempt, gateway.limits, effortOf(trail));
   const input = Math.ceil(inputTokens * (1 + MARGIN_SHARE)) + MARGIN_TOKENS;
-  const { currencies, margin, extras } = trail.terms ?? { currencies: gateway.snapshot().currencies };
+  const { currencies, margin, extras } = trail.terms;
   const { currency } = trail.principal.workspace;
   const asked = extras === undefined ? undefined : sentExtras(extras, attempt);
   return holdFor(input, outputTokens, attempt.price, currencies, currency, {
     ...also,
-    ...(margin === undefined ? {} : { margin }),
+    margin,
     ...(asked === undefined ? {} : { extras: asked }),
   });
 }

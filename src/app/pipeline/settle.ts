@@ -28,7 +28,7 @@ export type Metered = {
 };
 
 /** What the end of a request needs of everything the request path is given. */
-export type Settling = Pick<Gateway, "snapshot" | "journal" | "state" | "finished">;
+export type Settling = Pick<Gateway, "journal" | "state" | "finished">;
 
 /** Nothing is shown as the cost of what was not charged. */
 export type Settled = { readonly usage: UsageRecord; readonly shown: ShownCost | undefined };
@@ -59,13 +59,12 @@ function isBeyondReason(usage: Usage, { inputs = 1 }: Metered, { endpoint, model
 
 /** Price and usage to a charge; figures nobody may be billed by fall back to the estimate. */
 function charged(
-  gateway: Settling,
   trail: Trail,
   attempt: Attempt,
   metered: Metered,
   inputTokensEstimate: number,
 ): { usage: UsageRecord; charge: Charge } {
-  const { currencies, margin, extras, limited } = trail.terms ?? { currencies: gateway.snapshot().currencies };
+  const { currencies, margin, extras, limited } = trail.terms;
   const { currency } = trail.principal.workspace;
   const believed = metered.usage !== undefined && !isBeyondReason(metered.usage, metered, attempt);
   const isRefuted = metered.refuted === true || (metered.usage !== undefined && !believed);
@@ -79,7 +78,7 @@ function charged(
     return { usage, charge: usage.estimated ? bounded(charge, trail.heldNanos) : charge };
   } catch (error) {
     if (!(error instanceof ImpossibleUsage) || !believed) throw error;
-    return charged(gateway, trail, attempt, unmetered(metered), inputTokensEstimate);
+    return charged(trail, attempt, unmetered(metered), inputTokensEstimate);
   }
 }
 
@@ -109,7 +108,7 @@ export async function settleUsed(
   inputTokensEstimate: number,
   end: { readonly status: number; readonly errorCode: string | null },
 ): Promise<Settled> {
-  const { usage, charge } = charged(gateway, trail, attempt, metered, inputTokensEstimate);
+  const { usage, charge } = charged(trail, attempt, metered, inputTokensEstimate);
   const isOwn = attempt.own !== undefined;
   const record = trail.finish({ ...end, usage, charge: isOwn ? null : charge.record });
   try {

@@ -46,8 +46,7 @@ export class Trail {
   upstreamId: string | null = null;
   /** What its surface says of it, for the log: never content. */
   detail: JsonObject | undefined;
-  /** What it is priced by: as it was when it was planned, whatever changes afterwards. */
-  terms: Terms | undefined;
+  #terms: Terms | undefined;
   /** What was reserved for it. */
   heldNanos = 0n;
   /** Why nothing could be reserved, although there are own keys or nodes that need nothing: who costs is left out. */
@@ -76,6 +75,17 @@ export class Trail {
     if (typeof said !== "string") return undefined;
     const read = readTraceparent(said);
     return read === undefined ? undefined : traceparentOf(read);
+  }
+
+  /** What it is priced by: as it was when it was planned, whatever changes afterwards. */
+  get terms(): Terms {
+    if (this.#terms === undefined)
+      throw new Error(`${this.requestId} is not planned: nothing is reserved or charged for it`);
+    return this.#terms;
+  }
+
+  set terms(terms: Terms) {
+    this.#terms = terms;
   }
 
   /** The gateways that it has passed before this one. */

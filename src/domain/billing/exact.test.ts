@@ -279,7 +279,7 @@ describe("margins", () => {
   test("BILL-05 without a margin the charge says nothing of one", () => {
     const price = priceOf({ currency: "EUR", figures: { inputPer1mTokens: "1" }, tiers: [], extras: {} });
     const usage = { ...anyUsage(seeded(1)), extras: {} };
-    expect(chargeFor(usage, price, currencies, "EUR").record).not.toHaveProperty("margin");
+    expect(chargeFor(usage, price, currencies, "EUR", NO_MARGIN).record).not.toHaveProperty("margin");
     expect(chargeFor(usage, price, currencies, "EUR", margin("0.3")).record.margin).toBe("0.3");
   });
 });
@@ -288,7 +288,8 @@ describe("the three units of speech", () => {
   const spoken = { ...anyUsage(seeded(5)), characters: 2_000_000, seconds: 120, images: 0, extras: {} };
   const figures = { per1mCharacters: "15", perMinuteAudio: "0.5", inputPer1mTokens: "3", audioOutputPer1mTokens: "12" };
   const row = (texts: Texts): Row => ({ currency: "EUR", figures: texts, tiers: [], extras: {} });
-  const charged = (texts: Texts) => chargeFor(spoken, speechPrice(priceOf(row(texts))), currencies, "EUR").nanos;
+  const charged = (texts: Texts) =>
+    chargeFor(spoken, speechPrice(priceOf(row(texts))), currencies, "EUR", NO_MARGIN).nanos;
 
   test("BILL-05 of characters, seconds and tokens the first that is priced applies, alone", () => {
     const { per1mCharacters: _, ...timed } = figures;

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { type Decimal, formatDecimal, parseDecimal } from "../../kit/money.ts";
 import type { Price } from "../catalogue/catalogue.ts";
 import type { UsageRecord } from "../record/record.ts";
+import { NO_MARGIN } from "./margin.ts";
 import { CHARGE_MAX_NANOS, chargeFor, holdFor, ImpossibleUsage } from "./price.ts";
 import { type Currencies, NoExchangeRate, rateBetween } from "./rate.ts";
 import { ImpossiblePrice } from "./tariff.ts";
@@ -62,7 +63,7 @@ function used(figures: Partial<UsageRecord>): UsageRecord {
 }
 
 const nanosOf = (usage: Partial<UsageRecord>, row: Price, wallet = "EUR") =>
-  chargeFor(used(usage), row, currencies, wallet).nanos;
+  chargeFor(used(usage), row, currencies, wallet, NO_MARGIN).nanos;
 
 describe("what is charged", () => {
   const plain = price({ inputPer1mTokens: "0.75", outputPer1mTokens: "3" });
@@ -155,7 +156,7 @@ describe("what is charged", () => {
 
   test("BILL-06 another currency is converted at the recorded rate, which stands beside the charge", () => {
     const row = price({ currency: "USD", inputPer1mTokens: "1.146322" });
-    const charge = chargeFor(used({ inputTokens: 1_000_000 }), row, currencies, "EUR");
+    const charge = chargeFor(used({ inputTokens: 1_000_000 }), row, currencies, "EUR", NO_MARGIN);
     expect(charge.nanos).toBe(1_000_000_000n);
     expect(charge.record).toEqual({
       nanos: "1000000000",
@@ -163,7 +164,7 @@ describe("what is charged", () => {
       price: { currency: "USD", inputPer1mTokens: "1.146322" },
       rate: { from: "USD", to: "EUR", perEurFrom: "1.146322", perEurTo: "1" },
     });
-    expect(chargeFor(used({ inputTokens: 1 }), plain, currencies, "EUR").record.rate).toBeNull();
+    expect(chargeFor(used({ inputTokens: 1 }), plain, currencies, "EUR", NO_MARGIN).record.rate).toBeNull();
   });
 
   test("BILL-06 a currency without a rate cannot be charged", () => {
@@ -249,8 +250,9 @@ describe("laws of charges", () => {
           characters: characters ?? 0,
           seconds: seconds ?? 0,
           cacheTtl: "1h",
+          margin: NO_MARGIN,
         });
-        expect(hold).toBeGreaterThanOrEqual(chargeFor(usage, row, currencies, wallet).nanos);
+        expect(hold).toBeGreaterThanOrEqual(chargeFor(usage, row, currencies, wallet, NO_MARGIN).nanos);
       }),
       { numRuns: 500 },
     );
@@ -269,8 +271,9 @@ describe("laws of charges", () => {
             characters: usage.characters ?? 0,
             seconds: usage.seconds ?? 0,
             cacheTtl: "1h",
+            margin: NO_MARGIN,
           });
-          expect(hold).toBeGreaterThanOrEqual(chargeFor(usage, row, currencies, wallet).nanos);
+          expect(hold).toBeGreaterThanOrEqual(chargeFor(usage, row, currencies, wallet, NO_MARGIN).nanos);
         },
       ),
       { numRuns: 500 },
@@ -280,10 +283,10 @@ describe("laws of charges", () => {
   test("BILL-02 a charge is never negative and grows with the output", () => {
     fc.assert(
       fc.property(anyUsage, fc.nat(10_000), anyPrice, anyWallet, (usage, more, row, wallet) => {
-        const less = chargeFor(usage, row, currencies, wallet).nanos;
+        const less = chargeFor(usage, row, currencies, wallet, NO_MARGIN).nanos;
         const larger = { ...usage, outputTokens: usage.outputTokens + more };
         expect(less).toBeGreaterThanOrEqual(0n);
-        expect(chargeFor(larger, row, currencies, wallet).nanos).toBeGreaterThanOrEqual(less);
+        expect(chargeFor(larger, row, currencies, wallet, NO_MARGIN).nanos).toBeGreaterThanOrEqual(less);
       }),
       { numRuns: 300 },
     );
@@ -295,8 +298,10 @@ describe("laws of charges", () => {
     fc.assert(
       fc.property(parts, flat, anyWallet, (tokens, row, wallet) => {
         const total = tokens.reduce((sum, count) => sum + count, 0);
-        const whole = chargeFor(used({ inputTokens: total }), row, currencies, wallet).nanos;
-        const pieces = tokens.map((inputTokens) => chargeFor(used({ inputTokens }), row, currencies, wallet).nanos);
+        const whole = chargeFor(used({ inputTokens: total }), row, currencies, wallet, NO_MARGIN).nanos;
+        const pieces = tokens.map(
+          (inputTokens) => chargeFor(used({ inputTokens }), row, currencies, wallet, NO_MARGIN).nanos,
+        );
         const difference = pieces.reduce((sum, nanos) => sum + nanos, -whole);
         const magnitude = difference < 0n ? -difference : difference;
         expect(2n * magnitude).toBeLessThanOrEqual(BigInt(tokens.length) + 1n);
@@ -308,7 +313,7 @@ describe("laws of charges", () => {
   test("BILL-06 a charge can be computed again from what is written beside it", () => {
     fc.assert(
       fc.property(anyUsage, anyPrice, anyWallet, (usage, row, wallet) => {
-        const { nanos, record } = chargeFor(usage, row, currencies, wallet);
+        const { nanos, record } = chargeFor(usage, row, currencies, wallet, NO_MARGIN);
         const kept = JSON.parse(JSON.stringify(record));
         const readBack = (values: object) =>
           Object.fromEntries(
@@ -326,7 +331,7 @@ describe("laws of charges", () => {
                 [kept.rate.from, { code: kept.rate.from, perEur: decimal(kept.rate.perEurFrom) }],
                 [kept.rate.to, { code: kept.rate.to, perEur: decimal(kept.rate.perEurTo) }],
               ]);
-        expect(chargeFor(usage, again, rates, kept.currency).nanos).toBe(nanos);
+        expect(chargeFor(usage, again, rates, kept.currency, NO_MARGIN).nanos).toBe(nanos);
         expect(kept.nanos).toBe(nanos.toString());
       }),
       { numRuns: 300 },

@@ -26,7 +26,7 @@ export function chargeFor(
   price: Price,
   currencies: Currencies,
   walletCurrency: string,
-  margin: Margin = NO_MARGIN,
+  margin: Margin,
 ): Charge {
   checkUsage(usage);
   const rate = requireRate(currencies, price.currency, walletCurrency);
@@ -55,7 +55,7 @@ type HoldAlso = {
   readonly cacheTtl?: "5m" | "1h";
   /** What it asks for that is billed apart, with the most uses where it states them. */
   readonly extras?: readonly { readonly name: string; readonly usesMax?: number }[];
-  readonly margin?: Margin;
+  readonly margin: Margin;
 };
 
 /**
@@ -68,9 +68,9 @@ export function holdFor(
   price: Price,
   currencies: Currencies,
   walletCurrency: string,
-  also: HoldAlso = {},
+  also: HoldAlso,
 ): bigint {
-  const { characters = 0, seconds = 0, images = 0, cacheTtl = "5m", margin = NO_MARGIN } = also;
+  const { characters = 0, seconds = 0, images = 0, cacheTtl = "5m", margin } = also;
   checkCount("input tokens", inputTokensEstimate);
   checkCount("output tokens", outputLimit);
   checkCount("characters", characters);

@@ -121,7 +121,6 @@ export class Life {
     this.#books = books;
     for (const limits of limitsIn(world)) this.directory.limits.put(limits);
     this.gateway = {
-      snapshot: () => world.snapshot,
       limits: LIMITS,
       journal: books.journal,
       state: world.instances.length === 1 ? this.#direct() : this.#wire.state(),

@@ -6,6 +6,7 @@ import { Trail } from "../../../src/app/pipeline/trail.ts";
 import { decodeChat } from "../../../src/app/surfaces/chat.ts";
 import { Fault, fault } from "../../../src/contract/faults.ts";
 import { ROUTES } from "../../../src/contract/routes.ts";
+import { NO_MARGIN } from "../../../src/domain/billing/margin.ts";
 import type { Principal } from "../../../src/domain/tenancy/key.ts";
 import type { SpendLimit } from "../../../src/domain/tenancy/limits.ts";
 import type { Usage } from "../../../src/language/canon/usage.ts";
@@ -94,6 +95,12 @@ class Service {
     this.#gateway = gateway;
     this.#order = order;
     this.#trail = new Trail(exchangeOf(world, order), order.principal, "chat", world.scheduler);
+    this.#trail.terms = {
+      currencies: world.snapshot.currencies,
+      margin: NO_MARGIN,
+      extras: undefined,
+      limited: "yes",
+    };
   }
 
   async run(): Promise<void> {
