@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { MODEL, openScene, type Provider, type Scene } from "../support/scene.ts";
-import { chatJson } from "../support/upstream.ts";
+import { chatFrames, chatJson } from "../support/upstream.ts";
 
 /** Servers of chat completions that refuse what others take: what they receive of conversations that clients do send. */
 let scene: Scene;
 let tenant: Tenant;
 
 beforeAll(async () => {
-  scene = await openScene(["groq", "cerebras", "deepinfra", "openai"]);
+  scene = await openScene(["groq", "cerebras", "deepinfra", "openai", "mistral"]);
   tenant = await scene.gateway.tenant();
 });
 afterAll(() => scene.close());
@@ -77,4 +77,56 @@ describe("instructions at several places", () => {
     expect((await ask("openai/gpt-5-mini")).status).toBe(200);
     expect(receivedBy("openai").messages).toEqual([{ role: "system", content: "Be brief." }, ...said]);
   });
+});
+
+describe("an order of roles", () => {
+  const model = "mistral/mistral-large-2512";
+  const ask = (messages: readonly object[], more: object = {}) =>
+    scene.gateway.call(tenant.key, "/v1/messages", { body: { model, max_tokens: 50, messages, ...more } });
+
+  test("MSG-02 the assistant has a word between the results of its calls and what the user says next", async () => {
+    const tools = [{ name: "f", input_schema: { type: "object", properties: {} } }];
+    const said = [
+      { role: "user", content: "Go." },
+      { role: "assistant", content: [{ type: "tool_use", id: "abcDEF123", name: "f", input: {} }] },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: "abcDEF123", content: "done" }] },
+    ];
+    const rolesOf = () => receivedBy("mistral").messages.map(({ role }: Json) => role);
+    expect((await ask(said, { tools })).status).toBe(200);
+    expect(rolesOf()).toEqual(["user", "assistant", "tool"]);
+    expect((await ask([...said, { role: "user", content: "Stop." }], { tools })).status).toBe(200);
+    expect(rolesOf()).toEqual(["user", "assistant", "tool", "assistant", "user"]);
+    expect(receivedBy("mistral").messages.slice(3)).toEqual([
+      { role: "assistant", content: "Ok." },
+      { role: "user", content: "Stop." },
+    ]);
+  });
+
+  const begun = [
+    { role: "user", content: "Say it in JSON." },
+    { role: "assistant", content: '{"a":' },
+  ];
+
+  test.each([
+    ["repeats it", '{"a":1}', "1}"],
+    ["does not", "1}", "1}"],
+    ["says something like it", '{"b":1}', '{"b":1}'],
+    ["says only the beginning of it", '{"', '{"'],
+  ])(
+    "MSG-02 an answer that was begun is marked, and what comes back has its own words alone: the server %s",
+    async (_, told, heard) => {
+      scene.at("mistral").next({ json: chatJson({ message: { role: "assistant", content: told } }) });
+      const whole = await ask(begun);
+      expect([whole.status, whole.body.content]).toEqual([200, [{ type: "text", text: heard }]]);
+      expect(receivedBy("mistral").messages).toEqual([begun[0], { ...begun[1], prefix: true }]);
+      for (const pieces of [[told], [...told]]) {
+        scene.at("mistral").next({ frames: chatFrames(pieces) });
+        const { text } = await ask(begun, { stream: true });
+        const deltas = text
+          .split("\n")
+          .flatMap((line) => (line.includes('"text_delta"') ? [JSON.parse(line.slice(6))] : []));
+        expect(deltas.map(({ delta }: Json) => delta.text).join("")).toBe(heard);
+      }
+    },
+  );
 });

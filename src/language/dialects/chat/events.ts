@@ -4,6 +4,7 @@ import type { Asked, EventReader, Frame } from "../dialect.ts";
 import { CallReader, textIn } from "./calls.ts";
 import { END_MARKER, problemIn } from "./chunk.ts";
 import { Mender } from "./mend.ts";
+import { Echo, prefillOf, STRICT_TURNS } from "./prefill.ts";
 import { ThoughtReader } from "./thoughts.ts";
 import { decodeUsage } from "./usage.ts";
 
@@ -15,6 +16,7 @@ export class ChatReader implements EventReader {
   readonly #asked: Asked | undefined;
   readonly #thoughts: ThoughtReader;
   readonly #calls = new CallReader();
+  readonly #echo: Echo | undefined;
   #mender: Mender | undefined;
   #upstreamId: string | undefined;
   #begun = false;
@@ -27,6 +29,7 @@ export class ChatReader implements EventReader {
     this.#form = form;
     this.#asked = asked;
     this.#thoughts = new ThoughtReader(form);
+    this.#echo = echoOf(asked);
   }
 
   read(frame: Frame): readonly AnswerEvent[] | undefined {
@@ -52,7 +55,7 @@ export class ChatReader implements EventReader {
 
   /** The end marker. A server that never said why the model stopped says with it that it did. */
   end(): readonly AnswerEvent[] {
-    const events: AnswerEvent[] = [...this.#thoughts.close(), ...this.#calls.close()];
+    const events: AnswerEvent[] = [...this.#close()];
     if (this.#said && this.#finish === undefined) events.push(...this.#finished("stop"));
     return this.#afterBegin([...events, { is: "end" }]);
   }
@@ -82,13 +85,23 @@ export class ChatReader implements EventReader {
     const said = choice[this.#form];
     if (!isJsonObject(said)) return NOTHING;
     const thoughts = this.#thoughts.add(said);
-    const words = [...spoken("text", said["content"]), ...spoken("refusal", said["refusal"])];
+    const words = [...this.#text(said["content"]), ...spoken("refusal", said["refusal"])];
     const calls = listIn(said["tool_calls"]).flatMap((call, at) => this.#call(call, at));
     const cited = listIn(said["annotations"]).flatMap(citationsIn);
     if (thoughts.length + words.length + calls.length + cited.length === 0) return NOTHING;
     this.#said = true;
     const closed = words.length + calls.length > 0 ? this.#thoughts.close() : NOTHING;
     return [...thoughts, ...closed, ...words, ...calls, ...cited];
+  }
+
+  #text(content: unknown): readonly AnswerEvent[] {
+    const text = textIn(content);
+    return spoken("text", text === undefined || this.#echo === undefined ? text : this.#echo.heard(text));
+  }
+
+  /** What waited for more of its kind. */
+  #close(): readonly AnswerEvent[] {
+    return [...spoken("text", this.#echo?.close()), ...this.#thoughts.close(), ...this.#calls.close()];
   }
 
   /** In a whole answer a call is known by its place: what some servers write as its index there means nothing. */
@@ -109,7 +122,7 @@ export class ChatReader implements EventReader {
   }
 
   #finished(stated: string): readonly AnswerEvent[] {
-    const closed = [...this.#thoughts.close(), ...this.#calls.close()];
+    const closed = this.#close();
     const reason = finishOf(stated, this.#calls.count > 0 ? "calls" : "no_calls");
     if (reason === this.#finish) return closed;
     this.#finish = reason;
@@ -121,6 +134,11 @@ export class ChatReader implements EventReader {
   #ownSequence(told: unknown): string | undefined {
     return typeof told === "string" && this.#asked?.call.stop.includes(told) ? told : undefined;
   }
+}
+
+function echoOf(asked: Asked | undefined): Echo | undefined {
+  const words = asked?.facts.quirks.includes(STRICT_TURNS) ? prefillOf(asked.call.turns) : undefined;
+  return words === undefined ? undefined : new Echo(words);
 }
 
 /** A whole answer as the events it consists of; undefined when it is not one. */

@@ -207,7 +207,7 @@ describe("any call", () => {
     { maxLength: 5 },
   );
   const calls: fc.Arbitrary<Call> = turns.map((list) => ({ ...CHAT_CALL, turns: list }));
-  const quirks = fc.subarray(["tool-ids-9", "reasoning-in-history", "signed-tool-calls", "all-roles"]);
+  const quirks = fc.subarray(["tool-ids-9", "reasoning-in-history", "signed-tool-calls", "all-roles", "strict-turns"]);
 
   test("is said or refused by name, and everything the user and the tools said is in it", () => {
     fc.assert(

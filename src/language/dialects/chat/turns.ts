@@ -3,6 +3,7 @@ import type { JsonObject } from "../../../kit/json.ts";
 import type { Part, ToolCallPart, ToolResultPart, Turn } from "../../canon/parts.ts";
 import { resultText } from "../result-text.ts";
 import { mediaPart } from "./media.ts";
+import { prefillOf, STRICT_TURNS } from "./prefill.ts";
 import { ToolIds } from "./tool-ids.ts";
 
 /** The quirk of servers that want to read again what their model thought, with every answer it gave. */
@@ -11,12 +12,24 @@ const REASONING_IN_HISTORY = "reasoning-in-history";
 const SIGNED_CALLS = "signed-tool-calls";
 /** The quirk of servers that take instructions of every name at every place; others want them in one message, the first. */
 const ALL_ROLES = "all-roles";
+/** Stands where the server wants the assistant to speak between the results of its calls and the user. */
+const HEARD = { role: "assistant", content: "Ok." };
 
 /** The conversation as messages of the chat dialect, in its order. */
 export function encodeTurns(turns: readonly Turn[], quirks: readonly string[]): readonly JsonObject[] {
   const list = new MessageList(quirks);
   for (const [index, turn] of turns.entries()) list.add(turn, `messages.${index}`);
-  return list.finish();
+  const messages = list.finish();
+  return quirks.includes(STRICT_TURNS)
+    ? inOrder(messages, prefillOf(turns) === undefined ? "asked" : "begun")
+    : messages;
+}
+
+function inOrder(messages: readonly JsonObject[], answer: "asked" | "begun"): readonly JsonObject[] {
+  return messages.flatMap((message, at) => {
+    if (answer === "begun" && at === messages.length - 1) return [{ ...message, prefix: true }];
+    return message["role"] === "user" && messages[at - 1]?.["role"] === "tool" ? [HEARD, message] : [message];
+  });
 }
 
 class MessageList {
