@@ -23,8 +23,8 @@ export class Ingester {
   readonly #settings: Required<IngesterSettings>;
   #running: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** How many wait for everything to be in SQL. */
-  #flushing = 0;
+  /** What is waited for: each says whether it is in SQL. */
+  readonly #awaited = new Set<() => boolean>();
   #failures = 0;
   #stopped = false;
 
@@ -43,14 +43,19 @@ export class Ingester {
 
   /** Resolves when everything that was finished before the call is in SQL; rejects when SQL does not take it now. */
   async flush(): Promise<void> {
-    await this.#settings.journal.written();
-    this.#flushing += 1;
+    const { journal } = this.#settings;
+    await journal.written();
+    await this.#moveUntil(journal.mark());
+  }
+
+  async #moveUntil(isMoved: () => boolean): Promise<void> {
+    this.#awaited.add(isMoved);
     try {
       // A run that is under way may have taken its last look before the newest record came.
       await this.#running?.catch(() => {});
       await this.#run();
     } finally {
-      this.#flushing -= 1;
+      this.#awaited.delete(isMoved);
     }
   }
 
@@ -58,10 +63,12 @@ export class Ingester {
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#timer);
+    const { log, journal } = this.#settings;
     try {
-      await this.flush();
+      await journal.written();
+      // Nothing is enough: it ends when there is nothing left.
+      await this.#moveUntil(() => false);
     } catch (error) {
-      const { log, journal } = this.#settings;
       log.error({ err: error, records: journal.pending }, "SQL took no records at the end: they stay in the journal");
     }
   }
@@ -115,7 +122,7 @@ export class Ingester {
       await mover.move(load.batch);
       journal.moved(load);
       // What came meanwhile is few: it waits for more of its kind, because a commit costs as much for one as for many.
-      if (this.#flushing === 0 && journal.pending < batchMax) return;
+      if (this.#awaited.values().every((isMoved) => isMoved()) && journal.pending < batchMax) return;
     }
   }
 }

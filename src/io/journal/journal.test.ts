@@ -164,6 +164,25 @@ describe("moving into SQL", () => {
     expect(segments()).toEqual([]);
   });
 
+  test("LOG-02 who waits for what is finished does not wait for what ends meanwhile", async () => {
+    const { open, sink } = room(IDLE);
+    const { journal, flush, close } = await open();
+    for (const id of ["r0", "r1", "r2"]) await journal.append(done(id));
+    // Another request ends during every write to SQL, as under a load that does not pause.
+    const { ingestBatch } = sink;
+    let busy = true;
+    sink.ingestBatch = async (batch) => {
+      if (busy) await journal.append(done(`later-${sink.calls.length}`));
+      return ingestBatch.call(sink, batch);
+    };
+    await flush();
+    expect([...sink.records.keys()].filter((id) => id.startsWith("r"))).toEqual(["r0", "r1", "r2"]);
+    expect(sink.calls.length).toBeLessThan(5);
+    busy = false;
+    await close();
+    expect(segments()).toEqual([]);
+  });
+
   test("BILL-07 while SQL is away nothing is lost, and afterwards everything arrives once", async () => {
     const { open, sink, log } = room({ tuning: { everyMs: 1, backoffFirstMs: 1, backoffMaxMs: 10 } });
     const { journal, close, pending, flush } = await open();

@@ -37,6 +37,8 @@ export type JournalFile = Journal & {
   nextLoad(recordsMax: number): Load | undefined;
   /** These are in SQL now. */
   moved(load: Load): void;
+  /** Whether all that is finished now is in SQL, for whoever asks again later. */
+  mark(): () => boolean;
   /** Called after writes that left finished records behind. */
   onFinished(listener: () => void): void;
 };
@@ -150,6 +152,10 @@ class SegmentedJournal implements JournalFile {
 
   moved({ segment, upToBytes, batch }: Load): void {
     this.#book.moved(segment, upToBytes, batch.bounds.length / 2);
+  }
+
+  mark(): () => boolean {
+    return this.#book.mark();
   }
 
   onFinished(listener: () => void): void {

@@ -107,6 +107,12 @@ export class SegmentBook {
     return undefined;
   }
 
+  /** Whether all that is finished now is in SQL, for whoever asks again later. */
+  mark(): () => boolean {
+    const marks = [...this.#segments.values()].map((segment) => ({ segment, upToBytes: segment.safeBytes }));
+    return () => marks.every(({ segment, upToBytes }) => segment.pending === 0 || segment.movedBytes >= upToBytes);
+  }
+
   #review(segment: Segment): void {
     if (segment.state === "active" || segment.unsafe > 0 || segment.pending > 0 || segment.open > 0) return;
     if (this.#segments.delete(segment.number)) this.#discard(segment);
