@@ -19,6 +19,7 @@ import { RAW_PREDICT, rawPredictDialect } from "../../language/dialects/messages
 import { responsesClient } from "../../language/dialects/responses/answer.ts";
 import { responsesDialect } from "../../language/dialects/responses/dialect.ts";
 import { sealsFor } from "../../language/dialects/responses/seals.ts";
+import { withToolNames } from "../../language/dialects/tool-names.ts";
 import { decisionsPath } from "./decision-wires.ts";
 import { directChat, outputLimitOf } from "./direct-chat.ts";
 import { directMessages, messagesDoor } from "./direct-messages.ts";
@@ -179,6 +180,7 @@ function translatedLane(inbound: Inbound, dialect: UpstreamDialect, { endpoint, 
   // One dialect demands a limit of everyone, so its clients send one that no prompt leaves room for.
   const most = inbound.dialect === "messages" ? roomFor(endpoint, model, head.inputTokens) : facts.maxOutputTokens;
   const { call, dropped } = leavingOut(inbound.call, dialect, facts, most);
+  const named = withToolNames(call, dialect.toolNameMax);
   return {
     surface: dialect.surface,
     path: dialect.path(call, facts),
@@ -188,15 +190,18 @@ function translatedLane(inbound: Inbound, dialect: UpstreamDialect, { endpoint, 
     keepAlive: client.keepAlive,
     effort: toldEffort(inbound.call, call) ?? dialect.effort?.(call, facts),
     dropped,
-    encode: () => dialect.encode(call, facts),
+    encode: () => dialect.encode(named.call, facts),
     decodeWhole(bytes) {
-      const events = dialect.decodeReply(bytes, { call, facts });
+      const events = dialect.decodeReply(bytes, { call: named.call, facts });
       // An answer in which the model reports its own failure is no answer.
       if (events === undefined || events.some(({ is }) => is === "problem")) return undefined;
-      return translatedReply(events, client, head, call);
+      return translatedReply(named.callersNames(events), client, head, call);
     },
     openFrames: (frameMax) => (dialect.framing === "sse" ? new SseReader(frameMax) : new ConverseFrames(frameMax)),
-    openStream: () => new TranslatedStream(dialect.openReader({ call, facts }), client.openWriter(head, call)),
+    openStream: () => {
+      const reader = named.reader(dialect.openReader({ call: named.call, facts }));
+      return new TranslatedStream(reader, client.openWriter(head, call));
+    },
     decodeProblem: dialect.decodeProblem,
   };
 }

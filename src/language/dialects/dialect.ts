@@ -50,6 +50,8 @@ export type UpstreamDialect = {
   /** Which API of the provider it is, for X-Svc-Upstream-Surface. */
   readonly surface: "chat" | "messages" | "responses";
   readonly media: ReadonlySet<Media>;
+  /** The longest name of a tool. */
+  readonly toolNameMax: number;
   /** Its words for how closely a picture is looked at; absent: it has none. */
   readonly imageDetails?: ReadonlySet<string>;
   /** How the provider is shown the operator's credential. */

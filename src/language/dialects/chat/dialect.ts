@@ -1,5 +1,6 @@
 import { effortFor } from "../../canon/effort.ts";
 import type { UpstreamDialect } from "../dialect.ts";
+import { TOOL_NAME_MAX } from "../tool-names.ts";
 import { encodeCall } from "./encode.ts";
 import { decodeProblem } from "./errors.ts";
 import { ChatReader, decodeReply } from "./events.ts";
@@ -11,6 +12,7 @@ export const chatDialect: UpstreamDialect = {
   fields: FIELDS,
   surface: "chat",
   media: new Set(["image", "audio", "file", "remote_url", "uploaded_file"]),
+  toolNameMax: TOOL_NAME_MAX,
   imageDetails: IMAGE_DETAILS,
   auth: "bearer",
   headers: {},

@@ -1,5 +1,6 @@
 import type { UpstreamDialect } from "../dialect.ts";
 import { outputMax } from "../messages/thinking.ts";
+import { TOOL_NAME_MAX } from "../tool-names.ts";
 import { decodeProblem } from "./errors.ts";
 import { FIELDS } from "./fields.ts";
 import { decodeReply } from "./reply.ts";
@@ -12,6 +13,7 @@ export const converseDialect: UpstreamDialect = {
   fields: FIELDS,
   surface: "chat",
   media: new Set(["image", "audio", "file"]),
+  toolNameMax: TOOL_NAME_MAX,
   auth: "bearer",
   headers: {},
   framing: "event-stream",

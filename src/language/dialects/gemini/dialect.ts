@@ -1,4 +1,5 @@
 import type { UpstreamDialect } from "../dialect.ts";
+import { TOOL_NAME_MAX } from "../tool-names.ts";
 import { decodeProblem } from "./errors.ts";
 import { FIELDS } from "./fields.ts";
 import { decodeReply } from "./reply.ts";
@@ -12,6 +13,7 @@ export const geminiDialect: UpstreamDialect = {
   surface: "chat",
   // An address of media is not taken: whoever follows it must be the provider, and this one does not.
   media: new Set(["image", "audio", "file"]),
+  toolNameMax: TOOL_NAME_MAX,
   auth: "x-goog-api-key",
   headers: {},
   framing: "sse",

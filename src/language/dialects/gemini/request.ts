@@ -10,7 +10,7 @@ const SIGNED_CALLS = "signed-tool-calls";
 const JSON_OR_TOOLS = "json-or-tools";
 
 const STOP_SEQUENCES_MAX = 5;
-const TOOL_NAME = /^[a-zA-Z_][a-zA-Z0-9_.-]{0,63}$/;
+const TOOL_NAME = /^[a-zA-Z_][a-zA-Z0-9_.-]*$/;
 
 /** The canonical call as the body of generateContent; whole and streamed requests have the same one. */
 export function encodeRequest(call: Call, facts: ModelFacts): string {

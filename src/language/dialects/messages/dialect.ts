@@ -11,6 +11,7 @@ export const messagesDialect: UpstreamDialect = {
   fields: FIELDS,
   surface: "messages",
   media: new Set(["image", "file", "remote_url"]),
+  toolNameMax: 128,
   auth: "x-api-key",
   headers: { "anthropic-version": "2023-06-01" },
   framing: "sse",

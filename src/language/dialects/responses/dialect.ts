@@ -1,6 +1,7 @@
 import { effortFor } from "../../canon/effort.ts";
 import { decodeProblem } from "../chat/errors.ts";
 import type { UpstreamDialect } from "../dialect.ts";
+import { TOOL_NAME_MAX } from "../tool-names.ts";
 import { encodeCall } from "./encode.ts";
 import { FIELDS } from "./fields.ts";
 import { IMAGE_DETAILS } from "./media.ts";
@@ -12,6 +13,7 @@ export const responsesDialect: UpstreamDialect = {
   fields: FIELDS,
   surface: "responses",
   media: new Set(["image", "file", "remote_url", "uploaded_file"]),
+  toolNameMax: TOOL_NAME_MAX,
   imageDetails: IMAGE_DETAILS,
   auth: "bearer",
   headers: {},

@@ -7,14 +7,11 @@ import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
 export type Grouped = { readonly namespace: string; readonly name: string };
 
 const JOINT = "__";
-/** What every other dialect takes as a name. */
-const NAME_MAX = 64;
 
 export function flatName(namespace: unknown, name: string): string {
   if (typeof namespace !== "string" || namespace === "") return name;
   const group = namespace.endsWith(JOINT) ? namespace.slice(0, -JOINT.length) : namespace;
-  const room = Math.max(0, NAME_MAX - JOINT.length - name.length);
-  return group.slice(0, room) + JOINT + name;
+  return group + JOINT + name;
 }
 
 /** What the names of the flat list stand for, out of the tools of a request. */

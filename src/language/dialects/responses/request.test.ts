@@ -233,13 +233,12 @@ describe("tools", () => {
     expect(advisory).toEqual(["tools.0.format"]);
   });
 
-  test("RESP-02 a long group and its tool share the room that other dialects have for a name", () => {
+  test("RESP-02 a group and its tool are one name, however long", () => {
     const inner = { type: "function", name: "read_the_whole_file" };
     const { tools } = decode({
       tools: [{ type: "namespace", name: "m".repeat(80), description: "d", tools: [inner] }],
     });
-    expect(tools[0]?.name).toMatch(/^m+__read_the_whole_file$/);
-    expect(tools[0]?.name).toHaveLength(64);
+    expect(tools[0]?.name).toBe(`${"m".repeat(80)}__read_the_whole_file`);
     const call = { type: "function_call", call_id: "c", name: inner.name, namespace: "m".repeat(80), arguments: "{}" };
     expect(decode({ input: [call] }).turns[0]?.parts).toMatchObject([{ name: tools[0]?.name }]);
   });

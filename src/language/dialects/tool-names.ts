@@ -1,0 +1,70 @@
+import { digestOf } from "../../kit/secret.ts";
+import type { Call } from "../canon/call.ts";
+import type { AnswerEvent } from "../canon/events.ts";
+import type { Part, Turn } from "../canon/parts.ts";
+import type { EventReader } from "./dialect.ts";
+
+/** The longest name of a tool in most dialects. Callers of some may send longer ones. */
+export const TOOL_NAME_MAX = 64;
+
+/** A call with names of tools that a dialect takes, and the way back for what is answered to it. */
+export type Named = {
+  readonly call: Call;
+  callersNames(events: readonly AnswerEvent[]): readonly AnswerEvent[];
+  reader(reader: EventReader): EventReader;
+};
+
+/** The same name always becomes the same, so that turns before, and what a provider keeps of them, stay as they were. */
+export function withToolNames(call: Call, max: number): Named {
+  const short = new Map<string, string>();
+  for (const name of namesIn(call)) if (name.length > max) short.set(name, shortName(name, max));
+  if (short.size === 0) return { call, callersNames: (events) => events, reader: (reader) => reader };
+  const long = new Map([...short].map(([name, made]) => [made, name]));
+  const callersNames = (events: readonly AnswerEvent[]): readonly AnswerEvent[] =>
+    events.map((event) => (event.is === "tool_call" ? { ...event, name: long.get(event.name) ?? event.name } : event));
+  return {
+    call: renamedTools(call, (name) => short.get(name) ?? name),
+    callersNames,
+    reader: (reader) => ({
+      read(frame) {
+        const events = reader.read(frame);
+        return events === undefined ? undefined : callersNames(events);
+      },
+    }),
+  };
+}
+
+const HEAD_CHARS = 10;
+const DIGEST_CHARS = 12;
+
+/** Its ends, for the model to read, most of all the last one; between them a digest of the whole keeps names apart. */
+function shortName(name: string, max: number): string {
+  const head = `${name.slice(0, HEAD_CHARS)}_${digestOf(name).slice(0, DIGEST_CHARS)}_`;
+  return head + name.slice(head.length - max);
+}
+
+function namesIn({ turns, tools, toolChoice, chatOnly }: Call): string[] {
+  const called = turns.flatMap(({ parts }) => parts.flatMap((part) => (part.is === "tool_call" ? [part.name] : [])));
+  const demanded = toolChoice?.is === "named" ? [toolChoice.name] : [];
+  return [...tools.map(({ name }) => name), ...demanded, ...allowedIn(chatOnly), ...called];
+}
+
+function allowedIn(chatOnly: Call["chatOnly"]): string[] {
+  const allowed = chatOnly?.allowed_tools;
+  return Array.isArray(allowed) ? allowed.map(String) : [];
+}
+
+function renamedTools(call: Call, wire: (name: string) => string): Call {
+  const { turns, tools, toolChoice, chatOnly } = call;
+  const part = (one: Part): Part => (one.is === "tool_call" ? { ...one, name: wire(one.name) } : one);
+  const turn = (one: Turn): Turn => ({ ...one, parts: one.parts.map(part) });
+  return {
+    ...call,
+    turns: turns.map(turn),
+    tools: tools.map((tool) => ({ ...tool, name: wire(tool.name) })),
+    toolChoice: toolChoice?.is === "named" ? { is: "named", name: wire(toolChoice.name) } : toolChoice,
+    ...(chatOnly?.allowed_tools === undefined
+      ? {}
+      : { chatOnly: { ...chatOnly, allowed_tools: allowedIn(chatOnly).map(wire) } }),
+  };
+}
