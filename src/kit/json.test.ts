@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { isJsonObject, JSON_DEPTH_MAX, parseJsonObject, patchMembers } from "./json.ts";
+import { isJsonObject, itemSpans, JSON_DEPTH_MAX, parseJsonObject, patchMembers } from "./json.ts";
 
 const parse = (text: string | Buffer) => parseJsonObject(Buffer.from(text));
 const problemOf = (text: string | Buffer) => {
@@ -116,5 +116,16 @@ test("any set of patches gives the object one would expect", () => {
         expect(JSON.parse(patchMembers(body, patches))).toEqual(expected);
       },
     ),
+  );
+});
+
+test("the items of a list are found where they stand, whatever is in them and between them", () => {
+  fc.assert(
+    fc.property(fc.array(fc.jsonValue({ maxDepth: 3 })), fc.constantFrom(undefined, 1, "\t"), (list, space) => {
+      const text = JSON.stringify(list, null, space);
+      const items = itemSpans(text).map(({ start, end }) => text.slice(start, end));
+      expect(items.map((item) => JSON.parse(item))).toEqual(JSON.parse(text));
+      for (const item of items) expect(item).toBe(item.trim());
+    }),
   );
 });

@@ -206,6 +206,27 @@ function readKey(text: string, start: number, after: number): string | undefined
   return typeof decoded === "string" ? decoded : undefined;
 }
 
+/** Where the items of a list stand in its text, which is known to be JSON. */
+export function itemSpans(text: string): readonly { readonly start: number; readonly end: number }[] {
+  const spans: { start: number; end: number }[] = [];
+  let depth = 0;
+  let start = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = stringEnd(text, at) - 1;
+    else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+      depth += 1;
+      if (depth === 1) start = skipSpace(text, at + 1);
+    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET || (code === COMMA && depth === 1)) {
+      const end = depth === 1 ? trimEnd(text, at) : start;
+      if (end > start) spans.push({ start, end });
+      if (code === COMMA) start = skipSpace(text, at + 1);
+      else depth -= 1;
+    }
+  }
+  return spans;
+}
+
 /** New JSON text for one member of the object; null takes the member out. */
 export type MemberPatch = { readonly key: string; readonly json: string | null };
 

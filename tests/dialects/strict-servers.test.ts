@@ -130,3 +130,61 @@ describe("an order of roles", () => {
     },
   );
 });
+
+describe("the caller's own bytes", () => {
+  const sentBy = async (provider: Provider, body: string) => {
+    const { status, text, headers } = await scene.chat(tenant.key, body);
+    expect(status, text).toBe(200);
+    const row = await scene.row(headers.get("x-svc-request-id") ?? "");
+    return { raw: scene.at(provider).requests.at(-1)?.raw.toString() ?? "", reason: row.attempts[0].reason };
+  };
+
+  test("CHAT-02 the role developer is the system's where nobody knows it, and no other byte changes", async () => {
+    const list = (one: string, two: string) =>
+      `[ {"content" : "caf\\u00e9 1.0 \\"role\\":\\"developer\\"", "role":"${one}","n":1.0},\n {"role": "user", "content":[{"type":"text","text":"developer"}]} ,{"role" : "${two}","content":"b"}]`;
+    const body = (model: string) => `{"messages" : ${list("developer", "developer")} , "model":"${model}"}`;
+    const qwen = await sentBy("deepinfra", body("alibaba/qwen3.5-397b-a17b"));
+    expect(qwen.raw).toContain(`{"messages" : ${list("system", "system")} , "model":`);
+    expect(qwen.reason).toBe("answered whole");
+    const openai = await sentBy("openai", body("openai/gpt-5-mini"));
+    expect(openai.raw).toContain(`{"messages" : ${list("developer", "developer")} , "model":`);
+  });
+
+  test("CHAT-02 CHAT-03 a conversation that needs nothing of this is sent as it was written", async () => {
+    const call = '{"id":"abcDEF123", "type":"function","function":{"name":"f","arguments":"{\\"n\\":1.0}"}}';
+    const messages = `[ {"role":"system","content":"s"}, {"role":"user","content":"u"},{"role":"assistant","content":null,"tool_calls":[ ${call} ]},{"role":"tool","tool_call_id":"abcDEF123","content":"r"} ]`;
+    const { raw } = await sentBy("mistral", `{"model":"mistral/mistral-large-2512","messages":${messages}}`);
+    expect(raw).toContain(`"messages":${messages}`);
+  });
+
+  test("CHAT-03 PARAM-04 calls of another model reach a server of short ids under ids that it takes, without what was signed for others", async () => {
+    const call = (id: string, more = "") =>
+      `{"id":"${id}"${more},"type":"function","function":{"name":"f","arguments":"{\\"n\\":1.0}"}}`;
+    const signed = ',"extra_content":{"google":{"thought_signature":"c2ln"}}';
+    const answer = `{ "role":"assistant","content":null,"tool_calls":[${call("toolu_01ABC", signed)},${call("abcDEF123")}]}`;
+    const result = (id: string) => `{ "role":"tool","tool_call_id":"${id}", "content":"${id} 1.0"}`;
+    const asked = '{ "role":"user","content":"Hi" }';
+    const model = "mistral/mistral-large-2512";
+    const body = `{"model":"${model}","messages":[${asked},${answer}, ${result("toolu_01ABC")},${result("abcDEF123")}]}`;
+    const { raw, reason } = await sentBy("mistral", body);
+    const { messages } = JSON.parse(raw);
+    const [first, second] = messages[1].tool_calls.map(({ id }: Json) => id);
+    expect([first, second]).toEqual([expect.stringMatching(/^[a-zA-Z0-9]{9}$/), "abcDEF123"]);
+    expect(messages.slice(2).map(({ tool_call_id }: Json) => tool_call_id)).toEqual([first, second]);
+    expect(raw).not.toContain("extra_content");
+    expect(raw).toContain(`[${asked},`);
+    expect(raw).toContain(
+      `{ "role":"tool","tool_call_id":"${first}", "content":"toolu_01ABC 1.0"},${result("abcDEF123")}]`,
+    );
+    expect(reason).toBe("answered whole; left out: messages: tool_calls.extra_content");
+  });
+
+  test("CHAT-03 the same calls go to other servers as they were written", async () => {
+    const calls =
+      '[{"id":"toolu_01ABC","type":"function","function":{"name":"f","arguments":"{}"},"extra_content":{}}]';
+    const result = '{"role":"tool","tool_call_id":"toolu_01ABC","content":"r"}';
+    const messages = `[{"role":"user","content":"u"}, {"role":"assistant","content":null,"tool_calls":${calls}},${result}]`;
+    const { raw } = await sentBy("deepinfra", `{"model":"alibaba/qwen3.5-397b-a17b","messages":${messages}}`);
+    expect(raw).toContain(`"messages":${messages}`);
+  });
+});

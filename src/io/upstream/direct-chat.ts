@@ -3,8 +3,8 @@ import { patchMembers } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import { effortFor } from "../../language/canon/effort.ts";
 import { chatClient } from "../../language/dialects/chat/answer.ts";
-import { plainHistory } from "../../language/dialects/chat/echoed.ts";
 import { decodeProblem } from "../../language/dialects/chat/errors.ts";
+import { fittingHistory } from "../../language/dialects/chat/history.ts";
 import { decodeReply } from "../../language/dialects/chat/reply.ts";
 import {
   type DirectFacts,
@@ -17,7 +17,7 @@ import { type InboundChat, type Lane, NOTHING_DROPPED, type Target } from "./lan
 
 /** Chat to chat: the caller's bytes with named patches, the provider's bytes with our id. */
 export function directChat({ request, call, body }: InboundChat, { endpoint, head }: Target): Lane {
-  const history = plainHistory(request, body, endpoint.quirks ?? []);
+  const history = fittingHistory(request, body, endpoint.quirks ?? []);
   return {
     surface: "chat",
     path: "/chat/completions",

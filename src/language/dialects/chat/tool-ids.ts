@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 
 /** The quirk of servers that take ids of nine letters and digits only. */
-const NINE = "tool-ids-9";
+export const NINE = "tool-ids-9";
 const NINE_PLAIN = /^[a-zA-Z0-9]{9}$/;
 /** The longest id that servers of the dialect are known to take. */
 const ID_CHARS_MAX = 40;

@@ -11,7 +11,7 @@ const REASONING_IN_HISTORY = "reasoning-in-history";
 /** The quirk of models that want the signatures of their calls back. */
 const SIGNED_CALLS = "signed-tool-calls";
 /** The quirk of servers that take instructions of every name at every place; others want them in one message, the first. */
-const ALL_ROLES = "all-roles";
+export const ALL_ROLES = "all-roles";
 /** Stands where the server wants the assistant to speak between the results of its calls and the user. */
 const HEARD = { role: "assistant", content: "Ok." };
 
