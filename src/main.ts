@@ -40,7 +40,7 @@ import { boundsOf, limitsOf } from "./parts/bounds.ts";
 import { openCaptures } from "./parts/captures.ts";
 import { openCatalogue, warnOfUnknown } from "./parts/catalogue.ts";
 import { checksNow } from "./parts/checks.ts";
-import { cannotListen, openEdge, servedSurfaces } from "./parts/edge.ts";
+import { cannotListen, knownSecrets, openEdge, servedSurfaces } from "./parts/edge.ts";
 import { firstWords } from "./parts/first-start.ts";
 import { openSharing, reloading, shareEndpoints } from "./parts/fleet.ts";
 import { gaugesOf } from "./parts/gauges.ts";
@@ -102,7 +102,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
   const inTurn = fleetTurns(fleet);
   const held = holdOwnKeys(config, { snapshot, transport, platform: () => platform });
   const personOf: Managers["personOf"] = (headers) => people.personOf(headers);
-  const edge = openEdge({ ...ground, config, clock, state, fleet, adminToken, personOf, ownKeys: held });
+  const edge = openEdge({ ...ground, config, clock, state, fleet, adminToken, personOf });
   const origin = joined?.origin ?? (await listening(edge, config));
 
   const platform = await openPlatform(config, { ...ground, fleet });
@@ -157,7 +157,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
   const copies = { store, directory, ownKeys, nodes, watch, captures, margins, rateBook, prober, reloadKeys };
   await sharing.follow(reloading(copies));
   const endpoints = await shareEndpoints(sharing, gateway);
-  edge.open(nodes, {
+  edge.open(nodes, knownSecrets(connections, held), {
     ...surfaceHandlers(gateway, responses, proofs, servedSurfaces(config)),
     ...transcriptionHandlers(gateway, await uploadsOf(config, place.dataDir, disk)),
     ...requestHandlers({ log: store.log, timers: systemTimers, caughtUp: caughtUp.soon }),

@@ -41,6 +41,9 @@ import { ResponseSink } from "./sink.ts";
 import { timeStalls } from "./stalls.ts";
 import { dropRateHeaders } from "./window.ts";
 
+/** Credentials at providers, the platform's and those of the workspace: no refusal leaves with one in it, whoever wrote its message. */
+export type KnownSecrets = (workspaceId: string | undefined) => readonly string[];
+
 export type EdgeDeps = CallersDeps & {
   readonly routes: readonly Route[];
   readonly clock: Clock;
@@ -50,10 +53,6 @@ export type EdgeDeps = CallersDeps & {
   readonly managers: Managers;
   /** What one person, or one management token, may ask of the management API. */
   readonly manageLimit: MinuteLimit;
-  /** Credentials of the platform at providers: no refusal leaves with one in it, whoever wrote its message. */
-  readonly credentials: readonly string[];
-  /** The same for a workspace's own keys there. */
-  readonly ownSecrets: (workspaceId: string) => readonly string[];
   readonly bodyLimits: BodyLimits;
   readonly cors: CorsPolicy;
   /** How long a client may take to send its headers and its whole request; looked at every `checkEveryMs`. */
@@ -85,6 +84,8 @@ export class Edge {
   readonly #connections = new WeakMap<Duplex, Connection>();
   #handlers: Readonly<Record<string, Handler>> | undefined;
   #nodes: NodeDoor | undefined;
+  /** Until it is open nothing is refused in words of others. */
+  #secretsOf: KnownSecrets = () => [];
 
   constructor(deps: EdgeDeps) {
     this.#deps = deps;
@@ -116,11 +117,12 @@ export class Edge {
   }
 
   /** `nodes`: the door that nodes connect at. */
-  open(nodes: NodeDoor, handlers: Readonly<Record<string, Handler>>): void {
+  open(nodes: NodeDoor, secretsOf: KnownSecrets, handlers: Readonly<Record<string, Handler>>): void {
     const missing = this.#deps.routes.filter(({ id }) => handlers[id] === undefined).map(({ id }) => id);
     if (missing.length > 0) throw new Error(`routes without a handler: ${missing.join(", ")}`);
     this.#handlers = handlers;
     this.#nodes = nodes;
+    this.#secretsOf = secretsOf;
   }
 
   async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -349,9 +351,7 @@ export class Edge {
   }
 
   #discreet(problem: Fault, workspaceId: string | undefined): Fault {
-    const { credentials, ownSecrets } = this.#deps;
-    const known = workspaceId === undefined ? credentials : [...credentials, ...ownSecrets(workspaceId)];
-    const message = redacted(problem.message, known);
+    const message = redacted(problem.message, this.#secretsOf(workspaceId));
     return message === problem.message ? problem : problem.reworded({ message });
   }
 

@@ -4,10 +4,11 @@ import { SURFACES, type Surface } from "../domain/record/record.ts";
 import type { Managers } from "../edge/actor.ts";
 import { IpLimit } from "../edge/ip-limit.ts";
 import { MinuteLimit } from "../edge/minute-limit.ts";
-import { Edge, type EdgeDeps } from "../edge/server.ts";
+import { Edge, type EdgeDeps, type KnownSecrets } from "../edge/server.ts";
 import type { Logger } from "../io/telemetry/log.ts";
 import type { Metrics } from "../io/telemetry/metrics.ts";
 import type { OwnKeys } from "../io/upstream/own-keys.ts";
+import type { PlatformConnections } from "../io/upstream/platform-connections.ts";
 import { addressList } from "../kit/cidr.ts";
 import { type Config, ConfigError } from "../settings/config.ts";
 
@@ -15,7 +16,6 @@ const PATIENCE = { headersMs: 15_000, requestMs: 300_000, checkEveryMs: 5_000 };
 
 type EdgeParts = Pick<EdgeDeps, "clock" | "ids" | "directory" | "state" | "fleet"> &
   Pick<Managers, "adminToken" | "personOf"> & {
-    ownKeys: OwnKeys;
     config: Config;
     log: Logger;
     metrics: Metrics;
@@ -35,7 +35,7 @@ export function servedSurfaces(config: Config): readonly Surface[] {
   return SURFACES.filter((surface) => !off.has(surface));
 }
 
-export function openEdge({ config, log, metrics, ownKeys, adminToken, personOf, ...parts }: EdgeParts): Edge {
+export function openEdge({ config, log, metrics, adminToken, personOf, ...parts }: EdgeParts): Edge {
   const proxies = config.GATEWAY_TRUSTED_PROXIES;
   return new Edge({
     ...parts,
@@ -57,8 +57,6 @@ export function openEdge({ config, log, metrics, ownKeys, adminToken, personOf, 
       stallMs: config.GATEWAY_CLIENT_STALL_MS,
       idleMs: config.GATEWAY_CONNECTION_IDLE_MS,
     },
-    credentials: [...config.providers.apiKeys.values()],
-    ownSecrets: (workspaceId) => ownKeys.secretsOf(workspaceId),
     rpmDefaults: { live: config.GATEWAY_RPM_LIVE, test: config.GATEWAY_RPM_TEST },
     alarmed: ({ code, status, detail, message }, requestId) => {
       // Only a fault of the gateway itself is an error of its operator; the rest passes, or is a provider's; and a key
@@ -69,6 +67,11 @@ export function openEdge({ config, log, metrics, ownKeys, adminToken, personOf, 
     },
     answered: (route, status, durationMs) => metrics.answered(route, status, durationMs),
   });
+}
+
+export function knownSecrets(platform: Pick<PlatformConnections, "secrets">, ownKeys: OwnKeys): KnownSecrets {
+  return (workspaceId) =>
+    workspaceId === undefined ? platform.secrets : [...platform.secrets, ...ownKeys.secretsOf(workspaceId)];
 }
 
 /** What to write instead, in place of the system's word for it. */

@@ -94,7 +94,7 @@ async function openOwnKey({ key, sealed }: SealedOwnKey, room: OwnKeyRoom, deps:
   const read = await opened({ slot: ownKeySlot(key), sealed, provider, whose: "a workspace's own" }, room, deps);
   // One that does not open, or is of no use any more, lets nothing through. Were it left out, a workspace that wants only
   // its own key would be served, and charged, with the platform's.
-  deps.held.put(key, read ?? { ...key, credential: UNUSABLE, secrets: [] });
+  deps.held.put(key, read?.credential ?? UNUSABLE);
 }
 
 type Sealed = {

@@ -39,8 +39,6 @@ beforeAll(async () => {
       publicOrigin: undefined,
       personOf: async () => undefined,
     },
-    credentials: [],
-    ownSecrets: () => [],
     bodyLimits: { jsonMaxBytes: 1_000_000, uploadMaxBytes: 1_000_000 },
     cors: { origins: [] },
     patience: PATIENCE,
@@ -53,7 +51,7 @@ beforeAll(async () => {
   );
   const handlers: Record<string, Handler> = Object.fromEntries(ROUTES.map(({ id }) => [id, reading]));
   url = await edge.door.listen("127.0.0.1", 0);
-  edge.open({ byDigest: () => undefined, accept() {} }, handlers);
+  edge.open({ byDigest: () => undefined, accept() {} }, () => [], handlers);
 });
 afterAll(async () => {
   await edge.door.drain(0);

@@ -74,6 +74,32 @@ describe("PORTAL-10 the platform's own credential, connected while the gateway r
     expect(filesWith(place.gateway.dataDir, ["stored-canary"])).toEqual([]);
   });
 
+  test("ERR-06 ERR-09 a refusal that names another provider's credential is passed on without it, set or kept, and a new one from the moment it is connected", async () => {
+    const tenant = await place.tenant();
+    const put = (provider: string, key: string) =>
+      place.gateway.manage("PUT", `/providers/${provider}`, { key, skip_test: true });
+    const told = async (upstream: "deepinfra" | "nebius", secret: string) => {
+      place[upstream].next({ status: 400, json: { error: { message: `the word ${secret} is odd` } } });
+      const { status, body } = await place.chat(tenant, only(upstream));
+      return [status, body.error.message];
+    };
+    const without = [400, "the word [redacted] is odd"];
+    await put("deepinfra", STORED("one"));
+    expect(await told("nebius", STORED("one"))).toEqual(without);
+    expect(await told("deepinfra", credentialOf("nebius"))).toEqual(without);
+    await put("deepinfra", STORED("two"));
+    expect(await told("nebius", STORED("two"))).toEqual(without);
+    // It is kept behind a setting, and not in use.
+    await put("nebius", STORED("three"));
+    expect(await told("deepinfra", STORED("three"))).toEqual(without);
+    const pair = { access_key_id: "EXAMPLEPAIRID", secret_access_key: STORED("four") };
+    await put("aws-bedrock", JSON.stringify(pair));
+    expect(await told("nebius", STORED("four"))).toEqual(without);
+    expect(await told("nebius", "EXAMPLEPAIRID")).toEqual(without);
+    for (const slug of ["deepinfra", "nebius", "aws-bedrock"])
+      await place.gateway.manage("DELETE", `/providers/${slug}`);
+  });
+
   test("OPS-04 what the provider refuses, what is no key and what is not there are not kept", async () => {
     const put = async (provider: string, body: Json) => {
       const {

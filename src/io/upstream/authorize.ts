@@ -42,10 +42,23 @@ export function authorize(
 
 const CREDENTIAL_HEADERS = ["authorization", "x-api-key", "x-goog-api-key", "x-amz-security-token"] as const;
 
+/** What is secret of a credential itself. A minted token is not: it is known to the requests that show it. */
+export function secretsIn(credential: Credential): readonly string[] {
+  switch (credential.kind) {
+    case "bearer":
+      return [credential.token];
+    case "aws":
+      return Object.values(credential.keys).filter((secret) => secret !== null);
+    case "minted":
+    case "none":
+      return [];
+  }
+}
+
 /** The credential as one request showed it, and what it was made from: nothing of it may be told to a caller. */
 export function secretsOf(credential: Credential | undefined, headers: Readonly<Record<string, string>>): string[] {
   const shown = CREDENTIAL_HEADERS.flatMap((name) => headers[name]?.replace(/^Bearer /, "") ?? []);
-  return credential?.kind === "aws" ? [...shown, credential.keys.accessKeyId, credential.keys.secretAccessKey] : shown;
+  return credential === undefined ? shown : [...shown, ...secretsIn(credential)];
 }
 
 /** Headers that a proxy on the way may touch stay out of the signature. */

@@ -1,5 +1,6 @@
 import type { Connections, Credential, Endpoint, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import { RAW_PREDICT } from "../../language/dialects/messages/raw-predict.ts";
+import { secretsIn } from "./authorize.ts";
 import { PlatformConnections } from "./platform-connections.ts";
 
 /** What the operator set for providers, by the upper-case form of their slugs: keys, and addresses also by region. */
@@ -106,7 +107,9 @@ export function connectionsFrom(
     else if (settings.aws !== null && signed.has(slug)) otherwise.set(slug, { kind: "aws", keys: settings.aws });
   }
   const addresses = addressesFrom(settings, sandboxOrigins);
-  return new PlatformConnections({ named, otherwise, simulated }, (credentials) =>
+  const pair = settings.aws === null ? [] : secretsIn({ kind: "aws", keys: settings.aws });
+  const secrets = [...settings.apiKeys.values(), ...pair];
+  return new PlatformConnections({ named, otherwise, simulated, secrets }, (credentials) =>
     connectionsOf(credentials, snapshot(), addresses),
   );
 }

@@ -93,7 +93,7 @@ describe("a workspace's own key", () => {
       result: "accepted",
       testedAtMs: 1,
     } as const;
-    const held = new HeldKey(key, read, new EndpointBreakers(systemClock, BREAKER_RULES));
+    const held = new HeldKey(key, read.credential, new EndpointBreakers(systemClock, BREAKER_RULES));
     expect(held.credential).toEqual({ kind: "bearer", token: "sk-canary-0123456789" });
     expect(inspect(held, { depth: 9, showHidden: true }) + JSON.stringify(held)).not.toContain("canary");
   });

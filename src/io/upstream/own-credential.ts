@@ -9,8 +9,6 @@ import { type Minting, mintedCredential, readGoogleAccount } from "./google-cred
 /** A key of a workspace, read: what it is, what may be shown of it, and what requests are made with. */
 export type ReadKey = Pick<OwnKey, "kind" | "hint" | "fingerprint"> & {
   readonly credential: Credential;
-  /** Texts that nobody may ever be told. */
-  readonly secrets: readonly string[];
 };
 
 export type KeyReading = Minting & {
@@ -64,7 +62,6 @@ export function readOwnKey(
     hint: lastOf(secret),
     fingerprint,
     credential: { kind: "bearer", token: secret },
-    secrets: [secret],
   };
 }
 
@@ -82,7 +79,6 @@ function keyPair(fields: JsonObject | undefined, provider: string, { snapshot }:
     kind: "aws",
     hint: lastOf(accessKeyId),
     credential: { kind: "aws", keys: { accessKeyId, secretAccessKey, sessionToken } },
-    secrets: [secretAccessKey, ...(sessionToken === null ? [] : [sessionToken])],
   };
 }
 
@@ -97,7 +93,6 @@ function serviceAccount(text: string, provider: string, reading: KeyReading): Re
     kind: "google",
     hint: account.keyId === undefined ? null : lastOf(account.keyId),
     credential: mintedCredential(account, reading),
-    secrets: [],
   };
 }
 

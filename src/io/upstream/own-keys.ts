@@ -5,9 +5,9 @@ import { OwnReach } from "../../domain/routing/own-reach.ts";
 import { Reach } from "../../domain/routing/reach.ts";
 import type { OwnKey } from "../../domain/tenancy/own-key.ts";
 import type { Clock } from "../../kit/clock.ts";
+import { secretsIn } from "./authorize.ts";
 import { type Addresses, connectionsOf } from "./connections.ts";
 import { isSpoken } from "./lanes.ts";
-import type { ReadKey } from "./own-credential.ts";
 import type { Transport } from "./transport.ts";
 
 /** One key in use. What is secret of it stands in private fields, so that no print of it shows any. */
@@ -16,13 +16,11 @@ export class HeldKey {
   /** Who fails with this key says nothing of the endpoint to those who call it with another. */
   readonly breakers: EndpointBreakers;
   readonly #credential: Credential;
-  readonly #secrets: readonly string[];
 
-  constructor(key: OwnKey, { credential, secrets }: ReadKey, breakers: EndpointBreakers) {
+  constructor(key: OwnKey, credential: Credential, breakers: EndpointBreakers) {
     this.key = key;
     this.breakers = breakers;
     this.#credential = credential;
-    this.#secrets = secrets;
   }
 
   get credential(): Credential {
@@ -30,12 +28,12 @@ export class HeldKey {
   }
 
   get secrets(): readonly string[] {
-    return this.#secrets;
+    return secretsIn(this.#credential);
   }
 
   /** The same key with other words about it. */
   as(key: OwnKey): HeldKey {
-    return new HeldKey(key, { ...key, credential: this.#credential, secrets: this.#secrets }, this.breakers);
+    return new HeldKey(key, this.#credential, this.breakers);
   }
 }
 
@@ -76,10 +74,10 @@ export class OwnKeys {
     return [...(this.of(workspaceId)?.keys.values() ?? [])].flatMap(({ secrets }) => secrets);
   }
 
-  put(key: OwnKey, read: ReadKey): void {
+  put(key: OwnKey, credential: Credential): void {
     const { clock, breakerRules } = this.#parts;
     this.#change(key.workspaceId, (keys) =>
-      keys.set(key.provider, new HeldKey(key, read, new EndpointBreakers(clock, breakerRules))),
+      keys.set(key.provider, new HeldKey(key, credential, new EndpointBreakers(clock, breakerRules))),
     );
     // Nothing of the old key's connections is used for the new one.
     this.#parts.transport.release(key.workspaceId);

@@ -1,5 +1,6 @@
 import type { Connections, Credential, Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { PlatformKey } from "../../domain/tenancy/platform-key.ts";
+import { secretsIn } from "./authorize.ts";
 
 /** What connects providers without the store. */
 export type GivenCredentials = {
@@ -9,6 +10,8 @@ export type GivenCredentials = {
   readonly otherwise: ReadonlyMap<string, Credential>;
   /** Simulated providers, which need none. */
   readonly simulated: ReadonlyMap<string, Credential>;
+  /** Everything secret of what is set, in use or not. */
+  readonly secrets: readonly string[];
 };
 
 /**
@@ -20,12 +23,14 @@ export class PlatformConnections implements Connections {
   readonly #connect: (credentials: ReadonlyMap<string, Credential>) => Connections;
   readonly #kept = new Map<string, { readonly key: PlatformKey; readonly credential: Credential | undefined }>();
   #now: Connections;
+  #secrets: readonly string[];
   #version = 0;
 
   constructor(given: GivenCredentials, connect: (credentials: ReadonlyMap<string, Credential>) => Connections) {
     this.#given = given;
     this.#connect = connect;
     this.#now = this.#together();
+    this.#secrets = this.#everySecret();
   }
 
   get version(): number {
@@ -42,6 +47,11 @@ export class PlatformConnections implements Connections {
 
   baseUrl(endpoint: Endpoint): string | undefined {
     return this.#now.baseUrl(endpoint);
+  }
+
+  /** Everything secret of them, in force or not: for taking it out of texts. */
+  get secrets(): readonly string[] {
+    return this.#secrets;
   }
 
   /** Where the credential in force comes from; null: there is none, or none is needed. */
@@ -82,7 +92,15 @@ export class PlatformConnections implements Connections {
 
   #renew(): void {
     this.#now = this.#together();
+    this.#secrets = this.#everySecret();
     this.#version += 1;
+  }
+
+  #everySecret(): readonly string[] {
+    const kept = [...this.#kept.values()].flatMap(({ credential }) =>
+      credential === undefined ? [] : secretsIn(credential),
+    );
+    return [...this.#given.secrets, ...kept];
   }
 
   #together(): Connections {

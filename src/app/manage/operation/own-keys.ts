@@ -90,7 +90,7 @@ async function putOwnKey(room: Room, workspace: Workspace, provider: string, exc
       const action = before === undefined ? "provider.connect" : "provider.replace_key";
       return { answer: null, audit: { action, workspaceId: workspace.id, target: provider, detail } };
     });
-    room.ownKeys.held.put(key, read);
+    room.ownKeys.held.put(key, read.credential);
     return findOwnKey(room, workspace, provider);
   });
 }
