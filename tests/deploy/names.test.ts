@@ -103,10 +103,12 @@ describe("commands", () => {
     commands.has(words.slice(0, 2).join(" ")) ||
     (words.length === 1 && groups.has(words[0] ?? ""));
 
+  const SHELLS: ReadonlySet<string> = new Set(["", "sh", "bash", "shell"]);
+
   /** What stands in code: a line of a block, or words between backticks. */
   function calls(text: string): string[] {
-    const blocks = [...text.matchAll(/^```(?:sh|bash|shell)?\n(.*?)^```/gms)].flatMap(([, code = ""]) =>
-      code.replaceAll("\\\n", " ").split(/\n|\|\||&&|[;|](?=\s)/),
+    const blocks = [...text.matchAll(/^```(\w*)\n(.*?)^```/gms)].flatMap(([, language = "", code = ""]) =>
+      SHELLS.has(language) ? code.replaceAll("\\\n", " ").split(/\n|\|\||&&|[;|](?=\s)/) : [],
     );
     const inline = [...text.replace(/^```.*?^```/gms, "").matchAll(/`((?:bin\/)?gateway [^`\n]+)`/g)].map(
       ([, code = ""]) => code,
