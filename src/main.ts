@@ -141,7 +141,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
   const responses = await openKept({ config, store, vault, directory, disk, sharing, log }, gateway);
   const bookings = new Bookings({ state, ledger: store.ledger, clock, filling: () => sharing.filling });
   const tenancy: TenancyDeps = { store, directory, state, bookings, captures, clock, ids, snapshot };
-  const money = await openPayments(config, { ...tenancy, store, caughtUp: caughtUp.all }, { fleet, log });
+  const money = await openPayments(config, { ...tenancy, store, inTurn, caughtUp: caughtUp.all }, log);
   const rates = openRates(config, { tenancy, store: store.rates, book: rateBook, inTurn, fleet, log, transport });
   const people = openPeopleRoom(config, { store, vault, directory, ids, log, origin, inTurn });
   const standing = { ready: false };

@@ -63,8 +63,8 @@ export function openRates(config: Config, { fleet, log, transport, ...parts }: R
 /** Money that moves by hand, by date or from outside. */
 export function openPayments(
   config: Config,
-  deps: Omit<ExpiryDeps, "timers" | "requestMaxMs" | "warn" | "alone">,
-  { fleet, log }: { readonly fleet: Pick<Fleet, "alone">; readonly log: Logger },
+  deps: Omit<ExpiryDeps, "timers" | "requestMaxMs" | "warn">,
+  log: Logger,
 ): Promise<Money> {
   const secretsOf = {
     webhook: config.GATEWAY_PAYMENT_WEBHOOK_SECRETS,
@@ -78,7 +78,6 @@ export function openPayments(
       ["stripe", config.GATEWAY_PAYMENT_STRIPE_PAGE],
     ]),
     contact: config.GATEWAY_OPERATOR_CONTACT,
-    alone: (name, work) => fleet.alone(name, work),
     adapters: openAdapters(secrets, parseDurationMs(config.GATEWAY_PAYMENT_TOLERANCE) ?? 0),
     timers: systemTimers,
     requestMaxMs: config.GATEWAY_REQUEST_TIMEOUT_MS + HOLD_GRACE_MS,

@@ -1,10 +1,11 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { chargedRecord } from "../../../../tests/support/records.ts";
-import { promotionOf, topupOf } from "../../../domain/billing/ledger.ts";
+import { adjustmentOf, promotionOf, topupOf } from "../../../domain/billing/ledger.ts";
 import { leftOf, type Promotion, spansOf } from "../../../domain/billing/promotion.ts";
 import { Directory } from "../../../domain/tenancy/directory.ts";
 import { OPEN_POLICY } from "../../../domain/tenancy/policy.ts";
@@ -12,6 +13,7 @@ import { memoryState } from "../../../io/state/memory.ts";
 import { openSqlite } from "../../../io/store/sql/sqlite/open.ts";
 import type { Store } from "../../../io/store/sql/store.ts";
 import { makeIds } from "../../../kit/ids.ts";
+import { makeTurns } from "../deps.ts";
 import { Bookings } from "./bookings.ts";
 import { PromotionExpiry, promotionsOf } from "./promotions.ts";
 
@@ -31,6 +33,7 @@ class World {
   readonly store: Store;
   readonly #clock = { nowMs: () => this.nowMs, elapsedMs: () => this.nowMs };
   readonly state = memoryState(this.#clock);
+  readonly inTurn = makeTurns();
   readonly expiry: PromotionExpiry;
   readonly reading;
   readonly grants: { at: number; until: number; nanos: number }[] = [];
@@ -62,7 +65,7 @@ class World {
         throw new Error("nobody asks for models here");
       },
       timers: { after: () => ({ refresh() {}, [Symbol.dispose]() {} }) },
-      alone: (_name, work) => work(),
+      inTurn: this.inTurn,
       requestMaxMs: REQUEST_MAX_MS,
       warn: (detail) => this.warned.push(detail),
     });
@@ -234,6 +237,31 @@ describe("promotional credit", () => {
       [45, 0],
     ]);
     expect((await one.state.wallet(one.id)).balanceNanos).toBe(100n);
+  });
+
+  test("BILL-01 a correction that is being booked at the date used the credit up: nothing expires beside it", async () => {
+    const one = world();
+    await one.topUp(5);
+    await one.do({ is: "grant", nanos: 10, forMs: 10 });
+    const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const correction = one.inTurn(async () => {
+      const createdAtMs = one.nowMs;
+      await one.state.take({ workspaceId: one.id, nanos: 12n, whole: "yes", leavingNanos: 0n });
+      begun.resolve();
+      await gate.promise;
+      const said = { id: `adjustment:${one.id}`, workspaceId: one.id, currency: "EUR", nanos: 12n, createdAtMs };
+      await store.ledger.post(adjustmentOf("down", said));
+    });
+    await begun.promise;
+    await one.do({ is: "wait", ms: 10 });
+    const expiry = one.expiry.run();
+    // Time enough for an expiry that waits for nobody.
+    await Promise.race([expiry, sleep(300)]);
+    gate.resolve();
+    await Promise.all([correction, expiry]);
+    expect([one.warned, await one.expired()]).toEqual([[], [0]]);
+    expect((await one.state.wallet(one.id)).balanceNanos).toBe(3n);
+    expect((await store.ledger.wallet(one.id))?.balanceNanos).toBe(3n);
   });
 
   test("BILL-03 what running requests reserved stays until they have ended; the rest goes at the date", async () => {

@@ -1,9 +1,8 @@
 import { expiryOf, type LedgerStore } from "../../../domain/billing/ledger.ts";
 import { leftOf, type Promotion, type PromotionStore, spansOf } from "../../../domain/billing/promotion.ts";
-import type { Fleet } from "../../../domain/fleet/fleet.ts";
 import { formatNanos, lesser } from "../../../kit/money.ts";
 import { stop, type Timer, type Timers } from "../../../kit/timers.ts";
-import { change, type TenancyDeps } from "../deps.ts";
+import { change, type InTurn, type TenancyDeps } from "../deps.ts";
 
 /** Who ends credit whose time is over. */
 const GATEWAY = "gateway";
@@ -43,7 +42,7 @@ export type ExpiryDeps = TenancyDeps &
     };
     readonly timers: Timers;
     /** Money that is taken out is not beside other changes of it, and not while wallets are being opened. */
-    readonly alone: Fleet["alone"];
+    readonly inTurn: InTurn;
     /** How long a request can run and hold money. */
     readonly requestMaxMs: number;
     readonly warn: (detail: object, message: string) => void;
@@ -102,7 +101,7 @@ export class PromotionExpiry {
   /** One wallet that cannot be moved keeps no other from being looked at. */
   async #expireOrTell(workspaceId: string): Promise<void> {
     try {
-      await this.#deps.alone(`workspace:${workspaceId}`, () => this.#expire(workspaceId));
+      await this.#deps.inTurn(() => this.#expire(workspaceId));
     } catch (error) {
       this.#deps.warn({ err: error, workspaceId }, "promotional credit of a workspace could not be ended yet");
     }
