@@ -94,3 +94,18 @@ test("OPS-03 only the instance that leads sends; a target that fails is tried ag
   await empty();
   expect(standing.sent).toEqual([["a"]]);
 });
+
+test("OPS-03 what waits for a target that is set no more is given up after its time, by the one that leads", async () => {
+  const { store, logExport, standing } = await opened(() => "sent");
+  const waiting = (requestId: string, queuedAtMs: number) => ({ requestId, queuedAtMs, record: "{}" });
+  const nowMs = systemClock.nowMs();
+  await store.logOutbox.add(["otlp", "files"], [waiting("old", nowMs - 4_000_000), waiting("new", nowMs)]);
+  logExport.start();
+  const left = async () => {
+    const rows = [...(await store.logOutbox.next("otlp", 5)), ...(await store.logOutbox.next("files", 5))];
+    return rows.map(({ requestId }) => requestId);
+  };
+  await vi.waitFor(async () => expect(await left()).toEqual(["new", "new"]), { timeout: 5000 });
+  await vi.waitFor(() => expect(standing.lost).toBe(2));
+  expect(logExport.standing.map(({ target }) => target)).toEqual(["webhook"]);
+});

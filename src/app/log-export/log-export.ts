@@ -1,10 +1,11 @@
-import type { LogOutbox, LogTarget, WaitingRecord } from "../../domain/record/outbox.ts";
+import { LOG_TARGETS, type LogOutbox, type LogTarget, type WaitingRecord } from "../../domain/record/outbox.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import { parseRecord } from "../../domain/record/record-schema.ts";
 import type { Posting } from "../../io/telemetry/posting.ts";
 import { type Patience, waitAfter } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { Ticker } from "../../kit/ticker.ts";
+import { MINUTE_MS } from "../../kit/time.ts";
 import type { Timers } from "../../kit/timers.ts";
 
 export type SendRecords = (records: readonly RequestRecord[], abort: AbortSignal) => Promise<Posting>;
@@ -46,21 +47,32 @@ type Lane = {
 export class LogExport {
   readonly #deps: LogExportDeps;
   readonly #lanes: readonly Lane[];
+  readonly #leftovers: Ticker;
   readonly #stopping = new AbortController();
 
   constructor(deps: LogExportDeps) {
     this.#deps = deps;
     this.#lanes = [...deps.targets].map(([target, send]) => this.#laneOf(target, send));
+    this.#leftovers = new Ticker({
+      everyMs: MINUTE_MS,
+      timers: deps.timers,
+      work: () => this.#giveUpLeftovers(),
+      failed: (error) => deps.warn({ err: error }, "what waits for targets that are not set could not be given up now"),
+    });
   }
 
   start(): void {
-    for (const { ticker } of this.#lanes) ticker.run();
+    for (const ticker of this.#tickers) ticker.run();
   }
 
   /** What is on its way is given up, and sent again by the next process. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    await Promise.all(this.#lanes.map(({ ticker }) => ticker.stop()));
+    await Promise.all(this.#tickers.map((ticker) => ticker.stop()));
+  }
+
+  get #tickers(): readonly Ticker[] {
+    return [...this.#lanes.map(({ ticker }) => ticker), this.#leftovers];
   }
 
   get standing(): readonly TargetStanding[] {
@@ -83,14 +95,13 @@ export class LogExport {
   }
 
   async #work(lane: Lane, send: SendRecords): Promise<void> {
-    const { outbox, clock, keepMs, batchMax, leads, told } = this.#deps;
+    const { outbox, clock, batchMax, leads } = this.#deps;
     const { target } = lane;
     if (!leads()) {
       lane.lagMs = 0;
       return;
     }
-    const expired = await outbox.expire(target, clock.nowMs() - keepMs);
-    if (expired > 0) told.lost(target, expired);
+    await this.#expire(target);
     while (clock.elapsedMs() >= lane.notBeforeMs && leads() && !this.#stopping.signal.aborted) {
       const waiting = await outbox.next(target, batchMax);
       if (waiting.length === 0) break;
@@ -98,6 +109,18 @@ export class LogExport {
     }
     const oldestMs = await outbox.oldestMs(target);
     lane.lagMs = oldestMs === undefined ? 0 : Math.max(0, clock.nowMs() - oldestMs);
+  }
+
+  /** A target that is set no more has no lane, and may have left a queue. */
+  async #giveUpLeftovers(): Promise<void> {
+    const { targets, leads } = this.#deps;
+    for (const target of LOG_TARGETS) if (leads() && !targets.has(target)) await this.#expire(target);
+  }
+
+  async #expire(target: LogTarget): Promise<void> {
+    const { outbox, clock, keepMs, told } = this.#deps;
+    const expired = await outbox.expire(target, clock.nowMs() - keepMs);
+    if (expired > 0) told.lost(target, expired);
   }
 
   /** False: the target is to be left alone for now. */
