@@ -156,7 +156,7 @@ test("ERR-04 every code has one of the eight types and a status that fits it", (
     rate_limit_error: (status) => status === 429,
     billing_error: (status) => status === 402,
     upstream_error: (status) => [400, 502, 504].includes(status),
-    api_error: (status) => [500, 501, 503].includes(status),
+    api_error: (status) => [500, 501, 503, 508].includes(status),
   };
   const entries = Object.entries<{ status: number; type: string; says: string }>(FAULTS);
   for (const [code, { status, type, says }] of entries) {
