@@ -122,7 +122,7 @@ describe("what the provider receives", () => {
       holds.push(/reserves ([\d.]+)/.exec(refused.body.error.message)?.[1] ?? "");
       // Either field can be beyond what every endpoint writes.
       const { status: tooMuch, body } = await scene.chat(tenant.key, { [field]: 9_999_999 });
-      expect([tooMuch, body.error.code]).toEqual([400, "unsupported_parameter"]);
+      expect([tooMuch, body.error.code]).toEqual([400, "invalid_value"]);
     }
     expect(holds[0]).toMatch(/^0\.\d+$/);
     expect(holds[1]).toBe(holds[0]);

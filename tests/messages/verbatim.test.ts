@@ -139,6 +139,8 @@ describe("the request", () => {
       "x-api-key": credentialOf("anthropic"),
       "anthropic-version": version ?? "2023-06-01",
       ...(beta === undefined ? {} : { "anthropic-beta": beta }),
+      // Only because the address is one that a setting names.
+      "x-svc-hop": expect.any(String),
     });
   });
 

@@ -303,14 +303,19 @@ function headersFor(
   try {
     const authorized = authorize(credential, lane.auth, outgoing);
     // Beside what is signed: whoever stands between may change it.
-    const beside: Record<string, string> = { [HOP_HEADER]: hopsOnward(trail.hops, gateway.hopMark) };
     const context = gateway.passTrace?.(trail.requestId, trail.trace, trail.attemptNumber);
-    if (context !== undefined) beside["traceparent"] = context;
-    if (!(authorized instanceof Promise)) return Object.assign(headers, authorized, beside);
-    return authorized.then((own) => Object.assign(headers, own, beside), whyNone);
+    const trace = context === undefined ? undefined : { traceparent: context };
+    const hops = isAtHome(attempt) ? undefined : { [HOP_HEADER]: hopsOnward(trail.hops, gateway.hopMark) };
+    if (!(authorized instanceof Promise)) return Object.assign(headers, authorized, trace, hops);
+    return authorized.then((own) => Object.assign(headers, own, trace, hops), whyNone);
   } catch (error) {
     return whyNone(error);
   }
+}
+
+/** Asked where the catalogue says that it is: no node, and no address that somebody set, which could be a gateway. */
+function isAtHome({ node, baseUrl, endpoint }: Attempt): boolean {
+  return node === undefined && endpoint.baseUrl !== null && baseUrl.startsWith(endpoint.baseUrl);
 }
 
 type Reading = {
