@@ -133,7 +133,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
     recheck: (exchange) => recheckKey(exchange, directory, clock.nowMs()),
     margins: await openPrices(config, store, rateBook, ids),
     limits: limitsOf(config),
-    hopMark: await store.meta.add("hop_mark", randomToken(HOP_MARK_BYTES)),
+    hops: await hopsOf(config, store),
     idempotency: openIdempotency(config, store, caughtUp.all, log),
     ...toldOf(metrics, watch, observed, log),
   };
@@ -185,6 +185,11 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
         await part?.close();
     },
   };
+}
+
+async function hopsOf(config: Config, store: Store): Promise<Gateway["hops"]> {
+  const mark = await store.meta.add("hop_mark", randomToken(HOP_MARK_BYTES));
+  return { mark, everywhere: config.GATEWAY_CATALOGUE_DIR !== null && config.GATEWAY_CATALOGUE_DIR !== undefined };
 }
 
 function uploadsOf(config: Config, dataDir: string, disk: DiskSpace): Promise<Uploads> {

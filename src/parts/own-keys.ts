@@ -67,7 +67,9 @@ async function reloadPlatformKeys(store: Store, room: OwnKeyRoom, deps: OwnKeyDe
   for (const { key, sealed } of now) {
     const { provider, changedAtMs, fingerprint } = key;
     const known = connections.kept(provider);
-    if (known?.fingerprint === fingerprint && known.changedAtMs === changedAtMs) continue;
+    // One that did not open is tried again: SQL may have been away.
+    const isUsable = known !== undefined && !connections.unusable.includes(provider);
+    if (isUsable && known.fingerprint === fingerprint && known.changedAtMs === changedAtMs) continue;
     const slot = platformKeySlot(provider);
     connections.put(key, (await opened({ slot, sealed, provider, whose: "the platform's" }, room, deps))?.credential);
   }

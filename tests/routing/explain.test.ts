@@ -61,6 +61,11 @@ describe("what is explained is what happens", () => {
     expect([fitting.answer.status, fitting.said.refusal]).toEqual([200, null]);
     expect(fitting.said.expected.input_tokens).toBeLessThan(model.context_length);
     expect(fitting.row.decision.order).toEqual(fitting.said.order);
+    // Whoever else falls for another reason: a policy, or a model of a router that cannot do it.
+    await scene.gateway.manage("PATCH", at("/policy"), { floor: "L3" });
+    const floored = await both(prompt(4.2 * model.context_length));
+    expect([floored.answer.status, floored.said.refusal]).toEqual([200, null]);
+    await scene.gateway.manage("PATCH", at("/policy"), { floor: null });
     const beyond = await both(prompt(6 * model.context_length));
     expect([beyond.answer.status, beyond.answer.body.error.code]).toEqual([400, "context_length_exceeded"]);
     expect(beyond.said.refusal.message).toBe(beyond.answer.body.error.message);

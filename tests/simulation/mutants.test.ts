@@ -3,7 +3,7 @@ import { type Line, runChild } from "./child.ts";
 import { MUTANTS } from "./mutants.ts";
 
 /** A mutant that lives through so many worlds is not noticed. */
-const SEEDS_MOST = 2000;
+const SEEDS_MOST = 1000;
 const TIMEOUT_MS = 5 * 60_000;
 
 const lines = new Map<string, Line>();

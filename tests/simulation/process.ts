@@ -104,7 +104,7 @@ export class Process {
     return {
       clock: scheduler,
       timers,
-      hopMark: "here",
+      hops: { mark: "here", everywhere: true },
       deadlines: new Deadlines(scheduler, timers),
       snapshot: () => this.#world.catalogue.snapshot,
       get connections() {

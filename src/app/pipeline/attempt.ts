@@ -305,7 +305,9 @@ function headersFor(
     // Beside what is signed: whoever stands between may change it.
     const context = gateway.passTrace?.(trail.requestId, trail.trace, trail.attemptNumber);
     const trace = context === undefined ? undefined : { traceparent: context };
-    const hops = isAtHome(attempt) ? undefined : { [HOP_HEADER]: hopsOnward(trail.hops, gateway.hopMark) };
+    const hops = isToldHops(gateway, trail, attempt)
+      ? { [HOP_HEADER]: hopsOnward(trail.hops, gateway.hops.mark) }
+      : undefined;
     if (!(authorized instanceof Promise)) return Object.assign(headers, authorized, trace, hops);
     return authorized.then((own) => Object.assign(headers, own, trace, hops), whyNone);
   } catch (error) {
@@ -313,9 +315,14 @@ function headersFor(
   }
 }
 
-/** Asked where the catalogue says that it is: no node, and no address that somebody set, which could be a gateway. */
-function isAtHome({ node, baseUrl, endpoint }: Attempt): boolean {
-  return node === undefined && endpoint.baseUrl !== null && baseUrl.startsWith(endpoint.baseUrl);
+/** Whoever may be a gateway, and everybody whom a request reaches that has passed one. */
+function isToldHops({ hops }: Gateway, trail: Trail, attempt: Attempt): boolean {
+  return hops.everywhere || trail.hops.length > 0 || !isAtHome(attempt);
+}
+
+/** Asked where the catalogue says that it is, or behind that in a cloud's project: no node, and no address that somebody set. */
+function isAtHome({ node, baseUrl, endpoint: { baseUrl: home } }: Attempt): boolean {
+  return node === undefined && home !== null && (baseUrl === home || baseUrl.startsWith(`${home}/`));
 }
 
 type Reading = {

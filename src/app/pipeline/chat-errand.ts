@@ -4,6 +4,7 @@ import type { TokenCounter } from "../../io/tokens/token-counter.ts";
 import type { Inbound } from "../../io/upstream/lane.ts";
 import { outputMaxOf } from "../../io/upstream/lanes.ts";
 import type { Call, Effort } from "../../language/canon/call.ts";
+import { estimateTextTokens, nearTextTokens } from "../../language/canon/estimate.ts";
 import { keepsAnHour, namesKept, needsOf } from "../../language/canon/needs.ts";
 import type { AnswerHead } from "../../language/dialects/client.ts";
 import type { Bound, Errand } from "./errand.ts";
@@ -19,8 +20,9 @@ export class ChatErrand<In extends Inbound = Inbound> implements Errand {
   readonly inputTokens: number;
   readonly streaming: boolean;
   readonly outline: Outline;
+  #reservedTokens: number | undefined;
 
-  constructor(inbound: In, inputTokens = inputTokensOf(inbound)) {
+  constructor(inbound: In, inputTokens = inputTokensOf(inbound, nearTextTokens)) {
     this.inbound = inbound;
     const { call } = inbound;
     this.streaming = call.stream;
@@ -39,11 +41,17 @@ export class ChatErrand<In extends Inbound = Inbound> implements Errand {
     const { call } = this.inbound;
     const limit = call.maxOutputTokens;
     return {
-      inputTokens: this.inputTokens,
+      inputTokens: this.#reserved(),
       outputTokens:
         limit === undefined ? limits.holdOutputTokens : outputMaxOf(asThought(call, effort), limit, endpoint, model),
       cacheTtl: price.cacheWrite1hPer1mTokens && keepsAnHour(call) ? "1h" : "5m",
     };
+  }
+
+  /** A hold is a bound: what is expected is too little for it. */
+  #reserved(): number {
+    this.#reservedTokens ??= Math.max(this.inputTokens, inputTokensOf(this.inbound, estimateTextTokens));
+    return this.#reservedTokens;
   }
 
   wayTo(attempt: Attempt, plan: Plan, head: AnswerHead): Way {

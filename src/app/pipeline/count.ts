@@ -4,6 +4,7 @@ import type { Plan } from "../../domain/routing/plan.ts";
 import { cannotCount, countLane } from "../../io/upstream/count-messages.ts";
 import type { InboundMessages, Lane } from "../../io/upstream/lane.ts";
 import { stop } from "../../kit/timers.ts";
+import { nearTextTokens } from "../../language/canon/estimate.ts";
 import { NO_EXTRAS } from "../../language/canon/extras.ts";
 import { namesKept } from "../../language/canon/needs.ts";
 import { NO_TOKENS } from "../../language/canon/usage.ts";
@@ -39,7 +40,7 @@ export async function countTokens(
   let place: "none" | "taken" = "none";
   let decoded: ReturnType<typeof decode> | undefined;
   try {
-    demandNoLoop(trail.hops, gateway.hopMark);
+    demandNoLoop(trail.hops, gateway.hops.mark);
     decoded = decode(await exchange.body());
     const { inbound } = decoded.errand;
     gateway.recheck(exchange);
@@ -153,5 +154,5 @@ function concluded(outcome: Ended, lane: Lane | undefined): Asked {
 
 /** By a tokenizer that is not the model's own; by length where that one is too busy. */
 async function countedHere({ tokens }: Gateway, inbound: InboundMessages): Promise<number> {
-  return (await countInput(tokens, inbound.call)) ?? inputTokensOf(inbound);
+  return (await countInput(tokens, inbound.call)) ?? inputTokensOf(inbound, nearTextTokens);
 }

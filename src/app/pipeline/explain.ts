@@ -7,7 +7,7 @@ import { type PolicyLayer, type SourcedRule, sourcesOf } from "../../domain/tena
 import { policyOfRouter, type Router } from "../../domain/tenancy/router.ts";
 import type { ChatErrand } from "./chat-errand.ts";
 import { headerText } from "./headers.ts";
-import { type AskedOutline, type Planned, type Planning, planOutline } from "./plan.ts";
+import { type AskedOutline, isTooLong, type Planned, type Planning, planOutline } from "./plan.ts";
 import { type Thinking, thinkingFor } from "./thinking.ts";
 
 /** What would become of a call, and why. Nobody is called, and nothing is held, charged or kept. */
@@ -16,6 +16,8 @@ export type Explained = {
   /** The line of X-Svc-Route-Reason; null when the call would be refused. */
   readonly routeReason: string | null;
   readonly refusal: Fault | null;
+  /** It would perhaps be served if it were shorter than its estimate. */
+  readonly tooLong: boolean;
   /** The workspace's own router that decides. */
   readonly router: Router | undefined;
   readonly policy: Policy;
@@ -37,7 +39,13 @@ export function explain(
     { from: "key", policy: keysPolicy },
   ];
   const own = planning.policyOf(workspace.id, asked.keyId) ?? workspace.policy;
-  const nothing = { decision: null, routeReason: null, router: undefined, thinking: undefined } as const;
+  const nothing = {
+    decision: null,
+    routeReason: null,
+    router: undefined,
+    thinking: undefined,
+    tooLong: false,
+  } as const;
   let planned: Planned;
   let router: Router | undefined;
   try {
@@ -52,7 +60,13 @@ export function explain(
   const policy = policyNow() ?? own;
   layers.push({ from: "router", policy: router === undefined ? null : policyOfRouter(router.spec) });
   layers.push({ from: "request", policy: policyOfWishes(outline.wishes) });
-  const found = { decision: plan.decision(), router, policy, rules: sourcesOf(policy, layers) };
+  const found = {
+    decision: plan.decision(),
+    router,
+    policy,
+    rules: sourcesOf(policy, layers),
+    tooLong: isTooLong(plan),
+  };
   if (plan.is === "refused") return { ...nothing, ...found, refusal: plan.fault };
   const [first] = plan.attempts;
   return {

@@ -2,13 +2,13 @@ import type { TokenCounter } from "../../io/tokens/token-counter.ts";
 import type { Inbound } from "../../io/upstream/lane.ts";
 import type { Call } from "../../language/canon/call.ts";
 import { countableOf } from "../../language/canon/counting.ts";
-import { estimateInputTokens, estimateJsonTokens } from "../../language/canon/estimate.ts";
+import { estimateInputTokens, estimateJsonTokens, type TextTokens } from "../../language/canon/estimate.ts";
 
-/** The input of a request, estimated before it is sent. What only a provider can read is reserved for all the same. */
-export function inputTokensOf(inbound: Inbound): number {
+/** The input of a request, estimated before it is sent. What only a provider can read counts all the same. */
+export function inputTokensOf(inbound: Inbound, textTokens: TextTokens): number {
   const { call } = inbound;
-  const read = estimateInputTokens(call, toolsLength(inbound));
-  return isForeign(call) ? Math.max(read, estimateJsonTokens(wordsOf(inbound))) : read;
+  const read = estimateInputTokens(call, toolsLength(inbound), textTokens);
+  return isForeign(call) ? Math.max(read, estimateJsonTokens(wordsOf(inbound), textTokens)) : read;
 }
 
 /** Whether it says something that has no place in the canonical call. */

@@ -84,9 +84,9 @@ export function planOutline(planning: Planning, asked: AskedOutline): Planned {
   return { plan, policyNow };
 }
 
-/** Whether its length is all that keeps a request from being served. */
+/** Whether a request would perhaps be served if it were shorter than its estimate. */
 export function isTooLong(plan: Plan | NoPlan): boolean {
-  return plan.is === "refused" && plan.fault.code === "context_length_exceeded";
+  return plan.is === "refused" && plan.tooLong;
 }
 
 function worldOf(planning: Planning, { surface, workspace, outline }: AskedOutline, nowMs: number): World {

@@ -81,7 +81,7 @@ export async function run(
   let decoded: Decoded | undefined;
   let waiting: Waiting | undefined;
   try {
-    demandNoLoop(trail.hops, gateway.hopMark);
+    demandNoLoop(trail.hops, gateway.hops.mark);
     arrived = await arrive(exchange, reading);
     if (hasKey(exchange)) {
       const first = await claimKey(gateway, trail, exchange, arrived.sameness);
@@ -164,7 +164,7 @@ function planErrand(gateway: Gateway, trail: Trail, surface: Surface, errand: Er
   return planned;
 }
 
-const WANTING: ReadonlySet<number> = new Set([402, 429, 503]);
+const WANTING: ReadonlySet<number> = new Set([402, 429]);
 
 /** A request with a plan, as long as money or room may still be wanting for it. */
 type Waiting = { readonly errand: Errand; readonly plan: Plan };
@@ -178,7 +178,7 @@ function unsaidBy(exchange: Exchange, trail: Trail, { errand, plan }: Waiting): 
       if (lane.parts === undefined) lane.encode();
       return undefined;
     } catch (error) {
-      if (!(error instanceof Fault)) throw error;
+      if (!(error instanceof Fault)) return undefined;
       first ??= error;
     }
   }

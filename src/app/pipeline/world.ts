@@ -77,8 +77,12 @@ export type Gateway = {
   readonly finished: (record: RequestRecord) => void;
   /** What providers are told of a request's trace, by what its caller said of it; absent: nothing. */
   readonly passTrace?: (requestId: string, trace: string | undefined, attempt: number) => string;
-  /** Names this deployment to gateways that a request is sent on to: all instances have the same. */
-  readonly hopMark: string;
+  readonly hops: {
+    /** Names this deployment to gateways that a request is sent on to: all instances have the same. */
+    readonly mark: string;
+    /** The catalogue is the operator's own: every address in it may be a gateway. */
+    readonly everywhere: boolean;
+  };
   /** Told of what the operator should know and no record of a request shows. */
   readonly noticed: (notice: Notice) => void;
 };

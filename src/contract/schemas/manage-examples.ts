@@ -203,7 +203,7 @@ export const provider = {
   name: "Sandbox Germany",
   operator: "Simulated",
   connected: true,
-  credential: "setting",
+  credential: null,
   own_key: null,
   sandbox: true,
   levels: ["L2"],

@@ -34,6 +34,8 @@ export type NoPlan = {
   readonly is: "refused";
   readonly fault: Fault;
   readonly router: string | null;
+  /** Something fell for the length of the prompt, which is an estimate. */
+  readonly tooLong: boolean;
   decision(): DecisionRecord;
 };
 
@@ -80,7 +82,8 @@ export function planAttempts(request: PlanRequest, world: World): Plan | NoPlan 
 
 function refused({ request }: Judge, sifted: Sifted, problem: Fault): NoPlan {
   const decision = () => refusedDecision(request, sifted, problem.message);
-  return { is: "refused", fault: problem, router: routerName(request), decision };
+  const tooLong = sifted.causes.some(({ contextTokens }) => contextTokens !== undefined);
+  return { is: "refused", fault: problem, router: routerName(request), tooLong, decision };
 }
 
 function routerName({ route }: PlanRequest): string | null {

@@ -36,7 +36,7 @@ const LOOK_EVERY_MS = 5_000;
 /** A change that is saved and cannot be told is told again and again for this long before whoever made it hears of that. */
 const TELL_MS_MAX = 5_000;
 const TELL_AGAIN_MS = 100;
-/** Changes are kept for this long; who did not follow for half of it loads everything. */
+/** Changes are kept for this long, and the last one for ever. */
 const KEPT_MS = 24 * 3_600_000;
 const VERSION_KEPT_MS = 7 * 24 * 3_600_000;
 

@@ -30,36 +30,45 @@ function weightBeyondOne(code: number): number {
   return 2.25;
 }
 
-/** Tokens of a text by its length. */
-export function estimateTextTokens(text: string): number {
+/** Tokens of a text, as near as its length tells: for what fits, for what is expected, and for what a caller left unpaid. */
+export function nearTextTokens(text: string): number {
   return tokensOfWeight(weightOf(text));
+}
+
+/** Tokens of a text, rather too many: older tokenizers take twice as many for some scripts. For what is reserved, and for what must fit at once. */
+export function estimateTextTokens(text: string): number {
+  let wide = 0;
+  for (let at = 0; at < text.length; at += 1) if (text.charCodeAt(at) > 0x7f) wide += 1;
+  return Math.ceil((text.length - wide) / WEIGHT_PER_TOKEN + wide / 1.5);
 }
 
 export function tokensOfWeight(weight: number): number {
   return Math.ceil(weight / WEIGHT_PER_TOKEN);
 }
 
-/** The input of a call, estimated: for holds, for expected cost, and for billing where a provider reports nothing. */
-export function estimateInputTokens(call: Call, toolsJsonLength: number): number {
+export type TextTokens = (text: string) => number;
+
+/** The input of a call, by an estimate of its texts. */
+export function estimateInputTokens(call: Call, toolsJsonLength: number, textTokens: TextTokens): number {
   let tokens = tokensOfWeight(toolsJsonLength);
   for (const turn of call.turns) {
     tokens += TOKENS_PER_TURN;
-    for (const part of turn.parts) tokens += estimatePartTokens(part);
+    for (const part of turn.parts) tokens += estimatePartTokens(part, textTokens);
   }
   return tokens;
 }
 
-function estimatePartTokens(part: Part): number {
+function estimatePartTokens(part: Part, textTokens: TextTokens): number {
   switch (part.is) {
     case "text":
     case "refusal":
-      return estimateTextTokens(part.text);
+      return textTokens(part.text);
     case "reasoning":
-      return part.detail.is === "open" ? estimateTextTokens(part.detail.text) : 0;
+      return part.detail.is === "open" ? textTokens(part.detail.text) : 0;
     case "tool_result":
-      return part.content.reduce((sum, inner) => sum + estimatePartTokens(inner), 0);
+      return part.content.reduce((sum, inner) => sum + estimatePartTokens(inner, textTokens), 0);
     case "tool_call":
-      return estimateTextTokens(part.argumentsText) + estimateTextTokens(part.name);
+      return textTokens(part.argumentsText) + textTokens(part.name);
     case "image":
     case "audio":
     case "file":
@@ -72,14 +81,14 @@ const INLINE_MEDIA = /^data:[^,]{0,200};base64,/i;
 const MEDIA_CHARS_PER_TOKEN = 100;
 
 /** Tokens of JSON that only its reader understands: every word in it, whatever it means there. */
-export function estimateJsonTokens(value: unknown): number {
-  if (typeof value === "string") return INLINE_MEDIA.test(value) ? mediaTokens(value) : estimateTextTokens(value);
-  if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + estimateJsonTokens(item), 0);
+export function estimateJsonTokens(value: unknown, textTokens: TextTokens): number {
+  if (typeof value === "string") return INLINE_MEDIA.test(value) ? mediaTokens(value) : textTokens(value);
+  if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + estimateJsonTokens(item, textTokens), 0);
   if (!isJsonObject(value)) return 1;
   let tokens = 0;
   for (const [key, inner] of Object.entries(value)) {
     const isMedia = key === "data" && typeof inner === "string" && value["type"] === "base64";
-    tokens += estimateTextTokens(key) + (isMedia ? mediaTokens(inner) : estimateJsonTokens(inner));
+    tokens += textTokens(key) + (isMedia ? mediaTokens(inner) : estimateJsonTokens(inner, textTokens));
   }
   return tokens;
 }

@@ -91,7 +91,10 @@ export class PromotionExpiry {
   async #run(): Promise<void> {
     const { store, clock, warn } = this.#deps;
     try {
-      for (const workspaceId of await store.promotions.due(clock.nowMs())) await this.#expireOrTell(workspaceId);
+      const due = await store.promotions.due(clock.nowMs());
+      // Before any turn is taken: whoever is slow to write their books down holds up no change of others.
+      if (due.length > 0) await this.#deps.caughtUp();
+      for (const workspaceId of due) await this.#expireOrTell(workspaceId);
       await this.aim();
     } catch (error) {
       warn({ err: error }, "promotional credit could not be ended yet");
@@ -109,15 +112,15 @@ export class PromotionExpiry {
 
   async #expire(workspaceId: string): Promise<void> {
     const { store, state, clock, requestMaxMs } = this.#deps;
+    // Another instance may have ended it.
+    if (!(await store.promotions.list(workspaceId)).some((one) => isDue(one, clock.nowMs()))) return;
     // First what is held, then what was charged: a request that ends in between is counted twice, never not at all.
     const { heldNanos } = await state.wallet(workspaceId);
     await this.#deps.caughtUp();
     const promotions = await store.promotions.list(workspaceId);
     const left = await leftNow(this.#deps, promotions, workspaceId);
     const nowMs = clock.nowMs();
-    const due = promotions
-      .filter(({ closedAtMs, expiresAtMs }) => closedAtMs === null && expiresAtMs <= nowMs)
-      .toSorted((a, b) => a.expiresAtMs - b.expiresAtMs);
+    const due = promotions.filter((one) => isDue(one, nowMs)).toSorted((a, b) => a.expiresAtMs - b.expiresAtMs);
     let reserved = heldNanos;
     for (const promotion of due) {
       const isLast = heldNanos === 0n || nowMs >= promotion.expiresAtMs + requestMaxMs;
@@ -166,4 +169,8 @@ export class PromotionExpiry {
       return { answer: null, audit: null };
     });
   }
+}
+
+function isDue({ closedAtMs, expiresAtMs }: Promotion, nowMs: number): boolean {
+  return closedAtMs === null && expiresAtMs <= nowMs;
 }

@@ -70,7 +70,7 @@ async function answer(room: Room, question: Question) {
   const explainIt = () =>
     explain(planning, { surface, workspace, keyId: key?.id ?? null }, errand, key?.policy ?? null);
   let explained = explainIt();
-  if (explained.refusal?.code === "context_length_exceeded") {
+  if (explained.tooLong) {
     errand = await errand.counted(room.planning.tokens);
     explained = explainIt();
   }
@@ -85,7 +85,14 @@ function headOf({ surface, workspace }: Question, model: string) {
 /** A request that cannot be read has no plan, only rules that would have held. */
 function unread(room: Room, { workspace, key }: Question, problem: Fault) {
   const policy = room.planning.policyOf(workspace.id, key?.id ?? null) ?? workspace.policy;
-  const nothing = { decision: null, routeReason: null, router: undefined, thinking: undefined, rules: [] } as const;
+  const nothing = {
+    decision: null,
+    routeReason: null,
+    router: undefined,
+    thinking: undefined,
+    rules: [],
+    tooLong: false,
+  } as const;
   return viewOf({ ...nothing, policy, refusal: problem }, 0);
 }
 
