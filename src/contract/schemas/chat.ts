@@ -125,7 +125,7 @@ const seed = z
   .meta({ type: "integer" });
 
 /** Known, so that the refusal can say that nobody takes it, whatever its value. */
-const never = optional(z.unknown()).describe("Refused by every model.");
+const never = z.unknown().optional().describe("Refused by every model.");
 
 /** Ignored whatever it is where the provider's dialect has no place for it: only who is told it wants a string. */
 const label = z.unknown().meta({ type: "string" });
