@@ -189,7 +189,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
 
 async function hopsOf(config: Config, store: Store): Promise<Gateway["hops"]> {
   const mark = await store.meta.add("hop_mark", randomToken(HOP_MARK_BYTES));
-  return { mark, everywhere: config.GATEWAY_CATALOGUE_DIR !== null && config.GATEWAY_CATALOGUE_DIR !== undefined };
+  return { mark, everywhere: config.GATEWAY_CATALOGUE_DIR !== null };
 }
 
 function uploadsOf(config: Config, dataDir: string, disk: DiskSpace): Promise<Uploads> {

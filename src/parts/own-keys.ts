@@ -4,6 +4,7 @@ import { ownKeySlot, type SealedOwnKey } from "../domain/tenancy/own-key.ts";
 import { platformKeySlot } from "../domain/tenancy/platform-key.ts";
 import type { Slot, Vault } from "../domain/tenancy/vault.ts";
 import type { Store } from "../io/store/sql/store.ts";
+import { StoreError } from "../io/store/sql/store-error.ts";
 import type { Logger } from "../io/telemetry/log.ts";
 import { UNUSABLE } from "../io/upstream/authorize.ts";
 import type { Addresses } from "../io/upstream/connections.ts";
@@ -67,11 +68,11 @@ async function reloadPlatformKeys(store: Store, room: OwnKeyRoom, deps: OwnKeyDe
   for (const { key, sealed } of now) {
     const { provider, changedAtMs, fingerprint } = key;
     const known = connections.kept(provider);
-    // One that did not open is tried again: SQL may have been away.
-    const isUsable = known !== undefined && !connections.unusable.includes(provider);
-    if (isUsable && known.fingerprint === fingerprint && known.changedAtMs === changedAtMs) continue;
+    if (known?.fingerprint === fingerprint && known.changedAtMs === changedAtMs) continue;
     const slot = platformKeySlot(provider);
-    connections.put(key, (await opened({ slot, sealed, provider, whose: "the platform's" }, room, deps))?.credential);
+    const read = await opened({ slot, sealed, provider, whose: "the platform's" }, room, deps);
+    // Whoever changed it meanwhile, here, knows better.
+    if (connections.kept(provider) === known) connections.put(key, read?.credential);
   }
 }
 
@@ -106,10 +107,13 @@ type Sealed = {
   readonly whose: string;
 };
 
-/** Undefined, and told, where it does not open or is of no use any more. */
+/** Undefined, and told, where it does not open or is of no use any more. Throws where SQL is away: that says nothing of it. */
 async function opened({ slot, sealed, provider, whose }: Sealed, room: OwnKeyRoom, { vault, log }: OwnKeyDeps) {
   const about = { workspace: slot.workspaceId, provider };
-  const secret = await vault.open(slot, sealed).catch(() => undefined);
+  const secret = await vault.open(slot, sealed).catch((error: unknown) => {
+    if (error instanceof StoreError) throw error;
+    return undefined;
+  });
   const read = secret === undefined ? undefined : room.read(secret, provider);
   if (read === undefined) log.warn(about, `${whose} provider key does not open: connect it again`);
   else if ("problem" in read) log.warn(about, `${whose} provider key is of no use: ${read.problem}`);

@@ -26,7 +26,7 @@ import { jsonIn } from "../../kit/json.ts";
 import { after, type Soon } from "../../kit/soon.ts";
 import type { Unusable, WholeAnswer } from "../../language/canon/answer.ts";
 import { audioReader } from "./audio.ts";
-import { HOP_HEADER, hopsOnward } from "./hops.ts";
+import { HOP_HEADER, hopsOnward, isTold } from "./hops.ts";
 import type { Outcome } from "./outcome.ts";
 import { connectionsOfAttempt, rowOfAttempt } from "./own-layers.ts";
 import type { Relay } from "./relay.ts";
@@ -305,7 +305,7 @@ function headersFor(
     // Beside what is signed: whoever stands between may change it.
     const context = gateway.passTrace?.(trail.requestId, trail.trace, trail.attemptNumber);
     const trace = context === undefined ? undefined : { traceparent: context };
-    const hops = isToldHops(gateway, trail, attempt)
+    const hops = isTold(trail.hops, gateway.hops, attempt)
       ? { [HOP_HEADER]: hopsOnward(trail.hops, gateway.hops.mark) }
       : undefined;
     if (!(authorized instanceof Promise)) return Object.assign(headers, authorized, trace, hops);
@@ -313,16 +313,6 @@ function headersFor(
   } catch (error) {
     return whyNone(error);
   }
-}
-
-/** Whoever may be a gateway, and everybody whom a request reaches that has passed one. */
-function isToldHops({ hops }: Gateway, trail: Trail, attempt: Attempt): boolean {
-  return hops.everywhere || trail.hops.length > 0 || !isAtHome(attempt);
-}
-
-/** Asked where the catalogue says that it is, or behind that in a cloud's project: no node, and no address that somebody set. */
-function isAtHome({ node, baseUrl, endpoint: { baseUrl: home } }: Attempt): boolean {
-  return node === undefined && home !== null && (baseUrl === home || baseUrl.startsWith(`${home}/`));
 }
 
 type Reading = {

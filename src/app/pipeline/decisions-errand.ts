@@ -3,6 +3,7 @@ import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Demand } from "../../domain/routing/capability.ts";
 import { decisionsLane } from "../../io/upstream/decisions-lane.ts";
 import type { JsonObject } from "../../kit/json.ts";
+import { estimateTextTokens, nearTextTokens } from "../../language/canon/estimate.ts";
 import { type DecisionAsk, type DecisionSize, sizeOf } from "../../language/decisions/ask.ts";
 import type { DecisionClient } from "../../language/decisions/render.ts";
 import { requestsFor, unfitFor } from "./decisions-fit.ts";
@@ -20,13 +21,11 @@ export class DecisionsErrand implements Errand {
   readonly inputTokens: number;
   readonly detail: JsonObject;
   readonly #ask: DecisionAsk;
-  readonly #size: DecisionSize;
   readonly #client: DecisionClient;
 
   constructor(ask: DecisionAsk, client: DecisionClient, unserved?: Demand["unserved"]) {
     this.#ask = ask;
-    const size = sizeOf(ask);
-    this.#size = size;
+    const size = sizeOf(ask, nearTextTokens);
     this.#client = client;
     this.detail = detailOf(ask);
     this.inputTokens = size.questionTokens.reduce((sum, tokens) => sum + tokens, size.stateTokens);
@@ -36,7 +35,7 @@ export class DecisionsErrand implements Errand {
         needs: [],
         parameters: [],
         inputTokens: this.inputTokens,
-        inputTokensAt: (endpoint) => this.#readBy(endpoint),
+        inputTokensAt: (endpoint) => readBy(endpoint, size),
         maxOutputTokens: ask.questions.length,
         fits: (endpoint, model) => unfitFor(ask, size, endpoint, model),
         unserved,
@@ -47,13 +46,9 @@ export class DecisionsErrand implements Errand {
   /** The state is read once for each request that it is sent with. */
   boundAt({ endpoint }: Attempt): Bound {
     return {
-      inputTokens: this.#readBy(endpoint),
+      inputTokens: readBy(endpoint, sizeOf(this.#ask, estimateTextTokens)),
       outputTokens: this.#ask.questions.length * OUTPUT_TOKENS_PER_QUESTION,
     };
-  }
-
-  #readBy(endpoint: Endpoint): number {
-    return requestsFor(this.#size, endpoint).reduce((sum, tokens) => sum + tokens, 0);
   }
 
   wayTo({ endpoint, model }: Attempt): Way {
@@ -63,6 +58,10 @@ export class DecisionsErrand implements Errand {
   namesKept(): boolean {
     return false;
   }
+}
+
+function readBy(endpoint: Endpoint, size: DecisionSize): number {
+  return requestsFor(size, endpoint).reduce((sum, tokens) => sum + tokens, 0);
 }
 
 /** The number of questions and their types: nothing of what they say. */

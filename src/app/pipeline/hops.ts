@@ -1,4 +1,6 @@
 import { fault } from "../../contract/faults.ts";
+import type { Attempt } from "../../domain/routing/attempt.ts";
+import type { Gateway } from "./world.ts";
 
 /** The gateways that a request has passed, each by the mark of its deployment. Nodes and providers may be gateways, too. */
 export const HOP_HEADER = "x-svc-hop";
@@ -30,4 +32,16 @@ export function demandNoLoop(hops: readonly string[], mark: string): void {
 
 export function hopsOnward(hops: readonly string[], mark: string): string {
   return hops === NONE ? mark : [...hops, mark].join(", ");
+}
+
+/** Whoever may be a gateway is told, and everybody whom a request reaches that has passed one. */
+export function isTold(hops: readonly string[], { everywhere }: Gateway["hops"], attempt: Asked): boolean {
+  return everywhere || hops.length > 0 || !isAtHome(attempt);
+}
+
+type Asked = Pick<Attempt, "node" | "baseUrl"> & { readonly endpoint: Pick<Attempt["endpoint"], "baseUrl"> };
+
+/** Asked where the catalogue says that it is, or behind that in a cloud's project: no node, and no address that somebody set. */
+function isAtHome({ node, baseUrl, endpoint: { baseUrl: home } }: Asked): boolean {
+  return node === undefined && home !== null && (baseUrl === home || baseUrl.startsWith(`${home}/`));
 }

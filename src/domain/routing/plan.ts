@@ -80,9 +80,13 @@ export function planAttempts(request: PlanRequest, world: World): Plan | NoPlan 
   };
 }
 
+/** A prompt that is estimated at more than so many windows is beyond one, whoever counts. */
+const ESTIMATE_TIMES = 4;
+
 function refused({ request }: Judge, sifted: Sifted, problem: Fault): NoPlan {
   const decision = () => refusedDecision(request, sifted, problem.message);
-  const tooLong = sifted.causes.some(({ contextTokens }) => contextTokens !== undefined);
+  const most = request.demand.inputTokens / ESTIMATE_TIMES;
+  const tooLong = sifted.causes.some(({ contextTokens }) => contextTokens !== undefined && contextTokens >= most);
   return { is: "refused", fault: problem, router: routerName(request), tooLong, decision };
 }
 

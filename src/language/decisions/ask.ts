@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../kit/json.ts";
-import { estimateTextTokens, TOKENS_PER_MEDIA } from "../canon/estimate.ts";
+import { type TextTokens, TOKENS_PER_MEDIA } from "../canon/estimate.ts";
 import type { DecisionImage } from "./image.ts";
 
 /** What is asked about: a text, or an object of any shape. */
@@ -82,16 +82,16 @@ export type DecisionSize = {
   readonly questionTokens: readonly number[];
 };
 
-export function sizeOf({ state, images, questions }: DecisionAsk): DecisionSize {
+export function sizeOf({ state, images, questions }: DecisionAsk, textTokens: TextTokens): DecisionSize {
   return {
-    stateTokens: TOKENS_PER_REQUEST + estimateTextTokens(stateText(state)) + images.length * TOKENS_PER_MEDIA,
-    questionTokens: questions.map(tokensOf),
+    stateTokens: TOKENS_PER_REQUEST + textTokens(stateText(state)) + images.length * TOKENS_PER_MEDIA,
+    questionTokens: questions.map((question) => tokensOf(question, textTokens)),
   };
 }
 
-function tokensOf(question: DecisionQuestion): number {
+function tokensOf(question: DecisionQuestion, textTokens: TextTokens): number {
   const words = [question.id, question.instructions, ...criteriaWords(question)];
-  return TOKENS_PER_QUESTION + words.reduce((sum, text) => sum + 2 + estimateTextTokens(text), 0);
+  return TOKENS_PER_QUESTION + words.reduce((sum, text) => sum + 2 + textTokens(text), 0);
 }
 
 function criteriaWords(question: DecisionQuestion): readonly string[] {

@@ -95,10 +95,10 @@ export class PromotionExpiry {
       // Before any turn is taken: whoever is slow to write their books down holds up no change of others.
       if (due.length > 0) await this.#deps.caughtUp();
       for (const workspaceId of due) await this.#expireOrTell(workspaceId);
-      await this.aim();
     } catch (error) {
       warn({ err: error }, "promotional credit could not be ended yet");
     }
+    await this.aim().catch((error: unknown) => warn({ err: error }, "the next end of promotional credit is not known"));
   }
 
   /** One wallet that cannot be moved keeps no other from being looked at. */
