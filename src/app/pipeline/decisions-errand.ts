@@ -22,6 +22,7 @@ export class DecisionsErrand implements Errand {
   readonly detail: JsonObject;
   readonly #ask: DecisionAsk;
   readonly #client: DecisionClient;
+  #reservedSize: DecisionSize | undefined;
 
   constructor(ask: DecisionAsk, client: DecisionClient, unserved?: Demand["unserved"]) {
     this.#ask = ask;
@@ -46,9 +47,15 @@ export class DecisionsErrand implements Errand {
   /** The state is read once for each request that it is sent with. */
   boundAt({ endpoint }: Attempt): Bound {
     return {
-      inputTokens: readBy(endpoint, sizeOf(this.#ask, estimateTextTokens)),
+      inputTokens: readBy(endpoint, this.#reserved()),
       outputTokens: this.#ask.questions.length * OUTPUT_TOKENS_PER_QUESTION,
     };
+  }
+
+  /** A hold is a bound: what is expected is too little for it. */
+  #reserved(): DecisionSize {
+    this.#reservedSize ??= sizeOf(this.#ask, estimateTextTokens);
+    return this.#reservedSize;
   }
 
   wayTo({ endpoint, model }: Attempt): Way {
