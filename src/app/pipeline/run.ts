@@ -97,7 +97,7 @@ export async function run(
     gateway.recheck(exchange);
     let planned = planErrand(gateway, trail, surface, decoded.errand);
     if (isTooLong(planned.plan) && decoded.errand.counted !== undefined) {
-      // By its estimate alone nobody is refused.
+      // An estimate is no reason to refuse what can be counted.
       decoded = { ...decoded, errand: await decoded.errand.counted(gateway.tokens) };
       gateway.recheck(exchange);
       planned = planErrand(gateway, trail, surface, decoded.errand);
