@@ -2,17 +2,17 @@
  * Set-up: installs packages when they are missing or stale, and finds the Node that runs the gateway. Plain JavaScript
  * without packages, because it runs on whatever Node the machine has. All output goes to stderr.
  */
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { fileURLToPath } from "node:url";
 
 export const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 
 const MODULES = path.join(ROOT, "node_modules");
-/** Where Node keeps compiled code between runs: a start from there is quicker and takes less memory. */
+/** Where Node keeps the compiled code of the sources between runs: a start from there is quicker and takes less memory. */
 export const COMPILE_CACHE = path.join(MODULES, ".cache/compile");
 /**
  * What the Node of the gateway is told. A bounded young generation: an idle gateway is as small as with less, and one under
@@ -129,17 +129,7 @@ async function install(need) {
   const hasTools = existsSync(path.join(MODULES, "knip"));
   const stamp = stampOf(readFileSync(path.join(ROOT, "package-lock.json")));
   writeStamp(`${stamp} ${hasTools ? "develop" : "run"}`);
-  // Not vital: a failure here says nothing.
-  prime({ stdio: "ignore", timeout: 30_000 });
   process.stderr.write(`Set up in ${((Date.now() - startedAtMs) / 1000).toFixed(1)} s.\n`);
-}
-
-/** Compiles the gateway once, so that already its first start finds the cache. Answers with how that ended. */
-export function prime(how) {
-  const main = pathToFileURL(path.join(ROOT, "src/main.ts")).href;
-  const args = [...NODE_FLAGS, "--input-type=module", "--eval", `await import("${main}")`];
-  const env = { ...process.env, NODE_COMPILE_CACHE: COMPILE_CACHE };
-  return spawnSync(pinnedNode(), args, { cwd: ROOT, env, ...how }).status;
 }
 
 /** Without our own node_modules on the PATH: npm must not run on the Node that it is about to replace. */
@@ -216,10 +206,12 @@ function readIfThere(file) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  // Not awaited: the portal's script imports this one, and would wait for its end.
+  // Not awaited: the scripts below import this one, and would wait for its end.
   setUp("develop")
     .then(() => import("./portal.mjs"))
     .then(({ buildPortal }) => buildPortal())
+    .then(() => import("./bundle.mjs"))
+    .then(({ bundle }) => bundle())
     .catch((error) => {
       process.stderr.write(`${error.message}\n`);
       process.exit(1);

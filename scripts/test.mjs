@@ -2,6 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { bundle } from "./bundle.mjs";
 import { buildPortal } from "./portal.mjs";
 import { setUp } from "./setup.mjs";
 import { CHECKS, close, runSteps, tests } from "./steps.mjs";
@@ -22,6 +23,7 @@ const only = process.argv.slice(2);
 
 await setUp("develop");
 await buildPortal();
+await bundle();
 installPrograms();
 close("Tests", await runSteps(only.length > 0 ? [tests(only)] : [...CHECKS, tests([])]));
 

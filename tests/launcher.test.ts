@@ -1,9 +1,20 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { PROGRAM } from "./support/program.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "..");
 
@@ -22,7 +33,7 @@ if (command === "wait") {
   process.on("SIGTERM", () => process.exit(7));
   setInterval(() => {}, 1000);
 }
-process.stdout.write(JSON.stringify({ args: process.argv.slice(2), pid: process.pid }) + "\\n");
+process.stdout.write(JSON.stringify({ args: process.argv.slice(2), pid: process.pid, file: process.argv[1] }) + "\\n");
 if (command !== "wait") process.exit(Number(code ?? 0));
 `;
 
@@ -56,7 +67,7 @@ function run(file: string, args: readonly string[], cwd = "/"): Promise<Ended> {
   });
 }
 
-function runsOf(stdout: string): { args: string[]; pid: number }[] {
+function runsOf(stdout: string): { args: string[]; pid: number; file: string }[] {
   return stdout
     .trim()
     .split("\n")
@@ -72,9 +83,76 @@ describe("bin/gateway", () => {
     expect(second).toMatchObject({ code: 0, stderr: "" });
   });
 
-  test("finds the code that set-up compiled: both tell Node the same", () => {
-    expect(readdirSync(path.join(project, "node_modules/.cache/compile"))).toHaveLength(1);
-    expect(readFileSync(path.join(ROOT, "deploy/image/build.mjs"), "utf8")).toMatch(/\bprime\(/);
+  describe("the bundle", () => {
+    const bundles = () => readdirSync(path.join(project, ".cache")).filter((name) => name.startsWith("gateway-"));
+
+    beforeAll(() => {
+      symlinkSync(path.join(ROOT, "node_modules/rolldown"), path.join(project, "node_modules/rolldown"));
+      writeThreads("export {};");
+    });
+
+    afterAll(() => rmSync(path.join(project, "node_modules/rolldown")));
+
+    test("without a bundler the sources run", async () => {
+      rmSync(path.join(project, "node_modules/rolldown"));
+      const [told] = runsOf((await run(launcher, ["x", "0"])).stdout);
+      expect(told?.file).toBe(path.join(project, "src/cli.ts"));
+      symlinkSync(path.join(ROOT, "node_modules/rolldown"), path.join(project, "node_modules/rolldown"));
+    });
+
+    test("is made once, is what runs, and finds the code that was compiled with it: both tell Node the same", async () => {
+      const first = await run(launcher, ["x", "0"]);
+      expect(first.stderr).toContain("Put the gateway together");
+      const [made = ""] = bundles();
+      expect(runsOf(first.stdout)).toMatchObject([{ file: path.join(project, ".cache", made, "cli.js") }]);
+      expect(await run(launcher, ["x", "0"])).toMatchObject({
+        code: 0,
+        stderr: "",
+        stdout: expect.stringContaining(made),
+      });
+      expect(bundles()).toEqual([made]);
+      expect(readdirSync(path.join(project, ".cache", made, "compiled"))).toHaveLength(1);
+    });
+
+    test("is made anew for other sources; one of yesterday goes, that of an hour ago may still be in use", async () => {
+      const [before = ""] = bundles();
+      const yesterday = path.join(project, ".cache/gateway-0000000000000000");
+      mkdirSync(yesterday);
+      utimesSync(yesterday, new Date(0), new Date(0));
+      writeThreads("export const changed = true;");
+      const { stdout, stderr } = await run(launcher, ["x", "0"]);
+      expect(stderr).toContain("Put the gateway together");
+      expect(bundles()).toHaveLength(2);
+      expect(bundles()).toContain(before);
+      expect(stdout).not.toContain(before);
+    });
+
+    test("that cannot be made says why, and the sources run", async () => {
+      writeThreads('new URL("./forgotten.ts", import.meta.url);');
+      const { code, stdout, stderr } = await run(launcher, ["x", "0"]);
+      expect(code).toBe(0);
+      expect(stderr).toMatch(/starts forgotten, which is not among the entries[\s\S]*runs from its sources/);
+      expect(runsOf(stdout)).toMatchObject([{ file: path.join(project, "src/cli.ts") }]);
+      expect(readdirSync(path.join(project, ".cache")).filter((name) => name.startsWith("making-"))).toEqual([]);
+    });
+
+    test("is what the tests of whole processes run", () => {
+      expect(PROGRAM.at(-1)).toMatch(/\.cache\/gateway-[0-9a-f]{16}\/cli\.js$/);
+    });
+
+    /** Everything that a bundle begins with, but the command. */
+    function writeThreads(text: string): void {
+      for (const file of [
+        "main",
+        "io/store/sql/sqlite/sqlite-worker",
+        "io/store/sql/postgres/postgres-worker",
+        "io/tokens/tokens-worker",
+      ]) {
+        const at = path.join(project, "src", `${file}.ts`);
+        mkdirSync(path.dirname(at), { recursive: true });
+        writeFileSync(at, text);
+      }
+    }
   });
 
   test("works from any directory and through a link, and ends with the command's code", async () => {

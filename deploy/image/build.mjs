@@ -1,13 +1,14 @@
 /**
  * The last step of the image's build, after packages and sources are in place: builds the portal, takes away its sources and
- * every package that only built it, writes down what the image is made of, and compiles the gateway once, so that a start in
- * a read-only file system finds everything.
+ * every package that only built it, puts the gateway together and compiles it, so that a start in a read-only file system
+ * finds everything, and writes down what the image is made of.
  */
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { bundle } from "../../scripts/bundle.mjs";
 import { buildPortal } from "../../scripts/portal.mjs";
 import { sbom } from "../../scripts/sbom.mjs";
-import { prime, ROOT, setUp } from "../../scripts/setup.mjs";
+import { ROOT, setUp } from "../../scripts/setup.mjs";
 import { removeOtherPackages } from "./packages.mjs";
 
 await buildPortal();
@@ -17,7 +18,6 @@ for (const name of readdirSync(portal))
   if (name !== "dist") rmSync(path.join(portal, name), { recursive: true, force: true });
 // Leaves the mark that packages are as the lock file says; a start that finds it installs nothing.
 await setUp("run");
+if ((await bundle()) === undefined) throw new Error("the gateway was not put together");
 removeOtherPackages(ROOT);
 writeFileSync(path.join(ROOT, "sbom.cdx.json"), `${JSON.stringify(sbom({ all: false }), null, 2)}\n`);
-
-process.exitCode = prime({ stdio: ["ignore", "inherit", "inherit"] }) ?? 1;
