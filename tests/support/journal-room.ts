@@ -20,7 +20,11 @@ export function listeningLog(): JournalLog & { readonly lines: { level: string; 
   return { lines, info: at("info"), warn: at("warn"), error: at("error") };
 }
 
-export type SinkMood = { is: "takes" } | { is: "away" } | { is: "rejects"; ids: readonly string[] };
+export type SinkMood =
+  | { is: "takes" }
+  | { is: "away" }
+  | { is: "rejects"; ids: readonly string[] }
+  | { is: "rejects once"; id: string };
 
 /** The place records go to, in memory: idempotent like a store, and away or choosy on demand. */
 export function memorySink(): RecordSink & {
@@ -40,6 +44,10 @@ export function memorySink(): RecordSink & {
       const parsed = texts.map((text) => JSON.parse(text));
       if (mood.is === "rejects" && parsed.some(({ id }) => mood.ids.includes(id)))
         throw new RecordRejected("a bad record");
+      if (mood.is === "rejects once" && parsed.some(({ id }) => mood.id === id)) {
+        this.mood = { is: "takes" };
+        throw new RecordRejected("a bad moment");
+      }
       for (const record of parsed) if (!this.records.has(record.id)) this.records.set(record.id, record);
     },
   };

@@ -278,6 +278,17 @@ describe("moving into SQL", () => {
     expect(segments()).toEqual([]);
   });
 
+  test("BILL-07 a record that is rejected once and taken the next time is not set aside", async () => {
+    const { open, sink } = room();
+    const { journal, flush, close } = await open();
+    sink.mood = { is: "rejects once", id: "r1" };
+    await journal.append(done("r1"));
+    await flush();
+    expect([...sink.records.keys()]).toEqual(["r1"]);
+    expect(readdirSync(journalDir())).not.toContain("rejected.jsonl");
+    await close();
+  });
+
   test("BILL-07 a segment stays while a request that began in it is running, and goes afterwards", async () => {
     const { open } = room({ tuning: { segmentMaxBytes: 3000 } });
     const { journal, flush, close } = await open();

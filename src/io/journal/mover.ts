@@ -31,13 +31,20 @@ export class Mover {
     } catch (error) {
       if (!(error instanceof RecordRejected)) throw error;
       const { bytes, bounds } = batch;
-      if (bounds.length === 2) {
-        for (const text of textsOf(batch)) await this.setAside(text, error.message);
-        return;
-      }
+      if (bounds.length === 2) return this.#moveLast(batch);
       const half = 2 * Math.ceil(bounds.length / 4);
       await this.move({ bytes, bounds: bounds.slice(0, half) });
       await this.move({ bytes, bounds: bounds.slice(half) });
+    }
+  }
+
+  /** Setting a record aside is for good: the store is asked once more. */
+  async #moveLast(batch: RecordBatch): Promise<void> {
+    try {
+      await this.#sink.ingestBatch(batch);
+    } catch (error) {
+      if (!(error instanceof RecordRejected)) throw error;
+      for (const text of textsOf(batch)) await this.setAside(text, error.message);
     }
   }
 

@@ -2,6 +2,7 @@ import { DatabaseError } from "pg";
 import { StoreError, type StoreFailure } from "../store-error.ts";
 
 const CONFLICT = "23505";
+const CHECK = "23514";
 /** A transaction that could not be told from another order of things, and one of a circle that waited for each other. */
 const COLLISIONS = ["40001", "40P01"];
 /** Classes of SQLSTATE that are about the data itself: wrong values, broken rules of a table, sizes past every limit. */
@@ -13,9 +14,12 @@ const OF_THE_DATA = ["22", "23", "54"];
  */
 export function toStoreError(error: unknown): StoreError {
   if (error instanceof StoreError) return error;
-  const state = error instanceof DatabaseError ? (error.code ?? "") : undefined;
-  const failure = state === undefined ? "unavailable" : failureOf(state);
-  return new StoreError(failure, wordsOf(error), state !== undefined && COLLISIONS.includes(state));
+  if (!(error instanceof DatabaseError)) return new StoreError("unavailable", wordsOf(error));
+  const { code: state = "", constraint } = error;
+  // The rule of a partition has no name. A row breaks it when another partition was added while it waited for its place.
+  const isMisplaced = state === CHECK && constraint === undefined;
+  const failure = isMisplaced ? "unavailable" : failureOf(state);
+  return new StoreError(failure, wordsOf(error), isMisplaced || COLLISIONS.includes(state));
 }
 
 function failureOf(state: string): StoreFailure {

@@ -71,6 +71,26 @@ describe.skipIf(!hasPostgres)("the request log by time", () => {
     await store.close();
   });
 
+  test("BILL-07 a record that waits for the partition for the rest while its own is added is stored, not rejected", async () => {
+    const address = await cluster.database("migrated");
+    const store = await open(cluster.asApp(address));
+    const [day, late] = [Date.UTC(2027, 4, 10), Date.UTC(2027, 4, 10, 8)];
+    await store.ingest([at("first", late)]);
+    const client = new Client({ connectionString: address.url });
+    await client.connect();
+    await client.query("begin");
+    await client.query("select request_log_add($1::bigint, $2::bigint)", [day, day + DAY_MS]);
+    const second = store.ingest([at("second", late + 1)]);
+    const waits = "select from pg_locks join pg_class on pg_class.oid = relation where relname = $1 and not granted";
+    for (let found = 0; found === 0; ) found = (await client.query(waits, ["request_records_rest"])).rowCount ?? 0;
+    await client.query("commit");
+    await second;
+    await client.end();
+    expect(await places(address)).toEqual({ "2027_05_10": "first second" });
+    expect((await store.ledger.wallet("ws_1"))?.balanceNanos).toBe(-2n);
+    await store.close();
+  });
+
   test("SCALE-01 a partition is dropped when all of it is too old; a month's other requests go one by one", async () => {
     const address = await cluster.database("migrated");
     const store = await open(cluster.asApp(address));
