@@ -119,7 +119,7 @@ async function onRedis(config: Config, url: string, parts: InstanceParts): Promi
     get filling() {
       return redis.filling;
     },
-    sink: (inner, store) => redis.sink(inner, (requestIds) => recorded(store, requestIds)),
+    sink: (inner, store) => redis.sink(inner, store.ledger.charged),
     open: (store, directory, books) =>
       redis.open({
         peers: () => fleet.known(),
@@ -201,12 +201,6 @@ async function openRedis(config: Config, url: string, instanceId: string, log: L
 function shownRedis(url: string): string {
   const { protocol, host, pathname } = new URL(url);
   return `${protocol}//${host}${pathname}`;
-}
-
-async function recorded(store: Store, requestIds: readonly string[]): Promise<ReadonlySet<string>> {
-  const found = new Set<string>();
-  for (const id of requestIds) if ((await store.log.find(id)) !== undefined) found.add(id);
-  return found;
 }
 
 async function usesIn(store: Store, keysMax: number) {

@@ -51,6 +51,21 @@ export function paymentTests(store: () => Store): void {
 }
 
 function returnTests(store: () => Store): void {
+  test("BILL-01 of many requests those whose charges are in the ledger are told, by workspace, time and id", async () => {
+    const { ledger, ingest } = store();
+    const records = Array.from({ length: 1100 }, (_, n) => charged(`r${n}`, n < 1050 ? 1n : 0n, 1000 + n));
+    await ingest(records);
+    const others = [
+      charged("r0", 1n, 999),
+      charged("r1", 1n, 1001, { workspaceId: "ws_2" }),
+      charged("none", 1n, 1000),
+    ];
+    expect(await ledger.charged([])).toEqual(new Set());
+    expect(await ledger.charged(others)).toEqual(new Set());
+    expect(await ledger.charged([...others, ...records])).toEqual(new Set(records.slice(0, 1050).map(({ id }) => id)));
+    expect(await ledger.charged([charged("r0", 1n, 1000.5)])).toEqual(new Set(["r0"]));
+  });
+
   test("BILL-01 what is given back of a charge is counted together, and the charge is found by its request", async () => {
     await store().ledger.post(topupOf(posting("t1", 10n * BIG, 1)));
     await store().ingest([charged("r1", BIG, 1000), charged("r2", 3n, 1000)]);

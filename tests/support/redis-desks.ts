@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 import { Fault } from "../../src/contract/faults.ts";
 import { batchOf, type RecordSink, textsOf } from "../../src/domain/record/ingest.ts";
-import type { OpeningDeps, RedisSettings, SharedRedis } from "../../src/io/state/redis/shared-redis.ts";
+import type { Booked, OpeningDeps, RedisSettings, SharedRedis } from "../../src/io/state/redis/shared-redis.ts";
 import { cuttingProxy } from "./cutting-proxy.ts";
 import { emptyBooks, type RedisServer, redisState } from "./redis.ts";
 
@@ -38,7 +38,7 @@ class Sql {
     },
   };
 
-  booked = async (asked: readonly string[]) => new Set(asked.filter((id) => this.records.has(id)));
+  booked: Booked = async (asked) => new Set(asked.map(({ id }) => id).filter((id) => this.records.has(id)));
 }
 
 /** One instance: its part of Redis, and a journal that outlives it. */

@@ -158,6 +158,9 @@ export type BalancedEntry = { readonly transaction: Transaction; readonly balanc
 /** A transaction that another one gives back, in whole or in part. */
 export type Source = Pick<Transaction, "id" | "workspaceId" | "createdAtMs">;
 
+/** A request that a charge is looked for of. */
+export type Charged = Pick<BookedFields, "id" | "workspaceId" | "createdAtMs">;
+
 /** A stretch of time: from the first moment to before the second. */
 export type TimeSpan = { readonly fromMs: number; readonly toMs: number };
 
@@ -189,6 +192,8 @@ export type LedgerStore = {
   find(id: string): Promise<Transaction | undefined>;
   /** The charge of a request that began in this stretch of time. */
   findCharge(workspaceId: string, requestId: string, within: TimeSpan): Promise<Transaction | undefined>;
+  /** The ids of those of these requests whose charges are in the ledger. */
+  charged(requests: readonly Charged[]): Promise<ReadonlySet<string>>;
   /** What charges and corrections took from a wallet in each stretch of time. */
   spent(workspaceId: string, spans: readonly TimeSpan[]): Promise<bigint[]>;
   statement(workspaceId: string, span: TimeSpan): Promise<StatementSums>;

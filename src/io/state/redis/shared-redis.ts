@@ -47,8 +47,10 @@ export type OpeningDeps = {
   readonly quietMs: number;
 };
 
-/** Which of these requests SQL has records of. */
-export type Booked = (requestIds: readonly string[]) => Promise<ReadonlySet<string>>;
+/** The ids of those of these requests whose charges SQL has. */
+export type Booked = (
+  requests: readonly { readonly id: string; readonly workspaceId: string; readonly createdAtMs: number }[],
+) => Promise<ReadonlySet<string>>;
 
 /** Everything that instances share by way of one Redis. */
 export type SharedRedis = {

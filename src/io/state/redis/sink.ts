@@ -39,8 +39,9 @@ const HEAD_BYTES = 100;
  * - A request of this life of the instance has its hold in Redis, or what it came to is marked there as paid. Settling
  *   it again changes nothing, and once it is in SQL the mark goes.
  * - A record of an earlier life may have neither: its hold was swept long ago, or lost with Redis. If SQL does not have
- *   it, the wallet was filled without it and it is adopted before it goes into SQL; if SQL has it, either it was adopted
- *   before that, or the wallet was filled with it. In both cases settling it takes it off exactly once.
+ *   its charge, the wallet was filled without it and it is adopted before it goes into SQL; if SQL has it, either it was
+ *   adopted before that, or the wallet was filled with it. In both cases settling it takes it off exactly once. The
+ *   ledger is asked, which wallets are the sum of: rows leave the log, and one may be there before its charge.
  */
 export function sharedSink(deps: Deps): RecordSink {
   return {
@@ -90,12 +91,12 @@ async function ingest(deps: Deps, batch: RecordBatch, token: string | undefined)
 async function adoptLost({ booked, wallets, holdings }: Deps, others: readonly Ended[], token: string): Promise<void> {
   const strange = others.filter(({ id, charge }) => nanosOf(charge) > 0n && holdings.of(id)?.epoch !== token);
   if (strange.length === 0) return;
-  const known = await booked(strange.map(({ id }) => id));
-  for (const { id: requestId, workspaceId, keyId, memberId, createdAtMs: atMs } of strange) {
-    if (known.has(requestId)) continue;
+  const known = await booked(strange);
+  const lost = strange.filter(({ id }) => !known.has(id));
+  await abreast(lost, async ({ id: requestId, workspaceId, keyId, memberId, createdAtMs: atMs }) => {
     const hold = { requestId, workspaceId, keyId, memberId, nanos: 0n, atMs };
     if ((await wallets.adopt(hold, "a", token)) === "opening") throw new Error("the wallets are not open any more");
-  }
+  });
 }
 
 async function settleAll(deps: Deps, own: readonly Holding[], others: readonly Ended[]): Promise<void> {
@@ -109,17 +110,18 @@ async function settleAll(deps: Deps, own: readonly Holding[], others: readonly E
   for (const { workspaceId, requestId } of own) inSql(workspaceId, requestId);
   // What cost nothing and is of this life has ended its hold itself.
   const ending = others.filter(({ id, charge }) => nanosOf(charge) > 0n || !epochs.isReplayed || holdings.of(id));
-  for (let at = 0; at < ending.length; at += ABREAST)
-    await Promise.all(
-      ending.slice(at, at + ABREAST).map(async ({ id: requestId, workspaceId, charge }) => {
-        const end = await wallets.settleNow({ requestId, workspaceId }, nanosOf(charge));
-        if (end === "opening") throw new Error("the wallets are not open any more: records are sent again");
-        if (end !== "none" && nanosOf(charge) > 0n) inSql(workspaceId, requestId);
-      }),
-    );
+  await abreast(ending, async ({ id: requestId, workspaceId, charge }) => {
+    const end = await wallets.settleNow({ requestId, workspaceId }, nanosOf(charge));
+    if (end === "opening") throw new Error("the wallets are not open any more: records are sent again");
+    if (end !== "none" && nanosOf(charge) > 0n) inSql(workspaceId, requestId);
+  });
   if ([...own.map(({ requestId }) => requestId), ...others.map(({ id }) => id)].some((id) => owed.has(`use ${id}`)))
     await owed.settle();
   for (const [workspaceId, ids] of paid) await wallets.booked(workspaceId, ids);
+}
+
+async function abreast<T>(all: readonly T[], step: (one: T) => Promise<void>): Promise<void> {
+  for (let at = 0; at < all.length; at += ABREAST) await Promise.all(all.slice(at, at + ABREAST).map(step));
 }
 
 function idOf(text: string): string {

@@ -1,6 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import { fault } from "../../../contract/faults.ts";
 import {
+  type Charged,
   chargeIdOf,
   type Entry,
   type LedgerStore,
@@ -87,6 +88,7 @@ export function ledgerStore(db: Kysely<Database>): LedgerStore {
       return row === undefined ? undefined : toTransaction(row);
     },
 
+    charged: (requests) => chargedOf(db, requests),
     spent: (workspaceId, spans) => spentIn(db, workspaceId, spans),
     statement: (workspaceId, span) => statementOf(db, workspaceId, span),
 
@@ -95,6 +97,27 @@ export function ledgerStore(db: Kysely<Database>): LedgerStore {
 
     audit: () => auditLedger(db),
   };
+}
+
+/** Asked for by one statement: each has three values, of which it may have some ten thousand. */
+const CHARGES_AT_ONCE = 1000;
+
+async function chargedOf(db: Kysely<Database>, requests: readonly Charged[]): Promise<ReadonlySet<string>> {
+  const found = new Set<string>();
+  for (let at = 0; at < requests.length; at += CHARGES_AT_ONCE) {
+    const asked = requests.slice(at, at + CHARGES_AT_ONCE);
+    const keys = asked.map(
+      ({ id, workspaceId, createdAtMs }) =>
+        sql`(${id}, cast(${workspaceId} as text), cast(${Math.trunc(createdAtMs)} as bigint), ${chargeIdOf(id)})`,
+    );
+    const { rows } = await sql<{ request_id: string }>`
+      with asked (request_id, workspace_id, created_at_ms, id) as (values ${sql.join(keys)})
+      select request_id from asked
+      where exists (select 1 from ledger_transactions as posted where posted.workspace_id = asked.workspace_id
+        and posted.created_at_ms = asked.created_at_ms and posted.id = asked.id)`.execute(db);
+    for (const { request_id: id } of rows) found.add(id);
+  }
+  return found;
 }
 
 async function postIn(

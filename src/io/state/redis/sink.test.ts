@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { listeningLog } from "../../../../tests/support/journal-room.ts";
+import { hasPostgres } from "../../../../tests/support/postgres.ts";
+import { clusterForFile } from "../../../../tests/support/postgres-file.ts";
+import { chargedRecord } from "../../../../tests/support/records.ts";
+import { emptyBooks, hasRedis, type RedisServer, redisState, startRedis } from "../../../../tests/support/redis.ts";
+import { topupOf } from "../../../domain/billing/ledger.ts";
+import { batchOf } from "../../../domain/record/ingest.ts";
+import type { RequestRecord } from "../../../domain/record/record.ts";
+import { systemClock } from "../../../kit/clock.ts";
+import { DAY_MS } from "../../../kit/time.ts";
+import { openPostgres } from "../../store/sql/postgres/open.ts";
+import type { Store } from "../../store/sql/store.ts";
+
+const NOW_MS = Date.now();
+
+const cluster = clusterForFile();
+let server: RedisServer | undefined;
+beforeAll(async () => {
+  if (hasRedis) server = await startRedis();
+});
+afterAll(() => server?.close());
+
+let names = 0;
+
+/** An instance that has just started, over books with 100 for it and what `before` puts into them. */
+async function started(before: (store: Store) => Promise<void>) {
+  names += 1;
+  const address = await cluster.database("migrated");
+  const settings = { dataDir: cluster.folder(), clock: systemClock, log: listeningLog(), shared: "yes" } as const;
+  const store = await openPostgres({ address, connections: 4, logKeptMs: DAY_MS, ...settings });
+  const posting = { id: "t1", workspaceId: "ws_1", currency: "EUR", nanos: 100n, createdAtMs: NOW_MS - 9 * DAY_MS };
+  await store.ledger.post(topupOf(posting));
+  await before(store);
+  const redis = await redisState(server?.url ?? "", { prefix: `sink${names}:` });
+  await redis.open(emptyBooks({ balances: () => store.ledger.wallets() }));
+  const sink = redis.sink(store, (charges) => store.ledger.charged(charges));
+  return {
+    replay: (records: readonly RequestRecord[]) => sink.ingestBatch(batchOf(records.map((one) => JSON.stringify(one)))),
+    async balances() {
+      const live = await redis.state.wallet("ws_1");
+      return { sql: (await store.ledger.wallet("ws_1"))?.balanceNanos, live: live.balanceNanos, held: live.heldNanos };
+    },
+    async close() {
+      await redis.close();
+      await store.close();
+    },
+  };
+}
+
+describe.skipIf(!hasRedis || !hasPostgres)("records of an earlier life", () => {
+  test("SCALE-03 BILL-02 one that SQL has charged and whose row has left the log is not taken off the wallet again", async () => {
+    const old = chargedRecord("r_old", 10n, { createdAtMs: NOW_MS - 3 * DAY_MS });
+    const gateway = await started(async (store) => {
+      await store.ingest([old]);
+      await store.log.sweep(NOW_MS - DAY_MS, 100);
+      expect(await store.log.find("r_old")).toBeUndefined();
+    });
+    await gateway.replay([old]);
+    expect(await gateway.balances()).toEqual({ sql: 90n, live: 90n, held: 0n });
+    await gateway.close();
+  });
+
+  test("SCALE-03 BILL-02 one that was interrupted and cost nothing, and has a charge now, is taken off like in SQL", async () => {
+    const again = chargedRecord("r_again", 10n, { createdAtMs: NOW_MS });
+    const gateway = await started((store) => store.ingest([{ ...again, errorCode: "interrupted", charge: null }]));
+    await gateway.replay([again]);
+    expect(await gateway.balances()).toEqual({ sql: 90n, live: 90n, held: 0n });
+    await gateway.close();
+  });
+
+  test("SCALE-03 BILL-02 a batch of which SQL has some is taken off once, each of them", async () => {
+    const all = Array.from({ length: 30 }, (_, n) => chargedRecord(`r${n}`, 1n, { createdAtMs: NOW_MS - n }));
+    const gateway = await started((store) => store.ingest(all.slice(0, 10)));
+    await gateway.replay(all);
+    await gateway.replay(all);
+    expect(await gateway.balances()).toEqual({ sql: 70n, live: 70n, held: 0n });
+    await gateway.close();
+  });
+});
