@@ -163,6 +163,22 @@ describe("a link to a new password", () => {
     expect((await reset(again)).status).toBe(400);
   });
 
+  test("PORTAL-11 of an admin does not open the account of who has risen above its role since", async () => {
+    const admin = await gateway.join("patient@example.eu", "admin");
+    const made = async (email: string) => {
+      await gateway.join(email);
+      return (await admin.post(`${MEMBERS}/${email}/reset-link`)).body.link;
+    };
+    const [promoted, raised] = [await made("promoted@example.eu"), await made("raised@example.eu")];
+    await owner.ask("PATCH", `${MEMBERS}/promoted@example.eu`, { role: "owner" });
+    await owner.ask("PATCH", `${MEMBERS}/raised@example.eu`, { role: "admin" });
+    expect((await reset(promoted)).status).toBe(400);
+    expect((await reset(raised)).status).toBe(400);
+    expect((await signIn(gateway.browser(), "promoted@example.eu")).status).toBe(200);
+    const again = await admin.post(`${MEMBERS}/raised@example.eu/reset-link`);
+    expect((await reset(again.body.link)).status).toBe(200);
+  });
+
   test("PORTAL-11 is no admin's to make for who was only written into the workspace", async () => {
     const admin = await gateway.join("writes@example.eu", "admin");
     expect((await admin.post(MEMBERS, { email: "written@example.eu" })).status).toBe(201);

@@ -1,4 +1,5 @@
 import { fault } from "../../contract/faults.ts";
+import { isAtLeast } from "../../domain/tenancy/actor.ts";
 import type { PersonLink, PersonRecord } from "../../domain/tenancy/person.ts";
 import { digestOf } from "../../kit/secret.ts";
 import { type Handler, type Reply, whole } from "../exchange.ts";
@@ -11,6 +12,8 @@ import { makerOf } from "./makers.ts";
 import { seatsOf } from "./me.ts";
 import { findPerson } from "./people.ts";
 import type { PeopleRoom } from "./room.ts";
+
+type LinkSeat = NonNullable<PersonLink["seat"]>;
 
 const RESET_MS = 24 * 3_600_000;
 /** Of a workspace, the newest. */
@@ -28,8 +31,9 @@ export function resetHandlers(room: PeopleRoom): Record<string, Handler> {
       if (member === undefined || person === undefined)
         throw fault("not_found", { message: `${short(email)} has no account in ${workspace.slug}. Invite them.` });
       demandRank(exchange, member.role);
+      const seat = { workspaceId: workspace.id, role: member.role };
       // Who sets the password of an account is that person everywhere.
-      if (exchange.seat !== undefined && isMore(room, person, workspace.id))
+      if (exchange.seat !== undefined && isMore(room, person, seat))
         throw fault("not_allowed", {
           message: `${email} belongs to more than this workspace: only the operator makes a link for them.`,
         });
@@ -37,14 +41,16 @@ export function resetHandlers(room: PeopleRoom): Record<string, Handler> {
         throw fault("not_allowed", {
           message: `${email} has made the account in another way than by an invitation to ${workspace.slug}: only the operator makes a link for them.`,
         });
-      return makeReset(room, person, { workspaceId: workspace.id, role: member.role });
+      return makeReset(room, person, seat);
     }),
   };
 }
 
-/** Whether there is more to a person than a seat in this workspace. */
-function isMore(room: PeopleRoom, { operator, email }: PersonRecord, workspaceId: string): boolean {
-  return operator || seatsOf(room, email).some(({ workspace }) => workspace.id !== workspaceId);
+/** Whether there is more to a person than this seat. */
+function isMore(room: PeopleRoom, { operator, email }: PersonRecord, seat: LinkSeat): boolean {
+  const isWithin = ({ workspace, role }: ReturnType<typeof seatsOf>[number]) =>
+    workspace.id === seat.workspaceId && isAtLeast(seat.role, role);
+  return operator || !seatsOf(room, email).every(isWithin);
 }
 
 /** Whoever was only written into a workspace has never said that its admins may help with their account. */
@@ -54,23 +60,20 @@ async function hasAccepted({ store }: PeopleRoom, workspaceId: string, email: st
 }
 
 /**
- * A link that an admin has made opens the account as it was then: not one that has become more since, and not for an
- * admin who is none any more.
+ * A link that an admin has made opens the account as it was then: not one that has become more since, or whose role is
+ * higher, and not for an admin who is none any more.
  */
 export async function refuseOutgrown(room: PeopleRoom, token: string): Promise<void> {
   const link = await room.store.people.link(digestOf(token));
   if (link?.kind !== "reset" || link.seat === null || link.email === null) return;
   const person = await room.store.people.personByEmail(link.email);
   const maker = await makerOf(room, link);
-  if (
-    person !== undefined &&
-    (maker === "operator" || (maker !== "nobody" && !isMore(room, person, link.seat.workspaceId)))
-  )
+  if (person !== undefined && (maker === "operator" || (maker !== "nobody" && !isMore(room, person, link.seat))))
     return;
   throw fault("invalid_value", { message: "This link is not good any more. Ask for a new one.", param: "token" });
 }
 
-async function makeReset(room: PeopleRoom, person: PersonRecord, seat: PersonLink["seat"] | undefined): Promise<Reply> {
+async function makeReset(room: PeopleRoom, person: PersonRecord, seat: LinkSeat | undefined): Promise<Reply> {
   const { clock, makeToken, library, ids } = room;
   const [token, now] = [makeToken(), clock.nowMs()];
   const expiresAtMs = now + RESET_MS;
