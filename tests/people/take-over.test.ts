@@ -71,6 +71,23 @@ describe("an invitation", () => {
     expect(data.find(({ id }: { id: string }) => id === later.id).state).toBe("revoked");
   });
 
+  test("PORTAL-11 of somebody whose seat was taken away meanwhile opens nothing", async () => {
+    const email = "eve@example.eu";
+    await owner.post(MEMBERS, { email });
+    const { id, link } = (await owner.post(INVITATIONS, { email })).body;
+    const removed = await owner.ask("DELETE", `${MEMBERS}/${email}`);
+    expect((await take(link)).status).toBe(404);
+    const { data } = (await owner.get(INVITATIONS)).body;
+    expect(data.find((one: { id: string }) => one.id === id).state).toBe("revoked");
+    const [line] = (await lines("member.remove")).filter(
+      ({ target }: { target: string }) => target === removed.body.id,
+    );
+    expect(line.detail).toMatchObject({ email, revoked_links: [id] });
+    // Whoever is wanted after all is invited again.
+    const again = (await owner.post(INVITATIONS, { email })).body;
+    expect((await take(again.link)).status).toBe(200);
+  });
+
   test("PORTAL-11 takes no seat that is above its role and came to wait for the address later", async () => {
     const admin = await gateway.join("climber@example.eu", "admin");
     const { link } = (await admin.post(INVITATIONS, { email: "heir@example.eu", role: "member" })).body;
@@ -163,17 +180,23 @@ describe("a link to a new password", () => {
     expect((await reset(again)).status).toBe(400);
   });
 
-  test("PORTAL-11 of an admin does not open the account of who has risen above its role since", async () => {
+  test("PORTAL-11 of an admin does not open the account of who has risen above its role since, or was removed", async () => {
     const admin = await gateway.join("patient@example.eu", "admin");
     const made = async (email: string) => {
       await gateway.join(email);
       return (await admin.post(`${MEMBERS}/${email}/reset-link`)).body.link;
     };
-    const [promoted, raised] = [await made("promoted@example.eu"), await made("raised@example.eu")];
+    const [promoted, raised, removed] = [
+      await made("promoted@example.eu"),
+      await made("raised@example.eu"),
+      await made("removed@example.eu"),
+    ];
     await owner.ask("PATCH", `${MEMBERS}/promoted@example.eu`, { role: "owner" });
     await owner.ask("PATCH", `${MEMBERS}/raised@example.eu`, { role: "admin" });
+    await owner.ask("DELETE", `${MEMBERS}/removed@example.eu`);
     expect((await reset(promoted)).status).toBe(400);
     expect((await reset(raised)).status).toBe(400);
+    expect((await reset(removed)).status).toBe(400);
     expect((await signIn(gateway.browser(), "promoted@example.eu")).status).toBe(200);
     const again = await admin.post(`${MEMBERS}/raised@example.eu/reset-link`);
     expect((await reset(again.body.link)).status).toBe(200);

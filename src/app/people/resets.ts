@@ -61,15 +61,15 @@ async function hasAccepted({ store }: PeopleRoom, workspaceId: string, email: st
 
 /**
  * A link that an admin has made opens the account as it was then: not one that has become more since, or whose role is
- * higher, and not for an admin who is none any more.
+ * higher, nor after it was removed from there, and not for an admin who is none any more.
  */
 export async function refuseOutgrown(room: PeopleRoom, token: string): Promise<void> {
   const link = await room.store.people.link(digestOf(token));
   if (link?.kind !== "reset" || link.seat === null || link.email === null) return;
   const person = await room.store.people.personByEmail(link.email);
   const maker = await makerOf(room, link);
-  if (person !== undefined && (maker === "operator" || (maker !== "nobody" && !isMore(room, person, link.seat))))
-    return;
+  const isRight = person !== undefined && link.revokedAtMs === null;
+  if (isRight && (maker === "operator" || (maker !== "nobody" && !isMore(room, person, link.seat)))) return;
   throw fault("invalid_value", { message: "This link is not good any more. Ask for a new one.", param: "token" });
 }
 

@@ -117,8 +117,8 @@ export type PeopleWriter = {
   /** False: it was used, revoked or over before. */
   useLink(id: string, nowMs: number): Promise<boolean>;
   revokeLink(id: string, nowMs: number): Promise<boolean>;
-  /** Those of a kind that are open, of one address where one is given. */
-  revokeLinks(kind: LinkKind, email: string | null, workspaceId: string | null, nowMs: number): Promise<void>;
+  /** Those of a kind that are open, of one address where one is given; answers their ids. */
+  revokeLinks(kind: LinkKind, email: string | null, workspaceId: string | null, nowMs: number): Promise<string[]>;
 };
 
 export function personOf({ person, session }: Held, via: Person["via"]): Person {

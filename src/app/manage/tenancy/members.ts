@@ -3,6 +3,7 @@ import { KeyPolicyPatch, MemberAdd, MemberPatch } from "../../../contract/schema
 import { PageQuery } from "../../../contract/schemas/manage-values.ts";
 import type { ApiKey } from "../../../domain/tenancy/key.ts";
 import { unlimited } from "../../../domain/tenancy/limits.ts";
+import type { LinkKind } from "../../../domain/tenancy/person.ts";
 import type { KeyPolicy, Member, Role, Workspace } from "../../../domain/tenancy/workspace.ts";
 import { readBody, readQuery } from "../../body.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
@@ -39,18 +40,20 @@ export async function addMember(deps: TenancyDeps, workspace: Workspace, email: 
   return member;
 }
 
-/** Ends a membership and every personal key of it; answers the keys that ended. */
+/** Ends a membership, every personal key of it and every link to it that is open; answers the keys that ended. */
 async function removeMember(deps: TenancyDeps, member: Member): Promise<ApiKey[]> {
   const ended = deps.directory
     .keys(member.workspaceId)
     .filter((key) => key.memberId === member.id && key.state !== "revoked")
     .map((key): ApiKey => ({ ...key, state: "revoked", version: key.version + 1 }));
   const noLimits = unlimited(member.workspaceId, "member", member.id);
-  await change(deps, async ({ tenancy, limits }) => {
+  await change(deps, async ({ tenancy, limits, people }) => {
     await limits.save(noLimits);
     if (ended.length > 0) await tenancy.saveKeys(ended);
     await tenancy.removeMember(member.id);
-    const detail = { email: member.email, revoked_keys: ended.map((key) => key.id) };
+    const revoke = (kind: LinkKind) => people.revokeLinks(kind, member.email, member.workspaceId, deps.clock.nowMs());
+    const links = [...(await revoke("invitation")), ...(await revoke("reset"))];
+    const detail = { email: member.email, revoked_keys: ended.map((key) => key.id), revoked_links: links };
     const audit = { action: "member.remove", workspaceId: member.workspaceId, target: member.id, detail };
     return { answer: null, audit };
   });

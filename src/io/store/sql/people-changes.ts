@@ -134,7 +134,8 @@ function linkChanges(db: Kysely<Database>): Changes<"addLink" | "useLink" | "rev
         .set({ revoked_at_ms: Math.trunc(nowMs) })
         .where("kind", "=", kind);
       const theirs = email === null ? all : all.where("email", "=", email);
-      await (workspaceId === null ? theirs : theirs.where("workspace_id", "=", workspaceId)).execute();
+      const there = workspaceId === null ? theirs : theirs.where("workspace_id", "=", workspaceId);
+      return (await there.returning("id").execute()).map(({ id }) => id);
     },
   };
 }
