@@ -311,5 +311,16 @@ test("PORTAL-11 whoever signed up creates one workspace, not as many as they lik
   const made = await Promise.all(["one", "two", "three"].map((slug) => browser.post("/manage/workspaces", { slug })));
   expect(made.map(({ status }) => status).toSorted()).toEqual([201, 403, 403]);
   expect((await signIn(open.browser(), OWNER.email)).status).toBe(200);
+  const { slug } = made.find(({ status }) => status === 201)?.body ?? {};
+  const seat = `/manage/workspaces/${slug}/members/many@example.eu`;
+  const lower = await browser.ask("PATCH", seat, { role: "member" });
+  expect([lower.status, lower.body.error.code]).toEqual([409, "conflict"]);
+  expect((await browser.ask("DELETE", seat)).status).toBe(200);
+  expect((await browser.get("/manage/me")).body.may_create_workspace).toBe(false);
+  expect((await browser.post("/manage/workspaces", { slug: "four" })).status).toBe(403);
+  // Who was given a workspace has not created one.
+  const given = await open.join("given@example.eu", "owner");
+  expect((await given.get("/manage/me")).body.may_create_workspace).toBe(true);
+  expect((await given.post("/manage/workspaces", { slug: "five" })).status).toBe(201);
   await open.close();
 });

@@ -26,7 +26,7 @@ export type SignUp = "invited" | "open";
 export type PeopleDeps = {
   readonly store: {
     readonly people: PeopleStore;
-    readonly audit: Pick<AuditStore, "append">;
+    readonly audit: Pick<AuditStore, "append" | "list">;
     readonly peopleDatabase: () => Promise<PeopleDatabase>;
     readonly change: Store["change"];
   };

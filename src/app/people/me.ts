@@ -1,5 +1,6 @@
 import type { Held, PersonListed } from "../../domain/tenancy/person.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
+import { hasCreated } from "../manage/tenancy/workspaces.ts";
 import { isoTime } from "../manage/views.ts";
 import type { PeopleRoom } from "./room.ts";
 import { isSetupNeeded } from "./setup.ts";
@@ -30,12 +31,14 @@ export async function showMe(room: PeopleRoom, exchange: Exchange): Promise<Repl
   const json = {
     person: found === undefined || listed === undefined ? null : personalView(room, listed, found.held),
     workspaces: seats.map(({ workspace: { id, slug, name, currency }, role }) => ({ id, slug, name, currency, role })),
-    may_create_workspace:
-      listed !== undefined &&
-      (listed.operator || (room.signUp === "open" && !seats.some(({ role }) => role === "owner"))),
+    may_create_workspace: listed !== undefined && (await mayCreate(room, listed)),
     sign_in: signIn,
   };
   return { status: 200, json, cookies, headers: { "cache-control": "no-store" } };
+}
+
+async function mayCreate({ signUp, store }: PeopleRoom, { operator, email }: PersonListed): Promise<boolean> {
+  return operator || (signUp === "open" && !(await hasCreated(store, email)));
 }
 
 function personalView({ sessions }: PeopleRoom, person: PersonListed, { session }: Held) {

@@ -75,16 +75,18 @@ async function changeKeyPolicy(deps: TenancyDeps, workspace: Workspace, said: Pa
   return changed;
 }
 
-/** A workspace with members has an owner, always. */
-function demandAnotherOwner(deps: TenancyDeps, member: Member): void {
-  const others = deps.directory.members(member.workspaceId).filter(({ id }) => id !== member.id);
-  if (member.role !== "owner" || others.length === 0 || others.some(({ role }) => role === "owner")) return;
+const othersThan = ({ directory }: TenancyDeps, member: Member): Member[] =>
+  directory.members(member.workspaceId).filter(({ id }) => id !== member.id);
+
+/** A workspace with members has an owner, always: `others` are those that stay beside this one. */
+function demandAnotherOwner(member: Member, others: readonly Member[]): void {
+  if (member.role !== "owner" || others.some(({ role }) => role === "owner")) return;
   throw fault("conflict", { message: `${member.email} is the only owner. Make someone else an owner first.` });
 }
 
 async function changeRole(deps: TenancyDeps, member: Member, role: Role): Promise<Member> {
   if (member.role === role) return member;
-  if (role !== "owner") demandAnotherOwner(deps, member);
+  if (role !== "owner") demandAnotherOwner(member, othersThan(deps, member));
   const changed: Member = { ...member, role };
   await change(deps, async ({ tenancy }) => {
     await tenancy.saveMember(changed);
@@ -148,7 +150,8 @@ export function memberHandlers(room: Room): Record<string, Handler> {
       return room.inTurn(async () => {
         const member = findMember(room, workspace, email);
         demandRank(exchange, member.role);
-        demandAnotherOwner(room, member);
+        const others = othersThan(room, member);
+        if (others.length > 0) demandAnotherOwner(member, others);
         const ended = await removeMember(room, member);
         const json = { id: member.id, email: member.email, removed: true, revoked_keys: ended.map((key) => key.id) };
         return { status: 200, json };

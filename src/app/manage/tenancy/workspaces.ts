@@ -1,6 +1,7 @@
 import { fault } from "../../../contract/faults.ts";
 import { WorkspaceCreate, WorkspacePatch } from "../../../contract/schemas/manage-tenancy.ts";
 import { PageQuery } from "../../../contract/schemas/manage-values.ts";
+import type { AuditStore } from "../../../domain/record/audit.ts";
 import { isOperatorActor } from "../../../domain/tenancy/actor.ts";
 import { OPEN_POLICY } from "../../../domain/tenancy/policy.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
@@ -11,6 +12,9 @@ import { pageOf } from "../page.ts";
 import { seatOf } from "../seat.ts";
 import { workspaceView } from "../views.ts";
 import { addMember } from "./members.ts";
+
+/** As the audit log calls it. */
+const CREATED = "workspace.create";
 
 export type NewWorkspace = { readonly slug: string; readonly name: string; readonly currency: string };
 
@@ -39,7 +43,7 @@ export async function createWorkspace(deps: TenancyDeps, said: NewWorkspace): Pr
     const { id: workspaceId, createdAtMs, policy } = workspace;
     await tenancy.keepPolicy({ workspaceId, keyId: null, createdAtMs, policy });
     const detail = { slug: said.slug, name: said.name, currency: said.currency };
-    const audit = { action: "workspace.create", workspaceId: workspace.id, target: workspace.id, detail };
+    const audit = { action: CREATED, workspaceId: workspace.id, target: workspace.id, detail };
     return { answer: null, audit };
   });
   deps.directory.putWorkspace(workspace);
@@ -66,14 +70,18 @@ function workspacesOf(room: Room, { actor }: Exchange): Workspace[] {
   return all.filter(({ id }) => seatOf(room, actor, id) !== undefined);
 }
 
-/** People may only where the operator said so, and one of their own: whoever signs up must not fill the gateway. */
-function demandCreator(room: Room, { actor }: Exchange): void {
+/** People create one of their own: whoever signs up must not fill the gateway, also not by leaving what they made. */
+export async function hasCreated({ audit }: { audit: Pick<AuditStore, "list"> }, email: string): Promise<boolean> {
+  return (await audit.list({ actor: email, action: CREATED }, 1, null)).rows.length > 0;
+}
+
+/** People may only where the operator said so. */
+async function demandCreator(room: Room, { actor }: Exchange): Promise<void> {
   if (actor === undefined || isOperatorActor(actor)) return;
   if (actor.is === "person" && room.peopleCreateWorkspaces) {
-    const isOwner = ({ id }: Workspace) => seatOf(room, actor, id)?.role === "owner";
-    if (!room.directory.workspaces().some(isOwner)) return;
+    if (!(await hasCreated(room.store, actor.person.email))) return;
     throw fault("insufficient_role", {
-      message: "You own a workspace already. Ask the operator of this gateway for another one.",
+      message: "You have created a workspace already. Ask the operator of this gateway for another one.",
     });
   }
   throw fault("insufficient_role", {
@@ -89,10 +97,10 @@ export function workspaceHandlers(room: Room): Record<string, Handler> {
       return { status: 200, json: { data: rows.map(workspaceView), next } };
     }),
     manageCreateWorkspace: whole(async (exchange) => {
-      demandCreator(room, exchange);
+      await demandCreator(room, exchange);
       const { slug, name, currency } = await readBody(exchange, WorkspaceCreate);
       const workspace = await room.inTurn(async () => {
-        demandCreator(room, exchange);
+        await demandCreator(room, exchange);
         const made = await createWorkspace(room, { slug, name: name ?? slug, currency: currency ?? "EUR" });
         if (exchange.actor?.is === "person") await addMember(room, made, exchange.actor.person.email, "owner");
         return made;

@@ -22,6 +22,7 @@ import { aheadOfLogByTime, logByTime } from "./0023-log-by-time.ts";
 import { roles } from "./0024-roles.ts";
 import { logOutbox } from "./0026-log-outbox.ts";
 import { platformKeys } from "./0027-platform-keys.ts";
+import { auditByActor } from "./0028-audit-by-actor.ts";
 
 /** A step forward. Once released it never changes: its text is remembered by every store that took it. */
 export type Migration = {
@@ -57,4 +58,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 24, name: "roles", statements: roles },
   { number: 26, name: "log outbox", statements: logOutbox },
   { number: 27, name: "platform keys", statements: platformKeys },
+  { number: 28, name: "audit by actor", statements: auditByActor },
 ];
