@@ -31,6 +31,8 @@ export function makeRouter() {
     parseSearch,
     stringifySearch,
     defaultPreload: "intent",
+    // The same screen of another workspace, router or client is another one: nothing that was typed in it goes along.
+    defaultRemountDeps: ({ params }) => params,
     defaultErrorComponent: Crash,
     notFoundMode: "root",
     scrollRestoration: true,

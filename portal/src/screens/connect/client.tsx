@@ -35,7 +35,7 @@ export function Screen() {
         <LinkButton to={at("connect")}>All clients</LinkButton>
       </EmptyState>
     );
-  return <ClientPage key={client.id} client={client} />;
+  return <ClientPage client={client} />;
 }
 
 function ClientPage({ client }: { readonly client: Client }) {

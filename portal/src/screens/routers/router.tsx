@@ -20,11 +20,6 @@ import { Versions } from "./versions.tsx";
 
 export function Screen() {
   const slug = useParam("router");
-  // Another router is another screen: nothing of a draft goes along.
-  return <One key={slug} slug={slug} />;
-}
-
-function One({ slug }: { readonly slug: string }) {
   const { workspace, at } = useWorkspace();
   const [isNew] = useSearchParam("new");
   const mayChange = useRole(workspace) !== "member";
