@@ -148,4 +148,20 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
     await member.getByRole("heading", { name: "You" }).waitFor();
     expect(await member.getByRole("button", { name: /limit/ }).count()).toBe(0);
   });
+
+  test("PORTAL-05 saving a limit of the day leaves the one of the month that another admin set meanwhile", async () => {
+    const { slug } = await portal.gateway.tenant();
+    const limits = `/workspaces/${slug}/limits`;
+    const page = await portal.page("operator");
+    await page.goto(portal.at("limits", slug));
+    await page.getByRole("button", { name: /^Change limits of All of/ }).click();
+    await page.getByLabel("A day, in EUR").fill("5.00");
+    await portal.gateway.manage("PUT", limits, { month: "50.00" });
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("They hold from the next request on.").waitFor();
+    expect(await portal.gateway.manage("GET", limits)).toMatchObject({
+      day: { limit: "5.00" },
+      month: { limit: "50.00" },
+    });
+  });
 });

@@ -68,6 +68,20 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
     await expectAccessible(page);
   });
 
+  test("PORTAL-06 saving changes the rules that were touched here, and none that another admin changed meanwhile", async () => {
+    const { slug } = await portal.gateway.tenant();
+    const theirs = { blocked_providers: ["sandbox-fr"] };
+    const page = await portal.page("operator");
+    await page.goto(portal.at("policy", slug));
+    await page.getByLabel("No training").check();
+    await page.getByText("1 rule changed").waitFor();
+    await portal.gateway.manage("PATCH", `/workspaces/${slug}/policy`, theirs);
+    await page.getByRole("button", { name: "Save the policy" }).click();
+    await page.getByText("Saved. The next request already follows it.").waitFor();
+    const saved = await portal.gateway.manage("GET", `/workspaces/${slug}/policy`);
+    expect(saved).toMatchObject({ no_training: true, ...theirs });
+  });
+
   test("PORTAL-06 a member looks and tries, and has nothing to save with", async () => {
     const page = await portal.page("member");
     await page.goto(portal.at("policy"));

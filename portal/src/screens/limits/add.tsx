@@ -7,7 +7,7 @@ import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field, Select } from "../../ui/field.tsx";
 import { Segments } from "../../ui/tabs.tsx";
 import { toast } from "../../ui/toast.tsx";
-import { LimitFields, limitBody } from "./edit.tsx";
+import { changedLimits, LimitFields } from "./edit.tsx";
 
 type Props = { readonly open: boolean; readonly onClose: () => void; readonly currency: string };
 
@@ -35,7 +35,7 @@ export function AddLimit({ open, onClose, currency }: Props) {
   const submit = () =>
     save.mutate({
       params: { workspace },
-      body: { [of === "key" ? "key" : "member"]: chosen, day: limitBody(day), month: limitBody(month) },
+      body: { [of === "key" ? "key" : "member"]: chosen, ...changedLimits({ day: "", month: "" }, { day, month }) },
     });
   const footer = (
     <>

@@ -7,8 +7,14 @@ import { Field, Input } from "../../ui/field.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { type Limits, nameOf } from "./share.ts";
 
-/** An empty field lifts the limit. */
-export const limitBody = (text: string): string | null => (text.trim() === "" ? null : text.trim());
+type Periods = { readonly day: string; readonly month: string };
+
+/** What of a form is sent: the periods that were changed in it. An empty field lifts the limit. */
+export function changedLimits(began: Periods, now: Periods) {
+  const said = (name: keyof Periods) =>
+    now[name].trim() === began[name] ? {} : { [name]: now[name].trim() === "" ? null : now[name].trim() };
+  return { ...said("day"), ...said("month") };
+}
 
 function whoOf({ of, member, key }: Pick<Limits, "of" | "member" | "key">) {
   if (of === "member") return { member };
@@ -18,8 +24,9 @@ function whoOf({ of, member, key }: Pick<Limits, "of" | "member" | "key">) {
 /** Both limits of one spender, where they stand. */
 export function EditLimits({ limits, onDone }: { readonly limits: Limits; readonly onDone: () => void }) {
   const { workspace } = useWorkspace();
-  const [day, setDay] = useState(limits.day.limit ?? "");
-  const [month, setMonth] = useState(limits.month.limit ?? "");
+  const [began] = useState<Periods>({ day: limits.day.limit ?? "", month: limits.month.limit ?? "" });
+  const [day, setDay] = useState(began.day);
+  const [month, setMonth] = useState(began.month);
   const save = useChange("managePutLimits", {
     done: () => {
       toast(`Limits of ${nameOf(limits)} are saved. They hold from the next request on.`);
@@ -29,7 +36,9 @@ export function EditLimits({ limits, onDone }: { readonly limits: Limits; readon
   const { param, message } = save.error ?? {};
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
-    save.mutate({ params: { workspace }, body: { ...whoOf(limits), day: limitBody(day), month: limitBody(month) } });
+    const change = changedLimits(began, { day, month });
+    if (Object.keys(change).length === 0) onDone();
+    else save.mutate({ params: { workspace }, body: { ...whoOf(limits), ...change } });
   };
   return (
     <form onSubmit={submit} className="grid gap-3">

@@ -5,9 +5,17 @@ export type Policy = Answer<"manageShowPolicy">;
 export type Preview = Answer<"managePreviewPolicy">;
 export type RuleName = Preview["rules"][number]["rule"];
 
-/** The whole policy as a change: null lifts a rule. */
-export function patchOf(draft: Policy): Args<"manageChangePolicy">["body"] {
-  return { ...draft, floor: draft.floor ?? "none" };
+/** Rules that are to be others than those in force. What it does not name stays, whoever changes it meanwhile. */
+export type Change = Partial<Policy>;
+
+export function changeOf(inForce: Policy, draft: Policy): Change {
+  const isOther = (rule: RuleName) => textOf(inForce[rule]) !== textOf(draft[rule]);
+  return Object.fromEntries(RULES.filter(isOther).map((rule) => [rule, draft[rule]]));
+}
+
+/** As it is sent: null lifts a rule. */
+export function patchOf({ floor, ...rest }: Change): NonNullable<Args<"manageChangePolicy">["body"]> {
+  return floor === undefined ? rest : { ...rest, floor: floor ?? "none" };
 }
 
 /** What cannot be meant: a list that allows only what is on it, with nothing on it. */

@@ -3,7 +3,7 @@ import { useAsk } from "../../api/ask.ts";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Callout, Stack } from "../../ui/layout.tsx";
 import { useCalm } from "../../ui/use-calm.ts";
-import { differencesOf, type Policy, patchOf, problemsOf } from "./draft.ts";
+import { type Change, changeOf, differencesOf, type Policy, patchOf, problemsOf } from "./draft.ts";
 import { Effect } from "./effect.tsx";
 import { ModelFates } from "./model-fates.tsx";
 import { Rules } from "./rules.tsx";
@@ -11,18 +11,19 @@ import { SavePolicy } from "./save-policy.tsx";
 
 type Props = {
   readonly inForce: Policy;
-  readonly draft: Policy;
-  readonly setDraft: (draft: Policy | undefined) => void;
+  readonly change: Change;
+  readonly setChange: (change: Change) => void;
   readonly mayChange: boolean;
 };
 
 /** The rules on one side, what they do on the other; which models that means below. */
-export function Editor({ inForce, draft, setDraft, mayChange }: Props) {
+export function Editor({ inForce, change, setChange, mayChange }: Props) {
   const { workspace } = useWorkspace();
   const [scope] = useSearchParam("scope", "callable");
+  const draft = { ...inForce, ...change };
   const problems = problemsOf(draft);
   const isSound = Object.keys(problems).length === 0;
-  const asked = useCalm(draft);
+  const asked = useCalm(change);
   const preview = useAsk(
     "managePreviewPolicy",
     {
@@ -30,10 +31,11 @@ export function Editor({ inForce, draft, setDraft, mayChange }: Props) {
       query: { scope: scope === "catalogue" ? "catalogue" : "callable" },
       body: patchOf(asked),
     },
-    { enabled: Object.keys(problemsOf(asked)).length === 0 },
+    { enabled: Object.keys(problemsOf({ ...inForce, ...asked })).length === 0 },
   );
   const differences = differencesOf(inForce, draft);
-  const isSettled = asked === draft && !preview.isPlaceholderData && !preview.isFetching;
+  const isSettled =
+    JSON.stringify(asked) === JSON.stringify(change) && !preview.isPlaceholderData && !preview.isFetching;
   return (
     <Stack>
       {!mayChange && (
@@ -42,7 +44,12 @@ export function Editor({ inForce, draft, setDraft, mayChange }: Props) {
         </Callout>
       )}
       <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-5 lg:grid-cols-[minmax(0,1fr)_22rem]">
-        <Rules draft={draft} setDraft={setDraft} problems={problems} preview={preview.data} />
+        <Rules
+          draft={draft}
+          setDraft={(next) => setChange(changeOf(inForce, next))}
+          problems={problems}
+          preview={preview.data}
+        />
         <div className="grid gap-4 lg:sticky lg:top-4">
           <ErrorNote error={preview.error} />
           <Effect preview={preview.data} isSettled={isSettled && isSound} />
@@ -51,11 +58,11 @@ export function Editor({ inForce, draft, setDraft, mayChange }: Props) {
       <ModelFates preview={preview.data} isSettled={isSettled && isSound} />
       {mayChange && differences.length > 0 && (
         <SavePolicy
-          draft={draft}
+          change={change}
           differences={differences}
           preview={isSettled && isSound ? preview.data : undefined}
           isSound={isSound}
-          discard={() => setDraft(undefined)}
+          discard={() => setChange({})}
         />
       )}
     </Stack>

@@ -8,26 +8,21 @@ import { Card, PageHeader } from "../../ui/layout.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { useUnsaved } from "../../ui/use-unsaved.ts";
-import { differencesOf, type Policy, patchOf } from "./draft.ts";
+import { type Change, changeOf, differencesOf, type Policy, patchOf } from "./draft.ts";
 import { Editor } from "./editor.tsx";
 import { History } from "./history.tsx";
 
 export function Screen() {
   const { workspace } = useWorkspace();
   const policy = useManage("manageShowPolicy", { params: { workspace } });
-  // Until somebody changes something the draft is what is in force, whatever becomes of it meanwhile.
-  const [draft, setDraft] = useState<Policy | undefined>();
-  useUnsaved(draft !== undefined && policy.data !== undefined && differencesOf(policy.data, draft).length > 0);
+  // What nobody touched here is what is in force, whatever becomes of it meanwhile.
+  const [change, setChange] = useState<Change>({});
+  useUnsaved(policy.data !== undefined && differencesOf(policy.data, { ...policy.data, ...change }).length > 0);
   const params = { workspace };
-  const shown = draft ?? policy.data;
   const calls = [
     { id: "manageShowPolicy", args: { params }, says: "The policy in force" },
-    ...(shown === undefined
-      ? []
-      : ([
-          { id: "managePreviewPolicy", args: { params, body: patchOf(shown) }, says: "What this draft would do" },
-          { id: "manageChangePolicy", args: { params, body: patchOf(shown) }, says: "Save this draft" },
-        ] as const)),
+    { id: "managePreviewPolicy", args: { params, body: patchOf(change) }, says: "What this draft would do" },
+    { id: "manageChangePolicy", args: { params, body: patchOf(change) }, says: "Save this draft" },
     { id: "manageListPolicyVersions", args: { params }, says: "What it was before" },
   ] as const;
   return (
@@ -41,12 +36,12 @@ export function Screen() {
         <Card>
           <ErrorState error={policy.error} onRetry={() => void policy.refetch()} />
         </Card>
-      ) : policy.data === undefined || shown === undefined ? (
+      ) : policy.data === undefined ? (
         <Card>
           <SkeletonLines count={8} />
         </Card>
       ) : (
-        <Parts inForce={policy.data} draft={shown} setDraft={setDraft} />
+        <Parts inForce={policy.data} change={change} setChange={setChange} />
       )}
     </>
   );
@@ -54,12 +49,12 @@ export function Screen() {
 
 function Parts({
   inForce,
-  draft,
-  setDraft,
+  change,
+  setChange,
 }: {
   readonly inForce: Policy;
-  readonly draft: Policy;
-  readonly setDraft: (draft: Policy | undefined) => void;
+  readonly change: Change;
+  readonly setChange: (change: Change) => void;
 }) {
   const { workspace } = useWorkspace();
   // An operator who is not a member may change everything.
@@ -71,12 +66,12 @@ function Parts({
         {
           id: "rules",
           label: "Rules",
-          content: () => <Editor inForce={inForce} draft={draft} setDraft={setDraft} mayChange={mayChange} />,
+          content: () => <Editor inForce={inForce} change={change} setChange={setChange} mayChange={mayChange} />,
         },
         {
           id: "history",
           label: "History",
-          content: () => <History mayChange={mayChange} use={setDraft} />,
+          content: () => <History mayChange={mayChange} use={(old) => setChange(changeOf(inForce, old))} />,
         },
       ]}
     />

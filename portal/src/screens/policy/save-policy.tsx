@@ -9,10 +9,10 @@ import { SaveBar } from "../../ui/save-bar.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Num } from "../../ui/values.tsx";
 import { Differences } from "./differences.tsx";
-import { type Difference, type Policy, type Preview, patchOf } from "./draft.ts";
+import { type Change, type Difference, type Preview, patchOf } from "./draft.ts";
 
 type Props = {
-  readonly draft: Policy;
+  readonly change: Change;
   readonly differences: readonly Difference[];
   /** Undefined while it is not known what the draft would do. */
   readonly preview: Preview | undefined;
@@ -21,7 +21,7 @@ type Props = {
 };
 
 /** Says what would change and saves it; asks first when models that are in use would be lost. */
-export function SavePolicy({ draft, differences, preview, isSound, discard }: Props) {
+export function SavePolicy({ change, differences, preview, isSound, discard }: Props) {
   const { workspace } = useWorkspace();
   const [isAsking, setIsAsking] = useState(false);
   const save = useChange("manageChangePolicy", {
@@ -31,7 +31,7 @@ export function SavePolicy({ draft, differences, preview, isSound, discard }: Pr
       toast("Saved. The next request already follows it.");
     },
   });
-  const send = () => save.mutate({ params: { workspace }, body: patchOf(draft) });
+  const send = () => save.mutate({ params: { workspace }, body: patchOf(change) });
   const isRisky = preview === undefined || preview.lost_in_use.length > 0 || preview.callable.endpoints === 0;
   return (
     <SaveBar
