@@ -69,7 +69,7 @@ export function memberColumns({ currency, powers, at, act }: Given): Column<Line
       header: "This month",
       sortable: true,
       align: "end",
-      cell: ({ spent }) => (spent === null ? <Unknown /> : <Money amount={String(spent)} currency={currency} />),
+      cell: ({ spent }) => (spent === null ? <Unknown /> : <Money amount={spent} currency={currency} />),
     },
     since,
     {

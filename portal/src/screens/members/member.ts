@@ -1,6 +1,7 @@
 import type { Row } from "../../api/client.ts";
 import type { Role } from "../../api/me.ts";
 import type { Powers } from "../../api/powers.ts";
+import { amountOf, nanosOf } from "../../format/nanos.ts";
 import type { Key } from "../keys/key.ts";
 
 export type Member = Row<"manageListMembers">;
@@ -25,18 +26,19 @@ export function mayChange(powers: Powers, member: Member): boolean {
 }
 
 /** A member with what they use. */
-export type Line = Member & { readonly keys: number; readonly spent: number | null };
+export type Line = Member & { readonly keys: number; readonly spent: string | null };
 
-export function linesOf(
-  members: readonly Member[],
-  keys: readonly Key[],
-  usage: readonly Row<"manageShowUsage">[] | undefined,
-): Line[] {
+type Usage = Pick<Row<"manageShowUsage">, "name" | "cost">;
+
+export function linesOf(members: readonly Member[], keys: readonly Key[], usage: readonly Usage[] | undefined): Line[] {
   return members.map((member) => {
     const own = keys.filter((key) => key.member === member.email && key.state !== "revoked" && key.state !== "expired");
-    const spent = usage?.filter(({ name }) => name === member.id).reduce((sum, { cost }) => sum + Number(cost), 0);
-    return { ...member, keys: own.length, spent: spent ?? null };
+    return { ...member, keys: own.length, spent: usage === undefined ? null : spentBy(member.id, usage) };
   });
+}
+
+export function spentBy(id: string, usage: readonly Usage[]): string {
+  return amountOf(usage.reduce((sum, { name, cost }) => (name === id ? sum + nanosOf(cost) : sum), 0n));
 }
 
 export function sortValueOf(line: Line, by: string): string | number | null {
@@ -52,7 +54,7 @@ export function sortValueOf(line: Line, by: string): string | number | null {
     case "keys":
       return line.keys;
     case "spend":
-      return line.spent;
+      return line.spent === null ? null : Number(line.spent);
     case "since":
       return Date.parse(line.created_at);
     default:
