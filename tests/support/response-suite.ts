@@ -119,6 +119,37 @@ function workTests(current: () => Store): void {
     expect(await responses.find("ws_1", "resp_1", NOW)).toMatchObject({ status: "completed", runs: 1 });
   });
 
+  test("RESP-04 events whose writing was not heard of are written again with those that came since, each once", async () => {
+    const responses = open(current());
+    await responses.add(storedResponse("resp_1", { status: "in_progress", background: "streamed" }));
+    const event = (sequence: number) => ({ sequence, text: `event ${sequence} ${"e".repeat(50_000)}` });
+    const upTo = (count: number) => Array.from({ length: count }, (_, sequence) => event(sequence));
+    const read = async () => {
+      const all: number[] = [];
+      for (let after = -1; ; after = all.at(-1) ?? after) {
+        const piece = await responses.events("ws_1", "resp_1", after);
+        if (piece.length === 0) return all;
+        all.push(...piece.map(({ sequence }) => sequence));
+      }
+    };
+    const counted = async () => {
+      const kept = responses.bytesOf("ws_1");
+      await responses.count();
+      expect(kept).toBe(responses.bytesOf("ws_1"));
+    };
+    await responses.appendEvents("ws_1", "resp_1", upTo(2));
+    await responses.appendEvents("ws_1", "resp_1", upTo(5));
+    expect(await read()).toEqual([0, 1, 2, 3, 4]);
+    await counted();
+    const { response } = storedResponse("resp_1");
+    const end = { id: "resp_1", workspaceId: "ws_1", status: "completed", response, events: upTo(7) } as const;
+    await responses.finish(end);
+    await responses.finish(end);
+    expect(await read()).toEqual([0, 1, 2, 3, 4, 5, 6]);
+    expect(await responses.find("ws_1", "resp_1", NOW)).toMatchObject({ status: "completed" });
+    await counted();
+  });
+
   test("RESP-04 a long list of events comes in pieces, however it was written", async () => {
     const responses = open(current());
     await responses.add(storedResponse("resp_1", { background: "streamed" }));

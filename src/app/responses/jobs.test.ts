@@ -195,6 +195,24 @@ test("RESP-04 a job that is stopped waits for no store", async () => {
   expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "cancelled" });
 });
 
+test("RESP-04 events that were written without the writer hearing of it keep nothing from its end", async () => {
+  const append = store.appendEvents;
+  let lost = 0;
+  store.appendEvents = async (...events) => {
+    await append(...events);
+    lost += 1;
+    throw new Error("the connection went before the commit was answered");
+  };
+  const job = await queued();
+  await vi.waitFor(() => expect(lost).toBe(1), { timeout: 5000 });
+  const response = { id: "resp_1", status: "completed", created_at: 1, output: [] };
+  job.keep(JSON.stringify(response));
+  job.sink.end(`event: response.completed\ndata: ${JSON.stringify({ type: "response.completed", response })}\n\n`);
+  await jobs.finish(job, undefined);
+  expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "completed" });
+  expect((await store.events("ws_1", "resp_1", -1)).map(({ sequence }) => sequence)).toEqual([0, 1, 2]);
+});
+
 test("RESP-05 where nothing may be kept any more the events are forgotten; who comes too late for them is cut off", async () => {
   jobs = jobsWith({ mayKeep: () => false });
   const job = await queued();

@@ -1,4 +1,4 @@
-import type { Kysely, Transaction as SqlTransaction } from "kysely";
+import { type Kysely, type Transaction as SqlTransaction, sql } from "kysely";
 import { idOf, outputOf } from "../../../domain/responses/items.ts";
 import type { ResponseStore } from "../../../domain/responses/stored.ts";
 import type { Vault } from "../../../domain/tenancy/vault.ts";
@@ -74,7 +74,7 @@ function responseWork(db: Kysely<Database>, rows: SealedRows, bytes: StoredBytes
         // Deleted while it was worked on: nothing of it comes back.
         if (changed.numUpdatedRows === 0n) return 0;
         await indexItems(transaction, workspaceId, id, response);
-        for (const row of last) await transaction.insertInto("stored_events").values(row).execute();
+        await putEvents(transaction, last);
         return total(await sizesOf(transaction, [id])) - total(before);
       });
       bytes.change(workspaceId, grown);
@@ -83,25 +83,48 @@ function responseWork(db: Kysely<Database>, rows: SealedRows, bytes: StoredBytes
     async appendEvents(workspaceId, id, events) {
       if (events.length === 0) return;
       const sealed = await rows.sealEvents({ workspaceId, id }, events);
+      let grown = 0;
       try {
-        await db.transaction().execute(async (transaction) => {
-          for (const row of sealed) await transaction.insertInto("stored_events").values(row).execute();
-        });
+        grown = await db.transaction().execute((transaction) => putEvents(transaction, sealed));
       } catch (error) {
         // Deleted while it was worked on, perhaps this very moment: its events are not wanted any more.
         const parent = await db.selectFrom("stored_responses").select("id").where("id", "=", id).executeTakeFirst();
         if (parent !== undefined) throw error;
         return;
       }
-      bytes.change(
-        workspaceId,
-        sealed.reduce((sum, row) => sum + row.events.length, 0),
-      );
+      bytes.change(workspaceId, grown);
     },
   };
 }
 
 const total = (sizes: readonly Size[]) => sizes.reduce((sum, size) => sum + size.bytes, 0);
+
+/**
+ * Rows of events, each written over one that begins at the same number: that was written by whoever then did not hear of
+ * it, and sends the same events again with those that came since. Answers by how many bytes they have grown.
+ */
+async function putEvents(
+  transaction: SqlTransaction<Database>,
+  rows: readonly Database["stored_events"][],
+): Promise<number> {
+  let grown = 0;
+  for (const row of rows) {
+    const before = await transaction
+      .selectFrom("stored_events")
+      .select(sql<number>`length(events)`.as("bytes"))
+      .where("response_id", "=", row.response_id)
+      .where("first_number", "=", row.first_number)
+      .executeTakeFirst();
+    const { last_number, events } = row;
+    await transaction
+      .insertInto("stored_events")
+      .values(row)
+      .onConflict((conflict) => conflict.columns(["response_id", "first_number"]).doUpdateSet({ last_number, events }))
+      .execute();
+    grown += events.length - Number(before?.bytes ?? 0);
+  }
+  return grown;
+}
 
 async function indexItems(
   transaction: SqlTransaction<Database>,
