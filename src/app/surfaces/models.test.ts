@@ -153,6 +153,29 @@ describe("the list of models", () => {
     expect(byId.ids).toEqual(ids.slice(10, 20));
   });
 
+  test("MOD-02 pages go backwards by before_id too, as the messages dialect's clients ask for them", async () => {
+    const { ids } = await listed({});
+    const back = await listed({ query: `limit=8&before_id=${ids[20]}` });
+    expect([back.ids, back.body.has_more, back.body.next]).toEqual([ids.slice(12, 20), true, null]);
+    expect([back.body.first_id, back.body.last_id]).toEqual([ids[12], ids[19]]);
+    const seen = [...back.ids];
+    for (let page = back; page.body.has_more; ) {
+      page = await listed({ query: `limit=8&before_id=${page.body.first_id}` });
+      seen.unshift(...page.ids);
+    }
+    expect(seen).toEqual(ids.slice(0, 20));
+    expect((await listed({ query: `before_id=${ids[3]}` })).ids).toEqual(ids.slice(0, 3));
+    expect((await listed({ query: `before_id=${ids[0]}` })).body).toMatchObject({ data: [], has_more: false });
+    for (const query of [
+      "before_id=nobody/nothing",
+      `before_id=${ids[3]}&after_id=${ids[1]}`,
+      `before_id=${ids[3]}&cursor=x`,
+    ]) {
+      const bad = { id: "listModels", principal: principalWith(), query };
+      expect(await refusal(french(), bad)).toMatchObject({ code: "invalid_value", param: "before_id" });
+    }
+  });
+
   test("passes over parameters of model pickers, and refuses bad values of its own", async () => {
     expect((await listed({ query: "client_version=0.166.0&limit=1000&beta=true" })).ids).toEqual(
       (await listed({})).ids,

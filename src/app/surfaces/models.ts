@@ -9,7 +9,7 @@ import type { Principal } from "../../domain/tenancy/key.ts";
 import { type Policy, tightened } from "../../domain/tenancy/policy.ts";
 import { invalidValue } from "../body.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
-import { listKey, pageOf } from "./catalogue-page.ts";
+import { listKey, type Page, type PageRequest, pageOf } from "./catalogue-page.ts";
 import { readLenientQuery, readSelection } from "./catalogue-query.ts";
 import { select, sortOffers } from "./catalogue-select.ts";
 import { agentModel, type KeyOffer, type ModelContext, modelObject } from "./model-views.ts";
@@ -61,7 +61,7 @@ function modelList(deps: ModelDeps, exchange: Exchange): ModelList {
   const policy = tightened(workspace.policy, key.policy);
   const context = contextOf(deps, workspace);
   const { snapshot, nowMs } = context;
-  const { limit, cursor, after_id, sort, ...filters } = readLenientQuery(exchange, ModelListQuery);
+  const { limit, cursor, after_id, before_id, sort, ...filters } = readLenientQuery(exchange, ModelListQuery);
   const offers = [...snapshot.models.values()].flatMap((model) => {
     const offer = model.hidden ? undefined : offerFor(model, deps, context, policy);
     return offer === undefined ? [] : [offer];
@@ -73,9 +73,10 @@ function modelList(deps: ModelDeps, exchange: Exchange): ModelList {
       return { model, endpoints, surfaces, decisionImages };
     },
   );
-  const rest = after_id === undefined ? chosen : after(chosen, after_id);
-  const page = { list: listKey(exchange), limit: limit ?? Math.max(1, rest.length), cursor };
-  const { data, next } = pageOf(rest, ({ model }) => model.id, page);
+  const { data, next, more } =
+    before_id === undefined
+      ? pageAfter(chosen, after_id, { list: listKey(exchange), limit: limit ?? Math.max(1, chosen.length), cursor })
+      : pageBefore(chosen, before_id, limit, after_id ?? cursor);
   const shown = data.map((offer) => ({ offer, object: modelObject(offer, context) }));
   return {
     object: "list",
@@ -84,16 +85,42 @@ function modelList(deps: ModelDeps, exchange: Exchange): ModelList {
       .filter(({ offer }) => servesSurface(offer.surfaces, "responses"))
       .map(({ offer, object }, priority) => agentModel(offer, object, priority)),
     next,
-    has_more: next !== null,
+    has_more: more === "yes",
     first_id: data[0]?.model.id ?? null,
     last_id: data.at(-1)?.model.id ?? null,
   };
 }
 
-function after(offers: readonly KeyOffer[], id: string): readonly KeyOffer[] {
+type ModelPage = Page<KeyOffer> & { readonly more: "yes" | "no" };
+
+function pageAfter(offers: readonly KeyOffer[], id: string | undefined, page: PageRequest): ModelPage {
+  const rest = id === undefined ? offers : offers.slice(placeOf(offers, "after_id", id) + 1);
+  const { data, next } = pageOf(rest, ({ model }) => model.id, page);
+  return { data, next, more: next === null ? "no" : "yes" };
+}
+
+/** The last of those in front of a model, in the order of the list. */
+function pageBefore(
+  offers: readonly KeyOffer[],
+  id: string,
+  limit: number | undefined,
+  other: string | undefined,
+): ModelPage {
+  if (other !== undefined) throw invalidValue("before_id", "send it without after_id and without cursor");
+  const before = offers.slice(0, placeOf(offers, "before_id", id));
+  const data = limit === undefined ? before : before.slice(-limit);
+  return { data, next: null, more: data.length < before.length ? "yes" : "no" };
+}
+
+const PLACES = {
+  after_id: "send `last_id` of the page before",
+  before_id: "send `first_id` of the page after",
+} as const;
+
+function placeOf(offers: readonly KeyOffer[], param: keyof typeof PLACES, id: string): number {
   const place = offers.findIndex(({ model }) => model.id === id);
-  if (place < 0) throw invalidValue("after_id", "send `last_id` of the page before");
-  return offers.slice(place + 1);
+  if (place < 0) throw invalidValue(param, PLACES[param]);
+  return place;
 }
 
 type KeyContext = ModelContext & { readonly connections: Connections };

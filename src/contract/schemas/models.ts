@@ -91,8 +91,13 @@ export const ModelList = z
     models: z.array(AgentModel).meta({
       description: "The chat models of this page in the form that coding agents of the responses dialect read.",
     }),
-    next: z.string().nullable().meta({ description: "Cursor of the next page; null on the last one." }),
-    has_more: z.boolean(),
+    next: z
+      .string()
+      .nullable()
+      .meta({ description: "Cursor of the next page; null on the last one, and with `before_id`." }),
+    has_more: z
+      .boolean()
+      .meta({ description: "Whether more follow this page; with `before_id`, whether more come before it." }),
     first_id: z.string().nullable(),
     last_id: z.string().nullable(),
   })
@@ -106,5 +111,8 @@ export const ModelListQuery = z.object({
   cursor: Cursor.optional(),
   after_id: z.string().min(1).max(256).optional().meta({
     description: "The messages dialect's cursor: the last id of the page before.",
+  }),
+  before_id: z.string().min(1).max(256).optional().meta({
+    description: "The same backwards: the first id of the page after. Not with `after_id` or `cursor`.",
   }),
 });
