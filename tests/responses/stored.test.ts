@@ -140,6 +140,28 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
     }
   });
 
+  test("RESP-03 input items of which several have one id come each once, under ids of their own that can be referred to", async () => {
+    const item = (id: string, text: string) => ({ type: "message", id, role: "user", content: text });
+    const first = await caller.post({ input: [item("msg_a", "one"), item("msg_b", "two"), item("msg_a", "three")] });
+    const [said] = first.body.output;
+    const second = await caller.post({
+      previous_response_id: first.body.id,
+      input: [item("msg_b", "four"), { type: "item_reference", id: said.id }, item("msg_c", "five")],
+    });
+    const paged: Json[] = [];
+    for (let after = ""; paged.length < 20; after = `&after=${paged.at(-1).id}`) {
+      const page = (await caller.inputItems(second.body.id, `?order=asc&limit=1${after}`)).body;
+      paged.push(...page.data);
+      if (!page.has_more) break;
+    }
+    expect(textsIn(paged)).toEqual(["one", "two", "three", "Hello there", "four", "Hello there", "five"]);
+    expect(new Set(paged.map(({ id }) => id)).size).toBe(paged.length);
+    const refer = (id: string) => ({ type: "item_reference", id });
+    const third = await caller.post({ input: [refer(paged[2].id), refer(paged[4].id)] });
+    expect(third.status, third.text).toBe(200);
+    expect(textsIn(sent())).toEqual(["three", "four"]);
+  });
+
   test("RESP-03 only background responses can be cancelled or followed", async () => {
     const made = await caller.post();
     const cancelled = await caller.cancel(made.body.id);

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { InputItemsQuery, ResponseItemList } from "../../contract/schemas/stored-responses.ts";
-import { idOf, namedItems, outputOf } from "../../domain/responses/items.ts";
+import { idOf, madeName, outputOf, typeOf } from "../../domain/responses/items.ts";
 import type { StoredResponse } from "../../domain/responses/stored.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import { invalidValue } from "../body.ts";
@@ -9,6 +9,8 @@ import type { ResponsesDeps } from "./deps.ts";
 
 type Query = z.output<typeof InputItemsQuery>;
 type Item = z.output<typeof ResponseItemList>["data"][number];
+/** An item by the id it has in the list, where no two have the same. */
+type Listed = readonly [id: string, item: JsonObject];
 type Deps = Pick<ResponsesDeps, "store" | "clock">;
 
 /** One page of the items a response was made from. */
@@ -32,38 +34,43 @@ export async function inputPage(
   };
 }
 
-function placeOf(items: readonly Item[], param: "after" | "before", id: string): number {
-  const place = items.findIndex((item) => item.id === id);
+function placeOf(items: readonly Listed[], param: "after" | "before", id: string): number {
+  const place = items.findIndex(([name]) => name === id);
   if (place < 0) throw invalidValue(param, "there is no such item in this list");
   return place;
 }
 
-/** Oldest first: earlier turns with their answers, as far as they are still there, then its own input. */
-async function itemsBehind({ store, clock }: Deps, stored: StoredResponse): Promise<Item[]> {
-  const { workspaceId, id, previousId } = stored;
+/**
+ * Oldest first: earlier turns with their answers, as far as they are still there, then its own input. What has no id,
+ * or one that came before, is under the name that is made for it.
+ */
+async function itemsBehind({ store, clock }: Deps, stored: StoredResponse): Promise<Listed[]> {
+  const { workspaceId, previousId } = stored;
   const chain = previousId === null ? undefined : await store.chain(workspaceId, previousId, clock.nowMs());
   const before = chain === undefined || chain.is === "too_long" ? [] : chain.links;
-  const items = [
-    ...before.flatMap((link) => [...namedItems(link.id, link.input), ...outputOf(link.response)]),
-    ...namedItems(id, stored.input),
+  const turns = [
+    ...before.map(({ id, input, response }) => ({ id, items: [...input, ...outputOf(response)] })),
+    { id: stored.id, items: stored.input },
   ];
-  return items.map(shown);
+  const listed = new Map<string, JsonObject>();
+  for (const { id, items } of turns)
+    for (const [place, item] of items.entries()) {
+      const own = idOf(item);
+      listed.set(own === undefined || listed.has(own) ? madeName(id, item, place) : own, item);
+    }
+  return [...listed];
 }
 
-/** What is meant in the place of references, as far as it is still there: they have the same ids. */
-async function resolved({ store, clock }: Deps, workspaceId: string, items: readonly Item[]): Promise<Item[]> {
-  const references = new Set(items.flatMap((item) => referenceOf(item) ?? []));
-  if (references.size === 0) return [...items];
-  const meant = await store.items(workspaceId, [...references], clock.nowMs());
-  return items.map((item) => {
-    const one = meant?.get(referenceOf(item) ?? "");
-    return one === undefined ? item : shown(one);
-  });
+/** As they are shown, with what is meant in the place of references, as far as it is still there. */
+async function resolved({ store, clock }: Deps, workspaceId: string, items: readonly Listed[]): Promise<Item[]> {
+  const references = new Set(items.flatMap(([, item]) => referenceOf(item) ?? []));
+  const meant = references.size === 0 ? undefined : await store.items(workspaceId, [...references], clock.nowMs());
+  return items.map(([id, item]) => shown(id, meant?.get(referenceOf(item) ?? "") ?? item));
 }
 
-function shown(item: JsonObject): Item {
-  const type = typeof item["type"] === "string" ? item["type"] : "message";
-  const whole = { ...item, id: idOf(item) ?? "", type };
+function shown(id: string, item: JsonObject): Item {
+  const type = typeOf(item);
+  const whole = { ...item, id, type };
   const { role, content } = item;
   if (type !== "message" || typeof content !== "string") return whole;
   return { ...whole, content: [{ type: role === "assistant" ? "output_text" : "input_text", text: content }] };

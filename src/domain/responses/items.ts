@@ -9,17 +9,13 @@ const PREFIXES: Readonly<Record<string, string>> = {
 
 const RESPONSE_PREFIX = "resp_";
 
-/** Items of one response, each with an id: the sender's own, or one made from the response's id and its place. */
-export function namedItems(responseId: string, items: readonly JsonObject[]): JsonObject[] {
-  return items.map((item, place) => {
-    if (idOf(item) !== undefined) return item;
-    const type = typeof item["type"] === "string" ? item["type"] : "message";
-    const name = `${PREFIXES[type] ?? "item"}_${responseId.replace(RESPONSE_PREFIX, "")}_in${place}`;
-    return { ...item, type, id: name };
-  });
+/** The name of an item that is made from its response's id and its place: among the input, and the output behind it. */
+export function madeName(responseId: string, item: JsonObject, place: number): string {
+  const prefix = PREFIXES[typeOf(item)] ?? "item";
+  return `${prefix}_${responseId.replace(RESPONSE_PREFIX, "")}_in${place}`;
 }
 
-/** The response whose input an item made by `namedItems` belongs to. */
+/** The response that an item with a made name belongs to. */
 export function ownerOf(itemId: string): string | undefined {
   const made = /^[a-z]+_([0-9a-f]{32})_in\d+$/.exec(itemId);
   return made === null ? undefined : `${RESPONSE_PREFIX}${made[1]}`;
@@ -27,6 +23,10 @@ export function ownerOf(itemId: string): string | undefined {
 
 export function idOf(item: JsonObject): string | undefined {
   return typeof item["id"] === "string" && item["id"] !== "" ? item["id"] : undefined;
+}
+
+export function typeOf(item: JsonObject): string {
+  return typeof item["type"] === "string" ? item["type"] : "message";
 }
 
 /** What a response said, as items. */

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from "kysely";
-import { idOf, namedItems, outputOf, ownerOf } from "../../../domain/responses/items.ts";
+import { idOf, madeName, outputOf, ownerOf, typeOf } from "../../../domain/responses/items.ts";
 import type { Chain, ResponseStore, StoredResponse } from "../../../domain/responses/stored.ts";
 import type { JsonObject } from "../../../kit/json.ts";
 import { cutPage, decodeCursor, pageSize } from "./page.ts";
@@ -34,10 +34,11 @@ export function responseReads(db: Kysely<Database>, rows: SealedRows): Reads {
       for (const owner of owners) {
         const stored = await find(workspaceId, owner, nowMs);
         if (stored === undefined) continue;
-        for (const item of [...outputOf(stored.response), ...namedItems(owner, stored.input)]) {
-          const id = idOf(item);
+        for (const [place, item] of [...stored.input, ...outputOf(stored.response)].entries()) {
           // What is itself only a reference is not the item.
-          if (id !== undefined && asked.has(id) && item["type"] !== "item_reference") found.set(id, item);
+          if (item["type"] === "item_reference") continue;
+          for (const id of [idOf(item), madeName(owner, item, place)])
+            if (id !== undefined && asked.has(id)) found.set(id, { ...item, type: typeOf(item), id });
         }
       }
       return found;
