@@ -67,6 +67,8 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
     expect(last.type).toBe("response.completed");
     expect((await caller.get(last.response.id)).body).toEqual(last.response);
     expect((await caller.get(last.response.id, "?stream=true")).headers.get("cache-control")).toBe("no-store");
+    const empty = await caller.get(last.response.id, "?stream=true&starting_after=");
+    expect([empty.status, empty.body.error.param]).toEqual([400, "starting_after"]);
     for (const after of [undefined, 0, 3, events.length - 2, events.length - 1, 1000]) {
       const again = await followFrom(last.response.id, after);
       expect(await again.over).toBe("whole");

@@ -10,10 +10,9 @@ export const RetrieveQuery = z.strictObject({
     .enum(["true", "false"])
     .default("false")
     .describe("As server-sent events, for a response made with `background: true` and `stream: true`."),
-  starting_after: z.coerce
-    .number()
-    .int()
-    .min(0)
+  starting_after: z
+    // JavaScript reads nothing as zero, which is the number of an event.
+    .preprocess((text) => (String(text).trim() === "" ? undefined : text), z.coerce.number().int().min(0))
     .optional()
     .describe("With `stream=true`: only the events after this sequence number."),
   include,
