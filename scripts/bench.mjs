@@ -6,6 +6,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
+import { handOnSignals } from "./hand-on.mjs";
 import { pinnedNode, ROOT, setUp } from "./setup.mjs";
 
 /** Programs and the Debian packages that have them. */
@@ -83,7 +84,7 @@ function run() {
   const pin = os.cpus().length > 1 ? ["taskset", "-c", LOAD_CORE] : [];
   const [file, ...args] = [...pin, ...node, ...process.argv.slice(2)];
   const child = spawn(file, args, { cwd: ROOT, env: { ...process.env, PATH: searchPath() }, stdio: "inherit" });
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+  handOnSignals(child);
   child.on("error", (error) => {
     say(`cannot run ${file}: ${error.message}`);
     process.exit(1);

@@ -5,9 +5,11 @@
  * `--of fleet` is no simulation: three gateways behind HAProxy, with PostgreSQL and Redis, under load, while they are
  * killed, paused and restarted; `--minutes 10 --seed 1 --report soak.json`.
  */
-import { spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import path from "node:path";
 import { parseArgs } from "node:util";
+import { handOnSignals } from "./hand-on.mjs";
 import { pinnedNode, ROOT, setUp } from "./setup.mjs";
 
 const CHILD = path.join(ROOT, "tests/simulation/simulate-child.ts");
@@ -27,28 +29,28 @@ const { values } = parseArgs({
 });
 
 await setUp("develop");
-process.exitCode = values.of === "fleet" ? fleet() : values.seed === undefined ? soak() : show(values.seed);
+process.exitCode = await (values.of === "fleet" ? fleet() : values.seed === undefined ? soak() : show(values.seed));
 
-function fleet() {
+async function fleet() {
   const { seed = String(Math.floor(Math.random() * SEEDS_MAX)), minutes = "10", report = "soak-report.json" } = values;
   const args = ["--seed", seed, "--minutes", minutes, "--report", path.resolve(report)];
-  return spawnSync(pinnedNode(), [FLEET, ...args], { cwd: ROOT, stdio: "inherit" }).status ?? 1;
+  return (await run([FLEET, ...args], "inherit")).code;
 }
 
-function show(seed) {
-  return child(["--seed", seed], "inherit").status ?? 1;
+async function show(seed) {
+  return (await simulate(["--seed", seed], "inherit")).code;
 }
 
-function soak() {
+async function soak() {
   const untilMs = Date.now() + Number(values.minutes ?? Infinity) * 60_000;
   let from = Number(values.from ?? Math.floor(Math.random() * SEEDS_MAX));
   while (Date.now() < untilMs) {
     const forMs = Math.min(ROUND_MS, untilMs - Date.now());
-    const { stdout, stderr, status } = child(
+    const { stdout, stderr, code } = await simulate(
       ["--from", String(from), "--seeds", String(SEEDS_MAX), "--for-ms", String(forMs)],
       "pipe",
     );
-    if (status !== 0) {
+    if (code !== 0) {
       process.stderr.write(stderr);
       return 1;
     }
@@ -67,12 +69,19 @@ function soak() {
   return 0;
 }
 
-function child(args, output) {
+function simulate(args, output) {
   const mutant = values.mutant === undefined ? [] : ["--mutant", values.mutant];
-  return spawnSync(pinnedNode(), ["--max-semi-space-size=32", CHILD, "--of", values.of, ...args, ...mutant], {
-    cwd: ROOT,
-    encoding: "utf8",
-    maxBuffer: 64 * 1024 * 1024,
-    stdio: ["ignore", output, output],
-  });
+  return run(["--max-semi-space-size=32", CHILD, "--of", values.of, ...args, ...mutant], output);
+}
+
+async function run(args, output) {
+  const child = spawn(pinnedNode(), args, { cwd: ROOT, stdio: ["ignore", output, output] });
+  handOnSignals(child);
+  const said = { stdout: "", stderr: "" };
+  for (const name of ["stdout", "stderr"])
+    child[name]?.setEncoding("utf8").on("data", (text) => {
+      said[name] += text;
+    });
+  const [code] = await once(child, "close");
+  return { ...said, code: code ?? 1 };
 }

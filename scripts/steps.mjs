@@ -1,6 +1,7 @@
 /** Runs the tools of `npm run check` and `npm test` on the pinned Node, one after the other, and says what failed. */
 import { spawn } from "node:child_process";
 import path from "node:path";
+import { handOnSignals } from "./hand-on.mjs";
 import { pinnedNode, ROOT } from "./setup.mjs";
 
 const tool = (file) => path.join("node_modules", file);
@@ -55,6 +56,7 @@ function run({ file, args, quiet }) {
   return new Promise((resolve) => {
     const stdio = quiet ? ["ignore", "pipe", "pipe"] : ["ignore", "inherit", "inherit"];
     const child = spawn(pinnedNode(), [file, ...args], { cwd: ROOT, env, stdio });
+    handOnSignals(child);
     let output = "";
     const keep = (chunk) => {
       output += chunk;

@@ -228,6 +228,78 @@ describe("bin/gateway", () => {
   });
 });
 
+describe("npm", () => {
+  test("OPS-01 npm start that is told to stop drains, exits 0 and leaves no gateway behind", async () => {
+    const dataDir = mkdtempSync(path.join(tmpdir(), "npm-start-"));
+    onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
+    const npm = start("npm", ["start"], { PORT: "0", DATA_DIR: dataDir, GATEWAY_PROOF_EVERY: "never" });
+    const origin = await npm.says(/^API {6}(\S+)\/v1$/m);
+    await expect.poll(() => statusOf(`${origin}/readyz`), { timeout: 30_000 }).toBe(200);
+    npm.child.kill("SIGTERM");
+    expect(await npm.exited).toEqual([0, null]);
+    expect(npm.isAnybodyLeft()).toBe(false);
+    expect(await statusOf(`${origin}/readyz`)).toBe(0);
+  });
+
+  test("OPS-01 a script hands signals to what it started, and goes when that has gone", async () => {
+    const program = 'process.on("SIGTERM", () => process.exit(0)); setInterval(() => {}, 1000); console.log("up here")';
+    const script = `
+      import { spawn } from "node:child_process";
+      import { handOnSignals } from ${JSON.stringify(path.join(ROOT, "scripts/hand-on.mjs"))};
+      handOnSignals(spawn(process.execPath, ["-e", ${JSON.stringify(program)}], { stdio: "inherit" }));`;
+    const started = start(process.execPath, ["--input-type=module", "-e", script]);
+    await started.says(/up (here)/);
+    started.child.kill("SIGTERM");
+    expect(await started.exited).toEqual([null, "SIGTERM"]);
+    expect(started.isAnybodyLeft()).toBe(false);
+  });
+
+  test("every script of ours becomes the program it runs: a shell in between would keep signals from it", () => {
+    const { scripts } = JSON.parse(readFileSync(path.join(ROOT, "package.json"), "utf8"));
+    const last = Object.values(scripts).map((script) => String(script).split(" && ").at(-1) ?? "");
+    expect(last.filter((command) => command.startsWith("node "))).toEqual([]);
+  });
+
+  /** In a group of its own, so that whoever it leaves behind is found there. */
+  function start(file: string, args: readonly string[], env: Record<string, string> = {}) {
+    const child = spawn(file, args, { cwd: ROOT, env: { ...ENV, ...env }, detached: true });
+    const group = -(child.pid ?? 0);
+    const isAnybodyLeft = () => signalled(group, 0);
+    onTestFinished(() => {
+      signalled(group, "SIGKILL");
+    });
+    let stdout = "";
+    child.stdout.on("data", (chunk) => {
+      stdout += chunk;
+    });
+    child.stderr.resume();
+    return {
+      child,
+      exited: once(child, "exit"),
+      isAnybodyLeft,
+      async says(pattern: RegExp): Promise<string> {
+        await expect.poll(() => stdout, { timeout: 50_000 }).toMatch(pattern);
+        return pattern.exec(stdout)?.[1] ?? "";
+      },
+    };
+  }
+
+  function signalled(pid: number, signal: NodeJS.Signals | 0): boolean {
+    try {
+      return process.kill(pid, signal);
+    } catch {
+      return false;
+    }
+  }
+
+  function statusOf(url: string): Promise<number> {
+    return fetch(url).then(
+      ({ status }) => status,
+      () => 0,
+    );
+  }
+});
+
 describe("package-lock.json", () => {
   type Entry = { version?: string; resolved?: string; optionalDependencies?: Record<string, string> };
   const packages: Record<string, Entry> = JSON.parse(

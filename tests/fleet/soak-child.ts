@@ -13,6 +13,9 @@ const { values } = parseArgs({
   options: { seed: { type: "string", default: "1" }, minutes: { type: "string" }, report: { type: "string" } },
 });
 
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"])
+  process.on(signal, () => cleanUp().finally(() => process.exit(1)));
+
 const forMs = Number(values.minutes ?? "10") * 60_000;
 const endMs = performance.now() + forMs;
 const reports = [];
