@@ -28,7 +28,7 @@ import { Notices } from "./io/telemetry/notices.ts";
 import { tokenCounter } from "./io/tokens/token-counter.ts";
 import { withTunnels } from "./io/tunnel/nodes.ts";
 import { openUploads, type Uploads } from "./io/uploads/uploads.ts";
-import { addressesFrom, connectionsFrom } from "./io/upstream/connections.ts";
+import { accountsAlone, addressesFrom, connectionsFrom } from "./io/upstream/connections.ts";
 import { placeOf } from "./io/workers/folders.ts";
 import type { Joined } from "./io/workers/joined.ts";
 import { systemClock } from "./kit/clock.ts";
@@ -106,7 +106,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
   const origin = joined?.origin ?? (await listening(edge, config));
 
   const platform = await openPlatform(config, { ...ground, fleet });
-  const { sandbox, connections, addresses, proofs, routing, observed } = platform;
+  const { sandbox, connections, proofs, routing, observed } = platform;
 
   const place = placeOf(config.DATA_DIR, joined);
   const { store, vault, rotation, masterKeys, reloadKeys } = await openStore(config, { ids, log, fleet, ...place });
@@ -116,7 +116,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
   const recording = { ...ground, ...sharing, place, store, version: VERSION };
   const { books, logExport } = await openRecords(config, recording);
   const caughtUp = sharing.caughtUp(books);
-  const ownKeys = await openOwnKeys(store, { held, vault, snapshot, transport, connections, addresses, log });
+  const ownKeys = await openOwnKeys(store, { ...ground, ...platform, held, vault });
   await loadTenants(store, directory);
   await sharing.open(store, directory, books);
   await openNodes(store, ground.heldNodes, ids, log);
@@ -234,8 +234,10 @@ async function openPlatform(
   const proofs = proofBookOf(config, snapshot, connections);
   const routing = routingOf(snapshot, connections, directory, proofs);
   const addresses = addressesFrom(config.providers, origins);
+  const alone = accountsAlone(config.providers, snapshot());
   const observed = openObserve(config, { metrics, snapshot, connections, version: VERSION, fleet, log });
-  return { snapshot, sandbox, connections, addresses, proofs, routing, reach: routing.reach, observed };
+  const reached = { snapshot, sandbox, connections, addresses, accountsAlone: alone };
+  return { ...reached, proofs, routing, reach: routing.reach, observed };
 }
 
 function listening(edge: Edge, config: Config): Promise<string> {

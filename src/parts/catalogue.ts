@@ -3,7 +3,7 @@ import type { Snapshot } from "../domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "../domain/catalogue/load.ts";
 import { catalogueFiles } from "../io/catalogue-files.ts";
 import type { Logger } from "../io/telemetry/log.ts";
-import { unknownProviderSettings } from "../io/upstream/connections.ts";
+import { unknownProviderSettings, uselessKeySettings } from "../io/upstream/connections.ts";
 import { systemClock } from "../kit/clock.ts";
 import { type Config, ConfigError, PROJECT_ROOT } from "../settings/config.ts";
 
@@ -11,7 +11,11 @@ export async function openCatalogue(config: Config): Promise<Snapshot> {
   const folders = [config.GATEWAY_CATALOGUE_DIR ?? path.join(PROJECT_ROOT, "catalogue")];
   if (config.sandbox) folders.push(path.join(PROJECT_ROOT, "src/sandbox/catalogue"));
   const loaded = await loadCatalogue(folders, systemClock.nowMs(), catalogueFiles);
-  if ("snapshot" in loaded) return loaded.snapshot;
+  if ("snapshot" in loaded) {
+    const useless = uselessKeySettings(config.providers, loaded.snapshot);
+    if (useless.length > 0) throw new ConfigError(useless);
+    return loaded.snapshot;
+  }
   const lines = loaded.problems
     .slice(0, 20)
     .map(({ file, field, message }) => `${file}${field === "" ? "" : ` ${field}`}: ${message}`);

@@ -30,15 +30,16 @@ type OwnKeyDeps = {
   readonly transport: Transport;
   readonly connections: PlatformConnections;
   readonly addresses: Addresses;
+  readonly accountsAlone: ReadonlySet<string>;
   readonly log: Logger;
 };
 
 /** What is done with keys at providers: read, sealed, and tried there. Those that are kept are opened. */
 export async function openOwnKeys(store: Store, deps: OwnKeyDeps): Promise<OwnKeyRoom> {
-  const { held, vault, transport, addresses } = deps;
+  const { held, vault, transport, addresses, accountsAlone } = deps;
   const snapshot = deps.snapshot();
   const ways = { transport, clock: systemClock, timers: systemTimers };
-  const reading = { ...ways, snapshot, tokenUris: GOOGLE_TOKEN_URIS };
+  const reading = { ...ways, snapshot, tokenUris: GOOGLE_TOKEN_URIS, accountsAlone };
   const room: OwnKeyRoom = {
     held,
     read: (text, provider) => readOwnKey(text, provider, reading),

@@ -221,6 +221,30 @@ describe("Vertex AI", () => {
       expect(String(error)).not.toContain("CANARY");
     }
   });
+
+  test("OPS-05 a plain key in the place of the key file stops the start, and the message says what to set instead", async () => {
+    const started = startGateway({ env: { GATEWAY_SANDBOX: "off", PROVIDER_GOOGLE_VERTEX_API_KEY: "AIza-CANARY-1" } });
+    const error = await started.catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(ConfigError);
+    expect(String(error)).toMatch(/PROVIDER_GOOGLE_VERTEX_API_KEY: .*PROVIDER_GOOGLE_VERTEX_CREDENTIALS_FILE/);
+    expect(String(error)).not.toContain("CANARY");
+  });
+
+  test("the setting that providers are listed with is the one that connects them, and no plain key is kept", async () => {
+    const plain = await gatewayForTest({ env: { GATEWAY_SANDBOX: "off" } });
+    const { data } = await plain.manage("GET", "/providers");
+    const settings = data.map(({ slug, setting }: Json) => [slug, setting]);
+    expect(Object.fromEntries(settings)).toMatchObject({
+      "google-vertex": "PROVIDER_GOOGLE_VERTEX_CREDENTIALS_FILE",
+      "google-ai-studio": "PROVIDER_GOOGLE_AI_STUDIO_API_KEY",
+    });
+    const file = await fileWith("AIza-CANARY-1");
+    const refused = await plain.cli("provider", "connect", "google-vertex", "--key-file", file, "--no-test");
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("google-vertex takes no plain key") });
+    expect(refused.stderr).not.toContain("CANARY");
+    const ofTheStudio = await plain.cli("provider", "connect", "google-ai-studio", "--key-file", file, "--no-test");
+    expect(ofTheStudio.code).toBe(0);
+  });
 });
 
 describe("tokens of a service account", () => {

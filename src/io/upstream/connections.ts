@@ -40,6 +40,49 @@ export function placesInProjects(snapshot: Snapshot): ReadonlySet<string> {
   return new Set(within.map(({ provider }) => provider));
 }
 
+/** An address that says a host and no more. */
+const BARE = /^https?:\/\/[^/]+\/?$/;
+
+/** Providers that have no models outside of projects: their addresses lead nowhere without one, and a key names none. */
+function onlyInProjects(snapshot: Snapshot): ReadonlySet<string> {
+  const within = [...snapshot.endpoints.values()].filter(
+    (endpoint) => BARE.test(endpoint.baseUrl ?? "") && placeInProject(endpoint, "any") !== undefined,
+  );
+  return new Set(within.map(({ provider }) => provider));
+}
+
+/** Those of them at which a plain key is of no use: the operator named no address that is complete without a project. */
+export function accountsAlone(
+  { baseUrls }: Pick<ProviderSettings, "baseUrls">,
+  snapshot: Snapshot,
+): ReadonlySet<string> {
+  const addressed = new Set([...baseUrls.keys()].map((name) => name.split("__")[0]));
+  return new Set([...onlyInProjects(snapshot)].filter((slug) => !addressed.has(settingName(slug))));
+}
+
+/** The setting that connects each provider; simulated ones have none. */
+export function settingsOf(snapshot: Snapshot): ReadonlyMap<string, string> {
+  const accounts = onlyInProjects(snapshot);
+  const real = [...snapshot.providers.values()].filter(({ sandbox }) => !sandbox);
+  return new Map(real.map(({ slug }) => [slug, settingOf(slug, accounts.has(slug) ? "CREDENTIALS_FILE" : "API_KEY")]));
+}
+
+function settingOf(slug: string, what: "API_KEY" | "CREDENTIALS_FILE"): string {
+  return `PROVIDER_${settingName(slug)}_${what}`;
+}
+
+/** Keys that are set for providers which take service accounts alone, each with what to set in its place. */
+export function uselessKeySettings(settings: ProviderSettings, snapshot: Snapshot): string[] {
+  return [...accountsAlone(settings, snapshot)].flatMap((slug) => {
+    const set = settings.apiKeys.has(settingName(slug)) && !settings.credentials.has(settingName(slug));
+    if (!set) return [];
+    const instead = settingOf(slug, "CREDENTIALS_FILE");
+    return [
+      `${settingOf(slug, "API_KEY")}: ${slug} takes no plain key: set ${instead} to the key file of a service account`,
+    ];
+  });
+}
+
 /** Where endpoints really are: the catalogue's address unless the operator's settings say another, or it is simulated. */
 export type Addresses = (endpoint: Endpoint, credential: Credential | undefined) => string | undefined;
 
@@ -101,9 +144,9 @@ export function connectionsFrom(
     if (sandbox) {
       if (sandboxOrigins[slug] !== undefined) simulated.set(slug, SANDBOX_TOKEN);
     } else if (account !== undefined)
-      named.set(slug, { credential: account, setting: `PROVIDER_${name}_CREDENTIALS_FILE` });
+      named.set(slug, { credential: account, setting: settingOf(slug, "CREDENTIALS_FILE") });
     else if (token !== undefined)
-      named.set(slug, { credential: { kind: "bearer", token }, setting: `PROVIDER_${name}_API_KEY` });
+      named.set(slug, { credential: { kind: "bearer", token }, setting: settingOf(slug, "API_KEY") });
     else if (settings.aws !== null && signed.has(slug)) otherwise.set(slug, { kind: "aws", keys: settings.aws });
   }
   const addresses = addressesFrom(settings, sandboxOrigins);

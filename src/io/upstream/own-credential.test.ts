@@ -8,6 +8,7 @@ import { BREAKER_RULES, EndpointBreakers } from "../../domain/routing/breakers.t
 import { systemClock } from "../../kit/clock.ts";
 import { systemTimers } from "../../kit/timers.ts";
 import { catalogueFiles } from "../catalogue-files.ts";
+import { accountsAlone } from "./connections.ts";
 import { GOOGLE_TOKEN_URIS, type KeyReading, readOwnKey } from "./own-credential.ts";
 import { HeldKey } from "./own-keys.ts";
 import { httpTransport } from "./transport.ts";
@@ -22,7 +23,12 @@ beforeAll(async () => {
   if ("problems" in loaded) throw new Error(JSON.stringify(loaded.problems));
   const snapshot: Snapshot = loaded.snapshot;
   const ways = { transport: httpTransport(LIMITS), clock: systemClock, timers: systemTimers };
-  reading = { ...ways, snapshot, tokenUris: GOOGLE_TOKEN_URIS };
+  reading = {
+    ...ways,
+    snapshot,
+    tokenUris: GOOGLE_TOKEN_URIS,
+    accountsAlone: accountsAlone({ baseUrls: new Map() }, snapshot),
+  };
 });
 
 const accountWith = (more: object) =>
@@ -43,6 +49,16 @@ describe("a workspace's own key", () => {
       hint: null,
       fingerprint: expect.stringMatching(/^[0-9a-f]{8}$/),
     });
+  });
+
+  test("BILL-08 a plain key is refused where only the project of a service account says where models are", () => {
+    expect(readOwnKey("AIza-canary-0123456789", "google-vertex", reading)).toEqual({
+      problem: "google-vertex takes no plain key: write the key file of a service account",
+    });
+    expect(readOwnKey("AIza-canary-0123456789", "google-ai-studio", reading)).toMatchObject({ kind: "key" });
+    const baseUrls = new Map([["GOOGLE_VERTEX__EU", "http://127.0.0.1:1/v1/projects/mine"]]);
+    const addressed = { ...reading, accountsAlone: accountsAlone({ baseUrls }, reading.snapshot) };
+    expect(readOwnKey("AIza-canary-0123456789", "google-vertex", addressed)).toMatchObject({ kind: "key" });
   });
 
   test.each([

@@ -15,6 +15,8 @@ export type KeyReading = Minting & {
   readonly snapshot: Snapshot;
   /** Where service accounts may be sent to for tokens: a key file is a stranger's word, and says any address it likes. */
   readonly tokenUris: readonly string[];
+  /** Providers at which a plain key is of no use. */
+  readonly accountsAlone: ReadonlySet<string>;
 };
 
 /** Google's own addresses for it. */
@@ -56,6 +58,8 @@ export function readOwnKey(
         : keyPair(fields, provider, reading);
     return "problem" in read ? read : { ...read, fingerprint };
   }
+  if (reading.accountsAlone.has(provider))
+    return { problem: `${provider} takes no plain key: write the key file of a service account` };
   if (!PLAIN.test(secret)) return { problem: "write the key alone, 8 to 4096 characters on one line, or a JSON file" };
   return {
     kind: "key",

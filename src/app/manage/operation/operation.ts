@@ -1,8 +1,9 @@
 import type { z } from "zod";
 import { ProviderQuery } from "../../../contract/schemas/manage-providers.ts";
 import { AuditQuery } from "../../../contract/schemas/manage-records.ts";
-import type { Provider, Snapshot } from "../../../domain/catalogue/catalogue.ts";
+import type { Snapshot } from "../../../domain/catalogue/catalogue.ts";
 import type { AuditFilter } from "../../../domain/record/audit.ts";
+import { settingsOf } from "../../../io/upstream/connections.ts";
 import type { OwnLayer } from "../../../io/upstream/own-keys.ts";
 import type { PlatformConnections } from "../../../io/upstream/platform-connections.ts";
 import { counted } from "../../../kit/counted.ts";
@@ -22,6 +23,7 @@ function providerViews(snapshot: Snapshot, connections: PlatformConnections, own
     const served = models.get(provider) ?? new Set();
     models.set(provider, served.add(model));
   }
+  const settings = settingsOf(snapshot);
   const views = [...snapshot.providers.values()].map((provider) => ({
     slug: provider.slug,
     name: provider.name,
@@ -34,17 +36,13 @@ function providerViews(snapshot: Snapshot, connections: PlatformConnections, own
     countries: unique(provider.regions.flatMap((region) => region.countries)),
     models: models.get(provider.slug)?.size ?? 0,
     endpoints: endpoints.get(provider.slug) ?? 0,
-    setting: settingOf(provider),
+    setting: settings.get(provider.slug) ?? null,
   }));
   return views.toSorted((a, b) => Number(b.connected) - Number(a.connected) || (a.slug < b.slug ? -1 : 1));
 }
 
 function unique(values: readonly string[]): string[] {
   return [...new Set(values)].toSorted();
-}
-
-function settingOf({ slug, sandbox }: Provider): string | null {
-  return sandbox ? null : `PROVIDER_${slug.toUpperCase().replaceAll("-", "_")}_API_KEY`;
 }
 
 /** The checks the use cases can make themselves; the wiring adds the ones of store, journal and settings. */
