@@ -21,7 +21,7 @@ import { workerFolders } from "../io/workers/folders.ts";
 import { systemClock } from "../kit/clock.ts";
 import { parseDurationMs } from "../kit/time.ts";
 import { readConfig } from "../settings/config.ts";
-import { openMasterKeys } from "./store.ts";
+import { loggedFromMs, openMasterKeys } from "./store.ts";
 
 /** Of the deployment that the store moves to: here it is still the embedded one. */
 const OF_THE_TARGET = ["DATABASE_URL", "DATABASE_MIGRATION_URL", "REDIS_URL"] as const;
@@ -61,7 +61,7 @@ export async function moveEmbedded({ env, from, to, dryRun, progress, log }: Mov
     const store = sqlStore(engine);
     let replayed = 0;
     for (const folder of [dataDir, ...workerFolders(dataDir)])
-      replayed += (await replayLeft(folder, { store, log })).done;
+      replayed += (await replayLeft(folder, { store, log, loggedFromMs: loggedFromMs(config) })).done;
     const { keys, file } = await openMasterKeys(config, log);
     let secrets = 0;
     const report = await moveStore({

@@ -33,6 +33,7 @@ import type { Ids } from "../kit/ids.ts";
 import { parseDurationMs } from "../kit/time.ts";
 import { systemTimers } from "../kit/timers.ts";
 import { type Config, PROJECT_ROOT } from "../settings/config.ts";
+import { loggedFromMs } from "./store.ts";
 
 /** What is left at the end has so long to be sent. */
 const LAST_WORDS_MS = 3_000;
@@ -163,8 +164,9 @@ export async function openRecords(config: Config, parts: LogExportParts) {
   const { log, place } = parts;
   const logExport = openLogExport(config, parts);
   const store = parts.sink(logExport.sink, parts.store);
-  for (const folder of place.left) await replayLeft(folder, { store, log });
-  const books = await openBooks({ dataDir: place.dataDir, store, clock: systemClock, syncEveryMs, log });
+  const way = { store, log, loggedFromMs: loggedFromMs(config) };
+  for (const folder of place.left) await replayLeft(folder, way);
+  const books = await openBooks({ ...way, dataDir: place.dataDir, clock: systemClock, syncEveryMs });
   return { books, logExport };
 }
 

@@ -79,6 +79,11 @@ export async function openMasterKeys(config: Config, log: { info(detail: object,
   return { keys, file, leaving: leavingOf(kept), previous };
 }
 
+/** The log keeps requests from this moment on. */
+export function loggedFromMs({ GATEWAY_LOG_RETENTION }: Pick<Config, "GATEWAY_LOG_RETENTION">): number {
+  return systemClock.nowMs() - (parseDurationMs(GATEWAY_LOG_RETENTION) ?? Number.POSITIVE_INFINITY);
+}
+
 export async function loadTenants(store: Store, directory: Directory): Promise<void> {
   directory.load(await store.tenancy.loadAll());
   for (const limits of await store.limits.loadAll()) directory.limits.put(limits);

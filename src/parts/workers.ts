@@ -18,7 +18,7 @@ import { randomToken } from "../kit/secret.ts";
 import { systemTimers } from "../kit/timers.ts";
 import type { Config } from "../settings/config.ts";
 import { queueingSink } from "./observe.ts";
-import { fillState, loadTenants, openSql } from "./store.ts";
+import { fillState, loadTenants, loggedFromMs, openSql } from "./store.ts";
 
 export type Workers = {
   /** Resolves when all of them serve; told once the first does. */
@@ -47,7 +47,8 @@ export async function openWorkers(config: Config, count: number): Promise<Worker
   try {
     const folders = [dataDir, ...workerFolders(dataDir)];
     const sink = queueingSink(config, store, log);
-    if (isKeeper) for (const folder of folders) await replayLeft(folder, { store: sink, log });
+    const way = { store: sink, log, loggedFromMs: loggedFromMs(config) };
+    if (isKeeper) for (const folder of folders) await replayLeft(folder, way);
     const home = new Set(Array.from({ length: count }, (_, n) => workerFolder(dataDir, n + 1)));
     const left = isKeeper ? [] : folders.filter((folder) => !home.has(folder));
     let origin: string | null = null;

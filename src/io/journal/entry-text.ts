@@ -28,9 +28,15 @@ export function doneRecordIn(bytes: Buffer, start: number, end: number): [from: 
 /** Fills the disk a little, to find out whether it takes writes again. */
 export const FILLER = "\0".repeat(8192);
 
+/** A finished request as it was written, and what a replay looks at. */
+export type DoneEntry = Pick<RequestRecord, "id" | "createdAtMs"> & {
+  readonly recordJson: string;
+  readonly cost: "something" | "nothing";
+};
+
 export type DecodedEntry =
   | { readonly is: "open"; readonly record: RequestRecord }
-  | { readonly is: "done"; readonly id: string; readonly recordJson: string }
+  | ({ readonly is: "done" } & DoneEntry)
   | { readonly is: "filler" }
   | { readonly is: "unreadable"; readonly why: string };
 
@@ -41,7 +47,9 @@ export function decodeEntry(text: string): DecodedEntry {
   try {
     const { t, record } = entrySchema.parse(JSON.parse(text));
     if (t === "open") return { is: "open", record };
-    return { is: "done", id: record.id, recordJson: recordText(text) ?? JSON.stringify(record) };
+    const { id, createdAtMs, charge } = record;
+    const cost = charge === null || charge.nanos === "0" ? "nothing" : "something";
+    return { is: "done", id, createdAtMs, cost, recordJson: recordText(text) ?? JSON.stringify(record) };
   } catch (error) {
     return { is: "unreadable", why: error instanceof Error ? error.message : String(error) };
   }

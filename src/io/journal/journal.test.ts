@@ -37,8 +37,8 @@ const done = (id: string, changes: Partial<RequestRecord> = {}): JournalEntry =>
   t: "done",
   record: finishedRecord(id, changes),
 });
-const opened = (id: string): JournalEntry => {
-  const record = finishedRecord(id);
+const opened = (id: string, changes: Partial<RequestRecord> = {}): JournalEntry => {
+  const record = finishedRecord(id, changes);
   return { t: "open", id, workspaceId: record.workspaceId, atMs: record.createdAtMs, record };
 };
 const journalDir = () => path.join(folder.path, "journal");
@@ -328,6 +328,20 @@ describe("replay after kill -9", () => {
     expect(sink.records.get("r2")).toEqual({ ...finishedRecord("r2"), errorCode: "interrupted", charge: null });
     await next.close();
     expect(segments()).toEqual([]);
+  });
+
+  test("LOG-03 BILL-07 what cost nothing and is older than the log keeps is not counted again; charges come whatever their age", async () => {
+    const { open, sink, log } = room(IDLE);
+    const killed = await open();
+    const [old, young] = [Date.UTC(2026, 0, 1), Date.UTC(2027, 0, 1)];
+    await killed.journal.append(opened("interrupted", { createdAtMs: old }));
+    await killed.journal.append(done("free", { createdAtMs: old, charge: null }));
+    await killed.journal.append(done("charged", { createdAtMs: old }));
+    await killed.journal.append(done("young", { createdAtMs: young, charge: null }));
+    const next = await open({ loggedFromMs: old + 1 });
+    expect([...sink.records.keys()]).toEqual(["charged", "young"]);
+    expect(log.lines.map(({ detail }) => detail)).toContainEqual({ records: 2 });
+    await next.close();
   });
 
   test("BILL-07 a request whose end was moved and deleted before is not made an interrupted one", async () => {

@@ -29,6 +29,8 @@ export type BooksSettings = {
   readonly syncEveryMs: number;
   readonly log: JournalLog;
   readonly disk?: Disk;
+  /** The log keeps requests from this moment on; unless set, all of them. */
+  readonly loggedFromMs?: number;
   /** For tests: smaller segments, shorter waits. */
   readonly tuning?: Partial<
     Pick<JournalSettings, "segmentMaxBytes" | "segmentMaxAgeMs" | "maxBytes" | "probeEveryMs"> &
@@ -42,10 +44,11 @@ export type BooksSettings = {
  */
 export async function openBooks(settings: BooksSettings): Promise<Books> {
   const { dataDir, store, clock, syncEveryMs, log, disk = realDisk, tuning = {} } = settings;
+  const { loggedFromMs = Number.NEGATIVE_INFINITY } = settings;
   const dir = path.join(dataDir, JOURNAL_FOLDER);
   const journal = await openJournal({ ...tuning, dir, clock, syncEveryMs, log, disk });
   const mover = new Mover(store, dir, disk, log);
-  const replayed = await replay(journal.leftovers, disk, mover, log).catch(async (error: unknown) => {
+  const replayed = await replay(journal.leftovers, { disk, mover, log, loggedFromMs }).catch(async (error: unknown) => {
     await journal.close();
     throw error;
   });
@@ -66,9 +69,10 @@ export async function openBooks(settings: BooksSettings): Promise<Books> {
 /** Brings into SQL what a process that has ended left in its folder, and will not come back for. */
 export async function replayLeft(
   dataDir: string,
-  { store, log, disk = realDisk }: Pick<BooksSettings, "store" | "log" | "disk">,
+  settings: Pick<BooksSettings, "store" | "log" | "disk" | "loggedFromMs">,
 ): Promise<ReplayReport> {
+  const { store, log, disk = realDisk, loggedFromMs = Number.NEGATIVE_INFINITY } = settings;
   const dir = path.join(dataDir, JOURNAL_FOLDER);
   disk.makeFolder(dir);
-  return replay(segmentsIn(dir, disk), disk, new Mover(store, dir, disk, log), log);
+  return replay(segmentsIn(dir, disk), { disk, mover: new Mover(store, dir, disk, log), log, loggedFromMs });
 }

@@ -1,6 +1,6 @@
 import type { RequestRecord } from "../../domain/record/record.ts";
 import type { Disk } from "./disk.ts";
-import { decodeEntry } from "./entry-text.ts";
+import { type DoneEntry, decodeEntry } from "./entry-text.ts";
 import { readFrames, type SegmentEnd } from "./frame.ts";
 import type { Mover } from "./mover.ts";
 import type { JournalLog } from "./types.ts";
@@ -10,8 +10,7 @@ export type ReplayReport = { readonly segments: number; readonly done: number; r
 /** Everything a segment says, in order. */
 export type SegmentContent = {
   readonly opened: RequestRecord[];
-  /** Finished requests, with their ids. */
-  readonly done: { readonly id: string; readonly recordJson: string }[];
+  readonly done: DoneEntry[];
   readonly unreadable: { readonly text: string; readonly why: string }[];
   readonly end: SegmentEnd;
 };
@@ -21,23 +20,29 @@ export function readSegment(bytes: Buffer): SegmentContent {
   const end = readFrames(bytes, (text) => {
     const entry = decodeEntry(text);
     if (entry.is === "open") content.opened.push(entry.record);
-    else if (entry.is === "done") content.done.push({ id: entry.id, recordJson: entry.recordJson });
+    else if (entry.is === "done") content.done.push(entry);
     else if (entry.is === "unreadable") content.unreadable.push({ text, why: entry.why });
   });
   return { ...content, end };
 }
 
+export type ReplayDeps = {
+  readonly disk: Disk;
+  readonly mover: Mover;
+  readonly log: JournalLog;
+  /** The log keeps requests from this moment on. */
+  readonly loggedFromMs: number;
+};
+
 /**
  * Brings what an earlier process left behind into SQL, before the first request is taken: finished requests as they
- * are, and those that had begun and never ended as interrupted, charged nothing.
+ * are, and those that had begun and never ended as interrupted, charged nothing. What cost nothing and is older than the
+ * log keeps is left out: its row may have left the log, and nothing else would say that it was counted.
  */
-export async function replay(
-  leftovers: readonly string[],
-  disk: Disk,
-  mover: Mover,
-  log: JournalLog,
-): Promise<ReplayReport> {
+export async function replay(leftovers: readonly string[], deps: ReplayDeps): Promise<ReplayReport> {
+  const { disk, mover, log, loggedFromMs } = deps;
   const open = new Map<string, RequestRecord>();
+  let left = 0;
   const damaged = new Set<string>();
   let done = 0;
   for (const file of leftovers) {
@@ -45,20 +50,26 @@ export async function replay(
     for (const record of content.opened) open.set(record.id, record);
     for (const { id } of content.done) open.delete(id);
     for (const { text, why } of content.unreadable) await mover.setAside(text, why);
-    await mover.moveTexts(content.done.map(({ recordJson }) => recordJson));
+    const taken = content.done.filter(({ cost, createdAtMs }) => cost === "something" || createdAtMs >= loggedFromMs);
+    await mover.moveTexts(taken.map(({ recordJson }) => recordJson));
     done += content.done.length;
+    left += content.done.length - taken.length;
     if (content.end.is !== "whole")
       log.warn({ file, ...content.end }, "a journal segment was cut at its first bad frame");
     if (content.end.is === "damaged") damaged.add(file);
   }
   // A request whose end stood in a segment that was moved and deleted earlier is in SQL already, and stays as it is.
-  await mover.moveTexts([...open.values()].map((record) => JSON.stringify(interrupted(record))));
+  const begun = [...open.values()].filter(({ createdAtMs }) => createdAtMs >= loggedFromMs);
+  await mover.moveTexts(begun.map((record) => JSON.stringify(interrupted(record))));
+  left += open.size - begun.length;
   for (const file of leftovers) {
     if (damaged.has(file)) disk.rename(file, `${file}.damaged`);
     else disk.remove(file);
   }
   const report = { segments: leftovers.length, done, interrupted: open.size };
   if (done > 0 || open.size > 0) log.info(report, "the journal of an earlier process was replayed");
+  if (left > 0)
+    log.info({ records: left }, "requests that cost nothing and are older than the log keeps were left out");
   return report;
 }
 

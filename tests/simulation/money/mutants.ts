@@ -172,7 +172,7 @@ const BOOKS: readonly Mutant[] = [
     "leftovers-dropped-unread",
     "BILL-07",
     REPLAY,
-    "await mover.moveTexts(content.done.map(({ recordJson }) => recordJson));",
+    "await mover.moveTexts(taken.map(({ recordJson }) => recordJson));",
     "",
   ),
   one(
