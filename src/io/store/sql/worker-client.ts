@@ -13,16 +13,18 @@ export class WorkerClient {
   readonly #exited: Promise<void>;
   #next = 1;
   #gone: StoreError | undefined;
+  #isClosing = false;
 
-  constructor(script: URL, data: SqliteWorkerData | PostgresWorkerData) {
+  /** `ended` is told when the thread ends although nobody closes it; nothing is asked of it after that. */
+  constructor(script: URL, data: SqliteWorkerData | PostgresWorkerData, ended: (why: StoreError) => void) {
     // The flags of the main thread (test runners set some) are not meant for the worker.
     this.#worker = new Worker(script, { workerData: data, execArgv: [] });
     this.#worker.on("message", (answer: Answer) => this.#take(answer));
-    this.#worker.on("error", (error) => this.#fail(`the worker of the store stopped: ${String(error)}`));
+    this.#worker.on("error", (error) => this.#fail(`the worker of the store ended: ${String(error)}`, ended));
     this.#exited = new Promise((resolve) => {
-      this.#worker.on("exit", () => {
-        this.#fail("the store is closed");
+      this.#worker.on("exit", (code) => {
         resolve();
+        this.#fail(this.#isClosing ? "the store is closed" : `the worker of the store ended with code ${code}`, ended);
       });
     });
   }
@@ -38,6 +40,7 @@ export class WorkerClient {
 
   /** Closes the database and waits until the thread has ended. */
   async close(): Promise<void> {
+    this.#isClosing = true;
     if (this.#gone === undefined) await this.ask({ is: "close" });
     // Connections to a server that says nothing would keep the thread for ever: it has done all it had to.
     const timer = setTimeout(() => void this.#worker.terminate(), EXIT_MS);
@@ -52,9 +55,11 @@ export class WorkerClient {
     else waiting?.reject(new StoreError(answer.failure, answer.message));
   }
 
-  #fail(why: string): void {
-    this.#gone ??= new StoreError("unavailable", why);
+  #fail(why: string, ended: (why: StoreError) => void): void {
+    if (this.#gone !== undefined) return;
+    this.#gone = new StoreError("unavailable", why);
     for (const { reject } of this.#waiting.values()) reject(this.#gone);
     this.#waiting.clear();
+    if (!this.#isClosing) ended(this.#gone);
   }
 }

@@ -1,8 +1,10 @@
+import type { Worker } from "node:worker_threads";
 import { Client } from "pg";
 import { expect, test } from "vitest";
 import { listeningLog } from "../../../../../tests/support/journal-room.ts";
 import { hasPostgres } from "../../../../../tests/support/postgres.ts";
 import { clusterForFile } from "../../../../../tests/support/postgres-file.ts";
+import { chargedRecord } from "../../../../../tests/support/records.ts";
 import { systemClock } from "../../../../kit/clock.ts";
 import { LOCKS } from "./instance-lock.ts";
 import { openPostgres } from "./open.ts";
@@ -29,5 +31,28 @@ test.skipIf(!hasPostgres)(
     expect(await store.meta.get("left")).toBe("half done");
     await store.close();
     await left.end();
+  },
+);
+
+test.skipIf(!hasPostgres)(
+  "BILL-07 a thread that ended is replaced by the next batch, and the log says so",
+  async () => {
+    const address = await cluster.database("migrated");
+    const log = listeningLog();
+    const store = await openPostgres({ address, connections: 2, dataDir: cluster.folder(), clock: systemClock, log });
+    const threads: Worker[] = [];
+    const started = (thread: Worker) => threads.push(thread);
+    process.on("worker", started);
+    await store.ingest([chargedRecord("r1", 1n)]);
+    await threads[0]?.terminate();
+    await store.ingest([chargedRecord("r1", 1n), chargedRecord("r2", 1n)]);
+    process.off("worker", started);
+    expect(threads).toHaveLength(2);
+    expect((await store.ledger.wallet("ws_1"))?.balanceNanos).toBe(-2n);
+    expect(log.lines.filter(({ level }) => level === "error").map(({ message }) => message)).toEqual([
+      "the thread that writes records ended: the next batch starts another",
+    ]);
+    await store.close();
+    expect(log.lines.filter(({ level }) => level === "error")).toHaveLength(1);
   },
 );

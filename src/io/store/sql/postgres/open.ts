@@ -155,19 +155,23 @@ export function openDatabase(
   return new Kysely<Database>({ dialect: poolDialect(openPool(address, connections, hurry)), plugins: [wholeNumbers] });
 }
 
-function postgresEngine({ address, connections, silenceMs, logKeptMs = null }: PostgresSettings): Engine {
+function postgresEngine({ address, connections, silenceMs, logKeptMs = null, log }: PostgresSettings): Engine {
   const pool = openPool(address, connections, "hurried");
   const pulse = silenceMs === undefined ? undefined : new Pulse(address, silenceMs);
   const db = new Kysely<Database>({ dialect: poolDialect(pool, pulse), plugins: [wholeNumbers] });
   const script = new URL("./postgres-worker.ts", import.meta.url);
-  // Started by the first batch: what only reads does not need it.
+  // Started by the first batch: what only reads does not need it. A batch that one ended with is sent to the next.
   let worker: WorkerClient | undefined;
+  const replace = ({ message: why }: StoreError) => {
+    worker = undefined;
+    log.error({ why }, "the thread that writes records ended: the next batch starts another");
+  };
   return {
     db,
     ddl: postgresDdl,
     logParts: logParts(db, logKeptMs),
     ingest: async (batch) => {
-      worker ??= new WorkerClient(script, { address, silenceMs });
+      worker ??= new WorkerClient(script, { address, silenceMs }, replace);
       await worker.ask({ is: "ingest", batch });
     },
     async numberAlone(session) {

@@ -9,6 +9,7 @@ import { MIGRATIONS } from "../migrations/all.ts";
 import { makePrivate } from "../private-file.ts";
 import type { Database } from "../schema.ts";
 import { type Store, sqlStore } from "../store.ts";
+import type { StoreError } from "../store-error.ts";
 import { wholeNumbers } from "../whole-numbers.ts";
 import { WorkerClient } from "../worker-client.ts";
 import { sqliteDdl } from "./ddl.ts";
@@ -31,9 +32,14 @@ export async function openSqliteEngine(dataDir: string, clock: Clock, directory:
   const file = path.join(dataDir, DATABASE_FILE);
   const lock = directory === "take" ? lockDataDir(dataDir) : undefined;
   makePrivate(file);
-  const engine = sqliteEngine(file);
+  let isUp = false;
+  const engine = sqliteEngine(file, (why) => {
+    // Another thread could go on in the middle of a transaction: the process ends, and its journal has what is not here.
+    if (isUp) throw why;
+  });
   try {
     await migrate(engine, MIGRATIONS, clock);
+    isUp = true;
   } catch (error) {
     await engine.close().catch(() => {});
     lock?.release();
@@ -48,8 +54,8 @@ export async function openSqliteEngine(dataDir: string, clock: Clock, directory:
   };
 }
 
-function sqliteEngine(file: string): Engine {
-  const client = new WorkerClient(new URL("./sqlite-worker.ts", import.meta.url), { file });
+function sqliteEngine(file: string, ended: (why: StoreError) => void): Engine {
+  const client = new WorkerClient(new URL("./sqlite-worker.ts", import.meta.url), { file }, ended);
   const turnstile = new Turnstile();
   const db = new Kysely<Database>({ dialect: workerDialect(client, turnstile), plugins: [wholeNumbers] });
   return {

@@ -211,6 +211,22 @@ describe("one process for a data directory", () => {
     await store.close();
   });
 
+  test("BILL-07 without the thread that has the file, the process ends and says why: half a transaction may be lost with it", async () => {
+    const ended = `
+      const threads = [];
+      process.on("worker", (thread) => threads.push(thread));
+      ${holder}
+      threads[0].terminate();
+    `;
+    const args = ["--input-type=module-typescript", "-e", ended, freshFolder()];
+    const child = spawn(process.execPath, args, { stdio: ["ignore", "ignore", "pipe"] });
+    const said: string[] = [];
+    child.stderr.on("data", (text) => said.push(String(text)));
+    const [code] = await once(child, "close");
+    expect(code).toBe(1);
+    expect(said.join("")).toContain("the worker of the store ended");
+  });
+
   test("OPS-04 in a folder that everyone may read, no file of the store can be read by others", async () => {
     const folder = freshFolder();
     chmodSync(folder, 0o755);
