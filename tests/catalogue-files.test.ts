@@ -132,7 +132,8 @@ function decisive({
   return { ...rest, price };
 }
 
-function withoutWords({ note: _note, sources: _sources, benchmarks: _benchmarks, ...rest }: Model) {
+/** Nor has it one for how hard a model can be told to think. */
+function withoutWords({ note: _note, sources: _sources, benchmarks: _benchmarks, efforts: _efforts, ...rest }: Model) {
   return rest;
 }
 

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { CreatorFile, type PriceEntry, ProviderFile } from "../src/domain/catalogue/schema.ts";
 import { MISHAP_MODELS } from "../src/sandbox/mishaps.ts";
-import { SANDBOX_SLUGS, SEEING_MODELS, SIMULATED } from "../src/sandbox/simulated.ts";
+import { EFFORTS, SANDBOX_SLUGS, SEEING_MODELS, SIMULATED } from "../src/sandbox/simulated.ts";
 import { SPEECH_MISHAP_MODELS } from "../src/sandbox/speech-mishaps.ts";
 
 const folder = new URL("../src/sandbox/catalogue/", import.meta.url);
@@ -39,6 +39,11 @@ describe("the sandbox's catalogue files", () => {
       expect(endpoint.features?.image_input).toBe(SEEING_MODELS.has(endpoint.model));
       expect(models.get(endpoint.model)?.sandbox).toBe(true);
     }
+  });
+
+  test("the words for how hard to think are those that its servers take", () => {
+    const told = [...models.values()].flatMap(({ id, efforts }) => (efforts === undefined ? [] : [[id, efforts]]));
+    expect(Object.fromEntries(told)).toEqual(EFFORTS);
   });
 
   test("models that fail on purpose are hidden, and only those", () => {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { isJsonObject } from "../kit/json.ts";
 import type { Format, Prompt, Tool, ToolChoice, Turn } from "./answer.ts";
-import { SEEING_MODELS } from "./simulated.ts";
+import { SEEING_MODELS, unheard } from "./simulated.ts";
 import { type Refusal, refusal } from "./wire.ts";
 
 /** A request of the chat-completions format as the sandbox read it. */
@@ -118,7 +118,9 @@ export function readChat(bytes: Buffer): ChatAsked | Refusal {
   const parsed = body.safeParse(value);
   if (!parsed.success) return issueRefusal(parsed.error.issues);
   const asked = parsed.data;
-  return conflictIn(asked) ?? brokenToolTurn(asked.messages) ?? blindTo(asked) ?? understood(asked);
+  return (
+    conflictIn(asked) ?? unheardEffort(asked) ?? brokenToolTurn(asked.messages) ?? blindTo(asked) ?? understood(asked)
+  );
 }
 
 function issueRefusal(issues: readonly z.core.$ZodIssue[]): Refusal {
@@ -156,6 +158,10 @@ function conflictIn(asked: Body): Refusal | undefined {
       code: "invalid_value",
     });
   return undefined;
+}
+
+function unheardEffort({ model, reasoning_effort: word }: Body): Refusal | undefined {
+  return word == null ? undefined : unheard(model, word, "reasoning_effort");
 }
 
 function chosenNames(asked: Body): string[] {

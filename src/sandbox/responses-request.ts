@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { isJsonObject } from "../kit/json.ts";
 import type { Format, Prompt, Tool, ToolChoice, Turn } from "./answer.ts";
 import { type Body, FunctionTool, type Item, type Parts, ResponsesBody } from "./responses-schema.ts";
-import { SEEING_MODELS } from "./simulated.ts";
+import { SEEING_MODELS, unheard } from "./simulated.ts";
 import { type Refusal, refusal } from "./wire.ts";
 
 /** A request of the responses format as the sandbox read it. */
@@ -127,6 +127,9 @@ function conflictIn(asked: Body): Refusal | undefined {
     return refusal(400, `Tool choice '${unknown}' not found in 'tools' parameter.`, { param: "tool_choice" });
   if (asked.tool_choice === "required" && (asked.tools ?? []).length === 0)
     return refusal(400, "Tool choice 'required' must be specified with 'tools' parameter.", { param: "tool_choice" });
+  const { effort } = asked.reasoning ?? {};
+  const unknownWord = effort == null ? undefined : unheard(asked.model, effort, "reasoning.effort");
+  if (unknownWord !== undefined) return unknownWord;
   const blind = typeof asked.input === "string" || SEEING_MODELS.has(asked.model);
   const at = blind || typeof asked.input === "string" ? -1 : asked.input.findIndex((one) => imagesIn(one) > 0);
   if (at < 0) return undefined;

@@ -150,5 +150,7 @@ describe("refusals in the responses format", () => {
     const input = [{ role: "user", content: [{ type: "input_image", image_url: "data:image/png;base64,AA==" }] }];
     expect((await ask({ input })).output[0].content[0].text).toContain("with 1 image");
     expect(await complaint({ model: "sandbox/chat-mini", input })).toEqual([400, "input[0].content", null]);
+    const unheard = { model: "sandbox/chat-mini", reasoning: { effort: "xhigh" } };
+    expect(await complaint(unheard)).toEqual([400, "reasoning.effort", "unsupported_value"]);
   });
 });

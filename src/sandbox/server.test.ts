@@ -275,6 +275,7 @@ describe("refusals in the provider's own shape", () => {
     ["an unknown field", { ...hello, session_id: "x" }, 400, "session_id"],
     ["an unknown role", { ...hello, messages: [{ role: "king", content: "x" }] }, 400, "messages[0].role"],
     ["a bad temperature", { ...hello, temperature: 3 }, 400, "temperature"],
+    ["a word of others", { ...hello, model: "sandbox/chat-mini", reasoning_effort: "max" }, 400, "reasoning_effort"],
     ["stream_options without stream", { ...hello, stream_options: { include_usage: true } }, 400, "stream_options"],
     ["tool_choice without tools", { ...hello, tool_choice: "auto" }, 400, "tool_choice"],
     [

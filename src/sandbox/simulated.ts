@@ -1,3 +1,5 @@
+import { type Refusal, refusal } from "./wire.ts";
+
 /** The simulated providers: what each serves and how fast. The catalogue files beside this one say the same to callers. */
 export const SANDBOX_SLUGS = ["sandbox-us", "sandbox-de", "sandbox-fr"] as const;
 export type SandboxSlug = (typeof SANDBOX_SLUGS)[number];
@@ -43,6 +45,11 @@ export const SIMULATED: Readonly<Record<SandboxSlug, Simulated>> = {
   },
 };
 
+/** Words for how hard to think, of models that do not know all of them: others are refused, as by a real one. */
+export const EFFORTS: Readonly<Record<string, readonly string[]>> = {
+  "sandbox/chat-mini": ["low", "medium", "high"],
+};
+
 /** Models that look at pictures; the others refuse them, as a real one would. */
 export const SEEING_MODELS: ReadonlySet<string> = new Set([
   "sandbox/chat",
@@ -50,3 +57,14 @@ export const SEEING_MODELS: ReadonlySet<string> = new Set([
   "sandbox/gemini",
   "sandbox/nova",
 ]);
+
+/** The models take different words for how hard to think. */
+export function unheard(model: string, word: string, param: string): Refusal | undefined {
+  const known = EFFORTS[model];
+  if (known === undefined || word === "none" || known.includes(word)) return undefined;
+  const words = known.map((one) => `'${one}'`).join(", ");
+  return refusal(400, `'${word}' is not taken by the model ${model}. It takes ${words}.`, {
+    param,
+    code: "unsupported_value",
+  });
+}

@@ -1,5 +1,5 @@
 import type { AgentModel, ModelObject } from "../../contract/schemas/models.ts";
-import type { Endpoint, Model, Snapshot } from "../../domain/catalogue/catalogue.ts";
+import { type Endpoint, effortsOf, type Model, type Snapshot } from "../../domain/catalogue/catalogue.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import { cheapest, type Offer } from "./catalogue-select.ts";
 import { levelsOf, unique } from "./catalogue-views.ts";
@@ -83,11 +83,15 @@ function descriptionOf(model: Model, levels: readonly string[], snapshot: Snapsh
   return `${model.sandbox ? "Simulated. " : ""}${creator}; sovereignty ${levels.join(", ")}`;
 }
 
-const EFFORTS = [
+/** What coding agents let people choose from; the last one only where a model is known to take it. */
+const LEVELS = [
   { effort: "low", description: "Short thinking, quick answers" },
   { effort: "medium", description: "Balanced" },
   { effort: "high", description: "Long thinking for hard problems" },
-];
+  { effort: "xhigh", description: "The longest thinking" },
+] as const;
+const USUAL_LEVELS: readonly string[] = ["low", "medium", "high"];
+const LEVEL_DEFAULT = "medium";
 
 /** Agents that read a model from here send these in the place of their own: an empty text would leave it without any. */
 const INSTRUCTIONS = [
@@ -107,15 +111,23 @@ function takesEffort({ features, thinking }: Endpoint): boolean {
   return features.reasoning !== false && features.reasoningControl !== false && thinking !== "fixed";
 }
 
+function effortLevels(model: Model, endpoints: readonly Endpoint[]): AgentModel["supported_reasoning_levels"] {
+  const taken = endpoints
+    .filter(takesEffort)
+    .map((endpoint): readonly string[] => effortsOf(endpoint, model) ?? USUAL_LEVELS);
+  return LEVELS.filter(({ effort }) => taken.some((words) => words.includes(effort)));
+}
+
 export function agentModel({ model, endpoints }: KeyOffer, object: ModelObject, priority: number): AgentModel {
   const { display_name, description, context_length } = object;
   const reasons = model.capabilities.includes("reasoning") && endpoints.some(takesEffort);
+  const levels = reasons ? effortLevels(model, endpoints) : [];
   return {
     slug: model.id,
     display_name,
     description,
-    default_reasoning_level: reasons ? "medium" : null,
-    supported_reasoning_levels: reasons ? EFFORTS : [],
+    default_reasoning_level: (levels.find(({ effort }) => effort === LEVEL_DEFAULT) ?? levels[0])?.effort ?? null,
+    supported_reasoning_levels: levels,
     shell_type: "shell_command",
     visibility: "list",
     supported_in_api: true,

@@ -121,6 +121,8 @@ describe("the list of models", () => {
       supports_reasoning_summary_parameter: true,
       input_modalities: ["text", "image"],
     });
+    // Only a model that is known to take the word is said to.
+    expect(agent("openai/gpt-5.2").supported_reasoning_levels.at(-1)).toMatchObject({ effort: "xhigh" });
     expect(agent("mistral/mistral-small-2506")).toMatchObject({
       default_reasoning_level: null,
       supported_reasoning_levels: [],

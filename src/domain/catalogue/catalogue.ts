@@ -1,4 +1,5 @@
 import type { Decimal } from "../../kit/money.ts";
+import type { Effort } from "../../language/canon/call.ts";
 import type { ExtraName } from "../../language/canon/extras.ts";
 import type { Surface } from "../record/record.ts";
 import type { LevelState } from "../tenancy/policy.ts";
@@ -38,6 +39,8 @@ export type Model = {
   readonly maxOutputTokens: number | null;
   readonly openWeights: boolean | null;
   readonly capabilities: readonly string[];
+  /** The words for how hard to think that it takes; null: nobody knows. */
+  readonly efforts?: readonly Effort[] | null;
   readonly embeddingDimensions: number | null;
   /** 0 to 1 with where it comes from; null when unknown. */
   readonly quality: {
@@ -220,6 +223,8 @@ export type Endpoint = {
   readonly features: EndpointFeatures;
   /** How the model is told to think; null: the dialect's usual way. */
   readonly thinking?: string | null;
+  /** The words for how hard to think that it takes, where they differ from the model's. */
+  readonly efforts?: readonly Effort[] | null;
   /** How the endpoint is held to a JSON schema; null: by the dialect's own field. */
   readonly structuredOutput?: "native" | "tool" | null;
   /** Small named deviations of the model and of the server it runs on. */
@@ -282,6 +287,11 @@ export type Snapshot = {
   readonly currencies: ReadonlyMap<string, Currency>;
   readonly capabilities: ReadonlyMap<string, Capability>;
 };
+
+/** The words for how hard to think that a model takes there; null: nobody knows. */
+export function effortsOf(endpoint: Endpoint, model: Model): readonly Effort[] | null {
+  return endpoint.efforts ?? model.efforts ?? null;
+}
 
 /** The row in force on a day: the last whose date has come. */
 export function priceAt(endpoint: Endpoint, nowMs: number): Price | undefined {

@@ -113,6 +113,7 @@ function modelOf(entry: ModelEntry, creator: string, family: string): Model {
     maxOutputTokens: entry.max_output_tokens ?? null,
     openWeights: entry.open_weights ?? null,
     capabilities: entry.capabilities,
+    efforts: entry.efforts ?? null,
     embeddingDimensions: entry.embedding_dimensions ?? null,
     quality:
       quality === undefined
@@ -225,6 +226,7 @@ function endpointOf(
       forcedTools: features.forced_tools ?? null,
     },
     thinking: entry.thinking ?? null,
+    efforts: entry.efforts ?? null,
     structuredOutput: entry.structured_output ?? null,
     quirks,
     anthropicBetas: entry.anthropic_betas ?? facts.anthropic_betas ?? null,

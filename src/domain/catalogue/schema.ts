@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { EFFORTS } from "../../language/canon/call.ts";
 import { EXTRAS } from "../../language/canon/extras.ts";
 import { SURFACES } from "../record/record.ts";
 import { DIALECTS } from "./catalogue.ts";
@@ -71,6 +72,8 @@ const priceRow = z.strictObject({
   conflict: text.optional().describe("What another source says."),
 });
 
+const efforts = z.array(z.enum(EFFORTS).exclude(["none"])).min(1, "must name at least one word");
+
 const alternative = z.strictObject({ currency: currencyCode, ...figures, source: text.optional() });
 
 const evidence = z.strictObject({
@@ -133,6 +136,7 @@ const endpoint = z.strictObject({
     })
     .optional(),
   thinking: slug.optional().describe("How the model is told to think. Absent: the dialect's usual way."),
+  efforts: efforts.optional().describe("Words for reasoning_effort that it takes when it thinks. Absent: the model's."),
   structured_output: z
     .enum(["native", "tool"])
     .optional()
@@ -223,6 +227,7 @@ const model = z.strictObject({
   max_output_tokens: count.optional(),
   open_weights: z.boolean().optional(),
   capabilities: z.array(slug).describe("Slugs of capabilities.json."),
+  efforts: efforts.optional().describe("Words for reasoning_effort that it takes when it thinks. Absent: not known."),
   embedding_dimensions: count.optional(),
   quality: z
     .strictObject({

@@ -1,4 +1,4 @@
-import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
+import { type Endpoint, effortsOf, type Model } from "../../domain/catalogue/catalogue.ts";
 import { patchMembers } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import { effortFor } from "../../language/canon/effort.ts";
@@ -16,8 +16,9 @@ import { DirectStream } from "../../language/dialects/chat/stream.ts";
 import { type InboundChat, type Lane, NOTHING_DROPPED, type Target } from "./lane.ts";
 
 /** Chat to chat: the caller's bytes with named patches, the provider's bytes with our id. */
-export function directChat({ request, call, body }: InboundChat, { endpoint, head }: Target): Lane {
-  const history = fittingHistory(request, body, endpoint.quirks ?? []);
+export function directChat({ request, call, body }: InboundChat, { endpoint, model, head }: Target): Lane {
+  const facts = directFactsOf(endpoint, model);
+  const history = fittingHistory(request, body, facts.quirks);
   return {
     surface: "chat",
     path: "/chat/completions",
@@ -25,10 +26,10 @@ export function directChat({ request, call, body }: InboundChat, { endpoint, hea
     headers: {},
     streamType: "text/event-stream",
     keepAlive: chatClient.keepAlive,
-    effort: call.reasoning === undefined ? undefined : effortFor(call, endpoint.quirks ?? []),
+    effort: call.reasoning === undefined ? undefined : effortFor(call, facts),
     dropped: history?.dropped ?? NOTHING_DROPPED,
     encode() {
-      const patches = directPatches(request, call, directFactsOf(endpoint));
+      const patches = directPatches(request, call, facts);
       if (history !== undefined) patches.push({ key: "messages", json: history.messagesText });
       return patchMembers(body, patches);
     },
@@ -39,10 +40,11 @@ export function directChat({ request, call, body }: InboundChat, { endpoint, hea
   };
 }
 
-function directFactsOf(endpoint: Endpoint): DirectFacts {
+function directFactsOf(endpoint: Endpoint, model: Model): DirectFacts {
   return {
     upstreamModel: endpoint.upstreamModel,
     outputLimit: outputLimitOf(endpoint),
+    efforts: effortsOf(endpoint, model),
     quirks: endpoint.quirks ?? [],
   };
 }

@@ -1,6 +1,7 @@
-import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
+import { type Endpoint, effortsOf } from "../../domain/catalogue/catalogue.ts";
 import { patchMembers } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
+import { nearestEffort } from "../../language/canon/effort.ts";
 import { decodeProblem } from "../../language/dialects/chat/errors.ts";
 import { decodeReply } from "../../language/dialects/responses/direct-reply.ts";
 import { type DirectFacts, directRequest } from "../../language/dialects/responses/direct-request.ts";
@@ -10,8 +11,10 @@ import type { InboundResponses, Lane, Target } from "./lane.ts";
 import { sealsThoughts } from "./through-responses.ts";
 
 /** Responses to responses: the caller's bytes with named patches, the provider's bytes with our id and our state. */
-export function directResponses(inbound: InboundResponses, { endpoint, head, leftOut }: Target): Lane {
-  const { patches, dropped } = directRequest(inbound, { ...factsOf(endpoint), leftOut });
+export function directResponses(inbound: InboundResponses, { endpoint, model, head, leftOut }: Target): Lane {
+  const { reasoning } = inbound.call;
+  const effort = reasoning && nearestEffort(reasoning, effortsOf(endpoint, model));
+  const { patches, dropped } = directRequest(inbound, { ...factsOf(endpoint), effort, leftOut });
   const ownership: Ownership = { head, provider: endpoint.provider, echo: inbound.echo };
   return {
     surface: "responses",
@@ -20,7 +23,7 @@ export function directResponses(inbound: InboundResponses, { endpoint, head, lef
     headers: {},
     streamType: "text/event-stream",
     keepAlive: ": keep-alive\n\n",
-    effort: undefined,
+    effort,
     dropped,
     repeatedChars: inbound.body.text.length,
     encode: () => patchMembers(inbound.body, patches),

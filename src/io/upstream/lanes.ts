@@ -1,4 +1,10 @@
-import type { Credential, DialectId, Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
+import {
+  type Credential,
+  type DialectId,
+  type Endpoint,
+  effortsOf,
+  type Model,
+} from "../../domain/catalogue/catalogue.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import type { DialectSupport } from "../../domain/routing/capability.ts";
 import { SseReader } from "../../kit/sse.ts";
@@ -144,6 +150,7 @@ export function factsOf(endpoint: Endpoint, model: Model): ModelFacts {
     maxOutputTokens: endpoint.limits.maxOutputTokens ?? model.maxOutputTokens,
     sampling: endpoint.quirks?.includes(DEFAULT_SAMPLING) ? false : endpoint.features.sampling,
     thinking: endpoint.thinking ?? null,
+    efforts: effortsOf(endpoint, model),
     structuredOutput: endpoint.structuredOutput ?? null,
     promptCaching: endpoint.features.promptCaching,
     reasoning: reasoningOf(endpoint),

@@ -1,4 +1,4 @@
-import type { Call, Effort } from "./call.ts";
+import { type Call, EFFORTS, type Effort, type ReasoningWish } from "./call.ts";
 
 const STEPS: readonly { readonly upToTokens: number; readonly effort: Effort }[] = [
   { upToTokens: 2048, effort: "low" },
@@ -14,12 +14,36 @@ const HIGH_OR_NONE = "effort-high-or-none";
 /** Known to planners as well: such a model is not asked for both. */
 export const TOOLS_OR_THINKING = "tools-or-thinking";
 
+/** The words that a model takes; null: nobody knows. */
+export type Efforts = readonly Effort[] | null | undefined;
+
+/** What every model that can be told a word is known to take. */
+const EVERYONES: readonly Effort[] = ["low", "medium", "high"];
+
 /**
  * The word that a model is told, where it has to be told one. One that thinks or does not, with nothing in between, refuses
  * the others; one that cannot think while it is offered tools has to be told so, whether or not anyone spoke of thinking.
  */
-export function effortFor({ reasoning, tools }: Call, quirks: readonly string[]): Effort | undefined {
+export function effortFor(
+  { reasoning, tools }: Call,
+  { quirks, efforts }: { readonly quirks: readonly string[]; readonly efforts?: Efforts },
+): Effort | undefined {
   if (tools.length > 0 && quirks.includes(TOOLS_OR_THINKING)) return "none";
-  if (reasoning === undefined || !quirks.includes(HIGH_OR_NONE)) return reasoning?.effort;
+  if (reasoning === undefined) return undefined;
+  if (!quirks.includes(HIGH_OR_NONE)) return nearestEffort(reasoning, efforts);
   return reasoning.effort === "none" || reasoning.effort === "minimal" ? "none" : "high";
+}
+
+/**
+ * The nearest word that the model knows, and of two the lower. Where nobody knows its words, a caller's demand goes out as
+ * it is, and a wish that can be done without in words that every model takes.
+ */
+export function nearestEffort({ effort, dispensable }: ReasoningWish, efforts: Efforts): Effort {
+  const known = efforts ?? (dispensable === true ? EVERYONES : undefined);
+  if (effort === "none" || known === undefined || known.includes(effort)) return effort;
+  const asked = EFFORTS.indexOf(effort);
+  const [nearest = effort] = EFFORTS.filter((word) => known.includes(word)).toSorted(
+    (a, b) => Math.abs(EFFORTS.indexOf(a) - asked) - Math.abs(EFFORTS.indexOf(b) - asked),
+  );
+  return nearest;
 }

@@ -22,6 +22,8 @@ export type ModelFacts = {
   readonly sampling: boolean | null;
   /** How the model is told to think; null: the dialect's usual way. */
   readonly thinking: string | null;
+  /** The words for how hard to think that it takes; absent or null: nobody knows. */
+  readonly efforts?: readonly Effort[] | null;
   /** How the endpoint is held to a JSON schema; absent or null: by the dialect's own field. */
   readonly structuredOutput?: "native" | "tool" | null;
   /** Whether marks for the prompt cache are understood; absent or null: not known. */

@@ -19,7 +19,7 @@ export const chatDialect: UpstreamDialect = {
   framing: "sse",
   path: () => "/chat/completions",
   encode: encodeCall,
-  effort: (call, { quirks }) => (call.reasoning === undefined ? undefined : effortFor(call, quirks)),
+  effort: (call, facts) => (call.reasoning === undefined ? undefined : effortFor(call, facts)),
   decodeReply,
   openReader: (asked) => new ChatReader("delta", asked),
   decodeProblem,

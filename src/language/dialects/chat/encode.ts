@@ -54,7 +54,7 @@ function encodeFormat(format: ResponseFormat): JsonObject {
 
 /** Servers refuse the field with a model that never thinks: to keep it from thinking takes no word. */
 function encodeReasoning(call: Call, facts: ModelFacts): JsonObject {
-  const effort = effortFor(call, facts.quirks);
+  const effort = effortFor(call, facts);
   if (effort === undefined || (facts.reasoning === "never" && effort === "none")) return {};
   return { reasoning_effort: effort };
 }

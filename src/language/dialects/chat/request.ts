@@ -255,11 +255,8 @@ function mediaSource(url: string): MediaSource {
 export const USAGE_UNASKED = "usage-unasked";
 
 /** The named patches of the direct lane: everything else goes to the provider as the client wrote it. */
-export function directPatches(
-  request: ChatRequest,
-  call: Call,
-  { upstreamModel, outputLimit, quirks }: DirectFacts,
-): MemberPatch[] {
+export function directPatches(request: ChatRequest, call: Call, facts: DirectFacts): MemberPatch[] {
+  const { upstreamModel, outputLimit, quirks } = facts;
   demandLabels(call);
   const patches: MemberPatch[] = [{ key: "model", json: JSON.stringify(upstreamModel) }];
   for (const field of WISH_FIELDS) if (field in request) patches.push({ key: field, json: null });
@@ -267,7 +264,7 @@ export function directPatches(
     const options = { ...request.stream_options, include_usage: true };
     patches.push({ key: "stream_options", json: JSON.stringify(options) });
   } else if (request.stream_options !== undefined) patches.push({ key: "stream_options", json: null });
-  const effort = effortFor(call, quirks);
+  const effort = effortFor(call, facts);
   if (effort !== undefined && request.reasoning_effort !== effort) {
     patches.push({ key: "reasoning_effort", json: JSON.stringify(effort) });
   }
@@ -291,6 +288,8 @@ export type DirectFacts = {
   readonly upstreamModel: string;
   /** Null: the client's own name is left as it is. */
   readonly outputLimit: OutputLimit | null;
+  /** The words for how hard to think that it takes; absent or null: nobody knows. */
+  readonly efforts?: readonly Effort[] | null;
   readonly quirks: readonly string[];
 };
 

@@ -1,6 +1,7 @@
 import { fault } from "../../../contract/faults.ts";
 import type { JsonObject } from "../../../kit/json.ts";
 import { type Call, EFFORTS, type Effort, type ReasoningWish } from "../../canon/call.ts";
+import { nearestEffort } from "../../canon/effort.ts";
 import type { Part, Turn } from "../../canon/parts.ts";
 import type { ModelFacts } from "../dialect.ts";
 
@@ -34,9 +35,7 @@ export function planThinking(call: Call, facts: ModelFacts): ThinkingPlan {
   if (reasoning === undefined) return { maxTokens, thinking: undefined, word: undefined, received: undefined };
   const mode = modeOf(facts);
   if (reasoning.effort === "none") return { maxTokens, thinking: off(mode, facts), word: undefined, received: "none" };
-  return mode === "budget"
-    ? byBudget(call, reasoning, maxTokens, facts)
-    : byWord(call, reasoning.effort, maxTokens, facts);
+  return mode === "budget" ? byBudget(call, reasoning, maxTokens, facts) : byWord(call, reasoning, maxTokens, facts);
 }
 
 /** The most that is written where a limit is stated: a budget that does not fit into it comes on top of it. */
@@ -70,7 +69,8 @@ function isForced({ toolChoice }: Call): boolean {
 }
 
 /** The model decides how much to think; the word says how much it may cost. A forced tool leaves only the word. */
-function byWord(call: Call, effort: Effort, maxTokens: number, facts: ModelFacts): ThinkingPlan {
+function byWord(call: Call, reasoning: ReasoningWish, maxTokens: number, facts: ModelFacts): ThinkingPlan {
+  const effort = nearestEffort(reasoning, facts.efforts);
   const word = effort === "minimal" ? "low" : effort;
   if (isForced(call)) return { maxTokens, thinking: undefined, word, received: word };
   refuseSampling(call, facts);

@@ -19,7 +19,7 @@ export const responsesDialect: UpstreamDialect = {
   headers: {},
   framing: "sse",
   path: () => "/responses",
-  effort: (call, { quirks }) => (call.reasoning === undefined ? undefined : effortFor(call, quirks)),
+  effort: (call, facts) => (call.reasoning === undefined ? undefined : effortFor(call, facts)),
   encode: encodeCall,
   decodeReply: decodeWhole,
   openReader: (asked) => new ItemReader(asked?.facts.sealedBy ?? null),

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type MemberPatch, type ParsedBody } from "../../../kit/json.ts";
+import type { Effort } from "../../canon/call.ts";
 import { WISH_FIELDS } from "../../canon/wishes.ts";
 import { outgoingItems } from "./direct-items.ts";
 
@@ -16,6 +17,8 @@ export type DirectFacts = {
   readonly provider: string;
   /** The model thinks, and its provider gives the thoughts out encrypted to who asks for them. */
   readonly sealsThoughts: boolean;
+  /** How hard the model is told to think; absent: nobody said. */
+  readonly effort?: Effort | undefined;
   /** Places in `tools` of what this endpoint is not asked for, because it would bill it apart. */
   readonly leftOut?: readonly number[] | undefined;
 };
@@ -42,6 +45,9 @@ export function directRequest({ body, items, echo }: DirectAsked, facts: DirectF
     ...patchInput(patches, body.value, items, facts.provider),
     ...patchTools(patches, body.value["tools"], facts.leftOut ?? []),
   ];
+  const { reasoning } = body.value;
+  if (facts.effort !== undefined && isJsonObject(reasoning) && reasoning["effort"] !== facts.effort)
+    patches.push({ key: "reasoning", json: JSON.stringify({ ...reasoning, effort: facts.effort }) });
   const include = Array.isArray(body.value["include"]) ? body.value["include"] : [];
   // A kept answer can only be gone on from if its thoughts are kept with it: the provider keeps nothing.
   if (echo["store"] === true && facts.sealsThoughts && !include.includes(ENCRYPTED))

@@ -76,9 +76,10 @@ const UNSUMMARIZED = "unsummarized";
  * Whoever asks to think wants to read what was thought: this dialect tells it as a summary, and only on request. The
  * thoughts themselves come encrypted, so that they can go back with the next turn.
  */
-function encodeReasoning(call: Call, { quirks, reasoning, sealedBy }: ModelFacts): JsonObject {
+function encodeReasoning(call: Call, facts: ModelFacts): JsonObject {
+  const { quirks, reasoning, sealedBy } = facts;
   const include = sealedBy == null ? {} : { include: ["reasoning.encrypted_content"] };
-  const effort = effortFor(call, quirks);
+  const effort = effortFor(call, facts);
   if (effort === undefined) return include;
   // To keep a model from thinking that never does takes no word.
   if (effort === "none") return reasoning === "never" ? {} : { reasoning: { effort } };
