@@ -1,6 +1,8 @@
 import { createHmac } from "node:crypto";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ageSessions } from "../support/people.ts";
+import { totpOf } from "../support/totp.ts";
 import { expectAccessible } from "./support/accessible.ts";
 import { addAuthenticator } from "./support/authenticator.ts";
 import { hasChromium } from "./support/browser.ts";
@@ -98,6 +100,41 @@ describe.skipIf(!hasChromium)("people come in", () => {
       .fill(bruno?.password ?? "");
     await page.getByRole("dialog").getByRole("button", { name: "Turn off" }).click();
     await page.getByRole("button", { name: "Turn on" }).waitFor();
+  });
+
+  test("PORTAL-01 who gives up proving that it is still them stays signed in; a backup code proves it", async () => {
+    const page = await portal.page("nobody", { allow: REFUSED });
+    await page.goto(`${portal.origin}/app/sign-in?next=/app/account`);
+    await signIn(page, clara);
+    await page.getByRole("heading", { name: "Account", exact: true }).waitFor();
+    const post = async (step: string, data: object) => {
+      const headers = { origin: portal.origin };
+      return (await page.request.post(`${portal.origin}/manage/auth/${step}`, { data, headers })).json();
+    };
+    const { totpURI, backupCodes } = await post("two-factor/enable", { password: clara?.password });
+    await post("two-factor/verify-totp", { code: totpOf(totpURI) });
+    ageSessions(portal.gateway.dataDir, clara?.email ?? "");
+    await page.reload();
+    const ask = async () => {
+      await page.getByRole("button", { name: "New backup codes" }).click();
+      for (const name of ["New backup codes", "Is it still you?"]) {
+        const dialog = page.getByRole("dialog", { name });
+        await dialog.getByLabel("Your password").fill(clara?.password ?? "");
+        await dialog.getByRole("button", { name: "Go on" }).click();
+      }
+    };
+    await ask();
+    await page.getByLabel("Code", { exact: true }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByText("Nothing was changed.").waitFor();
+    await page.reload();
+    await ask();
+    await page.getByRole("button", { name: "Use a backup code" }).click();
+    await page.getByLabel("Backup code", { exact: true }).fill(String(backupCodes[0]));
+    await expectAccessible(page);
+    await page.getByRole("button", { name: "Go on" }).last().click();
+    await page.getByRole("heading", { name: "Keep your backup codes" }).waitFor();
+    await post("two-factor/disable", { password: clara?.password });
   });
 
   test("PORTAL-01 passkey: added to the account, then it signs in without a password", async () => {

@@ -1,7 +1,9 @@
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, describe, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type IdentityProvider, startIdentityProvider } from "../support/oidc.ts";
+import { ageSessions } from "../support/people.ts";
 import { expectAccessible } from "./support/accessible.ts";
+import { addAuthenticator } from "./support/authenticator.ts";
 import { hasChromium } from "./support/browser.ts";
 import { openPortal, type Portal } from "./support/portal.ts";
 import { screenshot } from "./support/screenshot.ts";
@@ -16,6 +18,7 @@ describe.skipIf(!hasChromium)("single sign-on", () => {
     portal = await openPortal(async (origin) => {
       provider = await startIdentityProvider(`${origin}/manage/auth/callback/oidc`, [
         { sub: "ada", email: "ada@example.eu", email_verified: true, name: "Ada" },
+        { sub: "sol", email: "sol@example.eu", email_verified: true, name: "Sol" },
         { sub: "unproven", email: "unproven@example.eu", email_verified: false, name: "Unproven" },
       ]);
       return {
@@ -49,6 +52,30 @@ describe.skipIf(!hasChromium)("single sign-on", () => {
     await screenshot(page, "single-sign-on");
     await signInAs(page, "ada");
     await page.waitForURL(portal.at("settings"));
+  });
+
+  test("PORTAL-01 who has no password proves at the identity provider that it is still them", async () => {
+    await portal.gateway.manage("POST", "/workspaces/demo/members", { email: "sol@example.eu" });
+    const page = await portal.page("nobody", { allow: [...ELSEWHERE, /status of 403/] });
+    await page.goto(`${portal.origin}/app/sign-in?next=/app/account`);
+    await signInAs(page, "sol");
+    await page.getByRole("heading", { name: "Account", exact: true }).waitFor();
+    ageSessions(portal.gateway.dataDir, "sol@example.eu");
+    const add = async () => {
+      await page.getByRole("button", { name: "Add a passkey" }).click();
+      await page.getByLabel("Its name").fill("Sol's laptop");
+      await page.getByRole("button", { name: "Go on" }).click();
+    };
+    await addAuthenticator(page);
+    await add();
+    const dialog = page.getByRole("dialog", { name: "Is it still you?" });
+    await dialog.getByText("leads you back to this page").waitFor();
+    expect(await dialog.getByLabel("Your password").count()).toBe(0);
+    await expectAccessible(page);
+    await dialog.getByRole("button", { name: "Continue with Example ID" }).click();
+    await page.waitForURL(`${portal.origin}/app/account`);
+    await add();
+    await page.getByText("Sol's laptop").waitFor();
   });
 
   test("PORTAL-01 an address that the provider has not verified is refused, in words", async () => {

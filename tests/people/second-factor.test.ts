@@ -1,7 +1,6 @@
-import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Authenticator } from "../support/authenticator.ts";
-import { type Browser, PASSWORD, type PeopleGateway, peopleGateway } from "../support/people.ts";
+import { ageSessions, type Browser, PASSWORD, type PeopleGateway, peopleGateway } from "../support/people.ts";
 import { totpOf } from "../support/totp.ts";
 
 let gateway: PeopleGateway;
@@ -26,15 +25,7 @@ async function secured(email: string) {
   return { browser, uri: String(totpURI), codes: backupCodes };
 }
 
-/** As if all sessions of an address had begun an hour ago. */
-function age(email: string): void {
-  const db = new DatabaseSync(`${gateway.dataDir}/gateway.sqlite`);
-  db.prepare("update people_sessions set created_at = ? where user_id = (select id from people where email = ?)").run(
-    new Date(Date.now() - 3_600_000).toISOString(),
-    email,
-  );
-  db.close();
-}
+const age = (email: string) => ageSessions(gateway.dataDir, email);
 
 describe("codes of an app", () => {
   test("PORTAL-01 a password alone does not sign in where the second factor is on", async () => {
@@ -97,6 +88,34 @@ describe("codes of an app", () => {
     expect(statuses.slice(0, 5)).toEqual([401, 401, 401, 401, 401]);
     expect(statuses[5]).toBe(429);
     expect(statuses[6]).toBe(401);
+  });
+
+  test.each(["app", "backup"] as const)(
+    "PORTAL-11 whoever proves once more that it is them stays signed in between password and code, and is fresh by a code: %s",
+    async (way) => {
+      const email = `again-${way}@example.eu`;
+      const { browser, uri, codes } = await secured(email);
+      const isFresh = async () => (await browser.get("/manage/me")).body.person?.session.fresh;
+      age(email);
+      expect((await signIn(browser, email)).body).toMatchObject({ twoFactorRedirect: true });
+      expect(await isFresh()).toBe(false);
+      const given =
+        way === "app"
+          ? await browser.post("/manage/auth/two-factor/verify-totp", { code: totpOf(uri) })
+          : await browser.post("/manage/auth/two-factor/verify-backup-code", { code: codes[0] });
+      expect(given.status).toBe(200);
+      expect(await isFresh()).toBe(true);
+      const { id } = (await browser.get("/manage/me")).body.person;
+      const [line] = (await gateway.manage("GET", `/audit?action=person&target=${id}`)).data;
+      expect(line.action).toBe("person.sign_in");
+    },
+  );
+
+  test("PORTAL-11 somebody else's password, where a code is still to come, ends the session that was there", async () => {
+    await secured("other@example.eu");
+    const browser = await gateway.join("leaves@example.eu");
+    expect((await signIn(browser, "other@example.eu")).body).toMatchObject({ twoFactorRedirect: true });
+    expect((await browser.get("/manage/me")).body.person).toBeNull();
   });
 
   test("PORTAL-11 taking it off needs a fresh sign-in and the password; the operator can take it off who lost it", async () => {

@@ -33,6 +33,8 @@ type Door = {
   readonly signsIn?: string;
   /** What it means of someone who is signed in, for the audit log. */
   readonly confirms?: string;
+  /** It gives the code that has to follow a password. */
+  readonly follows?: true;
   /** Its code signs in once. */
   readonly once?: true;
   /** What it changes, for the audit log. */
@@ -89,6 +91,7 @@ const FACTOR_DOORS: Readonly<Record<string, Door>> = {
     method: "POST",
     takes: ["code", "trustDevice"],
     tried: {},
+    follows: true,
     once: true,
     signsIn: "password and code",
     confirms: "person.second_factor_on",
@@ -97,6 +100,7 @@ const FACTOR_DOORS: Readonly<Record<string, Door>> = {
     method: "POST",
     takes: ["code", "trustDevice"],
     tried: {},
+    follows: true,
     signsIn: "password and backup code",
   },
   "passkey/generate-authenticate-options": { method: "GET" },
@@ -136,8 +140,11 @@ async function answer(room: PeopleRoom, exchange: Exchange): Promise<Reply> {
   if (door.method === "POST") refuseForeign(exchange.headers, room.publicUrl);
   const fields = door.method === "POST" ? await fieldsOf(exchange, door) : undefined;
   // By the cookie alone, for that is all the library goes by: a bearer beside it would be fresh for another's session.
-  const cookie = await room.sessions.unambiguous(exchange.headers.cookie);
-  const before = await room.sessions.find({ cookie });
+  const own = await room.sessions.unambiguous(exchange.headers.cookie);
+  const found = await room.sessions.find({ cookie: own });
+  // A code that follows a password signs in, also who is signed in already: with a session the library would begin none.
+  const anew = door.follows === true && found?.held.person.twoFactor === true && room.sessions.challenged(own);
+  const [cookie, before] = anew ? [anew, undefined] : [own, found];
   if (door.fresh === true) refuseStale(room, before);
   const trying = begin(room, door, exchange, fields, before?.held.person.id);
   refuseWeak(door, fields, before?.held.person.email);
@@ -157,7 +164,16 @@ async function answer(room: PeopleRoom, exchange: Exchange): Promise<Reply> {
   if (door.makes !== true) trying?.right();
   if (door.forgets === true && before !== undefined) await room.store.people.forgetDevices(before.held.person.id);
   await writeDown(room, door, exchange, begun, before?.held);
-  return door.plain === true ? reply : withoutToken(reply);
+  if (door.plain === true) return reply;
+  const isSame = before !== undefined && before.held.person.email === textOf(fields, "email").toLowerCase();
+  return isSame ? stillIn(room, withoutToken(reply)) : withoutToken(reply);
+}
+
+/** Who is signed in and gives the password again stays so until the code follows: the library would sign them out. */
+function stillIn({ sessions }: PeopleRoom, reply: Reply): Reply {
+  const said = jsonIn(reply.bytes ?? "");
+  const isHalf = isJsonObject(said) && said["twoFactorRedirect"] === true;
+  return isHalf ? { ...reply, cookies: sessions.others(reply.cookies ?? []) } : reply;
 }
 
 async function fieldsOf(exchange: Exchange, { takes = [], sets }: Door): Promise<Readonly<Record<string, unknown>>> {

@@ -32,10 +32,12 @@ type Presented = { readonly token: string; readonly via: Person["via"] };
 export class Sessions {
   readonly #deps: Pick<PeopleDeps, "store" | "clock" | "ids" | "makeToken" | "secret" | "publicUrl">;
   readonly #cookieName: string;
+  readonly #challengeName: string;
 
   constructor(deps: Pick<PeopleDeps, "store" | "clock" | "ids" | "makeToken" | "secret" | "publicUrl">) {
     this.#deps = deps;
     this.#cookieName = `${cookiePrefix(deps.publicUrl)}.session_token`;
+    this.#challengeName = `${cookiePrefix(deps.publicUrl)}.two_factor`;
   }
 
   async personOf(headers: IncomingHttpHeaders): Promise<Person | undefined> {
@@ -106,11 +108,21 @@ export class Sessions {
 
   /** The cookies of a call with one session among them, so that everybody who reads them finds the same. */
   async unambiguous(cookie = ""): Promise<string> {
-    const pairs = cookie.split(";").map((pair) => pair.trim());
-    const others = pairs.filter((pair) => !pair.startsWith(`${this.#cookieName}=`));
+    const pairs = pairsOf(cookie);
     const token = await this.#first(pairs);
     const own = token === undefined ? [] : [`${this.#cookieName}=${await this.#signed(token)}`];
-    return [...others, ...own].join("; ");
+    return [...this.others(pairs), ...own].join("; ");
+  }
+
+  /** Those that are not the session's, of a call or of an answer. */
+  others(cookies: readonly string[]): string[] {
+    return cookies.filter((one) => !one.startsWith(`${this.#cookieName}=`));
+  }
+
+  /** The cookies of a call after a password that a code has to follow, with no session; undefined: none has to. */
+  challenged(cookie: string): string | undefined {
+    const others = this.others(pairsOf(cookie));
+    return others.some((pair) => pair.startsWith(`${this.#challengeName}=`)) ? others.join("; ") : undefined;
   }
 
   isFresh({ createdAtMs }: { readonly createdAtMs: number }): boolean {
@@ -120,7 +132,7 @@ export class Sessions {
   async #presented({ authorization, cookie = "" }: IncomingHttpHeaders): Promise<Presented | undefined> {
     const bearer = /^bearer[ \t]+(\S+)$/i.exec(authorization?.trim() ?? "")?.[1];
     if (bearer !== undefined) return TOKEN_FORM.test(bearer) ? { token: bearer, via: "bearer" } : undefined;
-    const token = await this.#first(cookie.split(";").map((pair) => pair.trim()));
+    const token = await this.#first(pairsOf(cookie));
     return token === undefined ? undefined : { token, via: "cookie" };
   }
 
@@ -143,6 +155,10 @@ export class Sessions {
       .update(token)
       .digest("base64");
   }
+}
+
+function pairsOf(cookie: string): string[] {
+  return cookie.split(";").map((pair) => pair.trim());
 }
 
 function decoded(text: string): string {

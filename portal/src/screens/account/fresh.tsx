@@ -1,12 +1,13 @@
+import { type UseMutationResult, useMutation } from "@tanstack/react-query";
 import { createContext, type ReactNode, useCallback, useContext, useMemo, useRef, useState } from "react";
 import { ApiError } from "../../api/error.ts";
-import type { Me } from "../../api/me.ts";
-import { giveCode, signInByPasskey, signInByPassword } from "../../api/people.ts";
+import { type Me, useSignInWays } from "../../api/me.ts";
+import { signInByOidc, signInByPasskey, signInByPassword } from "../../api/people.ts";
 import { Button } from "../../ui/button.tsx";
-import { FormDialog } from "../../ui/dialog.tsx";
+import { Dialog, FormDialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field, Input } from "../../ui/field.tsx";
-import { CodeInput } from "../sign-in/code-step.tsx";
+import { CodeStep } from "../sign-in/code-step.tsx";
 import { passkeyError } from "../sign-in/ways.tsx";
 
 type Run = <T>(work: () => Promise<T>) => Promise<T>;
@@ -59,58 +60,95 @@ export function FreshProvider({ me, children }: { readonly me: Me; readonly chil
 
 type ProveProps = { readonly me: Me; readonly onDone: () => void; readonly onClose: () => void };
 
+const TITLE = "Is it still you?";
+
+/** By what the person signs in with: password and code, a passkey, or the identity provider. */
 function Prove({ me, onDone, onClose }: ProveProps) {
-  const [step, setStep] = useState<"password" | "code">("password");
-  const [typed, setTyped] = useState("");
-  const [error, setError] = useState<unknown>(null);
-  const [isBusy, setIsBusy] = useState(false);
-  const attempt = (work: () => Promise<{ twoFactorRedirect?: boolean } | unknown>) => {
-    setIsBusy(true);
-    setError(null);
-    work()
-      .then((answer) => {
-        if (typeof answer !== "object" || answer === null || !("twoFactorRedirect" in answer)) return onDone();
-        setTyped("");
-        setStep("code");
-      })
-      .catch((thrown) => setError(passkeyError(thrown)))
-      .finally(() => setIsBusy(false));
-  };
-  const submit = () =>
-    attempt(() => (step === "password" ? signInByPassword(me.email, typed) : giveCode("app", typed)));
+  const [step, setStep] = useState<"ways" | "code">("ways");
+  if (step === "code")
+    return (
+      <Dialog open onClose={onClose} title={TITLE} size="small">
+        <CodeStep onDone={async () => onDone()} onBack={() => setStep("ways")} />
+      </Dialog>
+    );
+  return me.has_password ? (
+    <ByPassword me={me} onDone={onDone} onClose={onClose} onCode={() => setStep("code")} />
+  ) : (
+    <WithoutPassword me={me} onDone={onDone} onClose={onClose} />
+  );
+}
+
+function ByPassword({ me, onDone, onClose, onCode }: ProveProps & { readonly onCode: () => void }) {
+  const [password, setPassword] = useState("");
+  const give = useMutation({
+    mutationFn: () => signInByPassword(me.email, password),
+    onSuccess: ({ twoFactorRedirect }) => (twoFactorRedirect === true ? onCode() : onDone()),
+  });
+  const byPasskey = useMutation({ mutationFn: signInByPasskey, onSuccess: onDone });
   const footer = (
     <>
-      {me.passkeys > 0 && (
-        <Button icon="fingerprint" onClick={() => attempt(signInByPasskey)} disabled={isBusy}>
-          Use a passkey
-        </Button>
-      )}
-      <Button type="submit" look="primary" busy={isBusy}>
+      {me.passkeys > 0 && <PasskeyButton byPasskey={byPasskey} />}
+      <Button type="submit" look="primary" busy={give.isPending}>
         Go on
       </Button>
     </>
   );
   return (
-    <FormDialog open onClose={onClose} title="Is it still you?" size="small" footer={footer} onSubmit={submit}>
-      <p className="text-soft">
-        You signed in a while ago. Prove once more that it is you, before a way to sign in is changed.
-      </p>
-      <ErrorNote error={error} />
-      {step === "password" ? (
-        <Field label="Your password">
-          <Input
-            type="password"
-            autoComplete="current-password"
-            required
-            value={typed}
-            onChange={(event) => setTyped(event.target.value)}
-          />
-        </Field>
-      ) : (
-        <Field label="Code" hint="Six digits from your authenticator app.">
-          <CodeInput value={typed} onChange={setTyped} />
-        </Field>
-      )}
+    <FormDialog open onClose={onClose} title={TITLE} size="small" footer={footer} onSubmit={give.mutate}>
+      <Why />
+      <ErrorNote error={give.error ?? passkeyError(byPasskey.error)} />
+      <Field label="Your password">
+        <Input
+          type="password"
+          autoComplete="current-password"
+          required
+          value={password}
+          onChange={(event) => setPassword(event.target.value)}
+        />
+      </Field>
     </FormDialog>
+  );
+}
+
+/** Who comes by single sign-on leaves this page for it, and what they were about to do with it. */
+function WithoutPassword({ me, onDone, onClose }: ProveProps) {
+  const oidc = useSignInWays().data?.oidc ?? null;
+  const byPasskey = useMutation({ mutationFn: signInByPasskey, onSuccess: onDone });
+  const byOidc = useMutation({ mutationFn: () => signInByOidc("/app/account") });
+  const footer = (
+    <>
+      {me.passkeys > 0 && <PasskeyButton byPasskey={byPasskey} />}
+      {oidc !== null && (
+        <Button look="primary" icon="out" onClick={() => byOidc.mutate()} busy={byOidc.isPending}>
+          Continue with {oidc.name}
+        </Button>
+      )}
+    </>
+  );
+  return (
+    <Dialog open onClose={onClose} title={TITLE} size="small" footer={footer}>
+      <Why />
+      <ErrorNote error={byOidc.error ?? passkeyError(byPasskey.error)} />
+      {oidc !== null && <p className="text-soft">{oidc.name} leads you back to this page. Then do it once more.</p>}
+      {oidc === null && me.passkeys === 0 && (
+        <p className="text-soft">You have no password and no passkey here. Sign out, and sign in again first.</p>
+      )}
+    </Dialog>
+  );
+}
+
+function Why() {
+  return (
+    <p className="text-soft">
+      You signed in a while ago. Prove once more that it is you, before a way to sign in is changed.
+    </p>
+  );
+}
+
+function PasskeyButton({ byPasskey }: { readonly byPasskey: UseMutationResult<unknown, Error, void> }) {
+  return (
+    <Button icon="fingerprint" onClick={() => byPasskey.mutate()} busy={byPasskey.isPending}>
+      Use a passkey
+    </Button>
   );
 }
