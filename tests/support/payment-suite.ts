@@ -11,6 +11,7 @@ import {
 } from "../../src/domain/billing/ledger.ts";
 import type { PaymentOrder } from "../../src/domain/billing/payment.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
+import { ledgerSumTests } from "./ledger-sums-suite.ts";
 import { chargedRecord, finishedRecord } from "./records.ts";
 
 const BIG = 2n ** 53n + 1n;
@@ -46,6 +47,7 @@ export function paymentTests(store: () => Store): void {
   describe("payments", () => {
     returnTests(store);
     sumTests(store);
+    ledgerSumTests(store);
     orderTests(store);
   });
 }
@@ -161,8 +163,9 @@ function sumTests(store: () => Store): void {
       { fromMs: 100, toMs: 200 },
       { fromMs: 200, toMs: 300 },
     ];
-    expect(await store().ledger.spent("ws_1", spans)).toEqual([0n, BIG + 12n, 1n]);
-    expect(await store().ledger.spent("ws_2", spans)).toEqual([0n, 0n, 0n]);
+    expect(await store().ledger.spent("ws_1", "charges", spans)).toEqual([0n, BIG + 5n, 1n]);
+    expect(await store().ledger.spent("ws_1", "corrections", spans)).toEqual([0n, 7n, 0n]);
+    expect(await store().ledger.spent("ws_2", "charges", spans)).toEqual([0n, 0n, 0n]);
   });
 
   test("BILL-01 a statement is the ledger of its month, and charges by model are its charges", async () => {

@@ -164,6 +164,9 @@ export type Charged = Pick<BookedFields, "id" | "workspaceId" | "createdAtMs">;
 /** A stretch of time: from the first moment to before the second. */
 export type TimeSpan = { readonly fromMs: number; readonly toMs: number };
 
+/** What is taken from promotional credit first: what requests cost, and what is corrected downwards by hand. */
+export type Spending = "charges" | "corrections";
+
 /** What happened to a wallet in a stretch of time. */
 export type StatementSums = {
   /** Its balance when the stretch began. */
@@ -194,8 +197,8 @@ export type LedgerStore = {
   findCharge(workspaceId: string, requestId: string, within: TimeSpan): Promise<Transaction | undefined>;
   /** The ids of those of these requests whose charges are in the ledger. */
   charged(requests: readonly Charged[]): Promise<ReadonlySet<string>>;
-  /** What charges and corrections took from a wallet in each stretch of time. */
-  spent(workspaceId: string, spans: readonly TimeSpan[]): Promise<bigint[]>;
+  /** What was taken from a wallet in each stretch of time. */
+  spent(workspaceId: string, spending: Spending, spans: readonly TimeSpan[]): Promise<bigint[]>;
   statement(workspaceId: string, span: TimeSpan): Promise<StatementSums>;
   wallets(): Promise<WalletRow[]>;
   wallet(workspaceId: string): Promise<WalletRow | undefined>;

@@ -41,6 +41,8 @@ class World {
   readonly #running: { id: string; at: number; hold: number }[] = [];
   readonly #journal: ReturnType<typeof chargedRecord>[] = [];
   readonly warned: object[] = [];
+  /** What happens while charges are added up. */
+  summing = async () => {};
   #count = 0;
 
   constructor(store: Store, id: string) {
@@ -52,7 +54,11 @@ class World {
     const caughtUp = async () => {
       await store.ingest(this.#journal.splice(0));
     };
-    this.reading = { store, caughtUp };
+    const spent: Store["ledger"]["spent"] = async (workspaceId, spending, spans) => {
+      if (spending === "charges") await this.summing();
+      return store.ledger.spent(workspaceId, spending, spans);
+    };
+    this.reading = { store: { ...store, ledger: { ...store.ledger, spent } }, caughtUp };
     this.expiry = new PromotionExpiry({
       ...this.reading,
       state: this.state,
@@ -262,6 +268,46 @@ describe("promotional credit", () => {
     expect([one.warned, await one.expired()]).toEqual([[], [0]]);
     expect((await one.state.wallet(one.id)).balanceNanos).toBe(3n);
     expect((await store.ledger.wallet(one.id))?.balanceNanos).toBe(3n);
+  });
+
+  test("BILL-01 while charges are added up for an expiry, changes of others have their turn", async () => {
+    const one = world();
+    await one.do({ is: "grant", nanos: 10, forMs: 10 });
+    await one.do({ is: "wait", ms: 10 });
+    const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    one.summing = async () => {
+      begun.resolve();
+      await gate.promise;
+    };
+    const expiry = one.expiry.run();
+    await begun.promise;
+    expect(await Promise.race([one.inTurn(async () => "changed"), sleep(5_000, "waited")])).toBe("changed");
+    gate.resolve();
+    await expiry;
+    expect([one.warned, await one.expired()]).toEqual([[], [10]]);
+  });
+
+  test("BILL-03 what is charged or granted between the sum and the turn is not taken twice", async () => {
+    const one = world();
+    await one.do({ is: "grant", nanos: 50, forMs: 10 });
+    await one.do({ is: "begin", hold: 30 });
+    await one.do({ is: "wait", ms: 10 });
+    const [summed, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const other = one.inTurn(() => gate.promise);
+    one.summing = async () => summed.resolve();
+    const expiry = one.expiry.run();
+    await summed.promise;
+    await one.do({ is: "end", share: 0.5 });
+    gate.resolve();
+    await Promise.all([other, expiry]);
+    expect(await one.state.wallet(one.id)).toEqual({ balanceNanos: 15n, heldNanos: 0n });
+    expect(await one.expired()).toEqual([20]);
+    one.summing = () => one.do({ is: "grant", nanos: 5, forMs: 10 });
+    await one.expiry.run();
+    expect(await one.expired()).toEqual([20, 0]);
+    one.summing = async () => {};
+    await one.expiry.run();
+    expect([one.warned, await one.expired()]).toEqual([[], [35, 0]]);
   });
 
   test("BILL-03 what running requests reserved stays until they have ended; the rest goes at the date", async () => {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { expiryOf, type LedgerStore } from "../../../domain/billing/ledger.ts";
 import { leftOf, type Promotion, type PromotionStore, spansOf } from "../../../domain/billing/promotion.ts";
 import { formatNanos, lesser } from "../../../kit/money.ts";
@@ -15,11 +16,22 @@ type Reading = {
   caughtUp(): Promise<void>;
 };
 
-/** What is left of the promotions of a workspace that are not settled, by their ids. */
-async function leftNow({ store }: Reading, promotions: readonly Promotion[], workspaceId: string) {
+/** What requests cost while the promotions of a workspace run, span by span. */
+function chargedIn({ store }: Reading, workspaceId: string, promotions: readonly Promotion[]): Promise<bigint[]> {
+  return store.ledger.spent(workspaceId, "charges", spansOf(promotions).spans);
+}
+
+/** What is left of those that are not settled, by their ids. */
+async function leftNow(
+  { store }: Reading,
+  workspaceId: string,
+  promotions: readonly Promotion[],
+  charged: readonly bigint[],
+) {
   const { together, spans } = spansOf(promotions);
-  if (together.length === 0) return new Map<string, bigint>();
-  return leftOf(together, spans, await store.ledger.spent(workspaceId, spans));
+  const corrected = await store.ledger.spent(workspaceId, "corrections", spans);
+  const spent = charged.map((nanos, at) => nanos + (corrected[at] ?? 0n));
+  return leftOf(together, spans, spent);
 }
 
 export type PromotionLeft = Promotion & { readonly leftNanos: bigint };
@@ -28,7 +40,8 @@ export type PromotionLeft = Promotion & { readonly leftNanos: bigint };
 export async function promotionsOf(deps: Reading, workspaceId: string): Promise<PromotionLeft[]> {
   await deps.caughtUp();
   const promotions = await deps.store.promotions.list(workspaceId);
-  const left = await leftNow(deps, promotions, workspaceId);
+  const charged = await chargedIn(deps, workspaceId, promotions);
+  const left = await leftNow(deps, workspaceId, promotions, charged);
   return promotions.map((one) => {
     const nanos = one.closedAtMs === null ? (left.get(one.id) ?? 0n) - one.expiredNanos : 0n;
     return { ...one, leftNanos: nanos > 0n ? nanos : 0n };
@@ -104,26 +117,33 @@ export class PromotionExpiry {
   /** One wallet that cannot be moved keeps no other from being looked at. */
   async #expireOrTell(workspaceId: string): Promise<void> {
     try {
-      await this.#deps.inTurn(() => this.#expire(workspaceId));
+      const seen = await this.#look(workspaceId);
+      await this.#deps.inTurn(() => this.#expire(workspaceId, seen));
     } catch (error) {
       this.#deps.warn({ err: error, workspaceId }, "promotional credit of a workspace could not be ended yet");
     }
   }
 
-  async #expire(workspaceId: string): Promise<void> {
-    const { store, state, clock, requestMaxMs } = this.#deps;
-    // Another instance may have ended it.
-    if (!(await store.promotions.list(workspaceId)).some((one) => isDue(one, clock.nowMs()))) return;
+  /** What takes time is done before the turn: whatever costs something later began after `atMs`, or is held. */
+  async #look(workspaceId: string): Promise<Seen> {
+    const { store, state, clock } = this.#deps;
+    const atMs = clock.nowMs();
     // First what is held, then what was charged: a request that ends in between is counted twice, never not at all.
     const { heldNanos } = await state.wallet(workspaceId);
     await this.#deps.caughtUp();
     const promotions = await store.promotions.list(workspaceId);
-    const left = await leftNow(this.#deps, promotions, workspaceId);
-    const nowMs = clock.nowMs();
-    const due = promotions.filter((one) => isDue(one, nowMs)).toSorted((a, b) => a.expiresAtMs - b.expiresAtMs);
+    return { atMs, heldNanos, promotions, charged: await chargedIn(this.#deps, workspaceId, promotions) };
+  }
+
+  async #expire(workspaceId: string, { atMs, heldNanos, promotions, charged }: Seen): Promise<void> {
+    const { store, requestMaxMs } = this.#deps;
+    // Another instance may have ended it, or there is more of it: what is left to do is done at the next run.
+    if (!isDeepStrictEqual(await store.promotions.list(workspaceId), promotions)) return;
+    const left = await leftNow(this.#deps, workspaceId, promotions, charged);
+    const due = promotions.filter((one) => isDue(one, atMs)).toSorted((a, b) => a.expiresAtMs - b.expiresAtMs);
     let reserved = heldNanos;
     for (const promotion of due) {
-      const isLast = heldNanos === 0n || nowMs >= promotion.expiresAtMs + requestMaxMs;
+      const isLast = heldNanos === 0n || atMs >= promotion.expiresAtMs + requestMaxMs;
       const unused = (left.get(promotion.id) ?? 0n) - promotion.expiredNanos;
       const kept = isLast || unused <= 0n ? 0n : lesser(reserved, unused);
       reserved -= kept;
@@ -170,6 +190,15 @@ export class PromotionExpiry {
     });
   }
 }
+
+/** A workspace as it was at a moment. */
+type Seen = {
+  readonly atMs: number;
+  readonly heldNanos: bigint;
+  readonly promotions: readonly Promotion[];
+  /** In each span of the promotions. */
+  readonly charged: readonly bigint[];
+};
 
 function isDue({ closedAtMs, expiresAtMs }: Promotion, nowMs: number): boolean {
   return closedAtMs === null && expiresAtMs <= nowMs;

@@ -88,17 +88,12 @@ async function exportEntries(room: Room, exchange: Exchange, sink: Sink): Promis
   });
 }
 
-/** The month as the ledger has it. Charges whose model nobody knows any more are one line, so that the sums agree. */
+/** The month as the ledger has it. */
 function statementView(workspace: Workspace, month: string, sums: StatementSums) {
   const { currency, slug } = workspace;
   const { openingNanos, kinds, models } = sums;
   const netNanos = kinds.reduce((sum, { inNanos, outNanos }) => sum + inNanos - outNanos, 0n);
-  const chargedNanos = kinds.find(({ kind }) => kind === "charge")?.outNanos ?? 0n;
-  const unknownNanos = chargedNanos - models.reduce((sum, { nanos }) => sum + nanos, 0n);
   const [fromMs, toMs] = monthOf(month);
-  const shown = models
-    .toSorted((a, b) => (a.nanos === b.nanos ? (a.model < b.model ? -1 : 1) : a.nanos > b.nanos ? -1 : 1))
-    .map(({ model, requests, nanos }) => ({ model: model === "" ? null : model, requests, cost: formatNanos(nanos) }));
   return {
     workspace: slug,
     month,
@@ -116,7 +111,13 @@ function statementView(workspace: Workspace, month: string, sums: StatementSums)
         out: formatNanos(outNanos),
         net: formatNanos(inNanos - outNanos),
       })),
-    models: unknownNanos === 0n ? shown : [...shown, { model: null, requests: 0, cost: formatNanos(unknownNanos) }],
+    models: models
+      .toSorted((a, b) => (a.nanos === b.nanos ? (a.model < b.model ? -1 : 1) : a.nanos > b.nanos ? -1 : 1))
+      .map(({ model, requests, nanos }) => ({
+        model: model === "" ? null : model,
+        requests,
+        cost: formatNanos(nanos),
+      })),
   };
 }
 

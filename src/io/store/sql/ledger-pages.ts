@@ -9,6 +9,8 @@ import {
   type Transaction,
   walletNanosOf,
 } from "../../../domain/billing/ledger.ts";
+import { dayOf, dayStartMs } from "../../../kit/calendar.ts";
+import { dayKey } from "./ledger-sums.ts";
 import { cutPage, decodeCursor, pageSize } from "./page.ts";
 import type { Database } from "./schema.ts";
 
@@ -40,15 +42,13 @@ export async function balancesPage(
 ): Promise<{ rows: BalancedEntry[]; next: string | null }> {
   const size = pageSize(limit);
   const page = pageQuery(db, workspaceId, size, cursor, filter);
+  const { untilMs = Infinity } = filter;
+  const lastMs = Math.min(cursor === null ? Infinity : decodeCursor(cursor).atMs, untilMs);
   const { rows } = await sql<Row & { newest_nanos: bigint | null }>`
     with page as ${page},
       newest as (select created_at_ms, id from page order by created_at_ms desc, id desc limit 1)
     select page.*, (select balance_nanos from wallets where workspace_id = ${workspaceId}) - coalesce((
-      select cast(sum(case when later.to_account = 'wallet' then later.moved_nanos
-        when later.from_account = 'wallet' then -later.moved_nanos else 0 end) as bigint)
-      from ledger_transactions as later, newest
-      where later.workspace_id = ${workspaceId}
-        and (later.created_at_ms, later.id) > (newest.created_at_ms, newest.id)
+      select cast(sum(nanos) as bigint) from (${laterThanPage(workspaceId, lastMs)}) as later
     ), 0) as newest_nanos
     from page order by created_at_ms desc, id desc`.execute(db);
   const cut = cutPage(rows, size, placeOf);
@@ -60,6 +60,20 @@ export async function balancesPage(
     return entry;
   });
   return { rows: balanced, next: cut.next };
+}
+
+/** What moved the wallet after the newest entry of a page that ends by `lastMs`; a page without end has the newest of all. */
+function laterThanPage(workspaceId: string, lastMs: number) {
+  if (lastMs === Infinity) return sql`select 0 as nanos`;
+  const nextDay = dayOf(lastMs) + 1;
+  const moved = sql`case when to_account = 'wallet' then moved_nanos when from_account = 'wallet' then -moved_nanos else 0 end`;
+  return sql`select ${moved} as nanos from ledger_transactions where workspace_id = ${workspaceId}
+      and created_at_ms < ${dayStartMs(nextDay)}
+      and (created_at_ms, id) > ((select created_at_ms from newest), (select id from newest))
+    union all select ${moved} as nanos from ledger_transactions where workspace_id = ${workspaceId}
+      and created_at_ms >= ${dayStartMs(nextDay)} and kind <> 'charge'
+    union all select -cost_nanos as nanos from requests_daily
+    where workspace_id = ${workspaceId} and day >= ${dayKey(nextDay)}`;
 }
 
 const placeOf = (row: Row) => ({ atMs: row.created_at_ms, id: row.id });

@@ -1,12 +1,14 @@
 import { type Kysely, sql } from "kysely";
 import { z } from "zod";
 import {
+  type Spending,
   type StatementSums,
   type TimeSpan,
   TRANSACTION_KINDS,
   type TransactionKind,
 } from "../../../domain/billing/ledger.ts";
-import { dayName, dayOf } from "../../../kit/calendar.ts";
+import { dayName, dayNamed, dayOf, dayStartMs } from "../../../kit/calendar.ts";
+import { DAY_MS } from "../../../kit/time.ts";
 import type { Database } from "./schema.ts";
 
 // A sum is wider than what it adds up on some engines, so its width is said.
@@ -25,25 +27,55 @@ export async function returnedNanos(
   return rows[0]?.given_nanos ?? 0n;
 }
 
-/** What is taken from promotional credit first: charges, and corrections by hand. */
+const LAST_DAY = dayNamed("9999-12-31");
+
+/** A day as the roll-ups name it. Later ones would not compare as texts. */
+export function dayKey(day: number): string {
+  return dayName(Math.min(day, LAST_DAY));
+}
+
+/**
+ * What requests cost in a stretch of time. Whole days are in the roll-ups, which the audit holds against the ledger, so
+ * that of the ledger only the rest at both ends is read, however long the stretch is.
+ */
+function chargesIn(workspaceId: string, { fromMs, toMs }: TimeSpan) {
+  const posted = (sinceMs: number, untilMs: number) => sql`
+    select moved_nanos as nanos from ledger_transactions where workspace_id = ${workspaceId}
+      and created_at_ms >= ${sinceMs} and created_at_ms < ${untilMs} and kind = 'charge'`;
+  const firstDay = dayOf(fromMs + DAY_MS - 1);
+  const endDay = dayOf(toMs);
+  if (firstDay >= endDay) return posted(fromMs, toMs);
+  return sql`${posted(fromMs, dayStartMs(firstDay))}
+    union all select cost_nanos as nanos from requests_daily
+    where workspace_id = ${workspaceId} and day >= ${dayKey(firstDay)} and day < ${dayKey(endDay)}
+    union all ${posted(dayStartMs(endDay), toMs)}`;
+}
+
+/** What is no charge is found by an index of its own, in these words. */
+function correctionsIn(workspaceId: string, { fromMs, toMs }: TimeSpan) {
+  return sql`select moved_nanos as nanos from ledger_transactions where workspace_id = ${workspaceId}
+    and created_at_ms >= ${fromMs} and created_at_ms < ${toMs}
+    and kind <> 'charge' and kind = 'adjustment' and from_account = 'wallet'`;
+}
+
 export async function spentIn(
   db: Kysely<Database>,
   workspaceId: string,
+  spending: Spending,
   spans: readonly TimeSpan[],
 ): Promise<bigint[]> {
+  const taken = spending === "charges" ? chargesIn : correctionsIn;
   const sums: bigint[] = [];
-  for (const { fromMs, toMs } of spans) {
+  for (const span of spans) {
     const { rows } = await sql<{ spent_nanos: bigint | null }>`
-      select cast(sum(moved_nanos) as bigint) as spent_nanos from ledger_transactions
-      where workspace_id = ${workspaceId} and created_at_ms >= ${fromMs} and created_at_ms < ${toMs}
-        and from_account = 'wallet' and kind in ('charge', 'adjustment')`.execute(db);
+      select cast(sum(nanos) as bigint) as spent_nanos from (${taken(workspaceId, span)}) as taken`.execute(db);
     sums.push(rows[0]?.spent_nanos ?? 0n);
   }
   return sums;
 }
 
 type SumRow = {
-  part: string;
+  part: "before" | "kind" | "all" | "model";
   name: string;
   happened: number;
   in_nanos: bigint;
@@ -52,42 +84,61 @@ type SumRow = {
 
 const kind = z.enum(TRANSACTION_KINDS);
 
-/** One statement, so that all its figures are of one moment although requests are being written. */
+/**
+ * One statement, so that all its figures are of one moment although requests are being written. How many charges there
+ * were is counted among all transactions, which takes the primary key alone.
+ */
 export async function statementOf(
   db: Kysely<Database>,
   workspaceId: string,
   { fromMs, toMs }: TimeSpan,
 ): Promise<StatementSums> {
-  const walletSum = (side: "to_account" | "from_account") =>
-    sql`cast(sum(case when ${sql.ref(side)} = 'wallet' then moved_nanos else 0 end) as bigint)`;
+  const ofWallet = (side: "to_account" | "from_account") =>
+    sql`case when ${sql.ref(side)} = 'wallet' then moved_nanos else 0 end`;
+  const sum = (column: string) => sql`coalesce(cast(sum(${sql.ref(column)}) as bigint), 0)`;
   const { rows } = await sql<SumRow>`
-    select 'before' as part, '' as name, count(*) as happened,
-      coalesce(${walletSum("to_account")}, 0) as in_nanos, coalesce(${walletSum("from_account")}, 0) as out_nanos
-    from ledger_transactions where workspace_id = ${workspaceId} and created_at_ms < ${fromMs}
+    with beside as (
+      select created_at_ms, kind, ${ofWallet("to_account")} as in_nanos, ${ofWallet("from_account")} as out_nanos
+      from ledger_transactions
+      where workspace_id = ${workspaceId} and created_at_ms < ${toMs} and kind <> 'charge'
+    )
+    select 'before' as part, '' as name, 0 as happened, ${sum("in_nanos")} as in_nanos, ${sum("out_nanos")} as out_nanos
+    from beside where created_at_ms < ${fromMs}
+    union all
+    select 'before' as part, '' as name, 0 as happened, 0 as in_nanos, ${sum("nanos")} as out_nanos
+    from (${chargesIn(workspaceId, { fromMs: 0, toMs: fromMs })}) as charged
     union all
     select 'kind' as part, kind as name, count(*) as happened,
-      ${walletSum("to_account")} as in_nanos, ${walletSum("from_account")} as out_nanos
-    from ledger_transactions
-    where workspace_id = ${workspaceId} and created_at_ms >= ${fromMs} and created_at_ms < ${toMs} group by kind
+      ${sum("in_nanos")} as in_nanos, ${sum("out_nanos")} as out_nanos
+    from beside where created_at_ms >= ${fromMs} group by kind
+    union all
+    select 'all' as part, 'charge' as name, (
+        select count(*) from ledger_transactions
+        where workspace_id = ${workspaceId} and created_at_ms >= ${fromMs} and created_at_ms < ${toMs}
+      ) as happened, 0 as in_nanos, ${sum("nanos")} as out_nanos
+    from (${chargesIn(workspaceId, { fromMs, toMs })}) as charged
     union all
     select 'model' as part, model as name, cast(sum(requests) as bigint) as happened,
-      cast(0 as bigint) as in_nanos, cast(sum(cost_nanos) as bigint) as out_nanos
+      cast(0 as bigint) as in_nanos, ${sum("cost_nanos")} as out_nanos
     from requests_daily
-    where workspace_id = ${workspaceId} and day >= ${dayName(dayOf(fromMs))} and day < ${dayName(dayOf(toMs))}
+    where workspace_id = ${workspaceId} and day >= ${dayKey(dayOf(fromMs))} and day < ${dayKey(dayOf(toMs))}
     group by model having sum(cost_nanos) <> 0`.execute(db);
-  const before = rows.find(({ part }) => part === "before");
+  return statementFrom(rows);
+}
+
+function statementFrom(rows: readonly SumRow[]): StatementSums {
+  const of = (part: SumRow["part"]) => rows.filter((row) => row.part === part);
+  const beside = of("kind");
+  const besides = beside.reduce((sum, { happened }) => sum + happened, 0);
+  const charges = of("all").map((row) => ({ ...row, happened: row.happened - besides }));
   return {
-    openingNanos: (before?.in_nanos ?? 0n) - (before?.out_nanos ?? 0n),
-    kinds: rows
-      .filter(({ part }) => part === "kind")
-      .map((row) => ({
-        kind: kind.parse(row.name),
-        transactions: row.happened,
-        inNanos: row.in_nanos,
-        outNanos: row.out_nanos,
-      })),
-    models: rows
-      .filter(({ part }) => part === "model")
-      .map((row) => ({ model: row.name, requests: row.happened, nanos: row.out_nanos })),
+    openingNanos: of("before").reduce((sum, { in_nanos, out_nanos }) => sum + in_nanos - out_nanos, 0n),
+    kinds: [...beside, ...charges.filter(({ happened }) => happened > 0)].map((row) => ({
+      kind: kind.parse(row.name),
+      transactions: row.happened,
+      inNanos: row.in_nanos,
+      outNanos: row.out_nanos,
+    })),
+    models: of("model").map((row) => ({ model: row.name, requests: row.happened, nanos: row.out_nanos })),
   };
 }

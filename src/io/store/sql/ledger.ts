@@ -89,7 +89,7 @@ export function ledgerStore(db: Kysely<Database>): LedgerStore {
     },
 
     charged: (requests) => chargedOf(db, requests),
-    spent: (workspaceId, spans) => spentIn(db, workspaceId, spans),
+    spent: (...asked) => spentIn(db, ...asked),
     statement: (workspaceId, span) => statementOf(db, workspaceId, span),
 
     entries: (...asked) => entriesPage(db, ...asked),

@@ -1,0 +1,122 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  adjustmentOf,
+  payoutOf,
+  refundOf,
+  type Transaction,
+  topupOf,
+  walletNanosOf,
+} from "../../src/domain/billing/ledger.ts";
+import type { Store } from "../../src/io/store/sql/store.ts";
+import { DAY_MS } from "../../src/kit/time.ts";
+import { chargedRecord } from "./records.ts";
+
+const BEGIN = Date.UTC(2026, 9, 29);
+const DAYS = 6;
+
+/** Any moment, and more often than chance would have it the edge of a day. */
+const moment = fc
+  .record({
+    day: fc.integer({ min: 0, max: DAYS }),
+    ms: fc.oneof(fc.constantFrom(-1, 0, 1), fc.integer({ min: 0, max: DAY_MS - 1 })),
+  })
+  .map(({ day, ms }) => BEGIN + day * DAY_MS + ms);
+
+const POSTED = {
+  topup: topupOf,
+  refund: refundOf,
+  payout: payoutOf,
+  up: adjustmentOf.bind(null, "up"),
+  down: adjustmentOf.bind(null, "down"),
+} as const;
+
+const history = fc.record({
+  charges: fc.array(fc.record({ atMs: moment, nanos: fc.bigInt(0n, 1000n) }), { minLength: 5, maxLength: 40 }),
+  others: fc.array(
+    fc.record({
+      atMs: moment,
+      nanos: fc.bigInt(0n, 1000n),
+      is: fc.constantFrom("topup", "refund", "payout", "up", "down"),
+    }),
+    { maxLength: 10 },
+  ),
+  asked: fc.array(fc.tuple(moment, moment), { minLength: 5, maxLength: 8 }),
+});
+
+/** Sums by roll-ups and by indexes are those of the ledger, entry by entry. */
+export function ledgerSumTests(store: () => Store): void {
+  describe("sums of the ledger", () => {
+    test("PORTAL-05 whatever happened, and wherever a stretch of time begins and ends: every sum is that of its single entries", async () => {
+      let worlds = 0;
+      const property = fc.asyncProperty(history, async ({ charges, others, asked }) => {
+        worlds += 1;
+        const workspaceId = `ws_${worlds}`;
+        const posted = others.map(({ is, atMs, nanos }, at) =>
+          POSTED[is]({ id: `${workspaceId}:${at}`, workspaceId, currency: "EUR", nanos, createdAtMs: atMs }),
+        );
+        for (const transaction of posted) await store().ledger.post(transaction);
+        const record = ({ atMs, nanos }: (typeof charges)[number], at: number) =>
+          chargedRecord(`${workspaceId}:r${at}`, nanos, { workspaceId, createdAtMs: atMs, model: `m${at % 3}` });
+        await store().ingest(charges.map(record));
+        const all = await everything(store(), workspaceId);
+        expect(all).toHaveLength(posted.length + charges.filter(({ nanos }) => nanos > 0n).length);
+        for (const [one, other] of asked) {
+          const span = { fromMs: Math.min(one, other), toMs: Math.max(one, other) };
+          const expected = sumsOf(all, span);
+          expect(await store().ledger.spent(workspaceId, "charges", [span])).toEqual([expected.charged]);
+          expect(await store().ledger.spent(workspaceId, "corrections", [span])).toEqual([expected.corrected]);
+          const { openingNanos, kinds } = await store().ledger.statement(workspaceId, span);
+          expect([openingNanos, Object.fromEntries(kinds.map(({ kind, ...sums }) => [kind, sums]))]).toEqual([
+            expected.opening,
+            expected.kinds,
+          ]);
+          expect(await balancesBefore(store(), workspaceId, span.toMs)).toEqual(expected.balances);
+        }
+      });
+      await fc.assert(property, { numRuns: 25 });
+      expect(await store().ledger.audit()).toEqual([]);
+    }, 120_000);
+  });
+}
+
+/** Newest first. */
+async function everything({ ledger }: Store, workspaceId: string): Promise<Transaction[]> {
+  const { rows, next } = await ledger.entries(workspaceId, 100, null);
+  expect(next).toBeNull();
+  return rows;
+}
+
+async function balancesBefore({ ledger }: Store, workspaceId: string, untilMs: number): Promise<bigint[]> {
+  const found: bigint[] = [];
+  let cursor: string | null = null;
+  do {
+    const { rows, next } = await ledger.balances(workspaceId, 9, cursor, { untilMs });
+    found.push(...rows.map(({ balanceNanos }) => balanceNanos));
+    cursor = next;
+  } while (cursor !== null);
+  return found;
+}
+
+function sumsOf(all: readonly Transaction[], { fromMs, toMs }: { fromMs: number; toMs: number }) {
+  const within = all.filter(({ createdAtMs }) => createdAtMs >= fromMs && createdAtMs < toMs);
+  const sum = (list: readonly bigint[]) => list.reduce((so, nanos) => so + nanos, 0n);
+  const kinds: Record<string, { transactions: number; inNanos: bigint; outNanos: bigint }> = {};
+  for (const one of within) {
+    const nanos = walletNanosOf(one);
+    const known = kinds[one.kind] ?? { transactions: 0, inNanos: 0n, outNanos: 0n };
+    kinds[one.kind] = {
+      transactions: known.transactions + 1,
+      inNanos: known.inNanos + (nanos > 0n ? nanos : 0n),
+      outNanos: known.outNanos - (nanos < 0n ? nanos : 0n),
+    };
+  }
+  const before = all.filter(({ createdAtMs }) => createdAtMs < toMs);
+  return {
+    kinds,
+    charged: kinds["charge"]?.outNanos ?? 0n,
+    corrected: kinds["adjustment"]?.outNanos ?? 0n,
+    opening: sum(all.filter(({ createdAtMs }) => createdAtMs < fromMs).map(walletNanosOf)),
+    balances: before.map((_, at) => sum(before.slice(at).map(walletNanosOf))),
+  };
+}
