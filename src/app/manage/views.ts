@@ -69,6 +69,18 @@ export function stateNow(key: ApiKey, nowMs: number): KeyState | "expired" {
   return standingOf(key, nowMs) === "expired" ? "expired" : key.state;
 }
 
+/** What can be chosen and changed of a key. */
+export function keySettingsView(key: ApiKey) {
+  return {
+    name: key.name,
+    scopes: key.scopes,
+    ip_allowlist: key.ipAllowlist,
+    expires_at: isoTimeOrNull(key.expiresAtMs),
+    rpm: key.rpm,
+    policy: keysPolicyView(key),
+  };
+}
+
 export function keyView(key: ApiKey, directory: Directory, nowMs: number) {
   return {
     id: key.id,
@@ -101,7 +113,7 @@ export function keyListedView(key: ApiKey, use: KeyUse | undefined, directory: D
 }
 
 /** What a key demands on top of its workspace; null: nothing more. */
-export function keysPolicyView({ policy }: ApiKey) {
+function keysPolicyView({ policy }: ApiKey) {
   return policy === null ? null : policyView({ ...OPEN_POLICY, ...policy });
 }
 

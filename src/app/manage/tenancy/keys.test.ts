@@ -111,7 +111,32 @@ describe("creating", () => {
     expect((await change(null))["policy"]).toBeNull();
     const { data } = await room.ask("manageListAudit", { query: "limit=1" });
     expect(data).toMatchObject([
-      { action: "key.change", detail: { policy: { before: { floor: "L1" }, after: null } } },
+      { action: "key.change", detail: { before: { policy: { floor: "L1" } }, after: { policy: null } } },
+    ]);
+  });
+
+  test("LOG-05 the audit log has every setting of a key by its name in the API: at first, and before and after a change", async () => {
+    const settings = {
+      name: "loader",
+      scopes: ["inference:embeddings"],
+      ip_allowlist: ["10.0.0.0/8"],
+      expires_at: "2030-01-01T00:00:00.000Z",
+      rpm: 5,
+    };
+    const issued = await create({ ...settings, environment: "test" });
+    const lines = async () => (await room.ask("manageListAudit", { query: `target=${String(issued["id"])}` }))["data"];
+    expect(await lines()).toMatchObject([
+      {
+        action: "key.create",
+        detail: { ...settings, policy: null, environment: "test", member: null, state: "active" },
+      },
+    ]);
+    room.wait(1);
+    const said = { name: "reader", ip_allowlist: null, rpm: 7 };
+    await room.ask("manageChangeKey", { params: { id: String(issued["id"]) }, body: said });
+    expect(await lines()).toMatchObject([
+      { action: "key.change", detail: { before: settings, after: { ...settings, ...said } } },
+      { action: "key.create" },
     ]);
   });
 

@@ -3,7 +3,7 @@ import { type ApiKey, type Environment, KEY_PREFIXES, type KeyKind } from "../..
 import type { Member, Workspace } from "../../../domain/tenancy/workspace.ts";
 import { digestOf, randomToken } from "../../../kit/secret.ts";
 import { type Change, change, findWorkspace, short, type TenancyDeps } from "../deps.ts";
-import { keysPolicyView, stateNow } from "../views.ts";
+import { keySettingsView, stateNow } from "../views.ts";
 import { type KeySettings, keyPolicyAfter, OPEN_SETTINGS } from "./key-settings.ts";
 import { memberByEmail } from "./members.ts";
 
@@ -40,11 +40,10 @@ export async function createKey(deps: TenancyDeps, workspace: Workspace, said: N
     workspaceId: workspace.id,
     target: issued.key.id,
     detail: {
-      name: said.name,
+      ...keySettingsView(issued.key),
       environment: said.environment,
       member: owner?.email ?? null,
       state: issued.key.state,
-      ...(issued.key.policy === null ? {} : { policy: keysPolicyView(issued.key) }),
     },
   });
   return issued;
@@ -171,10 +170,7 @@ export async function changeKey(deps: TenancyDeps, key: ApiKey, said: KeyChange)
     action: "key.change",
     workspaceId: key.workspaceId,
     target: key.id,
-    detail: {
-      changed: Object.keys(said),
-      ...(said.policy === undefined ? {} : { policy: { before: keysPolicyView(key), after: keysPolicyView(changed) } }),
-    },
+    detail: { before: keySettingsView(key), after: keySettingsView(changed) },
   });
   return changed;
 }
