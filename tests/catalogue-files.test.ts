@@ -7,6 +7,7 @@ import { checkCatalogue, loadCatalogue } from "../src/domain/catalogue/load.ts";
 import { sayProblem } from "../src/domain/catalogue/problems.ts";
 import { FILE_SCHEMA_NAMES, printSchema } from "../src/domain/catalogue/schema.ts";
 import { catalogueFiles } from "../src/io/catalogue-files.ts";
+import { QUIRKS } from "../src/language/canon/quirks.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "..");
 const SHIPPED = path.join(ROOT, "catalogue");
@@ -79,6 +80,10 @@ describe("the guide", () => {
     const fields = FILE_SCHEMA_NAMES.flatMap((name) => propertiesOf(JSON.parse(printSchema(name))));
     expect(fields.length).toBeGreaterThan(100);
     expect(fields.filter((field) => !guide.includes(`\`${field}\``))).toEqual([]);
+  });
+
+  test("explains every quirk", () => {
+    expect(QUIRKS.filter((quirk) => !guide.includes(`\`${quirk}\``))).toEqual([]);
   });
 
   test("has an example that works as it stands beside the shipped files", async () => {

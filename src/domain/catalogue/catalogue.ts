@@ -1,6 +1,7 @@
 import type { Decimal } from "../../kit/money.ts";
 import type { Effort } from "../../language/canon/call.ts";
 import type { ExtraName } from "../../language/canon/extras.ts";
+import type { Quirk } from "../../language/canon/quirks.ts";
 import type { Surface } from "../record/record.ts";
 import type { LevelState } from "../tenancy/policy.ts";
 import type { DecisionFacts, DecisionInterface } from "./facts-decisions.ts";
@@ -118,7 +119,7 @@ export type Provider = {
   readonly regions: readonly Region[];
   readonly evidence: readonly Evidence[];
   /** Small named deviations of an almost-compatible server. */
-  readonly quirks: readonly string[];
+  readonly quirks: readonly Quirk[];
   readonly sandbox: boolean;
   readonly notes: string | null;
 };
@@ -228,7 +229,7 @@ export type Endpoint = {
   /** How the endpoint is held to a JSON schema; null: by the dialect's own field. */
   readonly structuredOutput?: "native" | "tool" | null;
   /** Small named deviations of the model and of the server it runs on. */
-  readonly quirks?: readonly string[];
+  readonly quirks?: readonly Quirk[];
   /** Betas of the messages dialect that it takes; null: whatever the caller asks for is sent. */
   readonly anthropicBetas?: readonly string[] | null;
   /** Parameter names the provider documents; null when it documents none. */

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Quirk } from "../../language/canon/quirks.ts";
 import { count, text } from "./fields.ts";
 
 /** The wire formats that decisions are asked in; which one it is can never be seen from a path. */
@@ -80,7 +81,7 @@ export function decisionFactsOf(
 export function canBeRead(
   entry: { readonly decisions_interface?: DecisionInterface | undefined; readonly thinking?: string | undefined },
   dialect: string | undefined,
-  quirks: readonly string[],
+  quirks: readonly Quirk[],
 ): boolean {
   if (entry.decisions_interface !== "logprobs") return true;
   if (entry.thinking === "always" || quirks.includes("thinks-always")) return false;

@@ -22,6 +22,11 @@ async function problemsOf(files: Record<string, unknown>): Promise<readonly Cata
 const ENDPOINT = "cat/providers/acme.json endpoints[0]";
 const MODEL = "cat/creators/lab.json families[0].models[0]";
 
+function without(name: string): Record<string, unknown> {
+  const { [name]: _, ...others } = sampleFiles();
+  return others;
+}
+
 /** What was done, where the problem must point, what it must say. */
 const BROKEN: readonly [string, Record<string, unknown>, string, RegExp][] = [
   ["no JSON", { ...sampleFiles(), "providers/acme.json": "{ oops" }, "cat/providers/acme.json", /not valid JSON/],
@@ -61,6 +66,20 @@ const BROKEN: readonly [string, Record<string, unknown>, string, RegExp][] = [
     "cat/providers/acme.json dialects[0]",
     /one of D1, D2, D3, D4/,
   ],
+  [
+    "an unknown quirk of a provider",
+    changedProvider((file) => Object.assign(file, { quirks: ["all-rolls"] })),
+    "cat/providers/acme.json quirks[0]",
+    /one of all-roles, /,
+  ],
+  [
+    "an unknown quirk of an endpoint",
+    changedProvider((file) => Object.assign(file.endpoints[0] ?? {}, { quirks: ["max-tokens", "max-token"] })),
+    `${ENDPOINT}.quirks[1]`,
+    /one of .*max-tokens/,
+  ],
+  ["no currencies", without("currencies.json"), "cat/currencies.json", /^is missing: copy the shipped one$/],
+  ["no capabilities", without("capabilities.json"), "cat/capabilities.json", /^is missing: copy the shipped one$/],
   ["an unknown surface", firstEndpoint({ surfaces: ["video"] }), `${ENDPOINT}.surfaces[0]`, /one of chat/],
   [
     "a surface the model does not list",
@@ -287,6 +306,11 @@ describe("a broken catalogue", () => {
     const problems = await problemsOf(files);
     const found = problems.find(({ file, field }) => `${file}${field === "" ? "" : ` ${field}`}` === place);
     expect(found?.message ?? problems.map(sayProblem)).toMatch(words);
+  });
+
+  test("a file that every record needs is missed once, and not by each of them", async () => {
+    expect(await problemsOf(without("currencies.json"))).toHaveLength(1);
+    expect(await problemsOf(without("capabilities.json"))).toHaveLength(1);
   });
 
   test("a folder that is not there is named", async () => {

@@ -18,7 +18,23 @@ export type ReadCatalogue = { readonly parsed: Parsed; readonly texts: readonly 
 /** Reads folders in the product's form or in the seven-file form, and puts them together. */
 export async function readFolders(folders: readonly string[], files: CatalogueFiles): Promise<ReadCatalogue> {
   const read = await Promise.all(folders.map((folder) => readFolder(folder, files)));
-  return { parsed: merged(read.map(({ parsed }) => parsed)), texts: read.flatMap(({ texts }) => texts) };
+  const parsed = merged(read.map((one) => one.parsed));
+  const problems = [...parsed.problems, ...missingFiles(parsed, folders[0] ?? "")];
+  return { parsed: { ...parsed, problems }, texts: read.flatMap(({ texts }) => texts) };
+}
+
+/** What every catalogue needs and no folder has: said once, not by every record that names something in it. */
+function missingFiles({ providers, models, currencies, capabilities, problems }: Parsed, folder: string) {
+  const needed = [
+    { name: "currencies.json", isMissing: providers.length > 0 && currencies.length === 0 },
+    {
+      name: "capabilities.json",
+      isMissing: capabilities.length === 0 && models.some(({ value }) => value.capabilities.length > 0),
+    },
+  ];
+  return needed
+    .filter(({ name, isMissing }) => isMissing && !problems.some(({ file }) => path.basename(file) === name))
+    .map(({ name }) => problemAt({ file: path.join(folder, name), field: "" }, "is missing: copy the shipped one"));
 }
 
 async function readFolder(folder: string, files: CatalogueFiles): Promise<ReadCatalogue> {

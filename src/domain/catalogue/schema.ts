@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { EFFORTS } from "../../language/canon/call.ts";
 import { EXTRAS } from "../../language/canon/extras.ts";
+import { QUIRKS } from "../../language/canon/quirks.ts";
 import { SURFACES } from "../record/record.ts";
 import { DIALECTS } from "./catalogue.ts";
 import { DECISION_INTERFACES, decisionsEntry } from "./facts-decisions.ts";
@@ -141,7 +142,7 @@ const endpoint = z.strictObject({
     .enum(["native", "tool"])
     .optional()
     .describe("How the endpoint is held to a JSON schema: by its own field, or by a forced tool. Absent: native."),
-  quirks: z.array(slug).optional().describe("Named deviations of the model, beside the provider's."),
+  quirks: z.array(z.enum(QUIRKS)).optional().describe("Named deviations of the model, beside the provider's."),
   anthropic_betas: z
     .array(text)
     .optional()
@@ -196,7 +197,7 @@ export const ProviderFile = z.strictObject({
   embeddings: embeddingsEntry.optional().describe("How its endpoints are asked for embeddings."),
   speech: speechEntry.optional().describe("How its endpoints are asked for speech."),
   transcriptions: transcriptionsEntry.optional().describe("How its endpoints are asked for transcripts."),
-  quirks: z.array(slug).optional().describe("Named deviations of an almost-compatible server."),
+  quirks: z.array(z.enum(QUIRKS)).optional().describe("Named deviations of an almost-compatible server."),
   anthropic_betas: z
     .array(text)
     .optional()

@@ -1,4 +1,5 @@
 import { type Call, EFFORTS, type Effort, type ReasoningWish } from "./call.ts";
+import type { Quirk } from "./quirks.ts";
 
 const STEPS: readonly { readonly upToTokens: number; readonly effort: Effort }[] = [
   { upToTokens: 2048, effort: "low" },
@@ -26,7 +27,7 @@ const EVERYONES: readonly Effort[] = ["low", "medium", "high"];
  */
 export function effortFor(
   { reasoning, tools }: Call,
-  { quirks, efforts }: { readonly quirks: readonly string[]; readonly efforts?: Efforts },
+  { quirks, efforts }: { readonly quirks: readonly Quirk[]; readonly efforts?: Efforts },
 ): Effort | undefined {
   if (tools.length > 0 && quirks.includes(TOOLS_OR_THINKING)) return "none";
   if (reasoning === undefined) return undefined;

@@ -2,6 +2,7 @@ import type { Call, Effort } from "../canon/call.ts";
 import type { AnswerEvent } from "../canon/events.ts";
 import type { Parameter } from "../canon/parameters.ts";
 import type { UpstreamProblem } from "../canon/problem.ts";
+import type { Quirk } from "../canon/quirks.ts";
 
 /** How a dialect treats a parameter: honoured, refused, accepted and ignored, or meant for the gateway alone. */
 export type Cell = "yes" | "400" | "no-op" | "svc";
@@ -34,7 +35,7 @@ export type ModelFacts = {
   readonly outputLimit?: "max_tokens" | "max_completion_tokens" | null;
   /** The provider, where it gives the thoughts of its models out encrypted and only it can open them; absent or null: it does not. */
   readonly sealedBy?: string | null;
-  readonly quirks: readonly string[];
+  readonly quirks: readonly Quirk[];
 };
 
 /** What a dialect's requests can carry besides text. */

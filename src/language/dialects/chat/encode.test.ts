@@ -4,6 +4,7 @@ import type { Json } from "../../../../tests/support/gateway.ts";
 import { Fault } from "../../../contract/faults.ts";
 import type { Call } from "../../canon/call.ts";
 import type { Part, Turn } from "../../canon/parts.ts";
+import type { Quirk } from "../../canon/quirks.ts";
 import type { ModelFacts } from "../dialect.ts";
 import { chatDialect } from "./dialect.ts";
 
@@ -40,7 +41,7 @@ function sent(more: Partial<Call>, facts: Partial<ModelFacts> = {}): Json {
   return JSON.parse(chatDialect.encode({ ...CHAT_CALL, ...more }, { ...CHAT_FACTS, ...facts }));
 }
 
-function messages(turns: readonly Turn[], ...quirks: string[]): Json {
+function messages(turns: readonly Turn[], ...quirks: Quirk[]): Json {
   return sent({ turns }, { quirks }).messages;
 }
 

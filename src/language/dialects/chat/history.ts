@@ -9,6 +9,7 @@ import {
   parseJsonText,
   patchMembers,
 } from "../../../kit/json.ts";
+import type { Quirk } from "../../canon/quirks.ts";
 import { isSealedElsewhere } from "./details.ts";
 import { NINE, ToolIds } from "./tool-ids.ts";
 import { ALL_ROLES } from "./turns.ts";
@@ -38,7 +39,7 @@ type FittingHistory = {
 export function fittingHistory(
   { messages }: ChatRequest,
   body: ParsedBody,
-  quirks: readonly string[],
+  quirks: readonly Quirk[],
 ): FittingHistory | undefined {
   const server = serverOf(quirks);
   if (!messages.some((message) => isRefused(message, server))) return undefined;
@@ -57,7 +58,7 @@ export function fittingHistory(
   return { messagesText: messagesText + text.slice(from), dropped: [...found] };
 }
 
-function serverOf(quirks: readonly string[]): Server {
+function serverOf(quirks: readonly Quirk[]): Server {
   return {
     kept: keptFrom(quirks),
     developer: quirks.includes(ALL_ROLES) ? "known" : "unknown",
@@ -65,7 +66,7 @@ function serverOf(quirks: readonly string[]): Server {
   };
 }
 
-function keptFrom(quirks: readonly string[]): Server["kept"] {
+function keptFrom(quirks: readonly Quirk[]): Server["kept"] {
   if (quirks.includes(PLAIN_HISTORY)) return "besides";
   return quirks.includes(THOUGHTLESS_HISTORY) ? "thoughts" : "seals";
 }

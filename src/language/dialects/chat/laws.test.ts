@@ -10,6 +10,7 @@ import { SseReader } from "../../../kit/sse.ts";
 import type { Call } from "../../canon/call.ts";
 import type { AnswerEvent } from "../../canon/events.ts";
 import type { Part, Turn } from "../../canon/parts.ts";
+import type { Quirk } from "../../canon/quirks.ts";
 import type { Usage } from "../../canon/usage.ts";
 import { chatClient } from "./answer.ts";
 import { chatDialect } from "./dialect.ts";
@@ -207,7 +208,13 @@ describe("any call", () => {
     { maxLength: 5 },
   );
   const calls: fc.Arbitrary<Call> = turns.map((list) => ({ ...CHAT_CALL, turns: list }));
-  const quirks = fc.subarray(["tool-ids-9", "reasoning-in-history", "signed-tool-calls", "all-roles", "strict-turns"]);
+  const quirks = fc.subarray<Quirk>([
+    "tool-ids-9",
+    "reasoning-in-history",
+    "signed-tool-calls",
+    "all-roles",
+    "strict-turns",
+  ]);
 
   test("is said or refused by name, and everything the user and the tools said is in it", () => {
     fc.assert(

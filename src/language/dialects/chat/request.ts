@@ -5,6 +5,7 @@ import type { Call, Effort, ReasoningWish, ResponseFormat, ToolDefinition } from
 import { effortFor, effortOfBudget } from "../../canon/effort.ts";
 import { isParameter, type Parameter } from "../../canon/parameters.ts";
 import { type CacheMark, imageDetail, type MediaSource, type Part, type Turn } from "../../canon/parts.ts";
+import type { Quirk } from "../../canon/quirks.ts";
 import { decodeWishes, WISH_FIELDS } from "../../canon/wishes.ts";
 import { extrasOf } from "../extras.ts";
 import { demandLabels } from "../labels.ts";
@@ -290,7 +291,7 @@ export type DirectFacts = {
   readonly outputLimit: OutputLimit | null;
   /** The words for how hard to think that it takes; absent or null: nobody knows. */
   readonly efforts?: readonly Effort[] | null;
-  readonly quirks: readonly string[];
+  readonly quirks: readonly Quirk[];
 };
 
 function renamedLimit(request: ChatRequest, wanted: OutputLimit): MemberPatch[] {

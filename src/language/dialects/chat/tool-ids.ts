@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { Quirk } from "../../canon/quirks.ts";
 
 /** The quirk of servers that take ids of nine letters and digits only. */
 export const NINE = "tool-ids-9";
@@ -12,7 +13,7 @@ export class ToolIds {
   readonly #wire = new Map<string, string>();
   readonly #taken = new Set<string>();
 
-  constructor(quirks: readonly string[]) {
+  constructor(quirks: readonly Quirk[]) {
     this.#nine = quirks.includes(NINE);
   }
 

@@ -1,6 +1,7 @@
 import { fault } from "../../../contract/faults.ts";
 import type { JsonObject } from "../../../kit/json.ts";
 import type { Part, ToolCallPart, ToolResultPart, Turn } from "../../canon/parts.ts";
+import type { Quirk } from "../../canon/quirks.ts";
 import { resultText } from "../result-text.ts";
 import { mediaPart } from "./media.ts";
 import { prefillOf, STRICT_TURNS } from "./prefill.ts";
@@ -16,7 +17,7 @@ export const ALL_ROLES = "all-roles";
 const HEARD = { role: "assistant", content: "Ok." };
 
 /** The conversation as messages of the chat dialect, in its order. */
-export function encodeTurns(turns: readonly Turn[], quirks: readonly string[]): readonly JsonObject[] {
+export function encodeTurns(turns: readonly Turn[], quirks: readonly Quirk[]): readonly JsonObject[] {
   const list = new MessageList(quirks);
   for (const [index, turn] of turns.entries()) list.add(turn, `messages.${index}`);
   const messages = list.finish();
@@ -33,7 +34,7 @@ function inOrder(messages: readonly JsonObject[], answer: "asked" | "begun"): re
 }
 
 class MessageList {
-  readonly #quirks: readonly string[];
+  readonly #quirks: readonly Quirk[];
   readonly #ids: ToolIds;
   readonly #messages: JsonObject[] = [];
   /** What the next message of the user begins with: pictures out of tool results, which are text only here, and later instructions. */
@@ -41,7 +42,7 @@ class MessageList {
   /** Where the results of the last calls go: right behind them, whatever was said before they came. */
   #resultsAt: number | undefined;
 
-  constructor(quirks: readonly string[]) {
+  constructor(quirks: readonly Quirk[]) {
     this.#quirks = quirks;
     this.#ids = new ToolIds(quirks);
   }

@@ -1,0 +1,24 @@
+/** Deviations that the code knows, by the names that the catalogue has for them; docs/guides/catalogue.md says what each means. */
+export const QUIRKS = [
+  "all-roles",
+  "default-sampling",
+  "effort-high-or-none",
+  "encrypted-reasoning",
+  "json-or-tools",
+  "max-completion-tokens",
+  "max-tokens",
+  "plain-history",
+  "raw-predict",
+  "reasoning-in-history",
+  "signed-tool-calls",
+  "strict-turns",
+  "thinks-always",
+  "thoughtless-history",
+  "tool-ids-9",
+  "toolless-chat",
+  "tools-or-thinking",
+  "unsummarized",
+  "usage-unasked",
+] as const;
+
+export type Quirk = (typeof QUIRKS)[number];
