@@ -1,3 +1,4 @@
+import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Authenticator } from "../support/authenticator.ts";
 import { ageSessions, type Browser, PASSWORD, type PeopleGateway, peopleGateway } from "../support/people.ts";
@@ -25,7 +26,15 @@ async function secured(email: string) {
   return { browser, uri: String(totpURI), codes: backupCodes };
 }
 
-const age = (email: string) => ageSessions(gateway.dataDir, email);
+const age = (email: string, minutes?: number) => ageSessions(gateway.dataDir, email, minutes);
+
+/** As if somebody had come by single sign-on alone. */
+function withoutPassword(email: string): void {
+  const db = new DatabaseSync(`${gateway.dataDir}/gateway.sqlite`);
+  const theirs = "where user_id = (select id from people where email = ?)";
+  db.prepare(`update people_accounts set password = null, provider_id = 'oidc' ${theirs}`).run(email);
+  db.close();
+}
 
 describe("codes of an app", () => {
   test("PORTAL-01 a password alone does not sign in where the second factor is on", async () => {
@@ -142,6 +151,28 @@ describe("codes of an app", () => {
       "person.sign_in",
       "person.second_factor_drop",
     ]);
+  });
+});
+
+describe("an account without a password", () => {
+  const sessionOf = async (browser: Browser) => (await browser.get("/manage/me")).body.person.session;
+
+  test("PORTAL-11 a session that is not fresh does not become so by a second factor", async () => {
+    const browser = await gateway.join("single@example.eu");
+    withoutPassword("single@example.eu");
+    age("single@example.eu");
+    const stale = await browser.post("/manage/auth/two-factor/enable");
+    expect([stale.status, stale.body.error.code]).toEqual([403, "fresh_sign_in_needed"]);
+
+    age("single@example.eu", 14);
+    const { created_at } = await sessionOf(browser);
+    const { totpURI } = (await browser.post("/manage/auth/two-factor/enable")).body;
+    expect((await browser.post("/manage/auth/two-factor/verify-totp", { code: totpOf(totpURI) })).status).toBe(200);
+    expect((await browser.get("/manage/me")).body.person.two_factor).toBe(true);
+    expect((await sessionOf(browser)).created_at).toBe(created_at);
+    expect((await browser.post("/manage/auth/two-factor/disable")).status).toBe(200);
+    expect((await browser.get("/manage/me")).body.person.two_factor).toBe(false);
+    expect((await sessionOf(browser)).created_at).toBe(created_at);
   });
 });
 

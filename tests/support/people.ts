@@ -89,11 +89,11 @@ export function tokenOf(link: string | undefined): string {
   return new URL(link ?? "http://none/").searchParams.get("token") ?? "";
 }
 
-/** As if all sessions of an address had begun an hour ago. */
-export function ageSessions(dataDir: string, email: string): void {
+/** As if all sessions of an address had begun so long ago. */
+export function ageSessions(dataDir: string, email: string, minutes = 60): void {
   const db = new DatabaseSync(`${dataDir}/gateway.sqlite`);
   db.prepare("update people_sessions set created_at = ? where user_id = (select id from people where email = ?)").run(
-    new Date(Date.now() - 3_600_000).toISOString(),
+    new Date(Date.now() - minutes * 60_000).toISOString(),
     email,
   );
   db.close();

@@ -71,7 +71,7 @@ const PASSWORD_DOORS: Readonly<Record<string, Door>> = {
 };
 
 const FACTOR_DOORS: Readonly<Record<string, Door>> = {
-  "two-factor/enable": { method: "POST", takes: ["password"], tried: {} },
+  "two-factor/enable": { method: "POST", takes: ["password"], tried: {}, fresh: true },
   "two-factor/disable": {
     method: "POST",
     takes: ["password"],

@@ -221,8 +221,13 @@ function hooksOf(deps: PeopleDeps): NonNullable<BetterAuthOptions["databaseHooks
   return {
     session: {
       create: {
-        // A person who is disabled gets none, whichever way they came.
-        before: async ({ userId }) => (await store.people.person(userId))?.disabled !== true,
+        before: async ({ userId }, context) => {
+          // A person who is disabled gets none, whichever way they came.
+          if ((await store.people.person(userId))?.disabled === true) return false;
+          // A second factor that is switched begins the session anew: that is no sign-in, so it is as old as before.
+          const before = context?.path?.startsWith("/two-factor/") === true ? context.context.session : null;
+          return before == null ? undefined : { data: { createdAt: before.session.createdAt } };
+        },
       },
     },
     account: {

@@ -11,7 +11,7 @@ import type { PeopleDeps } from "./deps.ts";
 export const SESSION_MS = 7 * DAY_MS;
 /** It is prolonged when it was not for so long; "last seen" is at most this old while somebody is there. */
 const PROLONG_AFTER_MS = 5 * 60_000;
-/** What takes a way to sign in away asks for a sign-in that is at most this old. */
+/** What adds a way to sign in, or takes one away, asks for a sign-in that is at most this old. */
 export const FRESH_MS = 15 * 60_000;
 
 const USER_AGENT_CHARS_MAX = 300;
