@@ -56,6 +56,7 @@ const change = <T>(
 export function peopleTests(storeNow: () => Store): void {
   describe("people, as the library of sign-in asks for them", () => libraryTests(storeNow));
   describe("people", () => peopleStoreTests(storeNow));
+  describe("codes of people", () => codeTests(storeNow));
 }
 
 function libraryTests(storeNow: () => Store): void {
@@ -177,6 +178,22 @@ function peopleStoreTests(storeNow: () => Store): void {
     expect((await store.people.sessions("per_1", 0)).map(({ id }) => id)).toEqual(["ses_new"]);
     expect(await change(store, (people) => people.endSessions("per_1", "ses_new"))).toBe(0);
     expect(await change(store, (people) => people.endSession("per_2", "ses_new"))).toBe(false);
+  });
+}
+
+function codeTests(storeNow: () => Store): void {
+  test("PORTAL-11 a code is taken once while it is good, however many try at once, and by each person for themselves", async () => {
+    const { people } = storeNow();
+    const use = (userId: string, code: string, atMs = NOW_MS) => people.useCode(userId, code, atMs, atMs + 1000);
+    const tries = await Promise.all(Array.from({ length: 8 }, () => use("per_1", "123456")));
+    expect(tries.filter(Boolean)).toHaveLength(1);
+    expect([await use("per_2", "123456"), await use("per_1", "654321")]).toEqual([true, true]);
+    await people.forgetDevices("per_1");
+    expect(await use("per_1", "123456", NOW_MS + 999)).toBe(false);
+    expect(await use("per_1", "123456", NOW_MS + 1000)).toBe(true);
+    expect(await use("per_1", "123456", NOW_MS + 1001)).toBe(false);
+    await people.sweep(NOW_MS + DAY_MS);
+    expect(await use("per_1", "123456", NOW_MS + 1002)).toBe(true);
   });
 }
 

@@ -3,7 +3,9 @@ import path from "node:path";
 import { expect, test, vi } from "vitest";
 import type { Json } from "../support/gateway.ts";
 import { agentForTest, createNode, localForTest, nodeIs } from "../support/nodes.ts";
+import { Browser, PASSWORD, tokenOf } from "../support/people.ts";
 import { nanosOf } from "../support/scene.ts";
+import { totpOf } from "../support/totp.ts";
 import { chatJson } from "../support/upstream.ts";
 import { chat, crewForFile, said, send } from "./scene.ts";
 
@@ -67,6 +69,28 @@ test("SCALE-04 KEY-04 a key that was revoked is refused by every worker at its n
   await crew().manage("POST", `/keys/${id}/revoke`);
   const after = await Promise.all(Array.from({ length: 9 }, () => chat(crew().origin, key)));
   expect(countOf(after, 401)).toBe(9);
+});
+
+test("SCALE-04 PORTAL-11 a code signs in once, whichever worker it is told", async () => {
+  await crew().manage("POST", "/workspaces", { slug: "coded" });
+  const email = "coded@example.eu";
+  const { link } = await crew().manage("POST", "/workspaces/coded/invitations", { email });
+  const joined = new Browser(crew().origin);
+  const account = { name: "Coded", password: PASSWORD };
+  expect((await joined.post(`/manage/invitations/${tokenOf(link)}/accept`, account)).status).toBe(200);
+  const { totpURI } = (await joined.post("/manage/auth/two-factor/enable", { password: PASSWORD })).body;
+  await joined.post("/manage/auth/two-factor/verify-totp", { code: totpOf(totpURI, -1) });
+  const code = totpOf(totpURI);
+  const half: Browser[] = [];
+  for (let round = 0; round < 4 * WORKERS; round += 1) {
+    const browser = new Browser(crew().origin);
+    await browser.post("/manage/auth/sign-in/email", { email, password: PASSWORD });
+    half.push(browser);
+  }
+  const told = await Promise.all(half.map((browser) => browser.post("/manage/auth/two-factor/verify-totp", { code })));
+  expect(countOf(told, 200)).toBe(1);
+  const standing = await Promise.all(half.map((browser) => browser.get("/manage/me")));
+  expect(standing.filter(({ body }) => body.person !== null)).toHaveLength(1);
 });
 
 test("SCALE-04 PORTAL-10 a provider that is connected while they run is known to every worker at its next call, and gone as soon", async () => {

@@ -126,6 +126,9 @@ const DEVICE_DOORS: Readonly<Record<string, Door>> = {
 
 const DOORS: Readonly<Record<string, Door>> = { ...PASSWORD_DOORS, ...FACTOR_DOORS, ...DEVICE_DOORS };
 
+/** Longer than any code of an app is taken: its half minute, and one before and after. */
+const CODE_MS = 150_000;
+
 const Signing = z.object({ access_token: z.string() });
 
 export function authHandlers(room: PeopleRoom): Record<string, Handler> {
@@ -226,9 +229,11 @@ async function begunIn({ sessions }: PeopleRoom, reply: Reply, before: Held | un
 }
 
 /** A code that has signed somebody in does not do so again: whoever saw it being typed must not come after them. */
-async function refuseUsed({ store, codes }: PeopleRoom, begun: Held | undefined, code: string): Promise<void> {
-  if (begun === undefined || codes.use(begun.person.id, code)) return;
+async function refuseUsed({ store, clock }: PeopleRoom, begun: Held | undefined, code: string): Promise<void> {
+  if (begun === undefined) return;
   const { person, session } = begun;
+  const now = clock.nowMs();
+  if (await store.people.useCode(person.id, code, now, now + CODE_MS)) return;
   await store.change(async ({ people }) => ({ answer: await people.endSession(person.id, session.id), audit: null }));
   throw fault("invalid_sign_in", { message: "This code was used already. Wait for the next one." });
 }

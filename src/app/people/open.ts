@@ -15,7 +15,6 @@ import type { PeopleRoom } from "./room.ts";
 import { Sessions } from "./sessions.ts";
 import { isSetupNeeded, makeSetupLink, setupHandlers } from "./setup.ts";
 import { signUpHandlers } from "./sign-up.ts";
-import { UsedCodes } from "./used-codes.ts";
 
 export type People = {
   /** Who calls, by the session in a cookie or as a bearer. */
@@ -43,7 +42,7 @@ export function openPeople(deps: PeopleDeps): People {
       await audit.write({ actor, action: "person.password_reset", target, address });
     },
   });
-  const room: PeopleRoom = { ...deps, sessions, library, audit, codes: new UsedCodes(deps.clock) };
+  const room: PeopleRoom = { ...deps, sessions, library, audit };
   return {
     personOf: (headers) => sessions.personOf(headers),
     setupLink: async () => ((await isSetupNeeded(deps)) ? (await makeSetupLink(deps, "gateway")).link : undefined),

@@ -92,6 +92,8 @@ export type PeopleStore = {
   /** Newest first. */
   invitations(workspaceId: string, limit: number): Promise<PersonLink[]>;
   prolong(sessionId: string, seenAtMs: number, expiresAtMs: number): Promise<void>;
+  /** Takes a code that signed a person in; false: it was taken before, wherever that was, and is not over. */
+  useCode(userId: string, code: string, nowMs: number, untilMs: number): Promise<boolean>;
   /** Devices that need no code for a while need one again; what waits to be confirmed for a person is not good any more. */
   forgetDevices(userId: string): Promise<void>;
   /** What is over leaves. */

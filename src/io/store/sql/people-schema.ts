@@ -32,7 +32,14 @@ export type PeopleTables = {
     created_at: string;
     updated_at: string;
   };
-  people_verifications: { id: string; value: string; expires_at: string };
+  people_verifications: {
+    id: string;
+    identifier: string;
+    value: string;
+    expires_at: string;
+    created_at: string;
+    updated_at: string;
+  };
   people_two_factors: { id: string; user_id: string };
   people_passkeys: {
     id: string;

@@ -10,6 +10,7 @@ import {
   type PersonSession,
 } from "../../../domain/tenancy/person.ts";
 import { ROLES } from "../../../domain/tenancy/workspace.ts";
+import { digestOf } from "../../../kit/secret.ts";
 import type { PeopleTables } from "./people-schema.ts";
 import type { Database } from "./schema.ts";
 
@@ -111,6 +112,7 @@ export function peopleStore(db: Kysely<Database>): PeopleStore {
         .where("id", "=", sessionId)
         .execute();
     },
+    useCode: (userId, code, nowMs, untilMs) => useCode(db, `used_${digestOf(`${userId} ${code}`)}`, nowMs, untilMs),
     forgetDevices: (userId) => forgetDevices(db, userId),
     async sweep(nowMs) {
       const now = isoOf(nowMs);
@@ -118,6 +120,21 @@ export function peopleStore(db: Kysely<Database>): PeopleStore {
         await db.deleteFrom(table).where("expires_at", "<", now).execute();
     },
   };
+}
+
+/** One step, so that it is one who takes it. Beside what the library keeps for a while, and swept with it. */
+async function useCode(db: Kysely<Database>, id: string, nowMs: number, untilMs: number): Promise<boolean> {
+  const now = isoOf(nowMs);
+  const times = { created_at: now, updated_at: now, expires_at: isoOf(untilMs) };
+  const taken = await db
+    .insertInto("people_verifications")
+    .values({ id, identifier: id, value: "used", ...times })
+    .onConflict((conflict) =>
+      conflict.column("id").doUpdateSet(times).where("people_verifications.expires_at", "<=", now),
+    )
+    .returning("id")
+    .execute();
+  return taken.length > 0;
 }
 
 /** The library keeps what it waits for under the id of whom it is about. */
