@@ -68,6 +68,23 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
     }
   });
 
+  test("SCALE-03 a clock of Redis that was set back keeps no wallet shut, and hides no change of money that runs", async () => {
+    const { one, two } = await gateway();
+    const fleet = `${one.prefix}{fleet}:`;
+    // As an epoch leaves it that began when the clock was an hour ahead.
+    const aheadMicros = `${(Date.now() + 3_600_000) * 1000}`;
+    await server.ask("HSET", `${fleet}last-epoch`, "name", aheadMicros);
+    await server.ask("HSET", `${one.prefix}{ws}:wallet`, "e", `${aheadMicros}-ahead`);
+    await server.ask("ZADD", `${fleet}moving`, String(Date.now() + 60_000), "runs");
+    await server.ask("DEL", `${fleet}epoch`);
+    await expect.poll(() => server.ask("EXISTS", `${fleet}epoch`), { timeout: 10_000 }).toBe(1);
+    await areOpen(one, two);
+    const name = String(await server.ask("HGET", `${fleet}last-epoch`, "name"));
+    expect(BigInt(name)).toBeGreaterThan(BigInt(aheadMicros));
+    expect(await server.ask("HGET", `${one.prefix}{ws}:wallet`, "e")).toContain(`${name}-`);
+    expect(await server.ask("ZSCORE", `${fleet}moving`, "runs")).not.toBeNull();
+  });
+
   test("SCALE-03 what an instance charged and died with is taken off once: settled or not, in this epoch or an earlier one", async () => {
     const { sql, one, two } = await gateway();
     await two.hold("settled", 50n);

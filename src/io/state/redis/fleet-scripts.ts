@@ -1,14 +1,19 @@
 import { script } from "./script.ts";
 
 /**
- * A new epoch begins, and the one before is over for good. Its name begins with its time, so newer is greater. ARGV: a
- * word, and what stands before the epoch in the name of the list of its wallets.
+ * A new epoch begins, and the one before is over for good. Its name begins with its time, so newer is greater; where the
+ * clock was set back, with a number beyond that of the last. ARGV: a word, and what stands before the epoch in the name
+ * of the list of its wallets.
  */
 export const BEGIN_EPOCH = script(`
 local time = redis.call('TIME')
 local before = redis.call('GET', KEYS[1])
 if before then redis.call('DEL', ARGV[2] .. cjson.decode(before).token) end
-local epoch = string.format('%016.0f', time[1] * 1000000 + time[2]) .. '-' .. ARGV[1]
+local now = time[1] * 1000000 + time[2]
+local last = tonumber(redis.call('HGET', KEYS[3], 'name') or 0)
+local name = string.format('%016.0f', math.max(now, last + 1))
+local epoch = name .. '-' .. ARGV[1]
+redis.call('HSET', KEYS[3], 'name', name, 'began_ms', string.format('%.0f', math.floor(now / 1000)))
 redis.call('DEL', KEYS[1])
 redis.call('SET', KEYS[2], epoch, 'PX', 120000)
 return epoch
@@ -16,15 +21,14 @@ return epoch
 
 /**
  * The epoch is open, unless another one began meanwhile; from here on its list of wallets stays. Changes of money that
- * were left half done when it began are in it as far as SQL has them: the name of an epoch begins with that time. ARGV:
- * epoch, what is to be known of it.
+ * were left half done when it began are in it as far as SQL has them. ARGV: epoch, what is to be known of it.
  */
 export const FINISH_EPOCH = script(`
 if redis.call('GET', KEYS[2]) ~= ARGV[1] then return 0 end
 redis.call('PERSIST', KEYS[3])
 redis.call('SET', KEYS[1], ARGV[2])
 redis.call('DEL', KEYS[2])
-redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', string.sub(ARGV[1], 1, 13))
+redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', redis.call('HGET', KEYS[5], 'began_ms'))
 return 1
 `);
 

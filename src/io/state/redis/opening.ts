@@ -45,7 +45,8 @@ const ABREAST = 50;
 export async function openWallets(deps: Deps): Promise<void> {
   const { connection, names, random, board, log, instanceId, lock, server } = deps;
   const keys = [names.fleet("epoch"), names.fleet("opening")];
-  const token = textOf(await connection.run(BEGIN_EPOCH, keys, [random(), names.fleet("wallets:")]));
+  const last = names.fleet("last-epoch");
+  const token = textOf(await connection.run(BEGIN_EPOCH, [...keys, last], [random(), names.fleet("wallets:")]));
   log.warn({ epoch: token }, "wallets are opened in a new epoch: every instance tells what it has");
   const mine = deps.join(token);
   mine.catch(() => undefined);
@@ -58,7 +59,7 @@ export async function openWallets(deps: Deps): Promise<void> {
   const epoch = { token, server, members: [...told.keys()] };
   const isOpen = await connection.run(
     FINISH_EPOCH,
-    [...keys, names.fleet(`wallets:${token}`), names.fleet("moving")],
+    [...keys, names.fleet(`wallets:${token}`), names.fleet("moving"), last],
     [token, JSON.stringify(epoch)],
   );
   if (isOpen !== 1) throw new Error("another instance began to open the wallets");
