@@ -65,7 +65,7 @@ export async function moveEmbedded({ env, from, to, dryRun, progress, log }: Mov
     const { keys, file } = await openMasterKeys(config, log);
     let secrets = 0;
     const report = await moveStore({
-      ...{ from: engine.db, to, clock: systemClock, dryRun, progress },
+      ...{ from: engine.db, to, clock: systemClock, dryRun, progress, log },
       logKeptMs: parseDurationMs(config.GATEWAY_LOG_RETENTION) ?? null,
       check: async (moved) => {
         secrets = await openAll(keys, moved);

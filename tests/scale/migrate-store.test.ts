@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { realDisk } from "../../src/io/journal/disk.ts";
 import { openJournal } from "../../src/io/journal/journal.ts";
 import { readDatabaseAddress } from "../../src/io/store/sql/postgres/address.ts";
+import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { type Move, moveEmbedded } from "../../src/parts/move.ts";
 import { type Json, spawnCli, type TestGateway } from "../support/gateway.ts";
@@ -224,6 +225,24 @@ describe.skipIf(!hasPostgres)("from the embedded store to PostgreSQL", () => {
     await second.manage("POST", `${at}/wallet/credits`, { amount: "1" });
     expect((await second.manage("GET", "/doctor")).ok).toBe(true);
     await second.close();
+  });
+
+  test("SCALE-05 everything is moved although the database cannot be analysed: that is a warning", async () => {
+    const dataDir = path.join(folder.path, "small");
+    const store = await openSqlite(dataDir, systemClock);
+    await store.ingest([chargedRecord("r1", 1n)]);
+    await store.close();
+    const address = await cluster.database("migrated");
+    // What an index computes is computed again to analyse its table.
+    await cluster.query(
+      address,
+      `create function no_analysis(text) returns text language plpgsql immutable as
+       $$ begin if current_query() = 'analyze' then raise 'no room'; end if; return $1; end $$`,
+    );
+    await cluster.query(address, "create index on request_records (no_analysis(id))");
+    const moved = await spawnCli(["migrate-store", "--to", address.url, "--from", dataDir, "--json"], {});
+    expect([moved.code, moved.stderr]).toEqual([0, expect.stringContaining("warning: everything is moved")]);
+    expect(await cluster.query(address, "select id from request_records")).toEqual([{ id: "r1" }]);
   });
 
   test("SCALE-05 what cannot be moved says why, without a password", async () => {

@@ -5,7 +5,8 @@ import { auditLedger } from "../ledger-audit.ts";
 import type { Database } from "../schema.ts";
 import { StoreError } from "../store-error.ts";
 import type { DatabaseAddress } from "./address.ts";
-import { LOCKS } from "./instance-lock.ts";
+import { wordsOf } from "./failure.ts";
+import { LOCKS, type LockLog } from "./instance-lock.ts";
 import { addPartsFor } from "./log-parts.ts";
 import { migratePostgres, openDatabase } from "./open.ts";
 import { isReadableJson, readableJson } from "./values.ts";
@@ -34,6 +35,7 @@ export type MoveSettings = {
   /** Looks at what is there before it is there for good; rejects when that must not be. */
   readonly check: (moved: Kysely<Database>) => Promise<void>;
   readonly progress: (table: string, done: number, of: number) => void;
+  readonly log: Pick<LockLog, "warn">;
 };
 
 type Table = { readonly name: string; readonly columns: readonly Column[]; readonly key: readonly string[] };
@@ -52,7 +54,7 @@ const PAGE_ROWS_FIRST = 50;
  * whatever cuts it off, nothing of it is there, and it is simply begun again. Gateways that start meanwhile wait.
  */
 export async function moveStore(settings: MoveSettings): Promise<MoveReport> {
-  const { to, clock, dryRun } = settings;
+  const { to, clock, dryRun, log } = settings;
   const db = openDatabase(to, 1, "patient");
   try {
     await migratePostgres(to, clock);
@@ -64,7 +66,12 @@ export async function moveStore(settings: MoveSettings): Promise<MoveReport> {
         return made;
       });
       // The planner knows nothing of tables that were just filled.
-      await sql`analyze`.execute(session);
+      await sql`analyze`.execute(session).catch((error: unknown) => {
+        log.warn(
+          {},
+          `everything is moved, and PostgreSQL has not looked at it yet (${wordsOf(error)}): run ANALYZE there`,
+        );
+      });
       return report;
     });
   } catch (error) {
