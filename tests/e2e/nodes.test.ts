@@ -33,6 +33,9 @@ describe.runIf(hasChromium)("nodes", { timeout: 90_000 }, () => {
     await page.getByText("No machine of your own is here yet").waitFor();
     await page.getByText(/bin\/gateway node connect --url/).waitFor();
     await expectAccessible(page);
+    await page.setViewportSize({ width: 390, height: 844 });
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(390);
+    await page.setViewportSize({ width: 1280, height: 800 });
     await page.getByRole("button", { name: "Add a node for its token" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("Name").fill("rack");

@@ -11,7 +11,7 @@ type Props = {
 /** Nothing here yet: says so and what the next step is, as a button or a command inside. */
 export function EmptyState({ icon = "list", title, hint, children }: Props) {
   return (
-    <div className="grid justify-items-center gap-3 px-6 py-12 text-center">
+    <div className="grid grid-cols-[minmax(0,1fr)] justify-items-center gap-3 px-6 py-12 text-center">
       <span className="grid size-10 place-items-center rounded-full border text-soft">
         <Icon name={icon} className="size-5" />
       </span>
