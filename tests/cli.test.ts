@@ -255,6 +255,41 @@ describe("without --json", () => {
     expect(stdout).toMatch(/^key {10}sk_svc_test_[\w-]{43}$/m);
     expect(stderr).toContain("not shown again");
   });
+
+  test("so do a new token, an invitation and a link to a new password; a key that waits for approval says so", async () => {
+    const token = await run(["token", "create", "demo", "--name", "ci", "--access", "read"]);
+    expect(token.stderr).toContain("Copy the token now: it is not shown again.");
+    const invited = await run(["invitation", "create", "demo", "eva@example.eu"]);
+    expect(invited.stderr).toContain("Copy the link now: it is not shown again.");
+    await json("workspace", "create", "waits");
+    await json("member", "policy", "waits", "--personal-keys", "on", "--approval", "on");
+    await json("member", "add", "waits", "eva@example.eu");
+    const { stdout, stderr } = await run(["key", "create", "waits", "--personal", "eva@example.eu"]);
+    const id = /^id +(\S+)$/m.exec(stdout)?.[1];
+    expect(stderr).toContain(`It waits for approval: gateway key approve ${id}`);
+  });
+
+  test("an empty list of usage says that test keys are left out", async () => {
+    await json("workspace", "create", "quiet");
+    const { stdout } = await run(["log", "usage", "quiet"]);
+    expect(stdout).toMatch(/^\(none\)\n\n.*test keys.*--env all/);
+  });
+
+  test("a command that changes settings wants one, and amounts are told their bounds", async () => {
+    const bare = await run(["alert", "set", "demo"]);
+    expect(bare).toMatchObject({ code: 2, stderr: expect.stringContaining("name at least one setting to change") });
+    const tooMuch = await run(["wallet", "credit", "demo", "99999999999999999999"]);
+    expect(tooMuch).toMatchObject({ code: 1, stderr: expect.stringContaining("at most 1000000000") });
+    const below = await run(["limits", "set", "demo", "--day", "-1"]);
+    expect(below).toMatchObject({ code: 2, stderr: expect.stringContaining("Write zero or a positive decimal") });
+  });
+
+  test("what was purged of a capture window is shown as such", async () => {
+    await json("capture", "open", "demo", "--minutes", "5");
+    const { stdout } = await run(["capture", "close", "demo", "--purge"]);
+    expect(stdout).toMatch(/PURGED AT/);
+    expect(stdout).toMatch(/closed .*\d{4}-\d\d-\d\dT.*\d{4}-\d\d-\d\dT.*\d{4}-\d\d-\d\dT/);
+  });
 });
 
 test("as a process: what succeeds exits with 0, what is refused with 1, what is typed wrongly with 2", async () => {
@@ -321,6 +356,8 @@ describe("without a running gateway", () => {
       expect(help.stdout).toContain(word);
     expect((await run(["--version"])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
     expect((await run(["key", "create", "--help"])).stdout).toContain("--personal <email>");
+    expect((await run(["connect", "--help"])).stdout).toMatch(/"claude-code", "codex",\s+"opencode",\s+"continue"/);
+    expect((await run(["person", "operator", "--help"])).stdout).toContain("on or off");
   });
 
   test("catalogue check passes the shipped catalogue, and names file and field of a broken one", async () => {

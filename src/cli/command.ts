@@ -1,4 +1,5 @@
 import type { Writable } from "node:stream";
+import type { JsonObject } from "../kit/json.ts";
 
 /** One command as data: the command line is a table on top of the management API. */
 export type Flag = {
@@ -16,6 +17,7 @@ export const WHOLE_BODY = "*";
 
 export type Positional = {
   readonly name: string;
+  readonly says?: string;
   readonly read?: (text: string) => unknown;
   /** It may be left out. */
   readonly needed?: "never";
@@ -27,8 +29,13 @@ export type Column = { readonly title: string; readonly at: string; readonly cut
 /** What a person sees; with `--json` the document itself is printed. */
 export type View =
   | { readonly is: "record" }
-  /** `also`: members beside the list that are shown after it. */
-  | { readonly is: "table"; readonly columns: readonly Column[]; readonly also?: readonly string[] }
+  /** `also`: members beside the list that are shown after it. `none`: what to know when the list is empty. */
+  | {
+      readonly is: "table";
+      readonly columns: readonly Column[];
+      readonly also?: readonly string[];
+      readonly none?: string;
+    }
   /** A record, followed by tables of its lists. */
   | { readonly is: "record_with_tables"; readonly tables: readonly { at: string; columns: readonly Column[] }[] };
 
@@ -55,7 +62,7 @@ export type ApiCommand = {
   readonly pages: "one" | "all";
   readonly view: View;
   /** Said to a person after success; with `when` only if the answer has something in that field. */
-  readonly note?: { readonly says: string; readonly when?: string };
+  readonly note?: { readonly says: string | ((answer: JsonObject) => string); readonly when?: string };
   /** Exit 1 when the answer's `ok` is false. */
   readonly verdict?: "ok";
 };

@@ -14,6 +14,15 @@ test("a table is aligned, says where to go on, and says when it is empty", () =>
   const text = asText({ data: rows, next: "c1" }, { is: "table", columns: COLUMNS });
   expect(text.split("\n")).toEqual(["ID      TOKENS", "a       7", "longer  -", "", "More: --cursor c1"]);
   expect(asText({ data: [], next: null }, { is: "table", columns: COLUMNS })).toBe("(none)");
+  const none = asText({ data: [], next: null }, { is: "table", columns: COLUMNS, none: "Look elsewhere." });
+  expect(none).toBe("(none)\n\nLook elsewhere.");
+});
+
+test("sentences of a record stand on lines of their own, words of a list on one", () => {
+  const notes = ["This is a sentence that says something of use.", "So is this one."];
+  expect(asText({ notes, of: ["a", "b"] }, { is: "record" })).toBe(
+    `notes  ${notes[0]}\n       ${notes[1]}\nof     a, b`,
+  );
 });
 
 test("a record lays objects flat and shows its lists as tables", () => {

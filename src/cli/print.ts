@@ -26,10 +26,11 @@ export function asText(answer: JsonObject, view: View): string {
   switch (view.is) {
     case "record":
       return asRecord(answer);
-    case "table":
-      return [asTable(rowsAt(answer, "data"), view.columns, answer["next"]), ...besides(answer, view.also)].join(
-        "\n\n",
-      );
+    case "table": {
+      const rows = rowsAt(answer, "data");
+      const none = rows.length === 0 && view.none !== undefined ? [view.none] : [];
+      return [asTable(rows, view.columns, answer["next"]), ...none, ...besides(answer, view.also)].join("\n\n");
+    }
     case "record_with_tables": {
       const tops = new Set(view.tables.map((table) => table.at.split(".")[0]));
       const rest = Object.fromEntries(Object.entries(answer).filter(([name]) => !tops.has(name)));
@@ -52,7 +53,12 @@ function asRecord(record: JsonObject): string {
   return rows.map(([name, text]) => `${name.padEnd(width)}  ${text}`).join("\n");
 }
 
+/** A word of a list is shorter. */
+const SENTENCE_CHARS = 40;
+
 function fieldRows(name: string, value: unknown): [string, string][] {
+  if (Array.isArray(value) && value.some((item) => typeof item === "string" && item.length > SENTENCE_CHARS))
+    return value.map((item, index) => [index === 0 ? name : "", cell(item)]);
   if (!isJsonObject(value)) return [[name, cell(value)]];
   return Object.entries(value).map(([inner, one]) => [`${name}.${inner}`, cell(one)]);
 }

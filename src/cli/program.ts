@@ -133,7 +133,7 @@ function addSignIn(place: (words: string) => Command, bind: Bind): void {
 function addConnect(command: Command, bind: Bind): void {
   command
     .description("point a client on this machine at the gateway, keep what was there, and send one test request")
-    .addArgument(new Argument("<client>").choices(["claude-code", "codex", "opencode", "continue"]))
+    .addArgument(new Argument("<client>", "which client").choices(["claude-code", "codex", "opencode", "continue"]))
     .option("--model <id>", "model to use (default: the best the key may use)")
     .option("--key-file <file>", "file with the key; - is standard input (default: GATEWAY_KEY, else it asks)")
     .option("--dry-run", "print the change and write nothing")
@@ -197,8 +197,8 @@ function addNodeConnect(command: Command, version: string, bind: Bind): void {
 
 function addApi(command: Command, spec: ApiCommand, bind: Bind): void {
   command.description(spec.says);
-  for (const { name, read, needed } of spec.args) {
-    const argument = new Argument(needed === "never" ? `[${name}]` : `<${name}>`);
+  for (const { name, says, read, needed } of spec.args) {
+    const argument = new Argument(needed === "never" ? `[${name}]` : `<${name}>`, says);
     command.addArgument(read === undefined ? argument : argument.argParser(read));
   }
   for (const flag of spec.flags) command.addOption(optionOf(flag));

@@ -24,7 +24,7 @@ export async function runApi(command: ApiCommand, invocation: Invocation): Promi
   shell.stdout.write(`${text}\n`);
   const { note } = command;
   if (note !== undefined && format === "text" && (note.when === undefined || isSet(answer[note.when])))
-    shell.stderr.write(`\n${note.says}\n`);
+    shell.stderr.write(`\n${typeof note.says === "string" ? note.says : note.says(answer)}\n`);
   return command.verdict === "ok" && answer["ok"] !== true ? 1 : 0;
 }
 

@@ -46,7 +46,7 @@ export const alertCommands: ApiCommand[] = [
       },
     ],
     call: { method: "PUT", path: ALERTS, sends: "body" },
-    bare: "send",
+    bare: "refuse",
     pages: "one",
     view: RECORD,
     note: { says: "Copy the webhook_secret now: it is not shown again.", when: "webhook_secret" },

@@ -4,7 +4,18 @@ import { duration, list, oneOf, time, wholeNumber } from "./values.ts";
 
 const windows = {
   is: "table",
-  columns: columns("id", "workspace", "state", "opened_at", "closes_at", "retention", "items", "skipped", "reason"),
+  columns: columns(
+    "id",
+    "workspace",
+    "state",
+    "opened_at",
+    "closes_at",
+    "retention",
+    "items",
+    "skipped",
+    "purged_at",
+    "reason",
+  ),
 } as const;
 
 export const evidencePeriod: readonly Flag[] = [

@@ -11,7 +11,7 @@ export const peopleCommands: ApiCommand[] = [
   {
     ...ONCE,
     words: "setup-link",
-    says: "make a new set-up link, while nobody runs the gateway",
+    says: "make a new set-up link, while there is no operator yet",
     args: [],
     call: { method: "POST", path: "/manage/setup-link", sends: "nothing" },
     note: { says: "Open it in a browser: whoever does becomes the operator." },
@@ -32,6 +32,7 @@ export const peopleCommands: ApiCommand[] = [
     bare: "send",
     pages: "one",
     view: RECORD,
+    note: { says: "Copy the link now: it is not shown again." },
   },
   {
     ...READ,
@@ -63,15 +64,15 @@ export const peopleCommands: ApiCommand[] = [
   {
     ...ONCE,
     words: "person operator",
-    says: "make someone operator, or not any more",
-    args: [ID, { name: "operator", read: onOff }],
+    says: "make someone operator (on), or not any more (off)",
+    args: [ID, { name: "operator", says: "on or off", read: onOff }],
     call: { method: "POST", path: `${PERSON}/operator`, sends: "body" },
   },
   {
     ...ONCE,
     words: "person disable",
     says: "disable an account (on), or enable it again (off)",
-    args: [ID, { name: "disabled", read: onOff }],
+    args: [ID, { name: "disabled", says: "on or off", read: onOff }],
     call: { method: "POST", path: `${PERSON}/disable`, sends: "body" },
   },
   {
@@ -87,6 +88,7 @@ export const peopleCommands: ApiCommand[] = [
     says: "make a link with which a person sets a new password",
     args: [ID],
     call: { method: "POST", path: `${PERSON}/reset-link`, sends: "nothing" },
+    note: { says: "Copy the link now: it is not shown again." },
   },
   {
     ...ONCE,

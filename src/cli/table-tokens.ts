@@ -24,6 +24,7 @@ export const tokenCommands: ApiCommand[] = [
     bare: "send",
     pages: "one",
     view: RECORD,
+    note: { says: "Copy the token now: it is not shown again." },
   },
   {
     ...READ,

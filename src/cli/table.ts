@@ -182,6 +182,8 @@ const workspaceCommands: ApiCommand[] = [
   },
 ];
 
+const COPY = "Copy the key now: it is not shown again.";
+
 const keyCommands: ApiCommand[] = [
   {
     words: "key create",
@@ -196,7 +198,10 @@ const keyCommands: ApiCommand[] = [
     bare: "send",
     pages: "one",
     view: RECORD,
-    note: { says: "Copy the key now: it is not shown again." },
+    note: {
+      says: ({ id, state }) =>
+        state === "pending" ? `${COPY} It waits for approval: gateway key approve ${id}` : COPY,
+    },
   },
   {
     ...READ,
@@ -237,7 +242,7 @@ const keyCommands: ApiCommand[] = [
     bare: "send",
     pages: "one",
     view: RECORD,
-    note: { says: "Copy the key now: it is not shown again." },
+    note: { says: COPY },
   },
   {
     ...READ,
@@ -362,6 +367,7 @@ const operationCommands: ApiCommand[] = [
     view: {
       is: "table",
       columns: columns("start", "name", "label", "requests", "errors", "input_tokens", "output_tokens", "cost"),
+      none: "Requests of test keys are left out unless they are asked for: --env all",
     },
   },
   {

@@ -68,7 +68,8 @@ export function amount(text: string): string {
 
 /** As an amount, and nothing at all is one too. */
 export function amountOrZero(text: string): string {
-  return /^0+(\.0{1,9})?$/.test(text) ? text : amount(text);
+  if (/^\d+(\.\d+)?$/.test(text) && parseNanos(text) !== undefined) return text;
+  throw new InvalidArgumentError("Write zero or a positive decimal with at most 9 places, such as 12.50.");
 }
 
 const STDIN = 0;

@@ -373,7 +373,7 @@ const operatorRoutes = [
     allows: "operator",
     tag: "People",
     summary: "Make a new set-up link",
-    description: "While nobody runs the gateway. The one from before is not good any more.",
+    description: "While there is no operator yet. The one from before is not good any more.",
     answer: people.LinkMade,
     status: 201,
     faults: ["conflict"],

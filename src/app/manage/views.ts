@@ -126,6 +126,7 @@ export function issuedView(key: ApiKey, secret: string) {
     name: key.name,
     environment: key.environment,
     expires_at: isoTimeOrNull(key.expiresAtMs),
+    ...(key.state === "pending" ? { state: key.state } : {}),
   };
 }
 

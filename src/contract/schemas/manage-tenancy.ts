@@ -219,5 +219,6 @@ export const KeyIssued = z
     name: z.string(),
     environment: EnvironmentName,
     expires_at: Time.nullable(),
+    state: z.literal("pending").optional().meta({ description: "Only of a key that waits for approval." }),
   })
   .meta({ id: "KeyIssued" });

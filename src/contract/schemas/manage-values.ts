@@ -22,7 +22,7 @@ export const Money = z.string().meta({ description: "Exact decimal string.", exa
 
 export const AmountInput = z
   .string('write the amount as a decimal string such as "12.50"')
-  .regex(/^\d{1,15}(?:\.\d{1,9})?$/, "write a positive decimal with at most 9 places, such as 12.50")
+  .regex(/^\d{1,15}(?:\.\d{1,9})?$/, "write a decimal of at most 1000000000, with at most 9 places, such as 12.50")
   .meta({ description: "Positive decimal string with at most 9 places.", example: "12.50" });
 
 export const Label = (max: number) =>

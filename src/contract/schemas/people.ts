@@ -14,7 +14,7 @@ const SignInWays = z
     passkey: z.boolean(),
     oidc: z.object({ name: z.string() }).nullable().meta({ description: "Single sign-on; null: there is none." }),
     signup: z.enum(["invited", "open"]),
-    setup_needed: z.boolean().meta({ description: "Nobody runs this gateway yet: the set-up link waits." }),
+    setup_needed: z.boolean().meta({ description: "There is no operator yet: the set-up link waits." }),
     mail: z
       .boolean()
       .meta({ description: "Whether mails leave this gateway: without, nobody can ask for a new password." }),
