@@ -80,6 +80,15 @@ describe.skipIf(!hasRedis)("changes of money that are left half done", () => {
     }
   });
 
+  test("BILL-02 SCALE-02 what one instance charged, another does not reserve or charge again under the same id", async () => {
+    const { one, two } = await gateway();
+    await one.hold("work", 50n);
+    await one.end("work", 30n);
+    await expect(two.hold("work", 50n)).rejects.toThrow();
+    await two.state.settle({ requestId: "work", workspaceId: "ws" }, 0n);
+    expect(await two.state.wallet("ws")).toEqual({ balanceNanos: 970n, heldNanos: 0n });
+  });
+
   test("SCALE-03 KEY-04 a version whose answer was lost is another when it is written again: what was changed since is not hidden", async () => {
     const { one, two } = await gateway();
     const proxy = await behindProxy(one);

@@ -47,11 +47,13 @@ local HOLD = '^(%a)|(%d+)|(%d+)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|'
  * what is spent and what is held, and the limit.
  */
 export const HOLD = script(`${WORDS}
-local wallet, holds, prefix = KEYS[1], KEYS[2], KEYS[3]
+local wallet, holds, paid, prefix = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local epoch, id, nanos, workspace, key, member, month, day = unpack(ARGV, 1, 8)
 if redis.call('HGET', wallet, 'e') ~= epoch then return { 'opening' } end
 local known = redis.call('HGET', holds, id)
 if known then return { string.sub(known, 1, 1) == 't' and 'late' or 'held' } end
+-- Charged already, by an instance that is gone: nothing is paid twice.
+if redis.call('HEXISTS', paid, id) == 1 then return { 'late' } end
 if redis.call('HINCRBY', wallet, 'f', negative(nanos)) < 0 then
   add(wallet, 'f', nanos)
   return { 'insufficient', redis.call('HGET', wallet, 'f') }

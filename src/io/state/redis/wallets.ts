@@ -106,12 +106,12 @@ export class RedisWallets {
   #sendHold(request: HoldRequest, epoch: string): Promise<unknown> {
     const { connection, names, instanceId, time } = this.#deps;
     const { requestId, workspaceId, keyId, memberId, nanos, atMs, limits } = request;
-    const { wallet, holds, spent } = names.wallet(workspaceId);
+    const { wallet, holds, paid, spent } = names.wallet(workspaceId);
     const [month, day] = monthAndDay(atMs);
     const who = [workspaceId, keyId, memberId ?? ""];
     const args = [epoch, requestId, nanos.toString(), ...who, month, day, instanceId, time()];
     for (const limit of limits) args.push(...limitFields(limit, request, day), limit.nanos.toString());
-    return connection.run(HOLD, [wallet, holds, spent], args);
+    return connection.run(HOLD, [wallet, holds, paid, spent], args);
   }
 
   /** Resolves when it is done, or has to wait for Redis: it is not lost. */
