@@ -101,8 +101,8 @@ function workTests(current: () => Store): void {
     await responses.add(queued, request);
     await responses.add(storedResponse("resp_2"));
     expect(await responses.unfinished()).toMatchObject([{ id: "resp_1", status: "queued", runs: 0, request }]);
-    await responses.begin("resp_1");
-    expect(await responses.unfinished()).toMatchObject([{ status: "in_progress", runs: 1 }]);
+    expect(await responses.begin("resp_1")).toBe("begun");
+    expect(await responses.unfinished()).toMatchObject([{ status: "in_progress", runs: 1, isAnswering: false }]);
     expect((await responses.find("ws_1", "resp_1", NOW))?.response).toEqual({ output: [], status: "in_progress" });
     const event = (sequence: number) => ({ sequence, text: `event ${sequence}` });
     await responses.appendEvents("ws_1", "resp_1", [event(0), event(1)]);
@@ -114,9 +114,34 @@ function workTests(current: () => Store): void {
     expect(await responses.events("ws_1", "resp_1", -1)).toEqual([0, 1, 2, 3].map(event));
     expect(await responses.events("ws_1", "resp_1", 0)).toEqual([1, 2, 3].map(event));
     expect((await responses.items("ws_1", ["msg_of_resp_1"], NOW))?.size).toBe(1);
-    // What is over does not begin again.
-    await responses.begin("resp_1");
-    expect(await responses.find("ws_1", "resp_1", NOW)).toMatchObject({ status: "completed", runs: 1 });
+    // What is over does not begin again, and has one end.
+    expect(await responses.begin("resp_1")).toBe("unwanted");
+    expect(await responses.begin("resp_none")).toBe("unwanted");
+    const other = { ...response, status: "cancelled" };
+    await responses.finish({
+      id: "resp_1",
+      workspaceId: "ws_1",
+      status: "cancelled",
+      response: other,
+      events: [event(4)],
+    });
+    expect(await responses.find("ws_1", "resp_1", NOW)).toMatchObject({ status: "completed", runs: 1, response });
+    expect(await responses.events("ws_1", "resp_1", 2)).toEqual([event(3)]);
+  });
+
+  test("RESP-05 RESP-04 it is kept that work has begun to answer, and that nobody wants it any more", async () => {
+    const responses = open(current());
+    for (const id of ["resp_1", "resp_2"]) await responses.add(storedResponse(id, { status: "queued" }));
+    const marks = async () =>
+      (await responses.unfinished()).map(({ id, isAnswering, isCalledOff }) => [id, isAnswering, isCalledOff]);
+    const [first, second] = [(of: boolean) => ["resp_1", of, false], (of: boolean) => ["resp_2", false, of]];
+    expect((await marks()).toSorted()).toEqual([first(false), second(false)]);
+    await responses.answering("resp_1");
+    await responses.callOff("ws_2", "resp_1");
+    await responses.callOff("ws_1", "resp_2");
+    expect((await marks()).toSorted()).toEqual([first(true), second(true)]);
+    expect(await responses.begin("resp_2")).toBe("unwanted");
+    expect(await responses.find("ws_1", "resp_2", NOW)).toMatchObject({ status: "queued", runs: 0 });
   });
 
   test("RESP-04 events whose writing was not heard of are written again with those that came since, each once", async () => {
@@ -152,7 +177,7 @@ function workTests(current: () => Store): void {
 
   test("RESP-04 a long list of events comes in pieces, however it was written", async () => {
     const responses = open(current());
-    await responses.add(storedResponse("resp_1", { background: "streamed" }));
+    await responses.add(storedResponse("resp_1", { status: "in_progress", background: "streamed" }));
     const events = Array.from({ length: 40 }, (_, sequence) => ({ sequence, text: "e".repeat(100_000) }));
     await responses.appendEvents("ws_1", "resp_1", events.slice(0, 30));
     const { response } = storedResponse("resp_1");

@@ -41,7 +41,7 @@ export class WorkElsewhere {
 
   constructor(deps: Deps) {
     this.#deps = deps;
-    this.#deaf = deps.board.hear(STOP, (message) => this.#told(message));
+    this.#deaf = deps.board.hear(STOP, (message) => this.#hear(message));
   }
 
   start(): void {
@@ -67,24 +67,35 @@ export class WorkElsewhere {
     const untilMs = clock.elapsedMs() + STOP_WAIT_MS;
     for (let looks = 0; clock.elapsedMs() < untilMs; looks += 1) {
       if (looks % TELL_EVERY_LOOKS === 0) await board.tell(STOP, JSON.stringify({ workspaceId, id }));
-      if (!(await this.#isWorkedOn(workspaceId, id))) return;
+      if (!(await this.#isUnfinished(workspaceId, id))) return;
       await sleep(LOOK_EVERY_MS);
     }
   }
 
-  async #isWorkedOn(workspaceId: string, id: string | null): Promise<boolean> {
+  /** Whether an instance says that it works on a response; one that has just begun with it may not have said so yet. */
+  async isWorkedOn(id: string): Promise<boolean> {
+    return (await this.#told()).includes(id);
+  }
+
+  async #isUnfinished(workspaceId: string, id: string | null): Promise<boolean> {
     const { store, clock } = this.#deps;
     if (id === null) return (await store.unfinished()).some((row) => row.workspaceId === workspaceId);
     const stored = await store.find(workspaceId, id, clock.nowMs());
     return stored !== undefined && isUnfinished(stored);
   }
 
-  #told(message: string): void {
+  #hear(message: string): void {
     const { jobs, warn } = this.#deps;
     const { workspaceId, id } = Stop.parse(JSON.parse(message));
     const job = id === null ? undefined : jobs.find(workspaceId, id);
     const ended = id === null ? jobs.cancelAll(workspaceId) : job === undefined ? undefined : jobs.cancel(job);
     ended?.catch((error: unknown) => warn({ err: error, requestId: id }, "a background response could not be ended"));
+  }
+
+  /** All that instances say to work on. */
+  async #told(): Promise<string[]> {
+    const lists = await this.#deps.board.list(WORKING);
+    return [...lists.values()].flatMap((text) => Ids.parse(JSON.parse(text)));
   }
 
   async #look(): Promise<void> {
@@ -101,9 +112,9 @@ export class WorkElsewhere {
   }
 
   async #takeUp(): Promise<void> {
-    const { board, store, clock, resume } = this.#deps;
+    const { store, clock, resume } = this.#deps;
     const unfinished = new Set((await store.unfinished()).map(({ id }) => id));
-    const told = [...(await board.list(WORKING)).values()].flatMap((text) => Ids.parse(JSON.parse(text)));
+    const told = await this.#told();
     const nowMs = clock.elapsedMs();
     for (const id of told) unfinished.delete(id);
     for (const id of this.#nobodysSinceMs.keys()) if (!unfinished.has(id)) this.#nobodysSinceMs.delete(id);

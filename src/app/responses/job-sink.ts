@@ -6,6 +6,8 @@ import type { Sink } from "../exchange.ts";
 const FRAME_CHARS_MAX = 256 * 1024 * 1024;
 
 export type SinkListener = {
+  /** The answer begins. */
+  started(): void;
   /** An event of the answer. */
   event(event: ParsedBody): void;
   /** The answer is over, with these events. */
@@ -45,6 +47,7 @@ export class JobSink implements Sink {
 
   start(): void {
     this.#started = true;
+    this.#listener.started();
   }
 
   write(chunk: Buffer | string): boolean {

@@ -28,6 +28,7 @@ export class Job {
   readonly #fresh: ResponseEvent[] = [];
   readonly #watchers = new Set<() => void>();
   readonly #done: JsonObject[] = [];
+  readonly #answering = Promise.withResolvers<void>();
   readonly #over = Promise.withResolvers<void>();
   #sequence = 0;
   #chars = 0;
@@ -42,6 +43,7 @@ export class Job {
   constructor(stored: StoredResponse, eventsBefore = 0) {
     this.stored = stored;
     this.sink = new JobSink({
+      started: () => this.#answering.resolve(),
       event: (event) => this.#take(event),
       ended: (last) => {
         this.#last = last;
@@ -85,6 +87,11 @@ export class Job {
   /** The provider has told the whole answer. */
   get isMade(): boolean {
     return this.#final !== undefined && statusOf(this.#final) !== "failed";
+  }
+
+  /** Resolves when its answer begins. */
+  get answering(): Promise<void> {
+    return this.#answering.promise;
   }
 
   /** Resolves when its end is in the store, or it was given up. */

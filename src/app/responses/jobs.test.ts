@@ -19,6 +19,7 @@ import { eventsAfter, eventsOf } from "./event-log.ts";
 import { followJob } from "./follow.ts";
 import { Job } from "./job.ts";
 import { Jobs } from "./jobs.ts";
+import { endWork } from "./removal.ts";
 
 let folder: string;
 let sql: Store;
@@ -154,6 +155,55 @@ test("RESP-04 whoever had lost its connection when work was to be ended hears of
   await asks.end("ws_1", "resp_1");
   expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "cancelled" });
   await Promise.all([works.stop(), asks.stop()]);
+});
+
+test("RESP-05 that an answer has begun is in the store at once, also where no event of it is", async () => {
+  const polled = new Job(storedResponse("resp_1", { status: "queued", background: "polled" }));
+  await jobs.open(polled, REQUEST);
+  const answering = async () => (await store.unfinished())[0]?.isAnswering;
+  expect(await answering()).toBe(false);
+  const mark = store.answering;
+  let away = 1;
+  store.answering = (id) => (away-- > 0 ? Promise.reject(new Error("the store is away")) : mark(id));
+  polled.sink.start();
+  await expect.poll(answering, { timeout: 5000 }).toBe(true);
+  polled.cancel();
+  await jobs.finish(polled, undefined);
+});
+
+test("RESP-04 work that was called off before it begins is not begun", async () => {
+  const job = await queued();
+  await store.callOff("ws_1", "resp_1");
+  await jobs.begin(job);
+  expect(job.sink.gone).toBe(true);
+  await jobs.finish(job, undefined);
+  expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "cancelled", runs: 0 });
+});
+
+test("RESP-04 cancelling what nobody works on any more ends it; where somebody is silent, it is known to whoever takes it up", async () => {
+  const request = { status: "in_progress", background: "streamed" } as const;
+  for (const id of ["resp_1", "resp_2", "resp_3"]) await store.add(storedResponse(id, request), REQUEST);
+  await store.appendEvents("ws_1", "resp_1", [{ sequence: 0, text: "event: response.created\ndata: {}\n\n" }]);
+  const clock = { ...systemClock, nowMs: () => 2000 };
+  // Told and waited for, without the seconds.
+  let elapsedMs = 0;
+  const hurried = { ...clock, elapsedMs: () => (elapsedMs += 1000) };
+  const board = memoryBoard(systemClock, systemTimers);
+  await board.put("working:silent", JSON.stringify(["resp_2"]), 20_000);
+  const fleet = { id: "asks", leads: false };
+  const resume = async () => undefined;
+  const elsewhere = new WorkElsewhere({ board, fleet, store, clock: hurried, jobs, warn: () => undefined, resume });
+  await endWork({ jobs, store, clock, elsewhere }, "ws_1", "resp_1");
+  await endWork({ jobs, store, clock, elsewhere }, "ws_1", "resp_2");
+  // Alone, there is nobody else who could work on it.
+  await endWork({ jobs, store, clock }, "ws_1", "resp_3");
+  const [one, two, three] = await Promise.all(["resp_1", "resp_2", "resp_3"].map((id) => store.find("ws_1", id, 2000)));
+  expect([one?.status, two?.status, three?.status]).toEqual(["cancelled", "in_progress", "cancelled"]);
+  expect(one?.response).toMatchObject({ status: "cancelled", error: null });
+  const events = await store.events("ws_1", "resp_1", 0);
+  expect(events).toMatchObject([{ sequence: 1, text: expect.stringContaining("event: response.cancelled\n") }]);
+  expect(await store.unfinished()).toMatchObject([{ id: "resp_2", isCalledOff: true }]);
+  await elsewhere.stop();
 });
 
 const MIB = 1024 * 1024;

@@ -55,6 +55,11 @@ export class Jobs {
     this.#running.set(job.stored.id, new Work(job, this.#deps));
   }
 
+  /** The work begins, or is stopped before it does: it may have been called off since it was taken. */
+  async begin(job: Job): Promise<void> {
+    if ((await this.#deps.store.begin(job.stored.id)) === "unwanted") job.cancel();
+  }
+
   /** The work is settled; `failure` is what it threw. Never rejects. */
   async finish(job: Job, failure: unknown): Promise<void> {
     await this.#running.get(job.stored.id)?.finish(failure);
@@ -126,6 +131,7 @@ class Work {
     this.job = job;
     this.#deps = deps;
     this.#timer = setInterval(() => this.#flush(), FLUSH_EVERY_MS);
+    void job.answering.then(() => this.#mark());
   }
 
   async finish(failure: unknown): Promise<void> {
@@ -140,6 +146,20 @@ class Work {
     this.#writing = this.#append().finally(() => {
       this.#writing = undefined;
     });
+  }
+
+  /** Whoever finds the work without this process knows by it that a part was made, and makes nothing twice. */
+  async #mark(): Promise<void> {
+    const { store, warn } = this.#deps;
+    const { id } = this.job.stored;
+    while (this.job.phase === "running") {
+      try {
+        return await store.answering(id);
+      } catch (error) {
+        warn({ err: error, requestId: id }, "that a background response has begun could not be stored yet");
+        await sleep(FLUSH_EVERY_MS);
+      }
+    }
   }
 
   async #append(): Promise<void> {

@@ -1,5 +1,6 @@
 import type { ResponseSummary } from "../../domain/responses/stored.ts";
 import { isUnfinished } from "./elsewhere.ts";
+import { endUnmade } from "./end-unmade.ts";
 import type { ResponsesRoom } from "./room.ts";
 
 /** Deletes a response, whatever is still being made of it. False: there is none. */
@@ -8,14 +9,26 @@ export async function removeResponse(room: ResponsesRoom, workspaceId: string, i
   return room.store.remove(workspaceId, id, room.clock.nowMs());
 }
 
-/** Ends what is still being made of a response, on whichever instance, and resolves when its end is in the store. */
-export async function endWork(room: ResponsesRoom, workspaceId: string, id: string): Promise<void> {
+type Ending = Pick<ResponsesRoom, "jobs" | "store" | "clock" | "elsewhere">;
+
+/**
+ * Ends what is still being made of a response, on whichever instance, and resolves when its end is in the store. One that
+ * is not heard of ends it when it is back, or whoever takes up its work does.
+ */
+export async function endWork(room: Ending, workspaceId: string, id: string): Promise<void> {
   const { jobs, store, clock, elsewhere } = room;
   const job = jobs.find(workspaceId, id);
   if (job !== undefined) return jobs.cancel(job);
-  if (elsewhere === undefined) return;
-  const stored = await store.find(workspaceId, id, clock.nowMs());
-  if (stored !== undefined && isUnfinished(stored)) await elsewhere.end(workspaceId, id);
+  const unfinished = async () => {
+    const stored = await store.find(workspaceId, id, clock.nowMs());
+    return stored !== undefined && isUnfinished(stored) ? stored : undefined;
+  };
+  if ((await unfinished()) === undefined) return;
+  await store.callOff(workspaceId, id);
+  await elsewhere?.end(workspaceId, id);
+  if (await elsewhere?.isWorkedOn(id)) return;
+  const left = await unfinished();
+  if (left !== undefined) await endUnmade(room, left, { is: "cancelled" });
 }
 
 /** What an operator sees of the stored responses of a workspace, and how the work on them is ended. */

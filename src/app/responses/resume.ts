@@ -1,11 +1,11 @@
 import type { Route } from "../../contract/route.ts";
-import type { StoredResponse, UnfinishedResponse } from "../../domain/responses/stored.ts";
+import type { UnfinishedResponse } from "../../domain/responses/stored.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
-import { errorFields } from "../../language/dialects/responses/errors.ts";
 import { type Exchange, noUpload, type Sink } from "../exchange.ts";
 import { ChatErrand } from "../pipeline/chat-errand.ts";
 import { run } from "../pipeline/run.ts";
-import { eventOf, eventsOf } from "./event-log.ts";
+import { endUnmade } from "./end-unmade.ts";
+import { eventsOf } from "./event-log.ts";
 import { Job } from "./job.ts";
 import { askedOf, type ResponsesRoom } from "./room.ts";
 
@@ -43,13 +43,18 @@ async function resume(room: ResponsesRoom, row: UnfinishedResponse, resuming: Re
   // Expired meanwhile: the sweep takes it.
   if (stored === undefined) return;
   const principal = resuming.callerOf(row.keyId);
+  if (row.isCalledOff) return endUnmade(room, stored, { is: "cancelled" });
   const { count, hasAnswer } = await eventsOf(room.store, stored);
-  const why = hasAnswer || (await resuming.isRecorded(row.id)) ? HALF_MADE : whyNot(row, principal);
+  const isHalfMade = row.isAnswering || hasAnswer || (await resuming.isRecorded(row.id));
+  const why = isHalfMade ? HALF_MADE : whyNot(row, principal);
   if (why === undefined && principal !== undefined && row.request !== undefined) {
     const job = new Job(stored, count);
     room.jobs.reopen(job);
     void runAgain(room, job, exchangeOf(room, row, principal, resuming.route));
-  } else await endAsFailed(room, stored, count, why ?? "The request is not known any more.");
+  } else {
+    await endUnmade(room, stored, { is: "failed", message: why ?? "The request is not known any more." });
+    room.warn({ requestId: row.id }, "a background response that a restart had interrupted was ended as failed");
+  }
 }
 
 /** The record may be in the journal of an instance that is gone; whoever follows the events has seen the answer begin. */
@@ -62,24 +67,6 @@ function whyNot(row: UnfinishedResponse, principal: Principal | undefined): stri
   if (principal === undefined)
     return "The gateway was restarted while it made this response, and the key that asked for it may not be used any more.";
   return undefined;
-}
-
-async function endAsFailed(
-  room: ResponsesRoom,
-  stored: StoredResponse,
-  sequence: number,
-  message: string,
-): Promise<void> {
-  const { id, workspaceId, background } = stored;
-  const error = { code: "interrupted", message };
-  const response = { ...stored.response, status: "failed", error };
-  const last = [
-    eventOf("error", sequence, errorFields({ ...error, type: "api_error", request_id: id })),
-    eventOf("response.failed", sequence + 1, { response }),
-  ];
-  const events = background === "streamed" ? last : [];
-  await room.store.finish({ id, workspaceId, status: "failed", response, events });
-  room.warn({ requestId: id }, "a background response that a restart had interrupted was ended as failed");
 }
 
 /** The same request under its own id and time, so that it is one line of the log and one charge whatever happened. */
@@ -109,7 +96,7 @@ async function runAgain(room: ResponsesRoom, job: Job, exchange: Exchange): Prom
       return {
         errand: new ChatErrand(inbound),
         sink: job.sink,
-        admitted: () => room.store.begin(job.stored.id),
+        admitted: () => room.jobs.begin(job),
         keep: async (final) => job.keep(final),
       };
     });

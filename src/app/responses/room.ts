@@ -26,7 +26,7 @@ export type ResponsesRoom = ResponsesDeps & {
   readonly gateway: Gateway;
   readonly jobs: Jobs;
   /** Undefined where there are no other instances. */
-  readonly elsewhere?: Pick<WorkElsewhere, "end"> | undefined;
+  readonly elsewhere?: Pick<WorkElsewhere, "end" | "isWorkedOn"> | undefined;
 };
 
 /** A request for a response, with what the gateway decided where it left something open. */

@@ -46,7 +46,7 @@ async function createResponse(room: ResponsesRoom, exchange: Exchange, sink: Sin
           await room.jobs.open(job, requestOf(exchange, bytes));
           begun = job;
           answerQueued(room, exchange, sink, job);
-          await room.store.begin(job.stored.id);
+          await room.jobs.begin(job);
         },
         keep: async (final) => job.keep(final),
       };

@@ -36,7 +36,13 @@ export type BackgroundRequest = {
   readonly clientAddress: string;
 };
 
-export type UnfinishedResponse = ResponseSummary & { readonly request: BackgroundRequest | undefined };
+export type UnfinishedResponse = ResponseSummary & {
+  readonly request: BackgroundRequest | undefined;
+  /** It has begun to answer: what is left of it is not made anew. */
+  readonly isAnswering: boolean;
+  /** Nobody wants it any more. */
+  readonly isCalledOff: boolean;
+};
 
 export type ResponseEvent = { readonly sequence: number; readonly text: string };
 
@@ -69,9 +75,16 @@ export type ResponseStore = {
     ids: readonly string[],
     nowMs: number,
   ): Promise<ReadonlyMap<string, JsonObject> | undefined>;
-  /** Work on it begins, once more. */
-  begin(id: string): Promise<void>;
-  /** Its end, together with its last events; the request it could have been run again by goes. */
+  /** Work on it begins, once more; `unwanted`: it was called off, is over, or is not there any more. */
+  begin(id: string): Promise<"begun" | "unwanted">;
+  /** It has begun to answer. */
+  answering(id: string): Promise<void>;
+  /** Nobody wants it any more: whoever works on it is to stop, and nobody takes it up. */
+  callOff(workspaceId: string, id: string): Promise<void>;
+  /**
+   * Its end, together with its last events; the request it could have been run again by goes. What is over already stays
+   * as it is.
+   */
   finish(end: ResponseEnd): Promise<void>;
   appendEvents(workspaceId: string, id: string, events: readonly ResponseEvent[]): Promise<void>;
   /** The next events after one sequence number, in order, as many as are read at once; none: those were all. */

@@ -46,11 +46,13 @@ export class SealedRows {
   }
 
   /** A request that does not open is none: who reads the list has others to see to. */
-  async readUnfinished(row: SummaryRow & Pick<Row, "request">): Promise<UnfinishedResponse> {
-    const summary = toSummary(row);
-    if (row.request === null) return { ...summary, request: undefined };
-    const opened = await this.#open(summary, "request", row.request).catch(() => undefined);
-    return { ...summary, request: backgroundRequest.safeParse(opened).data };
+  async readUnfinished(
+    row: SummaryRow & Pick<Row, "request" | "answering" | "called_off">,
+  ): Promise<UnfinishedResponse> {
+    const unfinished = { ...toSummary(row), isAnswering: row.answering !== 0, isCalledOff: row.called_off !== 0 };
+    if (row.request === null) return { ...unfinished, request: undefined };
+    const opened = await this.#open(unfinished, "request", row.request).catch(() => undefined);
+    return { ...unfinished, request: backgroundRequest.safeParse(opened).data };
   }
 
   sealEvents(place: Place, events: readonly ResponseEvent[]): Promise<EventsRow[]> {

@@ -31,6 +31,8 @@ export function responseStore(db: Kysely<Database>, vault: Vault, bytes: StoredB
           response: await rows.sealText(stored, "response", responseText),
           input: await rows.sealText(stored, "input", inputText),
           request: request === undefined ? null : await rows.sealText(stored, "request", requestText),
+          answering: 0,
+          called_off: 0,
         };
         const size = row.response.length + row.input.length + (row.request?.length ?? 0);
         bytes.change(workspaceId, size - counted);
@@ -47,16 +49,33 @@ export function responseStore(db: Kysely<Database>, vault: Vault, bytes: StoredB
   };
 }
 
-type Work = Pick<ResponseStore, "begin" | "finish" | "appendEvents">;
+type Work = Pick<ResponseStore, "begin" | "answering" | "callOff" | "finish" | "appendEvents">;
+
+const UNFINISHED = ["queued", "in_progress"] as const;
 
 function responseWork(db: Kysely<Database>, rows: SealedRows, bytes: StoredBytes): Work {
   return {
     async begin(id) {
-      await db
+      const begun = await db
         .updateTable("stored_responses")
         .set(({ eb }) => ({ status: "in_progress", runs: eb("runs", "+", 1) }))
         .where("id", "=", id)
-        .where("status", "in", ["queued", "in_progress"])
+        .where("status", "in", UNFINISHED)
+        .where("called_off", "=", 0)
+        .executeTakeFirst();
+      return begun.numUpdatedRows === 0n ? "unwanted" : "begun";
+    },
+
+    async answering(id) {
+      await db.updateTable("stored_responses").set({ answering: 1 }).where("id", "=", id).execute();
+    },
+
+    async callOff(workspaceId, id) {
+      await db
+        .updateTable("stored_responses")
+        .set({ called_off: 1 })
+        .where("id", "=", id)
+        .where("workspace_id", "=", workspaceId)
         .execute();
     },
 
@@ -70,8 +89,9 @@ function responseWork(db: Kysely<Database>, rows: SealedRows, bytes: StoredBytes
           .updateTable("stored_responses")
           .set({ status, response: sealed, request: null })
           .where("id", "=", id)
+          .where("status", "in", UNFINISHED)
           .executeTakeFirst();
-        // Deleted while it was worked on: nothing of it comes back.
+        // Deleted while it was worked on: nothing of it comes back. Ended before: that end was told.
         if (changed.numUpdatedRows === 0n) return 0;
         await indexItems(transaction, workspaceId, id, response);
         await putEvents(transaction, last);

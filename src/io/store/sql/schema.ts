@@ -242,6 +242,10 @@ export type Database = {
     previous_id: string | null;
     background: string;
     runs: number;
+    /** One: it has begun to answer. */
+    answering: number;
+    /** One: nobody wants it any more. */
+    called_off: number;
     /** Sealed, like the two below: the response object, its own input, and the request while it may be run again. */
     response: Uint8Array;
     input: Uint8Array;

@@ -24,6 +24,7 @@ import { logOutbox } from "./0026-log-outbox.ts";
 import { platformKeys } from "./0027-platform-keys.ts";
 import { auditByActor } from "./0028-audit-by-actor.ts";
 import { ledgerBesideCharges } from "./0029-ledger-beside-charges.ts";
+import { responseWork } from "./0030-response-work.ts";
 
 /** A step forward. Once released it never changes: its text is remembered by every store that took it. */
 export type Migration = {
@@ -61,4 +62,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 27, name: "platform keys", statements: platformKeys },
   { number: 28, name: "audit by actor", statements: auditByActor },
   { number: 29, name: "ledger beside charges", statements: ledgerBesideCharges },
+  { number: 30, name: "response work", statements: responseWork },
 ];

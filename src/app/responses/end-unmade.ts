@@ -1,0 +1,25 @@
+import type { StoredResponse } from "../../domain/responses/stored.ts";
+import { errorFields } from "../../language/dialects/responses/errors.ts";
+import type { ResponsesDeps } from "./deps.ts";
+import { eventOf, eventsOf } from "./event-log.ts";
+
+type Unmade = { readonly is: "cancelled" } | { readonly is: "failed"; readonly message: string };
+
+/** Ends a response that nobody works on any more, behind the events there are of it. */
+export async function endUnmade(
+  { store }: Pick<ResponsesDeps, "store">,
+  stored: StoredResponse,
+  end: Unmade,
+): Promise<void> {
+  const { id, workspaceId, background } = stored;
+  const status = end.is;
+  const error = end.is === "failed" ? { code: "interrupted", message: end.message } : null;
+  const response = { ...stored.response, status, error };
+  const { count } = await eventsOf(store, stored);
+  const said = error === null ? [] : [errorFields({ ...error, type: "api_error", request_id: id })];
+  const events = [
+    ...said.map((fields) => eventOf("error", count, fields)),
+    eventOf(`response.${status}`, count + said.length, { response }),
+  ];
+  await store.finish({ id, workspaceId, status, response, events: background === "streamed" ? events : [] });
+}
