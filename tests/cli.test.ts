@@ -284,6 +284,25 @@ describe("without --json", () => {
     expect(below).toMatchObject({ code: 2, stderr: expect.stringContaining("Write zero or a positive decimal") });
   });
 
+  test.each([
+    ["wallet", "show", "nope"],
+    ["capture", "close", "nope"],
+    ["router", "show", "demo", "nope"],
+    ["workspace", "create", "odd", "--currency", "XXX"],
+    ["provider", "test", "nope"],
+    ["provider", "test", "mistral"],
+    ["provider", "disconnect", "mistral", "--workspace", "demo"],
+    ["alert", "rotate-secret", "demo"],
+    ["probe", "--endpoint", "nope"],
+    ["person", "sign-out", "nope"],
+    ["rates", "fetch"],
+  ])("%s %s %s is refused in words that are of use to who types commands", async (...words) => {
+    const { code, stderr } = await run(words);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/\(gateway [a-z-]+ [a-z-]+.*\)/);
+    expect(stderr).not.toMatch(/\b(GET|PUT|POST|PATCH|DELETE)\b|\/manage|\/v1/);
+  });
+
   test("what was purged of a capture window is shown as such", async () => {
     await json("capture", "open", "demo", "--minutes", "5");
     const { stdout } = await run(["capture", "close", "demo", "--purge"]);

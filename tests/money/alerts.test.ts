@@ -326,7 +326,7 @@ test("BILL-10 a webhook in a private network is refused unless the operator allo
   const listed = await gateway.cli("alert", "deliveries", "demo", "--json");
   expect(listed.json).toMatchObject({ data: [{ channel: "mail", state: "failed" }] });
   const unheard = await gateway.cli("alert", "test", "demo");
-  expect([unheard.code, unheard.stderr]).toEqual([1, expect.stringContaining("reach nobody. Set webhook_url")]);
+  expect([unheard.code, unheard.stderr]).toEqual([1, expect.stringContaining("reach nobody. Give a webhook")]);
   expect(await advice()).toEqual([
     true,
     expect.stringMatching(/^workspaces with rules: 1; those that reach nobody, .*: 1$/),

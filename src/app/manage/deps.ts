@@ -226,7 +226,7 @@ export function findWorkspace(deps: Pick<TenancyDeps, "directory">, slugOrId: st
 
 export function noWorkspace(slugOrId: string | undefined): Fault {
   return fault("not_found", {
-    message: `There is no workspace "${short(slugOrId)}". GET /manage/workspaces lists them.`,
+    message: `There is no workspace "${short(slugOrId)}": take one of the list (gateway workspace list).`,
   });
 }
 

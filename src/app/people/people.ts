@@ -99,7 +99,9 @@ export async function findPerson({ store }: PeopleRoom, { params }: Exchange): P
   const id = params["id"] ?? "";
   const person = await store.people.listed(id);
   if (person !== undefined) return person;
-  throw fault("not_found", { message: `There is nobody with the id "${short(id)}". GET /manage/people lists them.` });
+  throw fault("not_found", {
+    message: `There is nobody with the id "${short(id)}": take one of the list (gateway person list).`,
+  });
 }
 
 /** Without an operator who can sign in, nobody could make another. */

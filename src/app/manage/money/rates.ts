@@ -41,7 +41,7 @@ export function rateHandlers(room: Room): Record<string, Handler> {
       if (room.rates.source === undefined)
         throw fault("invalid_value", {
           message:
-            "No source of exchange rates is set, and nothing goes out unasked. Set GATEWAY_RATES_URL to the address of the ECB's eurofxref-daily.xml or of a copy of it, or give the rates with POST /manage/rates.",
+            "No source of exchange rates is set, and nothing goes out unasked. Set GATEWAY_RATES_URL to the address of the ECB's eurofxref-daily.xml or of a copy of it, or give the rates yourself (gateway rates set).",
         });
       const fetched = await room.rates.ask();
       if ("problem" in fetched)

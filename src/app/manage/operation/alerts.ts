@@ -110,14 +110,16 @@ function demandRules(room: Room, workspace: Workspace): AlertRules {
   const rules = room.alerts.watch.of(workspace.id);
   if (rules !== undefined) return rules;
   throw fault("conflict", {
-    message: `Workspace ${workspace.slug} has no alerts. Set them with PUT /manage/workspaces/${workspace.slug}/alerts.`,
+    message: `Workspace ${workspace.slug} has no alerts. Set them first (gateway alert set ${workspace.slug}).`,
   });
 }
 
 async function rotateSecret(room: Room, workspace: Workspace) {
   const rules = demandRules(room, workspace);
   if (rules.webhook === null)
-    throw fault("conflict", { message: `The alerts of workspace ${workspace.slug} have no webhook. Set webhook_url.` });
+    throw fault("conflict", {
+      message: `The alerts of workspace ${workspace.slug} have no webhook. Give it an address first (webhook_url, --webhook).`,
+    });
   const nowMs = room.clock.nowMs();
   const { current } = await room.alerts.open(workspace.id, rules.webhook.sealed);
   const secret = makeSecret();
@@ -153,7 +155,7 @@ async function testRules(room: Room, workspace: Workspace, tests: AlertTests) {
   const channels = await room.alerts.test(rules, workspace);
   if (channels.length === 0)
     throw fault("conflict", {
-      message: `The alerts of workspace ${workspace.slug} reach nobody. Set webhook_url or mail_to, or add an owner or admin to the workspace.`,
+      message: `The alerts of workspace ${workspace.slug} reach nobody. Give a webhook (webhook_url, --webhook) or addresses of mail (mail_to, --mail), or add an owner or admin to the workspace.`,
     });
   const ok = channels.every((one) => one.ok);
   await change(room, async () => ({

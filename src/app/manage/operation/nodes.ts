@@ -70,7 +70,7 @@ function checkMapping(room: Room, mapping: Mapping): void {
   const taken = new Set<string>();
   for (const model of Object.values(mapping)) {
     if (!room.snapshot().models.has(model))
-      throw invalidValue("mapping", `the catalogue has no model "${short(model)}". GET /v1/public/models lists them`);
+      throw invalidValue("mapping", `the catalogue has no model "${short(model)}": take one of the catalogue`);
     if (taken.has(model)) throw invalidValue("mapping", `two models of one node stand behind "${short(model)}"`);
     taken.add(model);
   }

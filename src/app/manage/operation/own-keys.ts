@@ -29,7 +29,7 @@ function ownKeyView({ key, breakers }: HeldKey) {
 export function demandProvider(room: Room, slug: string | undefined): string {
   if (slug !== undefined && room.snapshot().providers.has(slug)) return slug;
   throw fault("not_found", {
-    message: `The catalogue has no provider "${short(slug)}". GET /manage/providers lists them.`,
+    message: `The catalogue has no provider "${short(slug)}": take one of the list (gateway provider list).`,
   });
 }
 
@@ -37,7 +37,7 @@ function findOwnKey(room: Room, workspace: Workspace, provider: string): HeldKey
   const held = room.ownKeys.held.of(workspace.id)?.keys.get(provider);
   if (held !== undefined) return held;
   throw fault("not_found", {
-    message: `Workspace ${workspace.slug} has no key of its own for ${provider}. Connect one with PUT on this address.`,
+    message: `Workspace ${workspace.slug} has no key of its own for ${provider}. Connect one first (gateway provider connect ${provider} --workspace ${workspace.slug}).`,
   });
 }
 
@@ -46,7 +46,7 @@ export function demandAccepted(provider: string, { result, detail }: Probed): vo
   const advice =
     result === "refused"
       ? "Copy it again from the provider; it was not kept"
-      : `The key was not kept. Try again, or keep it untested with skip_test`;
+      : `The key was not kept. Try again, or keep it untested (skip_test, --no-test)`;
   throw fault("conflict", {
     message: `The key for ${provider} was not accepted: ${detail}. ${advice}.`,
     param: "key",
@@ -154,7 +154,7 @@ async function testPlatform(room: Room, provider: string): Promise<Probed> {
   const credential = room.connections.credential(provider);
   if (credential !== undefined) return room.ownKeys.probe(provider, credential, null);
   throw fault("conflict", {
-    message: `The operator has not connected ${provider}. PUT /manage/providers/${provider} does, or the setting that GET /manage/providers names; a workspace's own key is tested with its workspace.`,
+    message: `The operator has not connected ${provider}. Connect it first (gateway provider connect ${provider}), or set what the list of providers names for it; a workspace's own key is tested with its workspace.`,
   });
 }
 

@@ -41,7 +41,7 @@ export function proofHandlers(room: Room): Record<string, Handler> {
 function cannotAsk(snapshot: Snapshot, id: string, surface: string | undefined) {
   if (!snapshot.endpoints.has(id))
     return fault("not_found", {
-      message: `There is no endpoint "${short(id)}". GET /manage/proofs lists those that can be asked.`,
+      message: `There is no endpoint "${short(id)}": take one of the list (gateway proof list).`,
     });
   return invalidValue(
     "endpoint",

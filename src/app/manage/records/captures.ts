@@ -98,7 +98,7 @@ async function named(room: Room, idOrWorkspace: string, purge: "purge" | "keep")
 
 export function noCapture(idOrWorkspace: string): Fault {
   return fault("not_found", {
-    message: `There is no capture window and no workspace "${short(idOrWorkspace)}". GET /manage/capture-windows lists the windows.`,
+    message: `There is no capture window and no workspace "${short(idOrWorkspace)}": take one of the list (gateway capture list).`,
   });
 }
 

@@ -57,7 +57,7 @@ export function findRouter(room: Pick<TenancyDeps, "directory">, workspace: Work
   const router = room.directory.router(workspace.id, slug);
   if (router !== undefined) return router;
   throw fault("not_found", {
-    message: `Workspace ${workspace.slug} has no router "${short(slug)}". GET /manage/workspaces/${workspace.slug}/routers lists them.`,
+    message: `Workspace ${workspace.slug} has no router "${short(slug)}": take one of the list (gateway router list ${workspace.slug}).`,
   });
 }
 

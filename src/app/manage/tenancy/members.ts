@@ -123,7 +123,7 @@ async function demandInvitation(room: Room, { seat }: Exchange, email: string): 
   const [person] = await room.store.people.withEmails([email.trim().toLowerCase()]);
   if (person === undefined || (seat === undefined && person.proven)) return;
   throw fault("conflict", {
-    message: `${short(email)} has an account here: invite them with POST /manage/workspaces/{workspace}/invitations, and they accept.`,
+    message: `${short(email)} has an account here: invite them (gateway invitation create), and they accept.`,
     param: "email",
   });
 }

@@ -22,7 +22,7 @@ export async function createWorkspace(deps: TenancyDeps, said: NewWorkspace): Pr
   if (!deps.snapshot().currencies.has(said.currency))
     throw invalidValue(
       "currency",
-      `the catalogue has no currency ${said.currency}; GET /v1/public/currencies lists them`,
+      `the catalogue has no currency ${said.currency}: take one of the list (gateway rates list)`,
     );
   if (deps.directory.workspace(said.slug) !== undefined)
     throw fault("conflict", {
